@@ -37,6 +37,9 @@ pub enum Command {
     Params(ParamsArgs),
     /// Show what runs hold fixed at the compared step, and what they do not
     Diff(DiffArgs),
+    /// Decide whether candidate runs are better than a baseline or a bar, worse, or within noise
+    #[command(after_help = help::GATE)]
+    Gate(GateArgs),
     /// Print every test and interval on one or two lists of numbers
     #[command(after_help = STATS_NOTE)]
     Stats(Box<StatsArgs>),
@@ -47,7 +50,7 @@ pub enum Command {
     Import(ImportArgs),
     /// List functions, rules, posts, bundles or codes
     List(ListArgs),
-    /// Explain a code, a function, a rule, `post`, `sentence`, `table`, `post-schema`, `slices`, `relations` or `scope`
+    /// Explain a code, a function, a rule, `post`, `sentence`, `table`, `post-schema`, `slices`, `relations`, `gate` or `scope`
     Explain(ExplainArgs),
     /// Draw intervals of a run that has committed itself to its states, for `verify --challenge`
     #[command(after_help = help::CHALLENGE)]
@@ -330,6 +333,28 @@ pub struct DiffArgs {
     pub rounding: Option<RoundingArg>,
 }
 
+#[derive(Debug, Args)]
+pub struct GateArgs {
+    /// The runs to beat: bundles, logs, or folders of them; none where the rule has a bar
+    #[arg(long, value_name = "RUNS", num_args = 1..)]
+    pub baseline: Vec<PathBuf>,
+    /// The runs that may be better
+    #[arg(long, value_name = "RUNS", num_args = 1.., required = true)]
+    pub candidate: Vec<PathBuf>,
+    /// What counts as better, in TOML [default: Welch's t test, two-sided p < 0.05, at least 2 runs a side]
+    #[arg(long, value_name = "FILE")]
+    pub rule: Option<PathBuf>,
+    /// The metric, as the logs call it [default: the validation loss, or the only one there is]
+    #[arg(long, value_name = "NAME")]
+    pub metric: Option<String>,
+    /// Among how many candidates this one was chosen: the level is divided by it
+    #[arg(long, value_name = "N", default_value_t = 1, hide_default_value = true, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub tries: u64,
+    /// Threads [default: all cores]
+    #[arg(long, value_name = "N", value_parser = threads::parse)]
+    pub threads: Option<usize>,
+}
+
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub enum HorizonName {
     #[value(name = "total_dn")]
@@ -478,7 +503,7 @@ pub enum ListingArg {
 #[derive(Debug, Args)]
 pub struct ExplainArgs {
     /// A code such as `value::differs`, a function, a rule, `post` (how posts are written), `sentence`, `table`,
-    /// `post-schema` (their JSON Schema, for editors), `slices`, `relations` or `scope`
+    /// `post-schema` (their JSON Schema, for editors), `slices`, `relations`, `gate` or `scope`
     pub name: String,
 }
 

@@ -52,6 +52,18 @@ explain the difference where a reading that was tried gives exactly the printed 
 Exit status: 1 if two numbers cannot both be right, 2 if a file could not be read (the others are checked all the same), 3 if
 something is odd or nothing could be checked, else 0.";
 
+/// Under the options of `repro gate`.
+pub const GATE: &str = "\
+RUNS are folders of bundles, names of bundles of the project, logs of every format that `repro import` reads, or folders of
+either. Copies count once; a run on both sides, a diverged run, and runs read after unequal training decide nothing.
+
+    repro gate --baseline runs/base --candidate runs/new --metric validation/loss
+    repro gate --rule repro/gates/modded-nanogpt.toml --candidate logs/*.txt
+
+`repro explain gate` has the keys of a rule, and what a gate does not see.
+
+Exit status: 0 better, 1 worse, 3 within noise or not comparable, 2 if something could not be read or does not go together.";
+
 /// Under the options of `repro challenge`.
 pub const CHALLENGE: &str = "\
 A run of `repro train` commits itself to its states: at its ends, at each checkpoint and every 50 steps (`state_every`)

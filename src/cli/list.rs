@@ -266,6 +266,8 @@ pub fn explain(own: &ExplainArgs, output: &Output) -> Answer {
         SLICES.to_owned()
     } else if name == "check" {
         repro_check::listed()
+    } else if name == "gate" {
+        repro_gate::EXPLAINED.to_owned()
     } else if name == "relations" {
         consistency::listed()
     } else if ["sentence", "table"].contains(&name) {
@@ -284,7 +286,7 @@ pub fn explain(own: &ExplainArgs, output: &Output) -> Answer {
         let near: Vec<_> =
             codes().iter().map(|code| code.id).filter(|id| id.contains(name)).take(5).collect();
         let expected = if near.is_empty() {
-            "a code, a function, a rule, `post`, `sentence`, `table`, `post-schema`, `slices`, `check`, `relations` or `scope`".to_owned()
+            "a code, a function, a rule, `post`, `sentence`, `table`, `post-schema`, `slices`, `check`, `relations`, `gate` or `scope`".to_owned()
         } else {
             format!("perhaps {}", near.join(", "))
         };
@@ -334,6 +336,7 @@ pub fn codes() -> Vec<&'static Code> {
         tasks::CODES,
         verify::CODES,
         repro_draft::CODES,
+        repro_gate::CODES,
     ];
     let trained = super::trainer::CODE_FAMILIES;
     let checked = repro_check::codes();

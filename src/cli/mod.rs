@@ -12,6 +12,7 @@ mod coverage;
 mod diff;
 mod draft;
 mod exit;
+mod gate;
 mod git;
 mod help;
 mod history;
@@ -95,6 +96,7 @@ fn dispatch(arguments: &Arguments, output: &Output) -> Answer {
         Command::Mutate(own) => mutate::run(&root(common)?, own, output),
         Command::Params(own) => params::run(own, output),
         Command::Diff(own) => diff::run(own, output),
+        Command::Gate(own) => gate::run(root(common).ok(), own, output),
         Command::Stats(own) => stats::run(own, output),
         Command::Trainer(own) => trainer::run(own, output),
         Command::Import(own) => import::run(own, output),

@@ -44,6 +44,7 @@ pub use log::Identity;
 use log::Log;
 pub use pointers::{MetricPlace, places};
 pub use run::{LogNumber, LogPart, LogRow, LoggedRun, Metric, Oddity};
+pub use tables::heading;
 pub use timed::{ProgressUnit, Timed};
 pub use write::write;
 

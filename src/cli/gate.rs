@@ -1,0 +1,32 @@
+//! `repro gate`.
+
+use super::args::GateArgs;
+use super::output::Output;
+use super::{Answer, threads};
+use repro_gate::{self as gate, GateOptions, GateRule};
+use repro_receipt::source::Error;
+use repro_report::{self as report, Format};
+use std::path::PathBuf;
+
+/// Runs the command; bundles of the project at `root` may be named without their folder.
+pub fn run(root: Option<PathBuf>, own: &GateArgs, output: &Output) -> Answer {
+    let rule = own.rule.as_deref().map(GateRule::load).transpose();
+    let rule = rule.map_err(|error: Error| vec![error])?.unwrap_or_default();
+    let options = GateOptions {
+        baseline: own.baseline.clone(),
+        candidate: own.candidate.clone(),
+        rule: GateRule { tries: own.tries, ..rule },
+        metric: own.metric.clone(),
+        root,
+        threads: own.threads.unwrap_or_else(threads::cores),
+    };
+    let decided = gate::gate(&options)?;
+    let as_claims = || decided.as_report();
+    let draw = |format, options: &_| match format {
+        Format::Text => gate::text(&decided, options),
+        Format::Json => gate::json(&decided),
+        other => report::render(&as_claims(), other, options),
+    };
+    output.drawn(&draw, &|| report::github_summary(&as_claims()))?;
+    Ok(decided.decision.status())
+}

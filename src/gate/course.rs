@@ -1,0 +1,219 @@
+//! One metric over the course of a run, found by its name, and whether two courses are of one run.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use repro_import::{LogNumber, LogRow, LoggedRun, Metric, heading};
+
+/// Which numbers of a run a metric is among: a loss of training is no loss of an evaluation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CourseKind {
+    /// Those of evaluations.
+    Evaluation,
+    /// Those of training.
+    Training,
+    /// Those about the whole run.
+    Whole,
+}
+
+impl CourseKind {
+    /// The word in messages.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Evaluation => "of evaluations",
+            Self::Training => "of training",
+            Self::Whole => "of the whole run",
+        }
+    }
+}
+
+/// One metric of a run: its values by step; of the whole run, one value at no step.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MetricCourse {
+    /// What the run calls it.
+    pub name: String,
+    /// What it is of.
+    pub kind: CourseKind,
+    /// The values.
+    pub points: BTreeMap<Option<u64>, LogNumber>,
+}
+
+/// So many significant digits that agree are no chance.
+const DIGITS: usize = 8;
+/// So many different values of at least [`LONG`] digits that agree are no chance either.
+const VALUES: usize = 4;
+const LONG: usize = 4;
+
+impl MetricCourse {
+    /// The metric that a run calls `name`; else the one that has this name here.
+    pub fn find(run: &LoggedRun, name: &str) -> Option<Self> {
+        let theirs = |metric: &Metric| heading(metric, run) == name;
+        let ours = |metric: &Metric| metric.name() == name;
+        Self::of_rows(run, &theirs)
+            .or_else(|| Self::of_whole(run, name))
+            .or_else(|| Self::of_rows(run, &ours))
+    }
+
+    /// The metric with this meaning.
+    pub fn of_metric(run: &LoggedRun, metric: &Metric) -> Option<Self> {
+        Self::of_rows(run, &|other| other == metric)
+    }
+
+    fn of_rows(run: &LoggedRun, is_wanted: &dyn Fn(&Metric) -> bool) -> Option<Self> {
+        let rows =
+            [(CourseKind::Evaluation, &run.evaluations), (CourseKind::Training, &run.training)];
+        rows.into_iter().find_map(|(kind, rows)| {
+            let mut cells = rows.iter().flat_map(|row| row.cells.iter());
+            let metric = cells.find(|(metric, _)| is_wanted(metric)).map(|(metric, _)| metric)?;
+            Some(Self { name: heading(metric, run), kind, points: points(rows, metric) })
+        })
+    }
+
+    fn of_whole(run: &LoggedRun, name: &str) -> Option<Self> {
+        let told = run.summary.iter().rfind(|(key, _)| **key == *name);
+        told.map(|(_, number)| Self {
+            name: name.to_owned(),
+            kind: CourseKind::Whole,
+            points: BTreeMap::from([(None, number.clone())]),
+        })
+    }
+
+    /// The last step.
+    pub fn last(&self) -> Option<Option<u64>> {
+        self.points.last_key_value().map(|(step, _)| *step)
+    }
+
+    /// Whether both have the same values at the same steps, and too many of them for a chance.
+    pub fn is_copy_of(&self, other: &Self) -> bool {
+        let equal = self.points.len() == other.points.len()
+            && self
+                .points
+                .iter()
+                .zip(&other.points)
+                .all(|(one, other)| one.0 == other.0 && same(one.1, other.1));
+        equal && telling_digits(self.points.values()) >= DIGITS
+    }
+}
+
+/// The values of a metric by step; of two rows of one step the later one counts.
+fn points(rows: &[LogRow], metric: &Metric) -> BTreeMap<Option<u64>, LogNumber> {
+    let told = rows.iter().filter_map(|row| Some((Some(row.step), row.get(metric)?.clone())));
+    told.collect()
+}
+
+/// Whether two numbers are one, however they are printed.
+fn same(one: &LogNumber, other: &LogNumber) -> bool {
+    key(one) == key(other)
+}
+
+/// A number by its value.
+fn key(number: &LogNumber) -> (u64, Option<&'static str>) {
+    // Zero has two signs and is one number.
+    let bits = number.value().map_or(0, |value| (value + 0.0).to_bits());
+    (bits, number.nonfinite())
+}
+
+/// The significant digits of all different values together.
+fn telling_digits<'n>(values: impl Iterator<Item = &'n LogNumber>) -> usize {
+    let different: BTreeSet<&str> = values.map(LogNumber::text).collect();
+    different.into_iter().map(digits).sum()
+}
+
+/// How many significant digits a number has as printed.
+fn digits(text: &str) -> usize {
+    let mantissa = text.split(['e', 'E']).next().unwrap_or_default();
+    let digits = mantissa.chars().filter(char::is_ascii_digit);
+    digits.skip_while(|digit| *digit == '0').count()
+}
+
+/// Which values of which runs were seen, so that a run is recognized that shares most of its course with another.
+#[derive(Debug, Default)]
+pub struct KnownCourses {
+    runs: Vec<(usize, MetricCourse)>,
+    at: HashMap<(Option<u64>, u64), Vec<usize>>,
+}
+
+impl KnownCourses {
+    /// The run that a course is of, with whether it is all of it: one that is equal, or one that shares at least half
+    /// of the values at the same steps. Runs that went on from one checkpoint share the noise up to there.
+    pub fn seen(&self, course: &MetricCourse) -> Option<(usize, bool)> {
+        let copy = self.runs.iter().find(|(_, known)| known.is_copy_of(course));
+        if let Some((run, _)) = copy {
+            return Some((*run, true));
+        }
+        let mut shared: BTreeMap<usize, (usize, BTreeSet<u64>)> = BTreeMap::new();
+        for (step, number) in &course.points {
+            let (bits, word) = key(number);
+            let known = self.at.get(&(*step, bits)).filter(|_| word.is_none());
+            for at in known.into_iter().flatten() {
+                let (count, values) = shared.entry(*at).or_default();
+                *count += 1;
+                if digits(number.text()) >= LONG {
+                    values.insert(bits);
+                }
+            }
+        }
+        shared.into_iter().find_map(|(at, (count, values))| {
+            let (run, known) = self.runs.get(at)?;
+            let shorter = known.points.len().min(course.points.len());
+            (count * 2 >= shorter && values.len() >= VALUES).then_some((*run, false))
+        })
+    }
+
+    /// Remembers the course of a run.
+    pub fn add(&mut self, run: usize, course: MetricCourse) {
+        let at = self.runs.len();
+        for (step, number) in &course.points {
+            let (bits, word) = key(number);
+            if word.is_none() {
+                self.at.entry((*step, bits)).or_default().push(at);
+            }
+        }
+        self.runs.push((run, course));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn course(values: &[&str]) -> MetricCourse {
+        let number = |text: &&str| LogNumber::parse(text.as_bytes()).unwrap();
+        let points = (1_u64..).map(|step| Some(step * 10)).zip(values.iter().map(number));
+        MetricCourse {
+            name: "val_loss".to_owned(),
+            kind: CourseKind::Evaluation,
+            points: points.collect(),
+        }
+    }
+
+    #[test]
+    fn copies_are_told_from_chance() {
+        let long = course(&["5.0", "4.0", "3.5", "3.2"]);
+        assert!(long.is_copy_of(&course(&["5.00", "4.00", "3.50", "3.20"])));
+        assert!(!long.is_copy_of(&course(&["5.0", "4.0", "3.5", "3.3"])));
+        assert!(!long.is_copy_of(&course(&["5.0", "4.0", "3.5"])));
+        // One value of a few digits, or one value over and over.
+        assert!(!course(&["3.279"]).is_copy_of(&course(&["3.279"])));
+        assert!(course(&["0.25851234"]).is_copy_of(&course(&["0.25851234"])));
+        let flat = course(&["1.000"; 9]);
+        assert!(!flat.is_copy_of(&flat.clone()));
+    }
+
+    #[test]
+    fn half_of_a_course_is_of_one_run() {
+        let mut known = KnownCourses::default();
+        known.add(7, course(&["5.031", "4.122", "3.853", "3.744", "3.633", "3.520"]));
+        let branch = course(&["5.031", "4.122", "3.853", "3.744", "3.611", "3.502"]);
+        assert_eq!(known.seen(&branch), Some((7, false)));
+        let cut = course(&["5.031", "4.122", "3.853", "3.744"]);
+        assert_eq!(known.seen(&cut), Some((7, false)));
+        let start = course(&["5.031", "4.122", "3.850", "3.741", "3.611", "3.502"]);
+        assert_eq!(known.seen(&start), None);
+        let same = course(&["5.031", "4.122", "3.853", "3.744", "3.633", "3.52"]);
+        assert_eq!(known.seen(&same), Some((7, true)));
+        // Few digits agree by chance.
+        let mut coarse = KnownCourses::default();
+        coarse.add(0, course(&["0.1", "0.2", "0.3", "0.4", "0.5", "0.6"]));
+        assert_eq!(coarse.seen(&course(&["0.1", "0.2", "0.3", "0.4", "0.5", "0.7"])), None);
+    }
+}

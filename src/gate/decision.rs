@@ -1,0 +1,447 @@
+//! The decision: the rule line by line, and what it comes to. Data in, data out.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use repro_exact::decimal::format_float;
+use repro_import::counted;
+use repro_receipt::source::Code;
+use repro_report::outcome::ExitStatus;
+use repro_stats::{Refused, Summary, T, mean, one_sample, paired, welch};
+
+use crate::course::CourseKind;
+use crate::inputs::{GateInputs, GateSide, RunValue};
+use crate::rule::{GateRule, GateTest, ReadAt};
+use crate::{
+    DIVERGED, FEW_RUNS, NO_METRIC, NO_PAIRS, NO_SPREAD, NOT_SHOWN, ON_BOTH_SIDES, OTHER_STEPS,
+    OTHER_TEXT, OTHER_TOKENS, UNLIKE, WORSE,
+};
+
+/// The significant digits that people see.
+const DIGITS: usize = 6;
+/// So many files are named in one line.
+const NAMED: usize = 3;
+
+/// What a gate answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GateDecision {
+    /// The rule is met.
+    Better,
+    /// The test shows the opposite.
+    Worse,
+    /// Neither is shown, or the runs cannot be compared.
+    WithinNoise,
+}
+
+impl GateDecision {
+    /// The words for people.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Better => "better",
+            Self::Worse => "worse",
+            Self::WithinNoise => "within noise",
+        }
+    }
+
+    /// The exit status that it stands for.
+    pub fn status(self) -> ExitStatus {
+        match self {
+            Self::Better => ExitStatus::Verified,
+            Self::Worse => ExitStatus::Refuted,
+            Self::WithinNoise => ExitStatus::Undecided,
+        }
+    }
+}
+
+/// How far a line of the rule is met.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LineState {
+    /// It is.
+    Met,
+    /// It is not, or that is not shown.
+    Open,
+    /// Its opposite is shown.
+    Against,
+}
+
+/// One thing that the rule asks.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RuleLine {
+    /// What.
+    pub asks: String,
+    /// What was found.
+    pub found: String,
+    /// How far that meets it.
+    pub state: LineState,
+    /// What is wrong, where something is.
+    pub code: Option<&'static Code>,
+}
+
+impl RuleLine {
+    fn met(asks: impl Into<String>, found: impl Into<String>) -> Self {
+        Self { asks: asks.into(), found: found.into(), state: LineState::Met, code: None }
+    }
+
+    fn open(asks: impl Into<String>, found: impl Into<String>, code: &'static Code) -> Self {
+        let code = Some(code);
+        Self { asks: asks.into(), found: found.into(), state: LineState::Open, code }
+    }
+}
+
+/// The gap between the candidate and what it is held against, with its test.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TestedGap {
+    /// The test.
+    pub test: GateTest,
+    /// The test's numbers.
+    pub t: T,
+    /// The candidate's mean less that of the baseline, or less the bar,
+    pub estimate: f64,
+    /// and the ends of the interval that the test at its level goes with.
+    pub interval: [f64; 2],
+    /// The level of that interval.
+    pub interval_level: f64,
+    /// The p that the rule asks for.
+    pub p: f64,
+    /// How many runs, or pairs, there are on each side.
+    pub n: Vec<usize>,
+}
+
+/// The answer with all that is behind it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GateReport {
+    /// The rule,
+    pub rule: GateRule,
+    /// what it was asked of,
+    pub inputs: GateInputs,
+    /// and each thing that it asks.
+    pub lines: Vec<RuleLine>,
+    /// The test, where one was made.
+    pub gap: Option<TestedGap>,
+    /// The answer.
+    pub decision: GateDecision,
+}
+
+/// Decides by a rule. Nothing is tested where the runs cannot be compared.
+pub fn decide(rule: &GateRule, inputs: GateInputs) -> GateReport {
+    let mut lines = vec![enough(rule, &inputs)];
+    lines.extend(apart(&inputs));
+    lines.push(finite(rule, &inputs));
+    lines.extend(alike(&inputs));
+    lines.push(equal_training(rule, &inputs));
+    lines.extend(one_text(&inputs));
+    let comparable = lines.iter().all(|line| line.state == LineState::Met);
+    let (line, gap) = if comparable { tested(rule, &inputs) } else { (None, None) };
+    lines.extend(line);
+    let has = |state| lines.iter().any(|line| line.state == state);
+    let decision = match (has(LineState::Against), has(LineState::Open)) {
+        (true, _) => GateDecision::Worse,
+        (false, true) => GateDecision::WithinNoise,
+        (false, false) => GateDecision::Better,
+    };
+    GateReport { rule: rule.clone(), inputs, lines, gap, decision }
+}
+
+/// The sides with their words.
+fn sides(inputs: &GateInputs) -> impl Iterator<Item = (&'static str, &GateSide)> {
+    let baseline = inputs.baseline.iter().map(|side| ("baseline", side));
+    baseline.chain([("candidate", &inputs.candidate)])
+}
+
+/// Every run that counts.
+fn counting(inputs: &GateInputs) -> impl Iterator<Item = &RunValue> {
+    sides(inputs).flat_map(|(_, side)| side.counted())
+}
+
+/// Whether there are as many runs as the rule asks.
+fn enough(rule: &GateRule, inputs: &GateInputs) -> RuleLine {
+    let told = sides(inputs).map(|(word, side)| {
+        let (n, all) = (side.counted().count(), side.runs.len());
+        let of = if n < all { format!(" of {all}") } else { String::new() };
+        format!("{n}{of} of the {word}")
+    });
+    let found = told.collect::<Vec<_>>().join(", ");
+    let on = if inputs.baseline.is_some() { " on each side" } else { "" };
+    let asks = format!("at least {}{on}", counted(rule.at_least, "run"));
+    let is_met = sides(inputs).all(|(_, side)| side.counted().count() >= rule.at_least);
+    if is_met { RuleLine::met(asks, found) } else { RuleLine::open(asks, found, &FEW_RUNS) }
+}
+
+/// Whether no run stands on both sides.
+fn apart(inputs: &GateInputs) -> Option<RuleLine> {
+    inputs.baseline.as_ref()?;
+    let asks = "no run on both sides";
+    let both = &inputs.on_both_sides;
+    Some(if both.is_empty() {
+        RuleLine::met(asks, "none")
+    } else {
+        let files = both.iter().map(|error| format!("{} is {}", error.place.file, error.found));
+        RuleLine::open(asks, some(files, both.len()), &ON_BOTH_SIDES)
+    })
+}
+
+/// The first of several words, and how many more there are.
+fn some(words: impl Iterator<Item = String>, count: usize) -> String {
+    let named: Vec<_> = words.take(NAMED).collect();
+    let more = count - named.len();
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{}{more}", named.join(", "))
+}
+
+/// Whether every run has a finite value; one that has none is not left out, as a run that failed is a result.
+fn finite(rule: &GateRule, inputs: &GateInputs) -> RuleLine {
+    let at = match rule.step {
+        ReadAt::Step(step) => format!(" at step {step}"),
+        ReadAt::Common | ReadAt::Last => String::new(),
+    };
+    let asks = format!("every run has a finite `{}`{at}", inputs.metric.name);
+    let missing: Vec<_> = counting(inputs).filter(|run| run.value.is_none()).collect();
+    let diverged: Vec<_> =
+        counting(inputs).filter(|run| run.value.is_some() && run.finite().is_none()).collect();
+    if !missing.is_empty() {
+        let files = missing.iter().map(|run| run.shown());
+        return RuleLine::open(asks, format!("none in {}", some(files, missing.len())), &NO_METRIC);
+    }
+    if !diverged.is_empty() {
+        let told = diverged.iter().map(|run| {
+            let text = run.value.as_ref().map_or("", |value| value.text());
+            format!("{text} in {}", run.shown())
+        });
+        return RuleLine::open(asks, some(told, diverged.len()), &DIVERGED);
+    }
+    RuleLine::met(asks, counted(counting(inputs).count(), "value"))
+}
+
+/// Whether the metric is the same sort of number in all runs; nothing is said where it is.
+fn alike(inputs: &GateInputs) -> Option<RuleLine> {
+    let mut kinds: BTreeMap<CourseKind, &RunValue> = BTreeMap::new();
+    for run in counting(inputs) {
+        kinds.extend(run.kind.map(|kind| (kind, run)));
+    }
+    let told = kinds.iter().map(|(kind, run)| format!("{} in {}", kind.word(), run.shown()));
+    (kinds.len() > 1).then(|| {
+        let asks = format!("`{}` is one sort of number", inputs.metric.name);
+        RuleLine::open(asks, told.collect::<Vec<_>>().join(", "), &UNLIKE)
+    })
+}
+
+/// Values of runs in order, each with how many runs have it.
+fn spread_of(values: impl Iterator<Item = u64>, what: &str) -> String {
+    let mut counts: BTreeMap<u64, usize> = BTreeMap::new();
+    for value in values {
+        *counts.entry(value).or_default() += 1;
+    }
+    let told = counts.iter().map(|(value, runs)| match counts.len() {
+        1 => format!("{what} {value}"),
+        _ => format!("{what} {value} ({})", counted(*runs, "run")),
+    });
+    some(told, counts.len())
+}
+
+/// Whether the runs were read after equal training: of the tokens that all state, or of the steps.
+fn equal_training(rule: &GateRule, inputs: &GateInputs) -> RuleLine {
+    let tokens = || counting(inputs).filter_map(|run| run.tokens);
+    let steps = || counting(inputs).filter_map(|run| run.step);
+    let n = counting(inputs).count();
+    let one = |values: BTreeSet<u64>| values.len() <= 1;
+    let all_tokens = tokens().count() == n;
+    let (by_tokens, by_steps) = (one(tokens().collect()), one(steps().collect()));
+    let found = match (all_tokens, steps().next()) {
+        (true, Some(_)) => {
+            format!("{}; {}", spread_of(tokens(), "tokens"), spread_of(steps(), "step"))
+        }
+        (true, None) => spread_of(tokens(), "tokens"),
+        (false, Some(_)) => spread_of(steps(), "step"),
+        (false, None) => "no run states a step".to_owned(),
+    };
+    if rule.step == ReadAt::Last {
+        return RuleLine::met("each run at its last step, wherever that is", found);
+    }
+    let asks = match rule.step {
+        ReadAt::Step(step) => format!("all runs at step {step}, after equal data"),
+        _ => "all runs read after equal training".to_owned(),
+    };
+    if !by_tokens {
+        return RuleLine::open(asks, found, &OTHER_TOKENS);
+    }
+    // Equal data in other steps is another batch size.
+    if all_tokens || by_steps && steps().count() == n || steps().count() == 0 {
+        return RuleLine::met(asks, found);
+    }
+    let hint = match inputs.shared_step {
+        Some(step) => format!("{found}; the last step that all have is {step}"),
+        None => found,
+    };
+    RuleLine::open(asks, hint, &OTHER_STEPS)
+}
+
+/// Whether the runs were evaluated on one text, as far as they state it; nothing is said where none does.
+fn one_text(inputs: &GateInputs) -> Option<RuleLine> {
+    let mut stated: BTreeMap<&str, BTreeMap<&str, &RunValue>> = BTreeMap::new();
+    for run in counting(inputs) {
+        for (name, value) in &run.stated {
+            stated.entry(*name).or_default().insert(value, run);
+        }
+    }
+    let differing = stated.iter().find(|(_, values)| values.len() > 1);
+    let asks = "all runs evaluated on one text";
+    if let Some((name, values)) = differing {
+        let told = values.iter().map(|(value, run)| format!("{value} in {}", run.shown()));
+        let found = format!("{name}: {}", some(told, values.len()));
+        return Some(RuleLine::open(asks, found, &OTHER_TEXT));
+    }
+    let silent = counting(inputs).filter(|run| run.stated.is_empty()).count();
+    let names: Vec<_> = stated.keys().copied().collect();
+    (!stated.is_empty()).then(|| {
+        let silent = match silent {
+            0 => String::new(),
+            runs => format!("; {} state nothing", counted(runs, "run")),
+        };
+        RuleLine::met(asks, format!("equal {}{silent}", names.join(", ")))
+    })
+}
+
+/// The line of the test, and the test.
+fn tested(rule: &GateRule, inputs: &GateInputs) -> (Option<RuleLine>, Option<TestedGap>) {
+    if rule.test == GateTest::None {
+        return (Some(by_mean(rule, inputs)), None);
+    }
+    let asks = asked_of_test(rule, inputs);
+    let (t, n) = match test(rule, inputs) {
+        Ok(tested) => tested,
+        Err(NoTest::Refused(why)) => {
+            let code = if why == Refused::NoSpread { &NO_SPREAD } else { &FEW_RUNS };
+            return (Some(RuleLine::open(asks, why.to_string(), code)), None);
+        }
+        Err(NoTest::Pairs(found)) => return (Some(RuleLine::open(asks, found, &NO_PAIRS)), None),
+    };
+    let lower = inputs.metric.lower_is_better;
+    let (good, bad) = if lower { (t.p_less(), t.p_greater()) } else { (t.p_greater(), t.p_less()) };
+    let is_good = good <= bad;
+    let level = rule.level();
+    let (p, shown) = match rule.one_sided {
+        true => (good, (good < level, bad < level)),
+        false => (t.p_two_sided(), (t.p_two_sided() < level && is_good, t.p_two_sided() < level)),
+    };
+    let interval_level = if rule.one_sided { 1.0 - 2.0 * level } else { 1.0 - level };
+    let short = |value: f64| format_float(value, DIGITS);
+    let found = format!("p = {}, t = {}, df = {}", short(p), short(t.t), short(t.df));
+    let line = match shown {
+        (true, _) => RuleLine::met(asks, found),
+        (false, true) => {
+            let p = if rule.one_sided {
+                format!("; p = {} of the opposite", short(bad))
+            } else {
+                String::new()
+            };
+            let found = format!("{found}{p}");
+            RuleLine { asks, found, state: LineState::Against, code: Some(&WORSE) }
+        }
+        (false, false) => RuleLine::open(asks, found, &NOT_SHOWN),
+    };
+    let bar = rule.bar.unwrap_or_default();
+    let gap = TestedGap {
+        test: rule.test,
+        t,
+        estimate: t.estimate - bar,
+        interval: t.interval(interval_level).map(|end| end - bar),
+        interval_level,
+        p,
+        n,
+    };
+    (Some(line), Some(gap))
+}
+
+/// What the rule asks of the test, in words.
+fn asked_of_test(rule: &GateRule, inputs: &GateInputs) -> String {
+    let side = if rule.one_sided { "one-sided" } else { "two-sided" };
+    let level = format_float(rule.level(), DIGITS);
+    let shared = match rule.tries {
+        1 => String::new(),
+        tries => format!(", {} shared by {tries} candidates", format_float(rule.p_below, DIGITS)),
+    };
+    let direction = if inputs.metric.lower_is_better { "below" } else { "above" };
+    let standard = match rule.bar {
+        Some(_) => rule.bar_text.as_str(),
+        None => "that of the baseline",
+    };
+    format!("mean {direction} {standard} with {side} p < {level}{shared}, {}", rule.test.name())
+}
+
+/// Why there is no test.
+enum NoTest {
+    Refused(Refused),
+    Pairs(String),
+}
+
+impl From<Refused> for NoTest {
+    fn from(refused: Refused) -> Self {
+        Self::Refused(refused)
+    }
+}
+
+/// The test of the rule, of the candidate less its standard.
+fn test(rule: &GateRule, inputs: &GateInputs) -> Result<(T, Vec<usize>), NoTest> {
+    let candidate = inputs.candidate.values();
+    if let Some(bar) = rule.bar {
+        return Ok((one_sample(&Summary::of(&candidate)?, bar)?, vec![candidate.len()]));
+    }
+    let baseline = inputs.baseline.as_ref();
+    if rule.test == GateTest::Paired {
+        let [candidate, baseline] = pairs(&inputs.candidate, baseline).map_err(NoTest::Pairs)?;
+        return Ok((paired(&candidate, &baseline)?, vec![candidate.len(); 2]));
+    }
+    let baseline = baseline.map(GateSide::values).unwrap_or_default();
+    let t = welch(&Summary::of(&candidate)?, &Summary::of(&baseline)?)?;
+    Ok((t, vec![baseline.len(), candidate.len()]))
+}
+
+/// The values of both sides by rising seed, candidate first; every run must have its pair.
+fn pairs(candidate: &GateSide, baseline: Option<&GateSide>) -> Result<[Vec<f64>; 2], String> {
+    let by_seed = |side: &GateSide, word: &str| -> Result<BTreeMap<String, f64>, String> {
+        let mut values = BTreeMap::new();
+        for run in side.counted() {
+            let seed = run.seed.clone();
+            let seed = seed.ok_or_else(|| format!("{} states no seed", run.shown()))?;
+            let value = run.finite().unwrap_or(f64::NAN);
+            if values.insert(seed.clone(), value).is_some() {
+                return Err(format!("seed {seed} twice of the {word}"));
+            }
+        }
+        Ok(values)
+    };
+    let candidates = by_seed(candidate, "candidate")?;
+    let baselines =
+        baseline.map_or_else(|| Ok(BTreeMap::new()), |side| by_seed(side, "baseline"))?;
+    let listed = |seeds: &BTreeMap<String, f64>| some(seeds.keys().cloned(), seeds.len());
+    if !candidates.keys().eq(baselines.keys()) {
+        return Err(format!(
+            "seeds {} of the baseline, {} of the candidate",
+            listed(&baselines),
+            listed(&candidates)
+        ));
+    }
+    Ok([candidates, baselines].map(|values| values.into_values().collect()))
+}
+
+/// A rule that asks for no test: the mean alone. What it does not show is not shown to be worse either.
+fn by_mean(rule: &GateRule, inputs: &GateInputs) -> RuleLine {
+    let values = inputs.candidate.values();
+    let lower = inputs.metric.lower_is_better;
+    let direction = if lower { "below" } else { "above" };
+    let asks = format!("mean {direction} {}, no test asked", rule.bar_text);
+    let (Ok(mean), Some(bar)) = (mean(&values), rule.bar) else {
+        return RuleLine::open(asks, "no mean", &FEW_RUNS);
+    };
+    let is_met = if lower { mean < bar } else { mean > bar };
+    let where_ = match (is_met, lower) {
+        (true, _) => direction,
+        (false, true) => "not below",
+        (false, false) => "not above",
+    };
+    let found = format!(
+        "the mean of {}, {}, is {where_} the bar; the rule asks for no test",
+        counted(values.len(), "run"),
+        format_float(mean, DIGITS)
+    );
+    if is_met { RuleLine::met(asks, found) } else { RuleLine::open(asks, found, &NOT_SHOWN) }
+}

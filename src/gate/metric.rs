@@ -1,0 +1,183 @@
+//! Which metric decides, and whether less of it is better.
+
+use std::collections::BTreeSet;
+
+use repro_import::{LoggedRun, Metric, heading};
+use repro_receipt::source::{Error, Location};
+
+use crate::course::MetricCourse;
+use crate::rule::GateRule;
+use crate::runs::GateRun;
+use crate::{NO_METRIC, OTHER_METRIC, WHICH_DIRECTION, WHICH_METRIC};
+
+/// The metric that decides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GateMetric {
+    /// Its name.
+    pub name: String,
+    /// Whether less of it is better.
+    pub lower_is_better: bool,
+    /// Who named it.
+    pub named_by: &'static str,
+}
+
+/// The validation loss, as it is called here.
+const VALIDATION_LOSS: &str = "val_loss";
+/// Words of names of metrics of which less is better,
+const LOWER: [&str; 15] = [
+    "loss",
+    "bpb",
+    "bpc",
+    "nll",
+    "nats",
+    "ppl",
+    "perplexity",
+    "error",
+    "wer",
+    "cer",
+    "mse",
+    "rmse",
+    "mae",
+    "seconds",
+    "ms",
+];
+/// and of those of which more is.
+const HIGHER: [&str; 15] = [
+    "acc",
+    "accuracy",
+    "core",
+    "f1",
+    "bleu",
+    "rouge",
+    "map",
+    "map50",
+    "map95",
+    "auc",
+    "auroc",
+    "reward",
+    "precision",
+    "recall",
+    "mfu",
+];
+/// So many names of metrics are listed in a message.
+const LISTED: usize = 20;
+
+/// The metric of a rule, or of the command, or the only one that stands to reason.
+pub fn choose(
+    rule: &GateRule,
+    named: Option<&str>,
+    runs: &[&GateRun],
+) -> Result<GateMetric, Error> {
+    let (name, named_by) = match (rule.metric.as_deref(), named) {
+        (Some(of_rule), Some(named)) if of_rule != named => {
+            let expected = format!("`{of_rule}`, as {} says", rule.place().file);
+            return Err(OTHER_METRIC.at(
+                Location::file("--metric"),
+                expected,
+                format!("`{named}`"),
+            ));
+        }
+        (Some(name), _) => (name.to_owned(), "the rule"),
+        (None, Some(name)) => (name.to_owned(), "--metric"),
+        (None, None) => (usual(runs)?, "default"),
+    };
+    let has_it = |run: &&GateRun| MetricCourse::find(&run.logged, &name).is_some();
+    if !runs.iter().any(has_it) {
+        let place = runs.first().map_or("--candidate", |run| run.logged.file.as_str());
+        let expected = format!("the metric `{name}`");
+        return Err(NO_METRIC.at(Location::file(place), expected, listed(runs)));
+    }
+    let lower_is_better = match rule.lower_is_better.or_else(|| told_by(&name)) {
+        Some(lower) => lower,
+        None => {
+            let expected = format!("whether less of `{name}` is better");
+            return Err(WHICH_DIRECTION.at(rule.place(), expected, "nothing that says so"));
+        }
+    };
+    Ok(GateMetric { name, lower_is_better, named_by })
+}
+
+/// The validation loss, or the only metric of all runs.
+fn usual(runs: &[&GateRun]) -> Result<String, Error> {
+    if runs.iter().all(|run| MetricCourse::find(&run.logged, VALIDATION_LOSS).is_some()) {
+        return Ok(VALIDATION_LOSS.to_owned());
+    }
+    let names = in_all(runs);
+    match names.first() {
+        Some(only) if names.len() == 1 => Ok(only.clone()),
+        _ => {
+            let place = Location::file("--metric");
+            Err(WHICH_METRIC.at(place, "the metric that decides", listed(runs)))
+        }
+    }
+}
+
+/// What the words of a name tell: nothing where they contradict each other.
+fn told_by(name: &str) -> Option<bool> {
+    let lower = name.to_ascii_lowercase();
+    let has = |known: &[&str]| {
+        lower.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| known.contains(&word))
+    };
+    match (has(&LOWER), has(&HIGHER)) {
+        (true, false) => Some(true),
+        (false, true) => Some(false),
+        _ => None,
+    }
+}
+
+/// The metrics that all runs have.
+fn in_all(runs: &[&GateRun]) -> Vec<String> {
+    let mut all = runs.iter().map(|run| names(&run.logged));
+    let first = all.next().unwrap_or_default();
+    all.fold(first, |known, names| &known & &names).into_iter().collect()
+}
+
+/// The metrics by which a run can be judged, by their names.
+fn names(run: &LoggedRun) -> BTreeSet<String> {
+    let rows = run.evaluations.iter().chain(&run.training);
+    let judges = |metric: &&Metric| {
+        let is_setting = matches!(metric, Metric::Tokens | Metric::LearningRate | Metric::GradNorm);
+        !is_setting && !metric.is_time()
+    };
+    let metrics: BTreeSet<&Metric> =
+        rows.flat_map(|row| row.cells.iter().map(|(metric, _)| metric)).filter(judges).collect();
+    let of_rows = metrics.into_iter().map(|metric| heading(metric, run));
+    of_rows.chain(run.summary.iter().map(|(name, _)| name.to_string())).collect()
+}
+
+/// The metrics of all runs in words; where they have none in common, those of the first.
+fn listed(runs: &[&GateRun]) -> String {
+    let shared = in_all(runs);
+    let first = || runs.first().map(|run| names(&run.logged)).unwrap_or_default();
+    let names = if shared.is_empty() { first().into_iter().collect() } else { shared };
+    let told: Vec<_> = names.iter().take(LISTED).map(|name| format!("`{name}`")).collect();
+    let more = names.len() - told.len();
+    match (told.is_empty(), more) {
+        (true, _) => "no metrics".to_owned(),
+        (false, 0) => told.join(", "),
+        (false, more) => format!("{} and {more} more", told.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_tell_what_is_better() {
+        for (name, wanted) in [
+            ("val_loss", Some(true)),
+            ("validation/loss", Some(true)),
+            ("eval/bpb", Some(true)),
+            ("core_metric", Some(false)),
+            ("CORE metric", Some(false)),
+            ("metrics/mAP50(B)", Some(false)),
+            ("eval.accuracy", Some(false)),
+            ("loss_accuracy", None),
+            ("closs", None),
+            ("score", None),
+        ] {
+            assert_eq!(told_by(name), wanted, "{name}");
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! The same as a post and its claims, for the formats that know no other reports: each line of the rule is a claim.
+
+use repro_receipt::source::Location;
+use repro_report::outcome::{
+    BundleReport, ClaimReport, EvidenceOrigin, EvidenceRef, Impact, Measured, Method, Outcome,
+    PostReport, Report, TestNumbers,
+};
+
+use crate::decision::{GateReport, LineState, RuleLine};
+use crate::inputs::RunValue;
+
+impl GateReport {
+    /// The report as one post.
+    pub fn as_report(&self) -> Report {
+        let file = self.rule.place().file;
+        let title =
+            format!("the candidate's {} is {}", self.inputs.metric.name, self.decision.words());
+        let post = PostReport {
+            id: "gate".to_owned(),
+            title,
+            file,
+            digest: String::new(),
+            texts: Vec::new(),
+            definitions: Vec::new(),
+            excused: Vec::new(),
+            bundles: self.runs().filter_map(bundle).collect(),
+            claims: self.lines.iter().map(|line| self.claim(line)).collect(),
+            findings: Vec::new(),
+            challenge: None,
+            referee: None,
+        };
+        Report { posts: vec![post], ..Report::default() }
+    }
+
+    /// Every run, those of the baseline first.
+    pub fn runs(&self) -> impl Iterator<Item = &RunValue> {
+        let baseline = self.inputs.baseline.iter().flat_map(|side| side.runs.iter());
+        baseline.chain(&self.inputs.candidate.runs)
+    }
+
+    fn claim(&self, line: &RuleLine) -> ClaimReport {
+        let outcome = match (line.state, line.code) {
+            (LineState::Against, Some(code)) => Outcome::refuted(code, line.found.clone()),
+            (LineState::Open, Some(code)) => Outcome::inconclusive(code, line.found.clone()),
+            _ => Outcome::verified(),
+        };
+        let is_test = self.lines.last().is_some_and(|last| std::ptr::eq(last, line));
+        let measured = if is_test { self.measured() } else { None };
+        ClaimReport {
+            id: line.asks.clone(),
+            kind: "rule",
+            claimed: String::new(),
+            said: String::new(),
+            row: Vec::new(),
+            own_numbers: Vec::new(),
+            around: String::new(),
+            quote: line.asks.clone(),
+            at: None,
+            note: String::new(),
+            place: self.rule.place(),
+            origin: Some(EvidenceOrigin::Declared),
+            impact: Impact::Decision,
+            outcome: outcome.by(Method::Recomputed).giving(line.found.clone()).measuring(measured),
+            evidence: if is_test { self.runs().map(evidence).collect() } else { Vec::new() },
+        }
+    }
+
+    /// The numbers of the test.
+    fn measured(&self) -> Option<Measured> {
+        let gap = self.gap.as_ref()?;
+        let interval95 = gap.t.interval(0.95).map(|end| end - self.rule.bar.unwrap_or_default());
+        let test = TestNumbers {
+            name: gap.test.word(),
+            estimate: gap.estimate,
+            interval95,
+            t: gap.t.t,
+            df: gap.t.df,
+            p: gap.t.p_two_sided(),
+            n: gap.n.clone(),
+        };
+        Some(Measured { value: Some(gap.estimate), test: Some(test), ..Measured::default() })
+    }
+}
+
+/// A bundle that was used.
+fn bundle(run: &RunValue) -> Option<BundleReport> {
+    Some(BundleReport {
+        name: run.file.clone(),
+        digest: run.bundle.clone()?,
+        origin: EvidenceOrigin::Declared,
+        signature: None,
+        attested_by: None,
+    })
+}
+
+/// Where a value stands.
+fn evidence(run: &RunValue) -> EvidenceRef {
+    let Location { file, .. } = run.place();
+    let step = run.step.map(|step| format!("step={step}.")).unwrap_or_default();
+    EvidenceRef {
+        bundle: String::new(),
+        file,
+        pointer: format!("{step}{}", run.metric),
+        document: None,
+        printed_at: None,
+    }
+}

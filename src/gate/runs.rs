@@ -1,0 +1,133 @@
+//! The runs that paths name: bundles by folder or by name, logs of every format that is known, folders of either.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use repro_import::{self as import, ImportOptions, LoggedRun};
+use repro_receipt::parallel;
+use repro_receipt::source::{Error, Location};
+
+use crate::{NO_RUNS, bundle};
+
+/// The file that makes a folder a bundle.
+const BUNDLE: &str = "bagit.txt";
+
+/// One run as it was found.
+#[derive(Debug)]
+pub struct GateRun {
+    /// What its log or its bundle tells.
+    pub logged: LoggedRun,
+    /// What is stated of the text that it was evaluated on.
+    pub stated: BTreeMap<&'static str, String>,
+    /// Among which runs its seed counts once.
+    pub group: String,
+    /// Whether it lies in a bundle.
+    pub is_bundle: bool,
+}
+
+/// The runs of one side, by file.
+#[derive(Debug, Default)]
+pub struct FoundRuns {
+    /// The runs.
+    pub runs: Vec<GateRun>,
+    /// Files in their folders that are no logs.
+    pub skipped: Vec<String>,
+}
+
+/// Reads the runs that `paths` name; the side is called `word` in messages.
+pub fn read(
+    word: &str,
+    paths: &[PathBuf],
+    root: Option<&Path>,
+    threads: usize,
+) -> Result<FoundRuns, Vec<Error>> {
+    let mut found = FoundRuns::default();
+    let (mut bundles, mut logs) = (Vec::new(), Vec::new());
+    for path in paths {
+        match bundles_at(path, root) {
+            of_path if of_path.is_empty() => logs.push(path.clone()),
+            of_path => {
+                found.skipped.extend(beside(path, &of_path));
+                bundles.extend(of_path);
+            }
+        }
+    }
+    bundles.sort();
+    bundles.dedup();
+    let loaded =
+        parallel::map(&bundles, threads, |path| bundle::load(path, &path.display().to_string(), 1));
+    let mut errors = Vec::new();
+    for one in loaded {
+        match one {
+            Ok(run) => found.runs.push(GateRun {
+                group: run.logged.group.clone().unwrap_or_default(),
+                logged: run.logged,
+                stated: run.stated,
+                is_bundle: true,
+            }),
+            Err(error) => errors.push(error),
+        }
+    }
+    if !logs.is_empty() {
+        errors.extend(read_logs(&logs, threads, &mut found));
+    }
+    if found.runs.is_empty() && errors.is_empty() {
+        let place = Location::file(format!("--{word}"));
+        errors.push(NO_RUNS.at(place, "one run or more", "none"));
+    }
+    found.runs.sort_by(|one, other| one.place().cmp(&other.place()));
+    if errors.is_empty() { Ok(found) } else { Err(errors) }
+}
+
+impl GateRun {
+    /// Its file, and its name where a file has several runs.
+    pub fn place(&self) -> (&str, &str) {
+        (&self.logged.file, &self.logged.name)
+    }
+}
+
+/// The bundle at a path, the bundles in a folder, or the bundle of that name in the project.
+fn bundles_at(path: &Path, root: Option<&Path>) -> Vec<PathBuf> {
+    let is_bundle = |path: &Path| path.join(BUNDLE).is_file();
+    if is_bundle(path) {
+        return vec![path.to_owned()];
+    }
+    let named = root.map(|root| root.join("receipts").join(path));
+    if let Some(named) = named.filter(|named| !path.exists() && is_bundle(named)) {
+        return vec![named];
+    }
+    let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+    let mut bundles: Vec<_> =
+        entries.map(|entry| entry.path()).filter(|path| is_bundle(path)).collect();
+    bundles.sort();
+    bundles
+}
+
+/// What lies beside the bundles of a folder, which is not read.
+fn beside(folder: &Path, bundles: &[PathBuf]) -> Vec<String> {
+    if bundles.iter().all(|bundle| bundle == folder) {
+        return Vec::new();
+    }
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let others = entries.map(|entry| entry.path()).filter(|path| !bundles.contains(path));
+    let mut names: Vec<_> = others.map(|path| path.display().to_string()).collect();
+    names.sort();
+    names
+}
+
+/// Reads logs; what cannot be read is answered.
+fn read_logs(paths: &[PathBuf], threads: usize, found: &mut FoundRuns) -> Vec<Error> {
+    let options = ImportOptions { hashed: true, threads, ..ImportOptions::default() };
+    let import = import::read(None, paths, &options);
+    found.skipped.extend(import.skipped.iter().map(|error| error.place.file.clone()));
+    for group in import.groups {
+        let runs = group.runs.into_iter().map(|logged| GateRun {
+            logged,
+            stated: BTreeMap::new(),
+            group: group.name.clone(),
+            is_bundle: false,
+        });
+        found.runs.extend(runs);
+    }
+    import.failures
+}
