@@ -128,41 +128,70 @@ fn figures(side: &GateSide) -> Vec<String> {
 
 /// The runs of a side; those that do not count with the reason.
 fn runs(page: &mut Page, word: &str, side: &GateSide, options: &ReportOptions) {
-    let headings = ["value", "step", "tokens", "seed"].map(str::to_owned).to_vec();
+    let folder = common_folder(side);
+    let columns: Vec<_> = COLUMNS
+        .iter()
+        .filter(|(_, cell)| side.runs.iter().any(|run| cell(run).is_some()))
+        .collect();
+    let headings = columns.iter().map(|(heading, _)| (*heading).to_owned()).collect();
     let mut table = Columns::new(headings);
     let is_whole = options.verbose || side.runs.len() <= LISTED;
     let (mut listed, mut left) = (0, Vec::new());
     for run in &side.runs {
         let mark = if run.left_out.is_some() { "~ " } else { "" };
         if is_whole || run.left_out.is_some() || run.finite().is_none() {
-            table.row(&format!("{mark}{}", run.shown()), cells(run));
+            let cells = columns.iter().map(|(_, cell)| cell(run).unwrap_or_default());
+            let shown = run.shown();
+            let own = shown.strip_prefix(&folder).unwrap_or(&shown);
+            table.row(&format!("{mark}{own}"), cells.collect());
             listed += 1;
         }
         left.extend(run.left_out.as_ref());
     }
-    let mut title = format!("{word}  {}", counted(side.runs.len(), "run"));
-    if !left.is_empty() {
-        title.push_str(&format!(", {} not counted (~)", left.len()));
-    }
-    page.block(0, &table.render(&title, page.width(), false));
+    let lies = if folder.is_empty() { String::new() } else { format!(" in {}", visible(&folder)) };
+    let not_counted = match left.len() {
+        0 => String::new(),
+        count => format!(", {count} not counted (~)"),
+    };
+    let title = format!("{word}: {}{lies}{not_counted}", counted(side.runs.len(), "run"));
+    page.paragraph(0, 2, PLAIN, &title);
+    page.block(0, &table.render("", page.width(), false));
     if listed < side.runs.len() {
         let hidden = counted(side.runs.len() - listed, "run");
         page.paragraph(2, 4, FAINT, &format!("{hidden} that count, listed by --verbose"));
     }
     for error in left {
         let told = format!("~ {}: {} [{}]", error.place, error.found, error.code.id);
-        page.paragraph(2, 4, PLAIN, &visible(&told));
+        page.paragraph(2, 4, PLAIN, &visible(&told.replace(&folder, "")));
     }
 }
 
-fn cells(run: &RunValue) -> Vec<String> {
-    let number = |value: Option<u64>| value.map_or_else(String::new, |value| value.to_string());
-    vec![
-        run.value.as_ref().map_or("—", |value| value.text()).to_owned(),
-        number(run.step),
-        number(run.tokens),
-        run.seed.clone().unwrap_or_default(),
-    ]
+/// The cell of a run, where it has one.
+type Cell = fn(&RunValue) -> Option<String>;
+
+/// What is told of a run beside its name, under these headings, where a run has it.
+const COLUMNS: [(&str, Cell); 5] = [
+    ("value", |run| Some(run.value.as_ref().map_or("—", |value| value.text()).to_owned())),
+    ("step", |run| Some(run.step?.to_string())),
+    ("tokens", |run| Some(run.tokens?.to_string())),
+    ("seed", |run| run.seed.clone()),
+    ("bundle", |run| Some(run.bundle.as_ref()?.chars().take(SHORT_DIGEST).collect())),
+];
+/// So much of a digest tells bundles apart.
+const SHORT_DIGEST: usize = 15;
+
+/// The folder that all runs of a side lie in, with a slash at its end.
+fn common_folder(side: &GateSide) -> String {
+    let folder = |path: &str| path.rfind('/').map_or(0, |at| at + 1);
+    let mut paths = side.runs.iter().map(|run| run.file.as_str());
+    let Some(first) = paths.next() else { return String::new() };
+    let mut common = first.get(..folder(first)).unwrap_or_default();
+    for path in paths {
+        while !path.starts_with(common) {
+            common = common.get(..folder(common.trim_end_matches('/'))).unwrap_or_default();
+        }
+    }
+    common.to_owned()
 }
 
 /// The rule line by line.

@@ -16,6 +16,7 @@ mod evaluation;
 mod executing;
 mod functions;
 mod fuzz;
+mod gate;
 #[cfg(feature = "train")]
 mod golden;
 mod import;
