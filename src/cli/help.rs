@@ -14,7 +14,8 @@ A format, or `auto`, and logs or folders of logs. Without a format each log tell
 - dvclive: folders with `plots/metrics`
 - megatron: golden values of Megatron's tests
 - step-loss: a step and a loss per line, as torchtitan's tests keep them
-- marin: results of Marin's speedrun leaderboard";
+- marin: results of Marin's speedrun leaderboard
+- nanochat: `report.md` of nanochat";
 
 /// Under the options of `repro import`.
 pub const IMPORT: &str = "\

@@ -44,6 +44,11 @@ const VALUES: usize = 4;
 const LONG: usize = 4;
 
 impl MetricCourse {
+    /// The metric by the first of several names that the run has.
+    pub fn find_any(run: &LoggedRun, names: &[String]) -> Option<Self> {
+        names.iter().find_map(|name| Self::find(run, name))
+    }
+
     /// The metric that a run calls `name`; else the one that has this name here.
     pub fn find(run: &LoggedRun, name: &str) -> Option<Self> {
         let theirs = |metric: &Metric| heading(metric, run) == name;
@@ -90,7 +95,7 @@ impl MetricCourse {
                 .iter()
                 .zip(&other.points)
                 .all(|(one, other)| one.0 == other.0 && same(one.1, other.1));
-        equal && telling_digits(self.points.values()) >= DIGITS
+        equal && are_no_chance(self.points.values())
     }
 }
 
@@ -106,16 +111,16 @@ fn same(one: &LogNumber, other: &LogNumber) -> bool {
 }
 
 /// A number by its value.
-fn key(number: &LogNumber) -> (u64, Option<&'static str>) {
+pub fn key(number: &LogNumber) -> (u64, Option<&'static str>) {
     // Zero has two signs and is one number.
     let bits = number.value().map_or(0, |value| (value + 0.0).to_bits());
     (bits, number.nonfinite())
 }
 
-/// The significant digits of all different values together.
-fn telling_digits<'n>(values: impl Iterator<Item = &'n LogNumber>) -> usize {
+/// Whether different values have so many significant digits together that their agreement is no chance.
+pub fn are_no_chance<'n>(values: impl Iterator<Item = &'n LogNumber>) -> bool {
     let different: BTreeSet<&str> = values.map(LogNumber::text).collect();
-    different.into_iter().map(digits).sum()
+    different.into_iter().map(digits).sum::<usize>() >= DIGITS
 }
 
 /// How many significant digits a number has as printed.

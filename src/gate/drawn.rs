@@ -175,7 +175,10 @@ const COLUMNS: [(&str, Cell); 5] = [
     ("step", |run| Some(run.step?.to_string())),
     ("tokens", |run| Some(run.tokens?.to_string())),
     ("seed", |run| run.seed.clone()),
-    ("bundle", |run| Some(run.bundle.as_ref()?.chars().take(SHORT_DIGEST).collect())),
+    ("bundle", |run| {
+        let digest = run.digest.as_ref().filter(|_| run.is_bundle)?;
+        Some(digest.chars().take(SHORT_DIGEST).collect())
+    }),
 ];
 /// So much of a digest tells bundles apart.
 const SHORT_DIGEST: usize = 15;
@@ -306,8 +309,8 @@ struct RunJson<'r> {
     file: &'r str,
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<&'r str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    bundle: Option<&'r str>,
+    bundle: bool,
+    digest: Option<&'r str>,
     seed: Option<&'r str>,
     metric: &'r str,
     printed: Option<&'r str>,
@@ -413,7 +416,8 @@ fn run_json(run: &RunValue) -> RunJson<'_> {
     RunJson {
         file: &run.file,
         name: run.name.as_deref(),
-        bundle: run.bundle.as_deref(),
+        bundle: run.is_bundle,
+        digest: run.digest.as_deref(),
         seed: run.seed.as_deref(),
         metric: &run.metric,
         printed: run.value.as_ref().map(|value| value.text()),

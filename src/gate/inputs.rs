@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use repro_import::{self as import, LogNumber, LoggedRun, Metric};
 use repro_receipt::source::{Error, Location};
 
-use crate::course::{CourseKind, KnownCourses, MetricCourse};
+use crate::course::{CourseKind, MetricCourse};
+use crate::independent::{Followed, independent, on_both_sides};
 use crate::metric::{self, GateMetric};
 use crate::rule::{GateRule, ReadAt};
 use crate::runs::{self, FoundRuns, GateRun};
-use crate::{BYTES, TEXT, UNFINISHED};
-use crate::{COPY, GateOptions, NO_STANDARD, ON_BOTH_SIDES, SAME_SEED, SAME_START, TWO_STANDARDS};
+use crate::{BYTES, GateOptions, NO_STANDARD, TEXT, TWO_STANDARDS, UNFINISHED};
 
 /// One run and what is compared of it.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,8 +19,10 @@ pub struct RunValue {
     pub file: String,
     /// Its own name, where the file has several runs.
     pub name: Option<String>,
-    /// Whether it lies in a bundle, with the digest of that.
-    pub bundle: Option<String>,
+    /// Whether it lies in a bundle.
+    pub is_bundle: bool,
+    /// The digest of the bundle, or of the bytes of the log.
+    pub digest: Option<String>,
     /// Its seed, where it is told.
     pub seed: Option<String>,
     /// What its log calls the metric.
@@ -142,9 +144,6 @@ fn standard(rule: &GateRule, has_baseline: bool) -> Result<(), Error> {
     }
 }
 
-/// A run with the course of its metric.
-type Followed<'r> = (&'r GateRun, Option<MetricCourse>);
-
 fn compared(
     rule: &GateRule,
     metric: GateMetric,
@@ -152,7 +151,7 @@ fn compared(
     baseline: Option<&FoundRuns>,
 ) -> GateInputs {
     let follow = |found: &'_ FoundRuns| -> Vec<Option<MetricCourse>> {
-        found.runs.iter().map(|run| MetricCourse::find(&run.logged, &metric.name)).collect()
+        found.runs.iter().map(|run| MetricCourse::find_any(&run.logged, &metric.names)).collect()
     };
     let of = |found| -> Vec<Followed<'_>> {
         let found: &FoundRuns = found;
@@ -168,13 +167,15 @@ fn compared(
         .chain(baseline.iter().flat_map(|found| found.skipped.iter()))
         .cloned()
         .collect();
+    // A file that was named twice is read.
+    let is_read = |file: &String| all().any(|(run, _)| run.logged.file == *file);
     GateInputs {
         on_both_sides: baselines
             .as_ref()
             .map_or_else(Vec::new, |baselines| on_both_sides(&candidates, baselines)),
         shared_step: shared_step(all().filter_map(|(_, course)| course.as_ref())),
         notes: all().flat_map(|(run, _)| unfinished(&run.logged)).collect(),
-        skipped: skipped.into_iter().collect(),
+        skipped: skipped.into_iter().filter(|file| !is_read(file)).collect(),
         candidate: candidate_side,
         baseline: baseline_side,
         metric,
@@ -215,11 +216,11 @@ fn value(
     let number = at.and_then(|at| course?.points.get(&at)).cloned();
     // A number about the whole run stands at its end.
     let step = at.flatten().or_else(|| logged.last_step());
-    let digest = logged.identity.sha256.filter(|_| run.is_bundle);
     RunValue {
         file: logged.file.clone(),
         name: None,
-        bundle: digest.map(|digest| digest.prefixed()),
+        is_bundle: run.is_bundle,
+        digest: logged.identity.sha256.map(|digest| digest.prefixed()),
         seed: logged.seed.clone(),
         metric: course.map_or_else(|| metric.name.clone(), |course| course.name.clone()),
         kind: course.map(|course| course.kind),
@@ -243,109 +244,6 @@ fn stated(run: &GateRun, metric: &str) -> BTreeMap<&'static str, String> {
     let counts = |name: &&str| [TEXT, BYTES].contains(name) || !per_byte;
     let stated = run.stated.iter().filter(|(name, _)| counts(name));
     stated.map(|(name, value)| (*name, value.clone())).collect()
-}
-
-/// Why each run of a side is none of its own; of copies the first by name counts.
-fn independent(runs: &[Followed<'_>], names: &[String]) -> Vec<Option<Error>> {
-    let mut known = Known::default();
-    let name = |at: usize| names.get(at).map_or("", String::as_str);
-    let judge = |(at, (run, course)): (usize, &Followed<'_>)| {
-        let witnesses = witnesses(&run.logged, course.as_ref());
-        let seen = known.seen(run, &witnesses);
-        if seen.is_none() {
-            known.add(at, run, witnesses);
-        }
-        seen.map(|(code, first, what)| {
-            let found = format!("{what} of `{}`", name(first));
-            code.at(Location::file(name(at)), "a run of its own", found)
-        })
-    };
-    runs.iter().enumerate().map(judge).collect()
-}
-
-/// What tells one run from another: the metric, losses and the norm of the gradient, but no settings and no times.
-fn witnesses(run: &LoggedRun, course: Option<&MetricCourse>) -> Vec<(String, MetricCourse)> {
-    let known = [Metric::ValidationLoss, Metric::Loss, Metric::GradNorm];
-    let known = known.iter().filter_map(|metric| {
-        let course = MetricCourse::of_metric(run, metric)?;
-        Some((metric.name().to_owned(), course))
-    });
-    let own = course.map(|course| ("its metric".to_owned(), course.clone()));
-    own.into_iter().chain(known).collect()
-}
-
-/// The runs of a side so far.
-#[derive(Default)]
-struct Known {
-    digests: BTreeMap<String, usize>,
-    seeds: BTreeMap<(String, String, String), usize>,
-    courses: BTreeMap<String, KnownCourses>,
-}
-
-impl Known {
-    /// The run that another is, and why.
-    fn seen(
-        &self,
-        run: &GateRun,
-        witnesses: &[(String, MetricCourse)],
-    ) -> Option<(&'static repro_receipt::source::Code, usize, String)> {
-        let digest = digest(run).and_then(|digest| self.digests.get(&digest));
-        if let Some(first) = digest {
-            return Some((&COPY, *first, "the bytes".to_owned()));
-        }
-        let courses = witnesses.iter().filter_map(|(name, course)| {
-            let (first, whole) = self.courses.get(name)?.seen(course)?;
-            Some((first, whole, &course.name))
-        });
-        // What is equal as a whole is told rather than what is shared in part.
-        let course = courses.max_by_key(|(_, whole, _)| *whole);
-        if let Some((first, whole, name)) = course {
-            return Some(match whole {
-                true => (&COPY, first, format!("all values of `{name}`")),
-                false => (&SAME_START, first, format!("half or more of the values of `{name}`")),
-            });
-        }
-        let key = seed(run)?;
-        let first = self.seeds.get(&key)?;
-        Some((&SAME_SEED, *first, format!("the seed {} and the settings", key.0)))
-    }
-
-    fn add(&mut self, at: usize, run: &GateRun, witnesses: Vec<(String, MetricCourse)>) {
-        self.digests.extend(digest(run).map(|digest| (digest, at)));
-        self.seeds.extend(seed(run).map(|seed| (seed, at)));
-        for (name, course) in witnesses {
-            self.courses.entry(name).or_default().add(at, course);
-        }
-    }
-}
-
-/// The digest of the bytes of a run, with that of its metrics: a file may have several runs.
-fn digest(run: &GateRun) -> Option<String> {
-    let digest = run.logged.identity.sha256?;
-    Some(format!("{digest} {}", run.logged.metrics_sha256))
-}
-
-/// A seed with the settings and the group in which it counts once.
-fn seed(run: &GateRun) -> Option<(String, String, String)> {
-    let seed = run.logged.seed.clone()?;
-    let config = serde_json::to_string(&run.logged.config).unwrap_or_default();
-    Some((seed, config, run.group.clone()))
-}
-
-/// Candidates that are runs of the baseline as well.
-fn on_both_sides(candidates: &[Followed<'_>], baselines: &[Followed<'_>]) -> Vec<Error> {
-    let is_one = |(run, course): &Followed<'_>, (other, known): &Followed<'_>| {
-        let bytes = digest(run).is_some() && digest(run) == digest(other);
-        let course = course.as_ref().zip(known.as_ref());
-        bytes || course.is_some_and(|(course, known)| course.is_copy_of(known))
-    };
-    let judged = candidates.iter().filter_map(|candidate| {
-        let twin = baselines.iter().find(|baseline| is_one(candidate, baseline))?;
-        let place = Location::file(candidate.0.logged.file.as_str());
-        let found = format!("`{}` of the baseline", twin.0.logged.file);
-        Some(ON_BOTH_SIDES.at(place, "a run of the candidate alone", found))
-    });
-    judged.collect()
 }
 
 /// The last step at which all courses have a value.

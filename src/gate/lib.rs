@@ -10,6 +10,7 @@ mod bundle;
 mod course;
 mod decision;
 mod drawn;
+mod independent;
 mod inputs;
 mod metric;
 mod outcome;

@@ -15,6 +15,8 @@ use crate::{NO_METRIC, OTHER_METRIC, WHICH_DIRECTION, WHICH_METRIC};
 pub struct GateMetric {
     /// Its name.
     pub name: String,
+    /// The names that logs have for it.
+    pub names: Vec<String>,
     /// Whether less of it is better.
     pub lower_is_better: bool,
     /// Who named it.
@@ -68,25 +70,26 @@ pub fn choose(
     named: Option<&str>,
     runs: &[&GateRun],
 ) -> Result<GateMetric, Error> {
-    let (name, named_by) = match (rule.metric.as_deref(), named) {
-        (Some(of_rule), Some(named)) if of_rule != named => {
-            let expected = format!("`{of_rule}`, as {} says", rule.place().file);
+    let (names, named_by) = match (rule.metric.as_slice(), named) {
+        (of_rule @ [_, ..], Some(named)) if !of_rule.iter().any(|name| name == named) => {
+            let expected = format!("`{}`, as {} says", of_rule.join("` or `"), rule.place().file);
             return Err(OTHER_METRIC.at(
                 Location::file("--metric"),
                 expected,
                 format!("`{named}`"),
             ));
         }
-        (Some(name), _) => (name.to_owned(), "the rule"),
-        (None, Some(name)) => (name.to_owned(), "--metric"),
-        (None, None) => (usual(runs)?, "default"),
+        (_, Some(name)) => (vec![name.to_owned()], "--metric"),
+        ([], None) => (vec![usual(runs)?], "default"),
+        (names, None) => (names.to_vec(), "the rule"),
     };
-    let has_it = |run: &&GateRun| MetricCourse::find(&run.logged, &name).is_some();
-    if !runs.iter().any(has_it) {
+    let has_it =
+        |name: &&String| runs.iter().any(|run| MetricCourse::find(&run.logged, name).is_some());
+    let Some(name) = names.iter().find(has_it).cloned() else {
         let place = runs.first().map_or("--candidate", |run| run.logged.file.as_str());
-        let expected = format!("the metric `{name}`");
+        let expected = format!("the metric `{}`", names.join("` or `"));
         return Err(NO_METRIC.at(Location::file(place), expected, listed(runs)));
-    }
+    };
     let lower_is_better = match rule.lower_is_better.or_else(|| told_by(&name)) {
         Some(lower) => lower,
         None => {
@@ -94,7 +97,7 @@ pub fn choose(
             return Err(WHICH_DIRECTION.at(rule.place(), expected, "nothing that says so"));
         }
     };
-    Ok(GateMetric { name, lower_is_better, named_by })
+    Ok(GateMetric { name, names, lower_is_better, named_by })
 }
 
 /// The validation loss, or the only metric of all runs.

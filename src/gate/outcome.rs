@@ -3,7 +3,7 @@
 use repro_receipt::source::Location;
 use repro_report::outcome::{
     BundleReport, ClaimReport, EvidenceOrigin, EvidenceRef, Impact, Measured, Method, Outcome,
-    PostReport, Report, TestNumbers,
+    PostReport, Report, TestNumbers, TextReport,
 };
 
 use crate::decision::{GateReport, LineState, RuleLine};
@@ -20,7 +20,7 @@ impl GateReport {
             title,
             file,
             digest: String::new(),
-            texts: Vec::new(),
+            texts: self.runs().filter_map(log).collect(),
             definitions: Vec::new(),
             excused: Vec::new(),
             bundles: self.runs().filter_map(bundle).collect(),
@@ -86,10 +86,23 @@ impl GateReport {
 fn bundle(run: &RunValue) -> Option<BundleReport> {
     Some(BundleReport {
         name: run.file.clone(),
-        digest: run.bundle.clone()?,
+        digest: run.digest.clone().filter(|_| run.is_bundle)?,
         origin: EvidenceOrigin::Declared,
         signature: None,
         attested_by: None,
+    })
+}
+
+/// A log that was used.
+fn log(run: &RunValue) -> Option<TextReport> {
+    let digest = run.digest.clone().filter(|_| !run.is_bundle)?;
+    Some(TextReport {
+        id: run.shown(),
+        what: "a log".to_owned(),
+        is_at_hand: true,
+        digest: Some(digest),
+        unbound: Vec::new(),
+        excused: 0,
     })
 }
 

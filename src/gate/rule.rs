@@ -56,8 +56,8 @@ pub struct GateRule {
     pub file: Option<String>,
     /// What it is, in the words of its author.
     pub about: Option<String>,
-    /// The metric, by the name that the logs have for it.
-    pub metric: Option<String>,
+    /// The metric, by the names that logs have for it; of several the first that a log has.
+    pub metric: Vec<String>,
     /// Whether less of it is better; where nothing is said its name may tell.
     pub lower_is_better: Option<bool>,
     /// What is beaten in place of a baseline,
@@ -110,7 +110,7 @@ impl Default for GateRule {
         Self {
             file: None,
             about: None,
-            metric: None,
+            metric: Vec::new(),
             lower_is_better: None,
             bar: None,
             bar_text: String::new(),
@@ -144,7 +144,7 @@ impl GateRule {
         Ok(Self {
             file: Some(file),
             about: text("about")?,
-            metric: text("metric")?,
+            metric: metric(root)?,
             lower_is_better: truth("lower_is_better")?,
             bar: bar.map(|(value, _)| value),
             bar_text: bar.map(|(_, text)| text.to_owned()).unwrap_or_default(),
@@ -170,6 +170,19 @@ impl GateRule {
     pub fn level(&self) -> f64 {
         self.p_below / self.tries as f64
     }
+}
+
+/// One name, or a list of them.
+fn metric(root: Node<'_>) -> Result<Vec<String>, Error> {
+    let Some(node) = root.get("metric") else { return Ok(Vec::new()) };
+    let names: Vec<Node<'_>> = match node.items() {
+        Ok(items) => items.collect(),
+        Err(_) => vec![node],
+    };
+    if names.is_empty() {
+        return Err(BAD_RULE.at(node.place(), "a name or a list of names", "an empty list"));
+    }
+    names.into_iter().map(|name| name.text().map(str::to_owned)).collect()
 }
 
 fn needs_a_test(node: Node<'_>) -> Error {

@@ -11,7 +11,7 @@ use super::jsonl::parse_python;
 use super::log::Log;
 use super::names::step_among;
 use super::speedrun;
-use super::tracker::{results, tensorboard, wandb};
+use super::tracker::{nanochat, results, tensorboard, wandb};
 use repro_receipt::source::{DOCUMENT_CAP, Document, Source};
 
 /// How much of a file is looked at.
@@ -21,8 +21,10 @@ const LINES: usize = 20;
 
 /// What a file found in a folder is, if its name lets it be a log.
 pub fn in_folder(path: &Path) -> Option<LogFormat> {
-    const ENDINGS: [&str; 11] =
-        ["txt", "log", "out", "jsonl", "ndjson", "csv", "json", "db", "sqlite", "sqlite3", "wandb"];
+    const ENDINGS: [&str; 12] = [
+        "md", "txt", "log", "out", "jsonl", "ndjson", "csv", "json", "db", "sqlite", "sqlite3",
+        "wandb",
+    ];
     let name = path.file_name()?.to_str()?;
     let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
     let may_be = ENDINGS.contains(&ending) || ending == "sql" || name.contains("tfevents");
@@ -54,6 +56,7 @@ pub fn of_file(path: &Path) -> Option<LogFormat> {
     let first = text.trim_start().bytes().next();
     let document = || document(path);
     match (first, ending) {
+        (_, "md") => nanochat::is_report(text).then_some(LogFormat::Nanochat),
         (Some(b'{'), _) if is_lines(text, ending) => Some(LogFormat::Jsonl),
         (Some(b'{'), "jsonl" | "ndjson") => None,
         (Some(b'{'), _) => document().and_then(|document| of_document(&document)),

@@ -60,16 +60,17 @@ pub fn find(format: Option<LogFormat>, paths: &[PathBuf], group: Option<&str>) -
         format,
         logs: Vec::new(),
         seen: HashSet::new(),
+        again: 0,
         entries: 0,
         finds: Finds::default(),
     };
     for path in paths {
-        let before = (walk.logs.len(), walk.seen.len(), walk.finds.failures.len());
+        let before = (walk.logs.len(), walk.again, walk.finds.failures.len());
         match std::fs::metadata(path) {
             Ok(about) if about.is_dir() => {
                 walk.folder(path, 0);
                 let nothing = walk.logs.len() == before.0 && walk.finds.failures.len() == before.2;
-                if nothing && walk.seen.len() == before.1 {
+                if nothing && walk.again == before.1 {
                     let expected = match format {
                         Some(format) => format!("a folder with {}", format.files()),
                         None => "a folder with logs".to_owned(),
@@ -103,6 +104,8 @@ struct Walk {
     format: Option<LogFormat>,
     logs: Vec<Seen>,
     seen: HashSet<PathBuf>,
+    /// How many logs were named before.
+    again: usize,
     entries: usize,
     finds: Finds,
 }
@@ -136,6 +139,7 @@ impl Walk {
     fn log(&mut self, path: &Path, files: Vec<PathBuf>, format: LogFormat, is_named: bool) {
         let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         if !self.seen.insert(real) {
+            self.again += 1;
             self.skip(path, "a file that was already named");
         } else if self.logs.len() == FILES_CAP {
             let expected = format!("at most {FILES_CAP} logs");

@@ -27,11 +27,13 @@ pub enum LogFormat {
     StepLoss,
     /// `speedrun_results.json` of Marin's leaderboard.
     Marin,
+    /// Reports of nanochat.
+    Nanochat,
 }
 
 impl LogFormat {
     /// Every format.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Speedrun,
         Self::Mlperf,
         Self::Jsonl,
@@ -44,6 +46,7 @@ impl LogFormat {
         Self::Megatron,
         Self::StepLoss,
         Self::Marin,
+        Self::Nanochat,
     ];
 
     /// The word of the command line.
@@ -61,6 +64,7 @@ impl LogFormat {
             Self::Megatron => "megatron",
             Self::StepLoss => "step-loss",
             Self::Marin => "marin",
+            Self::Nanochat => "nanochat",
         }
     }
 
@@ -79,6 +83,7 @@ impl LogFormat {
             Self::Megatron => "`*golden_values*.json`",
             Self::StepLoss => "`*.txt` or `*.log`",
             Self::Marin => "`*.json` with `runs`",
+            Self::Nanochat => "`*.md`",
         }
     }
 
@@ -97,6 +102,7 @@ impl LogFormat {
             Self::DvcLive => false,
             Self::Megatron => name.contains("golden_values") && ends(&[".json"]),
             Self::Marin => ends(&[".json"]),
+            Self::Nanochat => ends(&[".md"]),
         }
     }
 }

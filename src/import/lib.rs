@@ -263,6 +263,7 @@ fn parse(found: &files::FoundLog, options: &ImportOptions) -> Result<Vec<LoggedR
         }
         LogFormat::DvcLive => tracker::dvclive::parse(path, shown, every),
         LogFormat::Megatron => tracker::results::parse_golden(path, every),
+        LogFormat::Nanochat => tracker::nanochat::parse(path),
         LogFormat::StepLoss => tracker::results::parse_step_loss(path, every),
         LogFormat::Marin => return tracker::results::parse_marin(path),
     };

@@ -20,7 +20,8 @@ pub struct Lineage {
 }
 
 /// Stems of files whose folder tells what the run is.
-const PLAIN_STEMS: [&str; 9] = [
+const PLAIN_STEMS: [&str; 10] = [
+    "report",
     "metrics",
     "results",
     "trainer_state",

@@ -334,7 +334,7 @@ fn the_rule_of_the_speedrun_decides_its_own_logs() {
     };
     let of = |words, n, p: &str| (words, n, Some(p.to_owned()));
     assert_eq!(ask("fp8-down-candidate"), of("better", 13, "6.691e-4"));
-    assert_eq!(ask("fp8-down-baseline"), of("better", 13, "4.503e-3"));
+    assert_eq!(ask("fp8-down-baseline"), of("better", 13, "4.298e-3"));
     assert_eq!(ask("unet-2024-12-08"), of("better", 20, "3.022e-6"));
     assert_eq!(ask("mudd-baseline-s1430"), of("worse", 10, "1.000e0"));
     assert_eq!(ask("adamw-2024-06-06"), ("within noise", 1, None));
@@ -345,7 +345,8 @@ fn run(name: &str, value: f64) -> RunValue {
     RunValue {
         file: name.to_owned(),
         name: None,
-        bundle: None,
+        is_bundle: false,
+        digest: None,
         seed: Some(name.to_owned()),
         metric: "loss".to_owned(),
         kind: Some(CourseKind::Evaluation),
@@ -368,8 +369,12 @@ fn decided(
     candidate: &[f64],
     lower: bool,
 ) -> GateReport {
-    let metric =
-        GateMetric { name: "loss".to_owned(), lower_is_better: lower, named_by: "default" };
+    let metric = GateMetric {
+        name: "loss".to_owned(),
+        names: vec!["loss".to_owned()],
+        lower_is_better: lower,
+        named_by: "default",
+    };
     let inputs = GateInputs {
         metric,
         baseline: baseline.map(side),

@@ -3,6 +3,7 @@
 pub mod dvclive;
 pub mod files;
 pub mod mlflow;
+pub mod nanochat;
 mod protobuf;
 pub mod results;
 pub mod settings;

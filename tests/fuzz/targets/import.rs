@@ -26,6 +26,7 @@ pub fn check(bytes: &[u8]) {
         b'g' => (LogFormat::Megatron, "golden_values.json"),
         b'l' => (LogFormat::StepLoss, "losses.txt"),
         b'n' => (LogFormat::Marin, "results.json"),
+        b'k' => (LogFormat::Nanochat, "report.md"),
         b'r' => return reference(log),
         _ => return,
     };

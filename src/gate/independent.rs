@@ -1,0 +1,148 @@
+//! Which runs are runs of their own: copies under other names and with other times count once, and so does what shares most of
+//! its course with another run, or its seed and settings.
+
+use std::collections::BTreeMap;
+
+use repro_import::{LoggedRun, Metric};
+use repro_receipt::source::{Code, Error, Location};
+
+use crate::course::{self, CourseKind, KnownCourses, MetricCourse};
+use crate::runs::GateRun;
+use crate::{COPY, ON_BOTH_SIDES, SAME_SEED, SAME_START};
+
+/// A run with the course of its metric.
+pub type Followed<'r> = (&'r GateRun, Option<MetricCourse>);
+
+/// Words of names that say when, or how long something took: a copy may have others.
+const TIMES: [&str; 7] = ["time", "timestamp", "runtime", "seconds", "ms", "minutes", "hours"];
+
+/// Why each run of a side is none of its own; of copies the first by name counts.
+pub fn independent(runs: &[Followed<'_>], names: &[String]) -> Vec<Option<Error>> {
+    let mut known = Known::default();
+    let name = |at: usize| names.get(at).map_or("", String::as_str);
+    let judge = |(at, (run, course)): (usize, &Followed<'_>)| {
+        let witnesses = witnesses(&run.logged, course.as_ref());
+        let seen = known.seen(run, &witnesses);
+        if seen.is_none() {
+            known.add(at, run, witnesses);
+        }
+        seen.map(|(code, first, what)| {
+            let found = format!("{what} of `{}`", name(first));
+            code.at(Location::file(name(at)), "a run of its own", found)
+        })
+    };
+    runs.iter().enumerate().map(judge).collect()
+}
+
+/// What tells one run from another: the metric, losses and the norm of the gradient, but no settings and no times.
+fn witnesses(run: &LoggedRun, course: Option<&MetricCourse>) -> Vec<(String, MetricCourse)> {
+    let known = [Metric::ValidationLoss, Metric::Loss, Metric::GradNorm];
+    let known = known.iter().filter_map(|metric| {
+        let course = MetricCourse::of_metric(run, metric)?;
+        Some((metric.name().to_owned(), course))
+    });
+    let own = course.map(|course| ("its metric".to_owned(), course.clone()));
+    own.into_iter().chain(known).collect()
+}
+
+/// The runs of a side so far.
+#[derive(Default)]
+struct Known {
+    digests: BTreeMap<String, usize>,
+    seeds: BTreeMap<(String, String, String), usize>,
+    courses: BTreeMap<String, KnownCourses>,
+    /// Numbers about whole runs, all of each run together.
+    wholes: BTreeMap<String, usize>,
+}
+
+impl Known {
+    /// The run that another is, and why.
+    fn seen(
+        &self,
+        run: &GateRun,
+        witnesses: &[(String, MetricCourse)],
+    ) -> Option<(&'static Code, usize, String)> {
+        let digest = digest(run).and_then(|digest| self.digests.get(&digest));
+        if let Some(first) = digest {
+            return Some((&COPY, *first, "the bytes".to_owned()));
+        }
+        let whole = whole(run, witnesses).and_then(|numbers| self.wholes.get(&numbers));
+        if let Some(first) = whole {
+            return Some((&COPY, *first, "all numbers but times".to_owned()));
+        }
+        let courses = witnesses.iter().filter_map(|(name, course)| {
+            let (first, whole) = self.courses.get(name)?.seen(course)?;
+            Some((first, whole, &course.name))
+        });
+        // What is equal as a whole is told rather than what is shared in part.
+        let course = courses.max_by_key(|(_, whole, _)| *whole);
+        if let Some((first, whole, name)) = course {
+            return Some(match whole {
+                true => (&COPY, first, format!("all values of `{name}`")),
+                false => (&SAME_START, first, format!("half or more of the values of `{name}`")),
+            });
+        }
+        let key = seed(run)?;
+        let first = self.seeds.get(&key)?;
+        Some((&SAME_SEED, *first, format!("the seed {} and the settings", key.0)))
+    }
+
+    fn add(&mut self, at: usize, run: &GateRun, witnesses: Vec<(String, MetricCourse)>) {
+        self.digests.extend(digest(run).map(|digest| (digest, at)));
+        self.seeds.extend(seed(run).map(|seed| (seed, at)));
+        self.wholes.extend(whole(run, &witnesses).map(|numbers| (numbers, at)));
+        for (name, course) in witnesses {
+            self.courses.entry(name).or_default().add(at, course);
+        }
+    }
+}
+
+/// The digest of the bytes of a run, with that of its metrics: a file may have several runs.
+fn digest(run: &GateRun) -> Option<String> {
+    let digest = run.logged.identity.sha256?;
+    Some(format!("{digest} {}", run.logged.metrics_sha256))
+}
+
+/// The numbers about a run that is judged by one of them, but times, where they are too many for a chance.
+fn whole(run: &GateRun, witnesses: &[(String, MetricCourse)]) -> Option<String> {
+    let is_whole = witnesses.iter().any(|(_, course)| course.kind == CourseKind::Whole);
+    let is_time = |name: &str| {
+        let name = name.to_ascii_lowercase();
+        name.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| TIMES.contains(&word))
+    };
+    let numbers = || run.logged.summary.iter().filter(|(name, _)| !is_time(name));
+    let tells = course::are_no_chance(numbers().map(|(_, number)| number));
+    let mut lines: Vec<_> =
+        numbers().map(|(name, number)| format!("{name}={:?}\n", course::key(number))).collect();
+    lines.sort();
+    (is_whole && tells).then(|| lines.concat())
+}
+
+/// A seed with the settings and the group in which it counts once.
+fn seed(run: &GateRun) -> Option<(String, String, String)> {
+    let seed = run.logged.seed.clone()?;
+    let config = serde_json::to_string(&run.logged.config).unwrap_or_default();
+    Some((seed, config, run.group.clone()))
+}
+
+/// Candidates that are runs of the baseline as well.
+pub fn on_both_sides(candidates: &[Followed<'_>], baselines: &[Followed<'_>]) -> Vec<Error> {
+    let is_one = |(run, course): &Followed<'_>, (other, known): &Followed<'_>| {
+        let bytes = digest(run).is_some() && digest(run) == digest(other);
+        let numbers = |run: &GateRun, course: &Option<MetricCourse>| {
+            let course = course.clone().map(|course| (String::new(), course));
+            whole(run, &course.into_iter().collect::<Vec<_>>())
+        };
+        let numbers =
+            numbers(run, course).filter(|own| numbers(other, known).as_ref() == Some(own));
+        let course = course.as_ref().zip(known.as_ref());
+        bytes || numbers.is_some() || course.is_some_and(|(course, known)| course.is_copy_of(known))
+    };
+    let judged = candidates.iter().filter_map(|candidate| {
+        let twin = baselines.iter().find(|baseline| is_one(candidate, baseline))?;
+        let place = Location::file(candidate.0.logged.file.as_str());
+        let found = format!("`{}` of the baseline", twin.0.logged.file);
+        Some(ON_BOTH_SIDES.at(place, "a run of the candidate alone", found))
+    });
+    judged.collect()
+}
