@@ -258,7 +258,7 @@ fn equal_training(rule: &GateRule, inputs: &GateInputs) -> RuleLine {
     }
     let asks = match rule.step {
         ReadAt::Step(step) => format!("all runs at step {step}, after equal data"),
-        _ => "all runs read after equal training".to_owned(),
+        _ => "all runs read after equal training, as far as they state it".to_owned(),
     };
     if !by_tokens {
         return RuleLine::open(asks, found, &OTHER_TOKENS);

@@ -76,6 +76,7 @@ fn headline(report: &GateReport) -> String {
             )
         }
         None => match first_open(report) {
+            Some(line) if report.rule.test == GateTest::None => line.found.clone(),
             Some(line) => format!("nothing is tested: {} [{}]", line.found, code(line)),
             None => match report.lines.last() {
                 Some(line) => line.found.clone(),

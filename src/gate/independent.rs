@@ -11,16 +11,16 @@ use crate::runs::GateRun;
 use crate::{COPY, ON_BOTH_SIDES, SAME_SEED, SAME_START};
 
 /// A run with the course of its metric.
-pub type Followed<'r> = (&'r GateRun, Option<MetricCourse>);
+pub type FollowedRun<'r> = (&'r GateRun, Option<MetricCourse>);
 
 /// Words of names that say when, or how long something took: a copy may have others.
 const TIMES: [&str; 7] = ["time", "timestamp", "runtime", "seconds", "ms", "minutes", "hours"];
 
 /// Why each run of a side is none of its own; of copies the first by name counts.
-pub fn independent(runs: &[Followed<'_>], names: &[String]) -> Vec<Option<Error>> {
+pub fn independent(runs: &[FollowedRun<'_>], names: &[String]) -> Vec<Option<Error>> {
     let mut known = Known::default();
     let name = |at: usize| names.get(at).map_or("", String::as_str);
-    let judge = |(at, (run, course)): (usize, &Followed<'_>)| {
+    let judge = |(at, (run, course)): (usize, &FollowedRun<'_>)| {
         let witnesses = witnesses(&run.logged, course.as_ref());
         let seen = known.seen(run, &witnesses);
         if seen.is_none() {
@@ -126,8 +126,8 @@ fn seed(run: &GateRun) -> Option<(String, String, String)> {
 }
 
 /// Candidates that are runs of the baseline as well.
-pub fn on_both_sides(candidates: &[Followed<'_>], baselines: &[Followed<'_>]) -> Vec<Error> {
-    let is_one = |(run, course): &Followed<'_>, (other, known): &Followed<'_>| {
+pub fn on_both_sides(candidates: &[FollowedRun<'_>], baselines: &[FollowedRun<'_>]) -> Vec<Error> {
+    let is_one = |(run, course): &FollowedRun<'_>, (other, known): &FollowedRun<'_>| {
         let bytes = digest(run).is_some() && digest(run) == digest(other);
         let numbers = |run: &GateRun, course: &Option<MetricCourse>| {
             let course = course.clone().map(|course| (String::new(), course));

@@ -6,7 +6,7 @@ use repro_import::{self as import, LogNumber, LoggedRun, Metric};
 use repro_receipt::source::{Error, Location};
 
 use crate::course::{CourseKind, MetricCourse};
-use crate::independent::{Followed, independent, on_both_sides};
+use crate::independent::{FollowedRun, independent, on_both_sides};
 use crate::metric::{self, GateMetric};
 use crate::rule::{GateRule, ReadAt};
 use crate::runs::{self, FoundRuns, GateRun};
@@ -153,7 +153,7 @@ fn compared(
     let follow = |found: &'_ FoundRuns| -> Vec<Option<MetricCourse>> {
         found.runs.iter().map(|run| MetricCourse::find_any(&run.logged, &metric.names)).collect()
     };
-    let of = |found| -> Vec<Followed<'_>> {
+    let of = |found| -> Vec<FollowedRun<'_>> {
         let found: &FoundRuns = found;
         found.runs.iter().zip(follow(found)).collect()
     };
@@ -183,12 +183,12 @@ fn compared(
 }
 
 /// The runs of a side with what is compared; copies are left out.
-fn side(rule: &GateRule, metric: &GateMetric, runs: &[Followed<'_>]) -> GateSide {
+fn side(rule: &GateRule, metric: &GateMetric, runs: &[FollowedRun<'_>]) -> GateSide {
     let mut files: BTreeMap<&str, usize> = BTreeMap::new();
     for (run, _) in runs {
         *files.entry(run.logged.file.as_str()).or_default() += 1;
     }
-    let of = |(run, course): &Followed<'_>| {
+    let of = |(run, course): &FollowedRun<'_>| {
         let logged = &run.logged;
         let several = files.get(logged.file.as_str()).is_some_and(|count| *count > 1);
         let name = several.then(|| logged.name.clone());

@@ -335,7 +335,7 @@ fn the_rule_of_the_speedrun_decides_its_own_logs() {
     let of = |words, n, p: &str| (words, n, Some(p.to_owned()));
     assert_eq!(ask("fp8-down-candidate"), of("better", 13, "6.691e-4"));
     assert_eq!(ask("fp8-down-baseline"), of("better", 13, "4.298e-3"));
-    assert_eq!(ask("unet-2024-12-08"), of("better", 20, "3.022e-6"));
+    assert_eq!(ask("unet-2024-12-08"), of("better", 20, "7.030e-6"));
     assert_eq!(ask("mudd-baseline-s1430"), of("worse", 10, "1.000e0"));
     assert_eq!(ask("adamw-2024-06-06"), ("within noise", 1, None));
 }
@@ -524,20 +524,17 @@ fn the_best_of_many_candidates_needs_the_level_of_many() {
     let shared = GateRule { tries: 20, ..GateRule::default() };
     let mut called = [0_usize; 2];
     for _ in 0..DRAWS {
-        let candidates: Vec<_> = (0..20)
-            .map(|_| {
-                let baseline = normal(&mut rng, 4, 0.0, 1.0);
-                (baseline, normal(&mut rng, 4, 0.0, 1.0))
-            })
-            .collect();
+        let baseline = normal(&mut rng, 4, 0.0, 1.0);
+        let candidates: Vec<_> = (0..20).map(|_| normal(&mut rng, 4, 0.0, 1.0)).collect();
         for (rule, count) in [GateRule::default(), shared.clone()].iter().zip(&mut called) {
-            let is_better = |(baseline, candidate): &(Vec<f64>, Vec<f64>)| {
-                decided(rule, Some(baseline), candidate, true).decision == GateDecision::Better
+            let is_better = |candidate: &Vec<f64>| {
+                decided(rule, Some(&baseline), candidate, true).decision == GateDecision::Better
             };
             *count += usize::from(candidates.iter().any(is_better));
         }
     }
     let [alone, together] = called.map(|count| count as f64 / DRAWS as f64);
+    eprintln!("XX {alone} {together}");
     // 1 - 0.975^20 = 0.40 where the test is exact; Welch's of four runs errs a little less often than it may.
     assert!(alone > 0.25 && alone < 0.45, "{alone}");
     assert!(together <= 0.05, "{together}");

@@ -139,6 +139,18 @@ const CRATES: &[Crate] = &[
         ],
     },
     Crate {
+        name: "gate",
+        on: &["exact", "import", "receipt", "report", "stats"],
+        rows: &[
+            &["bundle", "course", "rule"],
+            &["runs"],
+            &["independent", "metric"],
+            &["inputs"],
+            &["decision"],
+            &["drawn", "outcome"],
+        ],
+    },
+    Crate {
         name: "runs",
         on: &["exact", "params", "receipt", "stats"],
         rows: &[&["challenge", "contract", "replay", "scores", "starts"], &["study", "tasks"]],
@@ -219,6 +231,7 @@ const CRATES: &[Crate] = &[
             "device",
             "draft",
             "exact",
+            "gate",
             "import",
             "judge",
             "params",
