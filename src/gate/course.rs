@@ -43,6 +43,15 @@ const DIGITS: usize = 8;
 const VALUES: usize = 4;
 const LONG: usize = 4;
 
+/// Words of names that say when something was, or how long it took.
+const TIMES: [&str; 7] = ["time", "timestamp", "runtime", "seconds", "ms", "minutes", "hours"];
+
+/// Whether a name is one of a time: a copy may have others.
+pub fn is_time(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    name.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| TIMES.contains(&word))
+}
+
 impl MetricCourse {
     /// The metric by the first of several names that the run has.
     pub fn find_any(run: &LoggedRun, names: &[String]) -> Option<Self> {

@@ -12,8 +12,8 @@ use crate::course::CourseKind;
 use crate::inputs::{GateInputs, GateSide, RunValue};
 use crate::rule::{GateRule, GateTest, ReadAt};
 use crate::{
-    DIVERGED, FEW_RUNS, NO_METRIC, NO_PAIRS, NO_SPREAD, NOT_SHOWN, ON_BOTH_SIDES, OTHER_STEPS,
-    OTHER_TEXT, OTHER_TOKENS, UNLIKE, WORSE,
+    DIVERGED, FEW_RUNS, NO_METRIC, NO_PAIRS, NO_SPREAD, NO_TEST, NOT_SHOWN, ON_BOTH_SIDES,
+    OTHER_STEPS, OTHER_TEXT, OTHER_TOKENS, UNFINISHED, UNLIKE, WORSE,
 };
 
 /// The significant digits that people see.
@@ -128,6 +128,7 @@ pub fn decide(rule: &GateRule, inputs: GateInputs) -> GateReport {
     lines.push(finite(rule, &inputs));
     lines.extend(alike(&inputs));
     lines.push(equal_training(rule, &inputs));
+    lines.extend(whole_runs(rule, &inputs));
     lines.extend(one_text(&inputs));
     let comparable = lines.iter().all(|line| line.state == LineState::Met);
     let (line, gap) = if comparable { tested(rule, &inputs) } else { (None, None) };
@@ -274,6 +275,16 @@ fn equal_training(rule: &GateRule, inputs: &GateInputs) -> RuleLine {
     RuleLine::open(asks, hint, &OTHER_STEPS)
 }
 
+/// Whether runs that say how long they were meant to be came to their end: else somebody chose where. Nothing is said
+/// where none was cut off, nor where the rule itself says at which step runs are read.
+fn whole_runs(rule: &GateRule, inputs: &GateInputs) -> Option<RuleLine> {
+    let cut: Vec<_> = counting(inputs).filter_map(|run| run.unfinished.as_ref()).collect();
+    let told = cut.iter().map(|error| format!("{} in {}", error.found, error.place));
+    (!cut.is_empty() && rule.step == ReadAt::Common).then(|| {
+        RuleLine::open("every run came to its planned end", some(told, cut.len()), &UNFINISHED)
+    })
+}
+
 /// Whether the runs were evaluated on one text, as far as they state it; nothing is said where none does.
 fn one_text(inputs: &GateInputs) -> Option<RuleLine> {
     let mut stated: BTreeMap<&str, BTreeMap<&str, &RunValue>> = BTreeMap::new();
@@ -309,7 +320,11 @@ fn tested(rule: &GateRule, inputs: &GateInputs) -> (Option<RuleLine>, Option<Tes
     let (t, n) = match test(rule, inputs) {
         Ok(tested) => tested,
         Err(NoTest::Refused(why)) => {
-            let code = if why == Refused::NoSpread { &NO_SPREAD } else { &FEW_RUNS };
+            let code = match why {
+                Refused::NoSpread => &NO_SPREAD,
+                Refused::TooFew { .. } => &FEW_RUNS,
+                _ => &NO_TEST,
+            };
             return (Some(RuleLine::open(asks, why.to_string(), code)), None);
         }
         Err(NoTest::Pairs(found)) => return (Some(RuleLine::open(asks, found, &NO_PAIRS)), None),

@@ -13,9 +13,6 @@ use crate::{COPY, ON_BOTH_SIDES, SAME_SEED, SAME_START};
 /// A run with the course of its metric.
 pub type FollowedRun<'r> = (&'r GateRun, Option<MetricCourse>);
 
-/// Words of names that say when, or how long something took: a copy may have others.
-const TIMES: [&str; 7] = ["time", "timestamp", "runtime", "seconds", "ms", "minutes", "hours"];
-
 /// Why each run of a side is none of its own; of copies the first by name counts.
 pub fn independent(runs: &[FollowedRun<'_>], names: &[String]) -> Vec<Option<Error>> {
     let mut known = Known::default();
@@ -106,11 +103,7 @@ fn digest(run: &GateRun) -> Option<String> {
 /// The numbers about a run that is judged by one of them, but times, where they are too many for a chance.
 fn whole(run: &GateRun, witnesses: &[(String, MetricCourse)]) -> Option<String> {
     let is_whole = witnesses.iter().any(|(_, course)| course.kind == CourseKind::Whole);
-    let is_time = |name: &str| {
-        let name = name.to_ascii_lowercase();
-        name.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| TIMES.contains(&word))
-    };
-    let numbers = || run.logged.summary.iter().filter(|(name, _)| !is_time(name));
+    let numbers = || run.logged.summary.iter().filter(|(name, _)| !course::is_time(name));
     let tells = course::are_no_chance(numbers().map(|(_, number)| number));
     let mut lines: Vec<_> =
         numbers().map(|(name, number)| format!("{name}={:?}\n", course::key(number))).collect();

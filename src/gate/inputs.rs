@@ -37,6 +37,8 @@ pub struct RunValue {
     pub tokens: Option<u64>,
     /// What is stated of the text that it was evaluated on.
     pub stated: BTreeMap<&'static str, String>,
+    /// What its log says where it did not come to its end.
+    pub unfinished: Option<Error>,
     /// Why it does not count as a run of its own.
     pub left_out: Option<Error>,
 }
@@ -61,8 +63,6 @@ pub struct GateInputs {
     pub on_both_sides: Vec<Error>,
     /// The last step at which all runs have the metric.
     pub shared_step: Option<u64>,
-    /// What else is odd about the runs.
-    pub notes: Vec<Error>,
     /// Files in the folders that are no logs.
     pub skipped: Vec<String>,
 }
@@ -174,7 +174,6 @@ fn compared(
             .as_ref()
             .map_or_else(Vec::new, |baselines| on_both_sides(&candidates, baselines)),
         shared_step: shared_step(all().filter_map(|(_, course)| course.as_ref())),
-        notes: all().flat_map(|(run, _)| unfinished(&run.logged)).collect(),
         skipped: skipped.into_iter().filter(|file| !is_read(file)).collect(),
         candidate: candidate_side,
         baseline: baseline_side,
@@ -228,6 +227,7 @@ fn value(
         step,
         tokens: step.and_then(|step| tokens(logged, step)),
         stated: stated(run, &metric.name),
+        unfinished: unfinished(logged),
         left_out: None,
     }
 }
@@ -255,8 +255,8 @@ fn shared_step<'c>(mut courses: impl Iterator<Item = &'c MetricCourse>) -> Optio
     courses.fold(first, |known, course| &known & &steps(course)).last().copied()
 }
 
-/// What a log says of a run that did not come to its end.
-fn unfinished(run: &LoggedRun) -> Vec<Error> {
+/// What a log says of a run that did not come to its end, or a log that did not.
+fn unfinished(run: &LoggedRun) -> Option<Error> {
     let told = [
         &import::EARLY_STOP,
         &import::CUT,
@@ -264,12 +264,11 @@ fn unfinished(run: &LoggedRun) -> Vec<Error> {
         &import::TORN_LINE,
         &import::UNFINISHED,
     ];
-    let findings = run.findings.iter().map(|finding| &finding.error);
-    let mut notes: Vec<Error> =
-        findings.filter(|error| told.contains(&error.code)).cloned().collect();
-    if notes.is_empty() && run.ended == Some(false) {
+    let finding = run.findings.iter().find(|finding| told.contains(&finding.error.code));
+    let stopped = || {
         let place = Location::file(run.file.as_str());
-        notes.push(UNFINISHED.at(place, "a finished run", "one that is not"));
-    }
-    notes
+        UNFINISHED.at(place, "a finished run", "one that its bundle calls unfinished")
+    };
+    let finding = finding.map(|finding| finding.error.clone());
+    finding.or_else(|| (run.ended == Some(false)).then(stopped))
 }

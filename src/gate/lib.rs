@@ -50,9 +50,10 @@ codes! {
     OTHER_TEXT = "gate::other-text", "the runs were evaluated on different text", "evaluate all runs on one validation text";
     NO_PAIRS = "gate::no-pairs", "the runs form no pairs by their seeds", "give both sides runs of the same seeds, or test with `welch`";
     NO_SPREAD = "gate::no-spread", "equal values do not measure the noise", "give runs with other seeds; runs that repeat one another bit for bit are one run";
+    NO_TEST = "gate::no-test", "the test cannot be computed from these values", "see what is told with it";
     NOT_SHOWN = "gate::not-shown", "the difference is within the noise of the runs", "train more runs, or keep the baseline";
     WORSE = "gate::worse", "the candidate is worse", "keep the baseline";
-    UNFINISHED = "gate::unfinished", "a log says that its run did not come to its planned end", "give the finished run";
+    UNFINISHED = "gate::unfinished", "a run did not come to its planned end, or its log did not", "give the finished run, or say in the rule where runs are read: `step = N`, `step = \"last\"`";
 }
 
 /// What bundles state of the text that a run is evaluated on, by the words of messages.

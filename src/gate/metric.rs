@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use repro_import::{LoggedRun, Metric, heading};
 use repro_receipt::source::{Error, Location};
 
-use crate::course::MetricCourse;
+use crate::course::{MetricCourse, is_time};
 use crate::rule::GateRule;
 use crate::runs::GateRun;
 use crate::{NO_METRIC, OTHER_METRIC, WHICH_DIRECTION, WHICH_METRIC};
@@ -23,8 +23,6 @@ pub struct GateMetric {
     pub named_by: &'static str,
 }
 
-/// The validation loss, as it is called here.
-const VALIDATION_LOSS: &str = "val_loss";
 /// Words of names of metrics of which less is better,
 const LOWER: [&str; 15] = [
     "loss",
@@ -102,8 +100,17 @@ pub fn choose(
 
 /// The validation loss, or the only metric of all runs.
 fn usual(runs: &[&GateRun]) -> Result<String, Error> {
-    if runs.iter().all(|run| MetricCourse::find(&run.logged, VALIDATION_LOSS).is_some()) {
-        return Ok(VALIDATION_LOSS.to_owned());
+    let has = |metric: &Metric| {
+        let with = |run: &&&GateRun| MetricCourse::of_metric(&run.logged, metric).is_some();
+        runs.iter().filter(with).count()
+    };
+    if has(&Metric::ValidationLoss) == runs.len() {
+        return Ok(Metric::ValidationLoss.name().to_owned());
+    }
+    // The loss of training decides where no run was evaluated.
+    let evaluates = runs.iter().any(|run| !run.logged.evaluations.is_empty());
+    if !evaluates && has(&Metric::Loss) == runs.len() {
+        return Ok(Metric::Loss.name().to_owned());
     }
     let names = in_all(runs);
     match names.first() {
@@ -145,7 +152,8 @@ fn names(run: &LoggedRun) -> BTreeSet<String> {
     let metrics: BTreeSet<&Metric> =
         rows.flat_map(|row| row.cells.iter().map(|(metric, _)| metric)).filter(judges).collect();
     let of_rows = metrics.into_iter().map(|metric| heading(metric, run));
-    of_rows.chain(run.summary.iter().map(|(name, _)| name.to_string())).collect()
+    let all = of_rows.chain(run.summary.iter().map(|(name, _)| name.to_string()));
+    all.filter(|name| !is_time(name)).collect()
 }
 
 /// The metrics of all runs in words; where they have none in common, those of the first.
