@@ -251,6 +251,11 @@ fn equal_training(rule: &GateRule, inputs: &GateInputs) -> RuleLine {
             format!("{}; {}", spread_of(tokens(), "tokens"), spread_of(steps(), "step"))
         }
         (true, None) => spread_of(tokens(), "tokens"),
+        // A run that leaves them out may have seen more.
+        (false, Some(_)) if tokens().next().is_some() => {
+            let silent = counted(n - tokens().count(), "run");
+            format!("{}; no tokens stated by {silent}", spread_of(steps(), "step"))
+        }
         (false, Some(_)) => spread_of(steps(), "step"),
         (false, None) => "no run states a step".to_owned(),
     };

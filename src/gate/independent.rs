@@ -35,8 +35,9 @@ pub fn independent(runs: &[FollowedRun<'_>], names: &[String]) -> Vec<Option<Err
 fn witnesses(run: &LoggedRun, course: Option<&MetricCourse>) -> Vec<(String, MetricCourse)> {
     let known = [Metric::ValidationLoss, Metric::Loss, Metric::GradNorm];
     let known = known.iter().filter_map(|metric| {
-        let course = MetricCourse::of_metric(run, metric)?;
-        Some((metric.name().to_owned(), course))
+        let known = MetricCourse::of_metric(run, metric)?;
+        let is_own = course.is_some_and(|own| own.name == known.name && own.kind == known.kind);
+        (!is_own).then(|| (metric.name().to_owned(), known))
     });
     let own = course.map(|course| ("its metric".to_owned(), course.clone()));
     own.into_iter().chain(known).collect()

@@ -124,15 +124,25 @@ fn usual(runs: &[&GateRun]) -> Result<String, Error> {
 
 /// What the words of a name tell: nothing where they contradict each other.
 fn told_by(name: &str) -> Option<bool> {
-    let lower = name.to_ascii_lowercase();
     let has = |known: &[&str]| {
-        lower.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| known.contains(&word))
+        let is_known = |word: &str| known.iter().any(|known| known.eq_ignore_ascii_case(word));
+        let mut words = name.split(|c: char| !c.is_ascii_alphanumeric());
+        words.any(|word| is_known(word) || is_known(last_piece(word)))
     };
     match (has(&LOWER), has(&HIGHER)) {
         (true, false) => Some(true),
         (false, true) => Some(false),
         _ => None,
     }
+}
+
+/// `Loss` of `CrossEntropyLoss`.
+fn last_piece(word: &str) -> &str {
+    let pairs = word.char_indices().zip(word.chars().skip(1));
+    let starts =
+        pairs.filter(|((_, one), next)| one.is_ascii_lowercase() && next.is_ascii_uppercase());
+    let start = starts.last().map_or(0, |((at, _), _)| at + 1);
+    word.get(start..).unwrap_or(word)
 }
 
 /// The metrics that all runs have.
@@ -185,6 +195,7 @@ mod tests {
             ("metrics/mAP50(B)", Some(false)),
             ("eval.accuracy", Some(false)),
             ("loss_accuracy", None),
+            ("eval/c4/CrossEntropyLoss", Some(true)),
             ("closs", None),
             ("score", None),
         ] {

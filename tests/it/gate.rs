@@ -91,6 +91,15 @@ impl Logs {
     }
 }
 
+#[test]
+fn help_and_explanation_are_as_recorded() {
+    let logs = Logs::new();
+    let help = gate(logs.root(), "--help");
+    let explained = Command::new(env!("CARGO_BIN_EXE_repro")).args(["explain", "gate"]).output();
+    let explained = String::from_utf8(explained.unwrap().stdout).unwrap();
+    snapshot("help", &format!("{}\n---\n{explained}", help.stdout));
+}
+
 /// Three runs a side that differ clearly.
 fn clear() -> Logs {
     let mut logs = Logs::new();
@@ -164,7 +173,7 @@ fn what_cannot_be_compared_is_said() {
     logs.write("copies/c.csv", &run.replace("0.01\n", "0.02\n"));
     logs.write("copies/d.csv", &run.replace("3.2698", "3.26980"));
     logs.write("copies/e.csv", &run.replace("3.2698", "3.2611"));
-    logs.write("copies/f.csv", &run.rsplit_once("600,").unwrap().0);
+    logs.write("copies/f.csv", run.rsplit_once("600,").unwrap().0);
     logs.write("both/x.csv", &table("3.3034", 2));
     logs.write("both/y.csv", &table("3.2511", 77));
     // Longer and shorter.
@@ -201,6 +210,9 @@ fn what_cannot_be_compared_is_said() {
         logs.write(&format!("huge{at}/s1.csv"), &format!("step,val_loss\n600,{sign}1e308\n"));
         logs.write(&format!("huge{at}/s2.csv"), &format!("step,val_loss\n600,{sign}1.7e308\n"));
     }
+    // One seed twice.
+    logs.write("twice/s1.csv", &table("3.2711", 91));
+    logs.write("twice/seed1.csv", &table("3.2722", 92));
     // Planned to be longer, and stopped at a step of somebody's choice.
     for (seed, loss) in [("a", 3.2612), ("b", 3.2631), ("c", 3.2604)] {
         let line = |step: u64, loss: f64| {
@@ -242,6 +254,7 @@ fn what_cannot_be_compared_is_said() {
         "--baseline evaluated --candidate trained",
         "--baseline flat --candidate flat2",
         "--baseline huge1 --candidate huge2",
+        "--baseline base --candidate twice",
         "--baseline base --candidate stopped",
         "--baseline base --candidate stopped --rule at600.toml",
         "--baseline base --candidate new --rule paired.toml",
@@ -327,6 +340,14 @@ fn runs_on_other_text_are_not_compared() {
     let open: Vec<_> =
         report.lines.iter().filter_map(|line| line.code).map(|code| code.id).collect();
     assert_eq!((report.decision, open), (GateDecision::WithinNoise, vec!["gate::other-text"]));
+}
+
+#[test]
+fn what_was_typed_from_a_publication_is_no_run() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let typed = gate(root, "--candidate nmoe-0004 --baseline tiny-moe-moe-active12-s1");
+    assert_eq!((typed.code, typed.stdout.as_str()), (2, ""));
+    assert!(typed.stderr.starts_with("error[gate::not-a-run]"), "{}", typed.stderr);
 }
 
 /// The rule of a leaderboard that lies in the repository.
