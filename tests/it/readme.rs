@@ -104,6 +104,7 @@ fn every_command_and_exit_status_is_listed() {
         "diff",
         "stats",
         "core",
+        "gate",
         "import",
         "train",
         "replay",
