@@ -121,6 +121,27 @@ pub struct GateReport {
     pub decision: GateDecision,
 }
 
+impl GateReport {
+    /// The gap with its interval, where a test was made.
+    pub fn gap_in_words(&self) -> Option<String> {
+        let TestedGap { estimate, interval: [low, high], interval_level, .. } =
+            self.gap.as_ref()?;
+        let short = |value: f64| format_float(value, DIGITS);
+        let standard = match self.rule.bar {
+            Some(_) => format!("the bar {}", self.rule.bar_text),
+            None => "the baseline".to_owned(),
+        };
+        Some(format!(
+            "{} of the candidate less {standard} is {}, {}% interval [{}, {}]",
+            self.inputs.metric.name,
+            short(*estimate),
+            short(100.0 * interval_level),
+            short(*low),
+            short(*high)
+        ))
+    }
+}
+
 /// Decides by a rule. Nothing is tested where the runs cannot be compared.
 pub fn decide(rule: &GateRule, inputs: GateInputs) -> GateReport {
     let mut lines = vec![enough(rule, &inputs)];

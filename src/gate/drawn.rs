@@ -59,29 +59,12 @@ fn verdict(decision: GateDecision) -> Verdict {
 /// The answer and the numbers behind it, in one sentence.
 fn headline(report: &GateReport) -> String {
     let word = report.decision.words();
-    let name = &report.inputs.metric.name;
-    let standard = match report.rule.bar {
-        Some(_) => format!("the bar {}", report.rule.bar_text),
-        None => "the baseline".to_owned(),
-    };
-    let behind = match &report.gap {
-        Some(gap) => {
-            let [low, high] = gap.interval;
-            format!(
-                "{name} of the candidate less {standard} is {}, {}% interval [{}, {}]",
-                short(gap.estimate),
-                short(100.0 * gap.interval_level),
-                short(low),
-                short(high)
-            )
-        }
+    let behind = match report.gap_in_words() {
+        Some(words) => words,
         None => match first_open(report) {
             Some(line) if report.rule.test == GateTest::None => line.found.clone(),
             Some(line) => format!("nothing is tested: {} [{}]", line.found, code(line)),
-            None => match report.lines.last() {
-                Some(line) => line.found.clone(),
-                None => standard,
-            },
+            None => report.lines.last().map(|line| line.found.clone()).unwrap_or_default(),
         },
     };
     format!("{word}: {behind}")

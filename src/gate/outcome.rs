@@ -46,6 +46,7 @@ impl GateReport {
         };
         let is_test = self.lines.last().is_some_and(|last| std::ptr::eq(last, line));
         let measured = if is_test { self.measured() } else { None };
+        let recomputed = self.gap_in_words().filter(|_| is_test).unwrap_or_default();
         ClaimReport {
             id: line.asks.clone(),
             kind: "rule",
@@ -60,7 +61,7 @@ impl GateReport {
             place: self.rule.place(),
             origin: Some(EvidenceOrigin::Declared),
             impact: Impact::Decision,
-            outcome: outcome.by(Method::Recomputed).giving(line.found.clone()).measuring(measured),
+            outcome: outcome.by(Method::Recomputed).giving(recomputed).measuring(measured),
             evidence: if is_test { self.runs().map(evidence).collect() } else { Vec::new() },
         }
     }
