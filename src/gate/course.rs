@@ -96,6 +96,11 @@ impl MetricCourse {
         self.points.last_key_value().map(|(step, _)| *step)
     }
 
+    /// The value there.
+    pub fn end(&self) -> Option<&LogNumber> {
+        self.points.last_key_value().map(|(_, number)| number)
+    }
+
     /// Whether both have the same values at the same steps, and too many of them for a chance.
     pub fn is_copy_of(&self, other: &Self) -> bool {
         let equal = self.points.len() == other.points.len()
@@ -171,6 +176,11 @@ impl KnownCourses {
             let shorter = known.points.len().min(course.points.len());
             (count * 2 >= shorter && values.len() >= VALUES).then_some((*run, false))
         })
+    }
+
+    /// The course of a run that is remembered.
+    pub fn of(&self, run: usize) -> Option<&MetricCourse> {
+        self.runs.iter().find(|(known, _)| *known == run).map(|(_, course)| course)
     }
 
     /// Remembers the course of a run.

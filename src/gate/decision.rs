@@ -13,7 +13,7 @@ use crate::inputs::{GateInputs, GateSide, RunValue};
 use crate::rule::{GateRule, GateTest, ReadAt};
 use crate::{
     DIVERGED, FEW_RUNS, NO_METRIC, NO_PAIRS, NO_SPREAD, NO_TEST, NOT_SHOWN, ON_BOTH_SIDES,
-    OTHER_STEPS, OTHER_TEXT, OTHER_TOKENS, UNFINISHED, UNLIKE, WORSE,
+    OTHER_STEPS, OTHER_TEXT, OTHER_TOKENS, TWO_VALUES, UNFINISHED, UNLIKE, WORSE,
 };
 
 /// The significant digits that people see.
@@ -146,6 +146,7 @@ impl GateReport {
 pub fn decide(rule: &GateRule, inputs: GateInputs) -> GateReport {
     let mut lines = vec![enough(rule, &inputs)];
     lines.extend(apart(&inputs));
+    lines.extend(one_value(&inputs));
     lines.push(finite(rule, &inputs));
     lines.extend(alike(&inputs));
     lines.push(equal_training(rule, &inputs));
@@ -201,6 +202,18 @@ fn apart(inputs: &GateInputs) -> Option<RuleLine> {
     })
 }
 
+/// Whether each run has one value: logs of one training with different ends are not both right. Nothing is said where
+/// all have.
+fn one_value(inputs: &GateInputs) -> Option<RuleLine> {
+    let all = sides(inputs).flat_map(|(_, side)| &side.runs);
+    let told =
+        all.filter_map(|run| run.left_out.as_ref()).filter(|error| error.code == &TWO_VALUES);
+    let told: Vec<_> = told.map(|error| format!("{} has {}", error.place, error.found)).collect();
+    let n = told.len();
+    (n > 0)
+        .then(|| RuleLine::open("each run has one value", some(told.into_iter(), n), &TWO_VALUES))
+}
+
 /// The first of several words, and how many more there are.
 fn some(words: impl Iterator<Item = String>, count: usize) -> String {
     let named: Vec<_> = words.take(NAMED).collect();
@@ -217,8 +230,10 @@ fn finite(rule: &GateRule, inputs: &GateInputs) -> RuleLine {
     };
     let asks = format!("every run has a finite `{}`{at}", inputs.metric.name);
     let missing: Vec<_> = counting(inputs).filter(|run| run.value.is_none()).collect();
+    // A run that diverged is no less a result where it shares its start or its seed with another.
+    let all = sides(inputs).flat_map(|(_, side)| &side.runs);
     let diverged: Vec<_> =
-        counting(inputs).filter(|run| run.value.is_some() && run.finite().is_none()).collect();
+        all.filter(|run| run.value.is_some() && run.finite().is_none()).collect();
     if !missing.is_empty() {
         let files = missing.iter().map(|run| run.shown());
         return RuleLine::open(asks, format!("none in {}", some(files, missing.len())), &NO_METRIC);

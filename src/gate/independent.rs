@@ -8,7 +8,7 @@ use repro_receipt::source::{Code, Error, Location};
 
 use crate::course::{self, CourseKind, KnownCourses, MetricCourse};
 use crate::runs::GateRun;
-use crate::{COPY, ON_BOTH_SIDES, SAME_SEED, SAME_START};
+use crate::{COPY, ON_BOTH_SIDES, SAME_SEED, SAME_START, TWO_VALUES};
 
 /// A run with the course of its metric.
 pub type FollowedRun<'r> = (&'r GateRun, Option<MetricCourse>);
@@ -31,6 +31,9 @@ pub fn independent(runs: &[FollowedRun<'_>], names: &[String]) -> Vec<Option<Err
     runs.iter().enumerate().map(judge).collect()
 }
 
+/// The course of the metric that decides, among all courses.
+const OWN: &str = "its metric";
+
 /// What tells one run from another: the metric, losses and the norm of the gradient, but no settings and no times.
 fn witnesses(run: &LoggedRun, course: Option<&MetricCourse>) -> Vec<(String, MetricCourse)> {
     let known = [Metric::ValidationLoss, Metric::Loss, Metric::GradNorm];
@@ -39,7 +42,7 @@ fn witnesses(run: &LoggedRun, course: Option<&MetricCourse>) -> Vec<(String, Met
         let is_own = course.is_some_and(|own| own.name == known.name && own.kind == known.kind);
         (!is_own).then(|| (metric.name().to_owned(), known))
     });
-    let own = course.map(|course| ("its metric".to_owned(), course.clone()));
+    let own = course.map(|course| (OWN.to_owned(), course.clone()));
     own.into_iter().chain(known).collect()
 }
 
@@ -75,14 +78,24 @@ impl Known {
         // What is equal as a whole is told rather than what is shared in part.
         let course = courses.max_by_key(|(_, whole, _)| *whole);
         if let Some((first, whole, name)) = course {
+            let code = if self.tells_otherwise(first, witnesses) { &TWO_VALUES } else { &COPY };
             return Some(match whole {
-                true => (&COPY, first, format!("all values of `{name}`")),
+                true => (code, first, format!("all values of `{name}`")),
                 false => (&SAME_START, first, format!("half or more of the values of `{name}`")),
             });
         }
         let key = seed(run)?;
         let first = self.seeds.get(&key)?;
         Some((&SAME_SEED, *first, format!("the seed {} and the settings", key.0)))
+    }
+
+    /// Whether the run `first` ends in another value of the metric than the run of these courses.
+    fn tells_otherwise(&self, first: usize, witnesses: &[(String, MetricCourse)]) -> bool {
+        let own = witnesses.iter().find(|(name, _)| name == OWN).map(|(_, course)| course);
+        let known = self.courses.get(OWN).and_then(|courses| courses.of(first));
+        own.zip(known).is_some_and(|(own, known)| {
+            own.last() == known.last() && own.end().map(course::key) != known.end().map(course::key)
+        })
     }
 
     fn add(&mut self, at: usize, run: &GateRun, witnesses: Vec<(String, MetricCourse)>) {

@@ -39,6 +39,7 @@ codes! {
     OTHER_METRIC = "gate::other-metric", "the rule is about another metric", "leave out `--metric`, or use another rule";
     FEW_RUNS = "gate::few-runs", "there are too few runs, so the noise between them is not known", "train more runs with other seeds; copies do not count";
     COPY = "gate::copy", "a run is a copy of another, so it counts once", "leave the copy out";
+    TWO_VALUES = "gate::two-values", "two logs of one run end in different values", "find out which of them is right, and leave the other out";
     SAME_START = "gate::same-start", "a run shares most of its values with another, so it is no run of its own", "give runs that begin with seeds of their own";
     SAME_SEED = "gate::same-seed", "a run has the seed and the settings of another, so it is no run of its own", "give runs with other seeds";
     ON_BOTH_SIDES = "gate::on-both-sides", "a run stands on both sides", "give each side runs of its own";

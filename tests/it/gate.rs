@@ -174,6 +174,14 @@ fn what_cannot_be_compared_is_said() {
     logs.write("copies/d.csv", &run.replace("3.2698", "3.26980"));
     logs.write("copies/e.csv", &run.replace("3.2698", "3.2611"));
     logs.write("copies/f.csv", run.rsplit_once("600,").unwrap().0);
+    // Two honest runs, and one of them again with another end, by its name the first.
+    logs.write("edited/a.csv", &table("3.2711", 101).replace("3.2711", "3.2011"));
+    logs.write("edited/b.csv", &table("3.2711", 101));
+    logs.write("edited/c.csv", &table("3.2722", 102));
+    // A run that went on from the middle of another and diverged.
+    logs.write("forked/a.csv", &table("3.2711", 103));
+    logs.write("forked/b.csv", &table("nan", 103));
+    logs.write("forked/c.csv", &table("3.2722", 104));
     logs.write("both/x.csv", &table("3.3034", 2));
     logs.write("both/y.csv", &table("3.2511", 77));
     // Longer and shorter.
@@ -254,6 +262,8 @@ fn what_cannot_be_compared_is_said() {
         "--baseline evaluated --candidate trained",
         "--baseline flat --candidate flat2",
         "--baseline huge1 --candidate huge2",
+        "--baseline base --candidate edited",
+        "--baseline base --candidate forked",
         "--baseline base --candidate twice",
         "--baseline base --candidate stopped",
         "--baseline base --candidate stopped --rule at600.toml",
