@@ -10,9 +10,11 @@ use repro_stats::Summary;
 use serde::Serialize;
 use serde_json::Value as Json;
 
-use crate::decision::{GateDecision, GateReport, LineState, RuleLine, TestedGap};
+use crate::decision::{GateDecision, GateReport};
 use crate::inputs::{GateSide, RunValue};
+use crate::line::{LineState, RuleLine};
 use crate::rule::{GateTest, ReadAt};
+use crate::tested::TestedGap;
 
 const PLAIN: Style = Style::new();
 const BOLD: Style = Style::new().effects(Effects::BOLD);

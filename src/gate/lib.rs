@@ -12,21 +12,25 @@ mod decision;
 mod drawn;
 mod independent;
 mod inputs;
+mod line;
 mod metric;
 mod outcome;
 mod rule;
 mod runs;
+mod tested;
 
 use std::path::PathBuf;
 
 use repro_receipt::source::{Error, codes};
 
 pub use course::{CourseKind, MetricCourse};
-pub use decision::{GateDecision, GateReport, LineState, RuleLine, TestedGap, decide};
+pub use decision::{GateDecision, GateReport, decide};
 pub use drawn::{json, text};
 pub use inputs::{GateInputs, GateSide, RunValue};
+pub use line::{LineState, RuleLine};
 pub use metric::GateMetric;
 pub use rule::{GateRule, GateTest, ReadAt};
+pub use tested::TestedGap;
 
 codes! {
     BAD_RULE = "gate::bad-rule", "a rule says what does not go together", "see `repro explain gate` for the keys of a rule";

@@ -6,8 +6,9 @@ use repro_report::outcome::{
     PostReport, Report, TestNumbers, TextReport,
 };
 
-use crate::decision::{GateReport, LineState, RuleLine};
+use crate::decision::GateReport;
 use crate::inputs::RunValue;
+use crate::line::{LineState, RuleLine};
 
 impl GateReport {
     /// The report as one post.

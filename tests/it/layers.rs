@@ -142,10 +142,11 @@ const CRATES: &[Crate] = &[
         name: "gate",
         on: &["exact", "import", "receipt", "report", "stats"],
         rows: &[
-            &["bundle", "course", "rule"],
+            &["bundle", "course", "line", "rule"],
             &["runs"],
             &["independent", "metric"],
             &["inputs"],
+            &["tested"],
             &["decision"],
             &["drawn", "outcome"],
         ],
