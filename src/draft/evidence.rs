@@ -289,8 +289,7 @@ fn describe(arm: &mut NamedArm, bundle: &Bundle) {
                 // Steps and tokens stand in several tables.
                 let is_known = |known: &NamedMetric| known.metric == column;
                 if !arm.metrics.iter().any(is_known) {
-                    let locator =
-                        format!("{}:{file}#step={step}.{}", arm.locator, part(&column));
+                    let locator = format!("{}:{file}#step={step}.{}", arm.locator, part(&column));
                     let name = free_name(arm, &metric_name(&column));
                     arm.metrics.push(NamedMetric { metric: column, name, locator });
                 }
