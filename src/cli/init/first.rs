@@ -26,6 +26,11 @@ const TRIED: usize = 40;
 /// Metrics that say how far a run is, of which a post seldom speaks.
 const OF_THE_WAY: [&str; 7] = ["token", "epoch", "step", "time", "second", "rate", "lr"];
 
+/// Whether a text may be that of a first post.
+pub fn could_be(text: &str) -> bool {
+    text.strip_prefix("# ").is_some_and(|text| text.starts_with(TITLE))
+}
+
 /// A post and its text, not yet written.
 #[derive(Debug, Clone)]
 pub struct FirstPost {

@@ -52,9 +52,15 @@ impl ShownFolder {
     pub fn top(&self) -> (Self, PathBuf) {
         let top = self.path.ancestors().find(|above| above.join(".git").exists());
         let below = top.and_then(|top| self.path.strip_prefix(top).ok()).unwrap_or(Path::new(""));
-        let up: PathBuf = below.iter().map(|_| "..").collect();
-        let path = top.unwrap_or(&self.path).to_owned();
-        (Self { path, shown: self.shown.join(up) }, below.to_owned())
+        // The folders of the way up that are named go; the others are above the one that the program runs in.
+        let mut shown = self.shown.clone();
+        let is_named = |shown: &Path| shown.file_name().is_some();
+        for _ in below {
+            if !(is_named(&shown) && shown.pop()) {
+                shown.push("..");
+            }
+        }
+        (Self { path: top.unwrap_or(&self.path).to_owned(), shown }, below.to_owned())
     }
 
     /// How messages call a file of it.

@@ -18,6 +18,7 @@ use repro_judge::lock::{self, PostLock};
 use repro_judge::post;
 use repro_judge::verify::{Demands, verify};
 use repro_receipt::bundle::Bundle;
+use repro_receipt::disk::{Disk, LocalDisk};
 use repro_receipt::source::{Error, Location, Source, codes};
 use repro_report::outcome::{ExitStatus, Report};
 use repro_report::{paragraph, visible};
@@ -44,14 +45,19 @@ const CI_COMMAND: &str = "repro verify --post all --locked";
 /// Runs the command.
 pub fn run(root: Option<&Path>, own: &InitArgs, output: &Output) -> Answer {
     let folder = own.folder.as_deref().or(root).unwrap_or(Path::new("."));
+    let is_made = !folder.exists();
     let project = ShownFolder::made(folder).map_err(|error| vec![error])?;
     let mut setup = Setup::of(project, own.threads.unwrap_or_else(threads::cores))?;
-    setup.fill(&own.log)?;
+    if let Err(errors) = setup.fill(&own.log) {
+        // A folder that was made for nothing goes; one that has something in it stays.
+        let _ = is_made.then(|| LocalDisk.remove_folder(folder));
+        return Err(errors);
+    }
     let report = setup.record().map_err(|error| vec![error])?;
     output.print(&setup.told(output));
     let mut status = ExitStatus::Verified;
     if let Some(report) = &report {
-        output.print(&format!("\n{}", output.as_text(report)));
+        output.print(&format!("\nrepro verify --post first\n\n{}", output.as_text(report)));
         // What its author has made of the post since is the author's.
         if setup.is_new && report.exit_status() != ExitStatus::Verified
             || !report.failures.is_empty()
@@ -85,12 +91,12 @@ impl Setup {
     /// Looks at what is there, so that what is in the way is told before anything is written.
     fn of(project: ShownFolder, threads: usize) -> Result<Self, Vec<Error>> {
         let (top, below) = project.top();
-        let suffix = below.iter().map(|part| format!("-{}", part.to_string_lossy()));
-        let workflow = format!(".github/workflows/repro{}.yml", suffix.collect::<String>());
+        let workflow = workflow_name(&below);
         let files = ["repro/first.toml", "repro/first.md", "repro/first.lock", ATTRIBUTES];
         let looked = files.map(|name| project.has(name, Standing::File));
         let others = [project.has(RECEIPTS, Standing::Folder), top.has(&workflow, Standing::File)];
-        let errors: Vec<_> = looked.into_iter().chain(others).filter_map(Result::err).collect();
+        let mut errors: Vec<_> = looked.into_iter().chain(others).filter_map(Result::err).collect();
+        errors.dedup_by(|one, other| one.place == other.place);
         if !errors.is_empty() {
             return Err(errors);
         }
@@ -119,6 +125,7 @@ impl Setup {
         let one = |error: Error| vec![error];
         match (self.is_new, logs.is_empty()) {
             (true, true) => {
+                self.earlier_text()?;
                 self.file(EXAMPLE, EXAMPLE_LOG).map_err(one)?;
                 self.first(&[self.project.shown.join(EXAMPLE)], true)?;
             }
@@ -149,20 +156,11 @@ impl Setup {
         if posts.is_empty() {
             return Err(no_number(logs));
         }
-        // A text that is there is kept: it is that of a run before, or stands in the way.
         let text = format!("repro/{}", first::TEXT);
-        if self.project.has(&text, Standing::File).map_err(one)? {
-            let known =
-                Source::load_plain(&self.project.path.join(&text), self.project.told(&text));
-            let known = known.map_err(one)?;
+        if let Some(known) = self.earlier_text()? {
             posts.retain(|post| post.text == known.text());
             if posts.is_empty() {
-                let place = Location::file(self.project.told(&text));
-                return Err(vec![OTHER_TEXT.at(
-                    place,
-                    "the text of the first post, or none",
-                    "another text",
-                )]);
+                return Err(vec![other_text(&known)]);
             }
         }
         self.bundles(import)?;
@@ -170,6 +168,21 @@ impl Setup {
         let FirstPost { post, text: words } = post.ok_or_else(|| no_number(logs))?;
         self.file(&text, &words).map_err(one)?;
         self.file(&format!("repro/{}.toml", first::ID), &post).map_err(one)
+    }
+
+    /// The text that a run before has left without its post; another one of this name stands in the way.
+    fn earlier_text(&self) -> Result<Option<Source>, Vec<Error>> {
+        let one = |error: Error| vec![error];
+        let name = format!("repro/{}", first::TEXT);
+        if !self.project.has(&name, Standing::File).map_err(one)? {
+            return Ok(None);
+        }
+        let known = Source::load_plain(&self.project.path.join(&name), self.project.told(&name));
+        let known = known.map_err(one)?;
+        match first::could_be(known.text()) {
+            true => Ok(Some(known)),
+            false => Err(vec![other_text(&known)]),
+        }
     }
 
     /// Makes bundles of the runs that have none yet.
@@ -300,6 +313,11 @@ fn read(logs: &[PathBuf], threads: usize) -> Result<Import, Vec<Error>> {
     if import.failures.is_empty() { Ok(import) } else { Err(import.failures) }
 }
 
+fn other_text(known: &Source) -> Error {
+    let place = Location::file(known.name());
+    OTHER_TEXT.at(place, "the text of the first post, or none", "another text")
+}
+
 fn no_number(logs: &[PathBuf]) -> Vec<Error> {
     let named = logs.iter().map(|log| log.display().to_string()).collect::<Vec<_>>().join(", ");
     vec![NO_NUMBER.at(Location::file(named), "a metric whose last value is a number", "none")]
@@ -316,6 +334,13 @@ fn is_of(run: &LoggedRun, path: &Path, threads: usize) -> Result<(), Error> {
     }
     let expected = format!("a bundle of `{}`, sha256 {wanted}", run.file);
     Err(OTHER_BUNDLE.at(Location::file(shown), expected, "one of something else"))
+}
+
+/// The file of the workflow: projects of one repository have one each.
+fn workflow_name(below: &Path) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "._".contains(c) { c } else { '-' };
+    let suffix: String = below.iter().map(|part| format!("-{}", part.to_string_lossy())).collect();
+    format!(".github/workflows/repro{}.yml", suffix.chars().map(plain).collect::<String>())
 }
 
 /// The workflow of a project, which may lie below the top of its repository.
