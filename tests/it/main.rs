@@ -19,6 +19,7 @@ mod fuzz;
 #[cfg(feature = "train")]
 mod golden;
 mod import;
+mod init;
 #[cfg(all(feature = "train", unix))]
 mod kills;
 #[cfg(unix)]

@@ -74,15 +74,16 @@ fn rank(metric: &MetricPlace) -> (bool, bool, bool) {
     (is_of_the_way, !pointer.contains("/validation.csv#"), !name.contains("loss"))
 }
 
-/// The posts that state a metric of a run, in several wordings: a name may hold what reads as a number.
+/// The posts that state a metric of a run, in several wordings: a name may hold what reads as a number. All words are plain,
+/// so that another number in their place is refuted.
 fn of(run: &LoggedRun, metric: &MetricPlace, is_example: bool) -> Vec<FirstPost> {
     let (Some(pointer), [value]) = (&metric.pointer, metric.values.as_slice()) else {
         return Vec::new();
     };
     let (run, name, value) = (&run.name, &metric.name, value.text());
     let wordings = [
-        format!("The last `{name}` in the log of `{run}` is {value}."),
-        format!("The last `{name}` in the log is {value}."),
+        format!("The run `{run}` ends with a `{name}` of {value}."),
+        format!("The run ends with a `{name}` of {value}."),
         format!("The log ends with a value of {value}."),
     ];
     let remark = if is_example { INVENTED } else { "" };
