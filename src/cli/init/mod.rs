@@ -40,7 +40,16 @@ const ATTRIBUTES: &str = ".gitattributes";
 const UNCHANGED: &str = "receipts/** -text";
 /// What CI runs.
 const WORKFLOW: &str = include_str!("workflow.yml");
+/// What it leaves open.
+const OPEN: &str = "REPRO_URL: \"\"";
 const CI_COMMAND: &str = "repro verify --post all --locked";
+
+/// Commands to go on with.
+const NEXT: &str = "  \
+  repro import PATH... --out receipts   makes bundles of more logs
+  repro draft TEXT                      proposes what each number of a text is, as a post
+  repro verify --post all --locked      is what CI runs
+";
 
 /// Runs the command.
 pub fn run(root: Option<&Path>, own: &InitArgs, output: &Output) -> Answer {
@@ -289,14 +298,19 @@ impl Setup {
     /// Where to go on.
     fn next(&self) -> String {
         let way = self.project.shown.display().to_string();
-        let enter =
-            if way.is_empty() { way } else { format!("  cd {}\n", visible(&quoted_word(&way))) };
-        let workflow = visible(&self.top.told(&self.workflow));
-        format!(
-            "\nnext\n{enter}  repro import PATH... --out receipts   makes bundles of more logs\n  \
-             repro draft TEXT                      proposes what each number of a text of yours is, as a post\n  \
-             repro verify --post all --locked      is what CI runs: fill in REPRO_URL and REPRO_REV in {workflow}\n"
-        )
+        let enter = match way.is_empty() {
+            true => way,
+            false => format!("  cd {}\n", visible(&quoted_word(&way))),
+        };
+        let workflow = std::fs::read_to_string(self.top.path.join(&self.workflow));
+        let fill = match workflow.is_ok_and(|text| text.contains(OPEN)) {
+            true => format!(
+                "\nIn {} fill in where CI gets the program from.\n",
+                visible(&self.top.told(&self.workflow))
+            ),
+            false => String::new(),
+        };
+        format!("\nnext\n{enter}{NEXT}{fill}")
     }
 }
 
