@@ -18,7 +18,7 @@ pub struct ShownFolder {
 
 /// What may stand under a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum EntryKind {
     File,
     Folder,
 }
@@ -69,16 +69,16 @@ impl ShownFolder {
     }
 
     /// Whether something of the wanted sort has this name. On the way to it are folders or nothing: a link leads elsewhere.
-    pub fn has(&self, name: &str, wanted: Standing) -> Result<bool, Error> {
+    pub fn has(&self, name: &str, wanted: EntryKind) -> Result<bool, Error> {
         let mut way = PathBuf::new();
         let mut parts = Path::new(name).iter().peekable();
         while let Some(part) = parts.next() {
             way.push(part);
             let Ok(about) = self.path.join(&way).symlink_metadata() else { return Ok(false) };
-            let wanted = if parts.peek().is_some() { Standing::Folder } else { wanted };
+            let wanted = if parts.peek().is_some() { EntryKind::Folder } else { wanted };
             let (fits, expected) = match wanted {
-                Standing::File => (about.is_file(), "a file, or nothing"),
-                Standing::Folder => (about.is_dir(), "a folder, or nothing"),
+                EntryKind::File => (about.is_file(), "a file, or nothing"),
+                EntryKind::Folder => (about.is_dir(), "a folder, or nothing"),
             };
             if !fits {
                 let found = match () {
@@ -96,7 +96,7 @@ impl ShownFolder {
 
     /// Writes a file that is not there yet, and leaves one that is.
     pub fn file(&self, name: &str, bytes: &[u8]) -> Result<FileFate, Error> {
-        if self.has(name, Standing::File)? {
+        if self.has(name, EntryKind::File)? {
             return Ok(FileFate::Kept);
         }
         write_file(&self.path.join(name), &self.told(name), bytes)?;
@@ -105,7 +105,7 @@ impl ShownFolder {
 
     /// Adds a line to a file that lacks it, behind what is there.
     pub fn line(&self, name: &str, line: &str) -> Result<FileFate, Error> {
-        if !self.has(name, Standing::File)? {
+        if !self.has(name, EntryKind::File)? {
             return self.file(name, format!("{line}\n").as_bytes());
         }
         let path = self.path.join(name);

@@ -12,7 +12,7 @@ use super::args::InitArgs;
 use super::output::Output;
 use super::{git, import, threads};
 use first::FirstPost;
-use folder::{FileFate, ShownFolder, Standing};
+use folder::{EntryKind, FileFate, ShownFolder};
 use repro_import::{Import, ImportOptions, LoggedRun, write};
 use repro_judge::lock::{self, PostLock};
 use repro_judge::post;
@@ -102,8 +102,9 @@ impl Setup {
         let (top, below) = project.top();
         let workflow = workflow_name(&below);
         let files = ["repro/first.toml", "repro/first.md", "repro/first.lock", ATTRIBUTES];
-        let looked = files.map(|name| project.has(name, Standing::File));
-        let others = [project.has(RECEIPTS, Standing::Folder), top.has(&workflow, Standing::File)];
+        let looked = files.map(|name| project.has(name, EntryKind::File));
+        let others =
+            [project.has(RECEIPTS, EntryKind::Folder), top.has(&workflow, EntryKind::File)];
         let mut errors: Vec<_> = looked.into_iter().chain(others).filter_map(Result::err).collect();
         errors.dedup_by(|one, other| one.place == other.place);
         if !errors.is_empty() {
@@ -183,7 +184,7 @@ impl Setup {
     fn earlier_text(&self) -> Result<Option<Source>, Vec<Error>> {
         let one = |error: Error| vec![error];
         let name = format!("repro/{}", first::TEXT);
-        if !self.project.has(&name, Standing::File).map_err(one)? {
+        if !self.project.has(&name, EntryKind::File).map_err(one)? {
             return Ok(None);
         }
         let known = Source::load_plain(&self.project.path.join(&name), self.project.told(&name));
@@ -239,7 +240,7 @@ impl Setup {
         let demands = Demands { project: Some(self.project.path.clone()), ..Demands::default() };
         let report = verify(&self.project.path, &[first::ID.to_owned()], &demands, self.threads);
         let locked = lock::file(first::ID);
-        let is_locked = self.project.has(&locked, Standing::File)?;
+        let is_locked = self.project.has(&locked, EntryKind::File)?;
         let verdicts =
             report.posts.first().filter(|_| report.exit_status() == ExitStatus::Verified);
         if let Some(post) = verdicts.filter(|_| !is_locked) {
