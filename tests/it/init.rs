@@ -135,6 +135,15 @@ fn what_a_run_before_left_undone_is_done() {
         }
     }
     assert!(wanted.len() > 100);
+    // An import that was killed before its bundles had their names.
+    let receipts = whole.path().join("receipts");
+    let before = files(whole.path());
+    fs::create_dir(receipts.join(".imported")).unwrap();
+    for name in ["adamw-2", "muon-1"] {
+        fs::rename(receipts.join(name), receipts.join(".imported").join(name)).unwrap();
+    }
+    told(whole.path(), &["init", "--log", &logs()]);
+    assert_eq!(files(whole.path()), before);
 }
 
 #[test]

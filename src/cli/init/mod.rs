@@ -60,6 +60,9 @@ pub fn run(root: Option<&Path>, own: &InitArgs, output: &Output) -> Answer {
     if let Err(errors) = setup.fill(&own.log) {
         // A folder that was made for nothing goes; one that has something in it stays.
         let _ = is_made.then(|| LocalDisk.remove_folder(folder));
+        if setup.has_written {
+            output.print(&setup.told(output));
+        }
         return Err(errors);
     }
     let report = setup.record().map_err(|error| vec![error])?;
@@ -215,16 +218,23 @@ impl Setup {
             .for_each(|group| group.runs.retain(|run| !kept.contains(&run.name)));
         import.groups.retain(|group| !group.runs.is_empty());
         let wrote: Vec<_> = import.runs().map(|(_, run)| run.name.clone()).collect();
-        if !wrote.is_empty() {
-            write(&import, &receipts, false, self.threads)?;
+        if let Err(errors) = write_all(&import, &receipts, self.threads) {
+            // An import that was killed had all bundles whole, and this one gave them their names.
+            let is_named = errors.iter().all(|error| error.code == &repro_import::EXISTS);
+            let mut runs = import.runs().map(|(_, run)| run);
+            if !is_named
+                || !runs.all(|run| is_of(run, &receipts.join(&run.name), self.threads).is_ok())
+            {
+                return Err(errors);
+            }
         }
         for (fate, names) in [(FileFate::Wrote, wrote), (FileFate::Kept, kept)] {
             match names.as_slice() {
                 [] => {}
                 [name] => self.note(fate, &receipts.join(name).display().to_string()),
                 [first, ..] => {
-                    let told = format!("{first} and {} more", names.len() - 1);
-                    self.note(fate, &format!("{}", receipts.join(told).display()));
+                    let first = receipts.join(first).display().to_string();
+                    self.note(fate, &format!("{first} and {} more", names.len() - 1));
                 }
             }
         }
@@ -326,6 +336,14 @@ fn read(logs: &[PathBuf], threads: usize) -> Result<Import, Vec<Error>> {
     let options = ImportOptions { hashed: true, threads, ..ImportOptions::default() };
     let import = repro_import::read(None, logs, &options);
     if import.failures.is_empty() { Ok(import) } else { Err(import.failures) }
+}
+
+/// Writes the bundles of the runs that there are.
+fn write_all(import: &Import, receipts: &Path, threads: usize) -> Result<(), Vec<Error>> {
+    match import.groups.is_empty() {
+        true => Ok(()),
+        false => write(import, receipts, false, threads).map(drop),
+    }
 }
 
 fn other_text(known: &Source) -> Error {
