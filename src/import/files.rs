@@ -194,6 +194,9 @@ impl Walk {
         if name.starts_with('.') {
             return self.skip(&path, "a hidden file");
         }
+        if about.is_dir() && path.join("bagit.txt").is_file() {
+            return self.skip(&path, "a bundle, made of a log before");
+        }
         if about.is_dir() && depth < DEPTH_CAP {
             return self.folder(&path, depth + 1);
         }

@@ -102,6 +102,13 @@ fn logs_of_a_caller_are_what_the_first_post_is_about() {
     told(root, &["init", "new", "--log", &logs()]);
     told(root, &["--root", "new", "init"]);
     assert_eq!(files(root), written);
+    // Bundles below the folder of the logs are no logs.
+    fs::create_dir(root.join("runs")).unwrap();
+    fs::write(root.join("runs/a.csv"), "step,loss\n0,4\n100,3.5\n").unwrap();
+    told(root, &["init", ".", "--log", "."]);
+    let written = files(root);
+    assert!(told(root, &["init", ".", "--log", "."]).contains("nothing to do"));
+    assert_eq!(files(root), written);
 }
 
 #[test]

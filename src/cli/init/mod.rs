@@ -47,7 +47,7 @@ const CI_COMMAND: &str = "repro verify --post all --locked";
 /// Commands to go on with.
 const NEXT: &str = "  \
   repro import PATH... --out receipts   makes bundles of more logs
-  repro draft TEXT                      proposes what each number of a text is, as a post
+  repro draft TEXT                      proposes a post for a text of yours
   repro verify --post all --locked      is what CI runs
 ";
 
