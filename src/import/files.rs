@@ -123,9 +123,9 @@ impl Walk {
             Some(format) => self.log(path, Vec::new(), format, true),
             None => {
                 let found = match std::fs::metadata(path) {
+                    Ok(about) if !about.is_file() => "no plain file",
                     Ok(about) if about.len() == 0 => "an empty file",
-                    Ok(about) if about.is_file() => "something else",
-                    _ => "no plain file",
+                    _ => "something else",
                 };
                 self.fail(UNKNOWN_FORMAT.at(place(path), "a log of a format that is known", found));
             }

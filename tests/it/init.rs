@@ -8,6 +8,8 @@ use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
+use crate::attacks::corpus::forge::fifo;
+
 fn repro(folder: &Path, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_repro")).current_dir(folder).args(arguments).output().unwrap()
 }
@@ -305,6 +307,9 @@ fn odd_logs_make_a_project_or_say_why_not() {
         }
     }
     let folder = folder();
+    // A pipe is no log, and nobody waits for it.
+    fifo(&folder.path().join("pipe"));
+    assert!(refused(folder.path(), &["init", "--log", "pipe"]).contains("import::unknown-format"));
     let events = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/import/mixed/rl");
     told(folder.path(), &["init", "--log", &events.display().to_string()]);
     verifies(folder.path());
