@@ -19,6 +19,9 @@ pub struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Make a folder a project that verifies at once: a first post, its bundle and lock, a workflow for CI
+    #[command(after_help = help::INIT)]
+    Init(InitArgs),
     /// Check posts, or bundles on their own (the main job)
     #[command(after_help = exit::TABLE)]
     Verify(VerifyArgs),
@@ -74,6 +77,7 @@ impl Command {
         matches!(
             self,
             Self::Explain(_)
+                | Self::Init(_)
                 | Self::Challenge(_)
                 | Self::Seal(_)
                 | Self::Keygen(_)
@@ -82,6 +86,19 @@ impl Command {
                 | Self::Attest(_)
         )
     }
+}
+
+#[derive(Debug, Args)]
+pub struct InitArgs {
+    /// The folder, which is made where it is absent [default: `--root`, or this one]
+    #[arg(value_name = "DIR")]
+    pub folder: Option<PathBuf>,
+    /// Logs of runs of your own, or folders of them, of any format that `repro import` reads
+    #[arg(long, value_name = "PATH", num_args = 1..)]
+    pub log: Vec<PathBuf>,
+    /// Threads [default: all cores]
+    #[arg(long, value_name = "N", value_parser = threads::parse)]
+    pub threads: Option<usize>,
 }
 
 #[derive(Debug, Args)]

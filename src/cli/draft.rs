@@ -11,6 +11,9 @@ use repro_receipt::source::{Error, Location, Source};
 use repro_report::outcome::ExitStatus;
 use repro_report::{visible, wrap};
 
+/// The columns that printed numbers take, at most.
+const PRINTED: usize = 16;
+
 /// Runs the command: 0 where every number is bound, else 3.
 pub fn run(root: &Path, own: &DraftArgs, output: &Output) -> Answer {
     output.without_report()?;
@@ -76,34 +79,17 @@ fn beside(folder: &Path, name: &str, text: &Source) -> Result<bool, Error> {
 
 fn told(drafted: &Draft, post: &str, copied: Option<&str>, id: &str, output: &Output) -> String {
     let mut text = String::new();
-    // Writing to a string cannot fail.
-    let mut line = |words: String| {
-        let _ =
-            writeln!(text, "{}", wrap(&words, output.width(), output.width() - 4).join("\n    "));
-    };
+    let wrapped =
+        |words: String| wrap(&words, output.width(), output.width() - 4).join("\n    ") + "\n";
     let Draft { bound, total, tried, confirmed, .. } = drafted;
-    line(format!("{bound} of {total} numbers are bound, by {tried} expressions that were tried"));
+    text.push_str(&wrapped(format!(
+        "{bound} of {total} numbers are bound, by {tried} expressions that were tried"
+    )));
     if *confirmed > 0 {
-        line(format!("confirmed before, and left as they were: {confirmed}"));
+        text.push_str(&wrapped(format!("confirmed before, and left as they were: {confirmed}")));
     }
-    for DraftedNumber { line: at, printed, expression, others, nearest } in &drafted.numbers {
-        let printed = visible(printed);
-        match (expression, nearest) {
-            (Some(expression), _) if others.is_empty() => {
-                line(format!("  {at:>4}  {printed}  {expression}"))
-            }
-            (Some(expression), _) => {
-                line(format!(
-                    "  {at:>4}  {printed}  {expression}   ambiguous: also {}",
-                    others.join("; ")
-                ));
-            }
-            (None, Some((expression, value))) => {
-                line(format!("  {at:>4}  {printed}  open; nearest: {expression} is {value:.6}"));
-            }
-            (None, None) => line(format!("  {at:>4}  {printed}  open")),
-        }
-    }
+    text.push_str(&numbers_text(drafted, output));
+    let mut line = |words: String| text.push_str(&wrapped(words));
     for (head, expressions, misfits) in &drafted.columns {
         let misfits = match misfits.is_empty() {
             true => String::new(),
@@ -122,4 +108,34 @@ fn told(drafted: &Draft, post: &str, copied: Option<&str>, id: &str, output: &Ou
         "next     read each statement, take away its line `# drafted` once it says what the text means; then `repro verify --post {id}`"
     ));
     text
+}
+
+/// The numbers of sentences with their lines, one below the other.
+fn numbers_text(drafted: &Draft, output: &Output) -> String {
+    let widths = drafted.numbers.iter().map(|number| number.printed.chars().count());
+    let widest = widths.max().unwrap_or_default().min(PRINTED);
+    let mut text = String::new();
+    for number in &drafted.numbers {
+        let head = format!("{:>6}  {:<widest$}  ", number.line, visible(&number.printed));
+        let indent = widest + 10;
+        let lines = wrap(&bound_to(number), output.width() - indent, output.width() - indent);
+        let joined = lines.join(&format!("\n{:indent$}", ""));
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{head}{joined}");
+    }
+    text
+}
+
+/// What a number is bound to, and what is as likely; or that it is open.
+fn bound_to(number: &DraftedNumber) -> String {
+    match (&number.expression, &number.nearest) {
+        (Some(expression), _) if number.others.is_empty() => expression.clone(),
+        (Some(expression), _) => {
+            format!("{expression}, ambiguous: also {}", number.others.join("; "))
+        }
+        (None, Some((expression, value))) => {
+            format!("open; nearest: {expression} is {value:.6}")
+        }
+        (None, None) => "open".to_owned(),
+    }
 }

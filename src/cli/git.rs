@@ -31,3 +31,13 @@ pub fn git(folder: &Path) -> Option<Command> {
     ]);
     Some(command)
 }
+
+/// The files below some names that git leaves out of the repository of `folder`, as its settings say.
+pub fn ignored(folder: &Path, names: &[&str]) -> Vec<String> {
+    let listing = ["ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--"];
+    let listed = git(folder).and_then(|mut git| git.args(listing).args(names).output().ok());
+    let listed = listed.filter(|output| output.status.success()).map(|output| output.stdout);
+    let names = listed.iter().flat_map(|listed| listed.split(|byte| *byte == 0));
+    let names = names.filter(|name| !name.is_empty());
+    names.map(|name| String::from_utf8_lossy(name).into_owned()).collect()
+}

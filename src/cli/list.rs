@@ -328,6 +328,7 @@ pub fn codes() -> Vec<&'static Code> {
         import::CODES,
         lock::CODES,
         super::CODES,
+        super::init::CODES,
         challenge::CODES,
         checkpoint::CODES,
         replay::CODES,

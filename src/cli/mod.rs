@@ -17,6 +17,7 @@ mod git;
 mod help;
 mod history;
 mod import;
+mod init;
 mod list;
 mod mutate;
 mod output;
@@ -89,6 +90,7 @@ fn dispatch(arguments: &Arguments, output: &Output) -> Answer {
             let root = if alone { root.or_else(|_| Ok(PathBuf::from("."))) } else { root };
             verify::run(&root?, own, output)
         }
+        Command::Init(own) => init::run(common.root.as_deref(), own, output),
         Command::Check(own) => check::run(own, output),
         Command::Core(own) => core::run(own, output),
         Command::Coverage(own) => coverage::run(&root(common)?, own, output),

@@ -125,6 +125,11 @@ impl Output {
         self.drawn(&draw, &|| report::github_summary(report))
     }
 
+    /// A report as people read it, for commands that print more than one.
+    pub fn as_text(&self, report: &repro_report::outcome::Report) -> String {
+        report::render(report, Format::Text, &self.stdout)
+    }
+
     /// The same of a report that `draw` writes in each format.
     pub fn drawn(
         &self,

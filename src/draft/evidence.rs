@@ -285,13 +285,15 @@ fn describe(arm: &mut NamedArm, bundle: &Bundle) {
             let is_loss = |column: &str| {
                 column == "val_loss" && arm.recorded.iter().any(|field| field == "loss")
             };
-            let named =
-                columns.filter(|(column, _)| !is_loss(column)).map(|(column, step)| NamedMetric {
-                    name: format!("{}.{}", metric_name(&column), arm.name),
-                    locator: format!("{}:{file}#step={step}.{}", arm.locator, part(&column)),
-                    metric: column,
-                });
-            arm.metrics.extend(named.collect::<Vec<_>>());
+            for (column, step) in columns.filter(|(column, _)| !is_loss(column)) {
+                // Steps and tokens stand in several tables.
+                let is_known = |known: &NamedMetric| known.metric == column;
+                if !arm.metrics.iter().any(is_known) {
+                    let locator = format!("{}:{file}#step={step}.{}", arm.locator, part(&column));
+                    let name = free_name(arm, &metric_name(&column));
+                    arm.metrics.push(NamedMetric { metric: column, name, locator });
+                }
+            }
         }
     }
     if let Ok(document) = bundle.document(RECEIPT)
@@ -303,6 +305,16 @@ fn describe(arm: &mut NamedArm, bundle: &Bundle) {
             }
         }
     }
+}
+
+/// A name for a metric of an arm that no other has: `eval/f1` and `eval_f1` are spelled alike.
+fn free_name(arm: &NamedArm, metric: &str) -> String {
+    let name = |number: usize| match number {
+        1 => format!("{metric}.{}", arm.name),
+        _ => format!("{metric}{number}.{}", arm.name),
+    };
+    let is_free = |name: &String| !arm.metrics.iter().any(|known| known.name == *name);
+    (1..).map(name).find(is_free).unwrap_or_default()
 }
 
 /// The columns of a table of a log, each with the last step at which it has a number.

@@ -27,10 +27,13 @@ use repro_report::outcome::Verdict;
 use bound::{DraftBinding, clause, trimmed};
 use candidates::{DraftCandidate, candidates};
 use evidence::{DraftEvidence, TRIED};
-use judged::{TriedPost, parsed};
+use judged::TriedPost;
 use tables::BoundTable;
 use text::{DraftSentence, DraftText, is_number};
-use written::{MARK, WrittenPost, new_head, quoted, sentence_statement, with_names};
+use written::{MARK, WrittenPost, new_head, quoted, with_names};
+
+pub use judged::parsed;
+pub use written::{sentence_statement, toml_text};
 
 codes! {
     NO_EVIDENCE = "draft::no-evidence", "there is no bundle to draft from", "write receipts while you train, or make bundles of logs: `repro import PATH... --out receipts`";

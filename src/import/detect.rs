@@ -34,8 +34,9 @@ pub fn in_folder(path: &Path) -> Option<LogFormat> {
 /// What a file is.
 pub fn of_file(path: &Path) -> Option<LogFormat> {
     let mut head = Vec::new();
-    let file =
-        File::open(path).ok().filter(|file| file.metadata().is_ok_and(|about| about.is_file()))?;
+    // A pipe is not opened: that would wait for somebody who writes to it.
+    let is_plain = std::fs::metadata(path).is_ok_and(|about| about.is_file());
+    let file = is_plain.then(|| File::open(path).ok()).flatten()?;
     file.take(HEAD as u64).read_to_end(&mut head).ok()?;
     if wandb::has_header(&head) {
         return Some(LogFormat::Wandb);

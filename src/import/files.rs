@@ -126,9 +126,9 @@ impl Walk {
             Some(format) => self.log(path, Vec::new(), format, true),
             None => {
                 let found = match std::fs::metadata(path) {
+                    Ok(about) if !about.is_file() => "no plain file",
                     Ok(about) if about.len() == 0 => "an empty file",
-                    Ok(about) if about.is_file() => "something else",
-                    _ => "no plain file",
+                    _ => "something else",
                 };
                 self.fail(UNKNOWN_FORMAT.at(place(path), "a log of a format that is known", found));
             }
@@ -197,6 +197,9 @@ impl Walk {
         let Ok(about) = std::fs::symlink_metadata(&path) else { return };
         if name.starts_with('.') {
             return self.skip(&path, "a hidden file");
+        }
+        if about.is_dir() && path.join("bagit.txt").is_file() {
+            return self.skip(&path, "a bundle, made of a log before");
         }
         if about.is_dir() && depth < DEPTH_CAP {
             return self.folder(&path, depth + 1);

@@ -382,9 +382,10 @@ fn help_and_lists_are_as_recorded() {
         ran.stdout
     };
     let mut help = stdout(&["--help"]);
-    for command in
-        ["verify", "coverage", "mutate", "params", "stats", "train", "list", "explain", "seal"]
-    {
+    for command in [
+        "init", "verify", "coverage", "mutate", "params", "stats", "train", "list", "explain",
+        "seal",
+    ] {
         help += &format!("\n## repro {command} --help\n{}", stdout(&[command, "--help"]));
     }
     snapshot("help", &help);

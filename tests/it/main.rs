@@ -20,6 +20,7 @@ mod gate;
 #[cfg(feature = "train")]
 mod golden;
 mod import;
+mod init;
 #[cfg(all(feature = "train", unix))]
 mod kills;
 #[cfg(unix)]

@@ -25,10 +25,114 @@ fn the_excerpt_is_of_the_report() {
     let excerpt =
         block(&readme, "<!-- excerpt of verify --post 0004 -->", "<!-- end of excerpt -->");
     assert!(excerpt.len() > 10);
-    let mut rest = drawn.lines();
-    for line in excerpt.into_iter().filter(|line| *line != "...") {
-        assert!(rest.any(|drawn| drawn == line), "the report has no line, in this order:\n{line}");
+    fits(&excerpt, &drawn).unwrap();
+}
+
+/// Whether an excerpt is what a command prints: every line in its place, but for empty ones and where `...` stands for some.
+fn fits(excerpt: &[&str], drawn: &str) -> Result<(), String> {
+    let mut rest = drawn.lines().filter(|line| !line.is_empty());
+    let mut is_open = false;
+    for line in excerpt {
+        let found = match *line {
+            "..." => true,
+            _ if is_open => rest.any(|drawn| drawn.trim_end() == *line),
+            _ => rest.next().is_some_and(|drawn| drawn.trim_end() == *line),
+        };
+        if !found {
+            return Err(format!("not printed, in this order: {line}\n\n{drawn}"));
+        }
+        is_open = *line == "...";
     }
+    match rest.next() {
+        Some(line) if !is_open => Err(format!("not in the excerpt: {line}\n\n{drawn}")),
+        _ => Ok(()),
+    }
+}
+
+/// A command of a page with the lines that the page shows of its output.
+#[derive(Debug, Default)]
+struct ShownCommand {
+    /// What a shell is given, and how the page writes it.
+    command: String,
+    written: String,
+    status: i32,
+    output: String,
+}
+
+/// The commands of a `console` block: behind `$ `, continued behind `> `, with `# exit status N` where it is not 0.
+fn commands(block: &str) -> Vec<ShownCommand> {
+    let mut commands: Vec<ShownCommand> = Vec::new();
+    for line in block.lines() {
+        if let Some(first) = line.strip_prefix("$ ") {
+            let (command, status) = first.split_once("  # exit status ").unwrap_or((first, "0"));
+            commands.push(ShownCommand {
+                command: format!("{command}\n"),
+                written: format!("{line}\n"),
+                status: status.parse().unwrap(),
+                output: String::new(),
+            });
+            continue;
+        }
+        let last = commands.last_mut().expect("a block begins with a command");
+        match line.strip_prefix("> ").or((line == ">").then_some("")) {
+            Some(more) => {
+                last.command.push_str(&format!("{more}\n"));
+                last.written.push_str(&format!("{line}\n"));
+            }
+            None => last.output.push_str(&format!("{line}\n")),
+        }
+    }
+    commands
+}
+
+/// Runs the commands of a block one after the other; answers the block as it should be.
+fn run_block(folder: &Path, block: &str) -> String {
+    let program = Path::new(env!("CARGO_BIN_EXE_repro")).parent().unwrap().to_owned();
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let paths = std::iter::once(program).chain(std::env::split_paths(&path));
+    let path = std::env::join_paths(paths).unwrap();
+    let mut written = String::new();
+    for shown in commands(block) {
+        let mut shell = std::process::Command::new("sh");
+        shell.arg("-c").arg(format!("exec 2>&1\n{}", shown.command)).current_dir(folder);
+        let ran = shell.env("PATH", &path).env_remove("GITHUB_STEP_SUMMARY").output().unwrap();
+        let drawn = String::from_utf8(ran.stdout).unwrap();
+        assert_eq!(ran.status.code(), Some(shown.status), "{}{drawn}", shown.written);
+        let excerpt: Vec<_> = shown.output.lines().filter(|line| !line.is_empty()).collect();
+        let is_fit = fits(&excerpt, &drawn).is_ok();
+        written += &shown.written;
+        written += if is_fit { &shown.output } else { &drawn };
+    }
+    written
+}
+
+/// A page that says `<!-- run in FOLDER` shows what its commands print, in a copy of the folder.
+#[test]
+fn commands_of_pages_print_what_is_shown() {
+    const MARK: &str = "<!-- run in ";
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut run = 0;
+    for page in pages(root) {
+        let text = std::fs::read_to_string(&page).unwrap();
+        let Some((_, behind)) = text.split_once(MARK) else { continue };
+        let fixture = root.join(behind.split([',', ' ']).next().unwrap());
+        let copy = tempfile::tempdir().unwrap();
+        crate::relations::copy(&fixture, copy.path());
+        let mut parts = text.split("```console\n");
+        let mut written = parts.next().unwrap_or_default().to_owned();
+        for part in parts {
+            let (block, rest) = part.split_once("```").unwrap();
+            written += &format!("```console\n{}```{rest}", run_block(copy.path(), block));
+            run += 1;
+        }
+        let update = std::env::var("INSTA_UPDATE").is_ok_and(|update| update == "always");
+        if update {
+            std::fs::write(&page, &written).unwrap();
+        }
+        let told = "INSTA_UPDATE=always cargo test --test it commands_of_pages";
+        assert!(update || written == text, "{}: {told}\n{written}", page.display());
+    }
+    assert!(run > 3);
 }
 
 #[test]
@@ -98,6 +202,7 @@ fn every_command_and_exit_status_is_listed() {
     let readme = readme();
     for command in [
         "verify",
+        "init",
         "coverage",
         "mutate",
         "params",

@@ -18,6 +18,8 @@ use repro_receipt::similar::did_you_mean;
 use repro_receipt::source::{Error, Location};
 use repro_report::outcome::ExitStatus;
 
+pub use text::notes_text;
+
 /// The decimals of means, spreads and scores.
 const DECIMALS: u32 = 10;
 

@@ -167,7 +167,7 @@ fn significant(value: f64) -> f64 {
 }
 
 /// What is odd about the runs; where many share one oddity, how many.
-fn notes_text(group: &LogGroup, output: &Output, text: &mut String) {
+pub fn notes_text(group: &LogGroup, output: &Output, text: &mut String) {
     let of_runs = group.runs.iter().flat_map(|run| &run.findings).map(|finding| &finding.error);
     let of_group = match &group.figures {
         Figures::Score(score) => score.findings.as_slice(),
