@@ -85,13 +85,15 @@ impl FoundDocuments {
         names.sort_unstable();
         folders.sort_unstable();
         let listing = FolderListing { path: path.to_owned(), shown: shown.clone(), names };
-        if let Some(FoldersBelow::AllBut(others)) = self.take(listing) {
-            let inner = path.join(others);
-            if inner.is_dir() {
-                let shown = Path::new(&shown).join(others).display().to_string();
-                self.walk(&inner, shown, depth + 1);
+        match self.take(listing) {
+            None | Some(FoldersBelow::None) => {}
+            Some(FoldersBelow::AllBut(others)) => {
+                for other in others.iter().filter(|other| path.join(other).is_dir()) {
+                    let shown = Path::new(&shown).join(other).display().to_string();
+                    self.walk(&path.join(other), shown, depth + 1);
+                }
+                return;
             }
-            return;
         }
         for name in folders {
             if self.files.len() > FILE_CAP {

@@ -55,8 +55,8 @@ pub enum Reads {
 pub enum FoldersBelow {
     /// None: each is looked at for itself.
     None,
-    /// All but the one at this path in it, where there is one.
-    AllBut(&'static str),
+    /// All but those at these paths in it, where there are such.
+    AllBut(&'static [&'static str]),
 }
 
 /// What was read from a folder.
