@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use repro_receipt::source::{Error, Location, UNREADABLE};
 
-use crate::kind::{DocumentKind, FolderListing, Reads};
+use crate::kind::{DocumentKind, FolderListing, FoldersBelow, Reads};
 use crate::kinds::KINDS;
 use crate::{TOO_DEEP, TOO_MANY};
 
@@ -85,8 +85,15 @@ impl FoundDocuments {
         names.sort_unstable();
         folders.sort_unstable();
         let listing = FolderListing { path: path.to_owned(), shown: shown.clone(), names };
-        if self.take(listing) {
-            return;
+        match self.take(listing) {
+            None | Some(FoldersBelow::None) => {}
+            Some(FoldersBelow::AllBut(others)) => {
+                for other in others.iter().filter(|other| path.join(other).is_dir()) {
+                    let shown = Path::new(&shown).join(other).display().to_string();
+                    self.walk(&path.join(other), shown, depth + 1);
+                }
+                return;
+            }
         }
         for name in folders {
             if self.files.len() > FILE_CAP {
@@ -105,16 +112,16 @@ impl FoundDocuments {
         }
     }
 
-    /// Takes the files of a folder; answers whether the folder is one thing with all that is below it.
-    fn take(&mut self, mut listing: FolderListing) -> bool {
-        let mut has_all = false;
+    /// Takes the files of a folder; answers what else belongs to it, where it is of a kind.
+    fn take(&mut self, mut listing: FolderListing) -> Option<FoldersBelow> {
+        let mut takes_below = None;
         for kind in KINDS {
-            let Reads::Folder { is, takes, is_whole, .. } = kind.reads else { continue };
+            let Reads::Folder { is, takes, below, .. } = kind.reads else { continue };
             if !is(&listing) {
                 continue;
             }
             let (taken, left) = listing.names.iter().cloned().partition(|name| takes(name));
-            has_all |= is_whole;
+            takes_below = takes_below.filter(|known| *known != FoldersBelow::None).or(Some(below));
             let FolderListing { path, shown, .. } = &listing;
             let part = FolderListing { path: path.clone(), shown: shown.clone(), names: taken };
             self.folders.push((kind, part));
@@ -126,6 +133,6 @@ impl FoundDocuments {
             shown: Path::new(&shown).join(&name).display().to_string(),
             is_named: false,
         }));
-        has_all
+        takes_below
     }
 }

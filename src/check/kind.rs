@@ -45,10 +45,18 @@ pub enum Reads {
     Folder {
         is: fn(&FolderListing) -> bool,
         takes: fn(&str) -> bool,
-        /// Whether what lies in the folders below belongs to it, too.
-        is_whole: bool,
+        below: FoldersBelow,
         read: fn(&FolderListing) -> Result<FolderAnswer, Error>,
     },
+}
+
+/// What of the folders in a folder that was recognised belongs to it, too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FoldersBelow {
+    /// None: each is looked at for itself.
+    None,
+    /// All but those at these paths in it, where there are such.
+    AllBut(&'static [&'static str]),
 }
 
 /// What was read from a folder.

@@ -1,6 +1,7 @@
 //! The integration tests, in one binary.
 
 mod attacks;
+mod audits;
 mod bundle;
 mod check;
 mod cli;

@@ -1,14 +1,16 @@
-//! Receipt bundles: what `repro verify BUNDLE` finds.
+//! Receipt bundles: what `repro verify BUNDLE` finds. What others published, and a bundle holds, is looked at for itself, and so are
+//! the models that were typed.
 
 use std::borrow::Cow;
 
 use repro_judge::verify::{Demands, inspect};
+use repro_receipt::bundle::{MODELS, PUBLISHED};
 use repro_receipt::source::Error;
 use repro_relation::Weight;
 use repro_report::outcome::{ClaimReport, Report, Verdict};
 
 use crate::asked::{AskedRelation, Broken, UsedValue};
-use crate::kind::{DocumentKind, FolderAnswer, FolderListing, Reads};
+use crate::kind::{DocumentKind, FolderAnswer, FolderListing, FoldersBelow, Reads};
 
 /// The kind.
 pub static KIND: DocumentKind = DocumentKind {
@@ -17,7 +19,7 @@ pub static KIND: DocumentKind = DocumentKind {
     reads: Reads::Folder {
         is: |folder| folder.has("bagit.txt"),
         takes: |_| true,
-        is_whole: true,
+        below: FoldersBelow::AllBut(&[MODELS, PUBLISHED]),
         read,
     },
     relations: &[],

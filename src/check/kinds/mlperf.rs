@@ -13,14 +13,16 @@ use repro_receipt::source::{Code, Document, Error, Node};
 use repro_relation::Weight;
 
 use crate::asked::{AskedRelation, Broken, UsedValue};
-use crate::kind::{DocumentKind, FolderAnswer, FolderListing, Reads, Twins, relations};
+use crate::kind::{
+    DocumentKind, FolderAnswer, FolderListing, FoldersBelow, Reads, Twins, relations,
+};
 use crate::stated::{Digits, StatedRow};
 
 /// A folder of results.
 pub static RESULTS: DocumentKind = DocumentKind {
     id: "mlperf",
     what: "results of MLPerf training",
-    reads: Reads::Folder { is: is_folder, takes, is_whole: false, read: read_folder },
+    reads: Reads::Folder { is: is_folder, takes, below: FoldersBelow::None, read: read_folder },
     relations: &[],
     twins: Some(Twins { table: "score", identity: "identity", relations: RELATIONS }),
 };

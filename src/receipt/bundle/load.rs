@@ -17,7 +17,7 @@ use super::passage::{KeptParts, PayloadCheck};
 use super::receipt::{RECEIPT, Statement};
 use super::training::TrainingRecords;
 use super::{
-    BAD_BUNDLE_NAME, Bundle, EXTRA_FILE, FACTS, File, MISSING_FILE, NOT_A_BAG, Origin,
+    BAD_BUNDLE_NAME, Bundle, EXTRA_FILE, FACTS, File, MISSING_FILE, NOT_A_BAG, Origin, PUBLISHED,
     PayloadFiles, ReadOptions, UNFINISHED, WRONG_BUNDLE, WRONG_SIZE, agree, canonical, facts,
     glance, logged, name, opaque,
 };
@@ -63,11 +63,14 @@ pub fn load(
     let (parsing, holding) = (Allowance::of(PARSED_AT_ONCE), Allowance::of(HELD_AT_ONCE));
     let (holdings, records) = (Mutex::default(), OnceLock::new());
     let keeping = Stock::of(KEPT_DOCUMENTS);
-    let reader = Reader { folder, listing, holdings, records, parsing, holding, keeping };
+    let is_transcribed = false;
+    let mut reader =
+        Reader { folder, listing, is_transcribed, holdings, records, parsing, holding, keeping };
     let TagFiles { digest, mut tags, payload: manifest } = reader.tag_files(pin)?;
     let mut files = reader.files(manifest)?;
     let receipt_document = reader.receipt(&files)?;
     let statement = Statement::parse(&receipt_document)?;
+    reader.is_transcribed = statement.receipt.origin == Origin::Transcribed;
     if let Some(states) = &statement.receipt.states
         && let Some(file) = files.get_mut(&states.file)
     {
@@ -150,6 +153,8 @@ struct TagFiles {
 struct Reader {
     folder: Folder,
     listing: Listing,
+    /// Whether the receipt says that the evidence was typed; false until it is read.
+    is_transcribed: bool,
     /// What each checkpoint read so far holds of the model.
     holdings: Mutex<BTreeMap<String, Holdings>>,
     /// The training records that have passed by.
@@ -411,7 +416,8 @@ impl Reader {
     fn judge(&self, name: &str, bytes: Vec<u8>) -> Result<(), Error> {
         let place = || self.folder.place(name);
         opaque::refuse_start(place, &bytes)?;
-        let is_json = name.ends_with(".json");
+        let is_published = self.is_transcribed && name.starts_with(PUBLISHED);
+        let is_json = name.ends_with(".json") && !is_published;
         if is_json && glance::is_canonical(&bytes) {
             return Ok(());
         }

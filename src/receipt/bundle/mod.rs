@@ -65,6 +65,11 @@ pub use unfinished::{Unfinished, WholeLines, whole_lines};
 pub use weights::{FiniteScan, Float, TensorBytes, WeightsReader};
 pub use write::BundleWriter;
 
+/// Below this, a transcribed bundle holds documents of others as they were published: byte for byte, in strict JSON and not in
+/// its one spelling, so that their digests are those of the publication.
+pub const PUBLISHED: &str = "data/published/";
+/// Below this, a transcribed bundle holds models, a folder each: the config as it was typed, beside the card of its publisher.
+pub const MODELS: &str = "data/models/";
 /// The largest file of tensors that is read as a whole.
 const TENSORS_CAP: usize = 4 << 30;
 

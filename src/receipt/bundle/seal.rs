@@ -5,9 +5,9 @@ use std::path::Path;
 use super::canonical::to_json;
 use super::folder::{Folder, Listing};
 use super::manifest;
-use super::receipt::{RECEIPT, Receipt};
+use super::receipt::{Origin, RECEIPT, Receipt};
 use super::write::BundleWriter;
-use super::{Bundle, NO_RECEIPT, UNWRITABLE};
+use super::{Bundle, NO_RECEIPT, PUBLISHED, UNWRITABLE};
 use crate::digest::canonical;
 use crate::disk::{Disk, LocalDisk};
 use crate::source::{DOCUMENT_CAP, Document, Error, Location, Source};
@@ -15,8 +15,8 @@ use crate::source::{DOCUMENT_CAP, Document, Error, Location, Source};
 /// Makes the folder at `path` a bundle and answers it; a bundle is sealed again after an edit.
 ///
 /// `data/receipt.json` holds either the receipt alone, as it is typed, or a whole statement from an earlier
-/// sealing. JSON may be laid out for people: it is rewritten in canonical form. Sizes and digests are
-/// filled in. The same payload gives the same bytes. The result is loaded, so whatever a reader would
+/// sealing. JSON may be laid out for people: it is rewritten in canonical form, but for the documents of others below
+/// [`PUBLISHED`]. Sizes and digests are filled in. The same payload gives the same bytes. The result is loaded, so whatever a reader would
 /// refuse is refused here, and what was there before is put back.
 pub fn seal(path: &Path, shown: &str, date: Option<&str>) -> Result<Bundle, Error> {
     seal_on(&LocalDisk, path, shown, date)
@@ -28,8 +28,11 @@ fn seal_on(disk: &dyn Disk, path: &Path, shown: &str, date: Option<&str>) -> Res
     let listing = folder.list(1)?;
     let receipt = typed_receipt(&folder, &listing)?;
     let json = |name: &str| name.ends_with(".json") || name.ends_with(".jsonl");
+    let is_published =
+        |name: &str| receipt.origin == Origin::Transcribed && name.starts_with(PUBLISHED);
+    let is_typed = |name: &str| name.starts_with("data/") && name != RECEIPT && !is_published(name);
     let mut changed = Vec::new();
-    for name in listing.keys().filter(|n| n.starts_with("data/") && *n != RECEIPT && json(n)) {
+    for name in listing.keys().filter(|name| is_typed(name) && json(name)) {
         let document = document(&folder, name)?;
         let text = rewritten(&document, name.ends_with(".jsonl"), folder.place(name))?;
         if text != document.source.text() {
@@ -173,6 +176,37 @@ mod tests {
         fs::write(path.join("data/facts.json"), "{\"facts\": [{}]}").unwrap();
         assert_eq!(seal(&path, "receipts/t", None).unwrap_err().code.id, "source::missing-field");
     }
+    #[test]
+    fn documents_of_others_stay_as_they_were_published() {
+        const RESULTS: &str = "{\n  \"tokens\": 1.50e+09\n}";
+        let temporary = tempfile::tempdir().unwrap();
+        let path = temporary.path().join("t");
+        typed(&path);
+        let document = path.join("data/published/results.json");
+        fs::create_dir_all(path.join("data/published")).unwrap();
+        fs::write(&document, RESULTS).unwrap();
+        let named = RECEIPT_TEXT.replace(
+            "\"config-moe64\"",
+            "\"config-moe64\", \"data/published/results.json\": \"results\"",
+        );
+        fs::write(path.join(RECEIPT), &named).unwrap();
+        let bundle = seal(&path, "receipts/t", None).unwrap();
+        assert_eq!(fs::read_to_string(&document).unwrap(), RESULTS);
+        let tokens = bundle.document("data/published/results.json").unwrap().root().at("/tokens");
+        assert_eq!(tokens.unwrap().float().unwrap(), 1.5e9);
+        // Strict all the same: what two readers could read differently is refused.
+        fs::write(&document, "{\"tokens\": 1, \"tokens\": 2}").unwrap();
+        let error = seal(&path, "receipts/t", None).unwrap_err();
+        assert_eq!(error.code.id, "source::duplicate-key");
+        // What a trainer says that it wrote has one spelling.
+        fs::write(&document, RESULTS).unwrap();
+        fs::remove_file(path.join("data/facts.json")).unwrap();
+        let emitted = r#"{"schema": "repro.receipt/1", "origin": "emitted", "run": {"id": "t"}}"#;
+        fs::write(path.join(RECEIPT), emitted).unwrap();
+        seal(&path, "receipts/t", None).unwrap();
+        assert_ne!(fs::read_to_string(&document).unwrap(), RESULTS);
+    }
+
     #[test]
     fn whatever_stops_a_sealing_the_next_one_ends_it() {
         let edited = |root: &Path| {

@@ -10,7 +10,7 @@ mod words;
 
 use repro_receipt::source::{Document, Error, Source};
 
-use crate::kind::{DocumentKind, FolderAnswer, FolderListing, Reads};
+use crate::kind::{DocumentKind, FolderAnswer, FolderListing, FoldersBelow, Reads};
 use crate::kinds::scores;
 use crate::stated::{Digits, StatedRow};
 
@@ -25,7 +25,7 @@ pub static KIND: DocumentKind = DocumentKind {
             folder.has(STATS) && [INSTANCES, STATE, SPEC].iter().any(|name| folder.has(name))
         },
         takes: |name| FILES.contains(&name),
-        is_whole: false,
+        below: FoldersBelow::None,
         read,
     },
     relations: relations::RELATIONS,

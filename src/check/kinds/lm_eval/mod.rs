@@ -12,7 +12,7 @@ mod tasks;
 use repro_receipt::source::{Document, Error, Node, Source};
 use repro_relation::{PrintedRange, RelationNumber};
 
-use crate::kind::{DocumentKind, FolderAnswer, FolderListing, Reads};
+use crate::kind::{DocumentKind, FolderAnswer, FolderListing, FoldersBelow, Reads};
 use crate::kinds::scores;
 use crate::stated::{Digits, StatedRow};
 
@@ -45,7 +45,7 @@ pub static FOLDER: DocumentKind = DocumentKind {
     reads: Reads::Folder {
         is: |folder| folder.names.iter().any(is_results) && folder.names.iter().any(is_samples),
         takes: |name| is_results(name) || is_samples(name),
-        is_whole: false,
+        below: FoldersBelow::None,
         read: folder,
     },
     relations: RELATIONS,

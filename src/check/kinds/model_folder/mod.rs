@@ -8,7 +8,7 @@ use repro_params::{Convention, ModelCounts, UNKNOWN_FAMILY, load};
 use repro_receipt::source::{Document, Error, Source};
 
 use self::card::CountedWays;
-use crate::kind::{DocumentKind, FolderAnswer, FolderListing, Reads, relations};
+use crate::kind::{DocumentKind, FolderAnswer, FolderListing, FoldersBelow, Reads, relations};
 use crate::stated::StatedRow;
 
 /// The kind.
@@ -18,7 +18,7 @@ pub static KIND: DocumentKind = DocumentKind {
     reads: Reads::Folder {
         is,
         takes: |name| weights::is(name) || is_text(name),
-        is_whole: false,
+        below: FoldersBelow::None,
         read,
     },
     relations: RELATIONS,
