@@ -48,12 +48,13 @@ pub fn said(card: &Source, ways: &CountedWays) -> Vec<StatedRow> {
         }
         for (size, words) in words::parameters(text) {
             let behind = lower.split_once(&words.to_lowercase()).map_or("", |(_, behind)| behind);
+            // The columns of a table are of many models.
+            let is_table = text.trim_start().starts_with('|');
             let row = match are_tokens(behind) {
-                true => Some(tokens(&size, &words, at + 1, ways)),
+                true => (!is_table).then(|| tokens(&size, &words, at + 1, ways)).flatten(),
                 false if lower.contains("param") => {
                     let fits = ways.of(&size);
-                    // The columns of a table are of many models.
-                    let is_other = fits.is_empty() && text.trim_start().starts_with('|');
+                    let is_other = fits.is_empty() && is_table;
                     (!is_other).then(|| fitting(&size, &words, at + 1, &fits))
                 }
                 false => None,
@@ -80,8 +81,12 @@ fn is_of_a_model(word: &str) -> bool {
         || word.starts_with(|c: char| c.is_ascii_digit() || c == '|')
 }
 
-/// Tokens that a card says, with how many these are for each parameter.
-fn tokens(count: &PrintedRange, words: &str, line: usize, ways: &CountedWays) -> StatedRow {
+/// Tokens that a card says, with how many these are for each parameter; nothing where they are fewer than these, as a context has.
+fn tokens(count: &PrintedRange, words: &str, line: usize, ways: &CountedWays) -> Option<StatedRow> {
+    let all = ways.0.first().map(|(_, size)| *size as f64)?;
+    if count.middle() < all {
+        return None;
+    }
     let mut row = StatedRow::new(format!("said {words} tokens"));
     row.compute("tokens", Term::Number(*count), format!("{CARD}:{line}"));
     let share = |start: &str| {
@@ -92,7 +97,7 @@ fn tokens(count: &PrintedRange, words: &str, line: usize, ways: &CountedWays) ->
     let of_active = share("active").map(|share| format!("{share} for each active one"));
     let shares = of_all.into_iter().chain(of_active).collect::<Vec<_>>().join(", ");
     row.compute_text("note", &format!("{CARD}:{line} {shares}"), "");
-    row
+    Some(row)
 }
 
 /// A size that a card says, with the ways of counting that give it.
