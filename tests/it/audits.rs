@@ -10,8 +10,8 @@ use repro_receipt::digest::Digest;
 use repro_receipt::source::{Document, Node, Source};
 use repro_report::ReportOptions;
 
-/// The audits: posts, their texts and their bundles have these names.
-const AUDITS: &[&str] = &["marin-speedrun", "model-cards", "nanochat-leaderboard"];
+use crate::posts::AUDITS;
+
 /// The marks of the table in a text.
 const FROM: &str = "<!-- counts of check -->\n";
 const HEAD: &str = "| relation | asked | holds |\n|---|---:|---:|\n";
