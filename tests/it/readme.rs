@@ -151,17 +151,17 @@ fn excerpts_of_check_are_of_its_reports() {
     let folder = tempfile::tempdir().unwrap();
     let receipts = Path::new(env!("CARGO_MANIFEST_DIR")).join("receipts");
     std::os::unix::fs::symlink(receipts, folder.path().join("receipts")).unwrap();
-    let strangers = crate::shared("strangers");
+    let data = crate::shared::folder("readme::excerpts_of_check_are_of_its_reports");
     for (name, file) in PUBLIC {
-        let Some(strangers) = &strangers else { continue };
-        std::fs::copy(strangers.join(file), folder.path().join(name)).unwrap();
+        let Some(data) = &data else { continue };
+        std::fs::copy(data.join("strangers").join(file), folder.path().join(name)).unwrap();
     }
     let readme = readme();
     let (_, behind) = readme.split_once("<!-- excerpts of check -->\n```console\n").unwrap();
     let (shown, _) = behind.split_once("```").unwrap();
     for shown in commands(shown) {
         let is_public = PUBLIC.iter().any(|(name, _)| shown.command.contains(name));
-        if is_public && strangers.is_none() {
+        if is_public && data.is_none() {
             continue;
         }
         let drawn = run(folder.path(), &shown);
