@@ -26,7 +26,7 @@ top of the repository. Then the post is verified.
 
 What is there is left as it is, and a project with posts gets no other. A second run writes what is missing.
 
-Exit status: 0, or 2 where something stands in the way, a log cannot be read, or the first post is not verified.";
+Exit status: 0, or 2 where something stands in the way, a log cannot be read, or the first post that it writes is not verified.";
 
 /// Under the options of `repro import`.
 pub const IMPORT: &str = "\

@@ -79,12 +79,28 @@ pub fn words_of_text(text: &str) -> Vec<String> {
     words
 }
 
+/// Quantities of which a number is one alone, each by its words.
+const QUANTITIES: &[&[&str]] = &[
+    &["loss", "losses"],
+    &["accuracy", "acc", "accuracies"],
+    &["perplexity", "ppl"],
+    &["bpb"],
+    &["reward", "return"],
+    &["wer", "cer"],
+    &["f1"],
+    &["bleu", "rouge"],
+];
+/// What a number is of.
+const TRAINING: &[&str] = &["training", "train"];
+const EVALUATION: &[&str] = &["validation", "val", "eval", "evaluation", "test", "dev"];
+
 impl Around {
     fn of(text: &str, near: &str, arms: &[NamedArm], is_percent: bool) -> Self {
         let words = words_of_text(text);
         let steps = words.iter().filter_map(|word| word.parse().ok()).collect();
+        let near = words_of_text(near);
         let arms = named(&words, arms);
-        Self { near: words_of_text(near), words, arms, steps, is_percent }
+        Self { near, words, arms, steps, is_percent }
     }
 
     /// How well a candidate fits: what the words say, less what it takes.
@@ -126,6 +142,35 @@ impl Around {
     fn names(&self, candidate: &DraftCandidate) -> bool {
         let is_said = |word: &&str| self.words.iter().any(|known| known == word);
         candidate.needs.is_empty() || candidate.needs.iter().any(is_said)
+    }
+
+    /// Whether the words name another arm, or another quantity, than a candidate is about: its digits are an accident then.
+    fn contradicts(&self, candidate: &DraftCandidate) -> bool {
+        let is_other = |arms: &[usize]| {
+            !arms.is_empty()
+                && !candidate.arms.is_empty()
+                && candidate.arms.iter().all(|arm| !arms.contains(arm))
+        };
+        is_other(&self.arms) || self.names_another_quantity(candidate)
+    }
+
+    fn names_another_quantity(&self, candidate: &DraftCandidate) -> bool {
+        let own = words_of_text(&candidate.expression);
+        let said = |one: &[&str], of: &[String]| of.iter().any(|word| one.contains(&word.as_str()));
+        let all = |of: &[String]| -> Vec<usize> {
+            (0..QUANTITIES.len()).filter(|at| said(QUANTITIES[*at], of)).collect()
+        };
+        let (near, whole, own_quantities) = (all(&self.near), all(&self.words), all(&own));
+        let meant = if near.is_empty() { whole } else { near };
+        let is_other = !meant.is_empty()
+            && !own_quantities.is_empty()
+            && own_quantities.iter().all(|quantity| !meant.contains(quantity));
+        // A loss of training is none of an evaluation.
+        let of_training = |of: &[String]| said(TRAINING, of) && !said(EVALUATION, of);
+        let of_evaluation = |of: &[String]| said(EVALUATION, of) && !said(TRAINING, of);
+        is_other
+            || of_training(&self.near) && of_evaluation(&own)
+            || of_evaluation(&self.near) && of_training(&own)
     }
 
     /// Whether any word speaks for a candidate.
@@ -177,7 +222,7 @@ fn fitting<'c>(
         .iter()
         .filter(fits)
         .filter(means)
-        .filter(|candidate| around.names(candidate))
+        .filter(|candidate| around.names(candidate) && !around.contradicts(candidate))
         .map(|candidate| (around.score(candidate), candidate))
         .collect();
     all.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.expression.cmp(&b.1.expression)));

@@ -297,7 +297,8 @@ fn of_arm(at: usize, arm: &NamedArm, all: &mut Vec<DraftCandidate>) {
             words("step"),
             2.0,
         );
-        all.push(DraftCandidate { step: Some(*step), ..one });
+        // That step 20 is step 20 says something only where a text reads a step: "20 steps" are a number of them.
+        all.push(DraftCandidate { step: Some(*step), needs: &["step"], ..one });
     }
     let measured = arm.recorded.iter().filter(|field| !COURSE.contains(&field.as_str()));
     for field in measured {

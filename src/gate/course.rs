@@ -101,16 +101,44 @@ impl MetricCourse {
         self.points.last_key_value().map(|(_, number)| number)
     }
 
-    /// Whether both have the same values at the same steps, and too many of them for a chance.
+    /// Whether both have the same values at the same steps, and too many of them for a chance. Two trackers print one number
+    /// with different digits, or as a float32.
     pub fn is_copy_of(&self, other: &Self) -> bool {
-        let equal = self.points.len() == other.points.len()
-            && self
-                .points
-                .iter()
-                .zip(&other.points)
-                .all(|(one, other)| one.0 == other.0 && same(one.1, other.1));
-        equal && are_no_chance(self.points.values())
+        if self.points.len() != other.points.len() {
+            return false;
+        }
+        let pairs = || self.points.iter().zip(&other.points);
+        if pairs().any(|(one, other)| one.0 != other.0) {
+            return false;
+        }
+        if pairs().all(|(one, other)| same(one.1, other.1)) {
+            return are_no_chance(self.points.values());
+        }
+        let rounded = pairs().map(|(one, other)| rounded_alike(one.1, other.1));
+        let Some(values) = rounded.collect::<Option<BTreeSet<&str>>>() else { return false };
+        let long = values.into_iter().filter(|text| digits(text) >= LONG).count();
+        long >= VALUES
     }
+}
+
+/// The text of the shorter of two numbers, where the other one rounds to it.
+fn rounded_alike<'n>(one: &'n LogNumber, other: &'n LogNumber) -> Option<&'n str> {
+    let (one_digits, other_digits) = (digits(one.text()), digits(other.text()));
+    let (short, long) = if one_digits <= other_digits { (one, other) } else { (other, one) };
+    let (Some(near), Some(exact)) = (short.value(), long.value()) else {
+        return (key(one) == key(other)).then_some(short.text());
+    };
+    // Half a unit of the last digit, with some room for what a float32 has made of the other.
+    let half: f64 = format!("0.5e{}", last_place(short.text())).parse().ok()?;
+    let room = half * (1.0 + 1e-6) + 1.2e-7 * exact.abs();
+    ((near - exact).abs() <= room).then_some(short.text())
+}
+
+/// The power of ten of the last digit of a number as printed.
+fn last_place(text: &str) -> i64 {
+    let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+    let decimals = mantissa.split_once('.').map_or(0, |(_, decimals)| decimals.len() as i64);
+    exponent.parse::<i64>().unwrap_or(0).saturating_sub(decimals)
 }
 
 /// The values of a metric by step; of two rows of one step the later one counts.
@@ -219,6 +247,20 @@ mod tests {
         // One value of a few digits, or one value over and over.
         assert!(!course(&["3.279"]).is_copy_of(&course(&["3.279"])));
         assert!(course(&["0.25851234"]).is_copy_of(&course(&["0.25851234"])));
+        // Two trackers of one run, and a seed whose values are near.
+        let whole = course(&["5.01234", "4.98765", "4.55555", "4.21219"]);
+        assert!(whole.is_copy_of(&course(&["5.0123", "4.9877", "4.5556", "4.2122"])));
+        assert!(whole.is_copy_of(&course(&[
+            "5.012340068",
+            "4.987649917",
+            "4.555550098",
+            "4.212190151"
+        ])));
+        assert!(!whole.is_copy_of(&course(&["5.0123", "4.9877", "4.5556", "4.2123"])));
+        assert!(
+            !course(&["0.90", "0.91", "0.92", "0.93"])
+                .is_copy_of(&course(&["0.901", "0.912", "0.921", "0.929"]))
+        );
         let flat = course(&["1.000"; 9]);
         assert!(!flat.is_copy_of(&flat.clone()));
     }

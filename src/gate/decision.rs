@@ -6,14 +6,13 @@ use repro_exact::decimal::format_float;
 use repro_import::counted;
 use repro_report::outcome::ExitStatus;
 
-use crate::course::CourseKind;
 use crate::inputs::{GateInputs, GateSide, RunValue};
 use crate::line::{LineState, RuleLine, some};
 use crate::rule::{GateRule, ReadAt};
 use crate::tested::{TestedGap, tested};
 use crate::{
     DIVERGED, FEW_RUNS, NO_METRIC, ON_BOTH_SIDES, OTHER_STEPS, OTHER_TEXT, OTHER_TOKENS,
-    TWO_VALUES, UNFINISHED, UNLIKE,
+    TWO_VALUES, UNFINISHED, UNLIKE, UNREAD,
 };
 
 /// The significant digits that people see.
@@ -89,6 +88,7 @@ impl GateReport {
 /// Decides by a rule. Nothing is tested where the runs cannot be compared.
 pub fn decide(rule: &GateRule, inputs: GateInputs) -> GateReport {
     let mut lines = vec![enough(rule, &inputs)];
+    lines.extend(all_read(&inputs));
     lines.extend(apart(&inputs));
     lines.extend(one_value(&inputs));
     lines.push(finite(rule, &inputs));
@@ -131,6 +131,15 @@ fn enough(rule: &GateRule, inputs: &GateInputs) -> RuleLine {
     let asks = format!("at least {}{on}", counted(rule.at_least, "run"));
     let is_met = sides(inputs).all(|(_, side)| side.counted().count() >= rule.at_least);
     if is_met { RuleLine::met(asks, found) } else { RuleLine::open(asks, found, &FEW_RUNS) }
+}
+
+/// Whether everything that looks like a run was read; nothing is said where it was.
+fn all_read(inputs: &GateInputs) -> Option<RuleLine> {
+    let unread = &inputs.unread;
+    (!unread.is_empty()).then(|| {
+        let found = some(unread.iter().cloned(), unread.len());
+        RuleLine::open("every run in the folders is read", found, &UNREAD)
+    })
 }
 
 /// Whether no run stands on both sides.
@@ -186,15 +195,24 @@ fn finite(rule: &GateRule, inputs: &GateInputs) -> RuleLine {
 
 /// Whether the metric is the same sort of number in all runs; nothing is said where it is.
 fn alike(inputs: &GateInputs) -> Option<RuleLine> {
-    let mut kinds: BTreeMap<CourseKind, &RunValue> = BTreeMap::new();
+    let mut sorts: BTreeMap<String, &RunValue> = BTreeMap::new();
     for run in counting(inputs) {
-        kinds.extend(run.kind.map(|kind| (kind, run)));
+        if let Some(kind) = run.kind {
+            let text = if is_of_tests(&run.metric) { ", on test data" } else { "" };
+            sorts.entry(format!("{}{text}", kind.word())).or_insert(run);
+        }
     }
-    let told = kinds.iter().map(|(kind, run)| format!("{} in {}", kind.word(), run.shown()));
-    (kinds.len() > 1).then(|| {
+    let told =
+        sorts.iter().map(|(sort, run)| format!("{sort} in {} (`{}`)", run.shown(), run.metric));
+    (sorts.len() > 1).then(|| {
         let asks = format!("`{}` is one sort of number", inputs.metric.name);
         RuleLine::open(asks, told.collect::<Vec<_>>().join(", "), &UNLIKE)
     })
+}
+
+/// Whether a metric is called one of test data.
+fn is_of_tests(name: &str) -> bool {
+    name.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word.eq_ignore_ascii_case("test"))
 }
 
 /// Values of runs in order, each with how many runs have it.

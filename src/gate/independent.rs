@@ -50,6 +50,7 @@ fn witnesses(run: &LoggedRun, course: Option<&MetricCourse>) -> Vec<(String, Met
 #[derive(Default)]
 struct Known {
     digests: BTreeMap<String, usize>,
+    told_seeds: BTreeMap<usize, String>,
     seeds: BTreeMap<(String, String, String), usize>,
     courses: BTreeMap<String, KnownCourses>,
     /// Numbers about whole runs, all of each run together.
@@ -63,9 +64,9 @@ impl Known {
         run: &GateRun,
         witnesses: &[(String, MetricCourse)],
     ) -> Option<(&'static Code, usize, String)> {
-        let digest = digest(run).and_then(|digest| self.digests.get(&digest));
-        if let Some(first) = digest {
-            return Some((&COPY, *first, "the bytes".to_owned()));
+        let first = digest(run).and_then(|digest| self.digests.get(&digest)).copied();
+        if let Some(first) = first.filter(|first| !self.may_be_equal(*first, run, witnesses)) {
+            return Some((&COPY, first, "the bytes".to_owned()));
         }
         let whole = whole(run, witnesses).and_then(|numbers| self.wholes.get(&numbers));
         if let Some(first) = whole {
@@ -89,6 +90,20 @@ impl Known {
         Some((&SAME_SEED, *first, format!("the seed {} and the settings", key.0)))
     }
 
+    /// Whether a run of another seed may have come to the same few digits as the run `first`.
+    fn may_be_equal(
+        &self,
+        first: usize,
+        run: &GateRun,
+        witnesses: &[(String, MetricCourse)],
+    ) -> bool {
+        let own = run.logged.seed.as_ref();
+        let is_other =
+            own.is_some() && self.told_seeds.get(&first).is_some_and(|seed| own != Some(seed));
+        let values = witnesses.iter().flat_map(|(_, course)| course.points.values());
+        is_other && !course::are_no_chance(values)
+    }
+
     /// Whether the run `first` ends in another value of the metric than the run of these courses.
     fn tells_otherwise(&self, first: usize, witnesses: &[(String, MetricCourse)]) -> bool {
         let own = witnesses.iter().find(|(name, _)| name == OWN).map(|(_, course)| course);
@@ -99,6 +114,7 @@ impl Known {
     }
 
     fn add(&mut self, at: usize, run: &GateRun, witnesses: Vec<(String, MetricCourse)>) {
+        self.told_seeds.extend(run.logged.seed.clone().map(|seed| (at, seed)));
         self.digests.extend(digest(run).map(|digest| (digest, at)));
         self.seeds.extend(seed(run).map(|seed| (seed, at)));
         self.wholes.extend(whole(run, &witnesses).map(|numbers| (numbers, at)));
@@ -132,7 +148,7 @@ fn seed(run: &GateRun) -> Option<(String, String, String)> {
     Some((seed, config, run.group.clone()))
 }
 
-/// Candidates that are runs of the baseline as well.
+/// Candidates that are runs of the baseline as well, or share half of their values or more with one.
 pub fn on_both_sides(candidates: &[FollowedRun<'_>], baselines: &[FollowedRun<'_>]) -> Vec<Error> {
     let is_one = |(run, course): &FollowedRun<'_>, (other, known): &FollowedRun<'_>| {
         let bytes = digest(run).is_some() && digest(run) == digest(other);
@@ -145,10 +161,18 @@ pub fn on_both_sides(candidates: &[FollowedRun<'_>], baselines: &[FollowedRun<'_
         let course = course.as_ref().zip(known.as_ref());
         bytes || numbers.is_some() || course.is_some_and(|(course, known)| course.is_copy_of(known))
     };
+    let mut known = KnownCourses::default();
+    for (at, (_, course)) in baselines.iter().enumerate() {
+        course.iter().for_each(|course| known.add(at, course.clone()));
+    }
     let judged = candidates.iter().filter_map(|candidate| {
-        let twin = baselines.iter().find(|baseline| is_one(candidate, baseline))?;
+        let equal = baselines.iter().position(|baseline| is_one(candidate, baseline));
+        let in_part = || candidate.1.as_ref().and_then(|course| known.seen(course));
+        let (twin, whole) = equal.map(|at| (at, true)).or_else(in_part)?;
         let place = Location::file(candidate.0.logged.file.as_str());
-        let found = format!("`{}` of the baseline", twin.0.logged.file);
+        let other = baselines.get(twin).map_or("", |(run, _)| run.logged.file.as_str());
+        let share = if whole { "" } else { "by half or more of its values " };
+        let found = format!("{share}`{other}` of the baseline");
         Some(ON_BOTH_SIDES.at(place, "a run of the candidate alone", found))
     });
     judged.collect()

@@ -65,6 +65,8 @@ pub struct GateInputs {
     pub shared_step: Option<u64>,
     /// Files in the folders that are no logs.
     pub skipped: Vec<String>,
+    /// Those of them that look like the runs.
+    pub unread: Vec<String>,
 }
 
 impl GateSide {
@@ -161,12 +163,11 @@ fn compared(
     let candidate_side = side(rule, &metric, &candidates);
     let baseline_side = baselines.as_ref().map(|runs| side(rule, &metric, runs));
     let all = || candidates.iter().chain(baselines.iter().flatten());
-    let skipped: BTreeSet<String> = candidate
-        .skipped
-        .iter()
-        .chain(baseline.iter().flat_map(|found| found.skipped.iter()))
-        .cloned()
-        .collect();
+    let of_both = |files: fn(&FoundRuns) -> &Vec<String>| -> BTreeSet<String> {
+        let baseline = baseline.iter().flat_map(|found| files(found));
+        files(candidate).iter().chain(baseline).cloned().collect()
+    };
+    let (skipped, unread) = (of_both(|found| &found.skipped), of_both(|found| &found.unread));
     // A file that was named twice is read.
     let is_read = |file: &String| all().any(|(run, _)| run.logged.file == *file);
     GateInputs {
@@ -175,6 +176,7 @@ fn compared(
             .map_or_else(Vec::new, |baselines| on_both_sides(&candidates, baselines)),
         shared_step: shared_step(all().filter_map(|(_, course)| course.as_ref())),
         skipped: skipped.into_iter().filter(|file| !is_read(file)).collect(),
+        unread: unread.into_iter().filter(|file| !is_read(file)).collect(),
         candidate: candidate_side,
         baseline: baseline_side,
         metric,

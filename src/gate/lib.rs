@@ -42,6 +42,7 @@ codes! {
     WHICH_DIRECTION = "gate::which-direction", "nothing says whether less of the metric is better", "write `lower_is_better = true` or `false` into a rule, for `--rule`";
     OTHER_METRIC = "gate::other-metric", "the rule is about another metric", "leave out `--metric`, or use another rule";
     FEW_RUNS = "gate::few-runs", "there are too few runs, so the noise between them is not known", "train more runs with other seeds; copies do not count";
+    UNREAD = "gate::unread", "a folder holds what looks like a run and cannot be read", "a run that broke off is a result: give its log whole, or name the runs one by one";
     COPY = "gate::copy", "a run is a copy of another, so it counts once", "leave the copy out";
     TWO_VALUES = "gate::two-values", "two logs of one run end in different values", "find out which of them is right, and leave the other out";
     SAME_START = "gate::same-start", "a run shares most of its values with another, so it is no run of its own", "give runs that begin with seeds of their own";

@@ -59,6 +59,21 @@ const HIGHER: [&str; 15] = [
     "recall",
     "mfu",
 ];
+/// Words that turn the meaning of another.
+const TURNING: [&str; 12] = [
+    "neg",
+    "negative",
+    "negated",
+    "drop",
+    "reduction",
+    "free",
+    "scale",
+    "delta",
+    "diff",
+    "gain",
+    "improvement",
+    "minus",
+];
 /// So many names of metrics are listed in a message.
 const LISTED: usize = 20;
 
@@ -129,6 +144,11 @@ fn told_by(name: &str) -> Option<bool> {
         let mut words = name.split(|c: char| !c.is_ascii_alphanumeric());
         words.any(|word| is_known(word) || is_known(last_piece(word)))
     };
+    // `1-accuracy` is an error, and `top-1-accuracy` is none.
+    let is_complement = name.contains("1-") && !name.to_ascii_lowercase().contains("top-1");
+    if has(&TURNING) || is_complement {
+        return None;
+    }
     match (has(&LOWER), has(&HIGHER)) {
         (true, false) => Some(true),
         (false, true) => Some(false),
@@ -197,6 +217,10 @@ mod tests {
             ("loss_accuracy", None),
             ("eval/c4/CrossEntropyLoss", Some(true)),
             ("closs", None),
+            ("neg_mean_squared_error", None),
+            ("loss_scale", None),
+            ("val/1-accuracy", None),
+            ("val/top-1-accuracy", Some(false)),
             ("score", None),
         ] {
             assert_eq!(told_by(name), wanted, "{name}");

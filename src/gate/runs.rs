@@ -32,6 +32,8 @@ pub struct FoundRuns {
     pub runs: Vec<GateRun>,
     /// Files in their folders that are no logs.
     pub skipped: Vec<String>,
+    /// Those of them that look like the runs that were read: a log or a bundle that cannot be read is a run that broke off.
+    pub unread: Vec<String>,
 }
 
 /// Reads the runs that `paths` name; the side is called `word` in messages.
@@ -75,8 +77,35 @@ pub fn read(
         let place = Location::file(format!("--{word}"));
         errors.push(NO_RUNS.at(place, "one run or more", "none"));
     }
+    found.unread =
+        found.skipped.iter().filter(|file| found.looks_like_a_run(file)).cloned().collect();
     found.runs.sort_by(|one, other| one.place().cmp(&other.place()));
     if errors.is_empty() { Ok(found) } else { Err(errors) }
+}
+
+impl FoundRuns {
+    /// Whether a file that was passed by looks like one of the runs: a table or lines with the ending of one, any other
+    /// file with the name of one but for digits, a folder that holds what a bundle does.
+    fn looks_like_a_run(&self, file: &str) -> bool {
+        const OF_LOGS: [&str; 4] = ["csv", "tsv", "jsonl", "ndjson"];
+        let path = Path::new(file);
+        if path.is_dir() {
+            return path.join("data").is_dir();
+        }
+        let logs = self.runs.iter().filter(|run| !run.is_bundle);
+        let logs: Vec<&Path> = logs.map(|run| Path::new(run.logged.file.as_str())).collect();
+        let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+        let is_log = OF_LOGS.contains(&ending)
+            && logs.iter().any(|log| log.extension().is_some_and(|known| known == ending));
+        let shape = shape(path);
+        is_log || logs.iter().any(|log| self::shape(log) == shape)
+    }
+}
+
+/// The name of a file without what tells one run from another: digits, and the letters of digests.
+fn shape(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    name.chars().filter(|c| !c.is_ascii_hexdigit() && !"-_".contains(*c)).collect()
 }
 
 impl GateRun {

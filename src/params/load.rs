@@ -26,7 +26,7 @@ pub fn load(path: &Path, name: &str) -> Result<ModelCounts, Error> {
             let is_part = note.is_some();
             let notes = note.into_iter().collect();
             let counts = stored(path, name, &seen, notes, ActiveByHeader::NotSaid);
-            Ok(ModelCounts { is_part, ..counts })
+            Ok(ModelCounts { is_part: is_part || counts.is_part, ..counts })
         }
         "gguf" => gguf::load(path, name),
         "pt" | "pth" | "bin" | "ckpt" | "pkl" | "pickle" | "zip" | "tar" | "npz" => {
@@ -56,7 +56,7 @@ fn index(path: &Path, name: &str, document: &Document) -> Result<ModelCounts, Er
         notes.push(format!("not counted, because the shards are missing: `{missing}`"));
     }
     let counts = stored(path, name, &shards.seen, notes, ActiveByHeader::NotSaid);
-    Ok(ModelCounts { is_part, ..counts })
+    Ok(ModelCounts { is_part: is_part || counts.is_part, ..counts })
 }
 
 /// Counts shards that lie together without an index, by how many there should be; `folder` is told as `shown`.
@@ -81,7 +81,7 @@ pub fn load_shards(
         let notes = vec![format!("{held} of {count} shards, without an index")];
         let (path, shown) = (folder.join(first), format!("{shown}/{first}"));
         let counts = stored(&path, &shown, &seen, notes, ActiveByHeader::NotSaid);
-        Ok(ModelCounts { is_part: held as u64 != count, ..counts })
+        Ok(ModelCounts { is_part: held as u64 != count || counts.is_part, ..counts })
     };
     let named = |form: (u64, Vec<&str>)| {
         let name = form.1.first().copied().unwrap_or_default().to_owned();

@@ -21,7 +21,7 @@ pub struct ModelCounts {
     pub counts: Option<ParameterCounts>,
     /// What the count leaves out or could not see.
     pub notes: Vec<String>,
-    /// Whether other files of the same model are missing.
+    /// Whether it is the count of a part of the model: other files are missing, or parameters are packed.
     pub is_part: bool,
 }
 
@@ -126,7 +126,7 @@ pub fn stored(
                     None
                 }
             };
-            ModelCounts { file, total, active, counts: None, notes, is_part: false }
+            ModelCounts { file, total, active, counts: None, notes, is_part: seen.is_packed() }
         }
     }
 }

@@ -499,6 +499,7 @@ fn decided(
         on_both_sides: Vec::new(),
         shared_step: Some(100),
         skipped: Vec::new(),
+        unread: Vec::new(),
     };
     decide(rule, inputs)
 }
@@ -652,4 +653,80 @@ fn the_best_of_many_candidates_needs_the_level_of_many() {
     let [alone, together] = called.map(|count| count as f64 / DRAWS as f64);
     // The pages say so. With baselines of their own it would be up to 1 - 0.975^20 = 0.40.
     assert_eq!([alone, together], [0.1875, 0.0225]);
+}
+
+#[test]
+fn a_log_that_cannot_be_read_is_not_left_out() {
+    let mut logs = clear();
+    logs.side("more", &["3.2711", "3.2742", "3.2698", "3.5"]);
+    // The bad run breaks, in each of several ways.
+    for broken in ["step,val/loss\n", "", "the loss went nan, killed\n"] {
+        logs.write("more/s4.csv", broken);
+        let ran = gate(logs.root(), "--baseline base --candidate more");
+        assert_eq!(ran.code, 3, "{broken:?}: {}{}", ran.stdout, ran.stderr);
+        assert!(
+            ran.stdout.contains("gate::unread") && ran.stdout.contains("s4.csv"),
+            "{}",
+            ran.stdout
+        );
+    }
+    fs::remove_file(logs.root().join("more/s4.csv")).unwrap();
+    // What lies beside logs and looks like none of them is no run.
+    logs.write("more/config.json", "{}");
+    logs.write("more/notes.md", "# Notes\n");
+    let ran = gate(logs.root(), "--baseline base --candidate more");
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+}
+
+#[test]
+fn one_run_in_two_trackers_counts_once() {
+    let mut logs = Logs::new();
+    logs.side("base", &["3.3012", "3.3034", "3.2991"]);
+    let precise = |run: u64| {
+        let mut rng = Rng::new(run, "precise");
+        let values: Vec<f64> =
+            (1..=6).map(|at| 3.0 + 2.0 / f64::from(at) + 0.01 * rng.unit()).collect();
+        let csv = |digits: usize| {
+            let rows = values
+                .iter()
+                .zip(1..)
+                .map(|(value, at)| format!("{},{value:.digits$}\n", at * 100));
+            format!("step,val/loss\n{}", rows.collect::<String>())
+        };
+        (csv(10), csv(4))
+    };
+    for run in 0..2 {
+        let (long, short) = precise(run);
+        logs.write(&format!("new/run{run}-full.csv"), &long);
+        logs.write(&format!("new/run{run}-table.csv"), &short);
+    }
+    let ran = gate(logs.root(), "--baseline base --candidate new");
+    assert!(ran.stdout.contains("2 of 4 of the candidate"), "{}{}", ran.stdout, ran.stderr);
+}
+
+#[test]
+fn a_run_of_the_baseline_with_another_end_is_no_candidate() {
+    let logs = clear();
+    for at in 1..=3 {
+        let text = fs::read_to_string(logs.root().join(format!("base/s{at}.csv"))).unwrap();
+        let (last, better) = (text.lines().last().unwrap().to_owned(), "600,3.2,3.1999,0.01");
+        logs.write(&format!("edited/s{at}.csv"), &text.replace(&last, better));
+    }
+    let ran = gate(logs.root(), "--baseline base --candidate edited");
+    assert_eq!(ran.code, 3, "{}", ran.stdout);
+    assert!(ran.stdout.contains("by half or more of its values"), "{}", ran.stdout);
+}
+
+#[test]
+fn a_loss_on_test_data_is_no_validation_loss() {
+    let mut logs = clear();
+    logs.side("test", &["3.2711", "3.2742", "3.2698"]);
+    for at in 1..=3 {
+        let name = format!("test/s{at}.csv");
+        let text = fs::read_to_string(logs.root().join(&name)).unwrap();
+        logs.write(&name, &text.replace("val/loss", "test/loss"));
+    }
+    let ran = gate(logs.root(), "--baseline base --candidate test");
+    assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("test data in test/s1.csv"), "{}", ran.stdout);
 }

@@ -141,6 +141,11 @@ impl HeaderSummary {
         self.head
     }
 
+    /// Whether some parameters cannot be seen.
+    pub fn is_packed(&self) -> bool {
+        self.groups.contains_key(&Role::Packed)
+    }
+
     /// One sentence for each role that does not count.
     pub fn notes(&self) -> impl Iterator<Item = String> + '_ {
         self.groups.iter().filter(|(role, _)| **role != Role::Parameter).map(|(role, group)| {

@@ -134,6 +134,11 @@ impl SampleFile {
             if self.lines.get(filter) != Some(&scores.len()) {
                 continue;
             }
+            if scores.iter().any(|score| *score > 0.0 && *score < 1.0)
+                && metric.text("sort").is_some_and(|sort| sort != "other")
+            {
+                metric.compute_text("sort", "fraction", "a sample is neither 0 nor 1");
+            }
             let count = scores.len() as f64;
             let sum: f64 = scores.iter().sum();
             let mean = sum / count;

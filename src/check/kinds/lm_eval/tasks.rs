@@ -9,6 +9,9 @@ use crate::stated::{Digits, StatedRow};
 /// Metrics that are 0 or 1 for each item, wherever lm-evaluation-harness itself computes them.
 const ZERO_ONE: &[&str] =
     &["acc", "acc_norm", "exact_match", "em", "mc1", "pct_stereotype", "acc_mutual_info"];
+/// Those of them that the harness computes for tasks that do not score for themselves, and the sorts of output for which it does.
+const ITS_OWN: &[&str] = &["acc", "acc_norm", "exact_match", "acc_mutual_info"];
+const OUTPUTS: &[&str] = &["multiple_choice", "loglikelihood", "generate_until"];
 /// Metrics that are means of fractions from 0 to 1, and tasks whose `f1` is one.
 const FRACTIONS: &[&str] = &["mc2"];
 const F1_MEANS: &[&str] = &["drop", "record", "coqa"];
@@ -164,8 +167,16 @@ fn declared(row: &mut StatedRow, root: Node<'_>, task: &str, metric: &str) {
             row.state("higher_is_better", direction, pointer, Digits::Full);
         }
     }
-    // Where the task scores for itself, `acc` may be anything.
-    let is_own = config.is_some_and(|config| config.get("process_results").is_none())
+    // Where the task scores for itself, or each item several times, `acc` may be anything.
+    let is_scored_once = |config: Node<'_>| {
+        let repeats = config.get("repeats").and_then(|repeats| repeats.integer().ok());
+        let output = scores::text(config, "output_type").unwrap_or_default();
+        config.get("process_results").is_none()
+            && repeats.unwrap_or(1) == 1
+            && OUTPUTS.contains(&output)
+    };
+    let is_own = config.is_some_and(is_scored_once)
+        && ITS_OWN.contains(&metric)
         && of_metric.is_some()
         && aggregation.is_none_or(|aggregation| aggregation == "mean");
     let (sort, how) = sort(task, metric, is_own);
@@ -175,7 +186,10 @@ fn declared(row: &mut StatedRow, root: Node<'_>, task: &str, metric: &str) {
 fn sort(task: &str, metric: &str, is_own: bool) -> (&'static str, &'static str) {
     let is_otherwise = OTHERWISE.iter().any(|part| task.contains(part));
     let is_known = sizes::of_task(task).is_some() || task.starts_with("crows_pairs_");
-    let is_fraction = FRACTIONS.contains(&metric) || metric == "f1" && F1_MEANS.contains(&task);
+    // CoQA leaves out one reference after the other, and takes the mean.
+    let is_fraction = FRACTIONS.contains(&metric)
+        || metric == "f1" && F1_MEANS.contains(&task)
+        || metric == "em" && task == "coqa";
     match metric {
         _ if PERPLEXITIES.contains(&metric) => ("perplexity", "by its name"),
         _ if is_fraction => ("fraction", "by its name"),

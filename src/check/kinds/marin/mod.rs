@@ -125,8 +125,9 @@ fn hardware(row: &mut StatedRow) {
         let (_, peak) = GPUS.iter().find(|(known, _)| lower.contains(known))?;
         let count = ["resources.gpu_count", "train_config.resources.gpu_count"];
         let count = count.iter().find_map(|name| row.number(name));
-        let is_pcie = lower.contains("pcie");
-        (!is_pcie).then(|| (text.to_owned(), count, *peak))
+        // These have lower clocks, and peaks of their own.
+        let is_slower = lower.contains("pcie") || lower.contains("nvl");
+        (!is_slower).then(|| (text.to_owned(), count, *peak))
     };
     let slices = ["resources.slice_count", "resources.replicas"];
     let slices = slices.iter().find_map(|name| row.number(name)).unwrap_or(1.0);

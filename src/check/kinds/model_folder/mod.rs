@@ -4,7 +4,9 @@ mod card;
 mod weights;
 
 use repro_exact::decimal::grouped;
-use repro_params::{Convention, ModelCounts, UNKNOWN_FAMILY, load};
+use repro_params::{
+    Convention, ModelCounts, UNKNOWN_FAMILY, UNKNOWN_SHAPE_FIELD, UNSUPPORTED, load,
+};
 use repro_receipt::source::{Document, Error, Source};
 
 use self::card::CountedWays;
@@ -52,7 +54,7 @@ fn read(folder: &FolderListing) -> Result<FolderAnswer, Error> {
     if folder.has(CONFIG) {
         match load(&folder.file(CONFIG), &folder.told(CONFIG)) {
             Ok(counts) => model.is_described(counts),
-            Err(error) if error.code.id == UNKNOWN_FAMILY.id => model.is_unknown(&error),
+            Err(error) if is_uncountable(&error) => model.is_unknown(&error),
             Err(error) => answer.failures.push(error),
         }
     }
@@ -75,6 +77,12 @@ fn read(folder: &FolderListing) -> Result<FolderAnswer, Error> {
     }
     answer.row = model.row;
     Ok(answer)
+}
+
+/// Whether a config is fine and of a model that cannot be counted here.
+fn is_uncountable(error: &Error) -> bool {
+    let codes = [&UNKNOWN_FAMILY, &UNSUPPORTED, &UNKNOWN_SHAPE_FIELD];
+    codes.iter().any(|code| code.id == error.code.id)
 }
 
 /// What is found out about the model of a folder.
@@ -104,7 +112,7 @@ impl FoundModel {
         self.described = Some(model);
     }
 
-    /// Its config is of an architecture that nobody here knows.
+    /// Its config is of a model that cannot be counted here.
     fn is_unknown(&mut self, error: &Error) {
         let note =
             format!("{CONFIG}: {} is not known, so that headers alone are counted", error.found);

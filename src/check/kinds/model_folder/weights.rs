@@ -15,6 +15,10 @@ const FILES: usize = 32;
 
 /// Whether a file of this name holds weights, or says where they are.
 pub fn is(name: &str) -> bool {
+    // What is added to a model that lies elsewhere is none.
+    if name.starts_with("adapter_") {
+        return false;
+    }
     name.ends_with(".safetensors") || name.ends_with(".gguf") || name == INDEX
 }
 
