@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use repro_receipt::checkpoint::{BlockTensor, GgufHeader, HeaderSummary, Role};
 use repro_receipt::source::Error;
 
-use crate::model::{ActiveByHeader, ModelCounts, stored};
+use crate::model::{ActiveByHeader, ModelCounts, SeenWeights};
 
 /// The most parts of a file that was split.
 const PARTS: u64 = 1_000;
@@ -28,11 +28,11 @@ pub fn load(path: &Path, name: &str) -> Result<ModelCounts, Error> {
     // What is said once for all stands in the first part.
     let begins = |one: &&GgufHeader| one.count("split.no").unwrap_or(0) == 0;
     let said = headers.iter().chain([&first]).find(begins).unwrap_or(&first);
-    let tensors = || headers.iter().chain([&first]).flat_map(|one| &one.tensors);
+    let listed = || headers.iter().chain([&first]).flat_map(|one| &one.tensors);
     let mut seen = HeaderSummary::default();
-    tensors().for_each(|tensor| seen.add_as(tensor.role(), &tensor.name, tensor.elements));
+    listed().for_each(|tensor| seen.add_as(tensor.role(), &tensor.name, tensor.elements));
     let active = match missing.as_slice() {
-        [] => active(said, tensors, &mut notes),
+        [] => active(said, listed, &mut notes),
         missing => {
             let missing = missing.join("`, `");
             notes.push(format!("not counted, because the parts are missing: `{missing}`"));
@@ -40,7 +40,7 @@ pub fn load(path: &Path, name: &str) -> Result<ModelCounts, Error> {
         }
     };
     let is_part = !missing.is_empty();
-    Ok(ModelCounts { is_part, ..stored(path, name, &seen, notes, active) })
+    Ok(SeenWeights { tensors: seen, notes, active, is_part }.counted(path, name))
 }
 
 fn says_size(label: &str) -> String {

@@ -8,7 +8,7 @@ use repro_receipt::checkpoint::{
 };
 use repro_receipt::source::{Document, Error, Location};
 
-use crate::model::{ActiveByHeader, ModelCounts, stored};
+use crate::model::{ActiveByHeader, ModelCounts, SeenWeights};
 use crate::{gguf, recompute};
 
 /// Counts the model in the file at `path`, called `name` in every message.
@@ -16,36 +16,34 @@ pub fn load(path: &Path, name: &str) -> Result<ModelCounts, Error> {
     let ending = name.rsplit('.').next().unwrap_or_default();
     match ending {
         "safetensors" => {
-            let header = Header::load(path, name)?;
-            let mut seen = HeaderSummary::default();
-            header.tensors.iter().for_each(|tensor| seen.add(tensor));
+            let mut tensors = HeaderSummary::default();
+            tensors.add_all(&Header::load(path, name)?);
             let others = shard_of(name).filter(|(_, count)| *count > 1);
             let note = others.map(|(_, count)| {
                 format!("one shard of {count}: load the index to count the model")
             });
-            let is_part = note.is_some();
-            let notes = note.into_iter().collect();
-            let counts = stored(path, name, &seen, notes, ActiveByHeader::NotSaid);
-            Ok(ModelCounts { is_part: is_part || counts.is_part, ..counts })
+            let (is_part, notes) = (note.is_some(), note.into_iter().collect());
+            let active = ActiveByHeader::NotSaid;
+            Ok(SeenWeights { tensors, notes, active, is_part }.counted(path, name))
         }
         "gguf" => gguf::load(path, name),
         "pt" | "pth" | "bin" | "ckpt" | "pkl" | "pickle" | "zip" | "tar" | "npz" => {
             let expected = "`.json`, `.toml`, `.safetensors` or `.gguf`";
             Err(FOREIGN_FORMAT.at(Location::file(name), expected, format!("`.{ending}`")))
         }
-        _ if name.ends_with(".index.json") => index(path, name, &read_index(path, name)?),
+        _ if name.ends_with(".index.json") => load_index(path, name, &read_index(path, name)?),
         _ => {
             let document = read_document(path, name)?;
             if document.root().get("weight_map").is_none() {
                 return recompute(&document).map(|counts| ModelCounts::of(name, counts));
             }
-            index(path, name, &document)
+            load_index(path, name, &document)
         }
     }
 }
 
-/// Counts the shards that lie beside an index.
-fn index(path: &Path, name: &str, document: &Document) -> Result<ModelCounts, Error> {
+/// Counts the shards that lie beside the index at `path`, which holds `document`.
+pub fn load_index(path: &Path, name: &str, document: &Document) -> Result<ModelCounts, Error> {
     let beside = path.parent().unwrap_or(Path::new(""));
     let folder = name.rfind('/').map_or("", |at| &name[..=at]);
     let shards = Shards::load(document, beside, folder)?;
@@ -55,8 +53,8 @@ fn index(path: &Path, name: &str, document: &Document) -> Result<ModelCounts, Er
         let missing = shards.missing.join("`, `");
         notes.push(format!("not counted, because the shards are missing: `{missing}`"));
     }
-    let counts = stored(path, name, &shards.seen, notes, ActiveByHeader::NotSaid);
-    Ok(ModelCounts { is_part: is_part || counts.is_part, ..counts })
+    let (tensors, active) = (shards.seen, ActiveByHeader::NotSaid);
+    Ok(SeenWeights { tensors, notes, active, is_part }.counted(path, name))
 }
 
 /// Counts shards that lie together without an index, by how many there should be; `folder` is told as `shown`.
@@ -71,17 +69,16 @@ pub fn load_shards(
         forms.entry(count).or_default().push(name);
     }
     let counted = |(count, names): (u64, Vec<&str>)| {
-        let mut seen = HeaderSummary::default();
+        let mut tensors = HeaderSummary::default();
         for name in &names {
-            let header = Header::load(&folder.join(name), &format!("{shown}/{name}"))?;
-            header.tensors.iter().for_each(|tensor| seen.add(tensor));
+            tensors.add_all(&Header::load(&folder.join(name), &format!("{shown}/{name}"))?);
         }
         let first = names.first().copied().unwrap_or_default();
         let held = names.len();
         let notes = vec![format!("{held} of {count} shards, without an index")];
-        let (path, shown) = (folder.join(first), format!("{shown}/{first}"));
-        let counts = stored(&path, &shown, &seen, notes, ActiveByHeader::NotSaid);
-        Ok(ModelCounts { is_part: held as u64 != count || counts.is_part, ..counts })
+        let (active, is_part) = (ActiveByHeader::NotSaid, held as u64 != count);
+        let seen = SeenWeights { tensors, notes, active, is_part };
+        Ok(seen.counted(&folder.join(first), &format!("{shown}/{first}")))
     };
     let named = |form: (u64, Vec<&str>)| {
         let name = form.1.first().copied().unwrap_or_default().to_owned();

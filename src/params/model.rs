@@ -91,59 +91,65 @@ pub enum ActiveByHeader {
     Unknown(String),
 }
 
-/// The report on what headers show, joined with the config beside them if there is one.
-pub fn stored(
-    path: &Path,
-    name: &str,
-    seen: &HeaderSummary,
-    mut notes: Vec<String>,
-    active: ActiveByHeader,
-) -> ModelCounts {
-    notes.extend(seen.notes());
-    let total = seen.parameters();
-    let file = name.to_owned();
-    let beside = path.with_file_name("config.json").exists();
-    match beside_config(path, name).and_then(|counts| agreed(counts, total, seen.head())) {
-        Ok((counts, total, note)) => {
-            let mut model = ModelCounts::of(name, counts);
-            model.notes.extend(note.into_iter().chain(notes));
-            ModelCounts { total, ..model }
-        }
-        Err(why) => {
-            let active = match active {
-                ActiveByHeader::Is(active) => {
-                    if beside {
-                        notes.push(why);
-                    }
-                    Some(active)
-                }
-                ActiveByHeader::NotSaid => {
-                    notes.push(format!("the active count is unknown: {why}"));
-                    None
-                }
-                ActiveByHeader::Unknown(own) => {
-                    notes.push(format!("the active count is unknown: {own}"));
-                    None
-                }
-            };
-            ModelCounts { file, total, active, counts: None, notes, is_part: seen.is_packed() }
+/// What the headers of a model's weights show.
+#[derive(Debug, Clone)]
+pub struct SeenWeights {
+    /// Their tensors.
+    pub tensors: HeaderSummary,
+    /// What is odd about them.
+    pub notes: Vec<String>,
+    /// What they say of one token.
+    pub active: ActiveByHeader,
+    /// Whether other files of the model are missing.
+    pub is_part: bool,
+}
+
+impl SeenWeights {
+    /// The report on them, joined with the config beside the file at `path` if there is one.
+    pub fn counted(self, path: &Path, name: &str) -> ModelCounts {
+        let Self { tensors, mut notes, active, is_part } = self;
+        notes.extend(tensors.notes());
+        let total = tensors.parameters();
+        let config = beside_config(path, name);
+        let is_alone = config.is_none();
+        let alone = "no `config.json` next to the file gives the experts per token";
+        let config = config.unwrap_or_else(|| Err(alone.into()));
+        match config.and_then(|counts| agreed(counts, total, tensors.head())) {
+            Ok((counts, total, note)) => {
+                let mut model = ModelCounts::of(name, counts);
+                model.notes.extend(note.into_iter().chain(notes));
+                ModelCounts { total, is_part, ..model }
+            }
+            Err(why) => {
+                let (active, note) = match active {
+                    ActiveByHeader::Is(active) => (Some(active), (!is_alone).then_some(why)),
+                    ActiveByHeader::NotSaid => (None, Some(unknown(&why))),
+                    ActiveByHeader::Unknown(own) => (None, Some(unknown(&own))),
+                };
+                notes.extend(note);
+                let is_part = is_part || tensors.is_packed();
+                ModelCounts { file: name.to_owned(), total, active, counts: None, notes, is_part }
+            }
         }
     }
 }
 
-/// The counts of the config that lies beside a file.
-fn beside_config(path: &Path, name: &str) -> Result<ParameterCounts, String> {
+fn unknown(why: &str) -> String {
+    format!("the active count is unknown: {why}")
+}
+
+/// The counts of the config that lies beside a file; none where none does.
+fn beside_config(path: &Path, name: &str) -> Option<Result<ParameterCounts, String>> {
     let config = path.with_file_name("config.json");
     let folder = name.rfind('/').map_or("", |at| &name[..=at]);
-    if !config.exists() {
-        return Err("no `config.json` next to the file gives the experts per token".into());
-    }
-    read_document(&config, &format!("{folder}config.json"))
-        .and_then(|document| recompute(&document))
-        .map_err(|error| {
-            let (meaning, found) = (error.code.meaning, &error.found);
-            format!("the config next to the file cannot be used: {meaning}, {found}")
-        })
+    config.exists().then(|| {
+        read_document(&config, &format!("{folder}config.json"))
+            .and_then(|document| recompute(&document))
+            .map_err(|error| {
+                let (meaning, found) = (error.code.meaning, &error.found);
+                format!("the config next to the file cannot be used: {meaning}, {found}")
+            })
+    })
 }
 
 /// The counts of a config that describes `total` stored parameters, of which a head has `head`; with the total to

@@ -176,6 +176,7 @@ mod tests {
         fs::write(path.join("data/facts.json"), "{\"facts\": [{}]}").unwrap();
         assert_eq!(seal(&path, "receipts/t", None).unwrap_err().code.id, "source::missing-field");
     }
+
     #[test]
     fn documents_of_others_stay_as_they_were_published() {
         const RESULTS: &str = "{\n  \"tokens\": 1.50e+09\n}";

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Stored;
+use super::{Header, Stored};
 
 /// What a stored tensor is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -116,6 +116,11 @@ impl HeaderSummary {
     /// Takes note of one tensor.
     pub fn add(&mut self, tensor: &Stored) {
         self.add_as(Role::of(tensor), &tensor.name, tensor.elements);
+    }
+
+    /// Takes note of all tensors of a header.
+    pub fn add_all(&mut self, header: &Header) {
+        header.tensors.iter().for_each(|tensor| self.add(tensor));
     }
 
     /// Takes note of a tensor with this role; elements beyond `u64` saturate, which no real file reaches.

@@ -12,9 +12,18 @@ use crate::words;
 /// So many statements of a card are told.
 const SAID: usize = 12;
 
-/// The sizes of a model by every way of counting that is known.
+/// The sizes of a model by every way of counting that is known, the usual one first.
 #[derive(Debug, Default)]
-pub struct CountedWays(Vec<(String, u64)>);
+pub struct CountedWays(Vec<CountedWay>);
+
+/// The sizes by one way of counting.
+#[derive(Debug)]
+struct CountedWay {
+    name: String,
+    total: u64,
+    /// What one token touches, where that is less.
+    active: Option<u64>,
+}
 
 impl CountedWays {
     /// Whether none is known.
@@ -24,16 +33,20 @@ impl CountedWays {
 
     /// Adds what one way gives.
     pub fn add(&mut self, name: &str, total: u64, active: Option<u64>) {
-        self.0.push((format!("total ({name})"), total));
         let active = active.filter(|active| *active != total);
-        self.0.extend(active.map(|active| (format!("active ({name})"), active)));
+        self.0.push(CountedWay { name: name.to_owned(), total, active });
     }
 
     /// The ways that give a size.
-    fn of(&self, size: &PrintedRange) -> Vec<&str> {
+    fn of(&self, size: &PrintedRange) -> Vec<String> {
         let [low, high] = size.ends();
-        let fits = |count: u64| (low..=high).contains(&(count as f64));
-        self.0.iter().filter(|(_, count)| fits(*count)).map(|(name, _)| name.as_str()).collect()
+        let fits = |count: &u64| (low..=high).contains(&(*count as f64));
+        let fitting = self.0.iter().flat_map(|CountedWay { name, total, active }| {
+            let total = fits(total).then(|| format!("total ({name})"));
+            let active = active.filter(fits).map(|_| format!("active ({name})"));
+            total.into_iter().chain(active)
+        });
+        fitting.collect()
     }
 }
 
@@ -83,25 +96,18 @@ fn is_of_a_model(word: &str) -> bool {
 
 /// Tokens that a card says, with how many these are for each parameter; nothing where they are fewer than these, as a context has.
 fn tokens(count: &PrintedRange, words: &str, line: usize, ways: &CountedWays) -> Option<StatedRow> {
-    let all = ways.0.first().map(|(_, size)| *size as f64)?;
-    if count.middle() < all {
-        return None;
-    }
+    let way = ways.0.first().filter(|way| count.middle() >= way.total as f64)?;
     let mut row = StatedRow::new(format!("said {words} tokens"));
     row.compute("tokens", Term::Number(*count), format!("{CARD}:{line}"));
-    let share = |start: &str| {
-        let (_, size) = ways.0.iter().find(|(name, _)| name.starts_with(start))?;
-        Some(format!("{:.1}", count.middle() / *size as f64))
-    };
-    let of_all = share("total").map(|share| format!("{share} for each parameter"));
-    let of_active = share("active").map(|share| format!("{share} for each active one"));
-    let shares = of_all.into_iter().chain(of_active).collect::<Vec<_>>().join(", ");
+    let share = |size: u64| format!("{:.1} for each", count.middle() / size as f64);
+    let of_active = way.active.map(|active| format!(", {} active one", share(active)));
+    let shares = format!("{} parameter{}", share(way.total), of_active.unwrap_or_default());
     row.compute_text("note", &format!("{CARD}:{line} {shares}"), "");
     Some(row)
 }
 
 /// A size that a card says, with the ways of counting that give it.
-fn fitting(size: &PrintedRange, words: &str, line: usize, ways: &[&str]) -> StatedRow {
+fn fitting(size: &PrintedRange, words: &str, line: usize, ways: &[String]) -> StatedRow {
     let note = match ways {
         [] => "fits no way of counting this model".to_owned(),
         several => format!("fits {}", several.join(", ")),

@@ -58,12 +58,14 @@ fn read(folder: &FolderListing) -> Result<FolderAnswer, Error> {
             Err(error) => answer.failures.push(error),
         }
     }
-    match weights::index(folder) {
-        Some(Ok(index)) => model.has_index(index),
-        Some(Err(error)) => answer.failures.push(error),
-        None => {}
+    let index = weights::index(folder).transpose().unwrap_or_else(|error| {
+        answer.failures.push(error);
+        None
+    });
+    if let Some(index) = &index {
+        model.has_index(weights::said_of_all(index));
     }
-    for (name, stored) in weights::load_all(folder) {
+    for (name, stored) in weights::load_all(folder, index.as_ref()) {
         match stored {
             Ok(counts) => model.is_stored(&name, &counts),
             Err(error) => answer.failures.push(error),

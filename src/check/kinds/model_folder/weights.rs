@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use repro_params::{ModelCounts, load, load_shards, shard_of};
+use repro_params::{ModelCounts, load, load_index, load_shards, shard_of};
 use repro_receipt::checkpoint::read_index;
-use repro_receipt::source::Error;
+use repro_receipt::source::{Document, Error};
 
 use crate::kind::FolderListing;
 use crate::stated::{Digits, StatedRow};
@@ -22,21 +22,25 @@ pub fn is(name: &str) -> bool {
     name.ends_with(".safetensors") || name.ends_with(".gguf") || name == INDEX
 }
 
-/// What an index says of all shards: newer ones name the number of parameters.
-pub fn index(folder: &FolderListing) -> Option<Result<StatedRow, Error>> {
-    let document =
-        folder.has(INDEX).then(|| read_index(&folder.file(INDEX), &folder.told(INDEX)))?;
-    Some(document.map(|document| {
-        let mut row = StatedRow::new(INDEX);
-        if let Some(metadata) = document.root().get("metadata") {
-            row.state_all(metadata, "/metadata", Digits::Full);
-        }
-        row
-    }))
+/// The index of the shards, where there is one.
+pub fn index(folder: &FolderListing) -> Option<Result<Document, Error>> {
+    folder.has(INDEX).then(|| read_index(&folder.file(INDEX), &folder.told(INDEX)))
 }
 
-/// Each form of the weights with its count.
-pub fn load_all(folder: &FolderListing) -> Vec<(String, Result<ModelCounts, Error>)> {
+/// What an index says of all shards: newer ones name the number of parameters.
+pub fn said_of_all(index: &Document) -> StatedRow {
+    let mut row = StatedRow::new(INDEX);
+    if let Some(metadata) = index.root().get("metadata") {
+        row.state_all(metadata, "/metadata", Digits::Full);
+    }
+    row
+}
+
+/// Each form of the weights with its count; of shards by their `index`, where it can be read.
+pub fn load_all(
+    folder: &FolderListing,
+    index: Option<&Document>,
+) -> Vec<(String, Result<ModelCounts, Error>)> {
     let weights = || folder.names.iter().filter(|name| is(name));
     let one = |name: &str| (name.to_owned(), load(&folder.file(name), &folder.told(name)));
     let mut forms = Vec::new();
@@ -52,8 +56,10 @@ pub fn load_all(folder: &FolderListing) -> Vec<(String, Result<ModelCounts, Erro
     let is_shard = |name: &&str| name.ends_with(".safetensors");
     if folder.has(INDEX) {
         // An index that was fetched alone counts nothing, and is no fault.
-        if weights().any(|name| is_shard(&name.as_str())) {
-            forms.push(one(INDEX));
+        let has_shards = weights().any(|name| is_shard(&name.as_str()));
+        if let Some(index) = index.filter(|_| has_shards) {
+            let counts = load_index(&folder.file(INDEX), &folder.told(INDEX), index);
+            forms.push((INDEX.to_owned(), counts));
         }
         split.retain(|_, parts| !parts.iter().any(is_shard));
     }
