@@ -6,7 +6,9 @@ use anstyle::{Effects, Style};
 use repro_receipt::source::{Error, Location};
 use repro_relation::Weight;
 use repro_report::outcome::Verdict;
-use repro_report::{Page, Piece, ReportOptions, columns, mark, render_failure, scope, visible};
+use repro_report::{
+    Page, Piece, ReportOptions, columns, common_folder, mark, render_failure, scope, visible,
+};
 use serde::Serialize;
 
 use crate::asked::{AskedRelation, Broken, UsedValue};
@@ -20,21 +22,6 @@ const FAINT: Style = Style::new().effects(Effects::DIMMED);
 const NAMED: usize = 6;
 /// So many files of no known kind are named.
 const UNKNOWN: usize = 3;
-
-/// The folder that all documents lie in, which is told once.
-fn common_folder(report: &CheckReport) -> String {
-    let paths = report.documents.iter().map(|document| document.path.as_str());
-    let folder = |path: &str| path.rfind('/').map_or(0, |at| at + 1);
-    let mut paths = paths.chain(report.unknown.iter().map(String::as_str));
-    let Some(first) = paths.next() else { return String::new() };
-    let mut common = first.get(..folder(first)).unwrap_or_default();
-    for path in paths {
-        while !path.starts_with(common) {
-            common = common.get(..folder(common.trim_end_matches('/'))).unwrap_or_default();
-        }
-    }
-    common.to_owned()
-}
 
 /// Findings of one code with the same explanation.
 struct Alike<'r> {
@@ -58,14 +45,16 @@ fn alike(report: &CheckReport) -> Vec<Alike<'_>> {
 /// The report as text.
 pub fn text(report: &CheckReport, options: &ReportOptions) -> String {
     let mut page = Page::new(options.width, options.colour);
-    let folder = common_folder(report);
+    let paths = report.documents.iter().map(|document| document.path.as_str());
+    // It is told once.
+    let folder = common_folder(paths.chain(report.unknown.iter().map(String::as_str)));
     for failure in &report.failures {
         page.blank();
         page.block(0, &render_failure(failure, options));
     }
     if !options.quiet {
-        seen(&mut page, report, options, &folder);
-        counts(&mut page, report, &folder);
+        seen(&mut page, report, options, folder);
+        counts(&mut page, report, folder);
     }
     let mut heading = None;
     for group in alike(report) {
@@ -77,10 +66,10 @@ pub fn text(report: &CheckReport, options: &ReportOptions) -> String {
         if heading.replace(word) != Some(word) {
             page.paragraph(0, 0, BOLD, word);
         }
-        findings(&mut page, &group, options, &folder);
+        findings(&mut page, &group, options, folder);
     }
     if options.verbose {
-        held(&mut page, report, &folder);
+        held(&mut page, report, folder);
     }
     page.blank();
     closing(&mut page, report);

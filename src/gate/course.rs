@@ -46,10 +46,15 @@ const LONG: usize = 4;
 /// Words of names that say when something was, or how long it took.
 const TIMES: [&str; 7] = ["time", "timestamp", "runtime", "seconds", "ms", "minutes", "hours"];
 
+/// The words of the name of a metric.
+pub fn words(name: &str) -> impl Iterator<Item = &str> {
+    name.split(|c: char| !c.is_ascii_alphanumeric())
+}
+
 /// Whether a name is one of a time: a copy may have others.
 pub fn is_time(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    name.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| TIMES.contains(&word))
+    words(&name).any(|word| TIMES.contains(&word))
 }
 
 impl MetricCourse {

@@ -6,6 +6,7 @@ use repro_exact::decimal::format_float;
 use repro_import::counted;
 use repro_report::outcome::ExitStatus;
 
+use crate::course::words;
 use crate::inputs::{GateInputs, GateSide, RunValue};
 use crate::line::{LineState, RuleLine, some};
 use crate::rule::{GateRule, ReadAt};
@@ -212,7 +213,7 @@ fn alike(inputs: &GateInputs) -> Option<RuleLine> {
 
 /// Whether a metric is called one of test data.
 fn is_of_tests(name: &str) -> bool {
-    name.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word.eq_ignore_ascii_case("test"))
+    words(name).any(|word| word.eq_ignore_ascii_case("test"))
 }
 
 /// Values of runs in order, each with how many runs have it.

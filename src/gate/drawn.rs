@@ -5,14 +5,14 @@ use repro_exact::decimal::format_float;
 use repro_import::counted;
 use repro_receipt::source::{Error, Location};
 use repro_report::outcome::Verdict;
-use repro_report::{Columns, Page, ReportOptions, mark, scope, visible};
+use repro_report::{Columns, Page, ReportOptions, common_folder, mark, scope, visible};
 use repro_stats::Summary;
 use serde::Serialize;
 use serde_json::Value as Json;
 
 use crate::decision::{GateDecision, GateReport};
 use crate::inputs::{GateSide, RunValue};
-use crate::line::{LineState, RuleLine};
+use crate::line::{LineState, RuleLine, some};
 use crate::rule::{GateTest, ReadAt};
 use crate::tested::TestedGap;
 
@@ -25,8 +25,6 @@ const DIGITS: usize = 6;
 const PROGRAM_DIGITS: usize = 10;
 /// The most runs of a side that are listed without being asked for.
 const LISTED: usize = 16;
-/// So many files that are no logs are named.
-const NAMED: usize = 3;
 
 fn short(value: f64) -> String {
     format_float(value, DIGITS)
@@ -114,7 +112,7 @@ fn figures(side: &GateSide) -> Vec<String> {
 
 /// The runs of a side; those that do not count with the reason.
 fn runs(page: &mut Page, word: &str, side: &GateSide, options: &ReportOptions) {
-    let folder = common_folder(side);
+    let folder = common_folder(side.runs.iter().map(|run| run.file.as_str()));
     let columns: Vec<_> = COLUMNS
         .iter()
         .filter(|(_, cell)| side.runs.iter().any(|run| cell(run).is_some()))
@@ -128,13 +126,13 @@ fn runs(page: &mut Page, word: &str, side: &GateSide, options: &ReportOptions) {
         if is_whole || run.left_out.is_some() || run.finite().is_none() {
             let cells = columns.iter().map(|(_, cell)| cell(run).unwrap_or_default());
             let shown = run.shown();
-            let own = shown.strip_prefix(&folder).unwrap_or(&shown);
+            let own = shown.strip_prefix(folder).unwrap_or(&shown);
             table.row(&format!("{mark}{own}"), cells.collect());
             listed += 1;
         }
         left.extend(run.left_out.as_ref());
     }
-    let lies = if folder.is_empty() { String::new() } else { format!(" in {}", visible(&folder)) };
+    let lies = if folder.is_empty() { String::new() } else { format!(" in {}", visible(folder)) };
     let not_counted = match left.len() {
         0 => String::new(),
         count => format!(", {count} not counted (~)"),
@@ -148,7 +146,7 @@ fn runs(page: &mut Page, word: &str, side: &GateSide, options: &ReportOptions) {
     }
     for error in left {
         let told = format!("~ {}: {} [{}]", error.place, error.found, error.code.id);
-        page.paragraph(2, 4, PLAIN, &visible(&told.replace(&folder, "")));
+        page.paragraph(2, 4, PLAIN, &visible(&told.replace(folder, "")));
     }
 }
 
@@ -168,20 +166,6 @@ const COLUMNS: [(&str, Cell); 5] = [
 ];
 /// So much of a digest tells bundles apart.
 const SHORT_DIGEST: usize = 15;
-
-/// The folder that all runs of a side lie in, with a slash at its end.
-fn common_folder(side: &GateSide) -> String {
-    let folder = |path: &str| path.rfind('/').map_or(0, |at| at + 1);
-    let mut paths = side.runs.iter().map(|run| run.file.as_str());
-    let Some(first) = paths.next() else { return String::new() };
-    let mut common = first.get(..folder(first)).unwrap_or_default();
-    for path in paths {
-        while !path.starts_with(common) {
-            common = common.get(..folder(common.trim_end_matches('/'))).unwrap_or_default();
-        }
-    }
-    common.to_owned()
-}
 
 /// The rule line by line.
 fn rule(page: &mut Page, report: &GateReport, options: &ReportOptions) {
@@ -214,11 +198,11 @@ fn notes(page: &mut Page, report: &GateReport, options: &ReportOptions) {
     told.extend(why_unpaired(report));
     let skipped = &report.inputs.skipped;
     if !skipped.is_empty() {
-        let named = if options.verbose { skipped.len() } else { NAMED };
-        let names: Vec<_> = skipped.iter().take(named).cloned().collect();
-        let more = skipped.len() - names.len();
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        told.push(format!("not read: {}{more}", names.join(", ")));
+        let names = match options.verbose {
+            true => skipped.join(", "),
+            false => some(skipped.iter().cloned(), skipped.len()),
+        };
+        told.push(format!("not read: {names}"));
     }
     if !told.is_empty() {
         page.blank();

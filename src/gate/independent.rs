@@ -150,25 +150,26 @@ fn seed(run: &GateRun) -> Option<(String, String, String)> {
 
 /// Candidates that are runs of the baseline as well, or share half of their values or more with one.
 pub fn on_both_sides(candidates: &[FollowedRun<'_>], baselines: &[FollowedRun<'_>]) -> Vec<Error> {
-    let is_one = |(run, course): &FollowedRun<'_>, (other, known): &FollowedRun<'_>| {
-        let bytes = digest(run).is_some() && digest(run) == digest(other);
-        let numbers = |run: &GateRun, course: &Option<MetricCourse>| {
-            let course = course.clone().map(|course| (String::new(), course));
-            whole(run, &course.into_iter().collect::<Vec<_>>())
-        };
-        let numbers =
-            numbers(run, course).filter(|own| numbers(other, known).as_ref() == Some(own));
-        let course = course.as_ref().zip(known.as_ref());
-        bytes || numbers.is_some() || course.is_some_and(|(course, known)| course.is_copy_of(known))
+    // The digest, and the numbers about the whole run.
+    let identities = |(run, course): &FollowedRun<'_>| {
+        let own = course.iter().map(|course| (String::new(), course.clone()));
+        [digest(run), whole(run, &own.collect::<Vec<_>>())]
     };
+    let of_baselines: Vec<_> = baselines.iter().map(identities).collect();
     let mut known = KnownCourses::default();
     for (at, (_, course)) in baselines.iter().enumerate() {
         course.iter().for_each(|course| known.add(at, course.clone()));
     }
     let judged = candidates.iter().filter_map(|candidate| {
-        let equal = baselines.iter().position(|baseline| is_one(candidate, baseline));
-        let in_part = || candidate.1.as_ref().and_then(|course| known.seen(course));
-        let (twin, whole) = equal.map(|at| (at, true)).or_else(in_part)?;
+        let own = identities(candidate);
+        let is_one = |other: &[Option<String>; 2]| {
+            own.iter().zip(other).any(|(own, other)| own.is_some() && own == other)
+        };
+        let equal = of_baselines.iter().position(is_one);
+        let seen = candidate.1.as_ref().and_then(|course| known.seen(course));
+        let copy = seen.filter(|(_, whole)| *whole).map(|(at, _)| at);
+        let equal = equal.into_iter().chain(copy).min();
+        let (twin, whole) = equal.map(|at| (at, true)).or(seen)?;
         let place = Location::file(candidate.0.logged.file.as_str());
         let other = baselines.get(twin).map_or("", |(run, _)| run.logged.file.as_str());
         let share = if whole { "" } else { "by half or more of its values " };

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use repro_import::{self as import, LogNumber, LoggedRun, Metric};
 use repro_receipt::source::{Error, Location};
 
-use crate::course::{CourseKind, MetricCourse};
+use crate::course::{CourseKind, MetricCourse, words};
 use crate::independent::{FollowedRun, independent, on_both_sides};
 use crate::metric::{self, GateMetric};
 use crate::rule::{GateRule, ReadAt};
@@ -242,7 +242,7 @@ fn tokens(run: &LoggedRun, step: u64) -> Option<u64> {
 
 /// What has to be equal of the texts that runs are evaluated on: bits per byte may come from any tokenizer.
 fn stated(run: &GateRun, metric: &str) -> BTreeMap<&'static str, String> {
-    let per_byte = metric.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word == "bpb");
+    let per_byte = words(metric).any(|word| word == "bpb");
     let counts = |name: &&str| [TEXT, BYTES].contains(name) || !per_byte;
     let stated = run.stated.iter().filter(|(name, _)| counts(name));
     stated.map(|(name, value)| (*name, value.clone())).collect()

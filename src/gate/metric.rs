@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use repro_import::{LoggedRun, Metric, heading};
 use repro_receipt::source::{Error, Location};
 
-use crate::course::{MetricCourse, is_time};
+use crate::course::{MetricCourse, is_time, words};
 use crate::rule::GateRule;
 use crate::runs::GateRun;
 use crate::{NO_METRIC, OTHER_METRIC, WHICH_DIRECTION, WHICH_METRIC};
@@ -141,8 +141,7 @@ fn usual(runs: &[&GateRun]) -> Result<String, Error> {
 fn told_by(name: &str) -> Option<bool> {
     let has = |known: &[&str]| {
         let is_known = |word: &str| known.iter().any(|known| known.eq_ignore_ascii_case(word));
-        let mut words = name.split(|c: char| !c.is_ascii_alphanumeric());
-        words.any(|word| is_known(word) || is_known(last_piece(word)))
+        words(name).any(|word| is_known(word) || is_known(last_piece(word)))
     };
     // `1-accuracy` is an error, and `top-1-accuracy` is none.
     let is_complement = name.contains("1-") && !name.to_ascii_lowercase().contains("top-1");

@@ -1,6 +1,6 @@
 //! The runs that paths name: bundles by folder or by name, logs of every format that is known, folders of either.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use repro_import::{self as import, ImportOptions, LoggedRun};
@@ -77,29 +77,45 @@ pub fn read(
         let place = Location::file(format!("--{word}"));
         errors.push(NO_RUNS.at(place, "one run or more", "none"));
     }
-    found.unread =
-        found.skipped.iter().filter(|file| found.looks_like_a_run(file)).cloned().collect();
+    let looks = RunLooks::of(&found.runs);
+    found.unread = found.skipped.iter().filter(|file| looks.fit(file)).cloned().collect();
     found.runs.sort_by(|one, other| one.place().cmp(&other.place()));
     if errors.is_empty() { Ok(found) } else { Err(errors) }
 }
 
-impl FoundRuns {
+/// What the logs of a side look like, so that one of them is known that cannot be read.
+struct RunLooks {
+    /// Their endings, where these are of logs alone,
+    endings: BTreeSet<String>,
+    /// and their names without what tells one run from another.
+    shapes: BTreeSet<String>,
+}
+
+impl RunLooks {
+    fn of(runs: &[GateRun]) -> Self {
+        const OF_LOGS: [&str; 4] = ["csv", "tsv", "jsonl", "ndjson"];
+        let logs = runs.iter().filter(|run| !run.is_bundle);
+        let logs: Vec<&Path> = logs.map(|run| Path::new(run.logged.file.as_str())).collect();
+        let endings = logs.iter().map(|log| ending(log)).filter(|one| OF_LOGS.contains(one));
+        Self {
+            endings: endings.map(str::to_owned).collect(),
+            shapes: logs.iter().map(|log| shape(log)).collect(),
+        }
+    }
+
     /// Whether a file that was passed by looks like one of the runs: a table or lines with the ending of one, any other
     /// file with the name of one but for digits, a folder that holds what a bundle does.
-    fn looks_like_a_run(&self, file: &str) -> bool {
-        const OF_LOGS: [&str; 4] = ["csv", "tsv", "jsonl", "ndjson"];
+    fn fit(&self, file: &str) -> bool {
         let path = Path::new(file);
         if path.is_dir() {
             return path.join("data").is_dir();
         }
-        let logs = self.runs.iter().filter(|run| !run.is_bundle);
-        let logs: Vec<&Path> = logs.map(|run| Path::new(run.logged.file.as_str())).collect();
-        let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-        let is_log = OF_LOGS.contains(&ending)
-            && logs.iter().any(|log| log.extension().is_some_and(|known| known == ending));
-        let shape = shape(path);
-        is_log || logs.iter().any(|log| self::shape(log) == shape)
+        self.endings.contains(ending(path)) || self.shapes.contains(&shape(path))
     }
+}
+
+fn ending(path: &Path) -> &str {
+    path.extension().and_then(|ending| ending.to_str()).unwrap_or_default()
 }
 
 /// The name of a file without what tells one run from another: digits, and the letters of digests.

@@ -12,6 +12,19 @@ pub fn columns(text: &str) -> usize {
     text.width()
 }
 
+/// The folder that all paths lie in, with a slash at its end; nothing where they have none in common.
+pub fn common_folder<'p>(mut paths: impl Iterator<Item = &'p str>) -> &'p str {
+    let folder = |path: &str| path.rfind('/').map_or(0, |at| at + 1);
+    let Some(first) = paths.next() else { return "" };
+    let mut common = first.get(..folder(first)).unwrap_or_default();
+    for path in paths {
+        while !path.starts_with(common) {
+            common = common.get(..folder(common.trim_end_matches('/'))).unwrap_or_default();
+        }
+    }
+    common
+}
+
 /// The given terminal width, kept within what people read well.
 pub(super) fn readable(width: usize) -> usize {
     width.clamp(40, 140)

@@ -24,7 +24,7 @@ use repro_receipt::source::Error;
 
 pub use columns::{Columns, paragraph};
 pub use github::summary as github_summary;
-pub use layout::{Page, Piece, columns, wrap};
+pub use layout::{Page, Piece, columns, common_folder, wrap};
 pub use text::{mark, scope};
 pub use visible::{clipped, escaped_json, visible};
 
