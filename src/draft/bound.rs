@@ -44,6 +44,9 @@ struct Around {
     /// The arms that they name.
     arms: Vec<usize>,
     steps: Vec<u64>,
+    /// The quantities that the next of them name, else all of them, and what the next say that they are of.
+    quantities: Vec<usize>,
+    of: Option<LoggedPart>,
     is_percent: bool,
 }
 
@@ -90,9 +93,35 @@ const QUANTITIES: &[&[&str]] = &[
     &["f1"],
     &["bleu", "rouge"],
 ];
+
+/// The quantities that words name.
+fn quantities(words: &[String]) -> Vec<usize> {
+    (0..QUANTITIES.len()).filter(|at| has_one(QUANTITIES[*at], words)).collect()
+}
+
+fn has_one(wanted: &[&str], words: &[String]) -> bool {
+    words.iter().any(|word| wanted.contains(&word.as_str()))
+}
+
 /// What a number is of.
-const TRAINING: &[&str] = &["training", "train"];
-const EVALUATION: &[&str] = &["validation", "val", "eval", "evaluation", "test", "dev"];
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LoggedPart {
+    Training,
+    Evaluation,
+}
+
+impl LoggedPart {
+    /// The one that words name; none where they name both.
+    fn of(words: &[String]) -> Option<Self> {
+        const TRAINING: &[&str] = &["training", "train"];
+        const EVALUATION: &[&str] = &["validation", "val", "eval", "evaluation", "test", "dev"];
+        match (has_one(TRAINING, words), has_one(EVALUATION, words)) {
+            (true, false) => Some(Self::Training),
+            (false, true) => Some(Self::Evaluation),
+            _ => None,
+        }
+    }
+}
 
 impl Around {
     fn of(text: &str, near: &str, arms: &[NamedArm], is_percent: bool) -> Self {
@@ -100,7 +129,9 @@ impl Around {
         let steps = words.iter().filter_map(|word| word.parse().ok()).collect();
         let near = words_of_text(near);
         let arms = named(&words, arms);
-        Self { near, words, arms, steps, is_percent }
+        let named = [quantities(&near), quantities(&words)].into_iter().find(|all| !all.is_empty());
+        let (quantities, of) = (named.unwrap_or_default(), LoggedPart::of(&near));
+        Self { near, words, arms, steps, quantities, of, is_percent }
     }
 
     /// How well a candidate fits: what the words say, less what it takes.
@@ -155,22 +186,14 @@ impl Around {
     }
 
     fn names_another_quantity(&self, candidate: &DraftCandidate) -> bool {
-        let own = words_of_text(&candidate.expression);
-        let said = |one: &[&str], of: &[String]| of.iter().any(|word| one.contains(&word.as_str()));
-        let all = |of: &[String]| -> Vec<usize> {
-            (0..QUANTITIES.len()).filter(|at| said(QUANTITIES[*at], of)).collect()
-        };
-        let (near, whole, own_quantities) = (all(&self.near), all(&self.words), all(&own));
-        let meant = if near.is_empty() { whole } else { near };
-        let is_other = !meant.is_empty()
-            && !own_quantities.is_empty()
-            && own_quantities.iter().all(|quantity| !meant.contains(quantity));
+        let words = words_of_text(&candidate.expression);
+        let own = quantities(&words);
+        let is_other = !self.quantities.is_empty()
+            && !own.is_empty()
+            && own.iter().all(|quantity| !self.quantities.contains(quantity));
         // A loss of training is none of an evaluation.
-        let of_training = |of: &[String]| said(TRAINING, of) && !said(EVALUATION, of);
-        let of_evaluation = |of: &[String]| said(EVALUATION, of) && !said(TRAINING, of);
-        is_other
-            || of_training(&self.near) && of_evaluation(&own)
-            || of_evaluation(&self.near) && of_training(&own)
+        let of = LoggedPart::of(&words);
+        is_other || self.of.is_some() && of.is_some() && self.of != of
     }
 
     /// Whether any word speaks for a candidate.
