@@ -51,6 +51,7 @@ const CRATES: &[Crate] = &[
             &["bundle"],
         ],
     },
+    Crate { name: "yaml", on: &["receipt"], rows: &[&[]] },
     Crate {
         name: "signature",
         on: &["receipt"],
@@ -124,7 +125,7 @@ const CRATES: &[Crate] = &[
     },
     Crate {
         name: "import",
-        on: &["claim", "exact", "receipt", "stats"],
+        on: &["claim", "exact", "receipt", "stats", "yaml"],
         rows: &[
             &["format", "log", "timed"],
             &["run", "sqlite"],
@@ -158,7 +159,7 @@ const CRATES: &[Crate] = &[
     },
     Crate {
         name: "train",
-        on: &["device", "exact", "params", "portable", "receipt", "runs", "stats"],
+        on: &["device", "exact", "params", "portable", "receipt", "runs", "stats", "yaml"],
         rows: &[
             &["language", "narrow", "schedule"],
             &["data", "rules"],
@@ -215,7 +216,9 @@ const CRATES: &[Crate] = &[
     },
     Crate {
         name: "check",
-        on: &["claim", "exact", "import", "judge", "params", "receipt", "relation", "report"],
+        on: &[
+            "claim", "exact", "import", "judge", "params", "receipt", "relation", "report", "yaml",
+        ],
         rows: &[
             &["stated", "words"],
             &["asked"],

@@ -50,7 +50,11 @@ pub fn parse(folder: &Path, name: &str, every: u64) -> Result<LoggedRun, Error> 
     run.sum_up(summary.into_iter().filter(|(name, _)| name != "step"));
     let params = folder.join("params.yaml");
     if params.is_file() {
-        run.config = kept(yaml_members(text(&params)?.0.text()));
+        // A run counts without its settings, which may be of any kind of YAML.
+        match yaml_members(text(&params)?.0) {
+            Ok(settings) => run.config = kept(settings),
+            Err(error) => run.note(error),
+        }
     }
     torn.into_iter().for_each(|place| {
         run.note(TORN_LINE.at(place, "a complete last line", "a truncated line"))

@@ -87,7 +87,7 @@ pub fn parse_folder(folder: &Path, name: &str, every: u64) -> Result<LoggedRun, 
     let mut identities = Vec::new();
     let (meta, identity) = text(&folder.join("meta.yaml"))?;
     identities.push((meta.name().to_owned(), identity));
-    let about = yaml_members(meta.text());
+    let about = yaml_members(meta)?;
     let word = |key: &str| about.get(key).and_then(Json::as_str).map(str::to_owned);
     told.name = word("run_name").or_else(|| word("name")).filter(|name| !name.is_empty());
     told.status = about.get("status").map(status_word);
@@ -95,7 +95,7 @@ pub fn parse_folder(folder: &Path, name: &str, every: u64) -> Result<LoggedRun, 
     let experiment = folder.parent().map(|parent| parent.join("meta.yaml"));
     if let Some(Ok((source, _))) = experiment.filter(|path| path.is_file()).map(|path| text(&path))
     {
-        let about = yaml_members(source.text());
+        let about = yaml_members(source)?;
         told.experiment = about.get("name").and_then(Json::as_str).map(str::to_owned);
     }
     for file in files_below(&folder.join("metrics"))? {

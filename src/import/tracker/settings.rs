@@ -1,11 +1,12 @@
-//! Settings and sums of a run as trackers keep them: JSON of any depth, and simple YAML.
+//! Settings and sums of a run as trackers keep them: JSON and YAML of any depth.
 
 use serde_json::{Map, Value as Json};
 
 use crate::jsonl::parse_python;
 use crate::run::LogNumber;
+use repro_receipt::bundle::canonical::to_json;
 use repro_receipt::digest::Digest;
-use repro_receipt::source::{Kind, Node, Source};
+use repro_receipt::source::{Error, Kind, Node, Source};
 
 /// The deepest value that is kept.
 const DEEPEST: usize = 16;
@@ -76,15 +77,13 @@ pub fn digest(values: &Map<String, Json>) -> Digest {
     Digest::of(Json::Object(values.clone()).to_string().as_bytes())
 }
 
-/// The plain members of a YAML file: lines `key: value` at its top.
-pub fn yaml_members(text: &str) -> Map<String, Json> {
-    let member = |line: &str| {
-        let (key, value) = line.split_once(": ")?;
-        let value = value.trim().trim_matches(['\'', '"']);
-        let plain = !key.is_empty() && !key.starts_with([' ', '#', '-']) && !value.is_empty();
-        plain.then(|| (key.to_owned(), setting(value)))
-    };
-    text.lines().filter_map(member).collect()
+/// The members of a YAML file; none of one that is no mapping.
+pub fn yaml_members(source: Source) -> Result<Map<String, Json>, Error> {
+    let document = repro_yaml::parse(source)?;
+    Ok(match to_json(document.root().value()) {
+        Json::Object(members) => members,
+        _ => Map::new(),
+    })
 }
 
 #[cfg(test)]
@@ -112,8 +111,14 @@ mod tests {
     }
 
     #[test]
-    fn simple_yaml_is_read() {
-        let text = "run_name: 'a b'\nstatus: 3\n# note: x\nlist:\n- a: 1\n  deep: 2\nempty: \n";
-        assert_eq!(Json::Object(yaml_members(text)), json!({"run_name": "a b", "status": 3}));
+    fn yaml_is_read_with_what_lies_in_it() {
+        let read = |text: &str| {
+            yaml_members(Source::new("params.yaml", text.into()).unwrap()).map(Json::Object)
+        };
+        let text = "run_name: 'a b'\nstatus: 3\n# note: x\nopt:\n  lr: 1e-3\n  betas: [0.9, 0.95]\nempty: \n";
+        let wanted = json!({"run_name": "a b", "status": 3, "opt": {"lr": 1e-3, "betas": [0.9, 0.95]}, "empty": null});
+        assert_eq!(read(text).unwrap(), wanted);
+        assert_eq!(read("- a\n").unwrap(), json!({}));
+        assert_eq!(read("a: [1\n").unwrap_err().code.id, "source::syntax");
     }
 }

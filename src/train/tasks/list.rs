@@ -12,7 +12,7 @@ use num_rational::BigRational;
 
 use super::{
     ChoiceRule, DELIMITER, ItemForm, NO_DATA, NO_TASK_LIST, REPEATED_LABEL, SEPARATOR,
-    TOO_FEW_ITEMS, Task, UNSUPPORTED, items, yaml,
+    TOO_FEW_ITEMS, Task, UNSUPPORTED, items,
 };
 use repro_receipt::digest::{Digest, Hasher};
 use repro_receipt::source::{Document, Error, Kind, Location, Node, Source};
@@ -57,7 +57,7 @@ impl Suite {
     pub fn load(list: &Path, baselines: Option<&Path>, seed: u64) -> Result<Self, Error> {
         let source = Source::load(list, list.display().to_string())?;
         let document = match list.extension().and_then(|ending| ending.to_str()) {
-            Some("yaml" | "yml") => yaml::parse(source)?,
+            Some("yaml" | "yml") => repro_yaml::parse(source)?,
             _ => Document::parse(source)?,
         };
         let baselines = baselines.map(one_version).transpose()?;

@@ -8,7 +8,6 @@ mod items;
 mod list;
 mod prompt;
 mod results;
-pub mod yaml;
 
 use std::sync::Arc;
 

@@ -11,7 +11,7 @@ pub fn check(bytes: &[u8]) {
         Err(error) => refused(&error, Some(bytes)),
     }
     #[cfg(feature = "train")]
-    match Source::new("fuzz.yaml", bytes.to_vec()).and_then(repro_train::tasks::yaml::parse) {
+    match Source::new("fuzz.yaml", bytes.to_vec()).and_then(repro_yaml::parse) {
         Ok(document) => tree::check(&document),
         Err(error) => refused(&error, Some(bytes)),
     }

@@ -1,5 +1,6 @@
-//! YAML into the shared tree, for task lists that others publish: one document of plain mappings,
-//! sequences and scalars. What readers disagree on is refused: aliases, tags, keys that are no scalars.
+//! One document of plain YAML as the shared tree, in which every value knows its place.
+
+#![forbid(unsafe_code)]
 
 use std::ops::Range;
 use std::sync::Arc;
