@@ -124,9 +124,10 @@ fn counts(page: &mut Page, report: &CheckReport, folder: &str) {
     for document in report.documents.iter().filter(|one| !one.counts.is_empty()) {
         page.blank();
         page.paragraph(0, 2, BOLD, &visible(within(&document.path, folder)));
-        let heads = ["", "total", "active", ""].map(str::to_owned);
-        let counted = document.counts.iter().filter(|row| row.cell("total").is_some());
-        for cells in std::iter::once(heads).chain(counted.map(count_cells)) {
+        let (counted, said): (Vec<_>, Vec<_>) =
+            document.counts.iter().partition(|row| row.cell("total").is_some());
+        let heads = (!counted.is_empty()).then(|| ["", "total", "active", ""].map(str::to_owned));
+        for cells in heads.into_iter().chain(counted.into_iter().map(count_cells)) {
             let [label, total, active, note] = cells.map(|cell| visible(&cell));
             let [total_end, active_end, notes] = STOPS;
             let ending = |end: usize, cell: String| {
@@ -136,7 +137,7 @@ fn counts(page: &mut Page, report: &CheckReport, folder: &str) {
             let (total, active) = (ending(total_end, total), ending(active_end, active));
             page.row(4, &[label, total, active, Piece::at(notes, PLAIN, note)]);
         }
-        for row in document.counts.iter().filter(|row| row.cell("total").is_none()) {
+        for row in said {
             let [label, _, _, note] = count_cells(row).map(|cell| visible(&cell));
             page.paragraph(2, 4, PLAIN, &format!("{label}: {note}"));
         }

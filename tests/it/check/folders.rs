@@ -141,3 +141,138 @@ fn a_part_of_the_shards_refutes_nothing() {
     let report = check(&[folder.path().join("model")]);
     assert!(format!("{:?}", report.failures).contains("git lfs pull"));
 }
+
+/// A folder with this card and other files; the codes of what is doubted, each with its row, and what the report says.
+fn card(
+    folder: &str,
+    card: &str,
+    others: &[(&str, &str)],
+) -> (Vec<(&'static str, String)>, String) {
+    let root = tempfile::tempdir().unwrap();
+    let model = root.path().join(folder);
+    fs::create_dir_all(model.join(".eval_results")).unwrap();
+    fs::write(model.join("README.md"), card).unwrap();
+    for (name, text) in others {
+        fs::write(model.join(name), text).unwrap();
+    }
+    let report = check(&[model]);
+    assert!(report.failures.is_empty(), "{:?}", report.failures);
+    assert_eq!(report.counts().refuted, 0);
+    let of_asked = |asked: &repro_check::AskedRelation| {
+        let id = asked.code.id;
+        asked.broken.iter().map(move |broken| (id, broken.label.clone())).collect::<Vec<_>>()
+    };
+    let doubts = report.asked().flat_map(|(asked, _)| of_asked(asked)).collect();
+    let text = repro_check::text(&report, &ReportOptions { verbose: true, ..Default::default() });
+    (doubts, text)
+}
+
+const SCORES: &str = "---
+license: mit
+model-index:
+- name: Tern-8B
+  results:
+  - task: {type: text-classification}
+    dataset: {type: owner/birds, name: Birds, split: validation}
+    metrics:
+    - type: accuracy
+      name: Accuracy
+      value: 0.8602941176470589
+    - type: f1
+      name: F1
+      value: 0.9041
+  - task: {type: text-generation}
+    dataset: {type: owner/sums, name: Sums}
+    metrics:
+    - {type: exact_match, value: 61.4}
+---
+It achieves the following results on the evaluation set:
+- Loss: 0.6581
+- Accuracy: 0.8603
+- F1: 0.9041
+
+| Benchmark | Other-7B | **[Tern-8B](https://example.org)** |
+|---|---|---|
+| [Sums](x) | 70.0 | **61.4** |
+| Birds | 1.0 | 2.0 |
+";
+
+#[test]
+fn scores_for_programs_agree_with_the_card_and_with_each_other() {
+    let hub = "- dataset: {id: Owner/Sums}\n  value: 0.614\n- dataset: {id: other/set, task_id: a}\n  value: 3\n";
+    let files = [
+        (".eval_results/sums.yaml", hub),
+        ("all_results.json", "{\"eval_loss\": 0.65812, \"eval_accuracy\": 0.86029}"),
+    ];
+    let (doubts, text) = card("tern", SCORES, &files);
+    assert_eq!(doubts, []);
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for (code, rows) in
+        [("table", ""), ("hub", ""), ("list", " (2 rows)"), ("trainer", " (2 rows)")]
+    {
+        assert!(text.contains(&format!("model::score-{code}{rows}")), "{code} {text}");
+    }
+    assert!(text.contains("scores: 3 in model-index, 2 in .eval_results"), "{text}");
+}
+
+#[test]
+fn scores_that_differ_are_doubted_and_refute_nothing() {
+    let doubts = |from: &str, to: &str, files: &[(&str, &str)]| {
+        assert_eq!(SCORES.matches(from).count(), 1, "{from}");
+        card("tern", &SCORES.replace(from, to), files).0
+    };
+    assert_eq!(
+        doubts("**61.4**", "**64.1**", &[]),
+        [("model::score-table", "Sums exact_match".into())]
+    );
+    assert_eq!(
+        doubts("- F1: 0.9041", "- F1: 0.9141", &[]),
+        [("model::score-list", "Birds F1".into())]
+    );
+    let hub = [(".eval_results/a.yaml", "- dataset: {id: owner/sums}\n  value: 64.1\n")];
+    assert_eq!(
+        doubts("license: mit", "license: mit", &hub),
+        [("model::score-hub", "owner/sums".into())]
+    );
+    let results = [("eval_results.json", "{\"eval_f1\": 0.8}")];
+    assert_eq!(
+        doubts("license: mit", "license: mit", &results),
+        [("model::score-trainer", "eval_f1".into())]
+    );
+    let again = "    - {type: exact_match, value: 61.4}\n    - {type: exact_match, value: 63}";
+    let told = doubts("    - {type: exact_match, value: 61.4}", again, &[]);
+    assert_eq!(told, [("model::score-again", "Sums exact_match".into())]);
+    // Of several settings, metrics or models nothing is known to be the same.
+    for (from, to) in [
+        ("| Birds | 1.0 | 2.0 |", "| Sums | 70.0 | 64.1 |"),
+        ("| [Sums](x) | 70.0 | **61.4** |", "| Sums (5-shot) | 70.0 | **64.1** |"),
+        ("**61.4**", "64.1 (5-shot)"),
+        ("**[Tern-8B](https://example.org)**", "Tern-9B"),
+        ("license: mit", "license: [mit"),
+    ] {
+        assert_eq!(doubts(from, to, &[]), [], "{to}");
+    }
+    let hub = [(
+        ".eval_results/a.yaml",
+        "- dataset: {id: owner/sums}\n  value: 64.1\n  notes: no tools\n",
+    )];
+    assert_eq!(doubts("license: mit", "license: mit", &hub), []);
+}
+
+#[test]
+fn a_size_that_a_table_has_for_this_model_is_doubted() {
+    let asked = |size: &str| {
+        let card = format!(
+            "| Model | #Total Params | Context |\n|---|---|---|\n| Other | 9B | 1K |\n| **Model** | {size} | 128K |\n"
+        );
+        let folder = model("deepseek_v3.json", &card);
+        let report = check(&[folder.path().join("model")]);
+        let asked = report.asked().find(|(asked, _)| asked.code.id == "model::card-size");
+        (asked.map(|(asked, _)| (asked.times, asked.broken.len())), report.counts().refuted)
+    };
+    assert_eq!(asked("671B"), (Some((1, 0)), 0));
+    assert_eq!(asked("685B"), (Some((1, 1)), 0));
+    // 682,636,472,320 with multi-token prediction, cut off: no number that rounding gives, and no doubt.
+    assert_eq!(asked("682B"), (None, 0));
+    assert_eq!(asked("many"), (None, 0));
+}
