@@ -21,12 +21,12 @@ A format, or `auto`, and logs or folders of logs. Without a format each log tell
 pub const INIT: &str = "\
 Written are: bundles of the logs in `receipts/`, or without --log of an example of invented numbers; a post
 `repro/first.toml` with one sentence about the last value of a metric, its text `repro/first.md` and its lock
-`repro/first.lock`; the line `receipts/** -text` in `.gitattributes`; a workflow `.github/workflows/repro.yml` at the
+`repro/first.lock`; the lines `receipts/** -text` and `repro/** -text` in `.gitattributes`; a workflow `.github/workflows/repro.yml` at the
 top of the repository. Then the post is verified.
 
 What is there is left as it is, and a project with posts gets no other. A second run writes what is missing.
 
-Exit status: 0, or 2 where something stands in the way, a log cannot be read, or the first post that it writes is not verified.";
+Exit status: that of `repro verify --post first`, or 2 where something stands in the way or a log cannot be read.";
 
 /// Under the options of `repro import`.
 pub const IMPORT: &str = "\

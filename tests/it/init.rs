@@ -229,7 +229,7 @@ fn what_is_there_is_kept() {
     let printed = told(root, &["init"]);
     assert!(printed.contains("kept   .github/workflows/repro.yml\n"), "{printed}");
     let read = |name: &str| fs::read_to_string(root.join(name)).unwrap();
-    assert_eq!(read(".gitattributes"), "* text=auto\nreceipts/** -text\n");
+    assert_eq!(read(".gitattributes"), "* text=auto\nreceipts/** -text\nrepro/** -text\n");
     assert_eq!(read(".github/workflows/repro.yml"), "on: push\n");
     assert_eq!(read("receipts/notes/a.txt"), "mine");
     verifies(root);
@@ -239,7 +239,19 @@ fn what_is_there_is_kept() {
     fs::write(root.join("repro/first.md"), read("repro/first.md").replace("2.4713", "2.4712"))
         .unwrap();
     let before = files(root);
-    assert!(told(root, &["init"]).contains("1 refuted"));
+    let again = |root: &Path| {
+        let output = repro(root, &["init"]);
+        (output.status.code(), String::from_utf8(output.stdout).unwrap())
+    };
+    let (status, printed) = again(root);
+    assert!(status == Some(1) && printed.contains("1 refuted"), "{printed}");
+    assert_eq!(files(root), before);
+    let lock = fs::read(root.join("repro/first.lock")).unwrap();
+    fs::remove_file(root.join("repro/first.lock")).unwrap();
+    let (status, printed) = again(root);
+    assert!(status == Some(1) && printed.contains("not written  repro/first.lock"), "{printed}");
+    assert!(!printed.contains("nothing to do"));
+    fs::write(root.join("repro/first.lock"), lock).unwrap();
     assert_eq!(files(root), before);
     let others = root.join("others");
     fs::create_dir_all(others.join("repro")).unwrap();

@@ -103,10 +103,12 @@ impl ShownFolder {
         Ok(FileFate::Wrote)
     }
 
-    /// Adds a line to a file that lacks it, behind what is there.
-    pub fn line(&self, name: &str, line: &str) -> Result<FileFate, Error> {
+    /// Adds the lines that a file lacks, behind what is there.
+    pub fn lines(&self, name: &str, lines: &[&str]) -> Result<FileFate, Error> {
+        let joined =
+            |lines: &[&str]| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
         if !self.has(name, EntryKind::File)? {
-            return self.file(name, format!("{line}\n").as_bytes());
+            return self.file(name, joined(lines).as_bytes());
         }
         let path = self.path.join(name);
         let cannot = |error: std::io::Error| {
@@ -114,14 +116,16 @@ impl ShownFolder {
             CANNOT_WRITE.at(place, "a file that can be added to", error.to_string())
         };
         let before = std::fs::read(&path).map_err(cannot)?;
-        if String::from_utf8_lossy(&before)
-            .lines()
-            .any(|known| known.split_whitespace().eq(line.split_whitespace()))
-        {
+        let text = String::from_utf8_lossy(&before);
+        let is_there = |line: &str| {
+            text.lines().any(|known| known.split_whitespace().eq(line.split_whitespace()))
+        };
+        let lacked: Vec<_> = lines.iter().copied().filter(|line| !is_there(line)).collect();
+        if lacked.is_empty() {
             return Ok(FileFate::Kept);
         }
         let end = if before.is_empty() || before.ends_with(b"\n") { "" } else { "\n" };
-        let added = LocalDisk.append(&path, format!("{end}{line}\n").as_bytes());
+        let added = LocalDisk.append(&path, format!("{end}{}", joined(&lacked)).as_bytes());
         added.and_then(|()| LocalDisk.sync(&path)).map_err(cannot)?;
         Ok(FileFate::Added)
     }

@@ -35,9 +35,9 @@ const RECEIPTS: &str = "receipts";
 /// The log of the example, of which no number was measured.
 const EXAMPLE: &str = "example/invented-numbers.csv";
 const EXAMPLE_LOG: &str = include_str!("example.csv");
-/// How git is told to leave the bytes of bundles alone.
+/// How git is told to leave the bytes alone of which locks and bundles hold digests.
 const ATTRIBUTES: &str = ".gitattributes";
-const UNCHANGED: &str = "receipts/** -text";
+const UNCHANGED: [&str; 2] = ["receipts/** -text", "repro/** -text"];
 /// What CI runs.
 const WORKFLOW: &str = include_str!("workflow.yml");
 /// What it leaves open.
@@ -70,12 +70,7 @@ pub fn run(root: Option<&Path>, own: &InitArgs, output: &Output) -> Answer {
     let mut status = ExitStatus::Verified;
     if let Some(report) = &report {
         output.print(&format!("\nrepro verify --post first\n\n{}", output.as_text(report)));
-        // What its author has made of the post since is the author's.
-        if setup.is_new && report.exit_status() != ExitStatus::Verified
-            || !report.failures.is_empty()
-        {
-            status = ExitStatus::Refused;
-        }
+        status = report.exit_status();
     }
     output.print(&setup.next());
     Ok(status)
@@ -97,6 +92,8 @@ struct Setup {
     /// One line for each thing that was written or kept.
     lines: Vec<String>,
     has_written: bool,
+    /// Whether all of a project is there.
+    is_complete: bool,
 }
 
 impl Setup {
@@ -130,6 +127,7 @@ impl Setup {
             import,
             lines,
             has_written: false,
+            is_complete: true,
         })
     }
 
@@ -154,7 +152,7 @@ impl Setup {
                 }
             }
         }
-        let fate = self.project.line(ATTRIBUTES, UNCHANGED).map_err(one)?;
+        let fate = self.project.lines(ATTRIBUTES, &UNCHANGED).map_err(one)?;
         self.note(fate, &self.project.told(ATTRIBUTES));
         let fate = self.top.file(&self.workflow, workflow(&self.below).as_bytes()).map_err(one)?;
         self.note(fate, &self.top.told(&self.workflow));
@@ -257,6 +255,10 @@ impl Setup {
             self.file(&locked, &PostLock::of(post).render())?;
         } else if is_locked {
             self.note(FileFate::Kept, &self.project.told(&locked));
+        } else {
+            let locked = self.project.told(&locked);
+            self.lines.push(format!("not written  {locked}: the first post is not verified"));
+            self.is_complete = false;
         }
         Ok(Some(report))
     }
@@ -272,7 +274,7 @@ impl Setup {
         self.lines.push(match fate {
             FileFate::Wrote => format!("wrote  {name}"),
             FileFate::Added => {
-                format!("wrote  {name}: the line `{UNCHANGED}` behind what was there")
+                format!("wrote  {name}: `{}`, behind what was there", UNCHANGED.join("`, `"))
             }
             FileFate::Kept => format!("kept   {name}"),
         });
@@ -300,7 +302,7 @@ impl Setup {
             );
             text.push_str(&paragraph("  note", &said, output.width()));
         }
-        if !self.has_written {
+        if !self.has_written && self.is_complete {
             text.push_str("nothing to do: all of it is there\n");
         }
         text
