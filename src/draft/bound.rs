@@ -82,21 +82,39 @@ pub fn words_of_text(text: &str) -> Vec<String> {
     words
 }
 
-/// Quantities of which a number is one alone, each by its words.
-const QUANTITIES: &[&[&str]] = &[
-    &["loss", "losses"],
-    &["accuracy", "acc", "accuracies"],
-    &["perplexity", "ppl"],
-    &["bpb"],
-    &["reward", "return"],
-    &["wer", "cer"],
-    &["f1"],
-    &["bleu", "rouge"],
+/// A quantity of which a number is one alone, by its words.
+struct Quantity {
+    words: &'static [&'static str],
+    lower_is_better: bool,
+}
+
+const fn falling(words: &'static [&'static str]) -> Quantity {
+    Quantity { words, lower_is_better: true }
+}
+
+const fn rising(words: &'static [&'static str]) -> Quantity {
+    Quantity { words, lower_is_better: false }
+}
+
+const QUANTITIES: &[Quantity] = &[
+    falling(&["loss", "losses"]),
+    rising(&["accuracy", "acc", "accuracies"]),
+    falling(&["perplexity", "ppl"]),
+    falling(&["bpb"]),
+    rising(&["reward", "return"]),
+    falling(&["wer", "cer"]),
+    rising(&["f1"]),
+    rising(&["bleu", "rouge"]),
 ];
+
+/// Words by which the arm that is named first is the better one, and words that turn them around.
+const WINS: &[&str] =
+    &["wins", "won", "beats", "beat", "outperforms", "outperformed", "better", "ahead"];
+const TURNS: &[&str] = &["not", "never", "no", "loses", "lost", "worse", "behind"];
 
 /// The quantities that words name.
 fn quantities(words: &[String]) -> Vec<usize> {
-    (0..QUANTITIES.len()).filter(|at| has_one(QUANTITIES[*at], words)).collect()
+    (0..QUANTITIES.len()).filter(|at| has_one(QUANTITIES[*at].words, words)).collect()
 }
 
 fn has_one(wanted: &[&str], words: &[String]) -> bool {
@@ -182,7 +200,31 @@ impl Around {
                 && !candidate.arms.is_empty()
                 && candidate.arms.iter().all(|arm| !arms.contains(arm))
         };
-        is_other(&self.arms) || self.names_another_quantity(candidate)
+        is_other(&self.arms)
+            || self.names_another_quantity(candidate)
+            || self.names_another_winner(candidate)
+    }
+
+    /// Whether the words say that one of two arms is the better one, and a candidate's sign that the other is.
+    fn names_another_winner(&self, candidate: &DraftCandidate) -> bool {
+        let ([winner, loser], [first, second]) = (&self.arms[..], &candidate.arms[..]) else {
+            return false;
+        };
+        let is_pair = [first, second].iter().all(|arm| [winner, loser].contains(arm));
+        let first_is_higher = match &candidate.expression {
+            expression if expression.starts_with("percent_below") => false,
+            expression if expression.starts_with("percent_above") => true,
+            expression if expression.contains(" - ") => true,
+            _ => return false,
+        } == (candidate.number.high > 0.0);
+        let [quantity] = quantities(&words_of_text(&candidate.expression))[..] else {
+            return false;
+        };
+        let better = match first_is_higher == QUANTITIES[quantity].lower_is_better {
+            true => second,
+            false => first,
+        };
+        is_pair && has_one(WINS, &self.words) && !has_one(TURNS, &self.words) && better != winner
     }
 
     fn names_another_quantity(&self, candidate: &DraftCandidate) -> bool {

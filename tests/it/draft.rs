@@ -119,3 +119,17 @@ fn what_cannot_be_drafted_is_said() {
     }
     assert!(!folder.path().join("repro/mine.toml").exists());
 }
+
+#[test]
+fn a_winner_that_the_numbers_do_not_give_is_not_bound() {
+    let opened = |sentence: &str| {
+        let folder = project(&format!("# T\n\n{sentence}\n"));
+        repro(folder.path(), &["draft", "mine.md"]);
+        post(folder.path()).matches("# open: ").count()
+    };
+    assert_eq!(opened("The moe model beats the dense model by 0.1100 in validation loss."), 0);
+    assert_eq!(opened("The dense model beats the moe model by 0.1100 in validation loss."), 1);
+    assert_eq!(opened("The dense model is not better than moe, by 0.1100 in validation loss."), 0);
+    assert_eq!(opened("In accuracy moe wins over dense by 0.1000."), 0);
+    assert_eq!(opened("In accuracy dense wins over moe by 0.1000."), 1);
+}
