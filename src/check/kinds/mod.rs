@@ -40,6 +40,7 @@ pub static KINDS: &[&DocumentKind] = &[
     &nanochat::leaderboard::KIND,
     &hf_trainer::KIND,
     &modded_nanogpt::KIND,
+    &model_folder::CONFIG_KIND,
 ];
 
 /// The codes of their relations.

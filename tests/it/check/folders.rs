@@ -73,6 +73,27 @@ fn the_answer_does_not_depend_on_the_number_of_threads() {
     assert_eq!(Schema::closed("check").fault(&value), None);
 }
 
+#[test]
+fn a_config_of_any_name_is_counted() {
+    let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/params");
+    let folder = tempfile::tempdir().unwrap();
+    let copy = |from: &str, to: &str| fs::copy(configs.join(from), folder.path().join(to)).unwrap();
+    copy("dbrx.json", "dbrx.config.json");
+    copy("grok-published.json", "grok.json");
+    fs::write(folder.path().join("new.json"), r#"{"model_type": "of-next-year"}"#).unwrap();
+    fs::write(folder.path().join("other.json"), r#"{"hidden_size": 8, "lr": 0.1}"#).unwrap();
+    let report = check(&[folder.path().to_owned()]);
+    let told: Vec<_> = report
+        .documents
+        .iter()
+        .map(|one| (one.kind, one.counts[0].cell("total").unwrap().printed.as_str()))
+        .collect();
+    let kind = "model-config";
+    assert_eq!(told, [(kind, "131,596,523,520"), (kind, "315,684,820,992"), (kind, "unknown")]);
+    assert_eq!(report.unknown.len(), 1);
+    assert_eq!(report.status(), ExitStatus::Undecided);
+}
+
 /// A `.safetensors` file of float32 tensors, all zero.
 fn weights(tensors: &[(&str, &[usize])]) -> Vec<u8> {
     let zeros = vec![0; 1 << 16];

@@ -1,24 +1,22 @@
 //! A folder of a model: config, weights by their headers, and the card. Parameters as computed, as stored and as said, side by side.
 
 mod card;
+mod found;
 mod scores;
 mod tables;
 mod weights;
 
 use std::sync::Arc;
 
-use repro_exact::decimal::grouped;
-use repro_params::{
-    Convention, ModelCounts, UNKNOWN_FAMILY, UNKNOWN_SHAPE_FIELD, UNSUPPORTED, load,
-};
-use repro_receipt::source::{Document, Error, Source};
+use repro_params::{ModelCounts, load, recompute};
+use repro_receipt::source::{Document, Error, Node, Source};
 
-use self::card::{CountedWays, ModelCard};
+use self::found::{FoundModel, is_uncountable};
 use self::scores::{EVAL_RESULTS, FolderScores, TRAINER_RESULTS};
 use crate::kind::{DocumentKind, FolderAnswer, FolderListing, FoldersBelow, Reads, relations};
 use crate::stated::StatedRow;
 
-/// The kind.
+/// A folder.
 pub static KIND: DocumentKind = DocumentKind {
     id: "model-folder",
     what: "folder of a model",
@@ -32,6 +30,15 @@ pub static KIND: DocumentKind = DocumentKind {
     twins: None,
 };
 
+/// A config under any name, without the rest of a folder.
+pub static CONFIG_KIND: DocumentKind = DocumentKind {
+    id: "model-config",
+    what: "config of a model",
+    reads: Reads::Json { is: is_config, read: read_config },
+    relations: &[],
+    twins: None,
+};
+
 const CONFIG: &str = "config.json";
 const CARD: &str = "README.md";
 
@@ -39,7 +46,7 @@ fn is_text(name: &str) -> bool {
     [CONFIG, CARD].contains(&name) || TRAINER_RESULTS.contains(&name)
 }
 
-/// A config alone may be that of anything: it is one of a model where it names its kind. So is a card where its metadata state results.
+/// A config alone may be that of anything: it is one of a model where it names its kind, or can be counted. So is a card where its metadata state results.
 fn is(folder: &FolderListing) -> bool {
     folder.names.iter().any(|name| weights::is(name))
         || folder.has(CONFIG) && names_a_model(folder)
@@ -55,10 +62,28 @@ fn card_states_results(folder: &FolderListing) -> bool {
 fn names_a_model(folder: &FolderListing) -> bool {
     let source = Source::load_plain(&folder.file(CONFIG), folder.told(CONFIG));
     let document = source.and_then(Document::parse_loose_json);
-    document.is_ok_and(|document| {
-        let root = document.root();
-        ["model_type", "architectures"].iter().any(|key| root.get(key).is_some())
-    })
+    document.is_ok_and(|document| names_its_kind(document.root()) || recompute(&document).is_ok())
+}
+
+fn names_its_kind(config: Node<'_>) -> bool {
+    ["model_type", "architectures"].iter().any(|key| config.get(key).is_some())
+}
+
+fn is_config(root: Node<'_>) -> bool {
+    match recompute(root.document()) {
+        Ok(_) => true,
+        Err(error) => names_its_kind(root) && is_uncountable(&error),
+    }
+}
+
+fn read_config(document: &Document) -> StatedRow {
+    let file = document.source.name().rsplit('/').next().unwrap_or_default();
+    let mut model = FoundModel::default();
+    match recompute(document) {
+        Ok(counts) => model.is_described(ModelCounts::of(file, counts)),
+        Err(error) => model.is_unknown(file, &error),
+    }
+    model.row
 }
 
 fn read(folder: &FolderListing) -> Result<FolderAnswer, Error> {
@@ -66,8 +91,8 @@ fn read(folder: &FolderListing) -> Result<FolderAnswer, Error> {
     let mut model = FoundModel::default();
     if folder.has(CONFIG) {
         match load(&folder.file(CONFIG), &folder.told(CONFIG)) {
-            Ok(counts) => model.is_described(counts),
-            Err(error) if is_uncountable(&error) => model.is_unknown(&error),
+            Ok(counts) => model.is_described(ModelCounts { file: CONFIG.to_owned(), ..counts }),
+            Err(error) if is_uncountable(&error) => model.is_unknown(CONFIG, &error),
             Err(error) => answer.failures.push(error),
         }
     }
@@ -97,142 +122,6 @@ fn read(folder: &FolderListing) -> Result<FolderAnswer, Error> {
     model.has_scores(&scores);
     answer.row = model.row;
     Ok(answer)
-}
-
-/// Whether a config is fine and of a model that cannot be counted here.
-fn is_uncountable(error: &Error) -> bool {
-    let codes = [&UNKNOWN_FAMILY, &UNSUPPORTED, &UNKNOWN_SHAPE_FIELD];
-    codes.iter().any(|code| code.id == error.code.id)
-}
-
-/// What is found out about the model of a folder.
-#[derive(Debug, Default)]
-struct FoundModel {
-    row: StatedRow,
-    ways: CountedWays,
-    /// What its config describes.
-    described: Option<ModelCounts>,
-}
-
-impl FoundModel {
-    /// Its config describes this.
-    fn is_described(&mut self, model: ModelCounts) {
-        for (at, (convention, both)) in
-            model.counts.iter().flat_map(|c| c.conventions()).enumerate()
-        {
-            let name = convention.name().replace('_', " ");
-            let family = model.counts.as_ref().map_or("", |counts| counts.family);
-            let (label, note) = match at {
-                0 => ("computed", format!("{CONFIG}, {family}")),
-                _ => (name.as_str(), String::new()),
-            };
-            self.row.add("count", [line(label, Some(both.total), Some(both.active), &note)]);
-            self.ways.add(&name, both.total, Some(both.active));
-        }
-        self.described = Some(model);
-    }
-
-    /// Its config is of a model that cannot be counted here.
-    fn is_unknown(&mut self, error: &Error) {
-        let note =
-            format!("{CONFIG}: {} is not known, so that headers alone are counted", error.found);
-        self.row.add("count", [line("computed", None, None, &note)]);
-    }
-
-    /// One form of its weights has headers of this content.
-    fn is_stored(&mut self, name: &str, counts: &ModelCounts) {
-        let notes = std::iter::once(name.to_owned()).chain(counts.notes.iter().cloned());
-        let note = notes.collect::<Vec<_>>().join("; ");
-        self.row.add("count", [line("stored", Some(counts.total), counts.active, &note)]);
-        if counts.is_part {
-            return;
-        }
-        let mut own = StatedRow::new(name);
-        own.compute_number(
-            "stored.total",
-            counts.total as f64,
-            format!("by the headers of {name}"),
-        );
-        self.add_described(&mut own, counts.total);
-        self.row.add("weights", [own]);
-        self.ways.add(card::STORED, counts.total, counts.active);
-    }
-
-    /// An index says this of all shards together.
-    fn has_index(&mut self, mut index: StatedRow) {
-        if let Some(total) = index.number("total_parameters") {
-            self.add_described(&mut index, total as u64);
-        }
-        self.row.add("index", [index]);
-    }
-
-    /// It has a card, whose metadata state more scores. Answers what cannot be read.
-    fn has_card(
-        &mut self,
-        folder: &FolderListing,
-        card: &Arc<Source>,
-        scores: &mut FolderScores,
-    ) -> Vec<Error> {
-        if let Err(error) = scores.read_card(card) {
-            // A card is for people first, and its metadata may be any YAML.
-            let note = format!("{CARD}:{} cannot be read: {}", error.place.line, error.found);
-            self.row.add("count", [note_line("metadata", &note)]);
-        }
-        let own = folder.path.file_name().map(|name| name.to_string_lossy().into_owned());
-        let models: Vec<_> =
-            scores.models().iter().cloned().chain(own).map(|model| tables::name(&model)).collect();
-        let all = tables::tables(card.text());
-        if !self.ways.is_empty() {
-            let card = ModelCard { source: card, tables: &all, models: &models };
-            self.row.add("count", card.said(&self.ways));
-            self.row.add("own_size", card.sizes_of_own(&self.ways));
-        }
-        self.row.add("in_tables", scores.in_tables(card, &all, &models));
-        self.row.add("in_list", scores.in_list(card));
-        let (of_trainer, failures) = scores::of_trainer(folder, card);
-        self.row.add("of_trainer", of_trainer);
-        failures
-    }
-
-    /// Its folder states these scores for programs.
-    fn has_scores(&mut self, scores: &FolderScores) {
-        if let Some(words) = scores.in_words() {
-            self.row.add("count", [note_line("scores", &words)]);
-        }
-        self.row.add("again", scores.again());
-        self.row.add("on_hub", scores.on_hub());
-    }
-
-    /// Adds what the config describes beside what is `stored`: layers for multi-token prediction are counted where
-    /// weights hold them, as most are published both ways.
-    fn add_described(&self, row: &mut StatedRow, stored: u64) {
-        let Some(model) = &self.described else { return };
-        let counts = model.counts.as_ref();
-        let way = counts.and_then(|counts| counts.stored_as(stored));
-        let (total, how) = match way.filter(|way| *way != Convention::Default) {
-            Some(way) => (stored, format!(", {}", way.name().replace('_', " "))),
-            None => (model.total, String::new()),
-        };
-        row.compute_number("described.total", total as f64, format!("from {CONFIG}{how}"));
-    }
-}
-
-/// What is told without a count.
-fn note_line(label: &str, note: &str) -> StatedRow {
-    let mut row = StatedRow::new(label);
-    row.compute_text("note", note, "");
-    row
-}
-
-/// One way of counting, as it is told.
-fn line(label: &str, total: Option<u64>, active: Option<u64>, note: &str) -> StatedRow {
-    let shown = |count: Option<u64>| {
-        count.map_or_else(|| "unknown".to_owned(), |count| grouped(&count.to_string()))
-    };
-    let mut row = note_line(label, note);
-    row.compute_text("total", &shown(total), "");
-    row.compute_text("active", &shown(active), "");
-    row
 }
 
 relations! {
