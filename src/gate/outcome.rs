@@ -99,12 +99,9 @@ fn bundle(run: &RunValue) -> Option<BundleReport> {
 fn log(run: &RunValue) -> Option<TextReport> {
     let digest = run.digest.clone().filter(|_| !run.is_bundle)?;
     Some(TextReport {
-        id: run.shown(),
-        what: "a log".to_owned(),
         is_at_hand: true,
         digest: Some(digest),
-        unbound: Vec::new(),
-        excused: 0,
+        ..TextReport::not_at_hand(run.shown(), "a log".to_owned())
     })
 }
 

@@ -13,8 +13,8 @@ use serde::Serialize;
 
 use crate::json_text::ReadText;
 use crate::page::{
-    Binding, PlacedExpression, PostPage, PostStatement, Sentence, StatementKind, Table, TextSource,
-    quoted_numbers,
+    Binding, HEAD, PlacedExpression, PostPage, PostStatement, Sentence, StatementKind, Table,
+    TextSource, cell_id, quoted_numbers,
 };
 use crate::post::is_short_text;
 use crate::work::Work;
@@ -47,6 +47,12 @@ pub struct Number {
     pub bound_by: Vec<String>,
     /// Why nothing is claimed, where the post says so.
     pub reason: Option<String>,
+    /// Where it stands, in bytes.
+    #[serde(skip)]
+    pub span: Range<usize>,
+    /// How the names of the claims about it begin.
+    #[serde(skip)]
+    pub claims: Vec<String>,
 }
 
 impl Number {
@@ -69,6 +75,8 @@ impl Coverage {
 struct Mark {
     span: Range<usize>,
     by: String,
+    /// How the names of its claims begin.
+    claims: String,
     /// Why nothing is claimed there.
     reason: Option<String>,
     /// Whether it is a number in words inside a quote that binds its other numbers.
@@ -77,11 +85,16 @@ struct Mark {
 
 impl Mark {
     fn new(span: Range<usize>, by: &str, reason: Option<String>) -> Self {
-        Self { span, by: by.to_owned(), reason, is_open: false }
+        Self { span, by: by.to_owned(), claims: by.to_owned(), reason, is_open: false }
     }
 
     fn open(span: Range<usize>) -> Self {
-        Self { span, by: String::new(), reason: None, is_open: true }
+        Self { is_open: true, ..Self::new(span, "", None) }
+    }
+
+    /// Of the cell of a table.
+    fn of_cell(span: Range<usize>, parts: [&str; 3], reason: Option<String>) -> Self {
+        Self { claims: cell_id(&parts), ..Self::new(span, parts[0], reason) }
     }
 }
 
@@ -218,16 +231,20 @@ fn numbers(source: &Source, marks: &Marks, work: &Work) -> Vec<Number> {
             continue;
         }
         let (line, column) = source.line_column(item.span.start);
-        let bound = around.iter().filter(|mark| mark.reason.is_none());
+        let bound: Vec<_> = around.iter().filter(|mark| mark.reason.is_none()).collect();
+        let is_open = around.iter().any(|mark| mark.is_open);
+        let of_bound = |name: &dyn Fn(&Mark) -> String| match is_open {
+            true => Vec::new(),
+            false => bound.iter().map(|mark| name(mark)).collect(),
+        };
         numbers.push(Number {
             text: item.text(text).to_owned(),
             line,
             column,
-            bound_by: match around.iter().any(|mark| mark.is_open) {
-                true => Vec::new(),
-                false => bound.map(|mark| format!("claim {}", mark.by)).collect(),
-            },
+            bound_by: of_bound(&|mark| format!("claim {}", mark.by)),
             reason: around.iter().find_map(|mark| mark.reason.clone()),
+            claims: of_bound(&|mark| mark.claims.clone()),
+            span: item.span,
         });
     }
     numbers
@@ -340,16 +357,17 @@ fn table_marks(
     let Some(PlacedTable { head, rows }) = placed else { return Vec::new() };
     let text = read.source().text();
     let column = |label: &str| table::column(&found.head, label);
-    let marked = |cells: &[Range<usize>], bound: &[(String, Vec<Binding>)]| {
+    let marked = |row: &str, cells: &[Range<usize>], bound: &[(String, Vec<Binding>)]| {
         let one = |(label, list): &(String, Vec<Binding>)| {
-            let span = cells.get(column(label)?)?.clone();
+            let at = column(label)?;
+            let (head, span) = (found.head.get(at)?, cells.get(at)?.clone());
             let reasons = list.iter().map(reason).collect::<Option<Vec<_>>>();
             let reason = reasons.and_then(|reasons| reasons.first().cloned());
-            Some(Mark::new(span, &statement.id, reason))
+            Some(Mark::of_cell(span, [&statement.id, row, &head.text], reason))
         };
         bound.iter().filter_map(one).collect::<Vec<_>>()
     };
-    let mut marks = marked(&head, &table.heads);
+    let mut marks = marked(HEAD, &head, &table.heads);
     let named = NamedRows::of(&found);
     for (label, variables) in &table.rows {
         work.takes(1 + table.columns.len());
@@ -358,7 +376,7 @@ fn table_marks(
         }
         let row = named.row(&found, label).and_then(|row| rows.get(row)?.as_ref());
         let Some(cells) = row else { continue };
-        marks.extend(marked(cells, &table.columns));
+        marks.extend(marked(label, cells, &table.columns));
         let names = std::iter::zip(&found.head, cells).take(label.split('|').count());
         marks.extend(names.flat_map(|(head, cell)| name_marks(text, &head.text, cell, variables)));
     }
@@ -416,12 +434,15 @@ fn member_marks(statement: &PostStatement, table: &Table, read: &ReadText) -> Ve
     };
     let mut marks = Vec::new();
     for row in found.rows {
+        let label = row.first().map(|cell| cell.text.clone()).unwrap_or_default();
+        let label = label.as_str();
         for (head, cell) in std::iter::zip(&table.head, row).skip(1) {
             let (list, is_said) = bound(&head.text);
             let reasons = list.map(|list| list.iter().map(reason).collect::<Option<Vec<_>>>());
             let excused = reasons.flatten().and_then(|reasons| reasons.first().cloned());
             if list.is_some() || is_said {
-                marks.push(Mark::new(cell.span, &statement.id, excused.filter(|_| !is_said)));
+                let parts = [&*statement.id, label, &head.text];
+                marks.push(Mark::of_cell(cell.span, parts, excused.filter(|_| !is_said)));
             }
         }
     }

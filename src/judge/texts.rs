@@ -29,6 +29,8 @@ pub type TextsAtHand = BTreeMap<String, TextAtHand>;
 pub struct TextAtHand {
     /// What is seen of it, each byte in its place.
     pub seen: Source,
+    /// As it stands in the file.
+    pub whole: String,
     /// The digest of the whole file.
     pub digest: Digest,
 }
@@ -36,7 +38,8 @@ pub struct TextAtHand {
 impl TextAtHand {
     /// What is seen of a file.
     pub fn of(source: &Source) -> Result<Self, Error> {
-        Ok(Self { seen: as_seen(source)?, digest: Digest::of(source.text().as_bytes()) })
+        let digest = Digest::of(source.text().as_bytes());
+        Ok(Self { seen: as_seen(source)?, whole: source.text().to_owned(), digest })
     }
 
     /// What is seen.

@@ -1,6 +1,8 @@
 //! What verification comes to: verdicts, their assurance, findings, and the report. Data only: judging
 //! is done in `claims`, drawing in `report`.
 
+use std::ops::Range;
+
 use serde::Serialize;
 
 pub use repro_receipt::Verdict;
@@ -377,6 +379,41 @@ pub struct TextReport {
     pub unbound: Vec<String>,
     /// How many of its numbers the post leaves without a claim, with a reason.
     pub excused: usize,
+    /// What was read; nothing for a text that is not at hand.
+    #[serde(skip)]
+    pub content: String,
+    /// Its numbers, in order.
+    #[serde(skip)]
+    pub numbers: Vec<TextNumber>,
+}
+
+impl TextReport {
+    /// Of a text that was not read.
+    pub fn not_at_hand(id: String, what: String) -> Self {
+        Self {
+            id,
+            what,
+            is_at_hand: false,
+            digest: None,
+            unbound: Vec::new(),
+            excused: 0,
+            content: String::new(),
+            numbers: Vec::new(),
+        }
+    }
+}
+
+/// A number of a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TextNumber {
+    /// Where it stands, in bytes.
+    pub span: Range<usize>,
+    /// Its line, from 1.
+    pub line: usize,
+    /// The claims about it, by their names.
+    pub claims: Vec<String>,
+    /// Why nothing is claimed, where the post says so.
+    pub reason: Option<String>,
 }
 
 /// What a name or a formula of a post stands for.

@@ -339,6 +339,21 @@ fn at_each_place<'a>(nodes: Vec<(Node<'a>, bool)>) -> Result<Vec<PlacedNode<'a>>
     Ok(all)
 }
 
+/// What the line of a table's head is called in ids.
+pub const HEAD: &str = "head";
+
+/// The id of a cell: its statement, row and column; parts without a word are left out.
+pub fn cell_id(parts: &[&str]) -> String {
+    let short = |text: &&str| {
+        let words = text.split(|c: char| !c.is_ascii_alphanumeric());
+        let words: Vec<_> = words.filter(|word| !word.is_empty()).collect();
+        words.join("-").to_ascii_lowercase()
+    };
+    let [first, rest @ ..] = parts else { return String::new() };
+    let rest = rest.iter().map(short).filter(|part| !part.is_empty());
+    std::iter::once((*first).to_owned()).chain(rest).collect::<Vec<_>>().join(".")
+}
+
 /// A name made of the first words of a statement.
 fn slug(kind: &StatementKind) -> String {
     let (text, before) = match kind {

@@ -9,7 +9,7 @@ use repro_report::outcome::ClaimReport;
 
 use super::judge::{BoundWords, Judge, SoughtWords, absent};
 use crate::json_text::{self, ReadText};
-use crate::page::{self, Binding, PlacedExpression, Table};
+use crate::page::{self, Binding, HEAD, PlacedExpression, Table, cell_id};
 
 codes! {
     NO_MEMBER = "sentence::no-member", "the text has no such member", "correct the pointer in `place`, or the names of rows and columns; `place = \"\"` is the whole document";
@@ -75,7 +75,7 @@ impl<'a> Judge<'a> {
         })?;
         let none = BTreeMap::new();
         let there = text.map(|text| There::of(table, text));
-        let head = TableRow { label: "head", at: None, cells: &found.head, variables: &none };
+        let head = TableRow { label: HEAD, at: None, cells: &found.head, variables: &none };
         let mut reports = self.row(table, &head, there.as_ref(), &table.heads, &[])?;
         let named = NamedRows::of(&found);
         for (label, variables) in &table.rows {
@@ -214,18 +214,6 @@ pub(super) fn is_blank(cell: &str) -> bool {
     let word = cell.trim().to_lowercase();
     ["", "n/a", "na", "none"].contains(&word.as_str())
         || word.chars().all(|c| "-‐‑‒–—―−".contains(c))
-}
-
-/// The id of a cell: its statement, row and column; parts without a word are left out.
-pub(super) fn cell_id(parts: &[&str]) -> String {
-    let short = |text: &&str| {
-        let words = text.split(|c: char| !c.is_ascii_alphanumeric());
-        let words: Vec<_> = words.filter(|word| !word.is_empty()).collect();
-        words.join("-").to_ascii_lowercase()
-    };
-    let [first, rest @ ..] = parts else { return String::new() };
-    let rest = rest.iter().map(short).filter(|part| !part.is_empty());
-    std::iter::once((*first).to_owned()).chain(rest).collect::<Vec<_>>().join(".")
 }
 
 /// Line and column of the cell of a table that binds just one.

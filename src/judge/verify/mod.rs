@@ -6,6 +6,7 @@
 pub(crate) mod challenged;
 pub(crate) mod history;
 pub(crate) mod inspection;
+mod numbered;
 mod own;
 mod replays;
 mod stamped;
@@ -41,6 +42,7 @@ use repro_signature::{Attestations, PublicKey, Timestamps};
 pub use history::{PlanAt, PlanHistory};
 use inspection::emitter_problems;
 pub use inspection::inspect;
+use numbered::NumberedClaims;
 pub use replays::{Replayer, SliceRequest};
 use replays::{distinct, replays_of};
 pub use stamped::stampable;
@@ -190,7 +192,7 @@ fn judge_within(
     }
     contradicted(page, library, &mut claims);
     each_its_own_id(&mut claims);
-    let read = texts_of(&context, texts);
+    let read = texts_of(&context, texts, &claims);
     // Which claims came too late depends on the threads; that some did does not.
     if let Err(error) = work.goes_on(&page.place()) {
         let post = reported(page, Vec::new(), Vec::new(), library);
@@ -227,7 +229,11 @@ fn contradicted(page: &PostPage, library: &Library, claims: &mut Vec<ClaimReport
 }
 
 /// Which texts of a post were read, and which of their numbers nothing binds.
-fn texts_of(context: &PostContext<'_>, at_hand: &TextsAtHand) -> Vec<TextReport> {
+fn texts_of(
+    context: &PostContext<'_>,
+    at_hand: &TextsAtHand,
+    claims: &[ClaimReport],
+) -> Vec<TextReport> {
     let page = context.page;
     let one = |text: &TextSource| {
         let read = context.text(&text.id);
@@ -236,26 +242,22 @@ fn texts_of(context: &PostContext<'_>, at_hand: &TextsAtHand) -> Vec<TextReport>
         let unbound = numbers.iter().filter(|number| number.is_unbound());
         let excused =
             numbers.iter().filter(|number| number.bound_by.is_empty() && !number.is_unbound());
+        let known = at_hand.get(&text.id);
         TextReport {
             id: text.id.clone(),
             what: text.what.clone(),
             is_at_hand: read.is_some(),
-            digest: at_hand.get(&text.id).map(|text| text.digest.prefixed()),
+            digest: known.map(|text| text.digest.prefixed()),
             unbound: unbound.map(|one| format!("{} (line {})", one.text, one.line)).collect(),
             excused: excused.count(),
+            content: known.map(|text| text.whole.clone()).unwrap_or_default(),
+            numbers: NumberedClaims::of(claims).numbers(numbers),
         }
     };
     if page.texts.is_empty() {
         // Words that nobody can look up are as good as none.
         let what = "no text is named in the post file, by `text` or `[texts.NAME]`".to_owned();
-        return vec![TextReport {
-            id: String::new(),
-            what,
-            is_at_hand: false,
-            digest: None,
-            unbound: Vec::new(),
-            excused: 0,
-        }];
+        return vec![TextReport::not_at_hand(String::new(), what)];
     }
     page.texts.iter().map(one).collect()
 }
