@@ -66,6 +66,18 @@ impl CheckReport {
         counts
     }
 
+    /// What in the documents contradicts a number that they print: a relation that it is part of and that does not hold.
+    pub fn contradiction_of(&self, printed: &str) -> Option<Error> {
+        let is_it = |value: &&UsedValue| value.value == printed && value.place.is_some();
+        let sure = self.asked().filter(|(asked, _)| asked.weight == Weight::Contradiction);
+        let mut broken =
+            sure.flat_map(|(asked, _)| asked.broken.iter().map(move |one| (asked, one)));
+        broken.find_map(|(asked, broken)| {
+            let place = broken.values.iter().chain(&broken.printed).find(is_it)?.place.clone()?;
+            Some(asked.code.at(place, asked.says.as_ref(), broken.in_words(asked)))
+        })
+    }
+
     /// The same as posts and claims, for the formats that know no other reports: a document is a post, a relation a claim.
     pub fn as_report(&self) -> Report {
         let document = |one: &CheckedDocument| post(&one.path, one.what, &one.asked);

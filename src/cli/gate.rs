@@ -3,6 +3,7 @@
 use super::args::GateArgs;
 use super::output::Output;
 use super::{Answer, threads};
+use repro_check::CheckOptions;
 use repro_gate::{self as gate, GateOptions, GateRule};
 use repro_receipt::source::Error;
 use repro_report::{self as report, Format};
@@ -19,8 +20,10 @@ pub fn run(root: Option<PathBuf>, own: &GateArgs, output: &Output) -> Answer {
         metric: own.metric.clone(),
         root,
         threads: own.threads.unwrap_or_else(threads::cores),
+        contradiction: Some(contradiction),
     };
     let decided = gate::gate(&options)?;
+    output.spares(decided.files())?;
     let as_claims = || decided.as_report();
     let draw = |format, options: &_| match format {
         Format::Text => gate::text(&decided, options),
@@ -29,4 +32,10 @@ pub fn run(root: Option<PathBuf>, own: &GateArgs, output: &Output) -> Answer {
     };
     output.drawn(&draw, &|| report::github_summary(&as_claims()))?;
     Ok(decided.decision.status())
+}
+
+/// What `repro check` has against a number of a document.
+fn contradiction(file: &str, printed: &str) -> Option<Error> {
+    let options = CheckOptions { paths: vec![PathBuf::from(file)], threads: 1 };
+    repro_check::check(&options).contradiction_of(printed)
 }

@@ -2,6 +2,7 @@
 
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, IsTerminal, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -37,6 +38,23 @@ fn place_of(path: &Path) -> PathBuf {
         |_| path.to_owned(),
         |folder| folder.join(path.file_name().unwrap_or_default()),
     )
+}
+
+/// What a path leads to, under whatever name: links of both sorts are other names of one file.
+#[derive(PartialEq, Eq)]
+struct Inode(u64, u64);
+
+impl Inode {
+    fn of(path: &Path) -> Option<Self> {
+        let about = std::fs::metadata(path).ok()?;
+        Some(Self(about.dev(), about.ino()))
+    }
+
+    /// Whether an existing file is this one, or lies in this folder.
+    fn holds(&self, path: &Path) -> bool {
+        let Ok(real) = path.canonicalize() else { return false };
+        real.ancestors().any(|above| Self::of(above).as_ref() == Some(self))
+    }
 }
 
 impl Output {
@@ -117,6 +135,20 @@ impl Output {
     /// The columns that a line may take.
     pub fn width(&self) -> usize {
         self.stdout.width.clamp(60, 140)
+    }
+
+    /// Refuses files for the report that the report is about: nothing may be written over what it was made from.
+    pub fn spares<'f>(&self, inputs: impl Iterator<Item = &'f str>) -> Result<(), Vec<Error>> {
+        let taken: Vec<(Inode, &str)> =
+            inputs.filter_map(|input| Some((Inode::of(Path::new(input))?, input))).collect();
+        let refused = self.files.iter().filter_map(|(_, path)| {
+            let input = taken.iter().find(|(inode, _)| inode.holds(path))?.1;
+            let place = Location::file(path.display().to_string());
+            let found = format!("`{input}`, which the report is about");
+            Some(BAD_USAGE.at(place, "a file of its own for the report", found))
+        });
+        let refused: Vec<_> = refused.collect();
+        if refused.is_empty() { Ok(()) } else { Err(refused) }
     }
 
     /// Prints a report to standard output and to the files asked for.

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use repro_import::{Identity, LogNumber, LogRow, LoggedRun, Metric};
+use repro_import::{COUNTER, Identity, LogNumber, LogRow, LoggedRun, Metric};
 use repro_receipt::bundle::{Bundle, CONFIG, METRICS, Origin};
 use repro_receipt::source::{Error, Kind, Location, Node};
 
@@ -59,6 +59,8 @@ pub fn load(path: &Path, shown: &str, threads: usize) -> Result<BundledRun, Erro
     // All that is asked of settings is whether two runs have the same.
     let config = bundle.files().get(CONFIG).map(|file| file.digest.to_string());
     logged.config.extend(config.map(|digest| ("sha256".to_owned(), digest.into())));
+    let counter = bundle.receipt().extra.get(COUNTER).and_then(|name| name.as_str());
+    logged.counter = counter.map(str::to_owned);
     let is_imported = bundle.files().keys().any(|name| name.starts_with(PRINTED));
     evaluations(&bundle, is_imported, &mut logged)?;
     if is_imported {

@@ -106,24 +106,29 @@ impl MetricCourse {
         self.points.last_key_value().map(|(_, number)| number)
     }
 
-    /// Whether both have the same values at the same steps, and too many of them for a chance. Two trackers print one number
-    /// with different digits, or as a float32.
+    /// Whether both have the same values, and too many of them for a chance. Two trackers print one number with different
+    /// digits, or as a float32. A copy may have other steps: then more values must be equal, in their order.
     pub fn is_copy_of(&self, other: &Self) -> bool {
         if self.points.len() != other.points.len() {
             return false;
         }
         let pairs = || self.points.iter().zip(&other.points);
         if pairs().any(|(one, other)| one.0 != other.0) {
-            return false;
+            return pairs().all(|(one, other)| same(one.1, other.1))
+                && are_many(self.points.values().map(LogNumber::text).collect());
         }
         if pairs().all(|(one, other)| same(one.1, other.1)) {
             return are_no_chance(self.points.values());
         }
         let rounded = pairs().map(|(one, other)| rounded_alike(one.1, other.1));
         let Some(values) = rounded.collect::<Option<BTreeSet<&str>>>() else { return false };
-        let long = values.into_iter().filter(|text| digits(text) >= LONG).count();
-        long >= VALUES
+        are_many(values)
     }
+}
+
+/// Whether enough different values are long enough.
+fn are_many(values: BTreeSet<&str>) -> bool {
+    values.into_iter().filter(|text| digits(text) >= LONG).count() >= VALUES
 }
 
 /// The text of the shorter of two numbers, where the other one rounds to it.
@@ -265,6 +270,21 @@ mod tests {
         assert!(
             !course(&["0.90", "0.91", "0.92", "0.93"])
                 .is_copy_of(&course(&["0.901", "0.912", "0.921", "0.929"]))
+        );
+        // At other steps.
+        let moved = |by: u64, values: &[&str]| {
+            let course = course(values);
+            let points =
+                course.points.into_iter().map(|(step, number)| (step.map(|s| s + by), number));
+            MetricCourse { points: points.collect(), ..course }
+        };
+        let values = ["5.012", "4.987", "4.555", "4.212"];
+        assert!(course(&values).is_copy_of(&moved(1, &values)));
+        assert!(!course(&values).is_copy_of(&moved(1, &["5.012", "4.987", "4.555", "4.213"])));
+        assert!(!course(&values[1..]).is_copy_of(&moved(10, &values[1..])));
+        assert!(
+            !course(&["5.0", "4.0", "3.5", "3.2"])
+                .is_copy_of(&moved(1, &["5.0", "4.0", "3.5", "3.2"]))
         );
         let flat = course(&["1.000"; 9]);
         assert!(!flat.is_copy_of(&flat.clone()));

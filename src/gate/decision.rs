@@ -4,16 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use repro_exact::decimal::format_float;
 use repro_import::counted;
+use repro_receipt::source::Error;
 use repro_report::outcome::ExitStatus;
 
 use crate::course::words;
-use crate::inputs::{GateInputs, GateSide, RunValue};
+use crate::inputs::{GateInputs, GateSide, RunValue, StepAxis};
 use crate::line::{LineState, RuleLine, some};
 use crate::rule::{GateRule, ReadAt};
 use crate::tested::{TestedGap, tested};
 use crate::{
-    DIVERGED, FEW_RUNS, NO_METRIC, ON_BOTH_SIDES, OTHER_STEPS, OTHER_TEXT, OTHER_TOKENS,
-    TWO_VALUES, UNFINISHED, UNLIKE, UNREAD,
+    CONTRADICTED, DIVERGED, FEW_RUNS, NO_METRIC, ON_BOTH_SIDES, OTHER_AXIS, OTHER_STEPS,
+    OTHER_TEXT, OTHER_TOKENS, TORN, TWO_VALUES, UNFINISHED, UNLIKE, UNREAD,
 };
 
 /// The significant digits that people see.
@@ -93,7 +94,9 @@ pub fn decide(rule: &GateRule, inputs: GateInputs) -> GateReport {
     lines.extend(apart(&inputs));
     lines.extend(one_value(&inputs));
     lines.push(finite(rule, &inputs));
+    lines.extend(uncontradicted(&inputs));
     lines.extend(alike(&inputs));
+    lines.extend(whole_numbers(rule, &inputs));
     lines.push(equal_training(rule, &inputs));
     lines.extend(whole_runs(rule, &inputs));
     lines.extend(one_text(&inputs));
@@ -194,6 +197,17 @@ fn finite(rule: &GateRule, inputs: &GateInputs) -> RuleLine {
     RuleLine::met(asks, counted(counting(inputs).count(), "value"))
 }
 
+/// Whether no document contradicts the number that is read from it; nothing is said where none does.
+fn uncontradicted(inputs: &GateInputs) -> Option<RuleLine> {
+    let told: Vec<_> = counting(inputs)
+        .filter_map(|run| run.contradiction.as_ref())
+        .map(|error| format!("{} in {} [{}]", error.found, error.place, error.code.id))
+        .collect();
+    let n = told.len();
+    let asks = "every number agrees with the rest of its document";
+    (n > 0).then(|| RuleLine::open(asks, some(told.into_iter(), n), &CONTRADICTED))
+}
+
 /// Whether the metric is the same sort of number in all runs; nothing is said where it is.
 fn alike(inputs: &GateInputs) -> Option<RuleLine> {
     let mut sorts: BTreeMap<String, &RunValue> = BTreeMap::new();
@@ -260,6 +274,14 @@ fn equal_training(rule: &GateRule, inputs: &GateInputs) -> RuleLine {
     if !by_tokens {
         return RuleLine::open(asks, found, &OTHER_TOKENS);
     }
+    let axes: BTreeMap<StepAxis, &RunValue> =
+        counting(inputs).filter_map(|run| Some((run.axis?, run))).collect();
+    // Equal data is equal training, however it is counted.
+    if axes.len() > 1 && !(all_tokens && rule.step == ReadAt::Common) {
+        let told = axes.iter().map(|(axis, run)| format!("{} in {}", axis.word(), run.shown()));
+        let found = format!("{found}; counted in {}", told.collect::<Vec<_>>().join(", in "));
+        return RuleLine::open(asks, found, &OTHER_AXIS);
+    }
     // Equal data in other steps is another batch size.
     if all_tokens || by_steps && steps().count() == n || steps().count() == 0 {
         return RuleLine::met(asks, found);
@@ -271,10 +293,26 @@ fn equal_training(rule: &GateRule, inputs: &GateInputs) -> RuleLine {
     RuleLine::open(asks, hint, &OTHER_STEPS)
 }
 
+/// Whether no log ends in a number of the metric that may be cut; nothing is said where none does, nor where the rule says
+/// at which step runs are read: there it is a step that has no value.
+fn whole_numbers(rule: &GateRule, inputs: &GateInputs) -> Option<RuleLine> {
+    let torn = counting(inputs).filter_map(|run| run.unfinished.as_ref()).filter(|e| is_torn(e));
+    let told: Vec<_> = torn.map(|error| format!("{} in {}", error.found, error.place)).collect();
+    let n = told.len();
+    let asks = "every log ends in a whole number";
+    (n > 0 && !matches!(rule.step, ReadAt::Step(_)))
+        .then(|| RuleLine::open(asks, some(told.into_iter(), n), &TORN))
+}
+
+fn is_torn(error: &Error) -> bool {
+    error.code == &repro_import::TORN_VALUE
+}
+
 /// Whether runs that say how long they were meant to be came to their end: else somebody chose where. Nothing is said
 /// where none was cut off, nor where the rule itself says at which step runs are read.
 fn whole_runs(rule: &GateRule, inputs: &GateInputs) -> Option<RuleLine> {
-    let cut: Vec<_> = counting(inputs).filter_map(|run| run.unfinished.as_ref()).collect();
+    let cut = counting(inputs).filter_map(|run| run.unfinished.as_ref());
+    let cut: Vec<_> = cut.filter(|error| !is_torn(error)).collect();
     let told = cut.iter().map(|error| format!("{} in {}", error.found, error.place));
     (!cut.is_empty() && rule.step == ReadAt::Common).then(|| {
         RuleLine::open("every run came to its planned end", some(told, cut.len()), &UNFINISHED)

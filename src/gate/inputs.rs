@@ -10,7 +10,7 @@ use crate::independent::{FollowedRun, independent, on_both_sides};
 use crate::metric::{self, GateMetric};
 use crate::rule::{GateRule, ReadAt};
 use crate::runs::{self, FoundRuns, GateRun};
-use crate::{BYTES, GateOptions, NO_STANDARD, TEXT, TWO_STANDARDS, UNFINISHED};
+use crate::{BYTES, DocumentCheck, GateOptions, NO_STANDARD, TEXT, TWO_STANDARDS, UNFINISHED};
 
 /// One run and what is compared of it.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,14 +33,47 @@ pub struct RunValue {
     pub value: Option<LogNumber>,
     /// The step at which it was read,
     pub step: Option<u64>,
+    /// by what its log counts steps; nothing is known of a number about the whole run,
+    pub axis: Option<StepAxis>,
     /// and the tokens that the run had seen there.
     pub tokens: Option<u64>,
     /// What is stated of the text that it was evaluated on.
     pub stated: BTreeMap<&'static str, String>,
     /// What its log says where it did not come to its end.
     pub unfinished: Option<Error>,
+    /// What in its document contradicts the value.
+    pub contradiction: Option<Error>,
     /// Why it does not count as a run of its own.
     pub left_out: Option<Error>,
+}
+
+/// What the steps of a log are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum StepAxis {
+    /// Passes over the data.
+    Epochs,
+    /// Updates, iterations, batches.
+    Steps,
+}
+
+impl StepAxis {
+    /// By the name of the column that counts; a log without one has steps.
+    fn of(run: &LoggedRun) -> Self {
+        let is_epoch =
+            |word: &str| ["epoch", "epochs"].iter().any(|e| e.eq_ignore_ascii_case(word));
+        match run.counter.as_deref().is_some_and(|name| words(name).any(is_epoch)) {
+            true => Self::Epochs,
+            false => Self::Steps,
+        }
+    }
+
+    /// The word in messages.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Epochs => "epochs",
+            Self::Steps => "steps",
+        }
+    }
 }
 
 /// The runs of one side, by file.
@@ -89,6 +122,13 @@ impl RunValue {
         self.value.as_ref()?.value()
     }
 
+    /// Looks for what contradicts a number about the whole run, which nothing but its document tells.
+    fn hold_against(&mut self, contradiction: DocumentCheck) {
+        let is_of_document = self.kind == Some(CourseKind::Whole) && !self.is_bundle;
+        let value = self.value.as_ref().filter(|_| is_of_document);
+        self.contradiction = value.and_then(|value| contradiction(&self.file, value.text()));
+    }
+
     /// Its place in messages.
     pub fn place(&self) -> Location {
         Location::file(self.shown())
@@ -128,7 +168,12 @@ pub fn read(options: &GateOptions) -> Result<GateInputs, Vec<Error>> {
         .collect();
     let metric =
         metric::choose(rule, options.metric.as_deref(), &all).map_err(|error| vec![error])?;
-    Ok(compared(rule, metric, &candidate, baseline.as_ref()))
+    let mut inputs = compared(rule, metric, &candidate, baseline.as_ref());
+    if let Some(contradiction) = options.contradiction {
+        let sides = inputs.baseline.iter_mut().chain([&mut inputs.candidate]);
+        sides.flat_map(|side| &mut side.runs).for_each(|run| run.hold_against(contradiction));
+    }
+    Ok(inputs)
 }
 
 /// There must be one thing to compare with.
@@ -227,9 +272,13 @@ fn value(
         kind: course.map(|course| course.kind),
         value: number,
         step,
+        axis: course
+            .filter(|course| course.kind != CourseKind::Whole)
+            .map(|_| StepAxis::of(logged)),
         tokens: step.and_then(|step| tokens(logged, step)),
         stated: stated(run, &metric.name),
-        unfinished: unfinished(logged),
+        unfinished: unfinished(logged, course),
+        contradiction: None,
         left_out: None,
     }
 }
@@ -258,7 +307,7 @@ fn shared_step<'c>(mut courses: impl Iterator<Item = &'c MetricCourse>) -> Optio
 }
 
 /// What a log says of a run that did not come to its end, or a log that did not.
-fn unfinished(run: &LoggedRun) -> Option<Error> {
+fn unfinished(run: &LoggedRun, course: Option<&MetricCourse>) -> Option<Error> {
     let told = [
         &import::EARLY_STOP,
         &import::CUT,
@@ -266,7 +315,14 @@ fn unfinished(run: &LoggedRun) -> Option<Error> {
         &import::TORN_LINE,
         &import::UNFINISHED,
     ];
-    let finding = run.findings.iter().find(|finding| told.contains(&finding.error.code));
+    // A number of another metric that may be cut changes nothing here.
+    let is_torn = run
+        .torn
+        .as_ref()
+        .zip(course)
+        .is_some_and(|(torn, course)| import::heading(torn, run) == course.name);
+    let ends = |code| told.contains(&code) || is_torn && code == &import::TORN_VALUE;
+    let finding = run.findings.iter().find(|finding| ends(finding.error.code));
     let stopped = || {
         let place = Location::file(run.file.as_str());
         UNFINISHED.at(place, "a finished run", "one that its bundle calls unfinished")

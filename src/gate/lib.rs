@@ -26,7 +26,7 @@ use repro_receipt::source::{Error, codes};
 pub use course::{CourseKind, MetricCourse};
 pub use decision::{GateDecision, GateReport, decide};
 pub use drawn::{json, text};
-pub use inputs::{GateInputs, GateSide, RunValue};
+pub use inputs::{GateInputs, GateSide, RunValue, StepAxis};
 pub use line::{LineState, RuleLine};
 pub use metric::GateMetric;
 pub use rule::{GateRule, GateTest, ReadAt};
@@ -52,6 +52,7 @@ codes! {
     DIVERGED = "gate::diverged", "a run does not end in a finite number", "say so: a run that diverged is neither better nor left out";
     UNLIKE = "gate::unlike-metrics", "the runs have the metric among different numbers", "compare evaluations with evaluations: name the metric as each log calls it";
     OTHER_STEPS = "gate::other-steps", "the runs are read at different steps", "write `step = N` into the rule for a step that all have, or `step = \"last\"` where other lengths are what is compared";
+    OTHER_AXIS = "gate::other-axis", "some runs count steps, and others epochs", "give logs that count alike: where a log has both columns, `repro import --map step=NAME` makes a bundle by the other one; or write `step = \"last\"` into the rule where other lengths are what is compared";
     OTHER_TOKENS = "gate::other-tokens", "the runs have seen different amounts of data", "compare runs after equal data, or write `step = \"last\"` into the rule where other lengths are what is compared";
     OTHER_TEXT = "gate::other-text", "the runs were evaluated on different text", "evaluate all runs on one validation text";
     NO_PAIRS = "gate::no-pairs", "the runs form no pairs by their seeds", "give both sides runs of the same seeds, or test with `welch`";
@@ -59,6 +60,8 @@ codes! {
     NO_TEST = "gate::no-test", "the test cannot be computed from these values", "see what is told with it";
     NOT_SHOWN = "gate::not-shown", "the difference is within the noise of the runs", "train more runs, or keep the baseline";
     WORSE = "gate::worse", "the candidate is worse", "keep the baseline";
+    TORN = "gate::torn", "the last number of a log may be cut", "give the whole log; where the number is whole, end its line with a line feed";
+    CONTRADICTED = "gate::contradicted", "a document contradicts the number that is read from it", "see what `repro check FILE` says of the document, and give the one that the run has written";
     UNFINISHED = "gate::unfinished", "a run did not come to its planned end, or its log did not", "give the finished run, or say in the rule where runs are read: `step = N`, `step = \"last\"`";
 }
 
@@ -67,6 +70,9 @@ const TEXT: &str = "validation text";
 const BYTES: &str = "validation bytes";
 const TOKENIZER: &str = "tokenizer";
 const PREDICTED: &str = "predicted tokens";
+
+/// What in a document contradicts a number that it prints: the file, and the number.
+pub type DocumentCheck = fn(&str, &str) -> Option<Error>;
 
 /// What a gate is asked.
 #[derive(Debug, Default)]
@@ -83,6 +89,8 @@ pub struct GateOptions {
     pub root: Option<PathBuf>,
     /// How many files are read at a time; the answer does not depend on it.
     pub threads: usize,
+    /// Who holds documents of results against themselves.
+    pub contradiction: Option<DocumentCheck>,
 }
 
 /// Reads the runs of both sides and decides.

@@ -39,6 +39,13 @@ impl GateReport {
         baseline.chain(&self.inputs.candidate.runs)
     }
 
+    /// The files that the answer rests on, and those that look like runs and could not be read.
+    pub fn files(&self) -> impl Iterator<Item = &str> {
+        let runs = self.runs().map(|run| run.file.as_str());
+        let unread = self.inputs.unread.iter().map(String::as_str);
+        runs.chain(unread).chain(self.rule.file.as_deref())
+    }
+
     fn claim(&self, line: &RuleLine) -> ClaimReport {
         let outcome = match (line.state, line.code) {
             (LineState::Against, Some(code)) => Outcome::refuted(code, line.found.clone()),

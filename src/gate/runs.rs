@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use repro_import::{self as import, ImportOptions, LoggedRun};
+use repro_import::{self as import, Import, ImportOptions, LoggedRun};
 use repro_receipt::parallel;
-use repro_receipt::source::{Error, Location};
+use repro_receipt::source::{Code, Error, Location};
 
 use crate::{NO_RUNS, bundle};
 
@@ -58,7 +58,7 @@ pub fn read(
     bundles.dedup();
     let loaded =
         parallel::map(&bundles, threads, |path| bundle::load(path, &path.display().to_string(), 1));
-    let mut errors = Vec::new();
+    let (mut errors, mut passed_over) = (Vec::new(), Vec::new());
     for one in loaded {
         match one {
             Ok(run) => found.runs.push(GateRun {
@@ -71,11 +71,13 @@ pub fn read(
         }
     }
     if !logs.is_empty() {
-        errors.extend(read_logs(&logs, threads, &mut found));
+        let read = read_logs(&logs, threads, &mut found);
+        errors.extend(read.failures.into_iter().map(with_way_out));
+        passed_over = read.skipped;
     }
     if found.runs.is_empty() && errors.is_empty() {
         let place = Location::file(format!("--{word}"));
-        errors.push(NO_RUNS.at(place, "one run or more", "none"));
+        errors.push(NO_RUNS.at(place, "one run or more", import::passed_over(&passed_over)));
     }
     let looks = RunLooks::of(&found.runs);
     found.unread = found.skipped.iter().filter(|file| looks.fit(file)).cloned().collect();
@@ -160,12 +162,12 @@ fn beside(folder: &Path, bundles: &[PathBuf]) -> Vec<String> {
     names
 }
 
-/// Reads logs; what cannot be read is answered.
-fn read_logs(paths: &[PathBuf], threads: usize, found: &mut FoundRuns) -> Vec<Error> {
+/// Reads logs; what cannot be read is answered, and what was passed over.
+fn read_logs(paths: &[PathBuf], threads: usize, found: &mut FoundRuns) -> Import {
     let options = ImportOptions { hashed: true, threads, ..ImportOptions::default() };
-    let import = import::read(None, paths, &options);
+    let mut import = import::read(None, paths, &options);
     found.skipped.extend(import.skipped.iter().map(|error| error.place.file.clone()));
-    for group in import.groups {
+    for group in std::mem::take(&mut import.groups) {
         let runs = group.runs.into_iter().map(|logged| GateRun {
             logged,
             stated: BTreeMap::new(),
@@ -174,5 +176,27 @@ fn read_logs(paths: &[PathBuf], threads: usize, found: &mut FoundRuns) -> Vec<Er
         });
         found.runs.extend(runs);
     }
-    import.failures
+    import
+}
+
+/// What `repro import` is told of a log, which a gate is not.
+const IMPORTED_WITH: [(&Code, &str); 6] = [
+    (&import::NO_STEP, "FILE --map step=NAME"),
+    (&import::NO_VALUES, "FILE --map val_loss=NAME"),
+    (&import::NOT_A_NUMBER, "FILE --map val_loss=NAME"),
+    (&import::NO_METRICS, "FORMAT FILE"),
+    (&import::UNKNOWN_FORMAT, "FORMAT FILE"),
+    (&import::NO_LOGS, "FORMAT FOLDER"),
+];
+
+/// A refusal of `import`, whose help names options of its own, with a way out that a gate has.
+fn with_way_out(error: Error) -> Error {
+    let known = IMPORTED_WITH.iter().find(|(code, _)| *code == error.code);
+    let thinned = error.help.contains("--every").then_some("FILE --every N");
+    match known.map(|(_, options)| *options).or(thinned) {
+        Some(options) => error.help(format!(
+            "correct the log or leave it out; or name the bundle that `repro import {options} --out DIR` makes of it"
+        )),
+        None => error,
+    }
 }

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use super::log::Identity;
 use super::names::{STEP, known, known_as, likely, nearest, our_names, step_among};
 use super::points::NUMBERS_CAP;
+use super::resumed::{Resumed, told_again};
 use super::run::{LogNumber, LogRow, LoggedRun, Metric};
 use super::{
-    BAD_MAP, NO_STEP, NO_VALUES, NOT_A_NUMBER, REPEATED, STEP_COLUMN, STEPS_GO_BACK, TOLD_TWICE,
-    TOO_MANY_LINES, TOO_MANY_NUMBERS, UNKNOWN_NAME, counted,
+    BAD_MAP, NO_STEP, NO_VALUES, NOT_A_NUMBER, REPEATED, STEP_COLUMN, STEPS_GO_BACK, TOLD_AGAIN,
+    TOLD_TWICE, TOO_MANY_LINES, TOO_MANY_NUMBERS, TORN_LINE, TORN_VALUE, UNKNOWN_NAME, counted,
 };
 use repro_receipt::digest::Hasher;
 use repro_receipt::source::{Error, Kind, Location, Node};
@@ -78,11 +79,37 @@ impl Mapping {
     }
 }
 
+impl TornCell {
+    fn of(theirs: &str, cell: Node<'_>, line: usize) -> Self {
+        let text = cell.text().unwrap_or_default().to_owned();
+        let place = Location { line, pointer: String::new(), ..cell.place() };
+        Self { theirs: theirs.to_owned(), place, text, step: None }
+    }
+
+    /// Says which cell at the end of the file was not read.
+    fn tell(self, mapping: &Mapping, run: &mut LoggedRun) {
+        let Some(step) = self.step else {
+            let found = format!("`{}`, which may be cut", self.text);
+            return run.note(TORN_LINE.at(self.place, "a complete last line", found));
+        };
+        let by_name = mapping.ours(&self.theirs).and_then(known);
+        let adopted = run.theirs.iter().find(|(_, theirs)| ***theirs == *self.theirs);
+        let metric = by_name.or_else(|| adopted.map(|(metric, _)| metric.clone()));
+        run.torn = Some(metric.unwrap_or_else(|| Metric::Other(self.theirs.as_str().into())));
+        run.reached = Some(step);
+        let expected = format!("as many digits of `{}` as in the other rows", self.theirs);
+        let found = format!("`{}` at step {step}, at the end of the file", self.text);
+        run.note(TORN_VALUE.at(self.place, expected, found));
+    }
+}
+
 /// A table on its way to a run.
 #[derive(Default)]
 pub struct LogTable {
     training: Vec<LogRow>,
     evaluations: Vec<LogRow>,
+    /// Where steps go back, and where all rows stand.
+    resumed: Resumed,
     /// Their names, in alphabetical order.
     names: BTreeSet<String>,
     /// The column that counts steps, where it has none of the names of ours.
@@ -93,6 +120,20 @@ pub struct LogTable {
     numbers: usize,
     /// Values that a later row about the same step replaced: how many, and the first.
     repeated: Option<(usize, String)>,
+    /// Whether the last cell of the next row, which is the last one, may be cut: then it is not read.
+    pub last_cell_may_be_cut: bool,
+    torn: Option<TornCell>,
+}
+
+/// The cell at the end of a file that may be cut.
+#[derive(Debug)]
+struct TornCell {
+    /// The name of its column,
+    theirs: String,
+    place: Location,
+    text: String,
+    /// and the step of its row; none where it is the step itself, so that nothing of the row is read.
+    step: Option<u64>,
 }
 
 /// The most rows of a log: what is read is held until it is written.
@@ -142,8 +183,8 @@ impl Cells {
 }
 
 impl LogTable {
-    /// Takes one row, a table of cells by name.
-    pub fn row(&mut self, node: Node<'_>, mapping: &Mapping) -> Result<(), Error> {
+    /// Takes one row, a table of cells by name, that begins in a line of the log; 0 where lines are not those of rows.
+    pub fn row(&mut self, node: Node<'_>, line: usize, mapping: &Mapping) -> Result<(), Error> {
         self.rows += 1;
         self.numbers += node.members()?.count();
         if self.rows > ROWS_CAP {
@@ -154,7 +195,13 @@ impl LogTable {
             let expected = format!("at most {NUMBERS_CAP} numbers");
             return Err(TOO_MANY_NUMBERS.at(node.place(), expected, "more"));
         }
-        let cells = self.cells(node, mapping)?;
+        let cells = self.cells(node, line, mapping)?;
+        if let Some(torn) = &mut self.torn {
+            torn.step = cells.step;
+            if cells.step.is_none() {
+                return Ok(());
+            }
+        }
         if cells.is_empty() {
             return Ok(());
         }
@@ -162,14 +209,14 @@ impl LogTable {
         let [training, evaluation] = cells.parted();
         for (is_training, cells) in [(true, training), (false, evaluation)] {
             if !cells.is_empty() {
-                self.add(is_training, LogRow { step, cells }, node)?;
+                self.add(is_training, LogRow { step, cells }, node, line)?;
             }
         }
         Ok(())
     }
 
     /// The numbers of a row.
-    fn cells(&mut self, node: Node<'_>, mapping: &Mapping) -> Result<Cells, Error> {
+    fn cells(&mut self, node: Node<'_>, line: usize, mapping: &Mapping) -> Result<Cells, Error> {
         let names = || node.members().into_iter().flatten().map(|(name, _)| name.trim());
         if self.counter.is_none() && !mapping.says_steps() {
             let names: Vec<&str> = names().collect();
@@ -177,10 +224,15 @@ impl LogTable {
             self.counter = counter.map(str::to_owned);
         }
         let mut cells = Cells::default();
-        for (theirs, cell) in node.members()? {
+        let last = node.members()?.count();
+        for ((theirs, cell), at) in node.members()?.zip(1..) {
             let theirs = theirs.trim();
             if !self.names.contains(theirs) {
                 self.names.insert(theirs.to_owned());
+            }
+            if at == last && self.last_cell_may_be_cut {
+                self.torn = Some(TornCell::of(theirs, cell, line));
+                continue;
             }
             if mapping.ours(theirs) == Some(STEP) || self.counter.as_deref() == Some(theirs) {
                 let number = number(cell, true)?;
@@ -230,13 +282,23 @@ impl LogTable {
         let mut run = LoggedRun::new(file, identity, self.hasher.finish());
         (run.training, run.evaluations) = (self.training, self.evaluations);
         run.theirs.extend(theirs);
+        let said =
+            mapping.0.iter().find(|(ours, _)| ours == STEP).map(|(_, theirs)| theirs.clone());
+        run.counter = said.or_else(|| self.counter.clone());
         if let Some(counter) = self.counter.filter(|counter| counter != STEP) {
             let found = format!("`{counter}`");
             run.note(STEP_COLUMN.at(place(), "a column `step`", found));
         }
-        if let Some((count, first)) = self.repeated {
+        if let Some((count, first)) = self.repeated.take() {
             let found = format!("{}, the first {first}", counted(count, "other value"));
             run.note(REPEATED.at(place(), "one value for each step of a metric", found));
+        }
+        if let Some((place, count)) = self.resumed.told_again(file) {
+            let found = format!("{}, with equal values", counted(count, "row"));
+            run.note(TOLD_AGAIN.at(place, "each step once", found));
+        }
+        if let Some(torn) = self.torn {
+            torn.tell(mapping, &mut run);
         }
         Ok(run)
     }
@@ -263,31 +325,70 @@ impl LogTable {
         known
     }
 
-    /// Adds a row behind the others, or to the last one where both are about one step.
-    fn add(&mut self, is_training: bool, row: LogRow, node: Node<'_>) -> Result<(), Error> {
-        self.hasher.update(row.step.to_string().as_bytes());
-        for (metric, number) in &row.cells {
-            self.hasher.update(format!(" {}={}", metric.name(), number.text()).as_bytes());
-        }
-        self.hasher.update(b"\n");
+    /// Adds a row behind the others, or to the one about its step.
+    fn add(
+        &mut self,
+        is_training: bool,
+        row: LogRow,
+        node: Node<'_>,
+        line: usize,
+    ) -> Result<(), Error> {
+        let known = self.known(is_training, &row, node, line)?;
         let rows = if is_training { &mut self.training } else { &mut self.evaluations };
-        match rows.last_mut() {
-            Some(last) if row.step < last.step => {
-                let expected = format!("a step of at least {}", last.step);
-                Err(STEPS_GO_BACK.at(node.place(), expected, row.step.to_string()))
-            }
-            Some(last) if row.step == last.step => join(last, row, &mut self.repeated, node),
-            _ => {
+        match known.and_then(|at| rows.get_mut(at)) {
+            Some(known) => join(known, row, &mut self.repeated, node),
+            None => {
                 rows.push(row);
+                self.resumed.goes_on(is_training, line);
                 Ok(())
             }
         }
+    }
+
+    /// The row that is about the same step. A run that was stopped and resumed tells steps again: with equal values that is
+    /// one course, and with others it is refused.
+    fn known(
+        &mut self,
+        is_training: bool,
+        row: &LogRow,
+        node: Node<'_>,
+        line: usize,
+    ) -> Result<Option<usize>, Error> {
+        let rows = if is_training { &self.training } else { &self.evaluations };
+        let last = rows.last().map_or(0, |last| last.step);
+        let known = rows.binary_search_by_key(&row.step, |known| known.step).ok();
+        if row.step < last {
+            self.resumed.at(row.step, line);
+        } else {
+            hash(&mut self.hasher, row);
+        }
+        if !self.resumed.is_open() {
+            return Ok(known);
+        }
+        let same = match known.and_then(|at| rows.get(at)) {
+            Some(told) => told_again(told, row, self.resumed.line_of(is_training, known), node),
+            None if row.step < last => {
+                let expected = format!("a step of at least {last}");
+                Err(STEPS_GO_BACK.at(node.place(), expected, row.step.to_string()))
+            }
+            None => Ok(()),
+        };
+        let tables = [&self.training, &self.evaluations];
+        same.map(|()| known).map_err(|error| self.resumed.way_out(tables, error))
     }
 
     /// The part of a mapping whose names the table has.
     pub fn only_named(&self, mapping: Mapping) -> Mapping {
         Mapping(mapping.0.into_iter().filter(|(_, theirs)| self.names.contains(theirs)).collect())
     }
+}
+
+fn hash(hasher: &mut Hasher, row: &LogRow) {
+    hasher.update(row.step.to_string().as_bytes());
+    for (metric, number) in &row.cells {
+        hasher.update(format!(" {}={}", metric.name(), number.text()).as_bytes());
+    }
+    hasher.update(b"\n");
 }
 
 /// Joins two rows about one step. A loss that they tell differently is refused; of what else they do the last is kept.

@@ -7,6 +7,7 @@ use std::io::Read;
 use super::columns::{LogTable, Mapping};
 use super::log::Log;
 use super::run::LoggedRun;
+use super::torn::RowEnds;
 use super::{LONG_LINE, TORN_LINE};
 use repro_receipt::source::{Document, Error, Location, Source};
 
@@ -18,11 +19,13 @@ const PIECE_VALUES: usize = 200_000;
 pub fn parse<R: Read>(mut log: Log<R>, mapping: &Mapping) -> Result<LoggedRun, Error> {
     let name = log.name().to_owned();
     let mut table = LogTable::default();
+    let mut ends = RowEnds::default();
     let mut torn = None;
     if let Some(header) = next_row(&mut log)? {
         let mut piece = Piece::below(&header);
         while let Some(row) = next_row(&mut log)? {
             if row.ended {
+                ends.see(row.last_cell());
                 piece.push(&row);
                 if piece.is_full() {
                     piece.read(&name, &mut table, mapping)?;
@@ -34,12 +37,10 @@ pub fn parse<R: Read>(mut log: Log<R>, mapping: &Mapping) -> Result<LoggedRun, E
             piece.read(&name, &mut table, mapping)?;
             piece.clear();
             piece.push(&row);
-            match piece.document(&name) {
-                Ok(_) => {}
-                Err(error) => {
-                    torn = Some(piece.shifted(error).place.clone());
-                    piece.clear();
-                }
+            table.last_cell_may_be_cut = ends.may_be_cut(row.last_cell());
+            if let Err(error) = piece.document(&name) {
+                torn = Some(piece.shifted(error).place.clone());
+                piece.clear();
             }
         }
         piece.read(&name, &mut table, mapping)?;
@@ -57,6 +58,15 @@ struct Row {
     text: Vec<u8>,
     line: usize,
     ended: bool,
+}
+
+impl Row {
+    /// The text of its last cell, without quotes around it.
+    fn last_cell(&self) -> &str {
+        let start = memchr::memrchr(b',', &self.text).map_or(0, |at| at + 1);
+        let text = std::str::from_utf8(self.text.get(start..).unwrap_or_default());
+        text.unwrap_or_default().trim().trim_matches('"').trim()
+    }
 }
 
 fn next_row<R: Read>(log: &mut Log<R>) -> Result<Option<Row>, Error> {
@@ -84,8 +94,8 @@ struct Piece {
     header: Vec<u8>,
     text: Vec<u8>,
     values: usize,
-    /// The line of the log that the first row is, and how many lines the header has.
-    first: usize,
+    /// The lines of the log with which the rows begin, and how many lines the header has.
+    lines: Vec<usize>,
     header_lines: usize,
 }
 
@@ -101,13 +111,11 @@ impl Piece {
             text.push(b'\n');
         }
         let header_lines = memchr::memchr_iter(b'\n', &text).count();
-        Self { text: text.clone(), header: text, values: 0, first: 0, header_lines }
+        Self { text: text.clone(), header: text, values: 0, lines: Vec::new(), header_lines }
     }
 
     fn push(&mut self, row: &Row) {
-        if self.values == 0 {
-            self.first = row.line;
-        }
+        self.lines.push(row.line);
         self.values += memchr::memchr_iter(b',', &row.text).count() + 2;
         self.text.extend_from_slice(&row.text);
     }
@@ -118,6 +126,7 @@ impl Piece {
 
     fn clear(&mut self) {
         (self.text, self.values) = (self.header.clone(), 0);
+        self.lines.clear();
     }
 
     fn document(&self, name: &str) -> Result<Document, Error> {
@@ -127,8 +136,8 @@ impl Piece {
     fn read(&self, name: &str, table: &mut LogTable, mapping: &Mapping) -> Result<(), Error> {
         let shift = |error| self.shifted(error);
         let document = self.document(name).map_err(shift)?;
-        for row in document.root().items()? {
-            table.row(row, mapping).map_err(shift)?;
+        for (row, line) in document.root().items()?.zip(&self.lines) {
+            table.row(row, *line, mapping).map_err(shift)?;
         }
         Ok(())
     }
@@ -136,12 +145,12 @@ impl Piece {
     /// An error at its place in the log.
     fn shifted(&self, error: Error) -> Error {
         let place = error.place.clone();
-        match place.line > self.header_lines && self.first > 0 {
-            true => {
-                let line = self.first + (place.line - self.header_lines) - 1;
+        match self.lines.first() {
+            Some(first) if place.line > self.header_lines => {
+                let line = first + (place.line - self.header_lines) - 1;
                 error.moved(Location { line, ..place })
             }
-            false => error,
+            _ => error,
         }
     }
 }
@@ -187,6 +196,54 @@ mod tests {
             let error = read(text, "").unwrap_err();
             let place = (error.place.line, error.place.column);
             assert_eq!((error.code.id, place), (code, (line, column)), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_last_number_that_may_be_cut_is_not_read() {
+        let text = "step,lr,val_loss\n10,0.1,4.5012\n20,0.1,4.2512\n30,0.1,";
+        let codes = |run: &LoggedRun| -> Vec<_> {
+            run.findings.iter().map(|f| (f.error.code.id, f.error.place.line)).collect()
+        };
+        for cut in ["3.99", "3.", "3", ""] {
+            let run = read(&format!("{text}{cut}"), "").unwrap();
+            assert_eq!(codes(&run), [("import::torn-value", 4)], "{cut}");
+            assert_eq!(
+                (run.torn.clone(), run.last_step()),
+                (Some(Metric::ValidationLoss), Some(30))
+            );
+            assert_eq!((run.training.len(), run.evaluations.len()), (3, 2));
+        }
+        for whole in ["3.9912", "nan", "3.9\n", "3.9\r\n"] {
+            let run = read(&format!("{text}{whole}"), "").unwrap();
+            assert_eq!((codes(&run), run.evaluations.len()), (vec![], 3), "{whole}");
+        }
+        // Under their own name, and where it is the step that may be cut.
+        let run = read("step,eval/wer\n10,0.25\n20,0.21\n30,0.1", "").unwrap();
+        assert_eq!(run.torn, Some(Metric::Other("eval/wer".into())));
+        let run = read("val_loss,step\n4.5,1000\n4.2,2000\n4.1,30", "").unwrap();
+        assert_eq!((codes(&run), run.evaluations.len()), (vec![("import::torn-line", 4)], 2));
+    }
+
+    #[test]
+    fn a_resumed_run_is_one_course_where_it_tells_the_same() {
+        let start = "step,loss,lr,val_loss\n10,4.5,0.1,\n20,4.2,0.1,4.4\n30,4.1,0.1,\n";
+        let run =
+            read(&format!("{start}20,4.2,0.1,4.4\n30,4.1,0.2,\n40,4.0,0.1,4.0\n"), "").unwrap();
+        let steps: Vec<_> = run.training.iter().map(|row| row.step).collect();
+        assert_eq!((steps, run.evaluations.len()), (vec![10, 20, 30, 40], 2));
+        let codes: Vec<_> = run.findings.iter().map(|f| f.error.code.id).collect();
+        assert_eq!(codes, ["import::repeated", "import::told-again"]);
+        for (rest, code, lines) in [
+            ("20,4.3,0.1,4.4\n", "import::told-twice", "`sed '3,4d'`"),
+            ("20,4.2,0.1,4.5\n", "import::told-twice", "`sed '3,4d'`"),
+            ("20,4.2,0.1,4.4\n30,4.0,0.1,\n", "import::told-twice", "`sed '3,4d'`"),
+            ("25,4.2,0.1,\n", "import::steps-go-back", "line 4, as `sed '4d'`"),
+            ("20,,0.1,\n", "import::steps-go-back", "`sed '3,4d'`"),
+        ] {
+            let error = read(&format!("{start}{rest}"), "").unwrap_err();
+            assert_eq!(error.code.id, code, "{rest}");
+            assert!(error.help.contains(lines), "{rest}: {}", error.help);
         }
     }
 

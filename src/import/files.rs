@@ -10,7 +10,7 @@ use super::format::LogFormat;
 use super::lineage::{self, Lineage};
 use super::scoring::SCALING;
 use super::tracker::{dvclive, mlflow};
-use super::{NO_LOGS, SKIPPED, TOO_MANY_FILES, UNKNOWN_FORMAT, detect};
+use super::{NO_LOGS, SKIPPED, TOO_MANY_FILES, UNKNOWN_FORMAT, detect, passed_over};
 use repro_receipt::source::{Error, Location, UNREADABLE};
 
 /// The most logs of one import.
@@ -66,6 +66,7 @@ pub fn find(format: Option<LogFormat>, paths: &[PathBuf], group: Option<&str>) -
     };
     for path in paths {
         let before = (walk.logs.len(), walk.again, walk.finds.failures.len());
+        let passed = walk.finds.skipped.len();
         match std::fs::metadata(path) {
             Ok(about) if about.is_dir() => {
                 walk.folder(path, 0);
@@ -75,7 +76,9 @@ pub fn find(format: Option<LogFormat>, paths: &[PathBuf], group: Option<&str>) -
                         Some(format) => format!("a folder with {}", format.files()),
                         None => "a folder with logs".to_owned(),
                     };
-                    walk.fail(NO_LOGS.at(place(path), expected, "none"));
+                    let skipped = walk.finds.skipped.get(passed..).unwrap_or_default();
+                    let found = passed_over(skipped);
+                    walk.fail(NO_LOGS.at(place(path), expected, found));
                 }
             }
             Ok(_) => walk.named_file(path),
@@ -215,6 +218,7 @@ impl Walk {
             Some(LogFormat::TensorBoard) => events.push(path),
             Some(format) => self.log(&path, Vec::new(), format, false),
             None if self.wants(LogFormat::Mlperf) && name == SCALING => {}
+            None if about.len() == 0 => self.skip(&path, "an empty file"),
             None if self.format.is_none() => self.skip(&path, "no log that is known"),
             None => self.skip(&path, "a file with another name"),
         }

@@ -37,7 +37,7 @@ pub fn parse<R: Read>(log: Log<R>) -> Result<LoggedRun, Error> {
     let mapping = Mapping::fixed(NAMES);
     let mut table = LogTable::default();
     for entry in history.items()? {
-        table.row(entry, &mapping)?;
+        table.row(entry, 0, &mapping)?;
     }
     let mapping = table.only_named(mapping);
     let mut run = table.into_run(&name, identity, &mapping)?;

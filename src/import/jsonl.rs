@@ -22,7 +22,9 @@ pub fn parse<R: Read>(mut log: Log<R>, mapping: &Mapping) -> Result<LoggedRun, E
         match document(&name, line) {
             Ok(document) => {
                 let number = line.number;
-                table.row(document.root(), mapping).map_err(|error| in_line(number, error))?;
+                table
+                    .row(document.root(), number, mapping)
+                    .map_err(|error| in_line(number, error))?;
             }
             Err(error) if ended => return Err(error),
             // The last line of a run that was killed.

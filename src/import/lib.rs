@@ -22,12 +22,14 @@ mod mlperf;
 mod names;
 mod pointers;
 mod points;
+mod resumed;
 mod run;
 pub mod scoring;
 mod speedrun;
 mod sqlite;
 mod tables;
 mod timed;
+mod torn;
 mod tracker;
 mod write;
 
@@ -42,6 +44,7 @@ pub use format::LogFormat;
 pub use group::{Figures, LogGroup, Losses, NoFigure};
 pub use log::Identity;
 use log::Log;
+pub use names::COUNTER;
 pub use pointers::{MetricPlace, places};
 pub use run::{LogNumber, LogPart, LogRow, LoggedRun, Metric, Oddity};
 pub use tables::heading;
@@ -65,6 +68,7 @@ codes! {
     EMBEDDED_TEXT = "import::embedded-text", "text before the log looks like metric lines and was not read", "nothing to do if it is the program's source";
     NOT_A_METRIC_LINE = "import::not-a-metric-line", "lines start like metric lines but do not parse, so they were not read", "check these lines";
     TORN_LINE = "import::torn-line", "the file ends in the middle of a line, which was not read", "import the whole log";
+    TORN_VALUE = "import::torn-value", "the file ends without a line feed in a number that may be cut, which was not read", "give the whole log; where that number is whole, end its line with a line feed";
     SAME_BYTES = "import::same-bytes", "the file is a copy of another, so it is not an independent run", "leave the copy out";
     SAME_METRICS = "import::same-metrics", "the log has the same metric lines as another, so it is not an independent run", "leave the copy out";
     SAME_LOSSES = "import::same-losses", "the run has the same loss as another at every step, so it is not an independent run", "leave one of the two out";
@@ -83,6 +87,7 @@ codes! {
     NOT_A_NUMBER = "import::not-a-number", "a mapped value is not a number", "correct the log, or map another column";
     STEPS_GO_BACK = "import::steps-go-back", "a step is smaller than the one before it", "put each run in its own file";
     TOLD_TWICE = "import::told-twice", "a step has two values for one column", "put each run in its own file";
+    TOLD_AGAIN = "import::told-again", "the log goes back and tells steps again, with equal losses, so that it is one course", "nothing to do if the run was resumed";
     STEP_COLUMN = "import::step-column", "steps are counted by a column with another name", "name it where it is another one: `--map step=NAME`";
     UNKNOWN_FORMAT = "import::unknown-format", "the file is no log that is recognized", "name its format, or leave it out";
     REPEATED = "import::repeated", "a step has several values of a metric, of which the last was kept", "nothing to do if the run went back to a checkpoint; otherwise put each run in its own file";
@@ -158,11 +163,8 @@ pub fn read(format: Option<LogFormat>, paths: &[PathBuf], options: &ImportOption
             Ok(runs) => runs,
             // What only looked like a log.
             Err(error) if format.is_none() && !found.is_named && is_no_log(&error) => {
-                skipped.push(SKIPPED.at(
-                    error.place.clone(),
-                    error.expected.clone(),
-                    error.found.clone(),
-                ));
+                let found = format!("{} [{}]", error.found, error.code.id);
+                skipped.push(SKIPPED.at(error.place.clone(), error.expected.clone(), found));
                 continue;
             }
             Err(error) => {
@@ -269,6 +271,25 @@ fn parse(found: &files::FoundLog, options: &ImportOptions) -> Result<Vec<LoggedR
     };
     run.map(|run| vec![run])
 }
+
+/// How many files were passed over, and why the first of them.
+pub fn passed_over(skipped: &[Error]) -> String {
+    let told = skipped.iter().take(PASSED_OVER).map(|one| format!("{}: {}", one.place, one.found));
+    let told = told.collect::<Vec<_>>().join("; ");
+    match (skipped.len(), skipped.len().saturating_sub(PASSED_OVER)) {
+        (0, _) => "none".to_owned(),
+        (count, 0) => format!("none, but {} that cannot be used: {told}", counted(count, "file")),
+        (count, more) => {
+            format!(
+                "none, but {} that cannot be used: {told}; and {more} more",
+                counted(count, "file")
+            )
+        }
+    }
+}
+
+/// So many of them are named.
+const PASSED_OVER: usize = 3;
 
 /// `1 run`, `2 runs`.
 pub fn counted(count: usize, noun: &str) -> String {

@@ -7,6 +7,9 @@ use super::run::Metric;
 /// The name of the column that counts steps.
 pub const STEP: &str = "step";
 
+/// Where a receipt says what its log calls that column, where it is not called so.
+pub const COUNTER: &str = "counter";
+
 /// Names under which others log what we know: our name, and theirs with `_` between words.
 const ALIASES: &[(&str, &[&str])] = &[
     (

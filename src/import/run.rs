@@ -239,10 +239,14 @@ pub struct LoggedRun {
     pub training: Vec<LogRow>,
     /// Evaluations, by rising step.
     pub evaluations: Vec<LogRow>,
+    /// What the log calls that by which it counts its rows: `step`, `iter`, `epoch`; none where it has no such name.
+    pub counter: Option<String>,
     /// The last step that the run was meant to reach.
     pub planned: Option<u64>,
     /// The last step that the log says was reached, beside its rows.
     pub reached: Option<u64>,
+    /// The metric whose last number may be cut, and was not read.
+    pub torn: Option<Metric>,
     /// The seed, as printed.
     pub seed: Option<String>,
     /// Whether the seed was read from the path, because the log has none.
@@ -276,8 +280,10 @@ impl LoggedRun {
             metrics_sha256,
             training: Vec::new(),
             evaluations: Vec::new(),
+            counter: None,
             planned: None,
             reached: None,
+            torn: None,
             seed: None,
             seed_from_path: false,
             ended: None,

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Number, Value as Json, json};
 
+use super::names::{COUNTER, STEP};
 use super::run::{LogNumber, LogPart, LogRow, LoggedRun, Metric};
 use super::{BUSY, CHANGED, EXISTS, Import, LogGroup, tables};
 use repro_receipt::bundle::{
@@ -281,6 +282,9 @@ fn receipt(
         extra.insert("sources".to_owned(), run.parts.iter().map(part).collect());
     }
     extra.insert("group".to_owned(), group.name.as_str().into());
+    if let Some(counter) = run.counter.as_deref().filter(|counter| *counter != STEP) {
+        extra.insert(COUNTER.to_owned(), counter.into());
+    }
     if run.seed_from_path {
         extra.insert("seed_in_path".to_owned(), json!(run.seed));
     }

@@ -9,7 +9,7 @@ use std::process::Command;
 use proptest::prelude::*;
 use repro_gate::{
     CourseKind, GateDecision, GateInputs, GateMetric, GateOptions, GateReport, GateRule, GateSide,
-    LineState, RunValue, decide,
+    LineState, RunValue, StepAxis, decide,
 };
 use repro_import::LogNumber;
 use repro_receipt::source::Source;
@@ -468,9 +468,11 @@ fn run(name: &str, value: f64) -> RunValue {
         kind: Some(CourseKind::Evaluation),
         value: LogNumber::parse(format!("{value:?}").as_bytes()),
         step: Some(100),
+        axis: Some(StepAxis::Steps),
         tokens: None,
         stated: BTreeMap::new(),
         unfinished: None,
+        contradiction: None,
         left_out: None,
     }
 }
@@ -729,4 +731,183 @@ fn a_loss_on_test_data_is_no_validation_loss() {
     let ran = gate(logs.root(), "--baseline base --candidate test");
     assert_eq!(ran.code, 3, "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stdout.contains("test data in test/s1.csv"), "{}", ran.stdout);
+}
+
+/// Three logs of a side, each changed.
+fn changed(logs: &Logs, from: &str, to: &str, change: impl Fn(&str) -> String) {
+    for at in 1..=3 {
+        let text = fs::read_to_string(logs.root().join(format!("{from}/s{at}.csv"))).unwrap();
+        logs.write(&format!("{to}/s{at}.csv"), &change(&text));
+    }
+}
+
+/// The steps and validation losses of a log as a table of their own.
+fn two_columns(text: &str, counter: &str) -> String {
+    let rows = text.lines().skip(1).map(|line| {
+        let cells: Vec<&str> = line.split(',').collect();
+        format!("{},{}\n", cells[0], cells[2])
+    });
+    format!("{counter},val/loss\n{}", rows.collect::<String>())
+}
+
+#[test]
+fn a_number_that_may_be_cut_does_not_decide() {
+    let logs = clear();
+    let plain = |text: &str| two_columns(text, "step");
+    changed(&logs, "base", "plain-base", plain);
+    changed(&logs, "new", "plain-new", plain);
+    changed(&logs, "plain-new", "whole", |text| text.trim_end().to_owned());
+    // `3.2711` as `3.2`.
+    changed(&logs, "plain-new", "cut", |text| text[..text.len() - 4].to_owned());
+    // A learning rate that may be cut says nothing about the loss.
+    changed(&logs, "new", "other", |text| text.trim_end().trim_end_matches('1').to_owned());
+    logs.write("last.toml", "step = \"last\"\n");
+    logs.write("at500.toml", "step = 500\n");
+    logs.write("at600.toml", "step = 600\n");
+    let cases = [
+        ("plain-base --candidate whole", "0 better", ""),
+        ("plain-base --candidate cut", "3 within_noise", "gate::torn"),
+        ("cut --candidate plain-base", "3 within_noise", "gate::torn"),
+        ("plain-base --candidate cut --rule last.toml", "3 within_noise", "gate::torn"),
+        ("plain-base --candidate cut --rule at600.toml", "3 within_noise", "gate::no-metric"),
+        ("plain-base --candidate cut --rule at500.toml", "3 within_noise", "gate::not-shown"),
+        ("base --candidate other", "0 better", ""),
+    ];
+    for (arguments, answer, code) in cases {
+        let told = told(&logs, &format!("--baseline {arguments}"));
+        assert!(told.contains(answer) && told.contains(code), "{told}");
+    }
+    let ran = gate(logs.root(), "--baseline plain-base --candidate cut --rule at500.toml");
+    assert!(ran.stdout.contains("[import::torn-value]"), "{}", ran.stdout);
+}
+
+#[test]
+fn a_report_never_replaces_what_it_is_about() {
+    let logs = clear();
+    logs.write("rule.toml", "step = \"last\"\n");
+    let path = |name: &str| logs.root().join(name);
+    fs::hard_link(path("new/s1.csv"), path("hard.csv")).unwrap();
+    std::os::unix::fs::symlink(path("new/s1.csv"), path("soft.csv")).unwrap();
+    let before = fs::read(path("new/s1.csv")).unwrap();
+    for name in
+        ["new/s1.csv", "base/../new/s1.csv", "hard.csv", "soft.csv", "base/s2.csv", "rule.toml"]
+    {
+        let ran = gate(
+            logs.root(),
+            &format!(
+                "--baseline base --candidate new --rule rule.toml --output markdown=first.md --output json={name}"
+            ),
+        );
+        assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{name}");
+        assert!(ran.stderr.contains("which the report is about"), "{}", ran.stderr);
+        assert!(!path("first.md").exists(), "{name}");
+    }
+    assert_eq!(fs::read(path("new/s1.csv")).unwrap(), before);
+    // Beside the logs, and again.
+    for _ in 0..2 {
+        let ran = gate(logs.root(), "--baseline base --candidate new --output json=new/gate.json");
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn every_way_out_is_one_that_a_gate_has() {
+    let logs = clear();
+    logs.write("bad/a.csv", "step,val/loss\n");
+    logs.write("bad/b.csv", "step,val/loss\n");
+    logs.write("none/a.csv", "");
+    logs.write("none/b.txt", "it went well\n");
+    logs.write("no-step.jsonl", "{\"when\":1,\"loss\":3.1}\n");
+    logs.write("no-values.csv", "step,note\n1,x\n");
+    logs.write("no-number.csv", "step,val_loss\n1,x\n");
+    logs.write("unknown.csv", "when,what\n1,x\n");
+    for (name, code, found) in [
+        ("bad", "gate::no-runs", "bad/a.csv: no columns [import::no-values]"),
+        ("none", "import::no-logs", "none/a.csv: an empty file"),
+        ("no-step.jsonl", "import::", "`repro import "),
+        ("no-values.csv", "import::no-values", "`repro import FILE --map"),
+        ("no-number.csv", "import::not-a-number", "`repro import FILE --map"),
+        ("unknown.csv", "import::unknown-format", "`repro import FORMAT FILE"),
+    ] {
+        let ran = gate(logs.root(), &format!("--baseline base --candidate {name}"));
+        let drawn = ran.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(ran.code, 2, "{name}");
+        assert!(drawn.contains(code) && drawn.contains(found), "{name}: {}", ran.stderr);
+        let options = drawn.matches("--map").count();
+        assert_eq!(options, drawn.matches("FILE --map").count(), "{name}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_resumed_run_is_read_where_it_tells_the_same() {
+    let logs = clear();
+    let again = |text: &str, step: &str| {
+        let lines: Vec<&str> = text.lines().collect();
+        let rest = lines[3..].join("\n").replacen(",3.", step, 2);
+        format!("{}\n{rest}\n", lines[..5].join("\n"))
+    };
+    changed(&logs, "new", "resumed", |text| again(text, ",3."));
+    changed(&logs, "new", "otherwise", |text| again(text, ",4."));
+    let [plain, resumed] = ["new", "resumed"].map(|side| {
+        let ran = gate(logs.root(), &format!("--baseline base --candidate {side} --format json"));
+        serde_json::from_str::<Value>(&ran.stdout).expect(&ran.stderr)["test"].clone()
+    });
+    assert_eq!(plain, resumed);
+    let ran = gate(logs.root(), "--baseline base --candidate otherwise");
+    assert_eq!(ran.code, 2);
+    for part in ["otherwise/s1.csv:6:", "as in line 4", "`sed '4,5d'`"] {
+        assert!(ran.stderr.contains(part), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn steps_are_no_epochs_and_moved_steps_make_no_other_run() {
+    let logs = clear();
+    changed(&logs, "new", "epochs", |text| two_columns(text, "epoch"));
+    let told_of = |arguments: &str| told(&logs, arguments);
+    let other = told_of("--baseline base --candidate epochs");
+    assert!(other.contains("3 within_noise") && other.contains("gate::other-axis"), "{other}");
+    changed(&logs, "base", "epochs-base", |text| two_columns(text, "epoch"));
+    let both = told_of("--baseline epochs-base --candidate epochs");
+    assert!(both.contains("0 better"), "{both}");
+    // A bundle knows it, too.
+    let import = Command::new(env!("CARGO_BIN_EXE_repro"))
+        .args(["import", "epochs", "--out", "bundles"])
+        .current_dir(logs.root())
+        .status()
+        .unwrap();
+    assert!(import.success());
+    let bundles = told_of("--baseline base --candidate bundles");
+    assert!(bundles.contains("gate::other-axis"), "{bundles}");
+    // The baseline with other steps.
+    changed(&logs, "base", "moved", |text| {
+        text.lines().map(|line| line.replacen("00,", "07,", 1) + "\n").collect()
+    });
+    logs.write("last.toml", "step = \"last\"\n");
+    let moved = told_of("--baseline base --candidate moved --rule last.toml");
+    assert!(moved.contains("gate::on-both-sides"), "{moved}");
+}
+
+#[test]
+fn a_document_that_contradicts_its_number_does_not_decide() {
+    let logs = Logs::new();
+    let report = |core: &str| {
+        format!(
+            "# nanochat training report\n\n## Base model evaluation\ntimestamp: 2026-01-02 03:04:05\n\n\
+             - Model: base_model (step 100)\n- CORE metric: {core}\n\n## Summary\n\n\
+             | Metric          | BASE     | MID      | SFT      | RL       |\n\
+             |-----------------|----------|----------|----------|----------|\n\
+             | CORE            | 0.3000   | -        | -        | -        |\n"
+        )
+    };
+    logs.write("honest.md", &report("0.3000"));
+    logs.write("edited.md", &report("0.3500"));
+    logs.write(
+        "rule.toml",
+        "metric = \"Base model evaluation/CORE metric\"\nlower_is_better = false\nbar = 0.25\ntest = \"none\"\n",
+    );
+    let honest = told(&logs, "--candidate honest.md --rule rule.toml");
+    assert!(honest.contains("0 better"), "{honest}");
+    let edited = told(&logs, "--candidate edited.md --rule rule.toml");
+    assert!(edited.contains("3 within_noise") && edited.contains("nanochat::summary"), "{edited}");
 }

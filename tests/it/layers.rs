@@ -127,10 +127,10 @@ const CRATES: &[Crate] = &[
         name: "import",
         on: &["claim", "exact", "receipt", "stats", "yaml"],
         rows: &[
-            &["format", "log", "timed"],
+            &["format", "log", "timed", "torn"],
             &["run", "sqlite"],
             &["names", "scoring"],
-            &["points"],
+            &["points", "resumed"],
             &["columns"],
             &["jsonl"],
             &["tracker"],

@@ -8,6 +8,7 @@ use super::mlflow::files_below;
 use super::settings::{collect, kept, yaml_members};
 use crate::points::{Points, Reading};
 use crate::run::{LogNumber, LoggedRun};
+use crate::torn::RowEnds;
 use crate::{BAD_RECORD, NO_STEP, TORN_LINE};
 use repro_receipt::source::{Document, Error, Location, Source};
 
@@ -74,9 +75,14 @@ fn table(metric: &str, source: &Source, points: &mut Points) -> Result<Option<Lo
     };
     let value_at = header.len().saturating_sub(1);
     let cut = !source.text().ends_with('\n');
-    let mut lines = lines.peekable();
+    let (mut lines, mut ends) = (lines.peekable(), RowEnds::default());
     while let Some((line, number)) = lines.next() {
         let cells: Vec<&str> = line.split('\t').collect();
+        let end = cells.last().copied().unwrap_or_default();
+        if cut && lines.peek().is_none() && ends.may_be_cut(end) {
+            return Ok(Some(place(number)));
+        }
+        ends.see(end);
         let step = cells.get(step_at).and_then(|cell| cell.parse::<i64>().ok());
         let value = cells.get(value_at).and_then(|cell| LogNumber::parse(cell.as_bytes()));
         match (step, value) {

@@ -11,6 +11,7 @@ use crate::jsonl::parse_python;
 use crate::log::Identity;
 use crate::points::{Points, Reading};
 use crate::run::{LogNumber, LoggedRun};
+use crate::torn::RowEnds;
 use crate::{BAD_RECORD, NO_METRICS, TORN_LINE};
 use repro_receipt::digest::Digest;
 use repro_receipt::source::{Document, Error, Kind, Location, Node};
@@ -71,12 +72,17 @@ pub fn parse_step_loss(path: &Path, every: u64) -> Result<LoggedRun, Error> {
     let mut points = Points::new(every);
     let mut torn = None;
     let lines: Vec<&str> = source.text().lines().collect();
+    let is_open = !source.text().ends_with('\n');
+    let mut ends = RowEnds::default();
     for (line, number) in lines.iter().zip(1..) {
+        let end = line.split_ascii_whitespace().last().unwrap_or_default();
+        let is_cut = is_open && number == lines.len() && ends.may_be_cut(end);
+        ends.see(end);
         let place = Location { line: number, column: 1, ..Location::file(name.as_str()) };
-        match step_and_loss(line) {
+        match step_and_loss(line).filter(|_| !is_cut) {
             Some((step, loss)) => points.add_named("loss", step, Reading::Printed(loss)),
             None if line.trim().is_empty() => {}
-            None if number == lines.len() && !source.text().ends_with('\n') => torn = Some(place),
+            None if number == lines.len() && is_open => torn = Some(place),
             None => return Err(BAD_RECORD.at(place, "a step and a loss", format!("`{line}`"))),
         }
     }
