@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn a_resumed_run_is_one_course_where_it_tells_the_same() {
-        let start = "step,loss,lr,val_loss\n10,4.5,0.1,\n20,4.2,0.1,4.4\n30,4.1,0.1,\n";
+        let start = "step,loss,tok_per_sec,val_loss\n10,4.5,0.1,\n20,4.2,0.1,4.4\n30,4.1,0.1,\n";
         let run =
             read(&format!("{start}20,4.2,0.1,4.4\n30,4.1,0.2,\n40,4.0,0.1,4.0\n"), "").unwrap();
         let steps: Vec<_> = run.training.iter().map(|row| row.step).collect();
@@ -245,6 +245,15 @@ mod tests {
             assert_eq!(error.code.id, code, "{rest}");
             assert!(error.help.contains(lines), "{rest}: {}", error.help);
         }
+    }
+
+    #[test]
+    fn a_course_is_the_same_in_all_but_times() {
+        let read = |acc: &str| {
+            read(&format!("step,loss,acc,sec\n10,4.5,0.1,1\n20,4.2,0.2,2\n10,4.5,{acc},3\n"), "")
+        };
+        assert_eq!(read("0.1").unwrap().training.len(), 2);
+        assert_eq!(read("0.3").unwrap_err().code.id, "import::told-twice");
     }
 
     proptest::proptest! {

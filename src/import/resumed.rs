@@ -71,8 +71,8 @@ impl Resumed {
     }
 }
 
-/// Holds a row that tells a step again against the first one: losses and evaluations must be equal, and there must be one
-/// of them, or it may as well be another run. Times and speeds differ.
+/// Holds a row that tells a step again against the first one: what is no time and no speed must be equal, and a loss or an
+/// evaluation among it, or it may as well be another run.
 pub fn told_again(
     told: &LogRow,
     row: &LogRow,
@@ -80,7 +80,7 @@ pub fn told_again(
     node: Node<'_>,
 ) -> Result<(), Error> {
     let mut equal = 0;
-    for (metric, number) in row.cells.iter().filter(|(metric, _)| is_result(metric)) {
+    for (metric, number) in row.cells.iter().filter(|(metric, _)| !is_speed(metric)) {
         let Some(first) = told.get(metric) else { continue };
         if first != number {
             let (name, first) = (metric.name(), first.text());
@@ -88,7 +88,7 @@ pub fn told_again(
             let expected = format!("`{name}` = {first}, as {before}, for step {}", row.step);
             return Err(TOLD_TWICE.at(node.place(), expected, number.text()));
         }
-        equal += 1;
+        equal += usize::from(is_result(metric));
     }
     if equal > 0 {
         return Ok(());
@@ -97,8 +97,42 @@ pub fn told_again(
     Err(STEPS_GO_BACK.at(node.place(), expected, format!("step {} again", row.step)))
 }
 
-/// Whether a metric is what a run is judged by, and no setting, time or speed.
+/// Whether a metric is what a run is judged by.
 fn is_result(metric: &Metric) -> bool {
     let is_loss = |name: &str| matches!(likely(name), Some("loss" | "val_loss"));
     metric.is_loss() || metric.is_evaluated() || is_loss(metric.name())
+}
+
+/// Words of names of what a machine does, which differs from one time to the next.
+const SPEEDS: [&str; 23] = [
+    "time",
+    "timestamp",
+    "runtime",
+    "elapsed",
+    "eta",
+    "dt",
+    "seconds",
+    "sec",
+    "secs",
+    "ms",
+    "minutes",
+    "hours",
+    "speed",
+    "throughput",
+    "second",
+    "s",
+    "mfu",
+    "hfu",
+    "flops",
+    "tflops",
+    "memory",
+    "mem",
+    "gpu",
+];
+
+/// Whether a metric is a time or a speed.
+fn is_speed(metric: &Metric) -> bool {
+    let mut words = metric.name().split(|c: char| !c.is_ascii_alphanumeric());
+    let is_known = |word: &str| SPEEDS.iter().any(|known| known.eq_ignore_ascii_case(word));
+    !is_result(metric) && (metric.is_time() || words.any(is_known))
 }

@@ -16,8 +16,8 @@ use crate::log::{Identity, unreadable};
 use crate::points::{Points, Reading};
 use crate::run::{LogNumber, LoggedRun};
 use crate::sqlite::{Database, DatabaseRow, NoDatabase, SqlCell};
-use crate::{BAD_DATABASE, BAD_RECORD, NO_METRICS, UNFINISHED};
-use repro_receipt::source::{Error, Location};
+use crate::{BAD_DATABASE, BAD_RECORD, NO_METRICS, TORN_LINE, UNFINISHED};
+use repro_receipt::source::{Error, Location, Source};
 
 /// The tag that holds the name of a run.
 const RUN_NAME: &str = "mlflow.runName";
@@ -84,7 +84,7 @@ pub fn is_run_folder(folder: &Path) -> bool {
 /// Reads the folder of a run.
 pub fn parse_folder(folder: &Path, name: &str, every: u64) -> Result<LoggedRun, Error> {
     let mut told = Told::default();
-    let mut identities = Vec::new();
+    let (mut identities, mut torn) = (Vec::new(), Vec::new());
     let (meta, identity) = text(&folder.join("meta.yaml"))?;
     identities.push((meta.name().to_owned(), identity));
     let about = yaml_members(meta)?;
@@ -101,13 +101,9 @@ pub fn parse_folder(folder: &Path, name: &str, every: u64) -> Result<LoggedRun, 
     for file in files_below(&folder.join("metrics"))? {
         let (source, identity) = text(&file)?;
         let metric = below(&folder.join("metrics"), &file);
-        let values = source.text().lines().enumerate().map(|(at, line)| {
-            logged(line).ok_or_else(|| {
-                let place = Location { line: at + 1, column: 1, ..Location::file(source.name()) };
-                BAD_RECORD.at(place, "`timestamp value step`", format!("`{line}`"))
-            })
-        });
-        told.metrics.insert(metric, values.collect::<Result<_, _>>()?);
+        let (values, cut) = values(&source)?;
+        told.metrics.insert(metric, values);
+        torn.extend(cut);
         identities.push((source.name().to_owned(), identity));
     }
     for file in files_below(&folder.join("params"))? {
@@ -123,7 +119,31 @@ pub fn parse_folder(folder: &Path, name: &str, every: u64) -> Result<LoggedRun, 
     let (identity, parts) = one_identity(identities);
     let mut run = told.into_run(name, identity, every)?;
     run.parts = parts;
+    torn.into_iter().for_each(|place| {
+        run.note(TORN_LINE.at(place, "a complete last line", "a truncated line"))
+    });
     Ok(run)
+}
+
+/// The lines of a metric's file. A last one without a line feed may be cut, in its step at the end, and counts only where
+/// that is above the one before.
+fn values(source: &Source) -> Result<(Vec<Logged>, Option<Location>), Error> {
+    let mut values: Vec<Logged> = Vec::new();
+    let mut lines = source.text().lines().zip(1..).peekable();
+    let is_open = !source.text().ends_with('\n');
+    while let Some((line, number)) = lines.next() {
+        let place = Location { line: number, column: 1, ..Location::file(source.name()) };
+        let may_be_cut = is_open && lines.peek().is_none() && number > 1;
+        let before = values.last().map_or(i64::MIN, |before| before.step);
+        match logged(line).filter(|value| !may_be_cut || value.step > before) {
+            Some(value) => values.push(value),
+            None if may_be_cut => return Ok((values, Some(place))),
+            None => {
+                return Err(BAD_RECORD.at(place, "`timestamp value step`", format!("`{line}`")));
+            }
+        }
+    }
+    Ok((values, None))
 }
 
 /// A line of a metric's file; old ones have no step.
@@ -287,4 +307,24 @@ fn metric(row: &DatabaseRow<'_>) -> Option<Logged> {
         time: integer("timestamp").unwrap_or_default(),
         value: LogNumber::of_double(value),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_last_step_that_may_be_cut_is_not_read() {
+        let read = |text: &str| {
+            let (values, torn) = values(&Source::new("loss", text.into()).unwrap()).unwrap();
+            (values.len(), torn.map(|place| place.line))
+        };
+        let text = "1700000000000 4.5 900\n1700000001000 4.2 1000";
+        assert_eq!(read(text), (2, None));
+        assert_eq!(read(&format!("{text}\n")), (2, None));
+        let last = text.find('\n').unwrap() + 1;
+        for end in last + 1..text.len() {
+            assert_eq!(read(&text[..end]), (1, Some(2)), "{}", &text[last..end]);
+        }
+    }
 }
