@@ -34,6 +34,7 @@ pub enum FormatArg {
     Github,
     Markdown,
     Intoto,
+    Html,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -277,6 +277,7 @@ fn format(shape: FormatArg) -> Format {
         FormatArg::Github => Format::Github,
         FormatArg::Markdown => Format::Markdown,
         FormatArg::Intoto => Format::Intoto,
+        FormatArg::Html => Format::Html,
     }
 }
 

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use repro_claim::seen::{self, Markup};
 use repro_receipt::digest::Digest;
 use repro_receipt::source::{Error, Location, Source, codes};
+use repro_report::outcome::TextMarkup;
 
 use crate::json_text;
 use crate::page::{PostPage, TextSource};
@@ -29,8 +30,9 @@ pub type TextsAtHand = BTreeMap<String, TextAtHand>;
 pub struct TextAtHand {
     /// What is seen of it, each byte in its place.
     pub seen: Source,
-    /// As it stands in the file.
-    pub whole: String,
+    /// What a page shows of it, each byte in its place, and how that reads.
+    pub content: String,
+    pub markup: TextMarkup,
     /// The digest of the whole file.
     pub digest: Digest,
 }
@@ -39,7 +41,13 @@ impl TextAtHand {
     /// What is seen of a file.
     pub fn of(source: &Source) -> Result<Self, Error> {
         let digest = Digest::of(source.text().as_bytes());
-        Ok(Self { seen: as_seen(source)?, whole: source.text().to_owned(), digest })
+        let seen = as_seen(source)?;
+        let is_markdown = Markup::of_name(source.name()) == Markup::Markdown;
+        let (markup, content) = match is_markdown {
+            true => (TextMarkup::Markdown, source.text().to_owned()),
+            false => (TextMarkup::AsWritten, seen.text().to_owned()),
+        };
+        Ok(Self { seen, content, markup, digest })
     }
 
     /// What is seen.

@@ -9,6 +9,7 @@ mod columns;
 mod drawing;
 mod folded;
 mod github;
+mod html;
 pub mod intoto;
 mod json;
 mod junit;
@@ -51,12 +52,21 @@ pub enum Format {
     Markdown,
     /// A statement about the judged files, which can be signed.
     Intoto,
+    /// One page for a browser, which needs nothing else.
+    Html,
 }
 
 impl Format {
     /// Every format, in the order of the help text.
-    pub const ALL: [Format; 6] =
-        [Self::Text, Self::Json, Self::Junit, Self::Github, Self::Markdown, Self::Intoto];
+    pub const ALL: [Format; 7] = [
+        Self::Text,
+        Self::Json,
+        Self::Junit,
+        Self::Github,
+        Self::Markdown,
+        Self::Intoto,
+        Self::Html,
+    ];
 
     /// Its name on the command line.
     pub fn word(self) -> &'static str {
@@ -67,6 +77,7 @@ impl Format {
             Self::Github => "github",
             Self::Markdown => "markdown",
             Self::Intoto => "intoto",
+            Self::Html => "html",
         }
     }
 }
@@ -99,6 +110,7 @@ pub fn render(report: &Report, format: Format, options: &ReportOptions) -> Strin
         Format::Github => github::render(report),
         Format::Markdown => markdown::render(report, markdown::COMMENT_LIMIT),
         Format::Intoto => intoto::render(report),
+        Format::Html => html::render(report),
     }
 }
 

@@ -382,9 +382,20 @@ pub struct TextReport {
     /// What was read; nothing for a text that is not at hand.
     #[serde(skip)]
     pub content: String,
+    /// How that reads.
+    #[serde(skip)]
+    pub markup: TextMarkup,
     /// Its numbers, in order.
     #[serde(skip)]
     pub numbers: Vec<TextNumber>,
+}
+
+/// How the content of a text reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TextMarkup {
+    Markdown,
+    /// As it is written; what its own marks hide is blank.
+    AsWritten,
 }
 
 impl TextReport {
@@ -398,6 +409,7 @@ impl TextReport {
             unbound: Vec::new(),
             excused: 0,
             content: String::new(),
+            markup: TextMarkup::AsWritten,
             numbers: Vec::new(),
         }
     }

@@ -97,6 +97,7 @@ const CRATES: &[Crate] = &[
             &["layout", "wording"],
             &["drawing", "folded"],
             &["columns", "intoto", "json", "junit", "markdown", "text"],
+            &["html"],
             &["github"],
         ],
     },

@@ -213,21 +213,12 @@ fn post() -> PostReport {
         }],
         texts: vec![
             TextReport {
-                id: "post".to_owned(),
-                what: "the post".to_owned(),
                 is_at_hand: true,
-                digest: None,
                 unbound: vec!["0.31 (line 4)".to_owned(), "7 (line 9)".to_owned()],
                 excused: 1,
+                ..TextReport::not_at_hand("post".to_owned(), "the post".to_owned())
             },
-            TextReport {
-                id: "receipts".to_owned(),
-                what: "its receipts".to_owned(),
-                is_at_hand: false,
-                digest: None,
-                unbound: Vec::new(),
-                excused: 0,
-            },
+            TextReport::not_at_hand("receipts".to_owned(), "its receipts".to_owned()),
         ],
         bundles: vec![BundleReport {
             name: "nmoe-0003".to_owned(),

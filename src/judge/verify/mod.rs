@@ -33,7 +33,7 @@ use repro_receipt::parallel;
 use repro_receipt::source::{Error, codes};
 use repro_report::outcome::{
     BundleReport, ClaimReport, EvidenceOrigin, Finding, Method, Outcome, PostReport, Report,
-    Severity, SignatureReport, TextReport, Verdict,
+    Severity, SignatureReport, TextMarkup, TextReport, Verdict,
 };
 use repro_runs::challenge::Challenge;
 use repro_runs::replay::{ReplayOutcome, Replays};
@@ -250,7 +250,8 @@ fn texts_of(
             digest: known.map(|text| text.digest.prefixed()),
             unbound: unbound.map(|one| format!("{} (line {})", one.text, one.line)).collect(),
             excused: excused.count(),
-            content: known.map(|text| text.whole.clone()).unwrap_or_default(),
+            content: known.map(|text| text.content.clone()).unwrap_or_default(),
+            markup: known.map_or(TextMarkup::AsWritten, |text| text.markup),
             numbers: NumberedClaims::of(claims).numbers(numbers),
         }
     };

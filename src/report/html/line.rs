@@ -1,0 +1,85 @@
+//! A printed number on a line: between which ends a value agrees with it, and what the evidence gives.
+
+use super::escaped::escaped;
+use crate::outcome::Measured;
+
+/// The width of the line, in units of the picture.
+const WIDTH: f64 = 400.0;
+/// What is kept free at both ends.
+const EDGE: f64 = 12.0;
+/// An interval narrower than this is drawn as a point.
+const POINT: f64 = 3.0;
+
+/// Adds the line of one number; nothing where there is nothing to compare.
+pub fn draw(page: &mut String, measured: &Measured) {
+    let Measured { claimed, unit, value, interval, allowed, .. } = measured;
+    let given = interval.or(value.map(|value| [value, value]));
+    let (Some(claimed), Some([low, high])) = (*claimed, given) else { return };
+    let [from, to] = allowed.unwrap_or([claimed, claimed]);
+    let ends = [low, high, from, to, claimed];
+    if ends.iter().any(|end| !end.is_finite()) {
+        return;
+    }
+    let least = ends.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = ends.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    if most <= least {
+        return;
+    }
+    let at = |value: f64| EDGE + (WIDTH - 2.0 * EDGE) * ((value - least) / (most - least));
+    let words = format!(
+        "text {claimed}{unit}, agrees from {from} to {to}; the evidence gives {}",
+        if low == high { format!("{low}") } else { format!("{low} to {high}") }
+    );
+    let band = (at(to) - at(from)).max(1.0);
+    page.push_str(&format!(
+        "<svg class=\"line\" viewBox=\"0 0 {WIDTH} 34\" role=\"img\" aria-label=\"{}\">\
+         <line class=\"axis\" x1=\"0\" y1=\"17\" x2=\"{WIDTH}\" y2=\"17\"/>\
+         <rect class=\"band\" x=\"{:.2}\" y=\"9\" width=\"{band:.2}\" height=\"16\" rx=\"2\"/>\
+         <line class=\"text\" x1=\"{:.2}\" y1=\"5\" x2=\"{:.2}\" y2=\"29\"/>",
+        escaped(&words),
+        at(from),
+        at(claimed),
+        at(claimed),
+    ));
+    match at(high) - at(low) {
+        width if width >= POINT => page.push_str(&format!(
+            "<rect class=\"evidence\" x=\"{:.2}\" y=\"14\" width=\"{width:.2}\" height=\"6\" rx=\"3\"/>",
+            at(low)
+        )),
+        _ => page.push_str(&format!(
+            "<circle class=\"evidence\" cx=\"{:.2}\" cy=\"17\" r=\"5\"/>",
+            at(f64::midpoint(low, high))
+        )),
+    }
+    page.push_str("</svg>\n");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drawn(claimed: f64, given: [f64; 2], allowed: Option<[f64; 2]>) -> String {
+        let mut page = String::new();
+        let (claimed, interval) = (Some(claimed), Some(given));
+        draw(&mut page, &Measured { claimed, interval, allowed, ..Measured::default() });
+        page
+    }
+
+    #[test]
+    fn what_agrees_lies_in_the_band() {
+        let page = drawn(1.5, [1.52, 1.52], Some([1.45, 1.55]));
+        assert!(
+            page.contains("class=\"band\" x=\"12.00\"") && page.contains("width=\"376.00\""),
+            "{page}"
+        );
+        assert!(page.contains("cx=\"275.20\""), "{page}");
+        assert!(drawn(1.5, [1.4, 1.6], Some([1.45, 1.55])).contains("<rect class=\"evidence\""));
+    }
+
+    #[test]
+    fn what_has_no_width_is_not_drawn() {
+        assert_eq!(drawn(2.0, [2.0, 2.0], None), "");
+        assert_eq!(drawn(2.0, [f64::NAN, 2.0], None), "");
+        assert_eq!(drawn(2.0, [3.0, f64::INFINITY], None), "");
+    }
+}

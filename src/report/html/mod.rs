@@ -1,0 +1,313 @@
+//! The report as one page that needs nothing else: no network, no script, no font. What is claimed of a number opens as a popover, which
+//! browsers have of their own, with keys and for screen readers.
+//!
+//! A policy in the page forbids everything but its own style, which it knows by digest; no text of an input becomes markup.
+
+mod card;
+mod escaped;
+mod line;
+mod marks;
+mod prose;
+
+use std::collections::{BTreeSet, HashMap};
+
+use base64ct::{Base64, Encoding};
+use repro_receipt::digest::Digest;
+use repro_receipt::source::Error;
+
+use self::card::CardPost;
+use self::escaped::escaped;
+use self::marks::{MarkedNumber, NumberMarks};
+use crate::REPLAY_SCOPE;
+use crate::folded::{self, ToldTogether, told_together};
+use crate::outcome::{
+    ClaimReport, PostReport, Report, TextMarkup, TextReport, Verdict, VerdictCounts,
+};
+use crate::wording::{self, Remarks};
+
+const STYLE: &str = include_str!("style.css");
+/// The order in which verdicts are counted.
+const VERDICTS: [Verdict; 4] =
+    [Verdict::Refuted, Verdict::Inconclusive, Verdict::Unchecked, Verdict::Verified];
+
+/// The whole report as a page.
+pub(super) fn render(report: &Report) -> String {
+    let mut page = String::new();
+    head(&mut page, report);
+    for post in &report.posts {
+        article(&mut page, report, post);
+    }
+    let scope = match report.replayed > 0 {
+        true => format!("<p>{REPLAY_SCOPE}</p>\n"),
+        false => String::new(),
+    };
+    page.push_str(&format!(
+        "</main>\n<footer>\n{scope}<p>A pass shows consistency, not honesty: <code>repro explain scope</code>.</p>\n</footer>\n</body>\n</html>\n"
+    ));
+    page
+}
+
+fn head(page: &mut String, report: &Report) {
+    let digest = Base64::encode_string(Digest::of(STYLE.as_bytes()).bytes());
+    let title = match report.posts.as_slice() {
+        [post] => escaped(title_of(post)).into_owned(),
+        posts => wording::many(posts.len(), "report"),
+    };
+    page.push_str(&format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n\
+         <meta name=\"referrer\" content=\"no-referrer\">\n\
+         <title>{title} - repro</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n"
+    ));
+    if report.posts.len() != 1 {
+        page.push_str(&format!(
+            "<h1>{title}</h1>\n<p>{}</p>\n",
+            escaped(&wording::counts(&report.summary()))
+        ));
+        let link = |post: &PostReport| {
+            let counts = wording::counts(&VerdictCounts::of(&post.claims));
+            format!(
+                "<li><a href=\"#post-{0}\">{0}</a> {1}: {2}</li>\n",
+                escaped(&post.id),
+                escaped(title_of(post)),
+                escaped(&counts)
+            )
+        };
+        let links: String = report.posts.iter().map(link).collect();
+        page.push_str(&format!("<nav aria-label=\"posts\"><ul>\n{links}</ul></nav>\n"));
+    }
+    list(page, "Inputs that cannot be used", report.failures.iter().map(failure));
+    if let Some(differences) = &report.locked {
+        let told = differences.iter().map(|one| {
+            let name = escaped(&format!("{}/{}", one.post, one.claim)).into_owned();
+            format!("<code>{name}</code>: {}", escaped(&wording::change(one)))
+        });
+        list(page, "Verdicts that differ from the recorded ones", told);
+    }
+    let below = report.below_minimum.iter();
+    list(
+        page,
+        "Below the required minimum",
+        below.map(|claim| format!("<code>{}</code>", escaped(claim))),
+    );
+}
+
+fn title_of(post: &PostReport) -> &str {
+    if post.title.is_empty() { &post.id } else { &post.title }
+}
+
+fn failure(error: &Error) -> String {
+    format!(
+        "<code>{}</code>: {} <code>{}</code>; expected {}, found {}. {}",
+        escaped(&error.place.to_string()),
+        escaped(error.code.meaning),
+        error.code.id,
+        escaped(&error.expected),
+        escaped(&error.found),
+        escaped(&error.help)
+    )
+}
+
+/// A heading and a list, unless there is nothing to list.
+fn list(page: &mut String, heading: &str, items: impl Iterator<Item = String>) {
+    let items: String = items.map(|item| format!("<li>{item}</li>\n")).collect();
+    if !items.is_empty() {
+        page.push_str(&format!(
+            "<section class=\"list\">\n<h2>{heading}</h2>\n<ul>\n{items}</ul>\n</section>\n"
+        ));
+    }
+}
+
+/// One post: what it comes to, its texts with their numbers, and what else is claimed.
+fn article(page: &mut String, report: &Report, post: &PostReport) {
+    let id = escaped(&post.id);
+    page.push_str(&format!("<article class=\"post\" id=\"post-{id}\">\n"));
+    let level = if report.posts.len() == 1 { 1 } else { 2 };
+    page.push_str(&format!("<header>\n<h{level}>{}</h{level}>\n", escaped(title_of(post))));
+    summary(page, report, post);
+    page.push_str("</header>\n");
+    let remarks = Remarks::of(post);
+    let command = command(report, post);
+    let cards = CardPost { remarks: &remarks, command: &command };
+    let mut cards = PostCards { page: String::new(), post: cards, count: 0, id: &post.id };
+    let mut told: BTreeSet<&str> = BTreeSet::new();
+    for text in &post.texts {
+        told.extend(shown_text(page, post, text, &mut cards));
+    }
+    let untold: Vec<_> = post.claims.iter().filter(|claim| !told.contains(&*claim.id)).collect();
+    statements(page, &untold, &mut cards);
+    let away = post.texts.iter().filter(|text| !text.is_at_hand);
+    list(page, "Texts that are not at hand", away.map(|text| escaped(&text.what).into_owned()));
+    about(page, post, &remarks);
+    page.push_str(&format!("<div class=\"cards\">\n{}</div>\n</article>\n", cards.page));
+}
+
+/// The sentence and the counts above a post.
+fn summary(page: &mut String, report: &Report, post: &PostReport) {
+    let counts = VerdictCounts::of(&post.claims);
+    let wrong = folded::wrong(post);
+    let sentence = match &report.locked {
+        Some(differences) if differences.is_empty() => wording::as_recorded(&counts),
+        Some(differences) => wording::entries_differ(differences.len()),
+        None => wrong.sentence,
+    };
+    page.push_str(&format!("<p class=\"sentence\">{}</p>\n", escaped(&sentence)));
+    if !wrong.others.is_empty() {
+        let others: String =
+            wrong.others.iter().map(|other| format!("<li>{}</li>\n", escaped(other))).collect();
+        page.push_str(&format!("<ul class=\"others\">\n{others}</ul>\n"));
+    }
+    page.push_str("<ul class=\"counts\">\n");
+    for verdict in VERDICTS.into_iter().filter(|verdict| counts.count(*verdict) > 0) {
+        let many = counts.count(verdict);
+        page.push_str(&format!("<li>{} {many}</li>\n", card::verdict(verdict)));
+    }
+    page.push_str("</ul>\n");
+}
+
+/// The command that gives this report again.
+fn command(report: &Report, post: &PostReport) -> String {
+    let replay = if report.replayed > 0 { " --replay all" } else { "" };
+    match post.digest.is_empty() {
+        true => format!("repro verify {}{replay} --verbose", post.file),
+        false => format!("repro verify --post {}{replay} --verbose", post.id),
+    }
+}
+
+/// The cards of a post so far.
+struct PostCards<'r> {
+    page: String,
+    post: CardPost<'r>,
+    count: usize,
+    /// The name of the post.
+    id: &'r str,
+}
+
+impl PostCards<'_> {
+    /// The name of the next card.
+    fn next_id(&mut self) -> String {
+        self.count += 1;
+        let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
+        let post: String = self.id.chars().map(plain).collect();
+        format!("n-{post}-{}", self.count)
+    }
+
+    fn add(&mut self, id: &str, claims: &[&ClaimReport]) {
+        card::card(&mut self.page, id, claims, &self.post);
+    }
+}
+
+/// Adds a text with its numbers; answers the claims that these tell of.
+fn shown_text<'r>(
+    page: &mut String,
+    post: &'r PostReport,
+    text: &'r TextReport,
+    cards: &mut PostCards<'_>,
+) -> Vec<&'r str> {
+    if text.content.is_empty() {
+        return Vec::new();
+    }
+    let by_id: HashMap<&str, &ClaimReport> =
+        post.claims.iter().map(|claim| (&*claim.id, claim)).collect();
+    let numbers = text.numbers.iter().map(|number| {
+        let claims = number.claims.iter().filter_map(|id| by_id.get(&**id).copied()).collect();
+        MarkedNumber { number, claims, id: cards.next_id() }
+    });
+    let mut marks = NumberMarks::new(numbers.collect());
+    page.push_str("<section class=\"prose\" aria-label=\"text\">\n");
+    if post.texts.len() > 1 {
+        page.push_str(&format!("<p class=\"what\">{}</p>\n", escaped(&text.what)));
+    }
+    match text.markup {
+        TextMarkup::Markdown => prose::markdown(page, &text.content, &mut marks),
+        TextMarkup::AsWritten => prose::plain(page, &text.content, &mut marks),
+    }
+    page.push_str("</section>\n");
+    let mut told = Vec::new();
+    for (one, _) in marks.claimed().filter(|(_, is_shown)| *is_shown) {
+        cards.add(&one.id, &one.claims);
+        told.extend(one.claims.iter().map(|claim| &*claim.id));
+    }
+    told
+}
+
+/// Claims that no number of a text on the page tells of, by their places.
+fn statements(page: &mut String, claims: &[&ClaimReport], cards: &mut PostCards<'_>) {
+    if claims.is_empty() {
+        return;
+    }
+    page.push_str("<section class=\"statements\">\n<h2>Statements</h2>\n");
+    let mut place = String::new();
+    let mut is_open = false;
+    for told in told_together(claims) {
+        if told.place() != place || !is_open {
+            page.push_str(if is_open { "</ul>\n" } else { "" });
+            place = told.place();
+            if !place.is_empty() {
+                page.push_str(&format!("<h3>{}</h3>\n", escaped(&place)));
+            }
+            page.push_str("<ul>\n");
+            is_open = true;
+        }
+        statement(page, &told, cards);
+    }
+    page.push_str("</ul>\n</section>\n");
+}
+
+fn statement(page: &mut String, told: &ToldTogether<'_>, cards: &mut PostCards<'_>) {
+    let claims: Vec<_> = told.claims().collect();
+    let Some(verdict) = marks::worst(claims.iter().copied()) else { return };
+    let id = cards.next_id();
+    let words = escaped(&told.title()).into_owned();
+    page.push_str(&format!(
+        "<li>{} <button type=\"button\" class=\"n {}\" popovertarget=\"{id}\">{words}</button></li>\n",
+        card::verdict(verdict),
+        verdict.word()
+    ));
+    cards.add(&id, &claims);
+}
+
+/// What else there is to know of a post: its evidence, what it leaves out, remarks, and a referee's questions.
+fn about(page: &mut String, post: &PostReport, remarks: &Remarks<'_>) {
+    let others =
+        remarks.all().iter().filter(|finding| finding.claim.is_none()).map(|finding| {
+            format!("{} <code>{}</code>", escaped(&finding.message), finding.code.id)
+        });
+    list(page, "Also", others);
+    let unbound = post.texts.iter().flat_map(|text| &text.unbound);
+    list(page, "Numbers that nothing binds", unbound.map(|number| escaped(number).into_owned()));
+    let excused = post
+        .excused
+        .iter()
+        .map(|one| format!("<q>{}</q>: {}", escaped(&one.words), escaped(&one.reason)));
+    list(page, "Left without a claim", excused);
+    let bundles = post.bundles.iter().map(|bundle| {
+        let origin = bundle.origin.word();
+        format!(
+            "<code>{}</code> {origin} <code class=\"digest\">{}</code>",
+            escaped(&bundle.name),
+            escaped(&bundle.digest)
+        )
+    });
+    list(page, "Evidence", bundles);
+    list(
+        page,
+        "Signatures",
+        wording::signatures(post, |_| true).iter().map(|words| escaped(words).into_owned()),
+    );
+    let challenge = post.challenge.iter().map(|one| escaped(&wording::challenge(one)).into_owned());
+    list(page, "Challenge", challenge);
+    if let Some(referee) = &post.referee {
+        let lists = [
+            ("premise", &referee.load_bearing_premises),
+            ("free choice", &referee.free_parameters),
+            ("missing fact", &referee.missing_facts),
+        ];
+        let asked = lists.into_iter().flat_map(|(name, items)| {
+            items.iter().map(move |item| format!("{name}: {}", escaped(item)))
+        });
+        list(page, "What a referee would ask", asked);
+    }
+}

@@ -1,0 +1,173 @@
+//! The text of a post as a page: Markdown as it reads, other texts as they are written.
+//!
+//! Nothing of a text acts: its own HTML is shown as text, images are their words, and links lead to addresses of the web alone.
+
+use pulldown_cmark::{Alignment, CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
+
+use super::escaped::escaped;
+use super::marks::NumberMarks;
+
+/// Below the title of the page and that of the post.
+const BELOW: usize = 1;
+
+/// Adds a text that reads as it is written.
+pub fn plain(page: &mut String, text: &str, marks: &mut NumberMarks<'_>) {
+    page.push_str("<pre class=\"written\">");
+    marks.add(page, text, 0..text.len(), text);
+    page.push_str("</pre>\n");
+}
+
+/// Adds Markdown.
+pub fn markdown(page: &mut String, text: &str, marks: &mut NumberMarks<'_>) {
+    let options = Options::ENABLE_TABLES
+        | Options::ENABLE_STRIKETHROUGH
+        | Options::ENABLE_TASKLISTS
+        | Options::ENABLE_FOOTNOTES
+        | Options::ENABLE_YAML_STYLE_METADATA_BLOCKS;
+    let mut writer = ProseWriter::default();
+    for (event, place) in Parser::new_ext(text, options).into_offset_iter() {
+        match event {
+            Event::Start(tag) => writer.start(page, &tag),
+            Event::End(end) => writer.end(page, end),
+            _ if writer.is_hidden => {}
+            Event::Text(words) => marks.add(page, text, place, &words),
+            Event::Code(words) => {
+                page.push_str("<code>");
+                // The marks around code are no part of it.
+                let start =
+                    text[place.clone()].find(&*words).map_or(place.start, |at| place.start + at);
+                marks.add(page, text, start..start + words.len(), &words);
+                page.push_str("</code>");
+            }
+            Event::Html(html) | Event::InlineHtml(html) => match html.trim() {
+                "<br>" | "<br/>" | "<br />" => page.push_str("<br>"),
+                comment if comment.starts_with("<!--") => {}
+                _ => marks.add(page, text, place, &html),
+            },
+            Event::SoftBreak => page.push('\n'),
+            Event::HardBreak => page.push_str("<br>\n"),
+            Event::Rule => page.push_str("<hr>\n"),
+            Event::TaskListMarker(is_done) => page.push_str(if is_done { "☑ " } else { "☐ " }),
+            Event::FootnoteReference(label) => {
+                page.push_str(&format!("<sup>[{}]</sup>", escaped(&label)));
+            }
+            Event::InlineMath(words) | Event::DisplayMath(words) => {
+                page.push_str(&escaped(&words));
+            }
+        }
+    }
+}
+
+/// What is open while a text is written.
+#[derive(Default)]
+struct ProseWriter {
+    columns: Vec<Alignment>,
+    column: usize,
+    is_head: bool,
+    /// Settings above a text.
+    is_hidden: bool,
+    /// Whether each open link leads somewhere.
+    links: Vec<bool>,
+}
+
+impl ProseWriter {
+    fn start(&mut self, page: &mut String, tag: &Tag<'_>) {
+        match tag {
+            Tag::Paragraph => page.push_str("<p>"),
+            Tag::Heading { level, .. } => page.push_str(&format!("<h{}>", below(*level))),
+            Tag::BlockQuote(_) => page.push_str("<blockquote>\n"),
+            Tag::CodeBlock(CodeBlockKind::Fenced(_) | CodeBlockKind::Indented) => {
+                page.push_str("<pre tabindex=\"0\"><code>");
+            }
+            Tag::HtmlBlock => page.push_str("<pre class=\"written\">"),
+            Tag::List(Some(first)) => page.push_str(&format!("<ol start=\"{first}\">\n")),
+            Tag::List(None) => page.push_str("<ul>\n"),
+            Tag::Item => page.push_str("<li>"),
+            Tag::FootnoteDefinition(label) => {
+                page.push_str(&format!("<aside><p>[{}]</p>", escaped(label)));
+            }
+            Tag::Table(columns) => {
+                self.columns.clone_from(columns);
+                // A table that is too wide can be moved by keys, too.
+                page.push_str("<div class=\"wide\" tabindex=\"0\" role=\"group\" aria-label=\"table\"><table>\n");
+            }
+            Tag::TableHead => {
+                (self.is_head, self.column) = (true, 0);
+                page.push_str("<thead><tr>");
+            }
+            Tag::TableRow => {
+                self.column = 0;
+                page.push_str("<tr>");
+            }
+            Tag::TableCell => self.cell(page),
+            Tag::Emphasis => page.push_str("<em>"),
+            Tag::Strong => page.push_str("<strong>"),
+            Tag::Strikethrough => page.push_str("<del>"),
+            Tag::Link { dest_url, .. } => {
+                let leads = ["https://", "http://"].iter().any(|start| dest_url.starts_with(start));
+                self.links.push(leads);
+                if leads {
+                    let address = escaped(dest_url);
+                    page.push_str(&format!(
+                        "<a href=\"{address}\" rel=\"noopener noreferrer nofollow\">"
+                    ));
+                }
+            }
+            Tag::Image { .. } => page.push_str("<span class=\"image\">[image: "),
+            Tag::MetadataBlock(_) => self.is_hidden = true,
+            _ => {}
+        }
+    }
+
+    fn cell(&mut self, page: &mut String) {
+        let name = self.cell_name();
+        let side = match self.columns.get(self.column) {
+            Some(Alignment::Right) => " class=\"right\"",
+            Some(Alignment::Center) => " class=\"center\"",
+            _ => "",
+        };
+        let scope = if self.is_head { " scope=\"col\"" } else { "" };
+        page.push_str(&format!("<{name}{scope}{side}>"));
+        self.column += 1;
+    }
+
+    fn cell_name(&self) -> &'static str {
+        if self.is_head { "th" } else { "td" }
+    }
+
+    fn end(&mut self, page: &mut String, end: TagEnd) {
+        match end {
+            TagEnd::Paragraph => page.push_str("</p>\n"),
+            TagEnd::Heading(level) => page.push_str(&format!("</h{}>\n", below(level))),
+            TagEnd::BlockQuote(_) => page.push_str("</blockquote>\n"),
+            TagEnd::CodeBlock => page.push_str("</code></pre>\n"),
+            TagEnd::HtmlBlock => page.push_str("</pre>\n"),
+            TagEnd::List(true) => page.push_str("</ol>\n"),
+            TagEnd::List(false) => page.push_str("</ul>\n"),
+            TagEnd::Item => page.push_str("</li>\n"),
+            TagEnd::FootnoteDefinition => page.push_str("</aside>\n"),
+            TagEnd::Table => page.push_str("</tbody></table></div>\n"),
+            TagEnd::TableHead => {
+                self.is_head = false;
+                page.push_str("</tr></thead><tbody>\n");
+            }
+            TagEnd::TableRow => page.push_str("</tr>\n"),
+            TagEnd::TableCell => page.push_str(&format!("</{}>", self.cell_name())),
+            TagEnd::Emphasis => page.push_str("</em>"),
+            TagEnd::Strong => page.push_str("</strong>"),
+            TagEnd::Strikethrough => page.push_str("</del>"),
+            TagEnd::Link => {
+                if self.links.pop() == Some(true) {
+                    page.push_str("</a>");
+                }
+            }
+            TagEnd::Image => page.push_str("]</span>"),
+            TagEnd::MetadataBlock(_) => self.is_hidden = false,
+            _ => {}
+        }
+    }
+}
+
+fn below(level: HeadingLevel) -> usize {
+    (level as usize + BELOW).min(6)
+}
