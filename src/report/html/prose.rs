@@ -157,9 +157,8 @@ impl ProseWriter {
             TagEnd::Strong => page.push_str("</strong>"),
             TagEnd::Strikethrough => page.push_str("</del>"),
             TagEnd::Link => {
-                if self.links.pop() == Some(true) {
-                    page.push_str("</a>");
-                }
+                let leads = self.links.pop() == Some(true);
+                page.push_str(if leads { "</a>" } else { "" });
             }
             TagEnd::Image => page.push_str("]</span>"),
             TagEnd::MetadataBlock(_) => self.is_hidden = false,
