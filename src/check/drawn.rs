@@ -261,13 +261,14 @@ fn closing(page: &mut Page, report: &CheckReport) {
     let CheckCounts { consistent, refuted, inconclusive } = report.counts();
     let documents = report.documents.len();
     let plural = if documents == 1 { "" } else { "s" };
+    let hold = if consistent == 1 { "relation holds" } else { "relations hold" };
     let (sign, style) = match (refuted, inconclusive + usize::from(consistent == 0)) {
         (0, 0) => mark(Verdict::Verified),
         (0, _) => mark(Verdict::Inconclusive),
         _ => mark(Verdict::Refuted),
     };
     let words = format!(
-        "{sign} {documents} document{plural}: {consistent} relations hold · {refuted} refuted · {inconclusive} inconclusive"
+        "{sign} {documents} document{plural}: {consistent} {hold} · {refuted} refuted · {inconclusive} inconclusive"
     );
     page.paragraph(0, 2, style, &words);
     let silent =

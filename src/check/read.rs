@@ -88,14 +88,18 @@ fn file(found: &FoundFile) -> ReadDocument {
     let read = match ending.as_deref() {
         Some("json") => json(path, shown),
         Some("jsonl") => lines(path, shown),
-        Some("md" | "txt" | "log" | "out") => text(path, shown),
+        // What is no text need not be a document, unless somebody says so.
+        Some("md" | "txt" | "log" | "out") => match text(path, shown) {
+            Err(_) if !is_named => return unknown(),
+            read => read,
+        },
         _ => return unknown(),
     };
     read.unwrap_or_else(|error| Some(ReadDocument::Failed(error))).unwrap_or_else(unknown)
 }
 
 fn json(path: &Path, shown: &str) -> Result<Option<ReadDocument>, Error> {
-    let source = Source::load_plain(path, shown)?;
+    let source = Source::load_loose(path, shown)?;
     let document = Document::parse_loose_json(source)?;
     let of_kind = |kind: &&'static DocumentKind| match kind.reads {
         Reads::Json { is, read } if is(document.root()) => {
@@ -107,7 +111,7 @@ fn json(path: &Path, shown: &str) -> Result<Option<ReadDocument>, Error> {
 }
 
 fn lines(path: &Path, shown: &str) -> Result<Option<ReadDocument>, Error> {
-    let source = Source::load_plain(path, shown)?;
+    let source = Source::load_loose(path, shown)?;
     let document = Document::parse_loose_json_lines(source)?;
     let first = document.root().items()?.next();
     let of_kind = |kind: &&'static DocumentKind| match kind.reads {
@@ -120,8 +124,7 @@ fn lines(path: &Path, shown: &str) -> Result<Option<ReadDocument>, Error> {
 }
 
 fn text(path: &Path, shown: &str) -> Result<Option<ReadDocument>, Error> {
-    let Ok(source) = Source::load_plain(path, shown) else { return Ok(None) };
-    let source = Arc::new(source);
+    let source = Arc::new(Source::load_loose(path, shown)?);
     let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     let of_kind = |kind: &&'static DocumentKind| match kind.reads {
         Reads::Text { is, read } if is(&name, source.text()) => {

@@ -171,7 +171,7 @@ impl StatedRow {
         self.cells.insert(name.into(), StatedCell { term, printed, place });
     }
 
-    /// States a number, or the word that stands for none; nothing where it is anything else, as `N/A`.
+    /// States a number, which may stand in quotes, or the word that stands for none; nothing where it is anything else, as `N/A`.
     pub fn measure(
         &mut self,
         name: impl Into<String>,
@@ -183,8 +183,26 @@ impl StatedRow {
             let place = StatedPlace::of(node, pointer);
             let (term, printed) = (Term::Text(word.into()), word.to_owned());
             self.cells.insert(name.into(), StatedCell { term, printed, place });
-        } else if matches!(node.value().kind, NodeKind::Number(_)) {
-            self.state(name, node, pointer, digits);
+        } else if let Some((number, printed)) = number_of(node, digits) {
+            let (term, place) = (Term::Number(number), StatedPlace::of(node, pointer));
+            self.cells.insert(name.into(), StatedCell { term, printed, place });
+        }
+    }
+
+    /// The same; what stands there instead of a number is stated as `unread`, so that a relation can tell it.
+    pub fn measure_or_tell(
+        &mut self,
+        name: &'static str,
+        node: Node<'_>,
+        pointer: String,
+        digits: Digits,
+    ) {
+        self.measure(name, node, pointer.clone(), digits);
+        if let Some(printed) = no_number(node).filter(|_| self.cell(name).is_none()) {
+            let printed = printed.to_owned();
+            let (term, place) =
+                (Term::Text(printed.clone().into()), StatedPlace::of(node, pointer));
+            self.cells.insert("unread".to_owned(), StatedCell { term, printed, place });
         }
     }
 
@@ -315,6 +333,29 @@ fn bare_word(node: Node<'_>) -> Option<&'static str> {
     }
 }
 
+/// A number, as such or in quotes, and how it is written.
+fn number_of(node: Node<'_>, digits: Digits) -> Option<(PrintedRange, String)> {
+    match &node.value().kind {
+        NodeKind::Number(text) | NodeKind::Text(text) => {
+            Some((digits.read(text.trim())?, text.to_string()))
+        }
+        _ => None,
+    }
+}
+
+/// What stands in the place of a number and is meant as one, or says that there is none without a word for it: `null`, a truth value, `50%`.
+fn no_number(node: Node<'_>) -> Option<&str> {
+    match &node.value().kind {
+        NodeKind::Null => Some("null"),
+        NodeKind::Bool(true) => Some("true"),
+        NodeKind::Bool(false) => Some("false"),
+        NodeKind::Text(text) => {
+            Some(&**text).filter(|text| text.contains(|c: char| c.is_ascii_digit()))
+        }
+        NodeKind::Number(_) | NodeKind::Array(_) | NodeKind::Object(_) => None,
+    }
+}
+
 fn term_of(node: Node<'_>, digits: Digits) -> Option<(StatedTerm, String)> {
     Some(match &node.value().kind {
         NodeKind::Number(text) => (Term::Number(digits.read(text)?), text.to_string()),
@@ -349,7 +390,8 @@ mod tests {
 
     #[test]
     fn what_is_no_number_is_told_as_it_is_written() {
-        let source = Source::new("t.json", b"{\"a\": NaN, \"b\": \"N/A\", \"c\": 1.5}".to_vec());
+        let text = br#"{"a": NaN, "b": "N/A", "c": 1.5, "d": "0.5", "e": null, "f": "50 %"}"#;
+        let source = Source::new("t.json", text.to_vec());
         let document = repro_receipt::source::Document::parse_loose_json(source.unwrap()).unwrap();
         let mut row = StatedRow::default();
         for (key, node) in document.root().members().unwrap() {
@@ -358,5 +400,16 @@ mod tests {
         assert_eq!(row.cell("a").unwrap().printed, "NaN");
         assert_eq!(row.cell("b").map(|cell| &cell.printed), None);
         assert_eq!(row.number("c"), Some(1.5));
+        // In quotes it is a number all the same.
+        assert_eq!(row.number("d"), Some(0.5));
+        let unread = |key| {
+            let mut row = StatedRow::default();
+            let node =
+                document.root().members().unwrap().find(|(known, _)| *known == key).unwrap().1;
+            row.measure_or_tell("x", node, format!("/{key}"), Digits::Full);
+            row.cell("unread").map(|cell| cell.printed.clone())
+        };
+        assert_eq!(["b", "c", "d"].map(unread), [None, None, None]);
+        assert_eq!(["e", "f"].map(unread), [Some("null".to_owned()), Some("50 %".to_owned())]);
     }
 }

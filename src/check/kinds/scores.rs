@@ -49,6 +49,11 @@ pub fn members<'n>(
     all.map(move |(key, node)| (key, node, format!("{pointer}/{}", escape(key))))
 }
 
+/// The member of an object by its key, be it `null`.
+pub fn member<'n>(node: Node<'n>, key: &str) -> Option<Node<'n>> {
+    node.members().ok()?.find(|(known, _)| *known == key).map(|(_, node)| node)
+}
+
 /// The elements of a list, each with its pointer; none where it is no list.
 pub fn elements<'n>(
     node: Option<Node<'n>>,

@@ -37,6 +37,8 @@ pub const LOOSE_VALUE_CAP: usize = 1_000_000;
 const EXCERPT: usize = 2_000;
 /// So many bytes are counted anew for each column.
 const STRETCH: usize = 256;
+/// The byte order mark of UTF-8.
+const MARK: &[u8] = b"\xef\xbb\xbf";
 /// The deepest nesting that is read.
 pub const DEPTH_CAP: usize = 64;
 
@@ -73,6 +75,33 @@ fn unreadable(name: &str, error: &std::io::Error) -> Error {
     UNREADABLE.at(Location::file(name), "a readable file", error.to_string())
 }
 
+/// Opens a file that is no folder, pipe, socket or device.
+fn plain_file(path: &Path, name: &str) -> Result<File, Error> {
+    let unreadable = |error: std::io::Error| unreadable(name, &error);
+    let flags = OFlags::NONBLOCK.bits() as i32;
+    let file = File::options().read(true).custom_flags(flags).open(path).map_err(unreadable)?;
+    if !file.metadata().map_err(unreadable)?.is_file() {
+        let found = "a folder, pipe, socket or device";
+        return Err(UNREADABLE.at(Location::file(name), "a plain file", found));
+    }
+    Ok(file)
+}
+
+/// All bytes of a file, of which a document has at most [`DOCUMENT_CAP`].
+fn bytes_of(file: File, name: &str) -> Result<Vec<u8>, Error> {
+    let length = file.metadata().map_err(|error| unreadable(name, &error))?.len();
+    if length > DOCUMENT_CAP as u64 {
+        let expected = format!("at most {DOCUMENT_CAP} bytes");
+        let found = format!("{length} bytes");
+        return Err(TOO_LARGE.at(Location::file(name), expected, found));
+    }
+    // A pipe has no length, and a file may grow: neither may fill the memory.
+    let mut bytes = Vec::new();
+    let mut read = file.take(DOCUMENT_CAP as u64 + 1);
+    read.read_to_end(&mut bytes).map_err(|error| unreadable(name, &error))?;
+    Ok(bytes)
+}
+
 impl Source {
     /// Takes the bytes of the file called `name`; refuses what is not UTF-8, a byte order mark, and
     /// documents beyond [`DOCUMENT_CAP`].
@@ -87,7 +116,7 @@ impl Source {
             let found = format!("{} bytes", bytes.len());
             return Err(TOO_LARGE.at(Location::file(name), format!("at most {cap} bytes"), found));
         }
-        if bytes.starts_with(b"\xef\xbb\xbf") {
+        if bytes.starts_with(MARK) {
             return Err(NOT_UTF8.at(Location::file(name), "text", "a byte order mark"));
         }
         match String::from_utf8(bytes) {
@@ -113,27 +142,23 @@ impl Source {
     /// Reads the plain file at `path`: of a project, in which nobody expects a pipe, and nobody waits for one.
     pub fn load_plain(path: &Path, name: impl Into<String>) -> Result<Self, Error> {
         let name = name.into();
-        let unreadable = |error: std::io::Error| unreadable(&name, &error);
-        let flags = OFlags::NONBLOCK.bits() as i32;
-        let file = File::options().read(true).custom_flags(flags).open(path).map_err(unreadable)?;
-        if !file.metadata().map_err(unreadable)?.is_file() {
-            let found = "a folder, pipe, socket or device";
-            return Err(UNREADABLE.at(Location::file(name.clone()), "a plain file", found));
-        }
+        let file = plain_file(path, &name)?;
         Self::of_file(file, name)
     }
 
-    fn of_file(file: File, name: String) -> Result<Self, Error> {
-        let length = file.metadata().map_err(|error| unreadable(&name, &error))?.len();
-        if length > DOCUMENT_CAP as u64 {
-            let expected = format!("at most {DOCUMENT_CAP} bytes");
-            let found = format!("{length} bytes");
-            return Err(TOO_LARGE.at(Location::file(name), expected, found));
+    /// The same for a file of others that is looked at and never hashed: editors on Windows write a byte order mark before the text,
+    /// which is passed over. Places count from behind it, as editors do.
+    pub fn load_loose(path: &Path, name: impl Into<String>) -> Result<Self, Error> {
+        let name = name.into();
+        let mut bytes = bytes_of(plain_file(path, &name)?, &name)?;
+        if bytes.starts_with(MARK) {
+            bytes.drain(..MARK.len());
         }
-        // A pipe has no length, and a file may grow: neither may fill the memory.
-        let mut bytes = Vec::new();
-        let mut read = file.take(DOCUMENT_CAP as u64 + 1);
-        read.read_to_end(&mut bytes).map_err(|error| unreadable(&name, &error))?;
+        Self::new(name, bytes)
+    }
+
+    fn of_file(file: File, name: String) -> Result<Self, Error> {
+        let bytes = bytes_of(file, &name)?;
         Self::new(name, bytes)
     }
 

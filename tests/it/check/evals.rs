@@ -10,7 +10,7 @@ use super::{ShortFinding, check, check_text, corpus, drawn, edits, snapshot};
 use crate::shared;
 
 const RESULTS: &str = "results_2026-09-01T10-00-00.000001.json";
-const SAMPLES: &str = "samples_sums_2026-09-01T10-00-00.000001.jsonl";
+const SAMPLES: &str = "samples_gsm8k_2026-09-01T10-00-00.000001.jsonl";
 const HELM: &str = "helm/colours-model=acme_tiny";
 const OBJECT: &str = "datastore/flat/objects/0b/1c/0b1c2d3e-0000-4000-8000-000000000001.json";
 
@@ -103,7 +103,7 @@ fn results_with_samples_with_one_change() {
             ),
             one("acme__tiny-7", "acme_tiny-7", "lm-eval::file-name"),
             one("61.875", "62.875", "lm-eval::seconds"),
-            one("\"sums\": \"", "\"sums\": \"0", "lm-eval::task-hash"),
+            one("\"gsm8k\": \"", "\"gsm8k\": \"0", "lm-eval::task-hash"),
             line("\"exact_match\": 1.0", "\"exact_match\": 0.0", "lm-eval::mean-of-samples"),
             line("\"target\": \"3\"", "\"target\": \"4\"", "lm-eval::target-hash"),
             line("\"arg_0\": \"Question", "\"arg_0\": \"Q", "lm-eval::prompt-hash"),

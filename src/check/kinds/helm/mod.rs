@@ -50,7 +50,7 @@ struct RunFiles {
 fn read(folder: &FolderListing) -> Result<FolderAnswer, Error> {
     let mut answer = FolderAnswer::default();
     let mut load = |name: &str| {
-        let source = || Source::load_plain(&folder.file(name), folder.told(name));
+        let source = || Source::load_loose(&folder.file(name), folder.told(name));
         let read = folder.has(name).then(|| source().and_then(Document::parse_loose_json))?;
         read.map_err(|error| answer.failures.push(error)).ok()
     };

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use repro_receipt::source::{Node, escape};
 use repro_relation::Term;
 
-use super::tasks::{is_group, stderr_key, subtasks};
+use super::tasks::{is_group, is_score, scored, stderr_key, subtasks};
 use crate::kinds::scores;
 use crate::stated::{Digits, StatedRow};
 
@@ -45,18 +45,12 @@ pub fn read(root: Node<'_>) -> Vec<StatedRow> {
     for (name, node, pointer) in groups {
         let mut tasks = BTreeSet::new();
         leaves(root, name, 0, &mut tasks);
-        for (key, value, below) in scores::members(Some(node), &pointer) {
-            if key.contains("_stderr") {
-                continue;
-            }
+        for (key, value, _) in scores::members(Some(node), &pointer) {
             let mut row = StatedRow::new(format!("{name}, {key}"));
-            row.measure("value", value, below, digits);
-            if row.number("value").is_none() {
+            scored(&mut row, node, (key, value), &pointer, digits);
+            let is_told = row.number("value").is_some() || row.cell("unread").is_some();
+            if !is_score(key) || !is_told {
                 continue;
-            }
-            let stderr = stderr_key(key);
-            if let Some(value) = node.get(&stderr) {
-                row.measure("stderr", value, format!("{pointer}/{}", escape(&stderr)), digits);
             }
             let members = tasks.iter().filter_map(|task| member(root, task, key, digits));
             let members: Vec<_> = members.collect();
@@ -65,6 +59,25 @@ pub fn read(root: Node<'_>) -> Vec<StatedRow> {
                 row.add("member", members);
             }
             of_parts(&mut row, root, name, key);
+            rows.push(row);
+        }
+    }
+    rows
+}
+
+/// The numbers of groups that stand a second time, in a table of their own, with those of the results.
+pub fn again(root: Node<'_>) -> Vec<StatedRow> {
+    let digits = root.get("results").map_or(Digits::Rounded, scores::digits);
+    let mut rows = Vec::new();
+    for (name, node, pointer) in scores::members(root.get("groups"), "/groups") {
+        let in_results = root.get("results").and_then(|results| results.get(name));
+        for (key, value, below) in scores::members(Some(node), &pointer) {
+            let mut row = StatedRow::new(format!("{name}, {key}"));
+            row.measure("value", value, below, digits);
+            if let Some(value) = in_results.and_then(|results| results.get(key)) {
+                let pointer = format!("/results/{}/{}", escape(name), escape(key));
+                row.measure("in_results", value, pointer, digits);
+            }
             rows.push(row);
         }
     }

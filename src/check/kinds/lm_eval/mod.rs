@@ -69,7 +69,7 @@ fn folder(folder: &FolderListing) -> Result<FolderAnswer, Error> {
     let mut answer = FolderAnswer::default();
     let mut samples = SampleFiles::default();
     for name in folder.names.iter().filter(|name| is_samples(name)) {
-        match Source::load_plain(&folder.file(name), folder.told(name))
+        match Source::load_loose(&folder.file(name), folder.told(name))
             .and_then(Document::parse_loose_json_lines)
         {
             Ok(document) => samples.add(name, &document),
@@ -77,7 +77,7 @@ fn folder(folder: &FolderListing) -> Result<FolderAnswer, Error> {
         }
     }
     for name in folder.names.iter().filter(|name| is_results(name)) {
-        match Source::load_plain(&folder.file(name), folder.told(name))
+        match Source::load_loose(&folder.file(name), folder.told(name))
             .and_then(Document::parse_loose_json)
         {
             Ok(document) => {
@@ -105,6 +105,7 @@ fn read(document: &Document, samples: &mut SampleFiles) -> StatedRow {
     let tasks = tasks::read(root, document.source.name(), samples);
     row.add("group", groups::read(root));
     row.add("group", groups::concatenated(&tasks));
+    row.add("again", groups::again(root));
     row.add("task", tasks);
     let mut whole = StatedRow::default();
     whole.add("results", [row]);

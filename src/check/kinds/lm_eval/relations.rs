@@ -4,7 +4,13 @@ use crate::kind::relations;
 
 relations! {
     RANGE = "lm-eval::range", "a share of items is not between 0 and 1";
-        "metric" if "sort != 'perplexity'" && "sort != 'other'" => "0 <= value <= 1", from "a mean of numbers from 0 to 1";
+        "metric" if "sort != 'perplexity'" && "sort != 'other'" && "sort != 'likely'" => "0 <= value <= 1", from "a mean of numbers from 0 to 1";
+    LIKELY_RANGE = "lm-eval::likely-range", "what the metric's name has as a share of items is not between 0 and 1", doubt;
+        "metric" if "sort = 'likely'" => "0 <= value <= 1", from "a mean of numbers from 0 to 1, unless the task scores otherwise";
+    UNREAD = "lm-eval::unread", "what stands for a score or its error is no number", doubt;
+        "metric" if "given(unread) = 1" => "absent(unread) = 1", from "nothing can be recomputed from it";
+    UNREAD_GROUP = "lm-eval::unread-group", "what stands for a group's score or its error is no number", doubt;
+        "group" if "given(unread) = 1" => "absent(unread) = 1", from "nothing can be recomputed from it";
     PERPLEXITY = "lm-eval::perplexity", "a perplexity is below 1";
         "metric" if "sort = 'perplexity'" => "value >= 1", from "exp of a mean negative log-likelihood of tokens, none of which is above 1";
     NEGATIVE = "lm-eval::negative-error", "a standard error is negative";
@@ -51,6 +57,10 @@ relations! {
         "task" if "limit < 1" && "limit > 0" => "effective = ceil(original * limit)", from "`limit` in `evaluator.py`";
     ALL = "lm-eval::all-items", "not all items were scored, and there is no limit", doubt;
         "task" if "absent(limit) = 1" => "effective = original", from "`limit` in `evaluator.py`, unless items were chosen by `samples`";
+    KNOWN_ITEMS = "lm-eval::known-items", "the evaluation set has another number of items than the published one", doubt;
+        "task" => "original = published.items", from "the published data sets";
+    SAME_GROUP = "lm-eval::same-group", "a group has one number among the results and another among the groups";
+        "again" => "value = in_results", from "`evaluator_utils.py`, a copy";
     GROUP = "lm-eval::group", "a group's value is neither the mean of its tasks by their sizes nor their plain mean";
         "group" if "abs(value - mean(member.value)) > 1e-9 * value" && "abs(value - mean_of_parts) > 1e-9 * value" =>
         "value = sum(member.size * member.value) / sum(member.size)", from "`aggregate_subtask_metrics` in `api/metrics.py`";
@@ -100,10 +110,10 @@ relations! {
     LINES_STDERR = "lm-eval::error-of-samples", "a standard error is not that over the samples";
         "metric" if "aggregation = 'mean'" && "lines = items" => "stderr = sqrt(variance_of_lines / lines)", from "`mean_stderr` in `api/metrics.py`";
     LEAST = "lm-eval::least", "the samples that are there already come to more";
-        "metric" if "sort != 'other'" && "sort != 'perplexity'" && "lines < items" => "value >= sum_of_lines / items * (1 - 1e-9)",
+        "metric" if "sort != 'other'" && "sort != 'perplexity'" && "sort != 'likely'" && "lines < items" => "value >= sum_of_lines / items * (1 - 1e-9)",
         from "what is missing is at least 0 for each item";
     MOST = "lm-eval::most", "the samples that are missing cannot come to so much";
-        "metric" if "sort != 'other'" && "sort != 'perplexity'" && "lines < items" => "value <= (sum_of_lines + items - lines) / items * (1 + 1e-9)",
+        "metric" if "sort != 'other'" && "sort != 'perplexity'" && "sort != 'likely'" && "lines < items" => "value <= (sum_of_lines + items - lines) / items * (1 + 1e-9)",
         from "what is missing is at most 1 for each item";
     TASK_HASH = "lm-eval::task-hash", "the hash of a task is not that of its samples";
         "task" => "task_hash = hash_of_lines", from "`loggers/evaluation_tracker.py`: SHA-256 over the hashes of all samples";

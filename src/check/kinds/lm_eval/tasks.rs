@@ -15,8 +15,26 @@ const OUTPUTS: &[&str] = &["multiple_choice", "loglikelihood", "generate_until"]
 /// Metrics that are means of fractions from 0 to 1, and tasks whose `f1` is one.
 const FRACTIONS: &[&str] = &["mc2"];
 const F1_MEANS: &[&str] = &["drop", "record", "coqa"];
+/// Tasks beside those of known size that the harness itself scores so: what a task of another name does to an item nobody knows, because
+/// a class may score it without a word in its configuration.
+const STANDARD: &[&str] = &[
+    "commonsense_qa",
+    "copa",
+    "gsm8k",
+    "mathqa",
+    "nq_open",
+    "race",
+    "rte",
+    "social_iqa",
+    "swag",
+    "triviaqa",
+    "wsc273",
+];
+/// Members of results that are no scores.
+const NO_SCORES: &[&str] = &["alias", "name", " "];
 /// Tasks whose scores have names like those and are none, by what their names hold.
 const OTHERWISE: &[&str] = &["mc2", "multirc", "winogender", "longbench", "ethics"];
+const CROWS_PAIRS: &str = "crows_pairs_";
 const PERPLEXITIES: &[&str] = &["ppl", "perplexity", "word_perplexity", "byte_perplexity"];
 
 /// All tasks; groups of the new versions are none.
@@ -82,6 +100,14 @@ fn counts(row: &mut StatedRow, root: Node<'_>, task: &str) {
     if let Some(counts) = root.get("n-samples").and_then(|all| all.get(task)) {
         let pointer = format!("/n-samples/{}", escape(task));
         scores::state_some(row, counts, &pointer, &["original", "effective"]);
+        // The original number is that of the set, whatever the limit.
+        if let Some(known) = sizes::of_task(task) {
+            row.compute_number(
+                "published.items",
+                known,
+                "the published size of the evaluation set",
+            );
+        }
     }
     let hash = root.get("task_hashes").and_then(|all| all.get(task));
     if let Some(hash) = hash.filter(|hash| hash.text().is_ok_and(|hash| !hash.is_empty())) {
@@ -126,16 +152,12 @@ fn metrics(
     digits: Digits,
 ) -> Vec<StatedRow> {
     let all = scores::members(Some(node), pointer);
-    let metrics = all.filter(|(key, ..)| !parts(key).0.ends_with("_stderr"));
+    let metrics = all.filter(|(key, ..)| is_score(key));
     metrics
-        .filter_map(|(key, value, below)| {
+        .filter_map(|(key, value, _)| {
             let mut row = StatedRow::new(key);
-            row.measure("value", value, below, digits);
-            row.cell("value")?;
-            let stderr = stderr_key(key);
-            if let Some(value) = node.get(&stderr) {
-                row.measure("stderr", value, format!("{pointer}/{}", escape(&stderr)), digits);
-            }
+            scored(&mut row, node, (key, value), pointer, digits);
+            row.cell("value").or(row.cell("unread"))?;
             let (metric, filter) = parts(key);
             row.compute_text("metric", metric, "");
             row.compute_text("filter", filter.unwrap_or_default(), "");
@@ -143,6 +165,26 @@ fn metrics(
             Some(row)
         })
         .collect()
+}
+
+/// Whether a member of results is a score, and no error of one.
+pub fn is_score(key: &str) -> bool {
+    !NO_SCORES.contains(&key) && !parts(key).0.ends_with("_stderr")
+}
+
+/// States a score with its standard error; what is no number is told.
+pub fn scored(
+    row: &mut StatedRow,
+    node: Node<'_>,
+    (key, value): (&str, Node<'_>),
+    pointer: &str,
+    digits: Digits,
+) {
+    row.measure_or_tell("value", value, format!("{pointer}/{}", escape(key)), digits);
+    let stderr = stderr_key(key);
+    if let Some(value) = scores::member(node, &stderr) {
+        row.measure_or_tell("stderr", value, format!("{pointer}/{}", escape(&stderr)), digits);
+    }
 }
 
 /// What the configuration says of a metric, and what sort of number it so is.
@@ -167,25 +209,25 @@ fn declared(row: &mut StatedRow, root: Node<'_>, task: &str, metric: &str) {
             row.state("higher_is_better", direction, pointer, Digits::Full);
         }
     }
-    // Where the task scores for itself, or each item several times, `acc` may be anything.
-    let is_scored_once = |config: Node<'_>| {
-        let repeats = config.get("repeats").and_then(|repeats| repeats.integer().ok());
-        let output = scores::text(config, "output_type").unwrap_or_default();
-        config.get("process_results").is_none()
-            && repeats.unwrap_or(1) == 1
-            && OUTPUTS.contains(&output)
-    };
-    let is_own = config.is_some_and(is_scored_once)
-        && ITS_OWN.contains(&metric)
-        && of_metric.is_some()
-        && aggregation.is_none_or(|aggregation| aggregation == "mean");
-    let (sort, how) = sort(task, metric, is_own);
+    let listed = of_metric.is_some() && aggregation.is_none_or(|aggregation| aggregation == "mean");
+    let is_as_known = config.is_none_or(|config| listed && is_scored_once(config, task, metric));
+    let (sort, how) = sort(task, metric, is_as_known);
     row.compute_text("sort", sort, how);
 }
 
-fn sort(task: &str, metric: &str, is_own: bool) -> (&'static str, &'static str) {
+/// Whether a configuration leaves it to the harness to score an item, and that once; the harness has tasks that do otherwise.
+fn is_scored_once(config: Node<'_>, task: &str, metric: &str) -> bool {
+    let repeats = config.get("repeats").and_then(|repeats| repeats.integer().ok());
+    let output = scores::text(config, "output_type").unwrap_or_default();
+    let is_plain = config.get("process_results").is_none() && ITS_OWN.contains(&metric);
+    let is_own = is_plain || task.starts_with(CROWS_PAIRS) && metric == "pct_stereotype";
+    repeats.unwrap_or(1) == 1 && OUTPUTS.contains(&output) && is_own
+}
+
+fn sort(task: &str, metric: &str, is_as_known: bool) -> (&'static str, &'static str) {
     let is_otherwise = OTHERWISE.iter().any(|part| task.contains(part));
-    let is_known = sizes::of_task(task).is_some() || task.starts_with("crows_pairs_");
+    let is_known =
+        sizes::of_task(task).is_some() || STANDARD.contains(&task) || task.starts_with(CROWS_PAIRS);
     // CoQA leaves out one reference after the other, and takes the mean.
     let is_fraction = FRACTIONS.contains(&metric)
         || metric == "f1" && F1_MEANS.contains(&task)
@@ -196,7 +238,7 @@ fn sort(task: &str, metric: &str, is_own: bool) -> (&'static str, &'static str) 
         _ if !ZERO_ONE.contains(&metric) => ("other", "by its name"),
         _ if task.contains("mc2") => ("fraction", "by the name of its task"),
         _ if is_otherwise => ("other", "by the name of its task"),
-        _ if is_own || is_known => ("proportion", "0 or 1 for each item"),
+        _ if is_known && is_as_known => ("proportion", "0 or 1 for each item"),
         _ => ("likely", "0 or 1 for each item, by its name"),
     }
 }
@@ -226,10 +268,6 @@ fn items(row: &mut StatedRow, metrics: &mut [StatedRow], known: Option<f64>, dig
     let found = shares.filter(|_| digits == Digits::Summed).find_map(of);
     if let Some((items, metric)) = &found {
         row.compute_number("items", *items, format!("what `{metric}` and its error give"));
-        // Two metrics of one task that are shares have the same items.
-        for metric in metrics.iter_mut().filter(|metric| is_share(metric)) {
-            metric.compute_text("sort", "proportion", "0 or 1 for each item");
-        }
     }
     if let Some(known) = known {
         let how = "the published size of the evaluation set";

@@ -27,8 +27,12 @@ const TPUS: &[(&str, f64, f64)] = &[
     ("v5e", 1.0, 197e12),
     ("v6e", 1.0, 918e12),
 ];
-/// The peak of a GPU in bfloat16 without sparsity, by what its name holds.
-const GPUS: &[(&str, f64)] = &[("h100", 989.5e12), ("h200", 989.5e12), ("a100", 312e12)];
+/// The peak of a GPU in bfloat16 without sparsity, by what its name holds: as its maker publishes it (half of 1,979 with sparsity, 989.4 in
+/// the paper on the architecture), and rounded from that.
+const GPUS: &[(&str, &[f64])] = &[("h100", HOPPER), ("h200", HOPPER), ("a100", &[312e12])];
+const HOPPER: &[f64] = &[989.5e12, 989.4e12, 989e12, 990e12];
+/// So many steps the history of a run has, unless it is scanned.
+const SAMPLED: f64 = 500.0;
 
 fn is(root: Node<'_>) -> bool {
     let run = root.get("runs").and_then(|runs| runs.items().ok()?.next());
@@ -87,6 +91,7 @@ fn result(at: usize, run: Node<'_>) -> StatedRow {
     hardware(&mut row);
     said(&mut row);
     levanter::count(&mut row);
+    sampled_time(&mut row);
     row
 }
 
@@ -122,12 +127,13 @@ fn hardware(row: &mut StatedRow) {
     let of_gpu = |name: &&str| {
         let text = row.text(name)?;
         let lower = text.to_ascii_lowercase();
-        let (_, peak) = GPUS.iter().find(|(known, _)| lower.contains(known))?;
+        let (_, peaks) = GPUS.iter().find(|(known, _)| lower.contains(known))?;
         let count = ["resources.gpu_count", "train_config.resources.gpu_count"];
         let count = count.iter().find_map(|name| row.number(name));
+        let peak = nearest_peak(row, count, peaks)?;
         // These have lower clocks, and peaks of their own.
         let is_slower = lower.contains("pcie") || lower.contains("nvl");
-        (!is_slower).then(|| (text.to_owned(), count, *peak))
+        (!is_slower).then(|| (text.to_owned(), count, peak))
     };
     let slices = ["resources.slice_count", "resources.replicas"];
     let slices = slices.iter().find_map(|name| row.number(name)).unwrap_or(1.0);
@@ -138,6 +144,43 @@ fn hardware(row: &mut StatedRow) {
         row.compute_number("hardware.chips", chips, format!("the chips of {name}"));
     }
     row.compute_number("hardware.peak", peak, format!("the bfloat16 peak of a chip of {name}"));
+}
+
+/// The one of several published peaks of a GPU that a run was computed with, as far as it shows.
+fn nearest_peak(row: &StatedRow, count: Option<f64>, peaks: &[f64]) -> Option<f64> {
+    let stated = ["device_flops", "hardware_config.device_flops"];
+    let stated = stated.iter().find_map(|name| row.number(name));
+    let implied =
+        || Some(row.number("training_hardware_flops")? / row.number("training_time")? / count?);
+    let shown = stated.or_else(implied).filter(|peak| peak.is_finite());
+    let off = |peak: &&f64| (*peak - shown.unwrap_or_default()).abs();
+    match shown {
+        Some(_) => peaks.iter().min_by(|a, b| off(a).total_cmp(&off(b))).copied(),
+        None => peaks.first().copied(),
+    }
+}
+
+/// What the hardware could do in all steps, if the stated time is that of a sampled history: only where a run has more steps than that, its
+/// FLOPs are those of the stated time, and the utilization that would come out is one that runs have.
+fn sampled_time(row: &mut StatedRow) {
+    const UTILIZATIONS: std::ops::RangeInclusive<f64> = 0.05..=1.0;
+    /// An estimate may be printed with three digits.
+    const ROUNDED: f64 = 0.01;
+    let first = |names: &[&str]| names.iter().find_map(|name| row.number(name));
+    let whole = || {
+        let steps = row.number("train_config.num_train_steps").filter(|steps| *steps > SAMPLED)?;
+        let seconds = first(&["seconds"])?;
+        let chips = first(&["hardware_config.num_devices", "num_chips", "hardware.chips"])?;
+        let peak = first(&["hardware_config.device_flops", "device_flops", "hardware.peak"])?;
+        let flops = row.number("hardware_flops")?;
+        let is_of_time = (flops / (seconds * chips * peak) - 1.0).abs() < ROUNDED;
+        let needed = 3.0 * row.number("counted.flops_per_token")? * row.number("total_tokens")?;
+        let whole = flops * steps / SAMPLED;
+        (is_of_time && UTILIZATIONS.contains(&(needed / whole))).then_some(whole)
+    };
+    if let Some(whole) = whole() {
+        row.compute_number("flops_of_all_steps", whole, "those of 500 steps, for all");
+    }
 }
 
 /// What a run's description and name say of it.
@@ -210,7 +253,7 @@ relations! {
     UTILIZATION = "marin::utilization", "the model needs more FLOPs than the hardware could do in the stated time";
         "run" if "given(counted.flops_per_token, total_tokens) = 2" => "hardware_flops >= 3 * counted.flops_per_token * total_tokens",
         from "no hardware exceeds its peak",
-        perhaps "hardware_flops * train_config.num_train_steps / 500 >= 3 * counted.flops_per_token * total_tokens": "the time is that of 500 sampled steps (the history of a run is sampled unless it is scanned)";
+        perhaps "flops_of_all_steps >= 3 * counted.flops_per_token * total_tokens": "the time is that of 500 sampled steps (the history of a run is sampled unless it is scanned)";
     DESCRIPTION = "marin::description", "the size in the description fits no way of counting the model", doubt;
         "run" => "min(abs(said.parameters / counted.parameters - 1), abs(said.parameters / counted.one_table - 1), \
             abs(said.parameters / counted.no_table - 1), abs(said.parameters / counted.active - 1)) <= 0.07",
