@@ -229,6 +229,15 @@ relations! {
         "logged" => "step >= previous.step", from "trainer.py: the history is in the order of training";
     BEYOND = "hf-trainer::beyond-plan", "more steps were taken than planned", doubt;
         "document" if "max_steps > 0" => "global_step <= max_steps", from "trainer.py; a run that is resumed may be planned anew";
+    STATE_EPOCH = "hf-trainer::state-epoch", "the state is in another epoch than the last entry of its step", doubt;
+        "document" if "last.step = global_step" => "epoch = last.epoch", from "trainer.py: an entry has the epoch of the state";
+    BEYOND_EPOCHS = "hf-trainer::beyond-epochs", "more epochs were taken than planned, in no more steps than planned", doubt;
+        "document" if "max_steps > 0" && "global_step <= max_steps" => "epoch <= num_train_epochs * (1 + 0.000000001)",
+        from "trainer.py: epochs are counted to the planned ones, unless a data set is longer than it says";
+    PLANNED_EPOCHS = "hf-trainer::planned-epochs", "all planned steps were taken, and not all planned epochs", doubt;
+        "document" if "global_step = max_steps" && "num_train_epochs < 1000000000"
+        => "epoch >= (num_train_epochs - 1) * max_steps / (max_steps + num_train_epochs)",
+        from "trainer.py: the planned epochs are rounded up, and in some versions an epoch has one step more than was planned; without a length they are without end";
     EPOCH = "hf-trainer::epoch", "the epoch of an entry does not fit its step", doubt;
         "logged" if "step > 0" && "last.step > 0" && "absent(train_runtime) = 1"
         => "abs(epoch - step * last.epoch / last.step) <= 1.01 * last.epoch / last.step + 0.011",
@@ -247,6 +256,12 @@ relations! {
         "document" if "max_steps > 0" => "summary.train_steps_per_second = max_steps / summary.train_runtime",
         from "`speed_metrics`, with the planned steps",
         perhaps "summary.train_steps_per_second = global_step / summary.train_runtime": "they are those of the steps that were taken";
+    TRAINED_STEPS = "hf-trainer::trained-steps", "no number of steps gives this speed in this time", doubt;
+        "logged" => "train_steps_per_second = floor(train_steps_per_second * train_runtime + 0.5) / train_runtime",
+        from "`speed_metrics`: the planned steps by the time";
+    TRAINED_SAMPLES = "hf-trainer::trained-samples", "the speed and the time are those of fewer samples than the epochs have", doubt;
+        "logged" if "epoch >= 2" => "train_samples_per_second >= train_samples * epoch / (train_runtime + epoch / train_steps_per_second)",
+        from "`speed_metrics`: the samples of all planned epochs, or the planned steps times the batch, where an epoch may leave out a part of a batch; after an early end there are more";
     TRAIN_LOSS = "hf-trainer::train-loss", "the training loss is not the mean of the logged ones", doubt;
         "document" if "logged.last_step = global_step"
         => "abs(summary.train_loss - logged.mean_loss) <= 0.0005", from "trainer.py; after a resumption only the last part is summed";

@@ -1,6 +1,6 @@
 //! States of Hugging Face's Trainer.
 
-use super::{check, corpus, drawn, edits, snapshot};
+use super::{ShortFinding, check, check_text, corpus, drawn, edits, snapshot};
 
 #[test]
 fn a_state_that_disagrees_with_itself_is_found() {
@@ -14,6 +14,18 @@ fn a_state_that_disagrees_with_itself_is_found() {
             ("\"max_steps\": 40", "\"max_steps\": 39", "hf-trainer::beyond-plan"),
             ("\"max_steps\": 40", "\"max_steps\": 80", "hf-trainer::steps-per-second"),
             ("\"epoch\": 2.0", "\"epoch\": 3.5", "hf-trainer::epoch"),
+            (
+                "\"epoch\": 4.0,\n  \"eval_steps",
+                "\"epoch\": 3.0,\n  \"eval_steps",
+                "hf-trainer::state-epoch",
+            ),
+            ("\"num_train_epochs\": 4", "\"num_train_epochs\": 3", "hf-trainer::beyond-epochs"),
+            ("\"num_train_epochs\": 4", "\"num_train_epochs\": 6", "hf-trainer::planned-epochs"),
+            (
+                "\"train_runtime\": 61.2345",
+                "\"train_runtime\": 60.2345",
+                "hf-trainer::trained-steps",
+            ),
             ("\"best_metric\": 2.55", "\"best_metric\": 2.5", "hf-trainer::best-metric"),
             ("\"best_metric\": 2.55", "\"best_metric\": 2.7", "hf-trainer::best-checkpoint"),
             (
@@ -47,8 +59,43 @@ fn a_state_that_disagrees_with_itself_is_found() {
     );
 }
 
+/// The best metric is one of the evaluations, and neither end of them.
+#[test]
+fn a_best_metric_that_is_not_the_best_is_found() {
+    let text = std::fs::read_to_string(corpus("hf-trainer/trainer_state.json")).unwrap();
+    let third =
+        "    {\n      \"epoch\": 3.0,\n      \"eval_loss\": 2.6,\n      \"step\": 30\n    },\n";
+    let at = text.find("    {\n      \"epoch\": 4.0,\n      \"grad_norm").unwrap();
+    let text = format!("{}{third}{}", &text[..at], &text[at..])
+        .replace("\"best_metric\": 2.55", "\"best_metric\": 2.6")
+        .replace("\"best_global_step\": 40", "\"best_global_step\": 30")
+        .replace("checkpoint-40", "checkpoint-30")
+        .replace("\"eval_accuracy\": 0.41,\n", "")
+        .replace("\"eval_accuracy\": 0.44,\n", "");
+    let found = ShortFinding::all(&check_text("trainer_state.json", &text));
+    assert_eq!(found.iter().map(|one| one.code).collect::<Vec<_>>(), ["hf-trainer::best-of-all"]);
+}
+
 #[test]
 fn results_that_disagree_are_found() {
+    edits(
+        "hf_trainer_all_results_edits",
+        "hf-trainer/all_results.json",
+        &[
+            (
+                "\"train_runtime\": 61.2345",
+                "\"train_runtime\": 60.2345",
+                "hf-trainer::trained-steps",
+            ),
+            (
+                "\"train_samples_per_second\": 10.452",
+                "\"train_samples_per_second\": 9.452",
+                "hf-trainer::trained-samples",
+            ),
+            ("\"train_samples\": 160", "\"train_samples\": 180", "hf-trainer::trained-samples"),
+            ("\"epoch\": 4.0", "\"epoch\": 5.0", "hf-trainer::trained-samples"),
+        ],
+    );
     edits(
         "hf_trainer_results_edits",
         "hf-trainer/eval_results.json",
@@ -58,6 +105,51 @@ fn results_that_disagree_are_found() {
             ("\"eval_loss\": 2.55", "\"eval_loss\": 2.45", "hf-trainer::perplexity"),
         ],
     );
+}
+
+/// Trainings that ended early, left out a part of a batch, had more samples than whole batches, or a plan of steps.
+#[test]
+fn honest_results_of_trainings_have_no_finding() {
+    // Epochs, samples, samples that the speed is of, steps, seconds.
+    for (epoch, samples, trained, steps, seconds) in [
+        (4.0, 160, 640.0, 40.0, 61.2345),
+        // It ended after two epochs of ten.
+        (2.0, 160, 1600.0, 100.0, 30.0),
+        // A plan of 25 steps of 16 samples: 10 steps an epoch, the last of which has 7.
+        (2.5, 151, 400.0, 25.0, 18.5),
+        // The same, where the last 7 are left out: 9 steps an epoch.
+        (2.0, 151, 288.0, 18.0, 18.5),
+        // Half an epoch behind the third, with steps rounded up.
+        (3.6, 80, 280.0, 18.0, 44.4444),
+        (0.5, 160, 80.0, 5.0, 3.0),
+        // So long that rounding decides nothing.
+        (3.0, 1_000_000, 3_000_000.0, 93_750.0, 98_765.4321),
+    ] {
+        let round = |value: f64| (value * 1000.0).round() / 1000.0;
+        let text = format!(
+            r#"{{"epoch": {epoch:?}, "train_loss": 2.75, "train_runtime": {seconds:?}, "train_samples": {samples},
+            "train_samples_per_second": {:?}, "train_steps_per_second": {:?}}}"#,
+            round(trained / seconds),
+            round(steps / seconds),
+        );
+        let found = ShortFinding::all(&check_text("all_results.json", &text));
+        assert_eq!(found, [], "{epoch} {samples} {trained}");
+    }
+}
+
+/// A plan of steps over a stream has epochs without end, and one that an epoch goes beyond is no error.
+#[test]
+fn honest_plans_have_no_finding() {
+    let text = std::fs::read_to_string(corpus("hf-trainer/trainer_state.json")).unwrap();
+    for (from, to) in [
+        ("\"num_train_epochs\": 4", "\"num_train_epochs\": 9223372036854775807"),
+        // An epoch had one step more than was planned.
+        ("\"num_train_epochs\": 4", "\"num_train_epochs\": 5"),
+    ] {
+        let found =
+            ShortFinding::all(&check_text("trainer_state.json", &text.replacen(from, to, 1)));
+        assert_eq!(found, [], "{from} -> {to}");
+    }
 }
 
 /// A resumed run, early stopping, evaluations that were not saved: none of them is an error.
@@ -71,7 +163,7 @@ fn honest_states_are_not_refuted() {
         ("\"loss\": 2.6", "\"loss\": NaN"),
         ("\"num_train_epochs\": 4", "\"num_train_epochs\": 5"),
     ] {
-        let report = super::check_text("trainer_state.json", &text.replacen(from, to, 1));
+        let report = check_text("trainer_state.json", &text.replacen(from, to, 1));
         assert_eq!(report.counts().refuted, 0, "{from} -> {to}: {}", drawn(&report));
     }
 }
