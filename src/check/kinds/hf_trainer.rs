@@ -232,7 +232,7 @@ relations! {
     STATE_EPOCH = "hf-trainer::state-epoch", "the state is in another epoch than the last entry of its step", doubt;
         "document" if "last.step = global_step" => "epoch = last.epoch", from "trainer.py: an entry has the epoch of the state";
     BEYOND_EPOCHS = "hf-trainer::beyond-epochs", "more epochs were taken than planned, in no more steps than planned", doubt;
-        "document" if "max_steps > 0" && "global_step <= max_steps" => "epoch <= num_train_epochs * (1 + 0.000000001)",
+        "document" if "max_steps > 0" && "global_step <= max_steps" => "epoch <= num_train_epochs",
         from "trainer.py: epochs are counted to the planned ones, unless a data set is longer than it says";
     PLANNED_EPOCHS = "hf-trainer::planned-epochs", "all planned steps were taken, and not all planned epochs", doubt;
         "document" if "global_step = max_steps" && "num_train_epochs < 1000000000"

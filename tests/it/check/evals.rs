@@ -283,8 +283,45 @@ fn runs_of_helm_with_one_change() {
                 "helm::prefix-exact-match",
             ),
             ("run_spec.json", "colours:model", "colors:model", "helm::name"),
+            state(
+                "\"model_deployment\": \"acme/tiny\",\n    \"model\"",
+                "\"model_deployment\": \"bcme/tiny\",\n    \"model\"",
+                "helm::deployment",
+            ),
+            (
+                "run_spec.json",
+                "\"num_train_trials\": 1",
+                "\"num_train_trials\": 2",
+                "helm::requests",
+            ),
+            instances(
+                "\"prefix_exact_match\"",
+                "\"quasi_prefix_exact_match\"",
+                "helm::quasi-prefix-exact-match",
+            ),
         ],
     );
+}
+
+/// A mean of statistics, which stands behind its name.
+#[test]
+fn means_of_helm_that_are_others_are_found() {
+    for (file, metric, mean, code) in [
+        ("per_instance_stats.json", "num_completion_tokens", "7.0", "helm::tokens"),
+        ("per_instance_stats.json", "num_perplexity_tokens", "7.0", "helm::perplexity-tokens"),
+        ("stats.json", "logprob", "0.0", "helm::unmeasured"),
+    ] {
+        let copied = tempfile::tempdir().unwrap();
+        let own = copied.path().join("colours-model=acme_tiny");
+        copy(&corpus(HELM), &own);
+        let text = fs::read_to_string(own.join(file)).unwrap();
+        let at = text.find(&format!("\"name\": \"{metric}\"")).unwrap();
+        let start = at + text[at..].find("\"mean\": ").unwrap() + "\"mean\": ".len();
+        let end = start + text[start..].find(',').unwrap();
+        fs::write(own.join(file), format!("{}{mean}{}", &text[..start], &text[end..])).unwrap();
+        let found = ShortFinding::all(&check(&[own]));
+        assert!(found.iter().any(|one| one.code == code), "{code}: {found:#?}");
+    }
 }
 
 #[test]
@@ -344,6 +381,12 @@ fn records_of_every_eval_ever_with_one_change() {
             object("\"score\": 0.4355", "\"score\": 0.4365", "every-eval-ever::overall"),
             object("\"score\": 0.4355", "\"score\": 0.4365", "every-eval-ever::sha256"),
             object("\"score\": 0.4355", "\"score\": 0.435", "every-eval-ever::size"),
+            record(
+                "\"metric_unit\": \"proportion\",\n    \"score_type\": \"continuous\",\n    \"min_score\": 0.0,\n    \"max_score\": 1.0",
+                "\"metric_unit\": \"percent\",\n    \"score_type\": \"continuous\",\n    \"min_score\": 0.0,\n    \"max_score\": 1000.0",
+                "every-eval-ever::percent",
+            ),
+            object("\"score\": 0.2999", "\"score\": 0.2990", "every-eval-ever::share"),
             object("\"12032\"", "\"12000\"", "every-eval-ever::questions"),
             object(
                 "\"schema_version\": \"0.2.2\"",

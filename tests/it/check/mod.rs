@@ -1,9 +1,11 @@
 //! `repro check`: every kind of document over files of its corpus, as they are and with one passage changed, and the files of strangers
 //! in the shared data.
 
+mod codes;
 mod evals;
 mod folders;
 mod hf_trainer;
+mod lm_eval;
 mod marin;
 mod mlperf;
 mod modded_nanogpt;

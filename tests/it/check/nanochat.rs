@@ -198,6 +198,44 @@ fn honest_reports_are_not_refuted() {
     }
 }
 
+/// Without its last sections a report is held against those that are left.
+#[test]
+fn a_report_that_was_cut_has_another_time() {
+    let text = fs::read_to_string(corpus(REPORT)).unwrap();
+    let (start, end) = (text.find("## Chat SFT").unwrap(), text.find("## Summary").unwrap());
+    let cut = format!("{}{}", &text[..start], &text[end..]);
+    let found = ShortFinding::all(&check_text("report.md", &cut));
+    let clock = found.iter().filter(|one| one.code == "nanochat::wall-clock-of-cut-report");
+    assert_eq!(clock.map(|one| one.rules_out).collect::<Vec<_>>(), [false], "{found:#?}");
+}
+
+/// Editors on Windows write a byte order mark before the text; places are those that they show.
+#[test]
+fn a_byte_order_mark_hides_nothing() {
+    let text = fs::read_to_string(corpus(REPORT)).unwrap();
+    let text = text.replacen("Tokens (approx): 86,419", "Tokens (approx): 86,420", 1);
+    let places = |text: &str| {
+        let found = ShortFinding::all(&check_text("report.md", text));
+        found.into_iter().map(|one| (one.code, one.line)).collect::<Vec<_>>()
+    };
+    assert!(!places(&text).is_empty());
+    assert_eq!(places(&format!("\u{feff}{text}")), places(&text));
+    // JSON, too; and what is named and no text is no file of an unknown kind.
+    let state = fs::read_to_string(corpus("hf-trainer/trainer_state.json")).unwrap();
+    let report = check_text("trainer_state.json", &format!("\u{feff}{state}"));
+    assert_eq!(ShortFinding::all(&report), []);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("report.md");
+    fs::write(&path, b"\xff\xfe#\0").unwrap();
+    for (path, failures) in
+        [(path.clone(), &["source::not-utf8"][..]), (folder.path().to_owned(), &[])]
+    {
+        let report = check(&[path]);
+        let codes: Vec<_> = report.failures.iter().map(|error| error.code.id).collect();
+        assert_eq!(codes, failures);
+    }
+}
+
 #[test]
 fn a_page_that_disagrees_with_itself_is_found() {
     edits(
@@ -227,6 +265,16 @@ fn a_page_that_disagrees_with_itself_is_found() {
                 "`1234567`. The launch command was\n\n```\ntorchrun --standalone --nproc_per_node=8 -m scripts.base_train -- \\\n    --depth=20 \\\n    --run=\"d20-jan30-ratio8\"",
                 "nanochat::named-ratio",
             ),
+            (
+                "d20_jan30_ratio9\" \\\n    --target-param-data-ratio=9\n```\n\nThe result",
+                "d22_jan30_ratio9\" \\\n    --target-param-data-ratio=9\n```\n\nThe result",
+                "nanochat::tagged-depth",
+            ),
+            (
+                "d20_jan30_ratio9\" \\\n    --target-param-data-ratio=9\n```\n\nThe result",
+                "d20_jan30_ratio8\" \\\n    --target-param-data-ratio=9\n```\n\nThe result",
+                "nanochat::tagged-ratio",
+            ),
             ("(99.97%)", "(98.97%)", "nanochat::percent"),
             ("tok/sec: 699,050", "tok/sec: 799,050", "nanochat::tokens-per-second"),
             ("time: 72.60m\nMin", "time: 72.70m\nMin", "nanochat::same-minutes"),
@@ -243,19 +291,20 @@ fn a_page_that_disagrees_with_itself_is_found() {
 fn versions_of_a_page_are_held_against_each_other() {
     let text = fs::read_to_string(corpus("nanochat-leaderboard/LEADERBOARD.md")).unwrap();
     let folder = tempfile::tempdir().unwrap();
-    for (name, text) in [
-        ("1.md", text.clone()),
-        (
-            "2.md",
-            text.replace("`89abcde`", "`99abcde`")
-                .replace("core_metric 0.2580", "core_metric 0.2590"),
-        ),
+    fs::write(folder.path().join("1.md"), &text).unwrap();
+    for (from, to, code) in [
+        ("`89abcde`", "`99abcde`", "nanochat::same-commit"),
+        ("core_metric 0.2580", "core_metric 0.2590", "nanochat::same-core"),
+        ("training_time 6400", "training_time 6401", "nanochat::same-seconds"),
+        ("step 3320", "step 3321", "nanochat::same-steps"),
+        ("ratio=8 ", "ratio=8.5 ", "nanochat::same-ratio"),
     ] {
-        fs::write(folder.path().join(name), text).unwrap();
+        assert!(text.contains(from), "{from}");
+        fs::write(folder.path().join("2.md"), text.replace(from, to)).unwrap();
+        let report = check(&[folder.path().to_owned()]);
+        let broken = report.together.iter().filter(|asked| !asked.broken.is_empty());
+        assert_eq!(broken.map(|asked| asked.code.id).collect::<Vec<_>>(), [code], "{from}");
     }
-    let found = ShortFinding::all(&check(&[folder.path().to_owned()]));
-    let codes: Vec<_> = found.iter().map(|one| one.code).collect();
-    assert_eq!(codes, ["nanochat::same-commit", "nanochat::same-core"], "{found:?}");
 }
 
 #[test]

@@ -169,11 +169,13 @@ fn sampled_time(row: &mut StatedRow) {
     let first = |names: &[&str]| names.iter().find_map(|name| row.number(name));
     let whole = || {
         let steps = row.number("train_config.num_train_steps").filter(|steps| *steps > SAMPLED)?;
-        let seconds = first(&["seconds"])?;
+        // Minutes, which in some versions are seconds whatever their name says.
+        let time = first(&["training_time", "training_time_in_minutes"])?;
         let chips = first(&["hardware_config.num_devices", "num_chips", "hardware.chips"])?;
         let peak = first(&["hardware_config.device_flops", "device_flops", "hardware.peak"])?;
         let flops = row.number("hardware_flops")?;
-        let is_of_time = (flops / (seconds * chips * peak) - 1.0).abs() < ROUNDED;
+        let is_of_time = |unit: &f64| (flops / (unit * time * chips * peak) - 1.0).abs() < ROUNDED;
+        let is_of_time = [1.0, 60.0].iter().any(is_of_time);
         let needed = 3.0 * row.number("counted.flops_per_token")? * row.number("total_tokens")?;
         let whole = flops * steps / SAMPLED;
         (is_of_time && UTILIZATIONS.contains(&(needed / whole))).then_some(whole)

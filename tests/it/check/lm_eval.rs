@@ -1,0 +1,191 @@
+//! Results of lm-evaluation-harness with invented tasks: what is honest and looks odd, and what may not pass without a word.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use super::{ShortFinding, check, check_text, corpus};
+
+const RUN: &str = "lm-eval/run";
+const RESULTS: &str = "results_2026-09-01T10-00-00.000001.json";
+const SAMPLES: &str = "samples_gsm8k_2026-09-01T10-00-00.000001.jsonl";
+
+/// Results of one task with its configuration; `items` were scored.
+fn results(task: &str, scores: Value, config: Value, items: u32) -> Value {
+    let mut config = config;
+    config["task"] = json!(task);
+    config["num_fewshot"] = json!(0);
+    json!({
+        "results": {task: scores}, "group_subtasks": {task: []}, "configs": {task: config},
+        "versions": {task: 1.0}, "n-shot": {task: 0},
+        "n-samples": {task: {"original": items, "effective": items}},
+        "config": {"model": "hf", "model_args": "pretrained=acme/tiny-7", "limit": null}
+    })
+}
+
+/// A configuration that leaves it to the harness to score `metric`.
+fn plain(metric: &str, output: &str) -> Value {
+    json!({
+        "output_type": output, "repeats": 1,
+        "metric_list": [{"metric": metric, "aggregation": "mean", "higher_is_better": true}]
+    })
+}
+
+/// The codes of all findings, with whether each rules something out.
+fn found(results: &Value) -> Vec<(&'static str, bool)> {
+    let report = check_text("results.json", &results.to_string());
+    ShortFinding::all(&report).iter().map(|one| (one.code, one.rules_out)).collect()
+}
+
+/// CoQA leaves out one reference after the other, so that an item of it may be a third; half of 500 is no count of right answers.
+#[test]
+fn matches_of_coqa_are_fractions() {
+    let mut config = plain("em", "generate_until");
+    config["process_results"] = json!("def process_results(doc, results): ...");
+    let of = |value: f64, stderr: f64| {
+        let scores = json!({"em,none": value, "em_stderr,none": stderr});
+        found(&results("coqa", scores, config.clone(), 500))
+    };
+    assert_eq!(of(0.5, 0.0189271), []);
+    assert_eq!(of(0.61234567890123456, 0.0189271), []);
+    // More than numbers from 0 to 1 can have.
+    assert_eq!(of(0.5, 0.0289271), [("lm-eval::bound", true)]);
+}
+
+#[test]
+fn a_task_that_asks_several_times_has_other_scores() {
+    let scores = json!({"exact_match,none": 0.3375, "exact_match_stderr,none": 0.0712345});
+    let mut config = plain("exact_match", "generate_until");
+    let share = [("lm-eval::share", true), ("lm-eval::stderr", true)];
+    assert_eq!(found(&results("gsm8k", scores.clone(), config.clone(), 33)), share);
+    config["repeats"] = json!(8);
+    assert_eq!(found(&results("gsm8k", scores, config, 33)), []);
+}
+
+/// What a class does to an item need not stand in the configuration.
+#[test]
+fn a_task_of_another_name_may_give_partial_credit() {
+    let scores = |value: f64| json!({"acc,none": value, "acc_stderr,none": 0.0412345});
+    let of =
+        |task, value| found(&results(task, scores(value), plain("acc", "multiple_choice"), 77));
+    assert_eq!(of("acme_graded", 0.612345), []);
+    assert_eq!(of("copa", 0.612345), [("lm-eval::share", true), ("lm-eval::stderr", true)]);
+    assert_eq!(of("acme_graded", 61.2345), [("lm-eval::likely-range", false)]);
+    // Where so many right answers are possible, their error is looked at.
+    assert_eq!(of("acme_graded", 33.0 / 77.0), [("lm-eval::likely-stderr", false)]);
+    // A known name whose configuration scores otherwise is another task.
+    for (key, value) in [
+        ("metric_list", json!([{"metric": "graded", "aggregation": "mean"}])),
+        ("metric_list", json!([{"metric": "acc", "aggregation": "median"}])),
+        ("process_results", json!("def process_results(doc, results): ...")),
+        ("output_type", json!("loglikelihood_rolling")),
+    ] {
+        let mut config = plain("acc", "multiple_choice");
+        config[key] = value.clone();
+        assert_eq!(found(&results("copa", scores(0.612345), config, 77)), [], "{key}: {value}");
+    }
+}
+
+/// A folder of results and samples, of which one item is half right.
+#[test]
+fn samples_that_are_fractions_make_their_mean_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = fs::read_to_string(corpus(RUN).join(SAMPLES)).unwrap();
+    let text = text.replacen("\"exact_match\": 1.0", "\"exact_match\": 0.5", 1);
+    fs::write(folder.path().join(SAMPLES), text).unwrap();
+    let text = fs::read_to_string(corpus(RUN).join(RESULTS)).unwrap();
+    let text = text.replace("0.6666666666666666", "0.5833333333333334");
+    fs::write(
+        folder.path().join(RESULTS),
+        text.replace("0.21081851067789195", "0.2006932429798716"),
+    )
+    .unwrap();
+    assert_eq!(ShortFinding::all(&check(&[folder.path().to_owned()])), []);
+}
+
+#[test]
+fn a_set_of_another_size_than_the_published_one_is_found() {
+    let scores = json!({"acc,none": 0.25, "acc_stderr,none": 0.008885});
+    let of = |original: u32, effective: u32, limit: Value| {
+        let mut results =
+            results("arc_easy", scores.clone(), plain("acc", "multiple_choice"), original);
+        results["n-samples"]["arc_easy"]["effective"] = json!(effective);
+        results["config"]["limit"] = limit;
+        found(&results).into_iter().filter(|(code, _)| *code == "lm-eval::known-items").count()
+    };
+    assert_eq!(of(2376, 2376, Value::Null), 0);
+    assert_eq!(of(2376, 100, json!(100)), 0);
+    assert_eq!(of(2300, 2300, Value::Null), 1);
+}
+
+#[test]
+fn scores_in_quotes_are_numbers_and_others_are_told() {
+    let of = |value: Value, stderr: Value| {
+        let scores = json!({"alias": " - 7 choices", "acc,none": value, "acc_stderr,none": stderr});
+        found(&results("copa", scores, plain("acc", "multiple_choice"), 100))
+    };
+    let right = json!(0.04351941398892446);
+    assert_eq!(of(json!(0.75), right.clone()), []);
+    assert_eq!(of(json!("0.75"), right.clone()), []);
+    assert_eq!(of(json!(0.75), json!("N/A")), []);
+    assert_eq!(of(json!("0.7551234567890123"), json!("N/A")), [("lm-eval::share", true)]);
+    for (value, stderr) in [
+        (Value::Null, right.clone()),
+        (json!("75 %"), right.clone()),
+        (json!(true), right.clone()),
+        (json!(0.75), Value::Null),
+    ] {
+        assert_eq!(of(value.clone(), stderr), [("lm-eval::unread", false)], "{value}");
+    }
+}
+
+#[test]
+fn a_group_that_is_told_twice_is_told_the_same() {
+    let text = fs::read_to_string(corpus(RUN).join(RESULTS)).unwrap();
+    let of = |from: &str, to: &str| {
+        let (before, groups) = text.split_once("\"groups\"").unwrap();
+        assert!(groups.contains(from), "{from}");
+        let text = format!("{before}\"groups\"{}", groups.replacen(from, to, 1));
+        let found = ShortFinding::all(&check_text("r.json", &text));
+        found.iter().map(|one| (one.code, one.rules_out)).collect::<Vec<_>>()
+    };
+    assert_eq!(of("0.55", "0.65"), [("lm-eval::same-group", true)]);
+    assert_eq!(of("0.034439505592481226", "0.05"), [("lm-eval::same-group", true)]);
+    assert_eq!(of("0.55", "\"0.55\""), []);
+    // The number of a group itself.
+    let missing = text.replacen("\"acc,none\": 0.55", "\"acc,none\": null", 1);
+    let found = ShortFinding::all(&check_text("r.json", &missing));
+    let codes: Vec<_> = found.iter().map(|one| one.code).collect();
+    assert_eq!(codes, ["lm-eval::unread-group"]);
+    // The same key twice is refused: two readers would take two numbers.
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("r.json");
+    let twice = text.replacen("\"acc,none\": 0.55", "\"acc,none\": 0.65, \"acc,none\": 0.55", 1);
+    fs::write(&path, twice).unwrap();
+    let report = check(&[path]);
+    let codes: Vec<_> = report.failures.iter().map(|error| error.code.id).collect();
+    assert_eq!((codes, report.status().code()), (vec!["source::duplicate-key"], 2));
+}
+
+#[test]
+fn results_without_a_version_are_found() {
+    let mut results =
+        results("copa", json!({"acc,none": 0.75}), plain("acc", "multiple_choice"), 100);
+    results["versions"] = json!({});
+    assert_eq!(found(&results), [("lm-eval::version", false)]);
+}
+
+/// Two of six samples, one of them right: the mean is a sixth at least.
+#[test]
+fn samples_that_are_there_leave_a_least_value() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = fs::read_to_string(corpus(RUN).join(SAMPLES)).unwrap();
+    let first: String = text.split_inclusive('\n').take(2).collect();
+    fs::write(folder.path().join(SAMPLES), first).unwrap();
+    let text = fs::read_to_string(corpus(RUN).join(RESULTS)).unwrap();
+    let text = text.replace("0.6666666666666666", "0.0").replace("0.21081851067789195", "0.0");
+    fs::write(folder.path().join(RESULTS), text).unwrap();
+    let found = ShortFinding::all(&check(&[folder.path().to_owned()]));
+    let codes: Vec<_> = found.iter().map(|one| one.code).collect();
+    assert_eq!(codes, ["lm-eval::least", "lm-eval::partial-samples"]);
+}
