@@ -100,6 +100,36 @@ fn a_number_that_nothing_gives_is_open() {
     assert!(!post.contains("[[sentence]]"), "{post}");
 }
 
+/// The digits are there, and the words say that they are another's: each number stays open.
+#[test]
+fn a_number_is_not_bound_against_the_words_around_it() {
+    for (text, number) in [
+        // A loss is no accuracy,
+        ("The dense model has an accuracy of 2.0200.", "2.0200"),
+        // the loss of one arm not that of the other,
+        ("The mixture reaches a validation loss of 2.0200.", "2.0200"),
+        // what an evaluation gives no loss of the training,
+        ("The dense model has a training loss of 2.0200.", "2.0200"),
+        // and so many steps are no step.
+        ("We warmed up for 100 steps.", "100"),
+    ] {
+        let folder = project(&format!("# T\n\n{text}\n"));
+        repro(folder.path(), &["draft", "mine.md"]);
+        let post = post(folder.path());
+        assert!(post.contains(&format!("# open: {number} (line 3)")), "{text}: {post}");
+    }
+    // The same digits in words that mean them.
+    for (text, expression) in [
+        ("The dense model has a validation loss of 2.0200.", "mean(dense.loss)"),
+        ("The dense model is at step 100 of its schedule.", "one.dense.step @ 100"),
+    ] {
+        let folder = project(&format!("# T\n\n{text}\n"));
+        repro(folder.path(), &["draft", "mine.md"]);
+        let post = post(folder.path());
+        assert!(post.contains(expression), "{text}: {post}");
+    }
+}
+
 #[test]
 fn what_cannot_be_drafted_is_said() {
     let folder = project("# No numbers here\n");
