@@ -104,12 +104,13 @@ fn a_number_that_nothing_gives_is_open() {
 #[test]
 fn a_number_is_not_bound_against_the_words_around_it() {
     for (text, number) in [
-        // A loss is no accuracy,
-        ("The dense model has an accuracy of 2.0200.", "2.0200"),
+        // An accuracy is no loss,
+        ("The dense model has a loss of 0.300.", "0.300"),
+        ("The dense model gets 2.0200 reward.", "2.0200"),
         // the loss of one arm not that of the other,
         ("The mixture reaches a validation loss of 2.0200.", "2.0200"),
-        // what an evaluation gives no loss of the training,
-        ("The dense model has a training loss of 2.0200.", "2.0200"),
+        // what an evaluation gives is not that of the training,
+        ("The dense model has a training accuracy of 0.300.", "0.300"),
         // and so many steps are no step.
         ("We warmed up for 100 steps.", "100"),
     ] {
@@ -121,6 +122,7 @@ fn a_number_is_not_bound_against_the_words_around_it() {
     // The same digits in words that mean them.
     for (text, expression) in [
         ("The dense model has a validation loss of 2.0200.", "mean(dense.loss)"),
+        ("The dense model has a validation accuracy of 0.300.", "mean(dense.val_accuracy"),
         ("The dense model is at step 100 of its schedule.", "one.dense.step @ 100"),
     ] {
         let folder = project(&format!("# T\n\n{text}\n"));
