@@ -146,11 +146,11 @@ fn metrics(
     let all = scores::members(Some(node), pointer).filter(|(key, ..)| !key.ends_with("_stderr"));
     let metric = |(key, value, below): (&str, Node<'_>, String)| {
         let mut row = StatedRow::new(key);
-        row.measure("value", value, below, digits);
-        row.cell("value")?;
+        row.measure_or_tell("value", value, below, digits);
+        row.cell("value").or(row.cell("unread"))?;
         let stderr = format!("{key}_stderr");
-        if let Some(value) = node.get(&stderr) {
-            row.measure("stderr", value, format!("{pointer}/{}", escape(&stderr)), digits);
+        if let Some(value) = scores::member(node, &stderr) {
+            row.measure_or_tell("stderr", value, format!("{pointer}/{}", escape(&stderr)), digits);
         }
         let entry = declared.iter().find(|(name, _)| *name == key);
         if !declared.is_empty() {
@@ -212,7 +212,7 @@ fn averages(root: Node<'_>, digits: Digits) -> Vec<StatedRow> {
             let members: Vec<_> = members
                 .iter()
                 .map(|(task, node, at)| {
-                    (*task, node.get(metric), format!("{at}/{}", escape(metric)))
+                    (*task, scores::member(*node, metric), format!("{at}/{}", escape(metric)))
                 })
                 .collect();
             let label = format!("{name}, {metric}");
@@ -234,7 +234,8 @@ fn over_all(root: Node<'_>, digits: Digits) -> Vec<StatedRow> {
         .collect();
     let row = |metric: &&str| {
         let having = tasks(root).filter_map(|(task, node, pointer)| {
-            let value = node.get(metric)?;
+            // What is told to be nothing is no number of a mean, which so cannot be recomputed.
+            let value = scores::member(node, metric)?;
             Some((task, Some(value), format!("{pointer}/{}", escape(metric))))
         });
         let members: Vec<_> = having.collect();
@@ -302,8 +303,10 @@ relations! {
         perhaps "stderr = sqrt(value * (1 - value) / effective)": "the deviation was taken with a divisor of all items";
     NEGATIVE = "lighteval::negative-error", "a standard error is negative";
         "metric" => "stderr >= 0", from "a square root";
+    UNREAD = "lighteval::unread", "what stands for a score or its error is no number", doubt;
+        "metric" if "given(unread) = 1" => "absent(unread) = 1", from "nothing can be recomputed from it";
     UNDECLARED = "lighteval::undeclared", "the configuration of the task declares no such metric", doubt;
-        "metric" if "declared > 0" => "given(value, undeclared) = 1", from "`config_tasks` and the metrics that are reported";
+        "metric" if "declared > 0" && "given(value) = 1" => "given(value, undeclared) = 1", from "`config_tasks` and the metrics that are reported";
     EFFECTIVE = "lighteval::effective", "the number of scored items is not what the limit leaves";
         "task" if "max_samples >= 1" => "effective = min(max_samples, original)", from "`max_samples` in `tasks/lighteval_task.py`";
     ALL = "lighteval::all-items", "not all items were scored, and there is no limit";

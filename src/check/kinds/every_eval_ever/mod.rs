@@ -114,8 +114,13 @@ fn result(result: Node<'_>, pointer: &str, details: &instances::InstancesBeside)
     let name = scores::text(result, "evaluation_name").unwrap_or_default();
     let mut row = StatedRow::new(name);
     scores::state_some(&mut row, result, pointer, &["evaluation_result_id", "evaluation_name"]);
+    if let Some(score) =
+        result.get("score_details").and_then(|details| scores::member(details, "score"))
+    {
+        let pointer = format!("{pointer}/score_details/score");
+        row.measure_or_tell("score", score, pointer, Digits::Rounded);
+    }
     let numbers = [
-        ("score", "score_details/score"),
         ("stderr", "score_details/uncertainty/standard_error/value"),
         ("deviation", "score_details/uncertainty/standard_deviation"),
         ("lower", "score_details/uncertainty/confidence_interval/lower"),

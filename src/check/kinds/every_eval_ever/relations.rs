@@ -3,6 +3,8 @@
 use crate::kind::relations;
 
 relations! {
+    UNREAD = "every-eval-ever::unread", "what stands for a score is no number", doubt;
+        "result" if "given(unread) = 1" => "absent(unread) = 1", from "nothing can be recomputed from it";
     LEAST = "every-eval-ever::min", "a score is below the smallest that there can be";
         "result" if "score_type != 'levels'" => "score >= min_score", from "`metric_config.min_score`";
     MOST = "every-eval-ever::max", "a score is above the largest that there can be";

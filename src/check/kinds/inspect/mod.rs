@@ -124,7 +124,7 @@ fn results(root: Node<'_>, log: &StatedRow, samples: &samples::Samples) -> Vec<S
         let Some(metrics) = score.get("metrics") else { return row };
         let of = |name: &str| {
             let node = metrics.get(name)?;
-            Some((node.get("value")?, format!("{below}/{}/value", escape(name))))
+            Some((scores::member(node, "value")?, format!("{below}/{}/value", escape(name))))
         };
         for (own, key) in [
             ("accuracy", "accuracy"),
@@ -134,7 +134,7 @@ fn results(root: Node<'_>, log: &StatedRow, samples: &samples::Samples) -> Vec<S
             ("variance", "var"),
         ] {
             if let Some((value, pointer)) = of(key) {
-                row.measure(own, value, pointer, digits);
+                row.measure_or_tell(own, value, pointer, digits);
             }
         }
         let parameters = metrics.get("stderr").and_then(|stderr| stderr.get("params"));

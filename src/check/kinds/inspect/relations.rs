@@ -17,6 +17,8 @@ relations! {
         "document" if "status = 'success'" && "log_samples = true" => "total_samples = listed", from "`log_samples` of `EvalConfig`";
     REPEATED = "inspect::repeated", "a sample stands twice in the log", doubt;
         "sample" => "given(id, again) = 1", from "one entry for each sample and epoch";
+    UNREAD = "inspect::unread", "what stands for a metric is no number", doubt;
+        "score" if "given(unread) = 1" => "absent(unread) = 1", from "nothing can be recomputed from it";
     SCORED = "inspect::scored", "more samples were scored than there are";
         "score" => "scored_samples + unscored_samples <= total_samples", from "`EvalScore`";
     SHARE = "inspect::share", "an accuracy is no whole number of right answers over the answers";
