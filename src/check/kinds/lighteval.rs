@@ -9,7 +9,7 @@ use repro_relation::Term;
 use twox_hash::XxHash64;
 
 use crate::kind::{DocumentKind, Reads, relations};
-use crate::kinds::scores;
+use crate::kinds::{scores, sizes};
 use crate::stated::{Digits, StatedRow};
 
 /// The kind.
@@ -37,6 +37,9 @@ const ZERO_ONE: &[&str] = &[
     "prompt_level_strict_acc",
     "prompt_level_loose_acc",
 ];
+/// What scores an item 0 or 1 in lighteval itself; a task of somebody's own may give partial credit under the same name.
+const SCORED_BY: &[&str] =
+    &["AccGoldLikelihood", "ExactMatches", "LoglikelihoodAcc", "MultilingualExtractiveMatchMetric"];
 /// What is counted of the requests of each task.
 const COUNTED: &[&str] = &["truncated", "non_truncated", "padded", "non_padded"];
 
@@ -115,22 +118,36 @@ fn task(root: Node<'_>, name: &str, node: Node<'_>, pointer: &str, digits: Digit
         scores::state_some(&mut row, summary, &below, COUNTED);
     }
     let config = config.map(|(config, _)| config);
-    row.add("metric", metrics(config, node, pointer, digits));
+    row.add("metric", metrics(config, (name, node), pointer, digits));
     row
 }
 
-/// The names and aggregations of metrics that a configuration declares; none where it does not say.
-fn declared<'n>(config: Option<Node<'n>>) -> Vec<(&'n str, Option<&'n str>)> {
+/// Whether the items of a task have a published number, whatever suite it is of: then it is one of lighteval's own.
+fn is_known(task: &str) -> bool {
+    let mut parts = task.split('|').rev().skip(1);
+    parts.next().is_some_and(|name| sizes::of_task(name).is_some())
+}
+
+/// A metric that a configuration declares: its name, what scores an item and what a set of them; none where it does not say.
+struct DeclaredMetric<'n> {
+    name: &'n str,
+    scored_by: Option<&'n str>,
+    aggregation: Option<&'n str>,
+}
+
+fn declared<'n>(config: Option<Node<'n>>) -> Vec<DeclaredMetric<'n>> {
     let metrics = config.and_then(|config| config.get("metrics"));
     let mut all = Vec::new();
     for (metric, _) in scores::elements(metrics, "") {
-        let aggregation = scores::text(metric, "corpus_level_fn");
+        let (scored_by, aggregation) =
+            (scores::text(metric, "sample_level_fn"), scores::text(metric, "corpus_level_fn"));
         let name = metric.get("metric_name");
         if let Some(name) = name.and_then(|name| name.text().ok()) {
-            all.push((name, aggregation));
+            all.push(DeclaredMetric { name, scored_by, aggregation });
         }
         for (name, _) in scores::elements(name, "") {
-            all.extend(name.text().ok().map(|name| (name, None)));
+            let of = |name| DeclaredMetric { name, scored_by: None, aggregation: None };
+            all.extend(name.text().ok().map(of));
         }
     }
     all
@@ -138,7 +155,7 @@ fn declared<'n>(config: Option<Node<'n>>) -> Vec<(&'n str, Option<&'n str>)> {
 
 fn metrics(
     config: Option<Node<'_>>,
-    node: Node<'_>,
+    (task, node): (&str, Node<'_>),
     pointer: &str,
     digits: Digits,
 ) -> Vec<StatedRow> {
@@ -152,7 +169,7 @@ fn metrics(
         if let Some(value) = scores::member(node, &stderr) {
             row.measure_or_tell("stderr", value, format!("{pointer}/{}", escape(&stderr)), digits);
         }
-        let entry = declared.iter().find(|(name, _)| *name == key);
+        let entry = declared.iter().find(|one| one.name == key);
         if !declared.is_empty() {
             let how = "the number of metrics that the configuration declares";
             row.compute_number("declared", declared.len() as f64, how);
@@ -160,8 +177,10 @@ fn metrics(
                 row.compute("undeclared", Term::Truth(true), "none of these is it");
             }
         }
-        let is_mean = entry.is_some_and(|(_, aggregation)| *aggregation == Some("mean"));
-        if is_mean && ZERO_ONE.contains(&key) {
+        let is_mean = entry.is_some_and(|one| one.aggregation == Some("mean"));
+        let scored_by = entry.and_then(|one| one.scored_by);
+        let is_own = scored_by.is_some_and(|by| SCORED_BY.contains(&by)) || is_known(task);
+        if is_mean && is_own && ZERO_ONE.contains(&key) {
             row.compute_text("sort", "proportion", "the mean of 0 or 1 for each item");
         }
         Some(row)

@@ -204,6 +204,23 @@ fn logs_of_inspect_with_one_change() {
     );
 }
 
+/// A task of somebody's own may score an item between 0 and 1, whatever it calls the metric.
+#[test]
+fn partial_credit_of_lighteval_is_not_refuted() {
+    let text = fs::read_to_string(corpus("lighteval/results.json")).unwrap();
+    let text = text.replace("\"acc\": 0.485", "\"acc\": 0.4901").replace("0.42,", "0.4302,");
+    let shares = |text: &str| {
+        let found = ShortFinding::all(&check_text("results.json", text));
+        found.iter().filter(|one| one.code == "lighteval::share").count()
+    };
+    assert_eq!(shares(&text), 1);
+    assert_eq!(shares(&text.replace("LoglikelihoodAcc", "AcmeGraded")), 0);
+    // A task that everybody knows is scored as everybody knows.
+    let known =
+        text.replace("LoglikelihoodAcc", "compute").replace("logic:one|2", "mmlu:virology|2");
+    assert_eq!(shares(&known), 1);
+}
+
 /// A score in quotes is a number, and nothing in the place of one is told, not refuted.
 #[test]
 fn scores_in_quotes_are_read_and_what_is_none_is_told() {
