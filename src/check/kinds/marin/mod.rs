@@ -160,15 +160,15 @@ fn nearest_peak(row: &StatedRow, count: Option<f64>, peaks: &[f64]) -> Option<f6
     }
 }
 
-/// What the hardware could do in all steps, if the stated time is that of a sampled history: only where a run has more steps than that, its
-/// FLOPs are those of the stated time, and the utilization that would come out is one that runs have.
+/// What the hardware could do in all steps, if the stated time is that of a sampled history: only where the FLOPs are those of the stated
+/// time, and the utilization that would come out is one that runs have, for which a run must have more steps than that.
 fn sampled_time(row: &mut StatedRow) {
     const UTILIZATIONS: std::ops::RangeInclusive<f64> = 0.05..=1.0;
     /// An estimate may be printed with three digits.
     const ROUNDED: f64 = 0.01;
     let first = |names: &[&str]| names.iter().find_map(|name| row.number(name));
     let whole = || {
-        let steps = row.number("train_config.num_train_steps").filter(|steps| *steps > SAMPLED)?;
+        let steps = row.number("train_config.num_train_steps")?;
         // Minutes, which in some versions are seconds whatever their name says.
         let time = first(&["training_time", "training_time_in_minutes"])?;
         let chips = first(&["hardware_config.num_devices", "num_chips", "hardware.chips"])?;
