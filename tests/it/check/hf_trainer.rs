@@ -123,7 +123,7 @@ fn honest_results_of_trainings_have_no_finding() {
         (3.6, 80, 280.0, 18.0, 44.4444),
         (0.5, 160, 80.0, 5.0, 3.0),
         // So long that rounding decides nothing.
-        (3.0, 1_000_000, 3_000_000.0, 93_750.0, 98_765.4321),
+        (3.0, 1_000_000, 3_000_000.0, 93_750.0, 98_765.432_1),
     ] {
         let round = |value: f64| (value * 1000.0).round() / 1000.0;
         let text = format!(
