@@ -10,6 +10,7 @@ mod marin;
 mod mlperf;
 mod modded_nanogpt;
 mod nanochat;
+mod scores;
 
 use std::fs;
 use std::path::{Path, PathBuf};
