@@ -55,7 +55,7 @@ fn is(folder: &FolderListing) -> bool {
 }
 
 fn card_states_results(folder: &FolderListing) -> bool {
-    let card = Source::load_plain(&folder.file(CARD), folder.told(CARD));
+    let card = Source::load_loose(&folder.file(CARD), folder.told(CARD));
     card.is_ok_and(|card| scores::states_results(card.text()))
 }
 
@@ -112,7 +112,7 @@ fn read(folder: &FolderListing) -> Result<FolderAnswer, Error> {
     let mut scores = FolderScores::default();
     answer.failures.extend(scores.read_hub(folder));
     if folder.has(CARD) {
-        match Source::load_plain(&folder.file(CARD), folder.told(CARD)) {
+        match Source::load_loose(&folder.file(CARD), folder.told(CARD)) {
             Ok(card) => {
                 answer.failures.extend(model.has_card(folder, &Arc::new(card), &mut scores))
             }
