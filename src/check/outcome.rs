@@ -120,6 +120,7 @@ fn post(path: &str, what: &str, asked: &[AskedRelation]) -> PostReport {
         findings: Vec::new(),
         challenge: None,
         referee: None,
+        courses: Vec::new(),
     }
 }
 

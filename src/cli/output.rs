@@ -122,6 +122,11 @@ impl Output {
         Err(vec![BAD_USAGE.at(place, "a command that makes a report", "one that makes none")])
     }
 
+    /// Whether a report is drawn in a format.
+    pub fn draws(&self, format: Format) -> bool {
+        self.format == format || self.files.iter().any(|(of_file, _)| *of_file == format)
+    }
+
     /// Whether everything is to be listed.
     pub fn verbose(&self) -> bool {
         self.stdout.verbose

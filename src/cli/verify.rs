@@ -13,6 +13,7 @@ use repro_judge::post;
 use repro_judge::verify::{self, Demands, Replayer};
 use repro_receipt::bundle::{Cache, ReadOptions};
 use repro_receipt::source::{Error, Location};
+use repro_report::Format;
 use repro_report::outcome::{EvidenceOrigin, ExitStatus, Method, PostReport, Report};
 use repro_runs::challenge::Challenge;
 use repro_signature::{Attestations, Authorities, PublicKey, Timestamps};
@@ -39,7 +40,7 @@ pub fn run(root: &Path, own: &VerifyArgs, output: &Output) -> Answer {
         return Err(vec![BAD_USAGE.at(Location::file("--challenge"), expected, found)]);
     }
     let ids = posts(root, own)?;
-    let demands = demands(root, own).map_err(|error| vec![error])?;
+    let demands = demands(root, own, output.draws(Format::Html)).map_err(|error| vec![error])?;
     let open = |path| Cache::open(path, SystemTime::now()).map_err(|error| vec![error]);
     let cache = own.cache.as_deref().map(open).transpose()?;
     let reading = ReadOptions { cache: cache.as_ref(), ..ReadOptions::from(threads) };
@@ -137,8 +138,9 @@ fn challenge(path: &Path) -> Result<(Challenge, String), Error> {
     Ok((Challenge::load(path)?, path.display().to_string()))
 }
 
-fn demands(root: &Path, own: &VerifyArgs) -> Result<Demands, Error> {
+fn demands(root: &Path, own: &VerifyArgs, courses: bool) -> Result<Demands, Error> {
     Ok(Demands {
+        courses,
         texts: own.text.clone(),
         project: Some(root.to_owned()),
         history: Some(Arc::new(GitHistory::of(root))),

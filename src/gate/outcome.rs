@@ -29,6 +29,7 @@ impl GateReport {
             findings: Vec::new(),
             challenge: None,
             referee: None,
+            courses: Vec::new(),
         };
         Report { posts: vec![post], ..Report::default() }
     }

@@ -446,6 +446,23 @@ pub struct ExcusedWords {
     pub reason: String,
 }
 
+/// How a number went in the runs of some arms, to be drawn in one picture.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CourseChart {
+    /// What is drawn.
+    pub title: String,
+    /// Over what: `tokens` or `step`.
+    pub axis: &'static str,
+    pub arms: Vec<CourseArm>,
+}
+
+/// The runs of one arm, each a list of places on the axis and numbers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CourseArm {
+    pub name: String,
+    pub runs: Vec<Vec<[f64; 2]>>,
+}
+
 /// One post and its claims, in the order of the post file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PostReport {
@@ -473,6 +490,8 @@ pub struct PostReport {
     pub challenge: Option<ChallengeReport>,
     /// What a referee would ask.
     pub referee: Option<Referee>,
+    /// How its runs went, where the caller wants that drawn.
+    pub courses: Vec<CourseChart>,
 }
 
 /// How many claims came to which verdict.

@@ -250,6 +250,7 @@ fn post() -> PostReport {
                 "The logs of the eight runs behind table 2, which would settle whether the gap holds for each seed.".to_owned(),
             ],
         }),
+        courses: Vec::new(),
     }
 }
 

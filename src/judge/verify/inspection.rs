@@ -177,6 +177,7 @@ impl Inspection {
             claims: self.claims,
             challenge: self.challenge,
             referee: None,
+            courses: Vec::new(),
         }
     }
 }

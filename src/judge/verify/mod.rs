@@ -4,6 +4,7 @@
 //! are still judged; a bundle that is refused stops the posts that pin it, and no others.
 
 pub(crate) mod challenged;
+mod courses;
 pub(crate) mod history;
 pub(crate) mod inspection;
 mod numbered;
@@ -79,6 +80,8 @@ pub struct Demands {
     pub beginnings: Option<&'static dyn Beginnings>,
     /// Whether the locks of posts are written anew, so that they pin nothing now.
     pub repin: bool,
+    /// Whether it is to be drawn how runs went.
+    pub courses: bool,
 }
 
 /// Verifies the posts `ids` below `root`, with at most `threads` posts, files or claims at a time, and
@@ -133,7 +136,13 @@ pub fn verify_with<'r>(
                 report.failures.extend(errors);
                 continue;
             }
-            Ok((page, texts)) => judge(&page, &store.library, &texts, threads),
+            Ok((page, texts)) => {
+                let mut judged = judge(&page, &store.library, &texts, threads);
+                if demands.courses {
+                    judged.post.courses = courses::of_post(&page, &store.library);
+                }
+                judged
+            }
         };
         report.failures.extend(judged.failures);
         report.posts.push(judged.post);
@@ -335,6 +344,7 @@ fn reported(
         findings,
         challenge: None,
         referee: page.referee.clone(),
+        courses: Vec::new(),
     }
 }
 

@@ -4,6 +4,7 @@
 //! A policy in the page forbids everything but its own style, which it knows by digest; no text of an input becomes markup.
 
 mod card;
+mod charts;
 mod escaped;
 mod line;
 mod marks;
@@ -133,11 +134,15 @@ fn article(page: &mut String, report: &Report, post: &PostReport) {
     let cards = CardPost { remarks: &remarks, command: &command };
     let mut cards = PostCards { page: String::new(), post: cards, count: 0, id: &post.id };
     let mut told: BTreeSet<&str> = BTreeSet::new();
+    page.push_str("<div class=\"columns\">\n<div>\n");
     for text in &post.texts {
         told.extend(shown_text(page, post, text, &mut cards));
     }
     let untold: Vec<_> = post.claims.iter().filter(|claim| !told.contains(&*claim.id)).collect();
     statements(page, &untold, &mut cards);
+    page.push_str("</div>\n");
+    charts::draw(page, post);
+    page.push_str("</div>\n");
     let away = post.texts.iter().filter(|text| !text.is_at_hand);
     list(page, "Texts that are not at hand", away.map(|text| escaped(&text.what).into_owned()));
     about(page, post, &remarks);
@@ -221,7 +226,7 @@ fn shown_text<'r>(
         page.push_str(&format!("<p class=\"what\">{}</p>\n", escaped(&text.what)));
     }
     match text.markup {
-        TextMarkup::Markdown => prose::markdown(page, &text.content, &mut marks),
+        TextMarkup::Markdown => prose::markdown(page, &text.content, title_of(post), &mut marks),
         TextMarkup::AsWritten => prose::plain(page, &text.content, &mut marks),
     }
     page.push_str("</section>\n");

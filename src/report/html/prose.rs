@@ -17,15 +17,19 @@ pub fn plain(page: &mut String, text: &str, marks: &mut NumberMarks<'_>) {
     page.push_str("</pre>\n");
 }
 
-/// Adds Markdown.
-pub fn markdown(page: &mut String, text: &str, marks: &mut NumberMarks<'_>) {
+/// Adds Markdown, without a first heading that the page has already as its `title`.
+pub fn markdown(page: &mut String, text: &str, title: &str, marks: &mut NumberMarks<'_>) {
     let options = Options::ENABLE_TABLES
         | Options::ENABLE_STRIKETHROUGH
         | Options::ENABLE_TASKLISTS
         | Options::ENABLE_FOOTNOTES
         | Options::ENABLE_YAML_STYLE_METADATA_BLOCKS;
     let mut writer = ProseWriter::default();
+    let told = told_title(text, title);
     for (event, place) in Parser::new_ext(text, options).into_offset_iter() {
+        if place.end <= told {
+            continue;
+        }
         match event {
             Event::Start(tag) => writer.start(page, &tag),
             Event::End(end) => writer.end(page, end),
@@ -56,6 +60,14 @@ pub fn markdown(page: &mut String, text: &str, marks: &mut NumberMarks<'_>) {
             }
         }
     }
+}
+
+/// Where a text goes on behind a first line that is its title.
+fn told_title(text: &str, title: &str) -> usize {
+    let first = text.lines().next().unwrap_or_default();
+    let is_title = first.strip_prefix("# ").is_some_and(|words| words.trim() == title.trim());
+    // With the line end, which belongs to the heading.
+    if is_title { first.len() + 1 } else { 0 }
 }
 
 /// What is open while a text is written.
