@@ -27,6 +27,7 @@ mod kills;
 #[cfg(unix)]
 mod language;
 mod layers;
+mod page;
 mod params;
 mod posts;
 mod races;
