@@ -121,6 +121,7 @@ fn post(path: &str, what: &str, asked: &[AskedRelation]) -> PostReport {
         challenge: None,
         referee: None,
         courses: Vec::new(),
+        drafted: 0,
     }
 }
 

@@ -177,6 +177,7 @@ impl Output {
             let options = ReportOptions { width: PAGE_WIDTH, colour: false, ..self.stdout };
             let text = draw(*format, &options);
             outside_bundles(path).map_err(|error| vec![error])?;
+            replaces_a_report(path).map_err(|error| vec![error])?;
             let written = unlinked(OpenOptions::new().write(true).create(true).truncate(true))
                 .open(path)
                 .and_then(|mut file| file.write_all(text.as_bytes()));
@@ -254,6 +255,18 @@ pub fn outside_bundles(path: &Path) -> Result<(), Error> {
             Err(BAD_USAGE.at(place, "a file outside of bundles", found))
         }
     }
+}
+
+/// Refuses to write over a file that is no report: what is judged, a log or a post, is not lost by a slip of the hand.
+fn replaces_a_report(path: &Path) -> Result<(), Error> {
+    let is_plain = path.metadata().is_ok_and(|about| about.is_file());
+    let Some(known) = is_plain.then(|| std::fs::read(path).ok()).flatten() else { return Ok(()) };
+    if report::is_report(&String::from_utf8_lossy(&known)) {
+        return Ok(());
+    }
+    let place = Location::file(path.display().to_string());
+    let error = BAD_USAGE.at(place, "no file yet, or a report to be written anew", "another file");
+    Err(error.help("name another file, or take this one away first"))
 }
 
 /// Writes a file of a project, which messages call `shown`, whole or not at all; its folder is made where it is absent.

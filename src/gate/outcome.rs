@@ -30,6 +30,7 @@ impl GateReport {
             challenge: None,
             referee: None,
             courses: Vec::new(),
+            drafted: 0,
         };
         Report { posts: vec![post], ..Report::default() }
     }

@@ -235,7 +235,12 @@ fn nothing_refuted(post: &PostReport, counts: VerdictCounts) -> String {
                 format!("all {all} claims follow")
             };
             let (what, rest) = left_out(post);
-            format!("Nothing {what}: {claims} from the evidence{own}{rest}")
+            let drafts = match post.drafted {
+                0 => String::new(),
+                1 => "; 1 statement is a draft that nobody has confirmed".to_owned(),
+                many => format!("; {many} statements are drafts that nobody has confirmed"),
+            };
+            format!("Nothing {what}: {claims} from the evidence{own}{rest}{drafts}")
         }
         (Some((code, count)), _) => format!(
             "Nothing is refuted; {} cannot be decided, {count} of them because {}",

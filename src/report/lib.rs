@@ -114,6 +114,22 @@ pub fn render(report: &Report, format: Format, options: &ReportOptions) -> Strin
     }
 }
 
+/// Whether a text is a report that was drawn before, in whatever format: it may be written anew.
+pub fn is_report(text: &str) -> bool {
+    let text = text.trim();
+    let last = text.lines().next_back().unwrap_or_default();
+    let begins = |starts: &[&str]| starts.iter().any(|start| text.starts_with(start));
+    let json = ["report", "check", "gate"].map(|kind| format!("{{\n  \"schema\": \"repro.{kind}/"));
+    let is_intoto = begins(&["{\n  \"_type\": \"https://in-toto.io/Statement"]);
+    text.is_empty()
+        || last == SCOPE
+        || begins(&["::error ", "::warning ", "::notice "])
+        || json.iter().any(|start| text.starts_with(start))
+        || is_intoto && text.contains(intoto::VERDICT)
+        || text.lines().nth(1).is_some_and(|line| line.starts_with("<testsuites name=\"repro\""))
+        || begins(&["<!doctype html>"]) && text.contains(html::GENERATOR)
+}
+
 /// One refused input as a terminal shows it, for commands that have no report.
 pub fn render_failure(error: &Error, options: &ReportOptions) -> String {
     drawing::Drawing::of_refusal(error).render(layout::readable(options.width), options.colour)

@@ -492,6 +492,8 @@ pub struct PostReport {
     pub referee: Option<Referee>,
     /// How its runs went, where the caller wants that drawn.
     pub courses: Vec<CourseChart>,
+    /// How many statements a program has drafted and nobody has confirmed.
+    pub drafted: usize,
 }
 
 /// How many claims came to which verdict.

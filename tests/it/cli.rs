@@ -549,3 +549,46 @@ fn a_report_that_cannot_be_written_is_an_error() {
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("cli::cannot-write"));
 }
+
+#[test]
+fn a_report_is_written_over_nothing_but_a_report() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |arguments: &[&str]| {
+        let ran = Command::new(env!("CARGO_BIN_EXE_repro"))
+            .current_dir(folder.path())
+            .args(arguments)
+            .output()
+            .unwrap();
+        (ran.status.code(), String::from_utf8_lossy(&ran.stderr).into_owned())
+    };
+    assert_eq!(run(&["init"]).0, Some(0));
+    let files = [
+        "repro/first.md",
+        "repro/first.toml",
+        "repro/first.lock",
+        ".gitattributes",
+        "example/invented-numbers.csv",
+    ];
+    for file in files {
+        let path = folder.path().join(file);
+        let before = std::fs::read(&path).unwrap();
+        for command in [&["verify", "--post", "first"][..], &["check", "repro"]] {
+            let output = format!("json={file}");
+            let (status, said) = run(&[command, &["--output", &output]].concat());
+            assert!(status == Some(2) && said.contains("take this one away first"), "{said}");
+        }
+        assert_eq!(std::fs::read(&path).unwrap(), before, "{file}");
+    }
+    // Each format is known again, and so are reports of other commands.
+    for format in ["text", "json", "junit", "github", "markdown", "intoto", "html"] {
+        let output = format!("{format}=report");
+        for again in 0..2 {
+            let (status, said) = run(&["verify", "--post", "first", "--output", &output]);
+            assert_eq!(status, Some(0), "{format} {again}: {said}");
+        }
+        let (_, said) = run(&["check", "repro", "--output", &output]);
+        assert_eq!(said, "", "{format}");
+        let (status, said) = run(&["verify", "--post", "first", "--output", "json=report"]);
+        assert_eq!(status, Some(0), "{format}: {said}");
+    }
+}

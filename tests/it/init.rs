@@ -252,6 +252,13 @@ fn what_is_there_is_kept() {
     assert!(status == Some(1) && printed.contains("not written  repro/first.lock"), "{printed}");
     assert!(!printed.contains("nothing to do"));
     fs::write(root.join("repro/first.lock"), lock).unwrap();
+    // What the post names is the author's to put back.
+    let text = fs::read(root.join("repro/first.md")).unwrap();
+    fs::remove_file(root.join("repro/first.md")).unwrap();
+    let (status, printed) = again(root);
+    assert!(status == Some(2) && printed.contains("text::missing"), "{printed}");
+    assert!(!printed.contains("nothing to do"));
+    fs::write(root.join("repro/first.md"), text).unwrap();
     assert_eq!(files(root), before);
     let others = root.join("others");
     fs::create_dir_all(others.join("repro")).unwrap();

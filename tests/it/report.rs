@@ -251,6 +251,7 @@ fn post() -> PostReport {
             ],
         }),
         courses: Vec::new(),
+        drafted: 0,
     }
 }
 

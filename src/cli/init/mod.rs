@@ -258,8 +258,8 @@ impl Setup {
         } else {
             let locked = self.project.told(&locked);
             self.lines.push(format!("not written  {locked}: the first post is not verified"));
-            self.is_complete = false;
         }
+        self.is_complete = is_locked && report.failures.is_empty();
         Ok(Some(report))
     }
 

@@ -179,6 +179,11 @@ impl PostPage {
         names.chain(formulas).collect()
     }
 
+    /// How many of its statements are drafts that nobody has confirmed.
+    pub fn drafted(&self) -> usize {
+        self.document.source.text().lines().filter(|line| line.starts_with(DRAFTED)).count()
+    }
+
     /// What it leaves without a claim, with the reasons.
     pub fn excuses(&self) -> Vec<ExcusedWords> {
         let words = |words: &str, reason: &str| ExcusedWords {
@@ -338,6 +343,9 @@ fn at_each_place<'a>(nodes: Vec<(Node<'a>, bool)>) -> Result<Vec<PlacedNode<'a>>
     }
     Ok(all)
 }
+
+/// How a line above a statement begins that a program has drafted; its author takes it away.
+pub const DRAFTED: &str = "# drafted";
 
 /// What the line of a table's head is called in ids.
 pub const HEAD: &str = "head";

@@ -178,6 +178,7 @@ impl Inspection {
             challenge: self.challenge,
             referee: None,
             courses: Vec::new(),
+            drafted: 0,
         }
     }
 }

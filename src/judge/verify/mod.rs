@@ -23,7 +23,7 @@ use crate::covered::covered_in;
 use crate::evaluate::without_shadows;
 use crate::library::Library;
 use crate::lock;
-use crate::page::{PostPage, PostStatement, TextSource};
+use crate::page::{DRAFTED, PostPage, PostStatement, TextSource};
 use crate::started::StartedRuns;
 use crate::statement;
 use crate::texts::{GivenTexts, NONE_NAMED, TextsAtHand};
@@ -50,6 +50,7 @@ pub use stamped::stampable;
 pub use store::BundleStore;
 
 codes! {
+    UNCONFIRMED = "verify::unconfirmed", "statements of a draft that nobody has confirmed", "read each of them, and take away the line `# drafted` above it";
     CONTRADICTED = "verify::contradicted", "the evidence stands in a bundle that contradicts itself", "see the relations of the bundle that do not hold";
 }
 
@@ -295,6 +296,20 @@ fn each_its_own_id(claims: &mut [ClaimReport]) {
     }
 }
 
+/// The finding that a program has drafted statements which nobody has confirmed.
+fn unconfirmed(page: &PostPage, drafted: usize) -> Option<Finding> {
+    (drafted > 0).then(|| Finding {
+        code: &UNCONFIRMED,
+        severity: Severity::Warning,
+        message: format!(
+            "{drafted} of its statements {} `{DRAFTED}` above: the digits agree with the evidence, and that the words mean so nobody has said",
+            if drafted == 1 { "has" } else { "have" }
+        ),
+        place: page.place(),
+        claim: None,
+    })
+}
+
 /// The report of a post whose claims are judged.
 fn reported(
     page: &PostPage,
@@ -302,6 +317,7 @@ fn reported(
     texts: Vec<TextReport>,
     library: &Library,
 ) -> PostReport {
+    let drafted = page.drafted();
     let used: Vec<&Bundle> =
         page.bundles().iter().filter_map(|(name, _)| library.bundle(name)).collect();
     let signature = |bundle: &Bundle| library.signature(&page.id, bundle.name()).cloned();
@@ -321,6 +337,7 @@ fn reported(
         .flat_map(findings)
         .chain(signatures)
         .chain(no_text(page))
+        .chain(unconfirmed(page, drafted))
         .chain(started)
         .chain(problems)
         .collect();
@@ -345,6 +362,7 @@ fn reported(
         challenge: None,
         referee: page.referee.clone(),
         courses: Vec::new(),
+        drafted,
     }
 }
 

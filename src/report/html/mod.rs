@@ -26,6 +26,8 @@ use crate::outcome::{
 };
 use crate::wording::{self, Remarks};
 
+/// How a page says by what it was made.
+pub(super) const GENERATOR: &str = "<meta name=\"generator\" content=\"repro\">";
 const STYLE: &str = include_str!("style.css");
 /// The order in which verdicts are counted.
 const VERDICTS: [Verdict; 4] =
@@ -59,7 +61,7 @@ fn head(page: &mut String, report: &Report) {
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n\
-         <meta name=\"referrer\" content=\"no-referrer\">\n\
+         <meta name=\"referrer\" content=\"no-referrer\">\n{GENERATOR}\n\
          <title>{title} - repro</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n"
     ));
     if report.posts.len() != 1 {
