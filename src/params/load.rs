@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use repro_receipt::checkpoint::{
-    FOREIGN_FORMAT, Header, HeaderSummary, Shards, read_document, read_index,
+    FOREIGN_FORMAT, Header, HeaderSummary, Shards, read_config, read_index,
 };
 use repro_receipt::source::{Document, Error, Location};
 
@@ -33,7 +33,7 @@ pub fn load(path: &Path, name: &str) -> Result<ModelCounts, Error> {
         }
         _ if name.ends_with(".index.json") => load_index(path, name, &read_index(path, name)?),
         _ => {
-            let document = read_document(path, name)?;
+            let document = read_config(path, name)?;
             if document.root().get("weight_map").is_none() {
                 return recompute(&document).map(|counts| ModelCounts::of(name, counts));
             }
@@ -52,6 +52,12 @@ pub fn load_index(path: &Path, name: &str, document: &Document) -> Result<ModelC
     if is_part {
         let missing = shards.missing.join("`, `");
         notes.push(format!("not counted, because the shards are missing: `{missing}`"));
+    }
+    if let Some(said) = shards.other_size {
+        let held = shards.bytes;
+        notes.push(format!(
+            "the index says that its shards have {said} bytes, and they have {held}"
+        ));
     }
     let (tensors, active) = (shards.seen, ActiveByHeader::NotSaid);
     Ok(SeenWeights { tensors, notes, active, is_part }.counted(path, name))

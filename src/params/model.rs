@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
 use super::{Convention, ParameterCounts, recompute};
-use repro_receipt::checkpoint::{HeaderSummary, read_document};
+use repro_receipt::checkpoint::{HeaderSummary, read_config};
 
 /// One entry of `models` in `repro.params/1`.
 #[derive(Debug, Clone, PartialEq)]
@@ -143,7 +143,7 @@ fn beside_config(path: &Path, name: &str) -> Option<Result<ParameterCounts, Stri
     let config = path.with_file_name("config.json");
     let folder = name.rfind('/').map_or("", |at| &name[..=at]);
     config.exists().then(|| {
-        read_document(&config, &format!("{folder}config.json"))
+        read_config(&config, &format!("{folder}config.json"))
             .and_then(|document| recompute(&document))
             .map_err(|error| {
                 let (meaning, found) = (error.code.meaning, &error.found);

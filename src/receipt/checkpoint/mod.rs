@@ -13,7 +13,7 @@ mod shards;
 
 use crate::source::codes;
 
-pub use file::{open, read_document, read_index};
+pub use file::{open, read_config, read_document, read_index};
 pub use gguf::{BlockTensor, GgufHeader};
 pub use header::{Dtype, HEADER_CAP, Header, Stored};
 pub use role::{HeaderSummary, Role};

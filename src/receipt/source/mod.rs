@@ -38,7 +38,7 @@ const EXCERPT: usize = 2_000;
 /// So many bytes are counted anew for each column.
 const STRETCH: usize = 256;
 /// The byte order mark of UTF-8.
-const MARK: &[u8] = b"\xef\xbb\xbf";
+pub(crate) const MARK: &[u8] = b"\xef\xbb\xbf";
 /// The deepest nesting that is read.
 pub const DEPTH_CAP: usize = 64;
 

@@ -263,13 +263,16 @@ fn scores_that_differ_are_doubted_and_refute_nothing() {
     let again = "    - {type: exact_match, value: 61.4}\n    - {type: exact_match, value: 63}";
     let told = doubts("    - {type: exact_match, value: 61.4}", again, &[]);
     assert_eq!(told, [("model::score-again", "Sums exact_match".into())]);
+    let two = "- name: Tern-8B-old\n  results:\n  - task: {type: text-generation}\n    dataset: {type: owner/sums, name: Sums}\n    metrics:\n    - {type: exact_match, value: 12}\n- name: Tern-8B";
+    assert_eq!(doubts("- name: Tern-8B", two, &[]), []);
     // Of several settings, metrics or models nothing is known to be the same.
     for (from, to) in [
         ("| Birds | 1.0 | 2.0 |", "| Sums | 70.0 | 64.1 |"),
         ("| [Sums](x) | 70.0 | **61.4** |", "| Sums (5-shot) | 70.0 | **64.1** |"),
         ("**61.4**", "64.1 (5-shot)"),
         ("**[Tern-8B](https://example.org)**", "Tern-9B"),
-        ("license: mit", "license: [mit"),
+        ("| Benchmark |", "| Benchmark (5-shot) |"),
+        ("value: 61.4}", "value: 61.44}"),
     ] {
         assert_eq!(doubts(from, to, &[]), [], "{to}");
     }
@@ -296,4 +299,46 @@ fn a_size_that_a_table_has_for_this_model_is_doubted() {
     // 682,636,472,320 with multi-token prediction, cut off: no number that rounding gives, and no doubt.
     assert_eq!(asked("682B"), (None, 0));
     assert_eq!(asked("many"), (None, 0));
+}
+
+#[test]
+fn metadata_that_cannot_be_read_are_told() {
+    let folder = model("deepseek_v3.json", "---\nmodel-index: [a\n---\nIt has 671B parameters.\n");
+    let report = check(&[folder.path().join("model")]);
+    let codes: Vec<_> = report.failures.iter().map(|error| error.code.id).collect();
+    assert_eq!((codes, report.status()), (vec!["source::syntax"], ExitStatus::Refused));
+    assert!(report.documents[0].counts.iter().any(|row| row.label == "said 671B"));
+}
+
+#[test]
+fn configs_of_others_are_read_as_they_are_written() {
+    let folder = model("llama.json", "# A model\n");
+    let config = folder.path().join("model/config.json");
+    let text = fs::read_to_string(&config).unwrap();
+    let more = "{\"time_step_limit\": [0.0, Infinity], \"max_length\": 1000000000000000000000, ";
+    fs::write(&config, format!("\u{feff}{}", text.replacen('{', more, 1))).unwrap();
+    let report = check(&[folder.path().join("model")]);
+    assert!(report.failures.is_empty(), "{:?}", report.failures);
+    assert_ne!(report.documents[0].counts[0].cell("total").unwrap().printed, "unknown");
+}
+
+#[test]
+fn packed_weights_are_no_other_number_of_parameters() {
+    let folder = model("llama.json", "# A model\n");
+    let config = folder.path().join("model/config.json");
+    let index = folder.path().join("model/model.safetensors.index.json");
+    fs::write(index, r#"{"metadata": {"total_parameters": 128320}, "weight_map": {}}"#).unwrap();
+    let doubts = || check(&[folder.path().join("model")]).counts().inconclusive;
+    assert_eq!(doubts(), 1);
+    let text = fs::read_to_string(&config).unwrap();
+    let packed = text.replacen('{', r#"{"quantization_config": {"bits": 4}, "#, 1);
+    fs::write(&config, packed).unwrap();
+    assert_eq!(doubts(), 0);
+}
+
+#[test]
+fn the_model_of_a_heading_is_that_of_the_folder() {
+    let card = "# Tern\n\n| Model | Params |\n|---|---|\n| Tern | 7B |\n";
+    let folder = model("deepseek_v3.json", card);
+    assert_eq!(check(&[folder.path().join("model")]).counts().inconclusive, 1);
 }

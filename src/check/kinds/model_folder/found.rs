@@ -6,7 +6,6 @@ use repro_exact::decimal::grouped;
 use repro_params::{Convention, ModelCounts, UNKNOWN_FAMILY, UNKNOWN_SHAPE_FIELD, UNSUPPORTED};
 use repro_receipt::source::{Error, Source};
 
-use super::CARD;
 use super::card::{self, CountedWays, ModelCard};
 use super::scores::{self, FolderScores};
 use super::tables;
@@ -26,6 +25,8 @@ pub struct FoundModel {
     pub ways: CountedWays,
     /// What its config describes.
     described: Option<ModelCounts>,
+    /// Whether its config says that its weights are packed.
+    pub is_quantized: bool,
 }
 
 impl FoundModel {
@@ -87,15 +88,12 @@ impl FoundModel {
         card: &Arc<Source>,
         scores: &mut FolderScores,
     ) -> Vec<Error> {
-        if let Err(error) = scores.read_card(card) {
-            // A card is for people first, and its metadata may be any YAML.
-            let note = format!("{CARD}:{} cannot be read: {}", error.place.line, error.found);
-            self.row.add("count", [note_line("metadata", &note)]);
-        }
+        let unread = scores.read_card(card).err();
         let own = folder.path.canonicalize().ok();
         let own = own.and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
-        let models: Vec<_> =
-            scores.models().iter().cloned().chain(own).map(|model| tables::name(&model)).collect();
+        let heading = card.text().lines().find_map(|line| line.strip_prefix("# "));
+        let named = scores.models().iter().map(String::as_str).chain(own.as_deref()).chain(heading);
+        let models: Vec<_> = named.map(tables::name).filter(|name| !name.is_empty()).collect();
         let all = tables::tables(card.text());
         if !self.ways.is_empty() {
             let card = ModelCard { source: card, tables: &all, models: &models };
@@ -104,8 +102,9 @@ impl FoundModel {
         }
         self.row.add("in_tables", scores.in_tables(card, &all, &models));
         self.row.add("in_list", scores.in_list(card));
-        let (of_trainer, failures) = scores::of_trainer(folder, card);
+        let (of_trainer, mut failures) = scores::of_trainer(folder, card);
         self.row.add("of_trainer", of_trainer);
+        failures.extend(unread);
         failures
     }
 
@@ -121,7 +120,8 @@ impl FoundModel {
     /// Adds what the config describes beside what is `stored`: layers for multi-token prediction are counted where
     /// weights hold them, as most are published both ways.
     fn add_described(&self, row: &mut StatedRow, stored: u64) {
-        let Some(model) = &self.described else { return };
+        // Of packed weights neither headers nor an index hold the number of parameters.
+        let Some(model) = self.described.as_ref().filter(|_| !self.is_quantized) else { return };
         let counts = model.counts.as_ref();
         let way = counts.and_then(|counts| counts.stored_as(stored));
         let (total, how) = match way.filter(|way| *way != Convention::Default) {

@@ -60,9 +60,20 @@ fn card_states_results(folder: &FolderListing) -> bool {
 }
 
 fn names_a_model(folder: &FolderListing) -> bool {
-    let source = Source::load_plain(&folder.file(CONFIG), folder.told(CONFIG));
+    let source = Source::load_loose(&folder.file(CONFIG), folder.told(CONFIG));
     let document = source.and_then(Document::parse_loose_json);
     document.is_ok_and(|document| names_its_kind(document.root()) || recompute(&document).is_ok())
+}
+
+/// Whether its weights are packed, so that what headers hold are no parameters.
+fn is_quantized(folder: &FolderListing) -> bool {
+    let source = Source::load_loose(&folder.file(CONFIG), folder.told(CONFIG));
+    let document = source.and_then(Document::parse_loose_json);
+    document.is_ok_and(|document| {
+        ["quantization_config", "compression_config"]
+            .iter()
+            .any(|key| document.root().get(key).is_some())
+    })
 }
 
 fn names_its_kind(config: Node<'_>) -> bool {
@@ -90,6 +101,7 @@ fn read(folder: &FolderListing) -> Result<FolderAnswer, Error> {
     let mut answer = FolderAnswer::default();
     let mut model = FoundModel::default();
     if folder.has(CONFIG) {
+        model.is_quantized = is_quantized(folder);
         match load(&folder.file(CONFIG), &folder.told(CONFIG)) {
             Ok(counts) => model.is_described(ModelCounts { file: CONFIG.to_owned(), ..counts }),
             Err(error) if is_uncountable(&error) => model.is_unknown(CONFIG, &error),

@@ -3,7 +3,7 @@
 //!
 //! Definitions: `modelcard.md` and `eval_results.yaml` of huggingface/hub-docs; the list of results in `modelcard.py` of transformers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -83,13 +83,14 @@ impl FolderScores {
         let document = repro_yaml::parse(Source::new(card.name(), text.as_bytes().to_vec())?)?;
         let Some(models) = document.root().get("model-index") else { return Ok(()) };
         for (m, model) in models.items().into_iter().flatten().enumerate() {
-            self.models.extend(text_of(model, "name"));
+            let name = text_of(model, "name").unwrap_or_default();
+            self.models.push(name.clone());
             let results = model.get("results").and_then(|results| results.items().ok());
             for (r, result) in results.into_iter().flatten().enumerate() {
                 let metrics = result.get("metrics").and_then(|metrics| metrics.items().ok());
                 for (at, metric) in metrics.into_iter().flatten().enumerate() {
                     let pointer = format!("/model-index/{m}/results/{r}/metrics/{at}/value");
-                    self.index.extend(of_index(result, metric, pointer));
+                    self.index.extend(of_index(&name, result, metric, pointer));
                 }
             }
         }
@@ -146,17 +147,19 @@ impl FolderScores {
 
     /// Scores of `.eval_results` beside the one of the metadata that is of the same data.
     pub fn on_hub(&self) -> Vec<StatedRow> {
-        let rows = self.hub.iter().filter_map(|score| {
-            let same =
-                |list: &'_ [StatedScore]| list.iter().filter(|of| of.is_of_data(score)).count();
-            let of_index = self.index.iter().find(|of| of.is_of_data(score))?;
-            let is_sure = same(&self.index) == 1 && same(&self.hub) == 1;
-            is_sure.then(|| beside(&score.row, "in_metadata", &of_index.row, "value"))
+        let (index, hub) = (by_dataset(&self.index), by_dataset(&self.hub));
+        let rows = hub.iter().filter_map(|(dataset, scores)| {
+            let ([score], [of_index]) = (&scores[..], &index.get(dataset)?[..]) else {
+                return None;
+            };
+            let is_same = of_index.is_of_data(score);
+            is_same.then(|| beside(&score.row, "in_metadata", &of_index.row, "value"))
         });
         rows.collect()
     }
 
-    /// Scores of the metadata beside the one cell of the card's tables that is of this model and this data set.
+    /// Scores of the metadata beside the one cell of the card's tables that is of this model and this data set. A table that parts
+    /// settings or metrics by columns of their own does not say which it prints.
     pub fn in_tables(
         &self,
         card: &Arc<Source>,
@@ -164,19 +167,29 @@ impl FolderScores {
         models: &[String],
     ) -> Vec<StatedRow> {
         let is_model = |text: &str| models.contains(&tables::name(text));
-        let of_model: Vec<TableCell<'_>> = all
-            .iter()
-            .flat_map(CardTable::cells)
-            .filter(|of| is_model(of.row) != is_model(of.column))
-            .collect();
+        let mut cells: BTreeMap<String, Vec<TableCell<'_>>> = BTreeMap::new();
+        for of in all.iter().filter(|table| !parts_settings(table)).flat_map(CardTable::cells) {
+            let other = match (is_model(of.row), is_model(of.column)) {
+                (true, false) => of.column,
+                (false, true) => of.row,
+                _ => continue,
+            };
+            cells.entry(tables::name(other)).or_default().push(of);
+        }
+        let mut named: BTreeMap<&str, usize> = BTreeMap::new();
+        for score in &self.index {
+            for name in score.names.iter().collect::<BTreeSet<_>>() {
+                *named.entry(name).or_default() += 1;
+            }
+        }
         let rows = self.index.iter().filter_map(|score| {
             // Of a data set with several scores a table does not say which it prints.
-            if self.index.iter().filter(|of| of.shares_name(score)).count() > 1 {
+            if score.names.iter().any(|name| named.get(&**name).is_some_and(|count| *count > 1)) {
                 return None;
             }
-            let is_data = |text: &str| score.names.contains(&tables::name(text));
-            let mut cells = of_model.iter().filter(|of| is_data(of.row) || is_data(of.column));
-            let cell = cells.next().filter(|_| cells.next().is_none())?;
+            let names: BTreeSet<_> = score.names.iter().collect();
+            let mut found = names.into_iter().filter_map(|name| cells.get(name)).flatten();
+            let cell = found.next().filter(|_| found.next().is_none())?;
             let (_, span) = tables::number(cell.cell)?;
             Some(printed_beside(&score.row, card, span))
         });
@@ -186,13 +199,29 @@ impl FolderScores {
     /// Scores of the metadata beside the list of results that Trainer has written.
     pub fn in_list(&self, card: &Arc<Source>) -> Vec<StatedRow> {
         let list = listed(card.text());
+        let mut named: BTreeMap<&str, usize> = BTreeMap::new();
+        self.index.iter().for_each(|score| *named.entry(&score.metric).or_default() += 1);
         let rows = self.index.iter().filter_map(|score| {
-            let is_only = self.index.iter().filter(|of| of.metric == score.metric).count() == 1;
+            let is_only = named.get(&*score.metric) == Some(&1);
             let span = list.get(&score.metric).filter(|_| is_only)?;
             Some(printed_beside(&score.row, card, span.clone()))
         });
         rows.collect()
     }
+}
+
+/// Scores by their data set.
+fn by_dataset(scores: &[StatedScore]) -> BTreeMap<&str, Vec<&StatedScore>> {
+    let mut all: BTreeMap<&str, Vec<&StatedScore>> = BTreeMap::new();
+    scores.iter().for_each(|score| all.entry(&score.dataset).or_default().push(score));
+    all
+}
+
+/// Whether a table has columns that say how a score was measured.
+fn parts_settings(table: &CardTable) -> bool {
+    let names = ["shot", "metric", "setting", "version", "split"];
+    let is_setting = |head: &str| names.iter().any(|name| head.to_lowercase().contains(name));
+    table.head.iter().any(|cell| is_setting(&cell.text))
 }
 
 /// The results in files of Trainer beside the list of the card.
@@ -229,14 +258,15 @@ impl StatedScore {
             && agree(&self.config, &other.config)
             && agree(&self.split, &other.split)
     }
-
-    fn shares_name(&self, other: &Self) -> bool {
-        self.names.iter().any(|name| other.names.contains(name))
-    }
 }
 
 /// A result of `model-index`.
-fn of_index(result: Node<'_>, metric: Node<'_>, pointer: String) -> Option<StatedScore> {
+fn of_index(
+    model: &str,
+    result: Node<'_>,
+    metric: Node<'_>,
+    pointer: String,
+) -> Option<StatedScore> {
     let dataset = result.get("dataset")?;
     let id = text_of(dataset, "type")?;
     let pretty = text_of(dataset, "name");
@@ -251,7 +281,7 @@ fn of_index(result: Node<'_>, metric: Node<'_>, pointer: String) -> Option<State
         let _ = of_metric.as_object_mut().map(|all| all.remove(key));
     }
     Some(StatedScore {
-        identity: format!("{identity}{of_metric}"),
+        identity: format!("{model}{identity}{of_metric}"),
         names: std::iter::once(&id).chain(&pretty).map(|text| tables::name(text)).collect(),
         dataset: id.to_lowercase(),
         config: text_of(dataset, "config"),
@@ -272,7 +302,7 @@ fn of_hub(entry: Node<'_>, at: usize) -> Option<StatedScore> {
         return None;
     }
     let mut identity = to_json(entry.value());
-    for key in ["value", "verifyToken", "date"] {
+    for key in ["value", "verifyToken"] {
         let _ = identity.as_object_mut().map(|all| all.remove(key));
     }
     Some(StatedScore {
@@ -325,6 +355,14 @@ fn printed_beside(score: &StatedRow, card: &Arc<Source>, span: Range<usize>) -> 
     let mut row = score.clone();
     row.print("text", card, span, Digits::Rounded);
     quote(&mut row, "on_card");
+    // On cards digits are cut off, too.
+    if let Some(cell) = row.cell("on_card")
+        && let Some([low, high]) = row.range("on_card").map(PrintedRange::ends)
+    {
+        let printed = cell.printed.clone();
+        let cut = PrintedRange::between(low, high + (high - low) / 2.0);
+        row.quote("on_card", "text", cut, &printed);
+    }
     add_scale(&mut row, "on_card");
     row
 }
