@@ -12,16 +12,8 @@ const PLACES: usize = 24;
 /// So many numbers of one claim are drawn.
 const LINES: usize = 4;
 
-/// What cards need to know of their post.
-#[derive(Clone, Copy)]
-pub struct CardPost<'r> {
-    pub remarks: &'r Remarks<'r>,
-    /// The command that repeats its verdicts.
-    pub command: &'r str,
-}
-
 /// Adds a card: all claims about one number, or of one statement.
-pub fn card(page: &mut String, id: &str, claims: &[&ClaimReport], post: &CardPost<'_>) {
+pub fn card(page: &mut String, id: &str, claims: &[&ClaimReport], remarks: &Remarks<'_>) {
     let label = claims.first().map_or_else(String::new, |claim| name(claim));
     page.push_str(&format!(
         "<section class=\"card\" id=\"{id}\" popover aria-label=\"{}\">\n\
@@ -31,12 +23,9 @@ pub fn card(page: &mut String, id: &str, claims: &[&ClaimReport], post: &CardPos
     let mut claims = claims.to_vec();
     claims.sort_by_key(|claim| std::cmp::Reverse(rank(claim.outcome.verdict)));
     for claim in claims {
-        one(page, claim, post);
+        one(page, claim, remarks);
     }
-    let command = escaped(post.command);
-    page.push_str(&format!(
-        "<p class=\"repeat\">To repeat it: <code>{command}</code></p>\n</section>\n"
-    ));
+    page.push_str("</section>\n");
 }
 
 /// What a claim is called.
@@ -55,7 +44,7 @@ pub fn verdict(verdict: Verdict) -> String {
     format!("<span class=\"verdict {word}\"><span aria-hidden=\"true\">{sign}</span> {word}</span>")
 }
 
-fn one(page: &mut String, claim: &ClaimReport, post: &CardPost<'_>) {
+fn one(page: &mut String, claim: &ClaimReport, remarks: &Remarks<'_>) {
     let outcome = &claim.outcome;
     let claimed = match claim.claimed.is_empty() {
         true => String::new(),
@@ -84,7 +73,7 @@ fn one(page: &mut String, claim: &ClaimReport, post: &CardPost<'_>) {
         self::test(page, test);
     }
     evidence(page, claim);
-    for finding in post.remarks.on(&claim.id) {
+    for finding in remarks.on(&claim.id) {
         note(page, finding);
     }
     if !claim.note.trim().is_empty() {
@@ -123,7 +112,7 @@ fn code(text: &str) -> String {
 
 fn entry(page: &mut String, name: &str, value: &str) {
     if !value.is_empty() {
-        page.push_str(&format!("<div><dt>{name}</dt><dd>{value}</dd></div>\n"));
+        page.push_str(&format!("<dt>{name}</dt><dd>{value}</dd>\n"));
     }
 }
 

@@ -16,7 +16,6 @@ use base64ct::{Base64, Encoding};
 use repro_receipt::digest::Digest;
 use repro_receipt::source::Error;
 
-use self::card::CardPost;
 use self::escaped::escaped;
 use self::marks::{MarkedNumber, NumberMarks};
 use crate::REPLAY_SCOPE;
@@ -132,9 +131,7 @@ fn article(page: &mut String, report: &Report, post: &PostReport) {
     summary(page, report, post);
     page.push_str("</header>\n");
     let remarks = Remarks::of(post);
-    let command = command(report, post);
-    let cards = CardPost { remarks: &remarks, command: &command };
-    let mut cards = PostCards { page: String::new(), post: cards, count: 0, id: &post.id };
+    let mut cards = PostCards { page: String::new(), remarks: &remarks, count: 0, id: &post.id };
     let mut told: BTreeSet<&str> = BTreeSet::new();
     page.push_str("<div class=\"columns\">\n<div>\n");
     for text in &post.texts {
@@ -171,7 +168,11 @@ fn summary(page: &mut String, report: &Report, post: &PostReport) {
         let many = counts.count(verdict);
         page.push_str(&format!("<li>{} {many}</li>\n", card::verdict(verdict)));
     }
-    page.push_str("</ul>\n");
+    let command = command(report, post);
+    page.push_str(&format!(
+        "</ul>\n<p class=\"repeat\">To repeat it: <code>{}</code></p>\n",
+        escaped(&command)
+    ));
 }
 
 /// The command that gives this report again.
@@ -186,7 +187,7 @@ fn command(report: &Report, post: &PostReport) -> String {
 /// The cards of a post so far.
 struct PostCards<'r> {
     page: String,
-    post: CardPost<'r>,
+    remarks: &'r Remarks<'r>,
     count: usize,
     /// The name of the post.
     id: &'r str,
@@ -202,7 +203,7 @@ impl PostCards<'_> {
     }
 
     fn add(&mut self, id: &str, claims: &[&ClaimReport]) {
-        card::card(&mut self.page, id, claims, &self.post);
+        card::card(&mut self.page, id, claims, self.remarks);
     }
 }
 
