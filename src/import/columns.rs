@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::log::Identity;
 use super::names::{STEP, known, known_as, likely, nearest, our_names, step_among};
 use super::points::NUMBERS_CAP;
-use super::resumed::{Resumed, told_again};
+use super::resumed::{Resumed, not_shown, told_again};
 use super::run::{LogNumber, LogRow, LoggedRun, Metric};
 use super::{
     BAD_MAP, NO_STEP, NO_VALUES, NOT_A_NUMBER, REPEATED, STEP_COLUMN, STEPS_GO_BACK, TOLD_AGAIN,
@@ -207,10 +207,17 @@ impl LogTable {
         }
         let Some(step) = cells.step else { return Err(self.no_step(node, mapping)) };
         let [training, evaluation] = cells.parted();
+        let mut shown = None;
         for (is_training, cells) in [(true, training), (false, evaluation)] {
             if !cells.is_empty() {
-                self.add(is_training, LogRow { step, cells }, node, line)?;
+                let equal = self.add(is_training, LogRow { step, cells }, node, line)?;
+                shown = equal.map(|equal| equal + shown.unwrap_or(0)).or(shown);
             }
+        }
+        if let Some(equal) = shown {
+            let tables = [&self.training, &self.evaluations];
+            let refusal = self.resumed.way_out(tables, not_shown(step, node));
+            self.resumed.shows(equal, || refusal);
         }
         Ok(())
     }
@@ -278,6 +285,9 @@ impl LogTable {
         if self.training.is_empty() && self.evaluations.is_empty() {
             return Err(NO_VALUES.at(place(), "columns of numbers", listed(&self.names)));
         }
+        if let Some(error) = self.resumed.unshown() {
+            return Err(error);
+        }
         let theirs = self.adopt(mapping);
         let mut run = LoggedRun::new(file, identity, self.hasher.finish());
         (run.training, run.evaluations) = (self.training, self.evaluations);
@@ -325,27 +335,28 @@ impl LogTable {
         known
     }
 
-    /// Adds a row behind the others, or to the one about its step.
+    /// Adds a row behind the others, or to the one about its step; where it tells that again, the answer says how many losses
+    /// and evaluations are equal.
     fn add(
         &mut self,
         is_training: bool,
         row: LogRow,
         node: Node<'_>,
         line: usize,
-    ) -> Result<(), Error> {
-        let known = self.known(is_training, &row, node, line)?;
+    ) -> Result<Option<usize>, Error> {
+        let (known, equal) = self.known(is_training, &row, node, line)?;
         let rows = if is_training { &mut self.training } else { &mut self.evaluations };
         match known.and_then(|at| rows.get_mut(at)) {
-            Some(known) => join(known, row, &mut self.repeated, node),
+            Some(known) => join(known, row, &mut self.repeated, node)?,
             None => {
                 rows.push(row);
                 self.resumed.goes_on(is_training, line);
-                Ok(())
             }
         }
+        Ok(equal)
     }
 
-    /// The row that is about the same step. A run that was stopped and resumed tells steps again: with equal values that is
+    /// The row that is about the same step, and how many results of it are equal where it is told again. A run that was stopped and resumed tells steps again: with equal values that is
     /// one course, and with others it is refused.
     fn known(
         &mut self,
@@ -353,7 +364,7 @@ impl LogTable {
         row: &LogRow,
         node: Node<'_>,
         line: usize,
-    ) -> Result<Option<usize>, Error> {
+    ) -> Result<(Option<usize>, Option<usize>), Error> {
         let rows = if is_training { &self.training } else { &self.evaluations };
         let last = rows.last().map_or(0, |last| last.step);
         let known = rows.binary_search_by_key(&row.step, |known| known.step).ok();
@@ -363,18 +374,20 @@ impl LogTable {
             hash(&mut self.hasher, row);
         }
         if !self.resumed.is_open() {
-            return Ok(known);
+            return Ok((known, None));
         }
         let same = match known.and_then(|at| rows.get(at)) {
-            Some(told) => told_again(told, row, self.resumed.line_of(is_training, known), node),
+            Some(told) => {
+                told_again(told, row, self.resumed.line_of(is_training, known), node).map(Some)
+            }
             None if row.step < last => {
                 let expected = format!("a step of at least {last}");
                 Err(STEPS_GO_BACK.at(node.place(), expected, row.step.to_string()))
             }
-            None => Ok(()),
+            None => Ok(None),
         };
         let tables = [&self.training, &self.evaluations];
-        same.map(|()| known).map_err(|error| self.resumed.way_out(tables, error))
+        same.map(|equal| (known, equal)).map_err(|error| self.resumed.way_out(tables, error))
     }
 
     /// The part of a mapping whose names the table has.
@@ -403,7 +416,7 @@ fn join(
             last.cells.push((metric, number));
             continue;
         };
-        if *told == number {
+        if told.is_same(&number) {
             continue;
         }
         if metric.is_loss() {
@@ -429,7 +442,7 @@ fn listed(names: &BTreeSet<String>) -> String {
 fn number(cell: Node<'_>, wanted: bool) -> Result<Option<LogNumber>, Error> {
     let text = match &cell.value().kind {
         Kind::Null => return Ok(None),
-        Kind::Text(text) if text.trim().is_empty() => return Ok(None),
+        Kind::Text(text) if is_absent(text.trim()) => return Ok(None),
         Kind::Text(text) | Kind::Number(text) => text,
         _ if !wanted => return Ok(None),
         other => return Err(NOT_A_NUMBER.at(cell.place(), "a number", other.word())),
@@ -441,6 +454,11 @@ fn number(cell: Node<'_>, wanted: bool) -> Result<Option<LogNumber>, Error> {
         return Err(NOT_A_NUMBER.at(cell.place(), "a number", format!("`{found}`")));
     }
     Ok(number)
+}
+
+/// Whether a cell says that there is no number, as programs write it.
+fn is_absent(text: &str) -> bool {
+    ["", "none", "null", "na", "n/a", "<na>"].iter().any(|word| word.eq_ignore_ascii_case(text))
 }
 
 /// A whole number; tables that were floats print `100.0`.

@@ -21,9 +21,13 @@ pub fn parse<R: Read>(mut log: Log<R>, mapping: &Mapping) -> Result<LoggedRun, E
     let mut table = LogTable::default();
     let mut ends = RowEnds::default();
     let mut torn = None;
-    if let Some(header) = next_row(&mut log)? {
+    if let Some(header) = header(&mut log)? {
         let mut piece = Piece::below(&header);
         while let Some(row) = next_row(&mut log)? {
+            // A run that was resumed may name its columns again.
+            if row.is_blank() || row.ended && row.text == header.text {
+                continue;
+            }
             if row.ended {
                 ends.see(row.last_cell());
                 piece.push(&row);
@@ -67,6 +71,33 @@ impl Row {
         let text = std::str::from_utf8(self.text.get(start..).unwrap_or_default());
         text.unwrap_or_default().trim().trim_matches('"').trim()
     }
+
+    fn is_blank(&self) -> bool {
+        self.text.iter().all(u8::is_ascii_whitespace)
+    }
+
+    fn is_comment(&self) -> bool {
+        self.text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&self.text).starts_with(b"#")
+    }
+
+    /// Leaves one line feed of `\r\r\n`, which Python writes on Windows.
+    fn trim_end(&mut self) {
+        if self.ended {
+            let end = self.text.iter().rposition(|byte| !matches!(byte, b'\r' | b'\n'));
+            self.text.truncate(end.map_or(0, |at| at + 1));
+            self.text.push(b'\n');
+        }
+    }
+}
+
+/// The row that names the columns, below comments.
+fn header<R: Read>(log: &mut Log<R>) -> Result<Option<Row>, Error> {
+    while let Some(row) = next_row(log)? {
+        if !row.is_blank() && !row.is_comment() {
+            return Ok(Some(row));
+        }
+    }
+    Ok(None)
 }
 
 fn next_row<R: Read>(log: &mut Log<R>) -> Result<Option<Row>, Error> {
@@ -86,6 +117,7 @@ fn next_row<R: Read>(log: &mut Log<R>) -> Result<Option<Row>, Error> {
             break;
         }
     }
+    row.iter_mut().for_each(Row::trim_end);
     Ok(row)
 }
 
@@ -181,6 +213,39 @@ mod tests {
         assert_eq!((run.training.len(), run.evaluations.len()), (2, 2));
         assert_eq!(run.evaluations[0].get(&Metric::ValidationLoss).unwrap().text(), "10.80");
         assert!(run.findings.is_empty());
+    }
+
+    #[test]
+    fn what_programs_write_around_rows_changes_nothing() {
+        let plain = read("step,val_loss\n1,3.5\n2,3.25\n", "").unwrap();
+        for text in [
+            "step,val_loss\n1,3.5\n2,3.25\n\n",
+            "step,val_loss\r\r\n1,3.5\r\r\n2,3.25\r\r\n",
+            "step,val_loss\n1,3.5\nstep,val_loss\n2,3.25\n",
+            "# of seed 3, by hand\n\nstep,val_loss\n1,3.5\n2,3.25\n",
+            "step,val_loss\n1,3.5\n2,None\n2,3.25\n3,N/A\n",
+        ] {
+            let run = read(text, "").unwrap();
+            assert_eq!(run.evaluations, plain.evaluations, "{text:?}");
+            assert!(run.findings.is_empty(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_resumed_table_is_one_course_whatever_other_columns_it_has() {
+        for (columns, cells) in [
+            ("step,lr,val_loss", ["1,0.1,3.5", "2,0.1,3.25", "2,0.2,3.250", "3,0.1,3.125"]),
+            ("step,val_loss,grad_norm", ["1,3.5,2", "2,3.25,1.99", "2,3.25,1.98", "3,3.125,1.9"]),
+            ("step,lr,val_loss", ["1,0.1,", "2,0.1,3.25", "1,0.1,", "2,0.1,3.25"]),
+        ] {
+            let text =
+                format!("{columns}\n{}\n{}\n{}\n{}\n", cells[0], cells[1], cells[2], cells[3]);
+            let back = text.replacen(cells[2], &format!("{}\n{}", cells[0], cells[2]), 1);
+            let run = read(&back, "").unwrap();
+            assert!(run.findings.iter().any(|f| f.error.code.id == "import::told-again"), "{back}");
+        }
+        let nothing = read("step,lr,val_loss\n1,0.1,\n2,0.1,\n3,0.1,3.5\n1,0.1,\n2,0.1,\n", "");
+        assert_eq!(nothing.unwrap_err().code.id, "import::steps-go-back");
     }
 
     #[test]

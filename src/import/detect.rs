@@ -105,7 +105,8 @@ fn of_document(document: &Document) -> Option<LogFormat> {
 
 /// Whether a table has a column that counts steps, and others.
 fn is_table(text: &str) -> bool {
-    let header: Vec<&str> = text.lines().next().unwrap_or_default().split(',').collect();
+    let mut lines = text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#'));
+    let header: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
     let names = header.iter().map(|name| name.trim().trim_matches('"'));
     header.len() > 1 && step_among(names).is_some()
 }

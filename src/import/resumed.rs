@@ -14,6 +14,10 @@ pub struct Resumed {
     open: Option<(u64, usize)>,
     /// The first line that told a step again, and how many did.
     again: Option<(usize, usize)>,
+    /// How many losses and evaluations were told again with equal values,
+    shown: usize,
+    /// and the refusal of a log that has none of them.
+    unshown: Option<Error>,
 }
 
 impl Resumed {
@@ -23,6 +27,20 @@ impl Resumed {
         let first = self.again.map_or(line, |(first, _)| first);
         self.again = Some((first, count + 1));
         self.open.get_or_insert((step, line));
+    }
+
+    /// Notes how many losses and evaluations of a row were told before. A row may have none, as one of the learning rate
+    /// has: then others have to show that it is one course.
+    pub fn shows(&mut self, equal: usize, refusal: impl FnOnce() -> Error) {
+        self.shown += equal;
+        if equal == 0 && self.unshown.is_none() {
+            self.unshown = Some(refusal());
+        }
+    }
+
+    /// The refusal of a log of which nothing shows that it is one course.
+    pub fn unshown(&mut self) -> Option<Error> {
+        self.unshown.take().filter(|_| self.shown == 0)
     }
 
     /// Whether the rows now repeat others.
@@ -71,18 +89,18 @@ impl Resumed {
     }
 }
 
-/// Holds a row that tells a step again against the first one: what is no time and no speed must be equal, and a loss or an
-/// evaluation among it, or it may as well be another run.
+/// Holds a row that tells a step again against the first one: what a run is judged by must be equal. The answer says how
+/// many losses and evaluations are.
 pub fn told_again(
     told: &LogRow,
     row: &LogRow,
     line: Option<usize>,
     node: Node<'_>,
-) -> Result<(), Error> {
+) -> Result<usize, Error> {
     let mut equal = 0;
-    for (metric, number) in row.cells.iter().filter(|(metric, _)| !is_speed(metric)) {
+    for (metric, number) in row.cells.iter().filter(|(metric, _)| !may_differ(metric)) {
         let Some(first) = told.get(metric) else { continue };
-        if first != number {
+        if !first.is_same(number) {
             let (name, first) = (metric.name(), first.text());
             let before = line.map_or_else(|| "before".to_owned(), |line| format!("in line {line}"));
             let expected = format!("`{name}` = {first}, as {before}, for step {}", row.step);
@@ -90,11 +108,13 @@ pub fn told_again(
         }
         equal += usize::from(is_result(metric));
     }
-    if equal > 0 {
-        return Ok(());
-    }
+    Ok(equal)
+}
+
+/// The refusal of rows that tell steps again without a loss or an evaluation: they may as well be another run.
+pub fn not_shown(step: u64, node: Node<'_>) -> Error {
     let expected = "a loss or an evaluation that shows that it is the same course";
-    Err(STEPS_GO_BACK.at(node.place(), expected, format!("step {} again", row.step)))
+    STEPS_GO_BACK.at(node.place(), expected, format!("step {step} again"))
 }
 
 /// Whether a metric is what a run is judged by.
@@ -130,9 +150,15 @@ const SPEEDS: [&str; 23] = [
     "gpu",
 ];
 
-/// Whether a metric is a time or a speed.
-fn is_speed(metric: &Metric) -> bool {
-    let mut words = metric.name().split(|c: char| !c.is_ascii_alphanumeric());
-    let is_known = |word: &str| SPEEDS.iter().any(|known| known.eq_ignore_ascii_case(word));
-    !is_result(metric) && (metric.is_time() || words.any(is_known))
+/// Whether a metric may have another value where a step is told again: a time, a speed, a learning rate that was warmed up
+/// once more, a norm that sums up in another order.
+fn may_differ(metric: &Metric) -> bool {
+    let is_setting = matches!(likely(metric.name()), Some("lr" | "grad_norm"));
+    !is_result(metric) && (metric.is_time() || is_setting || is_speed(metric.name()))
+}
+
+/// Whether a name is one of a time or a speed.
+pub fn is_speed(name: &str) -> bool {
+    let mut words = name.split(|c: char| !c.is_ascii_alphanumeric());
+    words.any(|word| SPEEDS.iter().any(|known| known.eq_ignore_ascii_case(word)))
 }

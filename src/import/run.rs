@@ -48,6 +48,11 @@ impl LogNumber {
         self.0.parse().ok().filter(|value: &f64| value.is_finite())
     }
 
+    /// Whether two are one number, however they are printed: `3.8289` and `3.828900`.
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.0 == other.0 || self.nonfinite() == other.nonfinite() && self.value() == other.value()
+    }
+
     /// `nan`, `inf` or `-inf`; a decimal beyond every float is infinite too.
     pub fn nonfinite(&self) -> Option<&'static str> {
         nonfinite(self.0.as_bytes()).or_else(|| match self.0.parse::<f64>() {
