@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use repro_import::{LogNumber, LogRow, LoggedRun, Metric, heading};
+use repro_import::{self as import, LogNumber, LogRow, LoggedRun, Metric, heading};
 
 /// Which numbers of a run a metric is among: a loss of training is no loss of an evaluation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,6 +42,9 @@ const DIGITS: usize = 8;
 /// So many different values of at least [`LONG`] digits that agree are no chance either.
 const VALUES: usize = 4;
 const LONG: usize = 4;
+
+/// So many of them leave no room for chance, whatever else the runs tell.
+const SURE: usize = 8;
 
 /// Words of names that say when something was, or how long it took.
 const TIMES: [&str; 7] = ["time", "timestamp", "runtime", "seconds", "ms", "minutes", "hours"];
@@ -126,6 +129,47 @@ impl MetricCourse {
     }
 }
 
+impl MetricCourse {
+    /// Whether so many different values are long that no other run has them by chance.
+    fn is_sure(&self) -> bool {
+        let long = self.points.values().filter(|number| digits(number.text()) >= LONG);
+        long.map(LogNumber::text).collect::<BTreeSet<_>>().len() >= SURE
+    }
+
+    /// Whether most values at the same steps are other ones, however they are printed.
+    pub fn is_unlike(&self, other: &Self) -> bool {
+        let pairs =
+            self.points.iter().filter_map(|(step, one)| Some((one, other.points.get(step)?)));
+        let alike: Vec<bool> =
+            pairs.map(|(one, other)| rounded_alike(one, other).is_some()).collect();
+        alike.iter().filter(|alike| !**alike).count() * 2 > alike.len()
+    }
+}
+
+/// Whether two runs measure something differently beside the metric `own`: an accuracy of few digits may be equal by chance,
+/// and then the losses of training are not. Times, speeds and settings tell nothing.
+pub fn measure_differently(one: &LoggedRun, other: &LoggedRun, own: &str) -> bool {
+    let rows = one.evaluations.iter().chain(&one.training);
+    let metrics: BTreeSet<&Metric> =
+        rows.flat_map(|row| row.cells.iter().map(|(metric, _)| metric)).collect();
+    let measured = metrics.into_iter().filter(|metric| is_measured(metric));
+    let pairs = measured.filter_map(|metric| {
+        let one = MetricCourse::of_metric(one, metric).filter(|course| course.name != own)?;
+        Some((one, MetricCourse::of_metric(other, metric)?))
+    });
+    pairs.into_iter().any(|(one, other)| one.is_unlike(&other))
+}
+
+/// Whether a metric is what a run is measured by.
+fn is_measured(metric: &Metric) -> bool {
+    let is_named = |name: &str| !is_time(name) && !import::is_speed(name);
+    match metric {
+        Metric::Loss | Metric::ValidationLoss | Metric::GradNorm => true,
+        Metric::Other(name) => (metric.is_evaluated() || metric.is_of_training()) && is_named(name),
+        _ => false,
+    }
+}
+
 /// Whether enough different values are long enough.
 fn are_many(values: BTreeSet<&str>) -> bool {
     values.into_iter().filter(|text| digits(text) >= LONG).count() >= VALUES
@@ -191,9 +235,17 @@ pub struct KnownCourses {
 
 impl KnownCourses {
     /// The run that a course is of, with whether it is all of it: one that is equal, or one that shares at least half
-    /// of the values at the same steps. Runs that went on from one checkpoint share the noise up to there.
-    pub fn seen(&self, course: &MetricCourse) -> Option<(usize, bool)> {
-        let copy = self.runs.iter().find(|(_, known)| known.is_copy_of(course));
+    /// of the values at the same steps. Runs that went on from one checkpoint share the noise up to there. Values that may
+    /// be equal by chance are asked whether the rest of the runs `differs`.
+    pub fn seen(
+        &self,
+        course: &MetricCourse,
+        differs: &dyn Fn(usize) -> bool,
+    ) -> Option<(usize, bool)> {
+        let is_same = |(run, known): &&(usize, MetricCourse)| {
+            known.is_copy_of(course) && (known.is_sure() && course.is_sure() || !differs(*run))
+        };
+        let copy = self.runs.iter().find(is_same);
         if let Some((run, _)) = copy {
             return Some((*run, true));
         }
@@ -212,7 +264,8 @@ impl KnownCourses {
         shared.into_iter().find_map(|(at, (count, values))| {
             let (run, known) = self.runs.get(at)?;
             let shorter = known.points.len().min(course.points.len());
-            (count * 2 >= shorter && values.len() >= VALUES).then_some((*run, false))
+            let is_shared = count * 2 >= shorter && values.len() >= VALUES;
+            (is_shared && (values.len() >= SURE || !differs(*run))).then_some((*run, false))
         })
     }
 
@@ -295,16 +348,19 @@ mod tests {
         let mut known = KnownCourses::default();
         known.add(7, course(&["5.031", "4.122", "3.853", "3.744", "3.633", "3.520"]));
         let branch = course(&["5.031", "4.122", "3.853", "3.744", "3.611", "3.502"]);
-        assert_eq!(known.seen(&branch), Some((7, false)));
+        assert_eq!(known.seen(&branch, &|_| false), Some((7, false)));
         let cut = course(&["5.031", "4.122", "3.853", "3.744"]);
-        assert_eq!(known.seen(&cut), Some((7, false)));
+        assert_eq!(known.seen(&cut, &|_| false), Some((7, false)));
         let start = course(&["5.031", "4.122", "3.850", "3.741", "3.611", "3.502"]);
-        assert_eq!(known.seen(&start), None);
+        assert_eq!(known.seen(&start, &|_| false), None);
         let same = course(&["5.031", "4.122", "3.853", "3.744", "3.633", "3.52"]);
-        assert_eq!(known.seen(&same), Some((7, true)));
+        assert_eq!(known.seen(&same, &|_| false), Some((7, true)));
         // Few digits agree by chance.
         let mut coarse = KnownCourses::default();
         coarse.add(0, course(&["0.1", "0.2", "0.3", "0.4", "0.5", "0.6"]));
-        assert_eq!(coarse.seen(&course(&["0.1", "0.2", "0.3", "0.4", "0.5", "0.7"])), None);
+        assert_eq!(
+            coarse.seen(&course(&["0.1", "0.2", "0.3", "0.4", "0.5", "0.7"]), &|_| false),
+            None
+        );
     }
 }

@@ -8,13 +8,14 @@ use repro_receipt::source::Error;
 use repro_report::outcome::ExitStatus;
 
 use crate::course::words;
+use crate::direction::is_share;
 use crate::inputs::{GateInputs, GateSide, RunValue, StepAxis};
 use crate::line::{LineState, RuleLine, some};
 use crate::rule::{GateRule, ReadAt};
 use crate::tested::{TestedGap, tested};
 use crate::{
-    CONTRADICTED, DIVERGED, FEW_RUNS, NO_METRIC, ON_BOTH_SIDES, OTHER_AXIS, OTHER_STEPS,
-    OTHER_TEXT, OTHER_TOKENS, TORN, TWO_VALUES, UNFINISHED, UNLIKE, UNREAD,
+    CONTRADICTED, DIVERGED, FEW_RUNS, NO_METRIC, ON_BOTH_SIDES, OTHER_AXIS, OTHER_SCALE,
+    OTHER_STEPS, OTHER_TEXT, OTHER_TOKENS, TORN, TWO_VALUES, UNFINISHED, UNLIKE, UNREAD,
 };
 
 /// The significant digits that people see.
@@ -94,7 +95,10 @@ pub fn decide(rule: &GateRule, inputs: GateInputs) -> GateReport {
     lines.extend(apart(&inputs));
     lines.extend(one_value(&inputs));
     lines.push(finite(rule, &inputs));
+    lines.extend(to_the_end(&inputs));
     lines.extend(uncontradicted(&inputs));
+    lines.extend(one_scale(rule, &inputs));
+    lines.extend(against_the_name(rule, &inputs));
     lines.extend(alike(&inputs));
     lines.extend(whole_numbers(rule, &inputs));
     lines.push(equal_training(rule, &inputs));
@@ -195,6 +199,50 @@ fn finite(rule: &GateRule, inputs: &GateInputs) -> RuleLine {
         return RuleLine::open(asks, some(told, diverged.len()), &DIVERGED);
     }
     RuleLine::met(asks, counted(counting(inputs).count(), "value"))
+}
+
+/// Whether what a run tells after the step at which it was read is no sign that it failed; nothing is said where none is.
+fn to_the_end(inputs: &GateInputs) -> Option<RuleLine> {
+    let all = sides(inputs).flat_map(|(_, side)| &side.runs);
+    let told: Vec<&Error> = all.filter_map(|run| run.later.as_ref()).collect();
+    let code = told.first()?.code;
+    let files = told.iter().map(|error| format!("{} in {}", error.found, error.place));
+    let asks = format!("no run diverges or loses its `{}` later", inputs.metric.name);
+    Some(RuleLine::open(asks, some(files, told.len()), code))
+}
+
+/// Above this a share is a percentage.
+const SHARE: f64 = 1.5;
+
+/// Whether no shares are held against percentages; nothing is said where all values may be either.
+fn one_scale(rule: &GateRule, inputs: &GateInputs) -> Option<RuleLine> {
+    let is_of_shares = counting(inputs).all(|run| is_share(&run.metric));
+    let runs = counting(inputs).filter_map(|run| Some((run.finite()?, run.shown())));
+    let bar = rule.bar.map(|bar| (bar, "the bar".to_owned()));
+    let values: Vec<(f64, String)> = runs.chain(bar).collect();
+    let share = values.iter().find(|(value, _)| (0.0..=1.0).contains(value))?;
+    let percentage = values.iter().find(|(value, _)| *value > SHARE)?;
+    is_of_shares.then(|| {
+        let [one, other] = [share, percentage]
+            .map(|(value, of)| format!("{} of {of}", format_float(*value, DIGITS)));
+        let asks =
+            format!("`{}` is a share in all runs, or a percentage in all", inputs.metric.name);
+        RuleLine::open(asks, format!("{one} beside {other}"), &OTHER_SCALE)
+    })
+}
+
+/// That the rule says the opposite of what the metric is called; nothing is said where it does not.
+fn against_the_name(rule: &GateRule, inputs: &GateInputs) -> Option<RuleLine> {
+    let metric = &inputs.metric;
+    metric.contradicts_name.then(|| {
+        let [better, named] = match metric.lower_is_better {
+            true => ["less", "more"],
+            false => ["more", "less"],
+        };
+        let asks =
+            format!("{better} of `{}` is better, as {} says", metric.name, rule.place().file);
+        RuleLine::met(asks, format!("by its name {named} would be"))
+    })
 }
 
 /// Whether no document contradicts the number that is read from it; nothing is said where none does.

@@ -193,8 +193,7 @@ fn rule(page: &mut Page, report: &GateReport, options: &ReportOptions) {
 
 /// What else a reader should know.
 fn notes(page: &mut Page, report: &GateReport, options: &ReportOptions) {
-    let unfinished = report.runs().filter_map(|run| run.unfinished.as_ref());
-    let mut told: Vec<String> = unfinished.map(noted).collect();
+    let mut told: Vec<String> = report.runs().flat_map(RunValue::notes).map(noted).collect();
     told.extend(why_unpaired(report));
     let skipped = &report.inputs.skipped;
     if !skipped.is_empty() {
@@ -359,7 +358,7 @@ pub fn json(report: &GateReport) -> String {
         candidate: side_json(&inputs.candidate),
         test: report.gap.as_ref().map(test_json),
         lines: report.lines.iter().map(line_json).collect(),
-        notes: report.runs().filter_map(|run| run.unfinished.as_ref()).map(note_json).collect(),
+        notes: report.runs().flat_map(RunValue::notes).map(note_json).collect(),
         skipped: &inputs.skipped,
         exit_code: report.decision.status().code(),
     };

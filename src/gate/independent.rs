@@ -19,7 +19,13 @@ pub fn independent(runs: &[FollowedRun<'_>], names: &[String]) -> Vec<Option<Err
     let name = |at: usize| names.get(at).map_or("", String::as_str);
     let judge = |(at, (run, course)): (usize, &FollowedRun<'_>)| {
         let witnesses = witnesses(&run.logged, course.as_ref());
-        let seen = known.seen(run, &witnesses);
+        let differs = |first: usize| {
+            let own = course.as_ref().map_or("", |course| course.name.as_str());
+            runs.get(first).is_some_and(|(first, _)| {
+                course::measure_differently(&first.logged, &run.logged, own)
+            })
+        };
+        let seen = known.seen(run, &witnesses, &differs);
         if seen.is_none() {
             known.add(at, run, witnesses);
         }
@@ -63,6 +69,7 @@ impl Known {
         &self,
         run: &GateRun,
         witnesses: &[(String, MetricCourse)],
+        differs: &dyn Fn(usize) -> bool,
     ) -> Option<(&'static Code, usize, String)> {
         let first = digest(run).and_then(|digest| self.digests.get(&digest)).copied();
         if let Some(first) = first.filter(|first| !self.may_be_equal(*first, run, witnesses)) {
@@ -73,7 +80,13 @@ impl Known {
             return Some((&COPY, *first, "all numbers but times".to_owned()));
         }
         let courses = witnesses.iter().filter_map(|(name, course)| {
-            let (first, whole) = self.courses.get(name)?.seen(course)?;
+            let differs = |first| name == OWN && differs(first);
+            let (first, whole) = self.courses.get(name)?.seen(course, &differs)?;
+            // A norm that is clipped is the same in all runs.
+            let is_clipped = name == Metric::GradNorm.name() && self.is_unlike(first, witnesses);
+            if is_clipped {
+                return None;
+            }
             Some((first, whole, &course.name))
         });
         // What is equal as a whole is told rather than what is shared in part.
@@ -102,6 +115,13 @@ impl Known {
             own.is_some() && self.told_seeds.get(&first).is_some_and(|seed| own != Some(seed));
         let values = witnesses.iter().flat_map(|(_, course)| course.points.values());
         is_other && !course::are_no_chance(values)
+    }
+
+    /// Whether the metric that decides has other values in the run `first` than in the run of these courses.
+    fn is_unlike(&self, first: usize, witnesses: &[(String, MetricCourse)]) -> bool {
+        let own = witnesses.iter().find(|(name, _)| name == OWN).map(|(_, course)| course);
+        let known = self.courses.get(OWN).and_then(|courses| courses.of(first));
+        own.zip(known).is_some_and(|(own, known)| own.is_unlike(known))
     }
 
     /// Whether the run `first` ends in another value of the metric than the run of these courses.
@@ -166,7 +186,15 @@ pub fn on_both_sides(candidates: &[FollowedRun<'_>], baselines: &[FollowedRun<'_
             own.iter().zip(other).any(|(own, other)| own.is_some() && own == other)
         };
         let equal = of_baselines.iter().position(is_one);
-        let seen = candidate.1.as_ref().and_then(|course| known.seen(course));
+        let seen = candidate.1.as_ref().and_then(|course| {
+            let differs = |at: usize| {
+                baselines.get(at).is_some_and(|(run, _)| {
+                    let one = &candidate.0.logged;
+                    course::measure_differently(one, &run.logged, &course.name)
+                })
+            };
+            known.seen(course, &differs)
+        });
         let copy = seen.filter(|(_, whole)| *whole).map(|(at, _)| at);
         let equal = equal.into_iter().chain(copy).min();
         let (twin, whole) = equal.map(|at| (at, true)).or(seen)?;

@@ -7,6 +7,7 @@ use repro_receipt::source::{Error, Location};
 
 use crate::course::{CourseKind, MetricCourse, words};
 use crate::independent::{FollowedRun, independent, on_both_sides};
+use crate::later;
 use crate::metric::{self, GateMetric};
 use crate::rule::{GateRule, ReadAt};
 use crate::runs::{self, FoundRuns, GateRun};
@@ -41,6 +42,10 @@ pub struct RunValue {
     pub stated: BTreeMap<&'static str, String>,
     /// What its log says where it did not come to its end.
     pub unfinished: Option<Error>,
+    /// What it tells of the metric after that: that it diverged, or that it goes on without.
+    pub later: Option<Error>,
+    /// What else was odd about the log.
+    pub oddities: Vec<Error>,
     /// What in its document contradicts the value.
     pub contradiction: Option<Error>,
     /// Why it does not count as a run of its own.
@@ -122,6 +127,11 @@ impl RunValue {
         self.value.as_ref()?.value()
     }
 
+    /// What a reader should know of its log.
+    pub fn notes(&self) -> impl Iterator<Item = &Error> {
+        self.unfinished.iter().chain(&self.oddities)
+    }
+
     /// Looks for what contradicts a number about the whole run, which nothing but its document tells.
     fn hold_against(&mut self, contradiction: DocumentCheck) {
         let is_of_document = self.kind == Some(CourseKind::Whole) && !self.is_bundle;
@@ -154,13 +164,17 @@ pub fn read(options: &GateOptions) -> Result<GateInputs, Vec<Error>> {
         [] => Ok(None),
         paths => read("baseline", paths).map(Some),
     };
-    let (candidate, baseline) = match (candidate, baseline) {
+    let (mut candidate, mut baseline) = match (candidate, baseline) {
         (Ok(candidate), Ok(baseline)) => (candidate, baseline),
         (candidate, baseline) => {
             let errors = [candidate.err(), baseline.err()];
             return Err(errors.into_iter().flatten().flatten().collect());
         }
     };
+    let asked = options.metric.iter().chain(&rule.metric).cloned().collect::<Vec<_>>();
+    let asked =
+        if asked.is_empty() { vec![Metric::ValidationLoss.name().to_owned()] } else { asked };
+    baseline.iter_mut().chain([&mut candidate]).for_each(|side| side.pass_over_sidecars(&asked));
     let all: Vec<&GateRun> = candidate
         .runs
         .iter()
@@ -278,9 +292,18 @@ fn value(
         tokens: step.and_then(|step| tokens(logged, step)),
         stated: stated(run, &metric.name),
         unfinished: unfinished(logged, course),
+        later: course.and_then(|course| later::told(rule, logged, course, at?)),
+        oddities: oddities(logged),
         contradiction: None,
         left_out: None,
     }
+}
+
+/// What a reader should know of how a log was read: that it tells a step twice, or that its last steps disagree.
+fn oddities(run: &LoggedRun) -> Vec<Error> {
+    let told = [&import::REPEATED, &import::STEPS_DIFFER];
+    let odd = run.findings.iter().filter(|finding| told.contains(&finding.error.code));
+    odd.map(|finding| finding.error.clone()).collect()
 }
 
 /// The tokens that a run says it has seen at a step.

@@ -9,10 +9,13 @@
 mod bundle;
 mod course;
 mod decision;
+mod direction;
 mod drawn;
 mod independent;
 mod inputs;
+mod later;
 mod line;
+mod looks;
 mod metric;
 mod outcome;
 mod rule;
@@ -61,6 +64,8 @@ codes! {
     NOT_SHOWN = "gate::not-shown", "the difference is within the noise of the runs", "train more runs, or keep the baseline";
     WORSE = "gate::worse", "the candidate is worse", "keep the baseline";
     TORN = "gate::torn", "the last number of a log may be cut", "give the whole log; where the number is whole, end its line with a line feed";
+    GOES_ON = "gate::goes-on", "a run goes on after its last value of the metric", "a run that diverged is a result: say so; where it was only not evaluated again, write `step = N` into the rule";
+    OTHER_SCALE = "gate::other-scale", "some runs have shares and others percentages", "write the values of all runs as shares of one, or those of all as percentages";
     CONTRADICTED = "gate::contradicted", "a document contradicts the number that is read from it", "see what `repro check FILE` says of the document, and give the one that the run has written";
     UNFINISHED = "gate::unfinished", "a run did not come to its planned end, or its log did not", "give the finished run, or say in the rule where runs are read: `step = N`, `step = \"last\"`";
 }

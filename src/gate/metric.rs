@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 use repro_import::{LoggedRun, Metric, heading};
 use repro_receipt::source::{Error, Location};
 
-use crate::course::{MetricCourse, is_time, words};
+use crate::course::{MetricCourse, is_time};
+use crate::direction::{may_be_one, told_by};
 use crate::rule::GateRule;
 use crate::runs::GateRun;
-use crate::{NO_METRIC, OTHER_METRIC, WHICH_DIRECTION, WHICH_METRIC};
+use crate::{BAD_RULE, NO_METRIC, OTHER_METRIC, WHICH_DIRECTION, WHICH_METRIC};
 
 /// The metric that decides.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,61 +20,12 @@ pub struct GateMetric {
     pub names: Vec<String>,
     /// Whether less of it is better.
     pub lower_is_better: bool,
+    /// Whether that is the opposite of what its name says.
+    pub contradicts_name: bool,
     /// Who named it.
     pub named_by: &'static str,
 }
 
-/// Words of names of metrics of which less is better,
-const LOWER: [&str; 15] = [
-    "loss",
-    "bpb",
-    "bpc",
-    "nll",
-    "nats",
-    "ppl",
-    "perplexity",
-    "error",
-    "wer",
-    "cer",
-    "mse",
-    "rmse",
-    "mae",
-    "seconds",
-    "ms",
-];
-/// and of those of which more is.
-const HIGHER: [&str; 15] = [
-    "acc",
-    "accuracy",
-    "core",
-    "f1",
-    "bleu",
-    "rouge",
-    "map",
-    "map50",
-    "map95",
-    "auc",
-    "auroc",
-    "reward",
-    "precision",
-    "recall",
-    "mfu",
-];
-/// Words that turn the meaning of another.
-const TURNING: [&str; 12] = [
-    "neg",
-    "negative",
-    "negated",
-    "drop",
-    "reduction",
-    "free",
-    "scale",
-    "delta",
-    "diff",
-    "gain",
-    "improvement",
-    "minus",
-];
 /// So many names of metrics are listed in a message.
 const LISTED: usize = 20;
 
@@ -83,6 +35,7 @@ pub fn choose(
     named: Option<&str>,
     runs: &[&GateRun],
 ) -> Result<GateMetric, Error> {
+    one_quantity(rule)?;
     let (names, named_by) = match (rule.metric.as_slice(), named) {
         (of_rule @ [_, ..], Some(named)) if !of_rule.iter().any(|name| name == named) => {
             let expected = format!("`{}`, as {} says", of_rule.join("` or `"), rule.place().file);
@@ -110,7 +63,22 @@ pub fn choose(
             return Err(WHICH_DIRECTION.at(rule.place(), expected, "nothing that says so"));
         }
     };
-    Ok(GateMetric { name, names, lower_is_better, named_by })
+    let contradicts_name = told_by(&name).is_some_and(|told| told != lower_is_better);
+    Ok(GateMetric { name, names, lower_is_better, contradicts_name, named_by })
+}
+
+/// The names of a rule are those that different logs have for one quantity: else the first that a log has decides what is
+/// compared with what.
+fn one_quantity(rule: &GateRule) -> Result<(), Error> {
+    let Some((first, others)) = rule.metric.split_first() else { return Ok(()) };
+    match others.iter().find(|other| !may_be_one(first, other)) {
+        Some(other) => {
+            let found = format!("`{first}` and `{other}`");
+            let error = BAD_RULE.at(rule.place(), "names of one quantity in `metric`", found);
+            Err(error.help("leave one of them out"))
+        }
+        None => Ok(()),
+    }
 }
 
 /// The validation loss, or the only metric of all runs.
@@ -135,33 +103,6 @@ fn usual(runs: &[&GateRun]) -> Result<String, Error> {
             Err(WHICH_METRIC.at(place, "the metric that decides", listed(runs)))
         }
     }
-}
-
-/// What the words of a name tell: nothing where they contradict each other.
-fn told_by(name: &str) -> Option<bool> {
-    let has = |known: &[&str]| {
-        let is_known = |word: &str| known.iter().any(|known| known.eq_ignore_ascii_case(word));
-        words(name).any(|word| is_known(word) || is_known(last_piece(word)))
-    };
-    // `1-accuracy` is an error, and `top-1-accuracy` is none.
-    let is_complement = name.contains("1-") && !name.to_ascii_lowercase().contains("top-1");
-    if has(&TURNING) || is_complement {
-        return None;
-    }
-    match (has(&LOWER), has(&HIGHER)) {
-        (true, false) => Some(true),
-        (false, true) => Some(false),
-        _ => None,
-    }
-}
-
-/// `Loss` of `CrossEntropyLoss`.
-fn last_piece(word: &str) -> &str {
-    let pairs = word.char_indices().zip(word.chars().skip(1));
-    let starts =
-        pairs.filter(|((_, one), next)| one.is_ascii_lowercase() && next.is_ascii_uppercase());
-    let start = starts.last().map_or(0, |((at, _), _)| at + 1);
-    word.get(start..).unwrap_or(word)
 }
 
 /// The metrics that all runs have.
@@ -196,33 +137,5 @@ fn listed(runs: &[&GateRun]) -> String {
         (true, _) => "no metrics".to_owned(),
         (false, 0) => told.join(", "),
         (false, more) => format!("{} and {more} more", told.join(", ")),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_tell_what_is_better() {
-        for (name, wanted) in [
-            ("val_loss", Some(true)),
-            ("validation/loss", Some(true)),
-            ("eval/bpb", Some(true)),
-            ("core_metric", Some(false)),
-            ("CORE metric", Some(false)),
-            ("metrics/mAP50(B)", Some(false)),
-            ("eval.accuracy", Some(false)),
-            ("loss_accuracy", None),
-            ("eval/c4/CrossEntropyLoss", Some(true)),
-            ("closs", None),
-            ("neg_mean_squared_error", None),
-            ("loss_scale", None),
-            ("val/1-accuracy", None),
-            ("val/top-1-accuracy", Some(false)),
-            ("score", None),
-        ] {
-            assert_eq!(told_by(name), wanted, "{name}");
-        }
     }
 }

@@ -1,12 +1,14 @@
 //! The runs that paths name: bundles by folder or by name, logs of every format that is known, folders of either.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use repro_import::{self as import, Import, ImportOptions, LoggedRun};
 use repro_receipt::parallel;
 use repro_receipt::source::{Code, Error, Location};
 
+use crate::course::MetricCourse;
+use crate::looks::{RunLooks, folder, shape};
 use crate::{NO_RUNS, bundle};
 
 /// The file that makes a folder a bundle.
@@ -79,51 +81,45 @@ pub fn read(
         let place = Location::file(format!("--{word}"));
         errors.push(NO_RUNS.at(place, "one run or more", import::passed_over(&passed_over)));
     }
-    let looks = RunLooks::of(&found.runs);
-    found.unread = found.skipped.iter().filter(|file| looks.fit(file)).cloned().collect();
+    let logs = found.runs.iter().filter(|run| !run.is_bundle);
+    let looks = RunLooks::of(logs.map(|run| run.logged.file.as_str()));
+    // A tracker writes a file for a run that logs no metrics.
+    let is_whole = |file: &str| {
+        let said = passed_over.iter().find(|error| error.place.file == file);
+        said.is_some_and(|error| error.found.contains(import::NO_METRICS.id))
+    };
+    let fits = |file: &&String| looks.fit(file, is_whole(file));
+    found.unread = found.skipped.iter().filter(fits).cloned().collect();
     found.runs.sort_by(|one, other| one.place().cmp(&other.place()));
     if errors.is_empty() { Ok(found) } else { Err(errors) }
 }
 
-/// What the logs of a side look like, so that one of them is known that cannot be read.
-struct RunLooks {
-    /// Their endings, where these are of logs alone,
-    endings: BTreeSet<String>,
-    /// and their names without what tells one run from another.
-    shapes: BTreeSet<String>,
-}
-
-impl RunLooks {
-    fn of(runs: &[GateRun]) -> Self {
-        const OF_LOGS: [&str; 4] = ["csv", "tsv", "jsonl", "ndjson"];
-        let logs = runs.iter().filter(|run| !run.is_bundle);
-        let logs: Vec<&Path> = logs.map(|run| Path::new(run.logged.file.as_str())).collect();
-        let endings = logs.iter().map(|log| ending(log)).filter(|one| OF_LOGS.contains(one));
-        Self {
-            endings: endings.map(str::to_owned).collect(),
-            shapes: logs.iter().map(|log| shape(log)).collect(),
+impl FoundRuns {
+    /// Passes over what lies beside the log of a run in a folder of its own and has none of the metrics `names`: a table of
+    /// speeds, of learning rates, of predictions. Where all runs lie in one folder, each file may be one.
+    pub fn pass_over_sidecars(&mut self, names: &[String]) {
+        let mut holders: BTreeMap<PathBuf, Vec<String>> = BTreeMap::new();
+        let has_it = |run: &GateRun| MetricCourse::find_any(&run.logged, names).is_some();
+        for run in self.runs.iter().filter(|run| !run.is_bundle && has_it(run)) {
+            let file = run.logged.file.as_str();
+            holders.entry(folder(file)).or_default().push(shape(Path::new(file)));
         }
-    }
-
-    /// Whether a file that was passed by looks like one of the runs: a table or lines with the ending of one, any other
-    /// file with the name of one but for digits, a folder that holds what a bundle does.
-    fn fit(&self, file: &str) -> bool {
-        let path = Path::new(file);
-        if path.is_dir() {
-            return path.join("data").is_dir();
+        holders.retain(|_, shapes| shapes.len() == 1);
+        if holders.len() < 2 {
+            return;
         }
-        self.endings.contains(ending(path)) || self.shapes.contains(&shape(path))
+        let is_beside = |file: &str| {
+            let of_run = holders.get(&folder(file)).and_then(|shapes| shapes.first());
+            of_run.is_some_and(|of_run| *of_run != shape(Path::new(file)))
+        };
+        let (beside, runs) = std::mem::take(&mut self.runs)
+            .into_iter()
+            .partition(|run| !run.is_bundle && !has_it(run) && is_beside(&run.logged.file));
+        self.runs = runs;
+        let beside: Vec<GateRun> = beside;
+        self.skipped.extend(beside.into_iter().map(|run| run.logged.file));
+        self.unread.retain(|file| !is_beside(file));
     }
-}
-
-fn ending(path: &Path) -> &str {
-    path.extension().and_then(|ending| ending.to_str()).unwrap_or_default()
-}
-
-/// The name of a file without what tells one run from another: digits, and the letters of digests.
-fn shape(path: &Path) -> String {
-    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    name.chars().filter(|c| !c.is_ascii_hexdigit() && !"-_".contains(*c)).collect()
 }
 
 impl GateRun {

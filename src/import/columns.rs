@@ -123,6 +123,8 @@ pub struct LogTable {
     /// Whether the last cell of the next row, which is the last one, may be cut: then it is not read.
     pub last_cell_may_be_cut: bool,
     torn: Option<TornCell>,
+    /// The last step whose row has empty cells and no number.
+    emptied: Option<u64>,
 }
 
 /// The cell at the end of a file that may be cut.
@@ -143,6 +145,8 @@ const ROWS_CAP: usize = 1 << 20;
 #[derive(Default)]
 struct Cells {
     step: Option<u64>,
+    /// Whether a cell is there and empty.
+    has_empty: bool,
     training: Vec<(Metric, LogNumber)>,
     evaluation: Vec<(Metric, LogNumber)>,
     /// What belongs to the evaluation of a row that has nothing else, and to training otherwise.
@@ -203,6 +207,7 @@ impl LogTable {
             }
         }
         if cells.is_empty() {
+            self.emptied = self.emptied.max(cells.step.filter(|_| cells.has_empty));
             return Ok(());
         }
         let Some(step) = cells.step else { return Err(self.no_step(node, mapping)) };
@@ -247,7 +252,10 @@ impl LogTable {
                 continue;
             }
             let metric = mapping.ours(theirs).and_then(known);
-            let Some(number) = number(cell, metric.is_some())? else { continue };
+            let Some(number) = number(cell, metric.is_some())? else {
+                cells.has_empty |= is_empty(cell);
+                continue;
+            };
             if metric == Some(Metric::Tokens) {
                 whole(cell, &number)?;
             }
@@ -291,6 +299,7 @@ impl LogTable {
         let theirs = self.adopt(mapping);
         let mut run = LoggedRun::new(file, identity, self.hasher.finish());
         (run.training, run.evaluations) = (self.training, self.evaluations);
+        run.emptied = self.emptied;
         run.theirs.extend(theirs);
         let said =
             mapping.0.iter().find(|(ours, _)| ours == STEP).map(|(_, theirs)| theirs.clone());
@@ -441,8 +450,7 @@ fn listed(names: &BTreeSet<String>) -> String {
 /// The number in a cell; nothing where it is empty, or where nobody asked for it and it is none.
 fn number(cell: Node<'_>, wanted: bool) -> Result<Option<LogNumber>, Error> {
     let text = match &cell.value().kind {
-        Kind::Null => return Ok(None),
-        Kind::Text(text) if is_absent(text.trim()) => return Ok(None),
+        _ if is_empty(cell) => return Ok(None),
         Kind::Text(text) | Kind::Number(text) => text,
         _ if !wanted => return Ok(None),
         other => return Err(NOT_A_NUMBER.at(cell.place(), "a number", other.word())),
@@ -457,8 +465,15 @@ fn number(cell: Node<'_>, wanted: bool) -> Result<Option<LogNumber>, Error> {
 }
 
 /// Whether a cell says that there is no number, as programs write it.
-fn is_absent(text: &str) -> bool {
-    ["", "none", "null", "na", "n/a", "<na>"].iter().any(|word| word.eq_ignore_ascii_case(text))
+fn is_empty(cell: Node<'_>) -> bool {
+    let is_word = |text: &str| {
+        ["", "none", "null", "na", "n/a", "<na>"].iter().any(|word| word.eq_ignore_ascii_case(text))
+    };
+    match &cell.value().kind {
+        Kind::Null => true,
+        Kind::Text(text) => is_word(text.trim()),
+        _ => false,
+    }
 }
 
 /// A whole number; tables that were floats print `100.0`.

@@ -46,6 +46,7 @@ pub use log::Identity;
 use log::Log;
 pub use names::COUNTER;
 pub use pointers::{MetricPlace, places};
+pub use resumed::is_speed;
 pub use run::{LogNumber, LogPart, LogRow, LoggedRun, Metric, Oddity};
 pub use tables::heading;
 pub use timed::{ProgressUnit, Timed};

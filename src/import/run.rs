@@ -250,6 +250,8 @@ pub struct LoggedRun {
     pub planned: Option<u64>,
     /// The last step that the log says was reached, beside its rows.
     pub reached: Option<u64>,
+    /// The last step of which it has a row with nothing but empty cells, as tables have for what is not a number.
+    pub emptied: Option<u64>,
     /// The metric whose last number may be cut, and was not read.
     pub torn: Option<Metric>,
     /// The seed, as printed.
@@ -288,6 +290,7 @@ impl LoggedRun {
             counter: None,
             planned: None,
             reached: None,
+            emptied: None,
             torn: None,
             seed: None,
             seed_from_path: false,

@@ -472,6 +472,8 @@ fn run(name: &str, value: f64) -> RunValue {
         tokens: None,
         stated: BTreeMap::new(),
         unfinished: None,
+        later: None,
+        oddities: Vec::new(),
         contradiction: None,
         left_out: None,
     }
@@ -492,6 +494,7 @@ fn decided(
         name: "loss".to_owned(),
         names: vec!["loss".to_owned()],
         lower_is_better: lower,
+        contradicts_name: false,
         named_by: "default",
     };
     let inputs = GateInputs {
@@ -910,4 +913,142 @@ fn a_document_that_contradicts_its_number_does_not_decide() {
     assert!(honest.contains("0 better"), "{honest}");
     let edited = told(&logs, "--candidate edited.md --rule rule.toml");
     assert!(edited.contains("3 within_noise") && edited.contains("nanochat::summary"), "{edited}");
+}
+
+/// A side of accuracies by epoch, with training losses of their own.
+fn accuracies(logs: &Logs, side: &str, ends: &[&str], seed: u64) {
+    for (run, end) in (0_u64..).zip(ends) {
+        let mut rng = Rng::new(seed + run, "training");
+        let rows = ["0.91", "0.94", "0.96", "0.97", end];
+        let rows = (1..).zip(rows).map(|(epoch, accuracy)| {
+            format!("{epoch},{:.4},{accuracy}\n", 2.0 / f64::from(epoch) + 0.01 * rng.unit())
+        });
+        let text = format!("epoch,train_loss,val_acc\n{}", rows.collect::<String>());
+        logs.write(&format!("{side}/seed{run}.csv"), &text);
+    }
+}
+
+#[test]
+fn equal_accuracies_of_seeds_whose_losses_differ_are_no_copies() {
+    let logs = Logs::new();
+    accuracies(&logs, "base", &["0.97", "0.98", "0.97", "0.98"], 10);
+    accuracies(&logs, "new", &["0.98", "0.99", "0.99", "0.99"], 20);
+    let told_of = |arguments: &str| told(&logs, &format!("{arguments} --metric val_acc"));
+    let honest = told_of("--baseline base --candidate new");
+    assert!(honest.contains("(n = 4, 4)") && !honest.contains("gate::"), "{honest}");
+    // The same run with its losses is one.
+    let text = fs::read_to_string(logs.root().join("new/seed1.csv")).unwrap();
+    logs.write("new/seed7.csv", &text);
+    let copied = told_of("--baseline base --candidate new");
+    assert!(copied.contains("(n = 4, 4)"), "{copied}");
+}
+
+#[test]
+fn shares_and_percentages_are_not_compared() {
+    let logs = Logs::new();
+    accuracies(&logs, "base", &["0.971", "0.983", "0.975"], 10);
+    accuracies(&logs, "new", &["0.974", "0.982", "0.979"], 20);
+    for run in 0..3 {
+        let name = format!("new/seed{run}.csv");
+        let text = fs::read_to_string(logs.root().join(&name)).unwrap();
+        logs.write(&format!("percent/seed{run}.csv"), &text.replace(",0.9", ",9"));
+    }
+    for sides in ["--baseline base --candidate percent", "--baseline percent --candidate base"] {
+        let told = told(&logs, &format!("{sides} --metric val_acc"));
+        assert!(told.contains("3 within_noise") && told.contains("gate::other-scale"), "{told}");
+    }
+}
+
+#[test]
+fn what_a_run_tells_later_is_not_hidden_by_the_step_of_a_rule() {
+    let logs = clear();
+    for (name, cell) in [("nan", "nan"), ("empty", ""), ("none", "None")] {
+        changed(&logs, "new", name, |text| {
+            let (head, last) = text.trim_end().rsplit_once('\n').unwrap();
+            let cells: Vec<&str> = last.split(',').collect();
+            format!("{head}\n{},{},{cell},{}\n", cells[0], cells[1], cells[3])
+        });
+        let narrow = format!("{name}-narrow");
+        changed(&logs, name, &narrow, |text| two_columns(text, "step"));
+    }
+    changed(&logs, "base", "base-narrow", |text| two_columns(text, "step"));
+    // Evaluated at every second step, and not at the last one.
+    for side in ["base", "new"] {
+        changed(&logs, side, &format!("{side}-sparse"), |text| {
+            let cut = |(at, line): (usize, &str)| {
+                let cells: Vec<&str> = line.split(',').collect();
+                let seen = if at == 0 || at % 2 == 1 { cells[2] } else { "" };
+                format!("{},{},{seen},{}\n", cells[0], cells[1], cells[3])
+            };
+            text.lines().enumerate().map(cut).collect()
+        });
+    }
+    logs.write("last.toml", "step = \"last\"\n");
+    logs.write("at500.toml", "step = 500\n");
+    for (arguments, code) in [
+        ("base --candidate nan --rule at500.toml", "gate::diverged"),
+        ("base --candidate nan --rule last.toml", "gate::diverged"),
+        ("base --candidate empty --rule last.toml", "gate::goes-on"),
+        ("base --candidate none --rule last.toml", "gate::goes-on"),
+        ("base-narrow --candidate empty-narrow --rule last.toml", "gate::goes-on"),
+        ("base-sparse --candidate new-sparse --rule last.toml", "gate::not-shown"),
+    ] {
+        let told = told(&logs, &format!("--baseline {arguments}"));
+        assert!(told.contains("3 within_noise") && told.contains(code), "{told}");
+    }
+}
+
+#[test]
+fn a_damaged_log_of_any_name_is_not_left_out() {
+    let logs = clear();
+    for name in ["a.CSV", "s9.csv.gz", "events.out.tfevents.7", "run-x.wandb", "trainer_state.json"]
+    {
+        logs.write(&format!("new/{name}"), "garbage");
+        let ran = told(&logs, "--baseline base --candidate new");
+        assert!(ran.contains("gate::unread") && ran.contains(name), "{ran}");
+        fs::remove_file(logs.root().join("new").join(name)).unwrap();
+    }
+    // What macOS keeps beside each file.
+    logs.write("new/._s1.csv", "garbage");
+    let ran = told(&logs, "--baseline base --candidate new");
+    assert!(ran.contains("0 better"), "{ran}");
+}
+
+#[test]
+fn what_lies_beside_the_log_of_a_run_in_its_folder_is_no_run() {
+    let logs = clear();
+    for side in ["base", "new"] {
+        for run in 1..=3 {
+            let text = fs::read_to_string(logs.root().join(format!("{side}/s{run}.csv"))).unwrap();
+            let folder = format!("{side}-runs/run{run}");
+            logs.write(&format!("{folder}/metrics.csv"), &text);
+            logs.write(&format!("{folder}/train.jsonl"), "{\"step\":100,\"loss\":3.1}\n");
+            logs.write(&format!("{folder}/gpu.csv"), "step,temperature\n1,60\n");
+            logs.write(&format!("{folder}/summary.csv"), "what,how\nseed,three\n");
+        }
+    }
+    let sides = "--baseline base-runs --candidate new-runs";
+    let ran = told(&logs, sides);
+    assert!(ran.contains("0 better (n = 3, 3)"), "{ran}");
+    let text = gate(logs.root(), &format!("{sides} --verbose")).stdout;
+    let text = text.split_whitespace().collect::<String>();
+    assert!(text.contains("new-runs/run1/gpu.csv") && text.contains("summary.csv"), "{text}");
+    // A run that broke off has no other log in its folder.
+    logs.write("new-runs/run4/metrics.csv", "step,val/loss\n");
+    let ran = told(&logs, sides);
+    assert!(ran.contains("gate::unread"), "{ran}");
+}
+
+#[test]
+fn a_rule_names_one_quantity_and_says_where_it_contradicts_its_name() {
+    let mut logs = clear();
+    logs.side("three", &["3.2711", "3.2742", "3.2698"]);
+    logs.write("mixed.toml", "metric = [\"val/loss\", \"val/ppl\"]\n");
+    logs.write("up.toml", "metric = \"val/loss\"\nlower_is_better = false\n");
+    let ran = gate(logs.root(), "--baseline base --candidate new --rule mixed.toml");
+    assert_eq!(ran.code, 2, "{}", ran.stdout);
+    assert!(ran.stderr.contains("gate::bad-rule"), "{}", ran.stderr);
+    let ran = gate(logs.root(), "--baseline base --candidate new --rule up.toml");
+    assert_eq!(ran.code, 1, "{}", ran.stdout);
+    assert!(ran.stdout.contains("by its name less would be"), "{}", ran.stdout);
 }

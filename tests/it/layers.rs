@@ -144,8 +144,8 @@ const CRATES: &[Crate] = &[
         name: "gate",
         on: &["exact", "import", "receipt", "report", "stats"],
         rows: &[
-            &["bundle", "course", "line", "rule"],
-            &["runs"],
+            &["bundle", "course", "line", "looks", "rule"],
+            &["direction", "later", "runs"],
             &["independent", "metric"],
             &["inputs"],
             &["tested"],
