@@ -158,6 +158,9 @@ impl Walk {
 
     fn folder(&mut self, folder: &Path, depth: usize) {
         if self.wants(LogFormat::Mlflow) && mlflow::is_run_folder(folder) {
+            if mlflow::is_deleted(folder) {
+                return self.skip(folder, "a run that was deleted");
+            }
             return self.log(folder, Vec::new(), LogFormat::Mlflow, false);
         }
         if self.wants(LogFormat::DvcLive) && dvclive::is_folder(folder) {

@@ -1052,3 +1052,19 @@ fn a_rule_names_one_quantity_and_says_where_it_contradicts_its_name() {
     assert_eq!(ran.code, 1, "{}", ran.stdout);
     assert!(ran.stdout.contains("by its name less would be"), "{}", ran.stdout);
 }
+
+#[test]
+fn runs_that_were_deleted_in_mlflow_do_not_count() {
+    let logs = clear();
+    for (run, end, stage) in [("a", 3.27, "active"), ("b", 3.26, "active"), ("c", 4.5, "deleted")] {
+        let folder = format!("store/1/{run}");
+        let about = format!("run_name: {run}\nstatus: 3\nlifecycle_stage: {stage}\n");
+        logs.write(&format!("{folder}/meta.yaml"), &about);
+        let values = format!("1 3.7{run}5 100\n2 {end} 600\n").replace(['a', 'b', 'c'], "1");
+        logs.write(&format!("{folder}/metrics/val_loss"), &values);
+    }
+    let ran = told(&logs, "--baseline base --candidate store");
+    assert!(ran.contains("(n = 3, 2)"), "{ran}");
+    let text = gate(logs.root(), "--baseline base --candidate store").stdout;
+    assert!(text.contains("not read: store/1/c"), "{text}");
+}

@@ -81,6 +81,12 @@ pub fn is_run_folder(folder: &Path) -> bool {
     folder.join("meta.yaml").is_file() && folder.join("metrics").is_dir()
 }
 
+/// Whether a run was deleted, which MLflow keeps on the disk and no longer shows.
+pub fn is_deleted(folder: &Path) -> bool {
+    let about = text(&folder.join("meta.yaml")).and_then(|(meta, _)| yaml_members(meta));
+    about.is_ok_and(|about| about.get("lifecycle_stage").and_then(Json::as_str) == Some("deleted"))
+}
+
 /// Reads the folder of a run.
 pub fn parse_folder(folder: &Path, name: &str, every: u64) -> Result<LoggedRun, Error> {
     let mut told = Told::default();
@@ -91,7 +97,6 @@ pub fn parse_folder(folder: &Path, name: &str, every: u64) -> Result<LoggedRun, 
     let word = |key: &str| about.get(key).and_then(Json::as_str).map(str::to_owned);
     told.name = word("run_name").or_else(|| word("name")).filter(|name| !name.is_empty());
     told.status = about.get("status").map(status_word);
-    told.deleted = word("lifecycle_stage").as_deref() == Some("deleted");
     let experiment = folder.parent().map(|parent| parent.join("meta.yaml"));
     if let Some(Ok((source, _))) = experiment.filter(|path| path.is_file()).map(|path| text(&path))
     {
