@@ -24,6 +24,11 @@ const ROUNDED: &[(&str, i32)] =
 /// The losses of steps are means that are rounded, too.
 const LOSS_DECIMALS: i32 = 4;
 
+/// Parts of names of numbers that a perplexity may be of.
+const LOSSES: &[&str] = &["loss", "nll", "ce", "entropy", "xent", "nats"];
+/// So far, of itself, a perplexity may be from that of a loss, which is rounded.
+const PERPLEXITY_SLACK: f64 = 0.0002;
+
 fn is(root: Node<'_>) -> bool {
     is_state(root) || is_results(root)
 }
@@ -107,14 +112,37 @@ fn evaluations(row: &StatedRow) -> Vec<StatedRow> {
         } else {
             format!("{}, {prefix}", row.label)
         });
-        for name in ["runtime", "samples_per_second", "steps_per_second", "loss", "samples"] {
+        for name in ["runtime", "samples_per_second", "steps_per_second", "samples"] {
             own.copy(name, row, &format!("{prefix}_{name}"));
         }
-        own.copy("perplexity", row, "perplexity");
-        own.copy("perplexity", row, &format!("{prefix}_perplexity"));
+        perplexity(&mut own, row, &prefix);
         own
     };
     prefixes.map(of).collect()
+}
+
+/// The perplexity of an evaluation and the loss that it is of: the only one there is, or one that fits.
+fn perplexity(own: &mut StatedRow, row: &StatedRow, prefix: &str) {
+    let named = format!("{prefix}_perplexity");
+    own.copy("perplexity", row, "perplexity");
+    own.copy("perplexity", row, &named);
+    let Some(perplexity) = own.number("perplexity") else { return };
+    let is_loss = |name: &&str| name.split('_').any(|part| LOSSES.contains(&part));
+    // Without its prefix it may be of any evaluation whose results were put together.
+    let is_of_it = |name: &&str| row.cell(&named).is_none() || name.starts_with(prefix);
+    let losses = row.names().filter(is_loss).filter(is_of_it);
+    let losses: Vec<&str> = losses.filter(|name| row.number(name).is_some()).collect();
+    let of_evaluations: Vec<&str> =
+        losses.iter().copied().filter(|name| !["loss", "train_loss"].contains(name)).collect();
+    let fits = |name: &&&str| {
+        row.number(name)
+            .is_some_and(|loss| (perplexity / libm::exp(loss) - 1.0).abs() <= PERPLEXITY_SLACK)
+    };
+    match (losses.iter().find(fits), of_evaluations.as_slice()) {
+        (Some(loss), _) | (None, [loss]) => own.copy("loss", row, loss),
+        (None, [loss, ..]) => own.copy("likely.loss", row, loss),
+        (None, []) => {}
+    }
 }
 
 /// What the history ends with.
@@ -274,6 +302,8 @@ relations! {
     PERPLEXITY = "hf-trainer::perplexity", "the perplexity is not that of the loss";
         "evaluation" => "abs(perplexity / exp(loss) - 1) <= 0.0002", from "definition of perplexity, `exp(loss)`",
         perhaps "abs(perplexity / 2 ^ loss - 1) <= 0.0002": "it is 2 to the power of the loss";
+    LIKELY_PERPLEXITY = "hf-trainer::likely-perplexity", "the perplexity is that of none of several losses", doubt;
+        "evaluation" => "abs(perplexity / exp(likely.loss) - 1) <= 0.0002", from "definition of perplexity, `exp(loss)`";
     RATE = "hf-trainer::learning-rate", "a learning rate is below zero";
         "logged" => "learning_rate >= -0.000000001", from "definition, up to roundings of a schedule";
 }

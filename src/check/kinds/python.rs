@@ -4,14 +4,53 @@ use std::fmt::Write;
 
 use repro_receipt::source::{Kind as NodeKind, Node, Value};
 
-/// The text of `json.dumps(value, indent=2)`, with what is not ASCII as it is or escaped. Numbers keep their digits.
-pub fn dumps(node: Node<'_>, escapes: bool) -> String {
-    let mut text = String::new();
-    write(node.value(), 0, escapes, &mut text);
+/// What Python writes for no finite number, as the loose reader gives it, and the word.
+const WORDS: &[(&str, &str)] = &[("N", "NaN"), ("Infini", "Infinity"), ("-Infini", "-Infinity")];
+
+/// How a text is written.
+#[derive(Debug, Clone, Copy)]
+struct Style {
+    /// What is not ASCII is escaped.
+    escapes: bool,
+    /// Strings that may be words for no finite number are such words.
+    has_words: bool,
+}
+
+/// The texts that `json.dumps(value, indent=2)` can have given: older versions may have escaped what is not ASCII, and the loose reader
+/// gives `NaN` as a string. Numbers keep their digits.
+pub fn readings(node: Node<'_>) -> [String; 4] {
+    let all = [(false, true), (true, true), (false, false), (true, false)];
+    all.map(|(escapes, has_words)| {
+        let mut text = String::new();
+        write(node.value(), 0, Style { escapes, has_words }, &mut text);
+        text
+    })
+}
+
+/// The first of these, for what is not hashed.
+pub fn dumps(node: Node<'_>) -> String {
+    let [text, ..] = readings(node);
     text
 }
 
-fn write(value: &Value, level: usize, escapes: bool, to: &mut String) {
+/// How many strings may be words for no finite number.
+pub fn words(node: Node<'_>) -> usize {
+    fn of(value: &Value) -> usize {
+        match &value.kind {
+            NodeKind::Text(text) => usize::from(word(text).is_some()),
+            NodeKind::Array(items) => items.iter().map(of).sum(),
+            NodeKind::Object(members) => members.iter().map(|member| of(&member.value)).sum(),
+            NodeKind::Null | NodeKind::Bool(_) | NodeKind::Number(_) => 0,
+        }
+    }
+    of(node.value())
+}
+
+fn word(text: &str) -> Option<&'static str> {
+    WORDS.iter().find(|(read, _)| *read == text).map(|(_, word)| *word)
+}
+
+fn write(value: &Value, level: usize, style: Style, to: &mut String) {
     let line = |level: usize, to: &mut String| {
         to.push('\n');
         to.extend(std::iter::repeat_n("  ", level));
@@ -20,14 +59,17 @@ fn write(value: &Value, level: usize, escapes: bool, to: &mut String) {
         NodeKind::Null => to.push_str("null"),
         NodeKind::Bool(truth) => to.push_str(if *truth { "true" } else { "false" }),
         NodeKind::Number(digits) => to.push_str(digits),
-        NodeKind::Text(text) => quote(text, escapes, to),
+        NodeKind::Text(text) => match word(text).filter(|_| style.has_words) {
+            Some(word) => to.push_str(word),
+            None => quote(text, style.escapes, to),
+        },
         NodeKind::Array(items) if items.is_empty() => to.push_str("[]"),
         NodeKind::Object(members) if members.is_empty() => to.push_str("{}"),
         NodeKind::Array(items) => {
             for (at, item) in items.iter().enumerate() {
                 to.push(if at == 0 { '[' } else { ',' });
                 line(level + 1, to);
-                write(item, level + 1, escapes, to);
+                write(item, level + 1, style, to);
             }
             line(level, to);
             to.push(']');
@@ -36,9 +78,9 @@ fn write(value: &Value, level: usize, escapes: bool, to: &mut String) {
             for (at, member) in members.iter().enumerate() {
                 to.push(if at == 0 { '{' } else { ',' });
                 line(level + 1, to);
-                quote(&member.key, escapes, to);
+                quote(&member.key, style.escapes, to);
                 to.push_str(": ");
-                write(&member.value, level + 1, escapes, to);
+                write(&member.value, level + 1, style, to);
             }
             line(level, to);
             to.push('}');
@@ -80,8 +122,18 @@ mod tests {
         let document = Document::parse_json(Source::new("t.json", text.into()).unwrap()).unwrap();
         let plain = "{\n  \"a\": [\n    1.50,\n    {},\n    []\n  ],\n  \"b\": {\n    \"é\": null,\n    \
                      \"c\": \"\\u0001\\n\\\"😀\"\n  }\n}";
-        assert_eq!(dumps(document.root(), false), plain);
         let escaped = plain.replace('é', "\\u00e9").replace('😀', "\\ud83d\\ude00");
-        assert_eq!(dumps(document.root(), true), escaped);
+        let both = [plain.to_owned(), escaped];
+        assert_eq!(readings(document.root()), [both.clone(), both].concat()[..]);
+    }
+
+    #[test]
+    fn words_for_no_number_may_be_strings() {
+        let source = Source::new("t.json", b"[NaN, -Infinity]".to_vec()).unwrap();
+        let document = Document::parse_loose_json(source).unwrap();
+        let [words, _, strings, _] = readings(document.root());
+        assert_eq!(words, "[\n  NaN,\n  -Infinity\n]");
+        assert_eq!(strings, "[\n  \"N\",\n  \"-Infini\"\n]");
+        assert_eq!(super::words(document.root()), 2);
     }
 }

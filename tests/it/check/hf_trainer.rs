@@ -172,3 +172,31 @@ fn honest_states_are_not_refuted() {
 fn a_folder_of_the_trainer_as_people_see_it() {
     snapshot("hf_trainer", &drawn(&check(&[corpus("hf-trainer")])));
 }
+
+/// Results of several evaluations lie in one file, and a perplexity may be of any of their losses.
+#[test]
+fn a_perplexity_may_be_of_any_loss() {
+    let found = |losses: &[(&str, f64)], perplexity: (&str, f64)| {
+        let mut all = serde_json::json!({
+            "eval_runtime": 4.0, "eval_samples_per_second": 25.0, "test_runtime": 2.0, "test_samples_per_second": 50.0
+        });
+        for (name, value) in losses.iter().chain([&perplexity]) {
+            all[*name] = serde_json::json!(value);
+        }
+        let found = ShortFinding::all(&check_text("all_results.json", &all.to_string()));
+        let mut codes: Vec<_> = found.iter().map(|one| (one.code, one.rules_out)).collect();
+        codes.dedup();
+        codes
+    };
+    let of = |loss: f64| ("perplexity", loss.exp());
+    let (refuted, doubt) =
+        (("hf-trainer::perplexity", true), ("hf-trainer::likely-perplexity", false));
+    for second in ["test_loss", "eval_ce_loss", "eval_nll"] {
+        let both = [("eval_loss", 1.5), (second, 1.25)];
+        assert_eq!([found(&both, of(1.5)), found(&both, of(1.25))], [[]; 2].map(Vec::from));
+        assert_eq!(found(&both, of(1.4)), [doubt]);
+    }
+    assert_eq!(found(&[("eval_loss", 1.5), ("train_loss", 1.25)], of(1.4)), [refuted]);
+    let named = ("eval_perplexity", 1.4_f64.exp());
+    assert_eq!(found(&[("eval_loss", 1.5), ("test_loss", 1.4)], named), [refuted]);
+}

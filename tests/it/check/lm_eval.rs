@@ -189,3 +189,128 @@ fn samples_that_are_there_leave_a_least_value() {
     let codes: Vec<_> = found.iter().map(|one| one.code).collect();
     assert_eq!(codes, ["lm-eval::least", "lm-eval::partial-samples"]);
 }
+
+/// The standard error of a share of items.
+fn error_of(value: f64, items: f64) -> f64 {
+    (value * (1.0 - value) / (items - 1.0)).sqrt()
+}
+
+/// Two tasks of 50 and 150 items and their group, as 0.4.12 writes them.
+fn grouped() -> Value {
+    let mut all = json!({
+        "results": {}, "versions": {"ink": 1.0, "oak": 1.0}, "n-shot": {"ink": 0, "oak": 0}, "configs": {}, "n-samples": {},
+        "group_subtasks": {"ink": [], "oak": [], "shelf": ["ink", "oak"]}, "config": {"limit": null}, "lm_eval_version": "0.4.12"
+    });
+    for (task, value, items) in [("ink", 0.6, 50), ("oak", 0.3, 150)] {
+        all["configs"][task] = plain("acc", "multiple_choice");
+        all["n-samples"][task] = json!({"original": items, "effective": items});
+        all["results"][task] = json!({"name": task, "alias": task, "sample_len": items,
+            "acc,none": value, "acc_stderr,none": error_of(value, f64::from(items))});
+    }
+    let squares = |value: f64, items: f64| (items - 1.0) * items * error_of(value, items).powi(2);
+    let stderr = ((squares(0.6, 50.0) + squares(0.3, 150.0)) / 198.0 / 200.0).sqrt();
+    let group = json!({"name": "shelf", "alias": "shelf", "sample_len": 200, "acc,none": 0.375,
+        "acc_stderr,none": stderr, "sample_count": {"acc,none": 200}});
+    all["groups"] = json!({"shelf": group});
+    all["results"]["shelf"] = group;
+    all
+}
+
+#[test]
+fn counts_among_the_results_are_no_scores() {
+    let mut all = grouped();
+    assert_eq!(found(&all), []);
+    all["results"]["shelf"]["acc,none"] = json!(0.395);
+    all["groups"]["shelf"]["acc,none"] = json!(0.395);
+    assert_eq!(found(&all), [("lm-eval::group", true)]);
+}
+
+/// Up to 0.4.11 a group may have a function of its own, as a difference of two tasks, of which the results say nothing.
+#[test]
+fn a_group_may_have_its_own_function() {
+    let mut all = grouped();
+    for name in ["ink", "oak", "shelf"] {
+        let of_task = all["results"][name].as_object_mut().unwrap();
+        for key in ["name", "sample_len", "sample_count"] {
+            of_task.remove(key);
+        }
+    }
+    all["results"]["shelf"]["acc,none"] = json!(0.3);
+    all.as_object_mut().unwrap().remove("groups");
+    assert_eq!(found(&all), [("lm-eval::likely-group", false)]);
+    let known = all.to_string().replace("shelf", "mmlu_stem");
+    assert_eq!(found(&serde_json::from_str(&known).unwrap()), [("lm-eval::group", true)]);
+}
+
+/// 0.4.12 counts the items of the metric that comes last, here one for some of the items.
+#[test]
+fn the_last_metric_may_count_the_items() {
+    let of = |last: &str, version: bool| {
+        let mut scores = json!({"acc,none": 0.45, "acc_stderr,none": error_of(0.45, 80.0)});
+        scores[format!("{last},none")] = json!(0.5);
+        if version {
+            scores["sample_len"] = json!(40);
+        }
+        let mut all = results("copa", scores, plain("acc", "multiple_choice"), 80);
+        all["n-samples"]["copa"]["effective"] = json!(40);
+        all["config"]["limit"] = json!(80);
+        found(&all)
+    };
+    assert_eq!(of("acc_dusk", true), []);
+    let limited = ("lm-eval::limit", true);
+    for found in [of("acc_dusk", false), of("acc_norm", true)] {
+        assert!(found.contains(&limited), "{found:?}");
+    }
+}
+
+/// Shots in the prompt itself are the task's up to 0.4.11, and later none.
+#[test]
+fn shots_in_the_prompt_count_or_not() {
+    let of = |shots: u32| {
+        let mut config = plain("acc", "multiple_choice");
+        config["metadata"] = json!({"version": 1.0, "num_fewshot": 7});
+        let mut all = results("copa", json!({"acc,none": 0.5}), config, 100);
+        all["n-shot"]["copa"] = json!(shots);
+        found(&all)
+    };
+    assert_eq!((of(0), of(7)), (vec![], vec![]));
+    assert_eq!(of(3), [("lm-eval::shots", true)]);
+}
+
+/// 0.4.3 and 0.4.4 took what a share leaves of the first task as the limit of all.
+#[test]
+fn a_share_of_the_first_task_may_limit_all() {
+    let of = |share: f64, left: [u32; 2], version: Option<&str>| {
+        let mut all = grouped();
+        all["config"]["limit"] = json!(share);
+        all["results"] = json!({"ink": {"acc,none": 0.5}, "oak": {"acc,none": 0.5}});
+        all.as_object_mut().unwrap().remove("groups");
+        all["group_subtasks"] = json!({"ink": [], "oak": []});
+        all["lm_eval_version"] = json!(version);
+        for (task, left) in std::iter::zip(["ink", "oak"], left) {
+            all["n-samples"][task]["effective"] = json!(left);
+        }
+        found(&all)
+    };
+    assert_eq!(of(0.1, [5, 15], None), []);
+    assert_eq!(of(0.1, [5, 5], None), []);
+    // The other one came first.
+    assert_eq!(of(0.1, [15, 15], None), []);
+    assert_eq!(of(0.1, [5, 5], Some("0.4.9")), [("lm-eval::limit-share", true)]);
+    assert_eq!(of(0.1, [5, 7], None), [("lm-eval::limit-share", true)]);
+}
+
+#[test]
+fn an_item_without_a_finite_number_has_its_hash() {
+    let digest = |text: &str| repro_receipt::digest::Digest::of(text.as_bytes()).to_string();
+    let of = |hashed: &str| {
+        let line = format!(
+            r#"{{"doc_id": 0, "doc": {{"h": NaN}}, "resps": [], "filter": "none", "doc_hash": "{}"}}"#,
+            digest(hashed)
+        );
+        let found = ShortFinding::all(&check_text("samples_t.jsonl", &(line + "\n")));
+        found.iter().map(|one| one.code).collect::<Vec<_>>()
+    };
+    assert_eq!(of("{\n  \"h\": NaN\n}"), [] as [&str; 0]);
+    assert_eq!(of("{\n  \"h\": 1\n}"), ["lm-eval::doc-hash"]);
+}

@@ -5,6 +5,7 @@ mod codes;
 mod evals;
 mod folders;
 mod hf_trainer;
+mod inspect;
 mod lm_eval;
 mod marin;
 mod mlperf;

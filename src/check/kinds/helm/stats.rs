@@ -27,7 +27,7 @@ type Trials = BTreeMap<u64, [f64; 2]>;
 
 /// The key by which statistics of instances and of the run are one.
 fn key(stat: Node<'_>) -> Option<String> {
-    stat.get("name").map(|name| python::dumps(name, false))
+    stat.get("name").map(|name| python::dumps(name))
 }
 
 /// What a statistic is called: its metric, its part of the data and how that was perturbed.

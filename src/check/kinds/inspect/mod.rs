@@ -24,6 +24,8 @@ pub static KIND: DocumentKind = DocumentKind {
 
 /// Scorers that answer right or wrong, and nothing between.
 const ZERO_ONE: &[&str] = &["choice", "includes", "match", "pattern", "answer"];
+/// The metrics that are recomputed.
+const METRICS: &[&str] = &["accuracy", "mean", "stderr", "std", "var"];
 /// So near, of itself, a number of graded items is to a whole one.
 const WHOLE: f64 = 1e-6;
 
@@ -142,8 +144,13 @@ fn results(root: Node<'_>, log: &StatedRow, samples: &samples::Samples) -> Vec<S
             row.rename("stderr", "clustered_stderr");
         }
         row.alias("value", &["accuracy", "mean"]);
+        if has_own_metrics(root, score) && !samples.are_worded(name) {
+            row.compute_text("metrics", "own", "Inspect's, by the log");
+        }
         items(&mut row, log);
-        sort(&mut row);
+        answers(&mut row, log);
+        let is_right_or_wrong = samples.are_right_or_wrong(name, &row);
+        sort(&mut row, is_right_or_wrong);
         graded(&mut row);
         samples.score(&mut row, name, log);
         row
@@ -170,14 +177,50 @@ fn items(row: &mut StatedRow, log: &StatedRow) {
     }
 }
 
-/// What the values of a scorer can be.
-fn sort(row: &mut StatedRow) {
+/// Whether the log names the metrics of a score as Inspect's own: what another of the same name computes, or one with its own values of
+/// grades, nobody knows.
+fn has_own_metrics(root: Node<'_>, score: Node<'_>) -> bool {
+    let Some(eval) = root.get("eval") else { return false };
+    let scorer = scores::text(score, "scorer").or_else(|| scores::text(score, "name"));
+    let of_scorer = scores::elements(eval.get("scorers"), "")
+        .find(|(known, _)| scores::text(*known, "name") == scorer)
+        .and_then(|(known, _)| known.get("metrics"));
+    let is_own = |key: &str| {
+        let mut listed = scores::elements(eval.get("metrics").or(of_scorer), "");
+        listed.any(|(metric, _)| {
+            let name =
+                scores::text(metric, "name").and_then(|name| name.strip_prefix("inspect_ai/"));
+            let options = metric.get("options").and_then(|options| options.get("to_float"));
+            name == Some(key) && options.is_none()
+        })
+    };
+    let used = scores::members(score.get("metrics"), "").map(|(key, ..)| key);
+    used.filter(|key| METRICS.contains(key)).all(is_own)
+}
+
+/// How many answers an accuracy is over: of every epoch, where none failed in one of them.
+fn answers(row: &mut StatedRow, log: &StatedRow) {
+    let (Some(items), Some(epochs)) = (row.number("items"), log.number("epochs")) else { return };
+    let is_whole = log.number("completed_samples") == log.number("total_samples")
+        && row.number("unscored_samples").unwrap_or(0.0) == 0.0;
+    if epochs == 1.0 || is_whole {
+        row.compute_number("answers", items * epochs, "the scored samples, times the epochs");
+    }
+}
+
+/// What the values of a scorer can be: a scorer of anyone may have a name of Inspect's, so that the samples decide.
+fn sort(row: &mut StatedRow, is_right_or_wrong: Option<bool>) {
     let scorer = row.text("scorer").unwrap_or(&row.label);
     let scorer = scorer.rsplit('/').next().unwrap_or(scorer).to_owned();
-    let is_mean = row.text("reducer").is_none_or(|reducer| reducer == "mean");
-    if ZERO_ONE.contains(&&*scorer) && is_mean {
+    if row.text("reducer").is_some_and(|reducer| reducer != "mean") {
+        return;
+    }
+    let is_sure = is_right_or_wrong == Some(true) && row.text("metrics") == Some("own");
+    if ZERO_ONE.contains(&&*scorer) && is_sure {
         row.compute_text("sort", "proportion", "right or wrong for each sample");
-    } else if is_mean && row.cell("accuracy").is_some() {
+    } else if ZERO_ONE.contains(&&*scorer) && is_right_or_wrong != Some(false) {
+        row.compute_text("sort", "likely", "right or wrong for each sample, by its name");
+    } else if row.cell("accuracy").is_some() {
         row.compute_text("sort", "graded", "right, half right or wrong, as it is an accuracy");
     }
 }

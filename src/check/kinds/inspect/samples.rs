@@ -11,8 +11,13 @@ use crate::stated::{Digits, StatedRow};
 #[derive(Debug, Default)]
 pub struct Samples {
     listed: usize,
-    /// The values by scorer; none where one is no number.
-    values: BTreeMap<String, Option<Vec<f64>>>,
+    /// Those without an error, and those with scores.
+    flawless: usize,
+    scored: usize,
+    /// The values by scorer, each with the sample's identifier; none where one is no number.
+    values: BTreeMap<String, Option<Vec<(String, f64)>>>,
+    /// Scorers with a word that is neither right nor wrong.
+    worded: BTreeSet<String>,
     /// The reduced values by scorer and reducer.
     reduced: BTreeMap<(String, Option<String>), Option<Vec<f64>>>,
     /// The tokens by model.
@@ -56,6 +61,13 @@ pub fn read(row: &mut StatedRow, root: Node<'_>) -> Samples {
     if samples.listed > 0 {
         let how = "the samples in the log";
         row.compute_number("listed", samples.listed as f64, how);
+        // Older versions count those with scores.
+        let scored = Some(samples.scored as f64);
+        let (count, how) = match row.number("completed_samples") == scored {
+            true => (samples.scored, "the samples with scores"),
+            false => (samples.flawless, "the samples without an error"),
+        };
+        row.compute_number("without_error", count as f64, how);
     }
     row.add("sample", rows);
     for (reduction, _) in scores::elements(root.get("reductions"), "") {
@@ -101,12 +113,34 @@ fn choose(row: &mut StatedRow, sample: Node<'_>, choice: Node<'_>, pointer: &str
     row.compute_text("by_letters", by_letters, "whether the answer's letters are the target's");
 }
 
+/// What makes one value of those of several epochs, by its name.
+fn reducer(name: &str) -> Option<fn(&mut [f64]) -> f64> {
+    Some(match name {
+        "mean" => |values| values.iter().sum::<f64>() / values.len() as f64,
+        "max" => |values| values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+        "median" => |values| {
+            values.sort_by(f64::total_cmp);
+            let middle = values.len() / 2;
+            let at = |at: usize| values.get(at).copied().unwrap_or(f64::NAN);
+            if values.len() % 2 == 1 { at(middle) } else { (at(middle - 1) + at(middle)) / 2.0 }
+        },
+        _ => return None,
+    })
+}
+
 impl Samples {
     fn take(&mut self, sample: Node<'_>) {
-        for (scorer, score, _) in scores::members(sample.get("scores"), "") {
+        self.flawless += usize::from(sample.get("error").is_none());
+        let all = sample.get("scores");
+        self.scored += usize::from(scores::members(all, "").next().is_some());
+        let id = sample.get("id").and_then(|id| id.printed().ok()).unwrap_or_default();
+        for (scorer, score, _) in scores::members(all, "") {
+            if scores::text(score, "value").is_some_and(|word| word != "C" && word != "I") {
+                self.worded.insert(scorer.to_owned());
+            }
             let values = self.values.entry(scorer.to_owned()).or_insert_with(|| Some(Vec::new()));
             match (values.as_mut(), score.get("value").and_then(value)) {
-                (Some(values), Some(value)) => values.push(value),
+                (Some(values), Some(value)) => values.push((id.to_owned(), value)),
                 _ => *values = None,
             }
         }
@@ -116,6 +150,32 @@ impl Samples {
         }
     }
 
+    /// Whether a sample has a grade that metrics may take as they like: half right, or no answer.
+    pub fn are_worded(&self, scorer: &str) -> bool {
+        self.worded.contains(scorer)
+    }
+
+    /// Whether each of the answers of a score is right or wrong, where all are there.
+    pub fn are_right_or_wrong(&self, scorer: &str, row: &StatedRow) -> Option<bool> {
+        let Some(values) = self.values.get(scorer)? else { return Some(false) };
+        let is_either = values.iter().all(|(_, value)| *value == 0.0 || *value == 1.0);
+        let is_whole = row.number("answers") == Some(values.len() as f64);
+        (is_whole || !is_either).then_some(is_either)
+    }
+
+    /// The values of several epochs, reduced, where the log names a reducer and holds all samples.
+    fn regrouped(&self, name: &str, row: &StatedRow, log: &StatedRow) -> Option<Vec<f64>> {
+        if log.number("total_samples") != Some(self.listed as f64) {
+            return None;
+        }
+        let reduce = reducer(row.text("reducer")?)?;
+        let mut of_samples: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+        for (id, value) in self.values.get(name)?.as_ref()? {
+            of_samples.entry(id).or_default().push(*value);
+        }
+        Some(of_samples.values_mut().map(|values| reduce(values)).collect())
+    }
+
     /// Adds to a score what the values of its samples give, where all of them are there.
     pub fn score(&self, row: &mut StatedRow, name: &str, log: &StatedRow) {
         let items = row.number("items");
@@ -123,14 +183,23 @@ impl Samples {
         let is_once = log.number("epochs") == Some(1.0)
             && log.number("total_samples") == Some(self.listed as f64);
         let own = self.values.get(name).and_then(Option::as_ref).filter(|_| is_once);
-        let own = own.filter(is_whole);
+        let own: Option<Vec<f64>> = own.map(|all| all.iter().map(|(_, value)| *value).collect());
+        let own = own.as_ref().filter(is_whole);
         let key = (name.to_owned(), row.text("reducer").map(str::to_owned));
         let bare = (name.to_owned(), None);
         let reduced = [&key, &bare].into_iter().find_map(|key| self.reduced.get(key)?.as_ref());
         let reduced = reduced.filter(is_whole);
+        let regrouped = self.regrouped(name, row, log);
+        let regrouped =
+            regrouped.as_ref().filter(is_whole).filter(|_| !is_once && reduced.is_none());
+        // What is known only of Inspect's own metrics is likely of others.
+        let is_own = row.text("metrics") == Some("own");
+        let prefix = |prefix| if is_own { prefix } else { "likely" };
         for (values, prefix, how) in [
-            (own, "samples", "over the values of the samples"),
-            (reduced, "reduced", "over the reduced values"),
+            (reduced, prefix("reduced"), "over the reduced values"),
+            // Where both are only likely, the samples decide.
+            (own, prefix("samples"), "over the values of the samples"),
+            (regrouped, "likely", "over the values of the samples, reduced over their epochs"),
         ] {
             let Some(values) = values.filter(|values| !values.is_empty()) else { continue };
             let count = values.len() as f64;

@@ -54,7 +54,7 @@ relations! {
     LIMIT = "lm-eval::limit", "the number of scored items is not what the limit leaves";
         "task" if "limit >= 1" => "effective = min(floor(limit), original)", from "`limit` in `evaluator.py`";
     SHARE_LIMIT = "lm-eval::limit-share", "the number of scored items is not the share that the limit leaves";
-        "task" if "limit < 1" && "limit > 0" => "effective = ceil(original * limit)", from "`limit` in `evaluator.py`";
+        "task" if "limit < 1" && "limit > 0" && "absent(carried) = 1" => "effective = ceil(original * limit)", from "`limit` in `evaluator.py`";
     ALL = "lm-eval::all-items", "not all items were scored, and there is no limit", doubt;
         "task" if "absent(limit) = 1" => "effective = original", from "`limit` in `evaluator.py`, unless items were chosen by `samples`";
     KNOWN_ITEMS = "lm-eval::known-items", "the evaluation set has another number of items than the published one", doubt;
@@ -62,8 +62,11 @@ relations! {
     SAME_GROUP = "lm-eval::same-group", "a group has one number among the results and another among the groups";
         "again" => "value = in_results", from "`evaluator_utils.py`, a copy";
     GROUP = "lm-eval::group", "a group's value is neither the mean of its tasks by their sizes nor their plain mean";
-        "group" if "abs(value - mean(member.value)) > 1e-9 * value" && "abs(value - mean_of_parts) > 1e-9 * value" =>
+        "group" if "aggregation = 'mean'" && "abs(value - mean(member.value)) > 1e-9 * value" && "abs(value - mean_of_parts) > 1e-9 * value" =>
         "value = sum(member.size * member.value) / sum(member.size)", from "`aggregate_subtask_metrics` in `api/metrics.py`";
+    LIKELY_GROUP = "lm-eval::likely-group", "a group's value is neither the mean of its tasks by their sizes nor their plain mean, unless it has a function of its own", doubt;
+        "group" if "aggregation = 'any'" && "abs(value - mean(member.value)) > 1e-9 * value" && "abs(value - mean_of_parts) > 1e-9 * value" =>
+        "value = sum(member.size * member.value) / sum(member.size)", from "`aggregate_subtask_metrics` in `api/metrics.py`; up to 0.4.11 a group may name another function";
     PLAIN_GROUP = "lm-eval::plain-group", "a group's value is not the plain mean of its tasks";
         "group" if "abs(value - mean(member.value)) <= 1e-9 * value" => "value = mean(member.value)", from "`aggregate_subtask_metrics` without `weight_by_size`";
     GROUP_STDERR = "lm-eval::group-stderr", "a group's standard error is not the pooled one of its tasks";

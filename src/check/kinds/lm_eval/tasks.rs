@@ -31,7 +31,7 @@ const STANDARD: &[&str] = &[
     "wsc273",
 ];
 /// Members of results that are no scores.
-const NO_SCORES: &[&str] = &["alias", "name", " "];
+const NO_SCORES: &[&str] = &["alias", "name", " ", "samples", "sample_len", "sample_count"];
 /// Tasks whose scores have names like those and are none, by what their names hold.
 const OTHERWISE: &[&str] = &["mc2", "multirc", "winogender", "longbench", "ethics"];
 const CROWS_PAIRS: &str = "crows_pairs_";
@@ -43,12 +43,16 @@ pub fn read(root: Node<'_>, file: &str, samples: &mut SampleFiles) -> Vec<Stated
     let digits = results.map_or(Digits::Rounded, scores::digits);
     let all = scores::members(results, "/results");
     let tasks = all.filter(|(name, ..)| !is_group(root, name));
-    tasks
+    let mut tasks: Vec<_> = tasks
         .map(|(name, node, pointer)| {
             let mut row = StatedRow::new(name);
             told_again(&mut row, root, name);
             counts(&mut row, root, name);
             let mut metrics = metrics(root, name, node, &pointer, digits);
+            if is_counted_by_last(node) && !metrics.iter().all(is_over_all_items) {
+                // Another metric may be over more items, or fewer.
+                row.rename("effective", "effective_of_last");
+            }
             for key in ["bits_per_byte", "byte_perplexity", "word_perplexity"] {
                 let with_filter = format!("{key},none");
                 let found = [key, &with_filter].into_iter().find_map(|k| Some((k, node.get(k)?)));
@@ -64,7 +68,30 @@ pub fn read(root: Node<'_>, file: &str, samples: &mut SampleFiles) -> Vec<Stated
             row.add("metric", metrics);
             row
         })
-        .collect()
+        .collect();
+    carry_limit(root, &mut tasks);
+    tasks
+}
+
+/// Says of each task that the share which the limit leaves of one of them was taken as the limit of all, as 0.4.3 and 0.4.4 did, which do not
+/// name themselves.
+fn carry_limit(root: Node<'_>, tasks: &mut [StatedRow]) {
+    let share = root.get("config").and_then(|config| scores::number(config, "limit"));
+    let Some(share) = share.filter(|_| root.get("lm_eval_version").is_none()) else { return };
+    let original = |task: &StatedRow| task.number("original");
+    let is_left = |limit: f64| {
+        let of_task = |task: &StatedRow| {
+            original(task)
+                .zip(task.number("effective"))
+                .is_none_or(|(all, left)| left == all.min(limit))
+        };
+        tasks.iter().all(of_task)
+    };
+    let limits = tasks.iter().filter_map(original).map(|all| libm::ceil(all * share));
+    let Some(limit) = limits.into_iter().find(|limit| is_left(*limit)) else { return };
+    for task in tasks {
+        task.compute_number("carried", limit, "what the limit leaves of one task");
+    }
 }
 
 /// The version, shots and directions of a task, each of which is told twice.
@@ -85,9 +112,10 @@ fn told_again(row: &mut StatedRow, root: Node<'_>, task: &str) {
     state("config.version", version, format!("{below}/metadata/version"));
     let shots = config.and_then(|config| config.get("num_fewshot"));
     let is_zero = shots.is_some_and(|shots| shots.float() == Ok(0.0));
+    let is_told_zero = of("n-shot").is_some_and(|shots| shots.float() == Ok(0.0));
     let in_prompt = metadata.and_then(|metadata| metadata.get("num_fewshot"));
-    match in_prompt.filter(|_| is_zero) {
-        // Shots that stand in the prompt itself.
+    match in_prompt.filter(|_| is_zero && !is_told_zero) {
+        // Shots that stand in the prompt itself, which versions from 0.4.12 on do not count.
         Some(shots) => {
             state("config.shots", Some(shots), format!("{below}/metadata/num_fewshot"));
         }
@@ -144,6 +172,17 @@ pub fn stderr_key(key: &str) -> String {
     }
 }
 
+/// Whether the number of scored items is that of the metric that was computed last, as versions from 0.4.12 on write it, and they alone
+/// write this member.
+pub fn is_counted_by_last(node: Node<'_>) -> bool {
+    node.get("sample_len").is_some()
+}
+
+/// Whether the harness itself computes a metric, for each item.
+fn is_over_all_items(metric: &StatedRow) -> bool {
+    metric.text("metric").is_some_and(|name| ITS_OWN.contains(&name))
+}
+
 fn metrics(
     root: Node<'_>,
     task: &str,
@@ -152,7 +191,7 @@ fn metrics(
     digits: Digits,
 ) -> Vec<StatedRow> {
     let all = scores::members(Some(node), pointer);
-    let metrics = all.filter(|(key, ..)| is_score(key));
+    let metrics = all.filter(|(key, ..)| is_score(node, key));
     metrics
         .filter_map(|(key, value, _)| {
             let mut row = StatedRow::new(key);
@@ -167,9 +206,12 @@ fn metrics(
         .collect()
 }
 
-/// Whether a member of results is a score, and no error of one.
-pub fn is_score(key: &str) -> bool {
-    !NO_SCORES.contains(&key) && !parts(key).0.ends_with("_stderr")
+/// Whether a member of results is a score, and no error of one. Where one of them is named with its filter, all scores are.
+pub fn is_score(node: Node<'_>, key: &str) -> bool {
+    let has_filter = |key: &str| parts(key).1.is_some();
+    let is_named = |key: &str| !NO_SCORES.contains(&key) && !parts(key).0.ends_with("_stderr");
+    let has_filters = || scores::members(Some(node), "").any(|(key, ..)| has_filter(key));
+    is_named(key) && (has_filter(key) || !has_filters())
 }
 
 /// States a score with its standard error; what is no number is told.
