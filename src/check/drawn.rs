@@ -161,7 +161,7 @@ fn findings(page: &mut Page, group: &Alike<'_>, options: &ReportOptions, folder:
     page.paragraph(2, 4, style, &format!("{sign} {meaning}{count} [{id}]"));
     let Some(((first, document), others)) = broken.split_first() else { return };
     let line = |broken: &Broken, document: Option<&CheckedDocument>| {
-        visible(&format!("{}: {}", place(broken, document, folder), against(broken)))
+        visible(&format!("{}: {}", place(broken, document, folder), against(broken, asked)))
     };
     page.paragraph(4, 6, PLAIN, &line(first, *document));
     behind(page, asked, first, folder);
@@ -225,16 +225,24 @@ fn place(broken: &Broken, document: Option<&CheckedDocument>, folder: &str) -> S
     if broken.label.is_empty() { place } else { format!("{place} ({})", broken.label) }
 }
 
-fn against(broken: &Broken) -> String {
-    let Broken { printed, relation, recomputed, reason, .. } = broken;
+fn against(broken: &Broken, asked: &AskedRelation) -> String {
+    let Broken { printed, relation, recomputed, reason, values, .. } = broken;
     if !reason.is_empty() {
         return reason.clone();
     }
-    let printed = printed.as_ref().map_or("what is printed", |value| &value.value);
+    // Both sides may be computed, from two places.
+    let own = match (printed, values.first()) {
+        (Some(value), _) => format!("printed {}", value.value),
+        (None, Some(value)) if !relation.is_empty() => {
+            format!("{} comes to {}", value.name, value.value)
+        }
+        (None, _) => return format!("`{}` does not hold", asked.says),
+    };
     match *relation {
-        "" => format!("printed {printed}, which does not fit"),
-        "=" => format!("printed {printed}, recomputed {recomputed}"),
-        other => format!("printed {printed}, which should be {other} {recomputed}"),
+        "" => format!("{own}, which does not fit"),
+        "=" if printed.is_none() => format!("{own}, the other side to {recomputed}"),
+        "=" => format!("{own}, recomputed {recomputed}"),
+        other => format!("{own}, which should be {other} {recomputed}"),
     }
 }
 
@@ -422,5 +430,36 @@ fn refusal_json(error: &Error) -> RefusalJson<'_> {
         expected: &error.expected,
         found: &error.found,
         help: &error.help,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_printed_nowhere_is_not_told_as_printed() {
+        let asked = AskedRelation {
+            code: &crate::NOTHING_ASKED,
+            weight: Weight::Doubt,
+            says: "a = b".into(),
+            source: "",
+            times: 1,
+            tried: 0,
+            broken: Vec::new(),
+        };
+        let value =
+            UsedValue { name: "a".into(), value: "12".into(), place: None, how: "by hand".into() };
+        let told = |printed: bool, values: Vec<UsedValue>, relation| {
+            let printed = printed.then(|| value.clone());
+            let recomputed = "13".to_owned();
+            let broken = Broken { printed, relation, recomputed, values, ..Broken::default() };
+            against(&broken, &asked)
+        };
+        let both = || vec![value.clone()];
+        assert_eq!(told(true, both(), "="), "printed 12, recomputed 13");
+        assert_eq!(told(false, both(), "="), "a comes to 12, the other side to 13");
+        assert_eq!(told(false, both(), "<="), "a comes to 12, which should be <= 13");
+        assert_eq!(told(false, Vec::new(), ""), "`a = b` does not hold");
     }
 }

@@ -5,13 +5,13 @@ use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
 use repro_receipt::parallel;
-use repro_receipt::source::{Document, Error, Location, Source};
+use repro_receipt::source::{Document, Error, Location, Source, TOO_LARGE, TOO_MANY_VALUES};
 
 use crate::NOTHING_KNOWN;
 use crate::asked::{AskableRelation, AskedRelation};
 use crate::find::{FoundDocuments, FoundFile};
 use crate::kind::{DocumentKind, FolderAnswer, FolderListing, Reads, Twins};
-use crate::kinds::KINDS;
+use crate::kinds::{KINDS, instead_of};
 use crate::outcome::{CheckReport, CheckedDocument};
 use crate::stated::StatedRow;
 
@@ -95,7 +95,22 @@ fn file(found: &FoundFile) -> ReadDocument {
         },
         _ => return unknown(),
     };
-    read.unwrap_or_else(|error| Some(ReadDocument::Failed(error))).unwrap_or_else(unknown)
+    let failed = |error| Some(ReadDocument::Failed(way_out(error, path)));
+    read.unwrap_or_else(failed).unwrap_or_else(unknown)
+}
+
+/// Tells what can be checked instead of one that is too large: one JSON document cannot be split.
+fn way_out(error: Error, path: &Path) -> Error {
+    let is_too_large = [TOO_LARGE.id, TOO_MANY_VALUES.id].contains(&error.code.id);
+    let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+    if !is_too_large {
+        return error;
+    }
+    match (instead_of(&name), path.extension().is_some_and(|ending| ending == "json")) {
+        (Some(known), _) => error.help(known),
+        (_, true) => error.help("check a copy without its large parts, as samples or histories"),
+        _ => error,
+    }
 }
 
 fn json(path: &Path, shown: &str) -> Result<Option<ReadDocument>, Error> {

@@ -20,6 +20,8 @@ use repro_receipt::source::Code;
 
 use crate::kind::DocumentKind;
 
+pub use hf_trainer::instead_of;
+
 /// Every kind, in the order in which they are tried.
 pub static KINDS: &[&DocumentKind] = &[
     &bundle::KIND,

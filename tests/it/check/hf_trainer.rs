@@ -200,3 +200,21 @@ fn a_perplexity_may_be_of_any_loss() {
     let named = ("eval_perplexity", 1.4_f64.exp());
     assert_eq!(found(&[("eval_loss", 1.5), ("test_loss", 1.4)], named), [refuted]);
 }
+
+#[test]
+fn a_state_that_is_too_large_names_what_can_be_checked() {
+    let folder = tempfile::tempdir().unwrap();
+    let of = |name: &str| {
+        let path = folder.path().join(name);
+        let history = "{\"step\": 1},".repeat(1_400_000);
+        std::fs::write(&path, format!("{{\"log_history\": [{history}{{}}]}}")).unwrap();
+        let report = check(&[path]);
+        let failures = report.failures.iter();
+        failures.map(|error| (error.code.id, error.help.clone())).collect::<Vec<_>>()
+    };
+    let [(code, help)] = &of("trainer_state.json")[..] else { panic!() };
+    assert_eq!(*code, "source::too-large");
+    assert!(help.contains("all_results.json") && help.contains("earlier checkpoint"), "{help}");
+    let [(_, help)] = &of("other.json")[..] else { panic!() };
+    assert!(help.contains("copy"), "{help}");
+}

@@ -68,7 +68,7 @@ fn a_task_of_another_name_may_give_partial_credit() {
     let scores = |value: f64| json!({"acc,none": value, "acc_stderr,none": 0.0412345});
     let of =
         |task, value| found(&results(task, scores(value), plain("acc", "multiple_choice"), 77));
-    assert_eq!(of("acme_graded", 0.612345), []);
+    assert_eq!(of("acme_graded", 0.612345), [("lm-eval::likely-share", false)]);
     assert_eq!(of("copa", 0.612345), [("lm-eval::share", true), ("lm-eval::stderr", true)]);
     assert_eq!(of("acme_graded", 61.2345), [("lm-eval::likely-range", false)]);
     // Where so many right answers are possible, their error is looked at.
@@ -296,6 +296,7 @@ fn a_share_of_the_first_task_may_limit_all() {
     assert_eq!(of(0.1, [5, 5], None), []);
     // The other one came first.
     assert_eq!(of(0.1, [15, 15], None), []);
+    assert_eq!(of(0.1, [5, 5], Some("0.4.4.dev0")), []);
     assert_eq!(of(0.1, [5, 5], Some("0.4.9")), [("lm-eval::limit-share", true)]);
     assert_eq!(of(0.1, [5, 7], None), [("lm-eval::limit-share", true)]);
 }
@@ -313,4 +314,40 @@ fn an_item_without_a_finite_number_has_its_hash() {
     };
     assert_eq!(of("{\n  \"h\": NaN\n}"), [] as [&str; 0]);
     assert_eq!(of("{\n  \"h\": 1\n}"), ["lm-eval::doc-hash"]);
+}
+
+/// Items that were chosen by their numbers are all that is scored.
+#[test]
+fn chosen_items_are_no_missing_ones() {
+    let of = |effective: u32| {
+        let mut all =
+            results("copa", json!({"acc,none": 0.5}), plain("acc", "multiple_choice"), 100);
+        all["n-samples"]["copa"]["effective"] = json!(effective);
+        all["config"]["samples"] = json!({"copa": [3, 5, 8, 13]});
+        found(&all)
+    };
+    assert_eq!(of(4), []);
+    assert_eq!(of(2), [("lm-eval::chosen-items", false)]);
+}
+
+/// Each of many groups names all tasks, and the groups before it.
+#[test]
+fn many_tasks_in_many_groups_take_no_time() {
+    let tasks: Vec<String> = (0..600).map(|at| format!("t{at}")).collect();
+    let groups: Vec<String> = (0..300).map(|at| format!("g{at}")).collect();
+    let (mut results, mut listed) = (json!({}), json!({}));
+    for name in tasks.iter().chain(&groups) {
+        results[name] = json!({"acc,none": 0.5});
+    }
+    for (at, group) in groups.iter().enumerate() {
+        listed[group] = json!(tasks.iter().chain(&groups[..at]).collect::<Vec<_>>());
+    }
+    let counts: Value =
+        tasks.iter().map(|task| (task.clone(), json!({"effective": 100}))).collect();
+    let all = json!({"results": results, "group_subtasks": listed, "n-samples": counts,
+        "versions": {}, "config": {}});
+    let from = std::time::Instant::now();
+    let report = check_text("results.json", &all.to_string());
+    assert!(from.elapsed().as_secs() < 20, "{:?}", from.elapsed());
+    assert_eq!(report.documents.len(), 1);
 }

@@ -327,3 +327,18 @@ fn reports_of_strangers_have_the_findings_that_are_known() {
     let told: Vec<_> = ShortFinding::all(&report).iter().map(ShortFinding::told).collect();
     snapshot("nanochat_strangers", &told.join("\n"));
 }
+
+/// The share of an H100's peak follows from FLOPs and time; the last step alone may be somewhat slower.
+#[test]
+fn a_utilisation_that_the_time_does_not_give_is_doubted() {
+    let text = fs::read_to_string(corpus(REPORT)).unwrap();
+    let text = text.replace("A100-SXM4-80GB", "H100 80GB HBM3");
+    let of = |share: &str| {
+        let text = text.replace("MFU %: 21.40%", &format!("MFU %: {share}%"));
+        let found = ShortFinding::all(&check_text("report.md", &text));
+        let of_it = found.iter().filter(|one| one.code == "nanochat::utilisation");
+        of_it.map(|one| one.rules_out).collect::<Vec<_>>()
+    };
+    assert_eq!(["2.87", "2.60", "0.00"].map(of).concat(), [] as [bool; 0]);
+    assert_eq!(of("5.74"), [false]);
+}

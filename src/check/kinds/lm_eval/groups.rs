@@ -2,15 +2,18 @@
 
 use std::collections::BTreeSet;
 
-use repro_receipt::source::{Node, escape};
+use repro_receipt::source::escape;
 use repro_relation::Term;
 
-use super::tasks::{is_counted_by_last, is_group, is_score, scored, stderr_key, subtasks};
+use super::tables::ResultTables;
+use super::tasks::{is_counted_by_last, is_score, scored, stderr_key};
 use crate::kinds::scores;
 use crate::stated::{Digits, StatedRow};
 
 /// The most groups in groups.
 const DEPTH: usize = 8;
+/// So many names are looked at for all groups of a file together: each group may name all tasks and groups.
+const NAMES: usize = 200_000;
 /// Groups of the harness that take means. A group may have a function of its own up to 0.4.11, of which its results say nothing; later
 /// versions pass over it.
 const MEANS: &[&str] = &[
@@ -50,26 +53,33 @@ const CROWS_PAIRS: &[&str] = &[
     "socioeconomic",
 ];
 
-/// The tasks of a group and of all groups in it.
-fn leaves<'n>(root: Node<'n>, group: &str, depth: usize, into: &mut BTreeSet<&'n str>) {
-    for name in subtasks(root, group) {
-        if depth < DEPTH && subtasks(root, name).next().is_some() {
-            leaves(root, name, depth + 1, into);
-        } else {
-            into.insert(name);
+/// The tasks of a group and of all groups in it; none where that takes more names than are left.
+fn leaves<'n>(tables: &ResultTables<'n>, group: &'n str, left: &mut usize) -> BTreeSet<&'n str> {
+    let (mut tasks, mut seen) = (BTreeSet::new(), BTreeSet::from([group]));
+    let mut level = vec![group];
+    for _ in 0..DEPTH {
+        let inner = level.drain(..).flat_map(|name| tables.subtasks(name));
+        let inner: Vec<_> = inner.take(*left).collect();
+        *left -= inner.len();
+        if *left == 0 {
+            return BTreeSet::new();
         }
+        let (groups, own): (Vec<_>, Vec<_>) =
+            inner.into_iter().partition(|name| tables.names_tasks(name));
+        tasks.extend(own);
+        level.extend(groups.into_iter().filter(|name| seen.insert(name)));
     }
+    tasks
 }
 
 /// The metrics of all groups, each with those of its tasks.
-pub fn read(root: Node<'_>) -> Vec<StatedRow> {
-    let results = root.get("results");
+pub fn read(tables: &ResultTables<'_>) -> Vec<StatedRow> {
+    let results = tables.root.get("results");
     let digits = results.map_or(Digits::Rounded, scores::digits);
-    let groups = scores::members(results, "/results").filter(|(name, ..)| is_group(root, name));
-    let mut rows = Vec::new();
+    let groups = scores::members(results, "/results").filter(|(name, ..)| tables.is_group(name));
+    let (mut rows, mut left) = (Vec::new(), NAMES);
     for (name, node, pointer) in groups {
-        let mut tasks = BTreeSet::new();
-        leaves(root, name, 0, &mut tasks);
+        let tasks = leaves(tables, name, &mut left);
         for (key, value, _) in scores::members(Some(node), &pointer) {
             let mut row = StatedRow::new(format!("{name}, {key}"));
             scored(&mut row, node, (key, value), &pointer, digits);
@@ -77,13 +87,17 @@ pub fn read(root: Node<'_>) -> Vec<StatedRow> {
             if !is_score(node, key) || !is_told {
                 continue;
             }
-            let members = tasks.iter().filter_map(|task| member(root, task, key, digits));
-            let members: Vec<_> = members.collect();
+            let members = tasks.iter().filter_map(|task| member(tables, task, key, digits));
+            let members: Vec<_> = members.take(left).collect();
+            left -= members.len();
             // A task without its size leaves the group open.
-            if !members.is_empty() && members.iter().all(|member| member.cell("size").is_some()) {
+            if left > 0
+                && !members.is_empty()
+                && members.iter().all(|member| member.cell("size").is_some())
+            {
                 row.add("member", members);
             }
-            of_parts(&mut row, root, name, key);
+            of_parts(&mut row, tables, name, key);
             let is_mean = MEANS.contains(&name) || is_counted_by_last(node);
             row.compute_text("aggregation", if is_mean { "mean" } else { "any" }, "");
             rows.push(row);
@@ -93,11 +107,11 @@ pub fn read(root: Node<'_>) -> Vec<StatedRow> {
 }
 
 /// The numbers of groups that stand a second time, in a table of their own, with those of the results.
-pub fn again(root: Node<'_>) -> Vec<StatedRow> {
-    let digits = root.get("results").map_or(Digits::Rounded, scores::digits);
+pub fn again(tables: &ResultTables<'_>) -> Vec<StatedRow> {
+    let digits = tables.root.get("results").map_or(Digits::Rounded, scores::digits);
     let mut rows = Vec::new();
-    for (name, node, pointer) in scores::members(root.get("groups"), "/groups") {
-        let in_results = root.get("results").and_then(|results| results.get(name));
+    for (name, node, pointer) in scores::members(tables.root.get("groups"), "/groups") {
+        let in_results = tables.get("results", name);
         for (key, value, below) in scores::members(Some(node), &pointer) {
             let mut row = StatedRow::new(format!("{name}, {key}"));
             row.measure("value", value, below, digits);
@@ -112,17 +126,17 @@ pub fn again(root: Node<'_>) -> Vec<StatedRow> {
 }
 
 /// The plain mean of what directly belongs to the group, which are groups themselves.
-fn of_parts(row: &mut StatedRow, root: Node<'_>, group: &str, key: &str) {
-    let of = |name: &str| scores::number(root.get("results")?.get(name)?, key);
-    let values: Option<Vec<f64>> = subtasks(root, group).map(of).collect();
+fn of_parts(row: &mut StatedRow, tables: &ResultTables<'_>, group: &str, key: &str) {
+    let of = |name: &str| scores::number(tables.get("results", name)?, key);
+    let values: Option<Vec<f64>> = tables.subtasks(group).map(of).collect();
     if let Some(values) = values.filter(|values| !values.is_empty()) {
         let mean = values.iter().sum::<f64>() / values.len() as f64;
         row.compute_number("mean_of_parts", mean, "the mean of what is listed for the group");
     }
 }
 
-fn member(root: Node<'_>, task: &str, key: &str, digits: Digits) -> Option<StatedRow> {
-    let node = root.get("results")?.get(task)?;
+fn member(tables: &ResultTables<'_>, task: &str, key: &str, digits: Digits) -> Option<StatedRow> {
+    let node = tables.get("results", task)?;
     let pointer = format!("/results/{}", escape(task));
     let mut row = StatedRow::new(task);
     row.measure("value", node.get(key)?, format!("{pointer}/{}", escape(key)), digits);
@@ -130,7 +144,7 @@ fn member(root: Node<'_>, task: &str, key: &str, digits: Digits) -> Option<State
     if let Some(value) = node.get(&stderr) {
         row.measure("stderr", value, format!("{pointer}/{}", escape(&stderr)), digits);
     }
-    let size = root.get("n-samples").and_then(|all| all.get(task)?.get("effective"));
+    let size = tables.get("n-samples", task).and_then(|counts| counts.get("effective"));
     if let Some(size) = size {
         let pointer = format!("/n-samples/{}/effective", escape(task));
         row.state("size", size, pointer, Digits::Full);

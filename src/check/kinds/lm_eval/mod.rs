@@ -7,6 +7,7 @@ mod groups;
 mod neox;
 mod relations;
 mod samples;
+mod tables;
 mod tasks;
 
 use repro_receipt::source::{Document, Error, Node, Source};
@@ -19,6 +20,7 @@ use crate::stated::{Digits, StatedRow};
 pub use relations::CODES;
 use relations::RELATIONS;
 use samples::SampleFiles;
+use tables::ResultTables;
 
 /// Results alone.
 pub static KIND: DocumentKind = DocumentKind {
@@ -102,10 +104,11 @@ fn read(document: &Document, samples: &mut SampleFiles) -> StatedRow {
     model(&mut row, root);
     said(&mut row, document.source.name());
     neox::read(&mut row, root);
-    let tasks = tasks::read(root, document.source.name(), samples);
-    row.add("group", groups::read(root));
+    let tables = ResultTables::of(root);
+    let tasks = tasks::read(&tables, document.source.name(), samples);
+    row.add("group", groups::read(&tables));
     row.add("group", groups::concatenated(&tasks));
-    row.add("again", groups::again(root));
+    row.add("again", groups::again(&tables));
     row.add("task", tasks);
     let mut whole = StatedRow::default();
     whole.add("results", [row]);

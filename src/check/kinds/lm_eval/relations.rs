@@ -26,6 +26,9 @@ relations! {
     NO_COUNT = "lm-eval::no-count", "a mean and its standard error fit no number of items that are 0 or 1";
         "metric" if "sort = 'proportion'" && "absent(items) = 1" => "stderr = sqrt(value * (1 - value) / (nearest.items - 1))",
         from "`mean_stderr` in `api/metrics.py`";
+    LIKELY_SHARE = "lm-eval::likely-share", "what the metric's name has as a share is no whole number of items over their number", doubt;
+        "metric" if "sort = 'likely'" && "scoring = 'plain'" && "0 <= value <= 1" => "value = floor(value * items + 0.499) / items",
+        from "`mean` in `api/metrics.py`, unless the task scores otherwise";
     LIKELY = "lm-eval::likely-stderr", "a standard error is not that of items that are 0 or 1, as the metric's name has it", doubt;
         "metric" if "sort = 'likely'" && "value = floor(value * items + 0.499) / items" => "stderr = sqrt(value * (1 - value) / (items - 1))",
         from "`mean_stderr` in `api/metrics.py`, unless the task scores otherwise";
@@ -56,7 +59,9 @@ relations! {
     SHARE_LIMIT = "lm-eval::limit-share", "the number of scored items is not the share that the limit leaves";
         "task" if "limit < 1" && "limit > 0" && "absent(carried) = 1" => "effective = ceil(original * limit)", from "`limit` in `evaluator.py`";
     ALL = "lm-eval::all-items", "not all items were scored, and there is no limit", doubt;
-        "task" if "absent(limit) = 1" => "effective = original", from "`limit` in `evaluator.py`, unless items were chosen by `samples`";
+        "task" if "absent(limit) = 1" && "absent(chosen) = 1" => "effective = original", from "`limit` in `evaluator.py`";
+    CHOSEN = "lm-eval::chosen-items", "another number of items was scored than were chosen", doubt;
+        "task" => "effective = chosen", from "`samples` in `evaluator.py`";
     KNOWN_ITEMS = "lm-eval::known-items", "the evaluation set has another number of items than the published one", doubt;
         "task" => "original = published.items", from "the published data sets";
     SAME_GROUP = "lm-eval::same-group", "a group has one number among the results and another among the groups";

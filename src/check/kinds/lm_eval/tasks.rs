@@ -3,6 +3,7 @@
 use repro_receipt::source::{Node, escape};
 
 use super::samples::SampleFiles;
+use super::tables::ResultTables;
 use crate::kinds::{scores, sizes};
 use crate::stated::{Digits, StatedRow};
 
@@ -38,17 +39,17 @@ const CROWS_PAIRS: &str = "crows_pairs_";
 const PERPLEXITIES: &[&str] = &["ppl", "perplexity", "word_perplexity", "byte_perplexity"];
 
 /// All tasks; groups of the new versions are none.
-pub fn read(root: Node<'_>, file: &str, samples: &mut SampleFiles) -> Vec<StatedRow> {
-    let results = root.get("results");
+pub fn read(tables: &ResultTables<'_>, file: &str, samples: &mut SampleFiles) -> Vec<StatedRow> {
+    let results = tables.root.get("results");
     let digits = results.map_or(Digits::Rounded, scores::digits);
     let all = scores::members(results, "/results");
-    let tasks = all.filter(|(name, ..)| !is_group(root, name));
+    let tasks = all.filter(|(name, ..)| !tables.is_group(name));
     let mut tasks: Vec<_> = tasks
         .map(|(name, node, pointer)| {
             let mut row = StatedRow::new(name);
-            told_again(&mut row, root, name);
-            counts(&mut row, root, name);
-            let mut metrics = metrics(root, name, node, &pointer, digits);
+            told_again(&mut row, tables, name);
+            counts(&mut row, tables, name);
+            let mut metrics = metrics(tables, name, node, &pointer, digits);
             if is_counted_by_last(node) && !metrics.iter().all(is_over_all_items) {
                 // Another metric may be over more items, or fewer.
                 row.rename("effective", "effective_of_last");
@@ -60,7 +61,7 @@ pub fn read(root: Node<'_>, file: &str, samples: &mut SampleFiles) -> Vec<Stated
                     row.measure(key, value, format!("{pointer}/{known}"), digits);
                 }
             }
-            items(&mut row, &mut metrics, known_items(root, name), digits);
+            items(&mut row, &mut metrics, known_items(tables.root, name), digits);
             if let Some(mut file) = samples.of(name, file) {
                 file.score(&mut row, &mut metrics);
                 row.add("samples", [file.into_row()]);
@@ -69,15 +70,17 @@ pub fn read(root: Node<'_>, file: &str, samples: &mut SampleFiles) -> Vec<Stated
             row
         })
         .collect();
-    carry_limit(root, &mut tasks);
+    carry_limit(tables.root, &mut tasks);
     tasks
 }
 
-/// Says of each task that the share which the limit leaves of one of them was taken as the limit of all, as 0.4.3 and 0.4.4 did, which do not
-/// name themselves.
+/// Says of each task that the share which the limit leaves of one of them was taken as the limit of all, as 0.4.3 and 0.4.4 did, which do
+/// not name themselves everywhere.
 fn carry_limit(root: Node<'_>, tasks: &mut [StatedRow]) {
     let share = root.get("config").and_then(|config| scores::number(config, "limit"));
-    let Some(share) = share.filter(|_| root.get("lm_eval_version").is_none()) else { return };
+    let version = scores::text(root, "lm_eval_version");
+    let is_of_them = |version: &str| version.starts_with("0.4.3") || version.starts_with("0.4.4");
+    let Some(share) = share.filter(|_| version.is_none_or(is_of_them)) else { return };
     let original = |task: &StatedRow| task.number("original");
     let is_left = |limit: f64| {
         let of_task = |task: &StatedRow| {
@@ -95,9 +98,9 @@ fn carry_limit(root: Node<'_>, tasks: &mut [StatedRow]) {
 }
 
 /// The version, shots and directions of a task, each of which is told twice.
-fn told_again(row: &mut StatedRow, root: Node<'_>, task: &str) {
+fn told_again(row: &mut StatedRow, tables: &ResultTables<'_>, task: &str) {
     let escaped = escape(task);
-    let of = |key: &str| root.get(key)?.get(task);
+    let of = |key: &str| tables.get(key, task);
     let mut state = |name: &str, node: Option<Node<'_>>, pointer: String| {
         if let Some(node) = node {
             row.state(name, node, pointer, Digits::Full);
@@ -124,8 +127,8 @@ fn told_again(row: &mut StatedRow, root: Node<'_>, task: &str) {
 }
 
 /// How many items there are, and how many were scored.
-fn counts(row: &mut StatedRow, root: Node<'_>, task: &str) {
-    if let Some(counts) = root.get("n-samples").and_then(|all| all.get(task)) {
+fn counts(row: &mut StatedRow, tables: &ResultTables<'_>, task: &str) {
+    if let Some(counts) = tables.get("n-samples", task) {
         let pointer = format!("/n-samples/{}", escape(task));
         scores::state_some(row, counts, &pointer, &["original", "effective"]);
         // The original number is that of the set, whatever the limit.
@@ -137,7 +140,13 @@ fn counts(row: &mut StatedRow, root: Node<'_>, task: &str) {
             );
         }
     }
-    let hash = root.get("task_hashes").and_then(|all| all.get(task));
+    let chosen =
+        tables.root.get("config").and_then(|config| config.get("samples")?.get(task)?.items().ok());
+    if let Some(chosen) = chosen {
+        let how = "the length of the task's list in `/config/samples`";
+        row.compute_number("chosen", chosen.len() as f64, how);
+    }
+    let hash = tables.get("task_hashes", task);
     if let Some(hash) = hash.filter(|hash| hash.text().is_ok_and(|hash| !hash.is_empty())) {
         let pointer = format!("/task_hashes/{}", escape(task));
         row.state("task_hash", hash, pointer, Digits::Full);
@@ -150,18 +159,6 @@ fn parts(key: &str) -> (&str, Option<&str>) {
         Some((metric, filter)) => (metric, Some(filter)),
         None => (key, None),
     }
-}
-
-/// Whether results of this name are those of a group.
-pub fn is_group(root: Node<'_>, name: &str) -> bool {
-    let has = |key: &str| root.get(key).is_some_and(|all| all.get(name).is_some());
-    !has("configs") && subtasks(root, name).next().is_some()
-}
-
-/// The tasks that a group names.
-pub fn subtasks<'n>(root: Node<'n>, group: &str) -> impl Iterator<Item = &'n str> {
-    let listed = root.get("group_subtasks").and_then(|all| all.get(group));
-    scores::elements(listed, "").filter_map(|(name, _)| name.text().ok())
 }
 
 /// Where the standard error of a metric stands.
@@ -184,7 +181,7 @@ fn is_over_all_items(metric: &StatedRow) -> bool {
 }
 
 fn metrics(
-    root: Node<'_>,
+    tables: &ResultTables<'_>,
     task: &str,
     node: Node<'_>,
     pointer: &str,
@@ -200,7 +197,7 @@ fn metrics(
             let (metric, filter) = parts(key);
             row.compute_text("metric", metric, "");
             row.compute_text("filter", filter.unwrap_or_default(), "");
-            declared(&mut row, root, task, metric);
+            declared(&mut row, tables, task, metric);
             Some(row)
         })
         .collect()
@@ -230,8 +227,8 @@ pub fn scored(
 }
 
 /// What the configuration says of a metric, and what sort of number it so is.
-fn declared(row: &mut StatedRow, root: Node<'_>, task: &str, metric: &str) {
-    let config = root.get("configs").and_then(|configs| configs.get(task));
+fn declared(row: &mut StatedRow, tables: &ResultTables<'_>, task: &str, metric: &str) {
+    let config = tables.get("configs", task);
     let pointer = format!("/configs/{}/metric_list", escape(task));
     let list = config.and_then(|config| config.get("metric_list"));
     let of_metric = scores::elements(list, &pointer)
@@ -245,14 +242,18 @@ fn declared(row: &mut StatedRow, root: Node<'_>, task: &str, metric: &str) {
             let pointer = format!("{below}/higher_is_better");
             row.state("config.higher_is_better", direction, pointer, Digits::Full);
         }
-        let direction = root.get("higher_is_better").and_then(|all| all.get(task)?.get(metric));
+        let direction = tables.get("higher_is_better", task).and_then(|all| all.get(metric));
         if let Some(direction) = direction {
             let pointer = format!("/higher_is_better/{}/{}", escape(task), escape(metric));
             row.state("higher_is_better", direction, pointer, Digits::Full);
         }
     }
     let listed = of_metric.is_some() && aggregation.is_none_or(|aggregation| aggregation == "mean");
-    let is_as_known = config.is_none_or(|config| listed && is_scored_once(config, task, metric));
+    let is_once = |config| listed && is_scored_once(config, task, metric);
+    if config.is_some_and(is_once) {
+        row.compute_text("scoring", "plain", "once by the harness, as the configuration has it");
+    }
+    let is_as_known = config.is_none_or(is_once);
     let (sort, how) = sort(task, metric, is_as_known);
     row.compute_text("sort", sort, how);
 }

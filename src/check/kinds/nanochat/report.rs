@@ -450,6 +450,10 @@ relations! {
         "section" if "absent(fp8) = 1" && "is_resumed = false" && "calculated_number_of_iterations > 11"
         => "total_training_time >= number_of_flops_per_token * batch * (calculated_number_of_iterations - 11) / (60 * ddp_world_size * peak)",
         from "scripts/base_train.py: the first 11 steps are not in the time";
+    UTILISATION = "nanochat::utilisation", "the FLOPs by the time are another share of the peak than the one that is printed", doubt;
+        "section" if "peak = 989000000000000" && "absent(fp8) = 1" && "is_resumed = false" && "calculated_number_of_iterations > 100" && "mfu > 0"
+        => "abs(mfu * 0.6 * total_training_time * ddp_world_size * peak / (number_of_flops_per_token * batch * (calculated_number_of_iterations - 11)) - 1) <= 0.25",
+        from "scripts/base_train.py: the last step's, by the peak of an H100; that step may be slower than others";
     TRAINING_TIME = "nanochat::training-time", "base training took longer than the run had lasted", doubt;
         "section" if "logged_at >= header.started_at" && "is_resumed = false" => "total_training_time <= (logged_at - header.started_at + 1) / 60",
         from "one clock; a run that was resumed has older time in it";
