@@ -328,6 +328,13 @@ fn chosen_items_are_no_missing_ones() {
     };
     assert_eq!(of(4), []);
     assert_eq!(of(2), [("lm-eval::chosen-items", false)]);
+    // Nor is the set of another size, where counts are missing.
+    let scores = json!({"acc,none": 0.3, "acc_stderr,none": error_of(0.3, 50.0)});
+    let mut all = results("piqa", scores, plain("acc", "multiple_choice"), 50);
+    all.as_object_mut().unwrap().remove("n-samples");
+    assert_eq!(found(&all).first(), Some(&("lm-eval::known-size", false)));
+    all["config"]["samples"] = json!({"piqa": [0, 1, 2]});
+    assert!(found(&all).iter().all(|(code, _)| *code != "lm-eval::known-size"));
 }
 
 /// Each of many groups names all tasks, and the groups before it.

@@ -291,10 +291,12 @@ fn is_share(metric: &StatedRow) -> bool {
     matches!(metric.text("sort"), Some("proportion" | "likely"))
 }
 
-/// The published number of items of a task that is not limited.
+/// The published number of items of a task that is not limited and of which no items were chosen.
 fn known_items(root: Node<'_>, task: &str) -> Option<f64> {
-    let limit = root.get("config").and_then(|config| config.get("limit"));
-    sizes::of_task(task).filter(|_| limit.is_none())
+    let config = root.get("config");
+    let limit = config.and_then(|config| config.get("limit"));
+    let chosen = config.and_then(|config| config.get("samples")?.get(task));
+    sizes::of_task(task).filter(|_| limit.is_none() && chosen.is_none())
 }
 
 /// The number of items of a task: as it says, else as the first metric gives it that gives a whole number.
