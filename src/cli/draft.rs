@@ -20,8 +20,7 @@ pub fn run(root: &Path, own: &DraftArgs, output: &Output) -> Answer {
     let one = |error: Error| vec![error];
     let shown = own.text.display().to_string();
     let text = Source::load(&own.text, shown.clone()).map_err(one)?;
-    let stem = own.text.file_stem().map(|stem| stem.to_string_lossy().into_owned());
-    let id = own.id.clone().or(stem).unwrap_or_default();
+    let id = own.id.clone().unwrap_or_else(|| id_of(&own.text));
     let name =
         own.text.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let folder = root.join("repro");
@@ -61,6 +60,17 @@ pub fn run(root: &Path, own: &DraftArgs, output: &Output) -> Answer {
     output.print(&told(&drafted, &post_shown, copied.then_some(name.as_str()), &id, output));
     let is_whole = drafted.bound == drafted.total;
     Ok(if is_whole { ExitStatus::Verified } else { ExitStatus::Undecided })
+}
+
+/// The id of the post of a text, by its file name: `my-notes` of `my notes.md`.
+fn id_of(text: &Path) -> String {
+    let stem = text.file_stem().map(|stem| stem.to_string_lossy().to_lowercase());
+    let stem = stem.unwrap_or_default();
+    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "_.".contains(c);
+    let parts = stem.split(|c: char| !is_plain(c)).filter(|part| !part.is_empty());
+    let id = parts.collect::<Vec<_>>().join("-");
+    let id = id.trim_matches('.');
+    if id.is_empty() { "post".to_owned() } else { id.to_owned() }
 }
 
 /// Lays the text beside the post file, where it is looked up; answers whether it was not there.

@@ -9,14 +9,20 @@ use repro_judge::texts::TextsAtHand;
 use repro_receipt::source::Error;
 use repro_report::outcome::Verdict;
 
+use crate::around::{Around, SentenceAround, words_of_text};
 use crate::candidates::DraftCandidate;
-use crate::evidence::{DraftEvidence, NamedArm, TRIED, head};
+use crate::evidence::{DraftEvidence, TRIED, head};
 use crate::judged::TriedPost;
+use crate::mentions::{NumberOwner, ReadSentence};
+use crate::nouns::{NamedStep, is_step};
+use crate::quantities::{DOWN, UP, is_won_by_the_higher, quantities};
 use crate::text::{DraftSentence, is_number};
 use crate::written::{quoted, sentence_statement};
 
 /// So many candidates of a number are judged.
 const JUDGED: usize = 8;
+/// A sentence of more numbers is not judged as a whole for each of them.
+const WHOLE: usize = 24;
 /// What is within so much of the best is as likely.
 const ALIKE: f64 = 0.75;
 /// A candidate without any word in the text needs so many digits to be no accident.
@@ -33,21 +39,6 @@ pub struct DraftBinding {
     pub others: Vec<String>,
     /// Where it is open: what comes nearest among what the words may mean.
     pub nearest: Option<(String, f64)>,
-}
-
-/// The words around a number, as far as they tell what it is.
-struct Around {
-    /// Those of the sentence, or of the head and the row of a cell.
-    words: Vec<String>,
-    /// Those next to it.
-    near: Vec<String>,
-    /// The arms that they name.
-    arms: Vec<usize>,
-    steps: Vec<u64>,
-    /// The quantities that the next of them name, else all of them, and what the next say that they are of.
-    quantities: Vec<usize>,
-    of: Option<LoggedPart>,
-    is_percent: bool,
 }
 
 /// What a printed number can be, in units of one.
@@ -71,207 +62,12 @@ pub fn printed(item: &QuoteItem) -> Option<(&Printed, bool)> {
     }
 }
 
-/// The lowercase words of a text.
-pub fn words_of_text(text: &str) -> Vec<String> {
-    let is_word = |c: char| c.is_alphanumeric() || c == '%' || c == '±';
-    let parts = text.split(|c: char| !is_word(c)).filter(|part| !part.is_empty());
-    let mut words: Vec<String> = parts.map(str::to_lowercase).collect();
-    if text.contains('%') {
-        words.push("%".to_owned());
-    }
-    words
-}
-
-/// A quantity of which a number is one alone, by its words.
-struct Quantity {
-    words: &'static [&'static str],
-    lower_is_better: bool,
-}
-
-const fn falling(words: &'static [&'static str]) -> Quantity {
-    Quantity { words, lower_is_better: true }
-}
-
-const fn rising(words: &'static [&'static str]) -> Quantity {
-    Quantity { words, lower_is_better: false }
-}
-
-const QUANTITIES: &[Quantity] = &[
-    falling(&["loss", "losses"]),
-    rising(&["accuracy", "acc", "accuracies"]),
-    falling(&["perplexity", "ppl"]),
-    falling(&["bpb"]),
-    rising(&["reward", "return"]),
-    falling(&["wer", "cer"]),
-    rising(&["f1"]),
-    rising(&["bleu", "rouge"]),
-];
-
-/// Words by which the arm that is named first is the better one, and words that turn them around.
-const WINS: &[&str] =
-    &["wins", "won", "beats", "beat", "outperforms", "outperformed", "better", "ahead"];
-const TURNS: &[&str] = &["not", "never", "no", "loses", "lost", "worse", "behind"];
-
-/// The quantities that words name.
-fn quantities(words: &[String]) -> Vec<usize> {
-    (0..QUANTITIES.len()).filter(|at| has_one(QUANTITIES[*at].words, words)).collect()
-}
-
-fn has_one(wanted: &[&str], words: &[String]) -> bool {
-    words.iter().any(|word| wanted.contains(&word.as_str()))
-}
-
-/// What a number is of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum LoggedPart {
-    Training,
-    Evaluation,
-}
-
-impl LoggedPart {
-    /// The one that words name; none where they name both.
-    fn of(words: &[String]) -> Option<Self> {
-        const TRAINING: &[&str] = &["training", "train"];
-        const EVALUATION: &[&str] = &["validation", "val", "eval", "evaluation", "test", "dev"];
-        match (has_one(TRAINING, words), has_one(EVALUATION, words)) {
-            (true, false) => Some(Self::Training),
-            (false, true) => Some(Self::Evaluation),
-            _ => None,
-        }
-    }
-}
-
-impl Around {
-    fn of(text: &str, near: &str, arms: &[NamedArm], is_percent: bool) -> Self {
-        let words = words_of_text(text);
-        let steps = words.iter().filter_map(|word| word.parse().ok()).collect();
-        let near = words_of_text(near);
-        let arms = named(&words, arms);
-        let named = [quantities(&near), quantities(&words)].into_iter().find(|all| !all.is_empty());
-        let (quantities, of) = (named.unwrap_or_default(), LoggedPart::of(&near));
-        Self { near, words, arms, steps, quantities, of, is_percent }
-    }
-
-    /// How well a candidate fits: what the words say, less what it takes.
-    fn score(&self, candidate: &DraftCandidate) -> f64 {
-        let mut score = -candidate.cost;
-        let said = |words: &[String], word: &String| words.iter().any(|known| known == word);
-        let mut hits: Vec<&String> =
-            candidate.words.iter().filter(|word| said(&self.words, word)).collect();
-        hits.sort_unstable();
-        hits.dedup();
-        let close = hits.iter().filter(|word| said(&self.near, word)).count();
-        score += (hits.len() as f64).min(4.0) + 1.2 * (close as f64).min(3.0);
-        let named = |arm: &usize| self.arms.contains(arm);
-        score += match (self.arms.is_empty(), candidate.arms.is_empty()) {
-            (true, true) => 1.0,
-            (false, true) => 0.0,
-            (true, false) => -0.5,
-            (false, false) if candidate.arms.iter().all(named) => {
-                // The one that is named first is compared with the other.
-                let in_order = candidate.arms.windows(2).all(|pair| {
-                    let place = |arm: &usize| self.arms.iter().position(|known| known == arm);
-                    pair.first().and_then(place) <= pair.last().and_then(place)
-                });
-                2.0 + if in_order { 0.2 } else { 0.0 }
-            }
-            (false, false) if candidate.arms.iter().any(named) => 0.0,
-            (false, false) => -2.5,
-        };
-        if let Some(step) = candidate.step {
-            score += if self.steps.contains(&step) { 3.0 } else { -2.0 };
-        }
-        if self.is_percent && candidate.expression.contains("percent_") {
-            score += 1.0;
-        }
-        score
-    }
-
-    /// Whether the words name the statistic that a candidate is, where it must be named.
-    fn names(&self, candidate: &DraftCandidate) -> bool {
-        let is_said = |word: &&str| self.words.iter().any(|known| known == word);
-        candidate.needs.is_empty() || candidate.needs.iter().any(is_said)
-    }
-
-    /// Whether the words name another arm, or another quantity, than a candidate is about: its digits are an accident then.
-    fn contradicts(&self, candidate: &DraftCandidate) -> bool {
-        let is_other = |arms: &[usize]| {
-            !arms.is_empty()
-                && !candidate.arms.is_empty()
-                && candidate.arms.iter().all(|arm| !arms.contains(arm))
-        };
-        is_other(&self.arms)
-            || self.names_another_quantity(candidate)
-            || self.names_another_winner(candidate)
-    }
-
-    /// Whether the words say that one of two arms is the better one, and a candidate's sign that the other is.
-    fn names_another_winner(&self, candidate: &DraftCandidate) -> bool {
-        let ([winner, loser], [first, second]) = (&self.arms[..], &candidate.arms[..]) else {
-            return false;
-        };
-        let is_pair = [first, second].iter().all(|arm| [winner, loser].contains(arm));
-        let first_is_higher = match &candidate.expression {
-            expression if expression.starts_with("percent_below") => false,
-            expression if expression.starts_with("percent_above") => true,
-            expression if expression.contains(" - ") => true,
-            _ => return false,
-        } == (candidate.number.high > 0.0);
-        let [quantity] = quantities(&words_of_text(&candidate.expression))[..] else {
-            return false;
-        };
-        let better = match first_is_higher == QUANTITIES[quantity].lower_is_better {
-            true => second,
-            false => first,
-        };
-        is_pair && has_one(WINS, &self.words) && !has_one(TURNS, &self.words) && better != winner
-    }
-
-    fn names_another_quantity(&self, candidate: &DraftCandidate) -> bool {
-        let words = words_of_text(&candidate.expression);
-        let own = quantities(&words);
-        let is_other = !self.quantities.is_empty()
-            && !own.is_empty()
-            && own.iter().all(|quantity| !self.quantities.contains(quantity));
-        // A loss of training is none of an evaluation.
-        let of = LoggedPart::of(&words);
-        is_other || self.of.is_some() && of.is_some() && self.of != of
-    }
-
-    /// Whether any word speaks for a candidate.
-    fn speaks_for(&self, candidate: &DraftCandidate) -> bool {
-        let is_step = candidate.step.is_some_and(|step| self.steps.contains(&step));
-        is_step || candidate.words.iter().any(|word| self.words.contains(word))
-    }
-}
-
-/// The arms that words name, in their order.
-fn named(words: &[String], arms: &[NamedArm]) -> Vec<usize> {
-    let place = |arm: &NamedArm| {
-        let own: Vec<_> = arm.words.iter().filter(|word| word.as_str() != "runs").collect();
-        let found: Option<Vec<usize>> = own
-            .iter()
-            .map(|word| words.iter().position(|known| is_same_word(known, word)))
-            .collect();
-        found.filter(|places| !places.is_empty()).and_then(|places| places.into_iter().max())
-    };
-    let mut found: Vec<(usize, usize)> =
-        arms.iter().enumerate().filter_map(|(at, arm)| Some((place(arm)?, at))).collect();
-    found.sort_unstable();
-    found.into_iter().map(|(_, at)| at).collect()
-}
-
-fn is_same_word(text: &str, name: &str) -> bool {
-    const SAME: &[(&str, &str)] = &[("moe", "mixture"), ("moe", "sparse"), ("baseline", "base")];
-    text == name || SAME.iter().any(|(a, b)| (*a, *b) == (name, text) || (*a, *b) == (text, name))
-}
-
 /// The candidates that give the digits of a number, the likeliest first, each with its score.
 fn fitting<'c>(
     printed: &Printed,
     hedge: Option<Hedge>,
     is_spread: bool,
-    around: &Around,
+    around: &Around<'_>,
     candidates: &'c [DraftCandidate],
 ) -> Vec<(f64, &'c DraftCandidate)> {
     let [low, high] = range(printed, hedge);
@@ -297,7 +93,7 @@ fn fitting<'c>(
 /// What comes nearest among what the words plainly mean.
 fn nearest(
     printed: &Printed,
-    around: &Around,
+    around: &Around<'_>,
     candidates: &[DraftCandidate],
 ) -> Option<(String, f64)> {
     let [low, high] = range(printed, None);
@@ -307,7 +103,11 @@ fn nearest(
         ((value - middle) / middle.abs().max(f64::MIN_POSITIVE)).abs()
     };
     let likely = candidates.iter().filter(|one| {
-        around.names(one) && around.speaks_for(one) && around.score(one) > 1.0 && off(one) < NEAR
+        off(one) < NEAR
+            && around.names(one)
+            && around.speaks_for(one)
+            && around.score(one) > 1.0
+            && !around.contradicts(one)
     });
     let best = likely.min_by(|a, b| off(a).total_cmp(&off(b)))?;
     Some((best.expression.clone(), 0.5 * (best.number.low + best.number.high)))
@@ -331,16 +131,7 @@ pub fn bind(
 ) -> Result<Vec<Vec<DraftBinding>>, Vec<Error>> {
     let mut sought = Vec::new();
     for (at, sentence) in sentences.iter().enumerate() {
-        let whole = text.get(sentence.span.clone()).unwrap_or_default();
-        for (item, number) in sentence.items.iter().enumerate() {
-            let Some((printed, is_spread)) = printed(number) else { continue };
-            let near = near(text, number, sentence);
-            let is_percent = printed.unit() == repro_exact::decimal::Unit::Percent;
-            let around = Around::of(whole, near, &evidence.arms, is_percent);
-            let fitting = fitting(printed, number.hedge, is_spread, &around, candidates);
-            let nearest = nearest(printed, &around, candidates);
-            sought.push(Sought { sentence: at, item, fitting, nearest });
-        }
+        sought.extend(sought_in(text, at, sentence, candidates, evidence));
     }
     let verified = judged(text, sentences, &sought, evidence, threads)?;
     let mut bindings: Vec<Vec<DraftBinding>> =
@@ -354,6 +145,121 @@ pub fn bind(
         }
     }
     Ok(bindings)
+}
+
+/// The numbers of a sentence with what may stand behind them.
+fn sought_in<'c>(
+    text: &str,
+    at: usize,
+    sentence: &DraftSentence,
+    candidates: &'c [DraftCandidate],
+    evidence: &DraftEvidence,
+) -> Vec<Sought<'c>> {
+    let read = ReadSentence::of(text, sentence, &evidence.arms);
+    let numbers: Vec<_> =
+        sentence.items.iter().enumerate().filter(|(_, one)| is_number(one)).collect();
+    let is_named = |number: &usize| is_step(&read, *number);
+    let steps: Vec<NamedStep> = (0..numbers.len())
+        .filter(is_named)
+        .filter_map(|number| {
+            let (_, item) = numbers.get(number)?;
+            Some(NamedStep { item: number, range: range(printed(item)?.0, item.hedge) })
+        })
+        .collect();
+    let words = words_of_text(read.text);
+    let whole =
+        SentenceAround { read: &read, words: &words, steps: &steps, all: evidence.arms.len() };
+    let mut refuted = moved_the_other_way(&read, &numbers);
+    refuted.extend(won_by_the_other(&read, &words, &numbers));
+    let mut sought: Vec<Sought<'c>> = Vec::new();
+    for (number, (item, one)) in numbers.iter().enumerate() {
+        let Some((printed, is_spread)) = printed(one) else { continue };
+        let is_percent = printed.unit() == repro_exact::decimal::Unit::Percent;
+        let around = whole.number(number, near(text, one, sentence), is_percent);
+        let mut fitting = fitting(printed, one.hedge, is_spread, &around, candidates);
+        if is_spread && let Some(mean) = sought.get(read.mean_of(number)) {
+            // A spread is of the runs and of the step of its mean.
+            let is_of_mean = |one: &DraftCandidate| {
+                mean.fitting.iter().take(JUDGED).any(|(_, mean)| mean.field() == one.field())
+            };
+            fitting.retain(|(_, one)| is_of_mean(one));
+        }
+        if refuted.contains(&number) {
+            fitting.clear();
+        }
+        let nearest = nearest(printed, &around, candidates);
+        sought.push(Sought { sentence: at, item: *item, fitting, nearest });
+    }
+    sought
+}
+
+/// What a number is in the middle.
+fn middle((_, item): &(usize, &QuoteItem)) -> Option<f64> {
+    let [low, high] = range(printed(item)?.0, item.hedge);
+    Some(0.5 * (low + high))
+}
+
+/// The numbers of "A beats B: 3.3 against 3.2" of a loss.
+fn won_by_the_other(
+    read: &ReadSentence<'_>,
+    words: &[String],
+    numbers: &[(usize, &QuoteItem)],
+) -> Vec<usize> {
+    let means: Vec<usize> = (0..numbers.len()).filter(|at| read.mean_of(*at) == *at).collect();
+    let ([first, second], Some(higher_wins)) =
+        (means.as_slice(), is_won_by_the_higher(&quantities(words), words))
+    else {
+        return Vec::new();
+    };
+    let value = |at: usize| numbers.get(at).and_then(middle);
+    let (Some([subject, object]), Some(a), Some(b)) =
+        (read.compared(*first), value(*first), value(*second))
+    else {
+        return Vec::new();
+    };
+    let subject_is_higher = match (read.owner(*first), read.owner(*second)) {
+        (NumberOwner::Arm(one), NumberOwner::Arm(other)) if [one, other] == [subject, object] => {
+            a > b
+        }
+        (NumberOwner::Arm(one), NumberOwner::Arm(other)) if [other, one] == [subject, object] => {
+            b > a
+        }
+        _ => return Vec::new(),
+    };
+    if subject_is_higher == higher_wins { Vec::new() } else { means }
+}
+
+/// The numbers of "rises from 5.4 to 3.3": one of them is not what the words say.
+fn moved_the_other_way(read: &ReadSentence<'_>, numbers: &[(usize, &QuoteItem)]) -> Vec<usize> {
+    let value = |number: usize| numbers.get(number).and_then(middle);
+    let is_before = |number: usize, wanted: &str| {
+        let start = read.items.get(number).map(|(span, _)| span.start);
+        start.and_then(|start| read.word_before(start)) == Some(wanted)
+    };
+    let means: Vec<usize> = (0..numbers.len()).filter(|at| read.mean_of(*at) == *at).collect();
+    let mut refuted = Vec::new();
+    for pair in means.windows(2) {
+        let [from, to] = *pair else { continue };
+        let (Some(start), Some(end)) = (value(from), value(to)) else { continue };
+        let before = read.items.get(from).map_or(0, |(span, _)| span.start);
+        let mut words = read.words.iter().rev().filter(|word| word.span.end <= before);
+        let said = words.find_map(|word| {
+            let word = word.text.as_str();
+            if UP.contains(&word) { Some(true) } else { DOWN.contains(&word).then_some(false) }
+        });
+        let is_other = said.is_some_and(|rises| rises != (end > start));
+        if is_before(from, "from") && is_to(read, from, to) && is_other {
+            refuted.extend([from, to]);
+        }
+    }
+    refuted
+}
+
+/// Whether two numbers are the ends of a way: "from 5.4 with Muon to 3.3".
+fn is_to(read: &ReadSentence<'_>, from: usize, to: usize) -> bool {
+    let end = read.items.get(from).map_or(0, |(span, _)| span.end);
+    let start = read.items.get(to).map_or(0, |(span, _)| span.start);
+    read.word_before(start) == Some("to") && !read.gap(end, start).contains([';', '.'])
 }
 
 /// The best that holds, with those that are as likely and say something else.
@@ -407,8 +313,11 @@ fn judged(
             let own = candidate.expression.as_str();
             let is = sentence.items.iter().enumerate().filter(|(_, item)| is_number(item));
             let is = is.map(|(at, _)| if at == one.item { own } else { "_ another number" });
-            places.extend([(number, rank); 2]);
-            statements.push(sentence_statement("p", &whole, is));
+            if sentence.items.len() <= WHOLE {
+                places.push((number, rank));
+                statements.push(sentence_statement("p", &whole, is));
+            }
+            places.push((number, rank));
             statements.push(sentence_statement("p", &clause, [own]));
         }
     }

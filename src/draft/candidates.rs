@@ -5,6 +5,7 @@ use repro_judge::page::PostPage;
 use repro_receipt::source::Error;
 
 use crate::evidence::{DraftEvidence, NamedArm, NamedMetric, words_of};
+use crate::quantities::has_one;
 
 /// The most expressions that are tried.
 const MOST: usize = 200_000;
@@ -23,8 +24,12 @@ pub struct DraftCandidate {
     pub arms: Vec<usize>,
     /// Words of its fields, and of what is done to them.
     pub words: Vec<String>,
-    /// The step at which it is read, where that is not the last.
+    /// The step at which it is read, where that is not the last, and the last at which its arm was evaluated.
     pub step: Option<u64>,
+    pub last: Option<u64>,
+    /// Whether evaluations or logs measured it, and whether it is a step itself.
+    pub is_measured: bool,
+    pub is_step: bool,
     /// How much is done: the simplest comes first.
     pub cost: f64,
     /// Whether it stands behind a ±.
@@ -69,6 +74,13 @@ const OF_GROUP: &[Shape] = &[
     named("max(A) - min(A)", &["range", "spread", "apart", "between"], 3.0),
 ];
 
+/// Of a share that a text writes as a percentage without its sign.
+const OF_SHARE: &[Shape] = &[
+    shape("100 * mean(A)", &["mean", "average", "averaged"], 1.6),
+    spread("100 * sd(A)", &["sd", "std", "deviation"], 1.6),
+    spread("100 * se(A)", &["se", "sem", "error"], 2.1),
+];
+
 /// Of a field in two groups.
 const OF_GROUPS: &[Shape] = &[
     shape(
@@ -88,6 +100,9 @@ const OF_GROUPS: &[Shape] = &[
             "below",
             "lead",
             "improvement",
+            "δ",
+            "delta",
+            "diff",
         ],
         2.0,
     ),
@@ -116,7 +131,7 @@ const OF_GROUPS: &[Shape] = &[
         2.2,
     ),
     shape("mean(A) / mean(B)", &["times", "ratio", "factor", "fold"], 2.5),
-    shape("p(A, B)", &["p", "test", "significant", "welch"], 2.0),
+    named("p(A, B)", &["p", "test", "significant", "welch"], 2.0),
     spread("abs(gap_ci95(A, B))", &["ci", "interval"], 4.0),
 ];
 
@@ -125,7 +140,20 @@ const OF_RUNS: &[Shape] = &[
     shape("A / B", &["times", "ratio", "factor", "fold"], 2.5),
     shape(
         "A - B",
-        &["gap", "difference", "more", "less", "higher", "lower", "better", "worse"],
+        &[
+            "gap",
+            "difference",
+            "more",
+            "less",
+            "higher",
+            "lower",
+            "better",
+            "worse",
+            "points",
+            "δ",
+            "delta",
+            "diff",
+        ],
         2.5,
     ),
     shape(
@@ -158,12 +186,43 @@ const SAME: &[(&str, &[&str])] = &[
     ("vocab", &["vocabulary", "tokens"]),
     ("weight_decay", &["decay"]),
     ("epoch", &["epochs"]),
+    ("epochs", &["epoch"]),
+    ("time", &["second", "seconds"]),
+    ("elapsed", &["time", "second", "seconds"]),
+    ("seconds", &["second", "time"]),
+    ("ms", &["milliseconds"]),
+    ("hours", &["hour", "time"]),
+    ("minutes", &["minute", "time"]),
+    ("sec", &["second", "seconds"]),
+    ("examples", &["example"]),
+    ("samples", &["sample"]),
+    ("mem", &["memory"]),
+    ("train", &["training"]),
+    ("eval", &["evaluation"]),
 ];
 
 impl DraftCandidate {
     fn unvalued(expression: String, arms: Vec<usize>, words: Vec<String>, cost: f64) -> Self {
         let number = GivenNumber { low: f64::NAN, high: f64::NAN };
-        Self { expression, number, arms, words, step: None, cost, is_spread: false, needs: &[] }
+        Self {
+            expression,
+            number,
+            arms,
+            words,
+            step: None,
+            last: None,
+            is_measured: false,
+            is_step: false,
+            cost,
+            is_spread: false,
+            needs: &[],
+        }
+    }
+
+    /// What a statistic is of: `muon.loss @ 500` of `mean(muon.loss @ 500)`.
+    pub fn field(&self) -> &str {
+        let whole = self.expression.as_str();
+        whole.split_once('(').map_or(whole, |(_, inner)| inner).trim_end_matches(')')
     }
 
     /// Whether another is the same field, or the same of the same arms in another order.
@@ -286,7 +345,7 @@ fn of_arm(at: usize, arm: &NamedArm, all: &mut Vec<DraftCandidate>) {
     }
     for field in &arm.recorded {
         let is_course = COURSE.contains(&field.as_str());
-        if !arm.is_group() || is_course {
+        if is_course {
             plain(format!("{first}.{field}"), words(field), 1.0);
         }
     }
@@ -298,8 +357,9 @@ fn of_arm(at: usize, arm: &NamedArm, all: &mut Vec<DraftCandidate>) {
             2.0,
         );
         // That step 20 is step 20 says something only where a text reads a step: "20 steps" are a number of them.
-        all.push(DraftCandidate { step: Some(*step), needs: &["step"], ..one });
+        all.push(DraftCandidate { step: Some(*step), is_step: true, ..one });
     }
+    let before = all.len();
     let measured = arm.recorded.iter().filter(|field| !COURSE.contains(&field.as_str()));
     for field in measured {
         let steps = arm.steps.split_last().map_or(&[][..], |(_, before)| before);
@@ -311,6 +371,20 @@ fn of_arm(at: usize, arm: &NamedArm, all: &mut Vec<DraftCandidate>) {
     for metric in &arm.metrics {
         of_field(at, arm, &metric.name, &words(&metric.metric), None, all);
     }
+    measured_until(arm.steps.last(), all, before);
+}
+
+/// Notes that what was made behind a place was measured, the last time at a step.
+fn measured_until(last: Option<&u64>, all: &mut [DraftCandidate], from: usize) {
+    for one in all.iter_mut().skip(from) {
+        (one.is_measured, one.last) = (true, last.copied());
+    }
+}
+
+/// Whether a quantity is one that texts write as a share or as a percentage.
+fn is_share(fields: &[String]) -> bool {
+    const SHARES: &[&str] = &["acc", "accuracy", "f1", "precision", "recall", "wer", "cer"];
+    has_one(SHARES, fields)
 }
 
 /// What a quantity of the runs of an arm gives.
@@ -324,10 +398,15 @@ fn of_field(
 ) {
     let later = if step.is_some() { 1.5 } else { 0.0 };
     if arm.is_group() {
-        all.extend(OF_GROUP.iter().map(|shape| made(shape, path, "", &[at], fields, later, step)));
+        let of_share = OF_SHARE.iter().filter(|_| is_share(fields));
+        let shapes = OF_GROUP.iter().chain(of_share);
+        all.extend(shapes.map(|shape| made(shape, path, "", &[at], fields, later, step)));
     } else {
-        let one = DraftCandidate::unvalued(path.to_owned(), vec![at], fields.to_vec(), 1.0 + later);
-        all.push(DraftCandidate { step, ..one });
+        let of_share = is_share(fields).then(|| (format!("100 * {path}"), 1.6));
+        for (expression, cost) in [(path.to_owned(), 1.0)].into_iter().chain(of_share) {
+            let one = DraftCandidate::unvalued(expression, vec![at], fields.to_vec(), cost + later);
+            all.push(DraftCandidate { step, ..one });
+        }
     }
 }
 
@@ -355,6 +434,7 @@ fn of_pair(
     all: &mut Vec<DraftCandidate>,
 ) {
     let arms = [a, b];
+    let before = all.len();
     let is_grouped = first.is_group() && second.is_group();
     let shapes = if is_grouped { OF_GROUPS } else { OF_RUNS };
     let both = first.recorded.iter().filter(|field| second.recorded.contains(field));
@@ -379,6 +459,7 @@ fn of_pair(
         };
         all.extend(other.map(made).into_iter().flatten());
     }
+    measured_until(first.steps.last().max(second.steps.last()), all, before);
     for function in ["total", "active"] {
         let of = |arm: &NamedArm| format!("{function}({})", arm.first());
         let fields = joined(&words(function), &["parameters", "params"]);

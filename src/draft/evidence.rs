@@ -123,7 +123,8 @@ pub fn names(arms: &[NamedArm]) -> String {
 pub fn used_names(arms: &[NamedArm], statements: &str) -> String {
     let is_used = |line: &&str| {
         let name = line.split(" = ").next().unwrap_or_default();
-        arms.iter().any(|arm| arm.name == name) || statements.contains(name)
+        let is_of = |arm: &NamedArm| arm.name == name || arm.first() == name;
+        arms.iter().any(is_of) || statements.contains(name)
     };
     names(arms).lines().filter(is_used).map(|line| format!("{line}\n")).collect()
 }

@@ -6,10 +6,14 @@
 
 #![forbid(unsafe_code)]
 
+mod around;
 mod bound;
 mod candidates;
 mod evidence;
 mod judged;
+mod mentions;
+mod nouns;
+mod quantities;
 mod tables;
 mod text;
 mod written;

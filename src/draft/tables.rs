@@ -6,9 +6,13 @@ use repro_claim::quote::{self, HeadUnit};
 use repro_claim::table::PrintedCell;
 use repro_exact::decimal::{Printed, Unit, nearest_f64};
 
-use crate::bound::{printed, range, words_of_text};
+use crate::around::{is_another_quantity, words_of_text};
+use crate::bound::{printed, range};
 use crate::candidates::DraftCandidate;
 use crate::evidence::{NamedArm, NamedMetric};
+use crate::mentions::ABSENT;
+use crate::nouns::is_untold_rate;
+use crate::quantities::{LoggedPart, has_one, quantities};
 use crate::text::DraftTable;
 use crate::written::{one_or_list, toml_text};
 
@@ -40,7 +44,13 @@ pub struct BoundTable {
 /// The arm that a row is about: the one whose words its first cells have.
 fn arm_of(row: &[PrintedCell], arms: &[NamedArm]) -> Option<usize> {
     let words = words_of_text(&row.first()?.text);
-    let fits = |arm: &&(usize, &NamedArm)| arm.1.words.iter().all(|word| words.contains(word));
+    // The row "without RoPE" is about other runs than those with it.
+    let is_absent = |word: &&String| ABSENT.contains(&word.as_str());
+    let absent: Vec<_> = words.iter().filter(is_absent).collect();
+    let fits = |arm: &&(usize, &NamedArm)| {
+        arm.1.words.iter().all(|word| words.contains(word))
+            && absent.iter().all(|word| arm.1.words.contains(word))
+    };
     let all: Vec<_> = arms.iter().enumerate().collect();
     let mut found: Vec<_> = all.iter().filter(fits).collect();
     // Of `moe` and `moe big`, the row "moe big" is the second.
@@ -126,7 +136,8 @@ pub fn bind(
         let cells: Vec<_> =
             rows.iter().filter_map(|(arm, row)| Some((*arm, label(row), row.get(at)?))).collect();
         let has_numbers = cells.iter().any(|(_, _, cell)| !quote::items(&cell.text).is_empty());
-        match column(&head.text, &cells, arms, candidates) {
+        let words = HeadWords::of(&head.text, &table.place, &bound.columns);
+        match column(&head.text, &words, &cells, arms, candidates) {
             Some(column) => bound.columns.push(column),
             None if has_numbers => bound.open.push(head.text.clone()),
             None => {}
@@ -135,8 +146,59 @@ pub fn bind(
     (!bound.columns.is_empty()).then_some(bound)
 }
 
+/// What the head of a column says.
+struct HeadWords {
+    words: Vec<String>,
+    quantities: Vec<usize>,
+    part: Option<LoggedPart>,
+    /// The steps that it names, or the heading above the table.
+    steps: Vec<u64>,
+    /// Where it is of spreads: the expressions of the column before, which they are around.
+    means: Option<Vec<String>>,
+}
+
+impl HeadWords {
+    fn of(head: &str, place: &str, before: &[ColumnDraft]) -> Self {
+        const SPREADS: &[&str] = &["sd", "std", "stdev", "stderr", "sem", "se", "±", "ci"];
+        let words = words_of_text(head);
+        let steps = words_of_text(place).into_iter().chain(words.clone());
+        let means =
+            before.last().map(|column| column.templates.iter().flatten().cloned().collect());
+        Self {
+            quantities: quantities(&words),
+            part: LoggedPart::of(&words),
+            steps: steps.filter_map(|word| word.parse().ok()).collect(),
+            means: means.filter(|_| has_one(SPREADS, &words)),
+            words,
+        }
+    }
+
+    /// Whether a column may be a candidate: some word speaks for it, and none for something else.
+    fn may_mean(&self, candidate: &DraftCandidate, is_spread: bool) -> bool {
+        let is_step = |step: u64| self.steps.contains(&step);
+        let has_a_word = candidate.words.iter().any(|word| self.words.contains(word));
+        candidate.is_spread == (is_spread || self.means.is_some())
+            && (is_spread || has_a_word)
+            && (candidate.needs.is_empty() || has_one(candidate.needs, &self.words))
+            && candidate.step.is_none_or(is_step)
+            && !is_another_quantity(&self.quantities, self.part, candidate)
+            && !is_untold_rate(&candidate.words, &self.words)
+    }
+
+    /// Whether a spread of a column of spreads is around what stands in the column before.
+    fn is_around(&self, template: &str) -> bool {
+        let field = |one: &str| {
+            let inner = one.split_once('(').map_or(one, |(_, inner)| inner);
+            inner.trim_end_matches(')').to_owned()
+        };
+        let own = field(template);
+        self.means.as_ref().is_none_or(|means| means.iter().any(|mean| field(mean) == own))
+    }
+}
+
 fn column(
     head: &str,
+    words: &HeadWords,
     cells: &[(usize, String, &PrintedCell)],
     arms: &[NamedArm],
     candidates: &[DraftCandidate],
@@ -151,7 +213,6 @@ fn column(
     if with_numbers.iter().any(|(_, _, items)| items.len() != count) {
         return None;
     }
-    let words = words_of_text(head);
     let mut parts = Vec::new();
     let mut misfits: Vec<String> = Vec::new();
     for position in 0..count {
@@ -168,15 +229,16 @@ fn column(
             for candidate in candidates {
                 let is_about = candidate.arms.first() == Some(arm);
                 let meets = candidate.number.low <= high && low <= candidate.number.high;
-                let is_named = candidate.needs.is_empty()
-                    || candidate.needs.iter().any(|word| words.iter().any(|known| known == word));
-                if !is_about || !meets || !is_named || candidate.is_spread != is_spread {
+                if !is_about || !meets || !words.may_mean(candidate, is_spread) {
                     continue;
                 }
-                let hits = candidate.words.iter().filter(|word| words.contains(word)).count();
-                let score = (hits as f64).min(4.0) * 1.5 - candidate.cost;
-                let entry =
-                    fits.entry(template(candidate, arm_named)).or_insert((Vec::new(), score));
+                let template = template(candidate, arm_named);
+                if !words.is_around(&template) {
+                    continue;
+                }
+                let said = candidate.words.iter().filter(|word| words.words.contains(word));
+                let score = (said.count() as f64).min(4.0) * 1.5 - candidate.cost;
+                let entry = fits.entry(template).or_insert((Vec::new(), score));
                 entry.0.push(row);
             }
         }

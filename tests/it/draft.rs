@@ -165,3 +165,124 @@ fn a_winner_that_the_numbers_do_not_give_is_not_bound() {
     assert_eq!(opened("In accuracy moe wins over dense by 0.1000."), 0);
     assert_eq!(opened("In accuracy dense wins over moe by 0.1000."), 1);
 }
+
+/// How many numbers of a text stay open, and the post.
+fn opened(text: &str) -> (usize, String) {
+    let folder = project(&format!("# T\n\n{text}\n"));
+    repro(folder.path(), &["draft", "mine.md"]);
+    let post = post(folder.path());
+    (post.matches("# open: ").count(), post)
+}
+
+#[track_caller]
+fn assert_opened(cases: &[(&str, usize)]) {
+    for (text, count) in cases {
+        let (open, post) = opened(text);
+        assert_eq!(open, *count, "{text}: {post}");
+    }
+}
+
+#[test]
+fn a_number_is_of_the_arm_whose_words_own_it() {
+    assert_opened(&[
+        ("The dense model ends at a validation loss of 2.0200, moe at 1.9100.", 0),
+        ("The dense model ends at a validation loss of 1.9100, moe at 2.0200.", 2),
+        ("Validation losses are 2.0200 (dense) and 1.9100 (moe).", 0),
+        ("Validation losses are 1.9100 (dense) and 2.0200 (moe).", 2),
+        ("dense and moe have validation losses of 2.0200 and 1.9100, respectively.", 0),
+        ("dense and moe have validation losses of 1.9100 and 2.0200, respectively.", 2),
+        ("moe beats dense: 1.9100 against 2.0200 validation loss.", 0),
+        ("moe beats dense: 2.0200 against 1.9100 validation loss.", 2),
+        ("dense beats moe: 2.0200 against 1.9100 validation loss.", 2),
+        ("Validation loss fell from 2.0200 with dense to 1.9100 with moe.", 0),
+        ("Validation loss rose from 2.0200 with dense to 1.9100 with moe.", 2),
+        ("dense and moe both reach a validation loss of 1.9100.", 1),
+        ("Without moe, the validation loss is 1.9100.", 1),
+        ("## moe\n\nThe validation loss ends at 1.9100.", 0),
+        ("## dense\n\nThe validation loss ends at 1.9100.", 1),
+    ]);
+}
+
+#[test]
+fn a_number_is_of_what_the_noun_beside_it_names() {
+    assert_opened(&[
+        ("Each run has 200 steps.", 0),
+        ("Each run has 200 tokens.", 1),
+        ("Each run has 200 epochs.", 1),
+        ("moe reaches a validation loss of 1.9100 with a batch size of 200.", 1),
+        ("moe reaches a validation loss of 1.9100 after 200 warmup steps.", 1),
+        ("The gradient norm of moe is 1.9100.", 1),
+        ("On the test set moe reaches a loss of 1.9100.", 1),
+        ("moe reaches a validation loss of 1.9100 ± 0.0100.", 0),
+        ("moe reaches a validation loss of 1.9100 ± 0.0100, with the standard error.", 1),
+        ("moe trained 1.9100 times as long as dense.", 1),
+    ]);
+}
+
+#[test]
+fn a_number_is_read_at_the_step_that_the_words_name() {
+    assert_opened(&[
+        ("After 100 steps moe has a validation loss of 2.4100.", 0),
+        ("After 100 steps moe has a validation loss of 1.9100.", 1),
+        ("moe reaches a validation loss of 2.4100 after 200 steps.", 1),
+        ("At step 100 moe is at 2.4100, at step 200 at 1.9100 validation loss.", 0),
+        ("At step 100 moe is at 1.9100, at step 200 at 2.4100 validation loss.", 2),
+    ]);
+}
+
+#[test]
+fn a_difference_goes_the_way_that_the_words_say() {
+    assert_opened(&[
+        ("moe lowers validation loss by 0.1100 compared with dense.", 0),
+        ("moe increases validation loss by 0.1100 compared with dense.", 1),
+        ("dense lowers validation loss by 0.1100 compared with moe.", 1),
+        ("Compared with dense, moe lowers validation loss by 0.1100.", 0),
+        ("moe improves accuracy by 10.0 percentage points over dense.", 0),
+        ("dense improves accuracy by 10.0 percentage points over moe.", 1),
+        ("moe improves accuracy by 10.0% relative over dense.", 1),
+        ("The validation loss of moe rises from 4.1910 to 1.9100.", 2),
+    ]);
+}
+
+#[test]
+fn a_column_is_what_its_head_says() {
+    let column = |head: &str, dense: &str, moe: &str| {
+        let text = format!("| arm | {head} |\n|---|---|\n| dense | {dense} |\n| moe | {moe} |\n");
+        opened(&text)
+    };
+    for (head, dense, moe, is) in [
+        ("val loss", "2.0200", "1.9100", "mean(runs.loss)"),
+        ("acc", "30.0", "40.0", "100 * mean(runs.val_accuracy)"),
+        ("acc (%)", "30.0", "40.0", "mean(runs.val_accuracy)"),
+        ("val loss | std", "2.0200 | 0.0100", "1.9100 | 0.0100", "\"std\" = \"sd(runs.loss)\""),
+    ] {
+        let (_, post) = match head.contains('|') {
+            true => opened(&format!(
+                "| arm | {head} |\n|---|---|---|\n| dense | {dense} |\n| moe | {moe} |\n"
+            )),
+            false => column(head, dense, moe),
+        };
+        assert!(post.contains(is), "{head}: {post}");
+    }
+    for head in ["test loss", "train loss", "error rate", "parameters"] {
+        let (open, post) = column(head, "2.0200", "1.9100");
+        assert_eq!(open, 2, "{head}: {post}");
+    }
+    let (open, post) = column("val loss", "2.5200", "2.4100");
+    assert_eq!(open, 2, "of another step: {post}");
+    let (_, post) =
+        opened("| arm | val loss |\n|---|---|\n| dense | 2.0200 |\n| without moe | 1.9100 |\n");
+    assert!(!post.contains("\"moe\"}") && !post.contains("\"without moe\""), "{post}");
+}
+
+#[test]
+fn a_post_has_the_name_of_its_text_in_letters_of_an_id() {
+    let folder = project(TEXT);
+    for (text, id) in [("README.md", "readme"), ("Paper.md", "paper"), ("my notes.md", "my-notes")]
+    {
+        fs::write(folder.path().join(text), TEXT).unwrap();
+        let drafted = repro(folder.path(), &["draft", text]);
+        assert_eq!(drafted.status.code(), Some(3), "{text}: {drafted:?}");
+        assert!(folder.path().join(format!("repro/{id}.toml")).is_file(), "{text}");
+    }
+}

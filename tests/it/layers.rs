@@ -208,9 +208,11 @@ const CRATES: &[Crate] = &[
         name: "draft",
         on: &["claim", "exact", "judge", "receipt", "report"],
         rows: &[
-            &["judged", "text", "written"],
+            &["judged", "quantities", "text", "written"],
             &["evidence"],
-            &["candidates"],
+            &["candidates", "mentions"],
+            &["nouns"],
+            &["around"],
             &["bound"],
             &["tables"],
         ],

@@ -1,0 +1,265 @@
+//! The words around a number, and what they say that it is.
+
+use crate::candidates::DraftCandidate;
+use crate::mentions::{NumberOwner, ReadSentence};
+use crate::nouns::{AskedWords, NamedStep, is_step, is_untold_rate, step_of};
+use crate::quantities::{DOWN, LoggedPart, UP, has_one, is_won_by_the_higher, quantities};
+
+/// The words around a number, as far as they tell what it is.
+pub struct Around<'s> {
+    /// Those of the sentence,
+    words: &'s [String],
+    /// those next to it.
+    near: Vec<String>,
+    /// The arms that they name, and whose of them it is.
+    arms: &'s [usize],
+    absent: &'s [usize],
+    owner: NumberOwner,
+    compared: Option<[usize; 2]>,
+    /// The steps that they name, that at which it is read, and whether it is one itself.
+    steps: &'s [NamedStep],
+    step: Option<NamedStep>,
+    is_step: bool,
+    /// What the next words ask.
+    asked: AskedWords,
+    /// The quantities that the next of them name, else all of them, and what the next say that they are of.
+    quantities: Vec<usize>,
+    of: Option<LoggedPart>,
+    is_percent: bool,
+    /// How many arms there are.
+    all: usize,
+}
+
+/// The lowercase words of a text.
+pub fn words_of_text(text: &str) -> Vec<String> {
+    let is_word = |c: char| c.is_alphanumeric() || c == '%' || c == '±';
+    let parts = text.split(|c: char| !is_word(c)).filter(|part| !part.is_empty());
+    let mut words: Vec<String> = parts.map(str::to_lowercase).collect();
+    if text.contains('%') {
+        words.push("%".to_owned());
+    }
+    words
+}
+
+/// A sentence taken apart once for all of its numbers.
+pub struct SentenceAround<'s> {
+    pub read: &'s ReadSentence<'s>,
+    pub words: &'s [String],
+    pub steps: &'s [NamedStep],
+    pub all: usize,
+}
+
+impl<'s> SentenceAround<'s> {
+    /// The words around one of its numbers, with those next to it.
+    pub fn number(&self, item: usize, near: &str, is_percent: bool) -> Around<'s> {
+        let near = words_of_text(near);
+        let own = [quantities(&near), quantities(self.words)];
+        let is_test = LoggedPart::of(self.words).filter(|part| *part == LoggedPart::Test);
+        Around {
+            words: self.words,
+            arms: &self.read.arms,
+            absent: &self.read.absent,
+            owner: self.read.owner(item),
+            compared: self.read.compared(item),
+            steps: self.steps,
+            step: step_of(self.read, self.steps, item),
+            is_step: is_step(self.read, item),
+            asked: AskedWords::of(self.read, item),
+            quantities: own.into_iter().find(|all| !all.is_empty()).unwrap_or_default(),
+            of: LoggedPart::of(&near).or(is_test),
+            near,
+            is_percent,
+            all: self.all,
+        }
+    }
+}
+
+impl Around<'_> {
+    /// How well a candidate fits: what the words say, less what it takes.
+    pub fn score(&self, candidate: &DraftCandidate) -> f64 {
+        let mut score = -candidate.cost;
+        let said = |words: &[String], word: &String| words.iter().any(|known| known == word);
+        let mut hits: Vec<&String> =
+            candidate.words.iter().filter(|word| said(self.words, word)).collect();
+        hits.sort_unstable();
+        hits.dedup();
+        let close = hits.iter().filter(|word| said(&self.near, word)).count();
+        score += (hits.len() as f64).min(4.0) + 1.2 * (close as f64).min(3.0);
+        score += self.score_of_arms(candidate);
+        if candidate.step.is_some() {
+            score += if self.has_step_of(candidate) { 3.0 } else { -2.0 };
+        }
+        if self.is_percent && candidate.expression.contains("percent_") {
+            score += 1.0;
+        }
+        score
+    }
+
+    fn score_of_arms(&self, candidate: &DraftCandidate) -> f64 {
+        let named = |arm: &usize| self.arms.contains(arm);
+        match (self.arms.is_empty(), candidate.arms.is_empty()) {
+            (true, true) => 1.0,
+            (false, true) => 0.0,
+            (true, false) => -0.5,
+            (false, false) if candidate.arms.iter().all(named) => {
+                // The one that is named first is compared with the other.
+                let in_order = candidate.arms.windows(2).all(|pair| {
+                    let place = |arm: &usize| self.arms.iter().position(|known| known == arm);
+                    pair.first().and_then(place) <= pair.last().and_then(place)
+                });
+                2.0 + if in_order { 0.2 } else { 0.0 }
+            }
+            (false, false) if candidate.arms.iter().any(named) => 0.0,
+            (false, false) => -2.5,
+        }
+    }
+
+    fn has_step_of(&self, candidate: &DraftCandidate) -> bool {
+        candidate.step.is_some_and(|own| self.steps.iter().any(|step| step.is(own)))
+    }
+
+    /// Whether the words name the statistic that a candidate is, where it must be named.
+    pub fn names(&self, candidate: &DraftCandidate) -> bool {
+        candidate.needs.is_empty() || has_one(candidate.needs, self.words)
+    }
+
+    /// Whether any word speaks for a candidate.
+    pub fn speaks_for(&self, candidate: &DraftCandidate) -> bool {
+        self.has_step_of(candidate) || candidate.words.iter().any(|word| self.words.contains(word))
+    }
+
+    /// Whether the words name another arm, another quantity, another step or another unit than a candidate is about: its digits are
+    /// an accident then.
+    pub fn contradicts(&self, candidate: &DraftCandidate) -> bool {
+        self.names_other_arms(candidate)
+            || self.names_another_quantity(candidate)
+            || self.names_another_step(candidate)
+            || !self.asked.are_met(&candidate.words)
+            || is_untold_rate(&candidate.words, self.words)
+            || self.names_another_spread(candidate)
+            || self.says_no_difference(candidate)
+            || self.says_the_other_way(candidate)
+    }
+
+    fn names_other_arms(&self, candidate: &DraftCandidate) -> bool {
+        let is_other = |arms: &[usize]| {
+            !arms.is_empty() && candidate.arms.iter().all(|arm| !arms.contains(arm))
+        };
+        match candidate.arms.as_slice() {
+            [] => false,
+            [one] => {
+                let is_owned = match self.owner {
+                    NumberOwner::Arm(arm) => arm == *one,
+                    NumberOwner::Several => false,
+                    NumberOwner::Unsaid => true,
+                };
+                !is_owned
+                    || is_other(self.arms)
+                    || self.absent.contains(one)
+                    || self.says_all_alike(candidate)
+            }
+            pair => {
+                let is_named = |arm: &usize| self.arms.contains(arm);
+                let lacks_owner = matches!(self.owner, NumberOwner::Arm(arm) if self.arms.len() > 2 && !pair.contains(&arm));
+                is_other(self.arms)
+                    || lacks_owner
+                    || self.arms.len() > 1 && !pair.iter().all(is_named)
+            }
+        }
+    }
+
+    /// What all arms or all runs have alike is no mean of one arm.
+    fn says_all_alike(&self, candidate: &DraftCandidate) -> bool {
+        let of_arms = self.arms.is_empty() && self.all > 1 && has_one(&["both"], self.words);
+        let of_runs = candidate.expression.starts_with("mean(") && has_one(&["every"], self.words);
+        candidate.is_measured && (of_arms || of_runs)
+    }
+
+    fn names_another_quantity(&self, candidate: &DraftCandidate) -> bool {
+        is_another_quantity(&self.quantities, self.of, candidate)
+    }
+
+    /// A step is one only where the words read it; what is measured was at the step that they name, else at the last.
+    fn names_another_step(&self, candidate: &DraftCandidate) -> bool {
+        if candidate.is_step {
+            return !self.is_step;
+        }
+        let own = candidate.step.or(candidate.last);
+        let is_other = match (self.step, own) {
+            (Some(named), Some(own)) => !named.is(own),
+            _ => candidate.step.is_some() && !self.has_step_of(candidate),
+        };
+        candidate.is_measured && is_other
+    }
+
+    /// A standard error is no standard deviation.
+    fn names_another_spread(&self, candidate: &DraftCandidate) -> bool {
+        let says = |word: &str| self.words.iter().any(|known| known == word);
+        let is_error = says("sem") || says("standard") && (says("error") || says("errors"));
+        let is_deviation = says("sd") || says("std") || says("deviation") || says("deviations");
+        let is = |function: &str| candidate.expression.contains(function);
+        candidate.is_spread
+            && (is_error && !is_deviation && !is("se(") || is_deviation && !is_error && !is("sd("))
+    }
+
+    /// A difference of shares is in points, and none where the words say that it is relative.
+    fn says_no_difference(&self, candidate: &DraftCandidate) -> bool {
+        let says = |words: &[&str]| has_one(words, self.words);
+        let is_relative = says(&["relative", "relatively"]) && !says(&["absolute"]);
+        let is_percent = self.is_percent && says(&["percent"]) && !says(&["point", "points", "pp"]);
+        candidate.expression.contains(" - ") && (self.is_percent && is_relative || is_percent)
+    }
+
+    /// Whether the words say that one of two arms is higher, and a candidate's sign that the other is.
+    fn says_the_other_way(&self, candidate: &DraftCandidate) -> bool {
+        let (Some([subject, object]), [first, second]) = (self.compared, &candidate.arms[..])
+        else {
+            return false;
+        };
+        let first_is_higher = match &candidate.expression {
+            expression if expression.starts_with("percent_below") => candidate.number.high < 0.0,
+            expression if expression.starts_with("p(") => return false,
+            expression if expression.contains(" - ") || expression.starts_with("percent_above") => {
+                candidate.number.high > 0.0
+            }
+            expression if expression.contains(" / ") => candidate.number.high > 1.0,
+            _ => return false,
+        };
+        let is_pair = [first, second].iter().all(|arm| [subject, object].contains(arm));
+        let subject_is_higher = (*first == subject) == first_is_higher;
+        let said = self.says_higher(&candidate.expression);
+        is_pair && said.is_some_and(|said| said != subject_is_higher)
+    }
+
+    /// Whether the words say that the arm that is compared has more, or less, of a quantity.
+    fn says_higher(&self, expression: &str) -> Option<bool> {
+        let of = |words: &[String]| match (has_one(UP, words), has_one(DOWN, words)) {
+            (true, false) => Some(true),
+            (false, true) => Some(false),
+            _ => None,
+        };
+        let moves = of(&self.near).or_else(|| of(self.words));
+        let own = quantities(&words_of_text(expression));
+        moves.or_else(|| is_won_by_the_higher(&own, self.words))
+    }
+}
+
+/// Whether words that name quantities, and what they are of, name another than a candidate is.
+pub fn is_another_quantity(
+    named: &[usize],
+    of: Option<LoggedPart>,
+    candidate: &DraftCandidate,
+) -> bool {
+    if candidate.expression.starts_with("p(") {
+        return false;
+    }
+    let words = words_of_text(&candidate.expression);
+    let own = quantities(&words);
+    let is_other = !named.is_empty()
+        && !own.is_empty()
+        && own.iter().all(|quantity| !named.contains(quantity));
+    // A loss of training is none of an evaluation, and what is measured on a test set says so.
+    let part = LoggedPart::of(&words);
+    let is_untold = of == Some(LoggedPart::Test) && !own.is_empty() && part.is_none();
+    is_other || is_untold || of.is_some() && part.is_some() && of != part
+}

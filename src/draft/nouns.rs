@@ -1,0 +1,194 @@
+//! What the words right before and behind a number say that it counts or measures, and the steps that a sentence names.
+
+use crate::mentions::{PlacedWord, ReadSentence, placed_words};
+use crate::quantities::has_one;
+
+/// What a number can be of, each by the words for it: the candidate must have one of them.
+const NOUNS: &[&[&str]] = &[
+    &["step", "steps", "iteration", "iterations", "update", "updates"],
+    &["token", "tokens"],
+    &["epoch", "epochs"],
+    &["parameter", "parameters", "params", "weights"],
+    &["seed", "seeds", "run", "runs", "replicate", "replicates"],
+    &["second", "seconds", "sec", "secs", "s"],
+    &["minute", "minutes", "min", "mins"],
+    &["hour", "hours", "h", "hrs"],
+    &["millisecond", "milliseconds", "ms"],
+    &["day", "days"],
+    &["document", "documents"],
+    &["trial", "trials"],
+    &["example", "examples", "sample", "samples"],
+    &["image", "images"],
+    &["layer", "layers", "block", "blocks"],
+    &["head", "heads"],
+    &["expert", "experts"],
+    &["gb", "gib", "mb", "mib", "memory"],
+    &["gpu", "gpus"],
+    &["dollar", "dollars"],
+    &["flop", "flops", "compute"],
+    &["time"],
+    &["times", "x", "×", "fold"],
+    &["point", "points", "pp"],
+];
+/// Words between a number and its noun.
+const BETWEEN: &[&str] = &[
+    "less",
+    "more",
+    "fewer",
+    "lower",
+    "higher",
+    "training",
+    "validation",
+    "total",
+    "active",
+    "warmup",
+    "percentage",
+    "percent",
+    "optimizer",
+    "optimization",
+    "gradient",
+    "random",
+    "of",
+    "wall",
+    "clock",
+    "gpu",
+    "peak",
+    "additional",
+    "extra",
+    "stored",
+    "transformer",
+    "attention",
+];
+/// What a number is where such a word stands before it, and in which words a candidate is the same.
+const BEFORE: &[&[&str]] = &[
+    &["batch"],
+    &["learning", "lr"],
+    &["warmup"],
+    &["dropout"],
+    &["momentum"],
+    &["decay"],
+    &["clip", "clipping"],
+    &["temperature"],
+    &["norm"],
+    &["precision"],
+    &["recall"],
+];
+/// Of which a number may be for each one: no rate.
+const EACH: &[&str] =
+    &["run", "arm", "seed", "model", "optimizer", "setting", "group", "configuration"];
+
+/// What the words next to a number ask of a candidate: of each list it has a word.
+#[derive(Debug, Clone, Default)]
+pub struct AskedWords {
+    pub of: Vec<&'static [&'static str]>,
+    pub is_rate: bool,
+}
+
+impl AskedWords {
+    /// Of the words next to a number of a sentence.
+    pub fn of(sentence: &ReadSentence<'_>, item: usize) -> Self {
+        let Some((span, _)) = sentence.items.get(item) else { return Self::default() };
+        let next = sentence.items.get(item + 1).map_or(sentence.text.len(), |(next, _)| next.start);
+        let behind = sentence.gap(span.end, next);
+        let behind = behind.split([',', ';', '.', ':', '(', ')', '±']).next().unwrap_or_default();
+        let behind = placed_words(behind);
+        let (noun, is_rate) = noun(&behind);
+        let from =
+            item.checked_sub(1).and_then(|at| sentence.items.get(at)).map_or(0, |one| one.0.end);
+        let before = sentence.gap(from, span.start);
+        let before = before.rsplit([',', ';', '.', ':', '(']).next().unwrap_or_default();
+        let before = placed_words(before);
+        let close = before.iter().rev().take(4);
+        let close: Vec<_> =
+            close.map(|word| word.text.as_str()).take_while(|word| *word != "and").collect();
+        let named = BEFORE.iter().filter(|all| all.iter().any(|word| close.contains(word)));
+        let mut of: Vec<&'static [&'static str]> = named.copied().collect();
+        // "100 warmup steps" are of the warmup.
+        if behind.first().is_some_and(|word| word.text == "warmup") {
+            of.push(&["warmup"]);
+        }
+        of.extend(noun);
+        Self { of, is_rate }
+    }
+
+    /// Whether some words have what is asked.
+    pub fn are_met(&self, words: &[String]) -> bool {
+        let is_rate = || has_one(&["per"], words);
+        self.of.iter().all(|wanted| has_one(wanted, words)) && (!self.is_rate || is_rate())
+    }
+}
+
+/// Whether a candidate is a rate, and the words speak of none.
+pub fn is_untold_rate(candidate: &[String], said: &[String]) -> bool {
+    const RATES: &[&str] =
+        &["per", "throughput", "speed", "tps", "rate", "s", "sec", "fast", "faster"];
+    candidate.iter().any(|word| word == "per") && !has_one(RATES, said)
+}
+
+/// The noun that the words behind a number begin with, and whether it is one of a rate.
+fn noun(behind: &[PlacedWord]) -> (Option<&'static [&'static str]>, bool) {
+    for (at, word) in behind.iter().enumerate().take(4) {
+        let own = NOUNS.iter().find(|all| all.contains(&word.text.as_str()));
+        if let Some(own) = own.filter(|_| !(word.text == "gpu" && at == 0 && behind.len() > 1)) {
+            let is_per = behind.get(at + 1).is_some_and(|word| word.text == "per");
+            let of = behind.get(at + 2).map_or("", |word| word.text.as_str());
+            return (Some(own), is_per && !EACH.contains(&of));
+        }
+        if !BETWEEN.contains(&word.text.as_str()) {
+            break;
+        }
+    }
+    (None, false)
+}
+
+/// A step that a sentence names, by its number.
+#[derive(Debug, Clone, Copy)]
+pub struct NamedStep {
+    pub item: usize,
+    pub range: [f64; 2],
+}
+
+impl NamedStep {
+    pub fn is(&self, step: u64) -> bool {
+        self.range[0] <= step as f64 && step as f64 <= self.range[1]
+    }
+}
+
+/// Whether the words around a number say that it is a step: "after 4500 steps", "at step 1900".
+pub fn is_step(sentence: &ReadSentence<'_>, item: usize) -> bool {
+    const STEPS: &[&str] = &["step", "steps", "iteration", "iterations", "update", "updates"];
+    const UNTIL: &[&str] = &["after", "at", "by", "until", "past", "within"];
+    const ABOUT: &[&str] = &["about", "around", "only", "roughly", "just"];
+    let Some((span, _)) = sentence.items.get(item) else { return false };
+    let mut before = sentence.words.iter().rev().filter(|word| word.span.end <= span.start);
+    let word = before.find(|word| !ABOUT.contains(&word.text.as_str()));
+    let before = word.map_or("", |word| word.text.as_str());
+    let behind = sentence.words.iter().find(|word| word.span.start >= span.end);
+    let is_behind = behind.is_some_and(|word| STEPS.contains(&word.text.as_str()));
+    STEPS.contains(&before) || UNTIL.contains(&before) && is_behind
+}
+
+/// The step at which a number of a sentence is read, where it names one.
+pub fn step_of(sentence: &ReadSentence<'_>, steps: &[NamedStep], item: usize) -> Option<NamedStep> {
+    let item = sentence.mean_of(item);
+    let end = sentence.items.get(item)?.0.end;
+    let next = steps.iter().find(|step| step.item > item);
+    let is_right_behind = |step: &&NamedStep| {
+        let Some((span, _)) = sentence.items.get(step.item) else { return false };
+        let between = (item + 1..step.item).all(|at| sentence.mean_of(at) == item);
+        let gap = sentence.gap(end, span.start);
+        let breaks = placed_words(gap)
+            .iter()
+            .any(|word| ["and", "but", "while"].contains(&word.text.as_str()));
+        between && !breaks && !gap.contains([',', ';', ':'])
+    };
+    let last = steps.iter().rev().find(|step| step.item < item);
+    next.filter(is_right_behind).or(last).copied().or_else(|| {
+        // "Muon has 3.2 and AdamW 3.3 at step 1900".
+        let says_the_end = sentence
+            .words
+            .iter()
+            .any(|word| ["final", "finally", "end", "ends", "ended"].contains(&word.text.as_str()));
+        next.filter(|_| !says_the_end).copied()
+    })
+}
