@@ -23,6 +23,7 @@ use std::path::{Path, PathBuf};
 
 use repro_claim::quote;
 use repro_judge::covered::{Coverage, Number, covered};
+use repro_judge::page::DRAFTED;
 use repro_judge::page::TextSource;
 use repro_judge::texts::{NONE_NAMED, TextAtHand, TextsAtHand};
 use repro_receipt::source::{Error, Location, Source, codes};
@@ -34,7 +35,7 @@ use evidence::{DraftEvidence, TRIED};
 use judged::TriedPost;
 use tables::BoundTable;
 use text::{DraftSentence, DraftText, is_number};
-use written::{MARK, WrittenPost, new_head, quoted, with_names};
+use written::{WrittenPost, new_head, quoted, with_names};
 
 pub use judged::parsed;
 pub use written::{sentence_statement, toml_text};
@@ -307,7 +308,7 @@ impl Drafting<'_> {
     ) -> Result<Draft, Vec<Error>> {
         let mut drafted = String::new();
         for statement in statements {
-            drafted.push_str(&format!("\n{MARK}\n"));
+            drafted.push_str(&format!("\n{DRAFTED}\n"));
             for comment in &statement.comments {
                 drafted.push_str(&format!("# {comment}\n"));
             }

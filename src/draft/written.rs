@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-/// The line above each statement that nobody has confirmed.
-pub const MARK: &str = "# drafted";
+use repro_judge::page::DRAFTED;
+
 /// The lines at the head of a new post.
 const HEAD: &str = "\
 # Drafted by `repro draft`. Each statement below says what its numbers are, found by their digits and the words around them: read it,
@@ -82,7 +82,7 @@ impl WrittenPost {
         for line in text.split_inclusive('\n') {
             let bare = line.trim();
             if is_statement(line) {
-                let is_drafted = comments.lines().any(|line| line.trim() == MARK);
+                let is_drafted = comments.lines().any(|line| line.trim() == DRAFTED);
                 let text = std::mem::take(&mut comments) + line;
                 post.statements.push(WrittenStatement { text, is_drafted });
             } else if bare.is_empty() || bare.starts_with('#') {
