@@ -259,7 +259,7 @@ pub fn outside_bundles(path: &Path) -> Result<(), Error> {
 
 /// Refuses to write over a file that is no report: what is judged, a log or a post, is not lost by a slip of the hand.
 fn replaces_a_report(path: &Path) -> Result<(), Error> {
-    let is_plain = path.metadata().is_ok_and(|about| about.is_file());
+    let is_plain = path.symlink_metadata().is_ok_and(|about| about.is_file());
     let Some(known) = is_plain.then(|| std::fs::read(path).ok()).flatten() else { return Ok(()) };
     if report::is_report(&String::from_utf8_lossy(&known)) {
         return Ok(());

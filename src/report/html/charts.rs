@@ -274,7 +274,7 @@ mod tests {
         let page = drawn();
         assert_eq!(page, drawn());
         for wanted in
-            ["&lt;dense&gt;, 2 runs, last 1.1100", "<polygon", "<polyline", "tokens", ">2M<"]
+            ["&lt;dense&gt;, 2 runs, last 1.1100", "<polygon", "<polyline", "tokens", "\n2M\n"]
         {
             assert!(page.contains(wanted), "{wanted} {page}");
         }
