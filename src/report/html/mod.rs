@@ -96,6 +96,11 @@ fn head(page: &mut String, report: &Report) {
     );
 }
 
+/// The level of the headings of posts.
+fn level_of(report: &Report) -> usize {
+    if report.posts.len() == 1 { 1 } else { 2 }
+}
+
 fn title_of(post: &PostReport) -> &str {
     if post.title.is_empty() { &post.id } else { &post.title }
 }
@@ -126,7 +131,7 @@ fn list(page: &mut String, heading: &str, items: impl Iterator<Item = String>) {
 fn article(page: &mut String, report: &Report, post: &PostReport) {
     let id = escaped(&post.id);
     page.push_str(&format!("<article class=\"post\" id=\"post-{id}\">\n"));
-    let level = if report.posts.len() == 1 { 1 } else { 2 };
+    let level = level_of(report);
     page.push_str(&format!("<header>\n<h{level}>{}</h{level}>\n", escaped(title_of(post))));
     summary(page, report, post);
     page.push_str("</header>\n");
@@ -135,7 +140,7 @@ fn article(page: &mut String, report: &Report, post: &PostReport) {
     let mut told: BTreeSet<&str> = BTreeSet::new();
     page.push_str("<div class=\"columns\">\n<div>\n");
     for text in &post.texts {
-        told.extend(shown_text(page, post, text, &mut cards));
+        told.extend(shown_text(page, (level, post), text, &mut cards));
     }
     let untold: Vec<_> = post.claims.iter().filter(|claim| !told.contains(&*claim.id)).collect();
     statements(page, &untold, &mut cards);
@@ -210,7 +215,7 @@ impl PostCards<'_> {
 /// Adds a text with its numbers; answers the claims that these tell of.
 fn shown_text<'r>(
     page: &mut String,
-    post: &'r PostReport,
+    (level, post): (usize, &'r PostReport),
     text: &'r TextReport,
     cards: &mut PostCards<'_>,
 ) -> Vec<&'r str> {
@@ -229,7 +234,9 @@ fn shown_text<'r>(
         page.push_str(&format!("<p class=\"what\">{}</p>\n", escaped(&text.what)));
     }
     match text.markup {
-        TextMarkup::Markdown => prose::markdown(page, &text.content, title_of(post), &mut marks),
+        TextMarkup::Markdown => {
+            prose::markdown(page, &text.content, (level, title_of(post)), &mut marks)
+        }
         TextMarkup::AsWritten => prose::plain(page, &text.content, &mut marks),
     }
     page.push_str("</section>\n");

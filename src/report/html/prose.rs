@@ -7,9 +7,6 @@ use pulldown_cmark::{Alignment, CodeBlockKind, Event, HeadingLevel, Options, Par
 use super::escaped::escaped;
 use super::marks::NumberMarks;
 
-/// Below the title of the page and that of the post.
-const BELOW: usize = 1;
-
 /// Adds a text that reads as it is written.
 pub fn plain(page: &mut String, text: &str, marks: &mut NumberMarks<'_>) {
     page.push_str("<pre class=\"written\">");
@@ -17,15 +14,20 @@ pub fn plain(page: &mut String, text: &str, marks: &mut NumberMarks<'_>) {
     page.push_str("</pre>\n");
 }
 
-/// Adds Markdown, without a first heading that the page has already as its `title`.
-pub fn markdown(page: &mut String, text: &str, title: &str, marks: &mut NumberMarks<'_>) {
+/// Adds Markdown below a heading of a level that has a title, without a first heading of these words.
+pub fn markdown(
+    page: &mut String,
+    text: &str,
+    (level, title): (usize, &str),
+    marks: &mut NumberMarks<'_>,
+) {
     let options = Options::ENABLE_TABLES
         | Options::ENABLE_STRIKETHROUGH
         | Options::ENABLE_TASKLISTS
         | Options::ENABLE_FOOTNOTES
         | Options::ENABLE_YAML_STYLE_METADATA_BLOCKS;
-    let mut writer = ProseWriter::default();
     let told = told_title(text, title);
+    let mut writer = ProseWriter { above: level - usize::from(told > 0), ..ProseWriter::default() };
     for (event, place) in Parser::new_ext(text, options).into_offset_iter() {
         if place.end <= told {
             continue;
@@ -73,6 +75,8 @@ fn told_title(text: &str, title: &str) -> usize {
 /// What is open while a text is written.
 #[derive(Default)]
 struct ProseWriter {
+    /// By so many levels its headings stand below those of the text.
+    above: usize,
     columns: Vec<Alignment>,
     column: usize,
     is_head: bool,
@@ -86,7 +90,7 @@ impl ProseWriter {
     fn start(&mut self, page: &mut String, tag: &Tag<'_>) {
         match tag {
             Tag::Paragraph => page.push_str("<p>"),
-            Tag::Heading { level, .. } => page.push_str(&format!("<h{}>", below(*level))),
+            Tag::Heading { level, .. } => page.push_str(&format!("<h{}>", self.below(*level))),
             Tag::BlockQuote(_) => page.push_str("<blockquote>\n"),
             Tag::CodeBlock(CodeBlockKind::Fenced(_) | CodeBlockKind::Indented) => {
                 page.push_str("<pre tabindex=\"0\"><code>");
@@ -143,6 +147,10 @@ impl ProseWriter {
         self.column += 1;
     }
 
+    fn below(&self, level: HeadingLevel) -> usize {
+        (level as usize + self.above).min(6)
+    }
+
     fn cell_name(&self) -> &'static str {
         if self.is_head { "th" } else { "td" }
     }
@@ -150,7 +158,7 @@ impl ProseWriter {
     fn end(&mut self, page: &mut String, end: TagEnd) {
         match end {
             TagEnd::Paragraph => page.push_str("</p>\n"),
-            TagEnd::Heading(level) => page.push_str(&format!("</h{}>\n", below(level))),
+            TagEnd::Heading(level) => page.push_str(&format!("</h{}>\n", self.below(level))),
             TagEnd::BlockQuote(_) => page.push_str("</blockquote>\n"),
             TagEnd::CodeBlock => page.push_str("</code></pre>\n"),
             TagEnd::HtmlBlock => page.push_str("</pre>\n"),
@@ -177,8 +185,4 @@ impl ProseWriter {
             _ => {}
         }
     }
-}
-
-fn below(level: HeadingLevel) -> usize {
-    (level as usize + BELOW).min(6)
 }
