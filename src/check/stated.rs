@@ -179,7 +179,11 @@ impl StatedRow {
         pointer: String,
         digits: Digits,
     ) {
-        if let Some(word) = bare_word(node) {
+        let text = match &node.value().kind {
+            NodeKind::Text(text) => &**text,
+            _ => "",
+        };
+        if let Some(word) = bare_word(text) {
             let place = StatedPlace::of(node, pointer);
             let (term, printed) = (Term::Text(word.into()), word.to_owned());
             self.cells.insert(name.into(), StatedCell { term, printed, place });
@@ -323,9 +327,8 @@ fn term_of_text(printed: &str, digits: Digits) -> StatedTerm {
 }
 
 /// What Python writes for no finite number, which the loose reader gives as a string of the same length.
-fn bare_word(node: Node<'_>) -> Option<&'static str> {
-    let NodeKind::Text(text) = &node.value().kind else { return None };
-    match &**text {
+pub fn bare_word(text: &str) -> Option<&'static str> {
+    match text {
         "N" => Some("NaN"),
         "Infini" => Some("Infinity"),
         "-Infini" => Some("-Infinity"),

@@ -23,25 +23,9 @@ const LOWER: [&str; 14] = [
 ];
 /// those of durations, which are shorter where they are better,
 const DURATIONS: [&str; 2] = ["seconds", "ms"];
-/// and of those of which more is.
-const HIGHER: [&str; 15] = [
-    "acc",
-    "accuracy",
-    "core",
-    "f1",
-    "bleu",
-    "rouge",
-    "map",
-    "map50",
-    "map95",
-    "auc",
-    "auroc",
-    "reward",
-    "precision",
-    "recall",
-    "mfu",
-];
-/// Those of them that are shares, which others print as percentages.
+/// and of those of which more is, besides shares.
+const HIGHER: [&str; 2] = ["core", "reward"];
+/// Words of names of shares of which more is better; others print them as percentages.
 const SHARES: [&str; 13] = [
     "acc",
     "accuracy",
@@ -141,7 +125,8 @@ pub fn told_by(name: &str) -> Option<bool> {
     let plain = name.to_ascii_lowercase().replace(' ', "");
     // `1-accuracy` is an error, and `top-1-accuracy` is none.
     let is_complement = plain.starts_with('-') || plain.contains("1-") && !plain.contains("top-1");
-    match (has(name, &LOWER), has(name, &HIGHER), has(name, &DURATIONS)) {
+    let is_higher = has(name, &HIGHER) || is_share(name);
+    match (has(name, &LOWER), is_higher, has(name, &DURATIONS)) {
         (false, false, is_duration) => is_duration.then_some(true),
         _ if is_complement || has(name, &TURNING) => None,
         (true, false, _) => Some(true),

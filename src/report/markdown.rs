@@ -128,14 +128,7 @@ fn section(report: &Report, post: &PostReport, sheet: &mut Sheet) {
         sheet.line(&format!("{}\n\n", escaped_whole(&wording::challenge(challenge))));
     }
     let Some(referee) = &post.referee else { return };
-    let lists = [
-        ("premise", &referee.load_bearing_premises),
-        ("free choice", &referee.free_parameters),
-        ("missing fact", &referee.missing_facts),
-    ];
-    let asked = lists.into_iter().flat_map(|(name, items)| {
-        items.iter().map(move |item| vec![name.to_owned(), escaped(item)])
-    });
+    let asked = wording::asked(referee).map(|(name, item)| vec![name.to_owned(), escaped(item)]);
     sheet.table(&format!("{owner}what a referee would ask"), &["is", "what"], asked);
 }
 

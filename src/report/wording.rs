@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::outcome::{
     ChallengeReport, ClaimReport, Definition, EvidenceOrigin, Finding, Impact, LockDifference,
-    Method, PassingChance, PinnedBy, PostReport, Verdict, VerdictCounts,
+    Method, PassingChance, PinnedBy, PostReport, Referee, Verdict, VerdictCounts,
 };
 
 use super::visible::{clipped, prose, visible};
@@ -251,6 +251,16 @@ pub(super) fn ranked(post: &PostReport, verdict: Verdict) -> Vec<&ClaimReport> {
         post.claims.iter().filter(|claim| claim.outcome.verdict == verdict).collect();
     claims.sort_by_key(|claim| claim.impact != Impact::Decision);
     claims
+}
+
+/// What a referee would ask, each with what it is.
+pub(super) fn asked(referee: &Referee) -> impl Iterator<Item = (&'static str, &String)> {
+    let lists = [
+        ("premise", &referee.load_bearing_premises),
+        ("free choice", &referee.free_parameters),
+        ("missing fact", &referee.missing_facts),
+    ];
+    lists.into_iter().flat_map(|(name, items)| items.iter().map(move |item| (name, item)))
 }
 
 /// The findings by file, pointer and code.

@@ -4,8 +4,7 @@ use std::fmt::Write;
 
 use repro_receipt::source::{Kind as NodeKind, Node, Value};
 
-/// What Python writes for no finite number, as the loose reader gives it, and the word.
-const WORDS: &[(&str, &str)] = &[("N", "NaN"), ("Infini", "Infinity"), ("-Infini", "-Infinity")];
+use crate::stated::bare_word;
 
 /// How a text is written.
 #[derive(Debug, Clone, Copy)]
@@ -37,17 +36,13 @@ pub fn dumps(node: Node<'_>) -> String {
 pub fn words(node: Node<'_>) -> usize {
     fn of(value: &Value) -> usize {
         match &value.kind {
-            NodeKind::Text(text) => usize::from(word(text).is_some()),
+            NodeKind::Text(text) => usize::from(bare_word(text).is_some()),
             NodeKind::Array(items) => items.iter().map(of).sum(),
             NodeKind::Object(members) => members.iter().map(|member| of(&member.value)).sum(),
             NodeKind::Null | NodeKind::Bool(_) | NodeKind::Number(_) => 0,
         }
     }
     of(node.value())
-}
-
-fn word(text: &str) -> Option<&'static str> {
-    WORDS.iter().find(|(read, _)| *read == text).map(|(_, word)| *word)
 }
 
 fn write(value: &Value, level: usize, style: Style, to: &mut String) {
@@ -59,7 +54,7 @@ fn write(value: &Value, level: usize, style: Style, to: &mut String) {
         NodeKind::Null => to.push_str("null"),
         NodeKind::Bool(truth) => to.push_str(if *truth { "true" } else { "false" }),
         NodeKind::Number(digits) => to.push_str(digits),
-        NodeKind::Text(text) => match word(text).filter(|_| style.has_words) {
+        NodeKind::Text(text) => match bare_word(text).filter(|_| style.has_words) {
             Some(word) => to.push_str(word),
             None => quote(text, style.escapes, to),
         },

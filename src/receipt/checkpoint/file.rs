@@ -7,7 +7,7 @@ use std::path::Path;
 use rustix::fs::{Mode, OFlags};
 
 use super::{FOREIGN_FORMAT, NOT_A_FILE};
-use crate::source::{DOCUMENT_CAP, Document, Error, Location, MARK, Source, UNREADABLE};
+use crate::source::{DOCUMENT_CAP, Document, Error, Location, Source, UNREADABLE};
 
 /// Opens a regular file and tells its length. Links are followed: caches of models are made of them.
 pub fn open(path: &Path, name: &str) -> Result<(File, u64), Error> {
@@ -33,11 +33,8 @@ pub fn read_config(path: &Path, name: &str) -> Result<Document, Error> {
     if !name.to_ascii_lowercase().ends_with(".json") {
         return read_document(path, name);
     }
-    let mut bytes = read_at_most(DOCUMENT_CAP, path, name)?;
-    if bytes.starts_with(MARK) {
-        bytes.drain(..MARK.len());
-    }
-    Document::parse_loose_json(Source::new(name, bytes)?)
+    let bytes = read_at_most(DOCUMENT_CAP, path, name)?;
+    Document::parse_loose_json(Source::without_mark(name, bytes)?)
 }
 
 /// The most bytes of an index: one that names all experts of all layers is longer than any document.

@@ -38,7 +38,7 @@ const EXCERPT: usize = 2_000;
 /// So many bytes are counted anew for each column.
 const STRETCH: usize = 256;
 /// The byte order mark of UTF-8.
-pub(crate) const MARK: &[u8] = b"\xef\xbb\xbf";
+const MARK: &[u8] = b"\xef\xbb\xbf";
 /// The deepest nesting that is read.
 pub const DEPTH_CAP: usize = 64;
 
@@ -150,7 +150,12 @@ impl Source {
     /// which is passed over. Places count from behind it, as editors do.
     pub fn load_loose(path: &Path, name: impl Into<String>) -> Result<Self, Error> {
         let name = name.into();
-        let mut bytes = bytes_of(plain_file(path, &name)?, &name)?;
+        let bytes = bytes_of(plain_file(path, &name)?, &name)?;
+        Self::without_mark(name, bytes)
+    }
+
+    /// Takes the bytes of a file of others, without a byte order mark.
+    pub(crate) fn without_mark(name: impl Into<String>, mut bytes: Vec<u8>) -> Result<Self, Error> {
         if bytes.starts_with(MARK) {
             bytes.drain(..MARK.len());
         }

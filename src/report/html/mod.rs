@@ -18,12 +18,12 @@ use repro_receipt::source::Error;
 
 use self::escaped::escaped;
 use self::marks::{MarkedNumber, NumberMarks};
-use crate::REPLAY_SCOPE;
 use crate::folded::{self, ToldTogether, told_together};
 use crate::outcome::{
     ClaimReport, PostReport, Report, TextMarkup, TextReport, Verdict, VerdictCounts,
 };
 use crate::wording::{self, Remarks};
+use crate::{REPLAY_SCOPE, SCOPE};
 
 /// How a page says by what it was made.
 pub(super) const GENERATOR: &str = "<meta name=\"generator\" content=\"repro\">";
@@ -43,8 +43,9 @@ pub(super) fn render(report: &Report) -> String {
         true => format!("<p>{REPLAY_SCOPE}</p>\n"),
         false => String::new(),
     };
+    let closing = SCOPE.replacen('`', "<code>", 1).replacen('`', "</code>", 1);
     page.push_str(&format!(
-        "</main>\n<footer>\n{scope}<p>A pass shows consistency, not honesty: <code>repro explain scope</code>.</p>\n</footer>\n</body>\n</html>\n"
+        "</main>\n<footer>\n{scope}<p>{closing}</p>\n</footer>\n</body>\n</html>\n"
     ));
     page
 }
@@ -314,15 +315,7 @@ fn about(page: &mut String, post: &PostReport, remarks: &Remarks<'_>) {
     );
     let challenge = post.challenge.iter().map(|one| escaped(&wording::challenge(one)).into_owned());
     list(page, "Challenge", challenge);
-    if let Some(referee) = &post.referee {
-        let lists = [
-            ("premise", &referee.load_bearing_premises),
-            ("free choice", &referee.free_parameters),
-            ("missing fact", &referee.missing_facts),
-        ];
-        let asked = lists.into_iter().flat_map(|(name, items)| {
-            items.iter().map(move |item| format!("{name}: {}", escaped(item)))
-        });
-        list(page, "What a referee would ask", asked);
-    }
+    let asked = post.referee.iter().flat_map(wording::asked);
+    let asked = asked.map(|(name, item)| format!("{name}: {}", escaped(item)));
+    list(page, "What a referee would ask", asked);
 }

@@ -8,7 +8,8 @@ mod weights;
 
 use std::sync::Arc;
 
-use repro_params::{ModelCounts, load, recompute};
+use repro_params::{ModelCounts, recompute};
+use repro_receipt::checkpoint::read_config;
 use repro_receipt::source::{Document, Error, Node, Source};
 
 use self::found::{FoundModel, is_uncountable};
@@ -34,7 +35,7 @@ pub static KIND: DocumentKind = DocumentKind {
 pub static CONFIG_KIND: DocumentKind = DocumentKind {
     id: "model-config",
     what: "config of a model",
-    reads: Reads::Json { is: is_config, read: read_config },
+    reads: Reads::Json { is: is_config, read: state_config },
     relations: &[],
     twins: None,
 };
@@ -60,20 +61,13 @@ fn card_states_results(folder: &FolderListing) -> bool {
 }
 
 fn names_a_model(folder: &FolderListing) -> bool {
-    let source = Source::load_loose(&folder.file(CONFIG), folder.told(CONFIG));
-    let document = source.and_then(Document::parse_loose_json);
-    document.is_ok_and(|document| names_its_kind(document.root()) || recompute(&document).is_ok())
+    let config = read_config(&folder.file(CONFIG), &folder.told(CONFIG));
+    config.is_ok_and(|config| names_its_kind(config.root()) || recompute(&config).is_ok())
 }
 
 /// Whether its weights are packed, so that what headers hold are no parameters.
-fn is_quantized(folder: &FolderListing) -> bool {
-    let source = Source::load_loose(&folder.file(CONFIG), folder.told(CONFIG));
-    let document = source.and_then(Document::parse_loose_json);
-    document.is_ok_and(|document| {
-        ["quantization_config", "compression_config"]
-            .iter()
-            .any(|key| document.root().get(key).is_some())
-    })
+fn is_quantized(config: Node<'_>) -> bool {
+    ["quantization_config", "compression_config"].iter().any(|key| config.get(key).is_some())
 }
 
 fn names_its_kind(config: Node<'_>) -> bool {
@@ -87,7 +81,7 @@ fn is_config(root: Node<'_>) -> bool {
     }
 }
 
-fn read_config(document: &Document) -> StatedRow {
+fn state_config(document: &Document) -> StatedRow {
     let file = document.source.name().rsplit('/').next().unwrap_or_default();
     let mut model = FoundModel::default();
     match recompute(document) {
@@ -101,9 +95,10 @@ fn read(folder: &FolderListing) -> Result<FolderAnswer, Error> {
     let mut answer = FolderAnswer::default();
     let mut model = FoundModel::default();
     if folder.has(CONFIG) {
-        model.is_quantized = is_quantized(folder);
-        match load(&folder.file(CONFIG), &folder.told(CONFIG)) {
-            Ok(counts) => model.is_described(ModelCounts { file: CONFIG.to_owned(), ..counts }),
+        let config = read_config(&folder.file(CONFIG), &folder.told(CONFIG));
+        model.is_quantized = config.as_ref().is_ok_and(|config| is_quantized(config.root()));
+        match config.and_then(|config| recompute(&config)) {
+            Ok(counts) => model.is_described(ModelCounts::of(CONFIG, counts)),
             Err(error) if is_uncountable(&error) => model.is_unknown(CONFIG, &error),
             Err(error) => answer.failures.push(error),
         }

@@ -14,6 +14,7 @@ use repro_relation::PrintedRange;
 
 use super::tables::{self, CardTable, TableCell};
 use crate::kind::FolderListing;
+use crate::kinds::scores::text;
 use crate::stated::{Digits, StatedRow};
 
 /// The folder of results that are stated for the hub.
@@ -317,7 +318,7 @@ fn of_hub(entry: Node<'_>, at: usize) -> Option<StatedScore> {
 }
 
 fn text_of(node: Node<'_>, key: &str) -> Option<String> {
-    node.get(key)?.text().ok().map(str::to_owned)
+    text(node, key).map(str::to_owned)
 }
 
 /// What a printed score can have been: whole ones are rounded, too.
