@@ -43,6 +43,9 @@ pub enum Command {
     /// Decide whether candidate runs are better than a baseline or a bar, worse, or within noise
     #[command(after_help = help::GATE)]
     Gate(GateArgs),
+    /// Tell what changed between two reports, or two commits of the project, and why
+    #[command(after_help = help::COMPARE)]
+    Compare(CompareArgs),
     /// Print every test and interval on one or two lists of numbers
     #[command(after_help = STATS_NOTE)]
     Stats(Box<StatsArgs>),
@@ -367,6 +370,22 @@ pub struct GateArgs {
     /// Among how many candidates this one was chosen: the level is divided by it
     #[arg(long, value_name = "N", default_value_t = 1, hide_default_value = true, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub tries: u64,
+    /// Threads [default: all cores]
+    #[arg(long, value_name = "N", value_parser = threads::parse)]
+    pub threads: Option<usize>,
+}
+
+#[derive(Debug, Args)]
+pub struct CompareArgs {
+    /// What it was: the JSON of a report, a folder that holds `repro/`, or a commit of the project
+    #[arg(value_name = "A")]
+    pub was: String,
+    /// What it is now [default: the project as it lies here]
+    #[arg(value_name = "B")]
+    pub now: Option<String>,
+    /// Post id, of commits and projects; may be repeated [default: all]
+    #[arg(long, value_name = "ID")]
+    pub post: Vec<String>,
     /// Threads [default: all cores]
     #[arg(long, value_name = "N", value_parser = threads::parse)]
     pub threads: Option<usize>,

@@ -32,6 +32,16 @@ pub fn git(folder: &Path) -> Option<Command> {
     Some(command)
 }
 
+/// The full name of the commit that `name` stands for in the repository of `folder`.
+pub fn commit_of(folder: &Path, name: &str) -> Option<String> {
+    let wanted = format!("{name}^{{commit}}");
+    let asked = ["rev-parse", "--verify", "--quiet", "--end-of-options", &wanted];
+    let output = git(folder)?.args(asked).output().ok()?;
+    let commit =
+        output.status.success().then(|| String::from_utf8(output.stdout).ok()).flatten()?;
+    Some(commit.trim().to_owned())
+}
+
 /// The files below some names that git leaves out of the repository of `folder`, as its settings say.
 pub fn ignored(folder: &Path, names: &[&str]) -> Vec<String> {
     let listing = ["ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--"];

@@ -76,6 +76,18 @@ either. Copies count once; a run on both sides, a diverged run, and runs read af
 
 Exit status: 0 better, 1 worse, 3 within noise or not comparable, 2 if something could not be read or does not go together.";
 
+/// Under the options of `repro compare`.
+pub const COMPARE: &str = "\
+    repro compare main                                # the posts of a branch against those that lie here
+    repro compare v1.0 v1.1 --post 0004
+    repro compare before.json after.json              # reports of `verify` or `check`, written by --output json=FILE
+
+Commits are judged by this program, from the bytes that git keeps of `repro/` and `receipts/`. Of each claim whose verdict or ground
+changed the report names what did: the words, the expression, what a name stands for, the files of a bundle, what they come to.
+
+Exit status: 1 if something is refuted that was not, 3 if something is no longer verified, or by weaker evidence, or a number has lost its
+claim, 2 if a side cannot be read or an input cannot be used any more, else 0, whatever else changed.";
+
 /// Under the options of `repro challenge`.
 pub const CHALLENGE: &str = "\
 A run of `repro train` commits itself to its states: at its ends, at each checkpoint and every 50 steps (`state_every`)

@@ -329,6 +329,7 @@ pub fn codes() -> Vec<&'static Code> {
         lock::CODES,
         super::CODES,
         super::init::CODES,
+        super::compare::CODES,
         challenge::CODES,
         checkpoint::CODES,
         replay::CODES,
@@ -338,6 +339,7 @@ pub fn codes() -> Vec<&'static Code> {
         verify::CODES,
         repro_draft::CODES,
         repro_gate::CODES,
+        repro_compare::CODES,
     ];
     let trained = super::trainer::CODE_FAMILIES;
     let checked = repro_check::codes();

@@ -6,6 +6,7 @@ mod args;
 mod challenge;
 mod check;
 mod common;
+mod compare;
 mod core;
 mod core_bootstrap;
 mod coverage;
@@ -98,7 +99,8 @@ fn dispatch(arguments: &Arguments, output: &Output) -> Answer {
         Command::Mutate(own) => mutate::run(&root(common)?, own, output),
         Command::Params(own) => params::run(own, output),
         Command::Diff(own) => diff::run(own, output),
-        Command::Gate(own) => gate::run(root(common).ok(), own, output),
+        Command::Gate(own) => gate::run(root_if_any(common)?, own, output),
+        Command::Compare(own) => compare::run(root_if_any(common)?.as_deref(), own, output),
         Command::Stats(own) => stats::run(own, output),
         Command::Trainer(own) => trainer::run(own, output),
         Command::Import(own) => import::run(own, output),
@@ -134,4 +136,9 @@ fn root(common: &CommonArgs) -> Result<PathBuf, Vec<Error>> {
     found.ok_or_else(|| {
         vec![NO_ROOT.at(Location::file("."), "a folder upward that holds `repro/`", "none")]
     })
+}
+
+/// The project, for commands that can do without; one that is named has to be there.
+fn root_if_any(common: &CommonArgs) -> Result<Option<PathBuf>, Vec<Error>> {
+    if common.root.is_some() { root(common).map(Some) } else { Ok(root(common).ok()) }
 }

@@ -26,6 +26,7 @@ use repro_receipt::source::Error;
 pub use columns::{Columns, paragraph};
 pub use github::summary as github_summary;
 pub use layout::{Page, Piece, columns, common_folder, wrap};
+pub use markdown::{COMMENT_LIMIT, MarkdownSheet, code as markdown_code, escaped as markdown_text};
 pub use text::{mark, scope};
 pub use visible::{clipped, escaped_json, visible};
 
@@ -119,7 +120,8 @@ pub fn is_report(text: &str) -> bool {
     let text = text.trim();
     let last = text.lines().next_back().unwrap_or_default();
     let begins = |starts: &[&str]| starts.iter().any(|start| text.starts_with(start));
-    let json = ["report", "check", "gate"].map(|kind| format!("{{\n  \"schema\": \"repro.{kind}/"));
+    let json = ["report", "check", "gate", "compare"]
+        .map(|kind| format!("{{\n  \"schema\": \"repro.{kind}/"));
     let is_intoto = begins(&["{\n  \"_type\": \"https://in-toto.io/Statement"]);
     text.is_empty()
         || last == SCOPE

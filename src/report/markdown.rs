@@ -10,7 +10,7 @@ use super::wording::Remarks;
 use super::{REPLAY_SCOPE, SCOPE, wording};
 
 /// GitHub takes comments and issues of up to 65,536 characters.
-pub(super) const COMMENT_LIMIT: usize = 65_000;
+pub const COMMENT_LIMIT: usize = 65_000;
 /// A name of more characters may be broken.
 const LONG_NAME: usize = 20;
 /// The most characters of a cell.
@@ -20,8 +20,7 @@ const CLOSING: usize = 400;
 
 /// The report in at most `limit` bytes.
 pub(super) fn render(report: &Report, limit: usize) -> String {
-    let mut sheet =
-        Sheet { text: String::new(), limit: limit.saturating_sub(CLOSING), left_out: 0 };
+    let mut sheet = MarkdownSheet::new(limit);
     heading(report, &mut sheet);
     sheet.table(
         "Inputs that cannot be used",
@@ -44,20 +43,14 @@ pub(super) fn render(report: &Report, limit: usize) -> String {
         &["claim"],
         report.below_minimum.iter().map(|claim| vec![code(claim)]),
     );
-    let Sheet { mut text, left_out, .. } = sheet;
-    if left_out > 0 {
-        let rows = wording::many(left_out, "more row");
-        text.push_str(&format!(
-            "{rows} did not fit here: `repro verify --format json` has all.\n\n"
-        ));
-    }
+    let mut text = sheet.finish("`repro verify --format json` has all");
     if report.replayed > 0 {
         text = text + REPLAY_SCOPE + "\n\n";
     }
     text + SCOPE + "\n"
 }
 
-fn heading(report: &Report, sheet: &mut Sheet) {
+fn heading(report: &Report, sheet: &mut MarkdownSheet) {
     let result = match &report.locked {
         Some(differences) if differences.is_empty() => wording::as_recorded(&report.summary()),
         Some(differences) => wording::entries_differ(differences.len()),
@@ -77,7 +70,7 @@ fn heading(report: &Report, sheet: &mut Sheet) {
     sheet.rows(&["post", "verified", "refuted", "inconclusive", "unchecked"], posts);
 }
 
-fn section(report: &Report, post: &PostReport, sheet: &mut Sheet) {
+fn section(report: &Report, post: &PostReport, sheet: &mut MarkdownSheet) {
     let owner =
         if report.posts.len() > 1 { format!("{}: ", code(&post.id)) } else { String::new() };
     let wrong = folded::wrong(post);
@@ -181,16 +174,30 @@ fn failure(error: &Error) -> Vec<String> {
     ]
 }
 
-/// The text so far, and how many rows did not fit.
-struct Sheet {
+/// Markdown within a limit: the text so far, and how many rows did not fit.
+pub struct MarkdownSheet {
     text: String,
     limit: usize,
     left_out: usize,
 }
 
-impl Sheet {
+impl MarkdownSheet {
+    /// Of at most `limit` bytes, with room for the lines that close it.
+    pub fn new(limit: usize) -> Self {
+        Self { text: String::new(), limit: limit.saturating_sub(CLOSING), left_out: 0 }
+    }
+
+    /// The text, and where rows did not fit, how many and where they are.
+    pub fn finish(mut self, elsewhere: &str) -> String {
+        if self.left_out > 0 {
+            let rows = wording::many(self.left_out, "more row");
+            self.text.push_str(&format!("{rows} did not fit here: {elsewhere}.\n\n"));
+        }
+        self.text
+    }
+
     /// Adds `line` whole or not at all.
-    fn line(&mut self, line: &str) -> bool {
+    pub fn line(&mut self, line: &str) -> bool {
         let fits = self.text.len() + line.len() <= self.limit;
         if fits {
             self.text.push_str(line);
@@ -199,7 +206,7 @@ impl Sheet {
     }
 
     /// A heading and a table, unless there are no rows.
-    fn table(&mut self, name: &str, columns: &[&str], rows: impl Iterator<Item = Vec<String>>) {
+    pub fn table(&mut self, name: &str, columns: &[&str], rows: impl Iterator<Item = Vec<String>>) {
         let mut rows = rows.peekable();
         if rows.peek().is_some() {
             self.line(&format!("### {name}\n\n"));
@@ -224,7 +231,7 @@ impl Sheet {
 }
 
 /// `text` as code; as escaped text where code could be broken out of.
-fn code(text: &str) -> String {
+pub fn code(text: &str) -> String {
     let shown = clipped(&visible(text), CELL_LIMIT);
     if shown.trim().is_empty() {
         String::new()
@@ -236,7 +243,7 @@ fn code(text: &str) -> String {
 }
 
 /// `text` as text of a cell: no markup, no HTML, no link, no mention.
-fn escaped(text: &str) -> String {
+pub fn escaped(text: &str) -> String {
     escaped_whole(&clipped(prose(text).trim(), CELL_LIMIT))
 }
 

@@ -232,9 +232,15 @@ const CRATES: &[Crate] = &[
         ],
     },
     Crate {
+        name: "compare",
+        on: &["receipt", "report"],
+        rows: &[&["fact"], &["judged"], &["read"], &["change"], &["drawn"]],
+    },
+    Crate {
         name: "",
         on: &[
             "check",
+            "compare",
             "device",
             "draft",
             "exact",

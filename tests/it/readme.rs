@@ -245,6 +245,7 @@ fn every_command_and_exit_status_is_listed() {
         "params",
         "diff",
         "stats",
+        "compare",
         "core",
         "gate",
         "import",

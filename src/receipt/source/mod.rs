@@ -87,17 +87,17 @@ fn plain_file(path: &Path, name: &str) -> Result<File, Error> {
     Ok(file)
 }
 
-/// All bytes of a file, of which a document has at most [`DOCUMENT_CAP`].
-fn bytes_of(file: File, name: &str) -> Result<Vec<u8>, Error> {
+/// All bytes of a file, of which there may be at most `cap`.
+fn bytes_of(cap: usize, file: File, name: &str) -> Result<Vec<u8>, Error> {
     let length = file.metadata().map_err(|error| unreadable(name, &error))?.len();
-    if length > DOCUMENT_CAP as u64 {
-        let expected = format!("at most {DOCUMENT_CAP} bytes");
+    if length > cap as u64 {
+        let expected = format!("at most {cap} bytes");
         let found = format!("{length} bytes");
         return Err(TOO_LARGE.at(Location::file(name), expected, found));
     }
     // A pipe has no length, and a file may grow: neither may fill the memory.
     let mut bytes = Vec::new();
-    let mut read = file.take(DOCUMENT_CAP as u64 + 1);
+    let mut read = file.take(cap as u64 + 1);
     read.read_to_end(&mut bytes).map_err(|error| unreadable(name, &error))?;
     Ok(bytes)
 }
@@ -146,11 +146,18 @@ impl Source {
         Self::of_file(file, name)
     }
 
+    /// The same for a kind of document that may have another length than most, of `cap` bytes.
+    pub fn load_at_most(cap: usize, path: &Path, name: impl Into<String>) -> Result<Self, Error> {
+        let name = name.into();
+        let bytes = bytes_of(cap, plain_file(path, &name)?, &name)?;
+        Self::of_at_most(cap, name, bytes)
+    }
+
     /// The same for a file of others that is looked at and never hashed: editors on Windows write a byte order mark before the text,
     /// which is passed over. Places count from behind it, as editors do.
     pub fn load_loose(path: &Path, name: impl Into<String>) -> Result<Self, Error> {
         let name = name.into();
-        let bytes = bytes_of(plain_file(path, &name)?, &name)?;
+        let bytes = bytes_of(DOCUMENT_CAP, plain_file(path, &name)?, &name)?;
         Self::without_mark(name, bytes)
     }
 
@@ -163,7 +170,7 @@ impl Source {
     }
 
     fn of_file(file: File, name: String) -> Result<Self, Error> {
-        let bytes = bytes_of(file, &name)?;
+        let bytes = bytes_of(DOCUMENT_CAP, file, &name)?;
         Self::new(name, bytes)
     }
 

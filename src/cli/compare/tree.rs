@@ -1,0 +1,116 @@
+//! The posts and receipts of a commit in a folder of their own: the bytes that git keeps, without filters and hooks.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Component, Path};
+use std::process::{ChildStdout, Stdio};
+
+use super::super::CANNOT_WRITE;
+use super::super::git::git;
+use super::UNREADABLE_COMMIT;
+use repro_receipt::source::{Error, Location};
+use tempfile::TempDir;
+
+/// What a post is judged from.
+const FOLDERS: [&str; 2] = ["repro", "receipts"];
+
+/// A file of a commit.
+#[derive(Debug, PartialEq, Eq)]
+struct CommitFile {
+    /// The name of its bytes,
+    object: String,
+    /// and its path below the project.
+    path: String,
+}
+
+/// Takes `repro/` and `receipts/` of a commit of the project at `root` out into a folder that goes away with what is returned.
+pub fn taken_out(root: &Path, commit: &str) -> Result<TempDir, Error> {
+    let refused = |found: String| {
+        UNREADABLE_COMMIT.at(Location::file(commit), "the files of the commit", found)
+    };
+    let folder = tempfile::tempdir().map_err(|error| {
+        CANNOT_WRITE.at(
+            Location::file("temporary folder"),
+            "a folder of its own",
+            error.to_string(),
+        )
+    })?;
+    let files =
+        listed(root, commit).ok_or_else(|| refused("what `git ls-tree` refuses".to_owned()))?;
+    write(root, &files, folder.path()).map_err(|error| refused(error.to_string()))?;
+    Ok(folder)
+}
+
+fn listed(root: &Path, commit: &str) -> Option<Vec<CommitFile>> {
+    let mut command = git(root)?;
+    command.args(["ls-tree", "-r", "-z", commit, "--"]).args(FOLDERS);
+    let output = command.stderr(Stdio::null()).output().ok()?;
+    let listing = output.status.success().then_some(output.stdout)?;
+    Some(listing.split(|byte| *byte == 0).filter_map(file_of).collect())
+}
+
+/// A line of the listing: mode, kind and name of the object, a tab, the path. Links and submodules are no files, as they
+/// are none to a bundle; nor is a path that leads out of the folder, or is not text.
+fn file_of(line: &[u8]) -> Option<CommitFile> {
+    let (about, path) = std::str::from_utf8(line).ok()?.split_once('\t')?;
+    let mut about = about.split(' ');
+    let (mode, object) = (about.next()?, about.nth(1)?);
+    let is_plain = Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
+    (mode.starts_with("100") && is_plain)
+        .then(|| CommitFile { object: object.to_owned(), path: path.to_owned() })
+}
+
+fn write(root: &Path, files: &[CommitFile], folder: &Path) -> std::io::Result<()> {
+    let mut command = git(root).ok_or_else(|| std::io::Error::other("no repository"))?;
+    command.args(["cat-file", "--batch"]);
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
+    let (Some(mut asked), Some(answers)) = (child.stdin.take(), child.stdout.take()) else {
+        return Err(std::io::Error::other("git takes no questions"));
+    };
+    let written = std::thread::scope(|scope| {
+        // Names and bytes go through two pipes: who fills one has to empty the other.
+        scope.spawn(move || {
+            files.iter().try_for_each(|file| writeln!(asked, "{}", file.object)).ok()
+        });
+        let mut answers = BufReader::new(answers);
+        files.iter().try_for_each(|file| copy(&mut answers, &folder.join(&file.path)))
+    });
+    // Where a file could not be written, git is not waited for.
+    if written.is_err() {
+        let _ = child.kill();
+    }
+    let _ = child.wait();
+    written
+}
+
+/// One answer: a line that ends in the length, so many bytes, a line feed.
+fn copy(answers: &mut BufReader<ChildStdout>, path: &Path) -> std::io::Result<()> {
+    let mut head = String::new();
+    answers.read_line(&mut head)?;
+    let length = head.trim_end().rsplit(' ').next().and_then(|length| length.parse::<u64>().ok());
+    let length = length.ok_or_else(|| std::io::Error::other(head.trim_end().to_owned()))?;
+    if let Some(parent) = path.parent() {
+        std::fs::create_dir_all(parent)?;
+    }
+    let copied = std::io::copy(&mut answers.by_ref().take(length), &mut File::create(path)?)?;
+    if copied < length {
+        return Err(std::io::ErrorKind::UnexpectedEof.into());
+    }
+    answers.read_exact(&mut [0])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_and_ways_out_are_no_files() {
+        let of = |line: &str| file_of(line.as_bytes()).map(|file| file.path);
+        assert_eq!(of("100644 blob 1f\trepro/a b.toml").as_deref(), Some("repro/a b.toml"));
+        assert_eq!(of("120000 blob 1f\trepro/link"), None);
+        assert_eq!(of("160000 commit 1f\treceipts/module"), None);
+        assert_eq!(of("100644 blob 1f\trepro/../../out"), None);
+        assert_eq!(of("100644 blob 1f\t/out"), None);
+    }
+}

@@ -1,0 +1,137 @@
+//! What a verdict rests on, one thing each, and how a difference in it is told.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+/// What a fact is about, in the order in which differences are told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FactKind {
+    /// How the claim is called.
+    Name,
+    /// The number as the text prints it.
+    Number,
+    /// The quoted words.
+    Words,
+    /// What the words are held against.
+    Expression,
+    /// What a name or a formula stands for.
+    Meaning,
+    /// Numbers that the post itself brings in.
+    OwnNumbers,
+    /// The digest of a bundle.
+    Bundle,
+    /// Where the evidence lies.
+    Evidence,
+    /// What the evidence gives.
+    Result,
+    /// What counts as agreement.
+    Agreement,
+    /// A number of a document that does not fit.
+    Broken,
+    /// In how many rows a relation was asked.
+    Rows,
+    /// The caller's minimum, which a claim may be below.
+    Minimum,
+    /// What became of the signature of a bundle.
+    Signature,
+    /// The digest of a text.
+    Text,
+    /// A number of a text without a claim, and how often it stands there.
+    Unbound,
+    /// Words that are left without a claim, and why.
+    Excused,
+    /// A finding about a post as a whole.
+    Finding,
+}
+
+/// One thing that a verdict rests on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fact {
+    pub kind: FactKind,
+    /// Of what, where a verdict rests on several of one kind: a bundle, a name, a place.
+    pub of: String,
+    pub value: String,
+}
+
+/// A fact that is not what it was.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FactChange {
+    pub what: FactKind,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub of: String,
+    /// None where there was no such fact.
+    pub was: Option<String>,
+    pub now: Option<String>,
+}
+
+/// So many digits of a digest are told.
+const DIGITS: usize = 12;
+
+impl FactKind {
+    /// Whether a change of it alone leaves open whether anything that is said has changed.
+    pub fn is_only_evidence(self) -> bool {
+        matches!(self, Self::Bundle | Self::Evidence)
+    }
+
+    /// What it is called, `of` a thing.
+    fn words(self, of: &str) -> String {
+        match self {
+            Self::Name => "its name".to_owned(),
+            Self::Number => "the number of the text".to_owned(),
+            Self::Words => "the words".to_owned(),
+            Self::Expression => "held against".to_owned(),
+            Self::Meaning => format!("`{of}` stands for"),
+            Self::OwnNumbers => "numbers of the post itself".to_owned(),
+            Self::Bundle => format!("the files of `{of}`"),
+            Self::Evidence => "the evidence".to_owned(),
+            Self::Result => "comes to".to_owned(),
+            Self::Agreement => "agreement".to_owned(),
+            Self::Broken => of.to_owned(),
+            Self::Rows => "rows".to_owned(),
+            Self::Minimum => "the minimum asked for".to_owned(),
+            Self::Signature => format!("the signature of `{of}`"),
+            Self::Text => format!("the text `{of}`"),
+            Self::Unbound => format!("places without a claim, of {of}"),
+            Self::Excused => format!("why \"{of}\" has no claim"),
+            Self::Finding => format!("[{of}]"),
+        }
+    }
+}
+
+impl FactChange {
+    /// The facts that differ between two lists, in the order of their kinds.
+    pub fn between(was: &[Fact], now: &[Fact]) -> Vec<Self> {
+        let mut both: BTreeMap<(FactKind, &str), [Vec<&str>; 2]> = BTreeMap::new();
+        for (facts, side) in [(was, 0), (now, 1)] {
+            for fact in facts {
+                both.entry((fact.kind, &fact.of)).or_default()[side].push(&fact.value);
+            }
+        }
+        let joined = |mut values: Vec<&str>| {
+            values.sort_unstable();
+            (!values.is_empty()).then(|| values.join("; "))
+        };
+        let sides = both.into_iter().map(|(key, values)| (key, values.map(joined)));
+        let differ = sides.filter(|(_, [was, now])| was != now);
+        differ.map(|((what, of), [was, now])| Self { what, of: of.to_owned(), was, now }).collect()
+    }
+
+    /// The difference in one line.
+    pub fn told(&self) -> String {
+        let side = |value: &Option<String>| match value.as_deref() {
+            None | Some("") => "none".to_owned(),
+            Some(value) => short(value).to_owned(),
+        };
+        format!("{}: {} → {}", self.what.words(&self.of), side(&self.was), side(&self.now))
+    }
+}
+
+/// A digest by its first digits; anything else as it is.
+fn short(value: &str) -> &str {
+    match value.strip_prefix("sha256:") {
+        Some(digits) => digits.get(..DIGITS).unwrap_or(digits),
+        None => value,
+    }
+}

@@ -1,0 +1,53 @@
+//! A report as it is compared.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use repro_report::outcome::Verdict;
+
+use crate::fact::Fact;
+
+/// The command whose report it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReportKind {
+    Verify,
+    Check,
+}
+
+/// Everything that a report says, by what it judges.
+#[derive(Debug, Clone)]
+pub struct JudgedReport {
+    /// What the report is of, for people: a file, a commit.
+    pub name: String,
+    pub kind: ReportKind,
+    /// Posts, or documents, by name.
+    pub parts: BTreeMap<String, JudgedPart>,
+    /// Inputs that could not be used, each in one line.
+    pub failures: BTreeSet<String>,
+}
+
+/// A post or a document.
+#[derive(Debug, Clone, Default)]
+pub struct JudgedPart {
+    pub title: String,
+    /// Its claims or relations, by name.
+    pub entries: BTreeMap<String, JudgedEntry>,
+    /// What is so of all of it.
+    pub facts: Vec<Fact>,
+}
+
+/// A claim, or a relation of a document.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JudgedEntry {
+    pub verdict: Verdict,
+    /// Of a verified claim: how strong its evidence and method are, both from 0.
+    pub strength: [usize; 2],
+    /// The verdict with its assurance, in words.
+    pub judged_as: String,
+    /// What it is about, for people.
+    pub title: String,
+    /// Why this is the verdict; empty where it needs no reason.
+    pub reason: String,
+    /// How many numbers do not fit.
+    pub broken: usize,
+    pub facts: Vec<Fact>,
+}

@@ -1,0 +1,205 @@
+//! `repro compare`: what changed between two commits, projects or reports, and why.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::schemas::Schema;
+
+fn repro(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_repro")).current_dir(folder).args(arguments).output().unwrap()
+}
+
+fn git(folder: &Path, arguments: &[&str]) {
+    let identity = ["-c", "user.name=a", "-c", "user.email=a@example.org"];
+    let git = Command::new("git").current_dir(folder).args(identity).args(arguments).output();
+    let git = git.unwrap();
+    assert!(git.status.success(), "{git:?}");
+}
+
+/// A project with one post about the last validation loss of a run, as two commits: nothing, and the post.
+fn project() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let logs = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/tutorial/runs");
+    let made = repro(folder.path(), &["init", "--log", logs.to_str().unwrap()]);
+    assert_eq!(made.status.code(), Some(0), "{made:?}");
+    git(folder.path(), &["init", "--quiet"]);
+    git(folder.path(), &["commit", "--quiet", "--allow-empty", "-m", "nothing"]);
+    git(folder.path(), &["add", "."]);
+    git(folder.path(), &["commit", "--quiet", "-m", "the post"]);
+    git(folder.path(), &["tag", "before"]);
+    folder
+}
+
+/// Writes `new` for `old` in the post and in its text.
+fn rewrite(root: &Path, old: &str, new: &str) {
+    for name in ["repro/first.toml", "repro/first.md"] {
+        let text = fs::read_to_string(root.join(name)).unwrap();
+        fs::write(root.join(name), text.replace(old, new)).unwrap();
+    }
+}
+
+/// The answer as JSON, which its schema describes, and the exit status.
+fn compared(root: &Path, arguments: &[&str]) -> (Value, Option<i32>) {
+    let ran = repro(root, &[&["compare"], arguments, &["--format", "json"]].concat());
+    let json = serde_json::from_slice(&ran.stdout);
+    let json: Value = json.unwrap_or_else(|_| panic!("{ran:?}"));
+    assert_eq!(Schema::closed("compare").fault(&json), None, "{json:#}");
+    assert_eq!(json["exit_code"].as_i64(), ran.status.code().map(i64::from));
+    (json, ran.status.code())
+}
+
+fn snapshot(name: &str, root: &Path, arguments: &[&str]) {
+    let ran = repro(root, &[&["compare"], arguments].concat());
+    let drawn = String::from_utf8(ran.stdout).unwrap();
+    assert!(ran.stderr.is_empty(), "{drawn}{}", String::from_utf8_lossy(&ran.stderr));
+    let drawn = drawn.replace(&named(root, "before")[..10], "COMMIT");
+    insta::with_settings!({snapshot_path => "../snapshots", prepend_module_to_snapshot => false}, {
+        insta::assert_snapshot!(format!("compare_{name}"), drawn);
+    });
+}
+
+/// The full name of a commit.
+fn named(root: &Path, commit: &str) -> String {
+    let ran = Command::new("git").current_dir(root).args(["rev-parse", commit]).output().unwrap();
+    String::from_utf8(ran.stdout).unwrap().trim().to_owned()
+}
+
+/// What changed of each claim, by name.
+fn changes(json: &Value) -> Vec<(&str, &str)> {
+    let all = json["changes"].as_array().unwrap().iter();
+    all.map(|one| (one["claim"].as_str().unwrap(), one["change"].as_str().unwrap())).collect()
+}
+
+/// What the first change rests on that is another.
+fn causes(json: &Value) -> Vec<&str> {
+    let causes = json["changes"][0]["because"].as_array().unwrap().iter();
+    causes.map(|one| one["what"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn nothing_changed() {
+    let project = project();
+    let (json, status) = compared(project.path(), &["before"]);
+    assert_eq!((changes(&json), status), (vec![], Some(0)));
+    assert_eq!(json["posts"], Value::Array(vec![]));
+    let (json, status) = compared(project.path(), &["before", "."]);
+    assert_eq!((changes(&json), status), (vec![], Some(0)));
+}
+
+#[test]
+fn another_number_is_refuted_and_told_as_the_cause() {
+    let project = project();
+    rewrite(project.path(), "3.4048", "3.3048");
+    let (json, status) = compared(project.path(), &["before"]);
+    let [(_, change)] = changes(&json)[..] else { panic!("{json:#}") };
+    assert_eq!((change, status), ("now_refuted", Some(1)));
+    assert!(causes(&json).contains(&"number"), "{json:#}");
+    assert!(!causes(&json).contains(&"result"), "{json:#}");
+    snapshot("another_number", project.path(), &["before"]);
+    snapshot("another_number_as_markdown", project.path(), &["before", "--format", "markdown"]);
+    // The other way round it is mended.
+    git(project.path(), &["commit", "--quiet", "-am", "worse"]);
+    let (json, status) = compared(project.path(), &["HEAD", "before"]);
+    let [(_, change)] = changes(&json)[..] else { panic!("{json:#}") };
+    assert_eq!((change, status), ("stronger", Some(0)));
+}
+
+#[test]
+fn another_run_is_told_as_what_the_name_stands_for() {
+    let project = project();
+    rewrite(project.path(), "last = \"adamw-1:", "last = \"adamw-2:");
+    let (json, status) = compared(project.path(), &["before"]);
+    assert_eq!(status, Some(1), "{json:#}");
+    for cause in ["meaning", "bundle", "evidence", "result"] {
+        assert!(causes(&json).contains(&cause), "{cause}: {json:#}");
+    }
+}
+
+#[test]
+fn a_claim_that_is_gone_leaves_its_number_unbound() {
+    let project = project();
+    let post = project.path().join("repro/first.toml");
+    let text = fs::read_to_string(&post).unwrap();
+    let (head, _) = text.split_once("[[sentence]]").unwrap();
+    fs::write(&post, head).unwrap();
+    let (json, status) = compared(project.path(), &["before"]);
+    let [(_, change)] = changes(&json)[..] else { panic!("{json:#}") };
+    assert_eq!((change, status), ("gone", Some(3)));
+    assert_eq!(json["posts"][0]["changes"][0]["what"], "unbound", "{json:#}");
+}
+
+#[test]
+fn a_post_that_is_gone_or_broken_is_counted() {
+    let project = project();
+    let post = project.path().join("repro/first.toml");
+    let text = fs::read_to_string(&post).unwrap();
+    fs::write(&post, text.replace("[names]", "[names")).unwrap();
+    let (json, status) = compared(project.path(), &["before"]);
+    assert_eq!((json["broken"].as_array().unwrap().len(), status), (1, Some(2)));
+    snapshot("a_broken_post", project.path(), &["before"]);
+    fs::remove_file(&post).unwrap();
+    let (json, status) = compared(project.path(), &["before"]);
+    assert_eq!((json["broken"].as_array().unwrap().len(), status), (0, Some(3)));
+}
+
+#[test]
+fn the_bytes_of_a_commit_are_judged_without_filters_and_links() {
+    let project = project();
+    let root = project.path();
+    // What would change the bytes in a checkout, or run a program, changes and runs nothing.
+    fs::write(root.join(".gitattributes"), "* text eol=crlf filter=loud\n").unwrap();
+    git(root, &["config", "filter.loud.smudge", "touch smudged"]);
+    git(root, &["config", "core.autocrlf", "true"]);
+    let (json, status) = compared(root, &["before"]);
+    assert_eq!((changes(&json), status), (vec![], Some(0)));
+    assert!(!root.join("smudged").exists());
+}
+
+#[test]
+fn reports_of_both_commands_are_compared_and_not_with_each_other() {
+    let project = project();
+    let root = project.path();
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/check/hf-trainer");
+    let results = fs::read_to_string(corpus.join("eval_results.json")).unwrap();
+    for (folder, printed) in [("v1", "29.267"), ("v2", "99.9")] {
+        fs::create_dir(root.join(folder)).unwrap();
+        fs::write(root.join(folder).join("eval_results.json"), results.replace("29.267", printed))
+            .unwrap();
+        repro(root, &["check", folder, "--output", &format!("json={folder}.json")]);
+    }
+    // Two versions of one folder lie in two places.
+    let (json, status) = compared(root, &["v1.json", "v2.json"]);
+    let told = changes(&json);
+    assert!(told.contains(&("hf-trainer::evaluated-samples", "now_refuted")), "{told:?}");
+    assert!(told.contains(&("hf-trainer::stated-samples", "weaker")), "{told:?}");
+    assert_eq!((causes(&json), status), (vec!["broken"], Some(1)));
+    let (json, status) = compared(root, &["v1.json", "v1.json"]);
+    assert_eq!((changes(&json), status), (vec![], Some(0)));
+    let verified = repro(root, &["verify", "--post", "first", "--output", "json=c.json"]);
+    assert_eq!(verified.status.code(), Some(0));
+    let ran = repro(root, &["compare", "v1.json", "c.json"]);
+    let complaint = String::from_utf8(ran.stderr).unwrap();
+    assert!(complaint.contains("[compare::other-kinds]"), "{complaint}");
+    assert_eq!(ran.status.code(), Some(2));
+}
+
+#[test]
+fn what_is_no_side_is_refused() {
+    let project = project();
+    let root = project.path();
+    fs::write(root.join("no.json"), "{\"schema\": \"repro.report/1\"}").unwrap();
+    for (arguments, code) in [
+        (["compare", "nothing", "before"], "compare::nothing-there"),
+        (["compare", "no.json", "before"], "compare::not-a-report"),
+        (["compare", "--output=x", "before"], "unexpected argument"),
+    ] {
+        let ran = repro(root, &arguments);
+        let complaint = String::from_utf8(ran.stderr).unwrap();
+        assert_eq!(ran.status.code(), Some(2), "{complaint}");
+        assert!(complaint.contains(code), "{arguments:?}: {complaint}");
+    }
+}
