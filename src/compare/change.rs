@@ -7,7 +7,7 @@ use repro_report::outcome::{ExitStatus, Verdict};
 use serde::Serialize;
 
 use crate::OTHER_KIND;
-use crate::fact::{FactChange, FactKind};
+use crate::ground::{GroundChange, GroundKind};
 use crate::judged::{JudgedEntry, JudgedPart, JudgedReport};
 
 /// How a verdict changed, worst first.
@@ -26,7 +26,7 @@ pub enum ChangeKind {
     Stronger,
     /// Judged for the first time, and not refuted.
     New,
-    /// The same verdict on other facts.
+    /// The same verdict on other grounds.
     SameVerdict,
 }
 
@@ -51,7 +51,7 @@ impl ChangeKind {
             Self::NoLongerRefuted => "no longer refuted",
             Self::Stronger => "stronger",
             Self::New => "new",
-            Self::SameVerdict => "the same verdict on other facts",
+            Self::SameVerdict => "the same verdict on other grounds",
         }
     }
 
@@ -85,7 +85,7 @@ pub struct EntryChange<'r> {
     pub was: Option<&'r JudgedEntry>,
     pub now: Option<&'r JudgedEntry>,
     /// What it rests on that changed; of one that is new or gone nothing.
-    pub because: Vec<FactChange>,
+    pub because: Vec<GroundChange>,
 }
 
 impl EntryChange<'_> {
@@ -114,12 +114,12 @@ impl EntryChange<'_> {
 pub struct PartChange<'r> {
     #[serde(rename = "post")]
     pub part: &'r str,
-    pub changes: Vec<FactChange>,
+    pub changes: Vec<GroundChange>,
 }
 
 /// What changed between two reports.
 #[derive(Debug, Clone)]
-pub struct Comparison<'r> {
+pub struct ReportComparison<'r> {
     pub was: &'r JudgedReport,
     pub now: &'r JudgedReport,
     /// By post, then worst first.
@@ -132,7 +132,10 @@ pub struct Comparison<'r> {
 }
 
 /// Holds `now` against `was`.
-pub fn compare<'r>(was: &'r JudgedReport, now: &'r JudgedReport) -> Result<Comparison<'r>, Error> {
+pub fn compare<'r>(
+    was: &'r JudgedReport,
+    now: &'r JudgedReport,
+) -> Result<ReportComparison<'r>, Error> {
     if was.kind != now.kind {
         let place = Location::file(now.name.clone());
         let expected = format!("a report of the command of `{}`", was.name);
@@ -146,19 +149,26 @@ pub fn compare<'r>(was: &'r JudgedReport, now: &'r JudgedReport) -> Result<Compa
         let both = [before.unwrap_or(none), after.unwrap_or(none)];
         entries.extend(changed_entries(name, both));
         if before.is_some() && after.is_some() {
-            let changes = FactChange::between(&both[0].facts, &both[1].facts);
+            let changes = GroundChange::between(&both[0].grounds, &both[1].grounds);
             parts.extend((!changes.is_empty()).then_some(PartChange { part: name, changes }));
         }
     }
     let only = |of: &'r JudgedReport, other: &'r JudgedReport| {
         of.failures.difference(&other.failures).map(String::as_str).collect()
     };
-    Ok(Comparison { was, now, entries, parts, broken: only(now, was), mended: only(was, now) })
+    Ok(ReportComparison {
+        was,
+        now,
+        entries,
+        parts,
+        broken: only(now, was),
+        mended: only(was, now),
+    })
 }
 
 /// What stands for a post that one side does not have.
 static EMPTY: JudgedPart =
-    JudgedPart { title: String::new(), entries: BTreeMap::new(), facts: Vec::new() };
+    JudgedPart { title: String::new(), entries: BTreeMap::new(), grounds: Vec::new() };
 
 fn changed_entries<'r>(part: &'r str, [was, now]: [&'r JudgedPart; 2]) -> Vec<EntryChange<'r>> {
     let renamed = renamed(was, now);
@@ -174,7 +184,7 @@ fn changed_entries<'r>(part: &'r str, [was, now]: [&'r JudgedPart; 2]) -> Vec<En
             }
             None => changes.push(change(ChangeKind::New, None, Vec::new())),
             Some(before) => {
-                let because = FactChange::between(&before.facts, &entry.facts);
+                let because = GroundChange::between(&before.grounds, &entry.grounds);
                 let kind = ChangeKind::of(before, entry);
                 changes.extend(kind.map(|kind| change(kind, Some(before), because)));
             }
@@ -200,8 +210,11 @@ fn changed_entries<'r>(part: &'r str, [was, now]: [&'r JudgedPart; 2]) -> Vec<En
 /// each side is held against the same and has the same number; or else is held against the same; or else has the same words.
 fn renamed<'r>(was: &'r JudgedPart, now: &'r JudgedPart) -> BTreeMap<&'r str, &'r str> {
     let mut pairs: BTreeMap<&str, &str> = BTreeMap::new();
-    let keys: [&[FactKind]; 3] =
-        [&[FactKind::Expression, FactKind::Number], &[FactKind::Expression], &[FactKind::Words]];
+    let keys: [&[GroundKind]; 3] = [
+        &[GroundKind::Expression, GroundKind::Number],
+        &[GroundKind::Expression],
+        &[GroundKind::Words],
+    ];
     for key in keys {
         let old: BTreeSet<&str> = pairs.values().copied().collect();
         let gone = alone(was, key, |name| !now.entries.contains_key(name) && !old.contains(name));
@@ -216,14 +229,14 @@ fn renamed<'r>(was: &'r JudgedPart, now: &'r JudgedPart) -> BTreeMap<&'r str, &'
 /// The entries that alone have what they say about `kinds`; none where several have.
 fn alone<'r>(
     part: &'r JudgedPart,
-    kinds: &[FactKind],
+    kinds: &[GroundKind],
     is_open: impl Fn(&str) -> bool,
 ) -> BTreeMap<Vec<&'r str>, Option<&'r str>> {
     let mut alone = BTreeMap::new();
     for (name, entry) in part.entries.iter().filter(|(name, _)| is_open(name)) {
-        let value = |kind: &FactKind| {
-            let facts = entry.facts.iter();
-            facts.filter(|fact| fact.kind == *kind).map(|fact| fact.value.as_str()).next()
+        let value = |kind: &GroundKind| {
+            let grounds = entry.grounds.iter();
+            grounds.filter(|ground| ground.kind == *kind).map(|ground| ground.value.as_str()).next()
         };
         let says: Vec<&str> = kinds.iter().filter_map(value).collect();
         if says.first().is_some_and(|first| !first.is_empty()) {
@@ -233,7 +246,7 @@ fn alone<'r>(
     alone
 }
 
-impl Comparison<'_> {
+impl ReportComparison<'_> {
     /// How many changes there are of each kind that occurs.
     pub fn counts(&self) -> impl Iterator<Item = (ChangeKind, usize)> {
         let count = |kind| self.entries.iter().filter(move |one| one.kind == kind).count();
@@ -251,7 +264,7 @@ impl Comparison<'_> {
     /// What a pipeline goes by.
     pub fn status(&self) -> ExitStatus {
         let has = |kind| self.entries.iter().any(|change| change.kind == kind);
-        let of_parts = |is_worse: fn(&FactChange) -> bool| {
+        let of_parts = |is_worse: fn(&GroundChange) -> bool| {
             self.parts.iter().flat_map(|part| &part.changes).any(is_worse)
         };
         let was_verified =
@@ -271,18 +284,18 @@ impl Comparison<'_> {
 }
 
 /// Whether a signature does not hold any more.
-fn is_forged(change: &FactChange) -> bool {
-    change.what == FactKind::Signature && change.now.as_deref() == Some(Verdict::Refuted.word())
+fn is_forged(change: &GroundChange) -> bool {
+    change.what == GroundKind::Signature && change.now.as_deref() == Some(Verdict::Refuted.word())
 }
 
 /// Whether a number of a text lost its claim, or stands there more often without one; or a signature or a text is gone.
-fn is_less_bound(change: &FactChange) -> bool {
+fn is_less_bound(change: &GroundChange) -> bool {
     let times = |value: &Option<String>| {
         value.as_deref().and_then(|times| times.parse::<usize>().ok()).unwrap_or(0)
     };
     match change.what {
-        FactKind::Unbound => times(&change.now) > times(&change.was),
-        FactKind::Signature | FactKind::Text => change.now.is_none(),
+        GroundKind::Unbound => times(&change.now) > times(&change.was),
+        GroundKind::Signature | GroundKind::Text => change.now.is_none(),
         _ => false,
     }
 }

@@ -8,8 +8,8 @@ use repro_report::{
 };
 use serde::Serialize;
 
-use crate::change::{ChangeKind, Comparison, EntryChange, PartChange};
-use crate::fact::{FactChange, FactKind};
+use crate::change::{ChangeKind, EntryChange, PartChange, ReportComparison};
+use crate::ground::{GroundChange, GroundKind};
 use crate::judged::JudgedEntry;
 
 const PLAIN: Style = Style::new();
@@ -71,7 +71,7 @@ struct ToldPart<'c, 'r> {
 }
 
 /// What is told of each post or document in which something changed.
-fn told<'c, 'r>(comparison: &'c Comparison<'r>, verbose: bool) -> Vec<ToldPart<'c, 'r>> {
+fn told<'c, 'r>(comparison: &'c ReportComparison<'r>, verbose: bool) -> Vec<ToldPart<'c, 'r>> {
     let mut names: Vec<&str> = comparison.entries.iter().map(|change| change.part).collect();
     names.extend(comparison.parts.iter().map(|change| change.part));
     names.sort_unstable();
@@ -80,7 +80,7 @@ fn told<'c, 'r>(comparison: &'c Comparison<'r>, verbose: bool) -> Vec<ToldPart<'
 }
 
 fn told_part<'c, 'r>(
-    comparison: &'c Comparison<'r>,
+    comparison: &'c ReportComparison<'r>,
     name: &'r str,
     verbose: bool,
 ) -> ToldPart<'c, 'r> {
@@ -120,16 +120,16 @@ fn verdicts(changes: &[&EntryChange]) -> String {
 }
 
 /// "2 refuted now · 1 gone", or that nothing changed.
-fn summary(comparison: &Comparison) -> String {
+fn summary(comparison: &ReportComparison) -> String {
     if comparison.is_equal() {
         return "nothing changed".to_owned();
     }
-    let counts = comparison.counts().map(|(kind, count)| format!("{count} {}", kind.words()));
-    let mut counts: Vec<_> = counts.collect();
-    if counts.is_empty() {
-        counts.push("no verdict changed".to_owned());
-    }
-    counts.join(" · ")
+    let kinds = comparison.counts().map(|(kind, count)| (count, kind.words()));
+    let inputs =
+        [(comparison.broken.len(), "cannot be used now"), (comparison.mended.len(), "mended")];
+    let counts = inputs.into_iter().filter(|(count, _)| *count > 0).chain(kinds);
+    let told = counts.map(|(count, words)| format!("{count} {words}")).collect::<Vec<_>>();
+    if told.is_empty() { "no verdict changed".to_owned() } else { told.join(" · ") }
 }
 
 /// The mark by which changes of a kind are told.
@@ -145,7 +145,7 @@ fn sign(kind: ChangeKind) -> (&'static str, Style) {
 }
 
 /// The comparison as text.
-pub fn text(comparison: &Comparison, options: &ReportOptions) -> String {
+pub fn text(comparison: &ReportComparison, options: &ReportOptions) -> String {
     let mut page = Page::new(options.width, options.colour);
     let sides = [comparison.was, comparison.now].map(|side| visible(&side.name));
     page.paragraph(0, 2, BOLD, &sides.join(" → "));
@@ -218,10 +218,10 @@ fn entries(page: &mut Page, kind: ChangeKind, changes: &[&EntryChange], options:
 /// What changed of what a verdict rests on, and why it is what it is now.
 fn causes(change: &EntryChange) -> Vec<String> {
     // Names are made of the words: where these changed, nobody asks why the name did.
-    let others = change.because.iter().filter(|one| one.what != FactKind::Name);
-    let mut lines: Vec<_> = others.map(FactChange::told).collect();
+    let others = change.because.iter().filter(|one| one.what != GroundKind::Name);
+    let mut lines: Vec<_> = others.map(GroundChange::told).collect();
     if lines.is_empty() {
-        lines.extend(change.because.iter().map(FactChange::told));
+        lines.extend(change.because.iter().map(GroundChange::told));
     }
     if change.is_unexplained() {
         lines.push(UNEXPLAINED.to_owned());
@@ -234,7 +234,7 @@ fn causes(change: &EntryChange) -> Vec<String> {
 }
 
 /// The comparison as Markdown for a comment, within what such a place takes.
-pub fn markdown(comparison: &Comparison) -> String {
+pub fn markdown(comparison: &ReportComparison) -> String {
     let mut sheet = MarkdownSheet::new(COMMENT_LIMIT);
     let [was, now] = [comparison.was, comparison.now].map(|side| markdown_code(&side.name));
     sheet.line(&format!("## repro: {}\n\n{was} → {now}\n\n", summary(comparison)));
@@ -293,7 +293,7 @@ struct EntryChangeJson<'r> {
     title: &'r str,
     was: Option<EntryJson<'r>>,
     now: Option<EntryJson<'r>>,
-    because: &'r [FactChange],
+    because: &'r [GroundChange],
     is_explained: bool,
 }
 
@@ -305,7 +305,7 @@ struct EntryJson<'r> {
 }
 
 /// The comparison for programs, with a line feed at its end.
-pub fn json(comparison: &Comparison) -> String {
+pub fn json(comparison: &ReportComparison) -> String {
     let json = CompareJson {
         schema: "repro.compare/1",
         was: &comparison.was.name,

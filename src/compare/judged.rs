@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use repro_report::outcome::Verdict;
 
-use crate::fact::Fact;
+use crate::ground::Ground;
 
 /// The command whose report it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub struct JudgedPart {
     /// Its claims or relations, by name.
     pub entries: BTreeMap<String, JudgedEntry>,
     /// What is so of all of it.
-    pub facts: Vec<Fact>,
+    pub grounds: Vec<Ground>,
 }
 
 /// A claim, or a relation of a document.
@@ -49,5 +49,5 @@ pub struct JudgedEntry {
     pub reason: String,
     /// How many numbers do not fit.
     pub broken: usize,
-    pub facts: Vec<Fact>,
+    pub grounds: Vec<Ground>,
 }

@@ -4,11 +4,11 @@
 
 mod change;
 mod drawn;
-mod fact;
+mod ground;
 mod judged;
 mod read;
 
-pub use change::{Comparison, compare};
+pub use change::{ReportComparison, compare};
 pub use drawn::{json, markdown, text};
 pub use judged::JudgedReport;
 pub use read::{REPORT_CAP, parse};

@@ -6,7 +6,7 @@ use repro_receipt::source::{Document, Error, Node, Source};
 use repro_report::common_folder;
 use repro_report::outcome::{EvidenceOrigin, Method, Verdict};
 
-use crate::fact::{Fact, FactKind};
+use crate::ground::{Ground, GroundKind};
 use crate::judged::{JudgedEntry, JudgedPart, JudgedReport, ReportKind};
 use crate::{NOT_A_REPORT, TWICE};
 
@@ -45,8 +45,8 @@ fn items<'d>(node: Node<'d>, key: &str) -> Result<Vec<Node<'d>>, Error> {
     node.get(key).map_or(Ok(Vec::new()), |list| Ok(list.items()?.collect()))
 }
 
-fn fact(kind: FactKind, of: impl Into<String>, value: impl Into<String>) -> Fact {
-    Fact { kind, of: of.into(), value: value.into() }
+fn ground(kind: GroundKind, of: impl Into<String>, value: impl Into<String>) -> Ground {
+    Ground { kind, of: of.into(), value: value.into() }
 }
 
 fn failure(node: Node) -> Result<String, Error> {
@@ -97,26 +97,26 @@ struct Shared {
 
 fn post(node: Node, id: &str, below: &BTreeSet<&str>) -> Result<JudgedPart, Error> {
     let mut shared = Shared { bundles: BTreeMap::new(), meanings: meanings(node, "definitions")? };
-    let mut facts = Vec::new();
+    let mut grounds = Vec::new();
     for bundle in items(node, "bundles")? {
         let (name, digest) = (text(bundle, "name")?, text(bundle, "digest")?);
-        facts.push(fact(FactKind::Bundle, &name, &digest));
+        grounds.push(ground(GroundKind::Bundle, &name, &digest));
         if let Some(signature) = bundle.get("signature") {
-            facts.push(fact(FactKind::Signature, &name, text(signature, "verdict")?));
+            grounds.push(ground(GroundKind::Signature, &name, text(signature, "verdict")?));
         }
         shared.bundles.insert(name, digest);
     }
     for one in items(node, "texts")? {
         if let Some(digest) = one.get("digest") {
-            facts.push(fact(FactKind::Text, text(one, "id")?, digest.text()?));
+            grounds.push(ground(GroundKind::Text, text(one, "id")?, digest.text()?));
         }
-        facts.extend(unbound(one)?);
+        grounds.extend(unbound(one)?);
     }
     for one in items(node, "excused")? {
-        facts.push(fact(FactKind::Excused, text(one, "words")?, text(one, "reason")?));
+        grounds.push(ground(GroundKind::Excused, text(one, "words")?, text(one, "reason")?));
     }
     for one in items(node, "findings")?.into_iter().filter(|one| one.get("claim").is_none()) {
-        facts.push(fact(FactKind::Finding, text(one, "code")?, text(one, "message")?));
+        grounds.push(ground(GroundKind::Finding, text(one, "code")?, text(one, "message")?));
     }
     let mut entries = BTreeMap::new();
     for claim in node.required("claims")?.items()? {
@@ -125,11 +125,11 @@ fn post(node: Node, id: &str, below: &BTreeSet<&str>) -> Result<JudgedPart, Erro
         let entry = self::claim(claim, &name, &shared, is_below)?;
         insert(&mut entries, name, entry, claim)?;
     }
-    Ok(JudgedPart { title: text(node, "title")?, entries, facts })
+    Ok(JudgedPart { title: text(node, "title")?, entries, grounds })
 }
 
 /// The numbers of a text that are bound to nothing, and how often each stands there: lines move.
-fn unbound(node: Node) -> Result<Vec<Fact>, Error> {
+fn unbound(node: Node) -> Result<Vec<Ground>, Error> {
     let mut times: BTreeMap<&str, usize> = BTreeMap::new();
     for one in items(node, "unbound")? {
         let told = one.text()?;
@@ -138,7 +138,7 @@ fn unbound(node: Node) -> Result<Vec<Fact>, Error> {
     }
     let id = text(node, "id")?;
     let told = |(number, times): (&str, usize)| {
-        fact(FactKind::Unbound, format!("\"{number}\" in `{id}`"), times.to_string())
+        ground(GroundKind::Unbound, format!("\"{number}\" in `{id}`"), times.to_string())
     };
     Ok(times.into_iter().map(told).collect())
 }
@@ -155,29 +155,30 @@ fn claim(node: Node, name: &str, shared: &Shared, is_below: bool) -> Result<Judg
     let [recomputed, tolerance, reason] =
         [text(node, "recomputed")?, text(node, "tolerance")?, text(node, "reason")?];
     let [origin, method] = [text(node, "origin")?, text(node, "method")?];
-    let mut facts = vec![
-        fact(FactKind::Name, "", name),
-        fact(FactKind::Number, "", &claimed),
-        fact(FactKind::Words, "", &quote),
-        fact(FactKind::Expression, "", &said),
-        fact(FactKind::Result, "", &recomputed),
-        fact(FactKind::Agreement, "", tolerance),
+    let mut grounds = vec![
+        ground(GroundKind::Name, "", name),
+        ground(GroundKind::Number, "", &claimed),
+        ground(GroundKind::Words, "", &quote),
+        ground(GroundKind::Expression, "", &said),
+        ground(GroundKind::Result, "", &recomputed),
+        ground(GroundKind::Agreement, "", tolerance),
     ];
     let row = meanings(node, "row")?;
-    facts.extend(used(&said, &row, &shared.meanings));
+    grounds.extend(used(&said, &row, &shared.meanings));
     let own: Vec<_> =
         items(node, "own_numbers")?.into_iter().map(|one| one.text()).collect::<Result<_, _>>()?;
-    facts.push(fact(FactKind::OwnNumbers, "", own.join(", ")));
+    grounds.push(ground(GroundKind::OwnNumbers, "", own.join(", ")));
     let (mut places, mut bundles) = (BTreeSet::new(), BTreeMap::new());
     for one in items(node, "evidence")? {
         let bundle = text(one, "bundle")?;
         bundles.extend(shared.bundles.get_key_value(&bundle));
         places.insert(format!("{bundle}/{}{}", text(one, "file")?, text(one, "pointer")?));
     }
-    facts.extend(bundles.into_iter().map(|(name, digest)| fact(FactKind::Bundle, name, digest)));
-    facts.push(fact(FactKind::Evidence, "", Vec::from_iter(places).join(", ")));
+    grounds
+        .extend(bundles.into_iter().map(|(name, digest)| ground(GroundKind::Bundle, name, digest)));
+    grounds.push(ground(GroundKind::Evidence, "", Vec::from_iter(places).join(", ")));
     if is_below {
-        facts.push(fact(FactKind::Minimum, "", "not reached"));
+        grounds.push(ground(GroundKind::Minimum, "", "not reached"));
     }
     let words = [verdict.word(), &origin, &method];
     let words: Vec<_> = words.into_iter().filter(|word| !word.is_empty()).collect();
@@ -188,7 +189,7 @@ fn claim(node: Node, name: &str, shared: &Shared, is_below: bool) -> Result<Judg
         title: title(&quote, &claimed, name),
         reason,
         broken: usize::from(verdict == Verdict::Refuted),
-        facts,
+        grounds,
     })
 }
 
@@ -215,8 +216,8 @@ fn rank_of_method(word: &str) -> usize {
 }
 
 /// What the names of an expression stand for, and the names in that, in the row of a table and in the post.
-fn used(said: &str, row: &[(String, String)], post: &[(String, String)]) -> Vec<Fact> {
-    let mut facts = Vec::new();
+fn used(said: &str, row: &[(String, String)], post: &[(String, String)]) -> Vec<Ground> {
+    let mut grounds = Vec::new();
     let mut known = BTreeSet::new();
     let mut open = vec![said];
     while let Some(expression) = open.pop() {
@@ -224,11 +225,11 @@ fn used(said: &str, row: &[(String, String)], post: &[(String, String)]) -> Vec<
         for word in expression.split(|c| !is_part(c)).filter(|word| known.insert(*word)) {
             let names = |(name, _): &&(String, String)| name.split('(').next() == Some(word);
             let Some((name, meaning)) = row.iter().chain(post).find(names) else { continue };
-            facts.push(fact(FactKind::Meaning, name, meaning));
+            grounds.push(ground(GroundKind::Meaning, name, meaning));
             open.push(meaning);
         }
     }
-    facts
+    grounds
 }
 
 fn documents(root: Node) -> Result<BTreeMap<String, JudgedPart>, Error> {
@@ -243,10 +244,10 @@ fn documents(root: Node) -> Result<BTreeMap<String, JudgedPart>, Error> {
         let mut part = JudgedPart { title: text(node, "kind")?, ..JudgedPart::default() };
         for relation in items(node, "relations")? {
             let code = relation.required("code")?.text()?.to_owned();
-            let entry = relation_facts(relation)?;
+            let entry = relation_grounds(relation)?;
             // One code may be asked in more than one way.
             let known = part.entries.entry(code).or_insert_with_key(|code| holding(code));
-            known.facts.extend(entry);
+            known.grounds.extend(entry);
         }
         insert(&mut parts, within(path), part, node)?;
     }
@@ -257,9 +258,12 @@ fn documents(root: Node) -> Result<BTreeMap<String, JudgedPart>, Error> {
 }
 
 /// What a relation asks, of how many rows; what breaks it is among the findings.
-fn relation_facts(node: Node) -> Result<[Fact; 2], Error> {
+fn relation_grounds(node: Node) -> Result<[Ground; 2], Error> {
     let rows = node.required("asked")?.integer()?.to_string();
-    Ok([fact(FactKind::Expression, "", text(node, "says")?), fact(FactKind::Rows, "", rows)])
+    Ok([
+        ground(GroundKind::Expression, "", text(node, "says")?),
+        ground(GroundKind::Rows, "", rows),
+    ])
 }
 
 /// A relation of which nothing is known that breaks it.
@@ -271,7 +275,7 @@ fn holding(code: &str) -> JudgedEntry {
         title: code.to_owned(),
         reason: String::new(),
         broken: 0,
-        facts: Vec::new(),
+        grounds: Vec::new(),
     }
 }
 
@@ -303,6 +307,6 @@ fn broken(
         (printed, recomputed, _) if recomputed.is_empty() => format!("printed {printed}"),
         (printed, recomputed, _) => format!("printed {printed}, recomputed {recomputed}"),
     };
-    entry.facts.push(fact(FactKind::Broken, of, value));
+    entry.grounds.push(ground(GroundKind::Broken, of, value));
     Ok(())
 }

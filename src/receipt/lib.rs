@@ -1,5 +1,11 @@
 #![doc = include_str!("README.md")]
 
+#[cfg(not(unix))]
+compile_error!(
+    "bundles are read through directory handles, so that no link inside one is followed; that is written for Unix alone. \
+     On Windows, build and run `repro` under WSL."
+);
+
 pub mod bundle;
 pub mod checkpoint;
 pub mod digest;

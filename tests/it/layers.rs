@@ -234,7 +234,7 @@ const CRATES: &[Crate] = &[
     Crate {
         name: "compare",
         on: &["receipt", "report"],
-        rows: &[&["fact"], &["judged"], &["read"], &["change"], &["drawn"]],
+        rows: &[&["ground"], &["judged"], &["read"], &["change"], &["drawn"]],
     },
     Crate {
         name: "",

@@ -100,6 +100,8 @@ impl Judging<'_> {
             project: Some(root.to_owned()),
             history: Some(Arc::new(GitHistory::of(project))),
             beginnings: trainer::BEGINNINGS,
+            // What a lock pins is left to `verify --locked`: here another bundle is told, not refused.
+            repin: true,
             ..Demands::default()
         };
         let report = verify::verify(root, &ids, &demands, self.threads);

@@ -19,7 +19,7 @@ const LIBRARIES: &[&str] = &["chacha20", "libm", "rayon", "tokenizers"];
 /// This program; the build script finds the revision, where there is one.
 pub fn trainer() -> Trainer {
     Trainer {
-        name: env!("CARGO_PKG_NAME").to_owned(),
+        name: "repro".to_owned(),
         version: Some(env!("CARGO_PKG_VERSION").to_owned()),
         source_revision: option_env!("REPRO_SOURCE_REVISION").map(str::to_owned),
         dirty: option_env!("REPRO_SOURCE_DIRTY").map(|dirty| dirty == "true"),

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-/// What a fact is about, in the order in which differences are told.
+/// What a ground is about, in the order in which differences are told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum FactKind {
+pub enum GroundKind {
     /// How the claim is called.
     Name,
     /// The number as the text prints it.
@@ -48,20 +48,20 @@ pub enum FactKind {
 
 /// One thing that a verdict rests on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fact {
-    pub kind: FactKind,
+pub struct Ground {
+    pub kind: GroundKind,
     /// Of what, where a verdict rests on several of one kind: a bundle, a name, a place.
     pub of: String,
     pub value: String,
 }
 
-/// A fact that is not what it was.
+/// A ground that is not what it was.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct FactChange {
-    pub what: FactKind,
+pub struct GroundChange {
+    pub what: GroundKind,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub of: String,
-    /// None where there was no such fact.
+    /// None where there was no such ground.
     pub was: Option<String>,
     pub now: Option<String>,
 }
@@ -69,7 +69,7 @@ pub struct FactChange {
 /// So many digits of a digest are told.
 const DIGITS: usize = 12;
 
-impl FactKind {
+impl GroundKind {
     /// Whether a change of it alone leaves open whether anything that is said has changed.
     pub fn is_only_evidence(self) -> bool {
         matches!(self, Self::Bundle | Self::Evidence)
@@ -100,13 +100,13 @@ impl FactKind {
     }
 }
 
-impl FactChange {
-    /// The facts that differ between two lists, in the order of their kinds.
-    pub fn between(was: &[Fact], now: &[Fact]) -> Vec<Self> {
-        let mut both: BTreeMap<(FactKind, &str), [Vec<&str>; 2]> = BTreeMap::new();
-        for (facts, side) in [(was, 0), (now, 1)] {
-            for fact in facts {
-                both.entry((fact.kind, &fact.of)).or_default()[side].push(&fact.value);
+impl GroundChange {
+    /// The grounds that differ between two lists, in the order of their kinds.
+    pub fn between(was: &[Ground], now: &[Ground]) -> Vec<Self> {
+        let mut both: BTreeMap<(GroundKind, &str), [Vec<&str>; 2]> = BTreeMap::new();
+        for (grounds, side) in [(was, 0), (now, 1)] {
+            for ground in grounds {
+                both.entry((ground.kind, &ground.of)).or_default()[side].push(&ground.value);
             }
         }
         let joined = |mut values: Vec<&str>| {
