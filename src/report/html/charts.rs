@@ -30,20 +30,20 @@ const ARMS: [RGBColor; 8] = [
     RGBColor(10, 0, 0),
 ];
 
-/// Adds the pictures of a post; nothing where it has none.
-pub fn draw(page: &mut String, post: &PostReport) {
+/// The pictures of a post; nothing where it has none.
+pub fn drawn(post: &PostReport) -> String {
+    let mut page = String::new();
     let tests: Vec<_> = post.claims.iter().filter_map(tested).take(DIFFERENCES).collect();
-    if post.courses.is_empty() && tests.is_empty() {
-        return;
-    }
-    page.push_str("<aside class=\"charts\" aria-label=\"pictures\">\n");
     for chart in &post.courses {
-        course(page, chart);
+        course(&mut page, chart);
     }
     if !tests.is_empty() {
-        differences(page, &tests);
+        differences(&mut page, &tests);
     }
-    page.push_str("</aside>\n");
+    match page.is_empty() {
+        true => page,
+        false => format!("<aside class=\"charts\" aria-label=\"pictures\">\n{page}</aside>\n"),
+    }
 }
 
 /// A claim with the numbers of a test.
