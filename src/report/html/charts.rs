@@ -34,7 +34,7 @@ const ARMS: [RGBColor; 8] = [
 pub fn drawn(post: &PostReport) -> String {
     let mut page = String::new();
     let tests: Vec<_> = post.claims.iter().filter_map(tested).take(DIFFERENCES).collect();
-    for chart in &post.courses {
+    for chart in &post.pictures.courses {
         course(&mut page, chart);
     }
     if !tests.is_empty() {

@@ -8,7 +8,7 @@ use repro_claim::Expression;
 use repro_claim::syntax::ExpressionKind;
 use repro_exact::decimal::{Interval, format_significant};
 use repro_receipt::source::{Error, codes};
-use repro_report::outcome::{Impact, Outcome};
+use repro_report::outcome::{Impact, Measured, Outcome};
 
 use super::{Function, Gives};
 use crate::evaluate::{Call, Frame, WRONG_ARGUMENTS};
@@ -169,7 +169,10 @@ fn judge(values: &[(String, Quantity)], wanted: Wanted, within: &BigRational) ->
         Wanted::Equal if has_noise => (crate::evaluate::noise::ORDER, "equal".to_owned()),
         _ => ("exact", "equal".to_owned()),
     };
-    let measured = values.iter().map(|(_, number)| number.measured());
+    let measured = values.iter().map(|(label, number)| {
+        let of = if label.is_empty() { &number.derivation } else { label };
+        Measured { of: of.clone(), ..number.measured() }
+    });
     outcome.giving(listed).within(rule, tolerance).measuring(measured).with_impact(Impact::Decision)
 }
 
