@@ -1,9 +1,12 @@
 //! What opens below a number: the words, what they are held against, where the evidence stands, and how to repeat it.
 
+use std::collections::BTreeMap;
+
 use super::escaped::escaped;
 use super::line;
 use super::marks::rank;
-use crate::outcome::{ClaimReport, Finding, Measured, TestNumbers};
+use super::readings;
+use crate::outcome::{ClaimReport, Finding, Measured, SpreadChart, TestNumbers};
 use crate::wording::{self, Remarks};
 
 /// So many places of evidence are listed.
@@ -13,8 +16,15 @@ const LINES: usize = 4;
 /// How an entry begins that is written as in a file.
 const CODE: &str = "<dd class=\"code\">";
 
+/// What is told of claims elsewhere in a report.
+pub struct ToldOfClaims<'r> {
+    pub remarks: &'r Remarks<'r>,
+    /// What numbers behind ± can be, by claims.
+    pub spreads: &'r BTreeMap<String, SpreadChart>,
+}
+
 /// Adds a card: all claims about one number, or of one statement.
-pub fn card(page: &mut String, id: &str, claims: &[&ClaimReport], remarks: &Remarks<'_>) {
+pub fn card(page: &mut String, id: &str, claims: &[&ClaimReport], told: &ToldOfClaims<'_>) {
     let label = claims.first().map_or_else(String::new, |claim| name(claim));
     page.push_str(&format!(
         "<section class=\"card\" id=\"{id}\" popover aria-label=\"{}\"><button class=\"close\" popovertarget=\"{id}\">Close</button>",
@@ -22,13 +32,13 @@ pub fn card(page: &mut String, id: &str, claims: &[&ClaimReport], remarks: &Rema
     ));
     match claims {
         // A page of many claims opens sooner the fewer elements each has.
-        [claim] => one(page, claim, remarks),
+        [claim] => one(page, claim, told),
         _ => {
             let mut claims = claims.to_vec();
             claims.sort_by_key(|claim| std::cmp::Reverse(rank(claim.outcome.verdict)));
             for claim in claims {
                 page.push_str("<article>");
-                one(page, claim, remarks);
+                one(page, claim, told);
                 page.push_str("</article>");
             }
         }
@@ -45,7 +55,8 @@ fn name(claim: &ClaimReport) -> String {
     }
 }
 
-fn one(page: &mut String, claim: &ClaimReport, remarks: &Remarks<'_>) {
+fn one(page: &mut String, claim: &ClaimReport, told: &ToldOfClaims<'_>) {
+    let ToldOfClaims { remarks, spreads } = told;
     let outcome = &claim.outcome;
     let word = outcome.verdict.word();
     let claimed = match claim.claimed.is_empty() {
@@ -77,6 +88,10 @@ fn one(page: &mut String, claim: &ClaimReport, remarks: &Remarks<'_>) {
     for measured in outcome.measured.iter().take(LINES) {
         line::draw(page, measured);
     }
+    if let Some(chart) = spreads.get(&claim.id) {
+        readings::of_spread(page, chart);
+    }
+    readings::of_order(page, claim);
     if let Some(test) = outcome.measured.iter().find_map(|one: &Measured| one.test.as_ref()) {
         self::test(page, test);
     }

@@ -6,9 +6,13 @@
 mod card;
 mod charts;
 mod escaped;
+mod figure;
+mod fixed;
 mod line;
 mod marks;
 mod prose;
+mod readings;
+mod replayed;
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -16,6 +20,7 @@ use base64ct::{Base64, Encoding};
 use repro_receipt::digest::Digest;
 use repro_receipt::source::Error;
 
+use self::card::ToldOfClaims;
 use self::escaped::escaped;
 use self::marks::{MarkedNumber, NumberMarks};
 use crate::folded::{self, ToldTogether, told_together};
@@ -137,7 +142,12 @@ fn article(page: &mut String, report: &Report, post: &PostReport, index: usize) 
     summary(page, report, post);
     page.push_str("</header>\n");
     let remarks = Remarks::of(post);
-    let mut cards = PostCards { page: String::new(), remarks: &remarks, count: 0, post: index };
+    let mut cards = PostCards {
+        page: String::new(),
+        told: ToldOfClaims { remarks: &remarks, spreads: &post.pictures.spreads },
+        count: 0,
+        post: index,
+    };
     let mut told: BTreeSet<&str> = BTreeSet::new();
     let pictures = charts::drawn(post);
     let beside = if pictures.is_empty() { "" } else { " beside" };
@@ -193,7 +203,7 @@ fn command(report: &Report, post: &PostReport) -> String {
 /// The cards of a post so far.
 struct PostCards<'r> {
     page: String,
-    remarks: &'r Remarks<'r>,
+    told: ToldOfClaims<'r>,
     count: usize,
     /// Which post of the page it is.
     post: usize,
@@ -207,7 +217,7 @@ impl PostCards<'_> {
     }
 
     fn add(&mut self, id: &str, claims: &[&ClaimReport]) {
-        card::card(&mut self.page, id, claims, self.remarks);
+        card::card(&mut self.page, id, claims, &self.told);
     }
 }
 
