@@ -33,10 +33,10 @@ export async function findings(browser, path, axe) {
   const cards = await oneOfEachVerdict(page);
   for (const colorScheme of SCHEMES) {
     await page.emulateMedia({ colorScheme });
-    await accessible(page, `${colorScheme}, closed`, report("axe"));
+    await accessible(page, "body", `${colorScheme}, closed`, report("axe"));
     for (const card of cards) {
       await page.locator(`[id="${card}"]`).evaluate((element) => element.showPopover());
-      await accessible(page, `${colorScheme}, ${card} open`, report("axe"));
+      await accessible(page, `[id="${card}"]`, `${colorScheme}, ${card} open`, report("axe"));
       await page.keyboard.press("Escape");
     }
   }
@@ -124,12 +124,12 @@ async function oneOfEachVerdict(page) {
   }));
 }
 
-/** What axe finds. */
-async function accessible(page, when, report) {
-  const violations = await page.evaluate(async () => {
+/** What axe finds in a part of the page. */
+async function accessible(page, part, when, report) {
+  const violations = await page.evaluate(async (part) => {
     const options = { resultTypes: ["violations"], rules: { "target-size": { enabled: true } } };
-    const { violations } = await window.axe.run(document, options);
+    const { violations } = await window.axe.run(part, options);
     return violations.map(({ id, nodes }) => ({ id, first: nodes[0].html.slice(0, 160), count: nodes.length }));
-  });
+  }, part);
   violations.forEach(({ id, first, count }) => report(`${id} (${when}), ${count} times: ${first}`));
 }

@@ -47,3 +47,36 @@ pub fn extent(numbers: impl Iterator<Item = f64>) -> Option<Range<f64>> {
     let room = 0.03 * (ends.1 - ends.0);
     (room > 0.0).then_some(ends.0 - room..ends.1 + room)
 }
+
+/// A number with so many digits that matter and no zeros behind them; a small one with a power of ten.
+pub fn digits(value: f64, count: usize) -> String {
+    if !value.is_finite() || value.fract() == 0.0 && value.abs() < 1e15 {
+        return format!("{value}");
+    }
+    let magnitude = value.abs().log10().floor();
+    if !(-4.0..15.0).contains(&magnitude) {
+        return format!("{value:.0$e}", count.saturating_sub(1));
+    }
+    let places = (count as f64 - 1.0 - magnitude).max(0.0);
+    let shown = format!("{value:.0$}", places as usize);
+    match shown.contains('.') {
+        true => shown.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => shown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_that_matter_are_shown() {
+        let shown = [0.013427417741550868, 22.0, 1.5, 1234.567, 6.38e-6, 0.1 + 0.2];
+        assert_eq!(
+            shown.map(|value| digits(value, 3)),
+            ["0.0134", "22", "1.5", "1235", "6.38e-6", "0.3"]
+        );
+        assert_eq!(digits(0.1 + 0.2, 10), "0.3");
+        assert_eq!(digits(4_362_076_160.0, 3), "4362076160");
+    }
+}

@@ -1,12 +1,16 @@
 //! Quantities that are said to be held fixed, as bars: of each model or run what it has.
 
 use super::escaped::escaped;
+use super::figure::digits;
 use super::marks::rank;
 use crate::outcome::{ClaimReport, Measured};
+use crate::visible::clipped;
 
 /// So many quantities are drawn, each of so many models or runs.
 const QUANTITIES: usize = 16;
 const BARS: usize = 12;
+/// So many characters of the words are shown.
+const WORDS: usize = 120;
 
 /// A claim with the values of which it says that they are one.
 struct FixedQuantity<'r> {
@@ -62,6 +66,14 @@ impl<'r> FixedQuantity<'r> {
         (values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max))
     }
 
+    /// The words of the text that say so.
+    fn words(&self) -> String {
+        match self.claim.quote.trim() {
+            "" => String::new(),
+            quote => format!("<q>{}</q> ", escaped(&clipped(quote, WORDS))),
+        }
+    }
+
     fn draw(&self, page: &mut String) {
         let outcome = &self.claim.outcome;
         let (least, most) = self.ends();
@@ -75,7 +87,8 @@ impl<'r> FixedQuantity<'r> {
             width => format!("{width} more is allowed"),
         };
         page.push_str(&format!(
-            "<div><p><code>{}</code></p><p class=\"note\"><span class=\"verdict {word}\">{word}</span>: {apart}; {}</p>\n<ul>",
+            "<div><p>{}<code>{}</code></p><p class=\"note\"><span class=\"verdict {word}\">{word}</span>: {apart}; {}</p>\n<ul>",
+            self.words(),
             escaped(&self.claim.said),
             escaped(&allowed),
         ));
@@ -84,7 +97,7 @@ impl<'r> FixedQuantity<'r> {
             page.push_str(&format!(
                 "<li><span>{}</span> <span>{}</span><svg viewBox=\"0 0 100 3\" preserveAspectRatio=\"none\" aria-hidden=\"true\"><rect width=\"{:.2}\" height=\"3\"/></svg></li>",
                 escaped(of),
-                short(*value),
+                digits(*value, 5),
                 100.0 * value.abs() / far,
             ));
         }
@@ -94,10 +107,77 @@ impl<'r> FixedQuantity<'r> {
     }
 }
 
-/// A whole number in full, another one with the digits that matter.
-fn short(value: f64) -> String {
-    match value.fract() == 0.0 && value.abs() < 1e15 {
-        true => format!("{value}"),
-        false => format!("{value:.4}"),
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outcome::{Impact, Outcome};
+    use repro_receipt::source::Location;
+
+    fn claim(said: &str, outcome: Outcome, values: &[(&str, f64)]) -> ClaimReport {
+        let measured = values.iter().map(|(of, value)| Measured {
+            of: (*of).to_owned(),
+            value: Some(*value),
+            ..Measured::default()
+        });
+        ClaimReport {
+            id: "a".to_owned(),
+            kind: "relation",
+            claimed: String::new(),
+            said: said.to_owned(),
+            row: Vec::new(),
+            own_numbers: Vec::new(),
+            around: String::new(),
+            quote: "the same <b>tokens</b>".to_owned(),
+            at: None,
+            note: String::new(),
+            place: Location::file("repro/a.toml"),
+            origin: None,
+            impact: Impact::Decision,
+            outcome: outcome.measuring(measured),
+            evidence: Vec::new(),
+        }
+    }
+
+    fn drawn(claims: &[ClaimReport]) -> String {
+        let mut page = String::new();
+        draw(&mut page, claims);
+        page
+    }
+
+    #[test]
+    fn each_value_has_a_bar_and_the_worst_stands_first() {
+        let near = Outcome::verified().within("nearly_fixed", "2%");
+        let page = drawn(&[
+            claim("nearly_fixed(active(it))", near.clone(), &[("moe", 100.0), ("dense", 101.0)]),
+            claim(
+                "held_fixed(seen(it))",
+                Outcome { verdict: crate::outcome::Verdict::Refuted, ..near.clone() },
+                &[("<moe>", 50.0), ("dense", 100.0)],
+            ),
+            claim("held_fixed(layers(it))", near, &[("moe", 8.0), ("dense", 8.0)]),
+        ]);
+        let (first, second) = (page.find("held_fixed(seen(it))"), page.find("nearly_fixed("));
+        assert!(first < second, "{page}");
+        for wanted in [
+            "&lt;b&gt;tokens",
+            "&lt;moe&gt;</span> <span>50</span>",
+            "<rect width=\"50.00\"",
+            "2.0000 times the smallest",
+            "1.0100 times the smallest",
+            "equal everywhere: 1",
+        ] {
+            assert!(page.contains(wanted), "{wanted}: {page}");
+        }
+    }
+
+    #[test]
+    fn other_claims_and_values_that_are_no_numbers_are_not_drawn() {
+        let verified = Outcome::verified;
+        assert_eq!(drawn(&[claim("a < b", verified(), &[("a", 1.0), ("b", 2.0)])]), "");
+        assert_eq!(
+            drawn(&[claim("held_fixed(a)", verified(), &[("a", f64::NAN), ("b", 2.0)])]),
+            ""
+        );
+        assert_eq!(drawn(&[claim("held_fixed(a)", verified(), &[])]), "");
     }
 }

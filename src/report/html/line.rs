@@ -1,5 +1,6 @@
 //! A printed number on a line: between which ends a value agrees with it, and what the evidence gives.
 
+use super::figure::digits;
 use crate::outcome::Measured;
 
 /// The width of the line, in units of the picture.
@@ -48,6 +49,7 @@ pub fn draw(page: &mut String, measured: &Measured) {
             at(f64::midpoint(low, high))
         )),
     }
+    let [claimed, from, to, low, high] = [claimed, from, to, low, high].map(|end| digits(end, 10));
     let given = if low == high { format!("dot: {low}") } else { format!("bar: {low} to {high}") };
     page.push_str(&format!(
         "</svg><figcaption>the text, upright line: {claimed}{unit}; agrees, band: {from} to {to}; the evidence, {given}</figcaption></figure>",

@@ -1,12 +1,13 @@
 //! What a number behind ± can be: each reading as an interval beside the printed one, or the p that it gives.
 
 use super::escaped::escaped;
+use super::figure::digits;
 use crate::outcome::{ClaimReport, Measured, SpreadChart};
 use crate::wording;
 
 /// The width of a picture, in its units, and where its bars begin and end.
 const WIDTH: f64 = 400.0;
-const BARS: [f64; 2] = [96.0, 288.0];
+const BARS: [f64; 2] = [96.0, 262.0];
 /// The height of a row.
 const ROW: f64 = 20.0;
 /// Probabilities below this are drawn as this: the axis has powers of ten.
@@ -35,7 +36,7 @@ pub fn of_spread(page: &mut String, chart: &SpreadChart) {
         ReadingRow {
             name: name.clone(),
             ends: around(*width),
-            words: format!("± {}{sign}", digits(*width)),
+            words: format!("± {}{sign}", digits(*width, 3)),
             is_marked,
         }
     };
@@ -76,10 +77,10 @@ pub fn of_order(page: &mut String, claim: &ClaimReport) {
     let row = |one: &Measured| {
         let ([low, high], [_, alpha]) = (one.interval?, one.allowed?);
         let is_marked = high < alpha;
-        let words = if digits(low) == digits(high) {
-            format!("p {}", digits(low))
+        let words = if digits(low, 2) == digits(high, 2) {
+            format!("{}", digits(low, 2))
         } else {
-            format!("p {} to {}", digits(low), digits(high))
+            format!("{} to {}", digits(low, 2), digits(high, 2))
         };
         Some((
             ReadingRow { name: one.of.clone(), ends: [share(low), share(high)], words, is_marked },
@@ -113,18 +114,6 @@ fn place(share: f64) -> f64 {
     from + (to - from) * share
 }
 
-/// Three digits that matter.
-fn digits(value: f64) -> String {
-    if value == 0.0 {
-        return "0".to_owned();
-    }
-    let places = (2.0 - value.abs().log10().floor()).max(0.0);
-    match places <= 8.0 {
-        true => format!("{value:.0$}", places as usize),
-        false => format!("{value:.1e}"),
-    }
-}
-
 fn draw(page: &mut String, rows: &[ReadingRow], more: &str, height: f64, caption: &str) {
     page.push_str(&format!(
         "<figure class=\"readings\"><svg viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-label=\"{}\">",
@@ -147,4 +136,55 @@ fn draw(page: &mut String, rows: &[ReadingRow], more: &str, height: f64, caption
         ));
     }
     page.push_str(&format!("{more}</svg><figcaption>{}</figcaption></figure>", escaped(caption)));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chart(allowed: [f64; 2], readings: &[(&str, f64)]) -> SpreadChart {
+        SpreadChart {
+            printed: 0.5,
+            unit: "%",
+            allowed,
+            runs: vec![1.0, 2.0, 1.5],
+            mean: 1.5,
+            readings: readings.iter().map(|(name, width)| ((*name).to_owned(), *width)).collect(),
+        }
+    }
+
+    #[test]
+    fn readings_that_print_the_same_are_marked() {
+        let mut page = String::new();
+        of_spread(&mut page, &chart([0.45, 0.55], &[("sd", 0.5), ("se", 0.2887)]));
+        for wanted in [
+            "the printed digits are given by sd (✓)",
+            "± 0.5 ✓</text>",
+            "± 0.289</text>",
+            "<rect class=\"other\" x=\"131.",
+            "runs</text><circle cx=\"96.00\"",
+        ] {
+            assert!(page.contains(wanted), "{wanted}: {page}");
+        }
+        let mut page = String::new();
+        of_spread(&mut page, &chart([0.45, 0.46], &[("sd", 0.5)]));
+        assert!(page.contains("no reading gives the printed digits"), "{page}");
+    }
+
+    #[test]
+    fn what_has_no_width_is_not_drawn() {
+        let flat =
+            SpreadChart { printed: 0.0, runs: vec![1.5; 3], ..chart([0.0, 0.1], &[("sd", 0.0)]) };
+        let endless = chart([0.0, 0.1], &[("sd", f64::INFINITY)]);
+        for chart in [flat, endless] {
+            let mut page = String::new();
+            of_spread(&mut page, &chart);
+            assert_eq!(page, "");
+        }
+    }
+
+    #[test]
+    fn probabilities_lie_on_an_axis_of_powers() {
+        assert_eq!([1.0, 1e-3, 1e-6, 0.0].map(share), [1.0, 0.5, 0.0, 0.0]);
+    }
 }

@@ -145,3 +145,56 @@ fn plot<'s>(
     }
     area.present()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outcome::Verdict;
+
+    fn chart(shares: Vec<DrawnShare>) -> ReplayChart {
+        ReplayChart {
+            title: "run-<s1> 967..977".to_owned(),
+            compared: "10 steps, 79 tensors".to_owned(),
+            verdict: Verdict::Verified,
+            is_bitwise: shares.is_empty(),
+            shares,
+        }
+    }
+
+    fn share(step: u64, kind: &'static str, share: f64) -> DrawnShare {
+        DrawnShare { step, kind, what: format!("{kind} of `a<b`"), share }
+    }
+
+    fn drawn(charts: &[ReplayChart]) -> String {
+        let mut page = String::new();
+        draw(&mut page, charts);
+        page
+    }
+
+    #[test]
+    fn shares_are_drawn_with_the_largest_of_each_kind_in_words() {
+        let shares =
+            vec![share(968, "loss", 0.0), share(969, "loss", 0.25), share(968, "update", 3.5)];
+        let page = drawn(&[chart(shares.clone())]);
+        assert_eq!(page, drawn(&[chart(shares)]));
+        for wanted in [
+            "run-&lt;s1&gt; 967..977",
+            "loss (circle): at most 0.250 of what is allowed, in step 969, loss of `a&lt;b`",
+            "update (triangle): at most 3.500",
+            "\n969\n",
+            "<circle",
+        ] {
+            assert!(page.contains(wanted), "{wanted}: {page}");
+        }
+        assert!(!page.contains("style="), "a policy forbids styles in the page");
+    }
+
+    #[test]
+    fn bits_that_are_equal_are_told_and_numbers_that_are_none_are_left_out() {
+        assert!(
+            drawn(&[chart(Vec::new())]).contains("run-&lt;s1&gt; 967..977: 10 steps, 79 tensors")
+        );
+        let page = drawn(&[chart(vec![share(968, "loss", f64::NAN), share(968, "loss", 0.5)])]);
+        assert!(page.contains("at most 0.500") && !page.contains("NaN"), "{page}");
+    }
+}
