@@ -89,7 +89,7 @@ fn shares(page: &mut String, chart: &ReplayChart) {
     });
     let word = chart.verdict.word();
     let caption = format!(
-        "<p class=\"note\"><span class=\"verdict {word}\">{word}</span>: {}; a difference above the line at 1 is more than rounding explains</p>\n<ul class=\"keys\">\n{}</ul>",
+        "<p class=\"note\"><span class=\"verdict {word}\">{word}</span>: {}; a difference above the line at 1 is more than rounding explains; what is below {LEAST} is drawn there</p>\n<ul class=\"keys\">\n{}</ul>",
         escaped(&chart.compared),
         told.collect::<String>()
     );

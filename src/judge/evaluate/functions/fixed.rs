@@ -178,8 +178,9 @@ fn judge(values: &[(String, Quantity)], wanted: Wanted, within: &BigRational) ->
 fn names(values: &[(String, Quantity)]) -> Vec<String> {
     let place = |number: &Quantity| {
         let one = number.leaves.iter().find_map(|leaf| leaf.evidence.as_ref())?;
-        let place = format!("{}/{}{}", one.bundle, one.file, one.pointer);
-        Some(place.split('/').map(str::to_owned).collect::<Vec<_>>())
+        let inside = format!("{}{}", one.file, one.pointer);
+        let parts = inside.split(['/', '.', '=']).map(str::to_owned);
+        Some(std::iter::once(one.bundle.clone()).chain(parts).collect::<Vec<_>>())
     };
     let places: Vec<Vec<String>> =
         values.iter().map(|(_, number)| place(number).unwrap_or_default()).collect();
