@@ -78,7 +78,7 @@ pub fn of_order(page: &mut String, claim: &ClaimReport) {
         let ([low, high], [_, alpha]) = (one.interval?, one.allowed?);
         let is_marked = high < alpha;
         let words = if digits(low, 2) == digits(high, 2) {
-            format!("{}", digits(low, 2))
+            digits(low, 2)
         } else {
             format!("{} to {}", digits(low, 2), digits(high, 2))
         };
