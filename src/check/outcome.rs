@@ -3,8 +3,8 @@
 use repro_receipt::source::{Error, Location};
 use repro_relation::Weight;
 use repro_report::outcome::{
-    ClaimReport, EvidenceOrigin, EvidenceRef, ExitStatus, Impact, Method, Outcome, PostReport,
-    Report,
+    ClaimReport, EvidenceOrigin, EvidenceRef, ExitStatus, Impact, Method, Outcome, PostPictures,
+    PostReport, Report,
 };
 
 use crate::asked::{AskedRelation, Broken, UsedValue};
@@ -120,7 +120,7 @@ fn post(path: &str, what: &str, asked: &[AskedRelation]) -> PostReport {
         findings: Vec::new(),
         challenge: None,
         referee: None,
-        courses: Vec::new(),
+        pictures: PostPictures::default(),
         drafted: 0,
     }
 }

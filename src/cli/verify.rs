@@ -138,9 +138,9 @@ fn challenge(path: &Path) -> Result<(Challenge, String), Error> {
     Ok((Challenge::load(path)?, path.display().to_string()))
 }
 
-fn demands(root: &Path, own: &VerifyArgs, courses: bool) -> Result<Demands, Error> {
+fn demands(root: &Path, own: &VerifyArgs, pictures: bool) -> Result<Demands, Error> {
     Ok(Demands {
-        courses,
+        pictures,
         texts: own.text.clone(),
         project: Some(root.to_owned()),
         history: Some(Arc::new(GitHistory::of(root))),

@@ -3,7 +3,7 @@
 use repro_receipt::source::Location;
 use repro_report::outcome::{
     BundleReport, ClaimReport, EvidenceOrigin, EvidenceRef, Impact, Measured, Method, Outcome,
-    PostReport, Report, TestNumbers, TextReport,
+    PostPictures, PostReport, Report, TestNumbers, TextReport,
 };
 
 use crate::decision::GateReport;
@@ -29,7 +29,7 @@ impl GateReport {
             findings: Vec::new(),
             challenge: None,
             referee: None,
-            courses: Vec::new(),
+            pictures: PostPictures::default(),
             drafted: 0,
         };
         Report { posts: vec![post], ..Report::default() }

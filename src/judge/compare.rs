@@ -411,7 +411,7 @@ fn measured_of(claimed: &Printed, given: &Quantity, scaled: &Scaled, rule: &str)
         value: Some(if plain { given.float } else { nearest_f64(&scaled.point) }),
         interval: Some(ends(&scaled.interval)),
         allowed,
-        test: None,
+        ..Measured::default()
     }
 }
 

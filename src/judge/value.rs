@@ -111,6 +111,8 @@ pub enum NumberRole {
     P(Rc<RunDesign>),
     /// How many runs there are: these.
     CountOfRuns(Rc<BTreeSet<String>>),
+    /// The spread of these numbers of runs, as a number behind ± may be.
+    Spread(Rc<Vec<f64>>),
 }
 
 /// A number and how it came about.

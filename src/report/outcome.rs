@@ -1,6 +1,7 @@
 //! What verification comes to: verdicts, their assurance, findings, and the report. Data only: judging
 //! is done in `claims`, drawing in `report`.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use serde::Serialize;
@@ -138,6 +139,9 @@ pub enum Impact {
 /// The numbers behind an outcome, for programs: one for each number that was compared, in its unit.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Measured {
+    /// What it is of, where there are several: a run, an arm, a reading of ±.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub of: String,
     /// The number of the text, where there is one.
     pub claimed: Option<f64>,
     /// The unit of both: empty, `%`, `M`, ...
@@ -150,6 +154,9 @@ pub struct Measured {
     pub allowed: Option<[f64; 2]>,
     /// The test, where there is one.
     pub test: Option<TestNumbers>,
+    /// The numbers of runs of which it is the spread, in its unit.
+    #[serde(skip)]
+    pub spread_of: Vec<f64>,
 }
 
 /// The numbers of a test between runs.
@@ -463,6 +470,62 @@ pub struct CourseArm {
     pub runs: Vec<Vec<[f64; 2]>>,
 }
 
+/// What is drawn of a post beside its claims.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct PostPictures {
+    /// How its runs went.
+    pub courses: Vec<CourseChart>,
+    /// How near replays came to what is allowed.
+    pub replays: Vec<ReplayChart>,
+    /// What the number behind a printed ± can be, by the claims about these numbers.
+    pub spreads: BTreeMap<String, SpreadChart>,
+}
+
+/// Steps that were executed again.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReplayChart {
+    /// The run, and which of its steps: `NAME 967..977`.
+    pub title: String,
+    /// What was compared: `10 steps, 79 tensors`.
+    pub compared: String,
+    /// How the comparison ended.
+    pub verdict: Verdict,
+    /// Whether bits were compared, of which none may differ.
+    pub is_bitwise: bool,
+    /// Of each step and kind of number the largest difference; none where bits were compared.
+    pub shares: Vec<DrawnShare>,
+}
+
+/// How much of what is allowed a difference takes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DrawnShare {
+    /// The step, as records count.
+    pub step: u64,
+    /// The kind of number: `loss`, `gradient norm`, `update`, ...
+    pub kind: &'static str,
+    /// Of which tensor it is the largest, and so on.
+    pub what: String,
+    /// The share; above one the two differ.
+    pub share: f64,
+}
+
+/// A number behind ± beside all that it can be.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SpreadChart {
+    /// The printed number.
+    pub printed: f64,
+    /// Its unit.
+    pub unit: &'static str,
+    /// The ends between which a number gives the printed digits.
+    pub allowed: [f64; 2],
+    /// What the runs have.
+    pub runs: Vec<f64>,
+    /// Their mean.
+    pub mean: f64,
+    /// The name of each reading, and what it gives for these runs.
+    pub readings: Vec<(String, f64)>,
+}
+
 /// One post and its claims, in the order of the post file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PostReport {
@@ -490,8 +553,8 @@ pub struct PostReport {
     pub challenge: Option<ChallengeReport>,
     /// What a referee would ask.
     pub referee: Option<Referee>,
-    /// How its runs went, where the caller wants that drawn.
-    pub courses: Vec<CourseChart>,
+    /// What is drawn of it, where the caller wants that.
+    pub pictures: PostPictures,
     /// How many statements a program has drafted and nobody has confirmed.
     pub drafted: usize,
 }

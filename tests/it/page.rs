@@ -27,7 +27,8 @@ struct PageTag<'p> {
 }
 
 /// Elements without an end.
-const VOID: &[&str] = &["br", "hr", "meta", "line", "rect", "circle", "polygon", "polyline"];
+const VOID: &[&str] =
+    &["br", "hr", "meta", "line", "path", "rect", "circle", "polygon", "polyline"];
 /// Attributes that some element may have; none of them acts.
 const ATTRIBUTES: &[&str] = &[
     "aria-hidden",
@@ -37,6 +38,7 @@ const ATTRIBUTES: &[&str] = &[
     "content",
     "cx",
     "cy",
+    "d",
     "dy",
     "fill",
     "font-family",
@@ -51,7 +53,7 @@ const ATTRIBUTES: &[&str] = &[
     "points",
     "popover",
     "popovertarget",
-    "popovertargetaction",
+    "preserveAspectRatio",
     "r",
     "rel",
     "role",
@@ -113,6 +115,7 @@ const ELEMENTS: &[&str] = &[
     "nav",
     "ol",
     "p",
+    "path",
     "polygon",
     "polyline",
     "pre",
@@ -269,9 +272,9 @@ fn a_number_opens_what_is_behind_it() {
     let drawn = page(folder.path(), &["verify", "--post", "first"]);
     is_inert(&drawn);
     let (button, _) =
-        drawn.split_once("2.4713<span class=\"said\">, verified</span></button>").unwrap();
+        drawn.split_once("\" aria-label=\"2.4713, verified\">2.4713</button>").unwrap();
     let (_, id) = button.rsplit_once("popovertarget=\"").unwrap();
-    let card = format!("<section class=\"card\" id=\"{}\"", id.trim_end_matches("\">"));
+    let card = format!("<section class=\"card\" id=\"{id}\"");
     let (_, card) = drawn.split_once(&card).unwrap();
     let (card, _) = card.split_once("</section>").unwrap();
     for wanted in ["held against", "the evidence gives", "agrees within", "repro/first.toml"] {
@@ -280,4 +283,63 @@ fn a_number_opens_what_is_behind_it() {
     assert!(drawn.contains("<span class=\"n unbound\" title=\"no claim binds it\">731</span>"));
     assert_eq!(drawn.matches("<h1>A title</h1>").count(), 1);
     assert!(drawn.contains("To repeat it: <code>repro verify --post first --verbose</code>"));
+}
+
+/// A project whose text prints a spread, bound to the standard deviation of three numbers, and says that they are one.
+fn spreads(printed: &str) -> tempfile::TempDir {
+    let folder = project("", "A title");
+    let names = ["0", "100", "200"].map(|step| {
+        format!("at{step} = \"example-invented-numbers:data/printed/validation.csv#step={step}.val_loss\"\n")
+    });
+    let post = format!(
+        "schema = \"repro.post/2\"\nid = \"first\"\ntitle = \"A title\"\ntext = \"first.md\"\n[names]\n{}\
+         [[sentence]]\nquote = \"{printed}\"\nis = [\"mean([at0, at100, at200])\", \"sd([at0, at100, at200])\"]\n\
+         [[sentence]]\nquote = \"of one loss\"\nsays = \"nearly_fixed([at0, at100, at200])\"\n",
+        names.concat()
+    );
+    fs::write(folder.path().join("repro/first.toml"), post).unwrap();
+    let text = format!("It is {printed} of one loss.\n");
+    fs::write(folder.path().join("repro/first.md"), text).unwrap();
+    folder
+}
+
+#[test]
+fn a_printed_spread_stands_beside_all_that_it_can_be() {
+    // The sd of 4.8391, 3.0877 and 2.6550 is 1.1566, its standard error 0.6677.
+    for (printed, meaning, marked) in
+        [("3.53 ± 1.16", "sd", "± 1.16 ✓"), ("3.53 ± 0.67", "se", "± 0.668 ✓")]
+    {
+        let drawn = page(spreads(printed).path(), &["verify", "--post", "first"]);
+        is_inert(&drawn);
+        let caption = format!("the printed digits are given by {meaning} (✓)");
+        assert!(drawn.contains(&caption) && drawn.contains(marked), "{printed}");
+        assert_eq!(drawn.matches("<figure class=\"readings\">").count(), 1);
+    }
+    let neither = page(spreads("3.53 ± 0.5").path(), &["verify", "--post", "first"]);
+    assert!(neither.contains("no reading gives the printed digits"));
+}
+
+#[test]
+fn what_is_said_to_be_held_fixed_has_bars() {
+    let drawn = page(spreads("3.53 ± 1.16").path(), &["verify", "--post", "first"]);
+    for wanted in [
+        "<q>of one loss</q>",
+        "the largest is 1.8226 times the smallest; 2% more is allowed",
+        "<span>at200</span> <span>2.655</span>",
+        "<rect width=\"54.87\" height=\"3\"/>",
+    ] {
+        assert!(drawn.contains(wanted), "{wanted}: {drawn}");
+    }
+    // Values without names are told apart by where they were read.
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let drawn = page(root, &["verify", "--post", "0004"]);
+    assert!(drawn.contains("<span>moe256</span> <span>13.221</span>"));
+}
+
+#[test]
+fn an_order_of_printed_runs_has_the_p_of_each_reading() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let drawn = page(root, &["verify", "--post", "tiny-dense-vs-sparse"]);
+    is_inert(&drawn);
+    assert!(drawn.contains("6 of 6 lie below 0.05") && drawn.contains(">half-range</text>"));
 }

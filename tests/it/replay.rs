@@ -769,7 +769,7 @@ fn runs_of_pytorch_are_confirmed() {
         for choice in [steps(0, 6), steps(40, 46)] {
             let replay = replayed(&bundle, choice, 2).unwrap();
             assert_eq!(replay.verdict, Verdict::Verified, "{name} {replay:#?}");
-            assert!(replay.closest.unwrap().0 < 0.6, "{name}");
+            assert!(replay.closest().unwrap().share < 0.6, "{name}");
             let rate = replay.faults.iter().find(|seen| seen.fault == "learning-rate").unwrap();
             assert!(rate.smallest.unwrap() < 1e-4, "{rate:?}");
         }

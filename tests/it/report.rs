@@ -6,7 +6,8 @@ use repro_receipt::source::{Code, Document, Error, Location, Source};
 use repro_report::outcome::{
     BundleReport, ChallengeReport, ClaimReport, Definition, EvidenceOrigin, EvidenceRef,
     ExcusedWords, Finding, Impact, LockDifference, Measured, Method, Outcome, PassingChance,
-    PinnedBy, PostReport, Referee, Report, Severity, SignatureReport, TextReport, Verdict,
+    PinnedBy, PostPictures, PostReport, Referee, Report, Severity, SignatureReport, TextReport,
+    Verdict,
 };
 use repro_report::{Format, ReportOptions, SCOPE, github_summary, render, render_failure};
 
@@ -250,7 +251,7 @@ fn post() -> PostReport {
                 "The logs of the eight runs behind table 2, which would settle whether the gap holds for each seed.".to_owned(),
             ],
         }),
-        courses: Vec::new(),
+        pictures: PostPictures::default(),
         drafted: 0,
     }
 }

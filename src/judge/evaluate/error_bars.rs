@@ -7,7 +7,7 @@ use repro_claim::Expression;
 use repro_claim::syntax::RelationOperator;
 use repro_exact::decimal::{Interval, format_float};
 use repro_receipt::source::{Error, codes};
-use repro_report::outcome::{Impact, Outcome};
+use repro_report::outcome::{Impact, Measured, Outcome};
 use repro_stats::holm;
 use repro_stats::spread::{ErrorBarMeaning, Estimate, Spread, Tested};
 
@@ -114,7 +114,14 @@ impl StatedOrder {
             others => format!(", Holm over {}", others + 1),
         };
         let tolerance = format!("two-sided, alpha {ALPHA}, every reading of ±{holm}");
-        outcome.giving(shown).within("test", tolerance).with_impact(Impact::Decision)
+        let measured = answers.iter().map(|(reading, _, p)| Measured {
+            of: reading.word(),
+            interval: Some(*p),
+            allowed: Some([0.0, ALPHA]),
+            ..Measured::default()
+        });
+        let outcome = outcome.giving(shown).within("test", tolerance).measuring(measured);
+        outcome.with_impact(Impact::Decision)
     }
 
     /// Whether a side is a measured number, whose own noise nobody knows.

@@ -483,7 +483,8 @@ impl<'a> Judge<'a> {
                 let interval = (&high.interval - &low.interval).scaled(&half);
                 let float = (high.float - low.float) / 2.0;
                 let text = format!("half of {}", low.derivation);
-                Some(Quantity::result(interval, float, text, &[low, high]))
+                let result = Quantity::result(interval, float, text, &[low, high]);
+                Some(Quantity { role: low.role.clone(), ..result })
             }
             _ => None,
         };
@@ -499,8 +500,9 @@ impl<'a> Judge<'a> {
             pair.items.iter().cycle().take(if is_one { given.len() } else { pair.items.len() });
         for (item, number) in std::iter::zip(items, given) {
             let outcome = match &item.kind {
-                ItemKind::Number(printed) | ItemKind::Spread(printed) => {
-                    compare::judge(item, printed, number)
+                ItemKind::Number(printed) => compare::judge(item, printed, number),
+                ItemKind::Spread(printed) => {
+                    with_runs(compare::judge(item, printed, number), printed, number)
                 }
                 ItemKind::Date(date) => evidence_words::on_date(date, number),
             };
@@ -537,6 +539,16 @@ impl<'a> Judge<'a> {
         };
         self.finished(report, bound)
     }
+}
+
+/// The outcome with the numbers of the runs that a number behind ± is the spread of, for those who draw them.
+fn with_runs(mut outcome: Outcome, printed: &Printed, given: &Quantity) -> Outcome {
+    if let (NumberRole::Spread(runs), Some(measured)) = (&given.role, outcome.measured.first_mut())
+    {
+        let per_one = nearest_f64(&printed.unit().per_one());
+        measured.spread_of = runs.iter().map(|run| run * per_one).collect();
+    }
+    outcome
 }
 
 /// The p of a sentence that names Welch's test, where the plan pairs the runs: it is another number.

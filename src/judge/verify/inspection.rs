@@ -18,8 +18,8 @@ use repro_params::{self as params, Convention, Count, ParameterCount, ParameterC
 use repro_receipt::bundle::{Bundle, CONFIG, ListedFile, Open, RECEIPT, ReadOptions, artifact};
 use repro_receipt::source::{Error, codes};
 use repro_report::outcome::{
-    BundleReport, ChallengeReport, ClaimReport, Finding, Impact, Method, Outcome, PostReport,
-    Report, Severity, Verdict,
+    BundleReport, ChallengeReport, ClaimReport, Finding, Impact, Method, Outcome, PostPictures,
+    PostReport, Report, Severity, Verdict,
 };
 use repro_runs::replay::Extent;
 use repro_runs::study::{self, Present, Study};
@@ -177,7 +177,7 @@ impl Inspection {
             claims: self.claims,
             challenge: self.challenge,
             referee: None,
-            courses: Vec::new(),
+            pictures: PostPictures::default(),
             drafted: 0,
         }
     }

@@ -9,6 +9,7 @@ pub(crate) mod history;
 pub(crate) mod inspection;
 mod numbered;
 mod own;
+mod pictures;
 mod replays;
 mod stamped;
 mod store;
@@ -33,8 +34,8 @@ use repro_receipt::digest::Digest;
 use repro_receipt::parallel;
 use repro_receipt::source::{Error, codes};
 use repro_report::outcome::{
-    BundleReport, ClaimReport, EvidenceOrigin, Finding, Method, Outcome, PostReport, Report,
-    Severity, SignatureReport, TextMarkup, TextReport, Verdict,
+    BundleReport, ClaimReport, EvidenceOrigin, Finding, Method, Outcome, PostPictures, PostReport,
+    Report, Severity, SignatureReport, TextMarkup, TextReport, Verdict,
 };
 use repro_runs::challenge::Challenge;
 use repro_runs::replay::{ReplayOutcome, Replays};
@@ -81,8 +82,8 @@ pub struct Demands {
     pub beginnings: Option<&'static dyn Beginnings>,
     /// Whether the locks of posts are written anew, so that they pin nothing now.
     pub repin: bool,
-    /// Whether it is to be drawn how runs went.
-    pub courses: bool,
+    /// Whether there are to be pictures.
+    pub pictures: bool,
 }
 
 /// Verifies the posts `ids` below `root`, with at most `threads` posts, files or claims at a time, and
@@ -139,8 +140,8 @@ pub fn verify_with<'r>(
             }
             Ok((page, texts)) => {
                 let mut judged = judge(&page, &store.library, &texts, threads);
-                if demands.courses {
-                    judged.post.courses = courses::of_post(&page, &store.library);
+                if demands.pictures {
+                    judged.post.pictures = pictures::of_post(&page, &store.library, &judged.post);
                 }
                 judged
             }
@@ -361,7 +362,7 @@ fn reported(
         findings,
         challenge: None,
         referee: page.referee.clone(),
-        courses: Vec::new(),
+        pictures: PostPictures::default(),
         drafted,
     }
 }

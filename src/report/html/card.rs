@@ -1,29 +1,47 @@
 //! What opens below a number: the words, what they are held against, where the evidence stands, and how to repeat it.
 
+use std::collections::BTreeMap;
+
 use super::escaped::escaped;
 use super::line;
 use super::marks::rank;
-use crate::outcome::{ClaimReport, Finding, Measured, TestNumbers, Verdict};
-use crate::text::mark;
+use super::readings;
+use crate::outcome::{ClaimReport, Finding, Measured, SpreadChart, TestNumbers};
 use crate::wording::{self, Remarks};
 
 /// So many places of evidence are listed.
 const PLACES: usize = 24;
 /// So many numbers of one claim are drawn.
 const LINES: usize = 4;
+/// How an entry begins that is written as in a file.
+const CODE: &str = "<dd class=\"code\">";
+
+/// What is told of claims elsewhere in a report.
+pub struct ToldOfClaims<'r> {
+    pub remarks: &'r Remarks<'r>,
+    /// What numbers behind ± can be, by claims.
+    pub spreads: &'r BTreeMap<String, SpreadChart>,
+}
 
 /// Adds a card: all claims about one number, or of one statement.
-pub fn card(page: &mut String, id: &str, claims: &[&ClaimReport], remarks: &Remarks<'_>) {
+pub fn card(page: &mut String, id: &str, claims: &[&ClaimReport], told: &ToldOfClaims<'_>) {
     let label = claims.first().map_or_else(String::new, |claim| name(claim));
     page.push_str(&format!(
-        "<section class=\"card\" id=\"{id}\" popover aria-label=\"{}\">\n\
-         <button type=\"button\" class=\"close\" popovertarget=\"{id}\" popovertargetaction=\"hide\">Close</button>\n",
+        "<section class=\"card\" id=\"{id}\" popover aria-label=\"{}\"><button class=\"close\" popovertarget=\"{id}\">Close</button>",
         escaped(&label)
     ));
-    let mut claims = claims.to_vec();
-    claims.sort_by_key(|claim| std::cmp::Reverse(rank(claim.outcome.verdict)));
-    for claim in claims {
-        one(page, claim, remarks);
+    match claims {
+        // A page of many claims opens sooner the fewer elements each has.
+        [claim] => one(page, claim, told),
+        _ => {
+            let mut claims = claims.to_vec();
+            claims.sort_by_key(|claim| std::cmp::Reverse(rank(claim.outcome.verdict)));
+            for claim in claims {
+                page.push_str("<article>");
+                one(page, claim, told);
+                page.push_str("</article>");
+            }
+        }
     }
     page.push_str("</section>\n");
 }
@@ -37,60 +55,68 @@ fn name(claim: &ClaimReport) -> String {
     }
 }
 
-/// "✗ refuted".
-pub fn verdict(verdict: Verdict) -> String {
-    let (sign, _) = mark(verdict);
-    let word = verdict.word();
-    format!("<span class=\"verdict {word}\"><span aria-hidden=\"true\">{sign}</span> {word}</span>")
-}
-
-fn one(page: &mut String, claim: &ClaimReport, remarks: &Remarks<'_>) {
+fn one(page: &mut String, claim: &ClaimReport, told: &ToldOfClaims<'_>) {
+    let ToldOfClaims { remarks, spreads } = told;
     let outcome = &claim.outcome;
+    let word = outcome.verdict.word();
     let claimed = match claim.claimed.is_empty() {
         true => String::new(),
-        false => format!(" <strong class=\"claimed\">{}</strong>", escaped(&claim.claimed)),
+        false => format!(" <strong>{}</strong>", escaped(&claim.claimed)),
     };
-    page.push_str(&format!("<article>\n<p>{}{claimed}</p>\n", verdict(outcome.verdict)));
+    page.push_str(&format!("<p class=\"verdict {word}\">{word}{claimed}</p>"));
     quote(page, claim);
     if !outcome.reason.is_empty() {
-        page.push_str(&format!("<p class=\"why\">{}</p>\n", escaped(&outcome.reason)));
+        page.push_str(&format!("<p class=\"why\">{}</p>", escaped(&outcome.reason)));
     }
-    page.push_str("<dl>\n");
-    entry(page, "held against", &code(&claim.said));
+    page.push_str("<dl>");
+    entry(page, CODE, "held against", &claim.said);
     let row = claim.row.iter().map(|name| format!("{} = {}", name.name, name.meaning));
-    entry(page, "in this row", &code(&row.collect::<Vec<_>>().join(", ")));
-    entry(page, "the evidence gives", &escaped(&outcome.recomputed));
-    entry(page, "agrees within", &escaped(&wording::tolerance(claim)));
-    entry(page, "evidence", &escaped(&wording::assurance(claim)));
-    entry(page, "if it is wrong", wording::impact(claim.impact));
-    let own = claim.own_numbers.join(", ");
-    entry(page, "numbers of the post itself", &escaped(&own));
-    page.push_str("</dl>\n");
+    entry(page, CODE, "in this row", &row.collect::<Vec<_>>().join(", "));
+    entry(page, "<dd>", "the evidence gives", &outcome.recomputed);
+    entry(page, "<dd>", "agrees within", &wording::tolerance(claim));
+    let places: Vec<_> = wording::evidence(claim).collect();
+    if let [place] = places.as_slice() {
+        entry(page, CODE, "read from", place);
+    }
+    let assurance = [&wording::assurance(claim), wording::impact(claim.impact)].join(" · ");
+    entry(page, "<dd>", "evidence", &assurance);
+    entry(page, "<dd>", "numbers of the post itself", &claim.own_numbers.join(", "));
+    let code = outcome.code.map(|code| format!(" · repro explain {}", code.id));
+    let place = wording::line_of(&claim.place) + &code.unwrap_or_default();
+    entry(page, CODE, "written in", &place);
+    page.push_str("</dl>");
     for measured in outcome.measured.iter().take(LINES) {
         line::draw(page, measured);
     }
+    if let Some(chart) = spreads.get(&claim.id) {
+        readings::of_spread(page, chart);
+    }
+    readings::of_order(page, claim);
     if let Some(test) = outcome.measured.iter().find_map(|one: &Measured| one.test.as_ref()) {
         self::test(page, test);
     }
-    evidence(page, claim);
+    if places.len() > 1 {
+        evidence(page, &places);
+    }
     for finding in remarks.on(&claim.id) {
         note(page, finding);
     }
     if !claim.note.trim().is_empty() {
-        page.push_str(&format!("<p class=\"note\">Note: {}</p>\n", escaped(claim.note.trim())));
+        page.push_str(&format!("<p class=\"note\">Note: {}</p>", escaped(claim.note.trim())));
     }
-    let code = outcome.code.map(|code| format!(" · <code>repro explain {}</code>", code.id));
-    page.push_str(&format!(
-        "<p class=\"place\">{}{}</p>\n</article>\n",
-        escaped(&wording::line_of(&claim.place)),
-        code.unwrap_or_default()
-    ));
 }
 
 /// The words of the text, in the sentence around them, with their place.
 fn quote(page: &mut String, claim: &ClaimReport) {
     let (quote, around) = (claim.quote.trim(), claim.around.trim());
     if quote.is_empty() {
+        return;
+    }
+    if quote == claim.claimed && around.is_empty() {
+        // A cell of a table: the number stands above.
+        if let Some((_, place)) = claim.at.as_ref().filter(|(_, place)| !place.is_empty()) {
+            page.push_str(&format!("<p class=\"place\">{}</p>", escaped(place)));
+        }
         return;
     }
     let words = match around.split_once(quote) {
@@ -103,16 +129,13 @@ fn quote(page: &mut String, claim: &ClaimReport) {
         Some((_, place)) if !place.is_empty() => format!("<footer>{}</footer>", escaped(place)),
         _ => String::new(),
     };
-    page.push_str(&format!("<blockquote>{words}{place}</blockquote>\n"));
+    page.push_str(&format!("<blockquote>{words}{place}</blockquote>"));
 }
 
-fn code(text: &str) -> String {
-    if text.is_empty() { String::new() } else { format!("<code>{}</code>", escaped(text)) }
-}
-
-fn entry(page: &mut String, name: &str, value: &str) {
+/// Adds an entry of a list, which begins with this tag, unless it is empty.
+fn entry(page: &mut String, tag: &str, name: &str, value: &str) {
     if !value.is_empty() {
-        page.push_str(&format!("<dt>{name}</dt><dd>{value}</dd>\n"));
+        page.push_str(&format!("<dt>{name}</dt>{tag}{}</dd>", escaped(value)));
     }
 }
 
@@ -120,31 +143,29 @@ fn test(page: &mut String, test: &TestNumbers) {
     let TestNumbers { name, estimate, interval95: [low, high], t, df, p, n } = test;
     let n: Vec<_> = n.iter().map(usize::to_string).collect();
     page.push_str(&format!(
-        "<p class=\"test\">{}: difference {estimate:.6}, 95% interval {low:.6} to {high:.6}, t {t:.4}, {df:.2} degrees of freedom, p {p:.3e}, n {}</p>\n",
+        "<p class=\"test\">{}: difference {estimate:.6}, 95% interval {low:.6} to {high:.6}, t {t:.4}, {df:.2} degrees of freedom, p {p:.3e}, n {}</p>",
         escaped(name),
         n.join(" and "),
     ));
 }
 
-fn evidence(page: &mut String, claim: &ClaimReport) {
-    let places: Vec<_> = wording::evidence(claim).collect();
-    if places.is_empty() {
-        return;
-    }
-    let noun = wording::many(places.len(), "place");
-    page.push_str(&format!("<details><summary>{noun} of evidence</summary><ul>\n"));
+fn evidence(page: &mut String, places: &[String]) {
+    page.push_str(&format!(
+        "<details><summary>{} of evidence</summary><ul>",
+        wording::many(places.len(), "place")
+    ));
     for place in places.iter().take(PLACES) {
-        page.push_str(&format!("<li><code>{}</code></li>\n", escaped(place)));
+        page.push_str(&format!("<li><code>{}</code></li>", escaped(place)));
     }
     if let Some(more) = places.len().checked_sub(PLACES).filter(|more| *more > 0) {
-        page.push_str(&format!("<li>and {more} more (<code>--format json</code> has all)</li>\n"));
+        page.push_str(&format!("<li>and {more} more (<code>--format json</code> has all)</li>"));
     }
-    page.push_str("</ul></details>\n");
+    page.push_str("</ul></details>");
 }
 
 fn note(page: &mut String, finding: &Finding) {
     page.push_str(&format!(
-        "<p class=\"note\">{} <code>{}</code></p>\n",
+        "<p class=\"note\">{} <code>{}</code></p>",
         escaped(&finding.message),
         finding.code.id
     ));

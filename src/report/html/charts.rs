@@ -1,14 +1,14 @@
-//! Pictures beside a post: how its runs went, and the differences that its tests measured.
+//! Pictures beside a post: how its runs went, the differences that its tests measured, and those of other modules.
 
 use std::ops::Range;
 
 use plotters::prelude::*;
 
 use super::escaped::escaped;
+use super::figure::{ARMS, Drawn, GRID, INK, SIZE, extent, figure};
+use super::{fixed, replayed};
 use crate::outcome::{ClaimReport, CourseArm, CourseChart, PostReport, TestNumbers};
 
-/// The size of a picture, in units that a browser stretches.
-const SIZE: (u32, u32) = (640, 300);
 /// So many differences are drawn.
 const DIFFERENCES: usize = 24;
 /// The height of one of them.
@@ -16,34 +16,22 @@ const ROW: u32 = 30;
 /// The first part of a course, whose values need not fit into the picture.
 const START: f64 = 0.05;
 
-/// Colours for which the style of the page has its own, light and dark.
-const INK: RGBColor = RGBColor(1, 0, 0);
-const GRID: RGBColor = RGBColor(2, 0, 0);
-const ARMS: [RGBColor; 8] = [
-    RGBColor(3, 0, 0),
-    RGBColor(4, 0, 0),
-    RGBColor(5, 0, 0),
-    RGBColor(6, 0, 0),
-    RGBColor(7, 0, 0),
-    RGBColor(8, 0, 0),
-    RGBColor(9, 0, 0),
-    RGBColor(10, 0, 0),
-];
-
-/// Adds the pictures of a post; nothing where it has none.
-pub fn draw(page: &mut String, post: &PostReport) {
+/// The pictures of a post; nothing where it has none.
+pub fn drawn(post: &PostReport) -> String {
+    let mut page = String::new();
     let tests: Vec<_> = post.claims.iter().filter_map(tested).take(DIFFERENCES).collect();
-    if post.courses.is_empty() && tests.is_empty() {
-        return;
-    }
-    page.push_str("<aside class=\"charts\" aria-label=\"pictures\">\n");
-    for chart in &post.courses {
-        course(page, chart);
+    for chart in &post.pictures.courses {
+        course(&mut page, chart);
     }
     if !tests.is_empty() {
-        differences(page, &tests);
+        differences(&mut page, &tests);
     }
-    page.push_str("</aside>\n");
+    fixed::draw(&mut page, &post.claims);
+    replayed::draw(&mut page, &post.pictures.replays);
+    match page.is_empty() {
+        true => page,
+        false => format!("<aside class=\"charts\" aria-label=\"pictures\">\n{page}</aside>\n"),
+    }
 }
 
 /// A claim with the numbers of a test.
@@ -51,27 +39,6 @@ fn tested(claim: &ClaimReport) -> Option<(&ClaimReport, &TestNumbers)> {
     let test = claim.outcome.measured.iter().find_map(|one| one.test.as_ref())?;
     let [low, high] = test.interval95;
     [test.estimate, low, high].iter().all(|end| end.is_finite()).then_some((claim, test))
-}
-
-/// One picture with its words.
-fn figure(page: &mut String, title: &str, svg: &str, height: u32, caption: &str) {
-    let Some((_, inside)) = svg.split_once('>') else { return };
-    let title = escaped(title);
-    let width = SIZE.0;
-    page.push_str(&format!(
-        "<figure>\n<svg class=\"chart\" viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{title}\">{inside}\n\
-         <figcaption><strong>{title}</strong>{caption}</figcaption>\n</figure>\n"
-    ));
-}
-
-/// The least and the greatest of some numbers, with a little room.
-fn extent(numbers: impl Iterator<Item = f64>) -> Option<Range<f64>> {
-    let mut ends = (f64::INFINITY, f64::NEG_INFINITY);
-    for number in numbers {
-        ends = (ends.0.min(number), ends.1.max(number));
-    }
-    let room = 0.03 * (ends.1 - ends.0);
-    (room > 0.0).then_some(ends.0 - room..ends.1 + room)
 }
 
 /// A course: of each arm the mean of its runs, and a band from the least to the greatest of them.
@@ -133,8 +100,6 @@ impl ArmBand {
         Self { points: (0..length).map(point).collect() }
     }
 }
-
-type Drawn<'s> = Result<(), DrawingAreaErrorKind<<SVGBackend<'s> as DrawingBackend>::ErrorType>>;
 
 fn lines<'s>(
     svg: &'s mut String,

@@ -1,6 +1,6 @@
 //! A printed number on a line: between which ends a value agrees with it, and what the evidence gives.
 
-use super::escaped::escaped;
+use super::figure::digits;
 use crate::outcome::Measured;
 
 /// The width of the line, in units of the picture.
@@ -25,20 +25,18 @@ pub fn draw(page: &mut String, measured: &Measured) {
     if most <= least {
         return;
     }
+    if [low, high] == [claimed; 2] {
+        // The words above say that they are equal.
+        return;
+    }
     let at = |value: f64| EDGE + (WIDTH - 2.0 * EDGE) * ((value - least) / (most - least));
-    let words = format!(
-        "text {claimed}{unit}, agrees from {from} to {to}; the evidence gives {}",
-        if low == high { format!("{low}") } else { format!("{low} to {high}") }
-    );
     let band = (at(to) - at(from)).max(1.0);
     page.push_str(&format!(
-        "<svg class=\"line\" viewBox=\"0 0 {WIDTH} 34\" role=\"img\" aria-label=\"{}\">\
-         <line class=\"axis\" x1=\"0\" y1=\"17\" x2=\"{WIDTH}\" y2=\"17\"/>\
+        "<figure class=\"line\"><svg viewBox=\"0 0 {WIDTH} 34\" aria-hidden=\"true\">\
+         <path class=\"axis\" d=\"M0 17h{WIDTH}\"/>\
          <rect class=\"band\" x=\"{:.2}\" y=\"9\" width=\"{band:.2}\" height=\"16\" rx=\"2\"/>\
-         <line class=\"text\" x1=\"{:.2}\" y1=\"5\" x2=\"{:.2}\" y2=\"29\"/>",
-        escaped(&words),
+         <path class=\"text\" d=\"M{:.2} 5v24\"/>",
         at(from),
-        at(claimed),
         at(claimed),
     ));
     match at(high) - at(low) {
@@ -51,7 +49,11 @@ pub fn draw(page: &mut String, measured: &Measured) {
             at(f64::midpoint(low, high))
         )),
     }
-    page.push_str("</svg>\n");
+    let [claimed, from, to, low, high] = [claimed, from, to, low, high].map(|end| digits(end, 10));
+    let given = if low == high { format!("dot: {low}") } else { format!("bar: {low} to {high}") };
+    page.push_str(&format!(
+        "</svg><figcaption>the text, upright line: {claimed}{unit}; agrees, band: {from} to {to}; the evidence, {given}</figcaption></figure>",
+    ));
 }
 
 #[cfg(test)]

@@ -79,7 +79,7 @@ impl<'r> NumberMarks<'r> {
             (Some(verdict), _) => {
                 let word = verdict.word();
                 page.push_str(&format!(
-                    "<button type=\"button\" class=\"n {word}\" popovertarget=\"{id}\">{text}<span class=\"said\">, {word}</span></button>"
+                    "<button class=\"n {word}\" popovertarget=\"{id}\" aria-label=\"{text}, {word}\">{text}</button>"
                 ));
             }
             (None, Some(reason)) => {

@@ -6,9 +6,13 @@
 mod card;
 mod charts;
 mod escaped;
+mod figure;
+mod fixed;
 mod line;
 mod marks;
 mod prose;
+mod readings;
+mod replayed;
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -16,6 +20,7 @@ use base64ct::{Base64, Encoding};
 use repro_receipt::digest::Digest;
 use repro_receipt::source::Error;
 
+use self::card::ToldOfClaims;
 use self::escaped::escaped;
 use self::marks::{MarkedNumber, NumberMarks};
 use crate::folded::{self, ToldTogether, told_together};
@@ -36,8 +41,8 @@ const VERDICTS: [Verdict; 4] =
 pub(super) fn render(report: &Report) -> String {
     let mut page = String::new();
     head(&mut page, report);
-    for post in &report.posts {
-        article(&mut page, report, post);
+    for (index, post) in report.posts.iter().enumerate() {
+        article(&mut page, report, post, index);
     }
     let scope = match report.replayed > 0 {
         true => format!("<p>{REPLAY_SCOPE}</p>\n"),
@@ -129,7 +134,7 @@ fn list(page: &mut String, heading: &str, items: impl Iterator<Item = String>) {
 }
 
 /// One post: what it comes to, its texts with their numbers, and what else is claimed.
-fn article(page: &mut String, report: &Report, post: &PostReport) {
+fn article(page: &mut String, report: &Report, post: &PostReport, index: usize) {
     let id = escaped(&post.id);
     page.push_str(&format!("<article class=\"post\" id=\"post-{id}\">\n"));
     let level = level_of(report);
@@ -137,17 +142,22 @@ fn article(page: &mut String, report: &Report, post: &PostReport) {
     summary(page, report, post);
     page.push_str("</header>\n");
     let remarks = Remarks::of(post);
-    let mut cards = PostCards { page: String::new(), remarks: &remarks, count: 0, id: &post.id };
+    let mut cards = PostCards {
+        page: String::new(),
+        told: ToldOfClaims { remarks: &remarks, spreads: &post.pictures.spreads },
+        count: 0,
+        post: index,
+    };
     let mut told: BTreeSet<&str> = BTreeSet::new();
-    page.push_str("<div class=\"columns\">\n<div>\n");
+    let pictures = charts::drawn(post);
+    let beside = if pictures.is_empty() { "" } else { " beside" };
+    page.push_str(&format!("<div class=\"columns{beside}\">\n<div>\n"));
     for text in &post.texts {
         told.extend(shown_text(page, (level, post), text, &mut cards));
     }
     let untold: Vec<_> = post.claims.iter().filter(|claim| !told.contains(&*claim.id)).collect();
     statements(page, &untold, &mut cards);
-    page.push_str("</div>\n");
-    charts::draw(page, post);
-    page.push_str("</div>\n");
+    page.push_str(&format!("</div>\n{pictures}</div>\n"));
     let away = post.texts.iter().filter(|text| !text.is_at_hand);
     list(page, "Texts that are not at hand", away.map(|text| escaped(&text.what).into_owned()));
     about(page, post, &remarks);
@@ -171,8 +181,8 @@ fn summary(page: &mut String, report: &Report, post: &PostReport) {
     }
     page.push_str("<ul class=\"counts\">\n");
     for verdict in VERDICTS.into_iter().filter(|verdict| counts.count(*verdict) > 0) {
-        let many = counts.count(verdict);
-        page.push_str(&format!("<li>{} {many}</li>\n", card::verdict(verdict)));
+        let (word, many) = (verdict.word(), counts.count(verdict));
+        page.push_str(&format!("<li class=\"verdict {word}\">{word} {many}</li>\n"));
     }
     let command = command(report, post);
     page.push_str(&format!(
@@ -193,23 +203,21 @@ fn command(report: &Report, post: &PostReport) -> String {
 /// The cards of a post so far.
 struct PostCards<'r> {
     page: String,
-    remarks: &'r Remarks<'r>,
+    told: ToldOfClaims<'r>,
     count: usize,
-    /// The name of the post.
-    id: &'r str,
+    /// Which post of the page it is.
+    post: usize,
 }
 
 impl PostCards<'_> {
     /// The name of the next card.
     fn next_id(&mut self) -> String {
         self.count += 1;
-        let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
-        let post: String = self.id.chars().map(plain).collect();
-        format!("n-{post}-{}", self.count)
+        format!("n{}-{}", self.post, self.count)
     }
 
     fn add(&mut self, id: &str, claims: &[&ClaimReport]) {
-        card::card(&mut self.page, id, claims, self.remarks);
+        card::card(&mut self.page, id, claims, &self.told);
     }
 }
 
@@ -276,11 +284,10 @@ fn statement(page: &mut String, told: &ToldTogether<'_>, cards: &mut PostCards<'
     let claims: Vec<_> = told.claims().collect();
     let Some(verdict) = marks::worst(claims.iter().copied()) else { return };
     let id = cards.next_id();
-    let words = escaped(&told.title()).into_owned();
+    let (word, words) = (verdict.word(), told.title());
     page.push_str(&format!(
-        "<li>{} <button type=\"button\" class=\"n {}\" popovertarget=\"{id}\">{words}</button></li>\n",
-        card::verdict(verdict),
-        verdict.word()
+        "<li><span class=\"verdict {word}\">{word}</span> <button class=\"n {word}\" popovertarget=\"{id}\">{}</button></li>\n",
+        escaped(&words)
     ));
     cards.add(&id, &claims);
 }

@@ -10,7 +10,8 @@ use repro_receipt::source::codes;
 pub use extent::{Choice, Extent, MicroBatchSample};
 pub use report::{
     Allowed, Batches, ChosenBy, Divergence, PlantedFault, RecordsReport, Replay, ReplayComparison,
-    ReplayOutcome, Replays, SampledMicroBatches, StepReport, TensorReport, Tolerance, Trained,
+    ReplayOutcome, Replays, SampledMicroBatches, StepReport, TensorReport, Tolerance,
+    ToleranceShare, Trained,
 };
 
 codes! {

@@ -175,6 +175,19 @@ impl Divergence {
     }
 }
 
+/// How much of what is allowed a difference takes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToleranceShare {
+    /// The step, as records count.
+    pub step: u64,
+    /// The kind of number: `loss`, `gradient norm`, `update`, ...
+    pub kind: &'static str,
+    /// The same with the tensor, or the micro-batch.
+    pub what: String,
+    /// The share; above one the two differ.
+    pub share: f64,
+}
+
 /// A planted fault, and whether the stretch shows it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlantedFault {
@@ -312,8 +325,8 @@ pub struct Replay {
     pub divergence: Option<Divergence>,
     /// Tokens that the log routes elsewhere: the step, the router, and at least how many.
     pub flips: Vec<(u64, String, u64)>,
-    /// Where a tolerance is: the largest share of it that a difference takes, the step and what of it.
-    pub closest: Option<(f64, u64, String)>,
+    /// Where a tolerance is: of each step and kind of number the largest share of it that a difference takes.
+    pub shares: Vec<ToleranceShare>,
     /// The committed states that came out, by the steps before them.
     pub states: Vec<u64>,
     /// What else was compared, one line each.
@@ -338,6 +351,11 @@ impl Replay {
     /// How many tensors were compared with what was logged of them.
     pub fn compared_tensors(&self) -> usize {
         self.tensors.iter().filter(|tensor| tensor.compared).count()
+    }
+
+    /// The largest share of a tolerance that a difference takes; the first of equal ones.
+    pub fn closest(&self) -> Option<&ToleranceShare> {
+        self.shares.iter().reduce(|known, one| if one.share > known.share { one } else { known })
     }
 
     /// How many of the run's steps were executed again, and who chose them.

@@ -190,7 +190,7 @@ fn four_times(y: &BigRational, z: &BigRational) -> BigRational {
 
 #[cfg(test)]
 mod tests {
-    use super::super::printing::width;
+    use super::super::reading::tests::width;
     use super::*;
     use proptest::prelude::*;
     use repro_exact::decimal::Printed;

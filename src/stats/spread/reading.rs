@@ -4,7 +4,8 @@ use num_rational::BigRational;
 use num_traits::{One, Signed, Zero};
 
 use crate::distribution::{StudentT, Symmetric};
-use repro_exact::decimal::Interval;
+use crate::{Refused, Summary};
+use repro_exact::decimal::{Interval, nearest_f64};
 
 /// The level of a confidence interval where a post names none, in tenths of a percent.
 const USUAL_LEVEL: u16 = 950;
@@ -72,6 +73,26 @@ impl ErrorBarMeaning {
             Self::NormalConfidence => "1.96 se".to_owned(),
             Self::HalfRange => "half-range".to_owned(),
         }
+    }
+
+    /// What is printed behind ± of at least two values.
+    pub fn width(self, values: &[f64]) -> Result<f64, Refused> {
+        let summary = Summary::of(values)?;
+        let standard_error = summary.standard_error();
+        Ok(match self {
+            Self::Sd => summary.sd,
+            Self::PopulationSd => summary.population_sd(),
+            Self::StandardError => standard_error,
+            Self::Confidence(level) => {
+                let square = quantile_square((summary.n - 1) as f64, level);
+                standard_error * nearest_f64(&square.middle()).sqrt()
+            }
+            Self::NormalConfidence => 1.96 * standard_error,
+            Self::HalfRange => {
+                let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+                (most - values.iter().copied().fold(f64::INFINITY, f64::min)) / 2.0
+            }
+        })
     }
 
     /// The variance (over n - 1) of `n` values whose printed spread is 1: one value, except that a
@@ -154,11 +175,16 @@ impl Spread {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
     use num_bigint::BigInt;
     use proptest::prelude::*;
-    use repro_exact::decimal::{Printed, nearest_f64};
+    use repro_exact::decimal::Printed;
+
+    /// What a paper prints for values that have a spread.
+    pub fn width(values: &[f64], reading: ErrorBarMeaning) -> f64 {
+        reading.width(values).unwrap()
+    }
 
     #[test]
     fn readings_are_named_and_found_again() {

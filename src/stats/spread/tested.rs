@@ -131,7 +131,7 @@ fn welch_df([one, other]: [&Interval; 2], df: [u64; 2]) -> [f64; 2] {
 
 #[cfg(test)]
 mod tests {
-    use super::super::printing::width;
+    use super::super::reading::tests::width;
     use super::*;
     use crate::{Summary, one_sample, welch};
     use proptest::prelude::*;

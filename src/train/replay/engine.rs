@@ -338,7 +338,7 @@ impl<'a> ReplayedRun<'a> {
             tensors: Vec::new(),
             divergence: None,
             flips: Vec::new(),
-            closest: None,
+            shares: Vec::new(),
             states: Vec::new(),
             also: Vec::new(),
             records: RecordsReport::default(),

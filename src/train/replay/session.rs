@@ -31,7 +31,7 @@ use repro_runs::replay::{
     AGAINST_RECORDS, BAD_SLICE, Batches, COMPILED, DIVERGED, Divergence, Extent, MicroBatchSample,
     NO_GRADIENTS, NO_ROUTES, NO_START, OTHER_BATCHES, OTHER_MACHINE, PlantedFault, RECORDS_UNCLEAR,
     Replay, ReplayComparison, SAMPLED, SIGNS, STOPPED, SampledMicroBatches, TOO_COARSE,
-    TensorReport, Trained, UNTRAINED,
+    TensorReport, ToleranceShare, Trained, UNTRAINED,
 };
 use repro_stats::rng::Rng;
 
@@ -311,8 +311,7 @@ impl<'a> Session<'a> {
                     self.layout.divergence((number, at == 0), logged, step, allowed);
             }
             if let Some(calibration) = calibration {
-                let share = self.share(calibration, at, logged, step);
-                replay.closest = closer(replay.closest.take(), share);
+                replay.shares.extend(self.shares(calibration, at, logged, step));
             }
         }
         replay.executed = executed.done;
@@ -345,22 +344,34 @@ impl<'a> Session<'a> {
         })
     }
 
-    /// The largest share of a tolerance that a difference takes in a step.
-    fn share(
+    /// Of each kind of number the largest share of its tolerance that a difference takes in a step, in the order in which
+    /// they are compared.
+    fn shares(
         &self,
         calibration: &Calibration,
         at: usize,
         logged: &Step,
         made: &Step,
-    ) -> Option<(f64, u64, String)> {
-        let number = self.course.start.step + at as u64 + 1;
-        let shares = self.layout.quantities().into_iter().filter_map(|quantity| {
+    ) -> Vec<ToleranceShare> {
+        let step = self.course.start.step + at as u64 + 1;
+        let mut largest: Vec<(StepQuantity, f64)> = Vec::new();
+        for quantity in self.layout.quantities() {
             let allowed = calibration.tolerance(at, quantity);
-            let apart = quantity.deviation(logged, made).filter(|_| allowed > 0.0)?;
-            Some((apart / allowed, quantity))
+            let apart = quantity.deviation(logged, made).filter(|_| allowed > 0.0);
+            let Some(share) = apart.map(|apart| apart / allowed) else { continue };
+            match largest.iter_mut().find(|(known, _)| known.word() == quantity.word()) {
+                Some(known) if share > known.1 => *known = (quantity, share),
+                Some(_) => {}
+                None => largest.push((quantity, share)),
+            }
+        }
+        let told = largest.into_iter().map(|(quantity, share)| ToleranceShare {
+            step,
+            kind: quantity.word(),
+            what: quantity.shown(&self.layout),
+            share,
         });
-        let (share, quantity) = shares.max_by(|a, b| a.0.total_cmp(&b.0))?;
-        Some((share, number, quantity.shown(&self.layout)))
+        told.collect()
     }
 
     /// The tensors at the end of the slice.
@@ -689,19 +700,6 @@ fn sampled(
     let numbers: Vec<_> = numbers.into_iter().collect();
     course.sampled = Some(Arc::new(SampledSteps { numbers: numbers.clone(), gradients }));
     Ok(Some(SampledMicroBatches { numbers, of, seed: sample.seed }))
-}
-
-/// The larger share of two; the first of equal ones.
-fn closer(
-    known: Option<(f64, u64, String)>,
-    share: Option<(f64, u64, String)>,
-) -> Option<(f64, u64, String)> {
-    match (&known, &share) {
-        (Some(known), Some(share)) if share.0 <= known.0 => {}
-        (_, Some(_)) => return share,
-        _ => {}
-    }
-    known
 }
 
 /// What is allowed of a quantity: nothing where bits are compared.

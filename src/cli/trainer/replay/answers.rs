@@ -58,10 +58,10 @@ pub fn replay(replay: &Replay) -> Json {
             "router": router,
             "tokens": tokens,
         })).collect::<Vec<_>>(),
-        "closest": replay.closest.as_ref().map(|(share, step, what)| json!({
-            "share_of_tolerance": computed(*share),
-            "step": step,
-            "what": what,
+        "closest": replay.closest().map(|closest| json!({
+            "share_of_tolerance": computed(closest.share),
+            "step": closest.step,
+            "what": closest.what,
         })),
         "committed_states": replay.states,
         "compared_too": replay.also,

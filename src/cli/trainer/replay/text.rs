@@ -6,7 +6,7 @@ use repro_report::outcome::Verdict;
 use repro_report::{REPLAY_SCOPE, visible, wrap};
 use repro_runs::replay::{
     Allowed, Batches, Divergence, Extent, PlantedFault, Replay, ReplayComparison,
-    SampledMicroBatches, Tolerance,
+    SampledMicroBatches, Tolerance, ToleranceShare,
 };
 
 /// The significant digits of computed numbers.
@@ -203,8 +203,8 @@ fn facts(replay: &Replay, width: usize) -> String {
         }
         line("routed", said);
     }
-    if let Some((share, step, what)) =
-        replay.closest.as_ref().filter(|_| replay.divergence.is_none())
+    if let Some(ToleranceShare { step, what, share, .. }) =
+        replay.closest().filter(|_| replay.divergence.is_none())
     {
         let percent = format_float(100.0 * share, FEW);
         line("closest", format!("{percent}% of what is allowed: step {step}, {what}"));

@@ -8,7 +8,7 @@ use repro_claim::Expression;
 use repro_claim::syntax::ExpressionKind;
 use repro_exact::decimal::{Interval, format_significant};
 use repro_receipt::source::{Error, codes};
-use repro_report::outcome::{Impact, Outcome};
+use repro_report::outcome::{Impact, Measured, Outcome};
 
 use super::{Function, Gives};
 use crate::evaluate::{Call, Frame, WRONG_ARGUMENTS};
@@ -169,8 +169,41 @@ fn judge(values: &[(String, Quantity)], wanted: Wanted, within: &BigRational) ->
         Wanted::Equal if has_noise => (crate::evaluate::noise::ORDER, "equal".to_owned()),
         _ => ("exact", "equal".to_owned()),
     };
-    let measured = values.iter().map(|(_, number)| number.measured());
+    let measured = std::iter::zip(names(values), values)
+        .map(|(of, (_, number))| Measured { of, ..number.measured() });
     outcome.giving(listed).within(rule, tolerance).measuring(measured).with_impact(Impact::Decision)
+}
+
+/// What each value is of: its model or run, or by which part the places differ that it was read from.
+fn names(values: &[(String, Quantity)]) -> Vec<String> {
+    let place = |number: &Quantity| {
+        let one = number.leaves.iter().find_map(|leaf| leaf.evidence.as_ref())?;
+        let inside = format!("{}{}", one.file, one.pointer);
+        let parts = inside.split(['/', '.', '=']).map(str::to_owned);
+        Some(std::iter::once(one.bundle.clone()).chain(parts).collect::<Vec<_>>())
+    };
+    let places: Vec<Vec<String>> =
+        values.iter().map(|(_, number)| place(number).unwrap_or_default()).collect();
+    let alike = |at: fn(&[String], usize) -> Option<&String>| {
+        let least = places.iter().map(Vec::len).min().unwrap_or_default();
+        let first = places.first();
+        let is_alike = |index: &usize| {
+            let one = first.and_then(|first| at(first, *index));
+            places.iter().all(|place| at(place, *index) == one)
+        };
+        (0..least).take_while(is_alike).count()
+    };
+    let before = alike(|place, index| place.get(index));
+    let behind = alike(|place, index| place.iter().rev().nth(index));
+    let named = std::iter::zip(values, &places).map(|((label, number), place)| {
+        let differs = place.get(before..place.len().saturating_sub(behind)).unwrap_or_default();
+        match (label.is_empty(), differs.is_empty()) {
+            (false, _) => label.clone(),
+            (true, false) => differs.join(" "),
+            (true, true) => number.derivation.clone(),
+        }
+    });
+    named.collect()
 }
 
 fn coarse(listed: &str) -> Outcome {

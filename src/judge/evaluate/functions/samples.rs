@@ -203,7 +203,8 @@ fn summary<'a>(
     call.takes(1, usize::MAX, &[])?;
     let sample = call.numbers()?;
     let value = of(&summarised(call, &sample)?);
-    Ok(Evaluated::Number(from_float(call, value, &sample)?))
+    let role = NumberRole::Spread(Rc::new(sample.floats()));
+    Ok(Evaluated::Number(Quantity { role, ..from_float(call, value, &sample)? }))
 }
 
 fn ci95<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
@@ -211,7 +212,9 @@ fn ci95<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     let sample = call.numbers()?;
     let test = one_sample(&summarised(call, &sample)?, 0.0)
         .map_err(|why| call.wrong(&NOT_COMPUTABLE, "numbers with a spread", &why.to_string()))?;
-    ends(test.interval(0.95).map(|end| from_float(call, end, &sample)))
+    let role = NumberRole::Spread(Rc::new(sample.floats()));
+    let end = |end| Ok(Quantity { role: role.clone(), ..from_float(call, end, &sample)? });
+    ends(test.interval(0.95).map(end))
 }
 
 /// The two ends of an interval.
