@@ -27,6 +27,8 @@ mod kills;
 #[cfg(unix)]
 mod language;
 mod layers;
+#[cfg(unix)]
+mod mcp;
 mod page;
 mod params;
 mod posts;

@@ -120,7 +120,9 @@ impl RunningCalls {
             let folder = builder.tempdir()?;
             let mut command = Command::new(std::env::current_exe()?);
             command.arg("--root").arg(&self.roots.project).arg("mcp");
-            self.roots.others.iter().for_each(|other| drop(command.arg("--allow").arg(other)));
+            for other in &self.roots.others {
+                command.arg("--allow").arg(other);
+            }
             command.arg("--answer").arg(folder.path()).current_dir(&self.roots.project);
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
             // What it starts itself ends with it.

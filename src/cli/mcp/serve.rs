@@ -17,8 +17,8 @@ use super::roots::ReadableRoots;
 use super::tools::{INSTRUCTIONS, find, listed};
 use repro_report::outcome::ExitStatus;
 
-/// How long calls may go on when the input has ended.
-const GRACE: Duration = Duration::from_secs(2);
+/// How long calls may go on when the input has ended: clients wait two seconds before they end a server.
+const GRACE: Duration = Duration::from_millis(1500);
 
 /// Serves until the input ends.
 pub fn run(roots: ReadableRoots, time_limit: Duration) -> Answer {

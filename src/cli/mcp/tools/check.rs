@@ -7,6 +7,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::super::super::threads;
 use super::super::staged::InlineDocument;
+use super::said::emptied;
 use super::scene::{WIDTH, arguments};
 use super::{ModelTool, ToolAnswer, ToolScene, schema};
 use repro_check::CheckOptions;
@@ -43,12 +44,15 @@ fn input() -> Json {
     schema::arguments(json!({
         "paths": schema::paths("files and folders, relative to the project or absolute"),
         "documents": schema::documents("instead of paths: the documents themselves, as files of one folder"),
-        "all": schema::truth("also list the relations that hold"),
+        "all": schema::truth("also list the relations that hold, and the values of each finding as data"),
     }))
 }
 
 fn output() -> Json {
-    schema::answer_with(schema::CHECK, "how many relations that hold were left out of `report`")
+    schema::answer_with(
+        schema::CHECK,
+        "what was left out of `report`: how many relations that hold, and values of those that do not",
+    )
 }
 
 fn answer(scene: &ToolScene<'_>, call: Json) -> Result<ToolAnswer, Vec<Error>> {
@@ -63,14 +67,17 @@ fn answer(scene: &ToolScene<'_>, call: Json) -> Result<ToolAnswer, Vec<Error>> {
     Ok(answer.with_report(report, left_out))
 }
 
-/// Takes the relations that hold out of a report.
+/// Takes the relations that hold out of a report, and of those that do not the values, which the text tells.
 fn without_what_holds(report: &mut Json) -> Map<String, Json> {
-    let mut count = 0;
+    let mut hold = 0;
     for document in report["documents"].as_array_mut().into_iter().flatten() {
         let Some(relations) = document["relations"].as_array_mut() else { continue };
         let before = relations.len();
         relations.retain(|relation| relation["broken"] != 0);
-        count += before - relations.len();
+        hold += before - relations.len();
     }
-    Map::from_iter([("relations_that_hold".to_owned(), count.into())])
+    let findings = report["findings"].as_array_mut().into_iter().flatten();
+    let values = findings.map(|finding| emptied(&mut finding["values"])).sum::<usize>();
+    let left_out = [("relations_that_hold", hold), ("values", values)];
+    left_out.into_iter().map(|(name, count)| (name.to_owned(), count.into())).collect()
 }

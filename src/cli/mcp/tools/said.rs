@@ -8,7 +8,7 @@ use repro_report::{ReportOptions, clipped, render_failure};
 
 /// The most characters of an answer as text, and bytes of one as data: a model reads all of it.
 const LONGEST_TEXT: usize = 60_000;
-const LONGEST_REPORT: usize = 1_000_000;
+const LONGEST_REPORT: usize = 400_000;
 
 /// The answer of a tool.
 #[derive(Debug)]
@@ -77,7 +77,6 @@ impl ToolAnswer {
         text.push_str(&format!("\n\n{}", self.scope));
         let mut structured = Map::new();
         structured.insert("status".into(), status.into());
-        structured.insert("exit_code".into(), self.status.map(ExitStatus::code).into());
         structured.insert("scope".into(), self.scope.into());
         structured.extend(self.members);
         json!({
@@ -86,6 +85,11 @@ impl ToolAnswer {
             "isError": self.status == Some(ExitStatus::Refused),
         })
     }
+}
+
+/// Takes everything out of a list; answers how much that was.
+pub fn emptied(list: &mut Json) -> usize {
+    list.as_array_mut().map(std::mem::take).map_or(0, |taken| taken.len())
 }
 
 /// All words of a status.

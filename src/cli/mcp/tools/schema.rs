@@ -50,7 +50,6 @@ pub fn documents(what: &str) -> Json {
 pub fn answer(members: Json) -> Json {
     let mut properties = json!({
         "status": {"enum": STATUSES, "description": "`undecided` is not a pass; `no verdict`: nothing was judged"},
-        "exit_code": {"type": ["integer", "null"], "description": "the exit status of the command; null where nothing was judged"},
         "scope": {"type": "string", "description": "what the answer does not show"},
         "errors": {
             "type": "array",
@@ -71,7 +70,7 @@ pub fn answer(members: Json) -> Json {
     if let (Some(all), Json::Object(own)) = (properties.as_object_mut(), members) {
         all.extend(own);
     }
-    json!({"type": "object", "properties": properties, "required": ["status", "exit_code", "scope"]})
+    json!({"type": "object", "properties": properties, "required": ["status", "scope"]})
 }
 
 /// An answer with a report, whose schema is one of the documentation; its definitions are those of the whole.

@@ -12,12 +12,13 @@ use super::super::super::verify::base;
 use super::super::super::{threads, trainer};
 use super::super::BAD_NAME;
 use super::super::staged::PrivateFolder;
+use super::said::emptied;
 use super::scene::{WIDTH, arguments, odd};
 use super::{ModelTool, ToolAnswer, ToolScene, schema};
 use repro_judge::post;
 use repro_judge::verify::{self, Demands};
 use repro_receipt::source::{Document, Error, Location, Source};
-use repro_report::outcome::Report;
+use repro_report::outcome::{ExitStatus, Report};
 use repro_report::{Format, ReportOptions, render};
 
 pub const TOOL: ModelTool = ModelTool {
@@ -27,7 +28,7 @@ pub const TOOL: ModelTool = ModelTool {
 `all`), bundles on their own (`bundles`, folders), or a post file that you wrote or drafted, given inline (`post`, the TOML, and `text`, \
 the whole text that it quotes) and judged against the bundles in the project's `receipts/`. It answers one verdict for each claim, with \
 claimed and recomputed value, tolerance and reason. `explain` with name `post` tells how post files are written; `draft` begins one. \
-Statements that a draft marks as unconfirmed are told as such: do not take the mark away yourself.",
+A post with statements that a draft marks as unconfirmed is `undecided` at best: do not take the marks away yourself.",
     scope: "A pass shows that numbers follow from the receipts and that the receipts agree; it does not show that the receipts are \
 honest, that no other runs were made, or that all arms were tuned with equal care.",
     input,
@@ -53,12 +54,15 @@ fn input() -> Json {
         "post": schema::text("a post file, the TOML itself; goes with `text`"),
         "text": schema::text("the whole text that `post` quotes, unchanged"),
         "all_bound": schema::truth("be undecided where a number of a text is bound to nothing"),
-        "all": schema::truth("also list the claims that are verified"),
+        "all": schema::truth("also list the claims that are verified, and the evidence of each claim as data"),
     }))
 }
 
 fn output() -> Json {
-    schema::answer_with(schema::REPORT, "how many verified claims were left out of `report`")
+    schema::answer_with(
+        schema::REPORT,
+        "what was left out of `report`: how many verified claims, and references to evidence and measured values of others",
+    )
 }
 
 fn answer(scene: &ToolScene<'_>, call: Json) -> Result<ToolAnswer, Vec<Error>> {
@@ -81,7 +85,7 @@ fn answer(scene: &ToolScene<'_>, call: Json) -> Result<ToolAnswer, Vec<Error>> {
     let told = render(&report, Format::Json, &options);
     let mut told = serde_json::from_str(&told).unwrap_or_default();
     let left_out = if call.all { Map::new() } else { without_what_is_verified(&mut told) };
-    let answer = ToolAnswer::new(Some(report.exit_status()), TOOL.scope, text);
+    let answer = ToolAnswer::new(Some(status(&report)), TOOL.scope, text);
     Ok(answer.with_report(told, left_out))
 }
 
@@ -143,14 +147,29 @@ fn inline(scene: &ToolScene<'_>, post: &str, text: &str) -> Result<Report, Vec<E
     Ok(verify::verify_with(folder, &[id.to_owned()], &demands, threads::cores(), None))
 }
 
-/// Takes the claims that are verified out of a report.
+/// That of the command; but a draft that nobody has confirmed is no pass, whatever its digits are.
+fn status(report: &Report) -> ExitStatus {
+    match report.exit_status() {
+        ExitStatus::Verified if report.posts.iter().any(|post| post.drafted > 0) => {
+            ExitStatus::Undecided
+        }
+        status => status,
+    }
+}
+
+/// Takes the claims that are verified out of a report, and of the others what programs alone read.
 fn without_what_is_verified(report: &mut Json) -> Map<String, Json> {
-    let mut count = 0;
+    let (mut verified, mut evidence) = (0, 0);
     for post in report["posts"].as_array_mut().into_iter().flatten() {
         let Some(claims) = post["claims"].as_array_mut() else { continue };
         let before = claims.len();
         claims.retain(|claim| claim["verdict"] != "verified");
-        count += before - claims.len();
+        verified += before - claims.len();
+        evidence += claims
+            .iter_mut()
+            .flat_map(|claim| ["evidence", "measured"].map(|key| emptied(&mut claim[key])))
+            .sum::<usize>();
     }
-    Map::from_iter([("verified_claims".to_owned(), count.into())])
+    let left_out = [("verified_claims", verified), ("evidence", evidence)];
+    left_out.into_iter().map(|(name, count)| (name.to_owned(), count.into())).collect()
 }
