@@ -38,12 +38,15 @@ pub fn run(roots: &ReadableRoots, folder: &Path) -> Answer {
     let mut text = answer.result().to_string();
     text.push('\n');
     let mut stdout = io::stdout().lock();
-    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(|e| vec![lost(&e)])?;
+    if stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).is_err() {
+        abandon(folder);
+    }
     Ok(ExitStatus::Verified)
 }
 
+/// Written anew by the server a call may be somewhat longer than its message was.
 fn read() -> Result<ToolCall, Error> {
-    let read = line::next(&mut BufReader::new(io::stdin()), line::MOST);
+    let read = line::next(&mut BufReader::new(io::stdin()), 2 * line::MOST);
     let InputLine::Read(bytes) = read.map_err(|error| lost(&error))? else {
         return Err(NO_ANSWER.at(Location::file("standard input"), "a call", "none"));
     };
@@ -57,13 +60,17 @@ fn lost(error: &io::Error) -> Error {
     NO_ANSWER.at(place, "a server at the other end", error.to_string())
 }
 
-/// The server keeps the input open until it has the answer. Where it ends before, nobody waits for one, and nobody else
-/// takes the private folder away.
+/// The server keeps the input open until it has the answer.
 fn end_with_the_server(folder: &Path) {
     let folder = folder.to_owned();
     std::thread::spawn(move || {
         let _ = io::copy(&mut io::stdin(), &mut io::sink());
-        let _ = std::fs::remove_dir_all(folder);
-        std::process::exit(i32::from(ExitStatus::Refused.code()));
+        abandon(&folder);
     });
+}
+
+/// Ends where the server has ended: nobody waits for an answer, and nobody else takes the private folder away.
+fn abandon(folder: &Path) -> ! {
+    let _ = std::fs::remove_dir_all(folder);
+    std::process::exit(i32::from(ExitStatus::Refused.code()))
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::JoinHandle;
@@ -118,7 +119,8 @@ impl RunningCalls {
                 .prefix("repro-mcp-")
                 .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
             let folder = builder.tempdir()?;
-            let mut command = Command::new(std::env::current_exe()?);
+            let mut command = Command::new(this_program()?);
+            command.arg0("repro");
             command.arg("--root").arg(&self.roots.project).arg("mcp");
             for other in &self.roots.others {
                 command.arg("--allow").arg(other);
@@ -196,6 +198,12 @@ impl StartedCall {
         };
         Some((self.id, result))
     }
+}
+
+/// The program that runs, even where another was put in its place since it was started.
+fn this_program() -> io::Result<PathBuf> {
+    let own = PathBuf::from("/proc/self/exe");
+    if own.exists() { Ok(own) } else { std::env::current_exe() }
 }
 
 /// Writes the call to its process; one that has ended reads nothing.
