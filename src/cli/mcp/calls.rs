@@ -13,7 +13,7 @@ use serde_json::Value as Json;
 use tempfile::TempDir;
 
 use super::answer::ToolCall;
-use super::message::{Fault, INVALID_REQUEST};
+use super::message::{INVALID_REQUEST, ProtocolFault};
 use super::replies::Replies;
 use super::roots::ReadableRoots;
 use super::tools::{ToolAnswer, find};
@@ -58,11 +58,14 @@ impl RunningCalls {
         call: ToolCall,
         replies: &Arc<Replies>,
         reply: impl FnOnce(&Json, Json) -> Json + Send + 'static,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), ProtocolFault> {
         self.threads.retain(|thread| !thread.is_finished());
         let mut running = lock(&self.running.0);
         if running.contains_key(&id.to_string()) {
-            return Err(Fault::new(INVALID_REQUEST, "a request with this id is not answered yet"));
+            return Err(ProtocolFault::new(
+                INVALID_REQUEST,
+                "a request with this id is not answered yet",
+            ));
         }
         if running.len() >= MOST_AT_A_TIME {
             let place = Location::file("tools/call");

@@ -28,19 +28,19 @@ pub enum Incoming {
     /// The id is that of the request, where it can be read.
     Faulty {
         id: Option<Json>,
-        fault: Fault,
+        fault: ProtocolFault,
     },
 }
 
 /// An error of the protocol.
 #[derive(Debug, PartialEq)]
-pub struct Fault {
+pub struct ProtocolFault {
     pub code: i64,
     pub message: String,
     pub data: Option<Json>,
 }
 
-impl Fault {
+impl ProtocolFault {
     pub fn new(code: i64, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), data: None }
     }
@@ -51,7 +51,7 @@ impl Incoming {
     pub fn parse(line: &[u8]) -> Self {
         let faulty = |id: Option<&Json>, code, message: &str| Self::Faulty {
             id: id.cloned(),
-            fault: Fault::new(code, message),
+            fault: ProtocolFault::new(code, message),
         };
         let message: Json = match serde_json::from_slice(line) {
             Ok(message) => message,
@@ -100,8 +100,8 @@ pub fn result(id: &Json, result: Json) -> Json {
 }
 
 /// The answer to what cannot be answered.
-pub fn error(id: Option<&Json>, fault: Fault) -> Json {
-    let Fault { code, message, data } = fault;
+pub fn error(id: Option<&Json>, fault: ProtocolFault) -> Json {
+    let ProtocolFault { code, message, data } = fault;
     let mut error = json!({"code": code, "message": message});
     if let Some(data) = data {
         error["data"] = data;

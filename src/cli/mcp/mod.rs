@@ -4,7 +4,7 @@
 //! which can be ended at any moment, may not write to any file, and whose failure is an answer like others. What the
 //! tools say is what the commands say.
 //!
-//! The official crate, `rmcp`, would bring 31 crates, a runtime for asynchronous code among them, and a sixth of the
+//! The official crate, `rmcp`, would bring 31 crates, a runtime for asynchronous code among them, and a tenth of the
 //! time of a first build, for the few methods of a server that has nothing but tools. So the messages are read here;
 //! `scripts/mcp.sh` holds them against the official schemas and has the official client talk to the program.
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value as Json, json};
 
-use super::message::{Fault, INVALID_PARAMS, OTHER_VERSION};
+use super::message::{INVALID_PARAMS, OTHER_VERSION, ProtocolFault};
 
 /// The revision in which each request stands alone and names its revision,
 const STATELESS: &str = "2026-07-28";
@@ -38,7 +38,7 @@ pub fn of_session(asked: &str) -> &'static str {
 
 impl McpEra {
     /// That of a request, by what it says of itself; one that says nothing belongs to the session, where there is one.
-    pub fn of(params: &Map<String, Json>, has_session: bool) -> Result<Self, Fault> {
+    pub fn of(params: &Map<String, Json>, has_session: bool) -> Result<Self, ProtocolFault> {
         let meta = params.get("_meta").and_then(Json::as_object);
         let Some(version) = meta.and_then(|meta| meta.get(VERSION_KEY)) else {
             let lacks =
@@ -46,22 +46,25 @@ impl McpEra {
             return if has_session {
                 Ok(Self::Session)
             } else {
-                Err(Fault::new(INVALID_PARAMS, lacks))
+                Err(ProtocolFault::new(INVALID_PARAMS, lacks))
             };
         };
         let Some(version) = version.as_str() else {
-            return Err(Fault::new(INVALID_PARAMS, format!("`{VERSION_KEY}` is not a text")));
+            return Err(ProtocolFault::new(
+                INVALID_PARAMS,
+                format!("`{VERSION_KEY}` is not a text"),
+            ));
         };
         if version != STATELESS {
             let data = json!({"supported": all().collect::<Vec<_>>(), "requested": version});
-            let fault = Fault::new(OTHER_VERSION, "Unsupported protocol version");
-            return Err(Fault { data: Some(data), ..fault });
+            let fault = ProtocolFault::new(OTHER_VERSION, "Unsupported protocol version");
+            return Err(ProtocolFault { data: Some(data), ..fault });
         }
         let has_capabilities =
             meta.and_then(|meta| meta.get(CAPABILITIES_KEY)).is_some_and(Json::is_object);
         if !has_capabilities {
             let lacks = format!("`params._meta` lacks `{CAPABILITIES_KEY}`, an object");
-            return Err(Fault::new(INVALID_PARAMS, lacks));
+            return Err(ProtocolFault::new(INVALID_PARAMS, lacks));
         }
         Ok(Self::Stateless)
     }

@@ -10,7 +10,9 @@ use super::super::Answer;
 use super::answer::ToolCall;
 use super::calls::RunningCalls;
 use super::line::{self, InputLine};
-use super::message::{self, Fault, INVALID_PARAMS, INVALID_REQUEST, Incoming, NO_SUCH_METHOD};
+use super::message::{
+    self, INVALID_PARAMS, INVALID_REQUEST, Incoming, NO_SUCH_METHOD, ProtocolFault,
+};
 use super::replies::Replies;
 use super::revision::{self, McpEra, SUBSCRIPTION_KEY};
 use super::roots::ReadableRoots;
@@ -34,7 +36,9 @@ pub fn run(roots: ReadableRoots, time_limit: Duration) -> Answer {
             Ok(InputLine::End) | Err(_) => break,
             Ok(InputLine::TooLong) => {
                 let long = format!("a message has at most {} bytes", line::MOST);
-                server.replies.send(&message::error(None, Fault::new(INVALID_REQUEST, long)));
+                server
+                    .replies
+                    .send(&message::error(None, ProtocolFault::new(INVALID_REQUEST, long)));
             }
             Ok(InputLine::Read(line)) if line.trim_ascii().is_empty() => {}
             Ok(InputLine::Read(line)) => server.take(&line),
@@ -73,7 +77,12 @@ impl McpServer {
         }
     }
 
-    fn request(&mut self, id: &Json, method: &str, params: Map<String, Json>) -> Result<(), Fault> {
+    fn request(
+        &mut self,
+        id: &Json,
+        method: &str,
+        params: Map<String, Json>,
+    ) -> Result<(), ProtocolFault> {
         // These two stand outside of any session.
         let result = match method {
             "initialize" => self.initialize(&params)?,
@@ -97,11 +106,11 @@ impl McpServer {
         id: &Json,
         method: &str,
         params: Map<String, Json>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), ProtocolFault> {
         let result = match (era, method) {
             (_, "tools/call") => return self.call(era, id, params),
             (_, "tools/list") if params.contains_key("cursor") => {
-                return Err(Fault::new(INVALID_PARAMS, "the list of tools has one page"));
+                return Err(ProtocolFault::new(INVALID_PARAMS, "the list of tools has one page"));
             }
             (_, "tools/list") => era.lasting(json!({"tools": listed()})),
             (McpEra::Stateless, "server/discover") => era.lasting(json!({
@@ -110,15 +119,20 @@ impl McpServer {
                 "instructions": INSTRUCTIONS,
             })),
             (McpEra::Stateless, "subscriptions/listen") => self.nothing_to_listen_to(id),
-            _ => return Err(Fault::new(NO_SUCH_METHOD, format!("there is no method `{method}`"))),
+            _ => {
+                return Err(ProtocolFault::new(
+                    NO_SUCH_METHOD,
+                    format!("there is no method `{method}`"),
+                ));
+            }
         };
         self.replies.send(&message::result(id, result));
         Ok(())
     }
 
-    fn initialize(&mut self, params: &Map<String, Json>) -> Result<Json, Fault> {
+    fn initialize(&mut self, params: &Map<String, Json>) -> Result<Json, ProtocolFault> {
         let asked = params.get("protocolVersion").and_then(Json::as_str);
-        let lacks = || Fault::new(INVALID_PARAMS, "`protocolVersion` is missing, a text");
+        let lacks = || ProtocolFault::new(INVALID_PARAMS, "`protocolVersion` is missing, a text");
         let revision = revision::of_session(asked.ok_or_else(lacks)?);
         self.session = Some(revision);
         Ok(json!({
@@ -140,15 +154,22 @@ impl McpServer {
         McpEra::Stateless.result(json!({"_meta": meta}))
     }
 
-    fn call(&mut self, era: McpEra, id: &Json, mut params: Map<String, Json>) -> Result<(), Fault> {
+    fn call(
+        &mut self,
+        era: McpEra,
+        id: &Json,
+        mut params: Map<String, Json>,
+    ) -> Result<(), ProtocolFault> {
         let name = params.get("name").and_then(Json::as_str).unwrap_or_default().to_owned();
         if find(&name).is_none() {
-            return Err(Fault::new(INVALID_PARAMS, format!("there is no tool `{name}`")));
+            return Err(ProtocolFault::new(INVALID_PARAMS, format!("there is no tool `{name}`")));
         }
         let arguments = match params.remove("arguments") {
             None => Map::new(),
             Some(Json::Object(arguments)) => arguments,
-            Some(_) => return Err(Fault::new(INVALID_PARAMS, "`arguments` is not an object")),
+            Some(_) => {
+                return Err(ProtocolFault::new(INVALID_PARAMS, "`arguments` is not an object"));
+            }
         };
         let call = ToolCall { tool: name, arguments };
         let reply = move |id: &Json, result| message::result(id, era.result(result));
