@@ -226,6 +226,13 @@ fn what_the_protocol_does_not_know_is_an_error_of_the_protocol() {
         session.write(line.as_bytes());
         assert_eq!(code(&session.next()), expected, "{line:.60}");
     }
+    let whole =
+        json!({"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"a": ["\u{e9}", 1.5e3]}})
+            .to_string();
+    for cut in 1..whole.len() {
+        session.write(&whole.as_bytes()[..cut]);
+        assert_eq!(code(&session.next()), -32700, "{cut}");
+    }
     session.write(b"\xff\xfe{}");
     assert_eq!(code(&session.next()), -32700);
     session.write(&vec![b' '; (16 << 20) + 2]);
