@@ -370,9 +370,11 @@ fn arguments_that_do_not_fit_are_told_to_the_model() {
         let found = session.refusal(tool, arguments.clone());
         assert_eq!(found, code, "{tool} {arguments}");
     }
-    let hostile =
-        "schema = \"repro.post/2\"\nid = \"x\"\ntitle = \"x\"\ntext = \"../../mine.md\"\n";
-    assert_eq!(session.refusal("verify", json!({"post": hostile, "text": "1"})), "mcp::bad-name");
+    for text in ["../../mine.md", "/etc/passwd", ".git", "x.toml"] {
+        let post =
+            format!("schema = \"repro.post/2\"\nid = \"x\"\ntitle = \"x\"\ntext = \"{text}\"\n");
+        assert_eq!(session.refusal("verify", json!({"post": post, "text": "1"})), "mcp::bad-name");
+    }
     session.end();
 }
 

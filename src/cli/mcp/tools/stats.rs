@@ -122,8 +122,11 @@ fn of(call: StatsCall) -> Result<StatsArgs, Vec<Error>> {
         options.into_iter().filter_map(|(name, value)| Some(format!("--{name}={}", value?)));
     let command = StatsArgs::augment_args(Command::new("stats").no_binary_name(true));
     let read = command.try_get_matches_from(given);
-    read.and_then(|matches| StatsArgs::from_arg_matches(&matches))
-        .map_err(|error| odd("arguments that go together", error.kind().to_string()))
+    read.and_then(|matches| StatsArgs::from_arg_matches(&matches)).map_err(|error| {
+        let told = error.to_string();
+        let told = told.lines().next().unwrap_or_default().trim_start_matches("error: ");
+        odd("arguments that go together", told)
+    })
 }
 
 fn joined(items: impl Iterator<Item = String>) -> String {

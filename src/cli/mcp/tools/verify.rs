@@ -134,11 +134,12 @@ fn inline(scene: &ToolScene<'_>, post: &str, text: &str) -> Result<Report, Vec<E
     if file.is_none() {
         demands.texts = vec![folder.join("repro").join(name)];
     }
-    if name.contains(['/', '\\']) || name.starts_with('.') {
+    let own = format!("{id}.toml");
+    if name.contains(['/', '\\']) || name.starts_with('.') || name == own {
         let place = Location::file("post");
         return Err(vec![BAD_NAME.at(place, "a text beside the post file", format!("`{name}`"))]);
     }
-    scene.folder.write(&Path::new("repro").join(format!("{id}.toml")), post).map_err(one)?;
+    scene.folder.write(&Path::new("repro").join(own), post).map_err(one)?;
     scene.folder.write(&Path::new("repro").join(name), text).map_err(one)?;
     for shared in ["receipts", "repro/studies"] {
         // What the project does not have is missed where a claim asks for it.
