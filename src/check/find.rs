@@ -13,7 +13,8 @@ const FILE_CAP: usize = 200_000;
 /// The deepest folder below a path.
 const DEPTH: usize = 32;
 /// Folders that hold no results.
-const PASSED_OVER: &[&str] = &["node_modules", "target", "__pycache__", "venv", "site-packages"];
+pub const PASSED_OVER: &[&str] =
+    &["node_modules", "target", "__pycache__", "venv", "site-packages"];
 
 /// A file that no folder has taken.
 #[derive(Debug)]

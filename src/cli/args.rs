@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::common::CommonArgs;
-use super::{exit, help, threads, trainer};
+use super::{exit, help, mcp, threads, trainer};
 
 /// Checks whether the numbers of a training post follow from its receipts.
 #[derive(Debug, Parser)]
@@ -58,6 +58,8 @@ pub enum Command {
     List(ListArgs),
     /// Explain a code, a function, a rule, `post`, `sentence`, `table`, `post-schema`, `slices`, `relations`, `gate` or `scope`
     Explain(ExplainArgs),
+    /// Serve `check`, `verify`, `draft`, `stats`, `params` and `explain` to a model, read-only (Model Context Protocol)
+    Mcp(mcp::McpArgs),
     /// Draw intervals of a run that has committed itself to its states, for `verify --challenge`
     #[command(after_help = help::CHALLENGE)]
     Challenge(ChallengeArgs),
@@ -80,6 +82,7 @@ impl Command {
         matches!(
             self,
             Self::Explain(_)
+                | Self::Mcp(_)
                 | Self::Init(_)
                 | Self::Challenge(_)
                 | Self::Seal(_)

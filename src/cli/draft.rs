@@ -63,7 +63,7 @@ pub fn run(root: &Path, own: &DraftArgs, output: &Output) -> Answer {
 }
 
 /// The id of the post of a text, by its file name: `my-notes` of `my notes.md`.
-fn id_of(text: &Path) -> String {
+pub fn id_of(text: &Path) -> String {
     let stem = text.file_stem().map(|stem| stem.to_string_lossy().to_lowercase());
     let stem = stem.unwrap_or_default();
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "_.".contains(c);
@@ -91,6 +91,22 @@ fn told(drafted: &Draft, post: &str, copied: Option<&str>, id: &str, output: &Ou
     let mut text = String::new();
     let wrapped =
         |words: String| wrap(&words, output.width(), output.width() - 4).join("\n    ") + "\n";
+    text.push_str(&bound_text(drafted, output.width()));
+    let mut line = |words: String| text.push_str(&wrapped(words));
+    if let Some(name) = copied {
+        line(format!("the text was copied to repro/{}, where it is looked up", visible(name)));
+    }
+    line(format!("written  {}", visible(post)));
+    line(format!(
+        "next     read each statement, take away its line `# drafted` once it says what the text means; then `repro verify --post {id}`"
+    ));
+    text
+}
+
+/// What became of each number and column, in lines of `width` columns.
+pub fn bound_text(drafted: &Draft, width: usize) -> String {
+    let mut text = String::new();
+    let wrapped = |words: String| wrap(&words, width, width - 4).join("\n    ") + "\n";
     let Draft { bound, total, tried, confirmed, .. } = drafted;
     text.push_str(&wrapped(format!(
         "{bound} of {total} numbers are bound, by {tried} expressions that were tried"
@@ -98,7 +114,7 @@ fn told(drafted: &Draft, post: &str, copied: Option<&str>, id: &str, output: &Ou
     if *confirmed > 0 {
         text.push_str(&wrapped(format!("confirmed before, and left as they were: {confirmed}")));
     }
-    text.push_str(&numbers_text(drafted, output));
+    text.push_str(&numbers_text(drafted, width));
     let mut line = |words: String| text.push_str(&wrapped(words));
     for (head, expressions, misfits) in &drafted.columns {
         let misfits = match misfits.is_empty() {
@@ -110,25 +126,18 @@ fn told(drafted: &Draft, post: &str, copied: Option<&str>, id: &str, output: &Ou
     for head in &drafted.open_columns {
         line(format!("  column {}  open", visible(head)));
     }
-    if let Some(name) = copied {
-        line(format!("the text was copied to repro/{}, where it is looked up", visible(name)));
-    }
-    line(format!("written  {}", visible(post)));
-    line(format!(
-        "next     read each statement, take away its line `# drafted` once it says what the text means; then `repro verify --post {id}`"
-    ));
     text
 }
 
 /// The numbers of sentences with their lines, one below the other.
-fn numbers_text(drafted: &Draft, output: &Output) -> String {
+fn numbers_text(drafted: &Draft, width: usize) -> String {
     let widths = drafted.numbers.iter().map(|number| number.printed.chars().count());
     let widest = widths.max().unwrap_or_default().min(PRINTED);
     let mut text = String::new();
     for number in &drafted.numbers {
         let head = format!("{:>6}  {:<widest$}  ", number.line, visible(&number.printed));
         let indent = widest + 10;
-        let lines = wrap(&bound_to(number), output.width() - indent, output.width() - indent);
+        let lines = wrap(&bound_to(number), width - indent, width - indent);
         let joined = lines.join(&format!("\n{:indent$}", ""));
         // Writing to a string cannot fail.
         let _ = writeln!(text, "{head}{joined}");

@@ -255,8 +255,13 @@ pub fn list(common: &CommonArgs, own: &ListArgs, output: &Output) -> Answer {
 /// Explains a code, a function, a rule, how posts are written, what slices hold, the relations within bundles, or the
 /// scope of a pass.
 pub fn explain(own: &ExplainArgs, output: &Output) -> Answer {
-    let name = own.name.as_str();
-    let text = if name == "scope" {
+    output.print(&explained(&own.name).map_err(|error| vec![error])?);
+    Ok(ExitStatus::Verified)
+}
+
+/// The explanation of a name.
+pub fn explained(name: &str) -> Result<String, Error> {
+    Ok(if name == "scope" {
         SCOPE.to_owned()
     } else if name == "post" {
         POST.to_owned()
@@ -290,14 +295,8 @@ pub fn explain(own: &ExplainArgs, output: &Output) -> Answer {
         } else {
             format!("perhaps {}", near.join(", "))
         };
-        return Err(vec![UNKNOWN_CODE.at(
-            Location::file("explain"),
-            expected,
-            format!("`{name}`"),
-        )]);
-    };
-    output.print(&text);
-    Ok(ExitStatus::Verified)
+        return Err(UNKNOWN_CODE.at(Location::file("explain"), expected, format!("`{name}`")));
+    })
 }
 
 /// The keys of a sentence or a table of a post file.
@@ -330,6 +329,7 @@ pub fn codes() -> Vec<&'static Code> {
         super::CODES,
         super::init::CODES,
         super::compare::CODES,
+        super::mcp::CODES,
         challenge::CODES,
         checkpoint::CODES,
         replay::CODES,

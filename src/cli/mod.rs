@@ -20,6 +20,7 @@ mod history;
 mod import;
 mod init;
 mod list;
+mod mcp;
 mod mutate;
 mod output;
 mod params;
@@ -106,6 +107,7 @@ fn dispatch(arguments: &Arguments, output: &Output) -> Answer {
         Command::Import(own) => import::run(own, output),
         Command::List(own) => list::list(common, own, output),
         Command::Explain(own) => list::explain(own, output),
+        Command::Mcp(own) => mcp::run(common, own, output),
         Command::Challenge(own) => challenge::run(own, output),
         Command::Seal(own) => seal::run(own, output),
         Command::Keygen(own) => sign::keygen(own, output),

@@ -1,6 +1,7 @@
 //! `repro params`.
 
 use std::fmt::Write;
+use std::path::PathBuf;
 
 use serde::Serialize;
 
@@ -9,34 +10,46 @@ use super::args;
 use super::output::Output;
 use repro_exact::decimal::grouped;
 use repro_params::{self as params, Convention, ModelCounts, ParameterCount};
+use repro_receipt::source::Error;
 use repro_report::outcome::ExitStatus;
 use repro_report::{visible, wrap};
 
 /// `repro.params/1`.
 #[derive(Serialize)]
-struct Document {
+pub struct CountedModels {
     schema: &'static str,
-    models: Vec<ModelCounts>,
+    pub models: Vec<ModelCounts>,
 }
 
 /// Runs the command: every file that can be counted is, the others are refused.
 pub fn run(own: &args::ParamsArgs, output: &Output) -> Answer {
     let json = output.wants_json()?;
-    let mut models = Vec::new();
-    let mut errors = Vec::new();
-    for path in &own.files {
+    let (counted, errors) = count(&own.files);
+    if json {
+        output.print_json(&counted);
+    } else {
+        output.print(&counted.text());
+    }
+    if errors.is_empty() { Ok(ExitStatus::Verified) } else { Err(errors) }
+}
+
+/// Counts each file that can be counted; the others are refused.
+pub fn count(files: &[PathBuf]) -> (CountedModels, Vec<Error>) {
+    let (mut models, mut errors) = (Vec::new(), Vec::new());
+    for path in files {
         match params::load(path, &path.display().to_string()) {
             Ok(model) => models.push(model),
             Err(error) => errors.push(error),
         }
     }
-    if json {
-        output.print_json(&Document { schema: "repro.params/1", models });
-    } else {
-        let texts: Vec<_> = models.iter().map(render).collect();
-        output.print(&texts.join("\n"));
+    (CountedModels { schema: "repro.params/1", models }, errors)
+}
+
+impl CountedModels {
+    /// All of them for people.
+    pub fn text(&self) -> String {
+        self.models.iter().map(render).collect::<Vec<_>>().join("\n")
     }
-    if errors.is_empty() { Ok(ExitStatus::Verified) } else { Err(errors) }
 }
 
 /// One model for people: both objects, their parts, and the counts under other conventions.

@@ -83,7 +83,7 @@ pub fn run(root: &Path, own: &VerifyArgs, output: &Output) -> Answer {
 }
 
 /// The way from the top of the repository to the root of the project, with a slash at its end.
-fn base(root: &Path) -> String {
+pub fn base(root: &Path) -> String {
     let Ok(root) = root.canonicalize() else { return String::new() };
     let top = root.ancestors().find(|folder| folder.join(".git").exists());
     let below = top.and_then(|top| root.strip_prefix(top).ok()).unwrap_or(Path::new(""));

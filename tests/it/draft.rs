@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-const TEXT: &str = "\
+pub const TEXT: &str = "\
 # A mixture against a dense model
 
 We trained both arms for 200 steps with three seeds each.
@@ -21,7 +21,7 @@ The best dense seed ends at 2.0100. It cost 731 dollars.
 ";
 
 /// A project with the logs of two arms of three seeds as bundles, and a text.
-fn project(text: &str) -> tempfile::TempDir {
+pub fn project(text: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (arm, last, accuracy) in [("dense", 2.01, 0.3), ("moe", 1.90, 0.4)] {
         for seed in 1..=3 {

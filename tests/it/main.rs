@@ -28,6 +28,8 @@ mod kills;
 #[cfg(unix)]
 mod language;
 mod layers;
+#[cfg(unix)]
+mod mcp;
 mod page;
 mod params;
 mod posts;

@@ -30,7 +30,7 @@ pub struct Schema {
 }
 
 impl Schema {
-    fn open(name: &str) -> Self {
+    pub fn open(name: &str) -> Self {
         let path = root().join("tests/docs/formats/schemas").join(format!("{name}.json"));
         let document = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
         Self { document, closed: false }

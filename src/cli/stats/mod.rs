@@ -8,6 +8,7 @@ use serde_json::{Map, Value as Json, json};
 use super::output::Output;
 use super::{Answer as Status, args};
 use repro_exact::decimal::format_float;
+use repro_receipt::source::Error;
 use repro_report::outcome::ExitStatus;
 use repro_stats::answers::{Answer, AnswerField, Entry, StatsRequest, answers};
 
@@ -19,14 +20,38 @@ const DIGITS: usize = 10;
 /// Runs the command: all numbers are read, or nothing is computed.
 pub fn run(own: &args::StatsArgs, output: &Output) -> Status {
     let json = output.wants_json()?;
-    let asked = input::read(own).map_err(|error| vec![error])?;
-    let entries = answers(&asked);
+    let answered = AnsweredStats::of(own).map_err(|error| vec![error])?;
     if json {
-        output.print_json(&document(&asked, &entries));
+        output.print_json(&answered.json());
     } else {
-        output.print(&text::render(&asked, &entries, output.width()));
+        output.print(&answered.text(output.width()));
     }
     Ok(ExitStatus::Verified)
+}
+
+/// What was asked, and all that can be said of it.
+pub struct AnsweredStats {
+    asked: StatsRequest,
+    entries: Vec<Entry>,
+}
+
+impl AnsweredStats {
+    /// Reads the arguments, and answers.
+    pub fn of(own: &args::StatsArgs) -> Result<Self, Error> {
+        let asked = input::read(own)?;
+        let entries = answers(&asked);
+        Ok(Self { asked, entries })
+    }
+
+    /// As `repro.stats/1`.
+    pub fn json(&self) -> Json {
+        document(&self.asked, &self.entries)
+    }
+
+    /// For people, in lines of `width` columns.
+    pub fn text(&self, width: usize) -> String {
+        text::render(&self.asked, &self.entries, width)
+    }
 }
 
 fn document(asked: &StatsRequest, entries: &[Entry]) -> Json {

@@ -1,0 +1,65 @@
+//! `repro mcp`: the Model Context Protocol over standard input and output, so that a model can ask and the program decides.
+//!
+//! The server speaks the protocol and computes nothing. Each call of a tool runs in a process of its own (`answer`),
+//! which can be ended at any moment, may not write to any file, and whose failure is an answer like others. What the
+//! tools say is what the commands say.
+//!
+//! The official crate, `rmcp`, would bring 31 crates, a runtime for asynchronous code among them, and a tenth of the
+//! time of a first build, for the few methods of a server that has nothing but tools. So the messages are read here;
+//! `scripts/mcp.sh` holds them against the official schemas and has the official client talk to the program.
+
+mod answer;
+mod calls;
+mod line;
+mod message;
+mod replies;
+mod revision;
+mod roots;
+mod serve;
+mod staged;
+mod tools;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::Answer;
+use super::common::CommonArgs;
+use super::output::Output;
+use repro_receipt::source::codes;
+use roots::ReadableRoots;
+
+codes! {
+    NO_FOLDER = "mcp::no-folder", "a folder that the server is to read is not there", "name a folder that exists";
+    OUTSIDE = "mcp::outside", "a path leads out of the folders that the server reads", "name what lies below the project, or start the server with `--allow DIR`";
+    TOO_MANY_FILES = "mcp::too-many-files", "too many files lie below a path for one call", "name the folders one by one, or use the command line";
+    BAD_ARGUMENTS = "mcp::bad-arguments", "the arguments of a tool are invalid or do not go together", "see the tool's input schema";
+    BAD_NAME = "mcp::bad-name", "the name of a document is not a plain file name", "name it as its file is called, without a folder: `README.md`";
+    TOO_LONG = "mcp::too-long", "a call took longer than the server allows", "ask for less at once, or start the server with a longer `--time-limit`";
+    TOO_MANY_CALLS = "mcp::too-many-calls", "too many calls run at a time", "ask again once one of them is answered";
+    NO_ANSWER = "mcp::no-answer", "a call ended without an answer", "run the same on the command line to see why";
+}
+
+#[derive(Debug, Args)]
+pub struct McpArgs {
+    /// Another folder whose files may be read, besides the project; may be repeated
+    #[arg(long, value_name = "DIR")]
+    pub allow: Vec<PathBuf>,
+    /// The most seconds that a call may take
+    #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub time_limit: u64,
+    /// Answers one call, which standard input holds, with this private folder for its documents
+    #[arg(long, value_name = "DIR", hide = true)]
+    pub answer: Option<PathBuf>,
+}
+
+/// Runs the command: the server, or one call for it.
+pub fn run(common: &CommonArgs, own: &McpArgs, output: &Output) -> Answer {
+    output.without_report()?;
+    let roots = ReadableRoots::of(common.root.as_deref(), &own.allow)?;
+    match &own.answer {
+        Some(folder) => answer::run(&roots, folder),
+        None => serve::run(roots, Duration::from_secs(own.time_limit)),
+    }
+}

@@ -1,0 +1,58 @@
+//! `params`.
+
+use std::path::PathBuf;
+
+use serde::Deserialize;
+use serde_json::{Map, Value as Json, json};
+
+use super::super::super::params::count;
+use super::super::staged::InlineDocument;
+use super::scene::arguments;
+use super::{ModelTool, ToolAnswer, ToolScene, schema};
+use repro_receipt::source::Error;
+
+pub const TOOL: ModelTool = ModelTool {
+    name: "params",
+    title: "Count the parameters of a model",
+    description: "Use this instead of counting parameters yourself: total and active parameters of a config.json (transformers, and \
+others), of the header of a .safetensors or .gguf file or a *.safetensors.index.json, by part (embeddings, attention, experts, head) and \
+under the conventions that papers use. Mixture-of-experts models, tied embeddings, grouped-query and latent attention are counted as \
+their programs do. A config that is not known is refused, never guessed.",
+    scope: "Counts follow from the configuration or header that was given; they do not show that a model of this shape was trained.",
+    input,
+    output,
+    answer,
+};
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ParamsCall {
+    #[serde(default)]
+    paths: Vec<PathBuf>,
+    #[serde(default)]
+    documents: Vec<InlineDocument>,
+}
+
+fn input() -> Json {
+    schema::arguments(json!({
+        "paths": schema::paths("configs, checkpoints or indexes, relative to the project or absolute"),
+        "documents": schema::documents("instead of paths: the configs themselves"),
+    }))
+}
+
+fn output() -> Json {
+    schema::answer_with(schema::PARAMS, "nothing, unless the report is too long")
+}
+
+fn answer(scene: &ToolScene<'_>, call: Json) -> Result<ToolAnswer, Vec<Error>> {
+    let ParamsCall { paths, documents } = arguments(call)?;
+    let inputs = scene.inputs(paths, &documents)?;
+    let named = || documents.iter().map(|one| inputs.iter().map(|folder| folder.join(&one.name)));
+    let files = if documents.is_empty() { inputs.clone() } else { named().flatten().collect() };
+    let (counted, errors) = count(&files);
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    let answer = ToolAnswer::new(None, TOOL.scope, counted.text());
+    Ok(answer.with_report(serde_json::to_value(&counted).unwrap_or_default(), Map::new()))
+}

@@ -1,0 +1,176 @@
+//! `verify`.
+
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::{Map, Value as Json, json};
+
+use super::super::super::history::GitHistory;
+use super::super::super::verify::base;
+use super::super::super::{threads, trainer};
+use super::super::BAD_NAME;
+use super::super::staged::PrivateFolder;
+use super::said::emptied;
+use super::scene::{WIDTH, arguments, odd};
+use super::{ModelTool, ToolAnswer, ToolScene, schema};
+use repro_judge::post;
+use repro_judge::verify::{self, Demands};
+use repro_receipt::source::{Document, Error, Location, Source};
+use repro_report::outcome::{ExitStatus, Report};
+use repro_report::{Format, ReportOptions, render};
+
+pub const TOOL: ModelTool = ModelTool {
+    name: "verify",
+    title: "Verify posts against their receipts",
+    description: "Use this to decide whether the numbers of a text follow from receipts: the post files of the project (`posts`, ids or \
+`all`), bundles on their own (`bundles`, folders), or a post file that you wrote or drafted, given inline (`post`, the TOML, and `text`, \
+the whole text that it quotes) and judged against the bundles in the project's `receipts/`. It answers one verdict for each claim, with \
+claimed and recomputed value, tolerance and reason. `explain` with name `post` tells how post files are written; `draft` begins one. \
+A post with statements that a draft marks as unconfirmed is `undecided` at best: do not take the marks away yourself.",
+    scope: "A pass shows that numbers follow from the receipts and that the receipts agree; it does not show that the receipts are \
+honest, that no other runs were made, or that all arms were tuned with equal care.",
+    input,
+    output,
+    answer,
+};
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct VerifyCall {
+    posts: Vec<String>,
+    bundles: Vec<PathBuf>,
+    post: Option<String>,
+    text: Option<String>,
+    all_bound: bool,
+    all: bool,
+}
+
+fn input() -> Json {
+    schema::arguments(json!({
+        "posts": schema::paths("ids of posts of the project, or `all`; left out together with the others: all"),
+        "bundles": schema::paths("folders of bundles that are checked on their own"),
+        "post": schema::text("a post file, the TOML itself; goes with `text`"),
+        "text": schema::text("the whole text that `post` quotes, unchanged"),
+        "all_bound": schema::truth("be undecided where a number of a text is bound to nothing"),
+        "all": schema::truth("also list the claims that are verified, and the evidence of each claim as data"),
+    }))
+}
+
+fn output() -> Json {
+    schema::answer_with(
+        schema::REPORT,
+        "what was left out of `report`: how many verified claims, and references to evidence and measured values of others",
+    )
+}
+
+fn answer(scene: &ToolScene<'_>, call: Json) -> Result<ToolAnswer, Vec<Error>> {
+    let call: VerifyCall = arguments(call)?;
+    let mut report = match (&call.post, &call.text) {
+        (None, None) => of_project(scene, &call)?,
+        (Some(post), Some(text)) if call.posts.is_empty() && call.bundles.is_empty() => {
+            inline(scene, post, text)?
+        }
+        (Some(_), Some(_)) => {
+            return Err(odd("`post` and `text`, or `posts` and `bundles`", "both"));
+        }
+        (Some(_), None) => return Err(odd("`text` with `post`", "`post` alone")),
+        (None, Some(_)) => return Err(odd("`post` with `text`", "`text` alone")),
+    };
+    report.wants_all_bound = call.all_bound;
+    report.base = base(&scene.roots.project);
+    let options = ReportOptions { width: WIDTH, verbose: call.all, ..ReportOptions::default() };
+    let text = render(&report, Format::Text, &options);
+    let told = render(&report, Format::Json, &options);
+    let mut told = serde_json::from_str(&told).unwrap_or_default();
+    let left_out = if call.all { Map::new() } else { without_what_is_verified(&mut told) };
+    let answer = ToolAnswer::new(Some(status(&report)), TOOL.scope, text);
+    Ok(answer.with_report(told, left_out))
+}
+
+fn demands(project: &Path) -> Demands {
+    Demands {
+        project: Some(project.to_owned()),
+        history: Some(Arc::new(GitHistory::of(project))),
+        beginnings: trainer::BEGINNINGS,
+        ..Demands::default()
+    }
+}
+
+/// The posts and bundles that are named; all posts where nothing is.
+fn of_project(scene: &ToolScene<'_>, call: &VerifyCall) -> Result<Report, Vec<Error>> {
+    let VerifyCall { posts, bundles, .. } = call;
+    scene.roots.confine(bundles)?;
+    let project = &scene.roots.project;
+    let demands = demands(project);
+    let mut report = Report::default();
+    if !posts.is_empty() || bundles.is_empty() {
+        scene.roots.confine_project()?;
+        let is_all = posts.is_empty() || posts.iter().any(|id| id == "all");
+        let listed = || post::list(project).map_err(|error| vec![error]);
+        let ids = if is_all { listed()? } else { posts.clone() };
+        report = verify::verify_with(project, &ids, &demands, threads::cores(), None);
+    }
+    for bundle in bundles {
+        verify::inspect(bundle, &demands, threads::cores(), &mut report, None);
+    }
+    Ok(report)
+}
+
+/// A post that the call holds itself, judged as one of the project: beside its text, over the same bundles and plans.
+fn inline(scene: &ToolScene<'_>, post: &str, text: &str) -> Result<Report, Vec<Error>> {
+    let project = scene.roots.confine_project()?;
+    let one = |error: Error| vec![error];
+    let PrivateFolder(folder) = scene.folder;
+    let source = Source::new("post", post.as_bytes().to_vec()).map_err(one)?;
+    let document = Document::parse_toml(source).map_err(one)?;
+    let id = document.root().required("id").and_then(|id| id.text()).map_err(one)?;
+    let page = repro_draft::parsed(id, post.to_owned())?;
+    let file = page.texts.first().and_then(|text| text.file.as_deref());
+    let mut demands = demands(project);
+    // A text that is known by its digest alone may have any name.
+    let name = file.unwrap_or("text.md");
+    if file.is_none() {
+        demands.texts = vec![folder.join("repro").join(name)];
+    }
+    let own = format!("{id}.toml");
+    if name.contains(['/', '\\']) || name.starts_with('.') || name == own {
+        let place = Location::file("post");
+        return Err(vec![BAD_NAME.at(place, "a text beside the post file", format!("`{name}`"))]);
+    }
+    scene.folder.write(&Path::new("repro").join(own), post).map_err(one)?;
+    scene.folder.write(&Path::new("repro").join(name), text).map_err(one)?;
+    for shared in ["receipts", "repro/studies"] {
+        // What the project does not have is missed where a claim asks for it.
+        let _ = symlink(project.join(shared), folder.join(shared));
+    }
+    Ok(verify::verify_with(folder, &[id.to_owned()], &demands, threads::cores(), None))
+}
+
+/// That of the command; but a draft that nobody has confirmed is no pass, whatever its digits are.
+fn status(report: &Report) -> ExitStatus {
+    match report.exit_status() {
+        ExitStatus::Verified if report.posts.iter().any(|post| post.drafted > 0) => {
+            ExitStatus::Undecided
+        }
+        status => status,
+    }
+}
+
+/// Takes the claims that are verified out of a report, and of the others what programs alone read.
+fn without_what_is_verified(report: &mut Json) -> Map<String, Json> {
+    let (mut verified, mut evidence) = (0, 0);
+    for post in report["posts"].as_array_mut().into_iter().flatten() {
+        let Some(claims) = post["claims"].as_array_mut() else { continue };
+        let before = claims.len();
+        claims.retain(|claim| claim["verdict"] != "verified");
+        verified += before - claims.len();
+        evidence += claims
+            .iter_mut()
+            .flat_map(|claim| ["evidence", "measured"].map(|key| emptied(&mut claim[key])))
+            .sum::<usize>();
+    }
+    let left_out = [("verified_claims", verified), ("evidence", evidence)];
+    left_out.into_iter().map(|(name, count)| (name.to_owned(), count.into())).collect()
+}
