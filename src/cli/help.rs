@@ -69,9 +69,6 @@ pub const GATE: &str = "\
 RUNS are folders of bundles, names of bundles of the project, logs of every format that `repro import` reads, or folders of
 either. Copies count once; a run on both sides, a diverged run, and runs read after unequal training decide nothing.
 
-    repro gate --baseline runs/base --candidate runs/new --metric validation/loss
-    repro gate --rule repro/gates/modded-nanogpt.toml --candidate logs/*.txt
-
 `repro explain gate` has the keys of a rule, and what a gate does not see.
 
 Exit status: 0 better, 1 worse, 3 within noise or not comparable, 2 if something could not be read or does not go together.";
@@ -105,3 +102,19 @@ An authority says that it knew a digest at a time: nothing that leads to the dig
 The certificates that count come from the caller. Nothing is fetched: revocations are not seen.
 
 Exit status: 0 if the request was written, 2 if not.";
+
+/// Under the options of `repro completions`.
+pub const COMPLETIONS: &str = "\
+Redirect the script into the file that the shell reads when it starts:
+
+    repro completions bash > ~/.local/share/bash-completion/completions/repro
+    repro completions zsh > ~/.zfunc/_repro        # a folder of `fpath`, before `compinit`
+    repro completions fish > ~/.config/fish/completions/repro.fish
+    repro completions powershell >> $PROFILE";
+
+/// Under the options of `repro man`.
+pub const MAN: &str = "\
+    repro man > /usr/local/share/man/man1/repro.1
+    repro man verify > /usr/local/share/man/man1/repro-verify.1
+
+Then `man repro-verify` shows it. Without a file: `repro man verify | man -l -`.";

@@ -21,7 +21,7 @@ struct Document {
 
 /// Runs the command: every file that can be counted is, the others are refused.
 pub fn run(own: &args::ParamsArgs, output: &Output) -> Answer {
-    let json = output.wants_json()?;
+    let json = output.wants_json();
     let mut models = Vec::new();
     let mut errors = Vec::new();
     for path in &own.files {

@@ -83,6 +83,27 @@ impl Format {
         Self::Shields,
     ];
 
+    /// The format of a name on the command line.
+    pub fn of_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|format| format.word() == word)
+    }
+
+    /// What it is for, in a few words.
+    pub fn about(self) -> &'static str {
+        match self {
+            Self::Text => "for a terminal",
+            Self::Json => "for programs",
+            Self::Junit => "for CI systems that show tests",
+            Self::Github => "annotations and a job summary in a workflow of GitHub",
+            Self::Markdown => "for a comment or an issue",
+            Self::Intoto => "an in-toto statement about the judged files, which `repro sign` signs",
+            Self::Html => "one page for a browser",
+            Self::Sarif => "SARIF 2.1.0, for code scanning and editors",
+            Self::Badge => "one line as a picture (SVG)",
+            Self::Shields => "the same for the endpoint of shields.io",
+        }
+    }
+
     /// Its name on the command line.
     pub fn word(self) -> &'static str {
         match self {

@@ -18,7 +18,7 @@ const DIGITS: usize = 10;
 
 /// Runs the command: all numbers are read, or nothing is computed.
 pub fn run(own: &args::StatsArgs, output: &Output) -> Status {
-    let json = output.wants_json()?;
+    let json = output.wants_json();
     let asked = input::read(own).map_err(|error| vec![error])?;
     let entries = answers(&asked);
     if json {
