@@ -3,7 +3,7 @@
 #
 #   scripts/formats.sh [PROGRAM]       [default: target/release/repro, which is built]
 #
-# Needs Python 3 with venv, and npm; packages come from PyPI and npm into target/formats, once.
+# Needs Python 3 with venv, npm, man, mandoc, zsh and fish; packages come from PyPI and npm into target/formats, once.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 project=$PWD
@@ -66,3 +66,43 @@ cd "$project"
 
 "$tools/venv/bin/python" scripts/formats/valid.py "$reports" tests/docs/formats/schemas \
   "$tools/package/test/resources/jenkins-junit.xsd"
+
+# Pages of the manual: `man` and mandoc have nothing to say against them.
+commands=$("$repro" completions bash | sed -n 's/^ *repro__subcmd__\([a-z]*\))$/\1/p' | sort -u)
+test -n "$commands"
+for command in "" $commands; do
+  "$repro" man $command >"$work/page.1"
+  said=$(LC_ALL=C.UTF-8 man --warnings --encoding=utf-8 --local-file "$work/page.1" 2>&1 >/dev/null)
+  mandoc -T lint -W error "$work/page.1" || said+=" mandoc"
+  if [ -n "$said" ]; then
+    echo "the page of repro $command: $said" >&2
+    exit 1
+  fi
+done
+echo "$(wc -w <<<"$commands") commands and the program have a valid page for man"
+
+# Scripts of shells: each shell reads its own, and bash completes by it.
+"$repro" completions bash >"$work/repro.bash"
+"$repro" completions zsh >"$work/_repro"
+"$repro" completions fish >"$work/repro.fish"
+bash -n "$work/repro.bash"
+zsh -n "$work/_repro"
+fish --no-execute "$work/repro.fish"
+completed() {
+  bash -c 'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=()
+    _repro "$1" "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"; echo "${COMPREPLY[*]}"' bash "$work/repro.bash" "$@"
+}
+completes() {
+  local expected=$1 found
+  shift
+  found=$(completed "$@")
+  if [ "$found" != "$expected" ]; then
+    echo "bash completes \`$*\` by \`$found\` and not by \`$expected\`" >&2
+    exit 1
+  fi
+}
+completes verify repro ver
+completes "text json" repro params --format ""
+completes sarif repro verify --format sa
+completes --write-lock repro verify --wr
+echo "bash, zsh and fish read their scripts, and bash completes by its own"

@@ -1,14 +1,14 @@
-//! `repro list` and `repro explain`.
+//! `repro list`, and the texts of topics that `repro explain` knows.
 
 use std::fmt::Write;
 use std::path::Path;
 
 use serde_json::Value as Json;
 
-use super::args::{ExplainArgs, ListArgs, ListingArg};
+use super::Answer;
+use super::args::{ListArgs, ListingArg};
 use super::common::CommonArgs;
 use super::output::Output;
-use super::{Answer, search};
 use repro_import as import;
 use repro_judge::consistency;
 use repro_judge::evaluate::functions;
@@ -278,34 +278,6 @@ pub fn topic(name: &str) -> Option<String> {
         "sentence" | "table" => keys_of(name),
         _ => return None,
     })
-}
-
-/// Explains a topic, a function, a rule or a code, or lists what has some words.
-pub fn explain(own: &ExplainArgs, output: &Output) -> Answer {
-    let text = match &own.name {
-        Some(name) => explained(name).ok_or_else(|| search::unknown(name)),
-        None => search::listed(&own.search.join(" ")),
-    };
-    output.print(&text.map_err(|error| vec![error])?);
-    Ok(ExitStatus::Verified)
-}
-
-fn explained(name: &str) -> Option<String> {
-    if let Some(text) = topic(name) {
-        return Some(text);
-    }
-    if let Some(function) = functions::find(name) {
-        return Some(function.explain());
-    }
-    if let Some(rule) = rules::find(name) {
-        let meaning = wrap(rule.meaning, 100, 100).join("\n");
-        return Some(format!("{}: {}\n\n{meaning}\n", rule.name, rule.summary));
-    }
-    let code = codes().into_iter().find(|code| code.id == name)?;
-    let owner = name.split("::").next().and_then(functions::find);
-    let more = owner.map(|function| format!("\n{}", function.explain()));
-    let Code { id, meaning, help } = code;
-    Some(format!("{id}: {meaning}.\nHelp: {help}.\n{}", more.unwrap_or_default()))
 }
 
 /// The keys of a sentence or a table of a post file.

@@ -48,14 +48,18 @@ fn page(command: clap::Command) -> std::io::Result<String> {
     let at = notes.find(definition::EXIT_STATUS).unwrap_or(notes.len());
     let (notes, status) = notes.split_at(at);
     let source = concat!("repro ", env!("CARGO_PKG_VERSION"));
-    let man = Man::new(command).source(source).manual("repro");
+    // No date, so that equal programs print equal pages; an empty one would be left out and shift the others.
+    let has_commands = command.has_subcommands();
+    let man = Man::new(command).date(" ").source(source).manual("repro");
     let mut page = Vec::new();
     man.render_title(&mut page)?;
     man.render_name_section(&mut page)?;
     man.render_synopsis_section(&mut page)?;
     man.render_description_section(&mut page)?;
     man.render_options_section(&mut page)?;
-    man.render_subcommands_section(&mut page)?;
+    if has_commands {
+        man.render_subcommands_section(&mut page)?;
+    }
     let mut text = String::from_utf8_lossy(&page).into_owned();
     for (heading, words) in [("NOTES", notes), ("EXIT STATUS", status), ("EXAMPLES", examples)] {
         if !words.trim().is_empty() {
@@ -71,11 +75,11 @@ fn roff(words: &str) -> String {
     let drawn = paragraphs.map(|paragraph| {
         let lines: Vec<_> = paragraph.trim_matches('\n').lines().map(line).collect();
         match paragraph.lines().any(|line| line.starts_with(' ')) {
-            true => format!(".PP\n.nf\n{}\n.fi\n", lines.join("\n")),
-            false => format!(".PP\n{}\n", lines.join("\n")),
+            true => format!(".nf\n{}\n.fi\n", lines.join("\n")),
+            false => format!("{}\n", lines.join("\n")),
         }
     });
-    drawn.collect::<Vec<_>>().concat()
+    drawn.collect::<Vec<_>>().join(".PP\n")
 }
 
 /// A line in which nothing is a request, and hyphens are those of commands.

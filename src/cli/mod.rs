@@ -14,6 +14,7 @@ mod diff;
 mod draft;
 mod examples;
 mod exit;
+mod explain;
 mod formats;
 mod gate;
 mod git;
@@ -109,7 +110,7 @@ fn dispatch(arguments: &Arguments, output: &Output) -> Answer {
         Command::Trainer(own) => trainer::run(own, output),
         Command::Import(own) => import::run(own, output),
         Command::List(own) => list::list(common, own, output),
-        Command::Explain(own) => list::explain(own, output),
+        Command::Explain(own) => explain::run(own, output),
         Command::Challenge(own) => challenge::run(own, output),
         Command::Seal(own) => seal::run(own, output),
         Command::Keygen(own) => sign::keygen(own, output),

@@ -10,29 +10,41 @@ use repro_receipt::source::{Error, Location};
 
 /// So many names are suggested in the place of an unknown one.
 const SUGGESTED: usize = 5;
-/// What a word in a name, in the line about it, and in its text weighs.
+/// What a word in a name, in the line about it, or else in its text weighs.
 const WEIGHTS: [usize; 3] = [8, 4, 1];
+/// What a topic, a function or a rule weighs more than one of the many codes.
+const NO_CODE: usize = 10;
 
-/// Something that can be explained: its name, a line about it, and its text, in this order.
-struct Explainable([String; 3]);
+/// Something that can be explained.
+struct Explainable {
+    /// Its name, a line about it, and its text.
+    parts: [String; 3],
+    /// What it weighs before any word.
+    own: usize,
+}
 
 impl Explainable {
-    fn new(name: &str, what: &str, text: impl Into<String>) -> Self {
-        Self([name.to_owned(), what.to_owned(), text.into()])
+    fn new(own: usize, name: &str, what: &str, text: impl Into<String>) -> Self {
+        Self { parts: [name.to_owned(), what.to_owned(), text.into()], own }
+    }
+
+    fn name(&self) -> &str {
+        &self.parts[0]
     }
 
     /// How well it fits; nothing where one of the words stands nowhere. A whole name or word counts twice.
     fn weight(&self, words: &[String]) -> Option<usize> {
-        let parts = self.0.each_ref().map(|part| part.to_lowercase());
+        let parts = self.parts.each_ref().map(|part| part.to_lowercase());
         let of_word = |word: &String| {
             let held = parts.iter().zip(WEIGHTS).filter(|(part, _)| part.contains(word.as_str()));
             let weights = held.map(|(part, weight)| match is_whole(part, word) {
                 true => 2 * weight,
                 false => weight,
             });
-            weights.reduce(|sum, weight| sum + weight)
+            weights.max()
         };
-        words.iter().map(of_word).sum()
+        let weights: Option<usize> = words.iter().map(of_word).sum();
+        weights.map(|weight| weight + self.own)
     }
 }
 
@@ -47,15 +59,17 @@ fn is_whole(text: &str, word: &str) -> bool {
 
 /// All of them: topics, functions, rules, codes.
 fn all() -> Vec<Explainable> {
-    let topics = list::TOPICS
+    let topics = list::TOPICS.iter().map(|(name, what)| {
+        Explainable::new(NO_CODE, name, what, list::topic(name).unwrap_or_default())
+    });
+    let functions = functions::all().map(|function| {
+        Explainable::new(NO_CODE, function.name, function.summary, function.explain())
+    });
+    let rules = rules::RULES
         .iter()
-        .map(|(name, what)| Explainable::new(name, what, list::topic(name).unwrap_or_default()));
-    let functions = functions::all()
-        .map(|function| Explainable::new(function.name, function.summary, function.explain()));
-    let rules =
-        rules::RULES.iter().map(|rule| Explainable::new(rule.name, rule.summary, rule.meaning));
+        .map(|rule| Explainable::new(NO_CODE, rule.name, rule.summary, rule.meaning));
     let codes =
-        list::codes().into_iter().map(|code| Explainable::new(code.id, code.meaning, code.help));
+        list::codes().into_iter().map(|code| Explainable::new(0, code.id, code.meaning, code.help));
     topics.chain(functions).chain(rules).chain(codes).collect()
 }
 
@@ -64,15 +78,15 @@ pub fn listed(sought: &str) -> Result<String, Error> {
     let words: Vec<_> = sought.split_whitespace().map(str::to_lowercase).collect();
     let all = all();
     let weighed = all.iter().filter_map(|one| Some((one.weight(&words)?, one)));
-    let mut found: Vec<_> = weighed.filter(|(weight, _)| *weight > 0).collect();
-    if found.is_empty() {
+    let mut found: Vec<_> = weighed.collect();
+    if found.is_empty() || words.is_empty() {
         let help = "use fewer words, or `repro list codes` and `repro list functions`";
         return Err(refused("words that stand in a name or a text", sought).help(help));
     }
     found.sort_by_key(|(weight, _)| std::cmp::Reverse(*weight));
-    let width = found.iter().map(|(_, one)| one.0[0].len()).max().unwrap_or_default();
+    let width = found.iter().map(|(_, one)| one.name().len()).max().unwrap_or_default();
     let mut text = String::new();
-    for (_, Explainable([name, what, _])) in found {
+    for (_, Explainable { parts: [name, what, _], .. }) in found {
         // Into a text: this cannot fail.
         let _ = writeln!(text, "{name:<width$}  {what}");
     }
@@ -82,7 +96,7 @@ pub fn listed(sought: &str) -> Result<String, Error> {
 /// Refuses a name that nothing has, with those that are like it.
 pub fn unknown(name: &str) -> Error {
     let all = all();
-    let names = || all.iter().map(|Explainable([name, _, _])| name.as_str());
+    let names = || all.iter().map(Explainable::name);
     let mut near = similar::several(name, names(), SUGGESTED);
     let holding = names().filter(|known| known.contains(name) && !near.contains(known));
     let holding: Vec<_> = holding.take(SUGGESTED - near.len()).collect();
