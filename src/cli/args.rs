@@ -9,7 +9,7 @@ use super::{exit, help, mcp, threads, trainer};
 
 /// Checks whether the numbers of a training post follow from its receipts.
 #[derive(Debug, Parser)]
-#[command(name = "repro", version, after_help = exit::TABLE, arg_required_else_help = true)]
+#[command(name = "repro", version, after_long_help = exit::TABLE, arg_required_else_help = true)]
 pub struct Arguments {
     #[command(flatten)]
     pub common: CommonArgs,
@@ -20,39 +20,42 @@ pub struct Arguments {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Make a folder a project that verifies at once: a first post, its bundle and lock, a workflow for CI
-    #[command(after_help = help::INIT)]
+    #[command(after_long_help = help::INIT)]
     Init(InitArgs),
     /// Check posts, or bundles on their own (the main job)
-    #[command(after_help = exit::TABLE)]
+    #[command(after_long_help = exit::TABLE)]
     Verify(VerifyArgs),
     /// Recompute what follows from what in published results: model folders, leaderboards, reports, logs, bundles
-    #[command(after_help = help::CHECK)]
+    #[command(after_long_help = help::CHECK)]
     Check(CheckArgs),
     /// Recompute CORE from a per-task table and find the baselines it uses
     Core(CoreArgs),
     /// Propose what each number of a text is, from the bundles at hand, as a post to be confirmed
+    #[command(after_long_help = exit::COVERED)]
     Draft(DraftArgs),
     /// List every number in a post's text with the claims that check it
+    #[command(after_long_help = exit::COVERED)]
     Coverage(CoverageArgs),
     /// Change each number in turn and list the changes that no claim notices
+    #[command(after_long_help = exit::COVERED)]
     Mutate(MutateArgs),
     /// Count total and active parameters of a config or a checkpoint
     Params(ParamsArgs),
     /// Show what runs hold fixed at the compared step, and what they do not
     Diff(DiffArgs),
     /// Decide whether candidate runs are better than a baseline or a bar, worse, or within noise
-    #[command(after_help = help::GATE)]
+    #[command(after_long_help = help::GATE)]
     Gate(GateArgs),
     /// Tell what changed between two reports, or two commits of the project, and why
-    #[command(after_help = help::COMPARE)]
+    #[command(after_long_help = help::COMPARE)]
     Compare(CompareArgs),
     /// Print every test and interval on one or two lists of numbers
-    #[command(after_help = STATS_NOTE)]
+    #[command(after_long_help = STATS_NOTE)]
     Stats(Box<StatsArgs>),
     #[command(flatten)]
     Trainer(trainer::TrainerCommand),
     /// Read logs of other trainers and write them as receipt bundles
-    #[command(after_help = help::IMPORT)]
+    #[command(after_long_help = help::IMPORT)]
     Import(ImportArgs),
     /// List functions, rules, posts, bundles or codes
     List(ListArgs),
@@ -61,7 +64,7 @@ pub enum Command {
     /// Serve `check`, `verify`, `draft`, `stats`, `params` and `explain` to a model, read-only (Model Context Protocol)
     Mcp(mcp::McpArgs),
     /// Draw intervals of a run that has committed itself to its states, for `verify --challenge`
-    #[command(after_help = help::CHALLENGE)]
+    #[command(after_long_help = help::CHALLENGE)]
     Challenge(ChallengeArgs),
     /// Write the receipt and manifests of a folder of transcribed evidence
     Seal(SealArgs),
@@ -70,28 +73,16 @@ pub enum Command {
     /// Sign bundles: write `receipt.sig`; or a report of `--output intoto=`: write `FILE.sig`
     Sign(SignArgs),
     /// Write the request for a timestamp (RFC 3161) of a bundle, its states, a plan or a start
-    #[command(after_help = help::STAMP)]
+    #[command(after_long_help = help::STAMP)]
     Stamp(StampArgs),
     /// Say as a builder that it made exactly the files of a bundle, for `verify --attestation`
     Attest(AttestArgs),
-}
-
-impl Command {
-    /// Whether it makes no report, so that `--output` has nothing to write.
-    pub fn has_no_report(&self) -> bool {
-        matches!(
-            self,
-            Self::Explain(_)
-                | Self::Mcp(_)
-                | Self::Init(_)
-                | Self::Challenge(_)
-                | Self::Seal(_)
-                | Self::Keygen(_)
-                | Self::Sign(_)
-                | Self::Stamp(_)
-                | Self::Attest(_)
-        )
-    }
+    /// Print what a shell completes the commands and options by
+    #[command(after_long_help = help::COMPLETIONS)]
+    Completions(CompletionsArgs),
+    /// Print the manual, or the page of a command, for `man`
+    #[command(after_long_help = help::MAN)]
+    Man(ManArgs),
 }
 
 #[derive(Debug, Args)]
@@ -171,69 +162,69 @@ pub struct CheckArgs {
 #[derive(Debug, Args)]
 pub struct VerifyArgs {
     /// Post id, or `all`; may be repeated [default: all, unless bundles are named]
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", help_heading = "What is judged")]
     pub post: Vec<String>,
     /// Folders of bundles to check on their own
-    #[arg(value_name = "BUNDLE")]
+    #[arg(value_name = "BUNDLE", help_heading = "What is judged")]
     pub bundles: Vec<PathBuf>,
     /// Compare each post with its lock, `repro/ID.lock` (for CI)
-    #[arg(long, conflicts_with = "write_lock")]
+    #[arg(long, conflicts_with = "write_lock", help_heading = "What is judged")]
     pub locked: bool,
     /// Record each post in its lock, `repro/ID.lock`
-    #[arg(long)]
+    #[arg(long, help_heading = "What is judged")]
     pub write_lock: bool,
     /// The weakest origin that counts as verified
-    #[arg(long, value_enum, value_name = "ORIGIN")]
+    #[arg(long, value_enum, value_name = "ORIGIN", help_heading = "What counts")]
     pub min_origin: Option<MinOrigin>,
     /// The weakest method that counts as verified
-    #[arg(long, value_enum, value_name = "METHOD")]
+    #[arg(long, value_enum, value_name = "METHOD", help_heading = "What counts")]
     pub min_method: Option<MinMethod>,
     /// Public key (PEM) that must have signed each bundle; if repeated, any one of them
-    #[arg(long, value_name = "PEM")]
+    #[arg(long, value_name = "PEM", help_heading = "What counts")]
     pub pubkey: Vec<PathBuf>,
     /// Timestamp (RFC 3161) of a bundle, its states, plan, start or configuration; may be repeated
-    #[arg(long, value_name = "FILE", requires_all = ["authority", "bundles"])]
+    #[arg(long, value_name = "FILE", requires_all = ["authority", "bundles"], help_heading = "What counts")]
     pub timestamp: Vec<PathBuf>,
     /// Certificate (PEM) of an authority whose timestamps count, or of its issuer; may be repeated
-    #[arg(long, value_name = "PEM", requires = "timestamp")]
+    #[arg(long, value_name = "PEM", requires = "timestamp", help_heading = "What counts")]
     pub authority: Vec<PathBuf>,
     /// Folder with files that receipts name and bundles do not hold, such as large checkpoints
-    #[arg(long, value_name = "DIR", requires = "bundles")]
+    #[arg(long, value_name = "DIR", requires = "bundles", help_heading = "What is judged")]
     pub artifacts: Option<PathBuf>,
     /// Attestation of a builder over exactly the files of a bundle (in-toto, SLSA provenance v1); may be repeated
-    #[arg(long, value_name = "FILE", requires = "builder_key")]
+    #[arg(long, value_name = "FILE", requires = "builder_key", help_heading = "What counts")]
     pub attestation: Vec<PathBuf>,
     /// Public key (PEM) of a builder whose attestations count; if repeated, any one of them
-    #[arg(long, value_name = "PEM", requires = "attestation")]
+    #[arg(long, value_name = "PEM", requires = "attestation", help_heading = "What counts")]
     pub builder_key: Vec<PathBuf>,
     /// The text of a post that does not redistribute it, known by its digest; may be given several times
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "What is judged")]
     pub text: Vec<PathBuf>,
     /// Fail (status 3) where a number of a text is bound to nothing, or a text is not at hand
-    #[arg(long)]
+    #[arg(long, help_heading = "What counts")]
     pub all_bound: bool,
     /// Which slices to run again: none, those that fit into the budget, or all that claims and bundles
     /// name
-    #[arg(long, value_enum, value_name = "WHAT", default_value_t = ReplaysArg::None)]
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t = ReplaysArg::None, help_heading = "Replay")]
     pub replay: ReplaysArg,
     /// A challenge of the one bundle that is named: its intervals are executed again
-    #[arg(long, value_name = "FILE", requires = "bundles", conflicts_with_all = ["post", "replay"])]
+    #[arg(long, value_name = "FILE", requires = "bundles", conflicts_with_all = ["post", "replay"], help_heading = "Replay")]
     pub challenge: Option<PathBuf>,
     /// How long `--replay auto` may take: `60s`, `5m`
-    #[arg(long, value_name = "TIME", default_value = "60s")]
+    #[arg(long, value_name = "TIME", default_value = "60s", help_heading = "Replay")]
     pub budget: String,
     /// Device to run on: `cpu`, `cuda:N` or `opencl:N`
-    #[arg(long, value_name = "DEVICE")]
+    #[arg(long, value_name = "DEVICE", help_heading = "Replay")]
     pub device: Option<String>,
     /// Folder with the data of runs: without it, no file that a bundle names is read
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", help_heading = "Replay")]
     pub data: Option<PathBuf>,
     /// Threads for hashing and replay [default: all cores]
-    #[arg(long, value_name = "N", value_parser = threads::parse)]
+    #[arg(long, value_name = "N", value_parser = threads::parse, help_heading = "Speed")]
     pub threads: Option<usize>,
     /// Private folder that remembers which files were hashed and found correct, so that unchanged files
     /// are not read again
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", help_heading = "Speed")]
     pub cache: Option<PathBuf>,
 }
 
@@ -340,38 +331,38 @@ pub struct DiffArgs {
     #[arg(required = true, value_name = "PATH[@STEP]")]
     pub runs: Vec<String>,
     /// Instead, print a training horizon in tokens and steps for each model
-    #[arg(long, value_enum, requires = "coefficient")]
+    #[arg(long, value_enum, requires = "coefficient", help_heading = "Horizon")]
     pub horizon: Option<HorizonName>,
     /// Tokens per parameter, tokens, steps or FLOP: a printed number, taken exactly, or a ratio A/B
-    #[arg(long, value_name = "X", requires = "horizon")]
+    #[arg(long, value_name = "X", requires = "horizon", help_heading = "Horizon")]
     pub coefficient: Option<String>,
     /// Fraction of the horizon [default: all of it]
-    #[arg(long, value_name = "PART", requires = "horizon")]
+    #[arg(long, value_name = "PART", requires = "horizon", help_heading = "Horizon")]
     pub fraction: Option<String>,
     /// Tokens per optimizer step [default: as each config says]
-    #[arg(long, value_name = "N", requires = "horizon")]
+    #[arg(long, value_name = "N", requires = "horizon", help_heading = "Horizon")]
     pub tokens_per_step: Option<String>,
     /// How step counts are rounded [default: show all three ways]
-    #[arg(long, value_enum, value_name = "RULE", requires = "horizon")]
+    #[arg(long, value_enum, value_name = "RULE", requires = "horizon", help_heading = "Horizon")]
     pub rounding: Option<RoundingArg>,
 }
 
 #[derive(Debug, Args)]
 pub struct GateArgs {
     /// The runs to beat: bundles, logs, or folders of them; none where the rule has a bar
-    #[arg(long, value_name = "RUNS", num_args = 1..)]
+    #[arg(long, value_name = "RUNS", num_args = 1.., help_heading = "Runs")]
     pub baseline: Vec<PathBuf>,
     /// The runs that may be better
-    #[arg(long, value_name = "RUNS", num_args = 1.., required = true)]
+    #[arg(long, value_name = "RUNS", num_args = 1.., required = true, help_heading = "Runs")]
     pub candidate: Vec<PathBuf>,
     /// What counts as better, in TOML [default: Welch's t test, two-sided p < 0.05, at least 2 runs a side]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Rule")]
     pub rule: Option<PathBuf>,
     /// The metric, as the logs call it [default: the validation loss, or the only one there is]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", help_heading = "Rule")]
     pub metric: Option<String>,
     /// Among how many candidates this one was chosen: the level is divided by it
-    #[arg(long, value_name = "N", default_value_t = 1, hide_default_value = true, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    #[arg(long, value_name = "N", default_value_t = 1, hide_default_value = true, value_parser = clap::value_parser!(u64).range(1..=1_000_000), help_heading = "Rule")]
     pub tries: u64,
     /// Threads [default: all cores]
     #[arg(long, value_name = "N", value_parser = threads::parse)]
@@ -427,57 +418,98 @@ FILE is JSON, `{\"a\": [1.65, 1.66], \"b\": [1.57, 1.58]}`, JSON lines, or CSV w
 column of a CSV ends in empty cells. Differences are a - b; pairs are the values at the same position.
 
 A number that cannot be computed is refused with the reason. One that can be computed but decides
-nothing is marked, in JSON by `\"evidence\": false`. Exit codes: 0, or 2 for numbers that cannot be read.";
+nothing is marked, in JSON by `\"evidence\": false`.
+
+Exit status: 0, or 2 for numbers that cannot be read.";
 
 #[derive(Debug, Args)]
 pub struct StatsArgs {
     /// Lists in a file, instead of `--a` and `--b`
-    #[arg(conflicts_with_all = ["a", "b", "summary_a", "summary_b"])]
+    #[arg(conflicts_with_all = ["a", "b", "summary_a", "summary_b"], help_heading = "Numbers")]
     pub file: Option<PathBuf>,
     /// The first list: numbers with decimal points, commas between them
-    #[arg(long, value_name = "X,X,...", allow_hyphen_values = true, conflicts_with = "summary_a")]
+    #[arg(
+        long,
+        value_name = "X,X,...",
+        allow_hyphen_values = true,
+        conflicts_with = "summary_a",
+        help_heading = "Numbers"
+    )]
     pub a: Option<String>,
     /// The second list
-    #[arg(long, value_name = "X,X,...", allow_hyphen_values = true, conflicts_with = "summary_b")]
+    #[arg(
+        long,
+        value_name = "X,X,...",
+        allow_hyphen_values = true,
+        conflicts_with = "summary_b",
+        help_heading = "Numbers"
+    )]
     pub b: Option<String>,
     /// Column of the file to use as a, and if repeated, as b [default: columns `a` and `b`]
-    #[arg(long, value_name = "NAME", requires = "file")]
+    #[arg(long, value_name = "NAME", requires = "file", help_heading = "Numbers")]
     pub column: Vec<String>,
     /// Mean, standard deviation (divisor n - 1) and n of a list whose values are unknown
-    #[arg(long, value_name = "MEAN,SD,N", allow_hyphen_values = true)]
+    #[arg(long, value_name = "MEAN,SD,N", allow_hyphen_values = true, help_heading = "Numbers")]
     pub summary_a: Option<String>,
     /// The same for the second list
-    #[arg(long, value_name = "MEAN,SD,N", allow_hyphen_values = true)]
+    #[arg(long, value_name = "MEAN,SD,N", allow_hyphen_values = true, help_heading = "Numbers")]
     pub summary_b: Option<String>,
     /// Null value for a one-sample test of a [default: 0, if there is no b]
-    #[arg(long, value_name = "X", allow_hyphen_values = true)]
+    #[arg(long, value_name = "X", allow_hyphen_values = true, help_heading = "Tests")]
     pub target: Option<String>,
     /// Test whether the mean, or the difference, lies inside a margin (TOST)
-    #[arg(long, value_name = "LOW..HIGH", allow_hyphen_values = true)]
+    #[arg(long, value_name = "LOW..HIGH", allow_hyphen_values = true, help_heading = "Tests")]
     pub margin: Option<String>,
     /// Successes and trials of one proportion, or of two that are compared
-    #[arg(long, value_name = "K/N,K/N", allow_hyphen_values = true)]
+    #[arg(
+        long,
+        value_name = "K/N,K/N",
+        allow_hyphen_values = true,
+        help_heading = "Counts and p-values"
+    )]
     pub counts: Option<String>,
     /// Pairs in which only the first succeeded, and in which only the second (McNemar)
-    #[arg(long, value_name = "B,C", allow_hyphen_values = true)]
+    #[arg(
+        long,
+        value_name = "B,C",
+        allow_hyphen_values = true,
+        help_heading = "Counts and p-values"
+    )]
     pub paired_counts: Option<String>,
     /// P-values of one family, adjusted by Holm's rule
-    #[arg(long, value_name = "P,P,...", allow_hyphen_values = true)]
+    #[arg(
+        long,
+        value_name = "P,P,...",
+        allow_hyphen_values = true,
+        help_heading = "Counts and p-values"
+    )]
     pub p_values: Option<String>,
     /// A file with one column of runs per task, for their interquartile mean
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Numbers")]
     pub scores: Option<PathBuf>,
     /// The level of every interval; tests are at 1 - level
-    #[arg(long, value_name = "LEVEL", default_value = "0.95", allow_hyphen_values = true)]
+    #[arg(
+        long,
+        value_name = "LEVEL",
+        default_value = "0.95",
+        allow_hyphen_values = true,
+        help_heading = "Tests"
+    )]
     pub level: String,
     /// The power at which gaps and runs are computed
-    #[arg(long, value_name = "POWER", default_value = "0.8", allow_hyphen_values = true)]
+    #[arg(
+        long,
+        value_name = "POWER",
+        default_value = "0.8",
+        allow_hyphen_values = true,
+        help_heading = "Tests"
+    )]
     pub power: String,
     /// The seed of every draw
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Tests")]
     pub seed: u64,
     /// How many resamples to draw if they are not enumerated
-    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    #[arg(long, value_name = "N", default_value_t = 10_000, help_heading = "Tests")]
     pub resamples: usize,
 }
 
@@ -487,35 +519,40 @@ pub struct ImportArgs {
     #[arg(value_name = "FORMAT|PATH", required = true, num_args = 1.., help = help::FORMATS)]
     pub paths: Vec<PathBuf>,
     /// The folder for the bundles, one per run
-    #[arg(long, value_name = "DIR", required_unless_present = "dry_run")]
+    #[arg(
+        long,
+        value_name = "DIR",
+        required_unless_present = "dry_run",
+        help_heading = "What is written"
+    )]
     pub out: Option<PathBuf>,
     /// Read and report without writing
-    #[arg(long)]
+    #[arg(long, help_heading = "What is written")]
     pub dry_run: bool,
     /// Copy each log into its bundle [default: only its digest]
-    #[arg(long)]
+    #[arg(long, help_heading = "What is written")]
     pub keep_source: bool,
     /// Write what can be read where something cannot: the exit status stays 2
-    #[arg(long)]
+    #[arg(long, help_heading = "What is written")]
     pub keep_going: bool,
     /// Keep every n-th step alone, and the last, of event files and other files of trackers
-    #[arg(long, value_name = "N", default_value_t = 1, hide_default_value = true, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 1, hide_default_value = true, value_parser = clap::value_parser!(u64).range(1..), help_heading = "How logs are read")]
     pub every: u64,
     /// Put all runs into one group of this name
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", help_heading = "How logs are read")]
     pub group: Option<String>,
     /// Test whether the mean final validation loss of each group is below this value
-    #[arg(long, value_name = "LOSS", allow_negative_numbers = true)]
+    #[arg(long, value_name = "LOSS", allow_negative_numbers = true, help_heading = "Scores")]
     pub target: Option<String>,
     /// Meaning of columns, our name first: `loss=val_loss,step=iter`; a `loss` whose name says
     /// validation loss is one; only of jsonl and csv
-    #[arg(long, value_name = "OURS=THEIRS")]
+    #[arg(long, value_name = "OURS=THEIRS", help_heading = "How logs are read")]
     pub map: Vec<String>,
     /// Reference convergence points of the benchmark; only mlperf
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Scores")]
     pub rcp: Option<PathBuf>,
     /// A `scaling.json` to use instead of the one next to the logs; only mlperf
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Scores")]
     pub scaling: Option<PathBuf>,
     /// Logs to read in parallel [default: all cores]
     #[arg(long, value_name = "N", value_parser = threads::parse)]
@@ -543,7 +580,24 @@ pub enum ListingArg {
 pub struct ExplainArgs {
     /// A code such as `value::differs`, a function, a rule, `post` (how posts are written), `sentence`, `table`,
     /// `post-schema` (their JSON Schema, for editors), `slices`, `relations`, `gate` or `scope`
-    pub name: String,
+    #[arg(required_unless_present = "search")]
+    pub name: Option<String>,
+    /// Instead, list what has these words in its name or text, best first
+    #[arg(long, value_name = "WORDS", num_args = 1.., conflicts_with = "name")]
+    pub search: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct CompletionsArgs {
+    /// The shell
+    #[arg(value_enum)]
+    pub shell: clap_complete::Shell,
+}
+
+#[derive(Debug, Args)]
+pub struct ManArgs {
+    /// The command whose page is printed [default: the page of the program]
+    pub command: Option<String>,
 }
 
 #[derive(Debug, Args)]

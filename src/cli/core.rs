@@ -27,7 +27,7 @@ const DIGITS: usize = 10;
 
 /// Runs the command.
 pub fn run(own: &args::CoreArgs, output: &Output) -> Answer {
-    let json = output.wants_json()?;
+    let json = output.wants_json();
     let baselines = baselines(&own.baselines)?;
     let declared = own.unit.map(|unit| match unit {
         args::ScoreUnit::Fraction => Scale::Fraction,

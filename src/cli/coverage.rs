@@ -29,7 +29,7 @@ struct Document<'a> {
 
 /// Runs the command: 0 where every number has a claim or a reason, else 3.
 pub fn run(root: &Path, own: &args::CoverageArgs, output: &Output) -> Answer {
-    let json = output.wants_json()?;
+    let json = output.wants_json();
     let one = |error: Error| vec![error];
     let page = PostPage::load(root, &own.post).map_err(one)?;
     let found = of_text(&page, own).map_err(one)?;

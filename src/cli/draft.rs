@@ -16,7 +16,6 @@ const PRINTED: usize = 16;
 
 /// Runs the command: 0 where every number is bound, else 3.
 pub fn run(root: &Path, own: &DraftArgs, output: &Output) -> Answer {
-    output.without_report()?;
     let one = |error: Error| vec![error];
     let shown = own.text.display().to_string();
     let text = Source::load(&own.text, shown.clone()).map_err(one)?;

@@ -9,3 +9,11 @@ Exit status, the first rule that applies:
   3  something inconclusive or unchecked (not with --locked), below a required minimum, or nothing checked
   0  every claim verified; with --locked: all verdicts as recorded; with --write-lock: they are recorded now, whatever
      they are";
+
+/// Of commands that print or write one thing.
+pub const PLAIN: &str =
+    "Exit status: 0, or 2 for bad usage and for what cannot be read or written.";
+
+/// Of commands that look for what nothing covers.
+pub const COVERED: &str = "\
+Exit status: 0 if everything is covered, 3 if something is not, 2 for bad usage and for what cannot be read or written.";

@@ -69,19 +69,12 @@ pub const GATE: &str = "\
 RUNS are folders of bundles, names of bundles of the project, logs of every format that `repro import` reads, or folders of
 either. Copies count once; a run on both sides, a diverged run, and runs read after unequal training decide nothing.
 
-    repro gate --baseline runs/base --candidate runs/new --metric validation/loss
-    repro gate --rule repro/gates/modded-nanogpt.toml --candidate logs/*.txt
-
 `repro explain gate` has the keys of a rule, and what a gate does not see.
 
 Exit status: 0 better, 1 worse, 3 within noise or not comparable, 2 if something could not be read or does not go together.";
 
 /// Under the options of `repro compare`.
 pub const COMPARE: &str = "\
-    repro compare main                                # the posts of a branch against those that lie here
-    repro compare v1.0 v1.1 --post 0004
-    repro compare before.json after.json              # reports of `verify` or `check`, written by --output json=FILE
-
 Commits are judged by this program, from the bytes that git keeps of `repro/` and `receipts/`. Of each claim whose verdict or ground
 changed the report names what did: the words, the expression, what a name stands for, the files of a bundle, what they come to.
 
@@ -117,3 +110,19 @@ An authority says that it knew a digest at a time: nothing that leads to the dig
 The certificates that count come from the caller. Nothing is fetched: revocations are not seen.
 
 Exit status: 0 if the request was written, 2 if not.";
+
+/// Under the options of `repro completions`.
+pub const COMPLETIONS: &str = "\
+Redirect the script into the file that the shell reads when it starts:
+
+    repro completions bash > ~/.local/share/bash-completion/completions/repro
+    repro completions zsh > ~/.zfunc/_repro        # a folder of `fpath`, before `compinit`
+    repro completions fish > ~/.config/fish/completions/repro.fish
+    repro completions powershell >> $PROFILE";
+
+/// Under the options of `repro man`.
+pub const MAN: &str = "\
+    repro man > /usr/local/share/man/man1/repro.1
+    repro man verify > /usr/local/share/man/man1/repro-verify.1
+
+Then `man repro-verify` shows it. Without a file: `repro man verify | man -l -`.";

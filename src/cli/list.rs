@@ -1,14 +1,14 @@
-//! `repro list` and `repro explain`.
+//! `repro list`, and the texts of topics that `repro explain` knows.
 
 use std::fmt::Write;
 use std::path::Path;
 
 use serde_json::Value as Json;
 
-use super::args::{ExplainArgs, ListArgs, ListingArg};
+use super::Answer;
+use super::args::{ListArgs, ListingArg};
 use super::common::CommonArgs;
 use super::output::Output;
-use super::{Answer, UNKNOWN_CODE};
 use repro_import as import;
 use repro_judge::consistency;
 use repro_judge::evaluate::functions;
@@ -209,7 +209,7 @@ lines of a loop or as one callback; `scripts/python/repro_receipts.py` writes it
 
 /// Prints a list.
 pub fn list(common: &CommonArgs, own: &ListArgs, output: &Output) -> Answer {
-    let json = output.wants_json()?;
+    let json = output.wants_json();
     let mut status = ExitStatus::Verified;
     let rows = match own.what {
         ListingArg::Functions => {
@@ -252,50 +252,31 @@ pub fn list(common: &CommonArgs, own: &ListArgs, output: &Output) -> Answer {
     Ok(status)
 }
 
-/// Explains a code, a function, a rule, how posts are written, what slices hold, the relations within bundles, or the
-/// scope of a pass.
-pub fn explain(own: &ExplainArgs, output: &Output) -> Answer {
-    output.print(&explained(&own.name).map_err(|error| vec![error])?);
-    Ok(ExitStatus::Verified)
-}
+/// What can be explained besides functions, rules and codes, with what it is.
+pub const TOPICS: [(&str, &str); 9] = [
+    ("post", "how posts are written"),
+    ("sentence", "the keys of a sentence of a post"),
+    ("table", "the keys of a table of a post"),
+    ("post-schema", "the JSON Schema of posts, for editors"),
+    ("slices", "what a slice of training holds"),
+    ("check", "what `repro check` knows"),
+    ("relations", "what must hold within a bundle"),
+    ("gate", "what a gate asks, and how its rule is written"),
+    ("scope", "what a pass shows, and what it does not"),
+];
 
-/// The explanation of a name.
-pub fn explained(name: &str) -> Result<String, Error> {
-    Ok(if name == "scope" {
-        SCOPE.to_owned()
-    } else if name == "post" {
-        POST.to_owned()
-    } else if name == "post-schema" {
-        format!("{:#}\n", page_keys::schema())
-    } else if name == "slices" {
-        SLICES.to_owned()
-    } else if name == "check" {
-        repro_check::listed()
-    } else if name == "gate" {
-        repro_gate::EXPLAINED.to_owned()
-    } else if name == "relations" {
-        consistency::listed()
-    } else if ["sentence", "table"].contains(&name) {
-        keys_of(name)
-    } else if let Some(function) = functions::find(name) {
-        function.explain()
-    } else if let Some(rule) = rules::find(name) {
-        let meaning = wrap(rule.meaning, 100, 100).join("\n");
-        format!("{}: {}\n\n{meaning}\n", rule.name, rule.summary)
-    } else if let Some(code) = codes().into_iter().find(|code| code.id == name) {
-        let owner = name.split("::").next().and_then(functions::find);
-        let more = owner.map(|function| format!("\n{}", function.explain()));
-        let (meaning, help) = (code.meaning, code.help);
-        format!("{}: {meaning}.\nHelp: {help}.\n{}", code.id, more.unwrap_or_default())
-    } else {
-        let near: Vec<_> =
-            codes().iter().map(|code| code.id).filter(|id| id.contains(name)).take(5).collect();
-        let expected = if near.is_empty() {
-            "a code, a function, a rule, `post`, `sentence`, `table`, `post-schema`, `slices`, `check`, `relations`, `gate` or `scope`".to_owned()
-        } else {
-            format!("perhaps {}", near.join(", "))
-        };
-        return Err(UNKNOWN_CODE.at(Location::file("explain"), expected, format!("`{name}`")));
+/// The text of a topic.
+pub fn topic(name: &str) -> Option<String> {
+    Some(match name {
+        "scope" => SCOPE.to_owned(),
+        "post" => POST.to_owned(),
+        "post-schema" => format!("{:#}\n", page_keys::schema()),
+        "slices" => SLICES.to_owned(),
+        "check" => repro_check::listed(),
+        "gate" => repro_gate::EXPLAINED.to_owned(),
+        "relations" => consistency::listed(),
+        "sentence" | "table" => keys_of(name),
+        _ => return None,
     })
 }
 
@@ -343,7 +324,12 @@ pub fn codes() -> Vec<&'static Code> {
     ];
     let trained = super::trainer::CODE_FAMILIES;
     let checked = repro_check::codes();
-    let families = families.iter().chain(trained).chain(repro_judge::CODES).chain(&checked);
+    let families = families
+        .iter()
+        .chain(trained)
+        .chain(repro_judge::CODES)
+        .chain(repro_report::CODES)
+        .chain(&checked);
     let own = families.copied().flatten().copied();
     let mut codes: Vec<_> = own.collect();
     codes.sort_by_key(|code| code.id);

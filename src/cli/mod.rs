@@ -10,9 +10,13 @@ mod compare;
 mod core;
 mod core_bootstrap;
 mod coverage;
+mod definition;
 mod diff;
 mod draft;
+mod examples;
 mod exit;
+mod explain;
+mod formats;
 mod gate;
 mod git;
 mod help;
@@ -20,11 +24,13 @@ mod history;
 mod import;
 mod init;
 mod list;
+mod manual;
 mod mcp;
 mod mutate;
 mod output;
 mod params;
 mod seal;
+mod search;
 mod sign;
 mod stats;
 mod threads;
@@ -38,7 +44,7 @@ mod verify;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::FromArgMatches;
 
 use args::{Arguments, Command};
 use common::CommonArgs;
@@ -61,15 +67,19 @@ type Answer = Result<ExitStatus, Vec<Error>>;
 
 /// Runs the program on the process's own arguments.
 pub fn run() -> ExitCode {
-    let arguments = match Arguments::try_parse() {
-        Ok(arguments) => arguments,
+    let parsed = definition::command().try_get_matches().and_then(|matches| {
+        let name = matches.subcommand_name().unwrap_or_default().to_owned();
+        Ok((Arguments::from_arg_matches(&matches)?, name))
+    });
+    let (arguments, name) = match parsed {
+        Ok(parsed) => parsed,
         Err(error) => {
             // Clap's own texts; a closed pipe is no reason to complain.
             let _ = error.print();
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };
-    let output = match Output::new(&arguments.common) {
+    let output = match Output::new(&arguments.common, &name) {
         Ok(output) => output,
         Err(error) => return refuse(&Output::plain(), &[error]),
     };
@@ -82,9 +92,6 @@ pub fn run() -> ExitCode {
 
 fn dispatch(arguments: &Arguments, output: &Output) -> Answer {
     let common = &arguments.common;
-    if arguments.command.has_no_report() {
-        output.without_report()?;
-    }
     match &arguments.command {
         Command::Verify(own) => {
             let alone = common.root.is_none() && verify::is_of_bundles_alone(own);
@@ -106,14 +113,16 @@ fn dispatch(arguments: &Arguments, output: &Output) -> Answer {
         Command::Trainer(own) => trainer::run(own, output),
         Command::Import(own) => import::run(own, output),
         Command::List(own) => list::list(common, own, output),
-        Command::Explain(own) => list::explain(own, output),
-        Command::Mcp(own) => mcp::run(common, own, output),
+        Command::Explain(own) => explain::run(own, output),
+        Command::Mcp(own) => mcp::run(common, own),
         Command::Challenge(own) => challenge::run(own, output),
         Command::Seal(own) => seal::run(own, output),
         Command::Keygen(own) => sign::keygen(own, output),
         Command::Sign(own) => sign::run(own, output),
         Command::Stamp(own) => sign::stamp(own, output),
         Command::Attest(own) => sign::attest(own, output),
+        Command::Completions(own) => manual::completions(own, output),
+        Command::Man(own) => manual::man(own, output),
     }
 }
 

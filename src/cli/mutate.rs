@@ -118,7 +118,7 @@ fn random(root: &Path, ids: &[String], count: usize, seed: u64) -> Result<String
 
 /// Runs the command: 0 where no first digit can change unnoticed, else 3.
 pub fn run(root: &Path, own: &args::MutateArgs, output: &Output) -> Answer {
-    let json = output.wants_json()?;
+    let json = output.wants_json();
     let one = |error: Error| vec![error];
     let all = own.post.is_empty() || own.post.iter().any(|id| id == "all");
     let ids = if all { post::list(root).map_err(one)? } else { own.post.clone() };

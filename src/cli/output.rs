@@ -6,8 +6,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::common::{Colour, CommonArgs, FormatArg};
-use super::{BAD_USAGE, CANNOT_WRITE};
+use super::common::{Colour, CommonArgs};
+use super::{BAD_USAGE, CANNOT_WRITE, formats};
 use repro_receipt::disk::{Disk, LocalDisk, partial_of, unlinked};
 use repro_receipt::source::{Error, Location};
 use repro_report::{self as report, Format, ReportOptions};
@@ -58,10 +58,10 @@ impl Inode {
 }
 
 impl Output {
-    /// The output that the arguments and the terminal ask for.
-    pub fn new(common: &CommonArgs) -> Result<Self, Error> {
+    /// The output that the arguments of a command and the terminal ask for.
+    pub fn new(common: &CommonArgs, command: &str) -> Result<Self, Error> {
         let files: Vec<_> =
-            common.output.iter().map(|text| file(text)).collect::<Result<_, _>>()?;
+            common.output.iter().map(|text| file(text, command)).collect::<Result<_, _>>()?;
         let twice = |at: usize, path: &Path| {
             files.iter().take(at).any(|(_, before)| place_of(before) == place_of(path))
         };
@@ -85,7 +85,7 @@ impl Output {
             quiet: common.quiet,
         };
         Ok(Self {
-            format: format(common.format),
+            format: format(common.format, command)?,
             files,
             stdout: options(std::io::stdout().is_terminal()),
             stderr: options(std::io::stderr().is_terminal()),
@@ -100,26 +100,9 @@ impl Output {
         Self { format: Format::Text, files: Vec::new(), stdout: options, stderr: options, lost }
     }
 
-    /// Whether standard output carries JSON; commands without a report know text and JSON only.
-    pub fn wants_json(&self) -> Result<bool, Vec<Error>> {
-        match self.format {
-            Format::Text if self.files.is_empty() => Ok(false),
-            Format::Json if self.files.is_empty() => Ok(true),
-            _ => Err(vec![BAD_USAGE.at(
-                Location::file("--format"),
-                "`text` or `json` for this command",
-                "another format, or `--output`",
-            )]),
-        }
-    }
-
-    /// Refuses files for a report of a command that has none.
-    pub fn without_report(&self) -> Result<(), Vec<Error>> {
-        if self.files.is_empty() {
-            return Ok(());
-        }
-        let place = Location::file("--output");
-        Err(vec![BAD_USAGE.at(place, "a command that makes a report", "one that makes none")])
+    /// Whether standard output carries JSON.
+    pub fn wants_json(&self) -> bool {
+        self.format == Format::Json
     }
 
     /// Whether a report is drawn in a format.
@@ -158,6 +141,10 @@ impl Output {
 
     /// Prints a report to standard output and to the files asked for.
     pub fn report(&self, report: &repro_report::outcome::Report) -> Result<(), Vec<Error>> {
+        if self.draws(Format::Intoto) {
+            let and_why = |error| [report.failures.as_slice(), &[error]].concat();
+            report::intoto::has_subjects(report).map_err(and_why)?;
+        }
         let draw = |format, options: &_| report::render(report, format, options);
         self.drawn(&draw, &|| report::github_summary(report))
     }
@@ -287,30 +274,34 @@ fn cannot_write(path: &Path, error: &std::io::Error) -> Error {
     )
 }
 
-fn format(shape: FormatArg) -> Format {
-    match shape {
-        FormatArg::Text => Format::Text,
-        FormatArg::Json => Format::Json,
-        FormatArg::Junit => Format::Junit,
-        FormatArg::Github => Format::Github,
-        FormatArg::Markdown => Format::Markdown,
-        FormatArg::Intoto => Format::Intoto,
-        FormatArg::Html => Format::Html,
+/// `FORMAT=PATH`, of the formats of a command.
+fn file(text: &str, command: &str) -> Result<(Format, PathBuf), Error> {
+    let formats = formats::of(command);
+    let refused =
+        |expected: String| BAD_USAGE.at(Location::file("--output"), expected, format!("`{text}`"));
+    if !formats::makes_report(formats) {
+        let no_report = format!("no `--output`: `repro {command}` makes no report");
+        return Err(
+            refused(no_report).help("redirect standard output, where it prints what you want")
+        );
     }
-}
-
-/// `FORMAT=PATH`.
-fn file(text: &str) -> Result<(Format, PathBuf), Error> {
     let parsed = text.split_once('=').and_then(|(word, path)| {
-        let format = Format::ALL.into_iter().find(|format| format.word() == word)?;
+        let format = Format::of_word(word).filter(|format| formats.contains(format))?;
         (!path.is_empty()).then(|| (format, PathBuf::from(path)))
     });
-    parsed.ok_or_else(|| {
-        let words: Vec<_> = Format::ALL.iter().map(|format| format.word()).collect();
-        BAD_USAGE.at(
-            Location::file("--output"),
-            format!("FORMAT=PATH with a format of {}", words.join(", ")),
-            format!("`{text}`"),
-        )
-    })
+    parsed.ok_or_else(|| refused(format!("FORMAT=PATH with a format of {}", words(formats))))
+}
+
+/// The format of standard output, which is one of the command's wherever the option stands.
+fn format(format: Format, command: &str) -> Result<Format, Error> {
+    let formats = formats::of(command);
+    if formats.contains(&format) {
+        return Ok(format);
+    }
+    let expected = format!("a format of `repro {command}`: {}", words(formats));
+    Err(BAD_USAGE.at(Location::file("--format"), expected, format!("`{}`", format.word())))
+}
+
+fn words(formats: &[Format]) -> String {
+    formats.iter().map(|format| format.word()).collect::<Vec<_>>().join(", ")
 }

@@ -23,7 +23,7 @@ pub struct CountedModels {
 
 /// Runs the command: every file that can be counted is, the others are refused.
 pub fn run(own: &args::ParamsArgs, output: &Output) -> Answer {
-    let json = output.wants_json()?;
+    let json = output.wants_json();
     let (counted, errors) = count(&own.files);
     if json {
         output.print_json(&counted);

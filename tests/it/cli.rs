@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use repro_judge::evaluate::functions;
+use repro_report::Format;
 use tempfile::TempDir;
 
 use crate::sealed::{new_folder, sealed_into};
@@ -345,10 +346,17 @@ fn bad_usage_is_refused_on_standard_error() {
         &["verify", "--format", "xml"],
         &["verify", "--postt", "small"],
         &["list", "functions", "--format", "junit"],
+        &["--format", "junit", "list", "functions"],
+        &["list", "functions", "--output", "json=list.json"],
+        &["check", ".", "--output", "intoto=check.json"],
+        &["keygen", "--out", "key", "--format", "json"],
         &["list", "kinds"],
         &["explain", "values"],
         &["explain", "no-such-code"],
         &["explain", "differ"],
+        &["explain", "gaet"],
+        &["explain", "--search", "digit", "nosuchword"],
+        &["man", "verfy"],
         &["verify", "--text", "no/such/text.md"],
         &["coverage", "--post", "small", "no/such/text.md"],
         &["mutate", "--post", "none"],
@@ -404,6 +412,37 @@ fn help_and_lists_are_as_recorded() {
             stdout(&["explain", line.split_whitespace().next().unwrap()]);
         }
     }
+}
+
+#[test]
+fn the_format_may_stand_before_the_command() {
+    let root = project();
+    let [before, behind] = [["--format", "json", "verify"], ["verify", "--format", "json"]]
+        .map(|arguments| run(root.path(), &arguments));
+    assert!(before.stdout.starts_with("{\n  \"schema\": \"repro.report/"), "{}", before.stdout);
+    assert_eq!((before.code, before.stdout), (behind.code, behind.stdout));
+}
+
+#[test]
+fn files_for_shells_and_for_man_are_printed() {
+    let root = project();
+    let printed = |arguments: &[&str]| {
+        let ran = run(root.path(), arguments);
+        assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{arguments:?}");
+        ran.stdout
+    };
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let script = printed(&["completions", shell]);
+        assert!(script.contains("verify") && script.contains("all-bound"), "{shell}");
+    }
+    let page = printed(&["man", "verify"]);
+    for heading in ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "\"EXIT STATUS\"", "\"EXAMPLES\""]
+    {
+        assert!(page.contains(&format!("\n.SH {heading}\n")), "{heading}: {page}");
+    }
+    assert!(printed(&["man"]).contains("repro\\-verify(1)"));
+    let found = printed(&["explain", "--search", "one", "run"]);
+    assert!(found.lines().any(|line| line.starts_with("order::one-run ")), "{found}");
 }
 
 /// A project whose small post is refuted.
@@ -580,14 +619,16 @@ fn a_report_is_written_over_nothing_but_a_report() {
         assert_eq!(std::fs::read(&path).unwrap(), before, "{file}");
     }
     // Each format is known again, and so are reports of other commands.
-    for format in ["text", "json", "junit", "github", "markdown", "intoto", "html"] {
+    for format in Format::ALL.map(Format::word) {
         let output = format!("{format}=report");
         for again in 0..2 {
             let (status, said) = run(&["verify", "--post", "first", "--output", &output]);
             assert_eq!(status, Some(0), "{format} {again}: {said}");
         }
-        let (_, said) = run(&["check", "repro", "--output", &output]);
-        assert_eq!(said, "", "{format}");
+        // A statement about documents without digests would be about nothing.
+        let (status, said) = run(&["check", "repro", "--output", &output]);
+        assert_eq!(status == Some(2), format == "intoto", "{said}");
+        assert_eq!(said.is_empty(), format != "intoto", "{format}");
         let (status, said) = run(&["verify", "--post", "first", "--output", "json=report"]);
         assert_eq!(status, Some(0), "{format}: {said}");
     }

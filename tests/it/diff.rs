@@ -118,7 +118,6 @@ fn inputs_that_cannot_be_used_are_refused_each_with_its_help() {
         (&["no_tokens.toml", "dense.toml"], "contract::no-step-size"),
         (&["torn_batch.toml", "dense.toml"], "source::wrong-type"),
         (&["dense.toml"], "cli::bad-usage"),
-        (&["dense.toml", "moe.toml", "--format", "junit"], "cli::bad-usage"),
         (&vague, "cli::bad-usage"),
         (&unsized_step, "contract::no-step-size"),
     ] {

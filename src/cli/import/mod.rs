@@ -25,7 +25,7 @@ const DECIMALS: u32 = 10;
 
 /// Runs the command.
 pub fn run(own: &args::ImportArgs, output: &Output) -> Answer {
-    let wants_json = output.wants_json()?;
+    let wants_json = output.wants_json();
     let one = |error: Error| vec![error];
     let (format, paths) = format_and_paths(&own.paths).map_err(one)?;
     let hashed = wants_json || !own.dry_run;

@@ -26,7 +26,6 @@ use clap::Args;
 
 use super::Answer;
 use super::common::CommonArgs;
-use super::output::Output;
 use repro_receipt::source::codes;
 use roots::ReadableRoots;
 
@@ -55,8 +54,7 @@ pub struct McpArgs {
 }
 
 /// Runs the command: the server, or one call for it.
-pub fn run(common: &CommonArgs, own: &McpArgs, output: &Output) -> Answer {
-    output.without_report()?;
+pub fn run(common: &CommonArgs, own: &McpArgs) -> Answer {
     let roots = ReadableRoots::of(common.root.as_deref(), &own.allow)?;
     match &own.answer {
         Some(folder) => answer::run(&roots, folder),

@@ -19,7 +19,7 @@ const DIGITS: usize = 10;
 
 /// Runs the command: all numbers are read, or nothing is computed.
 pub fn run(own: &args::StatsArgs, output: &Output) -> Status {
-    let json = output.wants_json()?;
+    let json = output.wants_json();
     let answered = AnsweredStats::of(own).map_err(|error| vec![error])?;
     if json {
         output.print_json(&answered.json());

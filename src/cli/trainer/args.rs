@@ -10,19 +10,19 @@ use crate::cli::threads;
 #[derive(Debug, Subcommand)]
 pub enum TrainerCommand {
     /// Train the runs of a study and write them as receipt bundles
-    #[command(after_help = help::TRAIN)]
+    #[command(after_long_help = help::TRAIN)]
     Train(TrainArgs),
     /// Run some training steps of a bundle again and show where they differ
-    #[command(after_help = help::REPLAY)]
+    #[command(after_long_help = help::REPLAY)]
     Replay(ReplayArgs),
     /// Find where two runs part that should be equal, and which of them follows from their config
-    #[command(after_help = help::DISPUTE)]
+    #[command(after_long_help = help::DISPUTE)]
     Dispute(DisputeArgs),
     /// Show what can compute here, and whether its bits are those of `portable-f32/1`
-    #[command(after_help = help::DEVICES)]
+    #[command(after_long_help = help::DEVICES)]
     Devices(DevicesArgs),
     /// Measure how far rounding moves those steps: the tolerance of `replay`
-    #[command(after_help = help::CALIBRATE)]
+    #[command(after_long_help = help::CALIBRATE)]
     Calibrate(CalibrateArgs),
 }
 
@@ -37,16 +37,16 @@ pub struct TrainArgs {
     #[arg(long, value_name = "PATTERN")]
     pub only: Vec<String>,
     /// How many runs to train in parallel [default: as many as the cores allow]
-    #[arg(long, value_name = "N", value_parser = threads::parse)]
+    #[arg(long, value_name = "N", value_parser = threads::parse, help_heading = "Machine")]
     pub jobs: Option<usize>,
     /// Threads for each run [default: the cores, shared among the jobs]
-    #[arg(long, value_name = "N", value_parser = threads::parse)]
+    #[arg(long, value_name = "N", value_parser = threads::parse, help_heading = "Machine")]
     pub threads: Option<usize>,
     /// `scalar`, `avx2` or `avx512` [default: the fastest that this machine has]
-    #[arg(long, value_name = "SET")]
+    #[arg(long, value_name = "SET", help_heading = "Machine")]
     pub instructions: Option<String>,
     /// Device that models live on: `cpu`, `cuda:N` or `opencl:N`
-    #[arg(long, value_name = "DEVICE")]
+    #[arg(long, value_name = "DEVICE", help_heading = "Machine")]
     pub device: Option<String>,
     /// List the runs without training
     #[arg(long)]
@@ -64,16 +64,16 @@ pub struct DevicesArgs {
 #[derive(Debug, Args)]
 pub struct MachineArgs {
     /// Device: `cpu`, `cuda:N` or `opencl:N`
-    #[arg(long, value_name = "DEVICE")]
+    #[arg(long, value_name = "DEVICE", help_heading = "Machine")]
     pub device: Option<String>,
     /// Threads [default: all cores]
-    #[arg(long, value_name = "N", value_parser = threads::parse)]
+    #[arg(long, value_name = "N", value_parser = threads::parse, help_heading = "Machine")]
     pub threads: Option<usize>,
     /// `scalar`, `avx2` or `avx512` [default: the fastest that this machine has]
-    #[arg(long, value_name = "SET")]
+    #[arg(long, value_name = "SET", help_heading = "Machine")]
     pub instructions: Option<String>,
     /// Folder with the data of runs: without it, no file that a bundle names is read
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", help_heading = "Machine")]
     pub data: Option<PathBuf>,
 }
 

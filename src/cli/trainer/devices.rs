@@ -63,7 +63,7 @@ struct MissingRuntime {
 
 /// Runs the command: computes the golden bits with every instruction set of the processor, and on every device.
 pub fn run(own: &DevicesArgs, output: &Output) -> Answer {
-    let json = output.wants_json()?;
+    let json = output.wants_json();
     let mut document = Document {
         schema: "repro.devices/1",
         arithmetic: ARITHMETIC,

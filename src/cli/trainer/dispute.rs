@@ -96,7 +96,7 @@ impl Judged {
 
 /// Runs the command.
 pub fn run(own: &args::DisputeArgs, output: &Output) -> Answer {
-    let wants_json = output.wants_json()?;
+    let wants_json = output.wants_json();
     let one = |error| vec![error];
     let machine = match machine(&own.machine, output).map_err(one)? {
         Ok(machine) => machine,

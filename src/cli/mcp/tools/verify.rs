@@ -7,8 +7,8 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
 
+use super::super::super::git;
 use super::super::super::history::GitHistory;
-use super::super::super::verify::base;
 use super::super::super::{threads, trainer};
 use super::super::BAD_NAME;
 use super::super::staged::PrivateFolder;
@@ -79,7 +79,7 @@ fn answer(scene: &ToolScene<'_>, call: Json) -> Result<ToolAnswer, Vec<Error>> {
         (None, Some(_)) => return Err(odd("`post` with `text`", "`text` alone")),
     };
     report.wants_all_bound = call.all_bound;
-    report.base = base(&scene.roots.project);
+    report.base = git::below_top(&scene.roots.project);
     let options = ReportOptions { width: WIDTH, verbose: call.all, ..ReportOptions::default() };
     let text = render(&report, Format::Text, &options);
     let told = render(&report, Format::Json, &options);

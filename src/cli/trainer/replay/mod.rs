@@ -24,7 +24,7 @@ pub use shown::Bar;
 
 /// Runs `repro replay`.
 pub fn run(own: &args::ReplayArgs, output: &Output) -> Answer {
-    let wants_json = output.wants_json()?;
+    let wants_json = output.wants_json();
     let machine = match machine(&own.machine, output).map_err(one)? {
         Ok(machine) => machine,
         Err(status) => return Ok(status),
@@ -67,7 +67,7 @@ fn contradicted(bundle: &Bundle, replay: &mut Replay) {
 
 /// Runs `repro calibrate`.
 pub fn calibrate(own: &args::CalibrateArgs, output: &Output) -> Answer {
-    let wants_json = output.wants_json()?;
+    let wants_json = output.wants_json();
     let machine = match machine(&own.machine, output).map_err(one)? {
         Ok(machine) => machine,
         Err(status) => return Ok(status),

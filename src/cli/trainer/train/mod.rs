@@ -32,7 +32,7 @@ const DECIMALS: usize = 4;
 
 /// Runs the command.
 pub fn run(own: &args::TrainArgs, output: &Output) -> Answer {
-    let wants_json = output.wants_json()?;
+    let wants_json = output.wants_json();
     let one = |error: Error| vec![error];
     let shown = own.study.display().to_string();
     let source = Source::load(&own.study, shown.as_str()).map_err(one)?;

@@ -1,0 +1,39 @@
+//! `repro explain`.
+
+use super::args::ExplainArgs;
+use super::output::Output;
+use super::{Answer, list, search};
+use repro_judge::evaluate::functions;
+use repro_judge::rules;
+use repro_receipt::source::Code;
+use repro_report::outcome::ExitStatus;
+use repro_report::wrap;
+
+/// Explains a topic, a function, a rule or a code, or lists what has some words.
+pub fn run(own: &ExplainArgs, output: &Output) -> Answer {
+    let text = match &own.name {
+        Some(name) => explained(name).ok_or_else(|| search::unknown(name)),
+        None => search::listed(&own.search.join(" ")),
+    };
+    output.print(&text.map_err(|error| vec![error])?);
+    Ok(ExitStatus::Verified)
+}
+
+/// The explanation of a name.
+pub fn explained(name: &str) -> Option<String> {
+    if let Some(text) = list::topic(name) {
+        return Some(text);
+    }
+    if let Some(function) = functions::find(name) {
+        return Some(function.explain());
+    }
+    if let Some(rule) = rules::find(name) {
+        let meaning = wrap(rule.meaning, 100, 100).join("\n");
+        return Some(format!("{}: {}\n\n{meaning}\n", rule.name, rule.summary));
+    }
+    let code = list::codes().into_iter().find(|code| code.id == name)?;
+    let owner = name.split("::").next().and_then(functions::find);
+    let more = owner.map(|function| format!("\n{}", function.explain()));
+    let Code { id, meaning, help } = code;
+    Some(format!("{id}: {meaning}.\nHelp: {help}.\n{}", more.unwrap_or_default()))
+}
