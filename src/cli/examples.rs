@@ -317,7 +317,10 @@ mod tests {
 
     #[test]
     fn every_line_is_one_that_the_program_takes() {
-        for (command, lines) in EXAMPLES {
+        let program = definition::command();
+        // A program without the trainer has fewer commands.
+        let known = EXAMPLES.iter().filter(|(name, _)| program.find_subcommand(name).is_some());
+        for (command, lines) in known {
             for (line, _) in *lines {
                 let words = words(line);
                 let read = definition::command().try_get_matches_from(&words);

@@ -59,7 +59,7 @@ codes! {
     CANNOT_WRITE = "cli::cannot-write", "a file cannot be written", "check the folder, its permissions and the free space";
     NOTHING_TO_STAMP = "cli::nothing-to-stamp", "there is not what is to be stamped", "see `repro stamp --help`";
     NOT_A_STATEMENT = "cli::not-a-statement", "the file is not an in-toto statement", "name the folder of a bundle, or a file that `--output intoto=FILE` wrote";
-    UNKNOWN_CODE = "cli::unknown-code", "nothing with this name can be explained", "`repro list codes` and `repro list functions` name them";
+    UNKNOWN_CODE = "cli::unknown-code", "nothing with this name can be explained", "`repro explain --search WORDS` finds names by words";
 }
 
 /// What a command comes to: a status, or inputs that could not be used.

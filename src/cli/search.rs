@@ -120,7 +120,6 @@ pub fn unknown(name: &str) -> Error {
         true => {
             let topics = list::TOPICS.map(|(name, _)| format!("`{name}`")).join(", ");
             refused(&format!("a code, a function, a rule, or one of {topics}"), name)
-                .help("`repro explain --search WORDS` finds names by words")
         }
     }
 }

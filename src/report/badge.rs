@@ -104,8 +104,8 @@ pub(crate) const SHIELDS_START: &str = "{\n  \"schemaVersion\": 1,\n  \"label\":
 const HEIGHT: usize = 20;
 /// The pixels before and behind words.
 const MARGIN: usize = 6;
-/// About the pixels of a column of letters of 11 pixels; the words are stretched to what comes of it.
-const COLUMN: usize = 7;
+/// About the tenths of a pixel that a column of letters of 11 pixels takes; the words are stretched to what comes of it.
+const COLUMN: usize = 65;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -119,7 +119,7 @@ struct ShieldsEndpoint {
 }
 
 fn width(words: &str) -> usize {
-    unicode_width::UnicodeWidthStr::width(words) * COLUMN + 2 * MARGIN
+    unicode_width::UnicodeWidthStr::width(words) * COLUMN / 10 + 2 * MARGIN
 }
 
 fn xml(text: &str) -> String {
