@@ -110,10 +110,8 @@ fn plot<'s>(
         .x_label_area_size(48)
         .y_label_area_size(74)
         .build_cartesian_2d(axis.clone(), range)?;
-    let whole = |value: &f64| match value.fract() == 0.0 {
-        true => format!("{value}"),
-        false => String::new(),
-    };
+    // Marks of an axis are sums of floats.
+    let whole = |value: f64| Some(value.round()).filter(|whole| (value - whole).abs() < 1e-6);
     chart
         .configure_mesh()
         .disable_mesh()
@@ -122,10 +120,9 @@ fn plot<'s>(
         .x_desc("step")
         .x_labels(12)
         .y_labels(8)
-        .x_label_formatter(&whole)
-        .y_label_formatter(&|power| match power.fract() == 0.0 {
-            true => format!("{}", 10f64.powf(*power)),
-            false => String::new(),
+        .x_label_formatter(&|step| whole(*step).map_or_else(String::new, |step| step.to_string()))
+        .y_label_formatter(&|power| {
+            whole(*power).map_or_else(String::new, |power| 10f64.powi(power as i32).to_string())
         })
         .draw()?;
     let limit = [(axis.start, 0.0), (axis.end, 0.0)];
