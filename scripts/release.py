@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Builds the program as it is published, tries it where nothing else is installed, and packs it.
 
-    scripts/release.py TARGET [--out DIR]      DIR/repro-VERSION-TARGET.tar.gz, and the program in DIR/TARGET/repro
+    scripts/release.py TARGET [--out DIR]      DIR/repro-VERSION-TARGET.tar.gz, and for an image the checker alone, DIR/image-TARGET/repro
 
 TARGET is a triple of Rust whose standard library is installed. Programs for Linux are linked statically. Equal sources and
 tools give an equal archive: names are sorted, and times and owners are left out.
@@ -13,6 +13,7 @@ import argparse
 import gzip
 import io
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -27,20 +28,24 @@ def version() -> str:
         return tomllib.load(manifest)["workspace"]["package"]["version"]
 
 
-def build(target: str) -> Path:
-    """The program, linked as one."""
+def build(target: str, profile: str, *features: str) -> Path:
+    """The program, linked statically where that can be."""
     environment = dict(os.environ)
     if "linux" in target:
         # musl links statically by itself; said once more, the same holds for glibc
         flags = "-C target-feature=+crt-static"
         environment["RUSTFLAGS"] = f"{environment.get('RUSTFLAGS', '')} {flags}".strip()
-    command = ["cargo", "build", "--locked", "--profile", "dist", "--target", target, "--bin", "repro"]
+    command = ["cargo", "build", "--locked", "--profile", profile, "--target", target, "--bin", "repro", *features]
     subprocess.run(command, cwd=ROOT, env=environment, check=True)
-    return ROOT / "target" / target / "dist" / "repro"
+    return ROOT / "target" / target / profile / "repro"
 
 
-def try_out(program: Path, target: str) -> None:
-    """What a release has to do: its main job, with the bits of the arithmetic, in an empty environment."""
+JUDGES = [(["verify", "--post", "0004"], 1), (["verify", "--post", "all", "--locked"], 0)]
+BITS = [(["devices", "--device", "cpu"], 0)]
+
+
+def try_out(program: Path, target: str, commands: list[tuple[list[str], int]]) -> None:
+    """What a release has to do, in an empty environment: its main job, and the bits of the arithmetic."""
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -51,11 +56,7 @@ def try_out(program: Path, target: str) -> None:
         dynamic = subprocess.run(["ldd", program], capture_output=True, text=True, check=False)
         if not any(words in dynamic.stdout + dynamic.stderr for words in ("statically linked", "not a dynamic")):
             sys.exit(f"{program} is not linked statically:\n{dynamic.stdout}{dynamic.stderr}")
-    for arguments, status in [
-        (["verify", "--post", "0004"], 1),
-        (["verify", "--post", "all", "--locked"], 0),
-        (["devices", "--device", "cpu"], 0),
-    ]:
+    for arguments, status in commands:
         ran = run(*arguments)
         if ran.returncode != status:
             sys.exit(f"repro {' '.join(arguments)} ended with {ran.returncode}, not {status}:\n{ran.stderr}")
@@ -85,13 +86,17 @@ def main() -> None:
     parser.add_argument("target")
     parser.add_argument("--out", type=Path, default=ROOT / "target" / "release-files")
     given = parser.parse_args()
-    program = build(given.target)
-    try_out(program, given.target)
-    (given.out / given.target).mkdir(parents=True, exist_ok=True)
-    (given.out / given.target / "repro").write_bytes(program.read_bytes())
-    (given.out / given.target / "repro").chmod(0o755)
+    program = build(given.target, "dist")
+    try_out(program, given.target, JUDGES + BITS)
+    image = given.out / f"image-{given.target}"
+    image.mkdir(parents=True, exist_ok=True)
     file = pack(program, f"repro-{version()}-{given.target}", given.out)
-    print(f"{file}: {file.stat().st_size / 2**20:.1f} MiB; the program {program.stat().st_size / 2**20:.1f} MiB")
+    # an image judges; whoever trains has a GPU, for which a static program is of no use
+    checker = build(given.target, "release", "--no-default-features")
+    try_out(checker, given.target, JUDGES)
+    shutil.copy(checker, image / "repro")
+    for path in (file, program, image / "repro"):
+        print(f"{path}: {path.stat().st_size / 2**20:.1f} MiB")
 
 
 if __name__ == "__main__":
