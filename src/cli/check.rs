@@ -10,7 +10,11 @@ use repro_report::{self as report, Format};
 /// Runs the command.
 pub fn run(own: &CheckArgs, output: &Output) -> Answer {
     let threads = own.threads.unwrap_or_else(threads::cores);
-    let checked = check::check(&CheckOptions { paths: own.paths.clone(), threads });
+    let checked = check::check(&CheckOptions {
+        paths: own.paths.clone(),
+        is_change: own.changed,
+        threads,
+    });
     let as_claims = || checked.as_report();
     let draw = |format, options: &_| match format {
         Format::Text => check::text(&checked, options),
