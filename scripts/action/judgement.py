@@ -52,24 +52,20 @@ def judge(title: str, program: str, arguments: list[str], folder: Path, sarif: b
     )
     commands.show(ran.stderr.decode(errors="replace"))
     commands.relay(ran.stdout.decode(errors="replace"))
-    if ran.returncode not in KNOWN_STATUS:
+    found = folder / "report.json"
+    if ran.returncode not in KNOWN_STATUS or not found.is_file():
         raise Refusal(
-            f"an exit status that `repro {command}` documents",
-            str(ran.returncode),
-            "report what the log shows: the program broke",
+            f"a report of `repro {command}`, with an exit status that it documents",
+            f"status {ran.returncode}",
+            "see what it says in the log: it could not begin, or it broke",
         )
-    judgement = counted(title, ran.returncode, report(folder / "report.json"))
+    judgement = counted(title, ran.returncode, json.loads(found.read_text(encoding="utf-8")))
     judgement.save(folder)
     return judgement
 
 
 def without_token(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environment.items() if name != "REPRO_TOKEN"}
-
-
-def report(path: Path) -> dict[str, Any]:
-    """The report for programs; empty where the command could not even begin."""
-    return dict(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else {}
 
 
 def counted(title: str, status: int, found: Mapping[str, Any]) -> Judgement:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
+import copy
+import functools
 import json
 import os
 import shutil
@@ -16,6 +19,18 @@ from steps import CHECKOUT, Run, Runner, clean_environment
 PROGRAM = os.environ.get("REPRO", str(CHECKOUT / "target/release/repro"))
 REPORT = (CHECKOUT / "tests/corpus/check/nanochat-report/report.md").read_text(encoding="utf-8")
 WRONG_REPORT = REPORT.replace("(approx): 86,419", "(approx): 86,420")
+ODD_CARD = """---
+model-index:
+- name: Tern-8B
+  results:
+  - dataset: {type: owner/sums, name: Sums}
+    metrics:
+    - {type: exact_match, value: 61.4}
+---
+| Benchmark | Other-7B | Tern-8B |
+|---|---|---|
+| Sums | 70.0 | 64.1 |
+"""
 PAYLOADS = Path(os.environ["REPRO_WEBHOOKS"])
 
 
@@ -25,14 +40,12 @@ class Project:
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="repro-action-"))
         self.workspace = self.folder / "workspace"
-        self.workspace.mkdir()
         self.github = GitHub()
         self.payload = example("pull_request", "opened")
         self.name = "pull_request"
+        self.workspace.mkdir()
         self.git("init", "--quiet", "--initial-branch=main")
-        subprocess.run(
-            [PROGRAM, "init", "."], cwd=self.workspace, check=True, stdout=subprocess.DEVNULL, env=clean_environment()
-        )
+        shutil.copytree(first_project(), self.workspace, dirs_exist_ok=True)
         self.write("report.md", REPORT)
         self.write("notes.txt", "notes\n")
         self.base = self.commit()
@@ -42,7 +55,7 @@ class Project:
         shutil.rmtree(self.folder)
 
     def git(self, *arguments: str, at: Path | None = None) -> str:
-        names = ("user.name=Somebody", "user.email=somebody@example.org", "protocol.file.allow=always")
+        names = ("user.name=Somebody", "user.email=somebody@example.org", "init.defaultBranch=main")
         settings = [word for name in names for word in ("-c", name)]
         ran = subprocess.run(
             ["git", *settings, *arguments],
@@ -108,15 +121,28 @@ class Project:
             "REPRO_RETRY_SECONDS": "0",
         }
         runner = Runner(self.workspace, self.folder / "temporary", environment, upload)
-        run = runner.run({"program": PROGRAM, **inputs})
+        run = runner.run({"program": PROGRAM, "sarif": "false", **inputs})
         assert not self.github.faults, self.github.faults
         assert TOKEN not in run.log.replace("::add-mask::", ""), "the token is in the log"
         return run
 
 
+@functools.cache
+def first_project() -> Path:
+    """What `repro init` makes, without a repository."""
+    folder = tempfile.TemporaryDirectory(prefix="repro-action-")
+    atexit.register(folder.cleanup)
+    command = [PROGRAM, "init", folder.name, "--quiet"]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=clean_environment())
+    return Path(folder.name)
+
+
+@functools.cache
+def examples() -> list[dict[str, Any]]:
+    return list(json.loads(PAYLOADS.read_text(encoding="utf-8")))
+
+
 def example(name: str, action: str | None = None) -> dict[str, Any]:
     """An event as GitHub's own collection of examples has it."""
-    known = json.loads(PAYLOADS.read_text(encoding="utf-8"))
-    examples = next(one["examples"] for one in known if one["name"] == name)
-    found = next(one for one in examples if action is None or one.get("action") == action)
-    return dict(json.loads(json.dumps(found)))
+    known = next(one["examples"] for one in examples() if one["name"] == name)
+    return copy.deepcopy(next(one for one in known if action is None or one.get("action") == action))

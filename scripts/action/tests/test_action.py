@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 import unittest
-from pathlib import Path
 
-from project import PROGRAM, REPORT, WRONG_REPORT, Project, example
+from project import ODD_CARD, REPORT, WRONG_REPORT, Project, example
 from server import BOT, GitHub
 
 HOSTILE = (
@@ -101,13 +99,13 @@ class PullRequests(ActionCase):
         self.assertIn("no posts", run.log)
         self.assertEqual(self.github.comments, [])
 
-    def test_a_changed_bundle_is_refuted_as_a_whole_and_differs_from_the_lock(self) -> None:
+    def test_a_changed_file_of_a_bundle_stands_for_the_bundle(self) -> None:
         self.project.propose({"receipts/example-invented-numbers/data/metrics.jsonl": "{}\n"})
         run = self.project.run()
         self.assertEqual(run.status, 1, run.log)
-        self.assertIn("manifest", run.log)
-        counts = {name: int(run.outputs[name]) for name in ("refuted", "unreadable")}
-        self.assertGreater(sum(counts.values()), 0)
+        self.assertIn("file=receipts/example-invented-numbers/bag-info.txt", run.log)
+        # once by the post, once as a changed bundle
+        self.assertEqual(run.outputs["unreadable"], "2")
 
     def test_a_deleted_lock_is_noticed(self) -> None:
         self.project.propose({"repro/first.lock": None})
@@ -237,15 +235,13 @@ class Policies(ActionCase):
             self.assertEqual(run.status, status, f"{policy}\n{run.log}")
 
     def test_an_undecided_number_fails_where_the_policy_says_so(self) -> None:
-        config = json.dumps({"model_type": "llama", "architectures": ["LlamaForCausalLM"]})
-        params = Path(PROGRAM)  # the corpus is beside the action
-        del params
-        self.project.propose({"model/config.json": config, "model/README.md": "# M\n\nOr 500B parameters.\n"})
-        run = self.project.run()
-        self.assertEqual(run.status, 0, run.log)
+        self.project.propose({"model/README.md": ODD_CARD})
+        for policy, status in {"": 0, "inconclusive: fail": 1}.items():
+            run = self.project.run(policy=policy)
+            self.assertEqual((run.status, run.outputs["inconclusive"]), (status, "1"), run.log)
 
     def test_a_word_that_is_not_known_is_refused_with_those_that_are(self) -> None:
-        self.project.propose({"report.md": REPORT})
+        self.project.propose({"report.md": WRONG_REPORT})
         for policy in ("refuted: warn", "refutd: fail", "refuted fail", "refuted: fail\nrefuted: pass"):
             run = self.project.run(policy=policy)
             self.assertEqual((run.status, run.executed), (2, ["plan"]), policy)
