@@ -188,11 +188,7 @@ impl FoundDocuments {
                     "more",
                 ));
             }
-            self.walk(
-                &path.join(&name),
-                told_below(&shown, &name),
-                depth + 1,
-            );
+            self.walk(&path.join(&name), told_below(&shown, &name), depth + 1);
         }
     }
 

@@ -88,6 +88,7 @@ impl CheckReport {
         Report {
             posts: self.documents.iter().map(document).chain(together).collect(),
             failures: self.failures.clone(),
+            is_of_change: self.is_of_change,
             ..Report::default()
         }
     }

@@ -109,7 +109,8 @@ fn is_configuration(path: &Path, error: &Error) -> bool {
     let Some(at) = source.text().lines().nth(error.place.line.saturating_sub(1)) else {
         return false;
     };
-    let start = at.char_indices().nth(error.place.column.saturating_sub(1)).map_or(at.len(), |c| c.0);
+    let start =
+        at.char_indices().nth(error.place.column.saturating_sub(1)).map_or(at.len(), |c| c.0);
     let rest = &at[start..];
     let lines = source.text().lines().take(error.place.line.saturating_sub(1));
     let before = lines.chain([&at[..start]]).collect::<String>();

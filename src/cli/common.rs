@@ -35,6 +35,9 @@ pub enum FormatArg {
     Markdown,
     Intoto,
     Html,
+    Sarif,
+    Badge,
+    Shields,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

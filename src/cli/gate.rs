@@ -2,12 +2,13 @@
 
 use super::args::GateArgs;
 use super::output::Output;
-use super::{Answer, threads};
+use super::{Answer, git, threads};
 use repro_check::CheckOptions;
 use repro_gate::{self as gate, GateOptions, GateRule};
 use repro_receipt::source::Error;
+use repro_report::outcome::Report;
 use repro_report::{self as report, Format};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Runs the command; bundles of the project at `root` may be named without their folder.
 pub fn run(root: Option<PathBuf>, own: &GateArgs, output: &Output) -> Answer {
@@ -24,10 +25,12 @@ pub fn run(root: Option<PathBuf>, own: &GateArgs, output: &Output) -> Answer {
     };
     let decided = gate::gate(&options)?;
     output.spares(decided.files())?;
-    let as_claims = || decided.as_report();
+    let as_claims = || Report { base: git::below_top(Path::new(".")), ..decided.as_report() };
     let draw = |format, options: &_| match format {
         Format::Text => gate::text(&decided, options),
         Format::Json => gate::json(&decided),
+        Format::Badge => gate::badge(&decided).svg(),
+        Format::Shields => gate::badge(&decided).shields(),
         other => report::render(&as_claims(), other, options),
     };
     output.drawn(&draw, &|| report::github_summary(&as_claims()))?;

@@ -41,3 +41,14 @@ pub fn ignored(folder: &Path, names: &[&str]) -> Vec<String> {
     let names = names.filter(|name| !name.is_empty());
     names.map(|name| String::from_utf8_lossy(name).into_owned()).collect()
 }
+
+/// The way from the top of the repository to a folder of it, with a slash at its end; empty outside of repositories.
+pub fn below_top(folder: &Path) -> String {
+    let Ok(folder) = folder.canonicalize() else { return String::new() };
+    let top = folder.ancestors().find(|folder| folder.join(".git").exists());
+    let below = top.and_then(|top| folder.strip_prefix(top).ok()).unwrap_or(Path::new(""));
+    match below.to_str() {
+        Some(below) if !below.is_empty() => format!("{}/", below.replace('\\', "/")),
+        _ => String::new(),
+    }
+}

@@ -341,7 +341,12 @@ pub fn codes() -> Vec<&'static Code> {
     ];
     let trained = super::trainer::CODE_FAMILIES;
     let checked = repro_check::codes();
-    let families = families.iter().chain(trained).chain(repro_judge::CODES).chain(&checked);
+    let families = families
+        .iter()
+        .chain(trained)
+        .chain(repro_judge::CODES)
+        .chain(repro_report::CODES)
+        .chain(&checked);
     let own = families.copied().flatten().copied();
     let mut codes: Vec<_> = own.collect();
     codes.sort_by_key(|code| code.id);

@@ -158,6 +158,10 @@ impl Output {
 
     /// Prints a report to standard output and to the files asked for.
     pub fn report(&self, report: &repro_report::outcome::Report) -> Result<(), Vec<Error>> {
+        if self.draws(Format::Intoto) {
+            let and_why = |error| [report.failures.as_slice(), &[error]].concat();
+            report::intoto::has_subjects(report).map_err(and_why)?;
+        }
         let draw = |format, options: &_| report::render(report, format, options);
         self.drawn(&draw, &|| report::github_summary(report))
     }
@@ -296,6 +300,9 @@ fn format(shape: FormatArg) -> Format {
         FormatArg::Markdown => Format::Markdown,
         FormatArg::Intoto => Format::Intoto,
         FormatArg::Html => Format::Html,
+        FormatArg::Sarif => Format::Sarif,
+        FormatArg::Badge => Format::Badge,
+        FormatArg::Shields => Format::Shields,
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use super::args::{MinMethod, MinOrigin, ReplaysArg, VerifyArgs};
+use super::git;
 use super::history::GitHistory;
 use super::output::{Output, write_file};
 use super::{Answer, BAD_USAGE, trainer};
@@ -61,7 +62,8 @@ pub fn run(root: &Path, own: &VerifyArgs, output: &Output) -> Answer {
     report.failures.extend(demands.attestations.unused());
     report.failures.extend(demands.timestamps.unused());
     report.wants_all_bound = own.all_bound;
-    report.base = base(root);
+    report.not_run = has_failed;
+    report.base = git::below_top(root);
     for note in cache.iter().flat_map(Cache::notes) {
         output.say(&note);
     }
@@ -74,23 +76,7 @@ pub fn run(root: &Path, own: &VerifyArgs, output: &Output) -> Answer {
     output.report(&report)?;
     // The verdicts that were just recorded are what was asked for.
     let recorded = own.write_lock && report.failures.is_empty();
-    Ok(match report.exit_status() {
-        _ if recorded => ExitStatus::Verified,
-        // A replay that was asked for did not run, whatever else is undecided.
-        ExitStatus::Verified | ExitStatus::Undecided if has_failed => ExitStatus::NotRun,
-        status => status,
-    })
-}
-
-/// The way from the top of the repository to the root of the project, with a slash at its end.
-fn base(root: &Path) -> String {
-    let Ok(root) = root.canonicalize() else { return String::new() };
-    let top = root.ancestors().find(|folder| folder.join(".git").exists());
-    let below = top.and_then(|top| root.strip_prefix(top).ok()).unwrap_or(Path::new(""));
-    match below.to_str() {
-        Some(below) if !below.is_empty() => format!("{}/", below.replace('\\', "/")),
-        _ => String::new(),
-    }
+    Ok(if recorded { ExitStatus::Verified } else { report.exit_status() })
 }
 
 /// What is to be judged, and how.

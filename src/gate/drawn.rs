@@ -5,7 +5,9 @@ use repro_exact::decimal::format_float;
 use repro_import::counted;
 use repro_receipt::source::{Error, Location};
 use repro_report::outcome::Verdict;
-use repro_report::{Columns, Page, ReportOptions, common_folder, mark, scope, visible};
+use repro_report::{
+    Badge, BadgeColour, Columns, Page, ReportOptions, common_folder, mark, scope, visible,
+};
 use repro_stats::Summary;
 use serde::Serialize;
 use serde_json::Value as Json;
@@ -46,6 +48,16 @@ pub fn text(report: &GateReport, options: &ReportOptions) -> String {
     page.blank();
     scope(&mut page);
     page.finish()
+}
+
+/// The answer in one line.
+pub fn badge(report: &GateReport) -> Badge {
+    let colour = match report.decision {
+        GateDecision::Better => BadgeColour::Green,
+        GateDecision::Worse => BadgeColour::Red,
+        GateDecision::WithinNoise => BadgeColour::Orange,
+    };
+    Badge { label: "repro gate", message: report.decision.words().to_owned(), colour }
 }
 
 fn verdict(decision: GateDecision) -> Verdict {

@@ -28,7 +28,7 @@ use repro_receipt::source::{Error, codes};
 
 pub use course::{CourseKind, MetricCourse};
 pub use decision::{GateDecision, GateReport, decide};
-pub use drawn::{json, text};
+pub use drawn::{badge, json, text};
 pub use inputs::{GateInputs, GateSide, RunValue, StepAxis};
 pub use line::{LineState, RuleLine};
 pub use metric::GateMetric;

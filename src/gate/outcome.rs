@@ -13,13 +13,12 @@ use crate::line::{LineState, RuleLine};
 impl GateReport {
     /// The report as one post.
     pub fn as_report(&self) -> Report {
-        let file = self.rule.place().file;
         let title =
             format!("the candidate's {} is {}", self.inputs.metric.name, self.decision.words());
         let post = PostReport {
             id: "gate".to_owned(),
             title,
-            file,
+            file: self.place().file,
             digest: String::new(),
             texts: self.runs().filter_map(log).collect(),
             definitions: Vec::new(),
@@ -48,6 +47,12 @@ impl GateReport {
         runs.chain(unread).chain(self.rule.file.as_deref())
     }
 
+    /// Where the answer is told: at the rule, or without a file of one at the first run that is asked about.
+    fn place(&self) -> Location {
+        let run = self.inputs.candidate.runs.first().filter(|_| self.rule.file.is_none());
+        run.map_or_else(|| self.rule.place(), |run| Location::file(run.file.clone()))
+    }
+
     fn claim(&self, line: &RuleLine) -> ClaimReport {
         let outcome = match (line.state, line.code) {
             (LineState::Against, Some(code)) => Outcome::refuted(code, line.found.clone()),
@@ -68,7 +73,7 @@ impl GateReport {
             quote: line.asks.clone(),
             at: None,
             note: String::new(),
-            place: self.rule.place(),
+            place: self.place(),
             origin: Some(EvidenceOrigin::Declared),
             impact: Impact::Decision,
             outcome: outcome.by(Method::Recomputed).giving(recomputed).measuring(measured),

@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::outcome::{EvidenceOrigin, Method, PostReport, Report, Verdict, VerdictCounts};
 use crate::visible::escaped_json;
 use repro_receipt::bundle::STATEMENT;
+use repro_receipt::source::{Error, Location, codes};
 
 /// The type of what is said.
 pub const VERDICT: &str = "https://repro.example/verdict/v1";
@@ -57,6 +58,18 @@ struct Claim<'a> {
     code: Option<&'static str>,
     origin: Option<EvidenceOrigin>,
     method: Option<Method>,
+}
+
+codes! {
+    NO_SUBJECT = "report::no-subject", "no file was judged, and a statement is about files", "see why no post and no bundle could be judged, or leave out `--output intoto=`";
+}
+
+/// Refuses a report that no statement can be made of: one about no file at all is not valid.
+pub fn has_subjects(report: &Report) -> Result<(), Error> {
+    match subjects(report).is_empty() {
+        false => Ok(()),
+        true => Err(NO_SUBJECT.at(Location::file("--output"), "a judged file", "none")),
+    }
 }
 
 /// The statement about a report.

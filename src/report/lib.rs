@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+mod badge;
 mod columns;
 mod drawing;
 mod folded;
@@ -16,18 +17,23 @@ mod junit;
 mod layout;
 mod markdown;
 pub mod outcome;
+mod sarif;
 mod text;
 mod visible;
 mod wording;
 
 use crate::outcome::Report;
-use repro_receipt::source::Error;
+use repro_receipt::source::{Code, Error};
 
+pub use badge::{Badge, BadgeColour};
 pub use columns::{Columns, paragraph};
 pub use github::summary as github_summary;
 pub use layout::{Page, Piece, columns, common_folder, wrap};
 pub use text::{mark, scope};
 pub use visible::{clipped, escaped_json, visible};
+
+/// The codes of reports: of what is told, and of what cannot be written.
+pub static CODES: &[&[&Code]] = &[sarif::CODES, intoto::CODES];
 
 /// The line that every report for people ends with.
 pub const SCOPE: &str = "A pass shows consistency, not honesty: `repro explain scope`.";
@@ -54,11 +60,17 @@ pub enum Format {
     Intoto,
     /// One page for a browser, which needs nothing else.
     Html,
+    /// SARIF 2.1.0, for code scanning and editors.
+    Sarif,
+    /// A line as a picture, for a page.
+    Badge,
+    /// The same as shields.io draws it.
+    Shields,
 }
 
 impl Format {
     /// Every format, in the order of the help text.
-    pub const ALL: [Format; 7] = [
+    pub const ALL: [Format; 10] = [
         Self::Text,
         Self::Json,
         Self::Junit,
@@ -66,6 +78,9 @@ impl Format {
         Self::Markdown,
         Self::Intoto,
         Self::Html,
+        Self::Sarif,
+        Self::Badge,
+        Self::Shields,
     ];
 
     /// Its name on the command line.
@@ -78,6 +93,9 @@ impl Format {
             Self::Markdown => "markdown",
             Self::Intoto => "intoto",
             Self::Html => "html",
+            Self::Sarif => "sarif",
+            Self::Badge => "badge",
+            Self::Shields => "shields",
         }
     }
 }
@@ -111,6 +129,9 @@ pub fn render(report: &Report, format: Format, options: &ReportOptions) -> Strin
         Format::Markdown => markdown::render(report, markdown::COMMENT_LIMIT),
         Format::Intoto => intoto::render(report),
         Format::Html => html::render(report),
+        Format::Sarif => sarif::render(report),
+        Format::Badge => Badge::of(report).svg(),
+        Format::Shields => Badge::of(report).shields(),
     }
 }
 
@@ -126,6 +147,7 @@ pub fn is_report(text: &str) -> bool {
         || begins(&["::error ", "::warning ", "::notice "])
         || json.iter().any(|start| text.starts_with(start))
         || is_intoto && text.contains(intoto::VERDICT)
+        || begins(&[&sarif::start(), badge::START, badge::SHIELDS_START])
         || text.lines().nth(1).is_some_and(|line| line.starts_with("<testsuites name=\"repro\""))
         || begins(&["<!doctype html>"]) && text.contains(html::GENERATOR)
 }

@@ -571,6 +571,10 @@ pub struct Report {
     pub below_minimum: Vec<String>,
     /// Whether a number of a text that is bound to nothing, or a text that is not at hand, fails.
     pub wants_all_bound: bool,
+    /// Whether something that was asked for could not run to its end.
+    pub not_run: bool,
+    /// Whether the question was what a change breaks: then what stays open, or that there was nothing to check, fails nothing.
+    pub is_of_change: bool,
 }
 
 impl Report {
@@ -593,6 +597,15 @@ impl Report {
 
     /// The exit status that this report stands for; the format never changes it.
     pub fn exit_status(&self) -> ExitStatus {
+        match self.status_of_verdicts() {
+            ExitStatus::Verified | ExitStatus::Undecided if self.not_run => ExitStatus::NotRun,
+            ExitStatus::Undecided if self.is_of_change => ExitStatus::Verified,
+            status => status,
+        }
+    }
+
+    /// The same as if all that was asked for had run.
+    fn status_of_verdicts(&self) -> ExitStatus {
         let summary = self.summary();
         let bundles = self.posts.iter().flat_map(|post| &post.bundles);
         let signatures = bundles.filter_map(|bundle| bundle.signature.as_ref());
@@ -653,6 +666,12 @@ mod tests {
     #[test]
     fn nothing_checked_is_never_zero() {
         assert_eq!(Report::default().exit_status(), ExitStatus::Undecided);
+    }
+
+    #[test]
+    fn what_did_not_run_is_told() {
+        let report = Report { not_run: true, ..Report::default() };
+        assert_eq!(report.exit_status(), ExitStatus::NotRun);
     }
 
     #[test]

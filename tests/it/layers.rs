@@ -96,7 +96,7 @@ const CRATES: &[Crate] = &[
             &["outcome", "visible"],
             &["layout", "wording"],
             &["drawing", "folded"],
-            &["columns", "intoto", "json", "junit", "markdown", "text"],
+            &["badge", "columns", "intoto", "json", "junit", "markdown", "sarif", "text"],
             &["html"],
             &["github"],
         ],

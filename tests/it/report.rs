@@ -8,7 +8,9 @@ use repro_report::outcome::{
     ExcusedWords, Finding, Impact, LockDifference, Measured, Method, Outcome, PassingChance,
     PinnedBy, PostReport, Referee, Report, Severity, SignatureReport, TextReport, Verdict,
 };
-use repro_report::{Format, ReportOptions, SCOPE, github_summary, render, render_failure};
+use repro_report::{
+    Format, ReportOptions, SCOPE, github_summary, is_report, render, render_failure,
+};
 
 static DIFFERS: Code = Code {
     id: "value::differs",
@@ -503,6 +505,146 @@ fn attributes_beyond_schema(text: &str) -> Vec<String> {
     beyond
 }
 
+fn sarif(report: &Report) -> serde_json::Value {
+    serde_json::from_str(&render(report, Format::Sarif, &ReportOptions::default())).unwrap()
+}
+
+/// The results of a report as SARIF.
+fn results(report: &Report) -> Vec<serde_json::Value> {
+    sarif(report)["runs"][0]["results"].as_array().unwrap().clone()
+}
+
+#[test]
+fn sarif_has_a_result_for_all_that_is_not_verified() {
+    let drawn = render(&everything(), Format::Sarif, &ReportOptions::default());
+    snapshot("sarif", &drawn);
+    assert!(is_report(&drawn));
+    let log = sarif(&everything());
+    let run = &log["runs"][0];
+    let levels = |level| {
+        let of = |result: &&serde_json::Value| result["level"] == level;
+        run["results"].as_array().unwrap().iter().filter(of).count()
+    };
+    // Two refuted and two inputs; two inconclusive, one remark and one below the minimum; one unchecked.
+    assert_eq!(["error", "warning", "note"].map(levels), [4, 4, 1]);
+    assert_eq!(run["invocations"][0]["executionSuccessful"], false);
+    assert_eq!(run["invocations"][0]["exitCode"], 2);
+    for result in run["results"].as_array().unwrap() {
+        let rule = usize::try_from(result["ruleIndex"].as_u64().unwrap()).unwrap();
+        assert_eq!(run["tool"]["driver"]["rules"][rule]["id"], result["ruleId"]);
+        assert_eq!(result["locations"].as_array().unwrap().len(), 1, "{result}");
+    }
+    let told = &sarif(&Report::default())["runs"][0]["invocations"][0];
+    let told = &told["toolExecutionNotifications"][0]["message"]["text"];
+    assert_eq!(told, "nothing was checked");
+}
+
+#[test]
+fn sarif_of_a_locked_run_has_the_differences() {
+    let found: Vec<_> = results(&locked())
+        .iter()
+        .map(|result| (result["ruleId"].clone(), result["properties"]["claim"].clone()))
+        .collect();
+    let differs = |claim: &str| ("report::not-as-recorded".into(), claim.into());
+    assert_eq!(found, ["gap-muon", "steps", "gone"].map(differs));
+    assert_eq!(results(&Report { locked: Some(Vec::new()), ..report() }).len(), 0);
+}
+
+#[test]
+fn an_alert_is_the_same_when_lines_move() {
+    let fingerprints = |report: &Report| -> Vec<_> {
+        let hash = "/partialFingerprints/primaryLocationLineHash";
+        results(report).iter().map(|one| one.pointer(hash).unwrap().clone()).collect()
+    };
+    let mut moved = everything();
+    for claim in moved.posts.iter_mut().flat_map(|post| &mut post.claims) {
+        claim.place.line += 7;
+        claim.place.pointer.push('0');
+    }
+    for finding in moved.posts.iter_mut().flat_map(|post| &mut post.findings) {
+        finding.place.line += 7;
+    }
+    let before = fingerprints(&everything());
+    assert_eq!(fingerprints(&moved), before);
+    let distinct: std::collections::BTreeSet<_> = before.iter().map(|one| one.as_str()).collect();
+    assert_eq!(distinct.len(), before.len());
+    let mut reworded = everything();
+    reworded.posts[1].claims[1].quote = "other words".to_owned();
+    let after = fingerprints(&reworded);
+    let changed = before.iter().filter(|one| !after.contains(one)).count();
+    assert_eq!(changed, 1);
+}
+
+#[test]
+fn a_badge_says_the_worst_first() {
+    let message = |report: &Report| -> serde_json::Value {
+        let drawn = render(report, Format::Shields, &ReportOptions::default());
+        assert!(is_report(&drawn));
+        let picture = render(report, Format::Badge, &ReportOptions::default());
+        assert!(is_report(&picture));
+        let badge: serde_json::Value = serde_json::from_str(&drawn).unwrap();
+        let message = badge["message"].as_str().unwrap();
+        assert!(picture.contains(&format!("<title>repro: {message}</title>")), "{picture}");
+        serde_json::json!([message, badge["color"], badge["isError"]])
+    };
+    let said = |message: &str, colour: &str, is_error: bool| {
+        serde_json::json!([message, colour, is_error])
+    };
+    let counts = "2 refuted · 2 inconclusive · 1 unchecked · 2 verified";
+    assert_eq!(message(&report()), said(counts, "red", true));
+    assert_eq!(message(&everything()), said("2 inputs refused", "red", true));
+    let differing = format!("3 not as recorded · {counts}");
+    assert_eq!(message(&locked()), said(&differing, "red", true));
+    let same = Report { locked: Some(Vec::new()), ..report() };
+    assert_eq!(message(&same), said(&format!("as recorded: {counts}"), "red", true));
+    assert_eq!(message(&Report::default()), said("nothing checked", "lightgrey", false));
+    let with = |verdict: Verdict| {
+        let mut report = report();
+        report.posts[0].claims.retain(|claim| claim.outcome.verdict == verdict);
+        report
+    };
+    assert_eq!(message(&with(Verdict::Verified)), said("2 verified", "green", false));
+    assert_eq!(message(&with(Verdict::Unchecked)), said("1 unchecked", "lightgrey", false));
+    assert_eq!(message(&with(Verdict::Inconclusive)), said("2 inconclusive", "orange", false));
+    let below = Report { below_minimum: vec!["9999/steps".to_owned()], ..with(Verdict::Verified) };
+    assert_eq!(message(&below), said("1 below the minimum · 2 verified", "orange", false));
+    let unbound = Report { wants_all_bound: true, ..with(Verdict::Verified) };
+    assert_eq!(message(&unbound), said("2 unbound · 1 without text · 2 verified", "orange", false));
+    let stopped = Report { not_run: true, ..with(Verdict::Verified) };
+    assert_eq!(message(&stopped), said("not all was run: 2 verified", "orange", false));
+}
+
+#[test]
+fn nothing_in_sarif_is_a_link_or_a_placeholder() {
+    let mut report = report();
+    report.posts[0].claims[0].outcome.reason =
+        "see [here](https://example.org), {0} and a[0](1) }".to_owned();
+    let drawn = results(&report);
+    let of_width = drawn.iter().find(|one| one["properties"]["claim"] == "width-moe32").unwrap();
+    let text = of_width["message"]["text"].as_str().unwrap();
+    assert!(text.contains("see [here] (https://example.org), {{0}} and a[0] (1) }};"), "{text}");
+    for result in results(&hostile()) {
+        assert!(!result["message"]["text"].as_str().unwrap().contains(obeyed));
+        let uri = result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"].as_str();
+        assert!(uri.unwrap().is_ascii() && !uri.unwrap().contains(['<', ' ', ':', '"']), "{uri:?}");
+    }
+}
+
+#[test]
+fn sarif_has_no_more_results_than_are_read() {
+    let mut many = report();
+    let refuted = many.posts[0].claims[0].clone();
+    many.posts[0].claims.extend(std::iter::repeat_n(refuted, 30_000));
+    let log = sarif(&many);
+    let run = &log["runs"][0];
+    let kept = run["results"].as_array().unwrap();
+    assert_eq!(kept.len(), 25_000);
+    assert!(kept.iter().all(|result| result["level"] == "error"), "the worst are kept");
+    assert_eq!(kept[0]["properties"]["claim"], "gap-muon", "decisions come first");
+    let told = &run["invocations"][0]["toolExecutionNotifications"][0]["message"]["text"];
+    assert!(told.as_str().unwrap().starts_with("5006 more results"), "{told}");
+}
+
 #[test]
 fn files_are_those_of_the_repository() {
     let below = Report { base: "papers/one/".to_owned(), ..everything() };
@@ -510,6 +652,8 @@ fn files_are_those_of_the_repository() {
     assert!(github.contains("file=papers/one/repro/9999.toml,line=4"), "{github}");
     let junit = render(&below, Format::Junit, &ReportOptions::default());
     assert!(junit.contains("papers/one/repro/9999.toml:4"), "{junit}");
+    let sarif = render(&below, Format::Sarif, &ReportOptions::default());
+    assert!(sarif.contains("\"uri\": \"papers/one/repro/9999.toml\""), "{sarif}");
 }
 
 #[test]
@@ -651,6 +795,8 @@ proptest! {
         prop_assert_eq!(parsed.tests, 14);
         let json = render(&report, Format::Json, &options);
         prop_assert!(serde_json::from_str::<serde_json::Value>(&json).is_ok());
+        let sarif = render(&report, Format::Sarif, &options);
+        prop_assert!(serde_json::from_str::<serde_json::Value>(&sarif).is_ok());
         let github = render(&report, Format::Github, &options);
         let levels = ["::error ", "::warning ", "::notice "];
         let command = |line: &str| levels.iter().any(|level| line.starts_with(level));

@@ -79,6 +79,7 @@ fn a_change_fails_by_what_it_breaks() {
     let nothing = of(&[&unknown, &settings, &comma]);
     assert_eq!(nothing.unknown.len(), 3);
     assert_eq!(nothing.status(), ExitStatus::Verified);
+    assert_eq!(nothing.as_report().exit_status(), ExitStatus::Verified);
     let text = repro_check::text(&nothing, &repro_report::ReportOptions::default());
     assert!(text.contains("no document of a known kind has changed"), "{text}");
     let truncated = of(&[&unknown, &broken]);
@@ -88,6 +89,7 @@ fn a_change_fails_by_what_it_breaks() {
     let odd = of(&[&write("README.md", &SCORES.replace("**61.4**", "**64.1**"))]);
     assert_eq!((odd.documents[0].kind, odd.counts().inconclusive), ("model-folder", 1));
     assert_eq!(odd.status(), ExitStatus::Verified);
+    assert_eq!(odd.as_report().exit_status(), ExitStatus::Verified);
     let report = fs::read_to_string(corpus("nanochat-report/report.md")).unwrap();
     let wrong = write("report.md", &report.replace("(approx): 86,419", "(approx): 86,420"));
     assert_eq!(of(&[&unknown, &wrong]).status(), ExitStatus::Refuted);
@@ -98,11 +100,8 @@ fn the_answer_does_not_depend_on_the_number_of_threads() {
     let Some(data) = shared::folder("check threads") else { return };
     let data = data.join("strangers");
     let of = |threads: usize| {
-        let options = repro_check::CheckOptions {
-            paths: vec![data.clone()],
-            is_change: false,
-            threads,
-        };
+        let options =
+            repro_check::CheckOptions { paths: vec![data.clone()], is_change: false, threads };
         repro_check::json(&repro_check::check(&options))
     };
     assert_eq!(of(1), of(7));
