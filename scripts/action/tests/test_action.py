@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 import unittest
+from pathlib import Path
 
-from project import ODD_CARD, REPORT, WRONG_REPORT, Project, example
+from project import ODD_CARD, PROGRAM, REPORT, WRONG_REPORT, Project, example
 from server import BOT, GitHub
 
 HOSTILE = (
@@ -83,7 +85,7 @@ class PullRequests(ActionCase):
         self.assertEqual(len(self.github.comments), 1)
 
     def test_a_change_without_documents_says_so_and_makes_no_comment(self) -> None:
-        self.project.propose({"notes.txt": "other notes\n", "tsconfig.json": "{\n  // strict\n  \"a\": 1\n}\n"})
+        self.project.propose({"notes.txt": "other notes\n", "tsconfig.json": '{\n  // strict\n  "a": 1\n}\n'})
         run = self.project.run()
         self.assertEqual(run.status, 0, run.log)
         self.assertEqual(self.github.comments, [])
@@ -168,7 +170,7 @@ class ChangedFiles(ActionCase):
         self.assertEqual(self.project.run(paths="report.md").status, 1)
 
     def test_names_are_no_options_no_commands_and_no_markup(self) -> None:
-        self.project.propose({name: WRONG_REPORT if name.endswith(".md") else "{\"broken\": " for name in HOSTILE})
+        self.project.propose({name: WRONG_REPORT if name.endswith(".md") else '{"broken": ' for name in HOSTILE})
         run = self.project.run()
         self.assertEqual(run.status, 1, run.log)
         self.assertEqual(int(run.outputs["unreadable"]), 2, run.log)
@@ -181,7 +183,7 @@ class ChangedFiles(ActionCase):
 
     def test_links_of_a_proposal_lead_nowhere(self) -> None:
         secret = self.project.folder / "secret.json"
-        secret.write_text("{\"password\": ")
+        secret.write_text('{"password": ')
         (self.project.workspace / "link.json").symlink_to(secret)
         self.project.base = self.project.commit()
         (self.project.workspace / "link.json").unlink()
@@ -222,9 +224,54 @@ class Tokens(ActionCase):
         self.assertIn("pull_request_target", run.log)
 
 
+class Sarif(ActionCase):
+    def test_both_commands_upload_under_categories_of_their_own(self) -> None:
+        self.project.propose({"report.md": WRONG_REPORT})
+        run = self.project.run(sarif="auto")
+        self.assertEqual(run.status, 1, run.log)
+        uploads = [used for used in run.used if used.action.startswith("github/codeql-action/upload-sarif@")]
+        self.assertEqual([used.given["category"] for used in uploads], ["repro-posts", "repro-changed"])
+        posts, changed = (json.loads(Path(used.given["sarif_file"]).read_text(encoding="utf-8")) for used in uploads)
+        self.assertEqual((posts["version"], posts["runs"][0]["results"]), ("2.1.0", []))
+        self.assertEqual(changed["runs"][0]["invocations"][0]["exitCode"], 1)
+        [place] = {
+            location["physicalLocation"]["artifactLocation"]["uri"]
+            for result in changed["runs"][0]["results"]
+            for location in result["locations"]
+        }
+        self.assertEqual(place, "report.md")
+
+    def test_an_upload_that_is_refused_is_told_and_fails_no_job(self) -> None:
+        self.project.propose({"report.md": REPORT + "\nA closing line.\n"})
+        run = self.project.run(sarif="auto", upload="failure")
+        self.assertEqual(run.status, 0, run.log)
+        self.assertIn("::notice title=repro::SARIF could not be uploaded", run.log)
+        self.assertNotIn("could not be uploaded", self.project.run(sarif="auto").log)
+
+    def test_a_private_repository_has_to_ask_for_it(self) -> None:
+        self.project.propose({"report.md": WRONG_REPORT})
+        self.project.payload["repository"]["private"] = True
+        run = self.project.run(sarif="auto")
+        self.assertEqual(run.used, [])
+        self.assertIn("unless `sarif: true` asks for it", run.log)
+        self.assertEqual(len(self.project.run(sarif="true").used), 2)
+
+    def test_without_a_program_the_checkout_of_the_action_is_built_and_cached(self) -> None:
+        """The build itself is that of `cargo install`; here the cache has the program already."""
+        self.project.propose({"report.md": REPORT + "\nA closing line.\n"})
+        built = self.project.folder / "temporary/repro-action/program/bin/repro"
+        built.parent.mkdir(parents=True)
+        built.symlink_to(PROGRAM)
+        run = self.project.run(program="")
+        self.assertEqual(run.status, 0, run.log)
+        [cache] = [used for used in run.used if used.action.startswith("actions/cache@")]
+        self.assertEqual(cache.given["path"], str(built.parent.parent))
+        self.assertRegex(cache.given["key"], r"\Arepro-\w+-\w+-[0-9a-f]{64}\Z")
+
+
 class Policies(ActionCase):
     def test_each_line_decides(self) -> None:
-        self.project.propose({"report.md": WRONG_REPORT, "broken.json": "{\"results\": {"})
+        self.project.propose({"report.md": WRONG_REPORT, "broken.json": '{"results": {'})
         for policy, status in {
             "refuted: pass": 1,
             "refuted: pass\nunreadable: pass": 0,

@@ -42,8 +42,12 @@ class Releases(unittest.TestCase):
         self.folder = Path(folder.name)
         self.files = self.folder / "somebody/repro/releases/download/v1.2.3"
         self.files.mkdir(parents=True)
-        self.name = f"repro-1.2.3-{program.MACHINES[os.uname().machine]}-{program.SYSTEMS[os.uname().sysname][-1]}.tar.gz"
-        handler = type("Handler", (Quiet,), {"__init__": lambda own, *a: Quiet.__init__(own, *a, directory=folder.name)})
+        self.name = (
+            f"repro-1.2.3-{program.MACHINES[os.uname().machine]}-{program.SYSTEMS[os.uname().sysname][-1]}.tar.gz"
+        )
+        handler = type(
+            "Handler", (Quiet,), {"__init__": lambda own, *a: Quiet.__init__(own, *a, directory=folder.name)}
+        )
         server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         threading.Thread(target=server.serve_forever, daemon=True).start()
         self.addCleanup(server.server_close)
@@ -174,7 +178,9 @@ class Log(unittest.TestCase):
         return kept.getvalue()
 
     def test_only_annotations_are_commands(self) -> None:
-        log = self.printed("::error file=a,title=b::c\n::set-output name=x::y\n::add-mask::z\n##[error]x\n  ::debug::x\n")
+        log = self.printed(
+            "::error file=a,title=b::c\n::set-output name=x::y\n::add-mask::z\n##[error]x\n  ::debug::x\n"
+        )
         first, stop, *inert, last = log.splitlines()
         self.assertEqual(first, "::error file=a,title=b::c")
         token = stop.removeprefix("::stop-commands::")
