@@ -120,7 +120,7 @@ class Template(unittest.TestCase):
         self.project.commit()
 
     def test_a_wrong_number_fails_the_job_and_stands_at_its_line(self) -> None:
-        self.propose({"a b/report.md": WRONG_REPORT, "-x.txt": "notes\n"})
+        self.propose({"a b/größe 好 😀.md": WRONG_REPORT, "-x.txt": "notes\n"})
         status, said = self.merge_request()
         self.assertEqual(status, 1, said)
         found = self.reports("code-quality.json")
@@ -130,7 +130,7 @@ class Template(unittest.TestCase):
             self.assertEqual(set(finding), keys)
             self.assertIn(finding["severity"], ("info", "minor", "major", "critical", "blocker"))
             self.assertGreaterEqual(finding["location"]["lines"]["begin"], 1)
-        self.assertIn("a b/report.md", {finding["location"]["path"] for finding in found})
+        self.assertIn("a b/größe 好 😀.md", {finding["location"]["path"] for finding in found})
         self.assertEqual(len({finding["fingerprint"] for finding in found}), len(found))
         self.assertTrue((self.project.workspace / "repro-reports/posts.xml").is_file())
         self.assertEqual(self.gitlab.asked, [])
