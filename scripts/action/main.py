@@ -90,18 +90,31 @@ def judge_posts(environment: Mapping[str, str]) -> int:
     folder = shared_folder(environment) / "posts"
     if posts == ["none"]:
         return 0
+    touched = [name for name in changed(environment) or [] if is_of_posts(name)]
     if posts == ["all"] and not list(Path("repro").glob("*.toml")):
-        commands.show("no posts: there is no file repro/ID.toml")
-        return 0
-    locks = [*Path("repro").glob("*.lock"), *filter(is_lock, changed(environment) or [])]
-    arguments = ["verify", *(f"--post={post}" for post in posts), *(["--locked"] if locks else [])]
-    title = "posts against their locks" if locks else "posts"
+        return without_posts(folder, bool(touched))
+    is_locked = any(Path("repro").glob("*.lock")) or any(name.endswith(".lock") for name in touched)
+    arguments = ["verify", *(f"--post={post}" for post in posts), *(["--locked"] if is_locked else [])]
+    title = "posts against their locks" if is_locked else "posts"
     return judged(judge(title, environment["REPRO_PATH"], arguments, folder, has_sarif(environment)), folder)
 
 
-def is_lock(name: str) -> bool:
+def is_of_posts(name: str) -> bool:
+    """Whether a file is a post or a lock."""
     path = Path(name)
-    return path.parent == Path("repro") and path.suffix == ".lock"
+    return path.parent == Path("repro") and path.suffix in (".toml", ".lock")
+
+
+def without_posts(folder: Path, were_there: bool) -> int:
+    """No posts are fine where there never were any; a change that deletes them all takes its own gate away."""
+    if not were_there:
+        commands.show("no posts: there is no file repro/ID.toml")
+        return 0
+    commands.annotate("error", "this change deletes every post; `posts: none` says that there shall be none")
+    folder.mkdir(parents=True, exist_ok=True)
+    gone = Judgement("posts that are gone", 0, {"refuted": 0, "inconclusive": 0, "unreadable": 1})
+    gone.save(folder)
+    return judged(gone, folder)
 
 
 def judge_changed(environment: Mapping[str, str]) -> int:

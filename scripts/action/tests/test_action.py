@@ -116,6 +116,13 @@ class PullRequests(ActionCase):
         self.assertIn("posts against their locks", run.summary)
         self.assertEqual(run.outputs["unreadable"], "1")
 
+    def test_a_change_that_deletes_every_post_takes_its_own_gate_away(self) -> None:
+        self.project.propose({"repro/first.toml": None, "repro/first.lock": None, "repro/first.md": None})
+        run = self.project.run()
+        self.assertEqual((run.status, run.outputs["unreadable"]), (1, "1"), run.log)
+        self.assertIn("this change deletes every post", run.log)
+        self.assertEqual(self.project.run(posts="none").status, 0)
+
     def test_posts_without_locks_are_judged_by_their_verdicts(self) -> None:
         self.project.git("rm", "--quiet", "repro/first.lock")
         self.project.base = self.project.commit()

@@ -20,8 +20,8 @@ from steps import CHECKOUT
 
 sys.path.insert(0, str(CHECKOUT / "scripts/action"))
 
-import comment  # noqa: E402
 import commands  # noqa: E402
+import comment  # noqa: E402
 import program  # noqa: E402
 from api import Api, ApiError  # noqa: E402
 from commands import Refusal  # noqa: E402
