@@ -21,6 +21,11 @@ def annotate(level: str, text: str) -> None:
     print(f"::{level} title=repro::{escaped(text)}", flush=True)
 
 
+def say(text: str) -> None:
+    """Prints words of the action's own."""
+    print(text, flush=True)
+
+
 def show(text: str) -> None:
     """Prints text of others, in which no line is a command."""
     if not text.strip():
@@ -45,7 +50,7 @@ def output(name: str, value: str) -> None:
 
 def summarize(markdown: str) -> None:
     """Adds to the job summary."""
-    append("GITHUB_STEP_SUMMARY", markdown.rstrip("\n") + "\n\n")
+    append("GITHUB_STEP_SUMMARY", "\n" + markdown.strip("\n") + "\n\n")
 
 
 def append(variable: str, text: str) -> None:

@@ -108,7 +108,7 @@ def is_of_posts(name: str) -> bool:
 def without_posts(folder: Path, were_there: bool) -> int:
     """No posts are fine where there never were any; a change that deletes them all takes its own gate away."""
     if not were_there:
-        commands.show("no posts: there is no file repro/ID.toml")
+        commands.say("no posts: there is no file repro/ID.toml")
         return 0
     commands.annotate("error", "this change deletes every post; `posts: none` says that there shall be none")
     folder.mkdir(parents=True, exist_ok=True)
@@ -125,10 +125,10 @@ def judge_changed(environment: Mapping[str, str]) -> int:
     if named:
         title, arguments = "named paths", ["check", "--", *named]
     elif names is None:
-        commands.show("no pull request and no `paths`: nothing besides posts is checked")
+        commands.say("no pull request and no `paths`: nothing besides posts is checked")
         return 0
     elif not names:
-        commands.show("the pull request changes no file")
+        commands.say("the pull request changes no file")
         return 0
     elif sum(len(os.fsencode(name)) + 1 for name in names) > ROOM:
         raise Refusal(f"names of changed files of up to {ROOM} bytes", "more", "name what to check in `paths`")
@@ -147,7 +147,7 @@ def judged(judgement: Judgement, folder: Path) -> int:
     if sarif.is_file():
         commands.output("sarif", str(sarif))
     counts = " · ".join(f"{count} {sort}" for sort, count in judgement.counts.items())
-    commands.show(f"{judgement.title}: {counts}")
+    commands.say(f"{judgement.title}: {counts}")
     return 0
 
 
@@ -201,7 +201,7 @@ def tell(environment: Mapping[str, str], request: event.PullRequest, text: str, 
     api = Api.of(environment)
     try:
         done = comment.publish(api, request.number, comment.marker(environment), text, is_of_interest)
-        commands.show(done)
+        commands.say(done)
     except ApiError as error:
         cause = (
             "the token of a fork's pull request can only read"
