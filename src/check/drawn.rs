@@ -266,6 +266,9 @@ fn held(page: &mut Page, report: &CheckReport, folder: &str) {
 }
 
 fn closing(page: &mut Page, report: &CheckReport) {
+    if report.is_of_change && report.documents.is_empty() && report.failures.is_empty() {
+        return page.paragraph(0, 2, PLAIN, "no document of a known kind has changed");
+    }
     let CheckCounts { consistent, refuted, inconclusive } = report.counts();
     let documents = report.documents.len();
     let plural = if documents == 1 { "" } else { "s" };

@@ -59,6 +59,18 @@ pub enum FoldersBelow {
     AllBut(&'static [&'static str]),
 }
 
+impl FoldersBelow {
+    /// Whether a file in a folder below belongs to the folder that was recognised.
+    pub fn holds(self, folder: &Path, file: &Path) -> bool {
+        match self {
+            Self::None => false,
+            Self::AllBut(others) => {
+                !others.iter().any(|other| file.starts_with(folder.join(other)))
+            }
+        }
+    }
+}
+
 /// What was read from a folder.
 #[derive(Debug, Default)]
 pub struct FolderAnswer {
@@ -75,8 +87,14 @@ impl From<StatedRow> for FolderAnswer {
     }
 }
 
+/// A path below one that is told, which is left out where it says nothing.
+pub fn told_below(shown: &str, name: &str) -> String {
+    let shown = if shown == "." { Path::new("") } else { Path::new(shown) };
+    shown.join(name).display().to_string()
+}
+
 /// A folder and the names of its plain files, in order.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct FolderListing {
     pub path: PathBuf,
     /// As it is told.
@@ -90,6 +108,12 @@ impl FolderListing {
         self.names.iter().any(|known| known == name)
     }
 
+    /// The same with those of its files that are taken.
+    pub fn part(&self, takes: impl Fn(&str) -> bool) -> Self {
+        let names = self.names.iter().filter(|name| takes(name)).cloned().collect();
+        Self { path: self.path.clone(), shown: self.shown.clone(), names }
+    }
+
     /// The path of one of its files.
     pub fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)
@@ -97,7 +121,7 @@ impl FolderListing {
 
     /// How one of its files is told.
     pub fn told(&self, name: &str) -> String {
-        Path::new(&self.shown).join(name).display().to_string()
+        told_below(&self.shown, name)
     }
 }
 

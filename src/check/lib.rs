@@ -39,14 +39,19 @@ codes! {
 pub struct CheckOptions {
     /// Files and folders.
     pub paths: Vec<PathBuf>,
+    /// Whether they are files that somebody changed, of which few need be of a kind that is known.
+    pub is_change: bool,
     /// How many files are read at a time; the answer does not depend on it.
     pub threads: usize,
 }
 
 /// Recognises what lies at the paths and holds it against itself.
 pub fn check(options: &CheckOptions) -> CheckReport {
-    let found = find::find(&options.paths);
-    read::read(found, options.threads)
+    let found = match options.is_change {
+        true => find::find_changed(&options.paths),
+        false => find::find(&options.paths),
+    };
+    CheckReport { is_of_change: options.is_change, ..read::read(found, options.threads) }
 }
 
 /// All kinds and their relations, for people.

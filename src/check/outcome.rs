@@ -32,6 +32,8 @@ pub struct CheckReport {
     /// Files of no kind that is known.
     pub unknown: Vec<String>,
     pub failures: Vec<Error>,
+    /// Whether the question was what a change breaks, so that nothing to check is an answer.
+    pub is_of_change: bool,
 }
 
 /// How often relations hold or do not.
@@ -86,18 +88,19 @@ impl CheckReport {
         Report {
             posts: self.documents.iter().map(document).chain(together).collect(),
             failures: self.failures.clone(),
+            is_of_change: self.is_of_change,
             ..Report::default()
         }
     }
 
-    /// The exit status: that of `verify`.
+    /// The exit status: that of `verify`. A change fails by what it breaks, not by what stays open.
     pub fn status(&self) -> ExitStatus {
         let counts = self.counts();
         if !self.failures.is_empty() {
             ExitStatus::Refused
         } else if counts.refuted > 0 {
             ExitStatus::Refuted
-        } else if counts.inconclusive > 0 || counts.consistent == 0 {
+        } else if !self.is_of_change && (counts.inconclusive > 0 || counts.consistent == 0) {
             ExitStatus::Undecided
         } else {
             ExitStatus::Verified

@@ -86,7 +86,10 @@ fn file(found: &FoundFile) -> ReadDocument {
     let unknown = || ReadDocument::Unknown { shown: shown.clone(), is_named: *is_named };
     let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
     let read = match ending.as_deref() {
-        Some("json") => json(path, shown),
+        Some("json") => match json(path, shown) {
+            Err(error) if !is_named && is_configuration(path, &error) => return unknown(),
+            read => read,
+        },
         Some("jsonl") => lines(path, shown),
         // What is no text need not be a document, unless somebody says so.
         Some("md" | "txt" | "log" | "out") => match text(path, shown) {
@@ -97,6 +100,22 @@ fn file(found: &FoundFile) -> ReadDocument {
     };
     let failed = |error| Some(ReadDocument::Failed(way_out(error, path)));
     read.unwrap_or_else(failed).unwrap_or_else(unknown)
+}
+
+/// Whether JSON cannot be read because of a comment or a comma before an end: people write so, for their editors and compilers, and no
+/// program writes results so.
+fn is_configuration(path: &Path, error: &Error) -> bool {
+    let Ok(source) = Source::load_loose(path, &*error.place.file) else { return false };
+    let Some(at) = source.text().lines().nth(error.place.line.saturating_sub(1)) else {
+        return false;
+    };
+    let start =
+        at.char_indices().nth(error.place.column.saturating_sub(1)).map_or(at.len(), |c| c.0);
+    let rest = &at[start..];
+    let lines = source.text().lines().take(error.place.line.saturating_sub(1));
+    let before = lines.chain([&at[..start]]).collect::<String>();
+    let is_comment = rest.starts_with("//") || rest.starts_with("/*");
+    is_comment || rest.starts_with([']', '}']) && before.trim_end().ends_with(',')
 }
 
 /// Tells what can be checked instead of one that is too large: one JSON document cannot be split.

@@ -154,6 +154,9 @@ pub struct CheckArgs {
     /// Files and folders, in which everything that is known is checked
     #[arg(value_name = "PATH", required = true)]
     pub paths: Vec<PathBuf>,
+    /// The paths are files of a change: each is checked with what it belongs to, and files of no known kind are passed over
+    #[arg(long)]
+    pub changed: bool,
     /// Threads [default: all cores]
     #[arg(long, value_name = "N", value_parser = threads::parse)]
     pub threads: Option<usize>,

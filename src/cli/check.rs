@@ -13,7 +13,8 @@ use std::path::Path;
 /// Runs the command.
 pub fn run(own: &CheckArgs, output: &Output) -> Answer {
     let threads = own.threads.unwrap_or_else(threads::cores);
-    let checked = check::check(&CheckOptions { paths: own.paths.clone(), threads });
+    let checked =
+        check::check(&CheckOptions { paths: own.paths.clone(), is_change: own.changed, threads });
     let as_claims = || Report { base: git::below_top(Path::new(".")), ..checked.as_report() };
     let draw = |format, options: &_| match format {
         Format::Text => check::text(&checked, options),

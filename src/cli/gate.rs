@@ -39,6 +39,6 @@ pub fn run(root: Option<PathBuf>, own: &GateArgs, output: &Output) -> Answer {
 
 /// What `repro check` has against a number of a document.
 fn contradiction(file: &str, printed: &str) -> Option<Error> {
-    let options = CheckOptions { paths: vec![PathBuf::from(file)], threads: 1 };
+    let options = CheckOptions { paths: vec![PathBuf::from(file)], is_change: false, threads: 1 };
     repro_check::check(&options).contradiction_of(printed)
 }

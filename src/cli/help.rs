@@ -61,8 +61,11 @@ No post and no project is needed. Each file or folder of a known kind (`repro ex
 it that follows from others is computed again. A finding names the place, what is printed, what it should be, and what would
 explain the difference where a reading that was tried gives exactly the printed digits.
 
+With --changed the paths are the files of a change, as version control and its hooks name them, deleted ones too. A file of a bundle
+or of a model's folder stands for all of it.
+
 Exit status: 1 if two numbers cannot both be right, 2 if a file could not be read (the others are checked all the same), 3 if
-something is odd or nothing could be checked, else 0.";
+something is odd or nothing could be checked (not with --changed), else 0.";
 
 /// Under the options of `repro gate`.
 pub const GATE: &str = "\

@@ -134,7 +134,9 @@ fn colour(report: &Report) -> BadgeColour {
         ExitStatus::Refused | ExitStatus::Refuted => BadgeColour::Red,
         _ if is_wrong => BadgeColour::Red,
         ExitStatus::NotRun => BadgeColour::Orange,
-        ExitStatus::Verified if counts.verified == counts.total() => BadgeColour::Green,
+        ExitStatus::Verified if counts.total() > 0 && counts.verified == counts.total() => {
+            BadgeColour::Green
+        }
         // All that is known is that nothing is known.
         _ if counts.total() == counts.unchecked => BadgeColour::Grey,
         _ => BadgeColour::Orange,

@@ -636,6 +636,8 @@ pub struct Report {
     pub wants_all_bound: bool,
     /// Whether something that was asked for could not run to its end.
     pub not_run: bool,
+    /// Whether the question was what a change breaks: then what stays open, or that there was nothing to check, fails nothing.
+    pub is_of_change: bool,
 }
 
 impl Report {
@@ -660,6 +662,7 @@ impl Report {
     pub fn exit_status(&self) -> ExitStatus {
         match self.status_of_verdicts() {
             ExitStatus::Verified | ExitStatus::Undecided if self.not_run => ExitStatus::NotRun,
+            ExitStatus::Undecided if self.is_of_change => ExitStatus::Verified,
             status => status,
         }
     }

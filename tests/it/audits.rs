@@ -24,7 +24,7 @@ fn root() -> &'static Path {
 /// Tests run in the root of the package, so that the report has the same paths everywhere.
 fn check(id: &str) -> CheckReport {
     let paths = vec![PathBuf::from(format!("receipts/{id}"))];
-    let report = repro_check::check(&CheckOptions { paths, threads: 2 });
+    let report = repro_check::check(&CheckOptions { paths, is_change: false, threads: 2 });
     assert!(report.failures.is_empty(), "{:?}", report.failures);
     report
 }

@@ -599,6 +599,9 @@ fn a_badge_says_the_worst_first() {
     let same = Report { locked: Some(Vec::new()), ..report() };
     assert_eq!(message(&same), said(&format!("as recorded: {counts}"), "red", true));
     assert_eq!(message(&Report::default()), said("nothing checked", "lightgrey", false));
+    // nothing of a change is known, which fails nothing and verifies nothing
+    let change = Report { is_of_change: true, ..Report::default() };
+    assert_eq!(message(&change), said("nothing checked", "lightgrey", false));
     let with = |verdict: Verdict| {
         let mut report = report();
         report.posts[0].claims.retain(|claim| claim.outcome.verdict == verdict);

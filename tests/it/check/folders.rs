@@ -1,7 +1,7 @@
 //! Folders: of models, and bundles; what cannot be read, what is not known.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::{check, corpus, snapshot};
 use crate::schemas::Schema;
@@ -61,11 +61,47 @@ fn what_cannot_be_read_is_told_and_the_rest_is_checked() {
 }
 
 #[test]
+fn a_change_fails_by_what_it_breaks() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        fs::write(&path, text).unwrap();
+        path
+    };
+    let unknown = write("package.json", "{\"name\": \"x\"}");
+    let settings = write("tsconfig.json", "{\n  // for the compiler\n  \"strict\": true\n}");
+    let comma = write("settings.json", "{\"a\": [1, 2,\n], \"b\": 1}");
+    let broken = write("results.json", "{\"results\": {");
+    let of = |paths: &[&PathBuf]| {
+        let paths = paths.iter().map(|path| (*path).clone()).collect();
+        repro_check::check(&repro_check::CheckOptions { paths, is_change: true, threads: 1 })
+    };
+    let nothing = of(&[&unknown, &settings, &comma]);
+    assert_eq!(nothing.unknown.len(), 3);
+    assert_eq!(nothing.status(), ExitStatus::Verified);
+    assert_eq!(nothing.as_report().exit_status(), ExitStatus::Verified);
+    let text = repro_check::text(&nothing, &repro_report::ReportOptions::default());
+    assert!(text.contains("no document of a known kind has changed"), "{text}");
+    let truncated = of(&[&unknown, &broken]);
+    assert_eq!(truncated.failures.len(), 1);
+    assert_eq!(truncated.status(), ExitStatus::Refused);
+    // what is odd is told, and does not fail a change; the card stands for its folder
+    let odd = of(&[&write("README.md", &SCORES.replace("**61.4**", "**64.1**"))]);
+    assert_eq!((odd.documents[0].kind, odd.counts().inconclusive), ("model-folder", 1));
+    assert_eq!(odd.status(), ExitStatus::Verified);
+    assert_eq!(odd.as_report().exit_status(), ExitStatus::Verified);
+    let report = fs::read_to_string(corpus("nanochat-report/report.md")).unwrap();
+    let wrong = write("report.md", &report.replace("(approx): 86,419", "(approx): 86,420"));
+    assert_eq!(of(&[&unknown, &wrong]).status(), ExitStatus::Refuted);
+}
+
+#[test]
 fn the_answer_does_not_depend_on_the_number_of_threads() {
     let Some(data) = shared::folder("check threads") else { return };
     let data = data.join("strangers");
     let of = |threads: usize| {
-        let options = repro_check::CheckOptions { paths: vec![data.clone()], threads };
+        let options =
+            repro_check::CheckOptions { paths: vec![data.clone()], is_change: false, threads };
         repro_check::json(&repro_check::check(&options))
     };
     assert_eq!(of(1), of(7));

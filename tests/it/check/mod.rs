@@ -26,7 +26,7 @@ fn corpus(name: &str) -> PathBuf {
 }
 
 fn check(paths: &[PathBuf]) -> CheckReport {
-    repro_check::check(&CheckOptions { paths: paths.to_vec(), threads: 2 })
+    repro_check::check(&CheckOptions { paths: paths.to_vec(), is_change: false, threads: 2 })
 }
 
 /// A text under the name of a file.
