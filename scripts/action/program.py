@@ -60,7 +60,7 @@ def build(checkout: Path, folder: Path) -> Path:
         return built
     folder.mkdir(parents=True, exist_ok=True)
     command = ["cargo", "install", "--locked", "--no-default-features", "--path", str(checkout)]
-    command += ["--root", str(folder), "--target-dir", str(folder.parent / "target"), "repro"]
+    command += ["--root", str(folder), "--target-dir", str(folder.parent / "target"), "repro-cli"]
     way_out = "give a `version` that was released, or a `program`"
     try:
         ran = subprocess.run(command, cwd=folder, check=False)
