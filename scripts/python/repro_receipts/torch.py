@@ -1,6 +1,6 @@
 """Keeps stretches of a PyTorch run so that `repro replay` can execute them again, with any loop around them.
 
-Copy `repro_receipts.py`, `repro_torch.py`, `repro_check.py` and `repro_settings.py` beside your trainer. In all three cases
+Copy `repro_receipts.py`, `repro_torch.py`, `_replayable.py` and `repro_settings.py` beside your trainer. In all three cases
 `run = repro_receipts.init(name=..., dir=..., config={}, trainer={...}, seeds={...})`, and `slices = [(0, 4), (1000, 4)]`.
 With `Trainer` of Hugging Face's transformers:
 
@@ -34,8 +34,8 @@ import math
 import torch
 import torch.nn.functional as F
 
-import repro_check
-from repro_check import Refused, check, name_of, stated_group, stated_precision, unwrapped
+from . import _replayable
+from ._replayable import Refused, check, name_of, stated_group, stated_precision, unwrapped
 
 __all__ = ["Recorder", "callback", "check", "lightning_callback"]
 
@@ -210,7 +210,7 @@ class Recorder:
     def __init__(self, run, model, optimizer, slices, grad_clip=None, done=0, mean_over="micro_batches",
                  label_smoothing=0.0, z_loss=0.0, watch=False, strict=False, refused=(), gradients=False,
                  masters=None):
-        self.run, self.model, self.optimizers = run, model, repro_check.all_of(optimizer)
+        self.run, self.model, self.optimizers = run, model, _replayable.all_of(optimizer)
         self.grad_clip, self.done, self.mean_over = float(grad_clip or 0.0), done, mean_over
         self.label_smoothing, self.z_loss, self.watch, self.gradients = label_smoothing, z_loss, watch, gradients
         self.slices, self.open, self.handles, self.stepped = dict(slices), None, [], set()
@@ -220,7 +220,7 @@ class Recorder:
             if start + count > later:
                 run._problem("slice", ValueError(f"the slice from update {later} begins within the one from {start}"))
         self.masters = {name_of(name): master for name, master in (masters or {}).items()}
-        about_config, against = repro_check.examine(run, model, self.optimizers, self.masters)
+        about_config, against = _replayable.examine(run, model, self.optimizers, self.masters)
         against = [*against, *refused]
         self.is_off = bool(against) or run.is_idle
         if strict and about_config + against:
@@ -228,7 +228,7 @@ class Recorder:
         self._tell(about_config, against)
         if not self.is_off:
             self._hook()
-            run.complete(repro_check.config_of(model))
+            run.complete(_replayable.config_of(model))
             run._closing.append(self._finished)
             self._begin()
 
@@ -330,7 +330,7 @@ class Recorder:
     def _seen(self, given, output, labels, heads):
         """Takes in a forward pass of a model of transformers, whose labels lie on the tokens themselves."""
         targets, logits = F.pad(labels[:, 1:], (0, 1), value=-100), output.logits
-        batch = Batch(given["input_ids"], targets, *repro_check.seen_by(given, targets, self.model))
+        batch = Batch(given["input_ids"], targets, *_replayable.seen_by(given, targets, self.model))
         batch.loss = cross_entropy(logits, targets, self.label_smoothing)
         self._take(batch)
         kept = logits.detach()
@@ -375,7 +375,7 @@ class Recorder:
     @_quiet
     def _computed(self, module, _):
         if self.inside and self.open:
-            self.open.precisions.add(repro_check.precision_of(next(module.parameters()).device.type))
+            self.open.precisions.add(_replayable.precision_of(next(module.parameters()).device.type))
 
     @_quiet
     def _routed(self, layer, module, _, output):
@@ -412,8 +412,8 @@ class Recorder:
 
     @_quiet
     def _open(self, count):
-        against = repro_check.against_run(self.model, self.optimizers, self.masters)
-        against += repro_check.against_state(self.optimizers, self.named, self.done)
+        against = _replayable.against_run(self.model, self.optimizers, self.masters)
+        against += _replayable.against_state(self.optimizers, self.named, self.done)
         if against:
             raise Refused("; ".join(against))
         kept = {}

@@ -13,8 +13,8 @@ import math
 import torch
 import torch.nn.functional as F
 
-from repro_receipts import Unwritable
-from repro_settings import ANGLES, HARMLESS, KNOWN, READ, UPDATES
+from ._json import Unwritable
+from ._settings import ANGLES, HARMLESS, KNOWN, READ, UPDATES
 
 __all__ = ["Refused", "check"]
 
