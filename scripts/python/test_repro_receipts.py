@@ -383,7 +383,7 @@ class Beginnings(Case):
         self.assertEqual(run.config, {"lr": 1, "steps": 3, "width": 5})
         self.assertEqual(json.loads(self.data("config.json")), run.config)
         called = []
-        run._closing.append(lambda: called.append(run.complete({"last": True})))
+        run.before_finish(lambda: called.append(run.complete({"last": True})))
         self.assertIsNotNone(run.finish())
         run.finish()
         self.assertEqual((json.loads(self.data("config.json"))["last"], len(called)), (True, 1))

@@ -318,7 +318,7 @@ fn settings_are_those_of_the_program() {
     let output = made.arg(&settings).output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(said.contains("'hidden_size'"), "{}", String::from_utf8_lossy(&output.stderr));
-    let kept = fs::read_to_string(root(PYTHON).join("repro_settings.py")).unwrap();
+    let kept = fs::read_to_string(root(PYTHON).join("repro_receipts/_settings.py")).unwrap();
     assert!(
         said == kept,
         "`repro list settings --format json | scripts/python/make_settings.py` writes another"

@@ -52,6 +52,16 @@ class Quiet:
         """What could not be written so far."""
         return [text if count == 1 else f"{text} ({count} times)" for text, count in self._problems.items()]
 
+    @property
+    def is_finished(self) -> bool:
+        """Whether the run is sealed."""
+        return self._bundle is not None
+
+    def problem(self, what: str, error: BaseException) -> None:
+        """Lists a failure of something that writes into this run: it is said once, and stands in the receipt."""
+        if not self._idle:
+            self._problem(what, error)
+
     def _problem(self, what: str, error: BaseException) -> None:
         """Lists a failure, and says it where it is new. The text names no folder of this machine."""
         reason = getattr(error, "strerror", None) or (

@@ -201,8 +201,9 @@ class Run(Quiet):
             if "weights" in point:
                 self._put_aside(point.pop("weights").rpartition(".")[0])
             # Where weights were hashed and not kept, the digests are all there is.
-            digests = {key: point.pop(key) for key in ("weights_sha256", "tensors_sha256") if key in point}
-            self._resumes[-1].setdefault("abandoned", []).append({"step": step, **digests})
+            gone: Dict[str, Any] = {"step": step}
+            gone.update({key: point.pop(key) for key in ("weights_sha256", "tensors_sha256") if key in point})
+            self._resumes[-1].setdefault("abandoned", []).append(gone)
         if not {"evaluation", "weights_sha256"} & set(point):
             del self._checkpoints[step]
 
@@ -391,6 +392,10 @@ class Run(Quiet):
             raise
 
     # --- The end ---
+
+    def before_finish(self, close: Callable[[], None]) -> None:
+        """Has this called before the folder is sealed: it may write what it has gathered."""
+        self._closing.append(close)
 
     def finish(self, finished: Optional[bool] = True) -> Optional[str]:
         """Seals the folder and answers the digest of the bundle; None where it stays unfinished, or on other ranks.
