@@ -18,13 +18,13 @@ from argparse import Namespace
 from typing import Any, Dict, Mapping, Optional, Union
 
 try:
+    import lightning.pytorch as pytorch_lightning
     from lightning.pytorch.loggers import Logger
     from lightning.pytorch.utilities import rank_zero_only
-    from lightning.pytorch import __version__ as version
 except ImportError:
+    import pytorch_lightning
     from pytorch_lightning.loggers import Logger  # type: ignore[no-redef, unused-ignore]
     from pytorch_lightning.utilities import rank_zero_only  # type: ignore[no-redef, unused-ignore]
-    from pytorch_lightning import __version__ as version
 
 from ._ending import seal_at_exit
 from ._init import init
@@ -64,9 +64,9 @@ class ReceiptLogger(Logger):  # type: ignore[misc, unused-ignore]
     def run(self) -> Run:
         """The run that is written."""
         if self._run is None:
-            given = {"trainer": {"name": "lightning.Trainer", "version": version}, "seeds": seeds_of(self._config),
+            given = {"trainer": {"name": "lightning.Trainer", "version": pytorch_lightning.__version__}, "seeds": seeds_of(self._config),
                      "resume": True, **self._named}
-            self._run = init(self._run_name, self._dir, self._config, rank=rank_zero_only.rank, **given)
+            self._run = init(self._run_name, self._dir, self._config, rank=getattr(rank_zero_only, "rank", 0), **given)
             seal_at_exit(self._run, lambda: self._at_end or None)
         return self._run
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, Dict, Mapping, Optional, Union
+from typing import Any, Dict, Mapping, Optional, Tuple, Union
 
 import transformers
 
@@ -54,22 +54,25 @@ class ReceiptCallback(transformers.TrainerCallback):  # type: ignore[misc, unuse
         seal_at_exit(self.run, lambda: self._at_end or None)
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Optional[Mapping[str, Any]] = None, **more: Any) -> None:
-        """Writes a record. What is told of the whole run is its summary, and evaluations are told by themselves."""
+        """Writes a record, and apart from it how long it took. What is told of the whole run is its summary, and
+        evaluations are told by themselves."""
         if self.run is None or not logs:
             return
-        if "train_runtime" in logs:
+        if "train_loss" in logs:
             self.run.summary(logs)
-        elif not any(name.endswith("_runtime") for name in logs):
-            self.run.log(logs, step=state.global_step, tokens=_tokens_of(state))
+        elif not any(name.endswith("_runtime") and name != "train_runtime" for name in logs):
+            numbers, times = _parted(logs)
+            self.run.log(numbers, step=state.global_step, tokens=_tokens_of(state))
+            if times:
+                self.run.timing(times, step=state.global_step)
 
     def on_evaluate(self, args: Any, state: Any, control: Any, metrics: Optional[Mapping[str, Any]] = None,
                     **more: Any) -> None:
         """Writes an evaluation. How long it took stands among the times."""
         if self.run is None or not metrics:
             return
-        times = {name: value for name, value in metrics.items() if name.endswith(("_runtime", "_per_second"))}
-        self.run.evaluation(state.global_step, {name: value for name, value in metrics.items() if name not in times},
-                            tokens_seen=_tokens_of(state))
+        numbers, times = _parted(metrics)
+        self.run.evaluation(state.global_step, numbers, tokens_seen=_tokens_of(state))
         if times:
             self.run.timing(times, step=state.global_step)
 
@@ -81,6 +84,12 @@ class ReceiptCallback(transformers.TrainerCallback):  # type: ignore[misc, unuse
     def on_train_end(self, args: Any, state: Any, control: Any, **more: Any) -> None:
         """Takes note that training came to its end."""
         self._at_end = state.global_step >= state.max_steps
+
+
+def _parted(values: Mapping[str, Any]) -> Tuple[Dict[str, Any], Dict[str, Any]]:
+    """Numbers, and wall-clock times, which another execution of the same steps has others of."""
+    times = {name: value for name, value in values.items() if name.endswith(("_runtime", "_per_second", "_time"))}
+    return {name: value for name, value in values.items() if name not in times}, times
 
 
 def _tokens_of(state: Any) -> Optional[int]:

@@ -2,8 +2,8 @@
 
 Mirrored are `init`, `log`, `finish`, `config`, `summary`, `run`, `define_metric` and `login`, with steps as wandb counts them:
 a call of `log` is a step, and with `step=` or `commit=False` the values of a step are gathered until the next one. What has no
-place in a receipt (media, tables, artifacts, sweeps, `watch`, `alert`) raises an error that names it. `login`, `define_metric`
-and the arguments `entity`, `settings`, `force` and `anonymous` change nothing that is recorded.
+place in a receipt (media, tables, artifacts, sweeps, `watch`, `alert`) raises an error that names it. `login` and the arguments
+`entity`, `settings`, `force` and `anonymous` change nothing that is recorded.
 
 The folder is `DIR/NAME`: `dir` ("receipts" unless given), and `name`, `id`, or the time. `group` is the group of the receipt,
 `project` its study. Seeds are those of the config (`seed`, `data_seed`), or `seeds=`; `trainer=` names more than the script.
@@ -13,6 +13,7 @@ A run that nobody finished is sealed when the interpreter ends; its receipt then
 """
 from __future__ import annotations
 
+import fnmatch
 import os
 from typing import Any, Dict, List, Literal, Mapping, Optional, Sequence, Union
 
@@ -36,6 +37,7 @@ class Run(TrackedRun):
         super().__init__(*arguments)
         self.id = id or self.name
         self._gathered: Dict[str, Any] = {}
+        self._axes: Dict[str, str] = {}
 
     def __enter__(self) -> "Run":
         return self
@@ -61,11 +63,19 @@ class Run(TrackedRun):
     def _flush(self) -> None:
         """Writes what was gathered of a step."""
         if self._gathered:
+            missing = {axis for pattern, axis in self._axes.items() for name in self._gathered
+                       if axis not in self._gathered and fnmatch.fnmatchcase(name, pattern)}
+            self._gathered.update({axis: self.summary[axis] for axis in missing if axis in self.summary})
             self.receipt.log(self._gathered, step=self.step)
             self._gathered = {}
 
-    def define_metric(self, name: str, *arguments: Any, **named: Any) -> None:
-        """Changes nothing that is recorded: by which metric a chart is drawn is logged as a metric itself."""
+    def define_metric(self, name: str, step_metric: Optional[str] = None, step_sync: Optional[bool] = None,
+                      hidden: Optional[bool] = None, summary: Optional[str] = None, goal: Optional[str] = None,
+                      overwrite: Optional[bool] = None) -> None:
+        """Has the last value of `step_metric` logged with the metrics of this name, which may end with `*`. How a chart is
+        drawn is not recorded, and a `summary` by least or greatest value follows from the records."""
+        if step_metric is not None and step_sync is not False:
+            self._axes[name] = step_metric
 
     def finish(self, exit_code: Optional[int] = None, quiet: Optional[bool] = None) -> None:
         """Seals the run; with an exit code other than 0 its receipt says that it did not come to its end."""
@@ -128,8 +138,9 @@ def finish(exit_code: Optional[int] = None, quiet: Optional[bool] = None) -> Non
         run.finish(exit_code)
 
 
-def define_metric(name: str, *arguments: Any, **named: Any) -> None:
-    """Changes nothing that is recorded."""
+def define_metric(name: str, step_metric: Optional[str] = None, **named: Any) -> None:
+    """Defines a metric of the run that goes on."""
+    _running().define_metric(name, step_metric, **named)
 
 
 def login(*arguments: Any, **named: Any) -> bool:
