@@ -104,8 +104,9 @@ class Folder:
         self.inherited: Set[str] = set()  # those of them that were there when the run was resumed
         self.aside: Callable[[str], str] = lambda name: name  # where a file goes that came out otherwise
 
-    def put(self, name: str, chunks: Iterable[bytes], listed: bool = True) -> str:
-        """Writes a file in one step: it has all of its bytes, or it is not there. Answers its digest."""
+    def put(self, name: str, chunks: Iterable[bytes], listed: bool = True, extends: bool = False) -> str:
+        """Writes a file in one step: it has all of its bytes, or it is not there. Answers its digest. One that only
+        `extends` what was there before a kill leaves nothing to be put aside."""
         path, partial = self.path / name, self.path / (name + PARTIAL)
         path.parent.mkdir(parents=True, exist_ok=True)
         digest, size = hashlib.sha256(), 0
@@ -117,7 +118,7 @@ class Folder:
                     size += len(chunk)
                 file.flush()
                 os.fsync(file.fileno())
-            if name in self.inherited:
+            if name in self.inherited and not extends:
                 self._outdated(name, digest.hexdigest())
             os.replace(partial, path)
         except BaseException:
@@ -127,16 +128,16 @@ class Folder:
             self.files[name] = (size, digest.hexdigest())
         return digest.hexdigest()
 
-    def document(self, name: str, value: Any, listed: bool = True) -> None:
+    def document(self, name: str, value: Any, listed: bool = True, extends: bool = False) -> None:
         """Writes canonical JSON."""
-        self.text(name, canonical(value) + "\n", listed)
+        self.text(name, canonical(value) + "\n", listed, extends)
 
-    def text(self, name: str, text: str, listed: bool = True) -> None:
+    def text(self, name: str, text: str, listed: bool = True, extends: bool = False) -> None:
         """Writes a document."""
         data = text.encode()
         if len(data) > DOCUMENT_CAP:
             raise Unwritable(f"a document of {len(data)} bytes, more than {DOCUMENT_CAP}")
-        self.put(name, [data], listed)
+        self.put(name, [data], listed, extends)
 
     def _outdated(self, name: str, digest: str) -> None:
         """Puts a file from before a kill aside, unless it is the same again."""

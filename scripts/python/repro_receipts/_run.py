@@ -252,20 +252,19 @@ class Run(Quiet):
         whether each item was right in order, from which they follow. `baseline` is the accuracy of guessing; `kind` says
         in a word how it is scored. The accuracy follows from the counts, and what is above guessing (`centered`) too."""
         table, answers = (evaluations.file_of(count(step), ending) for ending in (".tasks.csv", ".outcomes.jsonl"))
-        tasks = evaluations.TaskTable(*((self.path / name).read_text("utf-8") if name in self._folder.files else ""
-                                        for name in (table, answers)))
+        before = {name: self._read(name) for name in (table, answers)}
+        tasks = evaluations.TaskTable(*before.values())
         tasks.add(str(task), kind, correct, n, outcomes, baseline, replaces=table in self._folder.inherited)
-        self._folder.text(table, tasks.table)
-        files = {"table": table}
-        if tasks.outcomes:
-            self._folder.text(answers, tasks.outcomes)
-            files["outcomes"] = answers
+        files = {"table": table, **({"outcomes": answers} if tasks.outcomes else {})}
+        for name, text in zip(files.values(), (tasks.table, tasks.outcomes)):
+            if text != before[name]:
+                self._folder.text(name, text, extends=text.startswith(before[name]))
         self._evaluate(step, {"tasks": files}, tokens_seen)
 
     @quiet
     def summary(self, values: Mapping[str, Any]) -> None:
         """Writes numbers about the whole run, such as a best score; a later value replaces an earlier one."""
-        known = evaluations.summary_of(self.path / SUMMARY)
+        known = evaluations.summary_of(self._read(SUMMARY))
         for name, value in values.items():
             try:
                 text = canonical(value)
@@ -280,9 +279,18 @@ class Run(Quiet):
         """Adds to the document of an evaluation."""
         record = self._record("evaluation", {**members, "step": count(step), "tokens_seen": tokens_seen})
         name = evaluations.file_of(record["step"])
-        known = json.loads((self.path / name).read_text("utf-8")) if name in self._folder.files else {}
-        self._folder.document(name, evaluations.merged(known, record, replaces=name in self._folder.inherited))
+        known = json.loads(self._read(name) or "{}")
+        self._extend(name, known, evaluations.merged(known, record, replaces=name in self._folder.inherited))
         self._point(step, tokens_seen)["evaluation"] = name
+
+    def _extend(self, name: str, known: Mapping[str, Any], record: Mapping[str, Any]) -> None:
+        """Writes an evaluation of which so much was known."""
+        if record != known:
+            self._folder.document(name, record, extends=all(record[key] == value for key, value in known.items()))
+
+    def _read(self, name: str) -> str:
+        """A document that the run wrote, or nothing."""
+        return (self.path / name).read_text("utf-8") if name in self._folder.files else ""
 
     def _evaluations_of_records(self) -> None:
         """Makes what records tell of evaluations, by its names, readable as evaluations."""
@@ -292,10 +300,9 @@ class Run(Quiet):
             found = evaluations.of_records(lines)
         for step, members in found.items():
             name = evaluations.file_of(step)
-            known = json.loads((self.path / name).read_text("utf-8")) if name in self._folder.files else {}
+            known = json.loads(self._read(name) or "{}")
             record = {**members, **known}
-            if record != known:
-                self._folder.document(name, record)
+            self._extend(name, known, record)
             self._point(step, record.get("tokens_seen"))["evaluation"] = name
 
     # --- States ---
