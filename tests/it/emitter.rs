@@ -422,8 +422,8 @@ fn a_killed_run_reads_as_unfinished_until_it_is_whole() {
 
 #[test]
 fn the_tests_of_the_emitter_pass() {
-    let program = "import unittest; unittest.main('test_repro_receipts')";
+    let program = "import sys, unittest; unittest.main(None, argv=sys.argv[:1] + ['test_repro_receipts', 'test_resume', 'test_program'])";
     let Some(mut tests) = python("the tests of the emitter", program) else { return };
-    let output = tests.output().unwrap();
+    let output = tests.env("REPRO_BIN", env!("CARGO_BIN_EXE_repro")).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }

@@ -163,13 +163,11 @@ class Found:
                               if all(name in folder.files for name in _files_of(entry))]
 
     def _finish_moving(self, path: pathlib.Path) -> None:
-        """Cuts the end of a file whose copy lies among the abandoned ones already."""
-        number = len(self.state["resumes"])
-        for name in (METRICS, TIMING) if number else ():
-            kept, aside = path / name, path / f"{ABANDONED}/{number:03}/{name[5:]}"
-            if kept.exists() and aside.exists() and kept.read_bytes().endswith(aside.read_bytes()):
-                with open(kept, "r+b") as file:
-                    file.truncate(kept.stat().st_size - aside.stat().st_size)
+        """Cuts records whose copy lies among the abandoned ones already: by their chains no others are equal to it."""
+        kept, aside = path / METRICS, path / ABANDONED / f"{len(self.state['resumes']):03}" / "metrics.jsonl"
+        if kept.exists() and aside.exists() and kept.read_bytes().endswith(aside.read_bytes()):
+            with open(kept, "r+b") as file:
+                file.truncate(kept.stat().st_size - aside.stat().st_size)
 
     def evaluations(self, folder: Folder) -> Dict[int, Dict[str, Any]]:
         """The evaluations that lie there, by step."""
