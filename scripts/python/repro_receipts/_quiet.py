@@ -23,7 +23,7 @@ def quiet(method: Method) -> Method:
             return None
         name, thread = method.__name__.lstrip("_"), threading.get_ident()
         if self._writer == thread:  # a signal's handler, in the middle of a line
-            return self._problem(name, Unwritable("called inside another call"))
+            return self._problem(name, Unwritable("called inside another call"), keep=False)
         with self._mutex:
             self._writer = thread
             try:
@@ -59,11 +59,17 @@ class Quiet:
 
     def problem(self, what: str, error: BaseException) -> None:
         """Lists a failure of something that writes into this run: it is said once, and stands in the receipt."""
-        if not self._idle:
-            self._problem(what, error)
+        if self._idle or os.getpid() != self._process:
+            return
+        if self._writer == threading.get_ident():
+            self._problem(what, error, keep=False)
+        else:
+            with self._mutex:
+                self._problem(what, error)
 
-    def _problem(self, what: str, error: BaseException) -> None:
-        """Lists a failure, and says it where it is new. The text names no folder of this machine."""
+    def _problem(self, what: str, error: BaseException, keep: bool = True) -> None:
+        """Lists a failure, and says it where it is new. The text names no folder of this machine. In the middle of another
+        call of this thread nothing may be written, and it is not to `keep` the list."""
         reason = getattr(error, "strerror", None) or (
             str(error) if isinstance(error, Unwritable) else f"{type(error).__name__}: {error}")
         text = f"{what}: {reason}".encode("utf-8", "replace").decode()[:500]
@@ -74,7 +80,8 @@ class Quiet:
             with contextlib.suppress(Exception):  # stderr may be gone; the receipt still lists it
                 sys.stderr.write(f"repro_receipts: {text}\n")
                 sys.stderr.flush()
-            self._keep_problems()
+            if keep:
+                self._keep_problems()
 
     def _keep_problems(self) -> None:
         """Makes the list of problems survive a kill."""

@@ -122,7 +122,7 @@ class Run(Quiet):
 
     def _keep_problems(self) -> None:
         if self._config or self._lock:
-            with contextlib.suppress(OSError):  # a full disk is told already
+            with contextlib.suppress(OSError, Unwritable):  # a full disk is told already
                 self._save()
 
     # --- Records ---
@@ -422,7 +422,7 @@ class Run(Quiet):
             self._seal(finished)
         except BaseException:
             # It may go on, and be killed.
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError, Unwritable):
                 self._save()
                 self._lock = self._lock or RunLock(self.path)
             raise
