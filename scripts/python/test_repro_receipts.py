@@ -1,4 +1,4 @@
-"""Tests of repro_receipts.py: python3 scripts/python/test_repro_receipts.py
+"""Tests of repro_receipts: python3 scripts/python/test_repro_receipts.py
 
 The vectors in tests/corpus/emitter are checked from here and, by tests/it/emitter.rs, from the Rust writer, which
 also has `write_vector_bundle` make a bundle and compares it with its own, file by file.
@@ -25,6 +25,7 @@ from unittest import mock
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 import repro_receipts as receipts  # noqa: E402
+from repro_receipts import _files, _found, _head, _quiet, _tensors  # noqa: E402
 
 VECTORS = HERE.parent.parent / "tests" / "corpus" / "emitter"
 PLAIN = {"config": {"width": 1}, "trainer": {"name": "trainer", "arithmetic": "x"}, "seeds": {"init": 1}}
@@ -128,7 +129,7 @@ class Vectors(unittest.TestCase):
 
     def test_tensors(self):
         for vector in vectors("tensors"):
-            file = receipts._TensorFile(tensors(vector["tensors"]), vector["metadata"])
+            file = _tensors.TensorFile(tensors(vector["tensors"]), vector["metadata"])
             self.assertEqual(hashlib.sha256(b"".join(file.chunks())).hexdigest(), vector["sha256"])
             self.assertEqual(file.tensors_sha256.hexdigest(), vector["tensors_sha256"])
 
@@ -148,7 +149,7 @@ class Case(unittest.TestCase):
         self.stack = contextlib.ExitStack()
         self.addCleanup(self.stack.close)
         self.stack.enter_context(contextlib.redirect_stderr(self.said))
-        for name in receipts.RANKS:
+        for name in _head.RANKS:
             self.stack.enter_context(mock.patch.dict(os.environ))
             os.environ.pop(name, None)
 
@@ -183,8 +184,9 @@ class Records(Case):
         run.log({"router": {"z": -math.inf, "w": 2, "layers": [{"cv": math.nan, "dead": 1}]}, "v": [1, math.inf]},
                 step=2)
         first, second = chained_lines(self.data("metrics.jsonl"))
-        self.assertEqual(first, {"nonfinite": "nan", "tokens": 1, "step": 1})
-        self.assertEqual(second, {"nonfinite": "-inf", "router": {"layers": [{"dead": 1}], "w": 2}, "step": 2})
+        self.assertEqual(first, {"nonfinite": "nan", "not_finite": {"loss": "nan", "lr": "inf"}, "tokens": 1, "step": 1})
+        self.assertEqual(second, {"nonfinite": "-inf", "not_finite": {"router": "-inf", "v": "inf"},
+                                  "router": {"layers": [{"dead": 1}], "w": 2}, "step": 2})
         self.assertEqual(run.problems, [])
 
     def test_what_readers_refuse_is_left_out(self):
@@ -196,15 +198,15 @@ class Records(Case):
 
         run = self.init()
         run.log({"deep": nested(55), "deeper": nested(70)}, step=1)
-        run.log({"long": "x" * receipts.LINE_CAP}, step=2)
+        run.log({"long": "x" * _files.LINE_CAP}, step=2)
         run.log({"loss": 1}, step=3)
         wanted = [{"deep": nested(55), "step": 1}, {"loss": 1, "step": 3}]
         self.assertEqual(chained_lines(self.data("metrics.jsonl")), wanted)
         self.assertEqual(len(run.problems), 2)
-        for at in range(2 * receipts.PROBLEM_CAP):
+        for at in range(2 * _quiet.PROBLEM_CAP):
             run.log({f"odd{at}": object()}, step=4)
-        self.assertEqual(len(run.problems), receipts.PROBLEM_CAP + 1)
-        self.assertEqual(run.problems[-1], f"further problems ({receipts.PROBLEM_CAP + 2} times)")
+        self.assertEqual(len(run.problems), _quiet.PROBLEM_CAP + 1)
+        self.assertEqual(run.problems[-1], f"further problems ({_quiet.PROBLEM_CAP + 2} times)")
 
     def test_numbers_of_other_libraries(self):
         class Scalar:
@@ -254,7 +256,7 @@ class Records(Case):
 class Tensors(Case):
     def test_kinds_are_widened_and_checked(self):
         def raw(kind, shape, data):
-            return receipts._elements((kind, shape, data))
+            return _tensors.elements((kind, shape, data))
         self.assertEqual(raw("BF16", [2], b"\x80\x3f\x00\xc0"), struct.pack("<2f", 1, -2))
         self.assertEqual(raw("F16", [3], struct.pack("<3e", 0.1, -2, 6e-8)),
                          struct.pack("<3f", *struct.unpack("<3e", struct.pack("<3e", 0.1, -2, 6e-8))))
@@ -285,7 +287,7 @@ class Tensors(Case):
 
         data = struct.pack("<2f", 1, 2)
         for value in (Array("float32", data), Torch("torch.float32", data), Torch("torch.bfloat16", data)):
-            self.assertEqual((receipts._elements(value), receipts._outline(value)[1:]), (data, ("F32", [2])))
+            self.assertEqual((_tensors.elements(value), _tensors.outline(value)[1:]), (data, ("F32", [2])))
 
     def test_checkpoints_are_kept_or_hashed(self):
         run = self.init()
@@ -381,7 +383,7 @@ class Beginnings(Case):
         self.assertEqual(run.config, {"lr": 1, "steps": 3, "width": 5})
         self.assertEqual(json.loads(self.data("config.json")), run.config)
         called = []
-        run._closing.append(lambda: called.append(run.complete({"last": True})))
+        run.before_finish(lambda: called.append(run.complete({"last": True})))
         self.assertIsNotNone(run.finish())
         run.finish()
         self.assertEqual((json.loads(self.data("config.json"))["last"], len(called)), (True, 1))
@@ -398,7 +400,7 @@ class Beginnings(Case):
         self.assertEqual((run.finish(), is_whole(self.folder / "run")), (digest, True))
 
     def test_only_rank_0_writes(self):
-        for name in receipts.RANKS:
+        for name in _head.RANKS:
             with mock.patch.dict(os.environ, {name: "3"}):
                 run = self.init()
                 run.log({"loss": 1}, step=1)
@@ -449,7 +451,7 @@ class Failures(Case):
             for _ in range(200):
                 call(*source.choices(junk, k=source.randrange(6)))
                 call(source.choice(junk), nats=source.choice(junk), predicted_tokens=source.choice(junk), bytes=9)
-        self.assertLessEqual(len(run.problems), receipts.PROBLEM_CAP + 1)
+        self.assertLessEqual(len(run.problems), _quiet.PROBLEM_CAP + 1)
         self.assertEqual(len(self.said.getvalue().splitlines()), len(run.problems))
         run.log({"loss": 1}, step=10)
         self.assertIsNotNone(run.finish())

@@ -1,4 +1,4 @@
-"""Tests of repro_torch.py and repro_check.py: python3 scripts/python/test_repro_torch.py
+"""Tests of repro_receipts.torch: python3 scripts/python/test_repro_torch.py
 
 They need PyTorch, and for the callbacks transformers with accelerate, and lightning; what is missing is skipped.
 """
@@ -25,9 +25,9 @@ if not HAS["torch"]:
 import torch  # noqa: E402
 import torch.nn.functional as F  # noqa: E402
 
-import repro_check  # noqa: E402
 import repro_receipts as receipts  # noqa: E402
-import repro_torch  # noqa: E402
+import repro_receipts.torch  # noqa: E402
+from repro_receipts import _replayable as replayable  # noqa: E402
 
 TORCH_KINDS = {"F32": torch.float32, "U32": torch.int32}
 needs_transformers = unittest.skipUnless(HAS["transformers"], "transformers is not installed")
@@ -68,12 +68,12 @@ class Muon(torch.optim.Optimizer):
     @torch.no_grad()
     def step(self):
         for group in self.param_groups:
-            stated = repro_check.muon_of(group)
+            stated = replayable.muon_of(group)
             for p in group["params"]:
                 mean = self.state[p].setdefault("momentum_buffer", torch.zeros_like(p))
                 mean.lerp_(p.grad, 1 - group["momentum"])
                 ahead = p.grad.lerp(mean, group["momentum"])
-                p.sub_(group["lr"] * repro_check.adjusted("original", p.shape) * repro_check.orthogonal(stated, ahead))
+                p.sub_(group["lr"] * replayable.adjusted("original", p.shape) * replayable.orthogonal(stated, ahead))
 
 
 class SingleDeviceMuonWithAuxAdam(torch.optim.Optimizer):
@@ -85,12 +85,12 @@ class SingleDeviceMuonWithAuxAdam(torch.optim.Optimizer):
     @torch.no_grad()
     def step(self):
         for group in self.param_groups:
-            stated = repro_check.rule_of(self, group)
+            stated = replayable.rule_of(self, group)
             stated["weight_decay"] = group["weight_decay"]
             for p in group["params"]:
                 kept = self.state[p]
                 kept["step"] = kept.get("step", 0) + 1
-                p.copy_(repro_check.moved(stated, p, p.grad, kept, kept["step"], group["lr"]))
+                p.copy_(replayable.moved(stated, p, p.grad, kept, kept["step"], group["lr"]))
 
 
 class Case(unittest.TestCase):
@@ -143,7 +143,7 @@ class Loops(Case):
         run, model = self.init(), Model()
         optimizer = torch.optim.AdamW(model.parameters(), lr=0.01, weight_decay=0.1)
         first = {name: p.detach().clone() for name, p in model.named_parameters()}
-        record = repro_torch.Recorder(run, model, optimizer, [(0, 2), (2, 1)], grad_clip=0.5)
+        record = receipts.torch.Recorder(run, model, optimizer, [(0, 2), (2, 1)], grad_clip=0.5)
         self.train(record, model, [optimizer], micro=2)
         self.assertIsNotNone(run.finish())
         self.assertEqual(run.problems, [])
@@ -167,8 +167,8 @@ class Loops(Case):
             masters = {name: p.detach().clone().requires_grad_() for name, p in model.named_parameters()}
             model.bfloat16()
             optimizer = torch.optim.SGD(masters.values(), lr=0.1)
-            self.assertIn("with `masters`", " ".join(repro_torch.check(run, model, optimizer)))
-            record = repro_torch.Recorder(run, model, optimizer, [(0, 2)], masters=masters)
+            self.assertIn("with `masters`", " ".join(receipts.torch.check(run, model, optimizer)))
+            record = receipts.torch.Recorder(run, model, optimizer, [(0, 2)], masters=masters)
             for step in range(2):
                 rows = torch.randint(11, (2, 6), generator=torch.Generator().manual_seed(step))
                 record.batch(rows[:, :-1], rows[:, 1:])
@@ -195,7 +195,7 @@ class Loops(Case):
         run, model = self.init(), Model()
         muon = Muon([model.layer.weight])
         adam = torch.optim.AdamW([p for p in model.parameters() if p is not model.layer.weight], lr=0.01)
-        record = repro_torch.Recorder(run, model, [muon, adam], [(0, 1), (1, 2)])
+        record = receipts.torch.Recorder(run, model, [muon, adam], [(0, 1), (1, 2)])
 
         def before(step, optimizer):
             for group in optimizer.param_groups:
@@ -224,18 +224,18 @@ class Loops(Case):
             {"params": [model.layer.weight], "use_muon": True, "lr": 0.02, "momentum": 0.9, "weight_decay": 0.1},
             {"params": rest, "use_muon": False, "lr": 0.01, "betas": (0.9, 0.95), "eps": 1e-10, "weight_decay": 0.0}])
         names = {id(p): [name] for name, p in model.named_parameters()}
-        stated = repro_check.stated_group(torch_muon, torch_muon.param_groups[0], names)
+        stated = replayable.stated_group(torch_muon, torch_muon.param_groups[0], names)
         self.assertEqual((stated["variant"], stated["adjust"], stated["weight_decay"]), ("torch", "match_rms_adamw", 0.1))
-        kinds = [repro_check.stated_group(both, group, names)["optimizer"] for group in both.param_groups]
+        kinds = [replayable.stated_group(both, group, names)["optimizer"] for group in both.param_groups]
         self.assertEqual(kinds, ["muon", "adamw"])
         for optimizers in ([torch_muon, torch.optim.AdamW(rest)], [both]):
-            self.assertEqual(repro_check.against_run(model, optimizers, {}), [])
+            self.assertEqual(replayable.against_run(model, optimizers, {}), [])
 
     def test_an_optimizer_that_steps_more_often_ends_the_slice(self):
         run, model = self.init(), Model()
         one = torch.optim.AdamW([model.layer.weight])
         other = torch.optim.AdamW([p for p in model.parameters() if p is not model.layer.weight])
-        record = repro_torch.Recorder(run, model, [one, other], [(0, 1)])
+        record = receipts.torch.Recorder(run, model, [one, other], [(0, 1)])
         self.train(record, model, [one, one, other], steps=1)
         self.assertIn("steps more often", " ".join(run.problems))
         self.assertEqual(self.slices(), [])
@@ -258,7 +258,7 @@ class Loops(Case):
                 self.folder = pathlib.Path(tempfile.mkdtemp(dir=self.folder))
                 run, model = self.init(), Model()
                 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-                record = repro_torch.Recorder(run, model, optimizer, [(0, 2)])
+                record = receipts.torch.Recorder(run, model, optimizer, [(0, 2)])
                 self.train(record, model, [optimizer], before=lambda *_: change(model))
                 self.assertIn(said, " ".join(run.problems))
                 self.assertEqual(self.slices(), [])
@@ -266,18 +266,18 @@ class Loops(Case):
     def test_an_optimizer_that_lost_its_state_gives_no_slice(self):
         run, model = self.init(), Model()
         optimizer = torch.optim.AdamW(model.parameters())
-        repro_torch.Recorder(run, model, optimizer, [(5, 1)], done=5)
+        receipts.torch.Recorder(run, model, optimizer, [(5, 1)], done=5)
         self.assertIn("kept nothing of", " ".join(run.problems))
         for p in model.parameters():
             optimizer.state[p] = {"step": torch.tensor(5.0), "exp_avg": torch.zeros_like(p, dtype=torch.bfloat16)}
-        self.assertIn("as torch.bfloat16", repro_check.against_state([optimizer], dict(model.named_parameters()), 5)[0])
+        self.assertIn("as torch.bfloat16", replayable.against_state([optimizer], dict(model.named_parameters()), 5)[0])
         optimizer.state[model.norm.weight]["exp_avg"] = torch.zeros(6)
-        self.assertIn("made 5 steps", repro_check.against_state([optimizer], {"w": model.norm.weight}, 6)[0])
+        self.assertIn("made 5 steps", replayable.against_state([optimizer], {"w": model.norm.weight}, 6)[0])
 
     def test_smoothing_and_z_loss_are_stated(self):
         run, model = self.init(), Model()
         optimizer = torch.optim.Adam(model.parameters())
-        record = repro_torch.Recorder(run, model, optimizer, [(0, 1)], label_smoothing=0.1, z_loss=1e-4)
+        record = receipts.torch.Recorder(run, model, optimizer, [(0, 1)], label_smoothing=0.1, z_loss=1e-4)
         self.train(record, model, [optimizer], 1)
         stated = self.slice()[1]
         self.assertEqual((stated["label_smoothing"], stated["z_loss"]), (0.1, 1e-4))
@@ -286,7 +286,7 @@ class Loops(Case):
     def test_autocast_is_seen(self):
         run, model = self.init(), Model()
         optimizer = torch.optim.AdamW(model.parameters())
-        record = repro_torch.Recorder(run, model, optimizer, [(0, 1)])
+        record = receipts.torch.Recorder(run, model, optimizer, [(0, 1)])
         with torch.autocast("cpu", torch.bfloat16):
             self.train(record, model, [optimizer], 1)
         self.assertEqual(self.slice()[1]["autocast"], "bfloat16")
@@ -294,15 +294,15 @@ class Loops(Case):
     def test_documents_and_positions_are_written_where_they_are_unusual(self):
         tokens = torch.tensor([[1, 2, 3, 4]])
         ones, places = torch.ones(1, 4), torch.arange(4)[None]
-        self.assertEqual(repro_torch.Batch(tokens, torch.tensor([[2, 3, 4, 5]]), ones, places).given, {})
-        batch = repro_torch.Batch(tokens, torch.tensor([[2, -1, 4, -1]]), torch.tensor([[1, 1, 2, 2]]),
+        self.assertEqual(receipts.torch.Batch(tokens, torch.tensor([[2, 3, 4, 5]]), ones, places).given, {})
+        batch = receipts.torch.Batch(tokens, torch.tensor([[2, -1, 4, -1]]), torch.tensor([[1, 1, 2, 2]]),
                                   torch.tensor([[0, 1, 0, 1]]))
         self.assertEqual(batch.fitted("documents", 2, 5).tolist(), [[1, 1, 2, 2, 0], [0, 0, 0, 0, 0]])
         self.assertEqual(batch.fitted("positions", 2, 5).tolist(), [[0, 1, 0, 1, 4], [0, 1, 2, 3, 4]])
         self.assertEqual(batch.fitted("tokens", 1, 5).tolist(), [[1, 2, 3, 4, 0, 0]])
         self.assertEqual(batch.fitted("counted", 1, 5).tolist(), [[1, 0, 1, 0, 0]])
         with self.assertRaisesRegex(ValueError, "one place on"):
-            repro_torch.Batch(tokens, torch.tensor([[1, 2, 3, 4]]))
+            receipts.torch.Batch(tokens, torch.tensor([[1, 2, 3, 4]]))
 
 
 class Gradients(unittest.TestCase):
@@ -316,9 +316,9 @@ class Gradients(unittest.TestCase):
         z = (logits.logsumexp(-1, keepdim=True).square() * counts).sum() / counts.sum()
         for scale, coefficient in ((1.0, 0.0), (0.25, 0.0), (0.5, 0.01)):
             gradient, = torch.autograd.grad(scale * (mean + coefficient * z), logits, retain_graph=True)
-            self.assertAlmostEqual(repro_torch.scale_of(gradient, logits, targets, 0.1, coefficient), scale, 5)
-            self.assertIsNone(repro_torch.scale_of(gradient, logits, targets, 0.3, coefficient))
-        self.assertAlmostEqual(repro_torch.cross_entropy(logits, targets, 0.1), mean.item(), 6)
+            self.assertAlmostEqual(receipts.torch.scale_of(gradient, logits, targets, 0.1, coefficient), scale, 5)
+            self.assertIsNone(receipts.torch.scale_of(gradient, logits, targets, 0.3, coefficient))
+        self.assertAlmostEqual(receipts.torch.cross_entropy(logits, targets, 0.1), mean.item(), 6)
 
     def test_steps_of_pytorch_are_those_of_the_rules(self):
         tensor = torch.nn.Parameter(torch.ones(3, 4))
@@ -326,15 +326,15 @@ class Gradients(unittest.TestCase):
                           torch.optim.SGD([tensor], 0.1, 0.9, 0.3), torch.optim.SGD([tensor], 0.1, 0.9, nesterov=True),
                           torch.optim.SGD([tensor], 0.1, weight_decay=0.1), torch.optim.Muon([tensor])):
             group = optimizer.param_groups[0]
-            stated = repro_check.stated_group(optimizer, group, {id(tensor): ["t"]})
-            self.assertEqual(repro_check.against_steps(optimizer, group, stated), [], optimizer)
+            stated = replayable.stated_group(optimizer, group, {id(tensor): ["t"]})
+            self.assertEqual(replayable.against_steps(optimizer, group, stated), [], optimizer)
             self.assertTrue(torch.equal(tensor, torch.ones(3, 4)) and not optimizer.state)
 
 
 class Checks(Case):
     def reasons(self, model=None, optimizer=None, **config):
         model = model or Model()
-        return " | ".join(repro_torch.check(
+        return " | ".join(receipts.torch.check(
             {"model_type": "llama", "vocab_size": 11, "hidden_size": 6, "num_hidden_layers": 1, "num_attention_heads": 1,
              "rms_norm_eps": 1e-5, **config}, model, optimizer or torch.optim.AdamW(model.parameters())))
 
@@ -376,8 +376,8 @@ class Checks(Case):
         optimizer = torch.optim.AdamW(model.parameters())
         run = self.init(my_trick=1)
         with self.assertRaisesRegex(receipts.Unwritable, "(?s)my_trick.*Dropout"):
-            repro_torch.Recorder(run, model, optimizer, [(0, 1)], strict=True)
-        record = repro_torch.Recorder(run, model, optimizer, [(0, 1)])
+            receipts.torch.Recorder(run, model, optimizer, [(0, 1)], strict=True)
+        record = receipts.torch.Recorder(run, model, optimizer, [(0, 1)])
         self.train(record, model, [optimizer])
         self.assertIn("no slices are recorded: randomness", self.said.getvalue())
         self.assertIn("will refuse the slices: settings that no replay reads: `my_trick` = 1", self.said.getvalue())
@@ -390,13 +390,13 @@ class Checks(Case):
         gpt = nanogpt_style.GPT(nanogpt_style.GPTConfig(8, 11, 2, 2, 8, dropout=0.1))
         chat = nanochat_style.GPT(nanochat_style.GPTConfig(8, 11, 2, 4, 2, 16))
         for model, kind in ((gpt, "nanogpt"), (chat, "nanochat")):
-            config = repro_check.config_of(torch.compile(model))
+            config = replayable.config_of(torch.compile(model))
             self.assertEqual((config["model_type"], config["dtype"]), (kind, "float32"))
-            self.assertEqual(repro_check.against_model_type(config, model), [])
+            self.assertEqual(replayable.against_model_type(config, model), [])
             self.assertTrue(all(module.training for module in model.modules()))
             before = model.state_dict()["lm_head.weight"].clone()
             model.transformer.h[1].mlp.forward = lambda x, mlp=model.transformer.h[1].mlp: mlp.c_proj(mlp.c_fc(x).tanh())
-            self.assertIn(f"from those of `{kind}`", repro_check.against_model_type(config, model)[0])
+            self.assertIn(f"from those of `{kind}`", replayable.against_model_type(config, model)[0])
             self.assertTrue(torch.equal(before, model.state_dict()["lm_head.weight"]))
 
     @needs_transformers
@@ -408,7 +408,7 @@ class Checks(Case):
             _, model = hf_loop.model_of(chosen)
             with self.subTest(kind):
                 optimizer = torch.optim.AdamW(model.parameters())
-                self.assertEqual(repro_torch.check({}, model, optimizer), [])
+                self.assertEqual(receipts.torch.check({}, model, optimizer), [])
 
     def test_angles_that_nobody_reads_are_told(self):
         plain = {"rope_theta": 10000.0, "rope_type": "default"}
@@ -416,7 +416,7 @@ class Checks(Case):
                             ({**plain, "partial_rotary_factor": 0.5}, "`default` angles that no replay reads: `partial_"),
                             ({"full_attention": plain, "sliding_attention": {**plain, "factor": 2.0}}, "`factor`"),
                             ({**plain, "rope_type": "linear", "factor": 2.0}, None)):
-            reasons = repro_check.against_angles({"rope_parameters": table})
+            reasons = replayable.against_angles({"rope_parameters": table})
             self.assertEqual(len(reasons), int(told is not None), reasons)
             self.assertIn(told or "", "".join(reasons))
 
@@ -449,7 +449,7 @@ class Transformers(Case):
         import hf_trainer
         chosen = self.chosen(**more)
         run = receipts.init("run", self.folder, config or {}, {"name": "test"}, {"init": 1}, rank=0)
-        trainer = hf_trainer.trainer_of(chosen, self.folder / "kept", chosen.steps, [repro_torch.callback(run, slices)])
+        trainer = hf_trainer.trainer_of(chosen, self.folder / "kept", chosen.steps, [receipts.torch.callback(run, slices)])
         (change or (lambda trainer: None))(trainer)
         with contextlib.redirect_stdout(io.StringIO()):
             trainer.train()
@@ -538,7 +538,7 @@ class Transformers(Case):
             _, model = hf_loop.model_of(chosen)
             change(model)
             before = torch.random.get_rng_state()
-            reasons = repro_torch.check({}, model, torch.optim.AdamW(model.parameters()))
+            reasons = receipts.torch.check({}, model, torch.optim.AdamW(model.parameters()))
             self.assertTrue(torch.equal(before, torch.random.get_rng_state()))
             return " ".join(reasons)
 
@@ -552,7 +552,7 @@ class Transformers(Case):
 
     def test_copies_of_the_model_keep_nothing(self):
         run, model = self.run_trainer(slices=[])
-        recorder = repro_torch.Recorder(run, model, torch.optim.SGD(model.parameters(), lr=0.1), [(0, 1)])
+        recorder = receipts.torch.Recorder(run, model, torch.optim.SGD(model.parameters(), lr=0.1), [(0, 1)])
         other = copy.deepcopy(model)
         tokens = torch.arange(8)[None]
         other(input_ids=tokens).logits.sum().backward()
@@ -565,10 +565,10 @@ class Transformers(Case):
         model = types.SimpleNamespace(config=types.SimpleNamespace(_attn_implementation="sdpa"))
         given = {"input_ids": torch.tensor([[0, 5, 6]]), "attention_mask": mask}
         with self.assertRaisesRegex(receipts.Unwritable, "targets that count after padding"):
-            repro_check.seen_by(given, targets, model)
+            replayable.seen_by(given, targets, model)
         model.config.output_router_logits = True
         with self.assertRaisesRegex(receipts.Unwritable, "balance loss"):
-            repro_check.seen_by(given, targets, model)
+            replayable.seen_by(given, targets, model)
 
     def test_a_mixture_counts_its_routes_once(self):
         run, _ = self.run_trainer(model="mixtral", balance=0.01, checkpointing=True)
@@ -590,7 +590,7 @@ class Transformers(Case):
         with contextlib.redirect_stdout(io.StringIO()):
             hf_trainer.trainer_of(chosen, self.folder / "kept", 3, [hf_trainer.End(3)]).train()
             run = receipts.init("run", self.folder, {}, {"name": "test"}, {"init": 1}, rank=0)
-            callback = repro_torch.callback(run, [(0, 1), (3, 1), (4, 2)])
+            callback = receipts.torch.callback(run, [(0, 1), (3, 1), (4, 2)])
             trainer = hf_trainer.trainer_of(chosen, self.folder / "kept", 6, [callback])
             trainer.train(resume_from_checkpoint=str(self.folder / "kept" / "checkpoint-3"))
         self.holds(4, model=hf_trainer.model_of(chosen))
@@ -603,7 +603,7 @@ class Lightning(Case):
     def fit(self, module, **more):
         import lightning
         run = receipts.init("run", self.folder, {}, {"name": "test"}, {"init": 1}, rank=0)
-        callback = repro_torch.lightning_callback(run, [(0, 1), (2, 2)])
+        callback = receipts.torch.lightning_callback(run, [(0, 1), (2, 2)])
         module.callback = [callback]
         trainer = lightning.Trainer(max_steps=4, accelerator="cpu", logger=False, enable_checkpointing=False,
                                     enable_progress_bar=False, enable_model_summary=False, callbacks=[callback], **more)

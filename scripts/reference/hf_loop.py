@@ -9,7 +9,7 @@
 
 A short warmup and a schedule; gradients clipped and accumulated over micro-batches; groups of parameters with weight decay
 and without, or with rates that fall with depth. Everything that `repro replay` needs is kept by
-`scripts/python/repro_torch.py`. With `--set` any field of the model's config is another one.
+`scripts/python/repro_receipts/torch.py`. With `--set` any field of the model's config is another one.
 
 Needs `pip install torch==2.15.0 transformers==5.23.0 numpy`; nothing here is used by the product.
 """
@@ -23,7 +23,7 @@ import transformers
 
 import shared
 import repro_receipts as receipts
-import repro_torch
+import repro_receipts.torch
 
 CONFIGS = {"llama": transformers.LlamaConfig, "mistral": transformers.MistralConfig, "qwen2": transformers.Qwen2Config,
            "qwen3": transformers.Qwen3Config, "olmo2": transformers.Olmo2Config, "olmo3": transformers.Olmo3Config,
@@ -160,7 +160,7 @@ def main():
                 "max_grad_norm": chosen.clip, "gradient_accumulation_steps": chosen.micro},
         trainer={"name": "hf_loop.py", "version": transformers.__version__, "arithmetic": "pytorch-f32"},
         environment={"device": "cpu", "threads": chosen.threads})
-    record = repro_torch.Recorder(run, model, optimizers, slices=chosen.slices, grad_clip=chosen.clip or None,
+    record = receipts.torch.Recorder(run, model, optimizers, slices=chosen.slices, grad_clip=chosen.clip or None,
                                   gradients=chosen.gradients, label_smoothing=chosen.smoothing, z_loss=chosen.z_loss,
                                   masters=masters)
     cast = torch.autocast("cpu", dtype=torch.bfloat16) if chosen.autocast else contextlib.nullcontext()

@@ -21,7 +21,7 @@ import transformers
 
 import shared
 import repro_receipts as receipts
-import repro_torch
+import repro_receipts.torch
 
 CONFIGS = {"llama": transformers.LlamaConfig, "qwen2": transformers.Qwen2Config, "qwen3": transformers.Qwen3Config,
            "mixtral": transformers.MixtralConfig}
@@ -132,7 +132,7 @@ def main():
         run = receipts.init(
             name=chosen.name, dir=chosen.out, config=config, seeds={"init": chosen.seed, "data": chosen.seed},
             trainer={"name": "hf_trainer.py", "version": transformers.__version__, "arithmetic": "pytorch-f32"})
-        trainer = trainer_of(chosen, folder, chosen.steps, [repro_torch.callback(run, chosen.slices)])
+        trainer = trainer_of(chosen, folder, chosen.steps, [receipts.torch.callback(run, chosen.slices)])
         kept = str(pathlib.Path(folder, f"checkpoint-{chosen.resume}")) if chosen.resume else None
         trainer.train(resume_from_checkpoint=kept)
     print(run.finish())

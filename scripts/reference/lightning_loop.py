@@ -13,7 +13,7 @@ import transformers
 
 import shared
 import repro_receipts as receipts
-import repro_torch
+import repro_receipts.torch
 
 
 class Rows(torch.utils.data.IterableDataset):
@@ -61,7 +61,7 @@ def main():
         max_steps=chosen.steps, accelerator="cpu", precision=chosen.precision, gradient_clip_val=1.0,
         accumulate_grad_batches=chosen.micro, logger=False, enable_checkpointing=False, enable_progress_bar=False,
         val_check_interval=5 * chosen.micro, limit_val_batches=2,
-        callbacks=[repro_torch.lightning_callback(run, chosen.slices)])
+        callbacks=[receipts.torch.lightning_callback(run, chosen.slices)])
     loader = torch.utils.data.DataLoader(Rows(chosen), batch_size=None)
     trainer.fit(Module(chosen), loader, loader)
     print(run.finish())

@@ -23,7 +23,7 @@ from torch import nn
 
 import shared
 import repro_receipts as receipts
-import repro_torch
+import repro_receipts.torch
 
 RATES = {"head": 0.004, "embedding": 0.2, "matrices": 0.02}
 CAP, WARMDOWN, CLIP, BETAS, EPSILON = 15.0, 0.2, 1.0, (0.8, 0.95), 1e-10
@@ -187,7 +187,7 @@ def main():
     run = receipts.init(name=chosen.name, dir=chosen.out, seeds={"init": chosen.seed, "data": chosen.seed},
                         config={"steps": chosen.steps},
                         trainer={"name": "nanochat_style.py", "version": "1", "arithmetic": "pytorch-f32"})
-    record = repro_torch.Recorder(run, model, [adam, muon], chosen.slices, grad_clip=CLIP)
+    record = receipts.torch.Recorder(run, model, [adam, muon], chosen.slices, grad_clip=CLIP)
     drawn = shared.batches(chosen)
     for step in range(chosen.steps):
         schedule(chosen, step, adam, muon)

@@ -19,7 +19,7 @@ from torch import nn
 
 import shared
 import repro_receipts as receipts
-import repro_torch
+import repro_receipts.torch
 
 WARMUP, LOWEST, DECAY, BETAS, CLIP = 5, 0.1, 0.1, (0.9, 0.95), 1.0
 
@@ -143,7 +143,7 @@ def main():
     run = receipts.init(name=chosen.name, dir=chosen.out, seeds={"init": chosen.seed, "data": chosen.seed},
                         config={"steps": chosen.steps},
                         trainer={"name": "nanogpt_style.py", "version": "1", "arithmetic": "pytorch-f32"})
-    record = repro_torch.Recorder(run, model, optimizer, chosen.slices, grad_clip=CLIP)
+    record = receipts.torch.Recorder(run, model, optimizer, chosen.slices, grad_clip=CLIP)
     drawn = shared.batches(chosen)
     for step in range(chosen.steps):
         rate, total = rate_of(chosen, step), 0.0

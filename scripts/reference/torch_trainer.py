@@ -6,7 +6,7 @@
 
 CONFIG.json is the config of a run, as bundles have it in `data/config.json`. Model and learning rate are those of
 `torch_twin.py`; first weights, order of the data and AdamW are PyTorch's. The text is read as bytes, and its end
-is held out. What is written to DIR/NAME is a receipt bundle (`scripts/python/repro_receipts.py`): records,
+is held out. What is written to DIR/NAME is a receipt bundle (the Python package `repro_receipts`): records,
 evaluations, and of each slice what `repro replay` needs to execute it again.
 
 Needs `pip install torch==2.15.0 numpy safetensors`; nothing here is used by the product.

@@ -202,8 +202,8 @@ nanoGPT (`nanogpt`) and nanochat write it; or as `repro train` does (repro-llama
 float32, or bfloat16 where slices state `compute`. `repro list settings`
 has every setting that is known; one of which it is not known what it does to a step is refused by name.
 
-`scripts/python/repro_torch.py` keeps all of this from a model and an optimizer of PyTorch, in three
-lines of a loop or as one callback; `scripts/python/repro_receipts.py` writes it for anybody;
+The Python package `repro_receipts` writes it: `repro_receipts.torch` keeps all of this from a model and
+an optimizer of PyTorch, in three lines of a loop or as one callback, `Run.slice` is for anybody;
 `scripts/reference` has examples.
 ";
 

@@ -318,7 +318,7 @@ fn settings_are_those_of_the_program() {
     let output = made.arg(&settings).output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(said.contains("'hidden_size'"), "{}", String::from_utf8_lossy(&output.stderr));
-    let kept = fs::read_to_string(root(PYTHON).join("repro_settings.py")).unwrap();
+    let kept = fs::read_to_string(root(PYTHON).join("repro_receipts/_settings.py")).unwrap();
     assert!(
         said == kept,
         "`repro list settings --format json | scripts/python/make_settings.py` writes another"
@@ -422,8 +422,8 @@ fn a_killed_run_reads_as_unfinished_until_it_is_whole() {
 
 #[test]
 fn the_tests_of_the_emitter_pass() {
-    let program = "import unittest; unittest.main('test_repro_receipts')";
+    let program = "import sys, unittest; unittest.main(None, argv=sys.argv[:1] + ['test_repro_receipts', 'test_resume', 'test_program'])";
     let Some(mut tests) = python("the tests of the emitter", program) else { return };
-    let output = tests.output().unwrap();
+    let output = tests.env("REPRO_BIN", env!("CARGO_BIN_EXE_repro")).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }

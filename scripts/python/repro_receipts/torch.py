@@ -1,18 +1,17 @@
 """Keeps stretches of a PyTorch run so that `repro replay` can execute them again, with any loop around them.
 
-Copy `repro_receipts.py`, `repro_torch.py`, `repro_check.py` and `repro_settings.py` beside your trainer. In all three cases
-`run = repro_receipts.init(name=..., dir=..., config={}, trainer={...}, seeds={...})`, and `slices = [(0, 4), (1000, 4)]`.
-With `Trainer` of Hugging Face's transformers:
+In all three cases `import repro_receipts as receipts, repro_receipts.torch`,
+`run = receipts.init(name=..., dir=..., config={}, trainer={...}, seeds={...})`, and `slices = [(0, 4), (1000, 4)]`. With `Trainer` of Hugging Face's transformers:
 
-    trainer = Trainer(..., callbacks=[repro_torch.callback(run, slices)])
+    trainer = Trainer(..., callbacks=[receipts.torch.callback(run, slices)])
 
 With Lightning:
 
-    trainer = lightning.Trainer(..., callbacks=[repro_torch.lightning_callback(run, slices)])
+    trainer = lightning.Trainer(..., callbacks=[receipts.torch.lightning_callback(run, slices)])
 
 In a loop of your own, whose optimizer may be a list of them:
 
-    record = repro_torch.Recorder(run, model, optimizer, slices, grad_clip=1.0)
+    record = receipts.torch.Recorder(run, model, optimizer, slices, grad_clip=1.0)
     for inputs, targets in batches:
         record.batch(inputs, targets)        # what the next forward pass reads: (rows, length) each
         loss = ...
@@ -27,15 +26,19 @@ itself. What a replay would lack or could not execute is said when the recorder 
 Nothing here raises into a training loop, but for `strict=True` when the recorder is made: what cannot be kept is told once,
 by `run`, and listed in its receipt.
 """
+from __future__ import annotations
+
 import functools
 import inspect
 import math
+from typing import Any, Callable, Iterable, List, Mapping, Optional, Set, Tuple, TypeVar, cast
 
 import torch
 import torch.nn.functional as F
 
-import repro_check
-from repro_check import Refused, check, name_of, stated_group, stated_precision, unwrapped
+from . import _replayable
+from ._replayable import Refused, check, name_of, stated_group, stated_precision, unwrapped
+from ._run import Run
 
 __all__ = ["Recorder", "callback", "check", "lightning_callback"]
 
@@ -103,17 +106,20 @@ def error_of(gradient):
     return EXACT if gradient.dtype == torch.float32 else ROUGH
 
 
-def _quiet(method):
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def _quiet(method: Method) -> Method:
     """What goes wrong is told by the run, and ends the slice; training goes on."""
     @functools.wraps(method)
     def call(self, *arguments, **named):
         try:
             return method(self, *arguments, **named)
         except Exception as error:
-            self.run._problem("slice", error)
+            self.run.problem("slice", error)
             self.open = None
             return None
-    return torch.compiler.disable(call)
+    return cast(Method, torch.compiler.disable(call))
 
 
 class Batch:
@@ -207,20 +213,24 @@ class Recorder:
     the model, so that a replay can execute some of many micro-batches. Of a model in bfloat16, `masters` are the float32
     weights by the names of its parameters, which the optimizer moves, and of which its own are the rounded copies."""
 
-    def __init__(self, run, model, optimizer, slices, grad_clip=None, done=0, mean_over="micro_batches",
-                 label_smoothing=0.0, z_loss=0.0, watch=False, strict=False, refused=(), gradients=False,
-                 masters=None):
-        self.run, self.model, self.optimizers = run, model, repro_check.all_of(optimizer)
+    def __init__(self, run: Run, model: Any, optimizer: Any, slices: Iterable[Tuple[int, int]],
+                 grad_clip: Optional[float] = None, done: int = 0, mean_over: str = "micro_batches",
+                 label_smoothing: float = 0.0, z_loss: float = 0.0, watch: bool = False, strict: bool = False,
+                 refused: Iterable[str] = (), gradients: bool = False, masters: Optional[Mapping[str, Any]] = None) -> None:
+        self.run, self.model, self.optimizers = run, model, _replayable.all_of(optimizer)
         self.grad_clip, self.done, self.mean_over = float(grad_clip or 0.0), done, mean_over
         self.label_smoothing, self.z_loss, self.watch, self.gradients = label_smoothing, z_loss, watch, gradients
-        self.slices, self.open, self.handles, self.stepped = dict(slices), None, [], set()
-        self.inside, self.heads, self.pending, self.balance_whole = False, [], None, False
+        self.slices, self.open = dict(slices), None
+        self.handles: List[Any] = []
+        self.stepped: Set[int] = set()
+        self.heads: List[Any] = []
+        self.inside, self.pending, self.balance_whole = False, None, False
         starts = sorted(slices)
         for (start, count), (later, _) in zip(starts, starts[1:]):
             if start + count > later:
-                run._problem("slice", ValueError(f"the slice from update {later} begins within the one from {start}"))
+                run.problem("slice", ValueError(f"the slice from update {later} begins within the one from {start}"))
         self.masters = {name_of(name): master for name, master in (masters or {}).items()}
-        about_config, against = repro_check.examine(run, model, self.optimizers, self.masters)
+        about_config, against = _replayable.examine(run, model, self.optimizers, self.masters)
         against = [*against, *refused]
         self.is_off = bool(against) or run.is_idle
         if strict and about_config + against:
@@ -228,14 +238,14 @@ class Recorder:
         self._tell(about_config, against)
         if not self.is_off:
             self._hook()
-            run.complete(repro_check.config_of(model))
-            run._closing.append(self._finished)
+            run.complete(_replayable.config_of(model))
+            run.before_finish(self._finished)
             self._begin()
 
     def _tell(self, about_config, against):
         for what, reasons in (("no slices are recorded", against), ("`repro replay` will refuse the slices", about_config)):
             for reason in reasons:
-                self.run._problem(what, Refused(reason))
+                self.run.problem(what, Refused(reason))
 
     def _hook(self):
         self.computed = {name_of(name): p for name, p in self.model.named_parameters()}  # tied weights come once
@@ -269,7 +279,7 @@ class Recorder:
     # --- What forward passes read and give ---
 
     @_quiet
-    def batch(self, inputs, targets, documents=None, positions=None):
+    def batch(self, inputs: Any, targets: Any, documents: Any = None, positions: Any = None) -> None:
         """Takes in what the next forward pass reads: tokens and the token after each, (rows, length), which is negative
         where it does not count. Several batches before one update are its micro-batches. Tokens see those of their own
         number in `documents`, 0 being padding; `positions` are given where they are not 0, 1, 2, ..."""
@@ -286,7 +296,7 @@ class Recorder:
         self.open.batches.append(batch)
 
     @_quiet
-    def loss(self, loss):
+    def loss(self, loss: Any) -> None:
         """Takes in the cross-entropy of such a batch, the mean of its targets that count."""
         if self.open:
             waiting = [batch for batch in self.open.batches if batch.loss is None]
@@ -330,7 +340,7 @@ class Recorder:
     def _seen(self, given, output, labels, heads):
         """Takes in a forward pass of a model of transformers, whose labels lie on the tokens themselves."""
         targets, logits = F.pad(labels[:, 1:], (0, 1), value=-100), output.logits
-        batch = Batch(given["input_ids"], targets, *repro_check.seen_by(given, targets, self.model))
+        batch = Batch(given["input_ids"], targets, *_replayable.seen_by(given, targets, self.model))
         batch.loss = cross_entropy(logits, targets, self.label_smoothing)
         self._take(batch)
         kept = logits.detach()
@@ -375,7 +385,7 @@ class Recorder:
     @_quiet
     def _computed(self, module, _):
         if self.inside and self.open:
-            self.open.precisions.add(repro_check.precision_of(next(module.parameters()).device.type))
+            self.open.precisions.add(_replayable.precision_of(next(module.parameters()).device.type))
 
     @_quiet
     def _routed(self, layer, module, _, output):
@@ -392,7 +402,7 @@ class Recorder:
     def __reduce__(self):
         return _idle, ()
 
-    def close(self):
+    def close(self) -> None:
         """Takes all hooks away."""
         for handle in self.handles:
             handle.remove()
@@ -412,8 +422,8 @@ class Recorder:
 
     @_quiet
     def _open(self, count):
-        against = repro_check.against_run(self.model, self.optimizers, self.masters)
-        against += repro_check.against_state(self.optimizers, self.named, self.done)
+        against = _replayable.against_run(self.model, self.optimizers, self.masters)
+        against += _replayable.against_state(self.optimizers, self.named, self.done)
         if against:
             raise Refused("; ".join(against))
         kept = {}
@@ -628,9 +638,9 @@ class Recorder:
     def _finished(self):
         """The steps of a run whose config does not say them: those that were made."""
         if self.open:
-            self.run._problem("slice", ValueError(f"the run ended within the slice from update {self.open.start}"))
+            self.run.problem("slice", ValueError(f"the run ended within the slice from update {self.open.start}"))
         for start in self.slices:
-            self.run._problem("slice", ValueError(f"the run has no update {start + 1}, with which a slice was to begin"))
+            self.run.problem("slice", ValueError(f"the run has no update {start + 1}, with which a slice was to begin"))
         self.run.complete({"steps": self.done})
 
 
@@ -650,12 +660,12 @@ def refused_of(args):
     return [reason for reason, holds in reasons.items() if holds]
 
 
-def callback(run, slices, strict=False, gradients=False):
+def callback(run: Run, slices: Iterable[Tuple[int, int]], strict: bool = False, gradients: bool = False) -> Any:
     """A callback for `Trainer` of transformers that records slices of its run, and what it logs."""
     from transformers import TrainerCallback
     from transformers.trainer_pt_utils import LabelSmoother
 
-    class Callback(TrainerCallback):
+    class Callback(TrainerCallback):  # type: ignore[misc, unused-ignore]
         recorder = None
 
         def on_train_begin(self, args, state, control, model=None, optimizer=None, **_):
@@ -702,12 +712,12 @@ def model_within(module):
                  and {id(p) for p in part.parameters()} == whole), module)
 
 
-def lightning_callback(run, slices, strict=False, gradients=False):
+def lightning_callback(run: Run, slices: Iterable[Tuple[int, int]], strict: bool = False, gradients: bool = False) -> Any:
     """A callback for `Trainer` of Lightning that records slices of its run. Batches and losses of a model of transformers
     that is given `labels` are seen by themselves; else `training_step` calls `batch` and `loss` of its `recorder`."""
     from lightning.pytorch import Callback
 
-    class Slices(Callback):
+    class Slices(Callback):  # type: ignore[misc, unused-ignore]
         recorder = None
 
         def on_train_start(self, trainer, pl_module):

@@ -1,20 +1,23 @@
-"""What stands against a replay of a PyTorch run, found before its first step; `repro_torch` asks it.
+"""What stands against a replay of a PyTorch run, found before its first step; `repro_receipts.torch` asks it.
 
 `check(run, model, optimizer)` answers a list of sentences, each with what was found; an empty list means that nothing is
-known to stand against it. Which settings `repro replay` reads is listed in `repro_settings.py`, which is made from its
+known to stand against it. Which settings `repro replay` reads is listed in `_settings.py`, which is made from its
 source.
 """
+from __future__ import annotations
+
 import collections
 import contextlib
 import dataclasses
 import json
 import math
+from typing import Any, List, Mapping, Optional
 
 import torch
 import torch.nn.functional as F
 
-from repro_receipts import Unwritable
-from repro_settings import ANGLES, HARMLESS, KNOWN, READ, UPDATES
+from ._json import Unwritable
+from ._settings import ANGLES, HARMLESS, KNOWN, READ, UPDATES
 
 __all__ = ["Refused", "check"]
 
@@ -36,12 +39,12 @@ class Refused(Unwritable):
     """What no slice can say."""
 
 
-def check(run, model, optimizer, masters=None):
+def check(run: Any, model: Any, optimizer: Any, masters: Optional[Mapping[str, Any]] = None) -> List[str]:
     """All that stands against replays of slices of this run; `run` is what `repro_receipts.init` answered, or its config.
     `masters` are those of `Recorder`."""
     masters = {name_of(name): master for name, master in (masters or {}).items()}
     about_config, against = examine(run, model, all_of(optimizer), masters)
-    return about_config + against
+    return [str(reason) for reason in about_config + against]
 
 
 def examine(run, model, optimizers, masters):

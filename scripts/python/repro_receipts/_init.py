@@ -1,0 +1,105 @@
+"""How a run begins, or goes on after it was killed."""
+from __future__ import annotations
+
+import os
+import pathlib
+from typing import Any, Dict, Mapping, Optional, Union
+
+from ._found import DECLARED, Found, read_state
+from ._head import head as head_of
+from ._head import rank as rank_of
+from ._json import Unwritable, plain
+from ._lock import LOCK, Busy, RunLock
+from ._run import Run
+
+SECTIONS = ("trainer", "seeds", "model", "data", "contract", "run")
+
+
+def init(name: Optional[str] = None, dir: Union[str, "os.PathLike[str]", None] = None,
+         config: Optional[Mapping[str, Any]] = None, trainer: Optional[Mapping[str, Any]] = None,
+         seeds: Optional[Mapping[str, Any]] = None, model: Optional[Mapping[str, Any]] = None,
+         data: Optional[Mapping[str, Any]] = None, contract: Optional[Mapping[str, Any]] = None,
+         study: Optional[str] = None, arm: Optional[str] = None, environment: Optional[Mapping[str, Any]] = None,
+         extra: Optional[Mapping[str, Any]] = None, rank: Optional[int] = None, *, group: Optional[str] = None,
+         resume: bool = False, allow_changes: bool = False) -> Run:
+    """Makes the folder DIR/NAME and answers the run that writes into it. Needed are all up to `seeds`; the fields of the
+    tables are those of a receipt. Runs of one `group` differ in their seeds alone.
+
+    With `resume` a run that was killed goes on where it was; where there is none, one begins. What is said otherwise than
+    before is refused, or with `allow_changes` recorded in the receipt (`extra.resumes`).
+
+    Raises `Unwritable`, a `ValueError`, where an argument cannot stand in a receipt or differs from what the run said
+    before it was killed, and `FileExistsError` where the folder holds a run, or another process writes it. A folder that
+    cannot be made is said on stderr, and the run goes on without a receipt."""
+    if rank_of(rank):
+        return Run(None, {})
+    more = {} if group is None else {"group": group}
+    sections = {"trainer": trainer, "seeds": seeds, "model": model, "data": data, "contract": contract,
+                "environment": environment}
+    head = head_of(name, dir, sections, {"id": name, "study": study, "arm": arm}, config, {**(extra or {}), **more})
+    kept: Dict[str, Any] = plain({**(extra or {}), **more})  # as it is now, whatever becomes of the table
+    machine = head.pop("environment")
+    folder = pathlib.Path(dir or "") / str(name)
+    run = Run(folder, head, machine, kept)
+    try:
+        _open(run, dict(config or {}), resume, allow_changes)
+    except FileExistsError:
+        raise
+    except OSError as error:
+        run._problem(f"{folder} cannot be written, and this run leaves no receipt", error)
+        run._idle = True
+    return run
+
+
+def _open(run: Run, config: Dict[str, Any], resume: bool, allow_changes: bool) -> None:
+    """Makes the folder and begins in it, or goes on."""
+    folder = run.path
+    folder.mkdir(parents=True, exist_ok=True)
+    _refuse_finished(folder)
+    if not resume and _contents(folder):
+        raise FileExistsError(f"{folder} holds a run already (unfinished); go on with it by resume=True, take another name, "
+                              "or move it away")
+    lock = RunLock(folder)
+    try:
+        _refuse_finished(folder)  # by the process that had the lock before
+        state = read_state(folder) if _contents(folder) else None
+        if state is not None and not resume:
+            raise Busy(f"another process began a run in {folder} just now")
+        run._lock = lock
+        if state is None:
+            run._start(config)
+        else:
+            found = Found(run._folder, state)
+            run._resume(found, config, _changes(run, found, config, allow_changes))
+    except BaseException:
+        run._lock = None
+        lock.release(remove=False)
+        raise
+
+
+def _contents(folder: pathlib.Path) -> bool:
+    return any(path.name != LOCK for path in folder.iterdir())
+
+
+def _refuse_finished(folder: pathlib.Path) -> None:
+    if (folder / DECLARED).exists():
+        raise FileExistsError(f"{folder} holds a run already (finished); take another name, or move it away")
+
+
+def _changes(run: Run, found: Found, config: Dict[str, Any], allowed: bool) -> Dict[str, Any]:
+    """What the run said before it was killed, where it says something else now."""
+    head, before = found.state["head"], {}
+    told = {name: (head.get(name) or {}, run._head.get(name) or {}) for name in SECTIONS}
+    told.update(config=({key: value for key, value in found.config.items() if key in config}, plain(config)),
+                extra=({key: value for key, value in found.state["extra"].items() if key != "config_changes"}, run._extra))
+    for section, (was, is_now) in told.items():
+        other = {key: was.get(key) for key in (*was, *is_now) if was.get(key) != is_now.get(key)}
+        if other:
+            before[section] = other
+    if before and not allowed:
+        words = [f"{section}.{key} was {was!r} and is {told[section][1].get(key)!r}"
+                 for section, other in before.items() for key, was in other.items()]
+        raise Unwritable(f"{run.path}: {'; '.join(words)}; begin a run of another name, or pass allow_changes=True, which "
+                         "the receipt tells")
+    run._extra = {**found.state["extra"], **run._extra}
+    return before

@@ -1,0 +1,532 @@
+"""A run that is being written."""
+from __future__ import annotations
+
+import contextlib
+import json
+import operator
+import pathlib
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, Type
+
+from . import _evaluation as evaluations
+from ._files import ABANDONED, Folder, Lines, sha256, sync_folder
+from ._found import (CONFIG, DECLARED, METRICS, RECEIPT, SCHEMA, STATE, TAGS, TIMING, Found, Retelling, Told,
+                     first_from, link)
+from ._head import count, environment, real
+from ._json import Unwritable, canonical, canonical_or_left_out, plain
+from ._lock import LOCK, RunLock
+from ._quiet import Quiet, quiet
+from ._tensors import MOMENTS, TensorFile, elements, moved, outline
+
+DECLARATION = "BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n"
+SUMMARY = "data/summary.csv"
+INPUTS = ("counted", "documents", "positions")  # of a slice, beside its tokens; all else was logged
+
+
+class Run(Quiet):
+    """A run that is being written; `init` makes it. No method raises: what cannot be written is said once on stderr and
+    listed in the receipt under `extra.emitter_problems`. On ranks other than 0 all of them do nothing."""
+
+    def __init__(self, folder: Optional[pathlib.Path], head: Dict[str, Any], environment: Optional[Dict[str, Any]] = None,
+                 extra: Optional[Dict[str, Any]] = None) -> None:
+        super().__init__(idle=folder is None)
+        self._folder = Folder(folder or pathlib.Path())
+        self._head, self._environment, self._extra = head, environment, extra or {}
+        self._checkpoints: Dict[int, Dict[str, Any]] = {}
+        self._slices: List[Dict[str, Any]] = []
+        self._config: Dict[str, Any] = {}
+        self._closing: List[Callable[[], None]] = []  # what is called before the end
+        self._metrics, self._timing = (Lines(self._folder.path / name) for name in (METRICS, TIMING))
+        self._resumes: List[Dict[str, Any]] = []
+        self._told: Optional[Retelling] = None
+        self._remade: Set[int] = set()  # checkpoints from before a kill, which may be made again
+        self._resliced: Set[int] = set()  # and slices
+        self._timed: Optional[List[Told]] = None  # times from before a kill
+        self._last_step: Optional[int] = None
+        self._lock: Optional[RunLock] = None
+
+    def __enter__(self) -> "Run":
+        return self
+
+    def __exit__(self, kind: Optional[Type[BaseException]], error: Any, trace: Any) -> None:
+        self.finish(finished=kind is None)
+
+    @property
+    def path(self) -> pathlib.Path:
+        """The folder of the run."""
+        return self._folder.path
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is written: on ranks other than 0, and where the folder could not be made."""
+        return self._idle
+
+    @property
+    def is_resumed(self) -> bool:
+        """Whether this continues a run that was killed."""
+        return bool(self._resumes)
+
+    @property
+    def last_step(self) -> Optional[int]:
+        """The step of the last record; None where there is none. After a resume, that of the last one that survived."""
+        return self._last_step
+
+    @property
+    def config(self) -> Dict[str, Any]:
+        """The config as it is written so far."""
+        return dict(self._config)
+
+    # --- Beginning ---
+
+    def _start(self, config: Mapping[str, Any]) -> None:
+        """Begins in an empty folder."""
+        (self.path / "data").mkdir(exist_ok=True)
+        self._folder.document(CONFIG, config)
+        self._config = plain(config)
+        self._save()
+
+    def _resume(self, found: Found, config: Dict[str, Any], before: Dict[str, Any]) -> None:
+        """Goes on where a run was killed. `before` has what was said otherwise then."""
+        state, number = found.state, len(found.state["resumes"]) + 1
+        self._resumes = [*state["resumes"], {"records": len(found.metrics), "torn_bytes": found.torn_bytes,
+                                             **({"before": before} if before else {})}]
+        self._folder.aside = lambda name: f"{ABANDONED}/{number:03}/{name.partition('/')[2]}"
+        self._problems = dict.fromkeys(state["problems"], 1)
+        self._slices = state["slices"]
+        for entry in state["checkpoints"]:
+            entry.pop("evaluation", None)
+            self._checkpoints[entry["step"]] = entry
+        self._remade, self._resliced = set(self._checkpoints), {entry["from_step"] for entry in self._slices}
+        for step, record in found.evaluations(self._folder).items():
+            self._point(step, record.get("tokens_seen"))["evaluation"] = evaluations.file_of(step)
+        for lines, told in ((self._metrics, found.metrics), (self._timing, found.timing)):
+            if lines.path.exists():
+                lines.reopen(told[-1].end if told else 0, told[-1].chain if told else "")
+        self._told, self._timed = Retelling(found.metrics), found.timing
+        self._last_step = found.metrics[-1].step if found.metrics else None
+        self._config = {**found.config, **plain(config)}
+        if self._config != found.config:
+            self._folder.inherited.discard(CONFIG)  # what it was is told among the resumes
+            self._folder.document(CONFIG, self._config)
+        self._save()
+        for name in found.leftovers:
+            self._folder.drop(name)
+
+    def _save(self) -> None:
+        """Writes down what a run that is killed goes on with."""
+        points = [{key: value for key, value in self._checkpoints[step].items() if key != "evaluation"}
+                  for step in sorted(self._checkpoints)]
+        state = {"schema": SCHEMA, "head": {key: value for key, value in self._head.items() if value is not None},
+                 "extra": self._extra, "checkpoints": [point for point in points if "weights_sha256" in point],
+                 "slices": self._slices, "problems": list(self._problems), "resumes": self._resumes}
+        self._folder.document(STATE, state, listed=False)
+
+    def _keep_problems(self) -> None:
+        if self._config or self._lock:
+            with contextlib.suppress(OSError, Unwritable):  # a full disk is told already
+                self._save()
+
+    # --- Records ---
+
+    @quiet
+    def complete(self, fields: Mapping[str, Any]) -> None:
+        """Adds to the config what it does not say yet."""
+        more = {name: value for name, value in fields.items() if name not in self._config}
+        if more:
+            self._folder.document(CONFIG, {**self._config, **more})
+            self._config.update(plain(more))
+
+    @quiet
+    def change(self, fields: Mapping[str, Any]) -> None:
+        """Changes the config; the receipt tells what it said before, and after which step it changed."""
+        new = plain(dict(fields))
+        before = {name: self._config.get(name) for name in new if self._config.get(name) != new[name]}
+        if before:
+            self._folder.document(CONFIG, {**self._config, **new})
+            self._config.update(new)
+            changes = self._extra.setdefault("config_changes", [])
+            changes.append({"after_step": self._last_step, "before": before})
+            self._save()
+
+    @quiet
+    def log(self, metrics: Mapping[str, Any], step: int, tokens: Optional[int] = None) -> None:
+        """Adds a record of training after `step` updates and so many `tokens`: numbers by any names, which are kept, or
+        tables of them. What is not finite is left out, and the record says so: `"nonfinite": "nan"`, and by names
+        `"not_finite": {"loss": "nan"}`. After a resume, records that are told again are not written twice."""
+        more = {} if tokens is None else {"tokens": tokens}
+        record = self._record("log", {**metrics, **more, "step": count(step)})
+        record.pop("chain", None)
+        bare = canonical(record)
+        if self._told is not None:
+            self._told.begin(record["step"])
+            left = self._told.left
+            if left is not None:
+                if left.chain == link(self._told.chain, bare):
+                    self._told.tell()
+                    return
+                self._abandon_records()
+        chain = link(self._metrics.chain, bare)
+        self._metrics.append((canonical({**record, "chain": chain}) + "\n").encode(), chain)
+        self._last_step = record["step"]
+
+    @quiet
+    def timing(self, values: Mapping[str, Any], step: int) -> None:
+        """Adds wall-clock times, such as `seconds` since the last record, which are no part of what a replay compares."""
+        record = self._record("timing", {**values, "step": count(step)})
+        if self._timed is not None:
+            self._retime(record["step"])
+        self._timing.append((canonical(record) + "\n").encode())
+
+    def _abandon_records(self) -> None:
+        """Puts aside what a run that was killed had come to from where it goes another way now: states and evaluations
+        of these steps, and at last the records themselves, by which a further kill would find that out again."""
+        assert self._told is not None and self._told.left is not None
+        left, before = self._told.left, self._told.chain
+        for step in [step for step in self._checkpoints if step >= left.step]:
+            self._abandon_point(step)
+        for entry in [one for one in self._slices if one["from_step"] in self._resliced]:
+            if entry["from_step"] + entry["steps"] >= left.step:
+                self._slices.remove(entry)
+                self._put_aside(entry["file"].rpartition(".")[0])
+        self._save()
+        self._move(self._metrics, METRICS, left.start, before)
+        self._told.give_up()
+
+    def _abandon_point(self, step: int) -> None:
+        """Puts an evaluation and a checkpoint aside, unless they were made anew already."""
+        point = self._checkpoints[step]
+        if point.get("evaluation") in self._folder.inherited:
+            self._put_aside(point.pop("evaluation").rpartition(".")[0])
+        if step in self._remade:
+            self._remade.discard(step)
+            if "weights" in point:
+                self._put_aside(point.pop("weights").rpartition(".")[0])
+            # Where weights were hashed and not kept, the digests are all there is.
+            gone: Dict[str, Any] = {"step": step}
+            gone.update({key: point.pop(key) for key in ("weights_sha256", "tensors_sha256") if key in point})
+            self._resumes[-1].setdefault("abandoned", []).append(gone)
+        if not {"evaluation", "weights_sha256"} & set(point):
+            del self._checkpoints[step]
+
+    def _put_aside(self, stem: str) -> None:
+        """Puts files of one stem from before a kill aside."""
+        for name in [name for name in self._folder.inherited if name.startswith(f"{stem}.")]:
+            self._folder.put_aside(name)
+
+    def _retime(self, step: int) -> None:
+        """Times of steps that are executed again are those of the second time; those of the first are put aside."""
+        assert self._timed is not None
+        first = first_from(self._timed, step)
+        if first is not None:
+            self._move(self._timing, TIMING, first.start, "")
+        self._timed = None
+
+    def _move(self, lines: Lines, name: str, start: int, chain: str) -> None:
+        """Puts the end of a file aside. It is cut only after its copy is durable."""
+        self._folder.put(self._folder.aside(name), [lines.path.read_bytes()[start:lines.written[0]]])
+        lines.reopen(start, chain)
+
+    # --- Evaluations ---
+
+    @quiet
+    def evaluation(self, step: int, metrics: Optional[Mapping[str, Any]] = None, *, nats: Optional[float] = None,
+                   predicted_tokens: Optional[int] = None, bytes: Optional[int] = None,
+                   blocks: Optional[Sequence[float]] = None, block_bytes: Optional[int] = None,
+                   tokens_seen: Optional[int] = None, **more: Any) -> None:
+        """Writes an evaluation after `step` updates: numbers by any names (`metrics`, or as keywords), or what held-out
+        text costs: the sum of `nats` over so many `predicted_tokens`, which stand for so many `bytes` of text; `blocks`
+        has the nats of each `block_bytes` of it. The mean `loss`, and with bytes the bits of a byte (`bpb`), follow. A
+        second call for a step adds to the first."""
+        given = {**(metrics or {}), **more}
+        computed = sorted({"nonfinite", "not_finite", "step", *({"loss", "bpb"} if nats is not None else ())} & set(given))
+        if computed:
+            raise Unwritable(f"{', '.join(computed)}: computed from the sums" if nats is not None
+                             else f"{', '.join(computed)}: a name that evaluations use themselves")
+        members = evaluations.sums(nats, predicted_tokens, bytes, blocks, block_bytes)
+        self._evaluate(step, {**given, **members}, tokens_seen)
+
+    @quiet
+    def task(self, step: int, task: str, correct: Optional[int] = None, n: Optional[int] = None, *,
+             outcomes: Optional[Sequence[Any]] = None, baseline: Optional[float] = None, kind: str = "",
+             tokens_seen: Optional[int] = None) -> None:
+        """Writes the result of a task of the evaluation after `step` updates: `correct` of `n` items, or `outcomes`,
+        whether each item was right in order, from which they follow. `baseline` is the accuracy of guessing; `kind` says
+        in a word how it is scored. The accuracy follows from the counts, and what is above guessing (`centered`) too."""
+        table, answers = (evaluations.file_of(count(step), ending) for ending in (".tasks.csv", ".outcomes.jsonl"))
+        before = {name: self._read(name) for name in (table, answers)}
+        tasks = evaluations.TaskTable(*before.values())
+        tasks.add(str(task), kind, correct, n, outcomes, baseline, replaces=table in self._folder.inherited)
+        files = {"table": table, **({"outcomes": answers} if tasks.outcomes else {})}
+        for name, text in zip(files.values(), (tasks.table, tasks.outcomes)):
+            if text != before[name]:
+                self._folder.text(name, text, extends=text.startswith(before[name]))
+        self._evaluate(step, {"tasks": files}, tokens_seen)
+
+    @quiet
+    def summary(self, values: Mapping[str, Any]) -> None:
+        """Writes numbers about the whole run, such as a best score; a later value replaces an earlier one."""
+        known = evaluations.summary_of(self._read(SUMMARY))
+        for name, value in values.items():
+            try:
+                text = canonical(value)
+                if not isinstance(json.loads(text), (int, float)):
+                    raise Unwritable(f"expected a number, found {value!r}")
+                known[name] = text
+            except (TypeError, ValueError) as error:
+                self._problem(f"summary, `{name}` left out", error)
+        self._folder.text(SUMMARY, evaluations.summary_text(known))
+
+    def _evaluate(self, step: int, members: Mapping[str, Any], tokens_seen: Optional[int]) -> None:
+        """Adds to the document of an evaluation."""
+        record = self._record("evaluation", {**members, "step": count(step), "tokens_seen": tokens_seen})
+        name = evaluations.file_of(record["step"])
+        known = json.loads(self._read(name) or "{}")
+        self._extend(name, known, evaluations.merged(known, record, replaces=name in self._folder.inherited))
+        self._point(step, tokens_seen)["evaluation"] = name
+
+    def _extend(self, name: str, known: Mapping[str, Any], record: Mapping[str, Any]) -> None:
+        """Writes an evaluation of which so much was known."""
+        if record != known:
+            self._folder.document(name, record, extends=all(record[key] == value for key, value in known.items()))
+
+    def _read(self, name: str) -> str:
+        """A document that the run wrote, or nothing."""
+        return (self.path / name).read_text("utf-8") if name in self._folder.files else ""
+
+    def _evaluations_of_records(self) -> None:
+        """Makes what records tell of evaluations, by its names, readable as evaluations."""
+        if not self._metrics.path.exists():
+            return
+        with open(self._metrics.path, "rb") as lines:
+            found = evaluations.of_records(lines)
+        for step, members in found.items():
+            name = evaluations.file_of(step)
+            known = json.loads(self._read(name) or "{}")
+            record = {**members, **known}
+            self._extend(name, known, record)
+            self._point(step, record.get("tokens_seen"))["evaluation"] = name
+
+    # --- States ---
+
+    @quiet
+    def checkpoint(self, step: int, weights: Mapping[str, Any], optimizer: Optional[Mapping[str, Any]] = None,
+                   tokens_seen: Optional[int] = None, keep: bool = True, rng: Optional[str] = None) -> None:
+        """Saves or (`keep=False`) only hashes the tensors after `step` updates. `weights` has them by name, `optimizer`
+        by the same names tables with `exp_avg`, `exp_avg_sq`, `max_exp_avg_sq` or `momentum_buffer`, as PyTorch has
+        them; `rng` says in words where randomness stands. All that was written before is durable after it."""
+        name = f"data/checkpoints/step-{count(step):06}.safetensors"
+        known = self._checkpoints.get(step, {})
+        if "weights_sha256" in known and step not in self._remade:
+            raise Unwritable(f"a second checkpoint of step {step}")
+        tensors = dict(weights)
+        for tensor, moments in (optimizer or {}).items():
+            tensors.update({f"{MOMENTS[kind]}{tensor}": moment for kind, moment in moments.items() if kind in MOMENTS})
+        arithmetic = (self._head.get("trainer") or {}).get("arithmetic")
+        given = {"arithmetic": arithmetic, "rng": rng, "step": step}
+        metadata = {key: str(value) for key, value in given.items() if value is not None}
+        file = TensorFile(tensors, metadata)
+        digest = self._kept(step, name, file) if keep else None
+        if digest is None:
+            file = TensorFile(tensors, metadata)
+        entry: Dict[str, Any] = {"weights": name} if digest else {}
+        entry.update(weights_sha256=digest or sha256(file.chunks()), tensors_sha256=file.tensors_sha256.hexdigest())
+        point = self._point(step, tokens_seen)
+        point.pop("weights", None)
+        point.update(entry)
+        self._remade.discard(step)
+        for lines in (self._metrics, self._timing):
+            lines.settle()
+        self._save()
+
+    def _kept(self, step: int, name: str, file: TensorFile) -> Optional[str]:
+        """Writes the tensors; where that cannot be, says why and answers None."""
+        reason: Exception
+        try:
+            digest = self._folder.put(name, file.chunks())
+            if file.finite:
+                return digest
+            reason = Unwritable("a weight that is not finite")
+        except OSError as error:
+            reason = error
+        self._problem(f"checkpoint of step {step} is hashed and not kept", reason)
+        self._folder.drop(name)
+        return None
+
+    @quiet
+    def slice(self, from_step: int, tokens: Any, logged: Mapping[str, Any], tensors: Mapping[str, Any],
+              seconds: Optional[float] = None, checkpoint_step: Optional[int] = None,
+              stated: Optional[Mapping[str, Any]] = None) -> None:
+        """Writes what another program needs to execute updates `from_step`, `from_step + 1`, ... again.
+
+        `tokens` are the batches, [steps, batch, length + 1]; `logged` has by name what came out of each step, the
+        first dimension being the steps: `loss`, `grad_norm`, `tensor_grad_norm`, `tensor_update_norm`, `tensor_norm`,
+        `routed`, of micro-batches `micro_loss` and `micro_grad_norm`, and as `gradient.NAME` the gradients that were
+        learned from; and of each place [steps, batch, length], where it is not as usual: as `counted` whether its target
+        counts, as `documents` the number of the document whose tokens it sees (0 is padding), as `positions` where in
+        that it stands. `tensors` has for each tensor, in sorted order, a pair of it before and after the slice, or a
+        table with `sha256_after` and `update_norm`. The slice starts from the kept checkpoint of `from_step`. `stated`
+        says how the updates were made, where no config does (`repro explain slices`)."""
+        steps, stem = outline(tokens)[2][0], f"data/slices/slice-{count(from_step):06}"
+        others = [entry for entry in self._slices if entry["from_step"] != from_step]
+        if len(others) < len(self._slices) and from_step not in self._resliced:
+            raise Unwritable(f"a second slice from step {from_step}")
+        arrays = {"tokens": tokens, **{name if name in INPUTS or name.startswith("gradient.") else f"logged.{name}": value
+                                       for name, value in logged.items()}}
+        for name, value in arrays.items():
+            if outline(value)[2][:1] != [steps]:
+                raise Unwritable(f"`{name}` of the shape {outline(value)[2]} in a slice of {steps} steps")
+        if checkpoint_step is None and "weights" in self._checkpoints.get(from_step, {}):
+            checkpoint_step = from_step
+        entry: Dict[str, Any] = {"from_step": from_step, "steps": steps, "file": f"{stem}.safetensors"}
+        entry.update({} if checkpoint_step is None else {"checkpoint_step": count(checkpoint_step)})
+        entry.update({} if seconds is None else {"seconds": real(seconds)})
+        self._write_slice(stem, TensorFile(arrays), _tensor_lines(tensors), stated)
+        self._slices = [*others, entry]
+        self._resliced.discard(from_step)
+        self._save()
+
+    def _write_slice(self, stem: str, file: TensorFile, lines: str, stated: Optional[Mapping[str, Any]]) -> None:
+        """Writes the files of a slice, all or none."""
+        try:
+            self._folder.put(f"{stem}.safetensors", file.chunks())
+            if not file.finite:
+                raise Unwritable(f"a number that is not finite in {stem.rpartition('/')[2]}")
+            self._folder.put(f"{stem}.tensors.jsonl", [lines.encode()])
+            if stated is not None:
+                self._folder.document(f"{stem}.stated.json", stated)
+        except Exception:
+            self._folder.drop(f"{stem}.safetensors")
+            self._folder.drop(f"{stem}.tensors.jsonl")
+            raise
+
+    # --- The end ---
+
+    def before_finish(self, close: Callable[[], None]) -> None:
+        """Has this called before the folder is sealed: it may write what it has gathered."""
+        self._closing.append(close)
+
+    def finish(self, finished: Optional[bool] = True) -> Optional[str]:
+        """Seals the folder and answers the digest of the bundle; None where it stays unfinished, or on other ranks.
+        `finished=False` says that the run ended before its plan, as one that diverged does; None says nothing of it."""
+        closing, self._closing = self._closing, []
+        for close in closing:
+            close()
+        if self._bundle is None:
+            self._finish(finished)
+        return self._bundle
+
+    @quiet
+    def _finish(self, finished: Optional[bool]) -> None:
+        if self._told is not None and self._told.left is not None:
+            self._abandon_records()
+        try:
+            self._seal(finished)
+        except BaseException:
+            # It may go on, and be killed.
+            with contextlib.suppress(OSError, Unwritable):
+                self._save()
+                self._lock = self._lock or RunLock(self.path)
+            raise
+
+    def _seal(self, finished: Optional[bool]) -> None:
+        for lines in (self._metrics, self._timing):
+            lines.settle()
+        self._evaluations_of_records()
+        files = self._payload()
+        self._folder.document(RECEIPT, self._statement(files, finished))
+        files = dict(sorted({**files, RECEIPT: self._folder.files.pop(RECEIPT)}.items()))
+        for folder in [path for path in (self.path / "data").rglob("*") if path.is_dir()] + [self.path / "data"]:
+            sync_folder(folder)
+        manifest = "".join(f"{digest}  {name}\n" for name, (_, digest) in files.items())
+        oxum = f"Payload-Oxum: {sum(size for size, _ in files.values())}.{len(files)}\n"
+        tags = dict(zip(TAGS, (oxum, DECLARATION, manifest)))
+        tags[TAGS[3]] = "".join(f"{sha256([text.encode()])}  {name}\n" for name, text in tags.items())
+        for name in (TAGS[0], TAGS[2], TAGS[3]):
+            self._folder.put(name, [tags[name].encode()], listed=False)
+        sync_folder(self.path)
+        # From here on the receipt says what the state did.
+        self._folder.drop(STATE)
+        if self._lock is not None:
+            self._lock.release(remove=True)
+            self._lock = None
+        self._bundle = "sha256:" + sha256([tags[TAGS[3]].encode()])
+        try:
+            self._folder.put(DECLARED, [DECLARATION.encode()], listed=False)
+        finally:
+            if not (self.path / DECLARED).exists():
+                self._bundle = None
+        for lines in (self._metrics, self._timing):
+            lines.close()
+        sync_folder(self.path)
+
+    def _statement(self, files: Mapping[str, Any], finished: Optional[bool]) -> Dict[str, Any]:
+        """The receipt in its envelope."""
+        machine = self._environment
+        try:
+            machine = environment(machine)
+        except Exception as error:
+            self._problem("environment", error)
+        if self._told is not None and self._told.again:
+            self._resumes[-1]["told_again"] = self._told.again
+        predicate = {
+            **self._head,
+            "files": [{"name": name, "bytes": size} for name, (size, _) in files.items()],
+            "environment": machine,
+            "checkpoints": [self._checkpoints[step] for step in sorted(self._checkpoints)],
+            "slices": sorted(self._slices, key=lambda entry: int(entry["from_step"])),
+            "extra": {**self._extra, **({"emitter_problems": self.problems} if self._problems else {}),
+                      **({"resumes": self._resumes} if self._resumes else {})},
+        }
+        predicate["run"] = {**predicate["run"], **({} if finished is None else {"finished": bool(finished)})}
+        return {
+            "_type": "https://in-toto.io/Statement/v1",
+            "predicateType": "https://repro.example/receipt/v1",
+            "subject": [{"name": name, "digest": {"sha256": digest}} for name, (_, digest) in files.items()],
+            "predicate": {key: value for key, value in predicate.items() if value not in (None, {}, [])},
+        }
+
+    def _payload(self) -> Dict[str, Any]:
+        """Sizes and digests of all files, read back; anything that is not as it was written stays in the way."""
+        files = dict(self._folder.files)
+        for lines, name in ((self._metrics, METRICS), (self._timing, TIMING)):
+            size, digest, _ = lines.written
+            if size:
+                files[name] = (size, digest.hexdigest())
+        self._folder.sweep({*files, *TAGS, RECEIPT, STATE, LOCK})
+        self._folder.check(files)
+        return dict(sorted(files.items()))
+
+    def _record(self, what: str, values: Mapping[str, Any]) -> Dict[str, Any]:
+        """The members that can be written; what is not finite leaves its word, what is no value is a problem."""
+        record: Dict[str, Any] = {}
+        not_finite: Dict[str, str] = {}
+        for key, value in values.items():
+            words: List[str] = []
+            try:
+                text = None if value is None else canonical_or_left_out({key: value}, words, 1)
+            except Exception as error:
+                self._problem(f"{what}, `{key}` left out", error)
+                continue
+            not_finite.update({key: word for word in words[:1]})
+            if text is not None:
+                record.update(json.loads(text))
+        if not_finite:
+            record.setdefault("nonfinite", next(iter(not_finite.values())))
+            record.setdefault("not_finite", not_finite)
+        return record
+
+    def _point(self, step: int, tokens_seen: Optional[int]) -> Dict[str, Any]:
+        point = self._checkpoints.setdefault(operator.index(step), {"step": operator.index(step)})
+        if tokens_seen is not None:
+            point["tokens_seen"] = count(tokens_seen)
+        return point
+
+
+def _tensor_lines(tensors: Mapping[str, Any]) -> str:
+    """Digests of tensors after a slice, and how far they went."""
+    lines = ""
+    for name, value in sorted(tensors.items()):
+        if isinstance(value, tuple):
+            after = sha256([elements(value[1])])
+            value = {"sha256_after": after, "update_norm": moved(*value)}
+        lines += canonical({**value, "name": name}) + "\n"
+    return lines

@@ -1,0 +1,243 @@
+"""What the adapters in the place of trackers share: the config, the summary, names, and what is refused."""
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import re
+import sys
+import time
+from typing import Any, Dict, Iterator, List, Mapping, MutableMapping, Optional
+
+from ._json import Unwritable, canonical, canonical_or_left_out
+from ._run import Run
+
+SEEDS = {"init": ("seed", "random_seed", "init_seed"), "data": ("data_seed",)}
+
+
+class NotMirrored(AttributeError, NotImplementedError):
+    """A part of a tracker that has no place in a receipt."""
+
+
+def not_mirrored(tracker: str, what: str) -> NotMirrored:
+    """The error for something that an adapter does not do."""
+    return NotMirrored(f"repro_receipts.{tracker} has no `{what}`: a receipt holds a config, numbers by step, evaluations and "
+                       f"a summary. Take the call out, or call the `{tracker}` of its own name beside this one")
+
+
+def refuse_set(tracker: str, arguments: Mapping[str, Any]) -> None:
+    """Raises where one of these arguments is used."""
+    for name, value in arguments.items():
+        if value not in (None, False):
+            raise not_mirrored(tracker, f"init({name}=...)")
+
+
+def table_of(config: Any) -> Dict[str, Any]:
+    """A config as a table: a mapping, or an object with attributes, such as argparse makes."""
+    if config is None:
+        return {}
+    if isinstance(config, Mapping):
+        return dict(config)
+    if hasattr(config, "__dict__"):
+        return dict(vars(config))
+    raise Unwritable(f"config: expected a table, found {config!r}")
+
+
+def writable(values: Mapping[str, Any]) -> Dict[str, Any]:
+    """Settings as a document can hold them; others as Python writes them."""
+    settings: Dict[str, Any] = {}
+    for name, value in values.items():
+        try:
+            canonical(value)
+            settings[str(name)] = value
+        except (TypeError, ValueError):
+            settings[str(name)] = repr(value)
+    return settings
+
+
+def seeds_of(config: Mapping[str, Any]) -> Dict[str, Any]:
+    """The seeds that a config has under their usual names."""
+    found = {kind: next((config[name] for name in names if name in config), None) for kind, names in SEEDS.items()}
+    return {kind: seed for kind, seed in found.items() if isinstance(seed, (int, str)) and not isinstance(seed, bool)}
+
+
+def folder_name(*given: Optional[str]) -> str:
+    """The first name that is given, with `-` for what no folder of a bundle may have; else one of the time and process."""
+    name = next((one for one in given if one), None)
+    if name is None:
+        return f"run-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
+    return re.sub("[^A-Za-z0-9._-]", "-", name).lstrip(".") or "run"
+
+
+def program_name() -> str:
+    """The name of the running script, for the trainer's name."""
+    return pathlib.Path(sys.argv[0]).stem or "python"
+
+
+def check_values(what: str, values: Mapping[str, Any]) -> None:
+    """Raises where a value is nothing that a receipt can hold."""
+    for name, value in values.items():
+        if not isinstance(name, str):
+            raise TypeError(f"{what}: expected names that are strings, found {name!r}")
+        try:
+            canonical_or_left_out(value, [])
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise TypeError(f"{what}: `{name}` is a {type(value).__name__}, and a receipt holds numbers, words and tables of "
+                            f"them ({error})") from None
+
+
+class Config(MutableMapping[str, Any]):
+    """The config of a run, by items and by attributes. What is said once stays, unless a change is allowed."""
+
+    def __init__(self, run: Run) -> None:
+        object.__setattr__(self, "_run", run)
+        object.__setattr__(self, "_values", run.config)
+
+    _run: Run
+    _values: Dict[str, Any]
+
+    def __getitem__(self, name: str) -> Any:
+        return self._values[name]
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        self.update({name: value})
+
+    def __delitem__(self, name: str) -> None:
+        raise Unwritable(f"config.{name}: what was said of a run is not taken back")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self._values[name]
+        except KeyError:
+            raise AttributeError(f"the config has no `{name}`") from None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self.update({name: value})
+
+    def __repr__(self) -> str:
+        return repr(self._values)
+
+    def update(self, values: Any = None, allow_val_change: bool = False, **more: Any) -> None:  # type: ignore[override]
+        """Adds to the config. Another value of what it says already is refused, or with `allow_val_change` recorded."""
+        given = {**table_of(values), **more}
+        given = {name: json.loads(canonical(value)) for name, value in given.items()}
+        other = [name for name in given if name in self._values and self._values[name] != given[name]]
+        if other and not allow_val_change:
+            raise Unwritable("; ".join(f"config.{name} is {self._values[name]!r} and is to be {given[name]!r}"
+                                       for name in other) + "; pass allow_val_change=True to update()")
+        if other:
+            self._run.change(given)
+        else:
+            self._run.complete(given)
+        self._values.update(given)
+
+    def setdefaults(self, values: Any) -> None:
+        """Adds what the config does not say."""
+        self.update({name: value for name, value in table_of(values).items() if name not in self._values})
+
+    def as_dict(self) -> Dict[str, Any]:
+        """The config as a table."""
+        return dict(self._values)
+
+
+class Summary(MutableMapping[str, Any]):
+    """Numbers about a run. Of what nobody set it is the last value that was logged, which no file repeats."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._logged: Dict[str, Any] = {}
+        self._set: Dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        return self._set[name] if name in self._set else self._logged[name]
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        self.update({name: value})
+
+    def __delitem__(self, name: str) -> None:
+        raise Unwritable(f"summary.{name}: what was said of a run is not taken back")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter({**self._logged, **self._set})
+
+    def __len__(self) -> int:
+        return len({**self._logged, **self._set})
+
+    def update(self, values: Any = (), **more: Any) -> None:  # type: ignore[override]
+        """Sets numbers; those of a table within get its name before theirs."""
+        given = _flat({**dict(values), **more})
+        check_values("summary", given)
+        words = [name for name, value in given.items() if not _is_number(value)]
+        if words:
+            raise TypeError(f"summary: expected numbers, found {given[words[0]]!r} as `{words[0]}`; words belong to the config")
+        self._set.update(given)
+        self._run.summary(given)
+
+    def logged(self, values: Mapping[str, Any]) -> None:
+        """Takes note of the last values."""
+        self._logged.update(values)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value.item() if hasattr(value, "item") else value, (int, float))
+
+
+def _flat(values: Mapping[str, Any], before: str = "") -> Dict[str, Any]:
+    flat: Dict[str, Any] = {}
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            flat.update(_flat(value, f"{before}{name}."))
+        else:
+            flat[f"{before}{name}"] = value
+    return flat
+
+
+class TrackedRun:
+    """A run as trackers have it."""
+
+    tracker = ""
+
+    def __init__(self, run: Run, name: str, project: Optional[str], group: Optional[str]) -> None:
+        self.receipt = run
+        """The run that is written, with all that a tracker has no call for: `evaluation`, `task`, `checkpoint`."""
+        self.name, self.project, self.group = name, project, group
+        self.is_ended = False
+        self.config, self.summary = Config(run), Summary(run)
+        self.step = 0 if run.last_step is None else run.last_step + 1
+
+    def __getattr__(self, name: str) -> Any:
+        raise not_mirrored(self.tracker, f"run.{name}")
+
+    @property
+    def dir(self) -> str:
+        """The folder of the run."""
+        return str(self.receipt.path)
+
+    @property
+    def resumed(self) -> bool:
+        """Whether the run continues one that was killed."""
+        return self.receipt.is_resumed
+
+    def _row(self, values: Mapping[str, Any]) -> Dict[str, Any]:
+        """Values that were checked, as a row."""
+        if not isinstance(values, Mapping):
+            raise TypeError(f"log: expected a table of metrics by name, found {values!r}")
+        check_values("log", values)
+        self.summary.logged(values)
+        return dict(values)
+
+
+def kept(values: Mapping[str, Any]) -> Dict[str, Any]:
+    """What a tracker was told of a run and a receipt has no field for."""
+    return {name: (list(value) if isinstance(value, tuple) else value) for name, value in values.items() if value is not None}
+
+
+def current(runs: List[Any]) -> Any:
+    """The run that goes on, of those that were begun; None where there is none."""
+    return runs[-1] if runs and not (runs[-1].is_ended or runs[-1].receipt.is_finished) else None

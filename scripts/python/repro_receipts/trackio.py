@@ -1,0 +1,86 @@
+"""In the place of trackio: `import repro_receipts.trackio as trackio`, and the run is written as a receipt.
+
+Mirrored are `init`, `log`, `finish` and `config`, with steps as trackio counts them: a call of `log` is a row, whose step is the
+next one unless it is given. What has no place in a receipt (spaces, media, tables, alerts, `show`) raises an error that names it;
+`private`, `embed` and `settings` change nothing that is recorded. Folder, group, study, seeds and the end of a run are those of
+`repro_receipts.wandb`.
+"""
+from __future__ import annotations
+
+import os
+from typing import Any, List, Mapping, Optional, Union
+
+from ._ending import seal_at_exit
+from ._init import init as begin
+from ._tracker import (TrackedRun, current, folder_name, kept, not_mirrored, program_name, refuse_set, seeds_of,
+                       table_of)
+
+__all__ = ["Run", "finish", "init", "log"]
+
+_RUNS: List["Run"] = []
+
+
+class Run(TrackedRun):
+    """A run as trackio has it."""
+
+    tracker = "trackio"
+
+    def log(self, metrics: Mapping[str, Any], step: Optional[int] = None) -> None:
+        """Logs a row."""
+        row = self._row(metrics)
+        at = self.step if step is None else step
+        self.receipt.log(row, step=at)
+        self.step = max(self.step, at + 1)
+
+    def finish(self) -> None:
+        """Seals the run."""
+        self.receipt.finish()
+        self.is_ended = True
+
+
+def init(project: str, name: Optional[str] = None, group: Optional[str] = None, *, config: Any = None,
+         resume: str = "never", settings: Any = None, private: Optional[bool] = None, embed: bool = True,
+         dir: Union[str, "os.PathLike[str]"] = "receipts", trainer: Optional[Mapping[str, Any]] = None,
+         seeds: Optional[Mapping[str, Any]] = None, model: Optional[Mapping[str, Any]] = None,
+         data: Optional[Mapping[str, Any]] = None, **unsupported: Any) -> Run:
+    """Begins a run; one that goes on is finished before. `resume` ("allow", "must") continues one that was killed. The last
+    five arguments are those of `repro_receipts.init`."""
+    refuse_set("trackio", unsupported)
+    finish()
+    values = table_of(config)
+    folder = folder_name(name)
+    if resume == "must" and not os.path.isdir(os.path.join(dir, folder)):
+        raise FileNotFoundError(f"{os.path.join(dir, folder)}: resume=\"must\", and there is no such run")
+    receipt = begin(folder, dir, values, {"name": program_name()} if trainer is None else trainer,
+                    seeds_of(values) if seeds is None else seeds, model, data, study=project, group=group,
+                    extra={"tracker": kept({"mirrors": "trackio", "name": name})}, resume=resume in ("allow", "must"))
+    run = Run(receipt, name or folder, project, group)
+    seal_at_exit(receipt)
+    _RUNS.append(run)
+    return run
+
+
+def log(metrics: Mapping[str, Any], step: Optional[int] = None) -> None:
+    """Logs a row of the run that goes on."""
+    run: Optional[Run] = current(_RUNS)
+    if run is None:
+        raise RuntimeError("there is no run: call init() first")
+    run.log(metrics, step)
+
+
+def finish() -> None:
+    """Seals the run that goes on, if there is one."""
+    run: Optional[Run] = current(_RUNS)
+    if run is not None:
+        run.finish()
+
+
+def __getattr__(name: str) -> Any:
+    if name == "config":
+        run: Optional[Run] = current(_RUNS)
+        if run is None:
+            raise RuntimeError("there is no run: call init() first")
+        return run.config
+    if name.startswith("__"):
+        raise AttributeError(name)
+    raise not_mirrored("trackio", name)

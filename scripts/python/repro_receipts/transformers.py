@@ -1,0 +1,118 @@
+"""Receipts of the `Trainer` of Hugging Face's transformers:
+
+    from repro_receipts.transformers import ReceiptCallback
+
+    receipt = ReceiptCallback("dense-s1", dir="receipts")
+    trainer = Trainer(..., callbacks=[receipt])
+    trainer.train()
+    receipt.run.finish()
+
+Records are what the trainer logs, evaluations what it evaluates, under their names. The config is that of the trainer and the
+model, without places on this machine; a run that was killed goes on when the same program is started again. Where nobody
+finishes the run it is sealed when the interpreter ends.
+"""
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, Dict, Mapping, Optional, Tuple, Union
+
+import transformers
+
+from ._ending import seal_at_exit
+from ._init import init
+from ._run import Run
+from ._tracker import writable
+
+__all__ = ["ReceiptCallback"]
+
+# Of the arguments of a trainer: where things lie, who is to see them, and which process this is.
+PLACES = ("output_dir", "logging_dir", "run_name", "resume_from_checkpoint", "local_rank", "_n_gpu", "hub_model_id",
+          "overwrite_output_dir", "report_to", "disable_tqdm", "push_to_hub_model_id", "push_to_hub_organization",
+          "push_to_hub_token", "hub_token", "project", "trackio_space_id")
+
+
+class ReceiptCallback(transformers.TrainerCallback):  # type: ignore[misc, unused-ignore]
+    """Writes a receipt of what a trainer does. It begins the run when training begins; `run` is None until then. A `run` that
+    `repro_receipts.init` made may be given instead of a name; then only its own config is written."""
+
+    def __init__(self, name: Union[str, Run, None] = None, dir: Union[str, "os.PathLike[str]"] = "receipts",
+                 **named: Any) -> None:
+        self.run: Optional[Run] = name if isinstance(name, Run) else None
+        self._name, self._dir, self._named = None if isinstance(name, Run) else name, dir, named
+        self._at_end = False
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, model: Any = None, **more: Any) -> None:
+        """Begins the run, or goes on with it."""
+        if self.run is not None:
+            return
+        given = {"config": _config_of(args, model), "trainer": {"name": "transformers.Trainer",
+                                                                "version": transformers.__version__},
+                 "seeds": _seeds_of(args), "model": _model_of(model), "resume": True, **self._named}
+        self.run = init(self._name or args.run_name or os.path.basename(os.path.normpath(args.output_dir)), self._dir,
+                        rank=0 if state.is_world_process_zero else 1, **given)
+        seal_at_exit(self.run, lambda: self._at_end or None)
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: Optional[Mapping[str, Any]] = None, **more: Any) -> None:
+        """Writes a record, and apart from it how long it took. What is told of the whole run is its summary, and
+        evaluations are told by themselves."""
+        if self.run is None or not logs:
+            return
+        if "train_loss" in logs:
+            self.run.summary(logs)
+        elif not any(name.endswith("_runtime") and name != "train_runtime" for name in logs):
+            numbers, times = _parted(logs)
+            self.run.log(numbers, step=state.global_step, tokens=_tokens_of(state))
+            if times:
+                self.run.timing(times, step=state.global_step)
+
+    def on_evaluate(self, args: Any, state: Any, control: Any, metrics: Optional[Mapping[str, Any]] = None,
+                    **more: Any) -> None:
+        """Writes an evaluation. How long it took stands among the times."""
+        if self.run is None or not metrics:
+            return
+        numbers, times = _parted(metrics)
+        self.run.evaluation(state.global_step, numbers, tokens_seen=_tokens_of(state))
+        if times:
+            self.run.timing(times, step=state.global_step)
+
+    def on_predict(self, args: Any, state: Any, control: Any, metrics: Optional[Mapping[str, Any]] = None,
+                   **more: Any) -> None:
+        """Writes an evaluation of a test set."""
+        self.on_evaluate(args, state, control, metrics)
+
+    def on_train_end(self, args: Any, state: Any, control: Any, **more: Any) -> None:
+        """Takes note that training came to its end."""
+        self._at_end = state.global_step >= state.max_steps
+
+
+def _parted(values: Mapping[str, Any]) -> Tuple[Dict[str, Any], Dict[str, Any]]:
+    """Numbers, and wall-clock times, which another execution of the same steps has others of."""
+    times = {name: value for name, value in values.items() if name.endswith(("_runtime", "_per_second", "_time"))}
+    return {name: value for name, value in values.items() if name not in times}, times
+
+
+def _tokens_of(state: Any) -> Optional[int]:
+    """How many tokens were seen, where the trainer counts them."""
+    return getattr(state, "num_input_tokens_seen", 0) or None
+
+
+def _config_of(args: Any, model: Any) -> Dict[str, Any]:
+    own: Any = getattr(model, "config", None)
+    config = json.loads(own.to_json_string(use_diff=False)) if hasattr(own, "to_json_string") else {}
+    for name in ("_name_or_path", "transformers_version"):
+        config.pop(name, None)
+    told = {name: value for name, value in args.to_dict().items() if name not in PLACES}
+    return {**config, "training_arguments": writable(told)}
+
+
+def _seeds_of(args: Any) -> Dict[str, int]:
+    return {"init": args.seed, "data": args.seed if args.data_seed is None else args.data_seed}
+
+
+def _model_of(model: Any) -> Optional[Dict[str, Any]]:
+    if model is None or not hasattr(model, "parameters"):
+        return None
+    family = getattr(getattr(model, "config", None), "model_type", None)
+    return {"params_total": sum(parameter.numel() for parameter in model.parameters()),
+            **({"family": family} if family else {})}

@@ -1,0 +1,158 @@
+"""In the place of Weights & Biases: `import repro_receipts.wandb as wandb`, and the run is written as a receipt.
+
+Mirrored are `init`, `log`, `finish`, `config`, `summary`, `run`, `define_metric` and `login`, with steps as wandb counts them:
+a call of `log` is a step, and with `step=` or `commit=False` the values of a step are gathered until the next one. What has no
+place in a receipt (media, tables, artifacts, sweeps, `watch`, `alert`) raises an error that names it. `login` and the arguments
+`entity`, `settings`, `force` and `anonymous` change nothing that is recorded.
+
+The folder is `DIR/NAME`: `dir` ("receipts" unless given), and `name`, `id`, or the time. `group` is the group of the receipt,
+`project` its study. Seeds are those of the config (`seed`, `data_seed`), or `seeds=`; `trainer=` names more than the script.
+Config and numbers go the way `repro_receipts` writes them, and `run.receipt` is that run, for evaluations and checkpoints.
+
+A run that nobody finished is sealed when the interpreter ends; its receipt then does not say that it came to its end.
+"""
+from __future__ import annotations
+
+import fnmatch
+import os
+from typing import Any, Dict, List, Literal, Mapping, Optional, Sequence, Union
+
+from ._ending import seal_at_exit
+from ._init import init as begin
+from ._json import Unwritable
+from ._tracker import (TrackedRun, current, folder_name, kept, not_mirrored, program_name, refuse_set, seeds_of,
+                       table_of)
+
+__all__ = ["Run", "define_metric", "finish", "init", "log", "login"]
+
+_RUNS: List["Run"] = []
+
+
+class Run(TrackedRun):
+    """A run as wandb has it."""
+
+    tracker = "wandb"
+
+    def __init__(self, *arguments: Any, id: Optional[str]) -> None:
+        super().__init__(*arguments)
+        self.id = id or self.name
+        self._gathered: Dict[str, Any] = {}
+        self._axes: Dict[str, str] = {}
+
+    def __enter__(self) -> "Run":
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        self.finish(exit_code=0 if kind is None else 1)
+
+    def log(self, data: Mapping[str, Any], step: Optional[int] = None, commit: Optional[bool] = None) -> None:
+        """Logs values of a step; see the page of wandb for `step` and `commit`."""
+        row = self._row(data)
+        if step is not None and step < self.step:
+            problem = Unwritable(f"values of step {step} after those of step {self.step}, which wandb leaves out too")
+            self.receipt.problem("log", problem)
+            return
+        if step is not None and step > self.step:
+            self._flush()
+            self.step = step
+        self._gathered.update(row)
+        if commit or (commit is None and step is None):
+            self._flush()
+            self.step += 1
+
+    def _flush(self) -> None:
+        """Writes what was gathered of a step."""
+        if self._gathered:
+            missing = {axis for pattern, axis in self._axes.items() for name in self._gathered
+                       if axis not in self._gathered and fnmatch.fnmatchcase(name, pattern)}
+            self._gathered.update({axis: self.summary[axis] for axis in missing if axis in self.summary})
+            self.receipt.log(self._gathered, step=self.step)
+            self._gathered = {}
+
+    def define_metric(self, name: str, step_metric: Optional[str] = None, step_sync: Optional[bool] = None,
+                      hidden: Optional[bool] = None, summary: Optional[str] = None, goal: Optional[str] = None,
+                      overwrite: Optional[bool] = None) -> None:
+        """Has the last value of `step_metric` logged with the metrics of this name, which may end with `*`. How a chart is
+        drawn is not recorded, and a `summary` by least or greatest value follows from the records."""
+        if step_metric is not None and step_sync is not False:
+            self._axes[name] = step_metric
+
+    def finish(self, exit_code: Optional[int] = None, quiet: Optional[bool] = None) -> None:
+        """Seals the run; with an exit code other than 0 its receipt says that it did not come to its end."""
+        self.receipt.finish(finished=not exit_code)
+        self.is_ended = True
+
+
+def init(entity: Optional[str] = None, project: Optional[str] = None, dir: Union[str, "os.PathLike[str]", None] = None,
+         id: Optional[str] = None, name: Optional[str] = None, notes: Optional[str] = None,
+         tags: Optional[Sequence[str]] = None, config: Any = None, allow_val_change: Optional[bool] = None,
+         group: Optional[str] = None, job_type: Optional[str] = None,
+         mode: Optional[Literal["online", "offline", "disabled"]] = None, force: Optional[bool] = None,
+         reinit: Union[bool, str, None] = None, resume: Union[bool, str, None] = None, settings: Any = None,
+         anonymous: Any = None, *, trainer: Optional[Mapping[str, Any]] = None, seeds: Optional[Mapping[str, Any]] = None,
+         model: Optional[Mapping[str, Any]] = None, data: Optional[Mapping[str, Any]] = None,
+         **unsupported: Any) -> Run:
+    """Begins a run, or answers the one that goes on. `resume` ("allow", "must", True) continues one that was killed;
+    `mode="disabled"` writes nothing. The last four arguments are those of `repro_receipts.init`."""
+    refuse_set("wandb", unsupported)
+    running: Optional[Run] = current(_RUNS)
+    if running is not None and reinit not in (True, "finish_previous", "create_new"):
+        return running
+    if running is not None and reinit != "create_new":
+        running.finish()
+    if isinstance(config, str):
+        raise not_mirrored("wandb", "init(config=PATH)")
+    values = table_of(config)
+    folder = folder_name(name, id)
+    told = kept({"mirrors": "wandb", "name": name, "id": id, "entity": entity, "job_type": job_type, "tags": tags,
+                 "notes": notes})
+    if resume == "must" and not os.path.isdir(os.path.join(dir or "receipts", folder)):
+        raise FileNotFoundError(f"{os.path.join(dir or 'receipts', folder)}: resume=\"must\", and there is no such run")
+    receipt = begin(folder, dir or "receipts", values, {"name": program_name()} if trainer is None else trainer,
+                    seeds_of(values) if seeds is None else seeds, model, data, study=project, group=group,
+                    extra={"tracker": told}, resume=resume in (True, "allow", "must", "auto"),
+                    allow_changes=bool(allow_val_change), rank=1 if mode == "disabled" else None)
+    run = Run(receipt, name or folder, project, group, id=id)
+    receipt.before_finish(run._flush)
+    seal_at_exit(receipt)
+    _RUNS.append(run)
+    return run
+
+
+def _running() -> Run:
+    run: Optional[Run] = current(_RUNS)
+    if run is None:
+        raise RuntimeError("there is no run: call init() first")
+    return run
+
+
+def log(data: Mapping[str, Any], step: Optional[int] = None, commit: Optional[bool] = None) -> None:
+    """Logs values of a step of the run that goes on."""
+    _running().log(data, step, commit)
+
+
+def finish(exit_code: Optional[int] = None, quiet: Optional[bool] = None) -> None:
+    """Seals the run that goes on, if there is one."""
+    run: Optional[Run] = current(_RUNS)
+    if run is not None:
+        run.finish(exit_code)
+
+
+def define_metric(name: str, step_metric: Optional[str] = None, **named: Any) -> None:
+    """Defines a metric of the run that goes on."""
+    _running().define_metric(name, step_metric, **named)
+
+
+def login(*arguments: Any, **named: Any) -> bool:
+    """There is nowhere to log in."""
+    return True
+
+
+def __getattr__(name: str) -> Any:
+    if name == "run":
+        return current(_RUNS)
+    if name in ("config", "summary"):
+        return getattr(_running(), name)
+    if name.startswith("__"):
+        raise AttributeError(name)
+    raise not_mirrored("wandb", name)
