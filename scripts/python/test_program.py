@@ -71,7 +71,7 @@ class Program(Case):
                 receipts.verify("x")
             beside.unlink()
             with mock.patch("sysconfig.get_path", return_value=str(self.folder)):
-                with self.assertRaisesRegex(receipts.ProgramMissing, "pip install repro-receipts"):
+                with self.assertRaisesRegex(receipts.ProgramMissing, "install the wheel"):
                     receipts.check("x")
 
     @unittest.skipUnless(BIN, "REPRO_BIN names no program")

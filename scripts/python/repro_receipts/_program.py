@@ -41,7 +41,7 @@ def program() -> pathlib.Path:
     found = shutil.which("repro")
     if found is None:
         raise ProgramMissing("there is no program `repro` beside the interpreter or on PATH; install it with "
-                             "`pip install repro-receipts`, or name it in REPRO_BIN")
+                             "install the wheel, which has it, or name it in REPRO_BIN")
     return pathlib.Path(found)
 
 
