@@ -64,8 +64,8 @@ class ReceiptLogger(Logger):  # type: ignore[misc, unused-ignore]
     def run(self) -> Run:
         """The run that is written."""
         if self._run is None:
-            given = {"trainer": {"name": "lightning.Trainer", "version": pytorch_lightning.__version__}, "seeds": seeds_of(self._config),
-                     "resume": True, **self._named}
+            given = {"trainer": {"name": "lightning.Trainer", "version": str(vars(pytorch_lightning)["__version__"])},
+                     "seeds": seeds_of(self._config), "resume": True, **self._named}
             self._run = init(self._run_name, self._dir, self._config, rank=getattr(rank_zero_only, "rank", 0), **given)
             seal_at_exit(self._run, lambda: self._at_end or None)
         return self._run
