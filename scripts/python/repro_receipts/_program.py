@@ -40,7 +40,7 @@ def program() -> pathlib.Path:
             return pathlib.Path(folder, NAME)
     found = shutil.which("repro")
     if found is None:
-        raise ProgramMissing("there is no program `repro` beside the interpreter or on PATH; install it with "
+        raise ProgramMissing("there is no program `repro` beside the interpreter or on PATH; "
                              "install the wheel, which has it, or name it in REPRO_BIN")
     return pathlib.Path(found)
 

@@ -58,7 +58,8 @@ fn output() -> Json {
 fn answer(scene: &ToolScene<'_>, call: Json) -> Result<ToolAnswer, Vec<Error>> {
     let CheckCall { paths, documents, all } = arguments(call)?;
     let paths = scene.inputs(paths, &documents)?;
-    let checked = repro_check::check(&CheckOptions { paths, threads: threads::cores() });
+    let checked =
+        repro_check::check(&CheckOptions { paths, threads: threads::cores(), is_change: false });
     let options = ReportOptions { width: WIDTH, verbose: all, ..ReportOptions::default() };
     let text = repro_check::text(&checked, &options);
     let mut report = serde_json::from_str(&repro_check::json(&checked)).unwrap_or_default();
