@@ -30,11 +30,13 @@ def version() -> str:
 
 def build(target: str, profile: str, *features: str) -> Path:
     """The program, linked statically where that can be."""
-    environment = dict(os.environ)
+    registry = os.environ.get("CARGO_HOME", str(Path.home() / ".cargo"))
+    # where it was built is nobody's business, and would make another program of it
+    flags = [f"--remap-path-prefix={ROOT}=/repro", f"--remap-path-prefix={registry}=/cargo"]
     if "linux" in target:
         # musl links statically by itself; said once more, the same holds for glibc
-        flags = "-C target-feature=+crt-static"
-        environment["RUSTFLAGS"] = f"{environment.get('RUSTFLAGS', '')} {flags}".strip()
+        flags += ["-C", "target-feature=+crt-static"]
+    environment = {**os.environ, "CARGO_ENCODED_RUSTFLAGS": "\x1f".join(flags)}
     command = ["cargo", "build", "--locked", "--profile", profile, "--target", target, "--bin", "repro", *features]
     subprocess.run(command, cwd=ROOT, env=environment, check=True)
     return ROOT / "target" / target / profile / "repro"
