@@ -26,20 +26,26 @@ pub fn git(folder: &Path) -> Option<Command> {
     command.args(SAFE.iter().flat_map(|setting| ["-c", *setting]));
     command.envs([
         ("GIT_NO_LAZY_FETCH", "1"),
+        // What a name stands for is what it was made of, whatever a repository would put in its place.
+        ("GIT_NO_REPLACE_OBJECTS", "1"),
         ("GIT_OPTIONAL_LOCKS", "0"),
         ("GIT_TERMINAL_PROMPT", "0"),
     ]);
     Some(command)
 }
 
-/// The full name of the commit that `name` stands for in the repository of `folder`.
-pub fn commit_of(folder: &Path, name: &str) -> Option<String> {
+/// The full name of the commit that `name` stands for in the repository of `folder`, where there is one; or why git does not say.
+pub fn commit_of(folder: &Path, name: &str) -> Result<Option<String>, String> {
+    let Some(mut git) = git(folder) else { return Ok(None) };
     let wanted = format!("{name}^{{commit}}");
     let asked = ["rev-parse", "--verify", "--quiet", "--end-of-options", &wanted];
-    let output = git(folder)?.args(asked).output().ok()?;
-    let commit =
-        output.status.success().then(|| String::from_utf8(output.stdout).ok()).flatten()?;
-    Some(commit.trim().to_owned())
+    let output = git.args(asked).output().map_err(|error| format!("`git`: {error}"))?;
+    let said = |bytes| String::from_utf8_lossy(bytes).trim().to_owned();
+    match (output.status.success(), said(&output.stderr)) {
+        (true, _) => Ok(Some(said(&output.stdout))),
+        (false, reason) if reason.is_empty() => Ok(None),
+        (false, reason) => Err(reason),
+    }
 }
 
 /// The files below some names that git leaves out of the repository of `folder`, as its settings say.

@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use repro_receipt::source::{Error, Location};
-use repro_report::outcome::{ExitStatus, Verdict};
+use repro_report::outcome::Verdict;
 use serde::Serialize;
 
 use crate::OTHER_KIND;
-use crate::ground::{GroundChange, GroundKind};
+use crate::ground::{Ground, GroundChange, GroundKind};
 use crate::judged::{JudgedEntry, JudgedPart, JudgedReport};
+use crate::paired::{KnownRefutations, renamed};
 
 /// How a verdict changed, worst first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -55,12 +56,13 @@ impl ChangeKind {
         }
     }
 
-    /// How an entry changed; none where it did not.
-    fn of(was: &JudgedEntry, now: &JudgedEntry) -> Option<Self> {
+    /// How an entry changed that was judged before; none where it did not.
+    fn of(was: &JudgedEntry, now: &JudgedEntry, is_refuted_anew: bool) -> Option<Self> {
         use Verdict::{Refuted, Verified};
         let fell = was.strength.iter().zip(&now.strength).any(|(was, now)| now < was);
         Some(match (was.verdict, now.verdict) {
-            (_, Refuted) if was.verdict != Refuted || now.broken > was.broken => Self::NowRefuted,
+            _ if is_refuted_anew => Self::NowRefuted,
+            (_, Refuted) if was.verdict != Refuted => Self::SameVerdict,
             (Verified, Verified) if fell => Self::Weaker,
             (Verified, Verified) if was.strength != now.strength => Self::Stronger,
             (Verified, Verified) | (Refuted, Refuted) if was == now => return None,
@@ -84,7 +86,8 @@ pub struct EntryChange<'r> {
     pub kind: ChangeKind,
     pub was: Option<&'r JudgedEntry>,
     pub now: Option<&'r JudgedEntry>,
-    /// What it rests on that changed; of one that is new or gone nothing.
+    /// What it rests on that changed; where the report tells nothing of that, the post file, if that changed. Of one that is new or gone
+    /// nothing.
     pub because: Vec<GroundChange>,
 }
 
@@ -115,6 +118,27 @@ pub struct PartChange<'r> {
     #[serde(rename = "post")]
     pub part: &'r str,
     pub changes: Vec<GroundChange>,
+}
+
+impl<'r> PartChange<'r> {
+    /// What changed; none where nothing did. Where a text changed its lines move, and a number that stands in as many lines without
+    /// a claim is no change.
+    fn between(part: &'r str, [was, now]: [&JudgedPart; 2]) -> Option<Self> {
+        let mut changes = GroundChange::between(&was.grounds, &now.grounds);
+        if changes.iter().any(|change| change.what == GroundKind::Text) {
+            let has_moved = |one: &GroundChange| {
+                one.what == GroundKind::Unbound
+                    && lines(&one.was).count() == lines(&one.now).count()
+            };
+            changes.retain(|change| !has_moved(change));
+        }
+        (!changes.is_empty()).then_some(Self { part, changes })
+    }
+}
+
+/// The lines of a number without a claim.
+pub fn lines(value: &Option<String>) -> impl Iterator<Item = &str> {
+    value.iter().flat_map(|lines| lines.split(", "))
 }
 
 /// What changed between two reports.
@@ -149,8 +173,7 @@ pub fn compare<'r>(
         let both = [before.unwrap_or(none), after.unwrap_or(none)];
         entries.extend(changed_entries(name, both));
         if before.is_some() && after.is_some() {
-            let changes = GroundChange::between(&both[0].grounds, &both[1].grounds);
-            parts.extend((!changes.is_empty()).then_some(PartChange { part: name, changes }));
+            parts.extend(PartChange::between(name, both));
         }
     }
     let only = |of: &'r JudgedReport, other: &'r JudgedReport| {
@@ -171,21 +194,29 @@ static EMPTY: JudgedPart =
     JudgedPart { title: String::new(), entries: BTreeMap::new(), grounds: Vec::new() };
 
 fn changed_entries<'r>(part: &'r str, [was, now]: [&'r JudgedPart; 2]) -> Vec<EntryChange<'r>> {
+    let is_post = |ground: &&Ground| ground.kind == GroundKind::Post;
+    let post = [was, now].map(|part| part.grounds.iter().filter(is_post).cloned().collect());
+    let post = post.each_ref().map(Vec::as_slice);
+    let post = GroundChange::between(post[0], post[1]);
     let renamed = renamed(was, now);
+    let mut known = KnownRefutations::of(was, now);
     let old_names: BTreeSet<&str> = renamed.values().copied().collect();
     let mut changes = Vec::new();
     for (name, entry) in &now.entries {
         let before = renamed.get(name.as_str()).copied().unwrap_or(name);
         let change =
             |kind, was, because| EntryChange { part, name, kind, was, now: Some(entry), because };
-        match was.entries.get(before) {
-            None if entry.verdict == Verdict::Refuted => {
-                changes.push(change(ChangeKind::NowRefuted, None, Vec::new()));
-            }
+        let before = was.entries.get(before);
+        let is_anew = entry.verdict == Verdict::Refuted && !known.has(before, entry);
+        match before {
+            None if is_anew => changes.push(change(ChangeKind::NowRefuted, None, Vec::new())),
             None => changes.push(change(ChangeKind::New, None, Vec::new())),
             Some(before) => {
-                let because = GroundChange::between(&before.grounds, &entry.grounds);
-                let kind = ChangeKind::of(before, entry);
+                let mut because = GroundChange::between(&before.grounds, &entry.grounds);
+                if because.is_empty() {
+                    because.extend(post.clone());
+                }
+                let kind = ChangeKind::of(before, entry, is_anew);
                 changes.extend(kind.map(|kind| change(kind, Some(before), because)));
             }
         }
@@ -206,46 +237,6 @@ fn changed_entries<'r>(part: &'r str, [was, now]: [&'r JudgedPart; 2]) -> Vec<En
     changes
 }
 
-/// New names with the old ones of the same claims: names are made of words, and words change. Two are the same claim where one alone on
-/// each side is held against the same and has the same number; or else is held against the same; or else has the same words.
-fn renamed<'r>(was: &'r JudgedPart, now: &'r JudgedPart) -> BTreeMap<&'r str, &'r str> {
-    let mut pairs: BTreeMap<&str, &str> = BTreeMap::new();
-    let keys: [&[GroundKind]; 3] = [
-        &[GroundKind::Expression, GroundKind::Number],
-        &[GroundKind::Expression],
-        &[GroundKind::Words],
-    ];
-    for key in keys {
-        let old: BTreeSet<&str> = pairs.values().copied().collect();
-        let gone = alone(was, key, |name| !now.entries.contains_key(name) && !old.contains(name));
-        let new =
-            alone(now, key, |name| !was.entries.contains_key(name) && !pairs.contains_key(name));
-        let same = new.into_iter().filter_map(|(key, new)| Some((new?, (*gone.get(&key)?)?)));
-        pairs.extend(same.collect::<Vec<_>>());
-    }
-    pairs
-}
-
-/// The entries that alone have what they say about `kinds`; none where several have.
-fn alone<'r>(
-    part: &'r JudgedPart,
-    kinds: &[GroundKind],
-    is_open: impl Fn(&str) -> bool,
-) -> BTreeMap<Vec<&'r str>, Option<&'r str>> {
-    let mut alone = BTreeMap::new();
-    for (name, entry) in part.entries.iter().filter(|(name, _)| is_open(name)) {
-        let value = |kind: &GroundKind| {
-            let grounds = entry.grounds.iter();
-            grounds.filter(|ground| ground.kind == *kind).map(|ground| ground.value.as_str()).next()
-        };
-        let says: Vec<&str> = kinds.iter().filter_map(value).collect();
-        if says.first().is_some_and(|first| !first.is_empty()) {
-            alone.entry(says).and_modify(|one| *one = None).or_insert(Some(name.as_str()));
-        }
-    }
-    alone
-}
-
 impl ReportComparison<'_> {
     /// How many changes there are of each kind that occurs.
     pub fn counts(&self) -> impl Iterator<Item = (ChangeKind, usize)> {
@@ -259,43 +250,5 @@ impl ReportComparison<'_> {
             && self.parts.is_empty()
             && self.broken.is_empty()
             && self.mended.is_empty()
-    }
-
-    /// What a pipeline goes by.
-    pub fn status(&self) -> ExitStatus {
-        let has = |kind| self.entries.iter().any(|change| change.kind == kind);
-        let of_parts = |is_worse: fn(&GroundChange) -> bool| {
-            self.parts.iter().flat_map(|part| &part.changes).any(is_worse)
-        };
-        let was_verified =
-            |one: &EntryChange| one.was.is_some_and(|was| was.verdict == Verdict::Verified);
-        let verified_gone =
-            self.entries.iter().any(|one| one.kind == ChangeKind::Gone && was_verified(one));
-        if !self.broken.is_empty() {
-            ExitStatus::Refused
-        } else if has(ChangeKind::NowRefuted) || of_parts(is_forged) {
-            ExitStatus::Refuted
-        } else if has(ChangeKind::Weaker) || verified_gone || of_parts(is_less_bound) {
-            ExitStatus::Undecided
-        } else {
-            ExitStatus::Verified
-        }
-    }
-}
-
-/// Whether a signature does not hold any more.
-fn is_forged(change: &GroundChange) -> bool {
-    change.what == GroundKind::Signature && change.now.as_deref() == Some(Verdict::Refuted.word())
-}
-
-/// Whether a number of a text lost its claim, or stands there more often without one; or a signature or a text is gone.
-fn is_less_bound(change: &GroundChange) -> bool {
-    let times = |value: &Option<String>| {
-        value.as_deref().and_then(|times| times.parse::<usize>().ok()).unwrap_or(0)
-    };
-    match change.what {
-        GroundKind::Unbound => times(&change.now) > times(&change.was),
-        GroundKind::Signature | GroundKind::Text => change.now.is_none(),
-        _ => false,
     }
 }

@@ -36,9 +36,11 @@ pub enum GroundKind {
     Minimum,
     /// What became of the signature of a bundle.
     Signature,
+    /// The digest of the post file.
+    Post,
     /// The digest of a text.
     Text,
-    /// A number of a text without a claim, and how often it stands there.
+    /// A number of a text without a claim, and the lines in which it stands.
     Unbound,
     /// Words that are left without a claim, and why.
     Excused,
@@ -92,8 +94,9 @@ impl GroundKind {
             Self::Rows => "rows".to_owned(),
             Self::Minimum => "the minimum asked for".to_owned(),
             Self::Signature => format!("the signature of `{of}`"),
+            Self::Post => "the post file".to_owned(),
             Self::Text => format!("the text `{of}`"),
-            Self::Unbound => format!("places without a claim, of {of}"),
+            Self::Unbound => format!("lines with {of} and no claim for it"),
             Self::Excused => format!("why \"{of}\" has no claim"),
             Self::Finding => format!("[{of}]"),
         }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use repro_report::outcome::Verdict;
 
-use crate::ground::Ground;
+use crate::ground::{Ground, GroundKind};
 
 /// The command whose report it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,7 +47,19 @@ pub struct JudgedEntry {
     pub title: String,
     /// Why this is the verdict; empty where it needs no reason.
     pub reason: String,
-    /// How many numbers do not fit.
-    pub broken: usize,
     pub grounds: Vec<Ground>,
+}
+
+impl JudgedEntry {
+    /// What its grounds of one kind say.
+    pub fn says(&self, kind: GroundKind) -> impl Iterator<Item = &str> {
+        self.grounds.iter().filter(move |one| one.kind == kind).map(|one| one.value.as_str())
+    }
+
+    /// Whether both say the same of each of some kinds, and something at all of the first.
+    pub fn says_as(&self, other: &Self, kinds: &[GroundKind]) -> bool {
+        let same = |kind: &GroundKind| self.says(*kind).eq(other.says(*kind));
+        let first = kinds.first().is_some_and(|kind| self.says(*kind).any(|said| !said.is_empty()));
+        first && kinds.iter().all(same)
+    }
 }

@@ -6,7 +6,9 @@ mod change;
 mod drawn;
 mod ground;
 mod judged;
+mod paired;
 mod read;
+mod status;
 
 pub use change::{ReportComparison, compare};
 pub use drawn::{json, markdown, text};

@@ -10,12 +10,14 @@ use crate::ground::{Ground, GroundKind};
 use crate::judged::{JudgedEntry, JudgedPart, JudgedReport, ReportKind};
 use crate::{NOT_A_REPORT, TWICE};
 
-/// The most bytes of a report that is read.
-pub const REPORT_CAP: usize = 256 << 20;
+/// The most bytes of a report that is read: some 35,000 claims,
+pub const REPORT_CAP: usize = 128 << 20;
+/// and the most values.
+const VALUES: usize = 8_000_000;
 
 /// Reads the JSON of a report, which people know as `name`.
 pub fn parse(name: &str, source: Source) -> Result<JudgedReport, Error> {
-    let document = Document::parse_json(source)?;
+    let document = Document::parse_long_json(source, VALUES)?;
     let root = document.root();
     let schema = root.get("schema").and_then(|schema| schema.text().ok());
     let (kind, parts) = match schema {
@@ -31,9 +33,26 @@ pub fn parse(name: &str, source: Source) -> Result<JudgedReport, Error> {
             ));
         }
     };
+    if kind == ReportKind::Verify {
+        counted(root.required("summary")?, &parts)?;
+    }
     let failures = root.required("failures")?.items()?.map(failure);
     let failures = failures.collect::<Result<BTreeSet<_>, _>>()?;
     Ok(JudgedReport { name: name.to_owned(), kind, parts, failures })
+}
+
+/// Refuses a report that counts other verdicts than its claims have.
+fn counted(summary: Node, parts: &BTreeMap<String, JudgedPart>) -> Result<(), Error> {
+    for verdict in Verdict::ALL {
+        let counted = summary.required(verdict.word())?.integer()?;
+        let entries = parts.values().flat_map(|part| part.entries.values());
+        let has = entries.filter(|entry| entry.verdict == verdict).count();
+        if has as u64 != counted {
+            let expected = format!("{has} {}, as many as its claims", verdict.word());
+            return Err(NOT_A_REPORT.at(summary.place(), expected, counted.to_string()));
+        }
+    }
+    Ok(())
 }
 
 /// The text of a member; empty where it is absent.
@@ -97,7 +116,7 @@ struct Shared {
 
 fn post(node: Node, id: &str, below: &BTreeSet<&str>) -> Result<JudgedPart, Error> {
     let mut shared = Shared { bundles: BTreeMap::new(), meanings: meanings(node, "definitions")? };
-    let mut grounds = Vec::new();
+    let mut grounds = vec![ground(GroundKind::Post, "", text(node, "digest")?)];
     for bundle in items(node, "bundles")? {
         let (name, digest) = (text(bundle, "name")?, text(bundle, "digest")?);
         grounds.push(ground(GroundKind::Bundle, &name, &digest));
@@ -128,19 +147,19 @@ fn post(node: Node, id: &str, below: &BTreeSet<&str>) -> Result<JudgedPart, Erro
     Ok(JudgedPart { title: text(node, "title")?, entries, grounds })
 }
 
-/// The numbers of a text that are bound to nothing, and how often each stands there: lines move.
+/// The numbers of a text that are bound to nothing, each with the lines in which it stands.
 fn unbound(node: Node) -> Result<Vec<Ground>, Error> {
-    let mut times: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut lines: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for one in items(node, "unbound")? {
         let told = one.text()?;
-        *times.entry(told.split_once(" (line").map_or(told, |(number, _)| number)).or_default() +=
-            1;
+        let (number, line) = told.split_once(" (line ").unwrap_or((told, ""));
+        lines.entry(number).or_default().push(line.trim_end_matches(')'));
     }
     let id = text(node, "id")?;
-    let told = |(number, times): (&str, usize)| {
-        ground(GroundKind::Unbound, format!("\"{number}\" in `{id}`"), times.to_string())
+    let told = |(number, lines): (&str, Vec<&str>)| {
+        ground(GroundKind::Unbound, format!("\"{number}\" in `{id}`"), lines.join(", "))
     };
-    Ok(times.into_iter().map(told).collect())
+    Ok(lines.into_iter().map(told).collect())
 }
 
 fn meanings(node: Node, key: &str) -> Result<Vec<(String, String)>, Error> {
@@ -158,7 +177,7 @@ fn claim(node: Node, name: &str, shared: &Shared, is_below: bool) -> Result<Judg
     let mut grounds = vec![
         ground(GroundKind::Name, "", name),
         ground(GroundKind::Number, "", &claimed),
-        ground(GroundKind::Words, "", &quote),
+        ground(GroundKind::Words, "", spaced(&quote)),
         ground(GroundKind::Expression, "", &said),
         ground(GroundKind::Result, "", &recomputed),
         ground(GroundKind::Agreement, "", tolerance),
@@ -188,9 +207,13 @@ fn claim(node: Node, name: &str, shared: &Shared, is_below: bool) -> Result<Judg
         judged_as: words.join(" "),
         title: title(&quote, &claimed, name),
         reason,
-        broken: usize::from(verdict == Verdict::Refuted),
         grounds,
     })
+}
+
+/// Words with single spaces between them: where a line ends is no matter.
+fn spaced(words: &str) -> String {
+    words.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// The words of a claim, else its number, else its name.
@@ -274,7 +297,6 @@ fn holding(code: &str) -> JudgedEntry {
         judged_as: "holds".to_owned(),
         title: code.to_owned(),
         reason: String::new(),
-        broken: 0,
         grounds: Vec::new(),
     }
 }
@@ -293,7 +315,6 @@ fn broken(
     entry.verdict = entry.verdict.min(verdict);
     entry.judged_as = entry.verdict.word().to_owned();
     entry.title = format!("{} [{code}]", text(node, "meaning")?);
-    entry.broken += 1;
     let at = match node.get("place") {
         Some(place) => text(place, "pointer")?,
         None => String::new(),

@@ -76,7 +76,11 @@ pub fn list(root: &Path) -> Result<Vec<String>, Error> {
     for entry in std::fs::read_dir(root.join("repro")).map_err(unreadable)? {
         let path = entry.map_err(unreadable)?.path();
         if path.is_file() && path.extension().is_some_and(|ending| ending == "toml") {
-            names.extend(path.file_stem().and_then(|stem| stem.to_str()).map(str::to_owned));
+            let stem = path.file_stem().unwrap_or_default();
+            names.push(stem.to_str().map(str::to_owned).ok_or_else(|| {
+                let place = Location::file(format!("repro/{}.toml", stem.to_string_lossy()));
+                BAD_ID.at(place, "an id such as `tiny-moe`", "a name that is not text")
+            })?);
         }
     }
     names.sort();

@@ -234,7 +234,7 @@ const CRATES: &[Crate] = &[
     Crate {
         name: "compare",
         on: &["receipt", "report"],
-        rows: &[&["ground"], &["judged"], &["read"], &["change"], &["drawn"]],
+        rows: &[&["ground"], &["judged"], &["paired", "read"], &["change"], &["drawn", "status"]],
     },
     Crate {
         name: "",

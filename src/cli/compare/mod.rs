@@ -8,7 +8,8 @@ use std::path::Path;
 use super::args::CompareArgs;
 use super::output::Output;
 use super::{Answer, BAD_USAGE, threads};
-use repro_compare::{self as compare, JudgedReport};
+use repro_compare as compare;
+use repro_judge::post;
 use repro_receipt::source::{Location, codes};
 use repro_report::Format;
 use side::{CompareSide, Judging};
@@ -30,8 +31,17 @@ pub fn run(root: Option<&Path>, own: &CompareArgs, output: &Output) -> Answer {
         let expected = "commits and projects, whose posts are still to be judged";
         return Err(vec![BAD_USAGE.at(place, expected, "a report")]);
     }
-    let [was, now]: [JudgedReport; 2] = [was.read(&judging)?, now.read(&judging)?];
-    let compared = compare::compare(&was, &now).map_err(|error| vec![error])?;
+    let [was, now] = [was.read(&judging)?, now.read(&judging)?];
+    let is_nowhere = |id: &&String| ![&was, &now].iter().any(|side| side.posts.contains(id));
+    let no_such = |id: &String| {
+        let place = Location::file(format!("repro/{id}.toml"));
+        post::NO_SUCH_POST.at(place, "a post of either side", "none")
+    };
+    let nowhere: Vec<_> = own.post.iter().filter(is_nowhere).map(no_such).collect();
+    if !nowhere.is_empty() {
+        return Err(nowhere);
+    }
+    let compared = compare::compare(&was.report, &now.report).map_err(|error| vec![error])?;
     let draw = |format, options: &_| match format {
         Format::Json => compare::json(&compared),
         Format::Markdown => compare::markdown(&compared),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::super::git::commit_of;
 use super::super::history::GitHistory;
 use super::super::{NO_ROOT, trainer};
-use super::{NO_SIDE, tree};
+use super::{NO_SIDE, UNREADABLE_COMMIT, tree};
 use repro_compare::{JudgedReport, REPORT_CAP, parse};
 use repro_judge::post;
 use repro_judge::verify::{self, Demands};
@@ -39,19 +39,30 @@ pub struct Judging<'a> {
 impl CompareSide {
     /// What `name` is the name of: a file, a folder, else a commit.
     pub fn of(name: &str, root: Option<&Path>) -> Result<Self, Vec<Error>> {
-        let path = Path::new(name);
-        if path.is_file() {
-            return Ok(Self::Report(path.to_owned()));
+        let (path, place) = (Path::new(name), || Location::file(name));
+        let file = path.is_file().then(|| Self::Report(path.to_owned()));
+        let file =
+            file.or_else(|| path.join("repro").is_dir().then(|| Self::Project(path.to_owned())));
+        let commit = match root.map(|root| commit_of(root, name)) {
+            Some(Err(reason)) if file.is_none() => {
+                return Err(vec![UNREADABLE_COMMIT.at(place(), "a commit", reason)]);
+            }
+            found => found.and_then(Result::ok).flatten(),
+        };
+        match (file, commit) {
+            (Some(_), Some(_)) => {
+                let error = NO_SIDE.at(place(), "one thing of this name", "a path and a commit");
+                Err(vec![
+                    error.help(format!("say `./{name}` for the path, `{name}^0` for the commit")),
+                ])
+            }
+            (Some(side), None) => Ok(side),
+            (None, Some(commit)) => Ok(Self::Commit { called: name.to_owned(), commit }),
+            (None, None) => {
+                let expected = "a report, a project, or a commit of the project";
+                Err(vec![NO_SIDE.at(place(), expected, "nothing of this name")])
+            }
         }
-        if path.join("repro").is_dir() {
-            return Ok(Self::Project(path.to_owned()));
-        }
-        let commit = root.and_then(|root| commit_of(root, name));
-        let called = name.to_owned();
-        commit.map(|commit| Self::Commit { called, commit }).ok_or_else(|| {
-            let expected = "a report, a project, or a commit of the project";
-            vec![NO_SIDE.at(Location::file(name), expected, "nothing of this name")]
-        })
     }
 
     /// Whether it has been judged before.
@@ -60,24 +71,34 @@ impl CompareSide {
     }
 
     /// What is said of it: as it was reported, or as it is judged now.
-    pub fn read(&self, judging: &Judging) -> Result<JudgedReport, Vec<Error>> {
+    pub fn read(&self, judging: &Judging) -> Result<JudgedSide, Vec<Error>> {
         let here = || judging.root.ok_or_else(no_project);
         match self {
-            Self::Report(path) => report(path).map_err(|error| vec![error]),
+            Self::Report(path) => {
+                let report = report(path).map_err(|error| vec![error])?;
+                Ok(JudgedSide { report, posts: Vec::new() })
+            }
             Self::Project(root) => judging.judge(root, root, &root.display().to_string()),
             Self::Here => judging.judge(here()?, here()?, "the project as it lies here"),
             Self::Commit { called, commit } => {
                 let short = commit.get(..10).unwrap_or(commit);
-                let name = if commit.starts_with(called) {
-                    short.to_owned()
-                } else {
-                    format!("{called} ({short})")
+                let name = match commit.starts_with(called) {
+                    true => short.to_owned(),
+                    false => format!("{called} ({short})"),
                 };
                 let folder = tree::taken_out(here()?, commit).map_err(|error| vec![error])?;
                 judging.judge(folder.path(), here()?, &name)
             }
         }
     }
+}
+
+/// A side as it is compared.
+#[derive(Debug)]
+pub struct JudgedSide {
+    pub report: JudgedReport,
+    /// The posts that there are, judged or not; of a report none are known.
+    pub posts: Vec<String>,
 }
 
 fn no_project() -> Vec<Error> {
@@ -92,10 +113,10 @@ fn report(path: &Path) -> Result<JudgedReport, Error> {
 
 impl Judging<'_> {
     /// Judges the posts below `root`, whose repository is that of `project`; plans are looked up in its history.
-    fn judge(&self, root: &Path, project: &Path, name: &str) -> Result<JudgedReport, Vec<Error>> {
-        let all = post::list(root).map_err(|error| vec![error])?;
-        let asked = |id: &String| self.posts.is_empty() || self.posts.contains(id);
-        let ids: Vec<_> = all.into_iter().filter(asked).collect();
+    fn judge(&self, root: &Path, project: &Path, name: &str) -> Result<JudgedSide, Vec<Error>> {
+        let posts = post::list(root).map_err(|error| vec![error])?;
+        let asked = |id: &&String| self.posts.is_empty() || self.posts.contains(id);
+        let ids: Vec<_> = posts.iter().filter(asked).cloned().collect();
         let demands = Demands {
             project: Some(root.to_owned()),
             history: Some(Arc::new(GitHistory::of(project))),
@@ -107,6 +128,7 @@ impl Judging<'_> {
         let report = verify::verify(root, &ids, &demands, self.threads);
         let json = render(&report, Format::Json, &ReportOptions::default());
         let source = Source::of_at_most(usize::MAX, name, json.into_bytes());
-        source.and_then(|source| parse(name, source)).map_err(|error| vec![error])
+        let report = source.and_then(|source| parse(name, source)).map_err(|error| vec![error])?;
+        Ok(JudgedSide { report, posts })
     }
 }

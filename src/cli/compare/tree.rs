@@ -35,18 +35,22 @@ pub fn taken_out(root: &Path, commit: &str) -> Result<TempDir, Error> {
             error.to_string(),
         )
     })?;
-    let files =
-        listed(root, commit).ok_or_else(|| refused("what `git ls-tree` refuses".to_owned()))?;
+    let files = listed(root, commit).map_err(refused)?;
     write(root, &files, folder.path()).map_err(|error| refused(error.to_string()))?;
     Ok(folder)
 }
 
-fn listed(root: &Path, commit: &str) -> Option<Vec<CommitFile>> {
-    let mut command = git(root)?;
+fn listed(root: &Path, commit: &str) -> Result<Vec<CommitFile>, String> {
+    let mut command = git(root).ok_or("no repository")?;
     command.args(["ls-tree", "-r", "-z", commit, "--"]).args(FOLDERS);
-    let output = command.stderr(Stdio::null()).output().ok()?;
-    let listing = output.status.success().then_some(output.stdout)?;
-    Some(listing.split(|byte| *byte == 0).filter_map(file_of).collect())
+    let output = command.output().map_err(|error| format!("`git`: {error}"))?;
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).trim().to_owned());
+    }
+    let lines = output.stdout.split(|byte| *byte == 0).filter(|line| !line.is_empty());
+    lines
+        .filter_map(|line| file_of(line).map_or_else(|| left_out(line), |file| Some(Ok(file))))
+        .collect()
 }
 
 /// A line of the listing: mode, kind and name of the object, a tab, the path. Links and submodules are no files, as they
@@ -58,6 +62,17 @@ fn file_of(line: &[u8]) -> Option<CommitFile> {
     let is_plain = Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
     (mode.starts_with("100") && is_plain)
         .then(|| CommitFile { object: object.to_owned(), path: path.to_owned() })
+}
+
+/// What is left out and would be missed by nobody: a post, or a whole folder. What a post names is missed where it is judged.
+fn left_out(line: &[u8]) -> Option<Result<CommitFile, String>> {
+    let line = String::from_utf8_lossy(line);
+    let path = line.split_once('\t').map_or(&*line, |(_, path)| path);
+    let name = path.strip_prefix("repro/");
+    let is_post = name.is_some_and(|name| !name.contains('/') && name.ends_with(".toml"));
+    (is_post || FOLDERS.contains(&path)).then(|| {
+        Err(format!("`{path}`, which is a link, a submodule or no text; take the commit out (`git worktree add`) and name the folder"))
+    })
 }
 
 fn write(root: &Path, files: &[CommitFile], folder: &Path) -> std::io::Result<()> {

@@ -28,6 +28,11 @@ pub fn parse(source: &Source, range: Range<usize>) -> Result<Value, Error> {
     Reader::new(source).document(range)
 }
 
+/// The same of a document that may have more values than most, `cap` of them.
+pub fn parse_long(source: &Source, cap: usize) -> Result<Value, Error> {
+    Reader { cap, ..Reader::new(source) }.document(0..source.text().len())
+}
+
 /// The same with integers of any size: they keep their digits.
 pub fn parse_loose(source: &Source) -> Result<Value, Error> {
     Reader::loose(source).document(0..source.text().len())

@@ -338,6 +338,12 @@ impl Document {
         Ok(Self { source: Arc::new(source), root: Arc::new(root) })
     }
 
+    /// The same of a document that may have more values than most, `cap` of them.
+    pub fn parse_long_json(source: Source, cap: usize) -> Result<Self, Error> {
+        let root = json::parse_long(&source, cap)?;
+        Ok(Self { source: Arc::new(source), root: Arc::new(root) })
+    }
+
     /// Parses JSON as programs of others write it: integers of any size, and the words that Python has for what is no finite
     /// number, as strings. For documents that are looked at, never for what is hashed or signed.
     pub fn parse_loose_json(source: Source) -> Result<Self, Error> {

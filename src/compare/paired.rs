@@ -1,0 +1,84 @@
+//! Which claim of one report is which of the other.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use repro_report::outcome::Verdict;
+
+use crate::ground::GroundKind;
+use crate::judged::{JudgedEntry, JudgedPart};
+
+/// What was refuted before. Names are given by authors, and a name may pass to another statement: what is refuted now is known
+/// only where the same statement was refuted.
+pub struct KnownRefutations<'r> {
+    /// Those whose own name is not refuted any more: they may stand under another.
+    moved: Vec<&'r JudgedEntry>,
+}
+
+impl<'r> KnownRefutations<'r> {
+    pub fn of(was: &'r JudgedPart, now: &JudgedPart) -> Self {
+        let is_refuted = |entry: &JudgedEntry| entry.verdict == Verdict::Refuted;
+        let is_still = |name| now.entries.get(name).is_some_and(is_refuted);
+        let moved = was.entries.iter().filter(|(name, one)| is_refuted(one) && !is_still(*name));
+        Self { moved: moved.map(|(_, one)| one).collect() }
+    }
+
+    /// Whether a refuted entry, which had the name of `before`, was refuted before.
+    pub fn has(&mut self, before: Option<&JudgedEntry>, entry: &JudgedEntry) -> bool {
+        const STATEMENT: [GroundKind; 4] =
+            [GroundKind::Words, GroundKind::Number, GroundKind::Expression, GroundKind::Meaning];
+        if let Some(before) = before.filter(|one| one.verdict == Verdict::Refuted) {
+            let words = entry.says_as(before, &[GroundKind::Words]);
+            let meant = entry.says_as(before, &[GroundKind::Expression, GroundKind::Number]);
+            let is_silent = entry.says(GroundKind::Words).all(str::is_empty)
+                && entry.says(GroundKind::Number).all(str::is_empty);
+            return (words || meant || is_silent) && !breaks_more(before, entry);
+        }
+        let same = self.moved.iter().position(|one| entry.says_as(one, &STATEMENT));
+        same.map(|at| self.moved.remove(at)).is_some()
+    }
+}
+
+/// Whether a number does not fit that did before: one with the same digits may only have moved.
+fn breaks_more(was: &JudgedEntry, now: &JudgedEntry) -> bool {
+    let mut before: Vec<_> = was.says(GroundKind::Broken).collect();
+    now.says(GroundKind::Broken).any(|one| {
+        let known = before.iter().position(|known| *known == one);
+        known.map(|at| before.swap_remove(at)).is_none()
+    })
+}
+
+/// New names with the old ones of the same claims: names are made of words, and words change. Two are the same claim where one alone on
+/// each side is held against the same and has the same number; or else is held against the same; or else has the same words.
+pub fn renamed<'r>(was: &'r JudgedPart, now: &'r JudgedPart) -> BTreeMap<&'r str, &'r str> {
+    let mut pairs: BTreeMap<&str, &str> = BTreeMap::new();
+    let keys: [&[GroundKind]; 3] = [
+        &[GroundKind::Expression, GroundKind::Number],
+        &[GroundKind::Expression],
+        &[GroundKind::Words],
+    ];
+    for key in keys {
+        let old: BTreeSet<&str> = pairs.values().copied().collect();
+        let gone = alone(was, key, |name| !now.entries.contains_key(name) && !old.contains(name));
+        let new =
+            alone(now, key, |name| !was.entries.contains_key(name) && !pairs.contains_key(name));
+        let same = new.into_iter().filter_map(|(key, new)| Some((new?, (*gone.get(&key)?)?)));
+        pairs.extend(same.collect::<Vec<_>>());
+    }
+    pairs
+}
+
+/// The entries that alone have what they say about `kinds`; none where several have.
+fn alone<'r>(
+    part: &'r JudgedPart,
+    kinds: &[GroundKind],
+    is_open: impl Fn(&str) -> bool,
+) -> BTreeMap<Vec<&'r str>, Option<&'r str>> {
+    let mut alone = BTreeMap::new();
+    for (name, entry) in part.entries.iter().filter(|(name, _)| is_open(name)) {
+        let says: Vec<&str> = kinds.iter().filter_map(|kind| entry.says(*kind).next()).collect();
+        if says.first().is_some_and(|first| !first.is_empty()) {
+            alone.entry(says).and_modify(|one| *one = None).or_insert(Some(name.as_str()));
+        }
+    }
+    alone
+}

@@ -1,0 +1,70 @@
+//! What a comparison comes to, for a pipeline.
+
+use repro_report::outcome::{ExitStatus, Verdict};
+
+use crate::change::{ChangeKind, EntryChange, PartChange, ReportComparison, lines};
+use crate::ground::{GroundChange, GroundKind};
+use crate::judged::JudgedEntry;
+
+impl ReportComparison<'_> {
+    /// What a pipeline goes by.
+    pub fn status(&self) -> ExitStatus {
+        let has = |kind| self.entries.iter().any(|change| change.kind == kind);
+        let was_verified =
+            |one: &EntryChange| one.was.is_some_and(|was| was.verdict == Verdict::Verified);
+        let verified_gone =
+            self.entries.iter().any(|one| one.kind == ChangeKind::Gone && was_verified(one));
+        let is_less_bound = self.parts.iter().any(|part| self.is_less_bound(part));
+        if !self.broken.is_empty() {
+            ExitStatus::Refused
+        } else if has(ChangeKind::NowRefuted) || self.parts.iter().any(is_forged) {
+            ExitStatus::Refuted
+        } else if has(ChangeKind::Weaker) || verified_gone || is_less_bound {
+            ExitStatus::Undecided
+        } else {
+            ExitStatus::Verified
+        }
+    }
+
+    /// Whether a number of a post lost its claim, or a signature or a text is gone.
+    fn is_less_bound(&self, part: &PartChange) -> bool {
+        let text_changed = part.changes.iter().any(|change| change.what == GroundKind::Text);
+        part.changes.iter().any(|change| match change.what {
+            GroundKind::Unbound if text_changed => {
+                lines(&change.now).count() > lines(&change.was).count()
+            }
+            GroundKind::Unbound => {
+                lines(&change.now).any(|line| lines(&change.was).all(|was| was != line))
+            }
+            GroundKind::Excused => change.was.is_none() && self.had_a_claim(part.part, &change.of),
+            GroundKind::Signature | GroundKind::Text => change.now.is_none(),
+            _ => false,
+        })
+    }
+
+    /// Whether words that are excused now are those of a claim that is gone, or has other words now.
+    fn had_a_claim(&self, part: &str, excused: &str) -> bool {
+        let words = |entry: &JudgedEntry| {
+            entry.says(GroundKind::Words).next().unwrap_or_default().to_owned()
+        };
+        let left = |change: &&EntryChange| {
+            change.part == part && change.now.map(words) != change.was.map(words)
+        };
+        let overlap = |was: &JudgedEntry| {
+            let own = words(was);
+            let number = was.says(GroundKind::Number).next().unwrap_or_default();
+            let holds = |text: &str, part: &str| !part.is_empty() && text.contains(part);
+            holds(&own, excused) || holds(excused, &own) || holds(excused, number)
+        };
+        self.entries.iter().filter(left).filter_map(|change| change.was).any(overlap)
+    }
+}
+
+/// Whether a signature does not hold any more.
+fn is_forged(part: &PartChange) -> bool {
+    let is = |change: &GroundChange| {
+        change.what == GroundKind::Signature
+            && change.now.as_deref() == Some(Verdict::Refuted.word())
+    };
+    part.changes.iter().any(is)
+}
