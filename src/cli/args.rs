@@ -388,6 +388,15 @@ pub struct CompareArgs {
     pub threads: Option<usize>,
 }
 
+impl CompareArgs {
+    /// What is compared and may be a report.
+    pub fn reports(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(self.was.as_str())
+            .chain(self.now.as_deref())
+            .filter(|name| std::path::Path::new(name).is_file())
+    }
+}
+
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub enum HorizonName {
     #[value(name = "total_dn")]

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::OTHER_KIND;
 use crate::ground::{Ground, GroundChange, GroundKind};
 use crate::judged::{JudgedEntry, JudgedPart, JudgedReport};
-use crate::paired::{KnownRefutations, renamed};
+use crate::paired::{KnownRefutations, moved, renamed};
 
 /// How a verdict changed, worst first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -59,7 +59,9 @@ impl ChangeKind {
     /// How an entry changed that was judged before; none where it did not.
     fn of(was: &JudgedEntry, now: &JudgedEntry, is_refuted_anew: bool) -> Option<Self> {
         use Verdict::{Refuted, Verified};
-        let fell = was.strength.iter().zip(&now.strength).any(|(was, now)| now < was);
+        // What held or did not where nothing is asked any more is not known.
+        let asks_less = now.rows() < was.rows();
+        let fell = asks_less || was.strength.iter().zip(&now.strength).any(|(was, now)| now < was);
         Some(match (was.verdict, now.verdict) {
             _ if is_refuted_anew => Self::NowRefuted,
             (_, Refuted) if was.verdict != Refuted => Self::SameVerdict,
@@ -68,6 +70,7 @@ impl ChangeKind {
             (Verified, Verified) | (Refuted, Refuted) if was == now => return None,
             (Verified, Verified) | (Refuted, Refuted) => Self::SameVerdict,
             (Verified, _) => Self::Weaker,
+            (Refuted, Verified) if asks_less => Self::NoLongerRefuted,
             (_, Verified) => Self::Stronger,
             (Refuted, _) => Self::NoLongerRefuted,
             _ if was == now => return None,
@@ -123,8 +126,18 @@ pub struct PartChange<'r> {
 impl<'r> PartChange<'r> {
     /// What changed; none where nothing did. Where a text changed its lines move, and a number that stands in as many lines without
     /// a claim is no change.
-    fn between(part: &'r str, [was, now]: [&JudgedPart; 2]) -> Option<Self> {
+    fn between(
+        part: &'r str,
+        old_name: Option<&str>,
+        [was, now]: [&JudgedPart; 2],
+    ) -> Option<Self> {
         let mut changes = GroundChange::between(&was.grounds, &now.grounds);
+        changes.extend(old_name.map(|old| GroundChange {
+            what: GroundKind::Name,
+            of: String::new(),
+            was: Some(old.to_owned()),
+            now: Some(part.to_owned()),
+        }));
         if changes.iter().any(|change| change.what == GroundKind::Text) {
             let has_moved = |one: &GroundChange| {
                 one.what == GroundKind::Unbound
@@ -151,8 +164,10 @@ pub struct ReportComparison<'r> {
     pub parts: Vec<PartChange<'r>>,
     /// Inputs that could not be used, and could before,
     pub broken: Vec<&'r str>,
-    /// and the other way round.
+    /// and the other way round;
     pub mended: Vec<&'r str>,
+    /// those that cannot be used on either side.
+    pub unknown: Vec<&'r str>,
 }
 
 /// Holds `now` against `was`.
@@ -167,13 +182,17 @@ pub fn compare<'r>(
     }
     let none = &EMPTY;
     let names: BTreeSet<&String> = was.parts.keys().chain(now.parts.keys()).collect();
+    let moved = moved(was, now);
+    let old_names: BTreeSet<&str> = moved.values().copied().collect();
     let (mut entries, mut parts) = (Vec::new(), Vec::new());
-    for name in names {
-        let (before, after) = (was.parts.get(name), now.parts.get(name));
+    for name in names.into_iter().filter(|name| !old_names.contains(name.as_str())) {
+        let old = moved.get(name.as_str()).copied();
+        let before = was.parts.get(old.unwrap_or(name));
+        let after = now.parts.get(name);
         let both = [before.unwrap_or(none), after.unwrap_or(none)];
         entries.extend(changed_entries(name, both));
         if before.is_some() && after.is_some() {
-            parts.extend(PartChange::between(name, both));
+            parts.extend(PartChange::between(name, old, both));
         }
     }
     let only = |of: &'r JudgedReport, other: &'r JudgedReport| {
@@ -186,6 +205,7 @@ pub fn compare<'r>(
         parts,
         broken: only(now, was),
         mended: only(was, now),
+        unknown: was.failures.intersection(&now.failures).map(String::as_str).collect(),
     })
 }
 
@@ -250,5 +270,6 @@ impl ReportComparison<'_> {
             && self.parts.is_empty()
             && self.broken.is_empty()
             && self.mended.is_empty()
+            && self.unknown.is_empty()
     }
 }

@@ -125,8 +125,11 @@ fn summary(comparison: &ReportComparison) -> String {
         return "nothing changed".to_owned();
     }
     let kinds = comparison.counts().map(|(kind, count)| (count, kind.words()));
-    let inputs =
-        [(comparison.broken.len(), "cannot be used now"), (comparison.mended.len(), "mended")];
+    let inputs = [
+        (comparison.broken.len(), "cannot be used now"),
+        (comparison.mended.len(), "mended"),
+        (comparison.unknown.len(), "cannot be used on either side"),
+    ];
     let counts = inputs.into_iter().filter(|(count, _)| *count > 0).chain(kinds);
     let told = counts.map(|(count, words)| format!("{count} {words}")).collect::<Vec<_>>();
     if told.is_empty() { "no verdict changed".to_owned() } else { told.join(" · ") }
@@ -149,7 +152,11 @@ pub fn text(comparison: &ReportComparison, options: &ReportOptions) -> String {
     let mut page = Page::new(options.width, options.colour);
     let sides = [comparison.was, comparison.now].map(|side| visible(&side.name));
     page.paragraph(0, 2, BOLD, &sides.join(" → "));
-    let failures = [("cannot be used now", &comparison.broken), ("mended", &comparison.mended)];
+    let failures = [
+        ("cannot be used now", &comparison.broken),
+        ("mended", &comparison.mended),
+        ("cannot be used on either side", &comparison.unknown),
+    ];
     for (heading, failures) in failures.into_iter().filter(|(_, failures)| !failures.is_empty()) {
         page.blank();
         page.paragraph(0, 2, BOLD, heading);
@@ -241,6 +248,7 @@ pub fn markdown(comparison: &ReportComparison) -> String {
     let line = |failure: &&str| vec![markdown_text(failure)];
     sheet.table("Cannot be used now", &["input"], comparison.broken.iter().map(line));
     sheet.table("Mended", &["input"], comparison.mended.iter().map(line));
+    sheet.table("Cannot be used on either side", &["input"], comparison.unknown.iter().map(line));
     for told in told(comparison, false) {
         part_in_markdown(&mut sheet, &told);
     }
@@ -282,6 +290,7 @@ struct CompareJson<'r> {
     posts: &'r [PartChange<'r>],
     broken: &'r [&'r str],
     mended: &'r [&'r str],
+    unknown: &'r [&'r str],
     exit_code: u8,
 }
 
@@ -314,6 +323,7 @@ pub fn json(comparison: &ReportComparison) -> String {
         posts: &comparison.parts,
         broken: &comparison.broken,
         mended: &comparison.mended,
+        unknown: &comparison.unknown,
         exit_code: comparison.status().code(),
     };
     // Plain data with string keys always has a JSON form.

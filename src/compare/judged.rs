@@ -51,6 +51,11 @@ pub struct JudgedEntry {
 }
 
 impl JudgedEntry {
+    /// In how many rows a relation is asked; of a claim nothing.
+    pub fn rows(&self) -> u64 {
+        self.says(GroundKind::Rows).filter_map(|rows| rows.parse::<u64>().ok()).sum()
+    }
+
     /// What its grounds of one kind say.
     pub fn says(&self, kind: GroundKind) -> impl Iterator<Item = &str> {
         self.grounds.iter().filter(move |one| one.kind == kind).map(|one| one.value.as_str())

@@ -2,10 +2,47 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use repro_report::common_folder;
 use repro_report::outcome::Verdict;
 
 use crate::ground::GroundKind;
-use crate::judged::{JudgedEntry, JudgedPart};
+use crate::judged::{JudgedEntry, JudgedPart, JudgedReport, ReportKind};
+
+/// New names with the old ones of the same posts or documents, as far as names differ: a post has its title, and of two versions of a
+/// folder each document its path within, or else the name of its file.
+pub fn moved<'r>(was: &'r JudgedReport, now: &'r JudgedReport) -> BTreeMap<&'r str, &'r str> {
+    let mut pairs: BTreeMap<&str, &str> = BTreeMap::new();
+    for way in 0..2 {
+        let old: BTreeSet<&str> = pairs.values().copied().collect();
+        let gone = known_by(way, was, |name| !now.parts.contains_key(name) && !old.contains(name));
+        let new =
+            known_by(way, now, |name| !was.parts.contains_key(name) && !pairs.contains_key(name));
+        let same = new.into_iter().filter_map(|(key, new)| Some((new?, (*gone.get(&key)?)?)));
+        pairs.extend(same.collect::<Vec<_>>());
+    }
+    pairs
+}
+
+/// The posts or documents by what they are known by besides their names; none where several are.
+fn known_by(
+    way: usize,
+    report: &JudgedReport,
+    is_open: impl Fn(&str) -> bool,
+) -> BTreeMap<(&str, &str), Option<&str>> {
+    let open = || report.parts.iter().filter(|(name, _)| is_open(name));
+    let folder = common_folder(open().map(|(name, _)| name.as_str()));
+    let mut known = BTreeMap::new();
+    for (name, part) in open() {
+        let key = match (report.kind, way) {
+            (ReportKind::Verify, _) => "",
+            (ReportKind::Check, 0) => name.strip_prefix(folder).unwrap_or(name),
+            (ReportKind::Check, _) => name.rsplit('/').next().unwrap_or(name),
+        };
+        let key = (key, part.title.as_str());
+        known.entry(key).and_modify(|one| *one = None).or_insert(Some(name.as_str()));
+    }
+    known
+}
 
 /// What was refuted before. Names are given by authors, and a name may pass to another statement: what is refuted now is known
 /// only where the same statement was refuted.
@@ -48,7 +85,8 @@ fn breaks_more(was: &JudgedEntry, now: &JudgedEntry) -> bool {
 }
 
 /// New names with the old ones of the same claims: names are made of words, and words change. Two are the same claim where one alone on
-/// each side is held against the same and has the same number; or else is held against the same; or else has the same words.
+/// each side is held against the same and has the same number; or else is held against the same in nearly the same words; or else has the
+/// same words.
 pub fn renamed<'r>(was: &'r JudgedPart, now: &'r JudgedPart) -> BTreeMap<&'r str, &'r str> {
     let mut pairs: BTreeMap<&str, &str> = BTreeMap::new();
     let keys: [&[GroundKind]; 3] = [
@@ -62,9 +100,22 @@ pub fn renamed<'r>(was: &'r JudgedPart, now: &'r JudgedPart) -> BTreeMap<&'r str
         let new =
             alone(now, key, |name| !was.entries.contains_key(name) && !pairs.contains_key(name));
         let same = new.into_iter().filter_map(|(key, new)| Some((new?, (*gone.get(&key)?)?)));
-        pairs.extend(same.collect::<Vec<_>>());
+        let alike = same.filter(|(new, old)| {
+            key != [GroundKind::Expression] || reads_alike(&now.entries[*new], &was.entries[*old])
+        });
+        pairs.extend(alike.collect::<Vec<_>>());
     }
     pairs
+}
+
+/// Whether two statements share at least half of their words.
+fn reads_alike(a: &JudgedEntry, b: &JudgedEntry) -> bool {
+    let words = |entry: &JudgedEntry| -> BTreeSet<String> {
+        let words = entry.says(GroundKind::Words).flat_map(str::split_whitespace);
+        words.map(str::to_lowercase).collect()
+    };
+    let (a, b) = (words(a), words(b));
+    2 * a.intersection(&b).count() >= a.union(&b).count()
 }
 
 /// The entries that alone have what they say about `kinds`; none where several have.

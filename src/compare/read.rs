@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use repro_receipt::source::{Document, Error, Node, Source};
-use repro_report::common_folder;
 use repro_report::outcome::{EvidenceOrigin, Method, Verdict};
 
 use crate::ground::{Ground, GroundKind};
@@ -256,14 +255,8 @@ fn used(said: &str, row: &[(String, String)], post: &[(String, String)]) -> Vec<
 }
 
 fn documents(root: Node) -> Result<BTreeMap<String, JudgedPart>, Error> {
-    let nodes = items(root, "documents")?;
-    let paths: Vec<&str> =
-        nodes.iter().map(|node| node.required("path")?.text()).collect::<Result<_, _>>()?;
-    // Two versions of one folder lie in two places.
-    let folder = common_folder(paths.iter().copied());
-    let within = |path: &str| path.strip_prefix(folder).unwrap_or(path).to_owned();
     let mut parts = BTreeMap::new();
-    for (node, path) in nodes.into_iter().zip(&paths) {
+    for node in items(root, "documents")? {
         let mut part = JudgedPart { title: text(node, "kind")?, ..JudgedPart::default() };
         for relation in items(node, "relations")? {
             let code = relation.required("code")?.text()?.to_owned();
@@ -272,10 +265,10 @@ fn documents(root: Node) -> Result<BTreeMap<String, JudgedPart>, Error> {
             let known = part.entries.entry(code).or_insert_with_key(|code| holding(code));
             known.grounds.extend(entry);
         }
-        insert(&mut parts, within(path), part, node)?;
+        insert(&mut parts, node.required("path")?.text()?.to_owned(), part, node)?;
     }
     for finding in items(root, "findings")? {
-        broken(finding, &mut parts, &within)?;
+        broken(finding, &mut parts)?;
     }
     Ok(parts)
 }
@@ -302,14 +295,9 @@ fn holding(code: &str) -> JudgedEntry {
 }
 
 /// Adds a finding to the relation that it breaks; what is asked of several documents together is a part of its own.
-fn broken(
-    node: Node,
-    parts: &mut BTreeMap<String, JudgedPart>,
-    within: &dyn Fn(&str) -> String,
-) -> Result<(), Error> {
+fn broken(node: Node, parts: &mut BTreeMap<String, JudgedPart>) -> Result<(), Error> {
     let code = node.required("code")?.text()?.to_owned();
-    let document = text(node, "document")?;
-    let part = parts.entry(within(&document)).or_default();
+    let part = parts.entry(text(node, "document")?).or_default();
     let verdict = verdict(node.required("verdict")?)?;
     let entry = part.entries.entry(code.clone()).or_insert_with(|| holding(&code));
     entry.verdict = entry.verdict.min(verdict);

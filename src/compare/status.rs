@@ -15,7 +15,7 @@ impl ReportComparison<'_> {
         let verified_gone =
             self.entries.iter().any(|one| one.kind == ChangeKind::Gone && was_verified(one));
         let is_less_bound = self.parts.iter().any(|part| self.is_less_bound(part));
-        if !self.broken.is_empty() {
+        if !self.broken.is_empty() || !self.unknown.is_empty() {
             ExitStatus::Refused
         } else if has(ChangeKind::NowRefuted) || self.parts.iter().any(is_forged) {
             ExitStatus::Refuted

@@ -18,7 +18,7 @@ const PRINTED: &str = "data/printed/";
 /// Where evaluations lie.
 const EVALUATIONS: &str = "data/evaluation/";
 /// Members of evaluations and records that are no metrics.
-const NO_METRICS: [&str; 8] = [
+const NO_METRICS: [&str; 10] = [
     "step",
     "chain",
     "tokens",
@@ -27,7 +27,11 @@ const NO_METRICS: [&str; 8] = [
     "bytes",
     "block_bytes",
     "router",
+    "nonfinite",
+    NOT_FINITE,
 ];
+/// What is not finite by its names: `{"val/loss": "nan"}`.
+const NOT_FINITE: &str = "not_finite";
 /// How deep members of members are metrics: `core.value`, `tasks.centered`.
 const DEPTH: usize = 2;
 
@@ -109,6 +113,7 @@ fn evaluations(bundle: &Bundle, is_imported: bool, run: &mut LoggedRun) -> Resul
         cells.extend(loss.map(|loss| (Metric::ValidationLoss, loss)));
         if !is_imported {
             named(root, "", DEPTH, &mut cells);
+            cells.extend(not_finite(root).map(|(name, word)| (Metric::Other(name.into()), word)));
             run.theirs.insert(Metric::ValidationLoss, "loss".into());
         }
         run.evaluations.push(LogRow { step, cells });
@@ -148,7 +153,14 @@ fn record(line: Node<'_>) -> Option<LogRow> {
         let number = if is_metric { number(member) } else { None };
         cells.extend(number.map(|number| (Metric::of_name(key), number)));
     }
+    cells.extend(not_finite(line).map(|(name, word)| (Metric::of_name(name), word)));
     Some(LogRow { step, cells })
+}
+
+/// The metrics of an evaluation or a record that are no finite numbers, with the words for that.
+fn not_finite(node: Node<'_>) -> impl Iterator<Item = (&str, LogNumber)> {
+    let members = node.get(NOT_FINITE).into_iter().flat_map(|all| all.members()).flatten();
+    members.filter_map(|(name, word)| Some((name, number(word)?)))
 }
 
 /// The tables of an imported log.
@@ -174,4 +186,22 @@ fn printed(bundle: &Bundle, run: &mut LoggedRun) -> Result<(), Error> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use repro_receipt::source::{Document, Source};
+
+    #[test]
+    fn what_is_not_finite_keeps_its_name() {
+        let line =
+            r#"{"step":100,"nonfinite":"nan","not_finite":{"val/loss":"nan"},"val/acc":0.5}"#;
+        let source = Source::new("metrics.jsonl", line.as_bytes().to_vec()).unwrap();
+        let document = Document::parse_json(source).unwrap();
+        let row = record(document.root()).unwrap();
+        let names: Vec<_> =
+            row.cells.iter().map(|(metric, n)| (metric.name(), n.nonfinite())).collect();
+        assert_eq!(names, [("val/acc", None), ("val/loss", Some("nan"))]);
+    }
 }

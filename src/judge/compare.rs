@@ -652,7 +652,8 @@ fn apart(claimed: &Printed, scaled: &Scaled) -> String {
             false => {
                 let hundred = BigRational::from_integer(100.into());
                 let share = (&difference / &scaled.point).abs() * &hundred;
-                let digits = if share < hundred { 2 } else { 3 };
+                // Two digits of 99.96 are 100.
+                let digits = if share < BigRational::from_integer(99.into()) { 2 } else { 3 };
                 // Beyond ten times, a percentage says less than the values.
                 match share > &hundred * BigRational::from_integer(10.into()) {
                     true => String::new(),

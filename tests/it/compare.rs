@@ -359,3 +359,93 @@ fn a_report_that_counts_other_claims_than_it_has_is_refused() {
     assert_eq!(ran.status.code(), Some(2), "{complaint}");
     assert!(complaint.contains("compare::not-a-report"), "{complaint}");
 }
+
+#[test]
+fn renamed_posts_and_folders_are_followed() {
+    let text = "# T\n\nThe loss is 3.5 here.\n";
+    let project = project_of(text, &[("x", "The loss is 3.5 here", LAST)]);
+    let root = project.path();
+    for ending in ["toml", "md"] {
+        let old = root.join(format!("repro/first.{ending}"));
+        let content = fs::read_to_string(&old).unwrap();
+        fs::write(root.join(format!("repro/ours.{ending}")), content.replace("first", "ours"))
+            .unwrap();
+        fs::remove_file(old).unwrap();
+    }
+    fs::remove_file(root.join("repro/first.lock")).unwrap();
+    let (json, status) = compared(root, &["before"]);
+    assert_eq!((changes(&json), status), (vec![], Some(0)), "{json:#}");
+    let whole = json["posts"][0]["changes"].as_array().unwrap();
+    assert!(whole.iter().any(|one| one["what"] == "name" && one["was"] == "first"), "{json:#}");
+}
+
+#[test]
+fn what_is_not_asked_any_more_is_not_mended() {
+    let root = tempfile::tempdir().unwrap();
+    let report = |name: &str, asked: usize, is_broken: bool| {
+        let finding = serde_json::json!({"code": "a::b", "verdict": "refuted", "meaning": "m", "document": "d.json",
+            "row": "2", "printed": "1", "recomputed": "2", "reason": ""});
+        let findings = if is_broken { vec![finding] } else { vec![] };
+        let document = serde_json::json!({"path": "d.json", "kind": "k", "counts": [],
+            "relations": [{"code": "a::b", "says": "x = y", "asked": asked, "broken": findings.len()}]});
+        let report = serde_json::json!({"schema": "repro.check/1", "documents": [document], "findings": findings,
+            "unknown": [], "failures": [], "summary": {}, "exit_code": 0});
+        fs::write(root.path().join(name), report.to_string()).unwrap();
+    };
+    report("a.json", 2, true);
+    report("b.json", 1, false);
+    report("c.json", 2, false);
+    let (json, status) = compared(root.path(), &["a.json", "b.json"]);
+    assert_eq!((changes(&json), status), (vec![("a::b", "no_longer_refuted")], Some(0)));
+    let (json, status) = compared(root.path(), &["c.json", "b.json"]);
+    assert_eq!((changes(&json), status), (vec![("a::b", "weaker")], Some(3)));
+    let (json, status) = compared(root.path(), &["a.json", "c.json"]);
+    assert_eq!((changes(&json), status), (vec![("a::b", "stronger")], Some(0)));
+}
+
+#[test]
+fn a_claim_on_other_words_does_not_hide_one_that_is_gone() {
+    let text = "# T\n\nAnd also 3.4048 there, or 3.4 too.\n";
+    let project = project_of(text, &[("x", "And also 3.4048 there", LAST)]);
+    let text = "# T\n\nAnd also 3.4148 there, or 3.4 too.\n";
+    write(
+        project.path(),
+        text,
+        &[("y", "or 3.4 too", LAST), ("z", "And also 3.4148 there", "is = \"_ as we like\"")],
+    );
+    let (json, status) = compared(project.path(), &["before"]);
+    assert_eq!(status, Some(3), "{json:#}");
+}
+
+#[test]
+fn a_report_is_not_written_over_what_it_compares() {
+    let project = project();
+    let root = project.path();
+    repro(
+        root,
+        &["verify", "--post", "first", "--output", "json=a.json", "--output", "json=b.json"],
+    );
+    let before = fs::read(root.join("a.json")).unwrap();
+    let ran = repro(root, &["compare", "a.json", "b.json", "--output", "json=a.json"]);
+    assert_eq!(ran.status.code(), Some(2), "{ran:?}");
+    assert_eq!(fs::read(root.join("a.json")).unwrap(), before);
+}
+
+#[test]
+fn before_there_was_a_project_there_were_no_posts() {
+    let project = project();
+    let (json, status) = compared(project.path(), &["before~1"]);
+    assert_eq!(status, Some(0), "{json:#}");
+    let [(_, change)] = changes(&json)[..] else { panic!("{json:#}") };
+    assert_eq!(change, "new");
+}
+
+#[test]
+fn what_can_be_used_on_neither_side_is_named() {
+    let project = project();
+    let root = project.path();
+    fs::write(root.join("repro/first.toml"), "schema = \"x\"\n").unwrap();
+    git(root, &["commit", "--quiet", "-am", "broken"]);
+    let (json, status) = compared(root, &["HEAD"]);
+    assert_eq!((json["unknown"].as_array().unwrap().len(), status), (1, Some(2)), "{json:#}");
+}

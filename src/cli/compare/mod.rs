@@ -41,6 +41,7 @@ pub fn run(root: Option<&Path>, own: &CompareArgs, output: &Output) -> Answer {
     if !nowhere.is_empty() {
         return Err(nowhere);
     }
+    output.spares(own.reports())?;
     let compared = compare::compare(&was.report, &now.report).map_err(|error| vec![error])?;
     let draw = |format, options: &_| match format {
         Format::Json => compare::json(&compared),

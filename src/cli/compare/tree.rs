@@ -36,7 +36,10 @@ pub fn taken_out(root: &Path, commit: &str) -> Result<TempDir, Error> {
         )
     })?;
     let files = listed(root, commit).map_err(refused)?;
-    write(root, &files, folder.path()).map_err(|error| refused(error.to_string()))?;
+    // Before there was a project there were no posts.
+    let written = std::fs::create_dir(folder.path().join(FOLDERS[0]))
+        .and_then(|()| write(root, &files, folder.path()));
+    written.map_err(|error| refused(error.to_string()))?;
     Ok(folder)
 }
 

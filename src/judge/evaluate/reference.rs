@@ -210,6 +210,13 @@ impl<'a> At<'_, '_, 'a> {
                 reached = next;
             }
             let known = reached.members().into_iter().flatten().map(|(key, _)| key.to_owned());
+            // What was no number when it was recorded is not there, and its earlier values are not its last one.
+            let words = reached.get("not_finite");
+            let word = words.and_then(|words| words.get(path.last()?)?.text().ok());
+            if let Some(word) = word {
+                return self
+                    .no_field(&format!("{}, which is {word} there", path.join(".")), Vec::new());
+            }
             self.no_field(&path.join("."), known.collect())
         })?;
         // What a run writes beside its configuration and its receipt is what it recorded.
