@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::OTHER_KIND;
 use crate::ground::{Ground, GroundChange, GroundKind};
 use crate::judged::{JudgedEntry, JudgedPart, JudgedReport};
-use crate::paired::{KnownRefutations, moved, renamed};
+use crate::paired::{KnownRefutations, moved, same_claims};
 
 /// How a verdict changed, worst first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -218,15 +218,14 @@ fn changed_entries<'r>(part: &'r str, [was, now]: [&'r JudgedPart; 2]) -> Vec<En
     let post = [was, now].map(|part| part.grounds.iter().filter(is_post).cloned().collect());
     let post = post.each_ref().map(Vec::as_slice);
     let post = GroundChange::between(post[0], post[1]);
-    let renamed = renamed(was, now);
+    let same = same_claims(was, now);
     let mut known = KnownRefutations::of(was, now);
-    let old_names: BTreeSet<&str> = renamed.values().copied().collect();
+    let old_names: BTreeSet<&str> = same.values().copied().collect();
     let mut changes = Vec::new();
     for (name, entry) in &now.entries {
-        let before = renamed.get(name.as_str()).copied().unwrap_or(name);
         let change =
             |kind, was, because| EntryChange { part, name, kind, was, now: Some(entry), because };
-        let before = was.entries.get(before);
+        let before = same.get(name.as_str()).and_then(|old| was.entries.get(*old));
         let is_anew = entry.verdict == Verdict::Refuted && !known.has(before, entry);
         match before {
             None if is_anew => changes.push(change(ChangeKind::NowRefuted, None, Vec::new())),
@@ -241,10 +240,7 @@ fn changed_entries<'r>(part: &'r str, [was, now]: [&'r JudgedPart; 2]) -> Vec<En
             }
         }
     }
-    let gone = was
-        .entries
-        .iter()
-        .filter(|(name, _)| !now.entries.contains_key(*name) && !old_names.contains(name.as_str()));
+    let gone = was.entries.iter().filter(|(name, _)| !old_names.contains(name.as_str()));
     changes.extend(gone.map(|(name, entry)| EntryChange {
         part,
         name,

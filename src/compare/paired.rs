@@ -84,11 +84,15 @@ fn breaks_more(was: &JudgedEntry, now: &JudgedEntry) -> bool {
     })
 }
 
-/// New names with the old ones of the same claims: names are made of words, and words change. Two are the same claim where one alone on
-/// each side is held against the same and has the same number; or else is held against the same in nearly the same words; or else has the
-/// same words.
-pub fn renamed<'r>(was: &'r JudgedPart, now: &'r JudgedPart) -> BTreeMap<&'r str, &'r str> {
-    let mut pairs: BTreeMap<&str, &str> = BTreeMap::new();
+/// The names of claims now with their names before. A claim is the same by its name, unless an author gave that to another sentence. Of the
+/// others two are the same where one alone on each side is held against the same and has the same number; or else is held against the same
+/// in nearly the same words; or else has the same words: names are made of words, and words change.
+pub fn same_claims<'r>(was: &'r JudgedPart, now: &'r JudgedPart) -> BTreeMap<&'r str, &'r str> {
+    let named_alike = now.entries.iter().filter_map(|(name, entry)| {
+        let (old, before) = was.entries.get_key_value(name)?;
+        (!is_another(before, entry)).then_some((name.as_str(), old.as_str()))
+    });
+    let mut pairs: BTreeMap<&str, &str> = named_alike.collect();
     let keys: [&[GroundKind]; 3] = [
         &[GroundKind::Expression, GroundKind::Number],
         &[GroundKind::Expression],
@@ -96,9 +100,8 @@ pub fn renamed<'r>(was: &'r JudgedPart, now: &'r JudgedPart) -> BTreeMap<&'r str
     ];
     for key in keys {
         let old: BTreeSet<&str> = pairs.values().copied().collect();
-        let gone = alone(was, key, |name| !now.entries.contains_key(name) && !old.contains(name));
-        let new =
-            alone(now, key, |name| !was.entries.contains_key(name) && !pairs.contains_key(name));
+        let gone = alone(was, key, |name| !old.contains(name));
+        let new = alone(now, key, |name| !pairs.contains_key(name));
         let same = new.into_iter().filter_map(|(key, new)| Some((new?, (*gone.get(&key)?)?)));
         let alike = same.filter(|(new, old)| {
             key != [GroundKind::Expression] || reads_alike(&now.entries[*new], &was.entries[*old])
@@ -106,6 +109,18 @@ pub fn renamed<'r>(was: &'r JudgedPart, now: &'r JudgedPart) -> BTreeMap<&'r str
         pairs.extend(alike.collect::<Vec<_>>());
     }
     pairs
+}
+
+/// Whether a name stands for another sentence now: with other words, of which there are some, and another number.
+fn is_another(was: &JudgedEntry, now: &JudgedEntry) -> bool {
+    const SENTENCE: usize = 3;
+    let is_sentence = |entry: &JudgedEntry| {
+        entry.says(GroundKind::Words).flat_map(str::split_whitespace).count() >= SENTENCE
+    };
+    is_sentence(was)
+        && is_sentence(now)
+        && !reads_alike(was, now)
+        && !now.says(GroundKind::Number).eq(was.says(GroundKind::Number))
 }
 
 /// Whether two statements share at least half of their words.

@@ -15,11 +15,12 @@ impl ReportComparison<'_> {
         let verified_gone =
             self.entries.iter().any(|one| one.kind == ChangeKind::Gone && was_verified(one));
         let is_less_bound = self.parts.iter().any(|part| self.is_less_bound(part));
+        let is_left = self.entries.iter().any(|change| self.is_left_behind(change));
         if !self.broken.is_empty() || !self.unknown.is_empty() {
             ExitStatus::Refused
         } else if has(ChangeKind::NowRefuted) || self.parts.iter().any(is_forged) {
             ExitStatus::Refuted
-        } else if has(ChangeKind::Weaker) || verified_gone || is_less_bound {
+        } else if has(ChangeKind::Weaker) || verified_gone || is_less_bound || is_left {
             ExitStatus::Undecided
         } else {
             ExitStatus::Verified
@@ -40,6 +41,25 @@ impl ReportComparison<'_> {
             GroundKind::Signature | GroundKind::Text => change.now.is_none(),
             _ => false,
         })
+    }
+
+    /// Whether a claim went over to other words of an unchanged text, and no other claim took its place.
+    fn is_left_behind(&self, change: &EntryChange) -> bool {
+        let words = |entry: &JudgedEntry| entry.says(GroundKind::Words).next().map(str::to_owned);
+        let (Some(was), Some(now)) = (change.was.and_then(words), change.now.and_then(words))
+        else {
+            return false;
+        };
+        let of_text = |one: &GroundChange| one.what == GroundKind::Text;
+        let own = self.parts.iter().find(|part| part.part == change.part);
+        if was.is_empty() || was == now || own.is_some_and(|part| part.changes.iter().any(of_text))
+        {
+            return false;
+        }
+        let entries =
+            self.now.parts.get(change.part).into_iter().flat_map(|part| part.entries.values());
+        let overlap = |other: &String| other.contains(&was) || was.contains(other.as_str());
+        !entries.filter_map(words).filter(|other| !other.is_empty()).any(|other| overlap(&other))
     }
 
     /// Whether words that are excused now are those of a claim that is gone, or has other words now.

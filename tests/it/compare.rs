@@ -270,7 +270,7 @@ fn a_refuted_statement_that_only_moved_is_known() {
 
 #[test]
 fn a_claim_that_moves_to_other_words_leaves_its_number_behind() {
-    let text = "# T\n\nThe loss is 3.4 here.\n\nAnother is 3.4 too.\n";
+    let text = "# T\n\nThe loss is 3.4 here. Another is 3.4 too.\n";
     let project = project_of(text, &[("x", "The loss is 3.4 here", LAST)]);
     write(project.path(), text, &[("x", "Another is 3.4 too", LAST)]);
     let (json, status) = compared(project.path(), &["before"]);
@@ -448,4 +448,15 @@ fn what_can_be_used_on_neither_side_is_named() {
     git(root, &["commit", "--quiet", "-am", "broken"]);
     let (json, status) = compared(root, &["HEAD"]);
     assert_eq!((json["unknown"].as_array().unwrap().len(), status), (1, Some(2)), "{json:#}");
+}
+
+#[test]
+fn a_name_that_is_given_to_another_sentence_hides_no_claim_that_is_gone() {
+    let text = "# T\n\nAnd also 3.4048 there, or it is 3.4 too.\n";
+    let project = project_of(text, &[("x", "And also 3.4048 there", LAST)]);
+    let text = "# T\n\nAnd also 3.4148 there, or it is 3.4 too.\n";
+    let claims = [("x", "or it is 3.4 too", LAST), ("z", "And also 3.4148 there", "is = \"_ so\"")];
+    write(project.path(), text, &claims);
+    let (json, status) = compared(project.path(), &["before"]);
+    assert_eq!(status, Some(3), "{json:#}");
 }
