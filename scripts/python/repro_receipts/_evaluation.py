@@ -50,12 +50,12 @@ def merged(known: Mapping[str, Any], more: Mapping[str, Any], replaces: bool) ->
     """An evaluation with further numbers. Another value of a number that is there is refused, unless it `replaces` one
     from before a kill."""
     joined = {"tasks": {**known.get("tasks", {}), **more.get("tasks", {})},
-              "not_finite": {**known.get("not_finite", {}), **more.get("not_finite", {})},
               "nonfinite": known.get("nonfinite", more.get("nonfinite"))}
-    other = [name for name in more if name in known and known[name] != more[name] and name not in joined]
+    was, is_now = ({**one, **one.get("not_finite", {})} for one in (known, more))
+    other = [name for name in is_now if name in was and was[name] != is_now[name] and name not in (*joined, "not_finite")]
     if other and not replaces:
         raise Unwritable(", ".join(f"a second value of `{name}` at step {more['step']}" for name in other))
-    return {**known, **more, **{name: value for name, value in joined.items() if value}}
+    return {**later(known, more), **{name: value for name, value in joined.items() if value}}
 
 
 class TaskTable:
@@ -107,21 +107,32 @@ def _bits(answers: Sequence[bool]) -> str:
     return f"{int(text, 2):0{digits}x}"
 
 
-def _is_of_evaluation(name: str, value: Any) -> bool:
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return is_number and not WORDS.isdisjoint(re.split("[^a-z]+", name.lower()))
+def _is_of_evaluation(name: str) -> bool:
+    return not WORDS.isdisjoint(re.split("[^a-z]+", name.lower()))
 
 
 def of_records(lines: Iterable[bytes]) -> Dict[int, Dict[str, Any]]:
-    """By step, the numbers of training records that are those of evaluations by their names; the last of each."""
+    """By step, the numbers of training records that are those of evaluations by their names, and the words of those that
+    are not finite; the last of each."""
     found: Dict[int, Dict[str, Any]] = {}
     for line in lines:
         record = json.loads(line)
-        members = {name: value for name, value in record.items() if _is_of_evaluation(name, value)}
-        if members:
+        members = {name: value for name, value in record.items() if _is_of_evaluation(name)
+                   and isinstance(value, (int, float)) and not isinstance(value, bool)}
+        words = {name: word for name, word in record.get("not_finite", {}).items() if _is_of_evaluation(name)}
+        if members or words:
             tokens = {"tokens_seen": record["tokens"]} if isinstance(record.get("tokens"), int) else {}
-            found.setdefault(record["step"], {"step": record["step"]}).update({**members, **tokens})
+            before = found.get(record["step"], {"step": record["step"]})
+            found[record["step"]] = later(before, {**members, **tokens, **({"not_finite": words} if words else {})})
     return {step: found[step] for step in sorted(found)[-STEPS_CAP:]}
+
+
+def later(before: Mapping[str, Any], now: Mapping[str, Any]) -> Dict[str, Any]:
+    """An evaluation with the later of two values of each number; a value is a number, or the word of one that is not finite."""
+    words = {**{name: word for name, word in before.get("not_finite", {}).items() if name not in now},
+             **now.get("not_finite", {})}
+    values = {**{name: value for name, value in before.items() if name not in words}, **now}
+    return {**values, "not_finite": words} if words else {key: values[key] for key in values if key != "not_finite"}
 
 
 def summary_text(values: Mapping[str, str]) -> str:
