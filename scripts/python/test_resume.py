@@ -175,6 +175,16 @@ class Resumes(Case):
         self.assertEqual(self.predicate()["extra"]["config_changes"],
                          [{"after_step": 1, "before": {"lr": None}}, {"after_step": 1, "before": {"lr": 2}}])
 
+    def test_names_that_were_told_are_told_again(self):
+        for leave in (self.leave, receipts.Run.finish):
+            run = self.init(resume=True)
+            for step in range(1, 4):
+                run.log({"step": 10 * step}, step=step)
+            leave(run)
+        self.assertEqual([record["metric/step"] for record in chained_lines(self.data("metrics.jsonl"))], [10, 20, 30])
+        extra = self.predicate()["extra"]
+        self.assertEqual((extra["renamed"], extra["resumes"][0]["told_again"]), ({"metric/step": "step"}, 3))
+
     def test_one_writer_at_a_time(self):
         run = self.go_on(steps=12)
         with self.assertRaisesRegex(receipts.Busy, "which is this one"):

@@ -19,6 +19,13 @@ SEALED = "the run is sealed, and this came after `finish`: it is not written; ca
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
+def say(text: str) -> None:
+    """Says something on stderr, if there is one."""
+    with contextlib.suppress(Exception):
+        sys.stderr.write(f"repro_receipts: {text}\n")
+        sys.stderr.flush()
+
+
 def quiet(method: Method) -> Method:
     """Runs a method of a run on rank 0, one at a time."""
     @functools.wraps(method)
@@ -71,12 +78,7 @@ class Quiet:
         """Says once that what such a process tells is lost."""
         lost, self._lost = self._lost, ""
         if lost:
-            self._say(lost)
-
-    def _say(self, text: str) -> None:
-        with contextlib.suppress(Exception):  # stderr may be gone
-            sys.stderr.write(f"repro_receipts: {text}\n")
-            sys.stderr.flush()
+            say(lost)
 
     def problem(self, what: str, error: BaseException) -> None:
         """Lists a failure of something that writes into this run: it is said once, and stands in the receipt."""
@@ -98,7 +100,7 @@ class Quiet:
             text = "further problems"
         self._problems[text] = self._problems.get(text, 0) + 1
         if self._problems[text] == 1:
-            self._say(text)
+            say(text)
             if keep and self._bundle is None:  # a bundle is not touched again
                 self._keep()
 

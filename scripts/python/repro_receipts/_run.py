@@ -15,7 +15,7 @@ from ._found import (CONFIG, DECLARED, METRICS, RECEIPT, SCHEMA, STATE, TAGS, TI
 from ._head import count, environment, real
 from ._json import Unwritable, canonical, canonical_or_left_out, plain
 from ._lock import LOCK, RunLock
-from ._quiet import SEALED, Quiet, quiet
+from ._quiet import SEALED, Quiet, quiet, say
 from ._tensors import MOMENTS, TensorFile, elements, moved, outline
 
 DECLARATION = "BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n"
@@ -523,8 +523,9 @@ class Run(Quiet):
             if text is not None:
                 record.update(json.loads(text))
         if not_finite:
-            record.setdefault("nonfinite", next(iter(not_finite.values())))
-            record.setdefault("not_finite", not_finite)
+            # An evaluation's word is that of its sums, or of the loss that stands for them.
+            word = not_finite.get("loss") if what == "evaluation" else next(iter(not_finite.values()))
+            record.update({} if word is None else {"nonfinite": word}, not_finite=not_finite)
         return record
 
     def _tell_names(self, renamed: Mapping[str, str]) -> None:
@@ -532,7 +533,7 @@ class Run(Quiet):
         known = self._extra.get("renamed", {})
         new = {name: called for name, called in renamed.items() if name not in known}
         for name, called in new.items():
-            self._say(f"the metric `{called}` is kept as `{name}`: records have a `{called}` of their own")
+            say(f"the metric `{called}` is kept as `{name}`: records have a `{called}` of their own")
         if new:
             self._extra["renamed"] = {**known, **new}
             self._keep()

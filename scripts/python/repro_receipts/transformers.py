@@ -5,7 +5,8 @@
     receipt = ReceiptCallback("dense-s1", dir="receipts")
     trainer = Trainer(..., callbacks=[receipt])
     trainer.train()
-    receipt.run.finish()
+    trainer.evaluate()
+    receipt.run.finish()                # last: what comes after it is not written
 
 Records are what the trainer logs, evaluations what it evaluates, under their names. The config is that of the trainer and the
 model, without places on this machine; a run that was killed goes on when the same program is started again. Where nobody
@@ -21,6 +22,7 @@ import transformers
 
 from ._ending import seal_at_exit
 from ._init import init
+from ._quiet import say
 from ._run import Run
 from ._tracker import writable
 
@@ -40,7 +42,7 @@ class ReceiptCallback(transformers.TrainerCallback):  # type: ignore[misc, unuse
                  **named: Any) -> None:
         self.run: Optional[Run] = name if isinstance(name, Run) else None
         self._name, self._dir, self._named = None if isinstance(name, Run) else name, dir, named
-        self._at_end = False
+        self._at_end = self._has_said = False
 
     def on_train_begin(self, args: Any, state: Any, control: Any, model: Any = None, **more: Any) -> None:
         """Begins the run, or goes on with it."""
@@ -69,6 +71,10 @@ class ReceiptCallback(transformers.TrainerCallback):  # type: ignore[misc, unuse
     def on_evaluate(self, args: Any, state: Any, control: Any, metrics: Optional[Mapping[str, Any]] = None,
                     **more: Any) -> None:
         """Writes an evaluation. How long it took stands among the times."""
+        if self.run is None and state.is_world_process_zero and not self._has_said:
+            self._has_said = True
+            say("an evaluation before training is not written: the run begins when training does; give the callback a run that "
+                "`repro_receipts.init` made")
         if self.run is None or not metrics:
             return
         numbers, times = _parted(metrics)
