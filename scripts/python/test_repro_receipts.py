@@ -272,6 +272,27 @@ class Records(Case):
                                 {"step": 3, "not_finite": {"val/loss": "nan", "wer": "inf"}}])
         self.assertEqual(run.problems, [])
 
+    def test_numbers_beyond_2_53_are_numbers_of_evaluations_and_summaries(self):
+        run = self.init()
+        run.log({"val/flos": 1e18, "val/word": "high"}, step=1)
+        run.summary({"flos": 1e18, "tokens": -(1 << 60), "tiny": 5e-324, "yes": True, "word": "1", "table": {}})
+        self.assertIsNotNone(run.finish())
+        self.assertEqual(json.loads(self.data("evaluation/step-000001.json")), {"step": 1, "val/flos": "1000000000000000000"})
+        self.assertEqual(self.data("summary.csv").decode(),
+                         "metric,value\nflos,1000000000000000000\ntokens,-1152921504606846976\ntiny,5e-324\nyes,true\n")
+        self.assertEqual(len(run.problems), 2, run.problems)
+
+    def test_a_record_and_an_evaluation_that_differ_are_told(self):
+        run = self.init()
+        run.log({"val/loss": 3, "val/acc": 0.5, "val/wer": math.nan}, step=5)
+        run.evaluation(5, {"val/loss": 2.5, "val/acc": 0.5, "val/wer": 1})
+        self.assertIsNotNone(run.finish())
+        self.assertEqual(run.problems, [f"finish, `val/{name}` at step 5: a record says another number than the evaluation"
+                                        for name in ("loss", "wer")])
+        self.assertEqual(self.predicate()["extra"]["emitter_problems"], run.problems)
+        self.assertEqual(json.loads(self.data("evaluation/step-000005.json")),
+                         {"step": 5, "val/loss": 2.5, "val/acc": 0.5, "val/wer": 1})
+
     def test_a_metric_that_is_called_as_a_member_of_the_record_is_kept(self):
         run = self.init()
         own = {"step": 100, "chain": "mine", "tokens": 7, "nonfinite": 3, "not_finite": 4}
@@ -298,7 +319,8 @@ class Records(Case):
         self.assertEqual(self.predicate()["extra"], {"renamed": {**renamed, "metric/metric/step": "step"}})
         said = self.said.getvalue().splitlines()
         self.assertEqual(len(said), len(renamed) + 1)
-        self.assertIn("repro_receipts: the metric `step` is kept as `metric/step`: records have a `step` of their own", said)
+        self.assertIn("repro_receipts: the metric `step` is kept as `metric/step`: records have a `step` of their own, "
+                      "which the argument `step` tells", said)
         self.assertEqual(run.problems, [])
 
 
@@ -413,6 +435,7 @@ class Beginnings(Case):
             ({"environment": {"threads": "2"}}, "threads"), ({"environment": {"libraries": {"a": 1}}}, "libraries"),
             ({"config": {"a": math.inf}}, "config"), ({"config": [1]}, "config"), ({"extra": {"a": object()}}, "extra"),
             ({"extra": {"resumes": 1}}, "extra.resumes"), ({"study": 3}, "string"), ({"name": "a/b"}, "name"), ({"name": "run.pt"}, "name"), ({"name": ".x"}, "name"),
+            ({"name": "con"}, "name"), ({"name": "Lpt1.run"}, "name"),
         ):
             with self.assertRaisesRegex(receipts.Unwritable, word):
                 self.init(**{"name": "run", **more})
@@ -573,6 +596,17 @@ class Failures(Case):
         with mock.patch.object(sys, "stderr", closed):
             run.log({"b": object()}, step=2)
         self.assertEqual(len(run.problems), 2)
+
+    def test_a_program_may_go_elsewhere(self):
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(self.folder)
+        run = receipts.init("run", "receipts", **PLAIN)
+        (self.folder / "other").mkdir()
+        os.chdir("other")
+        run.evaluation(1, {"wer": 1})
+        self.assertIsNotNone(run.finish())
+        self.assertTrue(is_whole(self.folder / "receipts/run"))
+        self.assertEqual(os.listdir(), [])
 
     def test_a_folder_that_cannot_be_made(self):
         (self.folder / "file").write_text("")

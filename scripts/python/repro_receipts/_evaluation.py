@@ -51,8 +51,7 @@ def merged(known: Mapping[str, Any], more: Mapping[str, Any], replaces: bool) ->
     from before a kill."""
     joined = {"tasks": {**known.get("tasks", {}), **more.get("tasks", {})},
               "nonfinite": known.get("nonfinite", more.get("nonfinite"))}
-    was, is_now = ({**one, **one.get("not_finite", {})} for one in (known, more))
-    other = [name for name in is_now if name in was and was[name] != is_now[name] and name not in (*joined, "not_finite")]
+    other = [name for name in differing(known, more) if name not in joined]
     if other and not replaces:
         raise Unwritable(", ".join(f"a second value of `{name}` at step {more['step']}" for name in other))
     return {**later(known, more), **{name: value for name, value in joined.items() if value}}
@@ -111,14 +110,20 @@ def _is_of_evaluation(name: str) -> bool:
     return not WORDS.isdisjoint(re.split("[^a-z]+", name.lower()))
 
 
+def _is_number(value: Any) -> bool:
+    """Whether a member of a record is a number; one beyond 2^53 stands there as text."""
+    if isinstance(value, str):
+        return re.fullmatch(r"-?\d{16,}", value) is not None
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
 def of_records(lines: Iterable[bytes]) -> Dict[int, Dict[str, Any]]:
     """By step, the numbers of training records that are those of evaluations by their names, and the words of those that
     are not finite; the last of each."""
     found: Dict[int, Dict[str, Any]] = {}
     for line in lines:
         record = json.loads(line)
-        members = {name: value for name, value in record.items() if _is_of_evaluation(name)
-                   and isinstance(value, (int, float)) and not isinstance(value, bool)}
+        members = {name: value for name, value in record.items() if _is_of_evaluation(name) and _is_number(value)}
         words = {name: word for name, word in record.get("not_finite", {}).items() if _is_of_evaluation(name)}
         if members or words:
             tokens = {"tokens_seen": record["tokens"]} if isinstance(record.get("tokens"), int) else {}
@@ -133,6 +138,20 @@ def later(before: Mapping[str, Any], now: Mapping[str, Any]) -> Dict[str, Any]:
              **now.get("not_finite", {})}
     values = {**{name: value for name, value in before.items() if name not in words}, **now}
     return {**values, "not_finite": words} if words else {key: values[key] for key in values if key != "not_finite"}
+
+
+def differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> List[str]:
+    """Of which numbers two evaluations of a step have two values; the word of one that is not finite is a value."""
+    was, is_now = ({**values, **values.get("not_finite", {})} for values in (one, other))
+    return [name for name in is_now if name in was and was[name] != is_now[name] and name not in ("not_finite", "nonfinite")]
+
+
+def decimal(value: Any) -> str:
+    """A number as a table has it, in which one beyond 2^53 need be no word."""
+    text = canonical(value)
+    if isinstance(value, str) or not isinstance(json.loads(text.strip('"')), (int, float)):
+        raise Unwritable(f"expected a number, found {value!r}")
+    return text.strip('"')
 
 
 def summary_text(values: Mapping[str, str]) -> str:

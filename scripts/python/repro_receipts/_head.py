@@ -13,6 +13,7 @@ from ._json import EXACT, Unwritable, canonical, plain
 
 # Bundles never hold pickles or archives, so no name may end like one.
 OPAQUE = ".pt .pth .bin .pkl .pickle .ckpt .joblib .npy .npz .zip .tar .gz .tgz .bz2 .xz .zst .lz4 .7z .rar .jar .whl"
+DEVICE = re.compile(r"(con|prn|aux|nul|(com|lpt)[0-9])(\..*)?", re.IGNORECASE)  # on Windows
 RANKS = ("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK")
 OWN_EXTRA = ("config_changes", "emitter_problems", "renamed", "resumes", "tracker_set")  # what runs say themselves
 NEEDED = {"trainer": '{"name": "my-trainer"}', "seeds": '{"init": 1, "data": 1}'}
@@ -89,8 +90,8 @@ def head(name: Any, dir: Any, sections: Mapping[str, Any], names: Mapping[str, A
     reasons: List[str] = []
     made: Dict[str, Any] = {}
     if not isinstance(name, str) or not re.fullmatch("[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}", name) \
-            or name.lower().endswith((*OPAQUE.split(), ".")):
-        reasons.append(f"name: expected letters, digits, `.`, `_` and `-`, found {name!r}")
+            or name.lower().endswith((*OPAQUE.split(), ".")) or DEVICE.fullmatch(name):
+        reasons.append(f"name: expected letters, digits, `.`, `_` and `-`, and no name of a device, found {name!r}")
     if dir is None:
         reasons.append("dir: expected the folder in which that of the run is made")
     if sys.byteorder != "little":

@@ -42,7 +42,7 @@ def init(name: Optional[str] = None, dir: Union[str, "os.PathLike[str]", None] =
     head = head_of(name, dir, sections, {"id": name, "study": study, "arm": arm}, config, {**(extra or {}), **more})
     kept: Dict[str, Any] = plain({**(extra or {}), **more})  # as it is now, whatever becomes of the table
     machine = head.pop("environment")
-    folder = pathlib.Path(dir or "") / str(name)
+    folder = pathlib.Path(dir or "").absolute() / str(name)  # wherever the program goes later
     run = Run(folder, head, machine, kept)
     try:
         _open(run, dict(config or {}), resume, allow_changes)

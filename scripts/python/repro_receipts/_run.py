@@ -271,10 +271,7 @@ class Run(Quiet):
         known = evaluations.summary_of(self._read(SUMMARY))
         for name, value in values.items():
             try:
-                text = canonical(value)
-                if not isinstance(json.loads(text), (int, float)):
-                    raise Unwritable(f"expected a number, found {value!r}")
-                known[name] = text
+                known[name] = evaluations.decimal(value)
             except (TypeError, ValueError) as error:
                 self._problem(f"summary, `{name}` left out", error)
         self._folder.text(SUMMARY, evaluations.summary_text(known))
@@ -306,6 +303,8 @@ class Run(Quiet):
             name = evaluations.file_of(step)
             known = json.loads(self._read(name) or "{}")
             record = evaluations.later(members, known)
+            for metric in evaluations.differing(members, known):
+                self._problem(f"finish, `{metric}` at step {step}", Unwritable("a record says another number than the evaluation"))
             self._extend(name, known, record)
             self._point(step, record.get("tokens_seen"))["evaluation"] = name
 
@@ -533,7 +532,8 @@ class Run(Quiet):
         known = self._extra.get("renamed", {})
         new = {name: called for name, called in renamed.items() if name not in known}
         for name, called in new.items():
-            say(f"the metric `{called}` is kept as `{name}`: records have a `{called}` of their own")
+            way = ", which the argument `step` tells" if called == "step" else ""
+            say(f"the metric `{called}` is kept as `{name}`: records have a `{called}` of their own{way}")
         if new:
             self._extra["renamed"] = {**known, **new}
             self._keep()

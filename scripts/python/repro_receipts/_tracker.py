@@ -254,7 +254,7 @@ class TrackedRun:
 
 def folder_of_files(dir: Union[str, "os.PathLike[str]"], name: str) -> str:
     """Where scripts keep files of a run: `receipts-files/NAME` beside `receipts`."""
-    return os.path.join(f"{os.path.normpath(dir)}-files", name)
+    return os.path.join(f"{os.path.abspath(dir)}-files", name)
 
 
 def kept(values: Mapping[str, Any]) -> Dict[str, Any]:
