@@ -220,6 +220,20 @@ class Trackers(Case):
         self.assertTrue(is_whole(self.folder / "run"))
         self.assertEqual(self.predicate()["run"], {"id": "run"})
 
+    def test_a_trainer_that_goes_back_to_its_checkpoint_goes_another_way(self):
+        program = (f"import os, sys; sys.path.insert(0, {str(HERE)!r})\n"
+                   "import repro_receipts.wandb as wandb\n"
+                   f"run = wandb.init(dir={str(self.folder)!r}, name='run', resume='allow')\n"
+                   "for step in range(3 if run.resumed else 0, 6): wandb.log({'loss': step + run.resumed}, step=step)\n"
+                   "wandb.log({}, step=6)\n"
+                   "if not run.resumed: os.kill(os.getpid(), 9)")
+        for _ in range(2):
+            done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+        self.assertEqual(done.stderr, "")
+        self.assertEqual([(record["step"], record["loss"]) for record in chained_lines(self.data("metrics.jsonl"))],
+                         [(0, 0), (1, 1), (2, 2), (3, 4), (4, 5), (5, 6)])
+        self.assertEqual(self.data("abandoned/001/metrics.jsonl").count(b"\n"), 3)
+
     def test_a_program_that_breaks_leaves_a_run_that_did_not_come_to_its_end(self):
         program = (f"import sys; sys.path.insert(0, {str(HERE)!r})\n"
                    "import repro_receipts.trackio as trackio\n"

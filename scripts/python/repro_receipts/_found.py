@@ -14,6 +14,8 @@ from ._lock import LOCK
 STATE, SCHEMA = "state.json", "repro.emitter-state/1"
 METRICS, TIMING, CONFIG = "data/metrics.jsonl", "data/timing.jsonl", "data/config.json"
 RECEIPT, EVALUATIONS = "data/receipt.json", "data/evaluation"
+SUMMARY = "data/summary.csv"
+OURS = (CONFIG, SUMMARY, f"{EVALUATIONS}/", f"{ABANDONED}/", "data/checkpoints/", "data/slices/")  # what runs write
 DECLARED = "bagit.txt"
 TAGS = ("bag-info.txt", DECLARED, "manifest-sha256.txt", "tagmanifest-sha256.txt")
 
@@ -157,7 +159,7 @@ class Found:
                 continue
             if name.endswith(PARTIAL) or is_sealing and name in (*TAGS, RECEIPT) or _is_listed(name) and name not in known:
                 self.leftovers.append(name)
-            elif name.startswith("data/"):
+            elif name.startswith(OURS):
                 folder.take(name)
         self.leftovers.sort(key=lambda name: name == RECEIPT)  # last: a kill in between leaves what tells them
         for entries in ("checkpoints", "slices"):

@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, 
 from . import _evaluation as evaluations
 from . import _names as names
 from ._files import ABANDONED, Folder, Lines, sha256, sync_folder
-from ._found import (CONFIG, DECLARED, METRICS, RECEIPT, SCHEMA, STATE, TAGS, TIMING, Found, Retelling, Told,
+from ._found import (CONFIG, DECLARED, METRICS, RECEIPT, SCHEMA, STATE, SUMMARY, TAGS, TIMING, Found, Retelling, Told,
                      first_from, link)
 from ._head import count, environment, real
 from ._json import Unwritable, canonical, canonical_or_left_out, plain
@@ -19,7 +19,6 @@ from ._quiet import SEALED, Quiet, quiet, say
 from ._tensors import MOMENTS, TensorFile, elements, moved, outline
 
 DECLARATION = "BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n"
-SUMMARY = "data/summary.csv"
 INPUTS = ("counted", "documents", "positions")  # of a slice, beside its tokens; all else was logged
 
 

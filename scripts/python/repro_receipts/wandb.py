@@ -46,6 +46,7 @@ class Run(TrackedRun):
         self._gathered: Dict[str, Any] = {}
         self._axes: Dict[str, str] = {}
         super().__init__(*arguments)
+        self._may_go_back = self.resumed  # to the step of the trainer's own checkpoint, once
 
     def __enter__(self) -> "Run":
         return self
@@ -56,7 +57,10 @@ class Run(TrackedRun):
     def log(self, data: Mapping[str, Any], step: Optional[int] = None, commit: Optional[bool] = None) -> None:
         """Logs values of a step; see the page of wandb for `step` and `commit`."""
         row = self._row(data)
-        if step is not None and step < self.step:
+        may_go_back, self._may_go_back = self._may_go_back, False
+        if step is not None and step < self.step and may_go_back:
+            self.step = step
+        elif step is not None and step < self.step:
             problem = Unwritable(f"values of step {step} after those of step {self.step}, which wandb leaves out too")
             self.receipt.problem("log", problem)
             return
