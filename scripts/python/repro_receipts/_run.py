@@ -24,7 +24,8 @@ INPUTS = ("counted", "documents", "positions")  # of a slice, beside its tokens;
 
 class Run(Quiet):
     """A run that is being written; `init` makes it. No method raises: what cannot be written is said once on stderr and
-    listed in the receipt under `extra.emitter_problems`. On ranks other than 0 all of them do nothing."""
+    listed in the receipt under `extra.emitter_problems`; after `finish` it is said, and the bundle stays as it is. On ranks
+    other than 0 all of them do nothing."""
 
     def __init__(self, folder: Optional[pathlib.Path], head: Dict[str, Any], environment: Optional[Dict[str, Any]] = None,
                  extra: Optional[Dict[str, Any]] = None) -> None:
