@@ -245,11 +245,15 @@ class Trackers(Case):
         self.assertEqual(pathlib.Path(self.folder, "run", "data", "metrics.jsonl").read_text().count("\n"), 1)
 
     def test_other_ranks_write_nothing(self):
-        with mock.patch.dict(os.environ, {"RANK": "1"}):
+        with mock.patch.dict(os.environ, {"SLURM_PROCID": "1"}):
             wandb.init(dir=self.folder, name="run")
             wandb.log({"a": 1})
             wandb.finish()
-        self.assertEqual(list(self.folder.iterdir()), [])
+            self.assertEqual(list(self.folder.iterdir()), [])
+            self.assertRegex(self.said.getvalue(), "^repro_receipts: SLURM_PROCID is 1, .* rank=0 and a name for each\n$")
+            self.wandb(name="apart", rank=0).finish()
+            trackio.init("p", name="other", dir=self.folder, rank=0).finish()
+        self.assertEqual(sorted(os.listdir(self.folder)), ["apart", "other"])
 
 
 if __name__ == "__main__":

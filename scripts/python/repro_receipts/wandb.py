@@ -102,10 +102,10 @@ def init(entity: Optional[str] = None, project: Optional[str] = None, dir: Union
          mode: Optional[Literal["online", "offline", "disabled"]] = None, force: Optional[bool] = None,
          reinit: Union[bool, str, None] = None, resume: Union[bool, str, None] = None, settings: Any = None,
          anonymous: Any = None, *, trainer: Optional[Mapping[str, Any]] = None, seeds: Optional[Mapping[str, Any]] = None,
-         model: Optional[Mapping[str, Any]] = None, data: Optional[Mapping[str, Any]] = None,
+         model: Optional[Mapping[str, Any]] = None, data: Optional[Mapping[str, Any]] = None, rank: Optional[int] = None,
          **unsupported: Any) -> Run:
     """Begins a run, or answers the one that goes on. `resume` ("allow", "must", True) continues one that was killed;
-    `mode="disabled"`, or WANDB_MODE, writes nothing. The last four arguments are those of `repro_receipts.init`."""
+    `mode="disabled"`, or WANDB_MODE, writes nothing. The last five arguments are those of `repro_receipts.init`."""
     refuse_set("wandb", unsupported)
     running: Optional[Run] = current(_RUNS)
     if running is not None and reinit not in (True, "finish_previous", "create_new"):
@@ -124,7 +124,7 @@ def init(entity: Optional[str] = None, project: Optional[str] = None, dir: Union
     receipt = begin(folder, dir, values, {"name": program_name()} if trainer is None else trainer,
                     seeds_of(values) if seeds is None else seeds, model, data, study=project, group=group,
                     extra={"tracker": told}, resume=resume in (True, "allow", "must", "auto"),
-                    allow_changes=bool(allow_val_change), rank=1 if is_disabled else None)
+                    allow_changes=bool(allow_val_change), rank=1 if is_disabled else rank)
     run = Run(receipt, folder_of_files(dir, folder), name or folder, project, group, id=id or name or folder, notes=notes,
               tags=tags or ())
     receipt.before_finish(run._flush)
