@@ -304,7 +304,8 @@ class Run(Quiet):
             known = json.loads(self._read(name) or "{}")
             record = evaluations.later(members, known)
             for metric in evaluations.differing(members, known):
-                self._problem(f"finish, `{metric}` at step {step}", Unwritable("a record says another number than the evaluation"))
+                self._problem(f"finish, `{metric}` at step {step}",
+                              Unwritable("a record says another number than the evaluation"))
             self._extend(name, known, record)
             self._point(step, record.get("tokens_seen"))["evaluation"] = name
 

@@ -53,7 +53,8 @@ def init(project: str, name: Optional[str] = None, group: Optional[str] = None, 
         raise FileNotFoundError(f"{os.path.join(dir, folder)}: resume=\"must\", and there is no such run")
     receipt = begin(folder, dir, values, {"name": program_name()} if trainer is None else trainer,
                     seeds_of(values) if seeds is None else seeds, model, data, study=project, group=group,
-                    extra={"tracker": kept({"mirrors": "trackio", "name": name})}, resume=resume in ("allow", "must"), rank=rank)
+                    extra={"tracker": kept({"mirrors": "trackio", "name": name})},
+                    resume=resume in ("allow", "must"), rank=rank)
     run = Run(receipt, folder_of_files(dir, folder), name or folder, project, group)
     seal_at_exit(receipt)
     _RUNS.append(run)
