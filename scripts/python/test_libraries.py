@@ -54,6 +54,7 @@ trainer.train(resume_from_checkpoint=os.path.isdir(arguments.output_dir) and any
 trainer.predict(rows[:4])
 trainer.save_state()
 receipt.run.finish()
+trainer.evaluate()  # it comes too late, and leaves the bundle as it is
 """
 
 LIGHTNING = """

@@ -3,10 +3,13 @@
 REPRO_BIN names the program; without it what needs it is skipped.
 """
 import argparse
+import contextlib
 import html
+import json
 import math
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import unittest
@@ -80,6 +83,14 @@ class Program(Case):
         self.assertEqual(said[1], receipts.__version__)
 
 
+@contextlib.contextmanager
+def trackio_run(folder):
+    """A run of trackio, called `other`."""
+    run = trackio.init("p", name="other", dir=folder)
+    yield run
+    run.finish()
+
+
 class Trackers(Case):
     def wandb(self, **named):
         run = wandb.init(**{"dir": self.folder, "name": "run", **named})
@@ -106,6 +117,75 @@ class Trackers(Case):
         self.assertEqual((predicate["run"], predicate["seeds"], predicate["extra"]["group"]),
                          ({"finished": False, "id": "run", "study": "p"}, {"init": "4"}, "g"))
         self.assertTrue(is_whole(self.folder / "run"))
+
+    def test_a_step_among_the_metrics_is_kept(self):
+        run = self.wandb()
+        wandb.define_metric("val/*", step_metric="step")
+        for at in range(3):
+            wandb.log({"step": 100 * at, "loss": 1})
+        wandb.log({"val/acc": 0.5})
+        run.finish()
+        with trackio_run(self.folder) as other:
+            other.log({"step": 100})
+        self.assertEqual(chained_lines(self.data("metrics.jsonl")), [
+            {"loss": 1, "step": 0}, {"loss": 1, "metric/step": 100, "step": 1}, {"loss": 1, "metric/step": 200, "step": 2},
+            {"metric/step": 200, "step": 3, "val/acc": 0.5}])
+        self.assertEqual(chained_lines(self.data("metrics.jsonl", "other")), [{"metric/step": 100, "step": 0}])
+        for name in ("run", "other"):
+            self.assertEqual(self.predicate(name)["extra"]["renamed"], {"metric/step": "step"})
+        self.assertEqual(self.said.getvalue().count("`step` is kept as `metric/step`"), 2)
+
+    def test_a_config_of_any_values(self):
+        looped = {}
+        looped["self"] = looped
+        config = {"out": pathlib.PurePosixPath("a/b"), "clip": math.inf, "by": {1: 2, "type": float, "list": [math.nan, 1]},
+                  "looped": looped, "lr": 0.5}
+        run = self.wandb(config=config)
+        run.config.update({"later": pathlib.PurePosixPath("c")})
+        run.finish()
+        written = json.loads(self.data("config.json"))
+        self.assertIn("self", written.pop("looped"))
+        self.assertEqual(written, {"out": "a/b", "clip": "inf", "lr": 0.5, "later": "c",
+                                   "by": {"1": 2, "type": "<class 'float'>", "list": ["nan", 1]}})
+
+    def test_what_scripts_set_is_told(self):
+        class Array:
+            def item(self):
+                raise ValueError("of more than one")
+
+            def tolist(self):
+                return [1, 2]
+
+        run = self.wandb(settings=wandb.Settings(start_method="thread"), tags=["a"])
+        run.name, run.tags, run.notes = "better", ("a", "b"), "why"
+        run.log({"counts": Array()})
+        with self.assertRaisesRegex(NotImplementedError, "run.config = "):
+            run.config = {}
+        files = pathlib.Path(run.dir)
+        (files / "model.pt").write_text("weights")
+        self.addCleanup(shutil.rmtree, files.parent)
+        self.assertEqual((files, run.name), (self.folder.parent / f"{self.folder.name}-files" / "run", "better"))
+        run.finish()
+        self.assertEqual(self.predicate()["extra"]["tracker_set"], {"name": "better", "tags": ["a", "b"], "notes": "why"})
+        self.assertEqual(chained_lines(self.data("metrics.jsonl")), [{"counts": [1, 2], "step": 0}])
+        self.assertTrue(is_whole(self.folder / "run"))
+
+    def test_what_comes_too_late_is_said(self):
+        run = self.wandb(config={"a": 1})
+        run.log({"loss": 1})
+        run.finish()
+        for late in (lambda: run.log({"loss": 2}, commit=False), lambda: run.summary.update({"best": 1}),
+                     lambda: run.config.update({"b": 1}), run.finish):
+            late()
+        self.assertTrue(is_whole(self.folder / "run"))
+        self.assertEqual(self.said.getvalue().count("after `finish`"), 3)
+
+    def test_a_disabled_tracker_writes_nothing(self):
+        with mock.patch.dict(os.environ, {"WANDB_MODE": "disabled"}):
+            wandb.init(dir=self.folder, name="run").log({"a": 1})
+            wandb.finish()
+        self.wandb(name="online", mode="online").finish()
+        self.assertEqual((os.listdir(self.folder), self.said.getvalue()), (["online"], ""))
 
     def test_what_has_no_place_in_a_receipt_is_refused_by_name(self):
         run = self.wandb(config={"a": 1})
@@ -140,6 +220,20 @@ class Trackers(Case):
         self.assertTrue(is_whole(self.folder / "run"))
         self.assertEqual(self.predicate()["run"], {"id": "run"})
 
+    def test_a_trainer_that_goes_back_to_its_checkpoint_goes_another_way(self):
+        program = (f"import os, sys; sys.path.insert(0, {str(HERE)!r})\n"
+                   "import repro_receipts.wandb as wandb\n"
+                   f"run = wandb.init(dir={str(self.folder)!r}, name='run', resume='allow')\n"
+                   "for step in range(3 if run.resumed else 0, 6): wandb.log({'loss': step + run.resumed}, step=step)\n"
+                   "wandb.log({}, step=6)\n"
+                   "if not run.resumed: os.kill(os.getpid(), 9)")
+        for _ in range(2):
+            done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+        self.assertEqual(done.stderr, "")
+        self.assertEqual([(record["step"], record["loss"]) for record in chained_lines(self.data("metrics.jsonl"))],
+                         [(0, 0), (1, 1), (2, 2), (3, 4), (4, 5), (5, 6)])
+        self.assertEqual(self.data("abandoned/001/metrics.jsonl").count(b"\n"), 3)
+
     def test_a_program_that_breaks_leaves_a_run_that_did_not_come_to_its_end(self):
         program = (f"import sys; sys.path.insert(0, {str(HERE)!r})\n"
                    "import repro_receipts.trackio as trackio\n"
@@ -151,11 +245,15 @@ class Trackers(Case):
         self.assertEqual(pathlib.Path(self.folder, "run", "data", "metrics.jsonl").read_text().count("\n"), 1)
 
     def test_other_ranks_write_nothing(self):
-        with mock.patch.dict(os.environ, {"RANK": "1"}):
+        with mock.patch.dict(os.environ, {"SLURM_PROCID": "1"}):
             wandb.init(dir=self.folder, name="run")
             wandb.log({"a": 1})
             wandb.finish()
-        self.assertEqual(list(self.folder.iterdir()), [])
+            self.assertEqual(list(self.folder.iterdir()), [])
+            self.assertRegex(self.said.getvalue(), "^repro_receipts: SLURM_PROCID is 1, .* rank=0 and a name for each\n$")
+            self.wandb(name="apart", rank=0).finish()
+            trackio.init("p", name="other", dir=self.folder, rank=0).finish()
+        self.assertEqual(sorted(os.listdir(self.folder)), ["apart", "other"])
 
 
 if __name__ == "__main__":

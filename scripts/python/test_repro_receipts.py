@@ -25,7 +25,7 @@ from unittest import mock
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 import repro_receipts as receipts  # noqa: E402
-from repro_receipts import _files, _found, _head, _quiet, _tensors  # noqa: E402
+from repro_receipts import _files, _found, _head, _quiet, _run, _tensors  # noqa: E402
 
 VECTORS = HERE.parent.parent / "tests" / "corpus" / "emitter"
 PLAIN = {"config": {"width": 1}, "trainer": {"name": "trainer", "arithmetic": "x"}, "seeds": {"init": 1}}
@@ -167,7 +167,7 @@ class Records(Case):
     def test_lines_are_chained_and_on_disk_at_once(self):
         run = self.init()
         for step in range(1, 4):
-            run.log({"loss": 1 / step, "chain": "mine"}, step=step, tokens=step * 8)
+            run.log({"loss": 1 / step, "step": step}, step=step, tokens=step * 8)
             run.timing({"seconds": 0.5}, step=step)
             wanted = [{"loss": 1 / n, "step": n, "tokens": n * 8} for n in range(1, step + 1)]
             self.assertEqual(chained_lines(self.data("metrics.jsonl")), wanted)
@@ -246,11 +246,82 @@ class Records(Case):
         record = json.loads(self.data("evaluation/step-000005.json"))
         self.assertEqual(record, {"step": 5, "nats": 8, "predicted_tokens": 4, "bytes": 8, "loss": 2,
                                   "bpb": 8 / (math.log(2) * 8), "router": {"layers": []}})
-        run.evaluation(6, nats=8.0, predicted_tokens=4, bytes=8, loss=1.0)
-        self.assertIn("loss", run.problems[0])
+        run.evaluation(6, {"wer": math.nan}, nats=8.0, predicted_tokens=4, loss=1.0)
+        self.assertEqual(json.loads(self.data("evaluation/step-000006.json")), {
+            "step": 6, "nats": 8, "predicted_tokens": 4, "loss": 2, "metric/loss": 1, "not_finite": {"wer": "nan"}})
+        run.evaluation(7, {"loss": math.inf, "wer": 1})
+        self.assertEqual(json.loads(self.data("evaluation/step-000007.json")),
+                         {"step": 7, "nonfinite": "inf", "not_finite": {"loss": "inf"}, "wer": 1})
+        for second in ({"loss": 1}, {"wer": math.nan}):
+            run.evaluation(7, second)
+        self.assertEqual(run.problems, [f"evaluation: a second value of `{name}` at step 7" for name in ("loss", "wer")])
         run.finish()
-        self.assertEqual(self.predicate()["checkpoints"],
-                         [{"step": 5, "evaluation": "data/evaluation/step-000005.json"}])
+        self.assertEqual([point["step"] for point in self.predicate()["checkpoints"]], [5, 6, 7])
+
+    def test_what_is_not_finite_at_last_is_no_earlier_number(self):
+        run = self.init()
+        run.log({"val/loss": 2, "val/acc": 0.5}, step=1)
+        run.log({"val/loss": math.nan}, step=1)
+        run.log({"val/loss": math.inf}, step=2)
+        run.log({"val/loss": 3}, step=2)
+        run.log({"val/loss": math.nan, "train/x": math.nan}, step=3)
+        run.evaluation(3, {"wer": math.inf})
+        self.assertIsNotNone(run.finish())
+        told = [json.loads(self.data(f"evaluation/step-00000{step}.json")) for step in (1, 2, 3)]
+        self.assertEqual(told, [{"step": 1, "val/acc": 0.5, "not_finite": {"val/loss": "nan"}}, {"step": 2, "val/loss": 3},
+                                {"step": 3, "not_finite": {"val/loss": "nan", "wer": "inf"}}])
+        self.assertEqual(run.problems, [])
+
+    def test_numbers_beyond_2_53_are_numbers_of_evaluations_and_summaries(self):
+        run = self.init()
+        run.log({"val/flos": 1e18, "val/word": "high"}, step=1)
+        run.summary({"flos": 1e18, "tokens": -(1 << 60), "tiny": 5e-324, "yes": True, "word": "1", "table": {}})
+        self.assertIsNotNone(run.finish())
+        self.assertEqual(json.loads(self.data("evaluation/step-000001.json")), {"step": 1, "val/flos": "1000000000000000000"})
+        self.assertEqual(self.data("summary.csv").decode(),
+                         "metric,value\nflos,1000000000000000000\ntokens,-1152921504606846976\ntiny,5e-324\nyes,true\n")
+        self.assertEqual(len(run.problems), 2, run.problems)
+
+    def test_a_record_and_an_evaluation_that_differ_are_told(self):
+        run = self.init()
+        run.log({"val/loss": 3, "val/acc": 0.5, "val/wer": math.nan}, step=5)
+        run.evaluation(5, {"val/loss": 2.5, "val/acc": 0.5, "val/wer": 1})
+        self.assertIsNotNone(run.finish())
+        self.assertEqual(run.problems, [f"finish, `val/{name}` at step 5: a record says another number than the evaluation"
+                                        for name in ("loss", "wer")])
+        self.assertEqual(self.predicate()["extra"]["emitter_problems"], run.problems)
+        self.assertEqual(json.loads(self.data("evaluation/step-000005.json")),
+                         {"step": 5, "val/loss": 2.5, "val/acc": 0.5, "val/wer": 1})
+
+    def test_a_metric_that_is_called_as_a_member_of_the_record_is_kept(self):
+        run = self.init()
+        own = {"step": 100, "chain": "mine", "tokens": 7, "nonfinite": 3, "not_finite": 4}
+        for step in (1, 2):
+            run.log({**own, "metric/step": 5, "loss": math.nan}, step=step, tokens=8)
+            run.timing({"step": 0.5, "seconds": 1}, step=step)
+        run.log({"step": 3.0, "tokens": 9, "chain": None}, step=3)  # the same, none beside, and nothing
+        run.log({"step": math.nan}, step=4)
+        first, _, third, fourth = chained_lines(self.data("metrics.jsonl"))
+        self.assertEqual(first, {"step": 1, "tokens": 8, "nonfinite": "nan", "not_finite": {"loss": "nan"}, "metric/step": 5,
+                                 "metric/metric/step": 100, "metric/chain": "mine", "metric/tokens": 7,
+                                 "metric/nonfinite": 3, "metric/not_finite": 4})
+        self.assertEqual(third, {"step": 3, "tokens": 9})
+        self.assertEqual(fourth, {"step": 4, "nonfinite": "nan", "not_finite": {"metric/step": "nan"}})
+        self.assertEqual(json.loads(self.data("timing.jsonl").splitlines()[0]), {"metric/step": 0.5, "seconds": 1, "step": 1})
+        sums = {"step": 2, "tasks": 3, "tokens_seen": 4, "bytes": 5, "bpb": 6}
+        run.evaluation(1, sums, nats=8.0, predicted_tokens=4)
+        run.task(1, "arc", 1, 2)
+        document = json.loads(self.data("evaluation/step-000001.json"))
+        self.assertEqual({name: document[f"metric/{name}"] for name in sums}, sums)
+        self.assertEqual((document["step"], document["loss"], list(document["tasks"])), (1, 2, ["table"]))
+        renamed = {f"metric/{name}": name for name in {**own, **sums}}
+        self.assertIsNotNone(run.finish())
+        self.assertEqual(self.predicate()["extra"], {"renamed": {**renamed, "metric/metric/step": "step"}})
+        said = self.said.getvalue().splitlines()
+        self.assertEqual(len(said), len(renamed) + 1)
+        self.assertIn("repro_receipts: the metric `step` is kept as `metric/step`: records have a `step` of their own, "
+                      "which the argument `step` tells", said)
+        self.assertEqual(run.problems, [])
 
 
 class Tensors(Case):
@@ -363,7 +434,8 @@ class Beginnings(Case):
             ({"contract": {"coefficient": math.nan}}, "coefficient"), ({"data": {"sha256": "A" * 64}}, "sha256"),
             ({"environment": {"threads": "2"}}, "threads"), ({"environment": {"libraries": {"a": 1}}}, "libraries"),
             ({"config": {"a": math.inf}}, "config"), ({"config": [1]}, "config"), ({"extra": {"a": object()}}, "extra"),
-            ({"study": 3}, "string"), ({"name": "a/b"}, "name"), ({"name": "run.pt"}, "name"), ({"name": ".x"}, "name"),
+            ({"extra": {"resumes": 1}}, "extra.resumes"), ({"study": 3}, "string"), ({"name": "a/b"}, "name"), ({"name": "run.pt"}, "name"), ({"name": ".x"}, "name"),
+            ({"name": "con"}, "name"), ({"name": "Lpt1.run"}, "name"),
         ):
             with self.assertRaisesRegex(receipts.Unwritable, word):
                 self.init(**{"name": "run", **more})
@@ -401,18 +473,24 @@ class Beginnings(Case):
 
     def test_only_rank_0_writes(self):
         for name in _head.RANKS:
-            with mock.patch.dict(os.environ, {name: "3"}):
+            # Launchers of one training say how many processes it has, and it is known what its other ranks do.
+            with mock.patch.dict(os.environ, {name: "3", **({"WORLD_SIZE": "4"} if name == "RANK" else {})}):
                 run = self.init()
+                self.assertIsNone(run.finish())
+                said = self.said.getvalue()
                 run.log({"loss": 1}, step=1)
                 run.checkpoint(1, {})
                 self.assertIsNone(run.finish())
+                told = self.said.getvalue()[len(said):]
+                self.assertRegex(told, "^$" if name == "RANK" else f"^repro_receipts: {name} is 3, and only rank 0 .*rank=0.*\n$")
+        said = self.said.getvalue()
         with mock.patch.dict(os.environ, {"RANK": "1"}):
             self.assertIsNotNone(self.init("zero", rank=0).finish())
         with mock.patch.dict(os.environ, {"RANK": "0", "SLURM_PROCID": "5"}):
             self.assertIsNotNone(self.init("torchrun").finish())
         self.assertIsNone(self.init("one", rank=1).finish())
         self.assertEqual(sorted(os.listdir(self.folder)), ["torchrun", "zero"])
-        self.assertEqual(self.said.getvalue(), "")
+        self.assertEqual(self.said.getvalue(), said)
 
     def test_the_machine_is_found_and_what_is_given_wins(self):
         self.init(environment={"cpu": "mine", "features": ["a"]}).finish()
@@ -458,6 +536,43 @@ class Failures(Case):
         self.assertTrue(is_whole(self.folder / "run"))
         self.assertEqual(chained_lines(self.data("metrics.jsonl"))[-1], {"loss": 1, "step": 10})
 
+    def test_a_sealed_bundle_is_not_touched_again(self):
+        run = self.init()
+        run.log({"loss": 1}, step=1)
+        digest = run.finish()
+        before = {path: path.stat() for path in self.folder.rglob("*")}
+        slices = ("I64", (1, 1, 3), struct.pack("<3q", *range(3)))
+        late = {"log": ({"loss": 2}, 2), "timing": ({"seconds": 1}, 2), "evaluation": (2, {"wer": 1}), "summary": ({"best": 1},),
+                "task": (2, "arc", 1, 2), "checkpoint": (2, {"w": floats(1)}), "slice": (0, slices, {"loss": floats(1)}, {}),
+                "complete": ({"depth": 1},), "change": ({"width": 2},), "problem": ("what", ValueError("why")),
+                "before_finish": (lambda: self.fail("it is finished"),)}
+        others = {"finish"} | {name for name, member in vars(receipts.Run).items() if isinstance(member, property)}
+        self.assertEqual({name for name in dir(run) if name[0] != "_"} - others - {"problems", "is_finished"}, set(late))
+        for _ in range(2):
+            for name, arguments in late.items():
+                getattr(run, name)(*arguments)
+            self.assertEqual(run.finish(), digest)
+            with run:
+                pass
+        self.assertEqual({path: path.stat() for path in self.folder.rglob("*")}, before)
+        self.assertTrue(is_whole(self.folder / "run"))
+        said = self.said.getvalue().splitlines()
+        self.assertEqual([text.split(": ")[1] for text in said], [name if name != "problem" else "what" for name in late])
+        self.assertTrue(all("after `finish`" in text for text in said if ": what: " not in text), said)
+
+    def test_what_fails_after_the_seal_leaves_it(self):
+        run, sync = self.init(), _run.sync_folder
+
+        def failing(path):
+            if (path / "bagit.txt").exists():
+                raise OSError(errno.EIO, "the lights went out")
+            sync(path)
+
+        with mock.patch.object(_run, "sync_folder", failing):
+            self.assertIsNotNone(run.finish())
+        self.assertTrue(is_whole(self.folder / "run"))
+        self.assertEqual(run.problems, ["finish: the lights went out"])
+
     def test_a_call_inside_a_call_changes_nothing(self):
         class Interrupting:
             def item(self):
@@ -481,6 +596,17 @@ class Failures(Case):
         with mock.patch.object(sys, "stderr", closed):
             run.log({"b": object()}, step=2)
         self.assertEqual(len(run.problems), 2)
+
+    def test_a_program_may_go_elsewhere(self):
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(self.folder)
+        run = receipts.init("run", "receipts", **PLAIN)
+        (self.folder / "other").mkdir()
+        os.chdir("other")
+        run.evaluation(1, {"wer": 1})
+        self.assertIsNotNone(run.finish())
+        self.assertTrue(is_whole(self.folder / "receipts/run"))
+        self.assertEqual(os.listdir(), [])
 
     def test_a_folder_that_cannot_be_made(self):
         (self.folder / "file").write_text("")
@@ -584,11 +710,17 @@ assert run.finish(), run.problems
         run = self.init()
         run.log({"loss": 1}, step=1)
         metrics = self.folder / "run/data/metrics.jsonl"
-        for path in (self.folder / "run/notes.txt", self.folder / "run/data/model.pt"):
+        for name in ("notes.txt", "data/model.pt", "model.partial", "bag-info.txt", "data/receipt.json", "bagit.txt"):
+            path = self.folder / "run" / name
             path.write_text("mine")
             self.assertIsNone(run.finish())
             self.assertEqual(path.read_text(), "mine")
+            self.assertIn(f"did not write: {name};", run.problems[-1])
             path.unlink()
+        link = self.folder / "run/link"
+        link.symlink_to(self.folder, target_is_directory=True)
+        self.assertIsNone(run.finish())
+        link.unlink()
         good = metrics.read_bytes()
         for bad in (good[:-1], good.replace(b":1", b":2"), None):
             metrics.unlink()
@@ -606,9 +738,12 @@ assert run.finish(), run.problems
         child = os.fork()
         if not child:
             run.log({"loss": 2}, step=2)
+            run.log({"loss": 3}, step=3)
             run.finish()
+            (self.folder / "said").write_text(self.said.getvalue())
             os._exit(0)
         os.waitpid(child, 0)
+        self.assertRegex((self.folder / "said").read_text(), "^repro_receipts: a process that was forked .* is lost; .*\n$")
         self.assertEqual(len(chained_lines(self.data("metrics.jsonl"))), 1)
         self.assertFalse((self.folder / "run/bagit.txt").exists())
 

@@ -175,6 +175,33 @@ class Resumes(Case):
         self.assertEqual(self.predicate()["extra"]["config_changes"],
                          [{"after_step": 1, "before": {"lr": None}}, {"after_step": 1, "before": {"lr": 2}}])
 
+    def test_files_of_others_are_kept_and_not_taken(self):
+        run = self.init()
+        run.log({"loss": 1}, step=1)
+        others = [self.folder / "run" / name for name in ("data/model.safetensors", "bag-info.txt")]
+        for path in others:
+            path.write_text("mine")
+        self.assertIsNone(run.finish())
+        self.leave(run)
+        run = self.init(resume=True)
+        self.assertIsNone(run.finish())
+        self.assertIn("did not write: bag-info.txt, data/model.safetensors;", run.problems[-1])
+        for path in others:
+            self.assertEqual(path.read_text(), "mine")
+            path.unlink()
+        self.assertIsNotNone(run.finish())
+        self.assertTrue(is_whole(self.folder / "run"))
+
+    def test_names_that_were_told_are_told_again(self):
+        for leave in (self.leave, receipts.Run.finish):
+            run = self.init(resume=True)
+            for step in range(1, 4):
+                run.log({"step": 10 * step}, step=step)
+            leave(run)
+        self.assertEqual([record["metric/step"] for record in chained_lines(self.data("metrics.jsonl"))], [10, 20, 30])
+        extra = self.predicate()["extra"]
+        self.assertEqual((extra["renamed"], extra["resumes"][0]["told_again"]), ({"metric/step": "step"}, 3))
+
     def test_one_writer_at_a_time(self):
         run = self.go_on(steps=12)
         with self.assertRaisesRegex(receipts.Busy, "which is this one"):

@@ -32,8 +32,10 @@ What it holds to:
   `init(..., resume=True)` goes on with: records that are told again are not written twice, and what comes out otherwise
   the second time leaves the first below `data/abandoned`. `finish` writes that file last of all, after it has read back
   every file and found what was written. Two processes cannot write one run.
+- What is told after `finish` is said on stderr and not written. A metric that is called as a member that records have of
+  their own, such as `step`, is kept as `metric/step`, which is said too.
 - Only rank 0 writes: `rank`, or else RANK, SLURM_PROCID or OMPI_COMM_WORLD_RANK. On other ranks all calls do
-  nothing. Gather what is sharded on every rank before the call.
+  nothing; what a scheduler's ranks or forked processes tell in vain is said once. Gather what is sharded on every rank before the call.
 - A number that is not finite is left out, and the record says `"nonfinite": "nan"` (`"inf"`, `"-inf"`) and which it was.
   An integer that JSON readers would round, beyond 2^53, becomes a string.
 

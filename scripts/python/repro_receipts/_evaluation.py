@@ -50,12 +50,11 @@ def merged(known: Mapping[str, Any], more: Mapping[str, Any], replaces: bool) ->
     """An evaluation with further numbers. Another value of a number that is there is refused, unless it `replaces` one
     from before a kill."""
     joined = {"tasks": {**known.get("tasks", {}), **more.get("tasks", {})},
-              "not_finite": {**known.get("not_finite", {}), **more.get("not_finite", {})},
               "nonfinite": known.get("nonfinite", more.get("nonfinite"))}
-    other = [name for name in more if name in known and known[name] != more[name] and name not in joined]
+    other = [name for name in differing(known, more) if name not in joined]
     if other and not replaces:
         raise Unwritable(", ".join(f"a second value of `{name}` at step {more['step']}" for name in other))
-    return {**known, **more, **{name: value for name, value in joined.items() if value}}
+    return {**later(known, more), **{name: value for name, value in joined.items() if value}}
 
 
 class TaskTable:
@@ -107,21 +106,52 @@ def _bits(answers: Sequence[bool]) -> str:
     return f"{int(text, 2):0{digits}x}"
 
 
-def _is_of_evaluation(name: str, value: Any) -> bool:
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return is_number and not WORDS.isdisjoint(re.split("[^a-z]+", name.lower()))
+def _is_of_evaluation(name: str) -> bool:
+    return not WORDS.isdisjoint(re.split("[^a-z]+", name.lower()))
+
+
+def _is_number(value: Any) -> bool:
+    """Whether a member of a record is a number; one beyond 2^53 stands there as text."""
+    if isinstance(value, str):
+        return re.fullmatch(r"-?\d{16,}", value) is not None
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def of_records(lines: Iterable[bytes]) -> Dict[int, Dict[str, Any]]:
-    """By step, the numbers of training records that are those of evaluations by their names; the last of each."""
+    """By step, the numbers of training records that are those of evaluations by their names, and the words of those that
+    are not finite; the last of each."""
     found: Dict[int, Dict[str, Any]] = {}
     for line in lines:
         record = json.loads(line)
-        members = {name: value for name, value in record.items() if _is_of_evaluation(name, value)}
-        if members:
+        members = {name: value for name, value in record.items() if _is_of_evaluation(name) and _is_number(value)}
+        words = {name: word for name, word in record.get("not_finite", {}).items() if _is_of_evaluation(name)}
+        if members or words:
             tokens = {"tokens_seen": record["tokens"]} if isinstance(record.get("tokens"), int) else {}
-            found.setdefault(record["step"], {"step": record["step"]}).update({**members, **tokens})
+            before = found.get(record["step"], {"step": record["step"]})
+            found[record["step"]] = later(before, {**members, **tokens, **({"not_finite": words} if words else {})})
     return {step: found[step] for step in sorted(found)[-STEPS_CAP:]}
+
+
+def later(before: Mapping[str, Any], now: Mapping[str, Any]) -> Dict[str, Any]:
+    """An evaluation with the later of two values of each number; a value is a number, or the word of one that is not finite."""
+    words = {**{name: word for name, word in before.get("not_finite", {}).items() if name not in now},
+             **now.get("not_finite", {})}
+    values = {**{name: value for name, value in before.items() if name not in words}, **now}
+    return {**values, "not_finite": words} if words else {key: values[key] for key in values if key != "not_finite"}
+
+
+def differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> List[str]:
+    """Of which numbers two evaluations of a step have two values; the word of one that is not finite is a value."""
+    was, is_now = ({**values, **values.get("not_finite", {})} for values in (one, other))
+    return [name for name in is_now if name in was and was[name] != is_now[name] and name not in ("not_finite", "nonfinite")]
+
+
+def decimal(value: Any) -> str:
+    """A number as a table has it, in which one beyond 2^53 need be no word."""
+    text = canonical(value)
+    if isinstance(value, str) or not isinstance(json.loads(text.strip('"')), (int, float)):
+        raise Unwritable(f"expected a number, found {value!r}")
+    return text.strip('"')
 
 
 def summary_text(values: Mapping[str, str]) -> str:

@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, Iterable, Optional, Set, Tuple
 from ._json import Unwritable, canonical
 
 LINE_CAP, DOCUMENT_CAP = 1 << 20, 16 << 20  # what `repro verify` reads
-PARTIAL = ".partial"
+PARTIAL = ".receipt-partial"  # no name that others give their files
 ABANDONED = "data/abandoned"
 BINARY = getattr(os, "O_BINARY", 0)
 
@@ -101,6 +101,7 @@ class Folder:
     def __init__(self, path: pathlib.Path) -> None:
         self.path = path
         self.files: Dict[str, Tuple[int, str]] = {}  # sizes and digests of what the run wrote
+        self.written: Set[str] = set()  # what this process wrote
         self.inherited: Set[str] = set()  # those of them that were there when the run was resumed
         self.aside: Callable[[str], str] = lambda name: name  # where a file goes that came out otherwise
 
@@ -121,6 +122,7 @@ class Folder:
             if name in self.inherited and not extends:
                 self._outdated(name, digest.hexdigest())
             os.replace(partial, path)
+            self.written.add(name)
         except BaseException:
             self.drop(name + PARTIAL)
             raise
@@ -179,15 +181,20 @@ class Folder:
                     raise Unwritable(f"{name} is not as it was written")
 
     def sweep(self, ours: Set[str]) -> None:
-        """Removes what writes that broke off have left, and folders without files. A file that is not among `ours`
-        stands in the way."""
-        for folder, _, names in os.walk(self.path, topdown=False):
-            for one in names:
+        """Removes what writes that broke off have left, and folders without files. Files that are not among `ours` stand
+        in the way."""
+        others = []
+        for folder, folders, names in os.walk(self.path, topdown=False):
+            for one in (*names, *(name for name in folders if os.path.islink(os.path.join(folder, name)))):
                 path = pathlib.Path(folder, one)
                 name = path.relative_to(self.path).as_posix()
                 if name not in ours and name.endswith(PARTIAL):
                     path.unlink()
                 elif name not in ours:
-                    raise Unwritable(f"a file that the run did not write: {name}; move it away and finish again")
+                    others.append(name)
             if not os.listdir(folder):
                 os.rmdir(folder)  # what was to lie there could not be written
+        if others:
+            told = ", ".join(sorted(others)[:5]) + (f" and {len(others) - 5} more" if len(others) > 5 else "")
+            raise Unwritable(f"files that the run did not write: {told}; move them away and finish again, or in another "
+                             "process `init(..., resume=True).finish()`")

@@ -14,6 +14,8 @@ from ._lock import LOCK
 STATE, SCHEMA = "state.json", "repro.emitter-state/1"
 METRICS, TIMING, CONFIG = "data/metrics.jsonl", "data/timing.jsonl", "data/config.json"
 RECEIPT, EVALUATIONS = "data/receipt.json", "data/evaluation"
+SUMMARY = "data/summary.csv"
+OURS = (CONFIG, SUMMARY, f"{EVALUATIONS}/", f"{ABANDONED}/", "data/checkpoints/", "data/slices/")  # what runs write
 DECLARED = "bagit.txt"
 TAGS = ("bag-info.txt", DECLARED, "manifest-sha256.txt", "tagmanifest-sha256.txt")
 
@@ -149,15 +151,17 @@ class Found:
             (METRICS, self.metrics), (TIMING, self.timing)) if (path / name).exists())
         self.config: Dict[str, Any] = json.loads((path / CONFIG).read_text("utf-8"))
         known = {name for entry in (*state["checkpoints"], *state["slices"]) for name in _files_of(entry)}
+        is_sealing = (path / RECEIPT).exists()  # it is written before the tags, which else are not ours
         self.leftovers: List[str] = []  # a seal that was not closed, and files whose calls had not returned
         for file in sorted(path.rglob("*")):
             name = file.relative_to(path).as_posix()
             if file.is_dir() or name in (METRICS, TIMING, STATE, LOCK):
                 continue
-            if name.endswith(PARTIAL) or name in (*TAGS, RECEIPT) or _is_listed(name) and name not in known:
+            if name.endswith(PARTIAL) or is_sealing and name in (*TAGS, RECEIPT) or _is_listed(name) and name not in known:
                 self.leftovers.append(name)
-            elif name.startswith("data/"):
+            elif name.startswith(OURS):
                 folder.take(name)
+        self.leftovers.sort(key=lambda name: name == RECEIPT)  # last: a kill in between leaves what tells them
         for entries in ("checkpoints", "slices"):
             state[entries] = [entry for entry in state[entries]
                               if all(name in folder.files for name in _files_of(entry))]

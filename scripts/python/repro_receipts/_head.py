@@ -13,7 +13,9 @@ from ._json import EXACT, Unwritable, canonical, plain
 
 # Bundles never hold pickles or archives, so no name may end like one.
 OPAQUE = ".pt .pth .bin .pkl .pickle .ckpt .joblib .npy .npz .zip .tar .gz .tgz .bz2 .xz .zst .lz4 .7z .rar .jar .whl"
+DEVICE = re.compile(r"(con|prn|aux|nul|(com|lpt)[0-9])(\..*)?", re.IGNORECASE)  # on Windows
 RANKS = ("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK")
+OWN_EXTRA = ("config_changes", "emitter_problems", "renamed", "resumes", "tracker_set")  # what runs say themselves
 NEEDED = {"trainer": '{"name": "my-trainer"}', "seeds": '{"init": 1, "data": 1}'}
 
 Check = Callable[[Any], Any]
@@ -88,8 +90,8 @@ def head(name: Any, dir: Any, sections: Mapping[str, Any], names: Mapping[str, A
     reasons: List[str] = []
     made: Dict[str, Any] = {}
     if not isinstance(name, str) or not re.fullmatch("[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}", name) \
-            or name.lower().endswith((*OPAQUE.split(), ".")):
-        reasons.append(f"name: expected letters, digits, `.`, `_` and `-`, found {name!r}")
+            or name.lower().endswith((*OPAQUE.split(), ".")) or DEVICE.fullmatch(name):
+        reasons.append(f"name: expected letters, digits, `.`, `_` and `-`, and no name of a device, found {name!r}")
     if dir is None:
         reasons.append("dir: expected the folder in which that of the run is made")
     if sys.byteorder != "little":
@@ -99,6 +101,8 @@ def head(name: Any, dir: Any, sections: Mapping[str, Any], names: Mapping[str, A
             canonical(OPEN(value))
         except (TypeError, ValueError) as error:
             reasons.append(f"{section}: {error}")
+    if isinstance(extra, dict):
+        reasons += [f"extra.{key}: the receipt says this itself; take another name" for key in OWN_EXTRA if key in extra]
     reasons += [f"{section}: expected a table, such as {NEEDED[section]}" for section in NEEDED
                 if sections[section] is None]
     for section, value in sections.items():
@@ -158,6 +162,16 @@ def rank(given: Optional[int]) -> int:
     """The rank of this process: as given, or as launchers say; one process is rank 0."""
     named = (os.environ.get(name, "") for name in RANKS)
     return operator.index(given) if given is not None else next((int(text) for text in named if text.isdigit()), 0)
+
+
+def lost_by_rank(given: Optional[int]) -> str:
+    """What a process of another rank than 0 says when it tells something. It says nothing where its rank was given, or stands
+    beside WORLD_SIZE, as launchers of one training set them; schedulers number processes that train apart too."""
+    name = next((name for name in RANKS if os.environ.get(name, "").isdigit()), None)
+    if given is not None or name is None or name == "RANK" and "WORLD_SIZE" in os.environ:
+        return ""
+    return (f"{name} is {os.environ[name]}, and only rank 0 writes a receipt: what this process tells is lost; where each "
+            "process trains by itself, give `init` rank=0 and a name for each")
 
 
 def real(value: Any) -> float:

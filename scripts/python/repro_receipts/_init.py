@@ -6,6 +6,7 @@ import pathlib
 from typing import Any, Dict, Mapping, Optional, Union
 
 from ._found import DECLARED, Found, read_state
+from ._head import OWN_EXTRA, lost_by_rank
 from ._head import head as head_of
 from ._head import rank as rank_of
 from ._json import Unwritable, plain
@@ -32,14 +33,16 @@ def init(name: Optional[str] = None, dir: Union[str, "os.PathLike[str]", None] =
     before it was killed, and `FileExistsError` where the folder holds a run, or another process writes it. A folder that
     cannot be made is said on stderr, and the run goes on without a receipt."""
     if rank_of(rank):
-        return Run(None, {})
+        idle = Run(None, {})
+        idle._lost = lost_by_rank(rank)
+        return idle
     more = {} if group is None else {"group": group}
     sections = {"trainer": trainer, "seeds": seeds, "model": model, "data": data, "contract": contract,
                 "environment": environment}
     head = head_of(name, dir, sections, {"id": name, "study": study, "arm": arm}, config, {**(extra or {}), **more})
     kept: Dict[str, Any] = plain({**(extra or {}), **more})  # as it is now, whatever becomes of the table
     machine = head.pop("environment")
-    folder = pathlib.Path(dir or "") / str(name)
+    folder = pathlib.Path(dir or "").absolute() / str(name)  # wherever the program goes later
     run = Run(folder, head, machine, kept)
     try:
         _open(run, dict(config or {}), resume, allow_changes)
@@ -47,7 +50,7 @@ def init(name: Optional[str] = None, dir: Union[str, "os.PathLike[str]", None] =
         raise
     except OSError as error:
         run._problem(f"{folder} cannot be written, and this run leaves no receipt", error)
-        run._idle = True
+        run._idle, run._lost = True, ""
     return run
 
 
@@ -91,7 +94,7 @@ def _changes(run: Run, found: Found, config: Dict[str, Any], allowed: bool) -> D
     head, before = found.state["head"], {}
     told = {name: (head.get(name) or {}, run._head.get(name) or {}) for name in SECTIONS}
     told.update(config=({key: value for key, value in found.config.items() if key in config}, plain(config)),
-                extra=({key: value for key, value in found.state["extra"].items() if key != "config_changes"}, run._extra))
+                extra=({key: value for key, value in found.state["extra"].items() if key not in OWN_EXTRA}, run._extra))
     for section, (was, is_now) in told.items():
         other = {key: was.get(key) for key in (*was, *is_now) if was.get(key) != is_now.get(key)}
         if other:

@@ -47,13 +47,23 @@ def word_of(value: float) -> str:
     return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
 
 
+def _elements(value: Any) -> Any:
+    """The number of PyTorch's or NumPy's that a value is, or the list of them."""
+    try:
+        return value.item()
+    except (TypeError, ValueError, RuntimeError):  # of more than one, or of none
+        if hasattr(value, "tolist"):
+            return value.tolist()
+        raise
+
+
 def canonical_or_left_out(value: Any, words: Optional[List[str]] = None, depth: int = 0) -> Optional[str]:
     """The canonical text of a value. Where `words` is a list, a member that is not finite is left out and its
     word added to the list: such a member answers None. Otherwise it is refused."""
     if depth > DEPTH_CAP:
         raise Unwritable(f"more than {DEPTH_CAP} levels")
     if not isinstance(value, (str, int, float, dict, list, tuple)) and hasattr(value, "item"):
-        value = value.item()  # a number of PyTorch or NumPy
+        value = _elements(value)
     if value is None or value is True or value is False:
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, str):

@@ -12,15 +12,26 @@ from ._json import Unwritable
 
 PROBLEM_CAP = 100  # of the problems that are listed
 
+FORKED = ("a process that was forked from the one that began a run writes nothing into it, and what it tells is lost; call "
+          "`init` in the process that trains, or hand its numbers back")
+SEALED = "the run is sealed, and this came after `finish`: it is not written; call `finish` last"
+
 Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def say(text: str) -> None:
+    """Says something on stderr, if there is one."""
+    with contextlib.suppress(Exception):
+        sys.stderr.write(f"repro_receipts: {text}\n")
+        sys.stderr.flush()
 
 
 def quiet(method: Method) -> Method:
     """Runs a method of a run on rank 0, one at a time."""
     @functools.wraps(method)
     def call(self: "Quiet", *arguments: Any, **named: Any) -> Any:
-        if self._idle or os.getpid() != self._process:  # a forked worker is no writer
-            return None
+        if self._is_away:
+            return self._tell_away()
         name, thread = method.__name__.lstrip("_"), threading.get_ident()
         if self._writer == thread:  # a signal's handler, in the middle of a line
             return self._problem(name, Unwritable("called inside another call"), keep=False)
@@ -28,7 +39,7 @@ def quiet(method: Method) -> Method:
             self._writer = thread
             try:
                 if self._bundle is not None:
-                    raise Unwritable("the run is finished")
+                    raise Unwritable(SEALED)
                 return method(self, *arguments, **named)
             except Exception as error:
                 return self._problem(name, error)
@@ -43,6 +54,7 @@ class Quiet:
     def __init__(self, idle: bool) -> None:
         self._idle = idle
         self._process, self._mutex = os.getpid(), threading.Lock()
+        self._lost = "" if idle else FORKED  # what is said of calls of a process that writes nothing, where they are a loss
         self._writer: "int | None" = None
         self._bundle: "str | None" = None
         self._problems: Dict[str, int] = {}
@@ -57,9 +69,20 @@ class Quiet:
         """Whether the run is sealed."""
         return self._bundle is not None
 
+    @property
+    def _is_away(self) -> bool:
+        """Whether this process writes nothing: it has another rank, or was forked from the one that writes."""
+        return self._idle or os.getpid() != self._process
+
+    def _tell_away(self) -> None:
+        """Says once that what such a process tells is lost."""
+        lost, self._lost = self._lost, ""
+        if lost:
+            say(lost)
+
     def problem(self, what: str, error: BaseException) -> None:
         """Lists a failure of something that writes into this run: it is said once, and stands in the receipt."""
-        if self._idle or os.getpid() != self._process:
+        if self._is_away:
             return
         if self._writer == threading.get_ident():
             self._problem(what, error, keep=False)
@@ -77,11 +100,9 @@ class Quiet:
             text = "further problems"
         self._problems[text] = self._problems.get(text, 0) + 1
         if self._problems[text] == 1:
-            with contextlib.suppress(Exception):  # stderr may be gone; the receipt still lists it
-                sys.stderr.write(f"repro_receipts: {text}\n")
-                sys.stderr.flush()
-            if keep:
-                self._keep_problems()
+            say(text)
+            if keep and self._bundle is None:  # a bundle is not touched again
+                self._keep()
 
-    def _keep_problems(self) -> None:
-        """Makes the list of problems survive a kill."""
+    def _keep(self) -> None:
+        """Makes what was told of the run as a whole, such as the list of problems, survive a kill."""

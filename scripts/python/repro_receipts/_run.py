@@ -8,23 +8,24 @@ import pathlib
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, Type
 
 from . import _evaluation as evaluations
+from . import _names as names
 from ._files import ABANDONED, Folder, Lines, sha256, sync_folder
-from ._found import (CONFIG, DECLARED, METRICS, RECEIPT, SCHEMA, STATE, TAGS, TIMING, Found, Retelling, Told,
+from ._found import (CONFIG, DECLARED, METRICS, RECEIPT, SCHEMA, STATE, SUMMARY, TAGS, TIMING, Found, Retelling, Told,
                      first_from, link)
 from ._head import count, environment, real
 from ._json import Unwritable, canonical, canonical_or_left_out, plain
 from ._lock import LOCK, RunLock
-from ._quiet import Quiet, quiet
+from ._quiet import SEALED, Quiet, quiet, say
 from ._tensors import MOMENTS, TensorFile, elements, moved, outline
 
 DECLARATION = "BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n"
-SUMMARY = "data/summary.csv"
 INPUTS = ("counted", "documents", "positions")  # of a slice, beside its tokens; all else was logged
 
 
 class Run(Quiet):
     """A run that is being written; `init` makes it. No method raises: what cannot be written is said once on stderr and
-    listed in the receipt under `extra.emitter_problems`. On ranks other than 0 all of them do nothing."""
+    listed in the receipt under `extra.emitter_problems`; after `finish` it is said, and the bundle stays as it is. On ranks
+    other than 0 all of them do nothing."""
 
     def __init__(self, folder: Optional[pathlib.Path], head: Dict[str, Any], environment: Optional[Dict[str, Any]] = None,
                  extra: Optional[Dict[str, Any]] = None) -> None:
@@ -120,12 +121,18 @@ class Run(Quiet):
                  "slices": self._slices, "problems": list(self._problems), "resumes": self._resumes}
         self._folder.document(STATE, state, listed=False)
 
-    def _keep_problems(self) -> None:
+    def _keep(self) -> None:
         if self._config or self._lock:
             with contextlib.suppress(OSError, Unwritable):  # a full disk is told already
                 self._save()
 
     # --- Records ---
+
+    @quiet
+    def _note(self, section: str, values: Mapping[str, Any]) -> None:
+        """Adds to a section of the receipt's extra that resumes do not compare."""
+        self._extra[section] = {**self._extra.get(section, {}), **plain(dict(values))}
+        self._save()
 
     @quiet
     def complete(self, fields: Mapping[str, Any]) -> None:
@@ -150,11 +157,11 @@ class Run(Quiet):
     @quiet
     def log(self, metrics: Mapping[str, Any], step: int, tokens: Optional[int] = None) -> None:
         """Adds a record of training after `step` updates and so many `tokens`: numbers by any names, which are kept, or
-        tables of them. What is not finite is left out, and the record says so: `"nonfinite": "nan"`, and by names
+        tables of them. A metric that is called as the record's own members are (`step`, `chain`) and is another number is
+        kept as `metric/step`. What is not finite is left out, and the record says so: `"nonfinite": "nan"`, and by names
         `"not_finite": {"loss": "nan"}`. After a resume, records that are told again are not written twice."""
-        more = {} if tokens is None else {"tokens": tokens}
-        record = self._record("log", {**metrics, **more, "step": count(step)})
-        record.pop("chain", None)
+        own = {"step": count(step), "chain": None, **({} if tokens is None else {"tokens": tokens})}
+        record = self._record("log", metrics, own)
         bare = canonical(record)
         if self._told is not None:
             self._told.begin(record["step"])
@@ -171,7 +178,7 @@ class Run(Quiet):
     @quiet
     def timing(self, values: Mapping[str, Any], step: int) -> None:
         """Adds wall-clock times, such as `seconds` since the last record, which are no part of what a replay compares."""
-        record = self._record("timing", {**values, "step": count(step)})
+        record = self._record("timing", values, {"step": count(step)})
         if self._timed is not None:
             self._retime(record["step"])
         self._timing.append((canonical(record) + "\n").encode())
@@ -235,14 +242,11 @@ class Run(Quiet):
         """Writes an evaluation after `step` updates: numbers by any names (`metrics`, or as keywords), or what held-out
         text costs: the sum of `nats` over so many `predicted_tokens`, which stand for so many `bytes` of text; `blocks`
         has the nats of each `block_bytes` of it. The mean `loss`, and with bytes the bits of a byte (`bpb`), follow. A
-        second call for a step adds to the first."""
-        given = {**(metrics or {}), **more}
-        computed = sorted({"nonfinite", "not_finite", "step", *({"loss", "bpb"} if nats is not None else ())} & set(given))
-        if computed:
-            raise Unwritable(f"{', '.join(computed)}: computed from the sums" if nats is not None
-                             else f"{', '.join(computed)}: a name that evaluations use themselves")
+        second call for a step adds to the first. A number that is called as a member which the evaluation has of its own,
+        and is another one, is kept as `metric/` and its name."""
         members = evaluations.sums(nats, predicted_tokens, bytes, blocks, block_bytes)
-        self._evaluate(step, {**given, **members}, tokens_seen)
+        own = {**(names.OF_SUMS if members else {}), **members, "tasks": None}
+        self._evaluate(step, {**(metrics or {}), **more}, own, tokens_seen)
 
     @quiet
     def task(self, step: int, task: str, correct: Optional[int] = None, n: Optional[int] = None, *,
@@ -259,7 +263,7 @@ class Run(Quiet):
         for name, text in zip(files.values(), (tasks.table, tasks.outcomes)):
             if text != before[name]:
                 self._folder.text(name, text, extends=text.startswith(before[name]))
-        self._evaluate(step, {"tasks": files}, tokens_seen)
+        self._evaluate(step, {}, {"tasks": files}, tokens_seen)
 
     @quiet
     def summary(self, values: Mapping[str, Any]) -> None:
@@ -267,17 +271,14 @@ class Run(Quiet):
         known = evaluations.summary_of(self._read(SUMMARY))
         for name, value in values.items():
             try:
-                text = canonical(value)
-                if not isinstance(json.loads(text), (int, float)):
-                    raise Unwritable(f"expected a number, found {value!r}")
-                known[name] = text
+                known[name] = evaluations.decimal(value)
             except (TypeError, ValueError) as error:
                 self._problem(f"summary, `{name}` left out", error)
         self._folder.text(SUMMARY, evaluations.summary_text(known))
 
-    def _evaluate(self, step: int, members: Mapping[str, Any], tokens_seen: Optional[int]) -> None:
-        """Adds to the document of an evaluation."""
-        record = self._record("evaluation", {**members, "step": count(step), "tokens_seen": tokens_seen})
+    def _evaluate(self, step: int, metrics: Mapping[str, Any], own: Mapping[str, Any], tokens_seen: Optional[int]) -> None:
+        """Adds metrics, and members of its own, to the document of an evaluation."""
+        record = self._record("evaluation", metrics, {**own, "step": count(step), "tokens_seen": tokens_seen})
         name = evaluations.file_of(record["step"])
         known = json.loads(self._read(name) or "{}")
         self._extend(name, known, evaluations.merged(known, record, replaces=name in self._folder.inherited))
@@ -301,7 +302,10 @@ class Run(Quiet):
         for step, members in found.items():
             name = evaluations.file_of(step)
             known = json.loads(self._read(name) or "{}")
-            record = {**members, **known}
+            record = evaluations.later(members, known)
+            for metric in evaluations.differing(members, known):
+                self._problem(f"finish, `{metric}` at step {step}",
+                              Unwritable("a record says another number than the evaluation"))
             self._extend(name, known, record)
             self._point(step, record.get("tokens_seen"))["evaluation"] = name
 
@@ -402,11 +406,16 @@ class Run(Quiet):
 
     def before_finish(self, close: Callable[[], None]) -> None:
         """Has this called before the folder is sealed: it may write what it has gathered."""
-        self._closing.append(close)
+        if self.is_finished:
+            self.problem("before_finish", Unwritable(SEALED))
+        else:
+            self._closing.append(close)
 
     def finish(self, finished: Optional[bool] = True) -> Optional[str]:
         """Seals the folder and answers the digest of the bundle; None where it stays unfinished, or on other ranks.
         `finished=False` says that the run ended before its plan, as one that diverged does; None says nothing of it."""
+        if self._is_away:
+            return None
         closing, self._closing = self._closing, []
         for close in closing:
             close()
@@ -421,10 +430,11 @@ class Run(Quiet):
         try:
             self._seal(finished)
         except BaseException:
-            # It may go on, and be killed.
-            with contextlib.suppress(OSError, Unwritable):
-                self._save()
-                self._lock = self._lock or RunLock(self.path)
+            if self._bundle is None:
+                # It may go on, and be killed.
+                with contextlib.suppress(OSError, Unwritable):
+                    self._save()
+                    self._lock = self._lock or RunLock(self.path)
             raise
 
     def _seal(self, finished: Optional[bool]) -> None:
@@ -491,15 +501,18 @@ class Run(Quiet):
             size, digest, _ = lines.written
             if size:
                 files[name] = (size, digest.hexdigest())
-        self._folder.sweep({*files, *TAGS, RECEIPT, STATE, LOCK})
+        self._folder.sweep({*files, *self._folder.written.intersection((*TAGS, RECEIPT)), STATE, LOCK})
         self._folder.check(files)
         return dict(sorted(files.items()))
 
-    def _record(self, what: str, values: Mapping[str, Any]) -> Dict[str, Any]:
-        """The members that can be written; what is not finite leaves its word, what is no value is a problem."""
+    def _record(self, what: str, metrics: Mapping[str, Any], own: Mapping[str, Any]) -> Dict[str, Any]:
+        """Metrics beside the record's `own` members, as far as they can be written; what is not finite leaves its word, what
+        is no value is a problem."""
+        told, renamed = names.apart(metrics, {**names.OF_ALL, **own})
+        self._tell_names(renamed)
         record: Dict[str, Any] = {}
         not_finite: Dict[str, str] = {}
-        for key, value in values.items():
+        for key, value in {**told, **own}.items():
             words: List[str] = []
             try:
                 text = None if value is None else canonical_or_left_out({key: value}, words, 1)
@@ -510,9 +523,21 @@ class Run(Quiet):
             if text is not None:
                 record.update(json.loads(text))
         if not_finite:
-            record.setdefault("nonfinite", next(iter(not_finite.values())))
-            record.setdefault("not_finite", not_finite)
+            # An evaluation's word is that of its sums, or of the loss that stands for them.
+            word = not_finite.get("loss") if what == "evaluation" else next(iter(not_finite.values()))
+            record.update({} if word is None else {"nonfinite": word}, not_finite=not_finite)
         return record
+
+    def _tell_names(self, renamed: Mapping[str, str]) -> None:
+        """Says, and has the receipt say, which metrics have other names than they were logged by."""
+        known = self._extra.get("renamed", {})
+        new = {name: called for name, called in renamed.items() if name not in known}
+        for name, called in new.items():
+            way = ", which the argument `step` tells" if called == "step" else ""
+            say(f"the metric `{called}` is kept as `{name}`: records have a `{called}` of their own{way}")
+        if new:
+            self._extra["renamed"] = {**known, **new}
+            self._keep()
 
     def _point(self, step: int, tokens_seen: Optional[int]) -> Dict[str, Any]:
         point = self._checkpoints.setdefault(operator.index(step), {"step": operator.index(step)})

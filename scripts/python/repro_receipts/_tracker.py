@@ -7,9 +7,9 @@ import pathlib
 import re
 import sys
 import time
-from typing import Any, Dict, Iterator, List, Mapping, MutableMapping, Optional
+from typing import Any, Dict, Iterator, List, Mapping, MutableMapping, Optional, Tuple, Union
 
-from ._json import Unwritable, canonical, canonical_or_left_out
+from ._json import DEPTH_CAP, Unwritable, canonical, canonical_or_left_out
 from ._run import Run
 
 SEEDS = {"init": ("seed", "random_seed", "init_seed"), "data": ("data_seed",)}
@@ -43,16 +43,23 @@ def table_of(config: Any) -> Dict[str, Any]:
     raise Unwritable(f"config: expected a table, found {config!r}")
 
 
-def writable(values: Mapping[str, Any]) -> Dict[str, Any]:
-    """Settings as a document can hold them; others as Python writes them."""
-    settings: Dict[str, Any] = {}
-    for name, value in values.items():
-        try:
-            canonical(value)
-            settings[str(name)] = value
-        except (TypeError, ValueError):
-            settings[str(name)] = repr(value)
-    return settings
+def writable(values: Mapping[Any, Any]) -> Dict[str, Any]:
+    """Settings as a document can hold them; paths and others (a type, an infinity) as Python writes them."""
+    return {str(name): _writable(value, 1) for name, value in values.items()}
+
+
+def _writable(value: Any, depth: int) -> Any:
+    if isinstance(value, os.PathLike):
+        return os.fsdecode(value)
+    try:
+        canonical_or_left_out(value, depth=depth)
+        return value
+    except (TypeError, ValueError, RuntimeError):
+        if isinstance(value, Mapping) and depth < DEPTH_CAP:
+            return {str(name): _writable(item, depth + 1) for name, item in value.items()}
+        if isinstance(value, (list, tuple)) and depth < DEPTH_CAP:
+            return [_writable(item, depth + 1) for item in value]
+        return repr(value).encode("utf-8", "replace").decode()
 
 
 def seeds_of(config: Mapping[str, Any]) -> Dict[str, Any]:
@@ -126,7 +133,7 @@ class Config(MutableMapping[str, Any]):
     def update(self, values: Any = None, allow_val_change: bool = False, **more: Any) -> None:  # type: ignore[override]
         """Adds to the config. Another value of what it says already is refused, or with `allow_val_change` recorded."""
         given = {**table_of(values), **more}
-        given = {name: json.loads(canonical(value)) for name, value in given.items()}
+        given = {name: json.loads(canonical(value)) for name, value in writable(given).items()}
         other = [name for name in given if name in self._values and self._values[name] != given[name]]
         if other and not allow_val_change:
             raise Unwritable("; ".join(f"config.{name} is {self._values[name]!r} and is to be {given[name]!r}"
@@ -202,22 +209,34 @@ class TrackedRun:
     """A run as trackers have it."""
 
     tracker = ""
+    settable: Tuple[str, ...] = ("name",)  # by scripts; the receipt tells it beside the name of the folder
+    _is_made = False
 
-    def __init__(self, run: Run, name: str, project: Optional[str], group: Optional[str]) -> None:
+    def __init__(self, run: Run, folder: str, name: str, project: Optional[str], group: Optional[str]) -> None:
         self.receipt = run
         """The run that is written, with all that a tracker has no call for: `evaluation`, `task`, `checkpoint`."""
+        self._folder = folder
         self.name, self.project, self.group = name, project, group
         self.is_ended = False
         self.config, self.summary = Config(run), Summary(run)
         self.step = 0 if run.last_step is None else run.last_step + 1
+        self._is_made = True
 
     def __getattr__(self, name: str) -> Any:
         raise not_mirrored(self.tracker, f"run.{name}")
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        if self._is_made and name in self.settable:
+            self.receipt._note("tracker_set", kept({name: value}))
+        elif self._is_made and name not in ("step", "is_ended") and not name.startswith("_"):
+            raise not_mirrored(self.tracker, f"run.{name} = ...")
+        object.__setattr__(self, name, value)
+
     @property
     def dir(self) -> str:
-        """The folder of the run."""
-        return str(self.receipt.path)
+        """A folder for files of the script, beside those of the receipts: a bundle has none that others wrote."""
+        os.makedirs(self._folder, exist_ok=True)
+        return self._folder
 
     @property
     def resumed(self) -> bool:
@@ -231,6 +250,11 @@ class TrackedRun:
         check_values("log", values)
         self.summary.logged(values)
         return dict(values)
+
+
+def folder_of_files(dir: Union[str, "os.PathLike[str]"], name: str) -> str:
+    """Where scripts keep files of a run: `receipts-files/NAME` beside `receipts`."""
+    return os.path.join(f"{os.path.abspath(dir)}-files", name)
 
 
 def kept(values: Mapping[str, Any]) -> Dict[str, Any]:

@@ -12,8 +12,8 @@ from typing import Any, List, Mapping, Optional, Union
 
 from ._ending import seal_at_exit
 from ._init import init as begin
-from ._tracker import (TrackedRun, current, folder_name, kept, not_mirrored, program_name, refuse_set, seeds_of,
-                       table_of)
+from ._tracker import (TrackedRun, current, folder_name, folder_of_files, kept, not_mirrored, program_name, refuse_set,
+                       seeds_of, table_of, writable)
 
 __all__ = ["Run", "finish", "init", "log"]
 
@@ -42,19 +42,20 @@ def init(project: str, name: Optional[str] = None, group: Optional[str] = None, 
          resume: str = "never", settings: Any = None, private: Optional[bool] = None, embed: bool = True,
          dir: Union[str, "os.PathLike[str]"] = "receipts", trainer: Optional[Mapping[str, Any]] = None,
          seeds: Optional[Mapping[str, Any]] = None, model: Optional[Mapping[str, Any]] = None,
-         data: Optional[Mapping[str, Any]] = None, **unsupported: Any) -> Run:
+         data: Optional[Mapping[str, Any]] = None, rank: Optional[int] = None, **unsupported: Any) -> Run:
     """Begins a run; one that goes on is finished before. `resume` ("allow", "must") continues one that was killed. The last
-    five arguments are those of `repro_receipts.init`."""
+    six arguments are those of `repro_receipts.init`."""
     refuse_set("trackio", unsupported)
     finish()
-    values = table_of(config)
+    values = writable(table_of(config))
     folder = folder_name(name)
     if resume == "must" and not os.path.isdir(os.path.join(dir, folder)):
         raise FileNotFoundError(f"{os.path.join(dir, folder)}: resume=\"must\", and there is no such run")
     receipt = begin(folder, dir, values, {"name": program_name()} if trainer is None else trainer,
                     seeds_of(values) if seeds is None else seeds, model, data, study=project, group=group,
-                    extra={"tracker": kept({"mirrors": "trackio", "name": name})}, resume=resume in ("allow", "must"))
-    run = Run(receipt, name or folder, project, group)
+                    extra={"tracker": kept({"mirrors": "trackio", "name": name})},
+                    resume=resume in ("allow", "must"), rank=rank)
+    run = Run(receipt, folder_of_files(dir, folder), name or folder, project, group)
     seal_at_exit(receipt)
     _RUNS.append(run)
     return run

@@ -5,7 +5,8 @@
     receipt = ReceiptCallback("dense-s1", dir="receipts")
     trainer = Trainer(..., callbacks=[receipt])
     trainer.train()
-    receipt.run.finish()
+    trainer.evaluate()
+    receipt.run.finish()                # last: what comes after it is not written
 
 Records are what the trainer logs, evaluations what it evaluates, under their names. The config is that of the trainer and the
 model, without places on this machine; a run that was killed goes on when the same program is started again. Where nobody
@@ -21,8 +22,9 @@ import transformers
 
 from ._ending import seal_at_exit
 from ._init import init
+from ._quiet import say
 from ._run import Run
-from ._tracker import writable
+from ._tracker import folder_name, writable
 
 __all__ = ["ReceiptCallback"]
 
@@ -40,7 +42,8 @@ class ReceiptCallback(transformers.TrainerCallback):  # type: ignore[misc, unuse
                  **named: Any) -> None:
         self.run: Optional[Run] = name if isinstance(name, Run) else None
         self._name, self._dir, self._named = None if isinstance(name, Run) else name, dir, named
-        self._at_end = False
+        self._at_end = self._has_said = False
+        self._evaluated: Dict[Tuple[int, str], str] = {}
 
     def on_train_begin(self, args: Any, state: Any, control: Any, model: Any = None, **more: Any) -> None:
         """Begins the run, or goes on with it."""
@@ -49,8 +52,8 @@ class ReceiptCallback(transformers.TrainerCallback):  # type: ignore[misc, unuse
         given = {"config": _config_of(args, model), "trainer": {"name": "transformers.Trainer",
                                                                 "version": transformers.__version__},
                  "seeds": _seeds_of(args), "model": _model_of(model), "resume": True, **self._named}
-        self.run = init(self._name or args.run_name or os.path.basename(os.path.normpath(args.output_dir)), self._dir,
-                        rank=0 if state.is_world_process_zero else 1, **given)
+        called = folder_name(os.path.basename(os.path.normpath(args.run_name or args.output_dir)))
+        self.run = init(self._name or called, self._dir, rank=0 if state.is_world_process_zero else 1, **given)
         seal_at_exit(self.run, lambda: self._at_end or None)
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Optional[Mapping[str, Any]] = None, **more: Any) -> None:
@@ -69,12 +72,29 @@ class ReceiptCallback(transformers.TrainerCallback):  # type: ignore[misc, unuse
     def on_evaluate(self, args: Any, state: Any, control: Any, metrics: Optional[Mapping[str, Any]] = None,
                     **more: Any) -> None:
         """Writes an evaluation. How long it took stands among the times."""
+        if self.run is None and state.is_world_process_zero and not self._has_said:
+            self._has_said = True
+            say("an evaluation before training is not written: the run begins when training does; give the callback a run that "
+                "`repro_receipts.init` made")
         if self.run is None or not metrics:
             return
         numbers, times = _parted(metrics)
-        self.run.evaluation(state.global_step, numbers, tokens_seen=_tokens_of(state))
+        self.run.evaluation(state.global_step, self._again(state.global_step, numbers), tokens_seen=_tokens_of(state))
         if times:
             self.run.timing(times, step=state.global_step)
+
+    def _again(self, step: int, numbers: Mapping[str, Any]) -> Dict[str, Any]:
+        """The numbers of an evaluation; another value than one before it at this step, as of the best model that was loaded
+        at the end, has `again/` before its name."""
+        named: Dict[str, Any] = {}
+        for called, value in numbers.items():
+            name = called
+            while self._evaluated.setdefault((step, name), str(value)) != str(value):
+                name = f"again/{name}"
+            if name != called:
+                say(f"a second value of `{called}` after step {step} is kept as `{name}`")
+            named[name] = value
+        return named
 
     def on_predict(self, args: Any, state: Any, control: Any, metrics: Optional[Mapping[str, Any]] = None,
                    **more: Any) -> None:

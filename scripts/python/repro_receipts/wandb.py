@@ -6,7 +6,7 @@ place in a receipt (media, tables, artifacts, sweeps, `watch`, `alert`) raises a
 `entity`, `settings`, `force` and `anonymous` change nothing that is recorded.
 
 The folder is `DIR/NAME`: `dir` ("receipts" unless given), and `name`, `id`, or the time. `group` is the group of the receipt,
-`project` its study. Seeds are those of the config (`seed`, `data_seed`), or `seeds=`; `trainer=` names more than the script.
+`project` its study. `run.dir` is a folder for files of the script, beside the receipts (`receipts-files/NAME`). Seeds are those of the config (`seed`, `data_seed`), or `seeds=`; `trainer=` names more than the script.
 Config and numbers go the way `repro_receipts` writes them, and `run.receipt` is that run, for evaluations and checkpoints.
 
 A run that nobody finished is sealed when the interpreter ends; its receipt then does not say that it came to its end.
@@ -20,24 +20,33 @@ from typing import Any, Dict, List, Literal, Mapping, Optional, Sequence, Union
 from ._ending import seal_at_exit
 from ._init import init as begin
 from ._json import Unwritable
-from ._tracker import (TrackedRun, current, folder_name, kept, not_mirrored, program_name, refuse_set, seeds_of,
-                       table_of)
+from ._tracker import (TrackedRun, current, folder_name, folder_of_files, kept, not_mirrored, program_name, refuse_set,
+                       seeds_of, table_of, writable)
 
-__all__ = ["Run", "define_metric", "finish", "init", "log", "login"]
+__all__ = ["Run", "Settings", "define_metric", "finish", "init", "log", "login"]
 
 _RUNS: List["Run"] = []
+
+
+class Settings:
+    """Settings of wandb's own process, which is not there."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        pass
 
 
 class Run(TrackedRun):
     """A run as wandb has it."""
 
     tracker = "wandb"
+    settable = ("name", "notes", "tags")
 
-    def __init__(self, *arguments: Any, id: Optional[str]) -> None:
-        super().__init__(*arguments)
-        self.id = id or self.name
+    def __init__(self, *arguments: Any, id: str, notes: Optional[str], tags: Sequence[str]) -> None:
+        self.id, self.notes, self.tags = id, notes, tuple(tags)
         self._gathered: Dict[str, Any] = {}
         self._axes: Dict[str, str] = {}
+        super().__init__(*arguments)
+        self._may_go_back = self.resumed  # to the step of the trainer's own checkpoint, once
 
     def __enter__(self) -> "Run":
         return self
@@ -48,7 +57,10 @@ class Run(TrackedRun):
     def log(self, data: Mapping[str, Any], step: Optional[int] = None, commit: Optional[bool] = None) -> None:
         """Logs values of a step; see the page of wandb for `step` and `commit`."""
         row = self._row(data)
-        if step is not None and step < self.step:
+        may_go_back, self._may_go_back = self._may_go_back, False
+        if step is not None and step < self.step and may_go_back:
+            self.step = step
+        elif step is not None and step < self.step:
             problem = Unwritable(f"values of step {step} after those of step {self.step}, which wandb leaves out too")
             self.receipt.problem("log", problem)
             return
@@ -56,7 +68,7 @@ class Run(TrackedRun):
             self._flush()
             self.step = step
         self._gathered.update(row)
-        if commit or (commit is None and step is None):
+        if commit or (commit is None and step is None) or self.is_ended:  # then it says that it comes too late
             self._flush()
             self.step += 1
 
@@ -90,10 +102,10 @@ def init(entity: Optional[str] = None, project: Optional[str] = None, dir: Union
          mode: Optional[Literal["online", "offline", "disabled"]] = None, force: Optional[bool] = None,
          reinit: Union[bool, str, None] = None, resume: Union[bool, str, None] = None, settings: Any = None,
          anonymous: Any = None, *, trainer: Optional[Mapping[str, Any]] = None, seeds: Optional[Mapping[str, Any]] = None,
-         model: Optional[Mapping[str, Any]] = None, data: Optional[Mapping[str, Any]] = None,
+         model: Optional[Mapping[str, Any]] = None, data: Optional[Mapping[str, Any]] = None, rank: Optional[int] = None,
          **unsupported: Any) -> Run:
     """Begins a run, or answers the one that goes on. `resume` ("allow", "must", True) continues one that was killed;
-    `mode="disabled"` writes nothing. The last four arguments are those of `repro_receipts.init`."""
+    `mode="disabled"`, or WANDB_MODE, writes nothing. The last five arguments are those of `repro_receipts.init`."""
     refuse_set("wandb", unsupported)
     running: Optional[Run] = current(_RUNS)
     if running is not None and reinit not in (True, "finish_previous", "create_new"):
@@ -102,17 +114,19 @@ def init(entity: Optional[str] = None, project: Optional[str] = None, dir: Union
         running.finish()
     if isinstance(config, str):
         raise not_mirrored("wandb", "init(config=PATH)")
-    values = table_of(config)
-    folder = folder_name(name, id)
+    values = writable(table_of(config))
+    is_disabled = (mode or os.environ.get("WANDB_MODE")) == "disabled"
+    folder, dir = folder_name(name, id), dir or "receipts"
     told = kept({"mirrors": "wandb", "name": name, "id": id, "entity": entity, "job_type": job_type, "tags": tags,
                  "notes": notes})
-    if resume == "must" and not os.path.isdir(os.path.join(dir or "receipts", folder)):
-        raise FileNotFoundError(f"{os.path.join(dir or 'receipts', folder)}: resume=\"must\", and there is no such run")
-    receipt = begin(folder, dir or "receipts", values, {"name": program_name()} if trainer is None else trainer,
+    if resume == "must" and not os.path.isdir(os.path.join(dir, folder)):
+        raise FileNotFoundError(f"{os.path.join(dir, folder)}: resume=\"must\", and there is no such run")
+    receipt = begin(folder, dir, values, {"name": program_name()} if trainer is None else trainer,
                     seeds_of(values) if seeds is None else seeds, model, data, study=project, group=group,
                     extra={"tracker": told}, resume=resume in (True, "allow", "must", "auto"),
-                    allow_changes=bool(allow_val_change), rank=1 if mode == "disabled" else None)
-    run = Run(receipt, name or folder, project, group, id=id)
+                    allow_changes=bool(allow_val_change), rank=1 if is_disabled else rank)
+    run = Run(receipt, folder_of_files(dir, folder), name or folder, project, group, id=id or name or folder, notes=notes,
+              tags=tags or ())
     receipt.before_finish(run._flush)
     seal_at_exit(receipt)
     _RUNS.append(run)
