@@ -83,11 +83,12 @@ impl<'r> FixedQuantity<'r> {
             false => "they differ".to_owned(),
         };
         let allowed = match outcome.tolerance.as_str() {
-            "equal" => "they have to be equal".to_owned(),
-            width => format!("{width} more is allowed"),
+            "" => String::new(),
+            "equal" => "; they have to be equal".to_owned(),
+            width => format!("; {width} more is allowed"),
         };
         page.push_str(&format!(
-            "<div><p>{}<code>{}</code></p><p class=\"note\"><span class=\"verdict {word}\">{word}</span>: {apart}; {}</p>\n<ul>",
+            "<div><p>{}<code>{}</code></p><p class=\"note\"><span class=\"verdict {word}\">{word}</span>: {apart}{}</p>\n<ul>",
             self.words(),
             escaped(&self.claim.said),
             escaped(&allowed),
