@@ -22,6 +22,10 @@ const PATIENCE: Duration = Duration::from_secs(120);
 const CONFIG: &str = r#"{"model_type": "llama", "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2,
     "num_attention_heads": 4, "num_key_value_heads": 4, "vocab_size": 1000, "tie_word_embeddings": false}"#;
 
+/// The state of a training, in which what is asked holds.
+const HOLDS: &str =
+    r#"{"global_step": 2, "log_history": [{"step": 1, "loss": 2.5}, {"step": 2, "loss": 2.25}]}"#;
+
 /// A server and its client.
 struct Session {
     server: Child,
@@ -383,13 +387,7 @@ fn arguments_that_do_not_fit_are_told_to_the_model() {
     session.end();
 }
 
-/// A post with one sentence, whose texts are these lines of TOML.
-fn post_of(texts: &str) -> String {
-    let drafted = "[[sentence]]\nplace = \"P\"\nquote = \"a loss of 2.4713 here\"\nis = '\"2.4713\"'\n";
-    format!("schema = \"repro.post/2\"\nid = \"x\"\ntitle = \"x\"\n{texts}\n{drafted}")
-}
-
-/// A draft of the project's text that is confirmed: its head, without a text, and the rest.
+/// A draft of the project's text that is confirmed.
 fn confirmed(session: &mut Session) -> String {
     let drafted = session.call("draft", json!({"text": TEXT, "name": "mine.md"}));
     let post = drafted["structuredContent"]["post"].as_str().unwrap();
@@ -403,9 +401,11 @@ fn a_text_that_the_post_does_not_name_is_no_text_of_it() {
     let post = confirmed(&mut session);
     let line = "text = \"mine.md\"\n";
     assert_eq!(post.matches(line).count(), 1, "{post}");
-    let with = |texts: &str| post.replace(line, "").replacen("[names]", &format!("{texts}[names]"), 1);
+    let with =
+        |texts: &str| post.replace(line, "").replacen("[names]", &format!("{texts}[names]"), 1);
     let digest = repro_receipt::digest::Digest::of(TEXT.as_bytes()).to_string();
-    let by_digest = |name: &str, digest: &str| format!("[texts.{name}]\nwhat = \"w\"\nsha256 = \"{digest}\"\n");
+    let by_digest =
+        |name: &str, digest: &str| format!("[texts.{name}]\nwhat = \"w\"\nsha256 = \"{digest}\"\n");
     let zeros = "0".repeat(64);
     let of_another = by_digest("a", &zeros);
     for (texts, code) in [
@@ -419,8 +419,15 @@ fn a_text_that_the_post_does_not_name_is_no_text_of_it() {
     let own = session.call("verify", json!({"post": with(&by_digest("a", &digest)), "text": TEXT}));
     assert_eq!(status(&own), "verified", "{own}");
     let both = with(&(of_another + &by_digest("b", &digest)));
+    // Tables cannot be read without their text; of sentences the quote says what they print.
+    let sentences = both.split("\n[[").filter(|part| !part.starts_with("table]]"));
+    let both = sentences.collect::<Vec<_>>().join("\n[[");
     let lacking = session.call("verify", json!({"post": both, "text": TEXT}));
-    assert_eq!(status(&lacking), "undecided", "quotes of the other text were not looked up: {lacking}");
+    assert_eq!(
+        status(&lacking),
+        "undecided",
+        "quotes of the other text were not looked up: {lacking}"
+    );
     session.end();
 }
 
@@ -430,16 +437,19 @@ fn what_a_call_names_and_check_does_not_judge_is_no_pass() {
     fs::create_dir(folder.path().join("notes")).unwrap();
     fs::write(folder.path().join("notes/a.txt"), "99.9% on MMLU\n").unwrap();
     let mut session = Session::begun(folder.path(), &[]);
-    let holds = json!(HOLDS);
     let document = |name: &str, text: &str| json!({"name": name, "text": text});
-    let alone = session.call("check", json!({"documents": [{"name": "r.json", "text": holds}]}));
+    let alone = session.call("check", json!({"documents": [document("r.json", HOLDS)]}));
     assert_eq!(status(&alone), "verified", "{alone}");
     assert_eq!(alone["structuredContent"]["not_judged"], json!([]));
     for name in ["README.md", "paper.txt", "paper.pdf"] {
-        let documents = json!([document("r.json", HOLDS), document(name, "# Results\n\n99.9% on MMLU.\n")]);
+        let documents =
+            json!([document("r.json", HOLDS), document(name, "# Results\n\n99.9% on MMLU.\n")]);
         let result = session.call("check", json!({"documents": documents}));
         assert_eq!(status(&result), "refused", "as on the command line: {result}");
-        assert_eq!(result["structuredContent"]["report"]["failures"][0]["code"], "check::nothing-known");
+        assert_eq!(
+            result["structuredContent"]["report"]["failures"][0]["code"],
+            "check::nothing-known"
+        );
         assert!(text(&result).contains(name), "{result}");
     }
     let config = json!([document("r.json", HOLDS), document("other.json", CONFIG)]);
@@ -476,7 +486,11 @@ fn a_file_that_is_read_alone_is_not_refused_for_its_neighbours() {
         assert_eq!(session.refusal("params", json!({"paths": [path]})), "mcp::outside", "{path}");
     }
     let store = json!({"paths": ["store/index.jsonl"]});
-    assert_eq!(session.refusal("check", store), "mcp::outside", "objects lie in folders beside an index");
+    assert_eq!(
+        session.refusal("check", store),
+        "mcp::outside",
+        "objects lie in folders beside an index"
+    );
     session.end();
 }
 
@@ -518,11 +532,10 @@ fn nothing_outside_of_the_roots_is_read_not_even_through_links() {
     ] {
         for (tool, arguments) in calls(path) {
             // A text to draft from is read without what stands beside it; and a card is nothing to count.
-            if path == "a/model/README.md" && ["draft", "params"].contains(&tool) {
-                assert_ne!(session.refusal(tool, arguments), "mcp::outside", "{tool} {path}");
-            } else {
-                assert_eq!(session.refusal(tool, arguments), "mcp::outside", "{tool} {path}");
-            }
+            let is_alone = path == "a/model/README.md" && ["draft", "params"].contains(&tool);
+            let result = session.call(tool, arguments);
+            let code = &result["structuredContent"]["errors"][0]["code"];
+            assert_eq!(code == "mcp::outside", !is_alone, "{tool} {path}: {result}");
         }
     }
     assert_eq!(session.refusal("check", json!({"paths": ["a/none"]})), "source::unreadable");

@@ -55,7 +55,8 @@ fn output() -> Json {
         schema::CHECK,
         "what was left out of `report`: how many relations that hold, and values of those that do not",
     );
-    let not_judged = "what the call names and nothing was asked of; the answer is `undecided` at best";
+    let not_judged =
+        "what the call names and nothing was asked of; the answer is `undecided` at best";
     schema["properties"]["not_judged"] =
         json!({"type": "array", "items": {"type": "string"}, "description": not_judged});
     schema
@@ -81,7 +82,9 @@ fn answer(scene: &ToolScene<'_>, call: Json) -> Result<ToolAnswer, Vec<Error>> {
     let mut text = repro_check::text(&checked, &options);
     if !not_judged.is_empty() {
         let names = not_judged.join(", ");
-        text.push_str(&format!("\nnot judged, for nothing known follows from anything else there: {names}\n"));
+        text.push_str(&format!(
+            "\nnot judged, for nothing known follows from anything else there: {names}\n"
+        ));
     }
     let mut report = serde_json::from_str(&repro_check::json(&checked)).unwrap_or_default();
     let left_out = if all { Map::new() } else { without_what_holds(&mut report) };

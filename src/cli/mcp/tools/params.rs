@@ -49,7 +49,8 @@ fn answer(scene: &ToolScene<'_>, call: Json) -> Result<ToolAnswer, Vec<Error>> {
     let inputs = scene.inputs(paths, &documents, |roots, paths| {
         // A file is looked into once it is known that it may be.
         roots.confine_alone(paths)?;
-        let reads_others = |path: &&PathBuf| repro_params::reads_others(path, &path.to_string_lossy());
+        let reads_others =
+            |path: &&PathBuf| repro_params::reads_others(path, &path.to_string_lossy());
         let with_others: Vec<_> = paths.iter().filter(reads_others).cloned().collect();
         roots.confine(&with_others)
     })?;

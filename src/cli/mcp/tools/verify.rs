@@ -164,15 +164,16 @@ fn given<'p>(page: &'p PostPage, text: &str) -> Result<&'p TextSource, Error> {
                 OTHER_TEXT.at(one.place.clone(), wanted.prefixed(), digest.prefixed())
             }
             (Some(one), None) => {
-                let error = OTHER_TEXT.at(one.place.clone(), "its `file` or its `sha256`", "neither");
+                let error =
+                    OTHER_TEXT.at(one.place.clone(), "its `file` or its `sha256`", "neither");
                 error.help("write `file` as the text is to be called beside the post")
             }
         }
     })
 }
 
-/// That of the command; but a draft that nobody has confirmed is no pass, whatever its digits are, and neither is a post
-/// that is judged without a text of which it quotes.
+/// That of the command; but a draft that nobody has confirmed is no pass, whatever its digits are, and neither is an inline
+/// post with other texts than the one that is given: what it quotes of them was not looked up.
 fn status(report: &Report, is_inline: bool) -> ExitStatus {
     let lacks_a_text = |post: &PostReport| post.texts.iter().any(|text| !text.is_at_hand);
     let is_open = |post: &PostReport| post.drafted > 0 || is_inline && lacks_a_text(post);
