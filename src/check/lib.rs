@@ -21,8 +21,7 @@ use repro_receipt::source::{Code, codes};
 
 pub use asked::{AskedRelation, Broken, UsedValue};
 pub use drawn::{json, text};
-pub use find::PASSED_OVER;
-pub use kind::DocumentKind;
+pub use kind::{DocumentKind, PASSED_OVER};
 pub use kinds::KINDS;
 pub use outcome::{CheckReport, CheckedDocument};
 
@@ -52,6 +51,15 @@ pub fn check(options: &CheckOptions) -> CheckReport {
         false => find::find(&options.paths),
     };
     CheckReport { is_of_change: options.is_change, ..read::read(found, options.threads) }
+}
+
+/// The same of folders whose files the caller has named one by one: not to know one is a failure.
+pub fn check_named(folders: &[PathBuf], threads: usize) -> CheckReport {
+    let mut found = find::find(folders);
+    for file in &mut found.files {
+        file.is_named = true;
+    }
+    read::read(found, threads)
 }
 
 /// All kinds and their relations, for people.
