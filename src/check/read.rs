@@ -8,10 +8,12 @@ use repro_receipt::parallel;
 use repro_receipt::source::{Document, Error, Location, Source, TOO_LARGE, TOO_MANY_VALUES};
 
 use crate::NOTHING_KNOWN;
+use crate::CheckOptions;
 use crate::asked::{AskableRelation, AskedRelation};
+use crate::damaged::{is_passed_over, is_pointer};
 use crate::find::{FoundDocuments, FoundFile};
 use crate::kind::{DocumentKind, FolderAnswer, FolderListing, Reads, Twins};
-use crate::kinds::{KINDS, instead_of};
+use crate::kinds::{CONFIG, KINDS, instead_of};
 use crate::outcome::{CheckReport, CheckedDocument};
 use crate::stated::StatedRow;
 
@@ -38,19 +40,27 @@ enum ReadDocument {
         is_named: bool,
     },
     Failed(Error),
+    /// A changed file that cannot be read, and that nothing shows to be of a known kind.
+    PassedOver(Error),
 }
 
 /// Reads everything, several at a time.
-pub fn read(found: FoundDocuments, threads: usize) -> CheckReport {
+pub fn read(found: FoundDocuments, options: &CheckOptions) -> CheckReport {
+    let CheckOptions { is_change, threads, .. } = *options;
     let FoundDocuments { folders, files, failures } = found;
     let mut read = parallel::map(&folders, threads, |(kind, listing)| folder(kind, listing));
-    read.extend(parallel::map(&files, threads, file));
-    let mut report = CheckReport { failures, ..CheckReport::default() };
+    let changed_or_found = if is_change { changed } else { file };
+    read.extend(parallel::map(&files, threads, changed_or_found));
+    let mut report =
+        CheckReport { failures, is_of_change: is_change, ..CheckReport::default() };
     let mut rows: Vec<(&'static DocumentKind, StatedRow)> = Vec::new();
     for one in read {
         match one {
             ReadDocument::Known { document, row, kind, failures } => {
-                report.failures.extend(failures);
+                let is_passed = |error: &Error| is_change && is_elsewhere(error);
+                let (passed, failed): (Vec<_>, _) = failures.into_iter().partition(is_passed);
+                report.passed_over.extend(passed);
+                report.failures.extend(failed);
                 report.documents.push(document);
                 if kind.twins.is_some() {
                     rows.push((kind, row));
@@ -62,8 +72,10 @@ pub fn read(found: FoundDocuments, threads: usize) -> CheckReport {
             }
             ReadDocument::Unknown { shown, .. } => report.unknown.push(shown),
             ReadDocument::Failed(error) => report.failures.push(error),
+            ReadDocument::PassedOver(error) => report.passed_over.push(error),
         }
     }
+    report.passed_over.sort_by(|a, b| a.place.file.cmp(&b.place.file));
     report.documents.sort_by(|a, b| a.path.cmp(&b.path));
     report.unknown.sort_unstable();
     rows.sort_by(|a, b| a.1.label.cmp(&b.1.label));
@@ -100,6 +112,22 @@ fn file(found: &FoundFile) -> ReadDocument {
     };
     let failed = |error| Some(ReadDocument::Failed(way_out(error, path)));
     read.unwrap_or_else(failed).unwrap_or_else(unknown)
+}
+
+/// The same of a file that somebody changed: most are no results.
+fn changed(found: &FoundFile) -> ReadDocument {
+    match file(found) {
+        ReadDocument::Failed(error) if is_passed_over(&found.path) => {
+            ReadDocument::PassedOver(error)
+        }
+        read => read,
+    }
+}
+
+/// Whether what a folder of a kind lacks is a file that Git LFS did not fetch, or settings with comments under the name of a config.
+fn is_elsewhere(error: &Error) -> bool {
+    let path = Path::new(&error.place.file);
+    is_pointer(path) || path.ends_with(CONFIG) && is_passed_over(path)
 }
 
 /// Whether JSON cannot be read because of a comment or a comma before an end: people write so, for their editors and compilers, and no

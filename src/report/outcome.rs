@@ -638,6 +638,8 @@ pub struct Report {
     pub not_run: bool,
     /// Whether the question was what a change breaks: then what stays open, or that there was nothing to check, fails nothing.
     pub is_of_change: bool,
+    /// Changed files that could not be read, of which nothing shows that they are of a known kind.
+    pub passed_over: Vec<String>,
 }
 
 impl Report {

@@ -50,6 +50,7 @@ pub use load::read_receipt;
 pub use logged::{LoggedTensor, PassedTensors};
 pub use manifest::SIGNATURE;
 pub use manifest::TAGS as TAG_MANIFEST;
+pub use manifest::TAG_FILES;
 pub use name::shown;
 pub use receipt::{
     ARITHMETIC, CONFIG, Checkpoint, Contract, Data, DeclaredModel, DeclaredSlice, DeclaredStart,
