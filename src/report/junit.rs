@@ -43,13 +43,11 @@ fn suite(report: &Report, post: &PostReport) -> TestSuite {
             Some(differences) => {
                 match differences.iter().find(|d| d.post == post.id && d.claim == claim.id) {
                     Some(difference) => changed(difference),
+                    None if report.is_below(post, claim) => weak(claim),
                     None => TestCaseStatus::success(),
                 }
             }
-            None => {
-                let name = format!("{}/{}", post.id, claim.id);
-                judged(claim, &report.base, report.below_minimum.contains(&name))
-            }
+            None => judged(claim, &report.base, report.is_below(post, claim)),
         };
         let mut case = TestCase::new(visible(&claim.id), status);
         case.set_classname(format!("{}.{}", visible(&post.id), claim.kind));
@@ -89,14 +87,15 @@ fn changed(difference: &LockDifference) -> TestCaseStatus {
     status
 }
 
+fn weak(claim: &ClaimReport) -> TestCaseStatus {
+    let mut status = TestCaseStatus::skipped();
+    status.set_message(format!("below the required minimum: {}", wording::assurance(claim)));
+    status
+}
+
 fn judged(claim: &ClaimReport, base: &str, below_minimum: bool) -> TestCaseStatus {
     let mut status = match claim.outcome.verdict {
-        Verdict::Verified if below_minimum => {
-            let mut status = TestCaseStatus::skipped();
-            status
-                .set_message(format!("below the required minimum: {}", wording::assurance(claim)));
-            return status;
-        }
+        Verdict::Verified if below_minimum => return weak(claim),
         Verdict::Verified => return TestCaseStatus::success(),
         Verdict::Refuted => TestCaseStatus::non_success(NonSuccessKind::Failure),
         Verdict::Inconclusive | Verdict::Unchecked => TestCaseStatus::skipped(),

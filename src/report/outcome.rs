@@ -614,6 +614,9 @@ pub struct LockDifference {
     pub recorded: Option<String>,
     /// What this run found; `None`: the claim is gone.
     pub found: Option<String>,
+    /// Whether a verdict is another, or a claim that is not recorded is refuted. Elsewhere words, an expression, an assurance or a file
+    /// is another.
+    pub is_of_verdict: bool,
 }
 
 /// Everything that one run of `verify` found.
@@ -652,6 +655,28 @@ impl Report {
     pub fn claim(&self, post: &str, claim: &str) -> Option<&ClaimReport> {
         let post = self.posts.iter().find(|one| one.id == post)?;
         post.claims.iter().find(|one| one.id == claim)
+    }
+
+    /// Whether a claim rests on less than the caller asked for.
+    pub fn is_below(&self, post: &PostReport, claim: &ClaimReport) -> bool {
+        !self.below_minimum.is_empty()
+            && self.below_minimum.contains(&format!("{}/{}", post.id, claim.id))
+    }
+
+    /// The posts in which there was nothing to check, where there was something in others.
+    pub fn posts_without_claims(&self) -> impl Iterator<Item = &PostReport> {
+        let is_any = self.summary().total() > 0;
+        self.posts.iter().filter(move |post| is_any && post.claims.is_empty())
+    }
+
+    /// Whether the run ended before it judged anything.
+    pub fn is_not_judged(&self) -> bool {
+        self.not_run && self.posts.is_empty()
+    }
+
+    /// A report of a run that ended before it judged anything.
+    pub fn not_judged(failures: &[Error]) -> Self {
+        Self { failures: failures.to_vec(), not_run: true, ..Self::default() }
     }
 
     /// Whether every text was read and every number of it is bound or excused.
