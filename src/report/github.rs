@@ -95,6 +95,7 @@ fn differences(report: &Report) -> impl Iterator<Item = Annotation> {
 
 fn closing(report: &Report) -> Annotation {
     let result = match &report.locked {
+        _ if report.is_not_judged() => wording::NOT_JUDGED.to_owned(),
         Some(differences) if differences.is_empty() => wording::as_recorded(&report.summary()),
         Some(differences) => {
             let differing = differences.len();

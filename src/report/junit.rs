@@ -23,6 +23,13 @@ pub(super) fn render(report: &Report) -> String {
         suite.add_test_cases(report.failures.iter().map(input));
         document.add_test_suite(suite);
     }
+    if report.not_run {
+        let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
+        status.set_message("not all that was asked for could run").set_type("not-run");
+        let mut suite = TestSuite::new("run");
+        suite.add_test_case(TestCase::new("runs to its end", status));
+        document.add_test_suite(suite);
+    }
     // Writing into memory, and every name is free of what XML refuses: this cannot fail.
     without_total_of_skipped(&document.to_string().unwrap_or_default())
 }
