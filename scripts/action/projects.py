@@ -91,11 +91,13 @@ def is_post(path: Path) -> bool:
 
 def warning(folders: list[str]) -> str:
     """What is said of posts that are not verified; a name that is not plain is counted only."""
-    plain = [f"`{folder}`" for folder in folders if PLAIN.fullmatch(folder)][:NAMED]
+    plain = [folder for folder in folders if PLAIN.fullmatch(folder)][:NAMED]
     others = len(folders) - len(plain)
-    told = ", ".join(plain + ([f"{others} more"] if plain and others else [] if plain else [f"{others} folders"]))
-    example = plain[0].strip("`") if plain else "FOLDER"
+    told = [f"`{folder}`" for folder in plain]
+    if others:
+        told.append(f"{others} {'folder' if others == 1 else 'folders'}")
+    example = plain[0] if plain else "FOLDER"
     return (
-        f"posts or receipts changed below {told}, and are not verified: "
-        f"the input `project` names the folder that is, as in `project: {example}`; a step for each"
+        f"posts or receipts changed below {' and '.join(told)}, and are not verified: "
+        f"name the folder in a step of its own, as in `project: {example}`"
     )

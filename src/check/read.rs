@@ -49,8 +49,8 @@ pub fn read(found: FoundDocuments, options: &CheckOptions) -> CheckReport {
     let CheckOptions { is_change, threads, .. } = *options;
     let FoundDocuments { folders, files, failures } = found;
     let mut read = parallel::map(&folders, threads, |(kind, listing)| folder(kind, listing));
-    let changed_or_found = if is_change { changed } else { file };
-    read.extend(parallel::map(&files, threads, changed_or_found));
+    let one = if is_change { changed } else { found_below };
+    read.extend(parallel::map(&files, threads, one));
     let mut report =
         CheckReport { failures, is_of_change: is_change, ..CheckReport::default() };
     let mut rows: Vec<(&'static DocumentKind, StatedRow)> = Vec::new();
@@ -93,35 +93,38 @@ fn folder(kind: &'static DocumentKind, listing: &FolderListing) -> ReadDocument 
     }
 }
 
-fn file(found: &FoundFile) -> ReadDocument {
+fn file(found: &FoundFile) -> Result<ReadDocument, Error> {
     let FoundFile { path, shown, is_named } = found;
     let unknown = || ReadDocument::Unknown { shown: shown.clone(), is_named: *is_named };
     let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
     let read = match ending.as_deref() {
-        Some("json") => match json(path, shown) {
-            Err(error) if !is_named && is_configuration(path, &error) => return unknown(),
-            read => read,
-        },
+        Some("json") => json(path, shown),
         Some("jsonl") => lines(path, shown),
         // What is no text need not be a document, unless somebody says so.
         Some("md" | "txt" | "log" | "out") => match text(path, shown) {
-            Err(_) if !is_named => return unknown(),
+            Err(_) if !is_named => Ok(None),
             read => read,
         },
-        _ => return unknown(),
+        _ => Ok(None),
     };
-    let failed = |error| Some(ReadDocument::Failed(way_out(error, path)));
-    read.unwrap_or_else(failed).unwrap_or_else(unknown)
+    read.map(|known| known.unwrap_or_else(unknown)).map_err(|error| way_out(error, path))
+}
+
+/// A file that was named, or lies below a folder that was.
+fn found_below(found: &FoundFile) -> ReadDocument {
+    let FoundFile { path, shown, is_named } = found;
+    file(found).unwrap_or_else(|error| match !is_named && is_configuration(path, &error) {
+        true => ReadDocument::Unknown { shown: shown.clone(), is_named: false },
+        false => ReadDocument::Failed(error),
+    })
 }
 
 /// The same of a file that somebody changed: most are no results.
 fn changed(found: &FoundFile) -> ReadDocument {
-    match file(found) {
-        ReadDocument::Failed(error) if is_passed_over(&found.path) => {
-            ReadDocument::PassedOver(error)
-        }
-        read => read,
-    }
+    file(found).unwrap_or_else(|error| match is_passed_over(&found.path) {
+        true => ReadDocument::PassedOver(error),
+        false => ReadDocument::Failed(error),
+    })
 }
 
 /// Whether what a folder of a kind lacks is a file that Git LFS did not fetch, or settings with comments under the name of a config.

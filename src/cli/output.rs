@@ -186,8 +186,10 @@ impl Output {
     }
 
     /// Replaces reports of earlier runs in the files asked for, where this run has drawn none; those that `draw` has nothing for go.
+    /// Files that are not there yet are made where the caller `wants_all`.
     pub fn replaced(
         &self,
+        wants_all: bool,
         draw: &dyn Fn(Format, &ReportOptions) -> Option<String>,
     ) -> Result<(), Vec<Error>> {
         if self.drawn.load(Ordering::Relaxed) {
@@ -196,12 +198,14 @@ impl Output {
         let is_old = |path: &Path| {
             path.is_file() && outside_bundles(path).is_ok() && replaces_a_report(path).is_ok()
         };
+        let is_new = |path: &Path| wants_all && path.symlink_metadata().is_err();
         let replace = |(format, path): &(Format, PathBuf)| match draw(*format, &self.in_files()) {
             Some(text) => write_report(path, &text).err(),
+            None if !path.exists() => None,
             None => std::fs::remove_file(path).err().map(|error| cannot_write(path, &error)),
         };
-        let old = self.files.iter().filter(|(_, path)| is_old(path));
-        let failed: Vec<_> = old.filter_map(replace).collect();
+        let files = self.files.iter().filter(|(_, path)| is_old(path) || is_new(path));
+        let failed: Vec<_> = files.filter_map(replace).collect();
         if failed.is_empty() { Ok(()) } else { Err(failed) }
     }
 

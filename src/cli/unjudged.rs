@@ -9,9 +9,10 @@ use repro_report::{self as report, Badge, BadgeColour, Format, ReportOptions};
 /// Replaces the reports of earlier runs by one that says that nothing was judged, and why.
 pub fn replace_reports(command: &str, output: &Output, errors: &[Error]) -> Result<(), Vec<Error>> {
     match command {
-        "verify" | "check" | "gate" => {
-            output.replaced(&|format, options| drawn(command, format, errors, options))
-        }
+        // `verify` and `check` report inputs that cannot be used; `gate` ends there, and has no other report of them.
+        "verify" | "check" | "gate" => output.replaced(command == "gate", &|format, options| {
+            drawn(command, format, errors, options)
+        }),
         _ => Ok(()),
     }
 }

@@ -134,7 +134,9 @@ fn colour(report: &Report) -> BadgeColour {
         ExitStatus::Refused | ExitStatus::Refuted => BadgeColour::Red,
         _ if is_wrong => BadgeColour::Red,
         ExitStatus::NotRun => BadgeColour::Orange,
-        ExitStatus::Verified if report.posts_without_claims().next().is_some() => {
+        ExitStatus::Verified
+            if report.drafted() > 0 || report.posts_without_claims().next().is_some() =>
+        {
             BadgeColour::Orange
         }
         ExitStatus::Verified if counts.total() > 0 && counts.verified == counts.total() => {
@@ -185,6 +187,7 @@ fn reasons(report: &Report) -> Vec<(usize, &'static str)> {
         (report.below_minimum.len(), "below the minimum"),
         (bound[0], "unbound"),
         (bound[1], "without text"),
+        (report.drafted(), "not confirmed"),
         (report.posts_without_claims().count(), "without claims"),
     ]
 }

@@ -669,6 +669,11 @@ impl Report {
         self.posts.iter().filter(move |post| is_any && post.claims.is_empty())
     }
 
+    /// How many statements a program has drafted and nobody has confirmed.
+    pub fn drafted(&self) -> usize {
+        self.posts.iter().map(|post| post.drafted).sum()
+    }
+
     /// Whether the run ended before it judged anything.
     pub fn is_not_judged(&self) -> bool {
         self.not_run && self.posts.is_empty()

@@ -227,10 +227,16 @@ fn invocation(report: &Report, left_out: usize) -> SarifInvocation {
     };
     let empty = wording::named(report.posts_without_claims().map(|post| post.id.as_str()));
     let passed = wording::named(report.passed_over.iter().map(String::as_str));
+    let drafted = || {
+        let statements = wording::many(report.drafted(), "statement");
+        format!("{statements} are drafted, and nobody has confirmed them")
+    };
     let not_run = "not all that was asked for could run";
     let cut = || format!("{left_out} more results, of those that weigh least, are left out");
     let told = [
         (report.summary().total() == 0).then(nothing),
+        // Without locks it is a remark of its post.
+        (report.locked.is_some() && report.drafted() > 0).then(drafted),
         (!empty.is_empty()).then(|| format!("nothing was checked in {empty}")),
         (report.not_run && !report.is_not_judged()).then(|| not_run.to_owned()),
         (!passed.is_empty()).then(|| format!("passed over, as it cannot be read: {passed}")),
