@@ -41,7 +41,9 @@ fn is_begun_as_known(path: &Path) -> bool {
     document(text).is_some_and(|document| kinds::is_start_of_known(document.root()))
 }
 
+/// The first bytes of a plain file; nobody waits for a pipe.
 fn start_of(path: &Path, length: usize) -> Option<Vec<u8>> {
+    path.metadata().ok().filter(|about| about.is_file())?;
     let mut bytes = Vec::new();
     File::open(path).and_then(|file| file.take(length as u64).read_to_end(&mut bytes)).ok()?;
     Some(bytes)
@@ -49,9 +51,8 @@ fn start_of(path: &Path, length: usize) -> Option<Vec<u8>> {
 
 /// A text as JSON, as far as it can be read.
 fn document(text: &str) -> Option<Document> {
-    let parsed = |text: String| {
-        Source::new("start", text.into_bytes()).and_then(Document::parse_loose_json)
-    };
+    let parsed =
+        |text: String| Source::new("start", text.into_bytes()).and_then(Document::parse_loose_json);
     parsed(text.to_owned()).or_else(|fault| parsed(closed(before(text, &fault)))).ok()
 }
 

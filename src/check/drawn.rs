@@ -125,7 +125,8 @@ fn seen(page: &mut Page, report: &CheckReport, options: &ReportOptions, folder: 
 /// Changed files that cannot be read and that nothing shows to be of a known kind, each with what is in the way.
 fn passed_over(page: &mut Page, report: &CheckReport, options: &ReportOptions, folder: &str) {
     let count = report.passed_over.len();
-    let words = format!("{count} × passed over: nothing shows a known kind, and they cannot be read");
+    let words =
+        format!("{count} × passed over: nothing shows a known kind, and they cannot be read");
     page.paragraph(0, 2, BOLD, &words);
     let named = if options.verbose { count } else { NAMED.min(count) };
     for error in report.passed_over.iter().take(named) {

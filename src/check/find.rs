@@ -129,9 +129,8 @@ impl RecognisedFolders {
             let is_left = |name: &String| TAG_FILES.contains(&name.as_str());
             let is_rest = was_bundle
                 && (listing.names.iter().any(is_left) || below.iter().any(|name| name == DATA));
-            let is = |kind: &FolderKind| {
-                (kind.is)(&listing) || is_rest && kind.kind.id == BUNDLE.id
-            };
+            let is =
+                |kind: &FolderKind| (kind.is)(&listing) || is_rest && kind.kind.id == BUNDLE.id;
             let kinds = folder_kinds().filter(is);
             kinds.map(|kind| (kind, listing.clone())).collect()
         })

@@ -7,8 +7,8 @@ use std::sync::{Arc, LazyLock};
 use repro_receipt::parallel;
 use repro_receipt::source::{Document, Error, Location, Source, TOO_LARGE, TOO_MANY_VALUES};
 
-use crate::NOTHING_KNOWN;
 use crate::CheckOptions;
+use crate::NOTHING_KNOWN;
 use crate::asked::{AskableRelation, AskedRelation};
 use crate::damaged::{is_passed_over, is_pointer};
 use crate::find::{FoundDocuments, FoundFile};
@@ -51,8 +51,7 @@ pub fn read(found: FoundDocuments, options: &CheckOptions) -> CheckReport {
     let mut read = parallel::map(&folders, threads, |(kind, listing)| folder(kind, listing));
     let one = if is_change { changed } else { found_below };
     read.extend(parallel::map(&files, threads, one));
-    let mut report =
-        CheckReport { failures, is_of_change: is_change, ..CheckReport::default() };
+    let mut report = CheckReport { failures, is_of_change: is_change, ..CheckReport::default() };
     let mut rows: Vec<(&'static DocumentKind, StatedRow)> = Vec::new();
     for one in read {
         match one {

@@ -34,12 +34,12 @@ mod search;
 mod sign;
 mod stats;
 mod threads;
-mod unjudged;
 #[cfg(feature = "train")]
 mod trainer;
 #[cfg(not(feature = "train"))]
 #[path = "no_trainer.rs"]
 mod trainer;
+mod unjudged;
 mod verify;
 
 use std::path::{Path, PathBuf};

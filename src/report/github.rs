@@ -65,9 +65,7 @@ fn claims(report: &Report, verdict: Verdict) -> Vec<Annotation> {
         .posts
         .iter()
         .flat_map(|post| wording::ranked(post, verdict).into_iter().map(move |claim| (post, claim)))
-        .filter(|(post, claim)| {
-            verdict != Verdict::Verified || report.is_below(post, claim)
-        })
+        .filter(|(post, claim)| verdict != Verdict::Verified || report.is_below(post, claim))
         .collect();
     claims.sort_by_key(|(_, claim)| claim.impact != crate::outcome::Impact::Decision);
     claims.into_iter().map(|(post, claim)| Annotation::of_claim(post, claim)).collect()
@@ -75,7 +73,8 @@ fn claims(report: &Report, verdict: Verdict) -> Vec<Annotation> {
 
 /// Claims on too weak evidence.
 fn weak(report: &Report) -> impl Iterator<Item = Annotation> {
-    let claims = report.posts.iter().flat_map(|post| post.claims.iter().map(move |one| (post, one)));
+    let claims =
+        report.posts.iter().flat_map(|post| post.claims.iter().map(move |one| (post, one)));
     let weak = claims.filter(|(post, claim)| report.is_below(post, claim));
     weak.map(|(post, claim)| Annotation::of_claim(post, claim))
 }

@@ -663,10 +663,11 @@ impl Report {
             && self.below_minimum.contains(&format!("{}/{}", post.id, claim.id))
     }
 
-    /// The posts in which there was nothing to check, where there was something in others.
+    /// The posts in which there was nothing to check, where there was something in others. Documents, which have no digest, promise none.
     pub fn posts_without_claims(&self) -> impl Iterator<Item = &PostReport> {
         let is_any = self.summary().total() > 0;
-        self.posts.iter().filter(move |post| is_any && post.claims.is_empty())
+        let is_empty = |post: &&PostReport| post.claims.is_empty() && !post.digest.is_empty();
+        self.posts.iter().filter(move |post| is_any && is_empty(post))
     }
 
     /// How many statements a program has drafted and nobody has confirmed.

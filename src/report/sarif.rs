@@ -361,10 +361,7 @@ fn of_claims<'r>(report: &'r Report, post: &'r PostReport) -> impl Iterator<Item
 }
 
 /// Claims on too weak evidence.
-fn of_weak_claims<'r>(
-    report: &'r Report,
-    post: &'r PostReport,
-) -> impl Iterator<Item = Alert<'r>> {
+fn of_weak_claims<'r>(report: &'r Report, post: &'r PostReport) -> impl Iterator<Item = Alert<'r>> {
     let weak = post.claims.iter().filter(|claim| report.is_below(post, claim));
     weak.map(|claim| of_claim(post, claim, &BELOW_MINIMUM, SarifLevel::Warning))
 }

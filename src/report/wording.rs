@@ -37,7 +37,8 @@ pub(super) fn as_recorded(summary: &VerdictCounts) -> String {
 }
 
 /// "nothing could be judged: the run ended before", where it did.
-pub(super) const NOT_JUDGED: &str = "nothing could be judged: the run ended before it looked at anything";
+pub(super) const NOT_JUDGED: &str =
+    "nothing could be judged: the run ended before it looked at anything";
 
 /// Names of files or posts in one line.
 pub(super) fn named<'n>(names: impl Iterator<Item = &'n str>) -> String {

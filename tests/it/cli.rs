@@ -494,10 +494,12 @@ fn reports_are_written_beside_the_one_printed() {
 fn a_run_that_judges_nothing_leaves_no_report_of_an_earlier_one() {
     let project = project();
     let root = project.path();
-    let formats = ["json", "junit", "github", "markdown", "html", "sarif", "badge", "shields", "text"];
+    let formats =
+        ["json", "junit", "github", "markdown", "html", "sarif", "badge", "shields", "text"];
     let paths = formats.map(|format| format!("{format}={format}.report"));
     let outputs: Vec<_> = paths.iter().flat_map(|path| ["--output", path]).collect();
-    let all = || formats.map(|format| std::fs::read_to_string(root.join(format!("{format}.report"))));
+    let all =
+        || formats.map(|format| std::fs::read_to_string(root.join(format!("{format}.report"))));
     let judged = |arguments: &[&str]| run(root, &[arguments, &outputs].concat()).code;
     for early in [
         &["verify", "--challenge", "nowhere.json", "receipts/sound"][..],
@@ -510,7 +512,7 @@ fn a_run_that_judges_nothing_leaves_no_report_of_an_earlier_one() {
         for (was, now) in before.iter().zip(all()) {
             let now = now.unwrap();
             assert_ne!(was.as_ref().unwrap(), &now);
-            assert!(!now.contains("verified") || now.contains("\"verified\": 0"), "{now}");
+            assert!(!(1..10).any(|count| now.contains(&format!("{count} verified"))), "{now}");
         }
         let shields = std::fs::read_to_string(root.join("shields.report")).unwrap();
         assert!(shields.contains("\"not judged\""), "{shields}");
@@ -532,7 +534,8 @@ fn a_run_that_judges_nothing_leaves_no_report_of_an_earlier_one() {
 fn a_gate_that_answers_nothing_leaves_no_answer_of_an_earlier_one() {
     let project = project();
     let root = project.path();
-    let old = "{\n  \"schemaVersion\": 1,\n  \"label\": \"repro gate\",\n  \"message\": \"better\"\n}\n";
+    let old =
+        "{\n  \"schemaVersion\": 1,\n  \"label\": \"repro gate\",\n  \"message\": \"better\"\n}\n";
     std::fs::write(root.join("gate.json"), old).unwrap();
     std::fs::write(root.join("report.json"), "{\n  \"schema\": \"repro.gate/1\"\n}\n").unwrap();
     let arguments = ["gate", "--candidate", "nowhere", "--baseline", "nowhere", "--metric", "loss"];

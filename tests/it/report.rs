@@ -575,7 +575,12 @@ fn mixes() -> Vec<Report> {
         mixes.push(Report {
             failures: if is(4) { failures() } else { Vec::new() },
             locked: is(1).then(|| if is(7) { locked().locked.unwrap() } else { Vec::new() }),
-            below_minimum: one.claims.iter().filter(|_| is(2)).map(|c| format!("9999/{}", c.id)).collect(),
+            below_minimum: one
+                .claims
+                .iter()
+                .filter(|_| is(2))
+                .map(|c| format!("9999/{}", c.id))
+                .collect(),
             posts: vec![one],
             wants_all_bound: is(3),
             not_run: is(6),
@@ -605,7 +610,12 @@ fn whatever_keeps_the_status_from_zero_is_in_every_format_of_ci() {
         if !report.below_minimum.is_empty() {
             assert!(github.contains("::warning ") || github.contains("::error "), "{github}");
             let junit = render(&report, Format::Junit, &ReportOptions::default());
-            assert!(junit.contains("below the required minimum") || junit.contains("<failure") || junit.contains("<skipped"), "{junit}");
+            assert!(
+                junit.contains("below the required minimum")
+                    || junit.contains("<failure")
+                    || junit.contains("<skipped"),
+                "{junit}"
+            );
         }
     }
 }

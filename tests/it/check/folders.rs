@@ -115,7 +115,11 @@ fn a_change_of_a_model_whose_weights_were_not_fetched_passes_and_a_damaged_one_f
     };
     let pointer = of("model.safetensors", POINTER);
     assert_eq!((pointer.failures.len(), pointer.passed_over.len()), (0, 1));
-    assert_eq!(check(&[model.clone()]).status(), ExitStatus::Refused, "named, it is no weights");
+    assert_eq!(
+        check(std::slice::from_ref(&model)).status(),
+        ExitStatus::Refused,
+        "named, it is no weights"
+    );
     assert_eq!(of("model.safetensors", "no weights").status(), ExitStatus::Refused);
     of("model.safetensors", POINTER);
     let index = of("model.safetensors.index.json", "{\"metadata\": {");
