@@ -22,9 +22,10 @@ if [ "$(cat "$tools/installed" 2>/dev/null)" != "$wanted" ]; then
 fi
 if [ -z "${REPRO:-}" ]; then
   cargo build --release --locked --quiet
-  export REPRO=$PWD/target/release/repro
+  REPRO=$PWD/target/release/repro
 fi
-export REPRO_WEBHOOKS=$tools/node_modules/@octokit/webhooks-examples/api.github.com/index.json
+REPRO=$(realpath "$REPRO")
+export REPRO REPRO_WEBHOOKS=$tools/node_modules/@octokit/webhooks-examples/api.github.com/index.json
 bin=$tools/venv/bin
 
 work=$(mktemp -d)

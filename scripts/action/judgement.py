@@ -13,8 +13,14 @@ from typing import Any
 import commands
 from commands import Refusal
 
-KNOWN_STATUS = {0: "", 1: "refuted", 2: "unreadable", 3: "inconclusive", 4: "unreadable"}
-"""The exit statuses of `repro`, and what each says at least."""
+KNOWN_STATUS = {
+    0: (),
+    1: ("refuted", "changed"),
+    2: ("unreadable",),
+    3: ("inconclusive",),
+    4: ("unreadable",),
+}
+"""The exit statuses of `repro`, and which sorts of findings each may stand for; the first, where the report has none of them."""
 FORMATS = ("json", "markdown")
 
 
@@ -69,17 +75,20 @@ def without_token(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def counted(title: str, status: int, found: Mapping[str, Any]) -> Judgement:
-    """Counts what a report says. Against locks it is the differences that count, whatever the verdicts are."""
+    """Counts what a report says. Against locks it is the differences that count, whatever the verdicts are: those of a verdict, and
+    those of words, expressions and files alone."""
     summary = found.get("summary", {})
     differences = found.get("locked")
+    of_verdicts = sum(1 for one in differences or [] if one["is_of_verdict"])
     counts = {
-        "refuted": summary.get("refuted", 0) if differences is None else len(differences),
+        "refuted": summary.get("refuted", 0) if differences is None else of_verdicts,
+        "changed": len(differences or []) - of_verdicts,
         "inconclusive": undecided(summary) if differences is None else 0,
         "unreadable": len(found.get("failures", [])),
     }
     least = KNOWN_STATUS[status]
-    if least and counts[least] == 0:
-        counts[least] = 1
+    if least and not any(counts[sort] for sort in least):
+        counts[least[0]] = 1
     documents = len(found.get("posts", [])) + len(found.get("documents", []))
     return Judgement(title, documents, counts)
 

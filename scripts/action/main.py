@@ -18,6 +18,7 @@ import comment
 import event
 import policy
 import program
+import projects
 from api import Api, ApiError
 from commands import Refusal
 from judgement import Judgement, judge
@@ -33,6 +34,7 @@ def plan(environment: Mapping[str, str]) -> int:
     forget(folder)
     policy.parse(environment.get("REPRO_POLICY", ""))
     choice("comment", environment)
+    projects.of(environment)
     happened = event.load(environment)
     if happened.pull_request and not lines(environment.get("REPRO_PATHS", "")):
         names = changes.changed_files(happened.pull_request, Api.of(environment))
@@ -90,29 +92,42 @@ def judge_posts(environment: Mapping[str, str]) -> int:
     folder = shared_folder(environment) / "posts"
     if posts == ["none"]:
         return 0
-    touched = [name for name in changed(environment) or [] if is_of_posts(name)]
-    if posts == ["all"] and not list(Path("repro").glob("*.toml")):
-        return without_posts(folder, bool(touched))
-    is_locked = any(Path("repro").glob("*.lock")) or any(name.endswith(".lock") for name in touched)
+    verified = projects.of(environment)
+    unverified = not_verified(environment)
+    if unverified:
+        commands.annotate("warning", projects.warning(unverified))
+    touched = [name for name in changed(environment) or [] if verified.is_of_posts(name)]
+    if posts == ["all"] and not verified.posts():
+        return without_posts(folder, verified, bool(touched))
+    is_locked = bool(verified.locks()) or any(name.endswith(".lock") for name in touched)
     arguments = ["verify", *(f"--post={post}" for post in posts), *(["--locked"] if is_locked else [])]
+    arguments += [f"--root={verified.folder}"] if verified.is_named else []
     title = "posts against their locks" if is_locked else "posts"
     return judged(judge(title, environment["REPRO_PATH"], arguments, folder, has_sarif(environment)), folder)
 
 
-def is_of_posts(name: str) -> bool:
-    """Whether a file is a post or a lock."""
-    path = Path(name)
-    return path.parent == Path("repro") and path.suffix in (".toml", ".lock")
+def not_verified(environment: Mapping[str, str]) -> list[str]:
+    """Folders with posts that the change touches and no step verifies; whoever names a project, or no posts, knows."""
+    is_asked = environment.get("REPRO_POSTS", "").split() != ["none"]
+    if not is_asked or projects.of(environment).is_named:
+        return []
+    return projects.elsewhere(changed(environment) or [])
 
 
-def without_posts(folder: Path, were_there: bool) -> int:
+def without_posts(folder: Path, verified: projects.Project, were_there: bool) -> int:
     """No posts are fine where there never were any; a change that deletes them all takes its own gate away."""
+    if not were_there and verified.is_named:
+        raise Refusal(
+            "posts in the folder that the input `project` names",
+            "none in its `repro/`",
+            "name another one, or say `posts: none`",
+        )
     if not were_there:
         commands.say("no posts: there is no file repro/ID.toml")
         return 0
     commands.annotate("error", "this change deletes every post; `posts: none` says that there shall be none")
     folder.mkdir(parents=True, exist_ok=True)
-    gone = Judgement("posts that are gone", 0, {"refuted": 0, "inconclusive": 0, "unreadable": 1})
+    gone = Judgement("posts that are gone", 0, {**dict.fromkeys(policy.DEFAULT, 0), "unreadable": 1})
     gone.save(folder)
     return judged(gone, folder)
 
@@ -146,7 +161,7 @@ def judged(judgement: Judgement, folder: Path) -> int:
     sarif = folder / "report.sarif"
     if sarif.is_file():
         commands.output("sarif", str(sarif))
-    counts = " · ".join(f"{count} {sort}" for sort, count in judgement.counts.items())
+    counts = " · ".join(policy.counted(sort, count) for sort, count in judgement.counts.items())
     commands.say(f"{judgement.title}: {counts}")
     return 0
 
@@ -159,40 +174,47 @@ def close(environment: Mapping[str, str]) -> int:
     counts = {sort: sum(one.counts[sort] for one in judgements.values()) for sort in policy.DEFAULT}
     rules = policy.parse(environment.get("REPRO_POLICY", ""))
     failing = rules.fails(counts)
-    head = closing_words(judgements, rules, failing)
+    unverified = not_verified(environment)
+    head = closing_words(judgements, rules, failing, unverified)
     commands.summarize(head)
     say_of_uploads(environment)
     happened = event.load(environment)
     if happened.pull_request and choice("comment", environment) != "false":
         reports = [(one.title, read(folder / name / "report.markdown")) for name, one in judgements.items()]
         text = comment.body(comment.marker(environment), head, reports)
-        tell(environment, happened.pull_request, text, is_of_interest(judgements, counts, changed(environment)))
+        is_told = bool(unverified) or is_of_interest(environment, judgements, counts)
+        tell(environment, happened.pull_request, text, is_told)
     for sort, count in counts.items():
         commands.output(sort, str(count))
     commands.output("reports", str(folder))
     commands.output("result", "fail" if failing else "pass")
     if failing:
-        found = ", ".join(f"{counts[sort]} {sort}" for sort in failing)
+        found = ", ".join(policy.counted(sort, counts[sort]) for sort in failing)
         commands.annotate("error", f"{found}; the policy is {rules}")
     return 1 if failing else 0
 
 
-def closing_words(judgements: Mapping[str, Judgement], rules: policy.Policy, failing: list[str]) -> str:
-    """The result as Markdown; no word of it comes from the judged repository."""
+def closing_words(
+    judgements: Mapping[str, Judgement], rules: policy.Policy, failing: list[str], unverified: list[str]
+) -> str:
+    """The result as Markdown; no word of it comes from the judged repository, but plain names of folders."""
+    warning = f"\n\n⚠ {projects.warning(unverified)}" if unverified else ""
     if not judgements:
-        return "**repro**: nothing here is of a kind that it knows"
+        return f"**repro**: nothing here is of a kind that it knows{warning}"
     sorts = list(policy.DEFAULT)
-    rows = [["", *sorts], ["---"] * (len(sorts) + 1)]
+    rows = [["", *(policy.words(sort) for sort in sorts)], ["---"] * (len(sorts) + 1)]
     rows += [[one.title, *(str(one.counts[sort]) for sort in sorts)] for one in judgements.values()]
     table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
     result = f"fails by {' and '.join(f'`{sort}`' for sort in failing)}" if failing else "passes"
-    return f"**repro**: {result}\n\n{table}\n\nPolicy: {rules}"
+    return f"**repro**: {result}\n\n{table}\n\nPolicy: {rules}{warning}"
 
 
-def is_of_interest(judgements: Mapping[str, Judgement], counts: Mapping[str, int], names: list[str] | None) -> bool:
+def is_of_interest(
+    environment: Mapping[str, str], judgements: Mapping[str, Judgement], counts: Mapping[str, int]
+) -> bool:
     """Whether a comment is worth a reader's time: a document, a post or a bundle changed, or something was found."""
     documents = judgements["changed-files"].documents if "changed-files" in judgements else 0
-    is_changed = any(name.startswith(("repro/", "receipts/")) for name in names or [])
+    is_changed = any(map(projects.of(environment).is_input, changed(environment) or []))
     return documents > 0 or any(counts.values()) or "posts" in judgements and is_changed
 
 

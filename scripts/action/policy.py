@@ -1,4 +1,4 @@
-"""Which findings fail the job: three lines that the workflow states."""
+"""Which findings fail the job: a line of each sort that the workflow states."""
 
 from __future__ import annotations
 
@@ -7,9 +7,19 @@ from dataclasses import dataclass
 
 from commands import Refusal
 
-DEFAULT: Mapping[str, str] = {"refuted": "fail", "inconclusive": "pass", "unreadable": "fail"}
+DEFAULT: Mapping[str, str] = {"refuted": "fail", "changed": "fail", "inconclusive": "pass", "unreadable": "fail"}
 """What is found, from the worst on, and what then happens to the job."""
 ANSWERS = ("fail", "pass")
+WORDS: Mapping[str, str] = {"changed": "not as recorded"}
+"""How sorts are told whose word in the policy says too little."""
+
+
+def words(sort: str) -> str:
+    return WORDS.get(sort, sort)
+
+
+def counted(sort: str, count: int) -> str:
+    return f"{count} {words(sort)}"
 
 
 @dataclass(frozen=True)

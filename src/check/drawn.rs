@@ -47,7 +47,9 @@ pub fn text(report: &CheckReport, options: &ReportOptions) -> String {
     let mut page = Page::new(options.width, options.colour);
     let paths = report.documents.iter().map(|document| document.path.as_str());
     // It is told once.
-    let folder = common_folder(paths.chain(report.unknown.iter().map(String::as_str)));
+    let passed = report.passed_over.iter().map(|error| error.place.file.as_str());
+    let others = report.unknown.iter().map(String::as_str).chain(passed);
+    let folder = common_folder(paths.chain(others));
     for failure in &report.failures {
         page.blank();
         page.block(0, &render_failure(failure, options));
@@ -115,6 +117,27 @@ fn seen(page: &mut Page, report: &CheckReport, options: &ReportOptions, folder: 
         ));
     }
     page.paragraph(0, 2, BOLD, &parts.join(" · "));
+    if !report.passed_over.is_empty() {
+        passed_over(page, report, options, folder);
+    }
+}
+
+/// Changed files that cannot be read and that nothing shows to be of a known kind, each with what is in the way.
+fn passed_over(page: &mut Page, report: &CheckReport, options: &ReportOptions, folder: &str) {
+    let count = report.passed_over.len();
+    let words =
+        format!("{count} × passed over: nothing shows a known kind, and they cannot be read");
+    page.paragraph(0, 2, BOLD, &words);
+    let named = if options.verbose { count } else { NAMED.min(count) };
+    for error in report.passed_over.iter().take(named) {
+        let (file, found) = (within(&error.place.file, folder), &error.found);
+        let told = format!("{file}: {} (found {found})", error.code.meaning);
+        page.paragraph(2, 4, FAINT, &visible(&told));
+    }
+    if count > named {
+        let more = format!("and {} more (--verbose lists them)", count - named);
+        page.paragraph(2, 4, FAINT, &more);
+    }
 }
 
 /// Parameter counts side by side, then what is said of them.
@@ -300,6 +323,7 @@ struct CheckJson<'r> {
     documents: Vec<DocumentJson<'r>>,
     findings: Vec<CheckFindingJson<'r>>,
     unknown: &'r [String],
+    passed_over: Vec<RefusalJson<'r>>,
     failures: Vec<RefusalJson<'r>>,
     summary: CheckCounts,
     exit_code: u8,
@@ -367,6 +391,7 @@ pub fn json(report: &CheckReport) -> String {
             .flat_map(|(asked, document)| finding_json(asked, document))
             .collect(),
         unknown: &report.unknown,
+        passed_over: report.passed_over.iter().map(refusal_json).collect(),
         failures: report.failures.iter().map(refusal_json).collect(),
         summary: report.counts(),
         exit_code: report.status().code(),

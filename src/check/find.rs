@@ -3,14 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use repro_receipt::bundle::TAG_FILES;
 use repro_receipt::source::{Error, Location, UNREADABLE};
 
 use crate::kind::{DocumentKind, FolderListing, FoldersBelow, PASSED_OVER, Reads, told_below};
-use crate::kinds::KINDS;
+use crate::kinds::{BUNDLE, KINDS};
 use crate::{TOO_DEEP, TOO_MANY};
 
 /// The most files below all paths.
 const FILE_CAP: usize = 200_000;
+/// Where a bundle has what it is about.
+const DATA: &str = "data";
 /// The deepest folder below a path.
 const DEPTH: usize = 32;
 
@@ -49,7 +52,7 @@ pub fn find(paths: &[PathBuf]) -> FoundDocuments {
 /// Looks for what changed files belong to: the folder that is one thing, or the file itself.
 pub fn find_changed(paths: &[PathBuf]) -> FoundDocuments {
     let mut found = FoundDocuments::default();
-    let mut folders = RecognisedFolders::default();
+    let mut folders = RecognisedFolders::after(paths);
     let (mut known, mut alone) = (BTreeSet::new(), BTreeSet::new());
     for path in paths {
         let owners = folders.owners(path);
@@ -73,9 +76,24 @@ type RecognisedFolder = (FolderKind, FolderListing);
 
 /// What folders are; each is looked at once.
 #[derive(Default)]
-struct RecognisedFolders(BTreeMap<PathBuf, Vec<RecognisedFolder>>);
+struct RecognisedFolders {
+    known: BTreeMap<PathBuf, Vec<RecognisedFolder>>,
+    /// Those from which the change took files that every bundle has.
+    taken_from: BTreeSet<PathBuf>,
+}
 
 impl RecognisedFolders {
+    /// Those that a change of these paths may concern.
+    fn after(paths: &[PathBuf]) -> Self {
+        let is_taken = |path: &&PathBuf| {
+            let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+            TAG_FILES.contains(&&*name) && std::fs::symlink_metadata(path).is_err()
+        };
+        let folder = |path: &PathBuf| path.parent().map(Path::to_owned);
+        let taken_from = paths.iter().filter(is_taken).filter_map(folder).collect();
+        Self { taken_from, ..Self::default() }
+    }
+
     /// The folders of a kind that a file belongs to, whether it is still there or not: the nearest one, as all its kinds.
     fn owners(&mut self, file: &Path) -> Vec<(&'static DocumentKind, FolderListing)> {
         let Some(name) = file.file_name().map(|name| name.to_string_lossy()) else {
@@ -98,12 +116,19 @@ impl RecognisedFolders {
 
     /// What a folder is; nothing, where it is gone.
     fn of(&mut self, folder: &Path) -> &[RecognisedFolder] {
-        self.0.entry(folder.to_owned()).or_insert_with(|| {
+        let was_bundle = self.taken_from.contains(folder);
+        self.known.entry(folder.to_owned()).or_insert_with(|| {
             let path = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-            let Ok((listing, _)) = entries(path, path.display().to_string()) else {
+            let Ok((listing, below)) = entries(path, path.display().to_string()) else {
                 return Vec::new();
             };
-            let kinds = folder_kinds().filter(|kind| (kind.is)(&listing));
+            // Without its declaration a bundle is one still, as long as something of it is left.
+            let is_left = |name: &String| TAG_FILES.contains(&name.as_str());
+            let is_rest = was_bundle
+                && (listing.names.iter().any(is_left) || below.iter().any(|name| name == DATA));
+            let is =
+                |kind: &FolderKind| (kind.is)(&listing) || is_rest && kind.kind.id == BUNDLE.id;
+            let kinds = folder_kinds().filter(is);
             kinds.map(|kind| (kind, listing.clone())).collect()
         })
     }
@@ -225,6 +250,8 @@ mod tests {
             ("model/README.md", "# A card"),
             ("model/notes.txt", "notes"),
             ("results.json", "{}"),
+            ("rest/data/log.csv", ""),
+            ("other/log.csv", ""),
         ] {
             let path = folder.path().join(name);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -260,6 +287,19 @@ mod tests {
             changed(&["receipts/run/data/gone.csv", "model/model.safetensors", "gone.json"]);
         assert_eq!(folders, [("bundle", "receipts/run".into()), ("model-folder", "model".into())]);
         assert!(files.is_empty());
+    }
+
+    #[test]
+    fn a_bundle_whose_declaration_is_deleted_is_one_as_long_as_something_is_left() {
+        let (folders, files) = changed(&["rest/bagit.txt", "rest/data/log.csv"]);
+        assert_eq!(folders, [("bundle", "rest".into())]);
+        assert!(files.is_empty());
+        let (folders, files) = changed(&["other/bagit.txt", "other/log.csv"]);
+        assert!(folders.is_empty());
+        assert_eq!(files, ["other/log.csv"]);
+        // A folder that lost nothing is what it was.
+        let (folders, _) = changed(&["rest/data/log.csv"]);
+        assert!(folders.is_empty());
     }
 
     #[test]

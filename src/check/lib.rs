@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod asked;
+mod damaged;
 mod drawn;
 mod find;
 mod kind;
@@ -50,7 +51,7 @@ pub fn check(options: &CheckOptions) -> CheckReport {
         true => find::find_changed(&options.paths),
         false => find::find(&options.paths),
     };
-    CheckReport { is_of_change: options.is_change, ..read::read(found, options.threads) }
+    read::read(found, options)
 }
 
 /// The same of folders whose files the caller has named one by one: not to know one is a failure.

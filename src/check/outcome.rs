@@ -34,6 +34,8 @@ pub struct CheckReport {
     pub together: Vec<AskedRelation>,
     /// Files of no kind that is known.
     pub unknown: Vec<String>,
+    /// Why changed files could not be read of which nothing shows that they are of a known kind.
+    pub passed_over: Vec<Error>,
     pub failures: Vec<Error>,
     /// Whether the question was what a change breaks, so that nothing to check is an answer.
     pub is_of_change: bool,
@@ -103,6 +105,7 @@ impl CheckReport {
         Report {
             posts: self.documents.iter().map(document).chain(together).collect(),
             failures: self.failures.clone(),
+            passed_over: self.passed_over.iter().map(|error| error.place.file.clone()).collect(),
             is_of_change: self.is_of_change,
             ..Report::default()
         }

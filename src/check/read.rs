@@ -7,11 +7,13 @@ use std::sync::{Arc, LazyLock};
 use repro_receipt::parallel;
 use repro_receipt::source::{Document, Error, Location, Source, TOO_LARGE, TOO_MANY_VALUES};
 
+use crate::CheckOptions;
 use crate::NOTHING_KNOWN;
 use crate::asked::{AskableRelation, AskedRelation};
+use crate::damaged::{is_passed_over, is_pointer};
 use crate::find::{FoundDocuments, FoundFile};
 use crate::kind::{DocumentKind, FolderAnswer, FolderListing, Reads, Twins};
-use crate::kinds::{KINDS, instead_of};
+use crate::kinds::{CONFIG, KINDS, instead_of};
 use crate::outcome::{CheckReport, CheckedDocument};
 use crate::stated::StatedRow;
 
@@ -38,19 +40,26 @@ enum ReadDocument {
         is_named: bool,
     },
     Failed(Error),
+    /// A changed file that cannot be read, and that nothing shows to be of a known kind.
+    PassedOver(Error),
 }
 
 /// Reads everything, several at a time.
-pub fn read(found: FoundDocuments, threads: usize) -> CheckReport {
+pub fn read(found: FoundDocuments, options: &CheckOptions) -> CheckReport {
+    let CheckOptions { is_change, threads, .. } = *options;
     let FoundDocuments { folders, files, failures } = found;
     let mut read = parallel::map(&folders, threads, |(kind, listing)| folder(kind, listing));
-    read.extend(parallel::map(&files, threads, file));
-    let mut report = CheckReport { failures, ..CheckReport::default() };
+    let one = if is_change { changed } else { found_below };
+    read.extend(parallel::map(&files, threads, one));
+    let mut report = CheckReport { failures, is_of_change: is_change, ..CheckReport::default() };
     let mut rows: Vec<(&'static DocumentKind, StatedRow)> = Vec::new();
     for one in read {
         match one {
             ReadDocument::Known { document, row, kind, failures } => {
-                report.failures.extend(failures);
+                let is_passed = |error: &Error| is_change && is_elsewhere(error);
+                let (passed, failed): (Vec<_>, _) = failures.into_iter().partition(is_passed);
+                report.passed_over.extend(passed);
+                report.failures.extend(failed);
                 report.documents.push(document);
                 if kind.twins.is_some() {
                     rows.push((kind, row));
@@ -62,8 +71,10 @@ pub fn read(found: FoundDocuments, threads: usize) -> CheckReport {
             }
             ReadDocument::Unknown { shown, .. } => report.unknown.push(shown),
             ReadDocument::Failed(error) => report.failures.push(error),
+            ReadDocument::PassedOver(error) => report.passed_over.push(error),
         }
     }
+    report.passed_over.sort_by(|a, b| a.place.file.cmp(&b.place.file));
     report.documents.sort_by(|a, b| a.path.cmp(&b.path));
     report.unknown.sort_unstable();
     rows.sort_by(|a, b| a.1.label.cmp(&b.1.label));
@@ -81,25 +92,44 @@ fn folder(kind: &'static DocumentKind, listing: &FolderListing) -> ReadDocument 
     }
 }
 
-fn file(found: &FoundFile) -> ReadDocument {
+fn file(found: &FoundFile) -> Result<ReadDocument, Error> {
     let FoundFile { path, shown, is_named } = found;
     let unknown = || ReadDocument::Unknown { shown: shown.clone(), is_named: *is_named };
     let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
     let read = match ending.as_deref() {
-        Some("json") => match json(path, shown) {
-            Err(error) if !is_named && is_configuration(path, &error) => return unknown(),
-            read => read,
-        },
+        Some("json") => json(path, shown),
         Some("jsonl") => lines(path, shown),
         // What is no text need not be a document, unless somebody says so.
         Some("md" | "txt" | "log" | "out") => match text(path, shown) {
-            Err(_) if !is_named => return unknown(),
+            Err(_) if !is_named => Ok(None),
             read => read,
         },
-        _ => return unknown(),
+        _ => Ok(None),
     };
-    let failed = |error| Some(ReadDocument::Failed(way_out(error, path)));
-    read.unwrap_or_else(failed).unwrap_or_else(unknown)
+    read.map(|known| known.unwrap_or_else(unknown)).map_err(|error| way_out(error, path))
+}
+
+/// A file that was named, or lies below a folder that was.
+fn found_below(found: &FoundFile) -> ReadDocument {
+    let FoundFile { path, shown, is_named } = found;
+    file(found).unwrap_or_else(|error| match !is_named && is_configuration(path, &error) {
+        true => ReadDocument::Unknown { shown: shown.clone(), is_named: false },
+        false => ReadDocument::Failed(error),
+    })
+}
+
+/// The same of a file that somebody changed: most are no results.
+fn changed(found: &FoundFile) -> ReadDocument {
+    file(found).unwrap_or_else(|error| match is_passed_over(&found.path) {
+        true => ReadDocument::PassedOver(error),
+        false => ReadDocument::Failed(error),
+    })
+}
+
+/// Whether what a folder of a kind lacks is a file that Git LFS did not fetch, or settings with comments under the name of a config.
+fn is_elsewhere(error: &Error) -> bool {
+    let path = Path::new(&error.place.file);
+    is_pointer(path) || path.ends_with(CONFIG) && is_passed_over(path)
 }
 
 /// Whether JSON cannot be read because of a comment or a comma before an end: people write so, for their editors and compilers, and no

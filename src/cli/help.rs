@@ -62,7 +62,8 @@ it that follows from others is computed again. A finding names the place, what i
 explain the difference where a reading that was tried gives exactly the printed digits.
 
 With --changed the paths are the files of a change, as version control and its hooks name them, deleted ones too. A file of a bundle
-or of a model's folder stands for all of it.
+or of a model's folder stands for all of it. What cannot be read is passed over, and named, unless something shows that it is of a
+known kind.
 
 Exit status: 1 if two numbers cannot both be right, 2 if a file could not be read (the others are checked all the same), 3 if
 something is odd or nothing could be checked (not with --changed), else 0.";

@@ -24,6 +24,8 @@ pub struct Output {
     stderr: ReportOptions,
     /// Whether something that was to be printed could not be.
     lost: AtomicBool,
+    /// Whether a report was drawn, so that no file is of an earlier run.
+    drawn: AtomicBool,
 }
 
 /// The folder that a path is in.
@@ -90,14 +92,16 @@ impl Output {
             stdout: options(std::io::stdout().is_terminal()),
             stderr: options(std::io::stderr().is_terminal()),
             lost: AtomicBool::new(false),
+            drawn: AtomicBool::new(false),
         })
     }
 
     /// The output before the arguments are understood.
     pub fn plain() -> Self {
         let options = ReportOptions::default();
-        let lost = AtomicBool::new(false);
-        Self { format: Format::Text, files: Vec::new(), stdout: options, stderr: options, lost }
+        let [lost, drawn] = [false, false].map(AtomicBool::new);
+        let (format, files) = (Format::Text, Vec::new());
+        Self { format, files, stdout: options, stderr: options, lost, drawn }
     }
 
     /// Whether standard output carries JSON.
@@ -160,21 +164,49 @@ impl Output {
         draw: &dyn Fn(Format, &ReportOptions) -> String,
         summary: &dyn Fn() -> String,
     ) -> Result<(), Vec<Error>> {
-        for (format, path) in &self.files {
-            let options = ReportOptions { width: PAGE_WIDTH, colour: false, ..self.stdout };
-            let text = draw(*format, &options);
-            outside_bundles(path).map_err(|error| vec![error])?;
-            replaces_a_report(path).map_err(|error| vec![error])?;
-            let written = unlinked(OpenOptions::new().write(true).create(true).truncate(true))
-                .open(path)
-                .and_then(|mut file| file.write_all(text.as_bytes()));
-            written.map_err(|error| vec![cannot_write(path, &error)])?;
+        self.drawn.store(true, Ordering::Relaxed);
+        // One file that cannot be written leaves no other as an earlier run wrote it.
+        let write = |(format, path): &(Format, PathBuf)| {
+            write_report(path, &draw(*format, &self.in_files())).err()
+        };
+        let failed: Vec<_> = self.files.iter().filter_map(write).collect();
+        if !failed.is_empty() {
+            return Err(failed);
         }
         if self.format == Format::Github {
             self.summary(&summary())?;
         }
         self.print(&draw(self.format, &self.stdout));
         Ok(())
+    }
+
+    /// How reports in files look.
+    fn in_files(&self) -> ReportOptions {
+        ReportOptions { width: PAGE_WIDTH, colour: false, ..self.stdout }
+    }
+
+    /// Replaces reports of earlier runs in the files asked for, where this run has drawn none; those that `draw` has nothing for go.
+    /// Files that are not there yet are made where the caller `wants_all`.
+    pub fn replaced(
+        &self,
+        wants_all: bool,
+        draw: &dyn Fn(Format, &ReportOptions) -> Option<String>,
+    ) -> Result<(), Vec<Error>> {
+        if self.drawn.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let is_old = |path: &Path| {
+            path.is_file() && outside_bundles(path).is_ok() && replaces_a_report(path).is_ok()
+        };
+        let is_new = |path: &Path| wants_all && path.symlink_metadata().is_err();
+        let replace = |(format, path): &(Format, PathBuf)| match draw(*format, &self.in_files()) {
+            Some(text) => write_report(path, &text).err(),
+            None if !path.exists() => None,
+            None => std::fs::remove_file(path).err().map(|error| cannot_write(path, &error)),
+        };
+        let files = self.files.iter().filter(|(_, path)| is_old(path) || is_new(path));
+        let failed: Vec<_> = files.filter_map(replace).collect();
+        if failed.is_empty() { Ok(()) } else { Err(failed) }
     }
 
     /// Appends to the job summary where GitHub names a file for it.
@@ -199,8 +231,13 @@ impl Output {
             && error.kind() != ErrorKind::BrokenPipe
         {
             self.complain(&cannot_write(Path::new("standard output"), &error));
-            self.lost.store(true, Ordering::Relaxed);
+            self.lose();
         }
+    }
+
+    /// Notes that something that was to be printed could not be.
+    pub fn lose(&self) {
+        self.lost.store(true, Ordering::Relaxed);
     }
 
     /// Whether something that was to be printed could not be.
@@ -254,6 +291,16 @@ fn replaces_a_report(path: &Path) -> Result<(), Error> {
     let place = Location::file(path.display().to_string());
     let error = BAD_USAGE.at(place, "no file yet, or a report to be written anew", "another file");
     Err(error.help("name another file, or take this one away first"))
+}
+
+/// Writes a report where none is yet, or an earlier one.
+fn write_report(path: &Path, text: &str) -> Result<(), Error> {
+    outside_bundles(path)?;
+    replaces_a_report(path)?;
+    let written = unlinked(OpenOptions::new().write(true).create(true).truncate(true))
+        .open(path)
+        .and_then(|mut file| file.write_all(text.as_bytes()));
+    written.map_err(|error| cannot_write(path, &error))
 }
 
 /// Writes a file of a project, which messages call `shown`, whole or not at all; its folder is made where it is absent.

@@ -1,5 +1,6 @@
 //! `repro verify`.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -36,7 +37,7 @@ pub fn run(root: &Path, own: &VerifyArgs, output: &Output) -> Answer {
         let expected = "posts alone: no lock records bundles that are named on their own";
         return Err(vec![BAD_USAGE.at(Location::file("--locked"), expected, "a bundle")]);
     }
-    if own.challenge.is_some() && own.bundles.len() != 1 {
+    if own.challenge.is_some() && once(&own.bundles).count() != 1 {
         let (expected, found) = ("one bundle", format!("{} bundles", own.bundles.len()));
         return Err(vec![BAD_USAGE.at(Location::file("--challenge"), expected, found)]);
     }
@@ -92,12 +93,19 @@ impl Asked<'_> {
     fn judged(&self, root: &Path, mut replayer: Option<&mut dyn Replayer>) -> Report {
         let lent = replayer.as_mut().map(|replayer| &mut **replayer as &mut dyn Replayer);
         let mut report = verify::verify_with(root, self.ids, self.demands, self.reading, lent);
-        for bundle in self.bundles {
+        for bundle in once(self.bundles) {
             let lent = replayer.as_mut().map(|replayer| &mut **replayer as &mut dyn Replayer);
             verify::inspect(bundle, self.demands, self.reading, &mut report, lent);
         }
         report
     }
+}
+
+/// Each bundle once, whatever names lead to it.
+fn once(bundles: &[PathBuf]) -> impl Iterator<Item = &PathBuf> {
+    let mut seen = BTreeSet::new();
+    let real = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
+    bundles.iter().filter(move |path| seen.insert(real(path)))
 }
 
 fn asks_for_all(own: &VerifyArgs) -> bool {

@@ -11,7 +11,7 @@ use std::path::Path;
 use repro_receipt::bundle::Bundle;
 use repro_receipt::digest::Digest;
 use repro_receipt::source::{Document, Error, Location, Node, Source, codes};
-use repro_report::outcome::{ClaimReport, LockDifference, PostReport};
+use repro_report::outcome::{ClaimReport, LockDifference, PostReport, Verdict};
 
 codes! {
     WRONG_SCHEMA = "lock::wrong-schema", "the lock file has another schema", "rewrite it with `repro verify --post all --write-lock`";
@@ -156,6 +156,7 @@ impl PostLock {
             claim: id.clone(),
             recorded: self.claims.get(id).map(shown),
             found: found.claims.get(id).map(shown),
+            is_of_verdict: is_of_verdict(self.claims.get(id), found.claims.get(id)),
         };
         let mut all: Vec<_> = ids.into_iter().filter(changed).map(difference).collect();
         let file = |name: String, recorded: &str, found: &str| LockDifference {
@@ -163,6 +164,7 @@ impl PostLock {
             claim: name,
             recorded: Some(recorded.to_owned()),
             found: Some(found.to_owned()),
+            is_of_verdict: false,
         };
         // Quotes, formulas, names and excuses are in the post file: where no claim tells, its digest does.
         if all.is_empty() && self.post != found.post {
@@ -174,6 +176,16 @@ impl PostLock {
             }
         }
         all
+    }
+}
+
+/// Whether the verdict of a claim is another one, or nobody recorded that it is refuted. The first part of an entry begins with it.
+fn is_of_verdict(recorded: Option<&[String; 3]>, found: Option<&[String; 3]>) -> bool {
+    let word = |[entry, _, _]: &[String; 3]| entry.split(' ').next().map(str::to_owned);
+    match (recorded.and_then(word), found.and_then(word)) {
+        (Some(recorded), Some(found)) => recorded != found,
+        (None, found) => found.as_deref() == Some(Verdict::Refuted.word()),
+        (_, None) => false,
     }
 }
 

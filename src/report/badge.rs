@@ -134,6 +134,11 @@ fn colour(report: &Report) -> BadgeColour {
         ExitStatus::Refused | ExitStatus::Refuted => BadgeColour::Red,
         _ if is_wrong => BadgeColour::Red,
         ExitStatus::NotRun => BadgeColour::Orange,
+        ExitStatus::Verified
+            if report.drafted() > 0 || report.posts_without_claims().next().is_some() =>
+        {
+            BadgeColour::Orange
+        }
         ExitStatus::Verified if counts.total() > 0 && counts.verified == counts.total() => {
             BadgeColour::Green
         }
@@ -146,6 +151,9 @@ fn colour(report: &Report) -> BadgeColour {
 /// Why the exit status is not 0, then how many claims there are of each verdict.
 fn message(report: &Report) -> String {
     let counts = report.summary();
+    if report.is_not_judged() {
+        return "not judged".to_owned();
+    }
     if !report.failures.is_empty() {
         return format!("{} refused", wording::many(report.failures.len(), "input"));
     }
@@ -179,6 +187,8 @@ fn reasons(report: &Report) -> Vec<(usize, &'static str)> {
         (report.below_minimum.len(), "below the minimum"),
         (bound[0], "unbound"),
         (bound[1], "without text"),
+        (report.drafted(), "not confirmed"),
+        (report.posts_without_claims().count(), "without claims"),
     ]
 }
 

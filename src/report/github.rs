@@ -28,7 +28,10 @@ pub(super) fn render(report: &Report) -> String {
     let mut warnings = Vec::new();
     let mut notices = Vec::new();
     match &report.locked {
-        Some(_) => errors.extend(differences(report)),
+        Some(_) => {
+            errors.extend(differences(report));
+            warnings.extend(weak(report));
+        }
         None => {
             for verdict in Verdict::ALL {
                 let level = if verdict == Verdict::Refuted { &mut errors } else { &mut warnings };
@@ -62,13 +65,18 @@ fn claims(report: &Report, verdict: Verdict) -> Vec<Annotation> {
         .posts
         .iter()
         .flat_map(|post| wording::ranked(post, verdict).into_iter().map(move |claim| (post, claim)))
-        .filter(|(post, claim)| {
-            verdict != Verdict::Verified
-                || report.below_minimum.contains(&format!("{}/{}", post.id, claim.id))
-        })
+        .filter(|(post, claim)| verdict != Verdict::Verified || report.is_below(post, claim))
         .collect();
     claims.sort_by_key(|(_, claim)| claim.impact != crate::outcome::Impact::Decision);
     claims.into_iter().map(|(post, claim)| Annotation::of_claim(post, claim)).collect()
+}
+
+/// Claims on too weak evidence.
+fn weak(report: &Report) -> impl Iterator<Item = Annotation> {
+    let claims =
+        report.posts.iter().flat_map(|post| post.claims.iter().map(move |one| (post, one)));
+    let weak = claims.filter(|(post, claim)| report.is_below(post, claim));
+    weak.map(|(post, claim)| Annotation::of_claim(post, claim))
 }
 
 fn differences(report: &Report) -> impl Iterator<Item = Annotation> {
@@ -86,6 +94,7 @@ fn differences(report: &Report) -> impl Iterator<Item = Annotation> {
 
 fn closing(report: &Report) -> Annotation {
     let result = match &report.locked {
+        _ if report.is_not_judged() => wording::NOT_JUDGED.to_owned(),
         Some(differences) if differences.is_empty() => wording::as_recorded(&report.summary()),
         Some(differences) => {
             let differing = differences.len();

@@ -23,6 +23,13 @@ pub(super) fn render(report: &Report) -> String {
         suite.add_test_cases(report.failures.iter().map(input));
         document.add_test_suite(suite);
     }
+    if report.not_run {
+        let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
+        status.set_message("not all that was asked for could run").set_type("not-run");
+        let mut suite = TestSuite::new("run");
+        suite.add_test_case(TestCase::new("runs to its end", status));
+        document.add_test_suite(suite);
+    }
     // Writing into memory, and every name is free of what XML refuses: this cannot fail.
     without_total_of_skipped(&document.to_string().unwrap_or_default())
 }
@@ -43,13 +50,11 @@ fn suite(report: &Report, post: &PostReport) -> TestSuite {
             Some(differences) => {
                 match differences.iter().find(|d| d.post == post.id && d.claim == claim.id) {
                     Some(difference) => changed(difference),
+                    None if report.is_below(post, claim) => weak(claim),
                     None => TestCaseStatus::success(),
                 }
             }
-            None => {
-                let name = format!("{}/{}", post.id, claim.id);
-                judged(claim, &report.base, report.below_minimum.contains(&name))
-            }
+            None => judged(claim, &report.base, report.is_below(post, claim)),
         };
         let mut case = TestCase::new(visible(&claim.id), status);
         case.set_classname(format!("{}.{}", visible(&post.id), claim.kind));
@@ -89,14 +94,15 @@ fn changed(difference: &LockDifference) -> TestCaseStatus {
     status
 }
 
+fn weak(claim: &ClaimReport) -> TestCaseStatus {
+    let mut status = TestCaseStatus::skipped();
+    status.set_message(format!("below the required minimum: {}", wording::assurance(claim)));
+    status
+}
+
 fn judged(claim: &ClaimReport, base: &str, below_minimum: bool) -> TestCaseStatus {
     let mut status = match claim.outcome.verdict {
-        Verdict::Verified if below_minimum => {
-            let mut status = TestCaseStatus::skipped();
-            status
-                .set_message(format!("below the required minimum: {}", wording::assurance(claim)));
-            return status;
-        }
+        Verdict::Verified if below_minimum => return weak(claim),
         Verdict::Verified => return TestCaseStatus::success(),
         Verdict::Refuted => TestCaseStatus::non_success(NonSuccessKind::Failure),
         Verdict::Inconclusive | Verdict::Unchecked => TestCaseStatus::skipped(),

@@ -11,6 +11,8 @@ use super::{REPLAY_SCOPE, SCOPE, wording};
 
 /// GitHub takes comments and issues of up to 65,536 characters.
 pub const COMMENT_LIMIT: usize = 65_000;
+/// So many files that were passed over are named.
+const PASSED_NAMED: usize = 10;
 /// A name of more characters may be broken.
 const LONG_NAME: usize = 20;
 /// The most characters of a cell.
@@ -27,6 +29,17 @@ pub(super) fn render(report: &Report, limit: usize) -> String {
         &["place", "what", "expected", "found", "help"],
         report.failures.iter().map(failure),
     );
+    if !report.passed_over.is_empty() {
+        let (count, names) = (report.passed_over.len(), report.passed_over.iter());
+        let names: Vec<_> = names.take(PASSED_NAMED).map(|name| code(name)).collect();
+        let more = count - names.len();
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let files = wording::many(count, "file");
+        sheet.line(&format!(
+            "Passed over, as nothing shows a known kind: {files} that cannot be read, {}{more}.\n\n",
+            names.join(", ")
+        ));
+    }
     match &report.locked {
         Some(differences) => sheet.table(
             "Verdicts that differ from the recorded ones",
@@ -52,6 +65,7 @@ pub(super) fn render(report: &Report, limit: usize) -> String {
 
 fn heading(report: &Report, sheet: &mut MarkdownSheet) {
     let result = match &report.locked {
+        _ if report.is_not_judged() => wording::NOT_JUDGED.to_owned(),
         Some(differences) if differences.is_empty() => wording::as_recorded(&report.summary()),
         Some(differences) => wording::entries_differ(differences.len()),
         None => wording::counts(&report.summary()),

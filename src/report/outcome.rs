@@ -614,6 +614,9 @@ pub struct LockDifference {
     pub recorded: Option<String>,
     /// What this run found; `None`: the claim is gone.
     pub found: Option<String>,
+    /// Whether a verdict is another, or a claim that is not recorded is refuted. Elsewhere words, an expression, an assurance or a file
+    /// is another.
+    pub is_of_verdict: bool,
 }
 
 /// Everything that one run of `verify` found.
@@ -638,6 +641,8 @@ pub struct Report {
     pub not_run: bool,
     /// Whether the question was what a change breaks: then what stays open, or that there was nothing to check, fails nothing.
     pub is_of_change: bool,
+    /// Changed files that could not be read, of which nothing shows that they are of a known kind.
+    pub passed_over: Vec<String>,
 }
 
 impl Report {
@@ -650,6 +655,34 @@ impl Report {
     pub fn claim(&self, post: &str, claim: &str) -> Option<&ClaimReport> {
         let post = self.posts.iter().find(|one| one.id == post)?;
         post.claims.iter().find(|one| one.id == claim)
+    }
+
+    /// Whether a claim rests on less than the caller asked for.
+    pub fn is_below(&self, post: &PostReport, claim: &ClaimReport) -> bool {
+        !self.below_minimum.is_empty()
+            && self.below_minimum.contains(&format!("{}/{}", post.id, claim.id))
+    }
+
+    /// The posts in which there was nothing to check, where there was something in others. Documents, which have no digest, promise none.
+    pub fn posts_without_claims(&self) -> impl Iterator<Item = &PostReport> {
+        let is_any = self.summary().total() > 0;
+        let is_empty = |post: &&PostReport| post.claims.is_empty() && !post.digest.is_empty();
+        self.posts.iter().filter(move |post| is_any && is_empty(post))
+    }
+
+    /// How many statements a program has drafted and nobody has confirmed.
+    pub fn drafted(&self) -> usize {
+        self.posts.iter().map(|post| post.drafted).sum()
+    }
+
+    /// Whether the run ended before it judged anything.
+    pub fn is_not_judged(&self) -> bool {
+        self.not_run && self.posts.is_empty()
+    }
+
+    /// A report of a run that ended before it judged anything.
+    pub fn not_judged(failures: &[Error]) -> Self {
+        Self { failures: failures.to_vec(), not_run: true, ..Self::default() }
     }
 
     /// Whether every text was read and every number of it is bound or excused.

@@ -221,15 +221,30 @@ fn invocation(report: &Report, left_out: usize) -> SarifInvocation {
         level: SarifLevel::Warning,
         message: SarifText::of(&message),
     };
-    let nothing = || "nothing was checked".to_owned();
+    let nothing = || match report.is_not_judged() {
+        true => wording::NOT_JUDGED.to_owned(),
+        false => "nothing was checked".to_owned(),
+    };
+    let empty = wording::named(report.posts_without_claims().map(|post| post.id.as_str()));
+    let passed = wording::named(report.passed_over.iter().map(String::as_str));
+    let drafted = || {
+        let statements = wording::many(report.drafted(), "statement");
+        format!("{statements} are drafted, and nobody has confirmed them")
+    };
+    let not_run = "not all that was asked for could run";
     let cut = || format!("{left_out} more results, of those that weigh least, are left out");
     let told = [
         (report.summary().total() == 0).then(nothing),
+        // Without locks it is a remark of its post.
+        (report.locked.is_some() && report.drafted() > 0).then(drafted),
+        (!empty.is_empty()).then(|| format!("nothing was checked in {empty}")),
+        (report.not_run && !report.is_not_judged()).then(|| not_run.to_owned()),
+        (!passed.is_empty()).then(|| format!("passed over, as it cannot be read: {passed}")),
         (left_out > 0).then(cut),
         (report.replayed > 0).then(|| super::REPLAY_SCOPE.to_owned()),
     ];
     SarifInvocation {
-        execution_successful: report.failures.is_empty(),
+        execution_successful: report.failures.is_empty() && !report.not_run,
         exit_code: report.exit_status().code(),
         tool_execution_notifications: told.into_iter().flatten().map(tell).collect(),
     }
@@ -259,6 +274,8 @@ fn alerts(report: &Report) -> Vec<Alert<'_>> {
     let mut alerts: Vec<_> = refused.chain(signatures).collect();
     if let Some(differences) = &report.locked {
         alerts.extend(differences.iter().map(|difference| of_difference(report, difference)));
+        // What was recorded is as it should be, and yet may rest on less than was asked for.
+        alerts.extend(report.posts.iter().flat_map(|post| of_weak_claims(report, post)));
     } else {
         for post in &report.posts {
             alerts.extend(of_claims(report, post));
@@ -334,14 +351,19 @@ fn of_claims<'r>(report: &'r Report, post: &'r PostReport) -> impl Iterator<Item
             Verdict::Refuted => (claim.outcome.code?, SarifLevel::Error),
             Verdict::Inconclusive => (claim.outcome.code?, SarifLevel::Warning),
             Verdict::Unchecked => (claim.outcome.code?, SarifLevel::Note),
-            Verdict::Verified => {
-                let name = format!("{}/{}", post.id, claim.id);
-                let is_below = report.below_minimum.contains(&name);
-                (is_below.then_some(&BELOW_MINIMUM)?, SarifLevel::Warning)
+            Verdict::Verified if report.is_below(post, claim) => {
+                (&BELOW_MINIMUM, SarifLevel::Warning)
             }
+            Verdict::Verified => return None,
         };
         Some(of_claim(post, claim, code, level))
     })
+}
+
+/// Claims on too weak evidence.
+fn of_weak_claims<'r>(report: &'r Report, post: &'r PostReport) -> impl Iterator<Item = Alert<'r>> {
+    let weak = post.claims.iter().filter(|claim| report.is_below(post, claim));
+    weak.map(|claim| of_claim(post, claim, &BELOW_MINIMUM, SarifLevel::Warning))
 }
 
 fn of_claim<'r>(

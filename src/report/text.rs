@@ -447,7 +447,8 @@ impl Text<'_> {
     fn closing(&mut self, report: &Report) {
         if report.posts.is_empty() {
             self.page.blank();
-            return self.page.paragraph(0, 0, PLAIN, "nothing was checked");
+            let words = if report.not_run { wording::NOT_JUDGED } else { "nothing was checked" };
+            return self.page.paragraph(0, 0, PLAIN, words);
         }
         for post in &report.posts {
             self.page.blank();

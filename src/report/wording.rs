@@ -26,6 +26,7 @@ pub(super) fn counts(summary: &VerdictCounts) -> String {
 /// "all 5 verdicts are as recorded: 3 verified · 2 refuted". A refuted claim that was recorded is refuted still.
 pub(super) fn as_recorded(summary: &VerdictCounts) -> String {
     let words = match summary.total() {
+        0 => return "nothing was checked".to_owned(),
         1 => "the 1 verdict is as recorded".to_owned(),
         total => format!("all {total} verdicts are as recorded"),
     };
@@ -33,6 +34,15 @@ pub(super) fn as_recorded(summary: &VerdictCounts) -> String {
         Some((_, counts)) => format!("{words}: {counts}"),
         None => words,
     }
+}
+
+/// "nothing could be judged: the run ended before", where it did.
+pub(super) const NOT_JUDGED: &str =
+    "nothing could be judged: the run ended before it looked at anything";
+
+/// Names of files or posts in one line.
+pub(super) fn named<'n>(names: impl Iterator<Item = &'n str>) -> String {
+    names.map(visible).collect::<Vec<_>>().join(", ")
 }
 
 /// "1 claim", "2 claims".

@@ -491,6 +491,79 @@ fn reports_are_written_beside_the_one_printed() {
 }
 
 #[test]
+fn a_run_that_judges_nothing_leaves_no_report_of_an_earlier_one() {
+    let project = project();
+    let root = project.path();
+    let formats =
+        ["json", "junit", "github", "markdown", "html", "sarif", "badge", "shields", "text"];
+    let paths = formats.map(|format| format!("{format}={format}.report"));
+    let outputs: Vec<_> = paths.iter().flat_map(|path| ["--output", path]).collect();
+    let all =
+        || formats.map(|format| std::fs::read_to_string(root.join(format!("{format}.report"))));
+    let judged = |arguments: &[&str]| run(root, &[arguments, &outputs].concat()).code;
+    for early in [
+        &["verify", "--challenge", "nowhere.json", "receipts/sound"][..],
+        &["verify", "--post", "fine", "--pubkey", "nowhere.pub"],
+        &["verify", "--locked", "receipts/sound"],
+    ] {
+        assert_eq!(judged(&["verify"]), 0);
+        let before = all();
+        assert_eq!(judged(early), 2, "{early:?}");
+        for (was, now) in before.iter().zip(all()) {
+            let now = now.unwrap();
+            assert_ne!(was.as_ref().unwrap(), &now);
+            assert!(!(1..10).any(|count| now.contains(&format!("{count} verified"))), "{now}");
+        }
+        let shields = std::fs::read_to_string(root.join("shields.report")).unwrap();
+        assert!(shields.contains("\"not judged\""), "{shields}");
+    }
+    // What was no report is left as it is, where it is, and none is made where there was none.
+    std::fs::write(root.join("mine.txt"), "mine").unwrap();
+    let others = ["--output", "text=mine.txt", "--output", "badge=new.svg"];
+    assert_eq!(run(root, &[&["verify", "--pubkey", "nowhere.pub"][..], &others].concat()).code, 2);
+    assert_eq!(std::fs::read_to_string(root.join("mine.txt")).unwrap(), "mine");
+    assert!(!root.join("new.svg").exists());
+    // A file that cannot be written leaves no other as an earlier run wrote it.
+    let broken = ["--output", "badge=no/such/folder.svg", "--output", "shields=shields.report"];
+    assert_eq!(run(root, &[&["verify"][..], &broken].concat()).code, 2);
+    let shields = std::fs::read_to_string(root.join("shields.report")).unwrap();
+    assert!(shields.contains("verified"), "{shields}");
+}
+
+#[test]
+fn a_gate_that_answers_nothing_leaves_no_answer_of_an_earlier_one() {
+    let project = project();
+    let root = project.path();
+    let old =
+        "{\n  \"schemaVersion\": 1,\n  \"label\": \"repro gate\",\n  \"message\": \"better\"\n}\n";
+    std::fs::write(root.join("gate.json"), old).unwrap();
+    std::fs::write(root.join("report.json"), "{\n  \"schema\": \"repro.gate/1\"\n}\n").unwrap();
+    let arguments = ["gate", "--candidate", "nowhere", "--baseline", "nowhere", "--metric", "loss"];
+    let outputs = [
+        ["--output", "shields=gate.json"],
+        ["--output", "json=report.json"],
+        ["--output", "sarif=new.sarif"],
+    ];
+    let outputs = outputs.concat();
+    assert_eq!(run(root, &[&arguments[..], &outputs].concat()).code, 2);
+    let badge = std::fs::read_to_string(root.join("gate.json")).unwrap();
+    assert!(badge.contains("\"repro gate\"") && badge.contains("\"not judged\""), "{badge}");
+    assert!(!root.join("report.json").exists());
+    let sarif = std::fs::read_to_string(root.join("new.sarif")).unwrap();
+    assert!(sarif.contains("\"executionSuccessful\": false"), "{sarif}");
+}
+
+#[test]
+fn a_bundle_that_is_named_twice_is_one() {
+    let project = project();
+    let root = project.path();
+    let one = run(root, &["verify", "receipts/sound", "--format", "shields"]).stdout;
+    let names = ["receipts/sound", "./receipts/sound/", "receipts/../receipts/sound"];
+    let twice = run(root, &[&["verify", "--format", "shields"][..], &names].concat()).stdout;
+    assert_eq!(twice, one);
+}
+
+#[test]
 fn the_lock_of_a_post_notices_a_verdict_that_changes() {
     let project = project();
     let root = project.path();

@@ -227,7 +227,7 @@ const CRATES: &[Crate] = &[
             &["asked"],
             &["kind"],
             &["kinds"],
-            &["find", "outcome"],
+            &["damaged", "find", "outcome"],
             &["drawn", "read"],
         ],
     },

@@ -298,6 +298,7 @@ fn locked() -> Report {
         claim: claim.to_owned(),
         recorded: recorded.map(str::to_owned),
         found: found.map(str::to_owned),
+        is_of_verdict: found.is_some_and(|found| found.starts_with("refuted")),
     };
     let differences = vec![
         difference(
@@ -549,6 +550,118 @@ fn sarif_of_a_locked_run_has_the_differences() {
     let differs = |claim: &str| ("report::not-as-recorded".into(), claim.into());
     assert_eq!(found, ["gap-muon", "steps", "gone"].map(differs));
     assert_eq!(results(&Report { locked: Some(Vec::new()), ..report() }).len(), 0);
+}
+
+/// What a SARIF log has to say: its results, and the messages of its notifications.
+fn told(log: &serde_json::Value) -> (usize, Vec<String>) {
+    let run = &log["runs"][0];
+    let notes = run["invocations"][0]["toolExecutionNotifications"].as_array();
+    let text = |note: &serde_json::Value| note["message"]["text"].as_str().unwrap().to_owned();
+    (run["results"].as_array().unwrap().len(), notes.into_iter().flatten().map(text).collect())
+}
+
+/// Every mix of what can keep an exit status from 0.
+fn mixes() -> Vec<Report> {
+    let mut mixes = Vec::new();
+    for mix in 0_usize..1 << 8 {
+        let is = |bit: usize| mix & (1 << bit) != 0;
+        let mut one = post();
+        one.bundles.clear();
+        one.findings.clear();
+        one.claims.retain(|claim| match claim.outcome.verdict {
+            Verdict::Verified => !is(5),
+            verdict => is(0) && verdict != Verdict::Refuted || is(7) && verdict == Verdict::Refuted,
+        });
+        mixes.push(Report {
+            failures: if is(4) { failures() } else { Vec::new() },
+            locked: is(1).then(|| if is(7) { locked().locked.unwrap() } else { Vec::new() }),
+            below_minimum: one
+                .claims
+                .iter()
+                .filter(|_| is(2))
+                .map(|c| format!("9999/{}", c.id))
+                .collect(),
+            posts: vec![one],
+            wants_all_bound: is(3),
+            not_run: is(6),
+            ..Report::default()
+        });
+    }
+    mixes
+}
+
+#[test]
+fn whatever_keeps_the_status_from_zero_is_in_every_format_of_ci() {
+    for report in mixes() {
+        let status = report.exit_status().code();
+        let log = sarif(&report);
+        let (results, notes) = told(&log);
+        let is_told = results > 0 || !notes.is_empty();
+        assert!(status == 0 || is_told, "{status}: {report:#?}");
+        let weak = results_of(&log, "report::below-minimum");
+        if report.locked.as_ref().is_some_and(Vec::is_empty) {
+            assert_eq!(weak, report.below_minimum.len(), "{report:#?}");
+        }
+        let is_whole = report.failures.is_empty() && !report.not_run;
+        assert_eq!(log["runs"][0]["invocations"][0]["executionSuccessful"], is_whole);
+        let badge = render(&report, Format::Shields, &ReportOptions::default());
+        assert!(status == 0 || !badge.contains("\"green\""), "{badge}");
+        let github = render(&report, Format::Github, &ReportOptions::default());
+        if !report.below_minimum.is_empty() {
+            assert!(github.contains("::warning ") || github.contains("::error "), "{github}");
+            let junit = render(&report, Format::Junit, &ReportOptions::default());
+            assert!(
+                junit.contains("below the required minimum")
+                    || junit.contains("<failure")
+                    || junit.contains("<skipped"),
+                "{junit}"
+            );
+        }
+    }
+}
+
+fn results_of(log: &serde_json::Value, rule: &str) -> usize {
+    let results = log["runs"][0]["results"].as_array().unwrap().iter();
+    results.filter(|result| result["ruleId"] == rule).count()
+}
+
+#[test]
+fn a_post_in_which_nothing_was_checked_is_told() {
+    let mut verified = post();
+    verified.claims.retain(|claim| claim.outcome.verdict == Verdict::Verified);
+    verified.findings.clear();
+    let empty = PostReport { id: "empty".to_owned(), claims: Vec::new(), ..verified.clone() };
+    let report = Report { posts: vec![empty, verified], ..Report::default() };
+    assert_eq!(told(&sarif(&report)).1, ["nothing was checked in empty"]);
+    let mut drafted = report.clone();
+    drafted.posts.remove(0);
+    drafted.posts[0].drafted = 2;
+    let badge = render(&drafted, Format::Shields, &ReportOptions::default());
+    assert!(badge.contains("\"2 not confirmed · 2 verified\"") && badge.contains("\"orange\""));
+    drafted.locked = Some(Vec::new());
+    let notes = told(&sarif(&drafted)).1;
+    assert_eq!(notes, ["2 statements are drafted, and nobody has confirmed them"]);
+    let badge = render(&report, Format::Shields, &ReportOptions::default());
+    assert!(badge.contains("\"1 without claims · 2 verified\"") && badge.contains("\"orange\""));
+    let nothing = Report { locked: Some(Vec::new()), failures: failures(), ..Report::default() };
+    assert!(!text(&nothing, 100).contains("as recorded"), "{}", text(&nothing, 100));
+}
+
+#[test]
+fn a_run_that_ended_early_has_judged_nothing() {
+    for failures in [failures(), Vec::new()] {
+        let report = Report::not_judged(&failures);
+        for format in Format::ALL.into_iter().filter(|format| *format != Format::Intoto) {
+            let drawn = render(&report, format, &ReportOptions::default());
+            assert!(is_report(&drawn), "{drawn}");
+            assert!(!drawn.contains("as recorded") && !drawn.contains("green"), "{drawn}");
+        }
+        let badge = render(&report, Format::Shields, &ReportOptions::default());
+        assert!(badge.contains("\"message\": \"not judged\""), "{badge}");
+        let junit = render(&report, Format::Junit, &ReportOptions::default());
+        let parsed = quick_junit::Report::deserialize_from_str(&junit).unwrap();
+        assert_eq!(parsed.errors, failures.len() + 1);
+    }
 }
 
 #[test]

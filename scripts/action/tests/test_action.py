@@ -22,6 +22,10 @@ HOSTILE = (
 )
 
 
+BROKEN_STATE = '{"global_step": 5, "log_history": [{"loss": 1.0}, {'
+POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n"
+
+
 class ActionCase(unittest.TestCase):
     def setUp(self) -> None:
         self.project = Project()
@@ -177,7 +181,7 @@ class ChangedFiles(ActionCase):
         self.assertEqual(self.project.run(paths="report.md").status, 1)
 
     def test_names_are_no_options_no_commands_and_no_markup(self) -> None:
-        self.project.propose({name: WRONG_REPORT if name.endswith(".md") else '{"broken": ' for name in HOSTILE})
+        self.project.propose({name: WRONG_REPORT if name.endswith(".md") else BROKEN_STATE for name in HOSTILE})
         run = self.project.run()
         self.assertEqual(run.status, 1, run.log)
         self.assertEqual(int(run.outputs["unreadable"]), 2, run.log)
@@ -199,6 +203,81 @@ class ChangedFiles(ActionCase):
         run = self.project.run()
         self.assertEqual(run.status, 0, run.log)
         self.assertNotIn("password", run.log)
+
+
+    def test_what_is_no_document_of_ml_may_change(self) -> None:
+        files = {"data.json": POINTER, "lines.json": '{"a": 1}\n{"a": 2}\n', "trainer_state.json": POINTER, "empty.json": ""}
+        self.project.propose(files)
+        run = self.project.run()
+        self.assertEqual((run.status, run.outputs["unreadable"]), (0, "0"), run.log)
+        self.assertIn("4 files that cannot be read", run.summary)
+        self.project.propose({"trainer_state.json": "{"})
+        self.assertEqual(self.project.run().outputs["unreadable"], "1")
+
+    def test_a_bundle_that_loses_its_declaration_is_noticed(self) -> None:
+        self.project.write("results/run/bagit.txt", "")
+        self.project.write("results/run/data/log.csv", "step\n")
+        self.project.base = self.project.commit()
+        self.project.propose({"results/run/bagit.txt": None})
+        run = self.project.run()
+        self.assertEqual((run.status, run.outputs["unreadable"]), (1, "1"), run.log)
+
+
+class Projects(ActionCase):
+    """Posts that do not lie at the top of the repository."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        for part in ("repro", "receipts"):
+            (self.project.workspace / "ml/paper").mkdir(parents=True, exist_ok=True)
+            self.project.git("mv", part, f"ml/paper/{part}")
+        self.project.base = self.project.commit()
+        text = (self.project.workspace / "ml/paper/repro/first.md").read_text(encoding="utf-8")
+        self.changed_text = {"ml/paper/repro/first.md": text + "\nAnother sentence.\n"}
+        post = (self.project.workspace / "ml/paper/repro/first.toml").read_text(encoding="utf-8")
+        self.changed_post = {"ml/paper/repro/first.toml": post + "\n# a remark\n"}
+
+    def test_posts_that_nobody_verifies_are_told(self) -> None:
+        self.project.propose(self.changed_post)
+        run = self.project.run()
+        self.assertEqual(run.status, 0, run.log)
+        self.assertRegex(run.log, r"(?m)^::warning title=repro::posts or receipts changed below `ml/paper`, and are not")
+        self.assertIn("`project: ml/paper`", self.bodies()[0])
+        self.assertNotIn("not verified", self.project.run(posts="none").log)
+        self.project.propose({"other/receipts/paid.csv": "1\n", "other/repro/settings.toml": "a = 1\n"})
+        self.assertNotIn("not verified", self.project.run().log)
+
+    def test_a_folder_whose_name_is_not_plain_is_counted(self) -> None:
+        self.project.propose({"a`b](x)/repro/p.toml": 'schema = "repro.post/2"\n'})
+        run = self.project.run()
+        self.assertIn("changed below 1 folder,", run.log)
+        self.assertNotIn("](x)", self.bodies()[0])
+
+    def test_the_project_that_is_named_is_verified(self) -> None:
+        self.project.propose(self.changed_text)
+        run = self.project.run(project="ml/paper")
+        self.assertEqual(run.status, 1, run.log)
+        self.assertRegex(run.log, r"(?m)^::error file=ml/paper/repro/first\.toml,")
+        self.assertNotIn("not verified", run.log)
+
+    def test_a_project_that_is_not_there_is_refused(self) -> None:
+        self.project.propose(self.changed_text)
+        for name in ("ml", "nowhere", "../workspace/ml/paper", str(self.project.workspace / "ml/paper")):
+            run = self.project.run(project=name)
+            self.assertEqual((run.status, run.executed), (2, ["plan"]), run.log)
+            self.assertIn("input `project`", run.log)
+
+    def test_a_change_of_files_alone_is_no_refutation(self) -> None:
+        for files in (self.changed_text, self.changed_post):
+            self.project.propose(files)
+            run = self.project.run(project="ml/paper")
+            self.assertEqual((run.status, run.outputs["refuted"], run.outputs["changed"]), (1, "0", "1"), run.log)
+            self.assertIn("1 not as recorded; the policy is", run.log)
+            self.assertIn("| | refuted | not as recorded |", run.summary.replace("|  |", "| |"))
+            passed = self.project.run(project="ml/paper", policy="changed: pass")
+            self.assertEqual(passed.status, 0, passed.log)
+            old = self.project.run(project="ml/paper", policy="refuted: fail\ninconclusive: pass\nunreadable: fail")
+            self.assertEqual(old.status, 1, old.log)
 
 
 class Tokens(ActionCase):
@@ -278,7 +357,7 @@ class Sarif(ActionCase):
 
 class Policies(ActionCase):
     def test_each_line_decides(self) -> None:
-        self.project.propose({"report.md": WRONG_REPORT, "broken.json": '{"results": {'})
+        self.project.propose({"report.md": WRONG_REPORT, "broken.json": BROKEN_STATE})
         for policy, status in {
             "refuted: pass": 1,
             "refuted: pass\nunreadable: pass": 0,
@@ -301,7 +380,7 @@ class Policies(ActionCase):
             self.assertEqual((run.status, run.executed), (2, ["plan"]), policy)
             self.assertIn("::error title=repro::expected", run.log)
         self.assertIn("once in `policy`", run.log)
-        self.assertIn("`refuted` or `inconclusive` or `unreadable`", self.project.run(policy="x").log)
+        self.assertIn("`refuted` or `changed` or `inconclusive` or `unreadable`", self.project.run(policy="x").log)
         self.assertEqual(self.project.run(sarif="yes").status, 2)
         self.assertEqual(self.project.run(comment="no").status, 2)
 

@@ -45,11 +45,14 @@ class Hooks(unittest.TestCase):
             "PRE_COMMIT_HOME": str(self.project.folder / "cache"),
         }
 
-    def commit(self, files: dict[str, str]) -> tuple[int, str]:
+    def commit(self, files: dict[str, str | None]) -> tuple[int, str]:
         """What pre-commit says of a commit with these files."""
         self.project.git("reset", "--quiet", "--hard")
         for name, text in files.items():
-            self.project.write(name, text)
+            if text is None:
+                (self.project.workspace / name).unlink()
+            else:
+                self.project.write(name, text)
         self.project.git("add", "--all")
         command = [str(Path(sys.executable).parent / "pre-commit"), "run", "--color=never"]
         ran = subprocess.run(
@@ -60,7 +63,7 @@ class Hooks(unittest.TestCase):
     def test_a_commit_is_judged_by_what_it_changes(self) -> None:
         status, said = self.commit({"report.md": REPORT + "\nA closing line.\n", "code.py": "pass\n"})
         self.assertEqual(status, 0, said)
-        self.assertRegex(said, r"repro verify\.+\(no files to check\)Skipped")
+        self.assertRegex(said, r"repro verify\.+Passed")
         status, said = self.commit({"-rf wrong.md": WRONG_REPORT})
         self.assertEqual(status, 1, said)
         self.assertIn("-rf wrong.md", said)
@@ -73,6 +76,12 @@ class Hooks(unittest.TestCase):
         status, said = self.commit({"repro/first.md": text + "\nAnother sentence.\n"})
         self.assertEqual(status, 1, said)
         self.assertRegex(said, r"repro verify\.+Failed")
+
+    def test_a_deleted_lock_or_receipt_is_noticed(self) -> None:
+        for name in ("repro/first.lock", "receipts/example-invented-numbers/bagit.txt"):
+            status, said = self.commit({name: None})
+            self.assertEqual(status, 1, said)
+            self.assertRegex(said, r"repro verify\.+Failed")
 
     def test_both_ways_to_come_by_the_program_run_the_same(self) -> None:
         hooks = {hook["id"]: hook for hook in YAML(typ="safe").load(MANIFEST)}

@@ -33,10 +33,13 @@ fn is(root: Node<'_>) -> bool {
     is_state(root) || is_results(root)
 }
 
+/// What the trainer calls its state.
+pub const STATE: &str = "trainer_state.json";
+
 /// What can be checked instead of a file of this name that is too large.
 pub fn instead_of(name: &str) -> Option<&'static str> {
     let help = "check `all_results.json` beside it, or the state of an earlier checkpoint, whose history is shorter";
-    (name == "trainer_state.json").then_some(help)
+    (name == STATE).then_some(help)
 }
 
 fn is_state(root: Node<'_>) -> bool {

@@ -16,11 +16,13 @@ mod python;
 mod scores;
 mod sizes;
 
-use repro_receipt::source::Code;
+use repro_receipt::source::{Code, Node};
 
-use crate::kind::DocumentKind;
+use crate::kind::{DocumentKind, Reads};
 
+pub use bundle::KIND as BUNDLE;
 pub use hf_trainer::instead_of;
+pub use model_folder::CONFIG;
 
 /// Every kind, in the order in which they are tried.
 pub static KINDS: &[&DocumentKind] = &[
@@ -44,6 +46,22 @@ pub static KINDS: &[&DocumentKind] = &[
     &modded_nanogpt::KIND,
     &model_folder::CONFIG_KIND,
 ];
+
+/// Whether a file of this name can be nothing but a document of a known kind.
+pub fn is_unmistakable(name: &str) -> bool {
+    name == hf_trainer::STATE
+}
+
+/// Whether what could be read of a JSON document shows that it is of a known kind. A config tells so long before it can be counted.
+pub fn is_start_of_known(root: Node<'_>) -> bool {
+    let is_of = |kind: &&DocumentKind| matches!(kind.reads, Reads::Json { is, .. } if is(root));
+    model_folder::names_its_kind(root) || KINDS.iter().any(is_of)
+}
+
+/// The same of the first of JSON lines.
+pub fn is_line_of_known(line: Node<'_>) -> bool {
+    KINDS.iter().any(|kind| matches!(kind.reads, Reads::Lines { is, .. } if is(line)))
+}
 
 /// The codes of their relations.
 pub static CODES: &[&[&Code]] = &[

@@ -17,6 +17,8 @@ pub const INFO: &str = "bag-info.txt";
 pub const PAYLOAD: &str = "manifest-sha256.txt";
 /// The digests of the tag files.
 pub const TAGS: &str = "tagmanifest-sha256.txt";
+/// The files at the top of every bundle, by which one is known whose declaration is gone.
+pub const TAG_FILES: &[&str] = &[DECLARATION, INFO, PAYLOAD, TAGS];
 /// The optional signature.
 pub const SIGNATURE: &str = "receipt.sig";
 /// The state of a run that still trains.

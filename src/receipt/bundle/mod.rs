@@ -49,6 +49,7 @@ pub use facts::{Citation, FACTS, Fact, fact_id};
 pub use load::read_receipt;
 pub use logged::{LoggedTensor, PassedTensors};
 pub use manifest::SIGNATURE;
+pub use manifest::TAG_FILES;
 pub use manifest::TAGS as TAG_MANIFEST;
 pub use name::shown;
 pub use receipt::{

@@ -72,7 +72,10 @@ fn head(page: &mut String, report: &Report) {
     if report.posts.len() != 1 {
         page.push_str(&format!(
             "<h1>{title}</h1>\n<p>{}</p>\n",
-            escaped(&wording::counts(&report.summary()))
+            escaped(&match report.is_not_judged() {
+                true => wording::NOT_JUDGED.to_owned(),
+                false => wording::counts(&report.summary()),
+            })
         ));
         let link = |post: &PostReport| {
             let counts = wording::counts(&VerdictCounts::of(&post.claims));

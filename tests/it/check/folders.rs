@@ -71,17 +71,23 @@ fn a_change_fails_by_what_it_breaks() {
     let unknown = write("package.json", "{\"name\": \"x\"}");
     let settings = write("tsconfig.json", "{\n  // for the compiler\n  \"strict\": true\n}");
     let comma = write("settings.json", "{\"a\": [1, 2,\n], \"b\": 1}");
-    let broken = write("results.json", "{\"results\": {");
+    let broken = write("state.json", "{\"global_step\": 5, \"log_history\": [{\"loss\": 1.0}, {");
     let of = |paths: &[&PathBuf]| {
         let paths = paths.iter().map(|path| (*path).clone()).collect();
         repro_check::check(&repro_check::CheckOptions { paths, is_change: true, threads: 1 })
     };
     let nothing = of(&[&unknown, &settings, &comma]);
-    assert_eq!(nothing.unknown.len(), 3);
+    assert_eq!((nothing.unknown.len(), nothing.passed_over.len()), (1, 2));
     assert_eq!(nothing.status(), ExitStatus::Verified);
     assert_eq!(nothing.as_report().exit_status(), ExitStatus::Verified);
     let text = repro_check::text(&nothing, &repro_report::ReportOptions::default());
     assert!(text.contains("no document of a known kind has changed"), "{text}");
+    assert!(text.contains("2 × passed over: nothing shows a known kind"), "{text}");
+    assert!(text.contains("tsconfig.json: the document has a syntax error"), "{text}");
+    let value = serde_json::from_str(&repro_check::json(&nothing)).unwrap();
+    assert_eq!(Schema::closed("check").fault(&value), None);
+    let markdown = repro_report::github_summary(&nothing.as_report());
+    assert!(markdown.contains("Passed over, as nothing shows a known kind: 2 files"), "{markdown}");
     let truncated = of(&[&unknown, &broken]);
     assert_eq!(truncated.failures.len(), 1);
     assert_eq!(truncated.status(), ExitStatus::Refused);
@@ -93,6 +99,49 @@ fn a_change_fails_by_what_it_breaks() {
     let report = fs::read_to_string(corpus("nanochat-report/report.md")).unwrap();
     let wrong = write("report.md", &report.replace("(approx): 86,419", "(approx): 86,420"));
     assert_eq!(of(&[&unknown, &wrong]).status(), ExitStatus::Refuted);
+}
+
+/// What Git LFS leaves in the place of a file.
+const POINTER: &str = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n";
+
+#[test]
+fn a_change_of_a_model_whose_weights_were_not_fetched_passes_and_a_damaged_one_fails() {
+    let folder = model("deepseek_v3.json", "# A model\n");
+    let model = folder.path().join("model");
+    let of = |name: &str, text: &str| {
+        fs::write(model.join(name), text).unwrap();
+        let paths = vec![model.join("README.md")];
+        repro_check::check(&repro_check::CheckOptions { paths, is_change: true, threads: 1 })
+    };
+    let pointer = of("model.safetensors", POINTER);
+    assert_eq!((pointer.failures.len(), pointer.passed_over.len()), (0, 1));
+    assert_eq!(
+        check(std::slice::from_ref(&model)).status(),
+        ExitStatus::Refused,
+        "named, it is no weights"
+    );
+    assert_eq!(of("model.safetensors", "no weights").status(), ExitStatus::Refused);
+    of("model.safetensors", POINTER);
+    let index = of("model.safetensors.index.json", "{\"metadata\": {");
+    assert_eq!(index.status(), ExitStatus::Refused);
+    of("model.safetensors.index.json", POINTER);
+    assert_eq!(of("config.json", "{\n  // settings\n  \"a\": 1\n}").status(), ExitStatus::Verified);
+    let named = of("config.json", "{\"architectures\": [\"X\"], // which\n  \"a\": 1\n}");
+    assert_eq!(named.status(), ExitStatus::Refused);
+}
+
+#[test]
+fn a_change_that_takes_a_part_of_a_bundle_is_refused() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for part in ["bagit.txt", "manifest-sha256.txt", "data/metrics.jsonl"] {
+        let folder = tempfile::tempdir().unwrap();
+        let bundle = folder.path().join("bundle");
+        crate::relations::copy(&root.join("receipts/tiny-moe-moe-active12-s1"), &bundle);
+        fs::remove_file(bundle.join(part)).unwrap();
+        let paths = vec![bundle.join(part)];
+        let options = repro_check::CheckOptions { paths, is_change: true, threads: 1 };
+        assert_eq!(repro_check::check(&options).status(), ExitStatus::Refused, "{part}");
+    }
 }
 
 #[test]

@@ -40,7 +40,8 @@ pub static CONFIG_KIND: DocumentKind = DocumentKind {
     twins: None,
 };
 
-const CONFIG: &str = "config.json";
+/// What a config is called in the folder of a model.
+pub const CONFIG: &str = "config.json";
 const CARD: &str = "README.md";
 
 fn is_text(name: &str) -> bool {
@@ -70,7 +71,8 @@ fn is_quantized(config: Node<'_>) -> bool {
     ["quantization_config", "compression_config"].iter().any(|key| config.get(key).is_some())
 }
 
-fn names_its_kind(config: Node<'_>) -> bool {
+/// Whether a config says which kind of model it is of.
+pub fn names_its_kind(config: Node<'_>) -> bool {
     ["model_type", "architectures"].iter().any(|key| config.get(key).is_some())
 }
 

@@ -1,0 +1,41 @@
+//! What a command writes that ends before it judges anything: a report of an earlier run may not stay and look as if it were of this one.
+
+use super::output::Output;
+use repro_check::{self as check, CheckReport};
+use repro_receipt::source::Error;
+use repro_report::outcome::Report;
+use repro_report::{self as report, Badge, BadgeColour, Format, ReportOptions};
+
+/// Replaces the reports of earlier runs by one that says that nothing was judged, and why.
+pub fn replace_reports(command: &str, output: &Output, errors: &[Error]) -> Result<(), Vec<Error>> {
+    match command {
+        // `verify` and `check` report inputs that cannot be used; `gate` ends there, and has no other report of them.
+        "verify" | "check" | "gate" => output.replaced(command == "gate", &|format, options| {
+            drawn(command, format, errors, options)
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// The report in a format; none, where the format has no words for it.
+fn drawn(
+    command: &str,
+    format: Format,
+    errors: &[Error],
+    options: &ReportOptions,
+) -> Option<String> {
+    let badge = || Badge {
+        label: "repro gate",
+        message: "not judged".to_owned(),
+        colour: BadgeColour::Red,
+    };
+    match (format, command) {
+        (Format::Intoto, _) | (Format::Json, "gate") => None,
+        (Format::Badge, "gate") => Some(badge().svg()),
+        (Format::Shields, "gate") => Some(badge().shields()),
+        (Format::Json, "check") => {
+            Some(check::json(&CheckReport { failures: errors.to_vec(), ..CheckReport::default() }))
+        }
+        _ => Some(report::render(&Report::not_judged(errors), format, options)),
+    }
+}
