@@ -1,5 +1,7 @@
 //! What checking comes to, as data.
 
+use std::path::Path;
+
 use repro_receipt::source::{Error, Location};
 use repro_relation::Weight;
 use repro_report::outcome::{
@@ -8,6 +10,7 @@ use repro_report::outcome::{
 };
 
 use crate::asked::{AskedRelation, Broken, UsedValue};
+use crate::kinds::KINDS;
 use crate::stated::StatedRow;
 
 /// A document that was recognised, and what was asked of it.
@@ -53,6 +56,18 @@ impl CheckReport {
         let own =
             self.documents.iter().flat_map(|one| one.asked.iter().map(move |a| (a, Some(one))));
         own.chain(self.together.iter().map(|asked| (asked, None)))
+    }
+
+    /// Whether anything was asked of what lies at or below a path, as it is told.
+    pub fn asks_of(&self, path: &Path) -> bool {
+        let is_there = |one: &&CheckedDocument| {
+            path == Path::new(".") || Path::new(&one.path).starts_with(path)
+        };
+        let is_asked = |one: &CheckedDocument| {
+            let has_twins = || KINDS.iter().any(|kind| kind.id == one.kind && kind.twins.is_some());
+            !one.asked.is_empty() || !self.together.is_empty() && has_twins()
+        };
+        self.documents.iter().filter(is_there).any(is_asked)
     }
 
     /// How often relations hold.

@@ -26,7 +26,7 @@ use counts::Sums;
 pub use counts::{
     Breakdown, Convention, Count, ModelShape, MtpCounts, ParameterCount, ParameterCounts, Part,
 };
-pub use load::{load, load_index, load_shards, shard_of};
+pub use load::{load, load_index, load_shards, reads_others, shard_of};
 pub use model::ModelCounts;
 pub use recompute::{recompute, tensors};
 use size::Size;

@@ -42,6 +42,13 @@ pub fn load(path: &Path, name: &str) -> Result<ModelCounts, Error> {
     }
 }
 
+/// Whether `load` reads other files than the one at `path`: the shards of an index, or what lies beside weights.
+pub fn reads_others(path: &Path, name: &str) -> bool {
+    let is_weights = [".safetensors", ".gguf", ".index.json"].iter().any(|end| name.ends_with(end));
+    let is_index = |config: Document| config.root().get("weight_map").is_some();
+    is_weights || read_config(path, name).is_ok_and(is_index)
+}
+
 /// Counts the shards that lie beside the index at `path`, which holds `document`.
 pub fn load_index(path: &Path, name: &str, document: &Document) -> Result<ModelCounts, Error> {
     let beside = path.parent().unwrap_or(Path::new(""));

@@ -22,6 +22,10 @@ const PATIENCE: Duration = Duration::from_secs(120);
 const CONFIG: &str = r#"{"model_type": "llama", "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2,
     "num_attention_heads": 4, "num_key_value_heads": 4, "vocab_size": 1000, "tie_word_embeddings": false}"#;
 
+/// The state of a training, in which what is asked holds.
+const HOLDS: &str =
+    r#"{"global_step": 2, "log_history": [{"step": 1, "loss": 2.5}, {"step": 2, "loss": 2.25}]}"#;
+
 /// A server and its client.
 struct Session {
     server: Child,
@@ -338,6 +342,11 @@ fn arguments_that_do_not_fit_are_told_to_the_model() {
         ("check", json!({"paths": ["mine.md"], "documents": [{"name": "a.md", "text": ""}]})),
         ("check", json!({"path": "mine.md"})),
         ("check", json!({"paths": "mine.md"})),
+        ("check", json!({"paths": [], "documents": [{"name": "config.json", "text": CONFIG}]})),
+        ("verify", json!({"posts": []})),
+        ("verify", json!({"bundles": []})),
+        ("draft", json!({"text": TEXT, "evidence": []})),
+        ("stats", json!({"a": []})),
         ("verify", json!({"post": "schema = 1"})),
         ("verify", json!({"text": "a"})),
         ("verify", json!({"post": "", "text": "", "posts": ["a"]})),
@@ -378,6 +387,113 @@ fn arguments_that_do_not_fit_are_told_to_the_model() {
     session.end();
 }
 
+/// A draft of the project's text that is confirmed.
+fn confirmed(session: &mut Session) -> String {
+    let drafted = session.call("draft", json!({"text": TEXT, "name": "mine.md"}));
+    let post = drafted["structuredContent"]["post"].as_str().unwrap();
+    post.split_inclusive('\n').filter(|line| !line.starts_with("# drafted")).collect()
+}
+
+#[test]
+fn a_text_that_the_post_does_not_name_is_no_text_of_it() {
+    let folder = project(TEXT);
+    let mut session = Session::begun(folder.path(), &[]);
+    let post = confirmed(&mut session);
+    let line = "text = \"mine.md\"\n";
+    assert_eq!(post.matches(line).count(), 1, "{post}");
+    let with =
+        |texts: &str| post.replace(line, "").replacen("[names]", &format!("{texts}[names]"), 1);
+    let digest = repro_receipt::digest::Digest::of(TEXT.as_bytes()).to_string();
+    let by_digest =
+        |name: &str, digest: &str| format!("[texts.{name}]\nwhat = \"w\"\nsha256 = \"{digest}\"\n");
+    let zeros = "0".repeat(64);
+    let of_another = by_digest("a", &zeros);
+    for (texts, code) in [
+        ("", "text::none-named"),
+        (of_another.as_str(), "text::other"),
+        ("[texts.a]\nwhat = \"w\"\n", "text::other"),
+    ] {
+        let arguments = json!({"post": with(texts), "text": TEXT});
+        assert_eq!(session.refusal("verify", arguments), code, "{texts}");
+    }
+    let own = session.call("verify", json!({"post": with(&by_digest("a", &digest)), "text": TEXT}));
+    assert_eq!(status(&own), "verified", "{own}");
+    let both = with(&(of_another + &by_digest("b", &digest)));
+    // Tables cannot be read without their text; of sentences the quote says what they print.
+    let sentences = both.split("\n[[").filter(|part| !part.starts_with("table]]"));
+    let both = sentences.collect::<Vec<_>>().join("\n[[");
+    let lacking = session.call("verify", json!({"post": both, "text": TEXT}));
+    assert_eq!(
+        status(&lacking),
+        "undecided",
+        "quotes of the other text were not looked up: {lacking}"
+    );
+    session.end();
+}
+
+#[test]
+fn what_a_call_names_and_check_does_not_judge_is_no_pass() {
+    let folder = project(TEXT);
+    fs::create_dir(folder.path().join("notes")).unwrap();
+    fs::write(folder.path().join("notes/a.txt"), "99.9% on MMLU\n").unwrap();
+    let mut session = Session::begun(folder.path(), &[]);
+    let document = |name: &str, text: &str| json!({"name": name, "text": text});
+    let alone = session.call("check", json!({"documents": [document("r.json", HOLDS)]}));
+    assert_eq!(status(&alone), "verified", "{alone}");
+    assert_eq!(alone["structuredContent"]["not_judged"], json!([]));
+    for name in ["README.md", "paper.txt", "paper.pdf"] {
+        let documents =
+            json!([document("r.json", HOLDS), document(name, "# Results\n\n99.9% on MMLU.\n")]);
+        let result = session.call("check", json!({"documents": documents}));
+        assert_eq!(status(&result), "refused", "as on the command line: {result}");
+        assert_eq!(
+            result["structuredContent"]["report"]["failures"][0]["code"],
+            "check::nothing-known"
+        );
+        assert!(text(&result).contains(name), "{result}");
+    }
+    let config = json!([document("r.json", HOLDS), document("other.json", CONFIG)]);
+    let silent = session.call("check", json!({"documents": config}));
+    assert_eq!(status(&silent), "undecided", "nothing was asked of one: {silent}");
+    assert_eq!(silent["structuredContent"]["not_judged"], json!(["inline/other.json"]));
+    let both = session.call("check", json!({"paths": ["receipts", "notes"]}));
+    assert_eq!(status(&both), "undecided", "{both}");
+    assert_eq!(both["structuredContent"]["not_judged"], json!(["notes"]));
+    assert!(text(&both).contains("there: notes"), "{both}");
+    session.end();
+}
+
+#[test]
+fn a_file_that_is_read_alone_is_not_refused_for_its_neighbours() {
+    let (folder, outside) = (project(TEXT), tempfile::tempdir().unwrap());
+    let secret = outside.path().join("secret");
+    fs::write(&secret, "{}").unwrap();
+    symlink(&secret, folder.path().join("link.safetensors")).unwrap();
+    fs::write(folder.path().join("own.json"), CONFIG).unwrap();
+    let index = json!({"weight_map": {"w": "link.safetensors"}}).to_string();
+    fs::write(folder.path().join("map.json"), &index).unwrap();
+    fs::write(folder.path().join("model.safetensors.index.json"), index).unwrap();
+    fs::write(folder.path().join("w.safetensors"), "").unwrap();
+    fs::create_dir_all(folder.path().join("store/flat")).unwrap();
+    symlink(outside.path(), folder.path().join("store/flat/objects")).unwrap();
+    fs::write(folder.path().join("store/index.jsonl"), "{}\n").unwrap();
+    let mut session = Session::begun(folder.path(), &[]);
+    let counted = session.call("params", json!({"paths": ["own.json"]}));
+    assert_eq!(status(&counted), "no verdict", "{counted}");
+    let drafted = session.call("draft", json!({"path": "mine.md"}));
+    assert_eq!(status(&drafted), "undecided", "{drafted}");
+    for path in ["map.json", "model.safetensors.index.json", "w.safetensors", "link.safetensors"] {
+        assert_eq!(session.refusal("params", json!({"paths": [path]})), "mcp::outside", "{path}");
+    }
+    let store = json!({"paths": ["store/index.jsonl"]});
+    assert_eq!(
+        session.refusal("check", store),
+        "mcp::outside",
+        "objects lie in folders beside an index"
+    );
+    session.end();
+}
+
 #[test]
 fn nothing_outside_of_the_roots_is_read_not_even_through_links() {
     let (folder, outside) = (project(TEXT), tempfile::tempdir().unwrap());
@@ -415,7 +531,11 @@ fn nothing_outside_of_the_roots_is_read_not_even_through_links() {
         "b",
     ] {
         for (tool, arguments) in calls(path) {
-            assert_eq!(session.refusal(tool, arguments), "mcp::outside", "{tool} {path}");
+            // A text to draft from is read without what stands beside it; and a card is nothing to count.
+            let is_alone = path == "a/model/README.md" && ["draft", "params"].contains(&tool);
+            let result = session.call(tool, arguments);
+            let code = &result["structuredContent"]["errors"][0]["code"];
+            assert_eq!(code == "mcp::outside", !is_alone, "{tool} {path}: {result}");
         }
     }
     assert_eq!(session.refusal("check", json!({"paths": ["a/none"]})), "source::unreadable");
@@ -469,6 +589,24 @@ fn a_call_ends_in_time_or_when_it_is_cancelled_and_others_go_on() {
     let said = session.call("explain", json!({"name": "scope"}));
     assert_eq!(status(&said), "no verdict", "a cancelled call makes room and is not answered");
     assert!(session.end() < Duration::from_secs(30), "what still runs does not hold the end up");
+}
+
+#[test]
+fn the_id_of_a_cancelled_call_is_that_of_the_next_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut session = Session::begun(folder.path(), &[]);
+    let asked = |params: Value| json!({"jsonrpc": "2.0", "id": "same", "method": "tools/call", "params": params});
+    let cancelled = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "same"}});
+    for _ in 0..4 {
+        session.send(&asked(long()));
+        session.send(&cancelled);
+        session.send(&asked(json!({"name": "explain", "arguments": {"name": "scope"}})));
+        let answer = session.next();
+        assert_eq!(answer["id"], "same");
+        assert_eq!(status(&answer["result"]), "no verdict", "{answer}");
+    }
+    assert_eq!(session.ask("ping", json!({}))["result"], json!({}), "each was answered once");
+    session.end();
 }
 
 /// Whether the system denies writing to files to the one process that a server has started.

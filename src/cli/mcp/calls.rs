@@ -26,20 +26,41 @@ const MOST_AT_A_TIME: usize = 8;
 /// The longest answer of a call in bytes.
 const LONGEST_ANSWER: u64 = 64 << 20;
 
-/// The processes of calls that are not answered yet, by the id of the request.
-type Running = BTreeMap<String, Pid>;
+/// The calls that are neither answered nor cancelled, by the id of the request.
+type Running = BTreeMap<String, RunningCall>;
+
+/// A call that waits for its answer.
+#[derive(Debug, Clone, Copy)]
+struct RunningCall {
+    /// Its number: the id of a cancelled request may be used again.
+    number: u64,
+    /// None once it has ended, when its number may be that of another process.
+    process: Option<Pid>,
+}
+
+impl RunningCall {
+    /// Ends the process and what it started; one that has ended is no reason to complain.
+    fn end(self) {
+        if let Some(pid) = self.process {
+            let _ = kill_process_group(pid, Signal::KILL);
+        }
+    }
+}
 
 /// The calls of a server.
 pub struct RunningCalls {
     roots: ReadableRoots,
     time_limit: Duration,
     running: Arc<(Mutex<Running>, Condvar)>,
+    /// How many calls were started.
+    started: u64,
     threads: Vec<JoinHandle<()>>,
 }
 
 /// A call whose process was started.
 struct StartedCall {
     id: Json,
+    number: u64,
     call: ToolCall,
     child: Child,
     /// Taken away with the call.
@@ -48,7 +69,7 @@ struct StartedCall {
 
 impl RunningCalls {
     pub fn new(roots: ReadableRoots, time_limit: Duration) -> Self {
-        Self { roots, time_limit, running: Arc::default(), threads: Vec::new() }
+        Self { roots, time_limit, running: Arc::default(), started: 0, threads: Vec::new() }
     }
 
     /// Starts a call; `reply` makes the answer of what it comes to.
@@ -74,20 +95,30 @@ impl RunningCalls {
             replies.send(&reply(&id, refused(&call, error)));
             return Ok(());
         }
-        let started = match self.spawn(id.clone(), call) {
+        let number = self.started;
+        let started = match self.spawn(id.clone(), number, call) {
             Ok(started) => started,
             Err(refused) => {
                 replies.send(&reply(&id, refused));
                 return Ok(());
             }
         };
-        running.insert(id.to_string(), started.child_pid());
+        let process = Some(started.child_pid());
+        running.insert(id.to_string(), RunningCall { number, process });
         drop(running);
+        self.started += 1;
         let (running, replies, limit) = (self.running.clone(), replies.clone(), self.time_limit);
         self.threads.push(std::thread::spawn(move || {
-            if let Some((id, result)) = started.answer(limit, &running) {
+            let (id, key) = (started.id.clone(), started.key());
+            let result = started.answer(limit, &running.0);
+            // Whoever cancels waits for what is said here: nothing is said of a call after it was cancelled.
+            let mut waiting = lock(&running.0);
+            if waiting.get(&key).is_some_and(|call| call.number == number) {
                 replies.send(&reply(&id, result));
+                waiting.remove(&key);
             }
+            drop(waiting);
+            running.1.notify_all();
         }));
         Ok(())
     }
@@ -95,8 +126,8 @@ impl RunningCalls {
     /// Ends a call, which is then not answered. One that is not known was answered before.
     pub fn cancel(&self, id: &Json) {
         let mut running = lock(&self.running.0);
-        if let Some(pid) = running.remove(&id.to_string()) {
-            end(pid);
+        if let Some(call) = running.remove(&id.to_string()) {
+            call.end();
         }
     }
 
@@ -106,7 +137,7 @@ impl RunningCalls {
         let waited =
             answered.wait_timeout_while(lock(running), grace, |running| !running.is_empty());
         let (mut left, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        std::mem::take(&mut *left).into_values().for_each(end);
+        std::mem::take(&mut *left).into_values().for_each(RunningCall::end);
         drop(left);
         for thread in self.threads {
             // A thread that failed has nothing to say.
@@ -114,7 +145,7 @@ impl RunningCalls {
         }
     }
 
-    fn spawn(&self, id: Json, call: ToolCall) -> Result<StartedCall, Json> {
+    fn spawn(&self, id: Json, number: u64, call: ToolCall) -> Result<StartedCall, Json> {
         let started = || {
             let mut builder = tempfile::Builder::new();
             // Nobody else on the machine reads the documents of a call.
@@ -135,7 +166,7 @@ impl RunningCalls {
             io::Result::Ok((folder, child))
         };
         match started() {
-            Ok((folder, child)) => Ok(StartedCall { id, call, child, _folder: folder }),
+            Ok((folder, child)) => Ok(StartedCall { id, number, call, child, _folder: folder }),
             Err(error) => {
                 let place = Location::file("tools/call");
                 let error = NO_ANSWER.at(place, "a process for the call", error.to_string());
@@ -150,12 +181,12 @@ impl StartedCall {
         Pid::from_child(&self.child)
     }
 
-    /// Hands the call over and waits for what it comes to; nothing where it was cancelled.
-    fn answer(
-        mut self,
-        limit: Duration,
-        running: &(Mutex<Running>, Condvar),
-    ) -> Option<(Json, Json)> {
+    fn key(&self) -> String {
+        self.id.to_string()
+    }
+
+    /// Hands the call over and waits for what it comes to.
+    fn answer(mut self, limit: Duration, running: &Mutex<Running>) -> Json {
         let (sender, received) = mpsc::channel();
         let stdin = self.child.stdin.take();
         let stdout = self.child.stdout.take();
@@ -172,21 +203,11 @@ impl StartedCall {
             complaints.map(|mut complaints| io::copy(&mut complaints, &mut io::stderr()))
         });
         let answer = received.recv_timeout(limit);
-        let pid = self.child_pid();
-        let was_cancelled = {
-            let mut running = lock(&running.0);
-            // Until it is waited for, the number of the process is its own.
-            end(pid);
-            running.remove(&self.id.to_string()).is_none()
-        };
+        self.end(running);
         let _ = asked.join();
         let status = self.child.wait();
-        running.1.notify_all();
-        if was_cancelled {
-            return None;
-        }
         let place = || Location::file(self.call.tool.as_str());
-        let result = match answer {
+        match answer {
             Err(_) => {
                 let expected = format!("an answer within {} s", limit.as_secs());
                 refused(&self.call, TOO_LONG.at(place(), expected, "none"))
@@ -198,8 +219,20 @@ impl StartedCall {
                     refused(&self.call, NO_ANSWER.at(place(), "an answer", found))
                 })
             }
-        };
-        Some((self.id, result))
+        }
+    }
+
+    /// Ends the process, before it is waited for: so long its number is its own.
+    fn end(&self, running: &Mutex<Running>) {
+        let mut running = lock(running);
+        match running.get_mut(&self.key()) {
+            Some(call) if call.number == self.number => {
+                call.end();
+                call.process = None;
+            }
+            // Who cancelled it has ended it.
+            _ => {}
+        }
     }
 }
 
@@ -220,11 +253,6 @@ fn handed_over(stdin: Option<ChildStdin>, text: &[u8]) -> Option<ChildStdin> {
 fn refused(call: &ToolCall, error: Error) -> Json {
     let scope = find(&call.tool).map_or("", |tool| tool.scope);
     ToolAnswer::refused(scope, &[error]).result()
-}
-
-/// Ends a process and what it started; one that has ended is no reason to complain.
-fn end(pid: Pid) {
-    let _ = kill_process_group(pid, Signal::KILL);
 }
 
 fn lock(running: &Mutex<Running>) -> MutexGuard<'_, Running> {

@@ -43,6 +43,14 @@ impl ReadableRoots {
         if errors.is_empty() { Ok(()) } else { Err(errors) }
     }
 
+    /// The same where a file is read without what stands beside it.
+    pub fn confine_alone(&self, paths: &[PathBuf]) -> Result<(), Vec<Error>> {
+        let real = |path: &PathBuf| self.real(path).map_err(|error| vec![error]);
+        let is_folder = |path: &&PathBuf| self.project.join(path).is_dir();
+        paths.iter().try_for_each(|path| real(path).map(drop))?;
+        self.confine(&paths.iter().filter(is_folder).cloned().collect::<Vec<_>>())
+    }
+
     /// Refuses to go on where the project is none, or its posts and bundles lead out of it.
     pub fn confine_project(&self) -> Result<&Path, Vec<Error>> {
         let [posts, bundles] = ["repro", "receipts"].map(|name| self.project.join(name));
@@ -94,6 +102,11 @@ impl ConfinedWalk<'_> {
         let real = self.roots.real(path)?;
         if real.is_dir() {
             return self.folder(real, path, 0);
+        }
+        // What an index of a store lists may lie in folders beside it.
+        let is_lines = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("jsonl"));
+        if let (true, Some(folder)) = (is_lines, real.parent()) {
+            return self.folder(folder.to_owned(), path, 0);
         }
         // What stands beside a file may be read with it: the shards of an index, the config of weights.
         let beside = real.parent().map(std::fs::read_dir);

@@ -5,6 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use repro_receipt::digest::Digest;
 use repro_receipt::source::{Document, Node, Source};
 
+use crate::find::PASSED_OVER;
 use crate::kinds::scores;
 use crate::stated::StatedRow;
 
@@ -45,9 +46,16 @@ fn object(line: Node<'_>, pointer: &str, folder: &Path) -> StatedRow {
     row
 }
 
+/// Whether a part of a path leads down, into a folder in which results may lie.
+fn is_looked_into(part: Component<'_>) -> bool {
+    let Component::Normal(name) = part else { return false };
+    let name = name.to_string_lossy();
+    !name.starts_with('.') && !PASSED_OVER.contains(&&*name)
+}
+
 /// What the object itself is, where it lies beside the index.
 fn stored(row: &mut StatedRow, folder: &Path, path: &str) {
-    let is_below = Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
+    let is_below = Path::new(path).components().all(is_looked_into);
     let places = FOLDERS.iter().map(|place| folder.join(place).join(path));
     let found: Option<PathBuf> = places.into_iter().find(|place| is_below && place.is_file());
     let Some(source) = found.and_then(|found| Source::load_plain(&found, path).ok()) else {

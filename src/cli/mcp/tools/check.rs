@@ -6,13 +6,15 @@ use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
 
 use super::super::super::threads;
+use super::super::roots::ReadableRoots;
 use super::super::staged::InlineDocument;
 use super::said::emptied;
 use super::scene::{WIDTH, arguments};
 use super::{ModelTool, ToolAnswer, ToolScene, schema};
-use repro_check::CheckOptions;
+use repro_check::{CheckOptions, CheckReport};
 use repro_receipt::source::Error;
-use repro_report::ReportOptions;
+use repro_report::outcome::ExitStatus;
+use repro_report::{ReportOptions, visible};
 
 pub const TOOL: ModelTool = ModelTool {
     name: "check",
@@ -49,23 +51,56 @@ fn input() -> Json {
 }
 
 fn output() -> Json {
-    schema::answer_with(
+    let mut schema = schema::answer_with(
         schema::CHECK,
         "what was left out of `report`: how many relations that hold, and values of those that do not",
-    )
+    );
+    let not_judged =
+        "what the call names and nothing was asked of; the answer is `undecided` at best";
+    schema["properties"]["not_judged"] =
+        json!({"type": "array", "items": {"type": "string"}, "description": not_judged});
+    schema
 }
 
 fn answer(scene: &ToolScene<'_>, call: Json) -> Result<ToolAnswer, Vec<Error>> {
     let CheckCall { paths, documents, all } = arguments(call)?;
-    let paths = scene.inputs(paths, &documents)?;
-    let checked =
-        repro_check::check(&CheckOptions { paths, threads: threads::cores(), is_change: false });
+    let paths = scene.inputs(paths, &documents, ReadableRoots::confine)?;
+    let threads = threads::cores();
+    let (checked, named) = match documents.is_empty() {
+        true => {
+            let options = CheckOptions { paths: paths.clone(), threads, is_change: false };
+            (repro_check::check(&options), paths)
+        }
+        false => {
+            let checked = repro_check::check_named(&paths, threads);
+            let known = checked.documents.iter().map(|one| PathBuf::from(&one.path)).collect();
+            (checked, known)
+        }
+    };
+    let not_judged = not_judged(&checked, &named);
     let options = ReportOptions { width: WIDTH, verbose: all, ..ReportOptions::default() };
-    let text = repro_check::text(&checked, &options);
+    let mut text = repro_check::text(&checked, &options);
+    if !not_judged.is_empty() {
+        let names = not_judged.join(", ");
+        text.push_str(&format!(
+            "\nnot judged, for nothing known follows from anything else there: {names}\n"
+        ));
+    }
     let mut report = serde_json::from_str(&repro_check::json(&checked)).unwrap_or_default();
     let left_out = if all { Map::new() } else { without_what_holds(&mut report) };
-    let answer = ToolAnswer::new(Some(checked.status()), TOOL.scope, text);
+    let status = match checked.status() {
+        ExitStatus::Verified if !not_judged.is_empty() => ExitStatus::Undecided,
+        status => status,
+    };
+    let answer = ToolAnswer::new(Some(status), TOOL.scope, text).with("not_judged", not_judged);
     Ok(answer.with_report(report, left_out))
+}
+
+/// What the call names and nothing was asked of: that the rest holds says nothing of it.
+fn not_judged(checked: &CheckReport, named: &[PathBuf]) -> Vec<String> {
+    let is_silent = |path: &&PathBuf| !checked.asks_of(path);
+    let told = |path: &PathBuf| visible(&path.display().to_string());
+    named.iter().filter(is_silent).map(told).collect()
 }
 
 /// Takes the relations that hold out of a report, and of those that do not the values, which the text tells.

@@ -74,7 +74,7 @@ fn answer(scene: &ToolScene<'_>, call: Json) -> Result<ToolAnswer, Vec<Error>> {
     let (text, name) = match (text, path, name) {
         (Some(text), None, name) => (text, PathBuf::from(name.as_deref().unwrap_or(UNNAMED))),
         (None, Some(path), None) => {
-            scene.roots.confine(std::slice::from_ref(&path))?;
+            scene.roots.confine_alone(std::slice::from_ref(&path))?;
             let source = Source::load_plain(&path, path.display().to_string()).map_err(one)?;
             (source.text().to_owned(), path)
         }

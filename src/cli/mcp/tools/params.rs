@@ -46,7 +46,14 @@ fn output() -> Json {
 
 fn answer(scene: &ToolScene<'_>, call: Json) -> Result<ToolAnswer, Vec<Error>> {
     let ParamsCall { paths, documents } = arguments(call)?;
-    let inputs = scene.inputs(paths, &documents)?;
+    let inputs = scene.inputs(paths, &documents, |roots, paths| {
+        // A file is looked into once it is known that it may be.
+        roots.confine_alone(paths)?;
+        let reads_others =
+            |path: &&PathBuf| repro_params::reads_others(path, &path.to_string_lossy());
+        let with_others: Vec<_> = paths.iter().filter(reads_others).cloned().collect();
+        roots.confine(&with_others)
+    })?;
     let named = || documents.iter().map(|one| inputs.iter().map(|folder| folder.join(&one.name)));
     let files = if documents.is_empty() { inputs.clone() } else { named().flatten().collect() };
     let (counted, errors) = count(&files);

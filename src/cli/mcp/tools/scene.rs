@@ -20,15 +20,16 @@ pub struct ToolScene<'s> {
 }
 
 impl ToolScene<'_> {
-    /// The paths that are to be read: as named, or of documents that the call holds itself.
+    /// The paths that are to be read: as named, where they are confined, or of documents that the call holds itself.
     pub fn inputs(
         &self,
         paths: Vec<PathBuf>,
         documents: &[InlineDocument],
+        confine: impl FnOnce(&ReadableRoots, &[PathBuf]) -> Result<(), Vec<Error>>,
     ) -> Result<Vec<PathBuf>, Vec<Error>> {
         match (paths.is_empty(), documents.is_empty()) {
             (false, true) => {
-                self.roots.confine(&paths)?;
+                confine(self.roots, &paths)?;
                 Ok(paths)
             }
             (true, false) => {
@@ -41,8 +42,13 @@ impl ToolScene<'_> {
     }
 }
 
-/// The arguments of a tool, read strictly.
+/// The arguments of a tool, read strictly: a list holds something, or is left out.
 pub fn arguments<T: DeserializeOwned>(arguments: Json) -> Result<T, Vec<Error>> {
+    let is_empty = |value: &Json| value.as_array().is_some_and(Vec::is_empty);
+    let mut given = arguments.as_object().into_iter().flatten();
+    if let Some((name, _)) = given.find(|(_, value)| is_empty(value)) {
+        return Err(odd("lists of at least one item", format!("an empty `{name}`")));
+    }
     serde_json::from_value(arguments)
         .map_err(|error| odd("the arguments of the input schema", error.to_string()))
 }

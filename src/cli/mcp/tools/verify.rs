@@ -15,10 +15,13 @@ use super::super::staged::PrivateFolder;
 use super::said::emptied;
 use super::scene::{WIDTH, arguments, odd};
 use super::{ModelTool, ToolAnswer, ToolScene, schema};
+use repro_judge::page::{PostPage, TextSource};
 use repro_judge::post;
+use repro_judge::texts::{NONE_NAMED, OTHER_TEXT};
 use repro_judge::verify::{self, Demands};
+use repro_receipt::digest::Digest;
 use repro_receipt::source::{Document, Error, Location, Source};
-use repro_report::outcome::{ExitStatus, Report};
+use repro_report::outcome::{ExitStatus, PostReport, Report};
 use repro_report::{Format, ReportOptions, render};
 
 pub const TOOL: ModelTool = ModelTool {
@@ -85,7 +88,7 @@ fn answer(scene: &ToolScene<'_>, call: Json) -> Result<ToolAnswer, Vec<Error>> {
     let told = render(&report, Format::Json, &options);
     let mut told = serde_json::from_str(&told).unwrap_or_default();
     let left_out = if call.all { Map::new() } else { without_what_is_verified(&mut told) };
-    let answer = ToolAnswer::new(Some(status(&report)), TOOL.scope, text);
+    let answer = ToolAnswer::new(Some(status(&report, call.post.is_some())), TOOL.scope, text);
     Ok(answer.with_report(told, left_out))
 }
 
@@ -127,7 +130,7 @@ fn inline(scene: &ToolScene<'_>, post: &str, text: &str) -> Result<Report, Vec<E
     let document = Document::parse_toml(source).map_err(one)?;
     let id = document.root().required("id").and_then(|id| id.text()).map_err(one)?;
     let page = repro_draft::parsed(id, post.to_owned())?;
-    let file = page.texts.first().and_then(|text| text.file.as_deref());
+    let file = given(&page, text).map_err(one)?.file.as_deref();
     let mut demands = demands(project);
     // A text that is known by its digest alone may have any name.
     let name = file.unwrap_or("text.md");
@@ -148,12 +151,34 @@ fn inline(scene: &ToolScene<'_>, post: &str, text: &str) -> Result<Report, Vec<E
     Ok(verify::verify_with(folder, &[id.to_owned()], &demands, threads::cores(), None))
 }
 
-/// That of the command; but a draft that nobody has confirmed is no pass, whatever its digits are.
-fn status(report: &Report) -> ExitStatus {
-    match report.exit_status() {
-        ExitStatus::Verified if report.posts.iter().any(|post| post.drafted > 0) => {
-            ExitStatus::Undecided
+/// Which text of a post the text of the call is: the one with its digest, else the first that is known by its file alone.
+fn given<'p>(page: &'p PostPage, text: &str) -> Result<&'p TextSource, Error> {
+    let digest = Digest::of(text.as_bytes());
+    let has_digest = |one: &&TextSource| one.sha256.as_ref() == Some(&digest);
+    let is_by_file = |one: &&TextSource| one.sha256.is_none() && one.file.is_some();
+    let texts = || page.texts.iter();
+    texts().find(has_digest).or_else(|| texts().find(is_by_file)).ok_or_else(|| {
+        match (texts().next(), texts().find_map(|one| Some((one, one.sha256.as_ref()?)))) {
+            (None, _) => NONE_NAMED.at(page.place(), "the name of the text that is given", "none"),
+            (_, Some((one, wanted))) => {
+                OTHER_TEXT.at(one.place.clone(), wanted.prefixed(), digest.prefixed())
+            }
+            (Some(one), None) => {
+                let error =
+                    OTHER_TEXT.at(one.place.clone(), "its `file` or its `sha256`", "neither");
+                error.help("write `file` as the text is to be called beside the post")
+            }
         }
+    })
+}
+
+/// That of the command; but a draft that nobody has confirmed is no pass, whatever its digits are, and neither is an inline
+/// post with other texts than the one that is given: what it quotes of them was not looked up.
+fn status(report: &Report, is_inline: bool) -> ExitStatus {
+    let lacks_a_text = |post: &PostReport| post.texts.iter().any(|text| !text.is_at_hand);
+    let is_open = |post: &PostReport| post.drafted > 0 || is_inline && lacks_a_text(post);
+    match report.exit_status() {
+        ExitStatus::Verified if report.posts.iter().any(is_open) => ExitStatus::Undecided,
         status => status,
     }
 }
