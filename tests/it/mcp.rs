@@ -595,15 +595,19 @@ fn a_call_ends_in_time_or_when_it_is_cancelled_and_others_go_on() {
 fn the_id_of_a_cancelled_call_is_that_of_the_next_one() {
     let folder = tempfile::tempdir().unwrap();
     let mut session = Session::begun(folder.path(), &[]);
-    let asked = |params: Value| json!({"jsonrpc": "2.0", "id": "same", "method": "tools/call", "params": params});
+    let asked = |code: &str| {
+        let params = json!({"name": "explain", "arguments": {"name": code}});
+        json!({"jsonrpc": "2.0", "id": "same", "method": "tools/call", "params": params})
+    };
     let cancelled = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "same"}});
-    for _ in 0..4 {
-        session.send(&asked(long()));
-        session.send(&cancelled);
-        session.send(&asked(json!({"name": "explain", "arguments": {"name": "scope"}})));
+    for _ in 0..8 {
+        // At once, so that the process of the first ends while that of the second begins.
+        let lines = [asked("mcp::outside"), cancelled.clone(), asked("mcp::too-long")];
+        session.write(lines.map(|line| line.to_string()).join("\n").as_bytes());
         let answer = session.next();
         assert_eq!(answer["id"], "same");
         assert_eq!(status(&answer["result"]), "no verdict", "{answer}");
+        assert!(text(&answer["result"]).contains("mcp::too-long"), "{answer}");
     }
     assert_eq!(session.ask("ping", json!({}))["result"], json!({}), "each was answered once");
     session.end();
