@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use repro_receipt::source::{Error, Location, UNREADABLE};
 
-use crate::kind::{DocumentKind, FolderListing, FoldersBelow, Reads, told_below};
+use crate::kind::{DocumentKind, FolderListing, FoldersBelow, PASSED_OVER, Reads, told_below};
 use crate::kinds::KINDS;
 use crate::{TOO_DEEP, TOO_MANY};
 
@@ -13,9 +13,6 @@ use crate::{TOO_DEEP, TOO_MANY};
 const FILE_CAP: usize = 200_000;
 /// The deepest folder below a path.
 const DEPTH: usize = 32;
-/// Folders that hold no results.
-pub const PASSED_OVER: &[&str] =
-    &["node_modules", "target", "__pycache__", "venv", "site-packages"];
 
 /// A file that no folder has taken.
 #[derive(Debug)]

@@ -87,6 +87,10 @@ impl From<StatedRow> for FolderAnswer {
     }
 }
 
+/// Folders that hold no results.
+pub const PASSED_OVER: &[&str] =
+    &["node_modules", "target", "__pycache__", "venv", "site-packages"];
+
 /// A path below one that is told, which is left out where it says nothing.
 pub fn told_below(shown: &str, name: &str) -> String {
     let shown = if shown == "." { Path::new("") } else { Path::new(shown) };

@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use repro_receipt::digest::Digest;
 use repro_receipt::source::{Document, Node, Source};
 
-use crate::find::PASSED_OVER;
+use crate::kind::PASSED_OVER;
 use crate::kinds::scores;
 use crate::stated::StatedRow;
 
@@ -69,5 +69,21 @@ fn stored(row: &mut StatedRow, folder: &Path, path: &str) {
         && let Some(version) = scores::text(object.root(), "schema_version")
     {
         row.compute_text("stored.version", version, "`schema_version` of the object");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_object_lies_where_results_may_lie() {
+        let is_below = |path: &str| Path::new(path).components().all(is_looked_into);
+        assert!(is_below("flat/objects/ab/cd/abcd.json"));
+        for path in
+            ["../a.json", "/etc/passwd", "a/../../b", ".git/a.json", "a/.b/c", "venv/a.json"]
+        {
+            assert!(!is_below(path), "{path}");
+        }
     }
 }
