@@ -21,7 +21,7 @@ use repro_receipt::source::{Code, codes};
 
 pub use asked::{AskedRelation, Broken, UsedValue};
 pub use drawn::{json, text};
-pub use kind::{DocumentKind, PASSED_OVER};
+pub use kind::{DocumentKind, EVAL_RESULTS, PASSED_OVER};
 pub use kinds::KINDS;
 pub use outcome::{CheckReport, CheckedDocument};
 
