@@ -87,6 +87,8 @@ impl From<StatedRow> for FolderAnswer {
     }
 }
 
+/// The hidden folder of a model in which the hub keeps results.
+pub const EVAL_RESULTS: &str = ".eval_results";
 /// Folders that hold no results.
 pub const PASSED_OVER: &[&str] =
     &["node_modules", "target", "__pycache__", "venv", "site-packages"];

@@ -22,7 +22,7 @@ use repro_receipt::source::{Code, codes};
 
 pub use asked::{AskedRelation, Broken, UsedValue};
 pub use drawn::{json, text};
-pub use kind::{DocumentKind, PASSED_OVER};
+pub use kind::{DocumentKind, EVAL_RESULTS, PASSED_OVER};
 pub use kinds::KINDS;
 pub use outcome::{CheckReport, CheckedDocument};
 
@@ -55,12 +55,12 @@ pub fn check(options: &CheckOptions) -> CheckReport {
 }
 
 /// The same of folders whose files the caller has named one by one: not to know one is a failure.
-pub fn check_named(folders: &[PathBuf], threads: usize) -> CheckReport {
-    let mut found = find::find(folders);
+pub fn check_named(options: &CheckOptions) -> CheckReport {
+    let mut found = find::find(&options.paths);
     for file in &mut found.files {
         file.is_named = true;
     }
-    read::read(found, threads)
+    read::read(found, options)
 }
 
 /// All kinds and their relations, for people.

@@ -515,6 +515,9 @@ fn nothing_outside_of_the_roots_is_read_not_even_through_links() {
             ("verify", json!({"bundles": [path]})),
         ]
     };
+    fs::create_dir_all(folder.path().join("c/.eval_results")).unwrap();
+    fs::write(folder.path().join("c/config.json"), CONFIG).unwrap();
+    symlink(&secret, folder.path().join("c/.eval_results/a.yaml")).unwrap();
     let absolute = secret.display().to_string();
     let up =
         format!("a/../../{}/config.json", outside.path().file_name().unwrap().to_string_lossy());
@@ -529,6 +532,7 @@ fn nothing_outside_of_the_roots_is_read_not_even_through_links() {
         "a/model/README.md",
         "a",
         "b",
+        "c",
     ] {
         for (tool, arguments) in calls(path) {
             // A text to draft from is read without what stands beside it; and a card is nothing to count.

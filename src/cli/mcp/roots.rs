@@ -157,7 +157,8 @@ impl ConfinedWalk<'_> {
 fn is_passed_over(entry: &DirEntry) -> bool {
     let name = entry.file_name();
     let name = name.to_string_lossy();
-    name.starts_with('.') || repro_check::PASSED_OVER.contains(&&*name)
+    name.starts_with('.') && name != repro_check::EVAL_RESULTS
+        || repro_check::PASSED_OVER.contains(&&*name)
 }
 
 /// A path with `.` and `..` taken away by its words.

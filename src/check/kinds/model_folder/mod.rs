@@ -13,8 +13,10 @@ use repro_receipt::checkpoint::read_config;
 use repro_receipt::source::{Document, Error, Node, Source};
 
 use self::found::{FoundModel, is_uncountable};
-use self::scores::{EVAL_RESULTS, FolderScores, TRAINER_RESULTS};
-use crate::kind::{DocumentKind, FolderAnswer, FolderListing, FoldersBelow, Reads, relations};
+use self::scores::{FolderScores, TRAINER_RESULTS};
+use crate::kind::{
+    DocumentKind, EVAL_RESULTS, FolderAnswer, FolderListing, FoldersBelow, Reads, relations,
+};
 use crate::stated::StatedRow;
 
 /// A folder.

@@ -13,12 +13,10 @@ use repro_receipt::source::{Document, Error, Node, Source};
 use repro_relation::PrintedRange;
 
 use super::tables::{self, CardTable, TableCell};
-use crate::kind::FolderListing;
+use crate::kind::{EVAL_RESULTS, FolderListing};
 use crate::kinds::scores::text;
 use crate::stated::{Digits, StatedRow};
 
-/// The folder of results that are stated for the hub.
-pub const EVAL_RESULTS: &str = ".eval_results";
 /// Where scripts with Trainer write their last results.
 pub const TRAINER_RESULTS: [&str; 2] = ["eval_results.json", "all_results.json"];
 /// Before the list of results on cards that Trainer writes.

@@ -66,16 +66,15 @@ fn answer(scene: &ToolScene<'_>, call: Json) -> Result<ToolAnswer, Vec<Error>> {
     let CheckCall { paths, documents, all } = arguments(call)?;
     let paths = scene.inputs(paths, &documents, ReadableRoots::confine)?;
     let threads = threads::cores();
-    let (checked, named) = match documents.is_empty() {
-        true => {
-            let options = CheckOptions { paths: paths.clone(), threads, is_change: false };
-            (repro_check::check(&options), paths)
-        }
-        false => {
-            let checked = repro_check::check_named(&paths, threads);
-            let known = checked.documents.iter().map(|one| PathBuf::from(&one.path)).collect();
-            (checked, known)
-        }
+    let is_inline = !documents.is_empty();
+    let asked = CheckOptions { paths, threads: threads::cores(), is_change: false };
+    let checked = match is_inline {
+        true => repro_check::check_named(&asked),
+        false => repro_check::check(&asked),
+    };
+    let named = match is_inline {
+        true => checked.documents.iter().map(|one| PathBuf::from(&one.path)).collect(),
+        false => asked.paths,
     };
     let not_judged = not_judged(&checked, &named);
     let options = ReportOptions { width: WIDTH, verbose: all, ..ReportOptions::default() };
