@@ -166,6 +166,9 @@ mod tests {
             ("state.json", b"\xef\xbb\xbf{\"global_step\": 5, \"log_history\": [], \"\xe9\": 1, \"x\": 1, \"x\": 2}"),
             ("config.json", b"{\"architectures\": [\"X\"], // a comment\n"),
             ("some.jsonl", sample),
+            ("a.json", b"{\"results\": {\"sums\": {\"alias\": \"sums\", \"acc,none\": 0.5}, \"x\": {\"al"),
+            ("a.json", b"{\"config_general\": {\"lighteval_sha\": \"0\", \"x\": "),
+            ("a.json", b"{\"schema_version\": 1, \"evaluation_id\": \"a\", \"model_info\": {\"n"),
         ] {
             assert!(!is_passed(name, content), "{name}: {}", String::from_utf8_lossy(content));
         }

@@ -52,10 +52,16 @@ pub fn is_unmistakable(name: &str) -> bool {
     name == hf_trainer::STATE
 }
 
+/// What stands early in documents of a kind, and together in no others: they are recognised by what may come last.
+const EARLY: &[&[&str]] =
+    &[&["/config_general/lighteval_sha"], &["/schema_version", "/evaluation_id", "/model_info"]];
+
 /// Whether what could be read of a JSON document shows that it is of a known kind. A config tells so long before it can be counted.
 pub fn is_start_of_known(root: Node<'_>) -> bool {
     let is_of = |kind: &&DocumentKind| matches!(kind.reads, Reads::Json { is, .. } if is(root));
-    model_folder::names_its_kind(root) || KINDS.iter().any(is_of)
+    let has_all = |early: &&[&str]| early.iter().all(|pointer| root.at(pointer).is_ok());
+    let is_begun = EARLY.iter().any(|early| has_all(early)) || lm_eval::has_scores(root);
+    is_begun || model_folder::names_its_kind(root) || KINDS.iter().any(is_of)
 }
 
 /// The same of the first of JSON lines.

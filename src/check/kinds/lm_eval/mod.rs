@@ -67,6 +67,15 @@ fn is(root: Node<'_>) -> bool {
     has("results") && has("versions") && has("config") && root.get("config_tasks").is_none()
 }
 
+/// Whether the results of a task have a score under the name of its filter, as in `acc,none`: they stand before all else.
+pub fn has_scores(root: Node<'_>) -> bool {
+    let tasks = root.get("results").and_then(|results| results.members().ok());
+    let is_filtered = |task: Node<'_>| {
+        task.members().is_ok_and(|mut scores| scores.any(|(name, _)| name.ends_with(",none")))
+    };
+    tasks.is_some_and(|mut tasks| tasks.any(|(_, task)| is_filtered(task)))
+}
+
 fn folder(folder: &FolderListing) -> Result<FolderAnswer, Error> {
     let mut answer = FolderAnswer::default();
     let mut samples = SampleFiles::default();
