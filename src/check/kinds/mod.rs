@@ -60,7 +60,7 @@ const EARLY: &[&[&str]] =
 pub fn is_start_of_known(root: Node<'_>) -> bool {
     let is_of = |kind: &&DocumentKind| matches!(kind.reads, Reads::Json { is, .. } if is(root));
     let has_all = |early: &&[&str]| early.iter().all(|pointer| root.at(pointer).is_ok());
-    let is_begun = EARLY.iter().any(|early| has_all(early)) || lm_eval::has_scores(root);
+    let is_begun = EARLY.iter().any(has_all) || lm_eval::has_scores(root);
     is_begun || model_folder::names_its_kind(root) || KINDS.iter().any(is_of)
 }
 

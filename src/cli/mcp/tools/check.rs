@@ -65,7 +65,6 @@ fn output() -> Json {
 fn answer(scene: &ToolScene<'_>, call: Json) -> Result<ToolAnswer, Vec<Error>> {
     let CheckCall { paths, documents, all } = arguments(call)?;
     let paths = scene.inputs(paths, &documents, ReadableRoots::confine)?;
-    let threads = threads::cores();
     let is_inline = !documents.is_empty();
     let asked = CheckOptions { paths, threads: threads::cores(), is_change: false };
     let checked = match is_inline {
