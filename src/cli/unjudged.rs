@@ -1,5 +1,6 @@
 //! What a command writes that ends before it judges anything: a report of an earlier run may not stay and look as if it were of this one.
 
+use super::BAD_USAGE;
 use super::output::Output;
 use repro_check::{self as check, CheckReport};
 use repro_receipt::source::Error;
@@ -9,10 +10,14 @@ use repro_report::{self as report, Badge, BadgeColour, Format, ReportOptions};
 /// Replaces the reports of earlier runs by one that says that nothing was judged, and why.
 pub fn replace_reports(command: &str, output: &Output, errors: &[Error]) -> Result<(), Vec<Error>> {
     match command {
-        // `verify` and `check` report inputs that cannot be used; `gate` ends there, and has no other report of them.
-        "verify" | "check" | "gate" => output.replaced(command == "gate", &|format, options| {
-            drawn(command, format, errors, options)
-        }),
+        "verify" | "check" | "gate" => {
+            // `verify` and `check` report inputs that cannot be used; `gate` ends there, and has no other report of them. Whoever
+            // asked for what cannot be gets no new file.
+            let is_misused = errors.iter().any(|error| error.code.id == BAD_USAGE.id);
+            let wants_all = command == "gate" && !is_misused;
+            let draw = |format, options: &_| drawn(command, format, errors, options);
+            output.replaced(wants_all, &draw)
+        }
         _ => Ok(()),
     }
 }

@@ -159,15 +159,6 @@ impl Annotation {
 
     fn of_claim(post: &PostReport, claim: &ClaimReport) -> Self {
         let verdict = claim.outcome.verdict;
-        let said = wording::claimed(claim, 120);
-        let facts = [
-            prose(&claim.outcome.reason),
-            if said.is_empty() { said } else { format!("claimed {said}") },
-            wording::derived(claim),
-            wording::assurance(claim),
-            wording::impact(claim.impact).to_owned(),
-        ];
-        let facts: Vec<String> = facts.into_iter().filter(|fact| !fact.is_empty()).collect();
         let word = match verdict {
             Verdict::Verified => "verified, but below the required minimum",
             _ => verdict.word(),
@@ -175,7 +166,7 @@ impl Annotation {
         Self {
             place: claim.place.clone(),
             title: format!("{}/{} {word}", post.id, claim.id),
-            message: facts.join("; "),
+            message: wording::in_a_line(claim, 120),
         }
     }
 

@@ -372,20 +372,11 @@ fn of_claim<'r>(
     code: &'static Code,
     level: SarifLevel,
 ) -> Alert<'r> {
-    let said = wording::claimed(claim, 240);
-    let facts = [
-        prose(&claim.outcome.reason),
-        if said.is_empty() { said } else { format!("claimed {said}") },
-        wording::derived(claim),
-        wording::assurance(claim),
-        wording::impact(claim.impact).to_owned(),
-    ];
-    let facts: Vec<_> = facts.into_iter().filter(|fact| !fact.is_empty()).collect();
     let (name, word) = (visible(&claim.id), claim.outcome.verdict.word());
     Alert {
         code,
         level,
-        message: format!("{name} is {word}: {}", facts.join("; ")),
+        message: format!("{name} is {word}: {}", wording::in_a_line(claim, 240)),
         place: claim.place.clone(),
         words: &claim.quote,
         about: SarifProperties {

@@ -240,6 +240,20 @@ pub(super) fn evidence(claim: &ClaimReport) -> impl Iterator<Item = String> {
     })
 }
 
+/// All there is of a claim in one line: why, the number with at most `limit` characters, what comes out, how strong, what it changes.
+pub(super) fn in_a_line(claim: &ClaimReport, limit: usize) -> String {
+    let said = claimed(claim, limit);
+    let parts = [
+        prose(&claim.outcome.reason),
+        if said.is_empty() { said } else { format!("claimed {said}") },
+        derived(claim),
+        assurance(claim),
+        impact(claim.impact).to_owned(),
+    ];
+    let parts = parts.into_iter().filter(|part| !part.is_empty());
+    parts.collect::<Vec<_>>().join("; ")
+}
+
 /// "verified → refuted".
 pub(super) fn change(difference: &LockDifference) -> String {
     let (recorded, found) = before_and_now(difference);

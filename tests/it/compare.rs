@@ -2,23 +2,13 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Command;
 
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::program::{git, repro};
 use crate::schemas::Schema;
-
-fn repro(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_repro")).current_dir(folder).args(arguments).output().unwrap()
-}
-
-fn git(folder: &Path, arguments: &[&str]) {
-    let identity = ["-c", "user.name=a", "-c", "user.email=a@example.org"];
-    let git = Command::new("git").current_dir(folder).args(identity).args(arguments).output();
-    let git = git.unwrap();
-    assert!(git.status.success(), "{git:?}");
-}
 
 /// A project with one post about the last validation loss of a run, as two commits: nothing, and the post.
 fn project() -> TempDir {

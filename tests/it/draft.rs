@@ -2,7 +2,8 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
+
+use crate::program::repro;
 
 pub const TEXT: &str = "\
 # A mixture against a dense model
@@ -42,10 +43,6 @@ pub fn project(text: &str) -> tempfile::TempDir {
     let imported = repro(folder.path(), &["import", "runs", "--out", "receipts"]);
     assert!(imported.status.success(), "{imported:?}");
     folder
-}
-
-fn repro(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_repro")).current_dir(folder).args(arguments).output().unwrap()
 }
 
 fn post(folder: &Path) -> String {

@@ -4,22 +4,11 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
 use crate::attacks::corpus::forge::fifo;
-
-fn repro(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_repro")).current_dir(folder).args(arguments).output().unwrap()
-}
-
-fn git(folder: &Path, arguments: &[&str]) {
-    let identity = ["-c", "user.name=a", "-c", "user.email=a@example.org"];
-    let git = Command::new("git").current_dir(folder).args(identity).args(arguments).output();
-    let git = git.unwrap();
-    assert!(git.status.success(), "{git:?}");
-}
+use crate::program::{git, repro};
 
 /// What a command that has to succeed prints.
 fn told(folder: &Path, arguments: &[&str]) -> String {

@@ -33,6 +33,7 @@ mod mcp;
 mod page;
 mod params;
 mod posts;
+mod program;
 mod races;
 #[cfg(unix)]
 mod readers;
