@@ -7,7 +7,7 @@ use repro_report::outcome::Verdict;
 use serde::Serialize;
 
 use crate::OTHER_KIND;
-use crate::ground::{Ground, GroundChange, GroundKind};
+use crate::ground::{GroundChange, GroundKind};
 use crate::judged::{JudgedEntry, JudgedPart, JudgedReport};
 use crate::paired::{KnownRefutations, moved, same_claims};
 
@@ -147,6 +147,11 @@ impl<'r> PartChange<'r> {
         }
         (!changes.is_empty()).then_some(Self { part, changes })
     }
+
+    /// The first change of a kind.
+    pub fn of(&self, kind: GroundKind) -> Option<&GroundChange> {
+        self.changes.iter().find(|change| change.what == kind)
+    }
 }
 
 /// The lines of a number without a claim.
@@ -190,10 +195,11 @@ pub fn compare<'r>(
         let before = was.parts.get(old.unwrap_or(name));
         let after = now.parts.get(name);
         let both = [before.unwrap_or(none), after.unwrap_or(none)];
-        entries.extend(changed_entries(name, both));
-        if before.is_some() && after.is_some() {
-            parts.extend(PartChange::between(name, old, both));
-        }
+        let is_on_both = before.is_some() && after.is_some();
+        let whole = is_on_both.then(|| PartChange::between(name, old, both)).flatten();
+        let post = whole.as_ref().and_then(|whole| whole.of(GroundKind::Post));
+        entries.extend(changed_entries(name, both, post));
+        parts.extend(whole);
     }
     let only = |of: &'r JudgedReport, other: &'r JudgedReport| {
         of.failures.difference(&other.failures).map(String::as_str).collect()
@@ -213,11 +219,12 @@ pub fn compare<'r>(
 static EMPTY: JudgedPart =
     JudgedPart { title: String::new(), entries: BTreeMap::new(), grounds: Vec::new() };
 
-fn changed_entries<'r>(part: &'r str, [was, now]: [&'r JudgedPart; 2]) -> Vec<EntryChange<'r>> {
-    let is_post = |ground: &&Ground| ground.kind == GroundKind::Post;
-    let post = [was, now].map(|part| part.grounds.iter().filter(is_post).cloned().collect());
-    let post = post.each_ref().map(Vec::as_slice);
-    let post = GroundChange::between(post[0], post[1]);
+/// The changed entries of a post or document; `post` is how its file changed.
+fn changed_entries<'r>(
+    part: &'r str,
+    [was, now]: [&'r JudgedPart; 2],
+    post: Option<&GroundChange>,
+) -> Vec<EntryChange<'r>> {
     let same = same_claims(was, now);
     let mut known = KnownRefutations::of(was, now);
     let old_names: BTreeSet<&str> = same.values().copied().collect();
@@ -233,7 +240,7 @@ fn changed_entries<'r>(part: &'r str, [was, now]: [&'r JudgedPart; 2]) -> Vec<En
             Some(before) => {
                 let mut because = GroundChange::between(&before.grounds, &entry.grounds);
                 if because.is_empty() {
-                    because.extend(post.clone());
+                    because.extend(post.cloned());
                 }
                 let kind = ChangeKind::of(before, entry, is_anew);
                 changes.extend(kind.map(|kind| change(kind, Some(before), because)));

@@ -66,7 +66,7 @@ struct ToldPart<'c, 'r> {
     title: &'r str,
     kinds: Vec<(ChangeKind, Vec<&'c EntryChange<'r>>)>,
     /// What is counted and not listed, unless it is asked for.
-    counted: Vec<String>,
+    counted: Option<String>,
     whole: Option<&'c PartChange<'r>>,
 }
 
@@ -84,7 +84,10 @@ fn told_part<'c, 'r>(
     name: &'r str,
     verbose: bool,
 ) -> ToldPart<'c, 'r> {
-    let [was, now] = [comparison.was, comparison.now].map(|side| side.parts.get(name));
+    let whole = comparison.parts.iter().find(|one| one.part == name);
+    let old_name = whole.and_then(|whole| whole.of(GroundKind::Name)?.was.as_deref());
+    let was = comparison.was.parts.get(old_name.unwrap_or(name));
+    let now = comparison.now.parts.get(name);
     let own: Vec<_> = comparison.entries.iter().filter(|change| change.part == name).collect();
     let is_missing = was.is_none() || now.is_none();
     let (listed, folded): (Vec<_>, Vec<_>) = own.into_iter().partition(|change| {
@@ -105,8 +108,8 @@ fn told_part<'c, 'r>(
         name,
         title: now.or(was).map_or("", |part| &part.title),
         kinds: kinds.into_iter().filter(|(_, changes): &(_, Vec<_>)| !changes.is_empty()).collect(),
-        counted: counted.into_iter().collect(),
-        whole: comparison.parts.iter().find(|one| one.part == name),
+        counted,
+        whole,
     }
 }
 
@@ -180,7 +183,7 @@ fn part(page: &mut Page, told: &ToldPart, options: &ReportOptions) {
             entries(page, *kind, changes, options);
         }
     }
-    for line in &told.counted {
+    if let Some(line) = &told.counted {
         page.paragraph(0, 2, PLAIN, line);
     }
     for change in told.whole.iter().flat_map(|one| &one.changes) {
@@ -262,7 +265,7 @@ fn part_in_markdown(sheet: &mut MarkdownSheet, told: &ToldPart) {
         let groups = alike(changes);
         sheet.table(&heading, &["claim", "was → now", "because"], groups.iter().map(row));
     }
-    for line in &told.counted {
+    if let Some(line) = &told.counted {
         sheet.line(&format!("{name}: {line}\n\n"));
     }
     let whole = told.whole.into_iter().flat_map(|one| &one.changes);

@@ -61,6 +61,11 @@ impl JudgedEntry {
         self.grounds.iter().filter(move |one| one.kind == kind).map(|one| one.value.as_str())
     }
 
+    /// The words that it is about; empty where it is about none.
+    pub fn words(&self) -> &str {
+        self.says(GroundKind::Words).next().unwrap_or_default()
+    }
+
     /// Whether both say the same of each of some kinds, and something at all of the first.
     pub fn says_as(&self, other: &Self, kinds: &[GroundKind]) -> bool {
         let same = |kind: &GroundKind| self.says(*kind).eq(other.says(*kind));

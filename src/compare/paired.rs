@@ -8,6 +8,19 @@ use repro_report::outcome::Verdict;
 use crate::ground::GroundKind;
 use crate::judged::{JudgedEntry, JudgedPart, JudgedReport, ReportKind};
 
+/// Names by what they alone have; none where several have it.
+type Alone<'r, K> = BTreeMap<K, Option<&'r str>>;
+
+fn note<'r, K: Ord>(alone: &mut Alone<'r, K>, key: K, name: &'r str) {
+    alone.entry(key).and_modify(|one| *one = None).or_insert(Some(name));
+}
+
+/// New names with old ones: one alone on each side has the same.
+fn in_both<'r, K: Ord>(gone: &Alone<'r, K>, new: &Alone<'r, K>) -> Vec<(&'r str, &'r str)> {
+    let same = new.iter().filter_map(|(key, new)| Some(((*new)?, (*gone.get(key)?)?)));
+    same.collect()
+}
+
 /// New names with the old ones of the same posts or documents, as far as names differ: a post has its title, and of two versions of a
 /// folder each document its path within, or else the name of its file.
 pub fn moved<'r>(was: &'r JudgedReport, now: &'r JudgedReport) -> BTreeMap<&'r str, &'r str> {
@@ -17,8 +30,7 @@ pub fn moved<'r>(was: &'r JudgedReport, now: &'r JudgedReport) -> BTreeMap<&'r s
         let gone = known_by(way, was, |name| !now.parts.contains_key(name) && !old.contains(name));
         let new =
             known_by(way, now, |name| !was.parts.contains_key(name) && !pairs.contains_key(name));
-        let same = new.into_iter().filter_map(|(key, new)| Some((new?, (*gone.get(&key)?)?)));
-        pairs.extend(same.collect::<Vec<_>>());
+        pairs.extend(in_both(&gone, &new));
     }
     pairs
 }
@@ -28,10 +40,10 @@ fn known_by(
     way: usize,
     report: &JudgedReport,
     is_open: impl Fn(&str) -> bool,
-) -> BTreeMap<(&str, &str), Option<&str>> {
+) -> Alone<'_, (&str, &str)> {
     let open = || report.parts.iter().filter(|(name, _)| is_open(name));
     let folder = common_folder(open().map(|(name, _)| name.as_str()));
-    let mut known = BTreeMap::new();
+    let mut known = Alone::new();
     for (name, part) in open() {
         let key = match (report.kind, way) {
             (ReportKind::Verify, _) => "",
@@ -39,7 +51,7 @@ fn known_by(
             (ReportKind::Check, _) => name.rsplit('/').next().unwrap_or(name),
         };
         let key = (key, part.title.as_str());
-        known.entry(key).and_modify(|one| *one = None).or_insert(Some(name.as_str()));
+        note(&mut known, key, name);
     }
     known
 }
@@ -102,11 +114,11 @@ pub fn same_claims<'r>(was: &'r JudgedPart, now: &'r JudgedPart) -> BTreeMap<&'r
         let old: BTreeSet<&str> = pairs.values().copied().collect();
         let gone = alone(was, key, |name| !old.contains(name));
         let new = alone(now, key, |name| !pairs.contains_key(name));
-        let same = new.into_iter().filter_map(|(key, new)| Some((new?, (*gone.get(&key)?)?)));
-        let alike = same.filter(|(new, old)| {
-            key != [GroundKind::Expression] || reads_alike(&now.entries[*new], &was.entries[*old])
-        });
-        pairs.extend(alike.collect::<Vec<_>>());
+        let mut same = in_both(&gone, &new);
+        if key == [GroundKind::Expression] {
+            same.retain(|(new, old)| reads_alike(&now.entries[*new], &was.entries[*old]));
+        }
+        pairs.extend(same);
     }
     pairs
 }
@@ -138,12 +150,12 @@ fn alone<'r>(
     part: &'r JudgedPart,
     kinds: &[GroundKind],
     is_open: impl Fn(&str) -> bool,
-) -> BTreeMap<Vec<&'r str>, Option<&'r str>> {
-    let mut alone = BTreeMap::new();
+) -> Alone<'r, Vec<&'r str>> {
+    let mut alone = Alone::new();
     for (name, entry) in part.entries.iter().filter(|(name, _)| is_open(name)) {
         let says: Vec<&str> = kinds.iter().filter_map(|kind| entry.says(*kind).next()).collect();
         if says.first().is_some_and(|first| !first.is_empty()) {
-            alone.entry(says).and_modify(|one| *one = None).or_insert(Some(name.as_str()));
+            note(&mut alone, says, name);
         }
     }
     alone

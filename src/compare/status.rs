@@ -29,7 +29,7 @@ impl ReportComparison<'_> {
 
     /// Whether a number of a post lost its claim, or a signature or a text is gone.
     fn is_less_bound(&self, part: &PartChange) -> bool {
-        let text_changed = part.changes.iter().any(|change| change.what == GroundKind::Text);
+        let text_changed = part.of(GroundKind::Text).is_some();
         part.changes.iter().any(|change| match change.what {
             GroundKind::Unbound if text_changed => {
                 lines(&change.now).count() > lines(&change.was).count()
@@ -45,36 +45,29 @@ impl ReportComparison<'_> {
 
     /// Whether a claim went over to other words of an unchanged text, and no other claim took its place.
     fn is_left_behind(&self, change: &EntryChange) -> bool {
-        let words = |entry: &JudgedEntry| entry.says(GroundKind::Words).next().map(str::to_owned);
-        let (Some(was), Some(now)) = (change.was.and_then(words), change.now.and_then(words))
-        else {
-            return false;
-        };
-        let of_text = |one: &GroundChange| one.what == GroundKind::Text;
+        let (Some(was), Some(now)) = (change.was, change.now) else { return false };
+        let (was, now) = (was.words(), now.words());
         let own = self.parts.iter().find(|part| part.part == change.part);
-        if was.is_empty() || was == now || own.is_some_and(|part| part.changes.iter().any(of_text))
-        {
+        let text_changed = own.is_some_and(|part| part.of(GroundKind::Text).is_some());
+        if was.is_empty() || was == now || text_changed {
             return false;
         }
         let entries =
             self.now.parts.get(change.part).into_iter().flat_map(|part| part.entries.values());
-        let overlap = |other: &String| other.contains(&was) || was.contains(other.as_str());
-        !entries.filter_map(words).filter(|other| !other.is_empty()).any(|other| overlap(&other))
+        let mut words = entries.map(JudgedEntry::words).filter(|words| !words.is_empty());
+        !words.any(|other| other.contains(was) || was.contains(other))
     }
 
     /// Whether words that are excused now are those of a claim that is gone, or has other words now.
     fn had_a_claim(&self, part: &str, excused: &str) -> bool {
-        let words = |entry: &JudgedEntry| {
-            entry.says(GroundKind::Words).next().unwrap_or_default().to_owned()
-        };
         let left = |change: &&EntryChange| {
-            change.part == part && change.now.map(words) != change.was.map(words)
+            change.part == part
+                && change.now.map(JudgedEntry::words) != change.was.map(JudgedEntry::words)
         };
         let overlap = |was: &JudgedEntry| {
-            let own = words(was);
             let number = was.says(GroundKind::Number).next().unwrap_or_default();
             let holds = |text: &str, part: &str| !part.is_empty() && text.contains(part);
-            holds(&own, excused) || holds(excused, &own) || holds(excused, number)
+            holds(was.words(), excused) || holds(excused, was.words()) || holds(excused, number)
         };
         self.entries.iter().filter(left).filter_map(|change| change.was).any(overlap)
     }

@@ -367,6 +367,13 @@ fn renamed_posts_and_folders_are_followed() {
     assert_eq!((changes(&json), status), (vec![], Some(0)), "{json:#}");
     let whole = json["posts"][0]["changes"].as_array().unwrap();
     assert!(whole.iter().any(|one| one["what"] == "name" && one["was"] == "first"), "{json:#}");
+    // What changes in it is told as a change, and not as a post that is judged for the first time.
+    let text = fs::read_to_string(root.join("repro/ours.toml")).unwrap();
+    fs::write(root.join("repro/ours.toml"), text.replace("is = \"last\"", "is = \"last * 1\""))
+        .unwrap();
+    let told = String::from_utf8(repro(root, &["compare", "before"]).stdout).unwrap();
+    assert!(told.contains("held against: last → last * 1"), "{told}");
+    assert!(!told.contains("for the first time"), "{told}");
 }
 
 #[test]
