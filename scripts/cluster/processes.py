@@ -15,6 +15,11 @@ def with_arguments(*texts: str) -> list[int]:
     return [pid for pid in _running() if all(text.encode() in _read(pid, "cmdline") for text in texts)]
 
 
+def with_environment(text: str) -> list[int]:
+    """The processes that were started with this text in their environment."""
+    return [pid for pid in _running() if text.encode() in _read(pid, "environ")]
+
+
 def workers() -> list[int]:
     """The processes of `repro work`, whoever started them: whose they are is seen by their other arguments."""
     return [pid for pid in _running() if _read(pid, "cmdline").split(b"\0")[1:2] == [b"work"]]
@@ -42,6 +47,11 @@ def kill(*pids: int) -> None:
                 os.kill(pid, sent)
 
 
+def stop(pid: int) -> None:
+    """Lets it do nothing more until it is killed."""
+    os.kill(pid, signal.SIGSTOP)
+
+
 def free_port() -> int:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
@@ -55,5 +65,5 @@ def _running() -> list[int]:
 def _read(pid: int, file: str) -> bytes:
     try:
         return Path(f"/proc/{pid}/{file}").read_bytes()
-    except (FileNotFoundError, ProcessLookupError):
+    except (FileNotFoundError, PermissionError, ProcessLookupError):
         return b""

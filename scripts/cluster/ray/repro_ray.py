@@ -33,7 +33,7 @@ def work(command: list[str], folder: str) -> None:
     if ran.returncode == REFUSED:
         raise ValueError(ran.stderr)
     if ran.returncode != 0:
-        raise WorkerEnded(f"exit status {ran.returncode}: {ran.stderr}")
+        raise WorkerEnded(f"{ran.stderr}\nexit status {ran.returncode}")
 
 
 def cost(items: list[dict]) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import unittest
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import processes
 from case import PROGRAM, EngineTest, expect, items, wait_until
+from ray._private.node import Node
 from ray.cluster_utils import Cluster
 
 TEMPLATE = Path(__file__).resolve().parent / "repro_ray.py"
@@ -37,6 +39,11 @@ class RayTest(EngineTest):
             stderr=subprocess.STDOUT,
         )
 
+    def working(self, node: Node) -> list[int]:
+        """The workers on a node."""
+        below = set(processes.with_descendants(node.all_processes["raylet"][0].process.pid))
+        return sorted(below & set(self.workers()))
+
     def assert_ended(self, program: subprocess.Popen[str], status: int) -> str:
         said, _ = program.communicate(timeout=1200)
         self.assertEqual(program.returncode, status, said)
@@ -47,10 +54,13 @@ class RayTest(EngineTest):
         self.addCleanup(self.cluster.remove_node, nodes[1])
         program = self.start()
         self.wait_for_the_middle()
-        processes.kill(self.workers()[0])
+        wait_until("work on both nodes", lambda: all(self.working(node) for node in nodes))
+        # it cannot end before its node does
+        processes.stop(self.working(nodes[0])[0])
+        processes.kill(*self.working(nodes[1]))
         self.cluster.remove_node(nodes[0], allow_graceful=False)
         said = self.assert_ended(program, 0)
-        self.assertIn("exit status -9", said)
+        self.assertIn(f"exit status {-signal.SIGKILL}", said)
         self.assertIn("the node it was running on is dead", said)
         self.assert_same_report()
 

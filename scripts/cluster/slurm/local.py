@@ -32,8 +32,9 @@ class LocalSlurm:
     def stop(self) -> None:
         for node in NODES:
             self.kill_node(node)
+        # the daemons that are left, and steps whose script has ended
+        processes.kill(*processes.with_environment(str(self.configuration)))
         for daemon in self.daemons.values():
-            daemon.kill()
             daemon.wait()
         shutil.rmtree(self.folder)
 
