@@ -210,9 +210,9 @@ pub struct VerifyArgs {
     /// name
     #[arg(long, value_enum, value_name = "WHAT", default_value_t = ReplaysArg::None, help_heading = "Replay")]
     pub replay: ReplaysArg,
-    /// A challenge of the one bundle that is named: its intervals are executed again
+    /// A challenge of one of the bundles that are named: its intervals are executed again; may be repeated
     #[arg(long, value_name = "FILE", requires = "bundles", conflicts_with_all = ["post", "replay"], help_heading = "Replay")]
-    pub challenge: Option<PathBuf>,
+    pub challenge: Vec<PathBuf>,
     /// How long `--replay auto` may take: `60s`, `5m`
     #[arg(long, value_name = "TIME", default_value = "60s", help_heading = "Replay")]
     pub budget: String,

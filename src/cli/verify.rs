@@ -37,10 +37,6 @@ pub fn run(root: &Path, own: &VerifyArgs, output: &Output) -> Answer {
         let expected = "posts alone: no lock records bundles that are named on their own";
         return Err(vec![BAD_USAGE.at(Location::file("--locked"), expected, "a bundle")]);
     }
-    if own.challenge.is_some() && once(&own.bundles).count() != 1 {
-        let (expected, found) = ("one bundle", format!("{} bundles", own.bundles.len()));
-        return Err(vec![BAD_USAGE.at(Location::file("--challenge"), expected, found)]);
-    }
     let ids = posts(root, own)?;
     let demands = demands(root, own, output.draws(Format::Html)).map_err(|error| vec![error])?;
     let open = |path| Cache::open(path, SystemTime::now()).map_err(|error| vec![error]);
@@ -48,7 +44,7 @@ pub fn run(root: &Path, own: &VerifyArgs, output: &Output) -> Answer {
     let reading = ReadOptions { cache: cache.as_ref(), ..ReadOptions::from(threads) };
     let asked = Asked { ids: &ids, bundles: &own.bundles, demands: &demands, reading };
     let (mut report, has_failed) = match own.replay {
-        ReplaysArg::None if own.challenge.is_none() => (asked.judged(root, None), false),
+        ReplaysArg::None if own.challenge.is_empty() => (asked.judged(root, None), false),
         ReplaysArg::None | ReplaysArg::Auto | ReplaysArg::All => {
             let device = own.device.as_deref();
             let budget = (own.replay == ReplaysArg::Auto).then_some(own.budget.as_str());
@@ -60,6 +56,7 @@ pub fn run(root: &Path, own: &VerifyArgs, output: &Output) -> Answer {
             }
         }
     };
+    report.failures.extend(demands.foreign_challenges(&report));
     report.failures.extend(demands.attestations.unused());
     report.failures.extend(demands.timestamps.unused());
     report.wants_all_bound = own.all_bound;
@@ -147,7 +144,8 @@ fn demands(root: &Path, own: &VerifyArgs, pictures: bool) -> Result<Demands, Err
         attestations: Arc::new(Attestations::load(&own.attestation, &keys(&own.builder_key)?)?),
 
         beginnings: trainer::BEGINNINGS,
-        challenge: own.challenge.as_deref().map(challenge).transpose()?,
+        challenges: own.challenge.iter().map(|path| challenge(path)).collect::<Result<_, _>>()?,
+        challenges_alone: !own.challenge.is_empty(),
         repin: own.write_lock,
         keys: keys(&own.pubkey)?,
         origin: own.min_origin.map(|origin| match origin {
