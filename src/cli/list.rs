@@ -321,6 +321,7 @@ pub fn codes() -> Vec<&'static Code> {
         repro_draft::CODES,
         repro_gate::CODES,
         repro_compare::CODES,
+        repro_storage::CODES,
     ];
     let trained = super::trainer::CODE_FAMILIES;
     let checked = repro_check::codes();

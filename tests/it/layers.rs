@@ -53,6 +53,11 @@ const CRATES: &[Crate] = &[
     },
     Crate { name: "yaml", on: &["receipt"], rows: &[&[]] },
     Crate {
+        name: "storage",
+        on: &["receipt"],
+        rows: &[&["created", "name"], &["address", "local"], &["store"]],
+    },
+    Crate {
         name: "signature",
         on: &["receipt"],
         rows: &[
@@ -254,6 +259,7 @@ const CRATES: &[Crate] = &[
             "runs",
             "signature",
             "stats",
+            "storage",
             "train",
         ],
         rows: &[&["cli"]],

@@ -1,0 +1,26 @@
+//! A folder of objects, here or in object storage: each has a name and bytes, is written as a whole and, where nobody
+//! found it damaged, once.
+
+#![forbid(unsafe_code)]
+
+mod address;
+mod created;
+mod local;
+mod name;
+mod store;
+
+pub use created::Created;
+pub use store::Store;
+
+use repro_receipt::source::codes;
+
+codes! {
+    BAD_ADDRESS = "storage::bad-address", "a store's address cannot be used", "name a folder, or a URL such as `s3://bucket/folder`";
+    NO_CLOUD = "storage::not-in-this-build", "this build reads and writes folders alone", "build with `--features cloud`, or copy the objects into a folder and name that";
+    BAD_NAME = "storage::bad-name", "a name cannot be that of an object", "name objects by letters, digits and `._-=+,`, with `/` between";
+    NOT_A_FOLDER = "storage::not-a-folder", "a store is no folder", "name a folder; one that is absent is made by the first object";
+    NOT_AN_OBJECT = "storage::not-an-object", "a store holds what is no object", "a store holds plain files and folders: move what is something else away";
+    TOO_LARGE = "storage::too-large", "an object is larger than anything that is read as one", "it is not what it is taken for: look at it, and move it away";
+    UNREADABLE = "storage::unreadable", "an object cannot be read", "check that the store is there and that you may read it";
+    NOT_WRITTEN = "storage::not-written", "an object could not be written", "make room, or check that you may write there; then start the command again";
+}
