@@ -101,6 +101,20 @@ impl AskedSteps {
         let slices: BTreeSet<_> = bundle.receipt().slices.iter().map(Extent::of).collect();
         Ok(Self::Slices(slices.into_iter().collect()))
     }
+
+    fn extents(&self) -> Vec<Extent> {
+        match self {
+            Self::None => Vec::new(),
+            Self::Slices(extents) => extents.clone(),
+            Self::Walks(walks) => walks.extents().collect(),
+        }
+    }
+}
+
+/// The steps of a bundle that are to be made again: those of its challenge, or of its slices where these are wanted. A challenge that
+/// is not of this bundle asks for none, and is refused where the bundle is inspected.
+pub fn asked_steps(bundle: &Bundle, demands: &Demands, with_slices: bool) -> Vec<Extent> {
+    AskedSteps::of(bundle, demands, with_slices).map_or(Vec::new(), |steps| steps.extents())
 }
 
 impl InspectedBundle {
@@ -144,11 +158,7 @@ impl InspectedBundle {
 
     /// The steps that are to be made again, in order.
     pub fn extents(&self) -> Vec<Extent> {
-        match &self.steps {
-            AskedSteps::None => Vec::new(),
-            AskedSteps::Slices(extents) => extents.clone(),
-            AskedSteps::Walks(walks) => walks.extents().collect(),
-        }
+        self.steps.extents()
     }
 
     /// What is reported of the bundle, given what became of its steps; and what could not be read, or was refused.

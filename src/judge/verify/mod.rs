@@ -43,10 +43,10 @@ use repro_signature::{Attestations, PublicKey, Timestamps};
 
 pub use history::{PlanAt, PlanHistory};
 use inspection::emitter_problems;
-pub use inspection::{InspectedBundle, inspect};
+pub use inspection::{InspectedBundle, asked_steps, inspect};
 use numbered::NumberedClaims;
-pub use replays::{Replayer, SliceRequest};
-use replays::{distinct, replays_of};
+use replays::distinct;
+pub use replays::{Replayer, SliceRequest, replays_of};
 pub use stamped::stampable;
 pub use store::BundleStore;
 
@@ -98,7 +98,8 @@ impl Demands {
     /// An error for each challenge that is of none of the bundles in a report.
     pub fn foreign_challenges(&self, report: &Report) -> Vec<Error> {
         let bundles = report.posts.iter().filter(|post| post.digest.is_empty());
-        let bundles: Vec<_> = bundles.flat_map(|post| &post.bundles).map(|one| &one.digest).collect();
+        let bundles: Vec<_> =
+            bundles.flat_map(|post| &post.bundles).map(|one| &one.digest).collect();
         let foreign = self.challenges.iter().filter_map(|(challenge, file)| {
             let digest = challenge.bundle.prefixed();
             let expected = match bundles.as_slice() {
@@ -181,7 +182,7 @@ pub fn verify_with<'r>(
 }
 
 /// How many replays were executed.
-fn executed(replays: &Replays) -> usize {
+pub fn executed(replays: &Replays) -> usize {
     replays.values().filter(|answer| matches!(answer, ReplayOutcome::Done(_))).count()
 }
 
@@ -445,7 +446,7 @@ fn findings_of(claim: &ClaimReport) -> Vec<Finding> {
 }
 
 /// Verified claims whose evidence is weaker than the caller accepts.
-fn below(report: &Report, minimum: &Demands) -> Vec<String> {
+pub fn below(report: &Report, minimum: &Demands) -> Vec<String> {
     let weak = |claim: &ClaimReport| {
         minimum.origin.is_some_and(|least| claim.origin.is_none_or(|origin| origin < least))
             || minimum
