@@ -20,6 +20,8 @@ use crate::{CHANGED, DAMAGED, DOUBLED, EMPTY, FOREIGN, MISSING, OTHER_PLAN};
 
 /// So many of a kind are named.
 const NAMED: usize = 5;
+/// So many objects that are not of the plan are looked at.
+const LOOKED_AT: usize = 100;
 
 /// The results of a plan, where they are.
 pub struct Merging<'a> {
@@ -255,41 +257,54 @@ impl Unused {
 
 /// Refuses results that are not of the plan: they are of another, or of nothing at all.
 fn foreign(plan: &Plan, store: &Store, names: &[String]) -> Result<Vec<Error>, Vec<Error>> {
+    let planned: HashMap<_, _> = plan.items.iter().map(|item| (item.asked(), item.key)).collect();
     let (mut of_plans, mut of_nothing) = (Vec::new(), Vec::new());
-    for name in names {
+    // What many are is seen by the first.
+    for name in names.iter().take(LOOKED_AT) {
         let bytes = store.get(name, CAP).map_err(one)?.unwrap_or_default();
         match result::head(&bytes) {
-            Ok(of) if plan.items.iter().any(|item| item.asks_as(&of.item)) => {
-                let planned = if of.program == plan.program {
-                    String::new()
-                } else {
-                    format!(", by {}", of.program.told())
-                };
-                of_plans.push(format!("`{name}`: {}{planned}", of.item.told()));
-            }
-            Ok(of) => of_nothing.push(format!("`{name}`: {}", of.item.told())),
             Err(why) => of_nothing.push(format!("`{name}`: {why}")),
+            Ok(of) => match planned.get(&of.item.asked()) {
+                None => of_nothing.push(format!("`{name}`: {}", of.item.told())),
+                Some(key) if *key == of.item.key => {
+                    let own = name_of(key);
+                    of_nothing
+                        .push(format!("`{name}`, whose own name is `{own}`: {}", of.item.told()));
+                }
+                Some(_) => {
+                    let by = match of.program == plan.program {
+                        true => String::new(),
+                        false => format!(", by {}", of.program.told()),
+                    };
+                    of_plans.push(format!("`{name}`: {}{by}", of.item.told()));
+                }
+            },
         }
     }
-    let told = |code: &'static Code, found: &[String]| {
-        let listed: Vec<_> = found.iter().take(NAMED).map(String::as_str).collect();
-        let more = found.len().saturating_sub(NAMED);
-        let more = if more > 0 { format!(", and {more} more") } else { String::new() };
-        let found_text = format!("{}{more}", listed.join("; "));
+    let unread = names.len().saturating_sub(LOOKED_AT);
+    let told = |(code, found, more): (&'static Code, Vec<String>, usize)| {
         let place = Location::file(store.shown());
-        (!found.is_empty()).then(|| code.at(place, "results of this plan alone", found_text))
+        let listed = first_of(found.iter().map(String::as_str), more);
+        (!found.is_empty()).then(|| code.at(place, "results of this plan alone", listed))
     };
-    Ok([told(&OTHER_PLAN, &of_plans), told(&FOREIGN, &of_nothing)].into_iter().flatten().collect())
+    let all = [(&OTHER_PLAN, of_plans, 0), (&FOREIGN, of_nothing, unread)];
+    Ok(all.into_iter().filter_map(told).collect())
+}
+
+/// The first of some, and how many more there are besides `more`.
+fn first_of<'t>(all: impl ExactSizeIterator<Item = &'t str>, more: usize) -> String {
+    let more = all.len().saturating_sub(NAMED) + more;
+    let listed = all.take(NAMED).collect::<Vec<_>>().join("; ");
+    if more > 0 { format!("{listed}, and {more} more") } else { listed }
 }
 
 /// An error that names items without a result.
 fn missing_error(missing: &[&WorkItem]) -> Option<Error> {
     let first = missing.first()?;
-    let listed: Vec<_> = missing.iter().take(NAMED).map(|item| item.told()).collect();
-    let more = missing.len().saturating_sub(NAMED);
-    let more = if more > 0 { format!(", and {more} more") } else { String::new() };
-    let found = format!("none of {}{more}", listed.join("; "));
+    let told: Vec<_> = missing.iter().map(|item| item.told()).collect();
+    let found = format!("none of {}", first_of(told.iter().map(String::as_str), 0));
     let expected = format!("results of all items, of which {} have none", missing.len());
     let error = MISSING.at(Location::file("--results"), expected, found);
-    Some(error.help(format!("start the workers again, which skip what is done; or `repro work PLAN --results STORE --item {}`", first.key)))
+    let alone = format!("`repro work PLAN --results STORE --item {}`", first.key);
+    Some(error.help(format!("start the workers again, which skip what is done; or {alone}")))
 }

@@ -108,10 +108,13 @@ impl Planner<'_> {
 
     /// The item of steps of a bundle.
     fn replay(&self, bundle: &Bundle, (at, in_project): (&str, bool), extent: Extent) -> WorkItem {
-        let estimated = self.estimator.map(|known| known.operations(bundle, extent));
-        let operations = estimated.and_then(Result::ok).unwrap_or_default();
         let trainer = bundle.receipt().trainer.as_ref();
         let data = self.estimator.and_then(|known| known.data(bundle));
+        // Beyond its slices nothing of a run is executed where its data are not at hand.
+        let is_executed = data.is_some() || matches!(extent, Extent::Steps { .. });
+        let estimated = self.estimator.filter(|_| is_executed);
+        let estimated = estimated.and_then(|known| known.operations(bundle, extent).ok());
+        let operations = estimated.unwrap_or_default();
         self.item(WorkItem {
             task: Task::Replay,
             at: at.to_owned(),
