@@ -17,6 +17,7 @@ mod junit;
 mod layout;
 mod markdown;
 pub mod outcome;
+pub mod part;
 mod sarif;
 mod text;
 mod visible;

@@ -21,6 +21,7 @@ use repro_report::outcome::{
     BundleReport, ChallengeReport, ClaimReport, Finding, Impact, Method, Outcome, PostPictures,
     PostReport, Report, Severity, Verdict,
 };
+use repro_report::part::{PartSubject, ReportPart, ReportSink};
 use repro_runs::replay::Extent;
 use repro_runs::study::{self, Present, Study};
 use repro_signature as signature;
@@ -43,8 +44,18 @@ pub fn inspect<'r>(
     report: &mut Report,
     replayer: Option<&mut dyn Replayer>,
 ) {
-    let shown = path.display().to_string();
     let reading = ReadOptions { keeps_weights: true, ..reading.into() };
+    report.take(inspected(path, demands, reading, replayer));
+}
+
+/// The same as a part of a report.
+pub(super) fn inspected(
+    path: &Path,
+    demands: &Demands,
+    reading: ReadOptions<'_>,
+    replayer: Option<&mut dyn Replayer>,
+) -> ReportPart {
+    let shown = path.display().to_string();
     let loaded = std::thread::scope(|scope| {
         if reading.threads > 1 {
             scope.spawn(consistency::read_ahead);
@@ -55,21 +66,22 @@ pub fn inspect<'r>(
         let signature = signature::judge(&bundle, &demands.keys, None)?;
         Ok((bundle, signature))
     });
-    match loaded {
-        Err(error) => report.failures.push(error),
-        Ok((bundle, signature)) => {
-            let builder = demands.attestations.of(&bundle).map(|one| one.builder.clone());
-            let described = describe(&bundle, signature, builder);
-            let mut inspection = Inspection::without_steps(&bundle, demands);
-            if let Err(error) = inspection.execute(&bundle, demands, replayer) {
-                inspection.failures.push(error);
-            }
-            report.failures.append(&mut inspection.failures);
-            report.replayed += inspection.executed;
-            report.posts.push(inspection.into_post(&bundle, described, shown));
-            report.below_minimum = below(report, demands);
-        }
+    let subject = PartSubject::Bundle(shown.clone());
+    let (bundle, signature) = match loaded {
+        Err(error) => return ReportPart::refused(subject, vec![error]),
+        Ok(loaded) => loaded,
+    };
+    let builder = demands.attestations.of(&bundle).map(|one| one.builder.clone());
+    let described = describe(&bundle, signature, builder);
+    let mut inspection = Inspection::without_steps(&bundle, demands);
+    if let Err(error) = inspection.execute(&bundle, demands, replayer) {
+        inspection.failures.push(error);
     }
+    let failures = std::mem::take(&mut inspection.failures);
+    let replayed = inspection.executed;
+    let post = inspection.into_post(&bundle, described, shown);
+    let below_minimum = below(&post, demands);
+    ReportPart { subject, post: Some(post), failures, below_minimum, replayed }
 }
 
 /// What is found out about one bundle.
