@@ -7,14 +7,17 @@
 
 mod badge;
 mod columns;
+mod crowd;
 mod drawing;
 mod folded;
 mod github;
+pub mod growing;
 mod html;
 pub mod intoto;
 mod json;
 mod junit;
 mod layout;
+pub mod lines;
 mod markdown;
 pub mod outcome;
 pub mod part;
@@ -29,9 +32,9 @@ use repro_receipt::source::{Code, Error};
 pub use badge::{Badge, BadgeColour};
 pub use columns::{Columns, paragraph};
 pub use github::summary as github_summary;
-pub use layout::{Page, Piece, columns, common_folder, wrap};
+pub use layout::{Page, Piece, columns, common_folder, mark, wrap};
 pub use markdown::{COMMENT_LIMIT, MarkdownSheet, code as markdown_code, escaped as markdown_text};
-pub use text::{mark, scope};
+pub use text::scope;
 pub use visible::{clipped, escaped_json, visible};
 
 /// The codes of reports: of what is told, and of what cannot be written.
@@ -52,6 +55,8 @@ pub enum Format {
     Text,
     /// `repro.report/2`.
     Json,
+    /// `repro.report-lines/1`, written while the report is made.
+    Jsonl,
     /// For CI systems that show tests.
     Junit,
     /// Workflow commands of GitHub Actions.
@@ -72,9 +77,10 @@ pub enum Format {
 
 impl Format {
     /// Every format, in the order of the help text.
-    pub const ALL: [Format; 10] = [
+    pub const ALL: [Format; 11] = [
         Self::Text,
         Self::Json,
+        Self::Jsonl,
         Self::Junit,
         Self::Github,
         Self::Markdown,
@@ -84,6 +90,11 @@ impl Format {
         Self::Badge,
         Self::Shields,
     ];
+
+    /// Whether a report has to hold all its posts to be drawn so. Of many bundles a text tells groups, and a badge counts.
+    pub fn needs_all_posts(self) -> bool {
+        !matches!(self, Self::Text | Self::Jsonl | Self::Badge | Self::Shields)
+    }
 
     /// The format of a name on the command line.
     pub fn of_word(word: &str) -> Option<Self> {
@@ -95,6 +106,7 @@ impl Format {
         match self {
             Self::Text => "for a terminal",
             Self::Json => "for programs",
+            Self::Jsonl => "one line for each post and bundle as it is judged, and a last one with the sums",
             Self::Junit => "for CI systems that show tests",
             Self::Github => "annotations and a job summary in a workflow of GitHub",
             Self::Markdown => "for a comment or an issue",
@@ -111,6 +123,7 @@ impl Format {
         match self {
             Self::Text => "text",
             Self::Json => "json",
+            Self::Jsonl => "jsonl",
             Self::Junit => "junit",
             Self::Github => "github",
             Self::Markdown => "markdown",
@@ -145,8 +158,9 @@ impl Default for ReportOptions {
 /// The whole report in `format`, ending in a line feed.
 pub fn render(report: &Report, format: Format, options: &ReportOptions) -> String {
     match format {
-        Format::Text => text::render(report, options),
+        Format::Text => text::render(report, None, options),
         Format::Json => json::render(report),
+        Format::Jsonl => lines::render(report),
         Format::Junit => junit::render(report),
         Format::Github => github::render(report),
         Format::Markdown => markdown::render(report, markdown::COMMENT_LIMIT),
@@ -171,7 +185,7 @@ pub fn is_report(text: &str) -> bool {
         || begins(&["::error ", "::warning ", "::notice "])
         || json.iter().any(|start| text.starts_with(start))
         || is_intoto && text.contains(intoto::VERDICT)
-        || begins(&[&sarif::start(), badge::START, badge::SHIELDS_START])
+        || begins(&[&lines::start(), &sarif::start(), badge::START, badge::SHIELDS_START])
         || text.lines().nth(1).is_some_and(|line| line.starts_with("<testsuites name=\"repro\""))
         || begins(&["<!doctype html>"]) && text.contains(html::GENERATOR)
 }

@@ -560,6 +560,11 @@ pub struct PostReport {
 }
 
 impl PostReport {
+    /// Whether it is of a bundle on its own: only these have no digest of a post file.
+    pub fn is_of_a_bundle(&self) -> bool {
+        self.digest.is_empty()
+    }
+
     /// How many of the signatures of its bundles are refuted.
     pub fn forged(&self) -> usize {
         let signatures = self.bundles.iter().filter_map(|bundle| bundle.signature.as_ref());
