@@ -3,6 +3,11 @@
 //! Only this module prints, and only here is the environment read: terminal, colours, folders.
 
 mod args;
+#[cfg(feature = "train")]
+mod bar;
+#[cfg(not(feature = "train"))]
+#[path = "no_bar.rs"]
+mod bar;
 mod challenge;
 mod check;
 mod common;
@@ -23,11 +28,14 @@ mod help;
 mod history;
 mod import;
 mod init;
+mod judging;
+mod lines;
 mod list;
 mod manual;
 mod mcp;
 mod mutate;
 mod output;
+mod pace;
 mod params;
 mod seal;
 mod search;

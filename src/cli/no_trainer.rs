@@ -10,7 +10,7 @@ use super::output::Output;
 use repro_judge::checkpoints::Beginnings;
 use repro_judge::verify::Replayer;
 use repro_receipt::source::{Code, Error};
-use repro_report::outcome::{ExitStatus, Report};
+use repro_report::outcome::ExitStatus;
 
 #[derive(Debug, Subcommand)]
 pub enum TrainerCommand {}
@@ -30,13 +30,13 @@ pub fn run(command: &TrainerCommand, _: &Output) -> Answer {
 }
 
 /// Without the trainer nothing can be executed.
-pub fn replaying(
+pub fn replaying<J>(
     _: (Option<&str>, usize),
     _: Option<&str>,
     _: Option<PathBuf>,
     output: &Output,
-    _: impl FnOnce(&mut dyn Replayer) -> Report,
-) -> Result<Result<(Report, bool), ExitStatus>, Vec<Error>> {
+    _: impl FnOnce(&mut dyn Replayer) -> J,
+) -> Result<Result<(J, bool), ExitStatus>, Vec<Error>> {
     output.say("this program was built without the trainer, and cannot replay");
     Ok(Err(ExitStatus::NotRun))
 }

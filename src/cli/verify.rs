@@ -8,6 +8,7 @@ use std::time::SystemTime;
 use super::args::{MinMethod, MinOrigin, ReplaysArg, VerifyArgs};
 use super::git;
 use super::history::GitHistory;
+use super::judging::Judging;
 use super::output::{Output, write_file};
 use super::{Answer, BAD_USAGE, trainer};
 use repro_judge::lock::{self, PostLock};
@@ -16,7 +17,7 @@ use repro_judge::verify::{self, Demands, Replayer};
 use repro_receipt::bundle::{Cache, ReadOptions};
 use repro_receipt::source::{Error, Location};
 use repro_report::Format;
-use repro_report::outcome::{EvidenceOrigin, ExitStatus, Method, PostReport, Report};
+use repro_report::outcome::{EvidenceOrigin, ExitStatus, LockDifference, Method, PostReport};
 use repro_runs::challenge::Challenge;
 use repro_signature::{Attestations, Authorities, PublicKey, Timestamps};
 
@@ -47,37 +48,45 @@ pub fn run(root: &Path, own: &VerifyArgs, output: &Output) -> Answer {
     let cache = own.cache.as_deref().map(open).transpose()?;
     let reading = ReadOptions { cache: cache.as_ref(), ..ReadOptions::from(threads) };
     let asked = Asked { ids: &ids, bundles: &own.bundles, demands: &demands, reading };
-    let (mut report, has_failed) = match own.replay {
-        ReplaysArg::None if own.challenge.is_none() => (asked.judged(root, None), false),
+    let (judged, has_failed) = match own.replay {
+        ReplaysArg::None if own.challenge.is_none() => (asked.judged(root, output, None), false),
         ReplaysArg::None | ReplaysArg::Auto | ReplaysArg::All => {
             let device = own.device.as_deref();
             let budget = (own.replay == ReplaysArg::Auto).then_some(own.budget.as_str());
             let data = own.data.clone();
-            let judge = |replayer: &mut dyn Replayer| asked.judged(root, Some(replayer));
+            let judge = |replayer: &mut dyn Replayer| asked.judged(root, output, Some(replayer));
             match trainer::replaying((device, threads), budget, data, output, judge)? {
                 Ok(judged) => judged,
                 Err(status) => return Ok(status),
             }
         }
     };
-    report.failures.extend(demands.attestations.unused());
-    report.failures.extend(demands.timestamps.unused());
-    report.wants_all_bound = own.all_bound;
-    report.not_run = has_failed;
-    report.base = git::below_top(root);
+    let mut judging = judged?;
+    judging.refuse(demands.attestations.unused());
+    judging.refuse(demands.timestamps.unused());
     for note in cache.iter().flat_map(Cache::notes) {
         output.say(&note);
     }
-    if own.locked {
-        compare(root, own, &ids, &mut report);
+    let locked = match own.locked.then(|| compare(root, own, &ids, judging.posts())) {
+        Some(Ok(differences)) => Some(differences),
+        Some(Err(failures)) => {
+            judging.refuse(failures);
+            None
+        }
+        None => None,
+    };
+    // The verdicts that are recorded now are what was asked for.
+    let records = own.write_lock && !judging.has_failures();
+    if records {
+        write_lock(root, judging.posts())?;
     }
-    if own.write_lock && report.failures.is_empty() {
-        write_lock(root, &report)?;
-    }
-    output.report(&report)?;
-    // The verdicts that were just recorded are what was asked for.
-    let recorded = own.write_lock && report.failures.is_empty();
-    Ok(if recorded { ExitStatus::Verified } else { report.exit_status() })
+    let status = judging.finish(|report| {
+        report.wants_all_bound = own.all_bound;
+        report.not_run = has_failed;
+        report.base = git::below_top(root);
+        report.locked = locked;
+    })?;
+    Ok(if records { ExitStatus::Verified } else { status })
 }
 
 /// What is to be judged, and how.
@@ -90,14 +99,21 @@ struct Asked<'a> {
 
 impl Asked<'_> {
     /// The posts and bundles, judged.
-    fn judged(&self, root: &Path, mut replayer: Option<&mut dyn Replayer>) -> Report {
+    fn judged<'o>(
+        &self,
+        root: &Path,
+        output: &'o Output,
+        mut replayer: Option<&mut dyn Replayer>,
+    ) -> Result<Judging<'o>, Vec<Error>> {
+        let bundles: Vec<&Path> = once(self.bundles).map(PathBuf::as_path).collect();
+        // A replay shows its own progress.
+        let counted = replayer.is_none().then_some(bundles.len());
+        let mut judging = Judging::begin(output, counted)?;
+        let (demands, reading) = (self.demands, self.reading);
         let lent = replayer.as_mut().map(|replayer| &mut **replayer as &mut dyn Replayer);
-        let mut report = verify::verify_with(root, self.ids, self.demands, self.reading, lent);
-        for bundle in once(self.bundles) {
-            let lent = replayer.as_mut().map(|replayer| &mut **replayer as &mut dyn Replayer);
-            verify::inspect(bundle, self.demands, self.reading, &mut report, lent);
-        }
-        report
+        verify::verify_into(root, self.ids, demands, reading, lent, &mut judging);
+        verify::inspect_all(&bundles, demands, reading, replayer, &mut judging);
+        Ok(judging)
     }
 }
 
@@ -164,12 +180,17 @@ fn demands(root: &Path, own: &VerifyArgs, pictures: bool) -> Result<Demands, Err
     })
 }
 
-/// Reads the locks and notes the differences, or why one cannot be used. Where all posts are asked for, so are
-/// those that are recorded and gone.
-fn compare(root: &Path, own: &VerifyArgs, ids: &[String], report: &mut Report) {
+/// The differences between posts and their locks, or why one cannot be used. Where all posts are asked for, so are those that
+/// are recorded and gone.
+fn compare(
+    root: &Path,
+    own: &VerifyArgs,
+    ids: &[String],
+    posts: &[PostReport],
+) -> Result<Vec<LockDifference>, Vec<Error>> {
     let mut differences = Vec::new();
     let mut failures = Vec::new();
-    for post in &report.posts {
+    for post in posts {
         let missing = || {
             let place = Location::file(lock::file(&post.id));
             lock::NO_LOCK.at(place, "what was recorded of the post", "no such file")
@@ -184,10 +205,7 @@ fn compare(root: &Path, own: &VerifyArgs, ids: &[String], report: &mut Report) {
     if asks_for_all(own) {
         failures.extend(gone_posts(root, ids));
     }
-    if failures.is_empty() {
-        report.locked = Some(differences);
-    }
-    report.failures.extend(failures);
+    if failures.is_empty() { Ok(differences) } else { Err(failures) }
 }
 
 /// Locks without a post.
@@ -209,10 +227,10 @@ fn gone_posts(root: &Path, ids: &[String]) -> Vec<Error> {
 }
 
 /// Records what was found of each post.
-fn write_lock(root: &Path, report: &Report) -> Result<(), Vec<Error>> {
+fn write_lock(root: &Path, posts: &[PostReport]) -> Result<(), Vec<Error>> {
     let write = |post: &PostReport| {
         let name = lock::file(&post.id);
         write_file(&root.join(&name), &name, PostLock::of(post).render().as_bytes())
     };
-    report.posts.iter().try_for_each(write).map_err(|error| vec![error])
+    posts.iter().try_for_each(write).map_err(|error| vec![error])
 }

@@ -56,6 +56,12 @@ impl GrowingReport {
         &self.first.posts
     }
 
+    /// Whether something could not be used.
+    pub fn has_failures(&self) -> bool {
+        let before = !self.first.failures.is_empty() || !self.last.is_empty();
+        before || self.crowd.totals().failures > 0
+    }
+
     /// The whole.
     pub fn finish(self) -> GrownReport {
         let Self { held, first: report, bundles, last, crowd } = self;

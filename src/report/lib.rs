@@ -182,10 +182,11 @@ pub fn is_report(text: &str) -> bool {
     let is_intoto = begins(&["{\n  \"_type\": \"https://in-toto.io/Statement"]);
     text.is_empty()
         || last == SCOPE
+        || lines::begin(text)
         || begins(&["::error ", "::warning ", "::notice "])
         || json.iter().any(|start| text.starts_with(start))
         || is_intoto && text.contains(intoto::VERDICT)
-        || begins(&[&lines::start(), &sarif::start(), badge::START, badge::SHIELDS_START])
+        || begins(&[&sarif::start(), badge::START, badge::SHIELDS_START])
         || text.lines().nth(1).is_some_and(|line| line.starts_with("<testsuites name=\"repro\""))
         || begins(&["<!doctype html>"]) && text.contains(html::GENERATOR)
 }

@@ -38,9 +38,9 @@ struct EndLine<'a> {
     exit_code: u8,
 }
 
-/// How a file of such lines begins.
-pub(super) fn start() -> String {
-    format!("{{\"schema\":\"{SCHEMA}\"")
+/// Whether a text begins as such lines do.
+pub fn begin(text: &str) -> bool {
+    text.starts_with(&format!("{{\"schema\":\"{SCHEMA}\""))
 }
 
 /// The line of one part.
@@ -122,7 +122,7 @@ mod tests {
         let text = render(&report);
         let lines: Vec<_> = text.split_terminator('\n').collect();
         assert_eq!(lines.len(), 2, "{text}");
-        assert!(lines.iter().all(|line| line.starts_with(&start())), "{text}");
+        assert!(lines.iter().all(|line| begin(line)), "{text}");
         assert!(!text.contains('\u{2028}') && !text.contains('\u{202e}'), "{text}");
         let last: serde_json::Value = serde_json::from_str(lines[1]).unwrap();
         assert_eq!((&last["lines"], &last["failures"]), (&1.into(), &1.into()));

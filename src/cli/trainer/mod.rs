@@ -22,7 +22,7 @@ use repro_judge::verify::Replayer;
 use repro_portable::Isa;
 use repro_receipt::bundle::Bundle;
 use repro_receipt::source::{Error, Location};
-use repro_report::outcome::{ExitStatus, Report};
+use repro_report::outcome::ExitStatus;
 use repro_train::DEVICE_FAILED;
 use repro_train::replay::{Corpora, Machine, Setting};
 
@@ -80,13 +80,13 @@ pub fn run(command: &TrainerCommand, output: &Output) -> Answer {
 
 /// What `judge` makes of posts and bundles with a replayer on a device, with so many threads; another status where
 /// the device is not there; and whether it failed under way. The budget is a time as the user wrote it, and the folder that of the data.
-pub fn replaying(
+pub fn replaying<J>(
     (name, threads): (Option<&str>, usize),
     budget: Option<&str>,
     data: Option<PathBuf>,
     output: &Output,
-    judge: impl FnOnce(&mut dyn Replayer) -> Report,
-) -> Result<Result<(Report, bool), ExitStatus>, Vec<Error>> {
+    judge: impl FnOnce(&mut dyn Replayer) -> J,
+) -> Result<Result<(J, bool), ExitStatus>, Vec<Error>> {
     let place = match place::place(name, Isa::best(), output).map_err(|error| vec![error])? {
         Ok(place) => place,
         Err(status) => return Ok(Err(status)),
@@ -94,8 +94,8 @@ pub fn replaying(
     let budget = budget.map(duration).transpose().map_err(|error| vec![error])?;
     let machine = Machine { place, threads };
     let mut planned = PlannedReplays::new(output, machine, Corpora::new(data), budget);
-    let report = judge(&mut planned);
-    Ok(Ok((report, planned.has_failed)))
+    let judged = judge(&mut planned);
+    Ok(Ok((judged, planned.has_failed)))
 }
 
 /// A duration such as `60s`.
