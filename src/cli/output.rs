@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::common::{Colour, CommonArgs};
-use super::lines::ReportLines;
 use super::{BAD_USAGE, CANNOT_WRITE, formats};
 use repro_receipt::disk::{Disk, LocalDisk, partial_of, unlinked};
 use repro_receipt::source::{Error, Location};
 use repro_report::growing::GrownReport;
+use repro_report::outcome::Report;
 use repro_report::{self as report, Format, ReportOptions};
 
 /// Reports outside a terminal are this wide.
@@ -160,8 +160,13 @@ impl Output {
         if refused.is_empty() { Ok(()) } else { Err(refused) }
     }
 
-    /// Prints a report to standard output and to the files asked for, and ends its lines.
-    pub fn grown(&self, grown: GrownReport, lines: ReportLines) -> Result<(), Vec<Error>> {
+    /// Prints a report to standard output and to the files asked for. Its lines are written already, but for the last one:
+    /// `end_lines` writes it, and answers what could not be written.
+    pub fn grown(
+        &self,
+        grown: GrownReport,
+        end_lines: impl FnOnce(&Report) -> Vec<Error>,
+    ) -> Result<(), Vec<Error>> {
         let [in_files, printed] =
             [self.in_files(), self.stdout].map(|options| grown.text_of_many(&options));
         let report = grown.into_whole();
@@ -169,7 +174,7 @@ impl Output {
             let and_why = |error| [report.failures.as_slice(), &[error]].concat();
             report::intoto::has_subjects(&report).map_err(and_why)?;
         }
-        let failed = lines.end(&report);
+        let failed = end_lines(&report);
         let draw = |format, options: &ReportOptions| {
             let text = if *options == self.stdout { &printed } else { &in_files };
             match (format, text) {
@@ -186,7 +191,7 @@ impl Output {
     }
 
     /// A report as people read it, for commands that print more than one.
-    pub fn as_text(&self, report: &repro_report::outcome::Report) -> String {
+    pub fn as_text(&self, report: &Report) -> String {
         report::render(report, Format::Text, &self.stdout)
     }
 

@@ -11,7 +11,7 @@ use super::output::Output;
 const EVERY: Duration = Duration::from_secs(10);
 
 /// How far some work is, as it words it itself.
-pub trait Pace: Send {
+pub trait WordedPace: Send {
     /// Where it is at this time.
     fn text(&self, now: Instant) -> String;
 }
@@ -31,7 +31,7 @@ struct ClockedPace<P> {
     told: Instant,
 }
 
-impl<P: Pace> ClockedPace<P> {
+impl<P: WordedPace> ClockedPace<P> {
     /// The text, where a line is due.
     fn line(&mut self, now: Instant) -> Option<String> {
         if now.saturating_duration_since(self.told) < EVERY {
@@ -42,7 +42,7 @@ impl<P: Pace> ClockedPace<P> {
     }
 }
 
-impl<'a, P: Pace> ShownPace<'a, P> {
+impl<'a, P: WordedPace> ShownPace<'a, P> {
     /// A pace behind this label.
     pub fn new(output: &'a Output, label: String, pace: P) -> Self {
         let has_bar = !output.quiet() && std::io::stderr().is_terminal();
@@ -124,7 +124,7 @@ mod tests {
 
     struct Standing;
 
-    impl Pace for Standing {
+    impl WordedPace for Standing {
         fn text(&self, _: Instant) -> String {
             String::new()
         }

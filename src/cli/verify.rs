@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use super::args::{MinMethod, MinOrigin, ReplaysArg, VerifyArgs};
 use super::git;
 use super::history::GitHistory;
-use super::judging::Judging;
+use super::partwise::PartwiseReport;
 use super::output::{Output, write_file};
 use super::{Answer, BAD_USAGE, trainer};
 use repro_judge::lock::{self, PostLock};
@@ -61,26 +61,23 @@ pub fn run(root: &Path, own: &VerifyArgs, output: &Output) -> Answer {
             }
         }
     };
-    let mut judging = judged?;
-    judging.refuse(demands.attestations.unused());
-    judging.refuse(demands.timestamps.unused());
+    let mut report = judged?;
+    report.refuse(demands.attestations.unused());
+    report.refuse(demands.timestamps.unused());
     for note in cache.iter().flat_map(Cache::notes) {
         output.say(&note);
     }
-    let locked = match own.locked.then(|| compare(root, own, &ids, judging.posts())) {
-        Some(Ok(differences)) => Some(differences),
-        Some(Err(failures)) => {
-            judging.refuse(failures);
-            None
-        }
-        None => None,
-    };
+    let locked = own.locked.then(|| compare(root, own, &ids, report.posts())).transpose();
+    let locked = locked.unwrap_or_else(|failures| {
+        report.refuse(failures);
+        None
+    });
     // The verdicts that are recorded now are what was asked for.
-    let records = own.write_lock && !judging.has_failures();
+    let records = own.write_lock && !report.has_failures();
     if records {
-        write_lock(root, judging.posts())?;
+        write_lock(root, report.posts())?;
     }
-    let status = judging.finish(|report| {
+    let status = report.finish(|report| {
         report.wants_all_bound = own.all_bound;
         report.not_run = has_failed;
         report.base = git::below_top(root);
@@ -104,16 +101,16 @@ impl Asked<'_> {
         root: &Path,
         output: &'o Output,
         mut replayer: Option<&mut dyn Replayer>,
-    ) -> Result<Judging<'o>, Vec<Error>> {
+    ) -> Result<PartwiseReport<'o>, Vec<Error>> {
         let bundles: Vec<&Path> = once(self.bundles).map(PathBuf::as_path).collect();
         // A replay shows its own progress.
         let counted = replayer.is_none().then_some(bundles.len());
-        let mut judging = Judging::begin(output, counted)?;
+        let mut report = PartwiseReport::begin(output, counted)?;
         let (demands, reading) = (self.demands, self.reading);
         let lent = replayer.as_mut().map(|replayer| &mut **replayer as &mut dyn Replayer);
-        verify::verify_into(root, self.ids, demands, reading, lent, &mut judging);
-        verify::inspect_all(&bundles, demands, reading, replayer, &mut judging);
-        Ok(judging)
+        verify::verify_into(root, self.ids, demands, reading, lent, &mut report);
+        verify::inspect_all(&bundles, demands, reading, replayer, &mut report);
+        Ok(report)
     }
 }
 

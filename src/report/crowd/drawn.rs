@@ -10,14 +10,14 @@ use super::Crowd;
 use super::fate::{BundleFate, FateCounts};
 use super::kinds::{TroubleKind, TroubleWeight};
 use crate::columns::Columns;
-use crate::layout::{GLUE, Page, mark};
+use crate::layout::{GLUE, Page, columns, mark};
 use crate::outcome::{Verdict, VerdictCounts};
 use crate::visible::{clipped, visible};
 use crate::wording;
 use crate::ReportOptions;
 
-/// The most characters of what was found in one bundle.
-const FOUND_LIMIT: usize = 160;
+/// At least so many characters of what was found in a bundle are told, however long its name is.
+const LEAST_FOUND: usize = 40;
 /// So many groups of names are told.
 const GROUPS: usize = 12;
 /// Where the lines below a kind begin.
@@ -86,7 +86,7 @@ impl DrawnCrowd<'_> {
             let words = format!("{} [{}]", kind.code.meaning, kind.code.id);
             self.page.paragraph(2, INDENT, PLAIN, &format!("{}: {words}", counted(kind)));
             for example in &kind.examples {
-                self.bundle("", &example.path, &example.found);
+                self.bundle(&example.path, &example.found);
             }
             let more = kind.bundles - kind.examples.len();
             if more > 0 {
@@ -102,9 +102,9 @@ impl DrawnCrowd<'_> {
             return;
         }
         self.page.blank();
-        self.page.paragraph(0, 2, mark(Verdict::Refuted).1, "most is refuted of");
+        self.page.paragraph(0, 2, mark(Verdict::Refuted).1, "worst bundles");
         for bundle in worst {
-            self.bundle("", &bundle.path, &bundle.why);
+            self.bundle(&bundle.path, &bundle.why);
         }
         if refuted > worst.len() {
             let more = number(refuted - worst.len());
@@ -112,10 +112,11 @@ impl DrawnCrowd<'_> {
         }
     }
 
-    /// A bundle and what was found in it, on lines of their own where they are long.
-    fn bundle(&mut self, lead: &str, path: &str, found: &str) {
+    /// A bundle and what was found in it, in one line where its name lets it.
+    fn bundle(&mut self, path: &str, found: &str) {
         let name = visible(self.crowd.below_folder(path));
-        let words = format!("{lead}{name}: {}", clipped(found, FOUND_LIMIT));
+        let room = self.page.width().saturating_sub(INDENT + columns(&name) + 2);
+        let words = format!("{name}: {}", clipped(found, room.max(LEAST_FOUND)));
         self.page.paragraph(INDENT, INDENT + 2, FAINT, &words);
     }
 
@@ -178,14 +179,17 @@ fn conclusion(crowd: &Crowd) -> (Verdict, String) {
         let parts = [(BundleFate::Refuted, "refuted"), (BundleFate::Refused, "refused")];
         let parts = parts.map(|(fate, word)| (fates.count(fate), word));
         let parts = parts.iter().filter(|(count, _)| *count > 0);
-        let parts: Vec<_> =
-            parts.map(|(count, word)| format!("{} {word}", number(*count))).collect();
+        let parts = parts.map(|(count, word)| {
+            format!("{} {} {word}", number(*count), if *count == 1 { "is" } else { "are" })
+        });
+        let parts: Vec<_> = parts.collect();
         let why = often(&[TroubleWeight::Refuted, TroubleWeight::Refused]);
-        return (Verdict::Refuted, format!("Of {all} {}.{why}", parts.join(" and ")));
+        return (Verdict::Refuted, format!("Of {all}, {}.{why}", parts.join(" and ")));
     }
     if open > 0 {
         let why = often(&[TroubleWeight::Inconclusive, TroubleWeight::Unchecked]);
-        let words = format!("Nothing is refuted; of {all} {} undecided.{why}", number(open));
+        let verb = if open == 1 { "is" } else { "are" };
+        let words = format!("Nothing is refuted. Of {all}, {} {verb} undecided.{why}", number(open));
         return (Verdict::Inconclusive, words);
     }
     let count = many(crowd.totals.claims.total(), "claim");

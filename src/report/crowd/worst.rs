@@ -1,7 +1,7 @@
 //! The bundles of which most is refuted.
 
+use crate::folded::by_code;
 use crate::outcome::{Impact, PostReport, Severity, Verdict};
-use crate::visible::prose;
 use crate::wording;
 
 use super::fate::BundleFate;
@@ -14,7 +14,7 @@ const NAMED: usize = 10;
 pub(super) struct WorstBundle {
     /// Its folder.
     pub path: String,
-    /// What is refuted, in a line.
+    /// How much is refuted, and by which kinds of finding.
     pub why: String,
     rank: Rank,
 }
@@ -50,18 +50,15 @@ fn rank(post: &PostReport) -> Rank {
     (decisive, refuted.len() + post.forged())
 }
 
-/// How many claims are refuted, and what the gravest of them is.
+/// How many claims are refuted, and by which kinds of finding.
 fn why(post: &PostReport) -> String {
     let refuted = wording::ranked(post, Verdict::Refuted);
-    let forged = post.findings.iter().find(|finding| {
-        finding.claim.is_none() && finding.severity == Severity::Error
-    });
-    match (refuted.first(), forged) {
-        (Some(first), _) => {
-            let (count, all) = (refuted.len(), wording::many(post.claims.len(), "claim"));
-            format!("{count} of {all}: {}", prose(&first.outcome.reason))
-        }
-        (None, Some(forged)) => prose(&forged.message),
-        (None, None) => "a signature is refuted".to_owned(),
-    }
+    let forged = post
+        .findings
+        .iter()
+        .filter(|finding| finding.claim.is_none() && finding.severity == Severity::Error);
+    let codes = by_code(&refuted).into_iter().map(|(code, _)| code.id);
+    let codes: Vec<_> = codes.chain(forged.map(|finding| finding.code.id)).collect();
+    let (count, all) = (refuted.len(), wording::many(post.claims.len(), "claim"));
+    format!("{count} of {all} refuted: {}", codes.join(", "))
 }

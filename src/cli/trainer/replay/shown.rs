@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use crate::cli::output::Output;
-use crate::cli::pace::{Pace, ShownPace, time_left};
+use crate::cli::pace::{WordedPace, ShownPace, time_left};
 use repro_train::replay::{Progress, ReplayPhase};
 
 /// A bar of steps on a terminal, and lines elsewhere; with `--verbose`, what each part of the replay took.
@@ -38,7 +38,7 @@ impl StepPace {
     }
 }
 
-impl Pace for StepPace {
+impl WordedPace for StepPace {
     /// The part, its steps, and how long the rest of them takes if they go on like this.
     fn text(&self, now: Instant) -> String {
         let Some((phase, since)) = self.phase else { return String::new() };

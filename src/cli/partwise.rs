@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::lines::ReportLines;
 use super::output::Output;
-use super::pace::{Pace, ShownPace, time_left};
+use super::pace::{WordedPace, ShownPace, time_left};
 use repro_exact::decimal::grouped;
 use repro_receipt::source::Error;
 use repro_report::Format;
@@ -14,14 +14,14 @@ use repro_report::outcome::{ExitStatus, PostReport, Report};
 use repro_report::part::{PartSubject, ReportPart, ReportSink};
 
 /// The report in the making.
-pub struct Judging<'a> {
+pub struct PartwiseReport<'a> {
     output: &'a Output,
     growing: GrowingReport,
     lines: ReportLines,
     pace: Option<ShownPace<'a, BundlePace>>,
 }
 
-impl<'a> Judging<'a> {
+impl<'a> PartwiseReport<'a> {
     /// Begins a report of so many `bundles` on their own, where it is known how many and they are to be counted while they
     /// are judged.
     pub fn begin(output: &'a Output, bundles: Option<usize>) -> Result<Self, Vec<Error>> {
@@ -56,12 +56,12 @@ impl<'a> Judging<'a> {
         let mut grown = self.growing.finish();
         complete(&mut grown.report);
         let status = grown.report.exit_status();
-        self.output.grown(grown, self.lines)?;
+        self.output.grown(grown, |report| self.lines.end(report))?;
         Ok(status)
     }
 }
 
-impl ReportSink for Judging<'_> {
+impl ReportSink for PartwiseReport<'_> {
     fn take(&mut self, part: ReportPart) {
         self.lines.part(&part);
         if let (Some(pace), PartSubject::Bundle(_)) = (&self.pace, &part.subject) {
@@ -88,7 +88,7 @@ impl BundlePace {
     }
 }
 
-impl Pace for BundlePace {
+impl WordedPace for BundlePace {
     fn text(&self, now: Instant) -> String {
         let took = now.saturating_duration_since(self.began);
         let [done, of] = [self.done, self.of].map(|count| grouped(&count.to_string()));
