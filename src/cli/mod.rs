@@ -3,6 +3,11 @@
 //! Only this module prints, and only here is the environment read: terminal, colours, folders.
 
 mod args;
+#[cfg(feature = "train")]
+mod bar;
+#[cfg(not(feature = "train"))]
+#[path = "no_bar.rs"]
+mod bar;
 mod challenge;
 mod check;
 mod cluster;
@@ -24,12 +29,15 @@ mod help;
 mod history;
 mod import;
 mod init;
+mod lines;
 mod list;
 mod manual;
 mod mcp;
 mod mutate;
 mod output;
+mod pace;
 mod params;
+mod partwise;
 mod seal;
 mod search;
 mod sign;

@@ -121,7 +121,8 @@ impl<'a> Worker<'a> {
         let demands = self.fresh()?;
         let path = Path::new(&item.at);
         let with_slices = self.plan.asked.replays;
-        let read = InspectedBundle::read(path, &demands, self.reading, with_slices);
+        let reading = ReadOptions { keeps_weights: true, ..self.reading };
+        let read = InspectedBundle::read(path, &demands, reading, with_slices);
         let inspected = match read {
             Err(error) => Err(error),
             Ok((bundle, inspected)) => {

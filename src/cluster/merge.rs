@@ -7,7 +7,7 @@ use repro_judge::verify::{self, Demands, Replayer, SliceRequest};
 use repro_receipt::bundle::ReadOptions;
 use repro_receipt::digest::Digest;
 use repro_receipt::source::{Code, Error, Location};
-use repro_report::outcome::Report;
+use repro_report::part::{PartSubject, ReportPart, ReportSink};
 use repro_runs::replay::{ReplayOutcome, Replays};
 use repro_storage::Store;
 
@@ -64,13 +64,14 @@ impl<'a> Merging<'a> {
         if errors.is_empty() { Ok(Self { root, plan, stores, held }) } else { Err(errors) }
     }
 
-    /// The report, as `repro verify` gives it.
+    /// Hands over the report part by part, as `repro verify` does.
     pub fn report(
         &self,
         demands: &Demands,
         reading: ReadOptions<'_>,
-    ) -> Result<Report, Vec<Error>> {
-        let mut report = self.posts(demands, reading)?;
+        sink: &mut dyn ReportSink,
+    ) -> Result<(), Vec<Error>> {
+        self.posts(demands, reading, sink)?;
         let mut unused = Unused::default();
         let mut steps: BTreeMap<&str, Vec<&WorkItem>> = BTreeMap::new();
         for item in self.items(Task::Replay).filter(|item| !item.in_project) {
@@ -82,79 +83,85 @@ impl<'a> Merging<'a> {
             let Found::Inspected(inspected) = result.found else {
                 return Err(vec![self.damaged(item, "a result of another task")]);
             };
-            match *inspected {
-                Err(error) => report.failures.push(error),
+            sink.take(match *inspected {
+                Err(error) => {
+                    ReportPart::refused(PartSubject::Bundle(item.at.clone()), vec![error])
+                }
                 Ok(inspected) => {
                     let own = steps.get(item.at.as_str()).map_or(&[][..], Vec::as_slice);
-                    let answers = self.answers(own)?;
                     let lacks = |extent| !own.iter().any(|item| item.extent == Some(extent));
                     if let Some(extent) = inspected.extents().into_iter().find(|one| lacks(*one)) {
                         let expected = format!("an item for its steps {extent}");
                         let place = Location::file(&item.at);
                         return Err(vec![CHANGED.at(place, expected, "none in the plan")]);
                     }
-                    report.replayed += verify::executed(&answers);
-                    let (post, failures) = inspected.answered(&answers);
-                    report.failures.extend(failures);
-                    report.posts.push(post);
+                    inspected.answered(&self.answers(own)?, demands)
                 }
+            });
+        }
+        let bundles = self.items(Task::Inspect).filter_map(|item| item.bundle);
+        for failures in [demands.foreign_challenges(bundles), unused.all.unwrap_or_default()] {
+            if !failures.is_empty() {
+                sink.take(ReportPart::refused(PartSubject::Run, failures));
             }
         }
-        report.below_minimum = verify::below(&report, demands);
-        report.failures.extend(demands.foreign_challenges(&report));
-        report.failures.extend(unused.all.unwrap_or_default());
-        Ok(report)
+        Ok(())
     }
 
     /// The posts: those that workers judged, and those that are judged here because they need the replays.
-    fn posts(&self, demands: &Demands, reading: ReadOptions<'_>) -> Result<Report, Vec<Error>> {
-        let merged: HashSet<&str> = self.plan.merged.iter().map(|post| post.id.as_str()).collect();
-        if !merged.is_empty() {
-            is_same_project(self.root, self.plan).map_err(one)?;
-        }
-        let asked: Vec<_> = self.items(Task::Replay).filter(|item| item.in_project).collect();
-        let mut kept =
-            KeptReplays { planned: &asked, answers: self.answers(&asked)?, errors: Vec::new() };
+    fn posts(
+        &self,
+        demands: &Demands,
+        reading: ReadOptions<'_>,
+        sink: &mut dyn ReportSink,
+    ) -> Result<(), Vec<Error>> {
+        let mut here = self.judged_here(demands, reading)?.into_iter();
         let judged: HashMap<&str, &WorkItem> =
             self.items(Task::Judge).map(|item| (item.at.as_str(), item)).collect();
-        let mut report = Report::default();
-        let here: Vec<_> = self
-            .plan
-            .asked
-            .posts
-            .iter()
-            .filter(|id| merged.contains(id.as_str()))
-            .cloned()
-            .collect();
-        let mut at_once = match here.is_empty() {
-            true => Report::default(),
-            false => {
-                let replayer: &mut dyn Replayer = &mut kept;
-                verify::verify_with(self.root, &here, demands, reading, Some(replayer))
-            }
-        };
-        if !kept.errors.is_empty() {
-            return Err(kept.errors);
-        }
-        report.replayed = at_once.replayed;
-        let mut made: HashMap<String, _> =
-            at_once.posts.drain(..).map(|post| (post.id.clone(), post)).collect();
+        let mut told = None;
         for id in &self.plan.asked.posts {
-            match judged.get(id.as_str()) {
-                Some(item) => {
-                    let Found::Judged(post, failures) = self.result(item).map_err(one)?.found
-                    else {
-                        return Err(vec![self.damaged(item, "a result of another task")]);
-                    };
-                    report.failures.extend(failures);
-                    report.posts.extend(post.map(|post| *post));
-                }
-                None => report.posts.extend(made.remove(id)),
-            }
+            let mut part = match judged.get(id.as_str()) {
+                Some(item) => self.judged_there(item, demands)?,
+                None => match here.next() {
+                    Some(part) => part,
+                    None => continue,
+                },
+            };
+            part.tell_once(&mut told);
+            sink.take(part);
         }
-        report.failures.extend(at_once.failures);
-        report.failures.dedup();
-        Ok(report)
+        Ok(())
+    }
+
+    /// A post that a worker judged.
+    fn judged_there(&self, item: &WorkItem, demands: &Demands) -> Result<ReportPart, Vec<Error>> {
+        let Found::Judged(post, failures) = self.result(item).map_err(one)?.found else {
+            return Err(vec![self.damaged(item, "a result of another task")]);
+        };
+        let post = post.map(|post| *post);
+        let below = post.as_ref().map(|post| verify::below(post, demands));
+        let below_minimum = below.unwrap_or_default();
+        let subject = PartSubject::Post(item.at.clone());
+        Ok(ReportPart { subject, post, failures, below_minimum, replayed: 0 })
+    }
+
+    /// The posts that need the replays, in order.
+    fn judged_here(
+        &self,
+        demands: &Demands,
+        reading: ReadOptions<'_>,
+    ) -> Result<Vec<ReportPart>, Vec<Error>> {
+        let ids: Vec<_> = self.plan.merged.iter().map(|post| post.id.clone()).collect();
+        let mut parts = Vec::new();
+        if ids.is_empty() {
+            return Ok(parts);
+        }
+        is_same_project(self.root, self.plan).map_err(one)?;
+        let planned: Vec<_> = self.items(Task::Replay).filter(|item| item.in_project).collect();
+        let (answers, errors) = (self.answers(&planned)?, Vec::new());
+        let mut kept = KeptReplays { planned: &planned, answers, errors };
+        verify::verify_into(self.root, &ids, demands, reading, Some(&mut kept), &mut parts);
+        if kept.errors.is_empty() { Ok(parts) } else { Err(kept.errors) }
     }
 
     fn items(&self, task: Task) -> impl Iterator<Item = &'a WorkItem> {

@@ -96,13 +96,14 @@ const CRATES: &[Crate] = &[
     },
     Crate {
         name: "report",
-        on: &["receipt", "signature"],
+        on: &["exact", "receipt", "signature"],
         rows: &[
             &["outcome", "visible"],
-            &["layout", "wording"],
-            &["drawing", "folded"],
-            &["badge", "columns", "intoto", "json", "junit", "markdown", "sarif", "text"],
-            &["html"],
+            &["layout", "part", "wording"],
+            &["columns", "drawing", "folded"],
+            &["badge", "crowd", "intoto", "json", "junit", "markdown", "sarif"],
+            &["lines", "text"],
+            &["growing", "html"],
             &["github"],
         ],
     },
@@ -301,6 +302,7 @@ const PLATFORM: &[&str] = &[
 const SHARED_NAMES: &[(&str, &str)] = &[
     ("Pieces", "two files for one type: with the feature `tokenizers`, and without it"),
     ("Saved", "what a sublayer's forward pass keeps for its backward pass, in the file of each"),
+    ("TerminalBar", "two files for one type: with the feature `train`, and without it"),
     ("TrainerCommand", "two files for one type: with the feature `train`, and without it"),
 ];
 
