@@ -59,7 +59,7 @@ use clap::FromArgMatches;
 use args::{Arguments, Command};
 use common::CommonArgs;
 use output::Output;
-use repro_receipt::source::{Error, Location, codes};
+use repro_receipt::source::{Code, Error, Location, codes};
 use repro_report::outcome::ExitStatus;
 
 codes! {
@@ -108,6 +108,10 @@ pub fn run() -> ExitCode {
 
 fn dispatch(arguments: &Arguments, output: &Output) -> Answer {
     let common = &arguments.common;
+    if let Command::Verify(_) | Command::Work(_) | Command::Merge(_) = &arguments.command {
+        // What was found and kept is read with its codes.
+        Code::learn(list::codes());
+    }
     match &arguments.command {
         Command::Verify(own) => {
             let alone = common.root.is_none() && verify::is_of_bundles_alone(&own.judged);

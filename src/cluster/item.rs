@@ -10,7 +10,7 @@ use crate::program::Program;
 /// What is to be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Task {
+pub enum WorkTask {
     /// Steps of a run are executed again.
     Replay,
     /// A bundle is read and checked on its own.
@@ -19,7 +19,7 @@ pub enum Task {
     Judge,
 }
 
-impl Task {
+impl WorkTask {
     /// The word for it.
     pub fn word(self) -> &'static str {
         match self {
@@ -46,7 +46,7 @@ pub enum DeviceClass {
 pub struct WorkItem {
     /// What is to be done.
     #[serde(rename = "do")]
-    pub task: Task,
+    pub task: WorkTask,
     /// The folder of a bundle as messages name it, or the name of a post.
     pub at: String,
     /// Whether that folder is in `receipts/` of the project, and not where the command runs.
@@ -92,7 +92,7 @@ impl WorkItem {
     /// What a person calls it.
     pub fn told(&self) -> String {
         let what = match (self.task, self.extent) {
-            (Task::Replay, Some(extent)) => format!("replay of `{}`, {extent}", self.at),
+            (WorkTask::Replay, Some(extent)) => format!("replay of `{}`, {extent}", self.at),
             (task, _) => format!("{} `{}`", task.word(), self.at),
         };
         format!("{what} ({})", self.key)
@@ -105,7 +105,7 @@ impl WorkItem {
 }
 
 /// A task, the folder or post, whether that is in the project, and steps.
-pub type AskedWork<'a> = (Task, &'a str, bool, Option<Extent>);
+pub type AskedWork<'a> = (WorkTask, &'a str, bool, Option<Extent>);
 
 /// Anything here as JSON: structures of texts and numbers, which always can be written.
 pub fn written(value: &impl Serialize) -> Json {
@@ -127,7 +127,7 @@ pub mod tests {
 
     pub fn item(at: u64, cost_ms: u64) -> WorkItem {
         let item = WorkItem {
-            task: Task::Replay,
+            task: WorkTask::Replay,
             at: format!("runs/{at}"),
             in_project: false,
             bundle: Some(Digest::of(&at.to_le_bytes())),
@@ -146,7 +146,7 @@ pub mod tests {
         let own = item(1, 2);
         assert_eq!(own.key, own.clone().keyed(&program()).key);
         let others = [
-            WorkItem { task: Task::Inspect, ..own.clone() },
+            WorkItem { task: WorkTask::Inspect, ..own.clone() },
             WorkItem { at: "runs/2".to_owned(), ..own.clone() },
             WorkItem { in_project: true, ..own.clone() },
             WorkItem { bundle: None, ..own.clone() },

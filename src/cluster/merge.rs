@@ -12,8 +12,8 @@ use repro_runs::replay::{ReplayOutcome, Replays};
 use repro_storage::Store;
 
 use crate::execute::is_same_project;
-use crate::item::{Task, WorkItem};
-use crate::plan::Plan;
+use crate::item::{WorkItem, WorkTask};
+use crate::plan::WorkPlan;
 use crate::result::{self, CAP, Found, WorkResult};
 use crate::results::{key_of, name_of, place};
 use crate::{CHANGED, DAMAGED, DOUBLED, EMPTY, FOREIGN, MISSING, OTHER_PLAN};
@@ -26,7 +26,7 @@ const LOOKED_AT: usize = 100;
 /// The results of a plan, where they are.
 pub struct Merging<'a> {
     root: &'a Path,
-    plan: &'a Plan,
+    plan: &'a WorkPlan,
     stores: &'a [Store],
     /// The stores that have a result, by its key.
     held: HashMap<Digest, Vec<usize>>,
@@ -36,7 +36,7 @@ impl<'a> Merging<'a> {
     /// Looks at what the stores hold. Every item has to have a result; and where the stores are not shared with other plans, there
     /// may be none of any other item.
     pub fn of(
-        (root, plan): (&'a Path, &'a Plan),
+        (root, plan): (&'a Path, &'a WorkPlan),
         stores: &'a [Store],
         is_shared: bool,
     ) -> Result<Self, Vec<Error>> {
@@ -74,10 +74,10 @@ impl<'a> Merging<'a> {
         self.posts(demands, reading, sink)?;
         let mut unused = Unused::default();
         let mut steps: BTreeMap<&str, Vec<&WorkItem>> = BTreeMap::new();
-        for item in self.items(Task::Replay).filter(|item| !item.in_project) {
+        for item in self.items(WorkTask::Replay).filter(|item| !item.in_project) {
             steps.entry(&item.at).or_default().push(item);
         }
-        for item in self.items(Task::Inspect) {
+        for item in self.items(WorkTask::Inspect) {
             let result = self.result(item).map_err(one)?;
             unused.meet(result.unused);
             let Found::Inspected(inspected) = result.found else {
@@ -99,7 +99,7 @@ impl<'a> Merging<'a> {
                 }
             });
         }
-        let bundles = self.items(Task::Inspect).filter_map(|item| item.bundle);
+        let bundles = self.items(WorkTask::Inspect).filter_map(|item| item.bundle);
         for failures in [demands.foreign_challenges(bundles), unused.all.unwrap_or_default()] {
             if !failures.is_empty() {
                 sink.take(ReportPart::refused(PartSubject::Run, failures));
@@ -117,7 +117,7 @@ impl<'a> Merging<'a> {
     ) -> Result<(), Vec<Error>> {
         let mut here = self.judged_here(demands, reading)?.into_iter();
         let judged: HashMap<&str, &WorkItem> =
-            self.items(Task::Judge).map(|item| (item.at.as_str(), item)).collect();
+            self.items(WorkTask::Judge).map(|item| (item.at.as_str(), item)).collect();
         let mut told = None;
         for id in &self.plan.asked.posts {
             let mut part = match judged.get(id.as_str()) {
@@ -157,14 +157,14 @@ impl<'a> Merging<'a> {
             return Ok(parts);
         }
         is_same_project(self.root, self.plan).map_err(one)?;
-        let planned: Vec<_> = self.items(Task::Replay).filter(|item| item.in_project).collect();
+        let planned: Vec<_> = self.items(WorkTask::Replay).filter(|item| item.in_project).collect();
         let (answers, errors) = (self.answers(&planned)?, Vec::new());
         let mut kept = KeptReplays { planned: &planned, answers, errors };
         verify::verify_into(self.root, &ids, demands, reading, Some(&mut kept), &mut parts);
         if kept.errors.is_empty() { Ok(parts) } else { Err(kept.errors) }
     }
 
-    fn items(&self, task: Task) -> impl Iterator<Item = &'a WorkItem> {
+    fn items(&self, task: WorkTask) -> impl Iterator<Item = &'a WorkItem> {
         self.plan.items.iter().filter(move |item| item.task == task)
     }
 
@@ -263,7 +263,7 @@ impl Unused {
 }
 
 /// Refuses results that are not of the plan: they are of another, or of nothing at all.
-fn foreign(plan: &Plan, store: &Store, names: &[String]) -> Result<Vec<Error>, Vec<Error>> {
+fn foreign(plan: &WorkPlan, store: &Store, names: &[String]) -> Result<Vec<Error>, Vec<Error>> {
     let planned: HashMap<_, _> = plan.items.iter().map(|item| (item.asked(), item.key)).collect();
     let (mut of_plans, mut of_nothing) = (Vec::new(), Vec::new());
     // What many are is seen by the first.

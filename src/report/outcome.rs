@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 pub use repro_receipt::Verdict;
 use repro_receipt::bundle;
-use repro_receipt::kept::{self, Word};
+use repro_receipt::kept::{self, ProgramWord};
 use repro_receipt::source::{Code, Error, Location};
 pub use repro_signature::{PinnedBy, SignatureReport};
 
@@ -148,7 +148,7 @@ pub struct Measured {
     pub claimed: Option<f64>,
     /// The unit of both: empty, `%`, `M`, ...
     #[serde(deserialize_with = "kept::word")]
-    pub unit: Word,
+    pub unit: ProgramWord,
     /// What the evidence gives.
     pub value: Option<f64>,
     /// The ends of what the evidence can stand for, as printed digits are rounded.
@@ -167,7 +167,7 @@ pub struct Measured {
 pub struct TestNumbers {
     /// Its name.
     #[serde(deserialize_with = "kept::word")]
-    pub name: Word,
+    pub name: ProgramWord,
     /// The difference of the means, the first less the second.
     pub estimate: f64,
     /// The ends of its 95% interval.
@@ -199,7 +199,7 @@ pub struct Outcome {
     pub tolerance: String,
     /// The tolerance rule: `rounding_interval`, `exact_integer`, `float_4ulp`, or the kind's own.
     #[serde(deserialize_with = "kept::word")]
-    pub rule: Word,
+    pub rule: ProgramWord,
     /// The numbers behind it.
     pub measured: Vec<Measured>,
     /// What being wrong changes here, where it is not what the kind says in general.
@@ -296,7 +296,7 @@ pub struct ClaimReport {
     pub id: String,
     /// Its kind.
     #[serde(deserialize_with = "kept::word")]
-    pub kind: Word,
+    pub kind: ProgramWord,
     /// The claimed value as printed; empty for statements without one.
     pub claimed: String,
     /// The expression that it is held against; empty for claims by kind.
@@ -464,7 +464,7 @@ pub struct CourseChart {
     pub title: String,
     /// Over what: `tokens` or `step`.
     #[serde(deserialize_with = "kept::word")]
-    pub axis: Word,
+    pub axis: ProgramWord,
     pub arms: Vec<CourseArm>,
 }
 
@@ -508,7 +508,7 @@ pub struct DrawnShare {
     pub step: u64,
     /// The kind of number: `loss`, `gradient norm`, `update`, ...
     #[serde(deserialize_with = "kept::word")]
-    pub kind: Word,
+    pub kind: ProgramWord,
     /// Of which tensor it is the largest, and so on.
     pub what: String,
     /// The share; above one the two differ.
@@ -522,7 +522,7 @@ pub struct SpreadChart {
     pub printed: f64,
     /// Its unit.
     #[serde(deserialize_with = "kept::word")]
-    pub unit: Word,
+    pub unit: ProgramWord,
     /// The ends between which a number gives the printed digits.
     pub allowed: [f64; 2],
     /// What the runs have.

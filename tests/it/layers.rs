@@ -48,7 +48,7 @@ const CRATES: &[Crate] = &[
             &["similar"],
             &["disk", "parallel", "sha256", "source", "verdict"],
             &["checkpoint", "digest"],
-            &["bundle"],
+            &["bundle", "kept"],
         ],
     },
     Crate { name: "yaml", on: &["receipt"], rows: &[&[]] },
@@ -243,9 +243,22 @@ const CRATES: &[Crate] = &[
         rows: &[&["ground"], &["judged"], &["paired", "read"], &["change"], &["drawn", "status"]],
     },
     Crate {
+        name: "cluster",
+        on: &["judge", "receipt", "report", "runs", "signature", "storage"],
+        rows: &[
+            &["asked", "program"],
+            &["item"],
+            &["ground", "partition", "plan", "result"],
+            &["planning", "results"],
+            &["execute"],
+            &["merge"],
+        ],
+    },
+    Crate {
         name: "",
         on: &[
             "check",
+            "cluster",
             "compare",
             "device",
             "draft",
@@ -303,6 +316,7 @@ const SHARED_NAMES: &[(&str, &str)] = &[
     ("Pieces", "two files for one type: with the feature `tokenizers`, and without it"),
     ("Saved", "what a sublayer's forward pass keeps for its backward pass, in the file of each"),
     ("TerminalBar", "two files for one type: with the feature `train`, and without it"),
+    ("RunData", "two files for one type: with the feature `train`, and without it"),
     ("TrainerCommand", "two files for one type: with the feature `train`, and without it"),
 ];
 

@@ -8,7 +8,7 @@ use repro_receipt::bundle::ReadOptions;
 use repro_report::Format;
 use repro_storage::Store;
 
-use super::{asked, learn_codes, load};
+use super::{asked, load};
 use crate::cli::args::MergeArgs;
 use crate::cli::output::Output;
 use crate::cli::partwise::PartwiseReport;
@@ -17,7 +17,6 @@ use crate::cli::{Answer, git, threads};
 /// Runs the command.
 pub fn merge(root: &Path, own: &MergeArgs, output: &Output) -> Answer {
     let one = |error| vec![error];
-    learn_codes();
     let plan = load(&own.plan)?;
     let stores = own.results.iter().map(|at| Store::open(at));
     let stores: Vec<_> = stores.collect::<Result<_, _>>().map_err(one)?;

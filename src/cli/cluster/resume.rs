@@ -12,7 +12,7 @@ use repro_report::outcome::ExitStatus;
 use repro_storage::Store;
 
 use super::work::Shift;
-use super::{asked, learn_codes, program};
+use super::{asked, program};
 use crate::cli::args::{ReplaysArg, VerifyArgs};
 use crate::cli::output::Output;
 use crate::cli::partwise::PartwiseReport;
@@ -27,7 +27,6 @@ pub fn resumed<'o>(
     output: &'o Output,
 ) -> Result<Result<PartwiseReport<'o>, ExitStatus>, Vec<Error>> {
     let one = |error| vec![error];
-    learn_codes();
     let replays = own.replay == ReplaysArg::All;
     let asked = asked::asked(root, &own.judged, replays, &own.challenge)?;
     let demands = asked::demands(root, &asked, &own.judged).map_err(one)?;

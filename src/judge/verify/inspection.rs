@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::challenged::ChallengedWalks;
 use super::history::{PlanHistory, planned_before};
-use super::own::{Subject, logged, own_claim};
+use super::own::{BundleSubject, logged, own_claim};
 use super::replays::{Replayer, SliceRequest};
 use super::stamped::stamped;
 use super::{Demands, below, describe, executed, findings_of, signature_finding};
@@ -77,7 +77,7 @@ pub(super) fn inspected(
 /// A bundle as far as it is judged before any step is made again, and the steps that are asked for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct InspectedBundle {
-    subject: Subject,
+    subject: BundleSubject,
     /// How messages name its folder.
     shown: String,
     described: BundleReport,
@@ -162,7 +162,7 @@ impl InspectedBundle {
         let signature = signature_finding(bundle, &described);
         let own = signature.into_iter().chain(emitter_problems(bundle));
         let findings = own.chain(started.iter().flat_map(StartedRuns::findings)).collect();
-        let (subject, steps) = (Subject::of(bundle), steps.unwrap_or(AskedSteps::None));
+        let (subject, steps) = (BundleSubject::of(bundle), steps.unwrap_or(AskedSteps::None));
         Self { subject, shown, described, claims, findings, failures, steps }
     }
 
@@ -538,7 +538,7 @@ fn artifacts(bundle: &Bundle, demands: &Demands) -> Result<Vec<ClaimReport>, Err
 }
 
 /// What came of replaying a slice.
-fn replayed(subject: &Subject, extent: Extent, outcome: Outcome) -> ClaimReport {
+fn replayed(subject: &BundleSubject, extent: Extent, outcome: Outcome) -> ClaimReport {
     let quote = "the steps of a slice can be replayed";
     let claim = subject.claim(&format!("replay-{extent}"), quote, String::new(), outcome);
     ClaimReport { impact: Impact::Decision, ..claim }
