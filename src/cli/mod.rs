@@ -3,6 +3,7 @@
 //! Only this module prints, and only here is the environment read: terminal, colours, folders.
 
 mod args;
+mod arrangement;
 #[cfg(feature = "train")]
 mod bar;
 #[cfg(not(feature = "train"))]

@@ -7,6 +7,7 @@ use clap::Subcommand;
 use serde_json::Value as Json;
 
 use super::Answer;
+use super::arrangement::ReplayArrangement;
 use super::output::Output;
 use repro_cluster::Estimator;
 use repro_judge::checkpoints::Beginnings;
@@ -49,8 +50,7 @@ impl RunData {
 
 /// Without the trainer nothing can be executed.
 pub fn replaying<R>(
-    _: (Option<&str>, usize),
-    _: Option<&str>,
+    _: ReplayArrangement<'_>,
     _: &RunData,
     (output, _): (&Output, &Cell<bool>),
     _: impl FnOnce(&mut dyn Replayer) -> R,

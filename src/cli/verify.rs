@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use super::args::{JudgedArgs, MinMethod, MinOrigin, ReplaysArg, VerifyArgs};
+use super::arrangement::ReplayArrangement;
 use super::git;
 use super::history::GitHistory;
 use super::output::{Output, write_file};
@@ -107,11 +108,15 @@ impl Asked<'_> {
         let judged = if own.replay == ReplaysArg::None && own.challenge.is_empty() {
             Ok(self.report(root, output, None))
         } else {
-            let place = (own.device.as_deref(), self.reading.threads);
-            let budget = (own.replay == ReplaysArg::Auto).then_some(own.budget.as_str());
+            let arrangement = ReplayArrangement {
+                device: own.device.as_deref(),
+                threads: self.reading.threads,
+                budget: (own.replay == ReplaysArg::Auto).then_some(own.budget.as_str()),
+                is_told: true,
+            };
             let data = RunData::new(own.data.clone());
             let judge = |replayer: &mut dyn Replayer| self.report(root, output, Some(replayer));
-            trainer::replaying(place, budget, &data, (output, has_failed), judge)?
+            trainer::replaying(arrangement, &data, (output, has_failed), judge)?
         };
         judged.map_or_else(|status| Ok(Err(status)), |report| report.map(Ok))
     }

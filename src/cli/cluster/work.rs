@@ -18,6 +18,7 @@ use serde_json::json;
 
 use super::{NO_ITEM, NOT_DONE, asked, load};
 use crate::cli::args::{ClassArg, JudgedArgs, WorkArgs};
+use crate::cli::arrangement::ReplayArrangement;
 use crate::cli::output::Output;
 use crate::cli::trainer::{self, RunData};
 use crate::cli::{Answer, BAD_USAGE, threads, verify};
@@ -135,11 +136,13 @@ impl Shift<'_> {
         if !items.iter().any(|item| item.task == WorkTask::Replay) {
             return self.walk(items, store, None, (output, has_failed)).map(Ok);
         }
-        let place = (self.device, self.reading.threads);
+        let (device, threads) = (self.device, self.reading.threads);
+        let (budget, is_told) = (None, output.verbose());
+        let arrangement = ReplayArrangement { device, threads, budget, is_told };
         let work = |replayer: &mut dyn Replayer| {
             self.walk(items, store, Some(replayer), (output, has_failed))
         };
-        trainer::replaying(place, None, self.data, (output, has_failed), work)?
+        trainer::replaying(arrangement, self.data, (output, has_failed), work)?
             .map_or_else(|status| Ok(Err(status)), |done| done.map(Ok))
     }
 

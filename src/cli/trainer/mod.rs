@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use serde_json::{Value as Json, json};
 
+use super::arrangement::ReplayArrangement;
 use super::output::Output;
 use super::{Answer, BAD_USAGE};
 use replay::PlannedReplays;
@@ -109,22 +110,23 @@ impl Estimator for RunData {
     }
 }
 
-/// What `judge` makes of posts and bundles with a replayer on a device, with so many threads; another status where
-/// the device is not there. Whether it fails under way is noted. The budget is a time as the user wrote it.
+/// What `judge` makes of posts and bundles with a replayer; another status where the device is not there. Whether it fails under way is
+/// noted.
 pub fn replaying<R>(
-    (name, threads): (Option<&str>, usize),
-    budget: Option<&str>,
+    arrangement: ReplayArrangement<'_>,
     data: &RunData,
     (output, has_failed): (&Output, &Cell<bool>),
     judge: impl FnOnce(&mut dyn Replayer) -> R,
 ) -> Result<Result<R, ExitStatus>, Vec<Error>> {
-    let place = match place::place(name, Isa::best(), output).map_err(|error| vec![error])? {
+    let ReplayArrangement { device, threads, budget, is_told } = arrangement;
+    let place = match place::place(device, Isa::best(), output).map_err(|error| vec![error])? {
         Ok(place) => place,
         Err(status) => return Ok(Err(status)),
     };
     let budget = budget.map(duration).transpose().map_err(|error| vec![error])?;
     let machine = Machine { place, threads };
-    let mut planned = PlannedReplays::new((output, has_failed), machine, &data.0, budget);
+    let told = (output, is_told && !output.quiet());
+    let mut planned = PlannedReplays::new(told, has_failed, (machine, &data.0), budget);
     Ok(Ok(judge(&mut planned)))
 }
 

@@ -25,6 +25,8 @@ const SAMPLED: f64 = 0.7;
 /// A verification's replays.
 pub struct PlannedReplays<'a> {
     output: &'a Output,
+    /// Whether each replay is told before it begins.
+    is_told: bool,
     machine: Machine,
     corpora: &'a Corpora,
     /// When replays have to be over, where there is a budget.
@@ -38,17 +40,20 @@ pub struct PlannedReplays<'a> {
 impl<'a> PlannedReplays<'a> {
     /// Replays on a machine; a budget begins now.
     pub fn new(
-        (output, has_failed): (&'a Output, &'a Cell<bool>),
-        machine: Machine,
-        corpora: &'a Corpora,
+        (output, is_told): (&'a Output, bool),
+        has_failed: &'a Cell<bool>,
+        (machine, corpora): (Machine, &'a Corpora),
         budget: Option<Duration>,
     ) -> Self {
         let deadline = budget.and_then(|budget| Instant::now().checked_add(budget));
-        Self { output, machine, corpora, deadline, speed: None, has_failed }
+        Self { output, is_told, machine, corpora, deadline, speed: None, has_failed }
     }
 
-    /// How long work of so many operations takes here, estimated.
+    /// How long work of so many operations takes here, estimated where somebody wants to know: the machine is measured first.
     fn estimate(&mut self, cost: f64) -> Duration {
+        if self.deadline.is_none() && !self.is_told {
+            return Duration::ZERO;
+        }
         let speed = *self.speed.get_or_insert_with(|| REACHED * speed_of_products(&self.machine));
         Duration::try_from_secs_f64(cost / speed).unwrap_or(Duration::MAX)
     }
@@ -105,7 +110,7 @@ impl<'a> PlannedReplays<'a> {
     }
 
     fn tell(&self, text: &str) {
-        if !self.output.quiet() {
+        if self.is_told {
             self.output.say(text);
         }
     }
