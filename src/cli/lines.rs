@@ -81,8 +81,8 @@ impl ReportLines {
         self.targets.retain_mut(|target| match target.write(line) {
             Ok(()) => true,
             Err(error) => {
-                let is_closed = matches!(target, LineTarget::Printed)
-                    && error.kind() == ErrorKind::BrokenPipe;
+                let is_closed =
+                    matches!(target, LineTarget::Printed) && error.kind() == ErrorKind::BrokenPipe;
                 failed.extend((!is_closed).then(|| cannot_write(target.shown(), &error)));
                 false
             }

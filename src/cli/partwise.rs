@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::lines::ReportLines;
 use super::output::Output;
-use super::pace::{WordedPace, ShownPace, time_left};
+use super::pace::{ShownPace, WordedPace, time_left};
 use repro_exact::decimal::grouped;
 use repro_receipt::source::Error;
 use repro_report::Format;
@@ -119,19 +119,10 @@ mod tests {
         let (early, late, long) = (at(0), at(10), at(7200));
         assert_eq!(pace.text(early), "0 of 10,000 bundles");
         pace.done = 2500;
-        assert_eq!(
-            pace.text(late),
-            "2,500 of 10,000 bundles, 250 a second, about 30 s left"
-        );
+        assert_eq!(pace.text(late), "2,500 of 10,000 bundles, 250 a second, about 30 s left");
         pace.done = 240;
-        assert_eq!(
-            pace.text(long),
-            "240 of 10,000 bundles, 2 a minute, about 81.3 h left"
-        );
+        assert_eq!(pace.text(long), "240 of 10,000 bundles, 2 a minute, about 81.3 h left");
         pace.done = 12;
-        assert_eq!(
-            pace.text(long),
-            "12 of 10,000 bundles, 6 an hour, about 1664.7 h left"
-        );
+        assert_eq!(pace.text(long), "12 of 10,000 bundles, 6 an hour, about 1664.7 h left");
     }
 }

@@ -106,7 +106,9 @@ impl Format {
         match self {
             Self::Text => "for a terminal",
             Self::Json => "for programs",
-            Self::Jsonl => "one line for each post and bundle as it is judged, and a last one with the sums",
+            Self::Jsonl => {
+                "one line for each post and bundle as it is judged, and a last one with the sums"
+            }
             Self::Junit => "for CI systems that show tests",
             Self::Github => "annotations and a job summary in a workflow of GitHub",
             Self::Markdown => "for a comment or an issue",

@@ -443,7 +443,6 @@ fn below(post: &PostReport, minimum: &Demands) -> Vec<String> {
                 .method
                 .is_some_and(|least| claim.outcome.method.is_none_or(|method| method < least))
     };
-    let verified =
-        post.claims.iter().filter(|claim| claim.outcome.verdict == Verdict::Verified);
+    let verified = post.claims.iter().filter(|claim| claim.outcome.verdict == Verdict::Verified);
     verified.filter(weak).map(|claim| format!("{}/{}", post.id, claim.id)).collect()
 }

@@ -9,12 +9,12 @@ use repro_exact::decimal::grouped;
 use super::Crowd;
 use super::fate::{BundleFate, FateCounts};
 use super::kinds::{TroubleKind, TroubleWeight};
+use crate::ReportOptions;
 use crate::columns::Columns;
 use crate::layout::{GLUE, Page, columns, mark};
 use crate::outcome::{Verdict, VerdictCounts};
 use crate::visible::{clipped, visible};
 use crate::wording;
-use crate::ReportOptions;
 
 /// At least so many characters of what was found in a bundle are told, however long its name is.
 const LEAST_FOUND: usize = 40;
@@ -67,9 +67,10 @@ impl DrawnCrowd<'_> {
         let folder = self.crowd.folder.as_deref().unwrap_or_default().trim_end_matches('/');
         let place = match folder.is_empty() {
             true => String::new(),
-            false => format!(" in {}", visible(folder)),
+            false => format!(" in `{}`", visible(folder)),
         };
-        let words = format!("{}{place}: {}", many(self.crowd.len(), "bundle"), fates(&self.crowd.fates));
+        let words =
+            format!("{}{place}: {}", many(self.crowd.len(), "bundle"), fates(&self.crowd.fates));
         self.page.blank();
         self.page.paragraph(0, 2, BOLD, &words);
     }
@@ -86,7 +87,7 @@ impl DrawnCrowd<'_> {
             let words = format!("{} [{}]", kind.code.meaning, kind.code.id);
             self.page.paragraph(2, INDENT, PLAIN, &format!("{}: {words}", counted(kind)));
             for example in &kind.examples {
-                self.bundle(&example.path, &example.found);
+                self.bundle(INDENT, &example.path, &example.found);
             }
             let more = kind.bundles - kind.examples.len();
             if more > 0 {
@@ -104,20 +105,20 @@ impl DrawnCrowd<'_> {
         self.page.blank();
         self.page.paragraph(0, 2, mark(Verdict::Refuted).1, "worst bundles");
         for bundle in worst {
-            self.bundle(&bundle.path, &bundle.why);
+            self.bundle(2, &bundle.path, &bundle.why);
         }
         if refuted > worst.len() {
             let more = number(refuted - worst.len());
-            self.page.paragraph(INDENT, INDENT, FAINT, &format!("and {more} more"));
+            self.page.paragraph(2, 2, FAINT, &format!("and {more} more"));
         }
     }
 
     /// A bundle and what was found in it, in one line where its name lets it.
-    fn bundle(&mut self, path: &str, found: &str) {
+    fn bundle(&mut self, indent: usize, path: &str, found: &str) {
         let name = visible(self.crowd.below_folder(path));
-        let room = self.page.width().saturating_sub(INDENT + columns(&name) + 2);
+        let room = self.page.width().saturating_sub(indent + columns(&name) + 2);
         let words = format!("{name}: {}", clipped(found, room.max(LEAST_FOUND)));
-        self.page.paragraph(INDENT, INDENT + 2, FAINT, &words);
+        self.page.paragraph(indent, indent + 2, FAINT, &words);
     }
 
     fn below_minimum(&mut self) {
@@ -189,7 +190,8 @@ fn conclusion(crowd: &Crowd) -> (Verdict, String) {
     if open > 0 {
         let why = often(&[TroubleWeight::Inconclusive, TroubleWeight::Unchecked]);
         let verb = if open == 1 { "is" } else { "are" };
-        let words = format!("Nothing is refuted. Of {all}, {} {verb} undecided.{why}", number(open));
+        let words =
+            format!("Nothing is refuted. Of {all}, {} {verb} undecided.{why}", number(open));
         return (Verdict::Inconclusive, words);
     }
     let count = many(crowd.totals.claims.total(), "claim");

@@ -86,7 +86,10 @@ mod tests {
         let both = groups(runs("good").chain(runs("bad")));
         let (what, told) = both.told().unwrap();
         assert_eq!(what, "by folder");
-        assert_eq!(told.iter().map(|(name, _)| *name).collect::<Vec<_>>(), ["runs/bad", "runs/good"]);
+        assert_eq!(
+            told.iter().map(|(name, _)| *name).collect::<Vec<_>>(),
+            ["runs/bad", "runs/good"]
+        );
     }
 
     #[test]

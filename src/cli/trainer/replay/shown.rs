@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use crate::cli::output::Output;
-use crate::cli::pace::{WordedPace, ShownPace, time_left};
+use crate::cli::pace::{ShownPace, WordedPace, time_left};
 use repro_train::replay::{Progress, ReplayPhase};
 
 /// A bar of steps on a terminal, and lines elsewhere; with `--verbose`, what each part of the replay took.
