@@ -50,7 +50,9 @@ impl Board {
         let all: Vec<&str> =
             ["verify"].into_iter().chain(runs).chain(arguments.iter().copied()).collect();
         let ran = repro(self.folder.path(), &all);
-        assert_eq!(String::from_utf8_lossy(&ran.stderr), "");
+        // A machine that is slow says how far it is.
+        let said = String::from_utf8(ran.stderr).unwrap();
+        assert!(said.lines().all(|line| line.starts_with("verify: ")), "{said}");
         (String::from_utf8(ran.stdout).unwrap(), ran.status.code())
     }
 }
