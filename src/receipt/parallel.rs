@@ -338,7 +338,10 @@ mod tests {
             let done = done.fetch_add(1, Ordering::SeqCst);
             assert!(done <= taken.load(Ordering::SeqCst) + most, "{item}");
         };
-        in_order(&items, 2, work, |()| drop(taken.fetch_add(1, Ordering::SeqCst)));
+        let take = |()| {
+            taken.fetch_add(1, Ordering::SeqCst);
+        };
+        in_order(&items, 2, work, take);
         assert_eq!(taken.into_inner(), items.len());
     }
 

@@ -29,6 +29,7 @@ mod kills;
 #[cfg(unix)]
 mod language;
 mod layers;
+mod many;
 #[cfg(unix)]
 mod mcp;
 mod page;

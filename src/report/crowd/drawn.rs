@@ -67,7 +67,7 @@ impl DrawnCrowd<'_> {
         let folder = self.crowd.folder.as_deref().unwrap_or_default().trim_end_matches('/');
         let place = match folder.is_empty() {
             true => String::new(),
-            false => format!(" in {}", visible(folder)),
+            false => format!(" in `{}`", visible(folder)),
         };
         let words =
             format!("{}{place}: {}", many(self.crowd.len(), "bundle"), fates(&self.crowd.fates));
@@ -87,7 +87,7 @@ impl DrawnCrowd<'_> {
             let words = format!("{} [{}]", kind.code.meaning, kind.code.id);
             self.page.paragraph(2, INDENT, PLAIN, &format!("{}: {words}", counted(kind)));
             for example in &kind.examples {
-                self.bundle(&example.path, &example.found);
+                self.bundle(INDENT, &example.path, &example.found);
             }
             let more = kind.bundles - kind.examples.len();
             if more > 0 {
@@ -105,20 +105,20 @@ impl DrawnCrowd<'_> {
         self.page.blank();
         self.page.paragraph(0, 2, mark(Verdict::Refuted).1, "worst bundles");
         for bundle in worst {
-            self.bundle(&bundle.path, &bundle.why);
+            self.bundle(2, &bundle.path, &bundle.why);
         }
         if refuted > worst.len() {
             let more = number(refuted - worst.len());
-            self.page.paragraph(INDENT, INDENT, FAINT, &format!("and {more} more"));
+            self.page.paragraph(2, 2, FAINT, &format!("and {more} more"));
         }
     }
 
     /// A bundle and what was found in it, in one line where its name lets it.
-    fn bundle(&mut self, path: &str, found: &str) {
+    fn bundle(&mut self, indent: usize, path: &str, found: &str) {
         let name = visible(self.crowd.below_folder(path));
-        let room = self.page.width().saturating_sub(INDENT + columns(&name) + 2);
+        let room = self.page.width().saturating_sub(indent + columns(&name) + 2);
         let words = format!("{name}: {}", clipped(found, room.max(LEAST_FOUND)));
-        self.page.paragraph(INDENT, INDENT + 2, FAINT, &words);
+        self.page.paragraph(indent, indent + 2, FAINT, &words);
     }
 
     fn below_minimum(&mut self) {

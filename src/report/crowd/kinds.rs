@@ -105,6 +105,8 @@ impl TroubleKinds {
         kind.last = self.bundles;
         kind.bundles += 1;
         if kind.examples.len() < EXAMPLES {
+            // The bundle is named before what was found in it.
+            let found = found.replace(&format!("{path}/"), "");
             kind.examples.push(TroubleExample { path: path.to_owned(), found });
         }
     }
@@ -119,13 +121,11 @@ impl TroubleKinds {
 }
 
 impl Trouble {
-    /// Of an input that cannot be used; its place is told without the folder of the bundle.
+    /// Of an input that cannot be used.
     fn refused(path: &str, error: &Error) -> Self {
-        let file = error.place.file.strip_prefix(path).unwrap_or(&error.place.file);
-        let file = file.trim_start_matches('/');
-        let found = match file.is_empty() {
+        let found = match error.place.file.trim_end_matches('/') == path {
             true => format!("found {}", error.found),
-            false => format!("{file}: found {}", error.found),
+            false => format!("{}: found {}", error.place.file, error.found),
         };
         let weight = TroubleWeight::Refused;
         Self { weight, code: error.code, is_decisive: false, found: prose(&found) }
