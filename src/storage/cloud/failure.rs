@@ -12,11 +12,11 @@ use crate::{NOT_WRITTEN, REFUSED, UNREACHABLE, UNREADABLE};
 pub enum Failure {
     /// The library says so.
     Library(object_store::Error),
-    /// It ended before all bytes were there.
-    Short {
+    /// It ended before all bytes were there, or did not end after them.
+    Length {
         /// The bytes that were announced.
         expected: u64,
-        /// Those that came.
+        /// Those that came; of what did not end, those so far.
         found: u64,
     },
     /// It took too long.
@@ -55,16 +55,14 @@ impl Verb {
 
 /// Tells of a failure at a place.
 pub fn told(failure: Failure, verb: Verb, place: Location, seen: &Seen, limits: &Limits) -> Error {
-    let seconds = limits.silence.as_secs();
     match failure {
         Failure::Refused(error) => error,
         Failure::Slow => {
             let found = format!("none after {} and the time it was given", requests(seen));
             UNREACHABLE.at(place, "an answer", found)
         }
-        Failure::Short { expected, found } => {
-            let (expected, found) =
-                (format!("{expected} bytes"), format!("{found} bytes, then the end"));
+        Failure::Length { expected, found } => {
+            let (expected, found) = (format!("{expected} bytes"), format!("{found} bytes"));
             UNREACHABLE.at(place, expected, found)
         }
         Failure::Library(error) => match (seen.status, seen.broken) {
@@ -74,7 +72,8 @@ pub fn told(failure: Failure, verb: Verb, place: Location, seen: &Seen, limits: 
                 UNREACHABLE.at(place, "a connection to the server", found)
             }
             (None, Some(HttpErrorKind::Timeout)) => {
-                let found = format!("nothing for {seconds} s, in the last of {}", requests(seen));
+                let found =
+                    format!("nothing for {:?}, in the last of {}", limits.silence, requests(seen));
                 UNREACHABLE.at(place, "an answer", found)
             }
             (None, Some(_)) => {

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{StreamExt, TryStreamExt};
+use object_store::client::HttpErrorKind;
 use object_store::path::Path;
 use object_store::{GetOptions, GetRange, GetResult, ObjectMeta, ObjectStore, PutMode, PutOptions};
 use object_store::{ObjectStoreExt, PutPayload};
@@ -42,7 +43,7 @@ pub struct CloudStore {
     objects: Arc<dyn ObjectStore>,
     address: CloudAddress,
     shown: String,
-    limits: Limits,
+    settings: Settings,
 }
 
 /// Without what the library holds, credentials among it.
@@ -63,8 +64,8 @@ impl CloudStore {
             UNREADABLE.at(Location::file(shown), expected, error.to_string())
         })?;
         let objects = connect::objects(address, shown, settings)?;
-        let (address, shown, limits) = (address.clone(), shown.to_owned(), settings.limits);
-        Ok(Self { runtime, objects, address, shown, limits })
+        let (address, shown) = (address.clone(), shown.to_owned());
+        Ok(Self { runtime, objects, address, shown, settings: settings.clone() })
     }
 
     /// Whether it can tell the names of its objects.
@@ -74,20 +75,21 @@ impl CloudStore {
 
     /// All bytes of an object of at most `cap`.
     pub fn get(&self, name: &str, cap: usize) -> Result<Option<Vec<u8>>, Error> {
-        let mut bytes = Vec::new();
-        let mut keep = |piece: &[u8]| {
-            if piece.len() > cap - bytes.len() {
-                return Err(self.too_large(name, cap, "more"));
-            }
-            bytes.extend_from_slice(piece);
-            Ok(())
+        let too_large = |found: String| {
+            let error = TOO_LARGE.at(self.place(name), format!("at most {cap} bytes"), found);
+            Err(Failure::Refused(error))
         };
-        let is_fit = |length: u64| {
-            let found = || format!("{length} bytes");
-            if length > cap as u64 { Err(self.too_large(name, cap, &found())) } else { Ok(()) }
-        };
-        let passed = self.pass_if(name, &is_fit, &mut keep)?;
-        Ok(passed.map(|_| bytes))
+        let outcome = self.whole(|| {
+            self.wait(async {
+                let found =
+                    in_time(self.limits().whole, self.objects.get(&self.path(name))).await?;
+                match found.meta.size {
+                    length if length > cap as u64 => too_large(format!("{length} bytes")),
+                    length => within(self.limits().patience(length), collected(found)).await,
+                }
+            })
+        });
+        self.found(outcome, name)
     }
 
     /// Has all bytes of an object pass by; answers how many there were.
@@ -96,37 +98,26 @@ impl CloudStore {
         name: &str,
         sink: &mut dyn FnMut(&[u8]) -> Result<(), Error>,
     ) -> Result<Option<u64>, Error> {
-        self.pass_if(name, &|_| Ok(()), sink)
-    }
-
-    fn pass_if(
-        &self,
-        name: &str,
-        is_fit: &dyn Fn(u64) -> Result<(), Error>,
-        sink: &mut dyn FnMut(&[u8]) -> Result<(), Error>,
-    ) -> Result<Option<u64>, Error> {
         let outcome = self.wait(async {
-            let found = in_time(self.limits.whole, self.objects.get(&self.path(name))).await?;
-            let length = found.meta.size;
-            is_fit(length).map_err(Failure::Refused)?;
-            within(self.limits.patience(length), passed(found, sink)).await
+            let found = in_time(self.limits().whole, self.objects.get(&self.path(name))).await?;
+            within(self.limits().patience(found.meta.size), passed(found, sink)).await
         });
         self.found(outcome, name)
     }
 
     /// The bytes of an object in a range.
     pub fn part(&self, name: &str, range: Range<u64>) -> Result<Option<Part>, Error> {
-        let asked = GetOptions { range: Some(GetRange::Bounded(range)), ..GetOptions::default() };
-        let (outcome, seen) = self.wait(async {
-            let found =
-                in_time(self.limits.whole, self.objects.get_opts(&self.path(name), asked)).await?;
-            let (length, mut bytes) = (found.meta.size, Vec::new());
-            let mut keep = |piece: &[u8]| {
-                bytes.extend_from_slice(piece);
-                Ok(())
-            };
-            within(self.limits.whole, passed(found, &mut keep)).await?;
-            Ok(Part { bytes, length })
+        let range = Some(GetRange::Bounded(range));
+        let (outcome, seen) = self.whole(|| {
+            let asked = GetOptions { range: range.clone(), ..GetOptions::default() };
+            self.wait(async {
+                let path = self.path(name);
+                let found =
+                    in_time(self.limits().whole, self.objects.get_opts(&path, asked)).await?;
+                let length = found.meta.size;
+                let bytes = within(self.limits().whole, collected(found)).await?;
+                Ok(Part { bytes, length })
+            })
         });
         if outcome.is_err() && seen.status == Some(NO_SUCH_PART) {
             let end = |found: ObjectMeta| Part { bytes: Vec::new(), length: found.size };
@@ -136,7 +127,7 @@ impl CloudStore {
     }
 
     fn head(&self, name: &str) -> Result<Option<ObjectMeta>, Error> {
-        let outcome = self.wait(in_time(self.limits.whole, self.objects.head(&self.path(name))));
+        let outcome = self.wait(in_time(self.limits().whole, self.objects.head(&self.path(name))));
         self.found(outcome, name)
     }
 
@@ -155,7 +146,7 @@ impl CloudStore {
                     }
                 }
                 // Nobody knows whether it was written; the next round tells.
-                Err(failure @ (Failure::Library(_) | Failure::Slow)) if seen.status.is_none() => {
+                Err(failure @ Failure::Library(_)) if is_unsure(&seen) => {
                     last = Some((failure, seen));
                 }
                 Err(failure) => return Err(self.told(failure, Verb::Write, name, &seen)),
@@ -179,7 +170,7 @@ impl CloudStore {
 
     fn put(&self, name: &str, bytes: &[u8], mode: PutMode) -> Outcome<()> {
         let payload = PutPayload::from(bytes.to_vec());
-        let patience = self.limits.patience(bytes.len() as u64);
+        let patience = self.limits().patience(bytes.len() as u64);
         let path = self.path(name);
         let put = self.objects.put_opts(&path, payload, PutOptions::from(mode));
         self.wait(async { in_time(patience, put).await.map(drop) })
@@ -205,23 +196,25 @@ impl CloudStore {
         }
         let whole = if below.is_empty() { self.address.prefix.clone() } else { self.key(below) };
         let path = Path::from(whole);
-        let (outcome, seen) = self.wait(async {
-            let mut listed = self.objects.list(Some(&path));
-            let mut objects = Vec::new();
-            // A page at a time: each has its own limit.
-            while let Some(found) = in_time(self.limits.whole, listed.try_next()).await? {
-                objects
-                    .extend(self.own_name(found.location.as_ref()).map(|name| (name, found.size)));
-                if objects.len() > LIST_CAP {
-                    let expected = format!("at most {LIST_CAP} objects");
-                    let error = NOT_AN_OBJECT.at(self.place(below), expected, "more");
-                    return Err(Failure::Refused(error));
-                }
-            }
-            objects.sort_unstable();
-            Ok(objects)
-        });
+        let (outcome, seen) = self.whole(|| self.wait(self.listed(below, &path)));
         outcome.map_err(|failure| self.told(failure, Verb::List, below, &seen))
+    }
+
+    async fn listed(&self, below: &str, path: &Path) -> Result<Vec<(String, u64)>, Failure> {
+        let mut listed = self.objects.list(Some(path));
+        let mut objects = Vec::new();
+        // A page at a time: each has its own limit.
+        while let Some(found) = in_time(self.limits().whole, listed.try_next()).await? {
+            let name = self.own_name(found.location.as_ref());
+            objects.extend(name.map(|name| (name, found.size)));
+            if objects.len() > LIST_CAP {
+                let expected = format!("at most {LIST_CAP} objects");
+                let error = NOT_AN_OBJECT.at(self.place(below), expected, "more");
+                return Err(Failure::Refused(error));
+            }
+        }
+        objects.sort_unstable();
+        Ok(objects)
     }
 
     /// The name in this store of the object with a key; none for the marker of a folder, and for what begins with a dot, as in
@@ -247,12 +240,36 @@ impl CloudStore {
         Location::file(if name.is_empty() { shown.clone() } else { format!("{shown}/{name}") })
     }
 
-    fn too_large(&self, name: &str, cap: usize, found: &str) -> Error {
-        TOO_LARGE.at(self.place(name), format!("at most {cap} bytes"), found)
+    fn limits(&self) -> &Limits {
+        &self.settings.limits
     }
 
+    /// Waits for an operation. A server's word that is a part of what is secret is forgotten.
     fn wait<T>(&self, operation: impl Future<Output = Result<T, Failure>>) -> Outcome<T> {
-        self.runtime.block_on(watched(operation))
+        let (outcome, mut seen) = self.runtime.block_on(watched(operation));
+        let is_told =
+            |word: &String| !self.settings.iter().any(|(_, value)| value.contains(word.as_str()));
+        seen.word = seen.word.filter(is_told);
+        (outcome, seen)
+    }
+
+    /// Does an operation again whose answer was torn: the library does so only where it knows that the object is the same.
+    fn whole<T>(&self, operation: impl Fn() -> Outcome<T>) -> Outcome<T> {
+        let is_torn = |(outcome, seen): &Outcome<T>| {
+            let broke = matches!(
+                outcome,
+                Err(Failure::Length { .. } | Failure::Library(object_store::Error::Generic { .. }))
+            );
+            broke && seen.status.is_none() && seen.broken.is_none()
+        };
+        let mut last = operation();
+        for _ in 1..ROUNDS {
+            if !is_torn(&last) {
+                break;
+            }
+            last = operation();
+        }
+        last
     }
 
     /// What was read; nothing where there is no such object.
@@ -266,7 +283,7 @@ impl CloudStore {
     }
 
     fn told(&self, failure: Failure, verb: Verb, name: &str, seen: &Seen) -> Error {
-        told(failure, verb, self.place(name), seen, &self.limits)
+        told(failure, verb, self.place(name), seen, self.limits())
     }
 }
 
@@ -286,7 +303,23 @@ async fn in_time<T>(
     within(time, async { Ok(operation.await?) }).await
 }
 
-/// Has the bytes of what was found pass by, all of them; answers how many there were.
+/// Whether a request may have done what it asked for, though it had no answer.
+fn is_unsure(seen: &Seen) -> bool {
+    seen.status.is_none() && seen.broken != Some(HttpErrorKind::Connect)
+}
+
+/// All bytes of what was found.
+async fn collected(found: GetResult) -> Result<Vec<u8>, Failure> {
+    let mut bytes = Vec::new();
+    let mut keep = |piece: &[u8]| {
+        bytes.extend_from_slice(piece);
+        Ok(())
+    };
+    passed(found, &mut keep).await?;
+    Ok(bytes)
+}
+
+/// Has the bytes of what was found pass by, all of them and no more; answers how many there were.
 async fn passed(
     found: GetResult,
     sink: &mut dyn FnMut(&[u8]) -> Result<(), Error>,
@@ -297,7 +330,10 @@ async fn passed(
     while let Some(piece) = pieces.next().await {
         let piece = piece?;
         length += piece.len() as u64;
+        if length > expected {
+            return Err(Failure::Length { expected, found: length });
+        }
         sink(&piece).map_err(Failure::Refused)?;
     }
-    if length == expected { Ok(length) } else { Err(Failure::Short { expected, found: length }) }
+    if length == expected { Ok(length) } else { Err(Failure::Length { expected, found: length }) }
 }
