@@ -11,11 +11,12 @@ pub const EXAMPLES: &str = "\n\nExamples:\n";
 pub const EXIT_STATUS: &str = "Exit status";
 
 /// The commands by what they are for.
-const GROUPS: [(&str, &[&str]); 6] = [
+const GROUPS: [(&str, &[&str]); 7] = [
     ("Start", &["init", "import", "draft"]),
     ("Judge", &["verify", "check", "gate", "compare", "coverage", "mutate"]),
     ("Compute", &["params", "diff", "stats", "core"]),
     ("Train and replay", &["train", "replay", "challenge", "dispute", "calibrate", "devices"]),
+    ("Many machines", &["plan", "work", "merge"]),
     ("Seal and sign", &["seal", "keygen", "sign", "stamp", "attest"]),
     ("Look up", &["list", "explain", "mcp", "completions", "man"]),
 ];

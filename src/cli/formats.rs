@@ -26,11 +26,11 @@ const ANSWER: [Format; 2] = [Format::Text, Format::Json];
 /// The formats of a command.
 pub fn of(command: &str) -> &'static [Format] {
     match command {
-        "verify" | "gate" => &Format::ALL,
+        "verify" | "gate" | "merge" => &Format::ALL,
         "compare" => &COMPARED,
         "check" => &WITHOUT_STATEMENT,
         "calibrate" | "core" | "coverage" | "devices" | "diff" | "dispute" | "import" | "list"
-        | "mutate" | "params" | "replay" | "stats" | "train" => &ANSWER,
+        | "mutate" | "params" | "replay" | "stats" | "train" | "work" => &ANSWER,
         _ => &[Format::Text],
     }
 }

@@ -5,6 +5,7 @@
 mod args;
 mod challenge;
 mod check;
+mod cluster;
 mod common;
 mod compare;
 mod core;
@@ -101,10 +102,18 @@ fn dispatch(arguments: &Arguments, output: &Output) -> Answer {
     let common = &arguments.common;
     match &arguments.command {
         Command::Verify(own) => {
-            let alone = common.root.is_none() && verify::is_of_bundles_alone(own);
-            let root = root(common);
-            let root = if alone { root.or_else(|_| Ok(PathBuf::from("."))) } else { root };
-            verify::run(&root?, own, output)
+            let alone = common.root.is_none() && verify::is_of_bundles_alone(&own.judged);
+            verify::run(&root_unless(alone, common)?, own, output)
+        }
+        Command::Plan(own) => {
+            let alone = common.root.is_none() && verify::is_of_bundles_alone(&own.judged);
+            cluster::plan(&root_unless(alone, common)?, own, output)
+        }
+        Command::Work(own) => {
+            cluster::work(&root_unless(common.root.is_none(), common)?, own, output)
+        }
+        Command::Merge(own) => {
+            cluster::merge(&root_unless(common.root.is_none(), common)?, own, output)
         }
         Command::Init(own) => init::run(common.root.as_deref(), own, output),
         Command::Check(own) => check::run(own, output),
@@ -154,6 +163,12 @@ fn root(common: &CommonArgs) -> Result<PathBuf, Vec<Error>> {
     found.ok_or_else(|| {
         vec![NO_ROOT.at(Location::file("."), "a folder upward that holds `repro/`", "none")]
     })
+}
+
+/// The project, or this folder where the command can do without one and there is none.
+fn root_unless(without: bool, common: &CommonArgs) -> Result<PathBuf, Vec<Error>> {
+    let root = root(common);
+    if without { root.or_else(|_| Ok(PathBuf::from("."))) } else { root }
 }
 
 /// The project, for commands that can do without; one that is named has to be there.

@@ -1,15 +1,17 @@
 //! `repro verify`.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use super::args::{MinMethod, MinOrigin, ReplaysArg, VerifyArgs};
+use super::args::{JudgedArgs, MinMethod, MinOrigin, ReplaysArg, VerifyArgs};
 use super::git;
 use super::history::GitHistory;
 use super::output::{Output, write_file};
-use super::{Answer, BAD_USAGE, trainer};
+use super::trainer::RunData;
+use super::{Answer, BAD_USAGE, cluster, trainer};
 use repro_judge::lock::{self, PostLock};
 use repro_judge::post;
 use repro_judge::verify::{self, Demands, Replayer};
@@ -21,8 +23,8 @@ use repro_runs::challenge::Challenge;
 use repro_signature::{Attestations, Authorities, PublicKey, Timestamps};
 
 /// Whether only bundles are to be checked, which can lie outside of any project.
-pub fn is_of_bundles_alone(own: &VerifyArgs) -> bool {
-    !own.bundles.is_empty() && own.post.is_empty()
+pub fn is_of_bundles_alone(judged: &JudgedArgs) -> bool {
+    !judged.bundles.is_empty() && judged.post.is_empty()
 }
 
 /// Runs the command.
@@ -33,37 +35,38 @@ pub fn run(root: &Path, own: &VerifyArgs, output: &Output) -> Answer {
             "no `--replay` with `--locked` or `--write-lock`: recorded verdicts do not use replay";
         return Err(vec![BAD_USAGE.at(Location::file("--replay"), expected, "both")]);
     }
-    if !own.bundles.is_empty() && (own.locked || own.write_lock) {
+    if !own.judged.bundles.is_empty() && (own.locked || own.write_lock) {
         let expected = "posts alone: no lock records bundles that are named on their own";
         return Err(vec![BAD_USAGE.at(Location::file("--locked"), expected, "a bundle")]);
     }
-    if own.challenge.is_some() && once(&own.bundles).count() != 1 {
-        let (expected, found) = ("one bundle", format!("{} bundles", own.bundles.len()));
-        return Err(vec![BAD_USAGE.at(Location::file("--challenge"), expected, found)]);
+    if own.resume.is_some() && (own.write_lock || own.replay == ReplaysArg::Auto) {
+        let expected = "no `--write-lock` and no `--replay auto` with `--resume`: what is kept depends on no lock and on no clock";
+        return Err(vec![BAD_USAGE.at(Location::file("--resume"), expected, "one of them")]);
     }
-    let ids = posts(root, own)?;
-    let demands = demands(root, own, output.draws(Format::Html)).map_err(|error| vec![error])?;
+    let ids = posts(root, &own.judged)?;
+    let challenges: Result<_, _> = own.challenge.iter().map(|path| challenge(path)).collect();
+    let demands = Demands {
+        pictures: output.draws(Format::Html),
+        repin: own.write_lock,
+        challenges_alone: !own.challenge.is_empty(),
+        challenges: challenges.map_err(|error| vec![error])?,
+        ..demands(root, &own.judged).map_err(|error| vec![error])?
+    };
     let open = |path| Cache::open(path, SystemTime::now()).map_err(|error| vec![error]);
     let cache = own.cache.as_deref().map(open).transpose()?;
     let reading = ReadOptions { cache: cache.as_ref(), ..ReadOptions::from(threads) };
-    let asked = Asked { ids: &ids, bundles: &own.bundles, demands: &demands, reading };
-    let (mut report, has_failed) = match own.replay {
-        ReplaysArg::None if own.challenge.is_none() => (asked.judged(root, None), false),
-        ReplaysArg::None | ReplaysArg::Auto | ReplaysArg::All => {
-            let device = own.device.as_deref();
-            let budget = (own.replay == ReplaysArg::Auto).then_some(own.budget.as_str());
-            let data = own.data.clone();
-            let judge = |replayer: &mut dyn Replayer| asked.judged(root, Some(replayer));
-            match trainer::replaying((device, threads), budget, data, output, judge)? {
-                Ok(judged) => judged,
-                Err(status) => return Ok(status),
-            }
-        }
+    let asked = Asked { ids: &ids, bundles: &own.judged.bundles, demands: &demands, reading };
+    let has_failed = Cell::new(false);
+    let judged = match &own.resume {
+        Some(store) => cluster::resumed(root, own, store, (reading, &has_failed), output)?,
+        None => asked.judged(root, own, (output, &has_failed))?,
     };
-    report.failures.extend(demands.attestations.unused());
-    report.failures.extend(demands.timestamps.unused());
-    report.wants_all_bound = own.all_bound;
-    report.not_run = has_failed;
+    let mut report = match judged {
+        Ok(report) => report,
+        Err(status) => return Ok(status),
+    };
+    report.wants_all_bound = own.judged.all_bound;
+    report.not_run = has_failed.get();
     report.base = git::below_top(root);
     for note in cache.iter().flat_map(Cache::notes) {
         output.say(&note);
@@ -89,35 +92,55 @@ struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// The posts and bundles, judged.
-    fn judged(&self, root: &Path, mut replayer: Option<&mut dyn Replayer>) -> Report {
+    /// The posts and bundles, judged; another status where the device that is asked for is not there.
+    fn judged(
+        &self,
+        root: &Path,
+        own: &VerifyArgs,
+        (output, has_failed): (&Output, &Cell<bool>),
+    ) -> Result<Result<Report, ExitStatus>, Vec<Error>> {
+        if own.replay == ReplaysArg::None && own.challenge.is_empty() {
+            return Ok(Ok(self.report(root, None)));
+        }
+        let place = (own.device.as_deref(), self.reading.threads);
+        let budget = (own.replay == ReplaysArg::Auto).then_some(own.budget.as_str());
+        let data = RunData::new(own.data.clone());
+        let judge = |replayer: &mut dyn Replayer| self.report(root, Some(replayer));
+        trainer::replaying(place, budget, &data, (output, has_failed), judge)
+    }
+
+    fn report(&self, root: &Path, mut replayer: Option<&mut dyn Replayer>) -> Report {
         let lent = replayer.as_mut().map(|replayer| &mut **replayer as &mut dyn Replayer);
         let mut report = verify::verify_with(root, self.ids, self.demands, self.reading, lent);
         for bundle in once(self.bundles) {
             let lent = replayer.as_mut().map(|replayer| &mut **replayer as &mut dyn Replayer);
             verify::inspect(bundle, self.demands, self.reading, &mut report, lent);
         }
+        report.failures.extend(self.demands.foreign_challenges(&report));
+        report.failures.extend(self.demands.attestations.unused());
+        report.failures.extend(self.demands.timestamps.unused());
         report
     }
 }
 
 /// Each bundle once, whatever names lead to it.
-fn once(bundles: &[PathBuf]) -> impl Iterator<Item = &PathBuf> {
+pub fn once(bundles: &[PathBuf]) -> impl Iterator<Item = &PathBuf> {
     let mut seen = BTreeSet::new();
     let real = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
     bundles.iter().filter(move |path| seen.insert(real(path)))
 }
 
-fn asks_for_all(own: &VerifyArgs) -> bool {
-    own.post.iter().any(|id| id == "all") || (own.post.is_empty() && own.bundles.is_empty())
+fn asks_for_all(judged: &JudgedArgs) -> bool {
+    judged.post.iter().any(|id| id == "all")
+        || (judged.post.is_empty() && judged.bundles.is_empty())
 }
 
 /// The posts asked for: as named, `all`, or all where nothing at all is named.
-fn posts(root: &Path, own: &VerifyArgs) -> Result<Vec<String>, Vec<Error>> {
-    let mut ids = if asks_for_all(own) {
+pub fn posts(root: &Path, judged: &JudgedArgs) -> Result<Vec<String>, Vec<Error>> {
+    let mut ids = if asks_for_all(judged) {
         post::list(root).map_err(|error| vec![error])?
     } else {
-        own.post.clone()
+        judged.post.clone()
     };
     ids.sort();
     ids.dedup();
@@ -128,40 +151,43 @@ fn keys(paths: &[PathBuf]) -> Result<Vec<PublicKey>, Error> {
     paths.iter().map(|path| PublicKey::load(path)).collect()
 }
 
-fn challenge(path: &Path) -> Result<(Challenge, String), Error> {
+/// A challenge, and the file that it stands in.
+pub fn challenge(path: &Path) -> Result<(Challenge, String), Error> {
     Ok((Challenge::load(path)?, path.display().to_string()))
 }
 
-fn demands(root: &Path, own: &VerifyArgs, pictures: bool) -> Result<Demands, Error> {
+/// What the arguments ask of evidence, for the judge.
+pub fn demands(root: &Path, judged: &JudgedArgs) -> Result<Demands, Error> {
+    let (timestamps, attestations) = vouchers(judged)?;
     Ok(Demands {
-        pictures,
-        texts: own.text.clone(),
+        texts: judged.text.clone(),
         project: Some(root.to_owned()),
         history: Some(Arc::new(GitHistory::of(root))),
-        artifacts: own.artifacts.clone(),
-        timestamps: Arc::new(Timestamps::load(
-            &own.timestamp,
-            &Authorities::load(&own.authority)?,
-        )?),
-
-        attestations: Arc::new(Attestations::load(&own.attestation, &keys(&own.builder_key)?)?),
-
+        artifacts: judged.artifacts.clone(),
+        timestamps: Arc::new(timestamps),
+        attestations: Arc::new(attestations),
         beginnings: trainer::BEGINNINGS,
-        challenge: own.challenge.as_deref().map(challenge).transpose()?,
-        repin: own.write_lock,
-        keys: keys(&own.pubkey)?,
-        origin: own.min_origin.map(|origin| match origin {
+        keys: keys(&judged.pubkey)?,
+        origin: judged.min_origin.map(|origin| match origin {
             MinOrigin::Transcribed => EvidenceOrigin::Transcribed,
             MinOrigin::Declared => EvidenceOrigin::Declared,
             MinOrigin::Signed => EvidenceOrigin::Signed,
             MinOrigin::Attested => EvidenceOrigin::Attested,
         }),
-        method: own.min_method.map(|method| match method {
+        method: judged.min_method.map(|method| match method {
             MinMethod::Compared => Method::Compared,
             MinMethod::Recomputed => Method::Recomputed,
             MinMethod::Replayed => Method::Replayed,
         }),
+        ..Demands::default()
     })
+}
+
+/// What others say of bundles, by the files that the arguments name.
+pub fn vouchers(judged: &JudgedArgs) -> Result<(Timestamps, Attestations), Error> {
+    let authorities = Authorities::load(&judged.authority)?;
+    let timestamps = Timestamps::load(&judged.timestamp, &authorities)?;
+    Ok((timestamps, Attestations::load(&judged.attestation, &keys(&judged.builder_key)?)?))
 }
 
 /// Reads the locks and notes the differences, or why one cannot be used. Where all posts are asked for, so are
@@ -181,7 +207,7 @@ fn compare(root: &Path, own: &VerifyArgs, ids: &[String], report: &mut Report) {
             Err(error) => failures.push(error),
         }
     }
-    if asks_for_all(own) {
+    if asks_for_all(&own.judged) {
         failures.extend(gone_posts(root, ids));
     }
     if failures.is_empty() {

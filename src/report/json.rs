@@ -34,7 +34,7 @@ struct PostJson<'a> {
     claims: Vec<ClaimJson<'a>>,
     findings: Vec<FindingJson<'a>>,
     digest: &'a str,
-    texts: &'a [TextReport],
+    texts: Vec<TextJson<'a>>,
     definitions: &'a [Definition],
     excused: &'a [ExcusedWords],
     bundles: &'a [BundleReport],
@@ -42,6 +42,16 @@ struct PostJson<'a> {
     challenge: Option<&'a ChallengeReport>,
     referee: Option<&'a Referee>,
     summary: VerdictCounts,
+}
+
+#[derive(Serialize)]
+struct TextJson<'a> {
+    id: &'a str,
+    what: &'a str,
+    is_at_hand: bool,
+    digest: Option<&'a str>,
+    unbound: &'a [String],
+    excused: usize,
 }
 
 #[derive(Serialize)]
@@ -122,13 +132,24 @@ fn post(post: &PostReport) -> PostJson<'_> {
         claims: post.claims.iter().map(claim).collect(),
         findings: wording::sorted(&post.findings).into_iter().map(finding).collect(),
         digest: &post.digest,
-        texts: &post.texts,
+        texts: post.texts.iter().map(text).collect(),
         definitions: &post.definitions,
         excused: &post.excused,
         bundles: &post.bundles,
         challenge: post.challenge.as_ref(),
         referee: post.referee.as_ref(),
         summary: VerdictCounts::of(&post.claims),
+    }
+}
+
+fn text(text: &TextReport) -> TextJson<'_> {
+    TextJson {
+        id: &text.id,
+        what: &text.what,
+        is_at_hand: text.is_at_hand,
+        digest: text.digest.as_deref(),
+        unbound: &text.unbound,
+        excused: text.excused,
     }
 }
 

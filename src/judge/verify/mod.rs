@@ -32,21 +32,21 @@ use crate::work::Work;
 use repro_receipt::bundle::{Bundle, ReadOptions, SIGNATURE};
 use repro_receipt::digest::Digest;
 use repro_receipt::parallel;
-use repro_receipt::source::{Error, codes};
+use repro_receipt::source::{Error, Location, codes};
 use repro_report::outcome::{
     BundleReport, ClaimReport, EvidenceOrigin, Finding, Method, Outcome, PostPictures, PostReport,
     Report, Severity, SignatureReport, TextMarkup, TextReport, Verdict,
 };
-use repro_runs::challenge::Challenge;
+use repro_runs::challenge::{Challenge, OTHER_CHALLENGE};
 use repro_runs::replay::{ReplayOutcome, Replays};
 use repro_signature::{Attestations, PublicKey, Timestamps};
 
 pub use history::{PlanAt, PlanHistory};
 use inspection::emitter_problems;
-pub use inspection::inspect;
+pub use inspection::{InspectedBundle, asked_steps, inspect};
 use numbered::NumberedClaims;
-pub use replays::{Replayer, SliceRequest};
-use replays::{distinct, replays_of};
+use replays::distinct;
+pub use replays::{Replayer, SliceRequest, replays_of};
 pub use stamped::stampable;
 pub use store::BundleStore;
 
@@ -76,14 +76,41 @@ pub struct Demands {
     pub attestations: Arc<Attestations>,
     /// Files with the texts of posts that do not redistribute them, known by their digests.
     pub texts: Vec<PathBuf>,
-    /// Intervals of a run that are to be executed again, and the file with them.
-    pub challenge: Option<(Challenge, String)>,
+    /// Intervals of runs that are to be executed again, and the files with them.
+    pub challenges: Vec<(Challenge, String)>,
+    /// Whether steps are executed for challenges alone, and not for slices and posts.
+    pub challenges_alone: bool,
     /// Who knows the weights that seeds give.
     pub beginnings: Option<&'static dyn Beginnings>,
     /// Whether the locks of posts are written anew, so that they pin nothing now.
     pub repin: bool,
     /// Whether there are to be pictures.
     pub pictures: bool,
+}
+
+impl Demands {
+    /// The challenge of this bundle.
+    fn challenge_of(&self, bundle: &Bundle) -> Option<(&Challenge, &str)> {
+        let own = self.challenges.iter().find(|(challenge, _)| challenge.bundle == bundle.digest());
+        own.map(|(challenge, file)| (challenge, file.as_str()))
+    }
+
+    /// An error for each challenge that is of none of the bundles in a report.
+    pub fn foreign_challenges(&self, report: &Report) -> Vec<Error> {
+        let bundles = report.posts.iter().filter(|post| post.digest.is_empty());
+        let bundles: Vec<_> =
+            bundles.flat_map(|post| &post.bundles).map(|one| &one.digest).collect();
+        let foreign = self.challenges.iter().filter_map(|(challenge, file)| {
+            let digest = challenge.bundle.prefixed();
+            let expected = match bundles.as_slice() {
+                own if own.contains(&&digest) => return None,
+                [only] => (*only).clone(),
+                own => format!("the digest of one of the {} bundles", own.len()),
+            };
+            Some(OTHER_CHALLENGE.at(Location::file(file), expected, digest))
+        });
+        foreign.collect()
+    }
 }
 
 /// Verifies the posts `ids` below `root`, with at most `threads` posts, files or claims at a time, and
@@ -124,7 +151,7 @@ pub fn verify_with<'r>(
         Ok((page, texts))
     });
     let posts: Vec<Result<(PostPage, TextsAtHand), Vec<Error>>> = fetched.collect();
-    if let Some(replayer) = replayer {
+    if let Some(replayer) = replayer.filter(|_| !demands.challenges_alone) {
         let pages = posts.iter().flatten().map(|(page, _)| page);
         let mut wanted: Vec<_> = pages.flat_map(|page| replays_of(page, &store.library)).collect();
         distinct(&mut wanted);
@@ -155,7 +182,7 @@ pub fn verify_with<'r>(
 }
 
 /// How many replays were executed.
-fn executed(replays: &Replays) -> usize {
+pub fn executed(replays: &Replays) -> usize {
     replays.values().filter(|answer| matches!(answer, ReplayOutcome::Done(_))).count()
 }
 
@@ -335,7 +362,7 @@ fn reported(
         signatures.filter_map(|(bundle, described)| signature_finding(bundle, described));
     let mut findings: Vec<_> = claims
         .iter()
-        .flat_map(findings)
+        .flat_map(findings_of)
         .chain(signatures)
         .chain(no_text(page))
         .chain(unconfirmed(page, drafted))
@@ -403,7 +430,7 @@ fn severity(verdict: Verdict) -> Severity {
 }
 
 /// A finding for a verdict that is not verified, and one for each note.
-fn findings(claim: &ClaimReport) -> Vec<Finding> {
+fn findings_of(claim: &ClaimReport) -> Vec<Finding> {
     let finding = |code, severity, message: &str| Finding {
         code,
         severity,
@@ -419,7 +446,7 @@ fn findings(claim: &ClaimReport) -> Vec<Finding> {
 }
 
 /// Verified claims whose evidence is weaker than the caller accepts.
-fn below(report: &Report, minimum: &Demands) -> Vec<String> {
+pub fn below(report: &Report, minimum: &Demands) -> Vec<String> {
     let weak = |claim: &ClaimReport| {
         minimum.origin.is_some_and(|least| claim.origin.is_none_or(|origin| origin < least))
             || minimum

@@ -228,7 +228,14 @@ impl Bundle {
         pin: Option<&Digest>,
         reading: impl Into<ReadOptions<'a>>,
     ) -> Result<Self, Error> {
-        load::load(path, shown.trim_end_matches('/'), pin, reading.into())
+        load::load(path, shown.trim_end_matches('/'), (pin, load::Depth::Whole), reading.into())
+    }
+
+    /// The bundle in the folder at `path` by its tag files and receipt alone, for planning: of its other files names and
+    /// lengths are right, and each is held against its digest when it is asked for. Nothing may be concluded from those that
+    /// nobody asks for.
+    pub fn outline(path: &Path, shown: &str) -> Result<Self, Error> {
+        load::load(path, shown.trim_end_matches('/'), (None, load::Depth::Outline), 1.into())
     }
 
     /// The name of its folder.

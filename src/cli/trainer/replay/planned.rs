@@ -1,5 +1,6 @@
 //! The replays that a verification asks for: cheapest first, within a budget.
 
+use std::cell::Cell;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -25,25 +26,25 @@ const SAMPLED: f64 = 0.7;
 pub struct PlannedReplays<'a> {
     output: &'a Output,
     machine: Machine,
-    corpora: Corpora,
+    corpora: &'a Corpora,
     /// When replays have to be over, where there is a budget.
     deadline: Option<Instant>,
     /// Operations a second that replays have reached here.
     speed: Option<f64>,
     /// Whether a device failed under way.
-    pub has_failed: bool,
+    has_failed: &'a Cell<bool>,
 }
 
 impl<'a> PlannedReplays<'a> {
     /// Replays on a machine; a budget begins now.
     pub fn new(
-        output: &'a Output,
+        (output, has_failed): (&'a Output, &'a Cell<bool>),
         machine: Machine,
-        corpora: Corpora,
+        corpora: &'a Corpora,
         budget: Option<Duration>,
     ) -> Self {
         let deadline = budget.and_then(|budget| Instant::now().checked_add(budget));
-        Self { output, machine, corpora, deadline, speed: None, has_failed: false }
+        Self { output, machine, corpora, deadline, speed: None, has_failed }
     }
 
     /// How long work of so many operations takes here, estimated.
@@ -73,7 +74,7 @@ impl<'a> PlannedReplays<'a> {
         let began = Instant::now();
         let choice = Choice::This(request.extent);
         let asked = (choice, sample);
-        let replayed = replay::replay(request.bundle, asked, &self.machine, &self.corpora, &bar);
+        let replayed = replay::replay(request.bundle, asked, &self.machine, self.corpora, &bar);
         bar.end();
         match replayed {
             Err(error) if error.code == &NO_DATA => ReplayOutcome::NotRun(format!(
@@ -88,7 +89,7 @@ impl<'a> PlannedReplays<'a> {
                     *device = anew;
                 }
                 self.output.complain(&error);
-                self.has_failed = true;
+                self.has_failed.set(true);
                 ReplayOutcome::NotRun(error.found.clone())
             }
             Err(error) => ReplayOutcome::Refused(error),
