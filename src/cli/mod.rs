@@ -25,6 +25,7 @@ mod history;
 mod import;
 mod init;
 mod list;
+mod located;
 mod manual;
 mod mcp;
 mod mutate;

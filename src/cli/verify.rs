@@ -9,6 +9,7 @@ use std::time::SystemTime;
 use super::args::{JudgedArgs, MinMethod, MinOrigin, ReplaysArg, VerifyArgs};
 use super::git;
 use super::history::GitHistory;
+use super::located::Located;
 use super::output::{Output, write_file};
 use super::trainer::RunData;
 use super::{Answer, BAD_USAGE, cluster, trainer};
@@ -114,7 +115,13 @@ impl Asked<'_> {
         let mut report = verify::verify_with(root, self.ids, self.demands, self.reading, lent);
         for bundle in once(self.bundles) {
             let lent = replayer.as_mut().map(|replayer| &mut **replayer as &mut dyn Replayer);
-            verify::inspect(bundle, self.demands, self.reading, &mut report, lent);
+            match Located::bundle(bundle) {
+                Err(error) => report.failures.push(error),
+                Ok(located) => {
+                    let reading = located.reading(self.reading);
+                    verify::inspect(&located.path, self.demands, reading, &mut report, lent);
+                }
+            }
         }
         report.failures.extend(self.demands.foreign_challenges(&report));
         report.failures.extend(self.demands.attestations.unused());

@@ -35,6 +35,14 @@ pub struct CloudAddress {
     pub prefix: String,
 }
 
+/// The path of what somebody names by a path or by `file://`; none where it is a URL of object storage.
+pub fn local_path(address: &str) -> Result<Option<PathBuf>, Error> {
+    Ok(match Address::parse(address)? {
+        Address::Folder(path) => Some(path),
+        Address::Cloud(_) => None,
+    })
+}
+
 impl Address {
     /// Reads what somebody wrote.
     pub fn parse(text: &str) -> Result<Self, Error> {

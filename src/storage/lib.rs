@@ -4,12 +4,14 @@
 #![forbid(unsafe_code)]
 
 mod address;
+mod bundle;
 #[cfg(feature = "cloud")]
 mod cloud;
 #[cfg(not(feature = "cloud"))]
 #[path = "no_cloud.rs"]
 mod cloud;
 mod created;
+mod head;
 mod limits;
 mod local;
 mod name;
@@ -17,7 +19,10 @@ mod part;
 mod settings;
 mod store;
 
+pub use address::local_path;
+pub use bundle::fetch_bundle;
 pub use created::Created;
+pub use head::fetch_head;
 pub use limits::Limits;
 pub use part::Part;
 pub use settings::Settings;

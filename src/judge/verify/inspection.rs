@@ -125,8 +125,8 @@ impl InspectedBundle {
         reading: impl Into<ReadOptions<'r>>,
         with_slices: bool,
     ) -> Result<(Bundle, Self), Error> {
-        let shown = path.display().to_string();
         let reading = ReadOptions { keeps_weights: true, ..reading.into() };
+        let shown = reading.named.map_or_else(|| path.display().to_string(), str::to_owned);
         let bundle = std::thread::scope(|scope| {
             if reading.threads > 1 {
                 scope.spawn(consistency::read_ahead);
