@@ -183,3 +183,123 @@ fn has_room(folder: &Path, bytes: u64, place: impl Fn() -> Location) -> Result<(
     let error = NOT_WRITTEN.at(place(), expected, found);
     Err(error.help("set `TMPDIR` to a folder with more room, or fetch the bundle yourself"))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use repro_receipt::bundle::{Bundle, BundleWriter, Origin, Receipt, Run};
+    use serde_json::json;
+    use tempfile::TempDir;
+
+    use super::*;
+
+    /// A store with a bundle, and the folder of the bundle there.
+    fn stored() -> (TempDir, Store, PathBuf) {
+        let temporary = tempfile::tempdir().unwrap();
+        let folder = temporary.path().join("store/runs/one");
+        let mut writer = BundleWriter::create(&folder).unwrap();
+        writer.json("data/config.json", &json!({"hidden_size": 64})).unwrap();
+        writer.append("data/notes.txt", &[b'x'; 300_000]).unwrap();
+        let run = Run {
+            id: "one".into(),
+            study: None,
+            arm: None,
+            plan_commit: None,
+            finished: Some(true),
+        };
+        writer.finish(&Receipt { run: Some(run), ..Receipt::new(Origin::Emitted) }).unwrap();
+        let store = Store::open(temporary.path().join("store").to_str().unwrap()).unwrap();
+        (temporary, store, folder)
+    }
+
+    fn fetch(temporary: &TempDir, store: &Store) -> Result<PathBuf, Error> {
+        let into = tempfile::tempdir_in(temporary.path()).unwrap().keep();
+        fetch_bundle(store, "runs/one", &into)
+    }
+
+    #[test]
+    fn a_fetched_bundle_is_the_bundle() {
+        let (temporary, store, folder) = stored();
+        let fetched = fetch(&temporary, &store).unwrap();
+        let load = |path: &Path| Bundle::load_folder(path, "runs/one", None, 1).unwrap();
+        let (here, there) = (load(&fetched), load(&folder));
+        assert_eq!((here.digest(), here.name()), (there.digest(), "one"));
+        assert_eq!(here.files().len(), there.files().len());
+    }
+
+    /// Changes a file of the bundle in its store.
+    fn change(folder: &Path, file: &str, with: impl Fn(String) -> String) {
+        let path = folder.join(file);
+        let text = fs::read_to_string(&path).unwrap_or_default();
+        fs::write(path, with(text)).unwrap();
+    }
+
+    #[test]
+    fn what_is_not_the_bundle_is_refused() {
+        type Damage = fn(&Path);
+        let cases: [(&str, &str, Damage); 12] = [
+            ("bundle::not-a-bag", "", |folder| fs::remove_file(folder.join(DECLARATION)).unwrap()),
+            ("bundle::missing-file", "/bag-info.txt", |folder| {
+                fs::remove_file(folder.join(INFO)).unwrap()
+            }),
+            ("bundle::missing-file", "/data/notes.txt", |folder| {
+                fs::remove_file(folder.join("data/notes.txt")).unwrap();
+            }),
+            ("bundle::extra-file", "/data/other.txt", |folder| {
+                change(folder, "data/other.txt", |_| "x".to_owned());
+            }),
+            ("bundle::extra-file", "/other", |folder| change(folder, "other", |_| "x".to_owned())),
+            ("bundle::wrong-digest", "/data/notes.txt", |folder| {
+                change(folder, "data/notes.txt", |text| text.replacen('x', "y", 1));
+            }),
+            ("bundle::wrong-digest", "/data/notes.txt", |folder| {
+                change(folder, "data/notes.txt", |text| text[1..].to_owned());
+            }),
+            ("bundle::wrong-size", "", |folder| {
+                change(folder, "data/notes.txt", |text| text.repeat(3));
+            }),
+            ("bundle::bad-tag-file", "/bag-info.txt", |folder| {
+                change(folder, INFO, |_| "A: b\n".to_owned())
+            }),
+            ("storage::not-written", "", |folder| {
+                change(folder, INFO, |text| {
+                    text.replace("Payload-Oxum: ", "Payload-Oxum: 9999999999999")
+                });
+            }),
+            ("bundle::bad-name", "/manifest-sha256.txt", |folder| {
+                change(folder, PAYLOAD, |text| {
+                    text.replace("data/notes.txt", "data/../../notes.txt")
+                });
+            }),
+            ("bundle::bad-name", "/manifest-sha256.txt", |folder| {
+                change(folder, PAYLOAD, |text| text.replace("data/notes.txt", "/etc/notes.txt"));
+            }),
+        ];
+        for (code, file, damage) in cases {
+            let (temporary, store, folder) = stored();
+            damage(&folder);
+            let error = fetch(&temporary, &store).unwrap_err();
+            assert_eq!(error.code.id, code, "{error}");
+            assert!(
+                error.place.file.starts_with(&format!("{}/runs/one", store.shown())),
+                "{error}"
+            );
+            assert!(error.place.file.ends_with(file), "{error}");
+            assert!(!temporary.path().join("notes.txt").exists());
+        }
+    }
+
+    #[test]
+    fn a_bundle_of_a_wrong_name_is_not_looked_for() {
+        let (temporary, store, _) = stored();
+        for name in ["../one", "/one", "", "runs/.one"] {
+            assert_eq!(
+                fetch_bundle(&store, name, temporary.path()).unwrap_err().code.id,
+                "storage::bad-name"
+            );
+        }
+        let error = fetch_bundle(&store, "runs/none", temporary.path()).unwrap_err();
+        assert_eq!(error.code.id, "bundle::not-a-bag");
+    }
+}

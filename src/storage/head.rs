@@ -197,3 +197,146 @@ fn write(path: &Path, bytes: &[u8], length: u64) -> io::Result<()> {
     file.write_all(bytes)?;
     file.set_len(length)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+
+    use tempfile::TempDir;
+
+    use super::*;
+
+    fn stored() -> (TempDir, Store) {
+        let temporary = tempfile::tempdir().unwrap();
+        let store = Store::open(temporary.path().join("store").to_str().unwrap()).unwrap();
+        (temporary, store)
+    }
+
+    /// A checkpoint of `tensors` tensors of 1 MiB each.
+    fn safetensors(tensors: u64) -> (Vec<u8>, u64) {
+        let size = 1_u64 << 20;
+        let entry = |at: u64| {
+            let (from, to) = (at * size, (at + 1) * size);
+            format!(
+                r#""layers.{at}.weight":{{"dtype":"F32","shape":[{}],"data_offsets":[{from},{to}]}}"#,
+                size / 4
+            )
+        };
+        let header = format!("{{{}}}", (0..tensors).map(entry).collect::<Vec<_>>().join(","));
+        let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
+        bytes.extend(header.as_bytes());
+        let length = bytes.len() as u64 + tensors * size;
+        (bytes, length)
+    }
+
+    fn put(store: &Store, temporary: &TempDir, name: &str, (head, length): (Vec<u8>, u64)) {
+        store.create(name, &head).unwrap();
+        let file =
+            File::options().write(true).open(temporary.path().join("store").join(name)).unwrap();
+        file.set_len(length).unwrap();
+    }
+
+    #[test]
+    fn a_header_is_fetched_and_its_tensors_are_not() {
+        for tensors in [1, 500, 5_000] {
+            let (temporary, store) = stored();
+            let model = safetensors(tensors);
+            put(&store, &temporary, "m.safetensors", model.clone());
+            store.create(CONFIG, b"{}").unwrap();
+            let into = tempfile::tempdir().unwrap();
+            let path = fetch_head(&store, "m.safetensors", into.path()).unwrap();
+            let copied = fs::metadata(&path).unwrap();
+            assert_eq!(copied.len(), model.1);
+            let mut begins = vec![0; model.0.len()];
+            File::open(&path).unwrap().read_exact(&mut begins).unwrap();
+            assert_eq!(begins, model.0);
+            let header = Header::load(&path, "m.safetensors").unwrap();
+            assert_eq!(header.tensors.len() as u64, tensors);
+            assert!(into.path().join(CONFIG).exists());
+        }
+    }
+
+    /// A GGUF file of tensors of 32 float32 numbers each, without its tensors.
+    fn gguf(tensors: u64) -> (Vec<u8>, u64) {
+        let text = |text: &str| [&(text.len() as u64).to_le_bytes(), text.as_bytes()].concat();
+        let mut bytes = b"GGUF\x03\0\0\0".to_vec();
+        bytes.extend(tensors.to_le_bytes());
+        bytes.extend(1_u64.to_le_bytes());
+        bytes.extend(
+            [text("general.architecture"), 8_u32.to_le_bytes().to_vec(), text("llama")].concat(),
+        );
+        for at in 0..tensors {
+            bytes.extend(text(&format!("blk.{at}.ffn_up.weight")));
+            bytes.extend(1_u32.to_le_bytes());
+            bytes.extend(32_u64.to_le_bytes());
+            bytes.extend(0_u32.to_le_bytes());
+            bytes.extend((at * 128).to_le_bytes());
+        }
+        let length = (bytes.len() as u64).next_multiple_of(32) + tensors * 128;
+        (bytes, length)
+    }
+
+    #[test]
+    fn a_header_whose_length_nobody_says_is_fetched_as_it_is_read() {
+        for tensors in [1, 5_000] {
+            let (temporary, store) = stored();
+            let model = gguf(tensors);
+            put(&store, &temporary, "m.gguf", model.clone());
+            let into = tempfile::tempdir().unwrap();
+            let path = fetch_head(&store, "m.gguf", into.path()).unwrap();
+            assert_eq!(fs::metadata(&path).unwrap().len(), model.1);
+            let read = |path: &Path| GgufHeader::load(path, "m.gguf").unwrap();
+            assert_eq!(read(&path), read(&temporary.path().join("store/m.gguf")));
+        }
+    }
+
+    #[test]
+    fn the_files_of_one_model_come_together() {
+        let (temporary, store) = stored();
+        for at in [1, 2] {
+            put(&store, &temporary, &format!("m-0000{at}-of-00003.safetensors"), safetensors(1));
+            put(&store, &temporary, &format!("g-0000{at}-of-00002.gguf"), gguf(1));
+        }
+        let index = r#"{"weight_map":{"a":"m-00001-of-00003.safetensors","b":"m-00002-of-00003.safetensors",
+            "c":"m-00003-of-00003.safetensors","d":"../out.safetensors"}}"#;
+        store.create("m.safetensors.index.json", index.as_bytes()).unwrap();
+        store.create("x.pkl", b"").unwrap();
+        let into = tempfile::tempdir().unwrap();
+        let fetch = |name: &str| fetch_head(&store, name, into.path());
+        fetch("m.safetensors.index.json").unwrap();
+        fetch("g-00001-of-00002.gguf").unwrap();
+        let mut names: Vec<_> = fs::read_dir(into.path())
+            .unwrap()
+            .map(|one| one.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        assert_eq!(
+            names,
+            [
+                "g-00001-of-00002.gguf",
+                "g-00002-of-00002.gguf",
+                "m-00001-of-00003.safetensors",
+                "m-00002-of-00003.safetensors",
+                "m.safetensors.index.json",
+            ]
+        );
+        assert_eq!(fetch("x.pkl").unwrap_err().code.id, "checkpoint::foreign-format");
+        assert_eq!(fetch("none.json").unwrap_err().code.id, "storage::unreadable");
+    }
+
+    #[test]
+    fn hostile_headers_are_told_and_cost_nothing() {
+        let (temporary, store) = stored();
+        let into = tempfile::tempdir().unwrap();
+        let huge = (u64::MAX / 2).to_le_bytes().to_vec();
+        put(&store, &temporary, "huge.safetensors", (huge, 1 << 30));
+        put(&store, &temporary, "pickle.safetensors", (b"PK\x03\x04........".to_vec(), 1 << 30));
+        let mut endless = gguf(1).0;
+        endless[8..16].copy_from_slice(&u64::MAX.to_le_bytes());
+        put(&store, &temporary, "endless.gguf", (endless, 1 << 30));
+        for name in ["huge.safetensors", "pickle.safetensors", "endless.gguf"] {
+            let error = fetch_head(&store, name, into.path()).unwrap_err();
+            assert_eq!(error.place.file, format!("{}/{name}", store.shown()), "{error}");
+        }
+    }
+}

@@ -1,5 +1,6 @@
 //! Object storage: a real S3 server, servers that fail in every way, and secrets that no message shows.
 
+mod fetched;
 mod proxy;
 mod server;
 

@@ -26,6 +26,8 @@ pub enum Fault {
     Leads(String),
     /// The answer is no HTTP.
     Noise,
+    /// These bytes are sent, or the part of them that is asked for.
+    Sends(Vec<u8>, Option<(usize, usize)>),
     /// A status, with a body that does not end.
     Endless(u16),
 }
@@ -151,6 +153,25 @@ fn reply(mut client: &TcpStream, fault: &Fault, head: &str, body: &[u8]) -> std:
             client.write_all(lines.collect::<String>().as_bytes())?;
             client.write_all(half)?;
             return Ok(half.len());
+        }
+        Fault::Sends(bytes, None) => {
+            let length = bytes.len();
+            write!(
+                client,
+                "HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
+            )?;
+            client.write_all(bytes)?;
+            return Ok(length);
+        }
+        Fault::Sends(bytes, Some((from, to))) => {
+            let part = &bytes[*from..bytes.len().min(to + 1)];
+            let (length, last, whole) = (part.len(), from + part.len() - 1, bytes.len());
+            write!(
+                client,
+                "HTTP/1.1 206 Part\r\nContent-Length: {length}\r\nContent-Range: bytes {from}-{last}/{whole}\r\nConnection: close\r\n\r\n"
+            )?;
+            client.write_all(part)?;
+            return Ok(length);
         }
         Fault::Lost | Fault::Hangs => {}
         Fault::Stalls => {
