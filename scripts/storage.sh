@@ -12,5 +12,7 @@ export REPRO_S3_SERVER=${REPRO_S3_SERVER:-$PWD/target/tools/bin/s3s-fs}
 if ! "$REPRO_S3_SERVER" --version 2>/dev/null | grep -qF "$version"; then
   cargo install --quiet --locked --debug --root target/tools --features binary "s3s-fs@$version"
 fi
-REPRO_REQUIRE_S3=1 cargo test --locked --features cloud --package repro-storage
-REPRO_REQUIRE_S3=1 cargo test --locked --features cloud --test it -- "${@:-storage::}"
+export REPRO_REQUIRE_S3=1
+own=(--locked --package repro-cli --package repro-storage --features repro-cli/cloud)
+cargo test "${own[@]}" --lib
+cargo test "${own[@]}" --test it -- "${@:-storage::}"

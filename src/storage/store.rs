@@ -22,7 +22,7 @@ pub struct Store {
 #[derive(Debug)]
 enum Place {
     Folder(LocalStore),
-    Cloud(CloudStore),
+    Cloud(Box<CloudStore>),
 }
 
 impl Store {
@@ -47,7 +47,9 @@ impl Store {
         let shown = address.shown();
         let place = match address {
             Address::Folder(root) => Place::Folder(LocalStore::open(root, &shown)?),
-            Address::Cloud(address) => Place::Cloud(CloudStore::open(&address, &shown, settings)?),
+            Address::Cloud(address) => {
+                Place::Cloud(Box::new(CloudStore::open(&address, &shown, settings)?))
+            }
         };
         Ok(Self { place, shown })
     }
