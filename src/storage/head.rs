@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use repro_receipt::checkpoint::{FOREIGN_FORMAT, GgufHeader, Header, read_index};
 use repro_receipt::source::{DOCUMENT_CAP, Error, Location};
 
-use crate::part::Part;
+use crate::part::ObjectPart;
 use crate::store::Store;
 use crate::{NOT_WRITTEN, UNREADABLE};
 
@@ -96,7 +96,7 @@ impl Model<'_> {
                 return Err(FOREIGN_FORMAT.at(place, expected, format!("`.{ending}`")));
             }
         };
-        let Some(Part { bytes, length }) = part else { return Ok(None) };
+        let Some(ObjectPart { bytes, length }) = part else { return Ok(None) };
         write(&path, &bytes, length).map_err(|error| {
             let expected = "room for headers in the temporary folder";
             let place = Location::file(self.shown(name));
@@ -107,14 +107,14 @@ impl Model<'_> {
     }
 
     /// A config or an index, as a whole.
-    fn document(&self, name: &str) -> Result<Option<Part>, Error> {
+    fn document(&self, name: &str) -> Result<Option<ObjectPart>, Error> {
         let cap = if name.ends_with(".index.json") { INDEX_CAP } else { DOCUMENT_CAP };
-        let whole = |bytes: Vec<u8>| Part { length: bytes.len() as u64, bytes };
+        let whole = |bytes: Vec<u8>| ObjectPart { length: bytes.len() as u64, bytes };
         Ok(self.store.get(name, cap)?.map(whole))
     }
 
     /// The header of a safetensors file, whose first eight bytes say how long it is.
-    fn safetensors(&self, name: &str) -> Result<Option<Part>, Error> {
+    fn safetensors(&self, name: &str) -> Result<Option<ObjectPart>, Error> {
         let Some(mut part) = self.store.part(name, 0..FIRST)? else { return Ok(None) };
         let Some(prefix) = part.bytes.first_chunk::<8>() else { return Ok(Some(part)) };
         let header = Header::length(&self.shown(name), part.length, *prefix)?;
@@ -128,7 +128,7 @@ impl Model<'_> {
     }
 
     /// The header of a GGUF file, which ends where its reader is done.
-    fn gguf(&self, name: &str) -> Result<Option<Part>, Error> {
+    fn gguf(&self, name: &str) -> Result<Option<ObjectPart>, Error> {
         let Some(begun) = self.store.part(name, 0..FIRST)? else { return Ok(None) };
         let length = begun.length;
         let mut head = Ahead { model: self, name, part: begun, at: 0, refused: None };
@@ -138,7 +138,7 @@ impl Model<'_> {
             (Some(error), _) | (None, Err(error)) => Err(error),
             (None, Ok(_)) => {
                 let bytes = part.bytes.into_iter().take(at).collect();
-                Ok(Some(Part { bytes, length }))
+                Ok(Some(ObjectPart { bytes, length }))
             }
         }
     }
@@ -161,7 +161,7 @@ impl Model<'_> {
 struct Ahead<'a> {
     model: &'a Model<'a>,
     name: &'a str,
-    part: Part,
+    part: ObjectPart,
     /// How much of it was read.
     at: usize,
     /// Why no more could be fetched.

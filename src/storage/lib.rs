@@ -24,8 +24,8 @@ pub use bundle::fetch_bundle;
 pub use created::Created;
 pub use head::fetch_head;
 pub use limits::Limits;
-pub use part::Part;
-pub use settings::Settings;
+pub use part::ObjectPart;
+pub use settings::StoreSettings;
 pub use store::Store;
 
 use repro_receipt::source::codes;

@@ -18,7 +18,7 @@ use repro_receipt::source::{Code, Error, Location};
 use rustix::fs::OFlags;
 
 use crate::created::Created;
-use crate::part::Part;
+use crate::part::ObjectPart;
 use crate::{NOT_A_FOLDER, NOT_AN_OBJECT, NOT_WRITTEN, TOO_LARGE, UNREADABLE};
 
 /// So many bytes are read at a time.
@@ -60,7 +60,7 @@ impl LocalStore {
     }
 
     /// The bytes of an object in a range.
-    pub fn part(&self, name: &str, range: Range<u64>) -> Result<Option<Part>, Error> {
+    pub fn part(&self, name: &str, range: Range<u64>) -> Result<Option<ObjectPart>, Error> {
         let unreadable = |error| self.unreadable(name, &error);
         let Some(mut file) = self.file(name)? else { return Ok(None) };
         let length = file.metadata().map_err(unreadable)?.len();
@@ -68,7 +68,7 @@ impl LocalStore {
         let mut bytes = Vec::new();
         let mut read = file.take(range.end.saturating_sub(range.start));
         read.read_to_end(&mut bytes).map_err(unreadable)?;
-        Ok(Some(Part { bytes, length }))
+        Ok(Some(ObjectPart { bytes, length }))
     }
 
     /// Has all bytes of an object pass by; answers how many there were.

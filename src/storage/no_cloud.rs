@@ -7,14 +7,14 @@ use repro_receipt::source::{Error, Location};
 use crate::NO_CLOUD;
 use crate::address::CloudAddress;
 use crate::created::Created;
-use crate::part::Part;
-use crate::settings::Settings;
+use crate::part::ObjectPart;
+use crate::settings::StoreSettings;
 
 #[derive(Debug)]
 pub enum CloudStore {}
 
 impl CloudStore {
-    pub fn open(_: &CloudAddress, shown: &str, _: &Settings) -> Result<Self, Error> {
+    pub fn open(_: &CloudAddress, shown: &str, _: &StoreSettings) -> Result<Self, Error> {
         Err(NO_CLOUD.at(Location::file(shown), "a folder or `file://`", "a URL of object storage"))
     }
 
@@ -26,7 +26,7 @@ impl CloudStore {
         match *self {}
     }
 
-    pub fn part(&self, _: &str, _: Range<u64>) -> Result<Option<Part>, Error> {
+    pub fn part(&self, _: &str, _: Range<u64>) -> Result<Option<ObjectPart>, Error> {
         match *self {}
     }
 

@@ -10,13 +10,13 @@ const PREFIXES: [&str; 3] = ["AWS_", "AZURE_", "GOOGLE_"];
 
 /// Variables of the environment, and limits. Shown, it has the names of the variables alone.
 #[derive(Clone, Default)]
-pub struct Settings {
+pub struct StoreSettings {
     variables: BTreeMap<String, String>,
     /// How long is waited, and how often asked.
     pub limits: Limits,
 }
 
-impl Settings {
+impl StoreSettings {
     /// Those of this process.
     pub fn of_environment() -> Self {
         let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
@@ -45,7 +45,7 @@ impl Settings {
     }
 }
 
-impl fmt::Debug for Settings {
+impl fmt::Debug for StoreSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.variables.keys()).finish()
     }
@@ -53,12 +53,12 @@ impl fmt::Debug for Settings {
 
 #[cfg(test)]
 mod tests {
-    use super::Settings;
+    use super::StoreSettings;
 
     #[test]
     fn variables_of_providers_are_kept_and_not_shown() {
         let named = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        let settings = Settings::of([
+        let settings = StoreSettings::of([
             named("AWS_SECRET_ACCESS_KEY", "CANARY"),
             named("AWS_REGION", ""),
             named("PATH", "CANARY"),

@@ -9,8 +9,8 @@ use crate::cloud::CloudStore;
 use crate::created::Created;
 use crate::local::LocalStore;
 use crate::name;
-use crate::part::Part;
-use crate::settings::Settings;
+use crate::part::ObjectPart;
+use crate::settings::StoreSettings;
 
 /// A folder of objects, here or in object storage. Several threads, processes and hosts may use one at a time.
 #[derive(Debug)]
@@ -29,21 +29,21 @@ impl Store {
     /// The store at a path or a URL: `file://`, or with the feature `cloud` also `s3://`, `gs://`, `az://` and, to read from,
     /// `https://`. Refuses URLs with credentials, which are taken from the environment alone.
     pub fn open(address: &str) -> Result<Self, Error> {
-        Self::open_with(address, &Settings::of_environment())
+        Self::open_with(address, &StoreSettings::of_environment())
     }
 
     /// The same with other settings than those of this process.
-    pub fn open_with(address: &str, settings: &Settings) -> Result<Self, Error> {
+    pub fn open_with(address: &str, settings: &StoreSettings) -> Result<Self, Error> {
         Self::at(Address::parse(address)?, settings)
     }
 
     /// The store that holds the object at a path or a URL, and the name of the object there.
     pub fn of_object(address: &str) -> Result<(Self, String), Error> {
         let (folder, name) = Address::parse(address)?.split()?;
-        Ok((Self::at(folder, &Settings::of_environment())?, name))
+        Ok((Self::at(folder, &StoreSettings::of_environment())?, name))
     }
 
-    fn at(address: Address, settings: &Settings) -> Result<Self, Error> {
+    fn at(address: Address, settings: &StoreSettings) -> Result<Self, Error> {
         let shown = address.shown();
         let place = match address {
             Address::Folder(root) => Place::Folder(LocalStore::open(root, &shown)?),
@@ -63,9 +63,9 @@ impl Store {
         }
     }
 
-    /// The bytes of an object in `range`, fewer where it ends before, and its length; or none where there is no such object. No
+    /// The bytes of an object in `range`, which may not be empty, fewer where it ends before, and its length; or none where there is no such object. No
     /// other bytes are read.
-    pub fn part(&self, name: &str, range: Range<u64>) -> Result<Option<Part>, Error> {
+    pub fn part(&self, name: &str, range: Range<u64>) -> Result<Option<ObjectPart>, Error> {
         name::check(name, &self.shown)?;
         match &self.place {
             Place::Folder(folder) => folder.part(name, range),
@@ -130,7 +130,7 @@ impl Store {
 
 #[cfg(test)]
 mod tests {
-    use super::{Created, Part, Store};
+    use super::{Created, ObjectPart, Store};
 
     #[test]
     fn threads_share_a_store() {
@@ -159,9 +159,9 @@ mod tests {
         let bytes: Vec<u8> = (0..200_000_u32).map(|at| at as u8).collect();
         store.create("one", &bytes).unwrap();
         let part = |range: std::ops::Range<u64>| store.part("one", range).unwrap().unwrap();
-        assert_eq!(part(2..5), Part { bytes: vec![2, 3, 4], length: 200_000 });
+        assert_eq!(part(2..5), ObjectPart { bytes: vec![2, 3, 4], length: 200_000 });
         assert_eq!(part(199_999..300_000).bytes, bytes[199_999..]);
-        assert_eq!(part(200_000..200_001), Part { bytes: vec![], length: 200_000 });
+        assert_eq!(part(200_000..200_001), ObjectPart { bytes: vec![], length: 200_000 });
         assert_eq!(store.part("two", 0..1), Ok(None));
         let mut passed = Vec::new();
         let mut sink = |piece: &[u8]| {

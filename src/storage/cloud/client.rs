@@ -25,7 +25,7 @@ const REDIRECTIONS: usize = 5;
 
 /// What is remembered of the requests of one operation.
 #[derive(Debug, Clone, Default)]
-pub struct Seen {
+pub struct SeenRequests {
     /// How many there were.
     pub requests: usize,
     /// The status of the last, if it was an error.
@@ -37,11 +37,11 @@ pub struct Seen {
 }
 
 tokio::task_local! {
-    static SEEN: RefCell<Seen>;
+    static SEEN: RefCell<SeenRequests>;
 }
 
 /// The outcome of an operation, with what its requests met.
-pub async fn watched<T>(operation: impl Future<Output = T>) -> (T, Seen) {
+pub async fn watched<T>(operation: impl Future<Output = T>) -> (T, SeenRequests) {
     let operation = async {
         let outcome = operation.await;
         (outcome, SEEN.with(|seen| seen.take()))
@@ -54,7 +54,7 @@ fn note(status: Option<u16>, word: Option<String>, broken: Option<HttpErrorKind>
     // Outside of an operation nobody asks.
     let _ = SEEN.try_with(|seen| {
         let requests = seen.borrow().requests + 1;
-        seen.replace(Seen { requests, status, word, broken });
+        seen.replace(SeenRequests { requests, status, word, broken });
     });
 }
 

@@ -12,7 +12,7 @@ use repro_receipt::source::{Error, Location};
 
 use super::client::{Connector, Leads};
 use crate::address::{CloudAddress, is_loopback};
-use crate::settings::Settings;
+use crate::settings::StoreSettings;
 use crate::{BAD_SETTINGS, NO_CREDENTIALS};
 
 /// The variables of which one has to be set, so that nobody else is asked for credentials: without any, libraries ask the network.
@@ -72,7 +72,7 @@ const CREDENTIALS: &[Credentials] = &[
 pub fn objects(
     address: &CloudAddress,
     shown: &str,
-    settings: &Settings,
+    settings: &StoreSettings,
 ) -> Result<Arc<dyn ObjectStore>, Error> {
     let credentials = CREDENTIALS.iter().find(|known| known.scheme == address.scheme);
     let is_loopback = match credentials {
@@ -95,7 +95,7 @@ pub fn objects(
 
 fn build(
     address: &CloudAddress,
-    settings: &Settings,
+    settings: &StoreSettings,
     options: ClientOptions,
     connector: Connector,
 ) -> object_store::Result<Arc<dyn ObjectStore>> {
@@ -151,7 +151,7 @@ fn build(
 
 /// A builder with the settings of one provider that it knows.
 fn configured<B, K: FromStr>(
-    settings: &Settings,
+    settings: &StoreSettings,
     prefix: &str,
     builder: B,
     with: impl Fn(B, K, String) -> B,
@@ -164,7 +164,7 @@ fn configured<B, K: FromStr>(
 
 impl Credentials {
     /// Checks that there are credentials, and that they are not sent in the clear; answers whether the server is this machine.
-    fn check(&self, shown: &str, settings: &Settings) -> Result<bool, Error> {
+    fn check(&self, shown: &str, settings: &StoreSettings) -> Result<bool, Error> {
         if !self.variables.iter().any(|name| settings.get(name).is_some()) {
             let expected = format!("one of `{}` in the environment", self.variables.join("`, `"));
             let error = NO_CREDENTIALS.at(Location::file(shown), expected, "none of them");

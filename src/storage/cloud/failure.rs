@@ -3,13 +3,13 @@
 use object_store::client::HttpErrorKind;
 use repro_receipt::source::{Code, Error, Location};
 
-use super::client::Seen;
+use super::client::SeenRequests;
 use crate::limits::Limits;
 use crate::{NOT_WRITTEN, REFUSED, UNREACHABLE, UNREADABLE};
 
 /// Why an operation came to nothing.
 #[derive(Debug)]
-pub enum Failure {
+pub enum RequestFailure {
     /// The library says so.
     Library(object_store::Error),
     /// It ended before all bytes were there, or did not end after them.
@@ -25,7 +25,7 @@ pub enum Failure {
     Refused(Error),
 }
 
-impl From<object_store::Error> for Failure {
+impl From<object_store::Error> for RequestFailure {
     fn from(error: object_store::Error) -> Self {
         Self::Library(error)
     }
@@ -54,18 +54,24 @@ impl Verb {
 }
 
 /// Tells of a failure at a place.
-pub fn told(failure: Failure, verb: Verb, place: Location, seen: &Seen, limits: &Limits) -> Error {
+pub fn told(
+    failure: RequestFailure,
+    verb: Verb,
+    place: Location,
+    seen: &SeenRequests,
+    limits: &Limits,
+) -> Error {
     match failure {
-        Failure::Refused(error) => error,
-        Failure::Slow => {
+        RequestFailure::Refused(error) => error,
+        RequestFailure::Slow => {
             let found = format!("none after {} and the time it was given", requests(seen));
             UNREACHABLE.at(place, "an answer", found)
         }
-        Failure::Length { expected, found } => {
+        RequestFailure::Length { expected, found } => {
             let (expected, found) = (format!("{expected} bytes"), format!("{found} bytes"));
             UNREACHABLE.at(place, expected, found)
         }
-        Failure::Library(error) => match (seen.status, seen.broken) {
+        RequestFailure::Library(error) => match (seen.status, seen.broken) {
             (Some(status), _) => answered(status, verb, place, seen),
             (None, Some(HttpErrorKind::Connect)) => {
                 let found = format!("none in {}", requests(seen));
@@ -86,7 +92,7 @@ pub fn told(failure: Failure, verb: Verb, place: Location, seen: &Seen, limits: 
 }
 
 /// The answer was an error.
-fn answered(status: u16, verb: Verb, place: Location, seen: &Seen) -> Error {
+fn answered(status: u16, verb: Verb, place: Location, seen: &SeenRequests) -> Error {
     let word = seen.word.as_deref().map(|word| format!(" ({word})")).unwrap_or_default();
     let found = format!("the answer {status}{word}");
     let to = verb.word();
@@ -100,6 +106,10 @@ fn answered(status: u16, verb: Verb, place: Location, seen: &Seen) -> Error {
             error.help(
                 "get new credentials, set them in the environment, and start the command again",
             )
+        }
+        (403, _) if verb == Verb::Read => {
+            let error = REFUSED.at(place, "leave to read this", found);
+            error.help("check that the credentials in the environment are those of somebody who may; to who may not list, S3 says 403 also of what is not there")
         }
         (401 | 403, _) => REFUSED.at(place, format!("leave to {to} this"), found),
         (404, _) => {
@@ -149,7 +159,7 @@ fn unlike(error: &object_store::Error, verb: Verb, place: Location) -> Error {
     }
 }
 
-fn requests(seen: &Seen) -> String {
+fn requests(seen: &SeenRequests) -> String {
     let count = seen.requests.max(1);
     format!("{count} {}", if count == 1 { "request" } else { "requests" })
 }

@@ -21,11 +21,11 @@ use tokio::time::timeout;
 use crate::address::CloudAddress;
 use crate::created::Created;
 use crate::limits::Limits;
-use crate::part::Part;
-use crate::settings::Settings;
+use crate::part::ObjectPart;
+use crate::settings::StoreSettings;
 use crate::{NOT_AN_OBJECT, NOT_WRITTEN, READ_ONLY, TOO_LARGE, UNREADABLE};
-use client::{Seen, watched};
-use failure::{Failure, Verb, told};
+use client::{SeenRequests, watched};
+use failure::{RequestFailure, Verb, told};
 
 /// The most objects that a list may have.
 const LIST_CAP: usize = 20_000_000;
@@ -43,7 +43,7 @@ pub struct CloudStore {
     objects: Arc<dyn ObjectStore>,
     address: CloudAddress,
     shown: String,
-    settings: Settings,
+    settings: StoreSettings,
 }
 
 /// Without what the library holds, credentials among it.
@@ -54,11 +54,15 @@ impl fmt::Debug for CloudStore {
 }
 
 /// What an operation came to, with what its requests met.
-type Outcome<T> = (Result<T, Failure>, Seen);
+type Outcome<T> = (Result<T, RequestFailure>, SeenRequests);
 
 impl CloudStore {
     /// Opens a store; nothing is asked of it yet. Credentials are those of the settings.
-    pub fn open(address: &CloudAddress, shown: &str, settings: &Settings) -> Result<Self, Error> {
+    pub fn open(
+        address: &CloudAddress,
+        shown: &str,
+        settings: &StoreSettings,
+    ) -> Result<Self, Error> {
         let runtime = Builder::new_current_thread().enable_all().build().map_err(|error| {
             let expected = "a system on which one can wait for a server";
             UNREADABLE.at(Location::file(shown), expected, error.to_string())
@@ -77,7 +81,7 @@ impl CloudStore {
     pub fn get(&self, name: &str, cap: usize) -> Result<Option<Vec<u8>>, Error> {
         let too_large = |found: String| {
             let error = TOO_LARGE.at(self.place(name), format!("at most {cap} bytes"), found);
-            Err(Failure::Refused(error))
+            Err(RequestFailure::Refused(error))
         };
         let outcome = self.whole(|| {
             self.wait(async {
@@ -106,7 +110,7 @@ impl CloudStore {
     }
 
     /// The bytes of an object in a range.
-    pub fn part(&self, name: &str, range: Range<u64>) -> Result<Option<Part>, Error> {
+    pub fn part(&self, name: &str, range: Range<u64>) -> Result<Option<ObjectPart>, Error> {
         let range = Some(GetRange::Bounded(range));
         let (outcome, seen) = self.whole(|| {
             let asked = GetOptions { range: range.clone(), ..GetOptions::default() };
@@ -116,11 +120,11 @@ impl CloudStore {
                     in_time(self.limits().whole, self.objects.get_opts(&path, asked)).await?;
                 let length = found.meta.size;
                 let bytes = within(self.limits().whole, collected(found)).await?;
-                Ok(Part { bytes, length })
+                Ok(ObjectPart { bytes, length })
             })
         });
         if outcome.is_err() && seen.status == Some(NO_SUCH_PART) {
-            let end = |found: ObjectMeta| Part { bytes: Vec::new(), length: found.size };
+            let end = |found: ObjectMeta| ObjectPart { bytes: Vec::new(), length: found.size };
             return Ok(self.head(name)?.map(end));
         }
         self.found((outcome, seen), name)
@@ -140,13 +144,13 @@ impl CloudStore {
             match outcome {
                 Ok(()) => return Ok(Created::New),
                 // Also said where another write goes on that may come to nothing.
-                Err(Failure::Library(object_store::Error::AlreadyExists { .. })) => {
+                Err(RequestFailure::Library(object_store::Error::AlreadyExists { .. })) => {
                     if self.head(name)?.is_some() {
                         return Ok(Created::Exists);
                     }
                 }
                 // Nobody knows whether it was written; the next round tells.
-                Err(failure @ Failure::Library(_)) if is_unsure(&seen) => {
+                Err(failure @ RequestFailure::Library(_)) if is_unsure(&seen) => {
                     last = Some((failure, seen));
                 }
                 Err(failure) => return Err(self.told(failure, Verb::Write, name, &seen)),
@@ -200,7 +204,7 @@ impl CloudStore {
         outcome.map_err(|failure| self.told(failure, Verb::List, below, &seen))
     }
 
-    async fn listed(&self, below: &str, path: &Path) -> Result<Vec<(String, u64)>, Failure> {
+    async fn listed(&self, below: &str, path: &Path) -> Result<Vec<(String, u64)>, RequestFailure> {
         let mut listed = self.objects.list(Some(path));
         let mut objects = Vec::new();
         // A page at a time: each has its own limit.
@@ -210,7 +214,7 @@ impl CloudStore {
             if objects.len() > LIST_CAP {
                 let expected = format!("at most {LIST_CAP} objects");
                 let error = NOT_AN_OBJECT.at(self.place(below), expected, "more");
-                return Err(Failure::Refused(error));
+                return Err(RequestFailure::Refused(error));
             }
         }
         objects.sort_unstable();
@@ -245,7 +249,7 @@ impl CloudStore {
     }
 
     /// Waits for an operation. A server's word that is a part of what is secret is forgotten.
-    fn wait<T>(&self, operation: impl Future<Output = Result<T, Failure>>) -> Outcome<T> {
+    fn wait<T>(&self, operation: impl Future<Output = Result<T, RequestFailure>>) -> Outcome<T> {
         let (outcome, mut seen) = self.runtime.block_on(watched(operation));
         let is_told =
             |word: &String| !self.settings.iter().any(|(_, value)| value.contains(word.as_str()));
@@ -258,7 +262,8 @@ impl CloudStore {
         let is_torn = |(outcome, seen): &Outcome<T>| {
             let broke = matches!(
                 outcome,
-                Err(Failure::Length { .. } | Failure::Library(object_store::Error::Generic { .. }))
+                Err(RequestFailure::Length { .. }
+                    | RequestFailure::Library(object_store::Error::Generic { .. }))
             );
             broke && seen.status.is_none() && seen.broken.is_none()
         };
@@ -277,12 +282,14 @@ impl CloudStore {
         let has_bucket = seen.word.as_deref().is_none_or(|word| !NO_BUCKET.contains(&word));
         match outcome {
             Ok(found) => Ok(Some(found)),
-            Err(Failure::Library(object_store::Error::NotFound { .. })) if has_bucket => Ok(None),
+            Err(RequestFailure::Library(object_store::Error::NotFound { .. })) if has_bucket => {
+                Ok(None)
+            }
             Err(failure) => Err(self.told(failure, Verb::Read, name, &seen)),
         }
     }
 
-    fn told(&self, failure: Failure, verb: Verb, name: &str, seen: &Seen) -> Error {
+    fn told(&self, failure: RequestFailure, verb: Verb, name: &str, seen: &SeenRequests) -> Error {
         told(failure, verb, self.place(name), seen, self.limits())
     }
 }
@@ -290,26 +297,26 @@ impl CloudStore {
 /// An operation that fails when its time is over.
 async fn within<T>(
     time: Duration,
-    operation: impl Future<Output = Result<T, Failure>>,
-) -> Result<T, Failure> {
-    timeout(time, operation).await.unwrap_or(Err(Failure::Slow))
+    operation: impl Future<Output = Result<T, RequestFailure>>,
+) -> Result<T, RequestFailure> {
+    timeout(time, operation).await.unwrap_or(Err(RequestFailure::Slow))
 }
 
 /// The same for one of the library's.
 async fn in_time<T>(
     time: Duration,
     operation: impl Future<Output = object_store::Result<T>>,
-) -> Result<T, Failure> {
+) -> Result<T, RequestFailure> {
     within(time, async { Ok(operation.await?) }).await
 }
 
 /// Whether a request may have done what it asked for, though it had no answer.
-fn is_unsure(seen: &Seen) -> bool {
+fn is_unsure(seen: &SeenRequests) -> bool {
     seen.status.is_none() && seen.broken != Some(HttpErrorKind::Connect)
 }
 
 /// All bytes of what was found.
-async fn collected(found: GetResult) -> Result<Vec<u8>, Failure> {
+async fn collected(found: GetResult) -> Result<Vec<u8>, RequestFailure> {
     let mut bytes = Vec::new();
     let mut keep = |piece: &[u8]| {
         bytes.extend_from_slice(piece);
@@ -323,7 +330,7 @@ async fn collected(found: GetResult) -> Result<Vec<u8>, Failure> {
 async fn passed(
     found: GetResult,
     sink: &mut dyn FnMut(&[u8]) -> Result<(), Error>,
-) -> Result<u64, Failure> {
+) -> Result<u64, RequestFailure> {
     let expected = found.range.end - found.range.start;
     let mut pieces = found.into_stream();
     let mut length = 0_u64;
@@ -331,9 +338,13 @@ async fn passed(
         let piece = piece?;
         length += piece.len() as u64;
         if length > expected {
-            return Err(Failure::Length { expected, found: length });
+            return Err(RequestFailure::Length { expected, found: length });
         }
-        sink(&piece).map_err(Failure::Refused)?;
+        sink(&piece).map_err(RequestFailure::Refused)?;
     }
-    if length == expected { Ok(length) } else { Err(Failure::Length { expected, found: length }) }
+    if length == expected {
+        Ok(length)
+    } else {
+        Err(RequestFailure::Length { expected, found: length })
+    }
 }

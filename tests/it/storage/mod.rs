@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use proxy::{Fault, Proxy};
 use repro_receipt::digest::{Digest, Hasher};
 use repro_receipt::source::Error;
-use repro_storage::{Created, Part, Settings, Store};
+use repro_storage::{Created, ObjectPart, Store, StoreSettings};
 use server::{BUCKET, CANARY, KEY, S3Server, settings, variables};
 
 /// The results of a plan, at a server.
@@ -45,9 +45,9 @@ fn objects_of_a_real_server() {
     assert_eq!(listed("a"), [("a/two".to_owned(), 0)], "whole components");
     assert_eq!(listed("b"), []);
     let part = |range| store.part("ab/one", range).unwrap().unwrap();
-    assert_eq!(part(2..5), Part { bytes: b"234".to_vec(), length: 10 });
-    assert_eq!(part(8..500), Part { bytes: b"89".to_vec(), length: 10 });
-    assert_eq!(part(10..11), Part { bytes: vec![], length: 10 });
+    assert_eq!(part(2..5), ObjectPart { bytes: b"234".to_vec(), length: 10 });
+    assert_eq!(part(8..500), ObjectPart { bytes: b"89".to_vec(), length: 10 });
+    assert_eq!(part(10..11), ObjectPart { bytes: vec![], length: 10 });
     assert_eq!(store.part("none", 0..1), Ok(None));
     assert!(server.bucket().join("results/ab/one").is_file(), "it is the server that holds it");
 }
@@ -280,14 +280,16 @@ fn a_server_by_https_is_read_from_and_asked_for_nothing_else() {
 
 #[test]
 fn nobody_is_asked_for_credentials() {
-    let none = Settings::of([]);
+    let none = StoreSettings::of([]);
     for url in ["s3://bucket/a", "gs://bucket/a", "az://container/a"] {
         let error = Store::open_with(url, &none).unwrap_err();
         is_told(&error, "storage::no-credentials");
         assert!(error.help.contains("_SKIP_SIGNATURE=true"), "{error}");
     }
     let named = |pairs: &[(&str, &str)]| {
-        Settings::of(pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())))
+        StoreSettings::of(
+            pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())),
+        )
     };
     // Half of a pair, a file that is not there, an account that is not named.
     for (url, pairs) in [

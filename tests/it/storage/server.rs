@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use repro_storage::{Limits, Settings};
+use repro_storage::{Limits, StoreSettings};
 use tempfile::TempDir;
 
 use crate::shared::say_skipped;
@@ -87,8 +87,8 @@ pub fn variables(address: SocketAddr) -> Vec<(String, String)> {
     pairs.map(|(name, value)| (name.to_owned(), value)).to_vec()
 }
 
-/// Settings of somebody who does not wait long.
-pub fn settings(variables: Vec<(String, String)>) -> Settings {
+/// StoreSettings of somebody who does not wait long.
+pub fn settings(variables: Vec<(String, String)>) -> StoreSettings {
     let limits = Limits {
         retries: 3,
         retry_time: Duration::from_secs(5),
@@ -97,7 +97,7 @@ pub fn settings(variables: Vec<(String, String)>) -> Settings {
         whole: Duration::from_secs(5),
         ..Limits::default()
     };
-    let mut settings = Settings::of(variables);
+    let mut settings = StoreSettings::of(variables);
     settings.limits = limits;
     settings
 }
