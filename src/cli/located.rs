@@ -53,6 +53,11 @@ impl Located {
     }
 }
 
+/// Whether what somebody names is another thing than the path that it is: a URL, or one that is refused.
+pub fn is_url(named: &Path) -> bool {
+    named.to_str().is_some_and(|text| local_path(text) != Ok(Some(named.to_owned())))
+}
+
 /// A folder that belongs to this process alone.
 fn temporary() -> Result<TempDir, Error> {
     tempfile::Builder::new().prefix("repro-").tempdir().map_err(|error| {

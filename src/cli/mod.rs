@@ -3,6 +3,11 @@
 //! Only this module prints, and only here is the environment read: terminal, colours, folders.
 
 mod args;
+#[cfg(feature = "train")]
+mod bar;
+#[cfg(not(feature = "train"))]
+#[path = "no_bar.rs"]
+mod bar;
 mod challenge;
 mod check;
 mod cluster;
@@ -24,13 +29,16 @@ mod help;
 mod history;
 mod import;
 mod init;
+mod lines;
 mod list;
 mod located;
 mod manual;
 mod mcp;
 mod mutate;
 mod output;
+mod pace;
 mod params;
+mod partwise;
 mod seal;
 mod search;
 mod sign;
@@ -52,7 +60,7 @@ use clap::FromArgMatches;
 use args::{Arguments, Command};
 use common::CommonArgs;
 use output::Output;
-use repro_receipt::source::{Error, Location, codes};
+use repro_receipt::source::{Code, Error, Location, codes};
 use repro_report::outcome::ExitStatus;
 
 codes! {
@@ -101,6 +109,10 @@ pub fn run() -> ExitCode {
 
 fn dispatch(arguments: &Arguments, output: &Output) -> Answer {
     let common = &arguments.common;
+    if let Command::Verify(_) | Command::Work(_) | Command::Merge(_) = &arguments.command {
+        // What was found and kept is read with its codes.
+        Code::learn(list::codes());
+    }
     match &arguments.command {
         Command::Verify(own) => {
             let alone = common.root.is_none() && verify::is_of_bundles_alone(&own.judged);

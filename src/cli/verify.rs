@@ -9,17 +9,20 @@ use std::time::SystemTime;
 use super::args::{JudgedArgs, MinMethod, MinOrigin, ReplaysArg, VerifyArgs};
 use super::git;
 use super::history::GitHistory;
-use super::located::Located;
+use super::located::{Located, is_url};
 use super::output::{Output, write_file};
+use super::partwise::PartwiseReport;
 use super::trainer::RunData;
 use super::{Answer, BAD_USAGE, cluster, trainer};
 use repro_judge::lock::{self, PostLock};
 use repro_judge::post;
 use repro_judge::verify::{self, Demands, Replayer};
-use repro_receipt::bundle::{Cache, ReadOptions};
+use repro_receipt::bundle::{Bundle, Cache, ReadOptions};
+use repro_receipt::digest::Digest;
 use repro_receipt::source::{Error, Location};
 use repro_report::Format;
-use repro_report::outcome::{EvidenceOrigin, ExitStatus, Method, PostReport, Report};
+use repro_report::outcome::{EvidenceOrigin, ExitStatus, LockDifference, Method, PostReport};
+use repro_report::part::{PartSubject, ReportPart, ReportSink};
 use repro_runs::challenge::Challenge;
 use repro_signature::{Attestations, Authorities, PublicKey, Timestamps};
 
@@ -66,22 +69,26 @@ pub fn run(root: &Path, own: &VerifyArgs, output: &Output) -> Answer {
         Ok(report) => report,
         Err(status) => return Ok(status),
     };
-    report.wants_all_bound = own.judged.all_bound;
-    report.not_run = has_failed.get();
-    report.base = git::below_top(root);
     for note in cache.iter().flat_map(Cache::notes) {
         output.say(&note);
     }
-    if own.locked {
-        compare(root, own, &ids, &mut report);
+    let locked = own.locked.then(|| compare(root, own, &ids, report.posts())).transpose();
+    let locked = locked.unwrap_or_else(|failures| {
+        report.refuse(failures);
+        None
+    });
+    // The verdicts that are recorded now are what was asked for.
+    let records = own.write_lock && !report.has_failures();
+    if records {
+        write_lock(root, report.posts())?;
     }
-    if own.write_lock && report.failures.is_empty() {
-        write_lock(root, &report)?;
-    }
-    output.report(&report)?;
-    // The verdicts that were just recorded are what was asked for.
-    let recorded = own.write_lock && report.failures.is_empty();
-    Ok(if recorded { ExitStatus::Verified } else { report.exit_status() })
+    let status = report.finish(|report| {
+        report.wants_all_bound = own.judged.all_bound;
+        report.not_run = has_failed.get();
+        report.base = git::below_top(root);
+        report.locked = locked;
+    })?;
+    Ok(if records { ExitStatus::Verified } else { status })
 }
 
 /// What is to be judged, and how.
@@ -94,39 +101,82 @@ struct Asked<'a> {
 
 impl Asked<'_> {
     /// The posts and bundles, judged; another status where the device that is asked for is not there.
-    fn judged(
+    fn judged<'o>(
         &self,
         root: &Path,
         own: &VerifyArgs,
-        (output, has_failed): (&Output, &Cell<bool>),
-    ) -> Result<Result<Report, ExitStatus>, Vec<Error>> {
-        if own.replay == ReplaysArg::None && own.challenge.is_empty() {
-            return Ok(Ok(self.report(root, None)));
-        }
-        let place = (own.device.as_deref(), self.reading.threads);
-        let budget = (own.replay == ReplaysArg::Auto).then_some(own.budget.as_str());
-        let data = RunData::new(own.data.clone());
-        let judge = |replayer: &mut dyn Replayer| self.report(root, Some(replayer));
-        trainer::replaying(place, budget, &data, (output, has_failed), judge)
+        (output, has_failed): (&'o Output, &Cell<bool>),
+    ) -> Result<Result<PartwiseReport<'o>, ExitStatus>, Vec<Error>> {
+        let judged = if own.replay == ReplaysArg::None && own.challenge.is_empty() {
+            Ok(self.report(root, output, None))
+        } else {
+            let place = (own.device.as_deref(), self.reading.threads);
+            let budget = (own.replay == ReplaysArg::Auto).then_some(own.budget.as_str());
+            let data = RunData::new(own.data.clone());
+            let judge = |replayer: &mut dyn Replayer| self.report(root, output, Some(replayer));
+            trainer::replaying(place, budget, &data, (output, has_failed), judge)?
+        };
+        judged.map_or_else(|status| Ok(Err(status)), |report| report.map(Ok))
     }
 
-    fn report(&self, root: &Path, mut replayer: Option<&mut dyn Replayer>) -> Report {
+    fn report<'o>(
+        &self,
+        root: &Path,
+        output: &'o Output,
+        mut replayer: Option<&mut dyn Replayer>,
+    ) -> Result<PartwiseReport<'o>, Vec<Error>> {
+        let bundles: Vec<&Path> = once(self.bundles).map(PathBuf::as_path).collect();
+        // A replay shows its own progress.
+        let counted = replayer.is_none().then_some(bundles.len());
+        let mut report = PartwiseReport::begin(output, counted)?;
+        let (demands, reading) = (self.demands, self.reading);
         let lent = replayer.as_mut().map(|replayer| &mut **replayer as &mut dyn Replayer);
-        let mut report = verify::verify_with(root, self.ids, self.demands, self.reading, lent);
-        for bundle in once(self.bundles) {
+        verify::verify_into(root, self.ids, demands, reading, lent, &mut report);
+        let named = self.inspect(&bundles, replayer, &mut report);
+        if !demands.challenges.is_empty() {
+            report.refuse(demands.foreign_challenges(named.into_iter()));
+        }
+        report.refuse(demands.attestations.unused());
+        report.refuse(demands.timestamps.unused());
+        Ok(report)
+    }
+}
+
+impl Asked<'_> {
+    /// Checks bundles on their own, in their order: those of this machine many at a time; one by URL is fetched, and goes again
+    /// before the next. Answers the digests of those that challenges may be of.
+    fn inspect(
+        &self,
+        bundles: &[&Path],
+        mut replayer: Option<&mut dyn Replayer>,
+        report: &mut PartwiseReport<'_>,
+    ) -> Vec<Digest> {
+        let mut digests = Vec::new();
+        let mut outline = |path: &Path, shown: &str| {
+            if !self.demands.challenges.is_empty() {
+                digests.extend(Bundle::outline(path, shown).map(|bundle| bundle.digest()));
+            }
+        };
+        for group in bundles.chunk_by(|one, next| !is_url(one) && !is_url(next)) {
             let lent = replayer.as_mut().map(|replayer| &mut **replayer as &mut dyn Replayer);
-            match Located::bundle(bundle) {
-                Err(error) => report.failures.push(error),
+            if !is_url(group[0]) {
+                verify::inspect_all(group, self.demands, self.reading, lent, report);
+                group.iter().for_each(|path| outline(path, &path.display().to_string()));
+                continue;
+            }
+            match Located::bundle(group[0]) {
+                Err(error) => {
+                    let subject = PartSubject::Bundle(error.place.file.clone());
+                    report.take(ReportPart::refused(subject, vec![error]));
+                }
                 Ok(located) => {
-                    let reading = located.reading(self.reading);
-                    verify::inspect(&located.path, self.demands, reading, &mut report, lent);
+                    let (path, reading) = (located.path.as_path(), located.reading(self.reading));
+                    verify::inspect_all(&[path], self.demands, reading, lent, report);
+                    outline(path, &located.shown);
                 }
             }
         }
-        report.failures.extend(self.demands.foreign_challenges(&report));
-        report.failures.extend(self.demands.attestations.unused());
-        report.failures.extend(self.demands.timestamps.unused());
-        report
+        digests
     }
 }
 
@@ -197,12 +247,17 @@ pub fn vouchers(judged: &JudgedArgs) -> Result<(Timestamps, Attestations), Error
     Ok((timestamps, Attestations::load(&judged.attestation, &keys(&judged.builder_key)?)?))
 }
 
-/// Reads the locks and notes the differences, or why one cannot be used. Where all posts are asked for, so are
-/// those that are recorded and gone.
-fn compare(root: &Path, own: &VerifyArgs, ids: &[String], report: &mut Report) {
+/// The differences between posts and their locks, or why one cannot be used. Where all posts are asked for, so are those that
+/// are recorded and gone.
+fn compare(
+    root: &Path,
+    own: &VerifyArgs,
+    ids: &[String],
+    posts: &[PostReport],
+) -> Result<Vec<LockDifference>, Vec<Error>> {
     let mut differences = Vec::new();
     let mut failures = Vec::new();
-    for post in &report.posts {
+    for post in posts {
         let missing = || {
             let place = Location::file(lock::file(&post.id));
             lock::NO_LOCK.at(place, "what was recorded of the post", "no such file")
@@ -217,10 +272,7 @@ fn compare(root: &Path, own: &VerifyArgs, ids: &[String], report: &mut Report) {
     if asks_for_all(&own.judged) {
         failures.extend(gone_posts(root, ids));
     }
-    if failures.is_empty() {
-        report.locked = Some(differences);
-    }
-    report.failures.extend(failures);
+    if failures.is_empty() { Ok(differences) } else { Err(failures) }
 }
 
 /// Locks without a post.
@@ -242,10 +294,10 @@ fn gone_posts(root: &Path, ids: &[String]) -> Vec<Error> {
 }
 
 /// Records what was found of each post.
-fn write_lock(root: &Path, report: &Report) -> Result<(), Vec<Error>> {
+fn write_lock(root: &Path, posts: &[PostReport]) -> Result<(), Vec<Error>> {
     let write = |post: &PostReport| {
         let name = lock::file(&post.id);
         write_file(&root.join(&name), &name, PostLock::of(post).render().as_bytes())
     };
-    report.posts.iter().try_for_each(write).map_err(|error| vec![error])
+    posts.iter().try_for_each(write).map_err(|error| vec![error])
 }

@@ -10,8 +10,8 @@ use repro_receipt::source::{Error, Location};
 use repro_runs::replay::{Extent, ReplayOutcome};
 use repro_signature::{Attestations, Timestamps};
 
-use crate::item::{Task, WorkItem};
-use crate::plan::Plan;
+use crate::item::{WorkItem, WorkTask};
+use crate::plan::WorkPlan;
 use crate::planning::{Estimator, data_ground};
 use crate::result::{Found, WorkResult};
 use crate::{CHANGED, NO_STEPS, ground};
@@ -24,7 +24,7 @@ pub struct Worker<'a> {
     /// The project.
     pub root: &'a Path,
     /// The plan.
-    pub plan: &'a Plan,
+    pub plan: &'a WorkPlan,
     /// What was asked for, as the judge takes it.
     pub demands: &'a Demands,
     /// How bundles are read.
@@ -42,7 +42,7 @@ pub struct Worker<'a> {
 impl<'a> Worker<'a> {
     /// A worker who has done nothing yet. The files that options name have to be those that were planned.
     pub fn new(
-        (root, plan): (&'a Path, &'a Plan),
+        (root, plan): (&'a Path, &'a WorkPlan),
         demands: &'a Demands,
         reading: ReadOptions<'a>,
         estimator: Option<&'a dyn Estimator>,
@@ -59,15 +59,15 @@ impl<'a> Worker<'a> {
         replayer: Option<&mut dyn Replayer>,
     ) -> Result<WorkResult, Error> {
         match (item.task, item.extent) {
-            (Task::Replay, Some(extent)) => {
+            (WorkTask::Replay, Some(extent)) => {
                 let outcome = self.replay(item, extent, replayer)?;
                 Ok(WorkResult { found: Found::Replayed(outcome), unused: Vec::new() })
             }
-            (Task::Replay, None) => {
+            (WorkTask::Replay, None) => {
                 Err(NO_STEPS.at(Location::file(&item.at), "steps to replay", "none"))
             }
-            (Task::Inspect, _) => self.inspect(item),
-            (Task::Judge, _) => self.judge(item),
+            (WorkTask::Inspect, _) => self.inspect(item),
+            (WorkTask::Judge, _) => self.judge(item),
         }
     }
 
@@ -121,7 +121,8 @@ impl<'a> Worker<'a> {
         let demands = self.fresh()?;
         let path = Path::new(&item.at);
         let with_slices = self.plan.asked.replays;
-        let read = InspectedBundle::read(path, &demands, self.reading, with_slices);
+        let reading = ReadOptions { keeps_weights: true, ..self.reading };
+        let read = InspectedBundle::read(path, &demands, reading, with_slices);
         let inspected = match read {
             Err(error) => Err(error),
             Ok((bundle, inspected)) => {
@@ -166,7 +167,7 @@ impl<'a> Worker<'a> {
 }
 
 /// Refuses a project that is not the one of a plan.
-pub fn is_same_project(root: &Path, plan: &Plan) -> Result<(), Error> {
+pub fn is_same_project(root: &Path, plan: &WorkPlan) -> Result<(), Error> {
     let found = ground::project(root)?;
     match plan.project {
         Some(planned) if planned != found => {

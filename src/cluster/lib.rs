@@ -16,10 +16,10 @@ mod results;
 
 pub use asked::{Asked, AskedChallenge, AskedFile};
 pub use execute::Worker;
-pub use item::{DeviceClass, Task, WorkItem};
+pub use item::{DeviceClass, WorkItem, WorkTask};
 pub use merge::Merging;
 pub use partition::{Partition, longest_first};
-pub use plan::{MergedPost, Plan};
+pub use plan::{MergedPost, WorkPlan};
 pub use planning::{Estimator, Planner};
 pub use program::Program;
 pub use result::{Found, WorkResult};

@@ -7,24 +7,26 @@ use repro_judge::verify::{self, Demands, Replayer, SliceRequest};
 use repro_receipt::bundle::ReadOptions;
 use repro_receipt::digest::Digest;
 use repro_receipt::source::{Code, Error, Location};
-use repro_report::outcome::Report;
+use repro_report::part::{PartSubject, ReportPart, ReportSink};
 use repro_runs::replay::{ReplayOutcome, Replays};
 use repro_storage::Store;
 
 use crate::execute::is_same_project;
-use crate::item::{Task, WorkItem};
-use crate::plan::Plan;
+use crate::item::{WorkItem, WorkTask};
+use crate::plan::WorkPlan;
 use crate::result::{self, CAP, Found, WorkResult};
 use crate::results::{key_of, name_of, place};
 use crate::{CHANGED, DAMAGED, DOUBLED, EMPTY, FOREIGN, MISSING, OTHER_PLAN};
 
 /// So many of a kind are named.
 const NAMED: usize = 5;
+/// So many objects that are not of the plan are looked at.
+const LOOKED_AT: usize = 100;
 
 /// The results of a plan, where they are.
 pub struct Merging<'a> {
     root: &'a Path,
-    plan: &'a Plan,
+    plan: &'a WorkPlan,
     stores: &'a [Store],
     /// The stores that have a result, by its key.
     held: HashMap<Digest, Vec<usize>>,
@@ -34,7 +36,7 @@ impl<'a> Merging<'a> {
     /// Looks at what the stores hold. Every item has to have a result; and where the stores are not shared with other plans, there
     /// may be none of any other item.
     pub fn of(
-        (root, plan): (&'a Path, &'a Plan),
+        (root, plan): (&'a Path, &'a WorkPlan),
         stores: &'a [Store],
         is_shared: bool,
     ) -> Result<Self, Vec<Error>> {
@@ -62,100 +64,107 @@ impl<'a> Merging<'a> {
         if errors.is_empty() { Ok(Self { root, plan, stores, held }) } else { Err(errors) }
     }
 
-    /// The report, as `repro verify` gives it.
+    /// Hands over the report part by part, as `repro verify` does.
     pub fn report(
         &self,
         demands: &Demands,
         reading: ReadOptions<'_>,
-    ) -> Result<Report, Vec<Error>> {
-        let mut report = self.posts(demands, reading)?;
+        sink: &mut dyn ReportSink,
+    ) -> Result<(), Vec<Error>> {
+        self.posts(demands, reading, sink)?;
         let mut unused = Unused::default();
         let mut steps: BTreeMap<&str, Vec<&WorkItem>> = BTreeMap::new();
-        for item in self.items(Task::Replay).filter(|item| !item.in_project) {
+        for item in self.items(WorkTask::Replay).filter(|item| !item.in_project) {
             steps.entry(&item.at).or_default().push(item);
         }
-        for item in self.items(Task::Inspect) {
+        for item in self.items(WorkTask::Inspect) {
             let result = self.result(item).map_err(one)?;
             unused.meet(result.unused);
             let Found::Inspected(inspected) = result.found else {
                 return Err(vec![self.damaged(item, "a result of another task")]);
             };
-            match *inspected {
-                Err(error) => report.failures.push(error),
+            sink.take(match *inspected {
+                Err(error) => {
+                    ReportPart::refused(PartSubject::Bundle(item.at.clone()), vec![error])
+                }
                 Ok(inspected) => {
                     let own = steps.get(item.at.as_str()).map_or(&[][..], Vec::as_slice);
-                    let answers = self.answers(own)?;
                     let lacks = |extent| !own.iter().any(|item| item.extent == Some(extent));
                     if let Some(extent) = inspected.extents().into_iter().find(|one| lacks(*one)) {
                         let expected = format!("an item for its steps {extent}");
                         let place = Location::file(&item.at);
                         return Err(vec![CHANGED.at(place, expected, "none in the plan")]);
                     }
-                    report.replayed += verify::executed(&answers);
-                    let (post, failures) = inspected.answered(&answers);
-                    report.failures.extend(failures);
-                    report.posts.push(post);
+                    inspected.answered(&self.answers(own)?, demands)
                 }
+            });
+        }
+        let bundles = self.items(WorkTask::Inspect).filter_map(|item| item.bundle);
+        for failures in [demands.foreign_challenges(bundles), unused.all.unwrap_or_default()] {
+            if !failures.is_empty() {
+                sink.take(ReportPart::refused(PartSubject::Run, failures));
             }
         }
-        report.below_minimum = verify::below(&report, demands);
-        report.failures.extend(demands.foreign_challenges(&report));
-        report.failures.extend(unused.all.unwrap_or_default());
-        Ok(report)
+        Ok(())
     }
 
     /// The posts: those that workers judged, and those that are judged here because they need the replays.
-    fn posts(&self, demands: &Demands, reading: ReadOptions<'_>) -> Result<Report, Vec<Error>> {
-        let merged: HashSet<&str> = self.plan.merged.iter().map(|post| post.id.as_str()).collect();
-        if !merged.is_empty() {
-            is_same_project(self.root, self.plan).map_err(one)?;
-        }
-        let asked: Vec<_> = self.items(Task::Replay).filter(|item| item.in_project).collect();
-        let mut kept =
-            KeptReplays { planned: &asked, answers: self.answers(&asked)?, errors: Vec::new() };
+    fn posts(
+        &self,
+        demands: &Demands,
+        reading: ReadOptions<'_>,
+        sink: &mut dyn ReportSink,
+    ) -> Result<(), Vec<Error>> {
+        let mut here = self.judged_here(demands, reading)?.into_iter();
         let judged: HashMap<&str, &WorkItem> =
-            self.items(Task::Judge).map(|item| (item.at.as_str(), item)).collect();
-        let mut report = Report::default();
-        let here: Vec<_> = self
-            .plan
-            .asked
-            .posts
-            .iter()
-            .filter(|id| merged.contains(id.as_str()))
-            .cloned()
-            .collect();
-        let mut at_once = match here.is_empty() {
-            true => Report::default(),
-            false => {
-                let replayer: &mut dyn Replayer = &mut kept;
-                verify::verify_with(self.root, &here, demands, reading, Some(replayer))
-            }
-        };
-        if !kept.errors.is_empty() {
-            return Err(kept.errors);
-        }
-        report.replayed = at_once.replayed;
-        let mut made: HashMap<String, _> =
-            at_once.posts.drain(..).map(|post| (post.id.clone(), post)).collect();
+            self.items(WorkTask::Judge).map(|item| (item.at.as_str(), item)).collect();
+        let mut told = None;
         for id in &self.plan.asked.posts {
-            match judged.get(id.as_str()) {
-                Some(item) => {
-                    let Found::Judged(post, failures) = self.result(item).map_err(one)?.found
-                    else {
-                        return Err(vec![self.damaged(item, "a result of another task")]);
-                    };
-                    report.failures.extend(failures);
-                    report.posts.extend(post.map(|post| *post));
-                }
-                None => report.posts.extend(made.remove(id)),
-            }
+            let mut part = match judged.get(id.as_str()) {
+                Some(item) => self.judged_there(item, demands)?,
+                None => match here.next() {
+                    Some(part) => part,
+                    None => continue,
+                },
+            };
+            part.tell_once(&mut told);
+            sink.take(part);
         }
-        report.failures.extend(at_once.failures);
-        report.failures.dedup();
-        Ok(report)
+        Ok(())
     }
 
-    fn items(&self, task: Task) -> impl Iterator<Item = &'a WorkItem> {
+    /// A post that a worker judged.
+    fn judged_there(&self, item: &WorkItem, demands: &Demands) -> Result<ReportPart, Vec<Error>> {
+        let Found::Judged(post, failures) = self.result(item).map_err(one)?.found else {
+            return Err(vec![self.damaged(item, "a result of another task")]);
+        };
+        let post = post.map(|post| *post);
+        let below = post.as_ref().map(|post| verify::below(post, demands));
+        let below_minimum = below.unwrap_or_default();
+        let subject = PartSubject::Post(item.at.clone());
+        Ok(ReportPart { subject, post, failures, below_minimum, replayed: 0 })
+    }
+
+    /// The posts that need the replays, in order.
+    fn judged_here(
+        &self,
+        demands: &Demands,
+        reading: ReadOptions<'_>,
+    ) -> Result<Vec<ReportPart>, Vec<Error>> {
+        let ids: Vec<_> = self.plan.merged.iter().map(|post| post.id.clone()).collect();
+        let mut parts = Vec::new();
+        if ids.is_empty() {
+            return Ok(parts);
+        }
+        is_same_project(self.root, self.plan).map_err(one)?;
+        let planned: Vec<_> = self.items(WorkTask::Replay).filter(|item| item.in_project).collect();
+        let (answers, errors) = (self.answers(&planned)?, Vec::new());
+        let mut kept = KeptReplays { planned: &planned, answers, errors };
+        verify::verify_into(self.root, &ids, demands, reading, Some(&mut kept), &mut parts);
+        if kept.errors.is_empty() { Ok(parts) } else { Err(kept.errors) }
+    }
+
+    fn items(&self, task: WorkTask) -> impl Iterator<Item = &'a WorkItem> {
         self.plan.items.iter().filter(move |item| item.task == task)
     }
 
@@ -254,42 +263,55 @@ impl Unused {
 }
 
 /// Refuses results that are not of the plan: they are of another, or of nothing at all.
-fn foreign(plan: &Plan, store: &Store, names: &[String]) -> Result<Vec<Error>, Vec<Error>> {
+fn foreign(plan: &WorkPlan, store: &Store, names: &[String]) -> Result<Vec<Error>, Vec<Error>> {
+    let planned: HashMap<_, _> = plan.items.iter().map(|item| (item.asked(), item.key)).collect();
     let (mut of_plans, mut of_nothing) = (Vec::new(), Vec::new());
-    for name in names {
+    // What many are is seen by the first.
+    for name in names.iter().take(LOOKED_AT) {
         let bytes = store.get(name, CAP).map_err(one)?.unwrap_or_default();
         match result::head(&bytes) {
-            Ok(of) if plan.items.iter().any(|item| item.asks_as(&of.item)) => {
-                let planned = if of.program == plan.program {
-                    String::new()
-                } else {
-                    format!(", by {}", of.program.told())
-                };
-                of_plans.push(format!("`{name}`: {}{planned}", of.item.told()));
-            }
-            Ok(of) => of_nothing.push(format!("`{name}`: {}", of.item.told())),
             Err(why) => of_nothing.push(format!("`{name}`: {why}")),
+            Ok(of) => match planned.get(&of.item.asked()) {
+                None => of_nothing.push(format!("`{name}`: {}", of.item.told())),
+                Some(key) if *key == of.item.key => {
+                    let own = name_of(key);
+                    of_nothing
+                        .push(format!("`{name}`, whose own name is `{own}`: {}", of.item.told()));
+                }
+                Some(_) => {
+                    let by = match of.program == plan.program {
+                        true => String::new(),
+                        false => format!(", by {}", of.program.told()),
+                    };
+                    of_plans.push(format!("`{name}`: {}{by}", of.item.told()));
+                }
+            },
         }
     }
-    let told = |code: &'static Code, found: &[String]| {
-        let listed: Vec<_> = found.iter().take(NAMED).map(String::as_str).collect();
-        let more = found.len().saturating_sub(NAMED);
-        let more = if more > 0 { format!(", and {more} more") } else { String::new() };
-        let found_text = format!("{}{more}", listed.join("; "));
+    let unread = names.len().saturating_sub(LOOKED_AT);
+    let told = |(code, found, more): (&'static Code, Vec<String>, usize)| {
         let place = Location::file(store.shown());
-        (!found.is_empty()).then(|| code.at(place, "results of this plan alone", found_text))
+        let listed = first_of(found.iter().map(String::as_str), more);
+        (!found.is_empty()).then(|| code.at(place, "results of this plan alone", listed))
     };
-    Ok([told(&OTHER_PLAN, &of_plans), told(&FOREIGN, &of_nothing)].into_iter().flatten().collect())
+    let all = [(&OTHER_PLAN, of_plans, 0), (&FOREIGN, of_nothing, unread)];
+    Ok(all.into_iter().filter_map(told).collect())
+}
+
+/// The first of some, and how many more there are besides `more`.
+fn first_of<'t>(all: impl ExactSizeIterator<Item = &'t str>, more: usize) -> String {
+    let more = all.len().saturating_sub(NAMED) + more;
+    let listed = all.take(NAMED).collect::<Vec<_>>().join("; ");
+    if more > 0 { format!("{listed}, and {more} more") } else { listed }
 }
 
 /// An error that names items without a result.
 fn missing_error(missing: &[&WorkItem]) -> Option<Error> {
     let first = missing.first()?;
-    let listed: Vec<_> = missing.iter().take(NAMED).map(|item| item.told()).collect();
-    let more = missing.len().saturating_sub(NAMED);
-    let more = if more > 0 { format!(", and {more} more") } else { String::new() };
-    let found = format!("none of {}{more}", listed.join("; "));
+    let told: Vec<_> = missing.iter().map(|item| item.told()).collect();
+    let found = format!("none of {}", first_of(told.iter().map(String::as_str), 0));
     let expected = format!("results of all items, of which {} have none", missing.len());
     let error = MISSING.at(Location::file("--results"), expected, found);
-    Some(error.help(format!("start the workers again, which skip what is done; or `repro work PLAN --results STORE --item {}`", first.key)))
+    let alone = format!("`repro work PLAN --results STORE --item {}`", first.key);
+    Some(error.help(format!("start the workers again, which skip what is done; or {alone}")))
 }

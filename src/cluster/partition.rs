@@ -51,3 +51,51 @@ pub fn longest_first<'a>(items: impl IntoIterator<Item = &'a WorkItem>) -> Vec<&
     items.sort_by_key(|item| (Reverse(item.cost_ms), item.key));
     items
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::item::tests::item;
+    use proptest::prelude::*;
+
+    #[test]
+    fn parts_are_read() {
+        assert_eq!(Partition::parse("3/8"), Some(Partition { part: 3, of: 8 }));
+        for text in
+            ["", "3", "0/8", "9/8", "1/0", "+1/2", "1/2/3", "1/ 2", "1/99999999999999999999"]
+        {
+            assert_eq!(Partition::parse(text), None, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_item_is_in_one_part_and_the_parts_are_alike(
+            costs in proptest::collection::vec(0_u64..10_000, 0..60),
+            of in 1_usize..9,
+            turned in any::<bool>(),
+        ) {
+            let mut items: Vec<_> = costs.iter().zip(0_u64..).map(|(cost, at)| item(at, *cost)).collect();
+            let longest = costs.iter().copied().max().unwrap_or_default().max(1);
+            let part = |items: &[WorkItem], part| -> Vec<_> {
+                Partition { part, of }.of(items).into_iter().cloned().collect()
+            };
+            let parts: Vec<_> = (1..=of).map(|one| part(&items, one)).collect();
+            let cost = |part: &Vec<WorkItem>| part.iter().map(|item| item.cost_ms.max(1)).sum::<u64>();
+            let (least, most) = (parts.iter().map(cost).min().unwrap(), parts.iter().map(cost).max().unwrap());
+            prop_assert!(most - least <= longest);
+            for part in &parts {
+                prop_assert!(part.windows(2).all(|pair| pair[0].cost_ms >= pair[1].cost_ms));
+            }
+            // The order of the lines does not matter.
+            if turned {
+                items.reverse();
+            }
+            prop_assert_eq!(&parts, &(1..=of).map(|one| part(&items, one)).collect::<Vec<_>>());
+            let mut all = parts.concat();
+            all.sort_by_key(|item| item.key);
+            items.sort_by_key(|item| item.key);
+            prop_assert_eq!(all, items);
+        }
+    }
+}

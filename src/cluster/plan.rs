@@ -43,7 +43,7 @@ struct PlanHead {
 
 /// Work that was cut into items.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Plan {
+pub struct WorkPlan {
     /// Who planned.
     pub program: Program,
     /// What was asked for.
@@ -56,7 +56,7 @@ pub struct Plan {
     pub items: Vec<WorkItem>,
 }
 
-impl Plan {
+impl WorkPlan {
     /// The text of a plan.
     pub fn text(&self) -> String {
         let lines: String = self.items.iter().map(|item| item.line() + "\n").collect();

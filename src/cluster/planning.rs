@@ -17,8 +17,8 @@ use serde_json::json;
 
 use crate::asked::Asked;
 use crate::ground;
-use crate::item::{DeviceClass, Task, WorkItem};
-use crate::plan::{MergedPost, Plan};
+use crate::item::{DeviceClass, WorkItem, WorkTask};
+use crate::plan::{MergedPost, WorkPlan};
 use crate::program::Program;
 
 /// Floating-point operations that one core makes in a millisecond, bytes that it checks, and milliseconds that each bundle and
@@ -53,7 +53,7 @@ pub struct Planner<'a> {
 
 impl Planner<'_> {
     /// The plan. What cannot be read is left to the worker who finds it so: a plan judges nothing.
-    pub fn plan(self) -> Result<Plan, Error> {
+    pub fn plan(self) -> Result<WorkPlan, Error> {
         let known = OnceLock::new();
         let project = || known.get_or_init(|| ground::project(self.root)).clone();
         let named = |at: &String| self.of_bundle(at, &project);
@@ -73,7 +73,7 @@ impl Planner<'_> {
         items.retain(|item| keys.insert(item.key));
         let project = known.into_inner().transpose()?;
         let Self { program, asked, .. } = self;
-        Ok(Plan { program, asked, project, merged, items })
+        Ok(WorkPlan { program, asked, project, merged, items })
     }
 
     /// The items of a bundle that is named on its own.
@@ -87,7 +87,7 @@ impl Planner<'_> {
         let grounds =
             ground::of_bundle(folder, bundle.as_ref(), &self.asked, self.demands, project)?;
         let mut items = vec![self.item(WorkItem {
-            task: Task::Inspect,
+            task: WorkTask::Inspect,
             at: at.clone(),
             in_project: false,
             bundle: bundle.as_ref().map(Bundle::digest),
@@ -108,12 +108,15 @@ impl Planner<'_> {
 
     /// The item of steps of a bundle.
     fn replay(&self, bundle: &Bundle, (at, in_project): (&str, bool), extent: Extent) -> WorkItem {
-        let estimated = self.estimator.map(|known| known.operations(bundle, extent));
-        let operations = estimated.and_then(Result::ok).unwrap_or_default();
         let trainer = bundle.receipt().trainer.as_ref();
         let data = self.estimator.and_then(|known| known.data(bundle));
+        // Beyond its slices nothing of a run is executed where its data are not at hand.
+        let is_executed = data.is_some() || matches!(extent, Extent::Steps { .. });
+        let estimated = self.estimator.filter(|_| is_executed);
+        let estimated = estimated.and_then(|known| known.operations(bundle, extent).ok());
+        let operations = estimated.unwrap_or_default();
         self.item(WorkItem {
-            task: Task::Replay,
+            task: WorkTask::Replay,
             at: at.to_owned(),
             in_project,
             bundle: Some(bundle.digest()),
@@ -152,7 +155,7 @@ impl Planner<'_> {
             "bundles": bundles,
         }));
         let item = self.item(WorkItem {
-            task: Task::Judge,
+            task: WorkTask::Judge,
             at: id.to_owned(),
             in_project: true,
             bundle: None,

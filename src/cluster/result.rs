@@ -118,3 +118,41 @@ pub fn read(bytes: &[u8]) -> Result<(ResultOf, WorkResult), String> {
     let result = rmp_serde::from_slice(body).map_err(|error| error.to_string())?;
     Ok((of, result))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::item::tests::{item, program};
+    use proptest::prelude::*;
+
+    fn result() -> WorkResult {
+        let outcome = ReplayOutcome::NotRun("no data".to_owned());
+        WorkResult { found: Found::Replayed(outcome), unused: Vec::new() }
+    }
+
+    #[test]
+    fn a_result_is_read_as_it_was_written() {
+        let (own, bytes) = (item(1, 2), kept(&item(1, 2), &program(), &result()).unwrap());
+        let (of, found) = read(&bytes).unwrap();
+        assert_eq!((of.item, of.program, found), (own, program(), result()));
+        assert!(!result().is_final());
+    }
+
+    proptest! {
+        #[test]
+        fn no_result_that_was_cut_or_touched_is_taken_for_whole(at in any::<prop::sample::Index>(), bit in 0_u8..8) {
+            let whole = kept(&item(1, 2), &program(), &result()).unwrap();
+            let at = at.index(whole.len());
+            prop_assert!(read(&whole[..at]).is_err());
+            let mut touched = whole.clone();
+            touched[at] ^= 1 << bit;
+            if let Ok((of, found)) = read(&touched) {
+                // White space that JSON allows, at most.
+                prop_assert_eq!((of.item, found), (item(1, 2), result()));
+            }
+            let mut longer = whole;
+            longer.push(0);
+            prop_assert!(read(&longer).is_err());
+        }
+    }
+}

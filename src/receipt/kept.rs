@@ -17,7 +17,7 @@ use crate::verdict::Verdict;
 
 /// A word of the program: the name of a kind, a rule, a unit. Written so because a structure that has a `&'static str` as such
 /// can be read from what lives as long alone.
-pub type Word = &'static str;
+pub type ProgramWord = &'static str;
 
 /// So many different words, and bytes of one, a program has at most.
 const WORDS: usize = 4_096;
@@ -27,7 +27,7 @@ const LENGTH: usize = 128;
 static KNOWN: Mutex<Option<HashSet<&'static str>>> = Mutex::new(None);
 
 /// A word of the program. Each is held once, as long as the program runs.
-pub fn word<'de, D: Deserializer<'de>>(from: D) -> Result<Word, D::Error> {
+pub fn word<'de, D: Deserializer<'de>>(from: D) -> Result<ProgramWord, D::Error> {
     let text = String::deserialize(from)?;
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     let known = known.get_or_insert_default();
@@ -43,8 +43,8 @@ pub fn word<'de, D: Deserializer<'de>>(from: D) -> Result<Word, D::Error> {
 }
 
 /// The same where there may be none.
-pub fn any_word<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Word>, D::Error> {
-    struct Read(Word);
+pub fn any_word<'de, D: Deserializer<'de>>(from: D) -> Result<Option<ProgramWord>, D::Error> {
+    struct Read(ProgramWord);
     impl<'de> Deserialize<'de> for Read {
         fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
             word(from).map(Self)

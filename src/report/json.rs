@@ -26,8 +26,9 @@ struct ReportJson<'a> {
     exit_code: u8,
 }
 
+/// A post.
 #[derive(Serialize)]
-struct PostJson<'a> {
+pub(super) struct PostJson<'a> {
     id: &'a str,
     title: &'a str,
     file: &'a str,
@@ -98,8 +99,9 @@ struct FindingJson<'a> {
     claim: Option<&'a str>,
 }
 
+/// An input that could not be used.
 #[derive(Serialize)]
-struct FailureJson<'a> {
+pub(super) struct FailureJson<'a> {
     code: &'a str,
     message: &'a str,
     place: &'a Location,
@@ -124,7 +126,7 @@ pub(super) fn render(report: &Report) -> String {
     escaped_json(serde_json::to_string_pretty(&document).unwrap_or_default()) + "\n"
 }
 
-fn post(post: &PostReport) -> PostJson<'_> {
+pub(super) fn post(post: &PostReport) -> PostJson<'_> {
     PostJson {
         id: &post.id,
         title: &post.title,
@@ -191,7 +193,7 @@ fn finding(finding: &Finding) -> FindingJson<'_> {
     }
 }
 
-fn failure(error: &Error) -> FailureJson<'_> {
+pub(super) fn failure(error: &Error) -> FailureJson<'_> {
     FailureJson {
         code: error.code.id,
         message: error.code.meaning,

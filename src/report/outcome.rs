@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 pub use repro_receipt::Verdict;
 use repro_receipt::bundle;
-use repro_receipt::kept::{self, Word};
+use repro_receipt::kept::{self, ProgramWord};
 use repro_receipt::source::{Code, Error, Location};
 pub use repro_signature::{PinnedBy, SignatureReport};
 
@@ -148,7 +148,7 @@ pub struct Measured {
     pub claimed: Option<f64>,
     /// The unit of both: empty, `%`, `M`, ...
     #[serde(deserialize_with = "kept::word")]
-    pub unit: Word,
+    pub unit: ProgramWord,
     /// What the evidence gives.
     pub value: Option<f64>,
     /// The ends of what the evidence can stand for, as printed digits are rounded.
@@ -167,7 +167,7 @@ pub struct Measured {
 pub struct TestNumbers {
     /// Its name.
     #[serde(deserialize_with = "kept::word")]
-    pub name: Word,
+    pub name: ProgramWord,
     /// The difference of the means, the first less the second.
     pub estimate: f64,
     /// The ends of its 95% interval.
@@ -199,7 +199,7 @@ pub struct Outcome {
     pub tolerance: String,
     /// The tolerance rule: `rounding_interval`, `exact_integer`, `float_4ulp`, or the kind's own.
     #[serde(deserialize_with = "kept::word")]
-    pub rule: Word,
+    pub rule: ProgramWord,
     /// The numbers behind it.
     pub measured: Vec<Measured>,
     /// What being wrong changes here, where it is not what the kind says in general.
@@ -296,7 +296,7 @@ pub struct ClaimReport {
     pub id: String,
     /// Its kind.
     #[serde(deserialize_with = "kept::word")]
-    pub kind: Word,
+    pub kind: ProgramWord,
     /// The claimed value as printed; empty for statements without one.
     pub claimed: String,
     /// The expression that it is held against; empty for claims by kind.
@@ -464,7 +464,7 @@ pub struct CourseChart {
     pub title: String,
     /// Over what: `tokens` or `step`.
     #[serde(deserialize_with = "kept::word")]
-    pub axis: Word,
+    pub axis: ProgramWord,
     pub arms: Vec<CourseArm>,
 }
 
@@ -508,7 +508,7 @@ pub struct DrawnShare {
     pub step: u64,
     /// The kind of number: `loss`, `gradient norm`, `update`, ...
     #[serde(deserialize_with = "kept::word")]
-    pub kind: Word,
+    pub kind: ProgramWord,
     /// Of which tensor it is the largest, and so on.
     pub what: String,
     /// The share; above one the two differ.
@@ -522,7 +522,7 @@ pub struct SpreadChart {
     pub printed: f64,
     /// Its unit.
     #[serde(deserialize_with = "kept::word")]
-    pub unit: Word,
+    pub unit: ProgramWord,
     /// The ends between which a number gives the printed digits.
     pub allowed: [f64; 2],
     /// What the runs have.
@@ -566,6 +566,19 @@ pub struct PostReport {
     pub drafted: usize,
 }
 
+impl PostReport {
+    /// Whether it is of a bundle on its own: only these have no digest of a post file.
+    pub fn is_of_a_bundle(&self) -> bool {
+        self.digest.is_empty()
+    }
+
+    /// How many of the signatures of its bundles are refuted.
+    pub fn forged(&self) -> usize {
+        let signatures = self.bundles.iter().filter_map(|bundle| bundle.signature.as_ref());
+        signatures.filter(|signature| signature.verdict == Verdict::Refuted).count()
+    }
+}
+
 /// How many claims came to which verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct VerdictCounts {
@@ -593,6 +606,16 @@ impl VerdictCounts {
     pub fn count(&self, verdict: Verdict) -> usize {
         let mut copy = *self;
         *copy.count_mut(verdict)
+    }
+
+    /// The same with more claims.
+    pub fn and(self, more: Self) -> Self {
+        Self {
+            verified: self.verified + more.verified,
+            refuted: self.refuted + more.refuted,
+            inconclusive: self.inconclusive + more.inconclusive,
+            unchecked: self.unchecked + more.unchecked,
+        }
     }
 
     /// All claims.
@@ -626,6 +649,21 @@ pub struct LockDifference {
     pub is_of_verdict: bool,
 }
 
+/// What bundles came to of which a report holds no more than that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ReportTotals {
+    /// How many of them could be judged.
+    pub bundles: usize,
+    /// Their claims.
+    pub claims: VerdictCounts,
+    /// How many signatures are refuted.
+    pub forged: usize,
+    /// How many inputs could not be used.
+    pub failures: usize,
+    /// How many claims are below the caller's minimum.
+    pub below_minimum: usize,
+}
+
 /// Everything that one run of `verify` found.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Report {
@@ -633,6 +671,8 @@ pub struct Report {
     pub posts: Vec<PostReport>,
     /// Inputs that could not be used.
     pub failures: Vec<Error>,
+    /// What there was besides these posts and inputs, where there was too much of it to be held.
+    pub not_held: ReportTotals,
     /// With `--locked`: the differences to the lock file.
     pub locked: Option<Vec<LockDifference>>,
     /// The way from the top of the repository that this runs in to the root of the project, with a slash at
@@ -655,7 +695,22 @@ pub struct Report {
 impl Report {
     /// Counts over all posts.
     pub fn summary(&self) -> VerdictCounts {
-        VerdictCounts::of(self.posts.iter().flat_map(|post| &post.claims))
+        VerdictCounts::of(self.posts.iter().flat_map(|post| &post.claims)).and(self.not_held.claims)
+    }
+
+    /// How many signatures are refuted.
+    pub fn forged(&self) -> usize {
+        self.posts.iter().map(PostReport::forged).sum::<usize>() + self.not_held.forged
+    }
+
+    /// How many inputs could not be used.
+    pub fn count_failures(&self) -> usize {
+        self.failures.len() + self.not_held.failures
+    }
+
+    /// How many claims are below the caller's minimum.
+    pub fn count_below_minimum(&self) -> usize {
+        self.below_minimum.len() + self.not_held.below_minimum
     }
 
     /// The claim of a post.
@@ -684,7 +739,7 @@ impl Report {
 
     /// Whether the run ended before it judged anything.
     pub fn is_not_judged(&self) -> bool {
-        self.not_run && self.posts.is_empty()
+        self.not_run && self.posts.is_empty() && self.not_held.bundles == 0
     }
 
     /// A report of a run that ended before it judged anything.
@@ -710,20 +765,16 @@ impl Report {
     /// The same as if all that was asked for had run.
     fn status_of_verdicts(&self) -> ExitStatus {
         let summary = self.summary();
-        let bundles = self.posts.iter().flat_map(|post| &post.bundles);
-        let signatures = bundles.filter_map(|bundle| bundle.signature.as_ref());
-        let mut verdicts = signatures.map(|signature| signature.verdict);
-        let forged = verdicts.any(|verdict| verdict == Verdict::Refuted);
         let wrong = match &self.locked {
             Some(differences) => !differences.is_empty(),
             None => summary.refuted > 0,
         };
-        if !self.failures.is_empty() {
+        if self.count_failures() > 0 {
             ExitStatus::Refused
-        } else if forged || wrong {
+        } else if self.forged() > 0 || wrong {
             ExitStatus::Refuted
         } else if summary.total() == 0
-            || !self.below_minimum.is_empty()
+            || self.count_below_minimum() > 0
             || self.wants_all_bound && !self.all_bound()
             || self.locked.is_none() && summary.verified < summary.total()
         {

@@ -48,7 +48,7 @@ const CRATES: &[Crate] = &[
             &["similar"],
             &["disk", "parallel", "sha256", "source", "verdict"],
             &["checkpoint", "digest"],
-            &["bundle"],
+            &["bundle", "kept"],
         ],
     },
     Crate { name: "yaml", on: &["receipt"], rows: &[&[]] },
@@ -102,13 +102,14 @@ const CRATES: &[Crate] = &[
     },
     Crate {
         name: "report",
-        on: &["receipt", "signature"],
+        on: &["exact", "receipt", "signature"],
         rows: &[
             &["outcome", "visible"],
-            &["layout", "wording"],
-            &["drawing", "folded"],
-            &["badge", "columns", "intoto", "json", "junit", "markdown", "sarif", "text"],
-            &["html"],
+            &["layout", "part", "wording"],
+            &["columns", "drawing", "folded"],
+            &["badge", "crowd", "intoto", "json", "junit", "markdown", "sarif"],
+            &["lines", "text"],
+            &["growing", "html"],
             &["github"],
         ],
     },
@@ -248,9 +249,22 @@ const CRATES: &[Crate] = &[
         rows: &[&["ground"], &["judged"], &["paired", "read"], &["change"], &["drawn", "status"]],
     },
     Crate {
+        name: "cluster",
+        on: &["judge", "receipt", "report", "runs", "signature", "storage"],
+        rows: &[
+            &["asked", "program"],
+            &["item"],
+            &["ground", "partition", "plan", "result"],
+            &["planning", "results"],
+            &["execute"],
+            &["merge"],
+        ],
+    },
+    Crate {
         name: "",
         on: &[
             "check",
+            "cluster",
             "compare",
             "device",
             "draft",
@@ -308,6 +322,8 @@ const SHARED_NAMES: &[(&str, &str)] = &[
     ("CloudStore", "two files for one type: with the feature `cloud`, and without it"),
     ("Pieces", "two files for one type: with the feature `tokenizers`, and without it"),
     ("Saved", "what a sublayer's forward pass keeps for its backward pass, in the file of each"),
+    ("TerminalBar", "two files for one type: with the feature `train`, and without it"),
+    ("RunData", "two files for one type: with the feature `train`, and without it"),
     ("TrainerCommand", "two files for one type: with the feature `train`, and without it"),
 ];
 

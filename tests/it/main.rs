@@ -5,6 +5,7 @@ mod audits;
 mod bundle;
 mod check;
 mod cli;
+mod cluster;
 mod compare;
 mod core;
 #[cfg(feature = "train")]

@@ -8,15 +8,15 @@ use repro_receipt::bundle::ReadOptions;
 use repro_report::Format;
 use repro_storage::Store;
 
-use super::{asked, learn_codes, load};
+use super::{asked, load};
 use crate::cli::args::MergeArgs;
 use crate::cli::output::Output;
+use crate::cli::partwise::PartwiseReport;
 use crate::cli::{Answer, git, threads};
 
 /// Runs the command.
 pub fn merge(root: &Path, own: &MergeArgs, output: &Output) -> Answer {
     let one = |error| vec![error];
-    learn_codes();
     let plan = load(&own.plan)?;
     let stores = own.results.iter().map(|at| Store::open(at));
     let stores: Vec<_> = stores.collect::<Result<_, _>>().map_err(one)?;
@@ -27,9 +27,11 @@ pub fn merge(root: &Path, own: &MergeArgs, output: &Output) -> Answer {
     };
     let reading = ReadOptions::from(own.threads.unwrap_or_else(threads::cores));
     let merging = Merging::of((root, &plan), &stores, own.shared)?;
-    let mut report = merging.report(&demands, reading)?;
-    report.wants_all_bound = plan.asked.all_bound;
-    report.base = git::below_top(root);
-    output.report(&report)?;
-    Ok(report.exit_status())
+    let bundles = plan.asked.bundles.len();
+    let mut report = PartwiseReport::begin(output, Some(bundles))?;
+    merging.report(&demands, reading, &mut report)?;
+    report.finish(|report| {
+        report.wants_all_bound = plan.asked.all_bound;
+        report.base = git::below_top(root);
+    })
 }

@@ -13,8 +13,8 @@ pub use work::work;
 
 use std::path::Path;
 
-use repro_cluster::{Plan, Program};
-use repro_receipt::source::{Code, Error, codes};
+use repro_cluster::{Program, WorkPlan};
+use repro_receipt::source::{Error, codes};
 
 codes! {
     NO_ITEM = "work::no-item", "a plan has no such item", "name the key of an item, as the plan has it";
@@ -31,11 +31,6 @@ fn program() -> Program {
 }
 
 /// Reads a plan of this program.
-fn load(path: &Path) -> Result<Plan, Vec<Error>> {
-    Plan::load(path, &program()).map_err(|error| vec![error])
-}
-
-/// Findings are kept by their codes.
-fn learn_codes() {
-    Code::learn(super::list::codes());
+fn load(path: &Path) -> Result<WorkPlan, Vec<Error>> {
+    WorkPlan::load(path, &program()).map_err(|error| vec![error])
 }

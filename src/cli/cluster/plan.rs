@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use repro_cluster::{Plan, Planner, Task};
+use repro_cluster::{Planner, WorkPlan, WorkTask};
 use repro_receipt::source::Location;
 use repro_report::outcome::ExitStatus;
 
@@ -46,12 +46,12 @@ pub fn plan(root: &Path, own: &PlanArgs, output: &Output) -> Answer {
 }
 
 /// What a plan comes to, in a line.
-fn summary(plan: &Plan) -> String {
+fn summary(plan: &WorkPlan) -> String {
     let count = |task| plan.items.iter().filter(|item| item.task == task).count();
     let parts = [
-        (count(Task::Inspect), "bundle", "bundles"),
-        (count(Task::Replay), "replay", "replays"),
-        (count(Task::Judge), "post", "posts"),
+        (count(WorkTask::Inspect), "bundle", "bundles"),
+        (count(WorkTask::Replay), "replay", "replays"),
+        (count(WorkTask::Judge), "post", "posts"),
     ];
     let parts = parts.iter().filter(|(count, ..)| *count > 0);
     let parts: Vec<_> = parts

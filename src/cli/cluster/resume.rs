@@ -8,25 +8,25 @@ use repro_judge::verify::Demands;
 use repro_receipt::bundle::ReadOptions;
 use repro_receipt::source::Error;
 use repro_report::Format;
-use repro_report::outcome::{ExitStatus, Report};
+use repro_report::outcome::ExitStatus;
 use repro_storage::Store;
 
 use super::work::Shift;
-use super::{asked, learn_codes, program};
+use super::{asked, program};
 use crate::cli::args::{ReplaysArg, VerifyArgs};
 use crate::cli::output::Output;
+use crate::cli::partwise::PartwiseReport;
 use crate::cli::trainer::RunData;
 
 /// The report of a verification that keeps what is done in a store; another status where the device is not there.
-pub fn resumed(
+pub fn resumed<'o>(
     root: &Path,
     own: &VerifyArgs,
     store: &str,
     (reading, has_failed): (ReadOptions<'_>, &Cell<bool>),
-    output: &Output,
-) -> Result<Result<Report, ExitStatus>, Vec<Error>> {
+    output: &'o Output,
+) -> Result<Result<PartwiseReport<'o>, ExitStatus>, Vec<Error>> {
     let one = |error| vec![error];
-    learn_codes();
     let replays = own.replay == ReplaysArg::All;
     let asked = asked::asked(root, &own.judged, replays, &own.challenge)?;
     let demands = asked::demands(root, &asked, &own.judged).map_err(one)?;
@@ -57,5 +57,7 @@ pub fn resumed(
     let stores = [store];
     let merging = Merging::of((root, &plan), &stores, true)?;
     let demands = Demands { pictures: output.draws(Format::Html), ..demands };
-    merging.report(&demands, reading).map(Ok)
+    let mut report = PartwiseReport::begin(output, None)?;
+    merging.report(&demands, reading, &mut report)?;
+    Ok(Ok(report))
 }

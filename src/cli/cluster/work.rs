@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use repro_cluster::{
-    DeviceClass, Estimator, Known, Partition, Plan, Task, WorkItem, Worker, keep, known,
+    DeviceClass, Estimator, Known, Partition, WorkItem, WorkPlan, WorkTask, Worker, keep, known,
     longest_first,
 };
 use repro_judge::verify::{Demands, Replayer};
@@ -16,7 +16,7 @@ use repro_report::outcome::ExitStatus;
 use repro_storage::Store;
 use serde_json::json;
 
-use super::{NO_ITEM, NOT_DONE, asked, learn_codes, load};
+use super::{NO_ITEM, NOT_DONE, asked, load};
 use crate::cli::args::{ClassArg, JudgedArgs, WorkArgs};
 use crate::cli::output::Output;
 use crate::cli::trainer::{self, RunData};
@@ -28,7 +28,6 @@ const EVERY: Duration = Duration::from_secs(10);
 /// Runs the command.
 pub fn work(root: &Path, own: &WorkArgs, output: &Output) -> Answer {
     let one = |error| vec![error];
-    learn_codes();
     let plan = load(&own.plan)?;
     let items = chosen(&plan, own).map_err(one)?;
     let store = Store::open(&own.results).map_err(one)?;
@@ -68,7 +67,7 @@ pub fn work(root: &Path, own: &WorkArgs, output: &Output) -> Answer {
 }
 
 /// The items that the arguments choose, in the order of their execution.
-fn chosen<'p>(plan: &'p Plan, own: &WorkArgs) -> Result<Vec<&'p WorkItem>, Error> {
+fn chosen<'p>(plan: &'p WorkPlan, own: &WorkArgs) -> Result<Vec<&'p WorkItem>, Error> {
     let is_of_class = |item: &&WorkItem| match own.class {
         None => true,
         Some(ClassArg::Any) => item.class == DeviceClass::Any,
@@ -97,7 +96,7 @@ fn chosen<'p>(plan: &'p Plan, own: &WorkArgs) -> Result<Vec<&'p WorkItem>, Error
 /// All that a worker needs.
 pub struct Shift<'a> {
     pub root: &'a Path,
-    pub plan: &'a Plan,
+    pub plan: &'a WorkPlan,
     pub judged: &'a JudgedArgs,
     pub demands: &'a Demands,
     pub reading: ReadOptions<'a>,
@@ -133,7 +132,7 @@ impl Shift<'_> {
         store: &Store,
         (output, has_failed): (&Output, &Cell<bool>),
     ) -> Result<Result<Done, ExitStatus>, Vec<Error>> {
-        if !items.iter().any(|item| item.task == Task::Replay) {
+        if !items.iter().any(|item| item.task == WorkTask::Replay) {
             return self.walk(items, store, None, (output, has_failed)).map(Ok);
         }
         let place = (self.device, self.reading.threads);

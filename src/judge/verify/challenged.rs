@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::own::Subject;
+use super::own::BundleSubject;
 use repro_receipt::bundle::Bundle;
 use repro_receipt::source::{Error, codes};
 use repro_report::outcome::{
@@ -49,7 +49,7 @@ impl ChallengedWalks {
     /// What became of each interval; and what was drawn, and what a pass is worth.
     pub fn answered(
         &self,
-        subject: &Subject,
+        subject: &BundleSubject,
         answers: &Replays,
     ) -> (Vec<ClaimReport>, ChallengeReport) {
         let walked = |start: &u64| {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::challenged::ChallengedWalks;
 use super::history::{PlanHistory, planned_before};
-use super::own::{Subject, logged, own_claim};
+use super::own::{BundleSubject, logged, own_claim};
 use super::replays::{Replayer, SliceRequest};
 use super::stamped::stamped;
 use super::{Demands, below, describe, executed, findings_of, signature_finding};
@@ -21,6 +21,7 @@ use repro_report::outcome::{
     BundleReport, ChallengeReport, ClaimReport, Finding, Impact, Method, Outcome, PostPictures,
     PostReport, Report, Severity, Verdict,
 };
+use repro_report::part::{PartSubject, ReportPart, ReportSink};
 use repro_runs::replay::{Extent, Replays};
 use repro_runs::study::{self, Present, Study};
 use repro_signature as signature;
@@ -44,8 +45,22 @@ pub fn inspect<'r>(
     report: &mut Report,
     replayer: Option<&mut dyn Replayer>,
 ) {
+    let reading = ReadOptions { keeps_weights: true, ..reading.into() };
+    report.take(inspected(path, demands, reading, replayer));
+}
+
+/// The same as a part of a report.
+pub(super) fn inspected(
+    path: &Path,
+    demands: &Demands,
+    reading: ReadOptions<'_>,
+    replayer: Option<&mut dyn Replayer>,
+) -> ReportPart {
     match InspectedBundle::read(path, demands, reading, replayer.is_some()) {
-        Err(error) => report.failures.push(error),
+        Err(error) => {
+            let subject = PartSubject::Bundle(reading.shown(path));
+            ReportPart::refused(subject, vec![error])
+        }
         Ok((bundle, inspected)) => {
             let extents = inspected.extents();
             let request = |extent: &Extent| SliceRequest { bundle: &bundle, extent: *extent };
@@ -54,11 +69,7 @@ pub fn inspect<'r>(
                 Some(replayer) if !requests.is_empty() => replayer.replay(&requests),
                 _ => Replays::new(),
             };
-            report.replayed += executed(&answers);
-            let (post, failures) = inspected.answered(&answers);
-            report.failures.extend(failures);
-            report.posts.push(post);
-            report.below_minimum = below(report, demands);
+            inspected.answered(&answers, demands)
         }
     }
 }
@@ -66,7 +77,7 @@ pub fn inspect<'r>(
 /// A bundle as far as it is judged before any step is made again, and the steps that are asked for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct InspectedBundle {
-    subject: Subject,
+    subject: BundleSubject,
     /// How messages name its folder.
     shown: String,
     described: BundleReport,
@@ -125,8 +136,8 @@ impl InspectedBundle {
         reading: impl Into<ReadOptions<'r>>,
         with_slices: bool,
     ) -> Result<(Bundle, Self), Error> {
-        let reading = ReadOptions { keeps_weights: true, ..reading.into() };
-        let shown = reading.named.map_or_else(|| path.display().to_string(), str::to_owned);
+        let reading = reading.into();
+        let shown = reading.shown(path);
         let bundle = std::thread::scope(|scope| {
             if reading.threads > 1 {
                 scope.spawn(consistency::read_ahead);
@@ -152,7 +163,7 @@ impl InspectedBundle {
         let signature = signature_finding(bundle, &described);
         let own = signature.into_iter().chain(emitter_problems(bundle));
         let findings = own.chain(started.iter().flat_map(StartedRuns::findings)).collect();
-        let (subject, steps) = (Subject::of(bundle), steps.unwrap_or(AskedSteps::None));
+        let (subject, steps) = (BundleSubject::of(bundle), steps.unwrap_or(AskedSteps::None));
         Self { subject, shown, described, claims, findings, failures, steps }
     }
 
@@ -161,8 +172,8 @@ impl InspectedBundle {
         self.steps.extents()
     }
 
-    /// What is reported of the bundle, given what became of its steps; and what could not be read, or was refused.
-    pub fn answered(mut self, answers: &Replays) -> (PostReport, Vec<Error>) {
+    /// What is reported of the bundle, given what became of its steps.
+    pub fn answered(mut self, answers: &Replays, demands: &Demands) -> ReportPart {
         let mut challenge = None;
         match &self.steps {
             AskedSteps::None => {}
@@ -184,17 +195,21 @@ impl InspectedBundle {
                 challenge = Some(report);
             }
         }
-        self.reported(challenge)
+        let failures = std::mem::take(&mut self.failures);
+        let subject = PartSubject::Bundle(self.shown.clone());
+        let post = self.reported(challenge);
+        let (below_minimum, replayed) = (below(&post, demands), executed(answers));
+        ReportPart { subject, post: Some(post), failures, below_minimum, replayed }
     }
 
-    fn reported(mut self, challenge: Option<ChallengeReport>) -> (PostReport, Vec<Error>) {
+    fn reported(mut self, challenge: Option<ChallengeReport>) -> PostReport {
         for claim in &mut self.claims {
             claim.origin = Some(self.described.origin);
         }
         let mut findings = self.findings;
         findings.extend(self.claims.iter().flat_map(findings_of));
         findings.sort_by_key(|finding| finding.severity);
-        let post = PostReport {
+        PostReport {
             id: self.subject.name,
             title: format!("{} receipt bundle", self.described.origin.word()),
             file: self.shown,
@@ -209,8 +224,7 @@ impl InspectedBundle {
             referee: None,
             pictures: PostPictures::default(),
             drafted: 0,
-        };
-        (post, self.failures)
+        }
     }
 }
 
@@ -525,7 +539,7 @@ fn artifacts(bundle: &Bundle, demands: &Demands) -> Result<Vec<ClaimReport>, Err
 }
 
 /// What came of replaying a slice.
-fn replayed(subject: &Subject, extent: Extent, outcome: Outcome) -> ClaimReport {
+fn replayed(subject: &BundleSubject, extent: Extent, outcome: Outcome) -> ClaimReport {
     let quote = "the steps of a slice can be replayed";
     let claim = subject.claim(&format!("replay-{extent}"), quote, String::new(), outcome);
     ClaimReport { impact: Impact::Decision, ..claim }

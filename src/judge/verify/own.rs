@@ -10,7 +10,7 @@ use crate::started::StartedRuns;
 
 /// A bundle, as far as claims about itself tell of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Subject {
+pub struct BundleSubject {
     /// Its name.
     pub name: String,
     /// The place of its receipt.
@@ -19,7 +19,7 @@ pub struct Subject {
     origin: EvidenceOrigin,
 }
 
-impl Subject {
+impl BundleSubject {
     /// What is told of a bundle.
     pub fn of(bundle: &Bundle) -> Self {
         let (name, origin) = (bundle.name().to_owned(), bundle.origin().into());
@@ -56,7 +56,7 @@ pub fn own_claim(
     claimed: String,
     outcome: Outcome,
 ) -> ClaimReport {
-    Subject::of(bundle).claim(id, quote, claimed, outcome)
+    BundleSubject::of(bundle).claim(id, quote, claimed, outcome)
 }
 
 /// Whether the log of started runs has the start of a bundle.

@@ -136,6 +136,13 @@ pub struct ReadOptions<'a> {
     pub named: Option<&'a str>,
 }
 
+impl ReadOptions<'_> {
+    /// How messages name the bundle in the folder `path`.
+    pub fn shown(&self, path: &Path) -> String {
+        self.named.map_or_else(|| path.display().to_string(), str::to_owned)
+    }
+}
+
 impl From<usize> for ReadOptions<'_> {
     fn from(threads: usize) -> Self {
         Self { threads, cache: None, keeps_weights: false, named: None }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Extent;
 use repro_receipt::Verdict;
-use repro_receipt::kept::{self, Word};
+use repro_receipt::kept::{self, ProgramWord};
 use repro_receipt::source::{Code, Error};
 
 /// How a replay is held against the log.
@@ -129,7 +129,7 @@ pub struct Divergence {
     pub step: u64,
     /// What of the step: `routing`, `loss`, `gradient`, `gradient norm`, `update`, `size`, `bits`, or of a micro-batch.
     #[serde(deserialize_with = "kept::word")]
-    pub what: Word,
+    pub what: ProgramWord,
     /// The first tensor in the order of execution, or the micro-batch; none for the loss and the norm of all gradients.
     pub tensor: Option<String>,
     /// What was logged.
@@ -184,7 +184,7 @@ pub struct ToleranceShare {
     pub step: u64,
     /// The kind of number: `loss`, `gradient norm`, `update`, ...
     #[serde(deserialize_with = "kept::word")]
-    pub kind: Word,
+    pub kind: ProgramWord,
     /// The same with the tensor, or the micro-batch.
     pub what: String,
     /// The share; above one the two differ.
@@ -196,7 +196,7 @@ pub struct ToleranceShare {
 pub struct PlantedFault {
     /// The name of the fault.
     #[serde(deserialize_with = "kept::word")]
-    pub fault: Word,
+    pub fault: ProgramWord,
     /// What was planted.
     pub planted: String,
     /// Where it showed: the step, and what of it. None: it did not.
@@ -255,7 +255,7 @@ pub struct Tolerance {
     pub steps: Vec<Allowed>,
     /// What the run's numbers were rounded to at its operations, which is done here too; none where they have all bits.
     #[serde(deserialize_with = "kept::any_word")]
-    pub rounded: Option<Word>,
+    pub rounded: Option<ProgramWord>,
     /// The error of the learning rate that the tolerance is held against, in percent.
     pub held_against: u32,
     /// The larger one, in percent, that it is held against in each tensor.
