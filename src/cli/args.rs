@@ -177,7 +177,7 @@ pub struct JudgedArgs {
     /// Post id, or `all`; may be repeated [default: all, unless bundles are named]
     #[arg(long, value_name = "ID", help_heading = "What is judged")]
     pub post: Vec<String>,
-    /// Folders of bundles to check on their own
+    /// Folders of bundles to check on their own, by path or URL
     #[arg(value_name = "BUNDLE", help_heading = "What is judged")]
     pub bundles: Vec<PathBuf>,
     /// Folder with files that receipts name and bundles do not hold, such as large checkpoints
@@ -418,7 +418,7 @@ pub struct MutateArgs {
 
 #[derive(Debug, Args)]
 pub struct ParamsArgs {
-    /// `config.json`, `.toml`, `.safetensors` or `*.safetensors.index.json`
+    /// `config.json`, `.toml`, `.safetensors`, `.gguf` or `*.safetensors.index.json`, by path or URL
     #[arg(required = true)]
     pub files: Vec<PathBuf>,
 }

@@ -324,7 +324,6 @@ pub fn codes() -> Vec<&'static Code> {
         repro_cluster::CODES,
         repro_storage::CODES,
         repro_compare::CODES,
-        repro_storage::CODES,
     ];
     let trained = super::trainer::CODE_FAMILIES;
     let checked = repro_check::codes();

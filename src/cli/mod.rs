@@ -32,6 +32,7 @@ mod import;
 mod init;
 mod lines;
 mod list;
+mod located;
 mod manual;
 mod mcp;
 mod mutate;

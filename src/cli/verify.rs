@@ -10,6 +10,7 @@ use super::args::{JudgedArgs, MinMethod, MinOrigin, ReplaysArg, VerifyArgs};
 use super::arrangement::ReplayArrangement;
 use super::git;
 use super::history::GitHistory;
+use super::located::{Located, is_url};
 use super::output::{Output, write_file};
 use super::partwise::PartwiseReport;
 use super::trainer::RunData;
@@ -18,9 +19,11 @@ use repro_judge::lock::{self, PostLock};
 use repro_judge::post;
 use repro_judge::verify::{self, Demands, Replayer};
 use repro_receipt::bundle::{Bundle, Cache, ReadOptions};
+use repro_receipt::digest::Digest;
 use repro_receipt::source::{Error, Location};
 use repro_report::Format;
 use repro_report::outcome::{EvidenceOrigin, ExitStatus, LockDifference, Method, PostReport};
+use repro_report::part::{PartSubject, ReportPart, ReportSink};
 use repro_runs::challenge::Challenge;
 use repro_signature::{Attestations, Authorities, PublicKey, Timestamps};
 
@@ -134,15 +137,51 @@ impl Asked<'_> {
         let (demands, reading) = (self.demands, self.reading);
         let lent = replayer.as_mut().map(|replayer| &mut **replayer as &mut dyn Replayer);
         verify::verify_into(root, self.ids, demands, reading, lent, &mut report);
-        verify::inspect_all(&bundles, demands, reading, replayer, &mut report);
+        let named = self.inspect(&bundles, replayer, &mut report);
         if !demands.challenges.is_empty() {
-            let outline = |path: &&Path| Bundle::outline(path, &path.display().to_string()).ok();
-            let named: Vec<_> = bundles.iter().filter_map(outline).collect();
-            report.refuse(demands.foreign_challenges(named.iter().map(Bundle::digest)));
+            report.refuse(demands.foreign_challenges(named.into_iter()));
         }
         report.refuse(demands.attestations.unused());
         report.refuse(demands.timestamps.unused());
         Ok(report)
+    }
+}
+
+impl Asked<'_> {
+    /// Checks bundles on their own, in their order: those of this machine many at a time; one by URL is fetched, and goes again
+    /// before the next. Answers the digests of those that challenges may be of.
+    fn inspect(
+        &self,
+        bundles: &[&Path],
+        mut replayer: Option<&mut dyn Replayer>,
+        report: &mut PartwiseReport<'_>,
+    ) -> Vec<Digest> {
+        let mut digests = Vec::new();
+        let mut outline = |path: &Path, shown: &str| {
+            if !self.demands.challenges.is_empty() {
+                digests.extend(Bundle::outline(path, shown).map(|bundle| bundle.digest()));
+            }
+        };
+        for group in bundles.chunk_by(|one, next| !is_url(one) && !is_url(next)) {
+            let lent = replayer.as_mut().map(|replayer| &mut **replayer as &mut dyn Replayer);
+            if !is_url(group[0]) {
+                verify::inspect_all(group, self.demands, self.reading, lent, report);
+                group.iter().for_each(|path| outline(path, &path.display().to_string()));
+                continue;
+            }
+            match Located::bundle(group[0]) {
+                Err(error) => {
+                    let subject = PartSubject::Bundle(error.place.file.clone());
+                    report.take(ReportPart::refused(subject, vec![error]));
+                }
+                Ok(located) => {
+                    let (path, reading) = (located.path.as_path(), located.reading(self.reading));
+                    verify::inspect_all(&[path], self.demands, reading, lent, report);
+                    outline(path, &located.shown);
+                }
+            }
+        }
+        digests
     }
 }
 

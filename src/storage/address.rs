@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
+use repro_receipt::disk::folder_of;
 use repro_receipt::source::{Error, Location};
 
 use crate::{BAD_ADDRESS, name};
@@ -32,6 +33,14 @@ pub struct CloudAddress {
     pub host: String,
     /// What the names of all objects begin with, without a slash at either end; may be empty.
     pub prefix: String,
+}
+
+/// The path of what somebody names by a path or by `file://`; none where it is a URL of object storage.
+pub fn local_path(address: &str) -> Result<Option<PathBuf>, Error> {
+    Ok(match Address::parse(address)? {
+        Address::Folder(path) => Some(path),
+        Address::Cloud(_) => None,
+    })
 }
 
 impl Address {
@@ -71,6 +80,28 @@ impl Address {
         };
         address.check()?;
         Ok(Self::Cloud(address))
+    }
+
+    /// The place that holds what is here, and its name there.
+    pub fn split(self) -> Result<(Self, String), Error> {
+        let shown = self.shown();
+        let split = match self {
+            Self::Folder(path) => {
+                let name = path.file_name().and_then(|name| name.to_str()).map(str::to_owned);
+                name.map(|name| (Self::Folder(folder_of(&path)), name))
+            }
+            Self::Cloud(mut address) => {
+                let prefix = std::mem::take(&mut address.prefix);
+                let (above, name) = prefix.rsplit_once('/').unwrap_or(("", &prefix));
+                above.clone_into(&mut address.prefix);
+                let name = name.to_owned();
+                (!name.is_empty()).then_some((Self::Cloud(address), name))
+            }
+        };
+        split.ok_or_else(|| {
+            let found = "a whole bucket, server or folder";
+            BAD_ADDRESS.at(Location::file(shown), "the place of one object", found)
+        })
     }
 
     /// How it is told: a folder as it was written, a URL without anything but its parts.
@@ -127,7 +158,7 @@ fn scheme_of(text: &str) -> Option<(&str, &str)> {
 }
 
 /// Whether a host, which may name a port, is this machine.
-fn is_loopback(host: &str) -> bool {
+pub fn is_loopback(host: &str) -> bool {
     let address = |text: &str| text.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
     let bracketed = host.strip_prefix('[').and_then(|rest| rest.split_once(']'));
     let (name, port) =
@@ -180,6 +211,23 @@ mod tests {
             ["localhost", "localhost:9000", "127.0.0.1", "127.8.9.1:1", "[::1]:9000", "[::1]"]
         {
             assert_eq!(shown(&format!("http://{host}/a")), format!("http://{host}/a"));
+        }
+    }
+
+    #[test]
+    fn an_object_lies_in_a_place() {
+        for (text, place, name) in [
+            ("s3://bucket/runs/a", "s3://bucket/runs", "a"),
+            ("s3://bucket/a", "s3://bucket", "a"),
+            ("https://example.org/x/y/model.gguf", "https://example.org/x/y", "model.gguf"),
+            ("a/b.json", "a", "b.json"),
+            ("b.json", ".", "b.json"),
+        ] {
+            let (address, found) = Address::parse(text).unwrap().split().unwrap();
+            assert_eq!((address.shown().as_str(), found.as_str()), (place, name));
+        }
+        for text in ["s3://bucket", "https://example.org/", "/", ".."] {
+            assert!(Address::parse(text).unwrap().split().is_err(), "{text}");
         }
     }
 

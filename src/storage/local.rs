@@ -8,7 +8,8 @@
 use std::collections::hash_map::RandomState;
 use std::fs::{self, DirEntry, File};
 use std::hash::{BuildHasher, Hasher};
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
+use std::ops::Range;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -17,7 +18,11 @@ use repro_receipt::source::{Code, Error, Location};
 use rustix::fs::OFlags;
 
 use crate::created::Created;
+use crate::part::ObjectPart;
 use crate::{NOT_A_FOLDER, NOT_AN_OBJECT, NOT_WRITTEN, TOO_LARGE, UNREADABLE};
+
+/// So many bytes are read at a time.
+const PIECE: usize = 256 << 10;
 
 /// Objects below a folder.
 #[derive(Debug)]
@@ -43,32 +48,62 @@ impl LocalStore {
 
     /// All bytes of an object of at most `cap`.
     pub fn get(&self, name: &str, cap: usize) -> Result<Option<Vec<u8>>, Error> {
-        let failed = |error| self.failed(&UNREADABLE, name, "an object that can be read", &error);
         let Some(file) = self.file(name)? else { return Ok(None) };
         let mut bytes = Vec::new();
         // A file may grow while it is read.
         let mut read = file.take((cap as u64).saturating_add(1));
-        read.read_to_end(&mut bytes).map_err(failed)?;
+        read.read_to_end(&mut bytes).map_err(|error| self.unreadable(name, &error))?;
         if bytes.len() > cap {
             return Err(TOO_LARGE.at(self.place(name), format!("at most {cap} bytes"), "more"));
         }
         Ok(Some(bytes))
     }
 
+    /// The bytes of an object in a range.
+    pub fn part(&self, name: &str, range: Range<u64>) -> Result<Option<ObjectPart>, Error> {
+        let unreadable = |error| self.unreadable(name, &error);
+        let Some(mut file) = self.file(name)? else { return Ok(None) };
+        let length = file.metadata().map_err(unreadable)?.len();
+        file.seek(SeekFrom::Start(range.start)).map_err(unreadable)?;
+        let mut bytes = Vec::new();
+        let mut read = file.take(range.end.saturating_sub(range.start));
+        read.read_to_end(&mut bytes).map_err(unreadable)?;
+        Ok(Some(ObjectPart { bytes, length }))
+    }
+
+    /// Has all bytes of an object pass by; answers how many there were.
+    pub fn pass(
+        &self,
+        name: &str,
+        sink: &mut dyn FnMut(&[u8]) -> Result<(), Error>,
+    ) -> Result<Option<u64>, Error> {
+        let Some(mut file) = self.file(name)? else { return Ok(None) };
+        let (mut piece, mut length) = (vec![0; PIECE], 0);
+        loop {
+            match file.read(&mut piece) {
+                Ok(0) => return Ok(Some(length)),
+                Ok(read) => {
+                    length += read as u64;
+                    sink(&piece[..read])?;
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(self.unreadable(name, &error)),
+            }
+        }
+    }
+
     /// The plain file of an object, opened, where there is something of that name. Neither a link is followed nor a pipe
     /// waited for.
     fn file(&self, name: &str) -> Result<Option<File>, Error> {
-        let expected = "an object that can be read";
+        let unreadable = |error| self.unreadable(name, &error);
         let flags = OFlags::NONBLOCK | OFlags::NOFOLLOW;
-        let open =
-            File::options().read(true).custom_flags(flags.bits() as i32).open(self.path(name));
-        let file = match open {
+        let mut options = File::options();
+        options.read(true).custom_flags(flags.bits() as i32);
+        let file = match options.open(self.path(name)) {
             Err(error) if is_absent(&error) => return Ok(None),
-            opened => opened.map_err(|error| self.failed(&UNREADABLE, name, expected, &error))?,
+            opened => opened.map_err(unreadable)?,
         };
-        let found =
-            file.metadata().map_err(|error| self.failed(&UNREADABLE, name, expected, &error))?;
-        if !found.is_file() {
+        if !file.metadata().map_err(unreadable)?.is_file() {
             return Err(self.no_object(name));
         }
         Ok(Some(file))
@@ -170,6 +205,10 @@ impl LocalStore {
     fn no_object(&self, name: &str) -> Error {
         let found = "a link, a folder, a pipe or a device";
         NOT_AN_OBJECT.at(self.place(name), "a plain file", found)
+    }
+
+    fn unreadable(&self, name: &str, error: &io::Error) -> Error {
+        self.failed(&UNREADABLE, name, "an object that can be read", error)
     }
 
     fn not_written(&self, name: &str, error: &io::Error) -> Error {

@@ -55,7 +55,13 @@ const CRATES: &[Crate] = &[
     Crate {
         name: "storage",
         on: &["receipt"],
-        rows: &[&["created", "name"], &["address", "local"], &["store"]],
+        rows: &[
+            &["created", "limits", "name", "part"],
+            &["address", "local", "settings"],
+            &["cloud", "no_cloud"],
+            &["store"],
+            &["bundle", "head"],
+        ],
     },
     Crate {
         name: "signature",
@@ -313,6 +319,7 @@ const PLATFORM: &[&str] = &[
 
 /// Type names that more than one file defines, and why each still has one meaning.
 const SHARED_NAMES: &[(&str, &str)] = &[
+    ("CloudStore", "two files for one type: with the feature `cloud`, and without it"),
     ("Pieces", "two files for one type: with the feature `tokenizers`, and without it"),
     ("Saved", "what a sublayer's forward pass keeps for its backward pass, in the file of each"),
     ("TerminalBar", "two files for one type: with the feature `train`, and without it"),

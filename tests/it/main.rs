@@ -53,6 +53,8 @@ mod started;
 mod states;
 mod statistics;
 mod stats;
+#[cfg(feature = "cloud")]
+mod storage;
 #[cfg(feature = "train")]
 mod train;
 #[cfg(feature = "train")]

@@ -58,7 +58,7 @@ pub(super) fn inspected(
 ) -> ReportPart {
     match InspectedBundle::read(path, demands, reading, replayer.is_some()) {
         Err(error) => {
-            let subject = PartSubject::Bundle(path.display().to_string());
+            let subject = PartSubject::Bundle(reading.shown(path));
             ReportPart::refused(subject, vec![error])
         }
         Ok((bundle, inspected)) => {
@@ -136,7 +136,8 @@ impl InspectedBundle {
         reading: impl Into<ReadOptions<'r>>,
         with_slices: bool,
     ) -> Result<(Bundle, Self), Error> {
-        let (shown, reading) = (path.display().to_string(), reading.into());
+        let reading = reading.into();
+        let shown = reading.shown(path);
         let bundle = std::thread::scope(|scope| {
             if reading.threads > 1 {
                 scope.spawn(consistency::read_ahead);

@@ -48,9 +48,8 @@ pub use chain::{Chain, METRICS, STATES, chained_lines};
 pub use facts::{Citation, FACTS, Fact, fact_id};
 pub use load::read_receipt;
 pub use logged::{LoggedTensor, PassedTensors};
-pub use manifest::SIGNATURE;
-pub use manifest::TAG_FILES;
 pub use manifest::TAGS as TAG_MANIFEST;
+pub use manifest::{DECLARATION, INFO, PAYLOAD, SIGNATURE, StatedPayload, TAG_FILES};
 pub use name::shown;
 pub use receipt::{
     ARITHMETIC, CONFIG, Checkpoint, Contract, Data, DeclaredModel, DeclaredSlice, DeclaredStart,
@@ -133,11 +132,20 @@ pub struct ReadOptions<'a> {
     pub cache: Option<&'a Cache>,
     /// Whether small checkpoints are kept as they pass by, for somebody who looks at them next.
     pub keeps_weights: bool,
+    /// How messages name the bundle where that is not the path of its folder: of one that was fetched.
+    pub named: Option<&'a str>,
+}
+
+impl ReadOptions<'_> {
+    /// How messages name the bundle in the folder `path`.
+    pub fn shown(&self, path: &Path) -> String {
+        self.named.map_or_else(|| path.display().to_string(), str::to_owned)
+    }
 }
 
 impl From<usize> for ReadOptions<'_> {
     fn from(threads: usize) -> Self {
-        Self { threads, cache: None, keeps_weights: false }
+        Self { threads, cache: None, keeps_weights: false, named: None }
     }
 }
 
