@@ -32,7 +32,6 @@ mod import;
 mod init;
 mod lines;
 mod list;
-mod located;
 mod manual;
 mod mcp;
 mod mutate;

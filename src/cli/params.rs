@@ -7,13 +7,13 @@ use serde::Serialize;
 
 use super::Answer;
 use super::args;
-use super::located::Located;
 use super::output::Output;
 use repro_exact::decimal::grouped;
 use repro_params::{self as params, Convention, ModelCounts, ParameterCount};
 use repro_receipt::source::Error;
 use repro_report::outcome::ExitStatus;
 use repro_report::{visible, wrap};
+use repro_storage::Located;
 
 /// `repro.params/1`.
 #[derive(Serialize)]

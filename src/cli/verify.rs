@@ -10,7 +10,6 @@ use super::args::{JudgedArgs, MinMethod, MinOrigin, ReplaysArg, VerifyArgs};
 use super::arrangement::ReplayArrangement;
 use super::git;
 use super::history::GitHistory;
-use super::located::{Located, is_url};
 use super::output::{Output, write_file};
 use super::partwise::PartwiseReport;
 use super::trainer::RunData;
@@ -26,6 +25,7 @@ use repro_report::outcome::{EvidenceOrigin, ExitStatus, LockDifference, Method, 
 use repro_report::part::{PartSubject, ReportPart, ReportSink};
 use repro_runs::challenge::Challenge;
 use repro_signature::{Attestations, Authorities, PublicKey, Timestamps};
+use repro_storage::{Located, is_url};
 
 /// Whether only bundles are to be checked, which can lie outside of any project.
 pub fn is_of_bundles_alone(judged: &JudgedArgs) -> bool {

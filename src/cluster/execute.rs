@@ -9,6 +9,7 @@ use repro_receipt::digest::Digest;
 use repro_receipt::source::{Error, Location};
 use repro_runs::replay::{Extent, ReplayOutcome};
 use repro_signature::{Attestations, Timestamps};
+use repro_storage::Located;
 
 use crate::item::{WorkItem, WorkTask};
 use crate::plan::WorkPlan;
@@ -18,6 +19,13 @@ use crate::{CHANGED, NO_STEPS, ground};
 
 /// Somebody who reads what others vouch for anew, so that it can be seen whether an item uses it.
 pub type Vouchers<'a> = dyn Fn() -> Result<(Timestamps, Attestations), Error> + 'a;
+
+/// A bundle that was loaded for an item. One that was fetched stays until it goes.
+struct LoadedBundle {
+    item: WorkItem,
+    bundle: Bundle,
+    _located: Option<Located>,
+}
 
 /// A worker on a plan.
 pub struct Worker<'a> {
@@ -34,7 +42,7 @@ pub struct Worker<'a> {
     /// What others vouch for.
     pub vouchers: &'a Vouchers<'a>,
     /// The bundle of the last replay: the next one is often of the same.
-    last: Option<(WorkItem, Bundle)>,
+    last: Option<LoadedBundle>,
     /// Whether the project is the one that was planned, once it was looked at.
     project: Option<Result<(), Error>>,
 }
@@ -80,20 +88,21 @@ impl<'a> Worker<'a> {
         let Some(replayer) = replayer else {
             return Err(NO_STEPS.at(Location::file(&item.at), "a program that trains", "none"));
         };
-        let is_last = |(last, _): &&(WorkItem, Bundle)| {
+        let is_last = |known: &&LoadedBundle| {
+            let last = &known.item;
             (&last.at, last.in_project, last.bundle) == (&item.at, item.in_project, item.bundle)
         };
         if self.last.as_ref().filter(is_last).is_none() {
             self.last = None;
             match self.load(item) {
                 Err(error) => return Ok(ReplayOutcome::Refused(error)),
-                Ok(bundle) => {
-                    is_planned(item, bundle.digest())?;
-                    self.last = Some((item.clone(), bundle));
+                Ok(loaded) => {
+                    is_planned(item, loaded.bundle.digest())?;
+                    self.last = Some(loaded);
                 }
             }
         }
-        let Some((_, bundle)) = &self.last else {
+        let Some(LoadedBundle { bundle, .. }) = &self.last else {
             return Err(NO_STEPS.at(Location::file(&item.at), "a bundle", "none"));
         };
         let data = self.estimator.and_then(|known| known.data(bundle));
@@ -110,19 +119,24 @@ impl<'a> Worker<'a> {
         Ok(answer.unwrap_or_else(|| ReplayOutcome::NotRun("it was not executed".to_owned())))
     }
 
-    fn load(&self, item: &WorkItem) -> Result<Bundle, Error> {
-        match item.at.strip_prefix("receipts/").filter(|_| item.in_project) {
-            Some(name) => Bundle::load(self.root, name, None, self.reading),
-            None => Bundle::load_folder(Path::new(&item.at), &item.at, None, self.reading),
+    fn load(&self, item: &WorkItem) -> Result<LoadedBundle, Error> {
+        if let Some(name) = item.at.strip_prefix("receipts/").filter(|_| item.in_project) {
+            let bundle = Bundle::load(self.root, name, None, self.reading)?;
+            return Ok(LoadedBundle { item: item.clone(), bundle, _located: None });
         }
+        let located = Located::bundle(Path::new(&item.at))?;
+        let reading = located.reading(self.reading);
+        let bundle = Bundle::load_folder(&located.path, &located.shown, None, reading)?;
+        Ok(LoadedBundle { item: item.clone(), bundle, _located: Some(located) })
     }
 
     fn inspect(&mut self, item: &WorkItem) -> Result<WorkResult, Error> {
         let demands = self.fresh()?;
-        let path = Path::new(&item.at);
         let with_slices = self.plan.asked.replays;
-        let reading = ReadOptions { keeps_weights: true, ..self.reading };
-        let read = InspectedBundle::read(path, &demands, reading, with_slices);
+        let read = Located::bundle(Path::new(&item.at)).and_then(|located| {
+            let reading = ReadOptions { keeps_weights: true, ..located.reading(self.reading) };
+            InspectedBundle::read(&located.path, &demands, reading, with_slices)
+        });
         let inspected = match read {
             Err(error) => Err(error),
             Ok((bundle, inspected)) => {

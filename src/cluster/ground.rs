@@ -75,10 +75,11 @@ fn stamps(folder: &Path, below: &str, entries: &mut Vec<(String, u64, String)>) 
     }
 }
 
-/// What a bundle depends on that is inspected: its files as they lie there, the files that options name, and, where it is of a
+/// What a bundle depends on that is inspected: its files as they lie in a folder of this machine (what was fetched is known by its
+/// digest), the files that options name, and, where it is of a
 /// study, the project and what its history holds of the plan.
 pub fn of_bundle(
-    folder: &Path,
+    folder: Option<&Path>,
     bundle: Option<&Bundle>,
     asked: &Asked,
     demands: &Demands,
@@ -88,7 +89,7 @@ pub fn of_bundle(
     let external = |bundle: &Bundle| bundle.receipt().files.iter().any(|file| file.is_external());
     let artifacts = asked.artifacts.as_deref().filter(|_| bundle.is_some_and(external));
     Ok(digest(&json!({
-        "stamp": stamp(folder).to_string(),
+        "stamp": folder.map(|folder| stamp(folder).to_string()),
         "files": written(&asked.files),
         "slices": asked.replays,
         "challenges": written(&asked.challenges.iter().filter(|one| {

@@ -9,7 +9,7 @@ use repro_receipt::digest::Digest;
 use repro_receipt::source::{Code, Error, Location};
 use repro_report::part::{PartSubject, ReportPart, ReportSink};
 use repro_runs::replay::{ReplayOutcome, Replays};
-use repro_storage::Store;
+use repro_storage::{Store, is_url};
 
 use crate::execute::is_same_project;
 use crate::item::{WorkItem, WorkTask};
@@ -85,7 +85,10 @@ impl<'a> Merging<'a> {
             };
             sink.take(match *inspected {
                 Err(error) => {
-                    ReportPart::refused(PartSubject::Bundle(item.at.clone()), vec![error])
+                    // A URL is told as messages tell it.
+                    let is_here = !is_url(Path::new(&item.at));
+                    let at = if is_here { &item.at } else { &error.place.file };
+                    ReportPart::refused(PartSubject::Bundle(at.clone()), vec![error])
                 }
                 Ok(inspected) => {
                     let own = steps.get(item.at.as_str()).map_or(&[][..], Vec::as_slice);

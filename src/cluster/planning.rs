@@ -13,6 +13,7 @@ use repro_receipt::digest::Digest;
 use repro_receipt::parallel;
 use repro_receipt::source::Error;
 use repro_runs::replay::Extent;
+use repro_storage::Located;
 use serde_json::json;
 
 use crate::asked::Asked;
@@ -82,8 +83,11 @@ impl Planner<'_> {
         at: &String,
         project: &dyn Fn() -> Result<Digest, Error>,
     ) -> Result<Vec<WorkItem>, Error> {
-        let folder = Path::new(at);
-        let bundle = Bundle::outline(folder, at).ok();
+        // What cannot be had now is tried again by the worker.
+        let located = Located::bundle(Path::new(at)).ok();
+        let outline = |one: &Located| Bundle::outline(&one.path, &one.shown).ok();
+        let bundle = located.as_ref().and_then(outline);
+        let folder = located.as_ref().filter(|one| !one.is_fetched()).map(|one| &*one.path);
         let grounds =
             ground::of_bundle(folder, bundle.as_ref(), &self.asked, self.demands, project)?;
         let mut items = vec![self.item(WorkItem {

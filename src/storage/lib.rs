@@ -14,16 +14,17 @@ mod created;
 mod head;
 mod limits;
 mod local;
+mod located;
 mod name;
 mod part;
 mod settings;
 mod store;
 
-pub use address::local_path;
 pub use bundle::fetch_bundle;
 pub use created::Created;
 pub use head::fetch_head;
 pub use limits::Limits;
+pub use located::{Located, is_url};
 pub use part::ObjectPart;
 pub use settings::StoreSettings;
 pub use store::Store;

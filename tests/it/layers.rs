@@ -61,6 +61,7 @@ const CRATES: &[Crate] = &[
             &["cloud", "no_cloud"],
             &["store"],
             &["bundle", "head"],
+            &["located"],
         ],
     },
     Crate {

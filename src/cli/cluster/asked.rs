@@ -7,6 +7,7 @@ use repro_cluster::{Asked, AskedChallenge, AskedFile};
 use repro_judge::verify::Demands;
 use repro_receipt::digest::Digest;
 use repro_receipt::source::{Error, Location, UNREADABLE};
+use repro_storage::{Store, is_url};
 
 use crate::cli::BAD_USAGE;
 use crate::cli::args::{JudgedArgs, MinMethod, MinOrigin};
@@ -33,7 +34,7 @@ pub fn asked(
 ) -> Result<Asked, Vec<Error>> {
     let posts = verify::posts(root, judged)?;
     let one = |error| vec![error];
-    let bundles = verify::once(&judged.bundles).map(|path| text(path));
+    let bundles = verify::once(&judged.bundles).map(|path| bundle(path));
     let bundles = bundles.collect::<Result<_, _>>().map_err(one)?;
     let mut files = Vec::new();
     for (option, paths) in options(&mut judged.clone()) {
@@ -90,6 +91,15 @@ pub fn demands(root: &Path, asked: &Asked, judged: &JudgedArgs) -> Result<Demand
         challenges_alone: !asked.challenges.is_empty(),
         ..verify::demands(root, judged)?
     })
+}
+
+/// A bundle as a plan names it: a URL that could not be read, or that holds a secret, stands in none.
+fn bundle(path: &Path) -> Result<String, Error> {
+    let named = text(path)?;
+    if is_url(path) {
+        Store::of_object(&named)?;
+    }
+    Ok(named)
 }
 
 /// A path as text: plans are text.

@@ -4,10 +4,14 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use super::CANNOT_WRITE;
 use repro_receipt::bundle::ReadOptions;
 use repro_receipt::source::{Error, Location};
-use repro_storage::{Store, fetch_bundle, fetch_head, local_path};
+
+use crate::NOT_WRITTEN;
+use crate::address::local_path;
+use crate::bundle::fetch_bundle;
+use crate::head::fetch_head;
+use crate::store::Store;
 
 /// A file or a folder of this machine. One that was fetched goes away with it.
 #[derive(Debug)]
@@ -46,6 +50,11 @@ impl Located {
         Ok(Self { path, shown: format!("{}/{name}", store.shown()), fetched: Some(folder) })
     }
 
+    /// Whether it was fetched, and so is as it was there.
+    pub fn is_fetched(&self) -> bool {
+        self.fetched.is_some()
+    }
+
     /// How it is read if it is a bundle. What was fetched is not remembered: its files are new each time.
     pub fn reading<'a>(&'a self, reading: ReadOptions<'a>) -> ReadOptions<'a> {
         let cache = if self.fetched.is_some() { None } else { reading.cache };
@@ -62,6 +71,6 @@ pub fn is_url(named: &Path) -> bool {
 fn temporary() -> Result<TempDir, Error> {
     tempfile::Builder::new().prefix("repro-").tempdir().map_err(|error| {
         let place = Location::file("temporary folder");
-        CANNOT_WRITE.at(place, "a folder of its own", error.to_string())
+        NOT_WRITTEN.at(place, "a folder of its own", error.to_string())
     })
 }
