@@ -13,10 +13,6 @@ impl TerminalBar {
         match *self {}
     }
 
-    pub fn aside(&self, _: impl FnOnce()) {
-        match *self {}
-    }
-
     pub fn end(&self) {
         match *self {}
     }

@@ -77,6 +77,17 @@ impl<'a, P: WordedPace> ShownPace<'a, P> {
         }
     }
 
+    /// Takes the bar away.
+    pub fn end(&self) {
+        if let Some(bar) = &self.bar {
+            bar.end();
+        }
+    }
+}
+
+/// What only those who execute training show.
+#[cfg(feature = "train")]
+impl<P: WordedPace> ShownPace<'_, P> {
     /// Shows a word in the bar, where there is one.
     pub fn show(&self, word: &str) {
         if let Some(bar) = &self.bar {
@@ -89,13 +100,6 @@ impl<'a, P: WordedPace> ShownPace<'a, P> {
         match &self.bar {
             Some(bar) => bar.aside(|| self.output.say(text)),
             None => self.output.say(text),
-        }
-    }
-
-    /// Takes the bar away.
-    pub fn end(&self) {
-        if let Some(bar) = &self.bar {
-            bar.end();
         }
     }
 }
