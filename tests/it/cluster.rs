@@ -10,6 +10,7 @@ use serde_json::Value as Json;
 use tempfile::TempDir;
 
 use crate::program::repro;
+use crate::schemas::Schema;
 use crate::sealed::sealed;
 
 const MOE: &str = "replay/smoke-moe-short-s1";
@@ -134,6 +135,11 @@ fn results_of_several_workers_are_the_report_of_one_machine() {
     assert!(counts.iter().all(|count| *count > 0) && counts.iter().sum::<u64>() == 3, "{counts:?}");
     let formats = ["json", "text", "markdown", "junit", "html", "sarif"];
     planned.equals_one_machine(&["one", "two"], &formats);
+    let schema = Schema::closed("plan");
+    for line in fs::read_to_string(planned.path("plan.jsonl")).unwrap().lines() {
+        let line = serde_json::from_str(line).unwrap();
+        assert_eq!(schema.fault(&line), None, "{line:#}");
+    }
     // The same plan is made again, and nothing of it is done twice.
     planned.plan("again.jsonl");
     let [first, again] =
@@ -161,6 +167,8 @@ fn steps_are_executed_by_workers() {
     let planned = Planned::of(at, &[MOE, "replay/torch-dense", "--replay", "all"]);
     let items = planned.items("plan.jsonl");
     let replays: Vec<_> = items.iter().filter(|item| item["do"] == "replay").collect();
+    let schema = Schema::closed("plan");
+    assert!(items.iter().all(|item| schema.fault(item).is_none()), "{items:#?}");
     assert!(replays.len() >= 2 && replays.iter().all(|item| item["class"] == "any"), "{items:?}");
     // The longest come first, and each item can be named alone.
     let key = replays[0]["key"].as_str().unwrap();
