@@ -148,7 +148,7 @@ impl<'a> Worker<'a> {
             }
         };
         let found = Found::Inspected(Box::new(inspected));
-        Ok(WorkResult { found, unused: unused(&demands) })
+        Ok(WorkResult { found, unused: unused_of(&demands) })
     }
 
     fn judge(&mut self, item: &WorkItem) -> Result<WorkResult, Error> {
@@ -158,7 +158,7 @@ impl<'a> Worker<'a> {
         let mut report = verify::verify_with(self.root, &ids, &demands, self.reading, None);
         let post = report.posts.pop().map(Box::new);
         let found = Found::Judged(post, report.failures);
-        Ok(WorkResult { found, unused: unused(&demands) })
+        Ok(WorkResult { found, unused: unused_of(&demands) })
     }
 
     /// The demands with what others vouch for as if nobody had asked for it yet.
@@ -206,6 +206,6 @@ fn is_planned(item: &WorkItem, found: Digest) -> Result<(), Error> {
 }
 
 /// What others vouch for and nothing used.
-fn unused(demands: &Demands) -> Vec<Error> {
+pub fn unused_of(demands: &Demands) -> Vec<Error> {
     demands.attestations.unused().into_iter().chain(demands.timestamps.unused()).collect()
 }

@@ -11,7 +11,7 @@ use repro_report::part::{PartSubject, ReportPart, ReportSink};
 use repro_runs::replay::{ReplayOutcome, Replays};
 use repro_storage::{Store, is_url};
 
-use crate::execute::is_same_project;
+use crate::execute::{is_same_project, unused_of};
 use crate::item::{WorkItem, WorkTask};
 use crate::plan::WorkPlan;
 use crate::result::{self, CAP, Found, WorkResult};
@@ -71,8 +71,8 @@ impl<'a> Merging<'a> {
         reading: ReadOptions<'_>,
         sink: &mut dyn ReportSink,
     ) -> Result<(), Vec<Error>> {
-        self.posts(demands, reading, sink)?;
         let mut unused = Unused::default();
+        self.posts(demands, reading, (sink, &mut unused))?;
         let mut steps: BTreeMap<&str, Vec<&WorkItem>> = BTreeMap::new();
         for item in self.items(WorkTask::Replay).filter(|item| !item.in_project) {
             steps.entry(&item.at).or_default().push(item);
@@ -103,6 +103,8 @@ impl<'a> Merging<'a> {
             });
         }
         let bundles = self.items(WorkTask::Inspect).filter_map(|item| item.bundle);
+        // Posts that are judged here use them too.
+        unused.meet(unused_of(demands));
         for failures in [demands.foreign_challenges(bundles), unused.all.unwrap_or_default()] {
             if !failures.is_empty() {
                 sink.take(ReportPart::refused(PartSubject::Run, failures));
@@ -116,15 +118,18 @@ impl<'a> Merging<'a> {
         &self,
         demands: &Demands,
         reading: ReadOptions<'_>,
-        sink: &mut dyn ReportSink,
+        (sink, unused): (&mut dyn ReportSink, &mut Unused),
     ) -> Result<(), Vec<Error>> {
+        if !self.plan.asked.posts.is_empty() {
+            is_same_project(self.root, self.plan).map_err(one)?;
+        }
         let mut here = self.judged_here(demands, reading)?.into_iter();
         let judged: HashMap<&str, &WorkItem> =
             self.items(WorkTask::Judge).map(|item| (item.at.as_str(), item)).collect();
         let mut told = None;
         for id in &self.plan.asked.posts {
             let mut part = match judged.get(id.as_str()) {
-                Some(item) => self.judged_there(item, demands)?,
+                Some(item) => self.judged_there(item, demands, unused)?,
                 None => match here.next() {
                     Some(part) => part,
                     None => continue,
@@ -137,8 +142,15 @@ impl<'a> Merging<'a> {
     }
 
     /// A post that a worker judged.
-    fn judged_there(&self, item: &WorkItem, demands: &Demands) -> Result<ReportPart, Vec<Error>> {
-        let Found::Judged(post, failures) = self.result(item).map_err(one)?.found else {
+    fn judged_there(
+        &self,
+        item: &WorkItem,
+        demands: &Demands,
+        unused: &mut Unused,
+    ) -> Result<ReportPart, Vec<Error>> {
+        let result = self.result(item).map_err(one)?;
+        unused.meet(result.unused);
+        let Found::Judged(post, failures) = result.found else {
             return Err(vec![self.damaged(item, "a result of another task")]);
         };
         let post = post.map(|post| *post);
@@ -159,7 +171,6 @@ impl<'a> Merging<'a> {
         if ids.is_empty() {
             return Ok(parts);
         }
-        is_same_project(self.root, self.plan).map_err(one)?;
         let planned: Vec<_> = self.items(WorkTask::Replay).filter(|item| item.in_project).collect();
         let (answers, errors) = (self.answers(&planned)?, Vec::new());
         let mut kept = KeptReplays { planned: &planned, answers, errors };

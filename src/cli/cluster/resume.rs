@@ -54,6 +54,10 @@ pub fn resumed<'o>(
     if let Err(status) = shift.work(&items, &store, (output, has_failed))? {
         return Ok(Err(status));
     }
+    if has_failed.get() {
+        // What failed was told; started again, the rest is done.
+        return Ok(Err(ExitStatus::NotRun));
+    }
     let stores = [store];
     let merging = Merging::of((root, &plan), &stores, true)?;
     let demands = Demands { pictures: output.draws(Format::Html), ..demands };
