@@ -54,6 +54,15 @@ pub enum Command {
     Stats(Box<StatsArgs>),
     #[command(flatten)]
     Trainer(trainer::TrainerCommand),
+    /// Cut a verification into items of work for many machines
+    #[command(after_long_help = help::PLAN)]
+    Plan(PlanArgs),
+    /// Execute items of a plan, and keep what comes of each
+    #[command(after_long_help = help::WORK)]
+    Work(WorkArgs),
+    /// Put the results of a plan together: the report that one machine would have made
+    #[command(after_long_help = exit::TABLE)]
+    Merge(MergeArgs),
     /// Read logs of other trainers and write them as receipt bundles
     #[command(after_long_help = help::IMPORT)]
     Import(ImportArgs),
@@ -162,20 +171,21 @@ pub struct CheckArgs {
     pub threads: Option<usize>,
 }
 
-#[derive(Debug, Args)]
-pub struct VerifyArgs {
+/// What is judged, and what counts.
+#[derive(Debug, Clone, Default, Args)]
+pub struct JudgedArgs {
     /// Post id, or `all`; may be repeated [default: all, unless bundles are named]
     #[arg(long, value_name = "ID", help_heading = "What is judged")]
     pub post: Vec<String>,
-    /// Folders of bundles to check on their own
+    /// Folders of bundles to check on their own, by path or URL
     #[arg(value_name = "BUNDLE", help_heading = "What is judged")]
     pub bundles: Vec<PathBuf>,
-    /// Compare each post with its lock, `repro/ID.lock` (for CI)
-    #[arg(long, conflicts_with = "write_lock", help_heading = "What is judged")]
-    pub locked: bool,
-    /// Record each post in its lock, `repro/ID.lock`
-    #[arg(long, help_heading = "What is judged")]
-    pub write_lock: bool,
+    /// Folder with files that receipts name and bundles do not hold, such as large checkpoints
+    #[arg(long, value_name = "DIR", requires = "bundles", help_heading = "What is judged")]
+    pub artifacts: Option<PathBuf>,
+    /// The text of a post that does not redistribute it, known by its digest; may be given several times
+    #[arg(long, value_name = "FILE", help_heading = "What is judged")]
+    pub text: Vec<PathBuf>,
     /// The weakest origin that counts as verified
     #[arg(long, value_enum, value_name = "ORIGIN", help_heading = "What counts")]
     pub min_origin: Option<MinOrigin>,
@@ -191,28 +201,34 @@ pub struct VerifyArgs {
     /// Certificate (PEM) of an authority whose timestamps count, or of its issuer; may be repeated
     #[arg(long, value_name = "PEM", requires = "timestamp", help_heading = "What counts")]
     pub authority: Vec<PathBuf>,
-    /// Folder with files that receipts name and bundles do not hold, such as large checkpoints
-    #[arg(long, value_name = "DIR", requires = "bundles", help_heading = "What is judged")]
-    pub artifacts: Option<PathBuf>,
     /// Attestation of a builder over exactly the files of a bundle (in-toto, SLSA provenance v1); may be repeated
     #[arg(long, value_name = "FILE", requires = "builder_key", help_heading = "What counts")]
     pub attestation: Vec<PathBuf>,
     /// Public key (PEM) of a builder whose attestations count; if repeated, any one of them
     #[arg(long, value_name = "PEM", requires = "attestation", help_heading = "What counts")]
     pub builder_key: Vec<PathBuf>,
-    /// The text of a post that does not redistribute it, known by its digest; may be given several times
-    #[arg(long, value_name = "FILE", help_heading = "What is judged")]
-    pub text: Vec<PathBuf>,
     /// Fail (status 3) where a number of a text is bound to nothing, or a text is not at hand
     #[arg(long, help_heading = "What counts")]
     pub all_bound: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct VerifyArgs {
+    #[command(flatten)]
+    pub judged: JudgedArgs,
+    /// Compare each post with its lock, `repro/ID.lock` (for CI)
+    #[arg(long, conflicts_with = "write_lock", help_heading = "What is judged")]
+    pub locked: bool,
+    /// Record each post in its lock, `repro/ID.lock`
+    #[arg(long, help_heading = "What is judged")]
+    pub write_lock: bool,
     /// Which slices to run again: none, those that fit into the budget, or all that claims and bundles
     /// name
     #[arg(long, value_enum, value_name = "WHAT", default_value_t = ReplaysArg::None, help_heading = "Replay")]
     pub replay: ReplaysArg,
-    /// A challenge of the one bundle that is named: its intervals are executed again
+    /// A challenge of one of the bundles that are named: its intervals are executed again; may be repeated
     #[arg(long, value_name = "FILE", requires = "bundles", conflicts_with_all = ["post", "replay"], help_heading = "Replay")]
-    pub challenge: Option<PathBuf>,
+    pub challenge: Vec<PathBuf>,
     /// How long `--replay auto` may take: `60s`, `5m`
     #[arg(long, value_name = "TIME", default_value = "60s", help_heading = "Replay")]
     pub budget: String,
@@ -229,6 +245,86 @@ pub struct VerifyArgs {
     /// are not read again
     #[arg(long, value_name = "DIR", help_heading = "Speed")]
     pub cache: Option<PathBuf>,
+    /// Folder or URL that keeps what is done, item by item: started again after any end, only the rest is done
+    #[arg(long, value_name = "STORE", help_heading = "Speed")]
+    pub resume: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct PlanArgs {
+    #[command(flatten)]
+    pub judged: JudgedArgs,
+    /// Which slices are run again: none, or all that claims and bundles name
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t = PlannedReplaysArg::None, help_heading = "Replay")]
+    pub replay: PlannedReplaysArg,
+    /// A challenge of one of the bundles that are named: its intervals are executed again; may be repeated
+    #[arg(long, value_name = "FILE", requires = "bundles", conflicts_with_all = ["post", "replay"], help_heading = "Replay")]
+    pub challenge: Vec<PathBuf>,
+    /// Folder with the data of runs, where the workers have it too
+    #[arg(long, value_name = "DIR", help_heading = "Replay")]
+    pub data: Option<PathBuf>,
+    /// The file for the plan [default: standard output]
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub out: Option<PathBuf>,
+    /// Threads [default: all cores]
+    #[arg(long, value_name = "N", value_parser = threads::parse, help_heading = "Speed")]
+    pub threads: Option<usize>,
+}
+
+#[derive(Debug, Args)]
+pub struct WorkArgs {
+    /// The plan, as `repro plan` wrote it
+    pub plan: PathBuf,
+    /// Folder or URL where results are kept, which all workers share or which are merged later
+    #[arg(long, value_name = "STORE")]
+    pub results: String,
+    /// One of N parts of the plan, counted from 1
+    #[arg(long, value_name = "K/N", help_heading = "Which items")]
+    pub partition: Option<String>,
+    /// The key of an item; may be repeated [default: all items]
+    #[arg(long, value_name = "KEY", conflicts_with = "partition", help_heading = "Which items")]
+    pub item: Vec<String>,
+    /// Only items of this class
+    #[arg(long, value_enum, value_name = "CLASS", help_heading = "Which items")]
+    pub class: Option<ClassArg>,
+    /// Device to run on: `cpu`, `cuda:N` or `opencl:N`
+    #[arg(long, value_name = "DEVICE", help_heading = "Machine")]
+    pub device: Option<String>,
+    /// Threads [default: all cores]
+    #[arg(long, value_name = "N", value_parser = threads::parse, help_heading = "Machine")]
+    pub threads: Option<usize>,
+    /// Folder with the data of runs: without it, no file that a bundle names is read
+    #[arg(long, value_name = "DIR", help_heading = "Machine")]
+    pub data: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct MergeArgs {
+    /// The plan, as `repro plan` wrote it
+    pub plan: PathBuf,
+    /// Folder or URL with results; may be repeated
+    #[arg(long, value_name = "STORE", required = true)]
+    pub results: Vec<String>,
+    /// The stores hold results of other plans too, which are passed over
+    #[arg(long)]
+    pub shared: bool,
+    /// Threads [default: all cores]
+    #[arg(long, value_name = "N", value_parser = threads::parse)]
+    pub threads: Option<usize>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum PlannedReplaysArg {
+    None,
+    All,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ClassArg {
+    /// Steps of runs, which a processor or a GPU executes
+    Any,
+    /// Bundles and posts, which a processor reads and judges
+    Processor,
 }
 
 #[derive(Debug, Args)]
@@ -322,7 +418,7 @@ pub struct MutateArgs {
 
 #[derive(Debug, Args)]
 pub struct ParamsArgs {
-    /// `config.json`, `.toml`, `.safetensors` or `*.safetensors.index.json`
+    /// `config.json`, `.toml`, `.safetensors`, `.gguf` or `*.safetensors.index.json`, by path or URL
     #[arg(required = true)]
     pub files: Vec<PathBuf>,
 }

@@ -43,6 +43,39 @@ const EXAMPLES: &[(&str, Lines)] = &[
         ],
     ),
     (
+        "plan",
+        &[
+            (
+                "repro plan receipts/run-1 receipts/run-2 --replay all --out plan.jsonl",
+                "every slice of two runs, to be executed again",
+            ),
+            ("repro plan --post all --out plan.jsonl", "all posts of the project, without replays"),
+        ],
+    ),
+    (
+        "work",
+        &[
+            (
+                "repro work plan.jsonl --results results --partition 3/8",
+                "the third of eight workers; started again, it does what is not done yet",
+            ),
+            ("repro work plan.jsonl --results results", "whatever is still to be done"),
+        ],
+    ),
+    (
+        "merge",
+        &[
+            (
+                "repro merge plan.jsonl --results results --output json=report.json",
+                "the report of all workers",
+            ),
+            (
+                "repro merge plan.jsonl --results worker-1 --results worker-2",
+                "workers that share no folder",
+            ),
+        ],
+    ),
+    (
         "check",
         &[
             ("repro check results.json", "hold an evaluation log against itself"),

@@ -6,7 +6,20 @@ use repro_report::Format;
 
 /// The heading of what says where things are printed, and how.
 pub const HEADING: &str = "Output";
-/// Everything but a statement: documents that are checked have no digests, which it would be about.
+/// Two groups of runs are no list of posts.
+const GATED: [Format; 10] = [
+    Format::Text,
+    Format::Json,
+    Format::Junit,
+    Format::Github,
+    Format::Markdown,
+    Format::Intoto,
+    Format::Html,
+    Format::Sarif,
+    Format::Badge,
+    Format::Shields,
+];
+/// Of these no statement: documents that are checked have no digests, which it would be about.
 const WITHOUT_STATEMENT: [Format; 9] = [
     Format::Text,
     Format::Json,
@@ -26,11 +39,12 @@ const ANSWER: [Format; 2] = [Format::Text, Format::Json];
 /// The formats of a command.
 pub fn of(command: &str) -> &'static [Format] {
     match command {
-        "verify" | "gate" => &Format::ALL,
+        "verify" | "merge" => &Format::ALL,
+        "gate" => &GATED,
         "compare" => &COMPARED,
         "check" => &WITHOUT_STATEMENT,
         "calibrate" | "core" | "coverage" | "devices" | "diff" | "dispute" | "import" | "list"
-        | "mutate" | "params" | "replay" | "stats" | "train" => &ANSWER,
+        | "mutate" | "params" | "replay" | "stats" | "train" | "work" => &ANSWER,
         _ => &[Format::Text],
     }
 }

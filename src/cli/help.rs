@@ -130,3 +130,21 @@ pub const MAN: &str = "\
     repro man verify > /usr/local/share/man/man1/repro-verify.1
 
 Then `man repro-verify` shows it. Without a file: `repro man verify | man -l -`.";
+
+/// Under the options of `repro plan`.
+pub const PLAN: &str = "\
+A plan has one line for each item: a bundle to be read and checked, a stretch of steps to be executed, a post to be judged. Its key stands for
+all that the result depends on: the item, the bytes of its inputs, this program. Paths stand in it as they were
+written: workers run in the same folder, or in a copy of it. Posts whose claims need replays are judged where the
+results are merged.
+
+Exit status: 0, or 2 for bad usage and for what cannot be read or written. What is refused of bundles and posts
+stands in the report, not here.";
+
+/// Under the options of `repro work`.
+pub const WORK: &str = "\
+An item that has a result is skipped, so a worker that was killed is started again with the same line. Two workers on one
+item are harmless. Partitions depend on the plan and K/N alone: the longest item first, each to the part that has least.
+
+Exit status: 0 if every item that was asked for has a result, whatever the verdicts are; 2 if one could not be executed here or kept,
+or for bad usage; 4 if a device is missing or fails. `repro merge` gives the verdicts.";

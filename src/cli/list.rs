@@ -309,6 +309,7 @@ pub fn codes() -> Vec<&'static Code> {
         lock::CODES,
         super::CODES,
         super::init::CODES,
+        super::cluster::CODES,
         super::compare::CODES,
         super::mcp::CODES,
         challenge::CODES,
@@ -320,6 +321,8 @@ pub fn codes() -> Vec<&'static Code> {
         verify::CODES,
         repro_draft::CODES,
         repro_gate::CODES,
+        repro_cluster::CODES,
+        repro_storage::CODES,
         repro_compare::CODES,
     ];
     let trained = super::trainer::CODE_FAMILIES;

@@ -3,8 +3,15 @@
 //! Only this module prints, and only here is the environment read: terminal, colours, folders.
 
 mod args;
+mod arrangement;
+#[cfg(feature = "train")]
+mod bar;
+#[cfg(not(feature = "train"))]
+#[path = "no_bar.rs"]
+mod bar;
 mod challenge;
 mod check;
+mod cluster;
 mod common;
 mod compare;
 mod core;
@@ -23,12 +30,15 @@ mod help;
 mod history;
 mod import;
 mod init;
+mod lines;
 mod list;
 mod manual;
 mod mcp;
 mod mutate;
 mod output;
+mod pace;
 mod params;
+mod partwise;
 mod seal;
 mod search;
 mod sign;
@@ -50,7 +60,7 @@ use clap::FromArgMatches;
 use args::{Arguments, Command};
 use common::CommonArgs;
 use output::Output;
-use repro_receipt::source::{Error, Location, codes};
+use repro_receipt::source::{Code, Error, Location, codes};
 use repro_report::outcome::ExitStatus;
 
 codes! {
@@ -99,12 +109,24 @@ pub fn run() -> ExitCode {
 
 fn dispatch(arguments: &Arguments, output: &Output) -> Answer {
     let common = &arguments.common;
+    if let Command::Verify(_) | Command::Work(_) | Command::Merge(_) = &arguments.command {
+        // What was found and kept is read with its codes.
+        Code::learn(list::codes());
+    }
     match &arguments.command {
         Command::Verify(own) => {
-            let alone = common.root.is_none() && verify::is_of_bundles_alone(own);
-            let root = root(common);
-            let root = if alone { root.or_else(|_| Ok(PathBuf::from("."))) } else { root };
-            verify::run(&root?, own, output)
+            let alone = common.root.is_none() && verify::is_of_bundles_alone(&own.judged);
+            verify::run(&root_unless(alone, common)?, own, output)
+        }
+        Command::Plan(own) => {
+            let alone = common.root.is_none() && verify::is_of_bundles_alone(&own.judged);
+            cluster::plan(&root_unless(alone, common)?, own, output)
+        }
+        Command::Work(own) => {
+            cluster::work(&root_unless(common.root.is_none(), common)?, own, output)
+        }
+        Command::Merge(own) => {
+            cluster::merge(&root_unless(common.root.is_none(), common)?, own, output)
         }
         Command::Init(own) => init::run(common.root.as_deref(), own, output),
         Command::Check(own) => check::run(own, output),
@@ -154,6 +176,12 @@ fn root(common: &CommonArgs) -> Result<PathBuf, Vec<Error>> {
     found.ok_or_else(|| {
         vec![NO_ROOT.at(Location::file("."), "a folder upward that holds `repro/`", "none")]
     })
+}
+
+/// The project, or this folder where the command can do without one and there is none.
+fn root_unless(without: bool, common: &CommonArgs) -> Result<PathBuf, Vec<Error>> {
+    let root = root(common);
+    if without { root.or_else(|_| Ok(PathBuf::from("."))) } else { root }
 }
 
 /// The project, for commands that can do without; one that is named has to be there.

@@ -1,16 +1,19 @@
 //! In the place of `trainer` in a program without the trainer: no commands, no codes, and no replays.
 
+use std::cell::Cell;
 use std::path::PathBuf;
 
 use clap::Subcommand;
 use serde_json::Value as Json;
 
 use super::Answer;
+use super::arrangement::ReplayArrangement;
 use super::output::Output;
+use repro_cluster::Estimator;
 use repro_judge::checkpoints::Beginnings;
 use repro_judge::verify::Replayer;
 use repro_receipt::source::{Code, Error};
-use repro_report::outcome::{ExitStatus, Report};
+use repro_report::outcome::ExitStatus;
 
 #[derive(Debug, Subcommand)]
 pub enum TrainerCommand {}
@@ -29,14 +32,29 @@ pub fn run(command: &TrainerCommand, _: &Output) -> Answer {
     match *command {}
 }
 
+/// Without the trainer no data are read.
+#[derive(Debug)]
+pub struct RunData;
+
+impl RunData {
+    /// Nothing.
+    pub fn new(_: Option<PathBuf>) -> Self {
+        Self
+    }
+
+    /// Nobody.
+    pub fn estimator(&self) -> Option<&dyn Estimator> {
+        None
+    }
+}
+
 /// Without the trainer nothing can be executed.
-pub fn replaying(
-    _: (Option<&str>, usize),
-    _: Option<&str>,
-    _: Option<PathBuf>,
-    output: &Output,
-    _: impl FnOnce(&mut dyn Replayer) -> Report,
-) -> Result<Result<(Report, bool), ExitStatus>, Vec<Error>> {
+pub fn replaying<R>(
+    _: ReplayArrangement<'_>,
+    _: &RunData,
+    (output, _): (&Output, &Cell<bool>),
+    _: impl FnOnce(&mut dyn Replayer) -> R,
+) -> Result<Result<R, ExitStatus>, Vec<Error>> {
     output.say("this program was built without the trainer, and cannot replay");
     Ok(Err(ExitStatus::NotRun))
 }

@@ -1,7 +1,7 @@
 //! Where things are printed: reports to standard output and files, complaints to standard error.
 
-use std::fs::OpenOptions;
-use std::io::{ErrorKind, IsTerminal, Write};
+use std::fs::{File, OpenOptions};
+use std::io::{ErrorKind, IsTerminal, Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,6 +10,8 @@ use super::common::{Colour, CommonArgs};
 use super::{BAD_USAGE, CANNOT_WRITE, formats};
 use repro_receipt::disk::{Disk, LocalDisk, partial_of, unlinked};
 use repro_receipt::source::{Error, Location};
+use repro_report::growing::GrownReport;
+use repro_report::outcome::Report;
 use repro_report::{self as report, Format, ReportOptions};
 
 /// Reports outside a terminal are this wide.
@@ -109,9 +111,24 @@ impl Output {
         self.format == Format::Json
     }
 
+    /// The formats that a report is drawn in.
+    pub fn formats(&self) -> impl Iterator<Item = Format> {
+        self.files.iter().map(|(format, _)| *format).chain([self.format])
+    }
+
     /// Whether a report is drawn in a format.
     pub fn draws(&self, format: Format) -> bool {
-        self.format == format || self.files.iter().any(|(of_file, _)| *of_file == format)
+        self.formats().any(|one| one == format)
+    }
+
+    /// Whether a report is printed in a format.
+    pub fn prints(&self, format: Format) -> bool {
+        self.format == format
+    }
+
+    /// The files that a report is written to in a format.
+    pub fn files_of(&self, format: Format) -> impl Iterator<Item = &Path> {
+        self.files.iter().filter(move |(one, _)| *one == format).map(|(_, path)| path.as_path())
     }
 
     /// Whether everything is to be listed.
@@ -143,18 +160,38 @@ impl Output {
         if refused.is_empty() { Ok(()) } else { Err(refused) }
     }
 
-    /// Prints a report to standard output and to the files asked for.
-    pub fn report(&self, report: &repro_report::outcome::Report) -> Result<(), Vec<Error>> {
+    /// Prints a report to standard output and to the files asked for. Its lines are written already, but for the last one:
+    /// `end_lines` writes it, and answers what could not be written.
+    pub fn grown(
+        &self,
+        grown: GrownReport,
+        end_lines: impl FnOnce(&Report) -> Vec<Error>,
+    ) -> Result<(), Vec<Error>> {
+        let [in_files, printed] =
+            [self.in_files(), self.stdout].map(|options| grown.text_of_many(&options));
+        let report = grown.into_whole();
         if self.draws(Format::Intoto) {
             let and_why = |error| [report.failures.as_slice(), &[error]].concat();
-            report::intoto::has_subjects(report).map_err(and_why)?;
+            report::intoto::has_subjects(&report).map_err(and_why)?;
         }
-        let draw = |format, options: &_| report::render(report, format, options);
-        self.drawn(&draw, &|| report::github_summary(report))
+        let failed = end_lines(&report);
+        let draw = |format, options: &ReportOptions| {
+            let text = if *options == self.stdout { &printed } else { &in_files };
+            match (format, text) {
+                (Format::Text, Some(text)) => text.clone(),
+                _ => report::render(&report, format, options),
+            }
+        };
+        let is_drawn = |format| format != Format::Jsonl;
+        let drawn = self.drawn_where(&is_drawn, &draw, &|| report::github_summary(&report));
+        match failed.is_empty() {
+            true => drawn,
+            false => Err(failed.into_iter().chain(drawn.err().into_iter().flatten()).collect()),
+        }
     }
 
     /// A report as people read it, for commands that print more than one.
-    pub fn as_text(&self, report: &repro_report::outcome::Report) -> String {
+    pub fn as_text(&self, report: &Report) -> String {
         report::render(report, Format::Text, &self.stdout)
     }
 
@@ -164,19 +201,32 @@ impl Output {
         draw: &dyn Fn(Format, &ReportOptions) -> String,
         summary: &dyn Fn() -> String,
     ) -> Result<(), Vec<Error>> {
+        self.drawn_where(&|_| true, draw, summary)
+    }
+
+    /// The same in some of the formats that are asked for.
+    fn drawn_where(
+        &self,
+        is_drawn: &dyn Fn(Format) -> bool,
+        draw: &dyn Fn(Format, &ReportOptions) -> String,
+        summary: &dyn Fn() -> String,
+    ) -> Result<(), Vec<Error>> {
         self.drawn.store(true, Ordering::Relaxed);
         // One file that cannot be written leaves no other as an earlier run wrote it.
         let write = |(format, path): &(Format, PathBuf)| {
             write_report(path, &draw(*format, &self.in_files())).err()
         };
-        let failed: Vec<_> = self.files.iter().filter_map(write).collect();
+        let files = self.files.iter().filter(|(format, _)| is_drawn(*format));
+        let failed: Vec<_> = files.filter_map(write).collect();
         if !failed.is_empty() {
             return Err(failed);
         }
         if self.format == Format::Github {
             self.summary(&summary())?;
         }
-        self.print(&draw(self.format, &self.stdout));
+        if is_drawn(self.format) {
+            self.print(&draw(self.format, &self.stdout));
+        }
         Ok(())
     }
 
@@ -284,7 +334,10 @@ pub fn outside_bundles(path: &Path) -> Result<(), Error> {
 /// Refuses to write over a file that is no report: what is judged, a log or a post, is not lost by a slip of the hand.
 fn replaces_a_report(path: &Path) -> Result<(), Error> {
     let is_plain = path.symlink_metadata().is_ok_and(|about| about.is_file());
-    let Some(known) = is_plain.then(|| std::fs::read(path).ok()).flatten() else { return Ok(()) };
+    if !is_plain || begins_with_lines(path) {
+        return Ok(());
+    }
+    let Ok(known) = std::fs::read(path) else { return Ok(()) };
     if report::is_report(&String::from_utf8_lossy(&known)) {
         return Ok(());
     }
@@ -293,13 +346,24 @@ fn replaces_a_report(path: &Path) -> Result<(), Error> {
     Err(error.help("name another file, or take this one away first"))
 }
 
-/// Writes a report where none is yet, or an earlier one.
-fn write_report(path: &Path, text: &str) -> Result<(), Error> {
+/// Whether a file begins as lines of a report do: these can be too long to be read whole.
+fn begins_with_lines(path: &Path) -> bool {
+    let mut start = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(64).read_to_end(&mut start));
+    read.is_ok() && report::lines::begin(&String::from_utf8_lossy(&start))
+}
+
+/// Opens a file for a report, where none is yet or an earlier one, and empties it.
+pub fn open_report(path: &Path) -> Result<File, Error> {
     outside_bundles(path)?;
     replaces_a_report(path)?;
-    let written = unlinked(OpenOptions::new().write(true).create(true).truncate(true))
-        .open(path)
-        .and_then(|mut file| file.write_all(text.as_bytes()));
+    let opened = unlinked(OpenOptions::new().write(true).create(true).truncate(true)).open(path);
+    opened.map_err(|error| cannot_write(path, &error))
+}
+
+/// Writes a report where none is yet, or an earlier one.
+fn write_report(path: &Path, text: &str) -> Result<(), Error> {
+    let written = open_report(path)?.write_all(text.as_bytes());
     written.map_err(|error| cannot_write(path, &error))
 }
 
@@ -313,7 +377,8 @@ pub fn write_file(path: &Path, shown: &str, bytes: &[u8]) -> Result<(), Error> {
         .map_err(|error| cannot_write(Path::new(shown), &error))
 }
 
-fn cannot_write(path: &Path, error: &std::io::Error) -> Error {
+/// What cannot be written, and why.
+pub fn cannot_write(path: &Path, error: &std::io::Error) -> Error {
     CANNOT_WRITE.at(
         Location::file(path.display().to_string()),
         "a file that can be written",

@@ -1,7 +1,7 @@
 //! `repro params`.
 
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
@@ -13,6 +13,7 @@ use repro_params::{self as params, Convention, ModelCounts, ParameterCount};
 use repro_receipt::source::Error;
 use repro_report::outcome::ExitStatus;
 use repro_report::{visible, wrap};
+use repro_storage::Located;
 
 /// `repro.params/1`.
 #[derive(Serialize)]
@@ -24,7 +25,10 @@ pub struct CountedModels {
 /// Runs the command: every file that can be counted is, the others are refused.
 pub fn run(own: &args::ParamsArgs, output: &Output) -> Answer {
     let json = output.wants_json();
-    let (counted, errors) = count(&own.files);
+    let (located, mut errors) = located(&own.files);
+    let (counted, uncounted) =
+        count(located.iter().map(|one| (one.path.as_path(), one.shown.clone())));
+    errors.extend(uncounted);
     if json {
         output.print_json(&counted);
     } else {
@@ -33,11 +37,23 @@ pub fn run(own: &args::ParamsArgs, output: &Output) -> Answer {
     if errors.is_empty() { Ok(ExitStatus::Verified) } else { Err(errors) }
 }
 
-/// Counts each file that can be counted; the others are refused.
-pub fn count(files: &[PathBuf]) -> (CountedModels, Vec<Error>) {
+/// The files that somebody names, by paths or URLs, and those that are not to be had.
+fn located(files: &[PathBuf]) -> (Vec<Located>, Vec<Error>) {
+    let (mut located, mut errors) = (Vec::new(), Vec::new());
+    for file in files {
+        match Located::model(file) {
+            Ok(one) => located.push(one),
+            Err(error) => errors.push(error),
+        }
+    }
+    (located, errors)
+}
+
+/// Counts each file that can be counted, with what messages call it; the others are refused.
+pub fn count<'a>(files: impl Iterator<Item = (&'a Path, String)>) -> (CountedModels, Vec<Error>) {
     let (mut models, mut errors) = (Vec::new(), Vec::new());
-    for path in files {
-        match params::load(path, &path.display().to_string()) {
+    for (path, name) in files {
+        match params::load(path, &name) {
             Ok(model) => models.push(model),
             Err(error) => errors.push(error),
         }

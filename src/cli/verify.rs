@@ -1,28 +1,35 @@
 //! `repro verify`.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use super::args::{MinMethod, MinOrigin, ReplaysArg, VerifyArgs};
+use super::args::{JudgedArgs, MinMethod, MinOrigin, ReplaysArg, VerifyArgs};
+use super::arrangement::ReplayArrangement;
 use super::git;
 use super::history::GitHistory;
 use super::output::{Output, write_file};
-use super::{Answer, BAD_USAGE, trainer};
+use super::partwise::PartwiseReport;
+use super::trainer::RunData;
+use super::{Answer, BAD_USAGE, cluster, trainer};
 use repro_judge::lock::{self, PostLock};
 use repro_judge::post;
 use repro_judge::verify::{self, Demands, Replayer};
-use repro_receipt::bundle::{Cache, ReadOptions};
+use repro_receipt::bundle::{Bundle, Cache, ReadOptions};
+use repro_receipt::digest::Digest;
 use repro_receipt::source::{Error, Location};
 use repro_report::Format;
-use repro_report::outcome::{EvidenceOrigin, ExitStatus, Method, PostReport, Report};
+use repro_report::outcome::{EvidenceOrigin, ExitStatus, LockDifference, Method, PostReport};
+use repro_report::part::{PartSubject, ReportPart, ReportSink};
 use repro_runs::challenge::Challenge;
 use repro_signature::{Attestations, Authorities, PublicKey, Timestamps};
+use repro_storage::{Located, is_url};
 
 /// Whether only bundles are to be checked, which can lie outside of any project.
-pub fn is_of_bundles_alone(own: &VerifyArgs) -> bool {
-    !own.bundles.is_empty() && own.post.is_empty()
+pub fn is_of_bundles_alone(judged: &JudgedArgs) -> bool {
+    !judged.bundles.is_empty() && judged.post.is_empty()
 }
 
 /// Runs the command.
@@ -33,51 +40,56 @@ pub fn run(root: &Path, own: &VerifyArgs, output: &Output) -> Answer {
             "no `--replay` with `--locked` or `--write-lock`: recorded verdicts do not use replay";
         return Err(vec![BAD_USAGE.at(Location::file("--replay"), expected, "both")]);
     }
-    if !own.bundles.is_empty() && (own.locked || own.write_lock) {
+    if !own.judged.bundles.is_empty() && (own.locked || own.write_lock) {
         let expected = "posts alone: no lock records bundles that are named on their own";
         return Err(vec![BAD_USAGE.at(Location::file("--locked"), expected, "a bundle")]);
     }
-    if own.challenge.is_some() && once(&own.bundles).count() != 1 {
-        let (expected, found) = ("one bundle", format!("{} bundles", own.bundles.len()));
-        return Err(vec![BAD_USAGE.at(Location::file("--challenge"), expected, found)]);
+    if own.resume.is_some() && (own.write_lock || own.replay == ReplaysArg::Auto) {
+        let expected = "no `--write-lock` and no `--replay auto` with `--resume`: what is kept depends on no lock and on no clock";
+        return Err(vec![BAD_USAGE.at(Location::file("--resume"), expected, "one of them")]);
     }
-    let ids = posts(root, own)?;
-    let demands = demands(root, own, output.draws(Format::Html)).map_err(|error| vec![error])?;
+    let ids = posts(root, &own.judged)?;
+    let challenges: Result<_, _> = own.challenge.iter().map(|path| challenge(path)).collect();
+    let demands = Demands {
+        pictures: output.draws(Format::Html),
+        repin: own.write_lock,
+        challenges_alone: !own.challenge.is_empty(),
+        challenges: challenges.map_err(|error| vec![error])?,
+        ..demands(root, &own.judged).map_err(|error| vec![error])?
+    };
     let open = |path| Cache::open(path, SystemTime::now()).map_err(|error| vec![error]);
     let cache = own.cache.as_deref().map(open).transpose()?;
     let reading = ReadOptions { cache: cache.as_ref(), ..ReadOptions::from(threads) };
-    let asked = Asked { ids: &ids, bundles: &own.bundles, demands: &demands, reading };
-    let (mut report, has_failed) = match own.replay {
-        ReplaysArg::None if own.challenge.is_none() => (asked.judged(root, None), false),
-        ReplaysArg::None | ReplaysArg::Auto | ReplaysArg::All => {
-            let device = own.device.as_deref();
-            let budget = (own.replay == ReplaysArg::Auto).then_some(own.budget.as_str());
-            let data = own.data.clone();
-            let judge = |replayer: &mut dyn Replayer| asked.judged(root, Some(replayer));
-            match trainer::replaying((device, threads), budget, data, output, judge)? {
-                Ok(judged) => judged,
-                Err(status) => return Ok(status),
-            }
-        }
+    let asked = Asked { ids: &ids, bundles: &own.judged.bundles, demands: &demands, reading };
+    let has_failed = Cell::new(false);
+    let judged = match &own.resume {
+        Some(store) => cluster::resumed(root, own, store, (reading, &has_failed), output)?,
+        None => asked.judged(root, own, (output, &has_failed))?,
     };
-    report.failures.extend(demands.attestations.unused());
-    report.failures.extend(demands.timestamps.unused());
-    report.wants_all_bound = own.all_bound;
-    report.not_run = has_failed;
-    report.base = git::below_top(root);
+    let mut report = match judged {
+        Ok(report) => report,
+        Err(status) => return Ok(status),
+    };
     for note in cache.iter().flat_map(Cache::notes) {
         output.say(&note);
     }
-    if own.locked {
-        compare(root, own, &ids, &mut report);
+    let locked = own.locked.then(|| compare(root, own, &ids, report.posts())).transpose();
+    let locked = locked.unwrap_or_else(|failures| {
+        report.refuse(failures);
+        None
+    });
+    // The verdicts that are recorded now are what was asked for.
+    let records = own.write_lock && !report.has_failures();
+    if records {
+        write_lock(root, report.posts())?;
     }
-    if own.write_lock && report.failures.is_empty() {
-        write_lock(root, &report)?;
-    }
-    output.report(&report)?;
-    // The verdicts that were just recorded are what was asked for.
-    let recorded = own.write_lock && report.failures.is_empty();
-    Ok(if recorded { ExitStatus::Verified } else { report.exit_status() })
+    let status = report.finish(|report| {
+        report.wants_all_bound = own.judged.all_bound;
+        report.not_run = has_failed.get();
+        report.base = git::below_top(root);
+        report.locked = locked;
+    })?;
+    Ok(if records { ExitStatus::Verified } else { status })
 }
 
 /// What is to be judged, and how.
@@ -89,35 +101,108 @@ struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// The posts and bundles, judged.
-    fn judged(&self, root: &Path, mut replayer: Option<&mut dyn Replayer>) -> Report {
+    /// The posts and bundles, judged; another status where the device that is asked for is not there.
+    fn judged<'o>(
+        &self,
+        root: &Path,
+        own: &VerifyArgs,
+        (output, has_failed): (&'o Output, &Cell<bool>),
+    ) -> Result<Result<PartwiseReport<'o>, ExitStatus>, Vec<Error>> {
+        let judged = if own.replay == ReplaysArg::None && own.challenge.is_empty() {
+            Ok(self.report(root, output, None))
+        } else {
+            let arrangement = ReplayArrangement {
+                device: own.device.as_deref(),
+                threads: self.reading.threads,
+                budget: (own.replay == ReplaysArg::Auto).then_some(own.budget.as_str()),
+                is_told: true,
+            };
+            let data = RunData::new(own.data.clone());
+            let judge = |replayer: &mut dyn Replayer| self.report(root, output, Some(replayer));
+            trainer::replaying(arrangement, &data, (output, has_failed), judge)?
+        };
+        judged.map_or_else(|status| Ok(Err(status)), |report| report.map(Ok))
+    }
+
+    fn report<'o>(
+        &self,
+        root: &Path,
+        output: &'o Output,
+        mut replayer: Option<&mut dyn Replayer>,
+    ) -> Result<PartwiseReport<'o>, Vec<Error>> {
+        let bundles: Vec<&Path> = once(self.bundles).map(PathBuf::as_path).collect();
+        // A replay shows its own progress.
+        let counted = replayer.is_none().then_some(bundles.len());
+        let mut report = PartwiseReport::begin(output, counted)?;
+        let (demands, reading) = (self.demands, self.reading);
         let lent = replayer.as_mut().map(|replayer| &mut **replayer as &mut dyn Replayer);
-        let mut report = verify::verify_with(root, self.ids, self.demands, self.reading, lent);
-        for bundle in once(self.bundles) {
-            let lent = replayer.as_mut().map(|replayer| &mut **replayer as &mut dyn Replayer);
-            verify::inspect(bundle, self.demands, self.reading, &mut report, lent);
+        verify::verify_into(root, self.ids, demands, reading, lent, &mut report);
+        let named = self.inspect(&bundles, replayer, &mut report);
+        if !demands.challenges.is_empty() {
+            report.refuse(demands.foreign_challenges(named.into_iter()));
         }
-        report
+        report.refuse(demands.attestations.unused());
+        report.refuse(demands.timestamps.unused());
+        Ok(report)
+    }
+}
+
+impl Asked<'_> {
+    /// Checks bundles on their own, in their order: those of this machine many at a time; one by URL is fetched, and goes again
+    /// before the next. Answers the digests of those that challenges may be of.
+    fn inspect(
+        &self,
+        bundles: &[&Path],
+        mut replayer: Option<&mut dyn Replayer>,
+        report: &mut PartwiseReport<'_>,
+    ) -> Vec<Digest> {
+        let mut digests = Vec::new();
+        let mut outline = |path: &Path, shown: &str| {
+            if !self.demands.challenges.is_empty() {
+                digests.extend(Bundle::outline(path, shown).map(|bundle| bundle.digest()));
+            }
+        };
+        for group in bundles.chunk_by(|one, next| !is_url(one) && !is_url(next)) {
+            let lent = replayer.as_mut().map(|replayer| &mut **replayer as &mut dyn Replayer);
+            if !is_url(group[0]) {
+                verify::inspect_all(group, self.demands, self.reading, lent, report);
+                group.iter().for_each(|path| outline(path, &path.display().to_string()));
+                continue;
+            }
+            match Located::bundle(group[0]) {
+                Err(error) => {
+                    let subject = PartSubject::Bundle(error.place.file.clone());
+                    report.take(ReportPart::refused(subject, vec![error]));
+                }
+                Ok(located) => {
+                    let (path, reading) = (located.path.as_path(), located.reading(self.reading));
+                    verify::inspect_all(&[path], self.demands, reading, lent, report);
+                    outline(path, &located.shown);
+                }
+            }
+        }
+        digests
     }
 }
 
 /// Each bundle once, whatever names lead to it.
-fn once(bundles: &[PathBuf]) -> impl Iterator<Item = &PathBuf> {
+pub fn once(bundles: &[PathBuf]) -> impl Iterator<Item = &PathBuf> {
     let mut seen = BTreeSet::new();
     let real = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
     bundles.iter().filter(move |path| seen.insert(real(path)))
 }
 
-fn asks_for_all(own: &VerifyArgs) -> bool {
-    own.post.iter().any(|id| id == "all") || (own.post.is_empty() && own.bundles.is_empty())
+fn asks_for_all(judged: &JudgedArgs) -> bool {
+    judged.post.iter().any(|id| id == "all")
+        || (judged.post.is_empty() && judged.bundles.is_empty())
 }
 
 /// The posts asked for: as named, `all`, or all where nothing at all is named.
-fn posts(root: &Path, own: &VerifyArgs) -> Result<Vec<String>, Vec<Error>> {
-    let mut ids = if asks_for_all(own) {
+pub fn posts(root: &Path, judged: &JudgedArgs) -> Result<Vec<String>, Vec<Error>> {
+    let mut ids = if asks_for_all(judged) {
         post::list(root).map_err(|error| vec![error])?
     } else {
-        own.post.clone()
+        judged.post.clone()
     };
     ids.sort();
     ids.dedup();
@@ -128,48 +213,56 @@ fn keys(paths: &[PathBuf]) -> Result<Vec<PublicKey>, Error> {
     paths.iter().map(|path| PublicKey::load(path)).collect()
 }
 
-fn challenge(path: &Path) -> Result<(Challenge, String), Error> {
+/// A challenge, and the file that it stands in.
+pub fn challenge(path: &Path) -> Result<(Challenge, String), Error> {
     Ok((Challenge::load(path)?, path.display().to_string()))
 }
 
-fn demands(root: &Path, own: &VerifyArgs, pictures: bool) -> Result<Demands, Error> {
+/// What the arguments ask of evidence, for the judge.
+pub fn demands(root: &Path, judged: &JudgedArgs) -> Result<Demands, Error> {
+    let (timestamps, attestations) = vouchers(judged)?;
     Ok(Demands {
-        pictures,
-        texts: own.text.clone(),
+        texts: judged.text.clone(),
         project: Some(root.to_owned()),
         history: Some(Arc::new(GitHistory::of(root))),
-        artifacts: own.artifacts.clone(),
-        timestamps: Arc::new(Timestamps::load(
-            &own.timestamp,
-            &Authorities::load(&own.authority)?,
-        )?),
-
-        attestations: Arc::new(Attestations::load(&own.attestation, &keys(&own.builder_key)?)?),
-
+        artifacts: judged.artifacts.clone(),
+        timestamps: Arc::new(timestamps),
+        attestations: Arc::new(attestations),
         beginnings: trainer::BEGINNINGS,
-        challenge: own.challenge.as_deref().map(challenge).transpose()?,
-        repin: own.write_lock,
-        keys: keys(&own.pubkey)?,
-        origin: own.min_origin.map(|origin| match origin {
+        keys: keys(&judged.pubkey)?,
+        origin: judged.min_origin.map(|origin| match origin {
             MinOrigin::Transcribed => EvidenceOrigin::Transcribed,
             MinOrigin::Declared => EvidenceOrigin::Declared,
             MinOrigin::Signed => EvidenceOrigin::Signed,
             MinOrigin::Attested => EvidenceOrigin::Attested,
         }),
-        method: own.min_method.map(|method| match method {
+        method: judged.min_method.map(|method| match method {
             MinMethod::Compared => Method::Compared,
             MinMethod::Recomputed => Method::Recomputed,
             MinMethod::Replayed => Method::Replayed,
         }),
+        ..Demands::default()
     })
 }
 
-/// Reads the locks and notes the differences, or why one cannot be used. Where all posts are asked for, so are
-/// those that are recorded and gone.
-fn compare(root: &Path, own: &VerifyArgs, ids: &[String], report: &mut Report) {
+/// What others say of bundles, by the files that the arguments name.
+pub fn vouchers(judged: &JudgedArgs) -> Result<(Timestamps, Attestations), Error> {
+    let authorities = Authorities::load(&judged.authority)?;
+    let timestamps = Timestamps::load(&judged.timestamp, &authorities)?;
+    Ok((timestamps, Attestations::load(&judged.attestation, &keys(&judged.builder_key)?)?))
+}
+
+/// The differences between posts and their locks, or why one cannot be used. Where all posts are asked for, so are those that
+/// are recorded and gone.
+fn compare(
+    root: &Path,
+    own: &VerifyArgs,
+    ids: &[String],
+    posts: &[PostReport],
+) -> Result<Vec<LockDifference>, Vec<Error>> {
     let mut differences = Vec::new();
     let mut failures = Vec::new();
-    for post in &report.posts {
+    for post in posts {
         let missing = || {
             let place = Location::file(lock::file(&post.id));
             lock::NO_LOCK.at(place, "what was recorded of the post", "no such file")
@@ -181,13 +274,10 @@ fn compare(root: &Path, own: &VerifyArgs, ids: &[String], report: &mut Report) {
             Err(error) => failures.push(error),
         }
     }
-    if asks_for_all(own) {
+    if asks_for_all(&own.judged) {
         failures.extend(gone_posts(root, ids));
     }
-    if failures.is_empty() {
-        report.locked = Some(differences);
-    }
-    report.failures.extend(failures);
+    if failures.is_empty() { Ok(differences) } else { Err(failures) }
 }
 
 /// Locks without a post.
@@ -209,10 +299,10 @@ fn gone_posts(root: &Path, ids: &[String]) -> Vec<Error> {
 }
 
 /// Records what was found of each post.
-fn write_lock(root: &Path, report: &Report) -> Result<(), Vec<Error>> {
+fn write_lock(root: &Path, posts: &[PostReport]) -> Result<(), Vec<Error>> {
     let write = |post: &PostReport| {
         let name = lock::file(&post.id);
         write_file(&root.join(&name), &name, PostLock::of(post).render().as_bytes())
     };
-    report.posts.iter().try_for_each(write).map_err(|error| vec![error])
+    posts.iter().try_for_each(write).map_err(|error| vec![error])
 }

@@ -10,6 +10,7 @@ pub mod bundle;
 pub mod checkpoint;
 pub mod digest;
 pub mod disk;
+pub mod kept;
 pub mod parallel;
 pub mod sha256;
 pub mod similar;

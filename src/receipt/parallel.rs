@@ -7,6 +7,7 @@
 
 #![forbid(unsafe_code)]
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 
@@ -62,6 +63,91 @@ pub fn map<T: Sync, R: Send>(items: &[T], threads: usize, work: impl Fn(&T) -> R
     let mut all: Vec<_> = done.into_iter().flatten().collect();
     all.sort_by_key(|(at, _)| *at);
     all.into_iter().map(|(_, result)| result).collect()
+}
+
+/// So many results for each thread may wait for their turn in [`in_order`].
+const WAITING_PER_THREAD: usize = 64;
+
+/// Does `work` on all items, of which `threads` are worked on at a time, and hands each result to `take` in the order of
+/// the items, as soon as those before it are handed over. What waits for its turn is bounded: a thread that is too far
+/// ahead waits too. `work` is also told how many threads it may use itself: the last items share those that are left.
+pub fn in_order<T: Sync, R: Send>(
+    items: &[T],
+    threads: usize,
+    work: impl Fn(&T, usize) -> R + Sync,
+    take: impl FnMut(R) + Send,
+) {
+    let turns = Turns::new(take, WAITING_PER_THREAD * threads.max(1));
+    on_threads(items, threads, |queue| {
+        let _open = ClosedAtPanic(&turns);
+        for (at, item) in queue {
+            if !turns.wait_until_near(at) {
+                return;
+            }
+            let left = (items.len() - at).clamp(1, threads.max(1));
+            let result = work(item, (threads / left).max(1));
+            turns.hand_over(at, result);
+        }
+    });
+}
+
+/// Results that come in any order and are taken in one.
+struct Turns<R, F> {
+    ahead: usize,
+    waiting: Mutex<Waiting<R, F>>,
+    moved: Condvar,
+}
+
+/// The results whose turn it is not yet.
+struct Waiting<R, F> {
+    next: usize,
+    results: BTreeMap<usize, R>,
+    take: F,
+    /// Whether a thread has panicked, so that no turn comes any more.
+    is_closed: bool,
+}
+
+impl<R, F: FnMut(R)> Turns<R, F> {
+    fn new(take: F, ahead: usize) -> Self {
+        let (results, is_closed) = (BTreeMap::new(), false);
+        let waiting = Mutex::new(Waiting { next: 0, results, take, is_closed });
+        Self { ahead, waiting, moved: Condvar::new() }
+    }
+
+    /// Waits until an item is not too far ahead of the next turn; answers whether its turn can come.
+    fn wait_until_near(&self, at: usize) -> bool {
+        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_far = |one: &mut Waiting<R, F>| !one.is_closed && at >= one.next + self.ahead;
+        let near = self.moved.wait_while(waiting, is_far);
+        !near.unwrap_or_else(PoisonError::into_inner).is_closed
+    }
+
+    fn hand_over(&self, at: usize, result: R) {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.results.insert(at, result);
+        let one = &mut *waiting;
+        let before = one.next;
+        while let Some(result) = one.results.remove(&one.next) {
+            one.next += 1;
+            (one.take)(result);
+        }
+        if one.next > before {
+            self.moved.notify_all();
+        }
+    }
+}
+
+/// Lets nobody wait for a thread that has panicked.
+struct ClosedAtPanic<'t, R, F: FnMut(R)>(&'t Turns<R, F>);
+
+impl<R, F: FnMut(R)> Drop for ClosedAtPanic<'_, R, F> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let waiting = self.0.waiting.lock();
+            waiting.unwrap_or_else(PoisonError::into_inner).is_closed = true;
+            self.0.moved.notify_all();
+        }
+    }
 }
 
 /// An item with its position.
@@ -194,7 +280,7 @@ mod tests {
     use std::sync::Mutex;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    use super::{Allowance, Numbered, Spare, first_error, map};
+    use super::{Allowance, Numbered, Spare, WAITING_PER_THREAD, first_error, in_order, map};
 
     #[test]
     fn no_more_is_taken_at_a_time_than_there_is() {
@@ -219,6 +305,63 @@ mod tests {
             assert_eq!(map(&items, threads, |item| item * item), squares, "{threads} threads");
         }
         assert!(map(&[0_u64; 0], 4, |item| *item).is_empty());
+    }
+
+    #[test]
+    fn results_are_handed_over_in_their_order() {
+        let items: Vec<usize> = (0..1000).collect();
+        for threads in [0, 1, 3, 8] {
+            let mut taken = Vec::new();
+            let work = |item: &usize, _| {
+                // The later of two neighbours is done first.
+                if item.is_multiple_of(2) {
+                    std::thread::yield_now();
+                }
+                item * 2
+            };
+            in_order(&items, threads, work, |result| taken.push(result / 2));
+            assert_eq!(taken, items, "{threads} threads");
+        }
+        in_order(&[0_u64; 0], 4, |_, _| (), |()| panic!("there is nothing to take"));
+    }
+
+    #[test]
+    fn no_thread_runs_far_ahead_of_a_slow_item() {
+        let items: Vec<usize> = (0..2000).collect();
+        let (done, taken) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let most = WAITING_PER_THREAD * 2;
+        let work = |item: &usize, _| {
+            // The first ends when the others can go no further.
+            while *item == 0 && done.load(Ordering::SeqCst) < most - 1 {
+                std::thread::yield_now();
+            }
+            let done = done.fetch_add(1, Ordering::SeqCst);
+            assert!(done <= taken.load(Ordering::SeqCst) + most, "{item}");
+        };
+        let take = |()| {
+            taken.fetch_add(1, Ordering::SeqCst);
+        };
+        in_order(&items, 2, work, take);
+        assert_eq!(taken.into_inner(), items.len());
+    }
+
+    #[test]
+    fn the_last_items_share_the_threads() {
+        let of = |count: usize, threads| {
+            let mut given = Vec::new();
+            in_order(&vec![(); count], threads, |(), each| each, |each| given.push(each));
+            given
+        };
+        assert_eq!(of(5, 4), [1, 1, 1, 2, 4]);
+        assert_eq!(of(1, 8), [8]);
+        assert_eq!(of(2, 1), [1, 1]);
+    }
+
+    #[test]
+    fn a_panic_ends_all() {
+        let items: Vec<usize> = (0..1000).collect();
+        let run = || in_order(&items, 3, |item, _| assert_ne!(*item, 5), |()| {});
+        assert!(std::panic::catch_unwind(run).is_err());
     }
 
     /// Work on a group that fails where an item does.

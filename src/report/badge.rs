@@ -154,8 +154,8 @@ fn message(report: &Report) -> String {
     if report.is_not_judged() {
         return "not judged".to_owned();
     }
-    if !report.failures.is_empty() {
-        return format!("{} refused", wording::many(report.failures.len(), "input"));
+    if report.count_failures() > 0 {
+        return format!("{} refused", wording::many(report.count_failures(), "input"));
     }
     if counts.total() == 0 {
         return "nothing checked".to_owned();
@@ -174,17 +174,14 @@ fn message(report: &Report) -> String {
 
 /// What keeps the exit status from 0 besides verdicts, and how often.
 fn reasons(report: &Report) -> Vec<(usize, &'static str)> {
-    let bundles = report.posts.iter().flat_map(|post| &post.bundles);
-    let signatures = bundles.filter_map(|bundle| bundle.signature.as_ref());
-    let forged = signatures.filter(|signature| signature.verdict == Verdict::Refuted).count();
     let texts = report.posts.iter().flat_map(|post| &post.texts);
     let unbound = texts.clone().map(|text| text.unbound.len()).sum();
     let absent = texts.filter(|text| !text.is_at_hand).count();
     let bound = if report.wants_all_bound { [unbound, absent] } else { [0, 0] };
     vec![
         (report.locked.as_ref().map_or(0, Vec::len), "not as recorded"),
-        (forged, "forged"),
-        (report.below_minimum.len(), "below the minimum"),
+        (report.forged(), "forged"),
+        (report.count_below_minimum(), "below the minimum"),
         (bound[0], "unbound"),
         (bound[1], "without text"),
         (report.drafted(), "not confirmed"),

@@ -26,15 +26,16 @@ struct ReportJson<'a> {
     exit_code: u8,
 }
 
+/// A post.
 #[derive(Serialize)]
-struct PostJson<'a> {
+pub(super) struct PostJson<'a> {
     id: &'a str,
     title: &'a str,
     file: &'a str,
     claims: Vec<ClaimJson<'a>>,
     findings: Vec<FindingJson<'a>>,
     digest: &'a str,
-    texts: &'a [TextReport],
+    texts: Vec<TextJson<'a>>,
     definitions: &'a [Definition],
     excused: &'a [ExcusedWords],
     bundles: &'a [BundleReport],
@@ -42,6 +43,16 @@ struct PostJson<'a> {
     challenge: Option<&'a ChallengeReport>,
     referee: Option<&'a Referee>,
     summary: VerdictCounts,
+}
+
+#[derive(Serialize)]
+struct TextJson<'a> {
+    id: &'a str,
+    what: &'a str,
+    is_at_hand: bool,
+    digest: Option<&'a str>,
+    unbound: &'a [String],
+    excused: usize,
 }
 
 #[derive(Serialize)]
@@ -88,8 +99,9 @@ struct FindingJson<'a> {
     claim: Option<&'a str>,
 }
 
+/// An input that could not be used.
 #[derive(Serialize)]
-struct FailureJson<'a> {
+pub(super) struct FailureJson<'a> {
     code: &'a str,
     message: &'a str,
     place: &'a Location,
@@ -114,7 +126,7 @@ pub(super) fn render(report: &Report) -> String {
     escaped_json(serde_json::to_string_pretty(&document).unwrap_or_default()) + "\n"
 }
 
-fn post(post: &PostReport) -> PostJson<'_> {
+pub(super) fn post(post: &PostReport) -> PostJson<'_> {
     PostJson {
         id: &post.id,
         title: &post.title,
@@ -122,13 +134,24 @@ fn post(post: &PostReport) -> PostJson<'_> {
         claims: post.claims.iter().map(claim).collect(),
         findings: wording::sorted(&post.findings).into_iter().map(finding).collect(),
         digest: &post.digest,
-        texts: &post.texts,
+        texts: post.texts.iter().map(text).collect(),
         definitions: &post.definitions,
         excused: &post.excused,
         bundles: &post.bundles,
         challenge: post.challenge.as_ref(),
         referee: post.referee.as_ref(),
         summary: VerdictCounts::of(&post.claims),
+    }
+}
+
+fn text(text: &TextReport) -> TextJson<'_> {
+    TextJson {
+        id: &text.id,
+        what: &text.what,
+        is_at_hand: text.is_at_hand,
+        digest: text.digest.as_deref(),
+        unbound: &text.unbound,
+        excused: text.excused,
     }
 }
 
@@ -170,7 +193,7 @@ fn finding(finding: &Finding) -> FindingJson<'_> {
     }
 }
 
-fn failure(error: &Error) -> FailureJson<'_> {
+pub(super) fn failure(error: &Error) -> FailureJson<'_> {
     FailureJson {
         code: error.code.id,
         message: error.code.meaning,

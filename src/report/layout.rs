@@ -1,8 +1,10 @@
 //! A page of text of a given width: lines of pieces that stand at tab stops, and wrapped paragraphs.
 //! Widths are those of a terminal; no line ends in spaces.
 
-use anstyle::Style;
+use anstyle::{AnsiColor, Effects, Style};
 use unicode_width::UnicodeWidthStr;
+
+use crate::outcome::Verdict;
 
 /// The no-break space.
 pub(super) const GLUE: char = '\u{a0}';
@@ -28,6 +30,16 @@ pub fn common_folder<'p>(mut paths: impl Iterator<Item = &'p str>) -> &'p str {
 /// The given terminal width, kept within what people read well.
 pub(super) fn readable(width: usize) -> usize {
     width.clamp(40, 140)
+}
+
+/// The mark of a verdict and its style.
+pub fn mark(verdict: Verdict) -> (&'static str, Style) {
+    match verdict {
+        Verdict::Refuted => ("✗", AnsiColor::Red.on_default().effects(Effects::BOLD)),
+        Verdict::Inconclusive => ("?", AnsiColor::Yellow.on_default().effects(Effects::BOLD)),
+        Verdict::Unchecked => ("·", AnsiColor::Cyan.on_default().effects(Effects::BOLD)),
+        Verdict::Verified => ("✓", AnsiColor::Green.on_default().effects(Effects::BOLD)),
+    }
 }
 
 /// A piece of a line.

@@ -7,16 +7,20 @@
 
 mod badge;
 mod columns;
+mod crowd;
 mod drawing;
 mod folded;
 mod github;
+pub mod growing;
 mod html;
 pub mod intoto;
 mod json;
 mod junit;
 mod layout;
+pub mod lines;
 mod markdown;
 pub mod outcome;
+pub mod part;
 mod sarif;
 mod text;
 mod visible;
@@ -28,9 +32,9 @@ use repro_receipt::source::{Code, Error};
 pub use badge::{Badge, BadgeColour};
 pub use columns::{Columns, paragraph};
 pub use github::summary as github_summary;
-pub use layout::{Page, Piece, columns, common_folder, wrap};
+pub use layout::{Page, Piece, columns, common_folder, mark, wrap};
 pub use markdown::{COMMENT_LIMIT, MarkdownSheet, code as markdown_code, escaped as markdown_text};
-pub use text::{mark, scope};
+pub use text::scope;
 pub use visible::{clipped, escaped_json, visible};
 
 /// The codes of reports: of what is told, and of what cannot be written.
@@ -51,6 +55,8 @@ pub enum Format {
     Text,
     /// `repro.report/2`.
     Json,
+    /// `repro.report-lines/1`, written while the report is made.
+    Jsonl,
     /// For CI systems that show tests.
     Junit,
     /// Workflow commands of GitHub Actions.
@@ -71,9 +77,10 @@ pub enum Format {
 
 impl Format {
     /// Every format, in the order of the help text.
-    pub const ALL: [Format; 10] = [
+    pub const ALL: [Format; 11] = [
         Self::Text,
         Self::Json,
+        Self::Jsonl,
         Self::Junit,
         Self::Github,
         Self::Markdown,
@@ -83,6 +90,11 @@ impl Format {
         Self::Badge,
         Self::Shields,
     ];
+
+    /// Whether a report has to hold all its posts to be drawn so. Of many bundles a text tells groups, and a badge counts.
+    pub fn needs_all_posts(self) -> bool {
+        !matches!(self, Self::Text | Self::Jsonl | Self::Badge | Self::Shields)
+    }
 
     /// The format of a name on the command line.
     pub fn of_word(word: &str) -> Option<Self> {
@@ -94,6 +106,9 @@ impl Format {
         match self {
             Self::Text => "for a terminal",
             Self::Json => "for programs",
+            Self::Jsonl => {
+                "one line for each post and bundle as it is judged, and a last one with the sums"
+            }
             Self::Junit => "for CI systems that show tests",
             Self::Github => "annotations and a job summary in a workflow of GitHub",
             Self::Markdown => "for a comment or an issue",
@@ -110,6 +125,7 @@ impl Format {
         match self {
             Self::Text => "text",
             Self::Json => "json",
+            Self::Jsonl => "jsonl",
             Self::Junit => "junit",
             Self::Github => "github",
             Self::Markdown => "markdown",
@@ -144,8 +160,9 @@ impl Default for ReportOptions {
 /// The whole report in `format`, ending in a line feed.
 pub fn render(report: &Report, format: Format, options: &ReportOptions) -> String {
     match format {
-        Format::Text => text::render(report, options),
+        Format::Text => text::render(report, None, options),
         Format::Json => json::render(report),
+        Format::Jsonl => lines::render(report),
         Format::Junit => junit::render(report),
         Format::Github => github::render(report),
         Format::Markdown => markdown::render(report, markdown::COMMENT_LIMIT),
@@ -167,6 +184,7 @@ pub fn is_report(text: &str) -> bool {
     let is_intoto = begins(&["{\n  \"_type\": \"https://in-toto.io/Statement"]);
     text.is_empty()
         || last == SCOPE
+        || lines::begin(text)
         || begins(&["::error ", "::warning ", "::notice "])
         || json.iter().any(|start| text.starts_with(start))
         || is_intoto && text.contains(intoto::VERDICT)

@@ -4,15 +4,16 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 pub use repro_receipt::Verdict;
 use repro_receipt::bundle;
+use repro_receipt::kept::{self, ProgramWord};
 use repro_receipt::source::{Code, Error, Location};
 pub use repro_signature::{PinnedBy, SignatureReport};
 
 /// Where the evidence comes from, weakest first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EvidenceOrigin {
     /// Typed from a publication.
@@ -60,7 +61,7 @@ impl From<bundle::Origin> for EvidenceOrigin {
 }
 
 /// How the evidence was used, weakest first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Method {
     /// Two statements of one fact were held against each other.
@@ -83,7 +84,7 @@ impl Method {
 }
 
 /// How much weight a finding has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
     /// A claim does not hold.
@@ -95,7 +96,7 @@ pub enum Severity {
 }
 
 /// One explanation of a verdict.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
     /// Its kind.
     pub code: &'static Code,
@@ -104,13 +105,14 @@ pub struct Finding {
     /// One line for a reader of the post.
     pub message: String,
     /// Where the claim (or what else is meant) stands.
+    #[serde(with = "kept::place")]
     pub place: Location,
     /// The claim it belongs to.
     pub claim: Option<String>,
 }
 
 /// Where a piece of evidence stands, and in which published document it was printed.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Hash)]
 pub struct EvidenceRef {
     /// The bundle.
     pub bundle: String,
@@ -119,15 +121,15 @@ pub struct EvidenceRef {
     /// The pointer inside the file.
     pub pointer: String,
     /// The published document that a transcribed fact was typed from.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub document: Option<String>,
     /// Its place in that document.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub printed_at: Option<String>,
 }
 
 /// Whether being wrong here would turn a conclusion of the post, or only a digit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Impact {
     /// Who wins, what is equal, whether a target is met.
@@ -137,15 +139,16 @@ pub enum Impact {
 }
 
 /// The numbers behind an outcome, for programs: one for each number that was compared, in its unit.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Measured {
     /// What it is of, where there are several: a run, an arm, a reading of ±.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub of: String,
     /// The number of the text, where there is one.
     pub claimed: Option<f64>,
     /// The unit of both: empty, `%`, `M`, ...
-    pub unit: &'static str,
+    #[serde(deserialize_with = "kept::word")]
+    pub unit: ProgramWord,
     /// What the evidence gives.
     pub value: Option<f64>,
     /// The ends of what the evidence can stand for, as printed digits are rounded.
@@ -154,16 +157,17 @@ pub struct Measured {
     pub allowed: Option<[f64; 2]>,
     /// The test, where there is one.
     pub test: Option<TestNumbers>,
-    /// The numbers of runs of which it is the spread, in its unit.
+    /// The numbers of runs of which it is the spread, in its unit; for pictures, which are made where it is found.
     #[serde(skip)]
     pub spread_of: Vec<f64>,
 }
 
 /// The numbers of a test between runs.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TestNumbers {
     /// Its name.
-    pub name: &'static str,
+    #[serde(deserialize_with = "kept::word")]
+    pub name: ProgramWord,
     /// The difference of the means, the first less the second.
     pub estimate: f64,
     /// The ends of its 95% interval.
@@ -179,7 +183,7 @@ pub struct TestNumbers {
 }
 
 /// What checking one claim came to.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     /// The verdict.
     pub verdict: Verdict,
@@ -194,7 +198,8 @@ pub struct Outcome {
     /// What counts as agreement, printed.
     pub tolerance: String,
     /// The tolerance rule: `rounding_interval`, `exact_integer`, `float_4ulp`, or the kind's own.
-    pub rule: &'static str,
+    #[serde(deserialize_with = "kept::word")]
+    pub rule: ProgramWord,
     /// The numbers behind it.
     pub measured: Vec<Measured>,
     /// What being wrong changes here, where it is not what the kind says in general.
@@ -285,12 +290,13 @@ impl Outcome {
 }
 
 /// One claim and what became of it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ClaimReport {
     /// Its name in the post file.
     pub id: String,
     /// Its kind.
-    pub kind: &'static str,
+    #[serde(deserialize_with = "kept::word")]
+    pub kind: ProgramWord,
     /// The claimed value as printed; empty for statements without one.
     pub claimed: String,
     /// The expression that it is held against; empty for claims by kind.
@@ -308,6 +314,7 @@ pub struct ClaimReport {
     /// What the post file's author adds for readers.
     pub note: String,
     /// Where the claim stands in the post file.
+    #[serde(with = "kept::place")]
     pub place: Location,
     /// The weakest origin of the evidence used.
     pub origin: Option<EvidenceOrigin>,
@@ -320,7 +327,7 @@ pub struct ClaimReport {
 }
 
 /// What a referee would ask, written by people in the post file.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Referee {
     /// Premises that the conclusions depend on.
     pub load_bearing_premises: Vec<String>,
@@ -331,7 +338,7 @@ pub struct Referee {
 }
 
 /// What a challenge of a run drew, and what it is worth that the run passes.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ChallengeReport {
     /// What the intervals were drawn from.
     pub seed: String,
@@ -348,7 +355,7 @@ pub struct ChallengeReport {
 }
 
 /// The probability that none of the forged intervals of a run is drawn.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct PassingChance {
     /// How many are forged.
     pub forged: u64,
@@ -357,7 +364,7 @@ pub struct PassingChance {
 }
 
 /// A bundle that was used.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BundleReport {
     /// Its name.
     pub name: String,
@@ -372,7 +379,7 @@ pub struct BundleReport {
 }
 
 /// A text that a post is about, as far as this run could read it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TextReport {
     /// Its name in the post file.
     pub id: String,
@@ -387,18 +394,15 @@ pub struct TextReport {
     /// How many of its numbers the post leaves without a claim, with a reason.
     pub excused: usize,
     /// What was read; nothing for a text that is not at hand.
-    #[serde(skip)]
     pub content: String,
     /// How that reads.
-    #[serde(skip)]
     pub markup: TextMarkup,
     /// Its numbers, in order.
-    #[serde(skip)]
     pub numbers: Vec<TextNumber>,
 }
 
 /// How the content of a text reads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TextMarkup {
     Markdown,
     /// As it is written; what its own marks hide is blank.
@@ -423,7 +427,7 @@ impl TextReport {
 }
 
 /// A number of a text.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TextNumber {
     /// Where it stands, in bytes.
     pub span: Range<usize>,
@@ -436,7 +440,7 @@ pub struct TextNumber {
 }
 
 /// What a name or a formula of a post stands for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Definition {
     /// The name, with what a formula is given.
     pub name: String,
@@ -445,7 +449,7 @@ pub struct Definition {
 }
 
 /// Numbers that a post leaves without a claim, on purpose.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExcusedWords {
     /// The words around them.
     pub words: String,
@@ -454,24 +458,25 @@ pub struct ExcusedWords {
 }
 
 /// How a number went in the runs of some arms, to be drawn in one picture.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CourseChart {
     /// What is drawn.
     pub title: String,
     /// Over what: `tokens` or `step`.
-    pub axis: &'static str,
+    #[serde(deserialize_with = "kept::word")]
+    pub axis: ProgramWord,
     pub arms: Vec<CourseArm>,
 }
 
 /// The runs of one arm, each a list of places on the axis and numbers.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CourseArm {
     pub name: String,
     pub runs: Vec<Vec<[f64; 2]>>,
 }
 
 /// What is drawn of a post beside its claims.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct PostPictures {
     /// How its runs went.
     pub courses: Vec<CourseChart>,
@@ -482,7 +487,7 @@ pub struct PostPictures {
 }
 
 /// Steps that were executed again.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReplayChart {
     /// The run, and which of its steps: `NAME 967..977`.
     pub title: String,
@@ -497,12 +502,13 @@ pub struct ReplayChart {
 }
 
 /// How much of what is allowed a difference takes.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DrawnShare {
     /// The step, as records count.
     pub step: u64,
     /// The kind of number: `loss`, `gradient norm`, `update`, ...
-    pub kind: &'static str,
+    #[serde(deserialize_with = "kept::word")]
+    pub kind: ProgramWord,
     /// Of which tensor it is the largest, and so on.
     pub what: String,
     /// The share; above one the two differ.
@@ -510,12 +516,13 @@ pub struct DrawnShare {
 }
 
 /// A number behind ± beside all that it can be.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SpreadChart {
     /// The printed number.
     pub printed: f64,
     /// Its unit.
-    pub unit: &'static str,
+    #[serde(deserialize_with = "kept::word")]
+    pub unit: ProgramWord,
     /// The ends between which a number gives the printed digits.
     pub allowed: [f64; 2],
     /// What the runs have.
@@ -527,7 +534,7 @@ pub struct SpreadChart {
 }
 
 /// One post and its claims, in the order of the post file.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PostReport {
     /// The post's name.
     pub id: String,
@@ -559,8 +566,21 @@ pub struct PostReport {
     pub drafted: usize,
 }
 
+impl PostReport {
+    /// Whether it is of a bundle on its own: only these have no digest of a post file.
+    pub fn is_of_a_bundle(&self) -> bool {
+        self.digest.is_empty()
+    }
+
+    /// How many of the signatures of its bundles are refuted.
+    pub fn forged(&self) -> usize {
+        let signatures = self.bundles.iter().filter_map(|bundle| bundle.signature.as_ref());
+        signatures.filter(|signature| signature.verdict == Verdict::Refuted).count()
+    }
+}
+
 /// How many claims came to which verdict.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct VerdictCounts {
     /// Follow from the evidence.
     pub verified: usize,
@@ -588,6 +608,16 @@ impl VerdictCounts {
         *copy.count_mut(verdict)
     }
 
+    /// The same with more claims.
+    pub fn and(self, more: Self) -> Self {
+        Self {
+            verified: self.verified + more.verified,
+            refuted: self.refuted + more.refuted,
+            inconclusive: self.inconclusive + more.inconclusive,
+            unchecked: self.unchecked + more.unchecked,
+        }
+    }
+
     /// All claims.
     pub fn total(&self) -> usize {
         self.verified + self.refuted + self.inconclusive + self.unchecked
@@ -604,7 +634,7 @@ impl VerdictCounts {
 }
 
 /// A claim whose verdict is not the recorded one.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LockDifference {
     /// The post.
     pub post: String,
@@ -619,6 +649,21 @@ pub struct LockDifference {
     pub is_of_verdict: bool,
 }
 
+/// What bundles came to of which a report holds no more than that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ReportTotals {
+    /// How many of them could be judged.
+    pub bundles: usize,
+    /// Their claims.
+    pub claims: VerdictCounts,
+    /// How many signatures are refuted.
+    pub forged: usize,
+    /// How many inputs could not be used.
+    pub failures: usize,
+    /// How many claims are below the caller's minimum.
+    pub below_minimum: usize,
+}
+
 /// Everything that one run of `verify` found.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Report {
@@ -626,6 +671,8 @@ pub struct Report {
     pub posts: Vec<PostReport>,
     /// Inputs that could not be used.
     pub failures: Vec<Error>,
+    /// What there was besides these posts and inputs, where there was too much of it to be held.
+    pub not_held: ReportTotals,
     /// With `--locked`: the differences to the lock file.
     pub locked: Option<Vec<LockDifference>>,
     /// The way from the top of the repository that this runs in to the root of the project, with a slash at
@@ -648,7 +695,22 @@ pub struct Report {
 impl Report {
     /// Counts over all posts.
     pub fn summary(&self) -> VerdictCounts {
-        VerdictCounts::of(self.posts.iter().flat_map(|post| &post.claims))
+        VerdictCounts::of(self.posts.iter().flat_map(|post| &post.claims)).and(self.not_held.claims)
+    }
+
+    /// How many signatures are refuted.
+    pub fn forged(&self) -> usize {
+        self.posts.iter().map(PostReport::forged).sum::<usize>() + self.not_held.forged
+    }
+
+    /// How many inputs could not be used.
+    pub fn count_failures(&self) -> usize {
+        self.failures.len() + self.not_held.failures
+    }
+
+    /// How many claims are below the caller's minimum.
+    pub fn count_below_minimum(&self) -> usize {
+        self.below_minimum.len() + self.not_held.below_minimum
     }
 
     /// The claim of a post.
@@ -677,7 +739,7 @@ impl Report {
 
     /// Whether the run ended before it judged anything.
     pub fn is_not_judged(&self) -> bool {
-        self.not_run && self.posts.is_empty()
+        self.not_run && self.posts.is_empty() && self.not_held.bundles == 0
     }
 
     /// A report of a run that ended before it judged anything.
@@ -703,20 +765,16 @@ impl Report {
     /// The same as if all that was asked for had run.
     fn status_of_verdicts(&self) -> ExitStatus {
         let summary = self.summary();
-        let bundles = self.posts.iter().flat_map(|post| &post.bundles);
-        let signatures = bundles.filter_map(|bundle| bundle.signature.as_ref());
-        let mut verdicts = signatures.map(|signature| signature.verdict);
-        let forged = verdicts.any(|verdict| verdict == Verdict::Refuted);
         let wrong = match &self.locked {
             Some(differences) => !differences.is_empty(),
             None => summary.refuted > 0,
         };
-        if !self.failures.is_empty() {
+        if self.count_failures() > 0 {
             ExitStatus::Refused
-        } else if forged || wrong {
+        } else if self.forged() > 0 || wrong {
             ExitStatus::Refuted
         } else if summary.total() == 0
-            || !self.below_minimum.is_empty()
+            || self.count_below_minimum() > 0
             || self.wants_all_bound && !self.all_bound()
             || self.locked.is_none() && summary.verified < summary.total()
         {

@@ -1,18 +1,20 @@
 //! The report for a terminal: each finding with its words and their place first, then what became of them;
 //! what needs no reading is counted, and the last lines say what is wrong.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
-use anstyle::{AnsiColor, Effects, Style};
+use anstyle::{Effects, Style};
 
 use crate::outcome::{
     BundleReport, ClaimReport, Finding, Impact, LockDifference, PostReport, Referee, Report,
     Severity, SignatureReport, TextReport, Verdict, VerdictCounts,
 };
 
+use super::crowd::{self, Crowd};
 use super::drawing::Drawing;
 use super::folded::{self, ToldTogether, by_code, clusters, told_together};
-use super::layout::{GLUE, Page, Piece, columns};
+use super::layout::{GLUE, Page, Piece, columns, mark};
 use super::visible::{clipped, prose, visible};
 use super::wording::Remarks;
 use super::{REPLAY_SCOPE, ReportOptions, SCOPE, wording};
@@ -28,8 +30,8 @@ const PLAIN: Style = Style::new();
 const BOLD: Style = Style::new().effects(Effects::BOLD);
 const FAINT: Style = Style::new().effects(Effects::DIMMED);
 
-/// The report as text.
-pub(super) fn render(report: &Report, options: &ReportOptions) -> String {
+/// The report as text, with bundles that are too many to be told one by one.
+pub(super) fn render(report: &Report, crowd: Option<&Crowd>, options: &ReportOptions) -> String {
     let mut text = Text { page: Page::new(options.width, options.colour), options };
     text.failures(report);
     let whole = report.locked.is_none() || (options.verbose && !options.quiet);
@@ -38,9 +40,12 @@ pub(super) fn render(report: &Report, options: &ReportOptions) -> String {
     } else {
         report.posts.iter().for_each(|post| text.signatures(post, true));
     }
+    if let Some(crowd) = crowd {
+        crowd::draw(&mut text.page, crowd, options);
+    }
     text.below_minimum(&report.below_minimum);
     if whole {
-        text.closing(report);
+        text.closing(report, crowd);
     }
     if let Some(differences) = &report.locked {
         text.differences(report, differences);
@@ -59,16 +64,6 @@ pub fn scope(page: &mut Page) {
     let command = "repro explain scope";
     let glued = command.replace(' ', &GLUE.to_string());
     page.paragraph(0, 0, PLAIN, &SCOPE.replace(command, &glued));
-}
-
-/// The mark of a verdict and its style.
-pub fn mark(verdict: Verdict) -> (&'static str, Style) {
-    match verdict {
-        Verdict::Refuted => ("✗", AnsiColor::Red.on_default().effects(Effects::BOLD)),
-        Verdict::Inconclusive => ("?", AnsiColor::Yellow.on_default().effects(Effects::BOLD)),
-        Verdict::Unchecked => ("·", AnsiColor::Cyan.on_default().effects(Effects::BOLD)),
-        Verdict::Verified => ("✓", AnsiColor::Green.on_default().effects(Effects::BOLD)),
-    }
 }
 
 struct Text<'a> {
@@ -338,16 +333,17 @@ impl Text<'_> {
         if self.options.verbose {
             return self.group(remarks, "verified", &claims);
         }
-        let mut assurances: BTreeMap<_, (usize, &ClaimReport)> = BTreeMap::new();
+        let mut assurances: BTreeMap<_, usize> = BTreeMap::new();
         for claim in claims {
-            let assurance = std::cmp::Reverse((claim.outcome.method, claim.origin));
-            assurances.entry(assurance).or_insert((0, claim)).0 += 1;
+            *assurances.entry(Reverse((claim.outcome.method, claim.origin))).or_default() += 1;
         }
         if assurances.is_empty() {
             return;
         }
-        let parts: Vec<String> =
-            assurances.values().map(|(count, claim)| wording::verified_as(*count, claim)).collect();
+        let parts = assurances.iter().map(|(Reverse((method, origin)), count)| {
+            wording::verified_as(&count.to_string(), *origin, *method)
+        });
+        let parts: Vec<String> = parts.collect();
         let (heading, style) = (Verdict::Verified.word(), mark(Verdict::Verified).1);
         self.counted(heading, style, &parts.join(" · "));
     }
@@ -444,8 +440,8 @@ impl Text<'_> {
     }
 
     /// What was read of the texts, what is wrong with each post, and the counts: the last lines.
-    fn closing(&mut self, report: &Report) {
-        if report.posts.is_empty() {
+    fn closing(&mut self, report: &Report, crowd: Option<&Crowd>) {
+        if report.posts.is_empty() && crowd.is_none() {
             self.page.blank();
             let words = if report.not_run { wording::NOT_JUDGED } else { "nothing was checked" };
             return self.page.paragraph(0, 0, PLAIN, words);
@@ -480,10 +476,15 @@ impl Text<'_> {
             self.page.paragraph(2, 2, BOLD, &counts(VerdictCounts::of(&post.claims)));
             self.page.paragraph(2, INDENT, FAINT, &wrong.open);
         }
+        if let Some(crowd) = crowd {
+            self.page.blank();
+            crowd::closing(&mut self.page, crowd);
+        }
         if report.posts.len() > 1 {
             self.page.blank();
             let posts = wording::many(report.posts.len(), "post");
-            let counted = Piece::at(0, BOLD, counts(report.summary()));
+            let claims = report.posts.iter().flat_map(|post| &post.claims);
+            let counted = Piece::at(0, BOLD, counts(VerdictCounts::of(claims)));
             self.page.ends(Piece::at(0, BOLD, posts), counted);
         }
     }

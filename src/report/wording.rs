@@ -89,12 +89,15 @@ pub(super) fn assurance(claim: &ClaimReport) -> String {
 }
 
 /// What `count` claims verified on this assurance have in common.
-pub(super) fn verified_as(count: usize, claim: &ClaimReport) -> String {
-    let origin = claim.origin.map_or("no", EvidenceOrigin::word);
-    match claim.outcome.method {
-        Some(Method::Compared) if claim.origin == Some(EvidenceOrigin::Transcribed) => {
-            format!("{count} compared across documents")
-        }
+pub(super) fn verified_as(
+    count: &str,
+    origin: Option<EvidenceOrigin>,
+    method: Option<Method>,
+) -> String {
+    let is_typed = origin == Some(EvidenceOrigin::Transcribed);
+    let origin = origin.map_or("no", EvidenceOrigin::word);
+    match method {
+        Some(Method::Compared) if is_typed => format!("{count} compared across documents"),
         Some(Method::Compared) => format!("{count} compared across {origin} evidence"),
         Some(method) => format!("{count} {} from {origin} evidence", method.word()),
         None => format!("{count} from {origin} evidence"),

@@ -10,6 +10,7 @@ use repro_receipt::bundle::{Bundle, RECEIPT};
 use repro_receipt::digest::Digest;
 use repro_receipt::source::{Document, Error, Location, Source, codes};
 use repro_stats::rng::Rng;
+use serde::{Deserialize, Serialize};
 
 /// The schema of a challenge.
 const SCHEMA: &str = "repro.challenge/1";
@@ -23,6 +24,7 @@ codes! {
 }
 
 record! {
+    #[derive(Serialize, Deserialize)]
     /// The steps from one committed state to the next.
     StateInterval {
         /// The steps before the first state.
@@ -33,6 +35,7 @@ record! {
 }
 
 record! {
+    #[derive(Serialize, Deserialize)]
     /// Intervals of a run that are to be executed again.
     Challenge {
         /// The schema, [`SCHEMA`].

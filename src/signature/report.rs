@@ -1,12 +1,12 @@
 //! What became of a signature. Data only.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use repro_receipt::Verdict;
 use repro_receipt::source::Code;
 
 /// Who says that a key is an author's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PinnedBy {
     /// Whoever runs the program.
@@ -17,7 +17,7 @@ pub enum PinnedBy {
 
 /// What became of a bundle's signature. It is judged apart from the claims: it says who vouches for the
 /// files, and nothing about what follows from them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SignatureReport {
     /// Verified where a pinned key signed these files; unchecked where nobody pinned a key.
     pub verdict: Verdict,
@@ -26,12 +26,7 @@ pub struct SignatureReport {
     /// Who pinned it.
     pub pinned_by: Option<PinnedBy>,
     /// The kind of finding, where it is not verified.
-    #[serde(serialize_with = "id_of")]
     pub code: Option<&'static Code>,
     /// Why, where it is not verified.
     pub reason: String,
-}
-
-fn id_of<S: serde::Serializer>(code: &Option<&'static Code>, to: S) -> Result<S::Ok, S::Error> {
-    code.map(|code| code.id).serialize(to)
 }

@@ -465,7 +465,7 @@ fn the_exit_code_is_the_verdict_in_every_format() {
     let broken = project();
     edit(&broken.path().join("repro/small.toml"), "ratio(log", "rasio(log");
     for (project, code) in [(project(), 0), (refuted(), 1), (broken, 2), (undecided, 3)] {
-        for format in ["text", "json", "junit", "github", "markdown"] {
+        for format in ["text", "json", "jsonl", "junit", "github", "markdown"] {
             let ran = run(project.path(), &["verify", "--format", format]);
             assert_eq!((ran.code, ran.stderr.as_str()), (code, ""), "{format}: {}", ran.stdout);
             assert!(!ran.stdout.is_empty());
@@ -494,8 +494,9 @@ fn reports_are_written_beside_the_one_printed() {
 fn a_run_that_judges_nothing_leaves_no_report_of_an_earlier_one() {
     let project = project();
     let root = project.path();
-    let formats =
-        ["json", "junit", "github", "markdown", "html", "sarif", "badge", "shields", "text"];
+    let formats = [
+        "json", "jsonl", "junit", "github", "markdown", "html", "sarif", "badge", "shields", "text",
+    ];
     let paths = formats.map(|format| format!("{format}={format}.report"));
     let outputs: Vec<_> = paths.iter().flat_map(|path| ["--output", path]).collect();
     let all =
@@ -698,10 +699,11 @@ fn a_report_is_written_over_nothing_but_a_report() {
             let (status, said) = run(&["verify", "--post", "first", "--output", &output]);
             assert_eq!(status, Some(0), "{format} {again}: {said}");
         }
-        // A statement about documents without digests would be about nothing.
+        // A statement about documents without digests would be about nothing, and they are no posts to be told line by line.
+        let is_of_posts = ["intoto", "jsonl"].contains(&format);
         let (status, said) = run(&["check", "repro", "--output", &output]);
-        assert_eq!(status == Some(2), format == "intoto", "{said}");
-        assert_eq!(said.is_empty(), format != "intoto", "{format}");
+        assert_eq!(status == Some(2), is_of_posts, "{said}");
+        assert_eq!(said.is_empty(), !is_of_posts, "{format}");
         let (status, said) = run(&["verify", "--post", "first", "--output", "json=report"]);
         assert_eq!(status, Some(0), "{format}: {said}");
     }

@@ -48,10 +48,22 @@ const CRATES: &[Crate] = &[
             &["similar"],
             &["disk", "parallel", "sha256", "source", "verdict"],
             &["checkpoint", "digest"],
-            &["bundle"],
+            &["bundle", "kept"],
         ],
     },
     Crate { name: "yaml", on: &["receipt"], rows: &[&[]] },
+    Crate {
+        name: "storage",
+        on: &["receipt"],
+        rows: &[
+            &["created", "limits", "name", "part"],
+            &["address", "local", "settings"],
+            &["cloud", "no_cloud"],
+            &["store"],
+            &["bundle", "head"],
+            &["located"],
+        ],
+    },
     Crate {
         name: "signature",
         on: &["receipt"],
@@ -91,13 +103,14 @@ const CRATES: &[Crate] = &[
     },
     Crate {
         name: "report",
-        on: &["receipt", "signature"],
+        on: &["exact", "receipt", "signature"],
         rows: &[
             &["outcome", "visible"],
-            &["layout", "wording"],
-            &["drawing", "folded"],
-            &["badge", "columns", "intoto", "json", "junit", "markdown", "sarif", "text"],
-            &["html"],
+            &["layout", "part", "wording"],
+            &["columns", "drawing", "folded"],
+            &["badge", "crowd", "intoto", "json", "junit", "markdown", "sarif"],
+            &["lines", "text"],
+            &["growing", "html"],
             &["github"],
         ],
     },
@@ -237,9 +250,22 @@ const CRATES: &[Crate] = &[
         rows: &[&["ground"], &["judged"], &["paired", "read"], &["change"], &["drawn", "status"]],
     },
     Crate {
+        name: "cluster",
+        on: &["judge", "receipt", "report", "runs", "signature", "storage"],
+        rows: &[
+            &["asked", "program"],
+            &["item"],
+            &["ground", "partition", "plan", "result"],
+            &["planning", "results"],
+            &["execute"],
+            &["merge"],
+        ],
+    },
+    Crate {
         name: "",
         on: &[
             "check",
+            "cluster",
             "compare",
             "device",
             "draft",
@@ -254,6 +280,7 @@ const CRATES: &[Crate] = &[
             "runs",
             "signature",
             "stats",
+            "storage",
             "train",
         ],
         rows: &[&["cli"]],
@@ -293,8 +320,11 @@ const PLATFORM: &[&str] = &[
 
 /// Type names that more than one file defines, and why each still has one meaning.
 const SHARED_NAMES: &[(&str, &str)] = &[
+    ("CloudStore", "two files for one type: with the feature `cloud`, and without it"),
     ("Pieces", "two files for one type: with the feature `tokenizers`, and without it"),
     ("Saved", "what a sublayer's forward pass keeps for its backward pass, in the file of each"),
+    ("TerminalBar", "two files for one type: with the feature `train`, and without it"),
+    ("RunData", "two files for one type: with the feature `train`, and without it"),
     ("TrainerCommand", "two files for one type: with the feature `train`, and without it"),
 ];
 

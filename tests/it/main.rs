@@ -5,6 +5,7 @@ mod audits;
 mod bundle;
 mod check;
 mod cli;
+mod cluster;
 mod compare;
 mod core;
 #[cfg(feature = "train")]
@@ -28,6 +29,7 @@ mod kills;
 #[cfg(unix)]
 mod language;
 mod layers;
+mod many;
 #[cfg(unix)]
 mod mcp;
 mod page;
@@ -51,6 +53,8 @@ mod started;
 mod states;
 mod statistics;
 mod stats;
+#[cfg(feature = "cloud")]
+mod storage;
 #[cfg(feature = "train")]
 mod train;
 #[cfg(feature = "train")]

@@ -3,12 +3,14 @@
 
 use proptest::prelude::*;
 use repro_receipt::source::{Code, Document, Error, Location, Source};
+use repro_report::growing::{GrowingReport, GrownReport, HeldBundles};
 use repro_report::outcome::{
     BundleReport, ChallengeReport, ClaimReport, Definition, EvidenceOrigin, EvidenceRef,
     ExcusedWords, Finding, Impact, LockDifference, Measured, Method, Outcome, PassingChance,
     PinnedBy, PostPictures, PostReport, Referee, Report, Severity, SignatureReport, TextReport,
     Verdict,
 };
+use repro_report::part::{PartSubject, ReportPart, ReportSink};
 use repro_report::{
     Format, ReportOptions, SCOPE, github_summary, is_report, render, render_failure,
 };
@@ -290,6 +292,101 @@ fn everything() -> Report {
         below_minimum: vec!["0001/steps".to_owned()],
         ..Report::default()
     }
+}
+
+/// What a bundle on its own came to: each third is refuted, each seventh cannot be used, others are below a minimum or hold.
+fn bundle_part(at: usize) -> ReportPart {
+    let name = format!("runs/{}-{at}", ["ash", "birch"][at % 2]);
+    let subject = PartSubject::Bundle(name.clone());
+    if at.is_multiple_of(7) {
+        return ReportPart::refused(subject, failures());
+    }
+    let mut post = post();
+    (post.id, post.file) = (name.replace("runs/", ""), name);
+    (post.digest, post.texts, post.referee) = (String::new(), Vec::new(), None);
+    if !at.is_multiple_of(3) {
+        post.claims.retain(|claim| claim.outcome.verdict == Verdict::Verified);
+        post.findings.clear();
+    }
+    let below_minimum = match at.is_multiple_of(5) {
+        true => vec![format!("{}/steps", post.id)],
+        false => Vec::new(),
+    };
+    ReportPart { subject, post: Some(post), failures: Vec::new(), below_minimum, replayed: 1 }
+}
+
+/// A post, so many bundles, and something that all of them depend on.
+fn parts(bundles: usize) -> impl Iterator<Item = ReportPart> {
+    let post = ReportPart {
+        subject: PartSubject::Post("9999".to_owned()),
+        post: Some(post()),
+        failures: failures(),
+        below_minimum: Vec::new(),
+        replayed: 2,
+    };
+    let last = ReportPart::refused(PartSubject::Run, failures());
+    std::iter::once(post).chain((1..=bundles).map(bundle_part)).chain([last])
+}
+
+fn grown(bundles: usize, held: HeldBundles) -> GrownReport {
+    let mut growing = GrowingReport::new(held);
+    parts(bundles).for_each(|part| growing.take(part));
+    growing.finish()
+}
+
+/// The same, all of it held.
+fn collected(bundles: usize) -> Report {
+    let mut report = Report::default();
+    parts(bundles).for_each(|part| report.take(part));
+    report
+}
+
+#[test]
+fn a_report_of_few_bundles_is_whole() {
+    let whole = collected(200);
+    for held in [HeldBundles::Few, HeldBundles::All, HeldBundles::AllTold] {
+        let grown = grown(200, held);
+        assert!(grown.text_of_many(&ReportOptions::default()).is_none());
+        assert_eq!(grown.into_whole(), whole, "{held:?}");
+    }
+}
+
+#[test]
+fn a_report_of_many_bundles_holds_them_for_formats_that_list_all_claims() {
+    let whole = collected(201);
+    for format in Format::ALL {
+        let held = HeldBundles::for_formats([Format::Text, format], false);
+        assert_eq!(held == HeldBundles::All, format.needs_all_posts(), "{}", format.word());
+        let grown = grown(201, held);
+        assert_eq!(grown.report.exit_status(), whole.exit_status());
+        assert!(grown.text_of_many(&ReportOptions::default()).is_some());
+        let drawn = grown.into_whole();
+        assert_eq!(drawn == whole, format.needs_all_posts(), "{}", format.word());
+        if let Format::Badge | Format::Shields = format {
+            let options = ReportOptions::default();
+            assert_eq!(render(&drawn, format, &options), render(&whole, format, &options));
+        }
+    }
+    let told = HeldBundles::for_formats([Format::Text], true);
+    assert_eq!(grown(201, told).into_whole(), whole);
+}
+
+#[test]
+fn a_report_of_many_bundles_does_not_grow_with_them() {
+    let few = grown(300, HeldBundles::Few);
+    let many = grown(3_000, HeldBundles::Few);
+    let options = ReportOptions::default();
+    let text = |grown: &GrownReport| grown.text_of_many(&options).unwrap();
+    assert_eq!(text(&few).lines().count(), text(&many).lines().count(), "{}", text(&many));
+    for grown in [&few, &many] {
+        let Report { posts, failures, below_minimum, .. } = &grown.report;
+        assert_eq!((posts.len(), failures.len(), below_minimum.len()), (1, 4, 0));
+    }
+    let whole = collected(300);
+    assert_eq!(few.report.summary(), whole.summary());
+    assert_eq!(few.report.count_failures(), whole.count_failures());
+    assert_eq!(few.report.count_below_minimum(), whole.count_below_minimum());
+    assert_eq!((few.report.forged(), few.report.replayed), (whole.forged(), whole.replayed));
 }
 
 fn locked() -> Report {

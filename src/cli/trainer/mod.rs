@@ -9,20 +9,25 @@ mod place;
 mod replay;
 mod train;
 
+use std::cell::Cell;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::{Value as Json, json};
 
+use super::arrangement::ReplayArrangement;
 use super::output::Output;
 use super::{Answer, BAD_USAGE};
 use replay::PlannedReplays;
+use repro_cluster::Estimator;
 use repro_judge::checkpoints::Beginnings;
 use repro_judge::verify::Replayer;
 use repro_portable::Isa;
-use repro_receipt::bundle::Bundle;
+use repro_receipt::bundle::{Bundle, CONFIG};
+use repro_receipt::digest::Digest;
 use repro_receipt::source::{Error, Location};
-use repro_report::outcome::{ExitStatus, Report};
+use repro_report::outcome::ExitStatus;
+use repro_runs::replay::Extent;
 use repro_train::DEVICE_FAILED;
 use repro_train::replay::{Corpora, Machine, Setting};
 
@@ -78,24 +83,51 @@ pub fn run(command: &TrainerCommand, output: &Output) -> Answer {
     }
 }
 
-/// What `judge` makes of posts and bundles with a replayer on a device, with so many threads; another status where
-/// the device is not there; and whether it failed under way. The budget is a time as the user wrote it, and the folder that of the data.
-pub fn replaying(
-    (name, threads): (Option<&str>, usize),
-    budget: Option<&str>,
-    data: Option<PathBuf>,
-    output: &Output,
-    judge: impl FnOnce(&mut dyn Replayer) -> Report,
-) -> Result<Result<(Report, bool), ExitStatus>, Vec<Error>> {
-    let place = match place::place(name, Isa::best(), output).map_err(|error| vec![error])? {
+/// The data of runs, and what replays of them cost.
+#[derive(Debug)]
+pub struct RunData(Corpora);
+
+impl RunData {
+    /// Data in a folder that the caller named; without one no file is read.
+    pub fn new(folder: Option<PathBuf>) -> Self {
+        Self(Corpora::new(folder))
+    }
+
+    /// Who estimates replays.
+    pub fn estimator(&self) -> Option<&dyn Estimator> {
+        Some(self)
+    }
+}
+
+impl Estimator for RunData {
+    fn operations(&self, bundle: &Bundle, extent: Extent) -> Result<f64, Error> {
+        repro_train::replay::cost(bundle, extent)
+    }
+
+    fn data(&self, bundle: &Bundle) -> Option<Digest> {
+        let config = bundle.document(CONFIG).ok()?.root();
+        self.0.of(bundle, config).ok().map(|(corpus, _)| corpus.sha256)
+    }
+}
+
+/// What `judge` makes of posts and bundles with a replayer; another status where the device is not there. Whether it fails under way is
+/// noted.
+pub fn replaying<R>(
+    arrangement: ReplayArrangement<'_>,
+    data: &RunData,
+    (output, has_failed): (&Output, &Cell<bool>),
+    judge: impl FnOnce(&mut dyn Replayer) -> R,
+) -> Result<Result<R, ExitStatus>, Vec<Error>> {
+    let ReplayArrangement { device, threads, budget, is_told } = arrangement;
+    let place = match place::place(device, Isa::best(), output).map_err(|error| vec![error])? {
         Ok(place) => place,
         Err(status) => return Ok(Err(status)),
     };
     let budget = budget.map(duration).transpose().map_err(|error| vec![error])?;
     let machine = Machine { place, threads };
-    let mut planned = PlannedReplays::new(output, machine, Corpora::new(data), budget);
-    let report = judge(&mut planned);
-    Ok(Ok((report, planned.has_failed)))
+    let told = (output, is_told && !output.quiet());
+    let mut planned = PlannedReplays::new(told, has_failed, (machine, &data.0), budget);
+    Ok(Ok(judge(&mut planned)))
 }
 
 /// A duration such as `60s`.

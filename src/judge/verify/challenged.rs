@@ -2,59 +2,63 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::executed;
-use super::own::own_claim;
-use super::replays::{Replayer, SliceRequest};
+use super::own::BundleSubject;
 use repro_receipt::bundle::Bundle;
 use repro_receipt::source::{Error, codes};
 use repro_report::outcome::{
     ChallengeReport, ClaimReport, Impact, Method, Outcome, PassingChance, Verdict,
 };
 use repro_runs::challenge::{Challenge, StateInterval, startable};
-use repro_runs::replay::{Extent, Replay, ReplayOutcome};
+use repro_runs::replay::{Extent, Replay, ReplayOutcome, Replays};
+use serde::{Deserialize, Serialize};
 
 codes! {
     OTHER_STATE = "challenge::other-state", "the steps of an interval do not lead to the committed state", "the run was not trained as committed: see `repro replay BUNDLE --full`";
     NOT_REACHED = "challenge::not-reached", "an interval was not executed", "see why, and draw it again where that can be helped";
 }
 
-/// What a challenge came to.
-pub struct Challenged {
-    /// What became of each interval.
-    pub claims: Vec<ClaimReport>,
-    /// What was drawn, and what a pass is worth.
-    pub report: ChallengeReport,
-    /// How many stretches of training were made again.
-    pub executed: usize,
+/// The walks that a challenge asks for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ChallengedWalks {
+    challenge: Challenge,
+    /// From each state that can be started from, one walk to the last interval behind it.
+    walks: BTreeMap<u64, u64>,
+    /// Of each interval, the state that its walk starts from.
+    starts: Vec<u64>,
 }
 
-impl Challenged {
-    /// Has the steps of each interval made again.
-    pub fn of(
-        bundle: &Bundle,
-        (challenge, file): (&Challenge, &str),
-        replayer: Option<&mut dyn Replayer>,
-    ) -> Result<Self, Error> {
+impl ChallengedWalks {
+    /// The walks of a challenge, which has to be one of this bundle.
+    pub fn of(bundle: &Bundle, (challenge, file): (&Challenge, &str)) -> Result<Self, Error> {
         challenge.check(bundle, file)?;
-        // From each state that can be started from, one walk to the last interval behind it.
+        let intervals = &challenge.intervals;
+        let starts: Vec<_> = intervals.iter().map(|one| startable(bundle, one.from)).collect();
         let mut walks: BTreeMap<u64, u64> = BTreeMap::new();
-        for StateInterval { from, to } in &challenge.intervals {
-            let end = walks.entry(startable(bundle, *from)).or_default();
-            *end = (*end).max(*to);
+        for (start, interval) in starts.iter().zip(intervals) {
+            let end = walks.entry(*start).or_default();
+            *end = (*end).max(interval.to);
         }
-        let request = |(from, to): (&u64, &u64)| SliceRequest {
-            bundle,
-            extent: Extent::States { from: *from, to: *to },
+        Ok(Self { challenge: challenge.clone(), walks, starts })
+    }
+
+    /// The steps that are to be executed.
+    pub fn extents(&self) -> impl Iterator<Item = Extent> {
+        self.walks.iter().map(|(from, to)| Extent::States { from: *from, to: *to })
+    }
+
+    /// What became of each interval; and what was drawn, and what a pass is worth.
+    pub fn answered(
+        &self,
+        subject: &BundleSubject,
+        answers: &Replays,
+    ) -> (Vec<ClaimReport>, ChallengeReport) {
+        let walked = |start: &u64| {
+            let extent = Extent::States { from: *start, to: *self.walks.get(start)? };
+            answers.get(&(subject.name.clone(), extent))
         };
-        let requests: Vec<_> = walks.iter().map(request).collect();
-        let answers = replayer.map(|replayer| replayer.replay(&requests)).unwrap_or_default();
-        let walked = |from: u64| {
-            let start = startable(bundle, from);
-            let extent = Extent::States { from: start, to: *walks.get(&start)? };
-            answers.get(&(bundle.name().to_owned(), extent))
-        };
-        let claims = challenge.intervals.iter().map(|interval| {
-            let outcome = match walked(interval.from) {
+        let intervals = self.challenge.intervals.iter().zip(&self.starts);
+        let claims = intervals.map(|(interval, start)| {
+            let outcome = match walked(start) {
                 None => Outcome::unchecked(&NOT_REACHED, "this build executes no steps"),
                 Some(ReplayOutcome::NotRun(why)) => Outcome::unchecked(&NOT_REACHED, why.as_str()),
                 Some(ReplayOutcome::Refused(error)) => {
@@ -64,12 +68,12 @@ impl Challenged {
             };
             let id = format!("states-{}..{}", interval.from, interval.to);
             let quote = "the steps lead from one committed state to the next";
-            let claim = own_claim(bundle, &id, quote, String::new(), outcome);
+            let claim = subject.claim(&id, quote, String::new(), outcome);
             ClaimReport { impact: Impact::Decision, ..claim }
         });
         let claims: Vec<_> = claims.collect();
-        let report = worth(challenge, &claims);
-        Ok(Self { claims, report, executed: executed(&answers) })
+        let report = worth(&self.challenge, &claims);
+        (claims, report)
     }
 }
 

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::challenged::Challenged;
+use super::challenged::ChallengedWalks;
 use super::history::{PlanHistory, planned_before};
-use super::own::{logged, own_claim};
+use super::own::{BundleSubject, logged, own_claim};
 use super::replays::{Replayer, SliceRequest};
 use super::stamped::stamped;
-use super::{Demands, below, describe, executed, findings, signature_finding};
+use super::{Demands, below, describe, executed, findings_of, signature_finding};
 use crate::checkpoints::{CheckpointsFound, NOT_LOOKED_AT, OUTLIERS, WeightsFault};
 use crate::consistency::{self, BrokenRelation, SelfConsistency};
 use crate::evaluate::functions::again;
@@ -21,9 +21,11 @@ use repro_report::outcome::{
     BundleReport, ChallengeReport, ClaimReport, Finding, Impact, Method, Outcome, PostPictures,
     PostReport, Report, Severity, Verdict,
 };
-use repro_runs::replay::Extent;
+use repro_report::part::{PartSubject, ReportPart, ReportSink};
+use repro_runs::replay::{Extent, Replays};
 use repro_runs::study::{self, Present, Study};
 use repro_signature as signature;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
 codes! {
@@ -43,51 +45,200 @@ pub fn inspect<'r>(
     report: &mut Report,
     replayer: Option<&mut dyn Replayer>,
 ) {
-    let shown = path.display().to_string();
     let reading = ReadOptions { keeps_weights: true, ..reading.into() };
-    let loaded = std::thread::scope(|scope| {
-        if reading.threads > 1 {
-            scope.spawn(consistency::read_ahead);
+    report.take(inspected(path, demands, reading, replayer));
+}
+
+/// The same as a part of a report.
+pub(super) fn inspected(
+    path: &Path,
+    demands: &Demands,
+    reading: ReadOptions<'_>,
+    replayer: Option<&mut dyn Replayer>,
+) -> ReportPart {
+    match InspectedBundle::read(path, demands, reading, replayer.is_some()) {
+        Err(error) => {
+            let subject = PartSubject::Bundle(reading.shown(path));
+            ReportPart::refused(subject, vec![error])
         }
-        Bundle::load_folder(path, &shown, None, reading)
-    });
-    let loaded = loaded.and_then(|bundle| {
-        let signature = signature::judge(&bundle, &demands.keys, None)?;
-        Ok((bundle, signature))
-    });
-    match loaded {
-        Err(error) => report.failures.push(error),
-        Ok((bundle, signature)) => {
-            let builder = demands.attestations.of(&bundle).map(|one| one.builder.clone());
-            let described = describe(&bundle, signature, builder);
-            let mut inspection = Inspection::without_steps(&bundle, demands);
-            if let Err(error) = inspection.execute(&bundle, demands, replayer) {
-                inspection.failures.push(error);
-            }
-            report.failures.append(&mut inspection.failures);
-            report.replayed += inspection.executed;
-            report.posts.push(inspection.into_post(&bundle, described, shown));
-            report.below_minimum = below(report, demands);
+        Ok((bundle, inspected)) => {
+            let extents = inspected.extents();
+            let request = |extent: &Extent| SliceRequest { bundle: &bundle, extent: *extent };
+            let requests: Vec<_> = extents.iter().map(request).collect();
+            let answers = match replayer {
+                Some(replayer) if !requests.is_empty() => replayer.replay(&requests),
+                _ => Replays::new(),
+            };
+            inspected.answered(&answers, demands)
         }
     }
 }
 
-/// What is found out about one bundle.
+/// A bundle as far as it is judged before any step is made again, and the steps that are asked for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct InspectedBundle {
+    subject: BundleSubject,
+    /// How messages name its folder.
+    shown: String,
+    described: BundleReport,
+    claims: Vec<ClaimReport>,
+    /// What belongs to none of the claims.
+    findings: Vec<Finding>,
+    /// What could not be read, or was refused.
+    failures: Vec<Error>,
+    steps: AskedSteps,
+}
+
+/// The steps of a bundle that are to be made again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+enum AskedSteps {
+    /// None.
+    None,
+    /// Those of its slices.
+    Slices(Vec<Extent>),
+    /// Those that lead through drawn intervals.
+    Walks(ChallengedWalks),
+}
+
+impl AskedSteps {
+    /// Those that a challenge of this bundle asks for, or those of its slices where these are wanted.
+    fn of(bundle: &Bundle, demands: &Demands, with_slices: bool) -> Result<Self, Error> {
+        if let Some((challenge, file)) = demands.challenge_of(bundle) {
+            return Ok(Self::Walks(ChallengedWalks::of(bundle, (challenge, file))?));
+        }
+        if !with_slices || demands.challenges_alone {
+            return Ok(Self::None);
+        }
+        let slices: BTreeSet<_> = bundle.receipt().slices.iter().map(Extent::of).collect();
+        Ok(Self::Slices(slices.into_iter().collect()))
+    }
+
+    fn extents(&self) -> Vec<Extent> {
+        match self {
+            Self::None => Vec::new(),
+            Self::Slices(extents) => extents.clone(),
+            Self::Walks(walks) => walks.extents().collect(),
+        }
+    }
+}
+
+/// The steps of a bundle that are to be made again: those of its challenge, or of its slices where these are wanted. A challenge that
+/// is not of this bundle asks for none, and is refused where the bundle is inspected.
+pub fn asked_steps(bundle: &Bundle, demands: &Demands, with_slices: bool) -> Vec<Extent> {
+    AskedSteps::of(bundle, demands, with_slices).map_or(Vec::new(), |steps| steps.extents())
+}
+
+impl InspectedBundle {
+    /// Reads the bundle in the folder `path`, and finds out what can be found out without making a step.
+    pub fn read<'r>(
+        path: &Path,
+        demands: &Demands,
+        reading: impl Into<ReadOptions<'r>>,
+        with_slices: bool,
+    ) -> Result<(Bundle, Self), Error> {
+        let reading = reading.into();
+        let shown = reading.shown(path);
+        let bundle = std::thread::scope(|scope| {
+            if reading.threads > 1 {
+                scope.spawn(consistency::read_ahead);
+            }
+            Bundle::load_folder(path, &shown, None, reading)
+        })?;
+        let signature = signature::judge(&bundle, &demands.keys, None)?;
+        let builder = demands.attestations.of(&bundle).map(|one| one.builder.clone());
+        let described = describe(&bundle, signature, builder);
+        let inspected = Self::of(&bundle, described, demands, (shown, with_slices));
+        Ok((bundle, inspected))
+    }
+
+    fn of(
+        bundle: &Bundle,
+        described: BundleReport,
+        demands: &Demands,
+        (shown, with_slices): (String, bool),
+    ) -> Self {
+        let mut found = Found::of(bundle, demands);
+        let steps = found.usable(AskedSteps::of(bundle, demands, with_slices));
+        let Found { claims, failures, started } = found;
+        let signature = signature_finding(bundle, &described);
+        let own = signature.into_iter().chain(emitter_problems(bundle));
+        let findings = own.chain(started.iter().flat_map(StartedRuns::findings)).collect();
+        let (subject, steps) = (BundleSubject::of(bundle), steps.unwrap_or(AskedSteps::None));
+        Self { subject, shown, described, claims, findings, failures, steps }
+    }
+
+    /// The steps that are to be made again, in order.
+    pub fn extents(&self) -> Vec<Extent> {
+        self.steps.extents()
+    }
+
+    /// What is reported of the bundle, given what became of its steps.
+    pub fn answered(mut self, answers: &Replays, demands: &Demands) -> ReportPart {
+        let mut challenge = None;
+        match &self.steps {
+            AskedSteps::None => {}
+            AskedSteps::Slices(extents) => {
+                for extent in extents {
+                    let answer = answers.get(&(self.subject.name.clone(), *extent));
+                    match answer.map(again::outcome_of) {
+                        None => {}
+                        Some(Err(error)) => self.failures.push(error),
+                        Some(Ok(outcome)) => {
+                            self.claims.push(replayed(&self.subject, *extent, outcome));
+                        }
+                    }
+                }
+            }
+            AskedSteps::Walks(walks) => {
+                let (claims, report) = walks.answered(&self.subject, answers);
+                self.claims.extend(claims);
+                challenge = Some(report);
+            }
+        }
+        let failures = std::mem::take(&mut self.failures);
+        let subject = PartSubject::Bundle(self.shown.clone());
+        let post = self.reported(challenge);
+        let (below_minimum, replayed) = (below(&post, demands), executed(answers));
+        ReportPart { subject, post: Some(post), failures, below_minimum, replayed }
+    }
+
+    fn reported(mut self, challenge: Option<ChallengeReport>) -> PostReport {
+        for claim in &mut self.claims {
+            claim.origin = Some(self.described.origin);
+        }
+        let mut findings = self.findings;
+        findings.extend(self.claims.iter().flat_map(findings_of));
+        findings.sort_by_key(|finding| finding.severity);
+        PostReport {
+            id: self.subject.name,
+            title: format!("{} receipt bundle", self.described.origin.word()),
+            file: self.shown,
+            digest: String::new(),
+            texts: Vec::new(),
+            definitions: Vec::new(),
+            excused: Vec::new(),
+            findings,
+            bundles: vec![self.described],
+            claims: self.claims,
+            challenge,
+            referee: None,
+            pictures: PostPictures::default(),
+            drafted: 0,
+        }
+    }
+}
+
+/// What is found out about one bundle without making a step.
 #[derive(Debug, Default)]
-struct Inspection {
+struct Found {
     claims: Vec<ClaimReport>,
     /// What could not be read, or was refused.
     failures: Vec<Error>,
     started: Option<StartedRuns>,
-    /// What a challenge drew.
-    challenge: Option<ChallengeReport>,
-    /// How many stretches of training were made again.
-    executed: usize,
 }
 
-impl Inspection {
-    /// All that can be found out without making a step.
-    fn without_steps(bundle: &Bundle, demands: &Demands) -> Self {
+impl Found {
+    fn of(bundle: &Bundle, demands: &Demands) -> Self {
         let mut own = Self { claims: vec![intact(bundle)], ..Self::default() };
         let claims = &mut own.claims;
         std::thread::scope(|scope| {
@@ -128,58 +279,6 @@ impl Inspection {
     /// What there is, unless it could not be read.
     fn usable<T>(&mut self, found: Result<T, Error>) -> Option<T> {
         found.map_err(|error| self.failures.push(error)).ok()
-    }
-
-    /// Makes the steps again that a challenge drew, or without one those of its slices.
-    fn execute(
-        &mut self,
-        bundle: &Bundle,
-        demands: &Demands,
-        replayer: Option<&mut dyn Replayer>,
-    ) -> Result<(), Error> {
-        if let Some((challenge, file)) = &demands.challenge {
-            let answered = Challenged::of(bundle, (challenge, file), replayer)?;
-            self.executed += answered.executed;
-            self.claims.extend(answered.claims);
-            self.challenge = Some(answered.report);
-            return Ok(());
-        }
-        let Some(replayer) = replayer else { return Ok(()) };
-        let replays = replayer.replay(&slices(bundle));
-        self.executed += executed(&replays);
-        for ((_, extent), answer) in &replays {
-            let outcome = again::outcome_of(answer);
-            let outcome = self.usable(outcome);
-            self.claims.extend(outcome.map(|outcome| replayed(bundle, *extent, outcome)));
-        }
-        Ok(())
-    }
-
-    fn into_post(mut self, bundle: &Bundle, described: BundleReport, shown: String) -> PostReport {
-        for claim in &mut self.claims {
-            claim.origin = Some(described.origin);
-        }
-        let signature = signature_finding(bundle, &described);
-        let own = signature.into_iter().chain(emitter_problems(bundle));
-        let own = own.chain(self.started.iter().flat_map(StartedRuns::findings));
-        let mut findings: Vec<_> = own.chain(self.claims.iter().flat_map(findings)).collect();
-        findings.sort_by_key(|finding| finding.severity);
-        PostReport {
-            id: bundle.name().to_owned(),
-            title: format!("{} receipt bundle", described.origin.word()),
-            file: shown,
-            digest: String::new(),
-            texts: Vec::new(),
-            definitions: Vec::new(),
-            excused: Vec::new(),
-            findings,
-            bundles: vec![described],
-            claims: self.claims,
-            challenge: self.challenge,
-            referee: None,
-            pictures: PostPictures::default(),
-            drafted: 0,
-        }
     }
 }
 
@@ -439,16 +538,9 @@ fn artifacts(bundle: &Bundle, demands: &Demands) -> Result<Vec<ClaimReport>, Err
     files.map(judge).collect()
 }
 
-/// The slices of a bundle.
-fn slices(bundle: &Bundle) -> Vec<SliceRequest<'_>> {
-    let slices = bundle.receipt().slices.iter();
-    slices.map(|slice| SliceRequest { bundle, extent: Extent::of(slice) }).collect()
-}
-
 /// What came of replaying a slice.
-fn replayed(bundle: &Bundle, extent: Extent, outcome: Outcome) -> ClaimReport {
-    let id = format!("replay-{extent}");
-    let claim =
-        own_claim(bundle, &id, "the steps of a slice can be replayed", String::new(), outcome);
+fn replayed(subject: &BundleSubject, extent: Extent, outcome: Outcome) -> ClaimReport {
+    let quote = "the steps of a slice can be replayed";
+    let claim = subject.claim(&format!("replay-{extent}"), quote, String::new(), outcome);
     ClaimReport { impact: Impact::Decision, ..claim }
 }

@@ -7,6 +7,7 @@ pub(crate) mod challenged;
 mod courses;
 pub(crate) mod history;
 pub(crate) mod inspection;
+mod many;
 mod numbered;
 mod own;
 mod pictures;
@@ -32,21 +33,23 @@ use crate::work::Work;
 use repro_receipt::bundle::{Bundle, ReadOptions, SIGNATURE};
 use repro_receipt::digest::Digest;
 use repro_receipt::parallel;
-use repro_receipt::source::{Error, codes};
+use repro_receipt::source::{Error, Location, codes};
 use repro_report::outcome::{
     BundleReport, ClaimReport, EvidenceOrigin, Finding, Method, Outcome, PostPictures, PostReport,
     Report, Severity, SignatureReport, TextMarkup, TextReport, Verdict,
 };
-use repro_runs::challenge::Challenge;
+use repro_report::part::{PartSubject, ReportPart, ReportSink};
+use repro_runs::challenge::{Challenge, OTHER_CHALLENGE};
 use repro_runs::replay::{ReplayOutcome, Replays};
 use repro_signature::{Attestations, PublicKey, Timestamps};
 
 pub use history::{PlanAt, PlanHistory};
 use inspection::emitter_problems;
-pub use inspection::inspect;
+pub use inspection::{InspectedBundle, asked_steps, inspect};
+pub use many::inspect_all;
 use numbered::NumberedClaims;
-pub use replays::{Replayer, SliceRequest};
-use replays::{distinct, replays_of};
+use replays::distinct;
+pub use replays::{Replayer, SliceRequest, replays_of};
 pub use stamped::stampable;
 pub use store::BundleStore;
 
@@ -54,6 +57,10 @@ codes! {
     UNCONFIRMED = "verify::unconfirmed", "statements of a draft that nobody has confirmed", "read each of them, and take away the line `# drafted` above it";
     CONTRADICTED = "verify::contradicted", "the evidence stands in a bundle that contradicts itself", "see the relations of the bundle that do not hold";
 }
+
+/// With more bundles than this for each thread, a thread reads a bundle alone: starting threads for every one of
+/// them costs more than they save.
+const BUNDLES_PER_THREAD: usize = 2;
 
 /// What a caller asks of evidence.
 #[derive(Debug, Clone, Default)]
@@ -76,14 +83,38 @@ pub struct Demands {
     pub attestations: Arc<Attestations>,
     /// Files with the texts of posts that do not redistribute them, known by their digests.
     pub texts: Vec<PathBuf>,
-    /// Intervals of a run that are to be executed again, and the file with them.
-    pub challenge: Option<(Challenge, String)>,
+    /// Intervals of runs that are to be executed again, and the files with them.
+    pub challenges: Vec<(Challenge, String)>,
+    /// Whether steps are executed for challenges alone, and not for slices and posts.
+    pub challenges_alone: bool,
     /// Who knows the weights that seeds give.
     pub beginnings: Option<&'static dyn Beginnings>,
     /// Whether the locks of posts are written anew, so that they pin nothing now.
     pub repin: bool,
     /// Whether there are to be pictures.
     pub pictures: bool,
+}
+
+impl Demands {
+    /// The challenge of this bundle.
+    fn challenge_of(&self, bundle: &Bundle) -> Option<(&Challenge, &str)> {
+        let own = self.challenges.iter().find(|(challenge, _)| challenge.bundle == bundle.digest());
+        own.map(|(challenge, file)| (challenge, file.as_str()))
+    }
+
+    /// An error for each challenge that is of none of the bundles with these digests.
+    pub fn foreign_challenges(&self, bundles: impl Iterator<Item = Digest>) -> Vec<Error> {
+        let bundles: Vec<_> = bundles.collect();
+        let foreign = self.challenges.iter().filter_map(|(challenge, file)| {
+            let expected = match bundles.as_slice() {
+                own if own.contains(&challenge.bundle) => return None,
+                [only] => only.prefixed(),
+                own => format!("the digest of one of the {} bundles", own.len()),
+            };
+            Some(OTHER_CHALLENGE.at(Location::file(file), expected, challenge.bundle.prefixed()))
+        });
+        foreign.collect()
+    }
 }
 
 /// Verifies the posts `ids` below `root`, with at most `threads` posts, files or claims at a time, and
@@ -100,18 +131,28 @@ pub fn verify_with<'r>(
     reading: impl Into<ReadOptions<'r>>,
     replayer: Option<&mut dyn Replayer>,
 ) -> Report {
+    let mut report = Report::default();
+    verify_into(root, ids, demands, reading, replayer, &mut report);
+    report
+}
+
+/// The same, and hands over what each post came to as soon as that is known.
+pub fn verify_into<'r>(
+    root: &Path,
+    ids: &[String],
+    demands: &Demands,
+    reading: impl Into<ReadOptions<'r>>,
+    replayer: Option<&mut dyn Replayer>,
+    sink: &mut dyn ReportSink,
+) {
     let reading = reading.into();
     let threads = reading.threads;
-    let mut report = Report::default();
     let mut store = BundleStore::new(reading, &demands.keys)
         .attested(demands.attestations.clone())
         .with_history(demands.history.clone());
     let given = match GivenTexts::load(&demands.texts) {
         Ok(given) => given,
-        Err(error) => {
-            report.failures.push(error);
-            return report;
-        }
+        Err(error) => return sink.take(ReportPart::refused(PartSubject::Run, vec![error])),
     };
     let loaded = parallel::map(ids, threads, |id| PostPage::load(root, id));
     let fetched = loaded.into_iter().map(|page| {
@@ -124,38 +165,38 @@ pub fn verify_with<'r>(
         Ok((page, texts))
     });
     let posts: Vec<Result<(PostPage, TextsAtHand), Vec<Error>>> = fetched.collect();
-    if let Some(replayer) = replayer {
+    let mut replayed = 0;
+    if let Some(replayer) = replayer.filter(|_| !demands.challenges_alone) {
         let pages = posts.iter().flatten().map(|(page, _)| page);
         let mut wanted: Vec<_> = pages.flat_map(|page| replays_of(page, &store.library)).collect();
         distinct(&mut wanted);
         let replays = replayer.replay(&wanted);
-        report.replayed = executed(&replays);
+        replayed = executed(&replays);
         store.library.set_replays(replays);
     }
-    for post in posts {
-        let judged = match post {
-            Err(errors) => {
-                report.failures.extend(errors);
-                continue;
-            }
+    // Posts share what was executed: it is counted with the first, and what several posts refuse alike is told once.
+    let mut told = None;
+    for (id, post) in std::iter::zip(ids, posts) {
+        let subject = PartSubject::Post(id.clone());
+        let mut part = match post {
+            Err(errors) => ReportPart::refused(subject, errors),
             Ok((page, texts)) => {
-                let mut judged = judge(&page, &store.library, &texts, threads);
+                let Judged { mut post, failures } = judge(&page, &store.library, &texts, threads);
                 if demands.pictures {
-                    judged.post.pictures = pictures::of_post(&page, &store.library, &judged.post);
+                    post.pictures = pictures::of_post(&page, &store.library, &post);
                 }
-                judged
+                let below_minimum = below(&post, demands);
+                ReportPart { subject, post: Some(post), failures, below_minimum, replayed: 0 }
             }
         };
-        report.failures.extend(judged.failures);
-        report.posts.push(judged.post);
+        part.tell_once(&mut told);
+        part.replayed = std::mem::take(&mut replayed);
+        sink.take(part);
     }
-    report.failures.dedup();
-    report.below_minimum = below(&report, demands);
-    report
 }
 
 /// How many replays were executed.
-fn executed(replays: &Replays) -> usize {
+pub fn executed(replays: &Replays) -> usize {
     replays.values().filter(|answer| matches!(answer, ReplayOutcome::Done(_))).count()
 }
 
@@ -335,7 +376,7 @@ fn reported(
         signatures.filter_map(|(bundle, described)| signature_finding(bundle, described));
     let mut findings: Vec<_> = claims
         .iter()
-        .flat_map(findings)
+        .flat_map(findings_of)
         .chain(signatures)
         .chain(no_text(page))
         .chain(unconfirmed(page, drafted))
@@ -403,7 +444,7 @@ fn severity(verdict: Verdict) -> Severity {
 }
 
 /// A finding for a verdict that is not verified, and one for each note.
-fn findings(claim: &ClaimReport) -> Vec<Finding> {
+fn findings_of(claim: &ClaimReport) -> Vec<Finding> {
     let finding = |code, severity, message: &str| Finding {
         code,
         severity,
@@ -418,20 +459,14 @@ fn findings(claim: &ClaimReport) -> Vec<Finding> {
         .collect()
 }
 
-/// Verified claims whose evidence is weaker than the caller accepts.
-fn below(report: &Report, minimum: &Demands) -> Vec<String> {
-    let weak = |claim: &ClaimReport| {
+/// Verified claims of a post whose evidence is weaker than the caller accepts.
+pub fn below(post: &PostReport, minimum: &Demands) -> Vec<String> {
+    let weak = |claim: &&ClaimReport| {
         minimum.origin.is_some_and(|least| claim.origin.is_none_or(|origin| origin < least))
             || minimum
                 .method
                 .is_some_and(|least| claim.outcome.method.is_none_or(|method| method < least))
     };
-    let named = |post: &PostReport| {
-        let weak = post
-            .claims
-            .iter()
-            .filter(|claim| claim.outcome.verdict == Verdict::Verified && weak(claim));
-        weak.map(|claim| format!("{}/{}", post.id, claim.id)).collect::<Vec<_>>()
-    };
-    report.posts.iter().flat_map(named).collect()
+    let verified = post.claims.iter().filter(|claim| claim.outcome.verdict == Verdict::Verified);
+    verified.filter(weak).map(|claim| format!("{}/{}", post.id, claim.id)).collect()
 }

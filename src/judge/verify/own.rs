@@ -1,9 +1,52 @@
 //! Claims that a bundle makes about itself.
 
 use repro_receipt::bundle::{Bundle, RECEIPT};
-use repro_report::outcome::{ClaimReport, Impact, Outcome};
+use repro_receipt::kept;
+use repro_receipt::source::Location;
+use repro_report::outcome::{ClaimReport, EvidenceOrigin, Impact, Outcome};
+use serde::{Deserialize, Serialize};
 
 use crate::started::StartedRuns;
+
+/// A bundle, as far as claims about itself tell of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BundleSubject {
+    /// Its name.
+    pub name: String,
+    /// The place of its receipt.
+    #[serde(with = "kept::place")]
+    place: Location,
+    origin: EvidenceOrigin,
+}
+
+impl BundleSubject {
+    /// What is told of a bundle.
+    pub fn of(bundle: &Bundle) -> Self {
+        let (name, origin) = (bundle.name().to_owned(), bundle.origin().into());
+        Self { name, place: bundle.place(RECEIPT), origin }
+    }
+
+    /// A claim that the bundle makes about itself.
+    pub fn claim(&self, id: &str, quote: &str, claimed: String, outcome: Outcome) -> ClaimReport {
+        ClaimReport {
+            id: id.to_owned(),
+            kind: "bundle",
+            claimed,
+            said: String::new(),
+            row: Vec::new(),
+            own_numbers: Vec::new(),
+            around: String::new(),
+            quote: quote.to_owned(),
+            at: None,
+            note: String::new(),
+            place: self.place.clone(),
+            origin: Some(self.origin),
+            impact: Impact::Digit,
+            outcome,
+            evidence: Vec::new(),
+        }
+    }
+}
 
 /// A claim that a bundle makes about itself.
 pub fn own_claim(
@@ -13,23 +56,7 @@ pub fn own_claim(
     claimed: String,
     outcome: Outcome,
 ) -> ClaimReport {
-    ClaimReport {
-        id: id.to_owned(),
-        kind: "bundle",
-        claimed,
-        said: String::new(),
-        row: Vec::new(),
-        own_numbers: Vec::new(),
-        around: String::new(),
-        quote: quote.to_owned(),
-        at: None,
-        note: String::new(),
-        place: bundle.place(RECEIPT),
-        origin: Some(bundle.origin().into()),
-        impact: Impact::Digit,
-        outcome,
-        evidence: Vec::new(),
-    }
+    BundleSubject::of(bundle).claim(id, quote, claimed, outcome)
 }
 
 /// Whether the log of started runs has the start of a bundle.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
+use super::BUNDLES_PER_THREAD;
 use super::history::PlanHistory;
 use super::own::logged;
 use crate::library::Library;
@@ -25,10 +26,6 @@ const NAMED: usize = 5;
 const NEAR: usize = 3;
 /// So many names are told with what is spelled alike.
 const HINTED: usize = 20;
-/// With more bundles than this for each thread, a thread reads a bundle alone: starting threads for every one of
-/// them costs more than they save.
-const BUNDLES_PER_THREAD: usize = 2;
-
 /// Bundles loaded so far: each is read and checked once, however many posts pin it.
 #[derive(Debug)]
 pub struct BundleStore<'r> {

@@ -47,11 +47,20 @@ pub fn check_bundle_name(name: &str, shown: &str) -> Result<(), Error> {
     Err(BAD_BUNDLE_NAME.at(Location::file(shown), "one plain name", name::shown(name)))
 }
 
+/// How much of a bundle is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Depth {
+    /// The tag files and the receipt; other files as somebody asks for them.
+    Outline,
+    /// Every file.
+    Whole,
+}
+
 /// Loads the folder at `path`; `shown` ends in the name of the bundle.
 pub fn load(
     path: &Path,
     shown: &str,
-    pin: Option<&Digest>,
+    (pin, depth): (Option<&Digest>, Depth),
     reading: ReadOptions<'_>,
 ) -> Result<Bundle, Error> {
     let name = shown.rsplit('/').next().unwrap_or(shown);
@@ -90,11 +99,15 @@ pub fn load(
     agree::named_files(&receipt_document, &statement.receipt, &files, name)?;
     let origins = agree::origins(&receipt_document, &statement.receipt, &files)?;
     let recalled = reading.cache.map(|cache| cache.recall(digest, &reader.folder)).transpose()?;
-    reader.payload(&files, reading.threads, recalled.as_ref())?;
+    if depth == Depth::Whole {
+        reader.payload(&files, reading.threads, recalled.as_ref())?;
+    }
     let spared = recalled.map_or(0, Recalled::keep);
     let signature = reader.signature()?;
     let holdings = reader.holdings.into_inner().unwrap_or_else(PoisonError::into_inner);
-    agree::declared_counts(&receipt_document, &statement.receipt, &holdings)?;
+    if depth == Depth::Whole {
+        agree::declared_counts(&receipt_document, &statement.receipt, &holdings)?;
+    }
     tags.insert(manifest::TAGS.to_owned(), digest);
     let mut bundle = Bundle {
         name: name.to_owned(),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use super::{BAD_MANIFEST, BAD_TAG_FILE, DUPLICATE_NAME, name};
+use super::{BAD_MANIFEST, BAD_TAG_FILE, DUPLICATE_NAME, EXTRA_FILE, name};
 use crate::digest::Digest;
 use crate::source::{Error, Source};
 
@@ -93,6 +93,41 @@ pub struct Oxum {
 pub fn write_info(oxum: Oxum, date: Option<&str>) -> String {
     let date = date.map(|date| format!("Bagging-Date: {date}\n")).unwrap_or_default();
     format!("{date}Payload-Oxum: {}.{}\n", oxum.bytes, oxum.files)
+}
+
+/// What the tag files of a bundle say of its payload, before any of it is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StatedPayload {
+    /// The digest of each file, by its name below the bundle; each begins with `data/`.
+    pub files: BTreeMap<String, Digest>,
+    /// How many bytes they have together.
+    pub bytes: u64,
+}
+
+impl StatedPayload {
+    /// Reads `bag-info.txt` and `manifest-sha256.txt`, which have to agree.
+    pub fn parse(info: &Source, manifest: &Source) -> Result<Self, Error> {
+        let files = parse(manifest)?;
+        name::check_set(files.keys().map(String::as_str), |_| manifest.place(0..0))?;
+        if let Some(name) = files.keys().find(|name| !name.starts_with("data/")) {
+            let expected = "names that begin with `data/`";
+            return Err(EXTRA_FILE.at(manifest.place(0..0), expected, format!("`{name}`")));
+        }
+        let labels = info.text().lines().filter_map(|line| line.split_once(": "));
+        let mut stated = labels.filter(|(label, _)| label.eq_ignore_ascii_case("Payload-Oxum"));
+        let value = stated.next().map(|(_, value)| value).unwrap_or_default();
+        let oxum = value.split_once('.').and_then(|(bytes, count)| {
+            Some(Oxum { bytes: bytes.parse().ok()?, files: count.parse().ok()? })
+        });
+        // Its lines are checked once the payload is there; this is how much of it may come.
+        match oxum.filter(|oxum| oxum.files == files.len()) {
+            Some(oxum) => Ok(Self { files, bytes: oxum.bytes }),
+            None => {
+                let expected = format!("`Payload-Oxum: BYTES.{}`", files.len());
+                Err(BAD_TAG_FILE.at(info.place(0..0), expected, name::shown(value)))
+            }
+        }
+    }
 }
 
 /// Checks `bag-info.txt`: lines of `Label: value`, and a payload of the size it states.

@@ -48,9 +48,8 @@ pub use chain::{Chain, METRICS, STATES, chained_lines};
 pub use facts::{Citation, FACTS, Fact, fact_id};
 pub use load::read_receipt;
 pub use logged::{LoggedTensor, PassedTensors};
-pub use manifest::SIGNATURE;
-pub use manifest::TAG_FILES;
 pub use manifest::TAGS as TAG_MANIFEST;
+pub use manifest::{DECLARATION, INFO, PAYLOAD, SIGNATURE, StatedPayload, TAG_FILES};
 pub use name::shown;
 pub use receipt::{
     ARITHMETIC, CONFIG, Checkpoint, Contract, Data, DeclaredModel, DeclaredSlice, DeclaredStart,
@@ -133,11 +132,20 @@ pub struct ReadOptions<'a> {
     pub cache: Option<&'a Cache>,
     /// Whether small checkpoints are kept as they pass by, for somebody who looks at them next.
     pub keeps_weights: bool,
+    /// How messages name the bundle where that is not the path of its folder: of one that was fetched.
+    pub named: Option<&'a str>,
+}
+
+impl ReadOptions<'_> {
+    /// How messages name the bundle in the folder `path`.
+    pub fn shown(&self, path: &Path) -> String {
+        self.named.map_or_else(|| path.display().to_string(), str::to_owned)
+    }
 }
 
 impl From<usize> for ReadOptions<'_> {
     fn from(threads: usize) -> Self {
-        Self { threads, cache: None, keeps_weights: false }
+        Self { threads, cache: None, keeps_weights: false, named: None }
     }
 }
 
@@ -228,7 +236,14 @@ impl Bundle {
         pin: Option<&Digest>,
         reading: impl Into<ReadOptions<'a>>,
     ) -> Result<Self, Error> {
-        load::load(path, shown.trim_end_matches('/'), pin, reading.into())
+        load::load(path, shown.trim_end_matches('/'), (pin, load::Depth::Whole), reading.into())
+    }
+
+    /// The bundle in the folder at `path` by its tag files and receipt alone, for planning: of its other files names and
+    /// lengths are right, and each is held against its digest when it is asked for. Nothing may be concluded from those that
+    /// nobody asks for.
+    pub fn outline(path: &Path, shown: &str) -> Result<Self, Error> {
+        load::load(path, shown.trim_end_matches('/'), (None, load::Depth::Outline), 1.into())
     }
 
     /// The name of its folder.

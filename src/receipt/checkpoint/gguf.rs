@@ -147,12 +147,12 @@ impl GgufHeader {
     /// Reads and checks the header of the file at `path`, never its data.
     pub fn load(path: &Path, name: &str) -> Result<Self, Error> {
         let (file, length) = open(path, name)?;
-        let input = BufReader::with_capacity(64 << 10, file.take(length.min(HEADER_CAP)));
-        Self::read(input, name, length)
+        Self::read(BufReader::with_capacity(64 << 10, file), name, length)
     }
 
-    /// Reads the header from `input`, the beginning of a file of `length` bytes.
-    fn read(input: impl Read, name: &str, length: u64) -> Result<Self, Error> {
+    /// Reads the header from `input`, the beginning of a file of `length` bytes, and no byte behind it.
+    pub fn read(input: impl Read, name: &str, length: u64) -> Result<Self, Error> {
+        let input = input.take(length.min(HEADER_CAP));
         let mut fields = Fields { input, name, at: 0, length };
         let start: [u8; 4] = fields.bytes()?;
         if LFS_POINTER.starts_with(&start) {

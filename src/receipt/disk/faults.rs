@@ -132,6 +132,9 @@ impl Disk for FaultyDisk {
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.step(None, || LocalDisk.rename(from, to))
     }
+    fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.step(None, || LocalDisk.rename_new(from, to))
+    }
     fn remove(&self, path: &Path) -> io::Result<()> {
         self.step(None, || LocalDisk.remove(path))
     }

@@ -13,7 +13,8 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::OFlags;
+use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with};
+use rustix::io::Errno;
 
 #[cfg(any(test, feature = "trial"))]
 mod faults;
@@ -54,6 +55,17 @@ pub trait Disk: Debug + Sync {
     /// Gives a file or a folder another name.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         fs::rename(from, to)
+    }
+    /// Gives a file a name that nothing has: where something has it, nothing is changed, and the error says so. File systems
+    /// that cannot rename in this way, as NFS, take a second name for the file and then the first away.
+    fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()> {
+        match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
+                fs::hard_link(from, to)?;
+                fs::remove_file(from)
+            }
+            renamed => Ok(renamed?),
+        }
     }
     /// Removes a file.
     fn remove(&self, path: &Path) -> io::Result<()> {

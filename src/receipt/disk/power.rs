@@ -120,6 +120,11 @@ impl PowerDisk {
         state.changes.push(change);
     }
 
+    fn renamed(&self, state: &mut State, from: &Path, to: &Path) {
+        let node = self.node(state, from);
+        self.change(state, vec![(from, None), (to, node)]);
+    }
+
     /// The file at a path, made where it is absent.
     fn file<'a>(&self, state: &'a mut State, path: &Path) -> &'a mut Vec<u8> {
         let node = self.node(state, path).unwrap_or_else(|| {
@@ -259,13 +264,10 @@ impl Disk for PowerDisk {
         )
     }
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.step(
-            || LocalDisk.rename(from, to),
-            |state| {
-                let node = self.node(state, from);
-                self.change(state, vec![(from, None), (to, node)]);
-            },
-        )
+        self.step(|| LocalDisk.rename(from, to), |state| self.renamed(state, from, to))
+    }
+    fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.step(|| LocalDisk.rename_new(from, to), |state| self.renamed(state, from, to))
     }
     fn remove(&self, path: &Path) -> io::Result<()> {
         self.step(|| LocalDisk.remove(path), |state| self.change(state, vec![(path, None)]))

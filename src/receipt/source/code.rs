@@ -1,9 +1,15 @@
 //! What a message is made of: a code with its help, a location, and the error that joins them.
 
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
 /// The most characters of one part of a message: what it quotes may be a whole file.
 const PART_CAP: usize = 1_000;
+
+/// The codes that this program has, by their ids.
+static KNOWN: OnceLock<HashMap<&'static str, &'static Code>> = OnceLock::new();
 
 /// A kind of finding or failure, released once and never reused.
 #[derive(Debug, PartialEq, Eq)]
@@ -32,6 +38,19 @@ impl Code {
             found: cut(found.into()),
             help: self.help.to_owned(),
         }))
+    }
+}
+
+impl Code {
+    /// Says which codes there are, so that a finding that was written down is read with its own. The first list counts: it is
+    /// the program's.
+    pub fn learn(codes: impl IntoIterator<Item = &'static Self>) {
+        KNOWN.get_or_init(|| codes.into_iter().map(|code| (code.id, code)).collect());
+    }
+
+    /// The code with this id, among those that were learned.
+    pub fn known(id: &str) -> Option<&'static Self> {
+        KNOWN.get()?.get(id).copied()
     }
 }
 
@@ -89,7 +108,7 @@ impl Location {
     }
 }
 
-/// Without what only drawings need. Written out: derived, it would make each user of this crate build a parser of Rust.
+/// As reports for programs have it, without what only drawings need: [`crate::kept`] keeps all of it. Written out: derived, it would make each user of this crate build a parser of Rust.
 impl Serialize for Location {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut location = serializer.serialize_struct("Location", 4)?;
@@ -134,6 +153,11 @@ pub struct Details {
 }
 
 impl Error {
+    /// An error with these parts.
+    pub(crate) fn of(details: Details) -> Self {
+        Self(Box::new(details))
+    }
+
     /// The same error with more specific help.
     pub fn help(mut self, text: impl Into<String>) -> Self {
         self.0.help = text.into();

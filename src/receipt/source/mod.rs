@@ -22,7 +22,7 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 pub use code::codes;
-pub use code::{Code, Error, Location};
+pub use code::{Code, Details, Error, Location};
 pub use node::Node;
 pub use pointer::{Pointer, escape};
 

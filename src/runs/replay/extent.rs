@@ -3,9 +3,11 @@
 use std::fmt;
 
 use repro_receipt::bundle::DeclaredSlice;
+use serde::{Deserialize, Serialize};
 
 /// The steps that are replayed, from 0.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Extent {
     /// A stretch of steps.
     Steps {

@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::Extent;
 use repro_receipt::Verdict;
+use repro_receipt::kept::{self, ProgramWord};
 use repro_receipt::source::{Code, Error};
 
 /// How a replay is held against the log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReplayComparison {
     /// Every bit has to be equal.
@@ -19,7 +20,7 @@ pub enum ReplayComparison {
 }
 
 /// Whether the batches are known to be those of the run's data.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Batches {
     /// They were drawn again from data, seed and step, and are equal.
     Drawn,
@@ -28,7 +29,7 @@ pub enum Batches {
 }
 
 /// Who chose the steps that are replayed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ChosenBy {
     /// The author: they are those of a slice.
     Author,
@@ -66,7 +67,7 @@ impl ChosenBy {
 }
 
 /// One step, counted as records count: the first is 1.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StepReport {
     /// The steps that are done after it.
     pub step: u64,
@@ -83,7 +84,7 @@ pub struct StepReport {
 }
 
 /// One tensor at the end.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TensorReport {
     /// Its name, as the bundle has it.
     pub name: String,
@@ -100,7 +101,7 @@ pub struct TensorReport {
 }
 
 /// The micro-batches that were executed alone.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SampledMicroBatches {
     /// Their numbers, from 0.
     pub numbers: Vec<usize>,
@@ -111,7 +112,7 @@ pub struct SampledMicroBatches {
 }
 
 /// How the records of a run agree with the steps of a slice.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RecordsReport {
     /// The columns that agree, with how many records and in which reading.
     pub agreeing: Vec<String>,
@@ -122,12 +123,13 @@ pub struct RecordsReport {
 }
 
 /// Where replay and log part.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Divergence {
     /// The step, as records count.
     pub step: u64,
     /// What of the step: `routing`, `loss`, `gradient`, `gradient norm`, `update`, `size`, `bits`, or of a micro-batch.
-    pub what: &'static str,
+    #[serde(deserialize_with = "kept::word")]
+    pub what: ProgramWord,
     /// The first tensor in the order of execution, or the micro-batch; none for the loss and the norm of all gradients.
     pub tensor: Option<String>,
     /// What was logged.
@@ -176,12 +178,13 @@ impl Divergence {
 }
 
 /// How much of what is allowed a difference takes.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToleranceShare {
     /// The step, as records count.
     pub step: u64,
     /// The kind of number: `loss`, `gradient norm`, `update`, ...
-    pub kind: &'static str,
+    #[serde(deserialize_with = "kept::word")]
+    pub kind: ProgramWord,
     /// The same with the tensor, or the micro-batch.
     pub what: String,
     /// The share; above one the two differ.
@@ -189,10 +192,11 @@ pub struct ToleranceShare {
 }
 
 /// A planted fault, and whether the stretch shows it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PlantedFault {
     /// The name of the fault.
-    pub fault: &'static str,
+    #[serde(deserialize_with = "kept::word")]
+    pub fault: ProgramWord,
     /// What was planted.
     pub planted: String,
     /// Where it showed: the step, and what of it. None: it did not.
@@ -204,7 +208,7 @@ pub struct PlantedFault {
 }
 
 /// Whether the steps train.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Trained {
     /// How many tensors are trained.
     pub tensors: usize,
@@ -228,7 +232,7 @@ impl Trained {
 }
 
 /// What is allowed in a step, relative to what came out.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Allowed {
     /// The step, as records count.
     pub step: u64,
@@ -241,7 +245,7 @@ pub struct Allowed {
 }
 
 /// What the tolerance of a calibrated comparison is.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Tolerance {
     /// Replays that it depends on, those in float64 included.
     pub replays: usize,
@@ -250,7 +254,8 @@ pub struct Tolerance {
     /// What is allowed in each step.
     pub steps: Vec<Allowed>,
     /// What the run's numbers were rounded to at its operations, which is done here too; none where they have all bits.
-    pub rounded: Option<&'static str>,
+    #[serde(deserialize_with = "kept::any_word")]
+    pub rounded: Option<ProgramWord>,
     /// The error of the learning rate that the tolerance is held against, in percent.
     pub held_against: u32,
     /// The larger one, in percent, that it is held against in each tensor.
@@ -273,7 +278,7 @@ pub struct Tolerance {
 }
 
 /// What became of a replay that claims asked for.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum ReplayOutcome {
     /// It was executed.
     Done(Box<Replay>),
@@ -287,7 +292,7 @@ pub enum ReplayOutcome {
 pub type Replays = BTreeMap<(String, Extent), ReplayOutcome>;
 
 /// What a replay came to.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Replay {
     /// The bundle.
     pub bundle: String,

@@ -56,7 +56,8 @@ fn answer(scene: &ToolScene<'_>, call: Json) -> Result<ToolAnswer, Vec<Error>> {
     })?;
     let named = || documents.iter().map(|one| inputs.iter().map(|folder| folder.join(&one.name)));
     let files = if documents.is_empty() { inputs.clone() } else { named().flatten().collect() };
-    let (counted, errors) = count(&files);
+    let (counted, errors) =
+        count(files.iter().map(|path| (path.as_path(), path.display().to_string())));
     if !errors.is_empty() {
         return Err(errors);
     }

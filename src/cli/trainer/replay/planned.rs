@@ -1,5 +1,6 @@
 //! The replays that a verification asks for: cheapest first, within a budget.
 
+use std::cell::Cell;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -24,30 +25,35 @@ const SAMPLED: f64 = 0.7;
 /// A verification's replays.
 pub struct PlannedReplays<'a> {
     output: &'a Output,
+    /// Whether each replay is told before it begins.
+    is_told: bool,
     machine: Machine,
-    corpora: Corpora,
+    corpora: &'a Corpora,
     /// When replays have to be over, where there is a budget.
     deadline: Option<Instant>,
     /// Operations a second that replays have reached here.
     speed: Option<f64>,
     /// Whether a device failed under way.
-    pub has_failed: bool,
+    has_failed: &'a Cell<bool>,
 }
 
 impl<'a> PlannedReplays<'a> {
     /// Replays on a machine; a budget begins now.
     pub fn new(
-        output: &'a Output,
-        machine: Machine,
-        corpora: Corpora,
+        (output, is_told): (&'a Output, bool),
+        has_failed: &'a Cell<bool>,
+        (machine, corpora): (Machine, &'a Corpora),
         budget: Option<Duration>,
     ) -> Self {
         let deadline = budget.and_then(|budget| Instant::now().checked_add(budget));
-        Self { output, machine, corpora, deadline, speed: None, has_failed: false }
+        Self { output, is_told, machine, corpora, deadline, speed: None, has_failed }
     }
 
-    /// How long work of so many operations takes here, estimated.
+    /// How long work of so many operations takes here, estimated where somebody wants to know: the machine is measured first.
     fn estimate(&mut self, cost: f64) -> Duration {
+        if self.deadline.is_none() && !self.is_told {
+            return Duration::ZERO;
+        }
         let speed = *self.speed.get_or_insert_with(|| REACHED * speed_of_products(&self.machine));
         Duration::try_from_secs_f64(cost / speed).unwrap_or(Duration::MAX)
     }
@@ -73,7 +79,7 @@ impl<'a> PlannedReplays<'a> {
         let began = Instant::now();
         let choice = Choice::This(request.extent);
         let asked = (choice, sample);
-        let replayed = replay::replay(request.bundle, asked, &self.machine, &self.corpora, &bar);
+        let replayed = replay::replay(request.bundle, asked, &self.machine, self.corpora, &bar);
         bar.end();
         match replayed {
             Err(error) if error.code == &NO_DATA => ReplayOutcome::NotRun(format!(
@@ -88,7 +94,7 @@ impl<'a> PlannedReplays<'a> {
                     *device = anew;
                 }
                 self.output.complain(&error);
-                self.has_failed = true;
+                self.has_failed.set(true);
                 ReplayOutcome::NotRun(error.found.clone())
             }
             Err(error) => ReplayOutcome::Refused(error),
@@ -104,7 +110,7 @@ impl<'a> PlannedReplays<'a> {
     }
 
     fn tell(&self, text: &str) {
-        if !self.output.quiet() {
+        if self.is_told {
             self.output.say(text);
         }
     }

@@ -1,0 +1,67 @@
+//! `repro plan`.
+
+use std::path::Path;
+
+use repro_cluster::{Planner, WorkPlan, WorkTask};
+use repro_receipt::source::Location;
+use repro_report::outcome::ExitStatus;
+
+use super::{asked, program};
+use crate::cli::args::{PlanArgs, PlannedReplaysArg};
+use crate::cli::output::{Output, write_file};
+use crate::cli::trainer::RunData;
+use crate::cli::{Answer, BAD_USAGE, threads};
+
+/// Runs the command.
+pub fn plan(root: &Path, own: &PlanArgs, output: &Output) -> Answer {
+    let replays = own.replay == PlannedReplaysArg::All;
+    let asked = asked::asked(root, &own.judged, replays, &own.challenge)?;
+    let one = |error| vec![error];
+    let data = RunData::new(own.data.clone());
+    if (replays || !own.challenge.is_empty()) && data.estimator().is_none() {
+        let expected = "a program that is built with the trainer, to plan replays";
+        return Err(vec![BAD_USAGE.at(Location::file("--replay"), expected, "one without")]);
+    }
+    let demands = asked::demands(root, &asked, &own.judged).map_err(one)?;
+    let planner = Planner {
+        root,
+        asked,
+        demands: &demands,
+        program: program(),
+        estimator: data.estimator(),
+        threads: own.threads.unwrap_or_else(threads::cores),
+    };
+    let plan = planner.plan().map_err(one)?;
+    match &own.out {
+        None => output.print(&plan.text()),
+        Some(path) => {
+            let shown = path.display().to_string();
+            write_file(path, &shown, plan.text().as_bytes()).map_err(one)?;
+        }
+    }
+    if !output.quiet() {
+        output.say(&summary(&plan));
+    }
+    Ok(ExitStatus::Verified)
+}
+
+/// What a plan comes to, in a line.
+fn summary(plan: &WorkPlan) -> String {
+    let count = |task| plan.items.iter().filter(|item| item.task == task).count();
+    let parts = [
+        (count(WorkTask::Inspect), "bundle", "bundles"),
+        (count(WorkTask::Replay), "replay", "replays"),
+        (count(WorkTask::Judge), "post", "posts"),
+    ];
+    let parts = parts.iter().filter(|(count, ..)| *count > 0);
+    let parts: Vec<_> = parts
+        .map(|(count, one, many)| format!("{count} {}", if *count == 1 { one } else { many }))
+        .collect();
+    let seconds = plan.items.iter().map(|item| item.cost_ms).sum::<u64>().div_ceil(1000);
+    let merged = match plan.merged.len() {
+        0 => String::new(),
+        count => format!("; {count} judged where they are merged, as they need replays"),
+    };
+    let items = plan.items.len();
+    format!("{items} items: {}; about {seconds} s of one core{merged}", parts.join(", "))
+}

@@ -1,0 +1,67 @@
+//! `repro verify --resume`: plans, works and merges, so that what is done is never done again.
+
+use std::cell::Cell;
+use std::path::Path;
+
+use repro_cluster::{Merging, Planner, longest_first};
+use repro_judge::verify::Demands;
+use repro_receipt::bundle::ReadOptions;
+use repro_receipt::source::Error;
+use repro_report::Format;
+use repro_report::outcome::ExitStatus;
+use repro_storage::Store;
+
+use super::work::Shift;
+use super::{asked, program};
+use crate::cli::args::{ReplaysArg, VerifyArgs};
+use crate::cli::output::Output;
+use crate::cli::partwise::PartwiseReport;
+use crate::cli::trainer::RunData;
+
+/// The report of a verification that keeps what is done in a store; another status where the device is not there.
+pub fn resumed<'o>(
+    root: &Path,
+    own: &VerifyArgs,
+    store: &str,
+    (reading, has_failed): (ReadOptions<'_>, &Cell<bool>),
+    output: &'o Output,
+) -> Result<Result<PartwiseReport<'o>, ExitStatus>, Vec<Error>> {
+    let one = |error| vec![error];
+    let replays = own.replay == ReplaysArg::All;
+    let asked = asked::asked(root, &own.judged, replays, &own.challenge)?;
+    let demands = asked::demands(root, &asked, &own.judged).map_err(one)?;
+    let data = RunData::new(own.data.clone());
+    let planner = Planner {
+        root,
+        asked,
+        demands: &demands,
+        program: program(),
+        estimator: data.estimator(),
+        threads: reading.threads,
+    };
+    let plan = planner.plan().map_err(one)?;
+    let store = Store::open(store).map_err(one)?;
+    let shift = Shift {
+        root,
+        plan: &plan,
+        judged: &own.judged,
+        demands: &demands,
+        reading,
+        data: &data,
+        device: own.device.as_deref(),
+    };
+    let items = longest_first(&plan.items);
+    if let Err(status) = shift.work(&items, &store, (output, has_failed))? {
+        return Ok(Err(status));
+    }
+    if has_failed.get() {
+        // What failed was told; started again, the rest is done.
+        return Ok(Err(ExitStatus::NotRun));
+    }
+    let stores = [store];
+    let merging = Merging::of((root, &plan), &stores, true)?;
+    let demands = Demands { pictures: output.draws(Format::Html), ..demands };
+    let mut report = PartwiseReport::begin(output, None)?;
+    merging.report(&demands, reading, &mut report)?;
+    Ok(Ok(report))
+}

@@ -1,0 +1,211 @@
+//! A worker: executes items, one after the other.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use repro_judge::verify::{self, Demands, InspectedBundle, Replayer, SliceRequest};
+use repro_receipt::bundle::{Bundle, ReadOptions};
+use repro_receipt::digest::Digest;
+use repro_receipt::source::{Error, Location};
+use repro_runs::replay::{Extent, ReplayOutcome};
+use repro_signature::{Attestations, Timestamps};
+use repro_storage::Located;
+
+use crate::item::{WorkItem, WorkTask};
+use crate::plan::WorkPlan;
+use crate::planning::{Estimator, data_ground};
+use crate::result::{Found, WorkResult};
+use crate::{CHANGED, NO_STEPS, ground};
+
+/// Somebody who reads what others vouch for anew, so that it can be seen whether an item uses it.
+pub type Vouchers<'a> = dyn Fn() -> Result<(Timestamps, Attestations), Error> + 'a;
+
+/// A bundle that was loaded for an item. One that was fetched stays until it goes.
+struct LoadedBundle {
+    item: WorkItem,
+    bundle: Bundle,
+    _located: Option<Located>,
+}
+
+/// A worker on a plan.
+pub struct Worker<'a> {
+    /// The project.
+    pub root: &'a Path,
+    /// The plan.
+    pub plan: &'a WorkPlan,
+    /// What was asked for, as the judge takes it.
+    pub demands: &'a Demands,
+    /// How bundles are read.
+    pub reading: ReadOptions<'a>,
+    /// Who knows the trainer, where this program has one.
+    pub estimator: Option<&'a dyn Estimator>,
+    /// What others vouch for.
+    pub vouchers: &'a Vouchers<'a>,
+    /// The bundle of the last replay: the next one is often of the same.
+    last: Option<LoadedBundle>,
+    /// Whether the project is the one that was planned, once it was looked at.
+    project: Option<Result<(), Error>>,
+}
+
+impl<'a> Worker<'a> {
+    /// A worker who has done nothing yet. The files that options name have to be those that were planned.
+    pub fn new(
+        (root, plan): (&'a Path, &'a WorkPlan),
+        demands: &'a Demands,
+        reading: ReadOptions<'a>,
+        estimator: Option<&'a dyn Estimator>,
+        vouchers: &'a Vouchers<'a>,
+    ) -> Self {
+        let (last, project) = (None, None);
+        Self { root, plan, demands, reading, estimator, vouchers, last, project }
+    }
+
+    /// What comes of an item.
+    pub fn execute(
+        &mut self,
+        item: &WorkItem,
+        replayer: Option<&mut dyn Replayer>,
+    ) -> Result<WorkResult, Error> {
+        match (item.task, item.extent) {
+            (WorkTask::Replay, Some(extent)) => {
+                let outcome = self.replay(item, extent, replayer)?;
+                Ok(WorkResult { found: Found::Replayed(outcome), unused: Vec::new() })
+            }
+            (WorkTask::Replay, None) => {
+                Err(NO_STEPS.at(Location::file(&item.at), "steps to replay", "none"))
+            }
+            (WorkTask::Inspect, _) => self.inspect(item),
+            (WorkTask::Judge, _) => self.judge(item),
+        }
+    }
+
+    fn replay(
+        &mut self,
+        item: &WorkItem,
+        extent: Extent,
+        replayer: Option<&mut dyn Replayer>,
+    ) -> Result<ReplayOutcome, Error> {
+        let Some(replayer) = replayer else {
+            return Err(NO_STEPS.at(Location::file(&item.at), "a program that trains", "none"));
+        };
+        let is_last = |known: &&LoadedBundle| {
+            let last = &known.item;
+            (&last.at, last.in_project, last.bundle) == (&item.at, item.in_project, item.bundle)
+        };
+        if self.last.as_ref().filter(is_last).is_none() {
+            self.last = None;
+            match self.load(item) {
+                Err(error) => return Ok(ReplayOutcome::Refused(error)),
+                Ok(loaded) => {
+                    is_planned(item, loaded.bundle.digest())?;
+                    self.last = Some(loaded);
+                }
+            }
+        }
+        let Some(LoadedBundle { bundle, .. }) = &self.last else {
+            return Err(NO_STEPS.at(Location::file(&item.at), "a bundle", "none"));
+        };
+        let data = self.estimator.and_then(|known| known.data(bundle));
+        if data_ground(data) != item.ground {
+            let expected = "the data of the run at hand as they were for the plan";
+            let found = match data {
+                None => "none: pass `--data` with their folder".to_owned(),
+                Some(data) => format!("data with sha256 {data}, which the plan did not have"),
+            };
+            return Err(CHANGED.at(Location::file(&item.at), expected, found));
+        }
+        let answers = replayer.replay(&[SliceRequest { bundle, extent }]);
+        let answer = answers.into_values().next();
+        Ok(answer.unwrap_or_else(|| ReplayOutcome::NotRun("it was not executed".to_owned())))
+    }
+
+    fn load(&self, item: &WorkItem) -> Result<LoadedBundle, Error> {
+        if let Some(name) = item.at.strip_prefix("receipts/").filter(|_| item.in_project) {
+            let bundle = Bundle::load(self.root, name, None, self.reading)?;
+            return Ok(LoadedBundle { item: item.clone(), bundle, _located: None });
+        }
+        let located = Located::bundle(Path::new(&item.at))?;
+        let reading = located.reading(self.reading);
+        let bundle = Bundle::load_folder(&located.path, &located.shown, None, reading)?;
+        Ok(LoadedBundle { item: item.clone(), bundle, _located: Some(located) })
+    }
+
+    fn inspect(&mut self, item: &WorkItem) -> Result<WorkResult, Error> {
+        let demands = self.fresh()?;
+        let with_slices = self.plan.asked.replays;
+        let read = Located::bundle(Path::new(&item.at)).and_then(|located| {
+            let reading = ReadOptions { keeps_weights: true, ..located.reading(self.reading) };
+            InspectedBundle::read(&located.path, &demands, reading, with_slices)
+        });
+        let inspected = match read {
+            Err(error) => Err(error),
+            Ok((bundle, inspected)) => {
+                is_planned(item, bundle.digest())?;
+                if ground::is_of_study(&bundle) {
+                    self.same_project()?;
+                }
+                Ok(inspected)
+            }
+        };
+        let found = Found::Inspected(Box::new(inspected));
+        Ok(WorkResult { found, unused: unused_of(&demands) })
+    }
+
+    fn judge(&mut self, item: &WorkItem) -> Result<WorkResult, Error> {
+        self.same_project()?;
+        let demands = Demands { pictures: true, ..self.fresh()? };
+        let ids = [item.at.clone()];
+        let mut report = verify::verify_with(self.root, &ids, &demands, self.reading, None);
+        let post = report.posts.pop().map(Box::new);
+        let found = Found::Judged(post, report.failures);
+        Ok(WorkResult { found, unused: unused_of(&demands) })
+    }
+
+    /// The demands with what others vouch for as if nobody had asked for it yet.
+    fn fresh(&self) -> Result<Demands, Error> {
+        let asked = &self.plan.asked;
+        let mut paths = asked.paths("--timestamp").chain(asked.paths("--attestation"));
+        if paths.next().is_none() {
+            return Ok(self.demands.clone());
+        }
+        let (timestamps, attestations) = (self.vouchers)()?;
+        let (timestamps, attestations) = (Arc::new(timestamps), Arc::new(attestations));
+        Ok(Demands { timestamps, attestations, ..self.demands.clone() })
+    }
+
+    /// Refuses to work in another project than the one that was planned.
+    fn same_project(&mut self) -> Result<(), Error> {
+        let look = || is_same_project(self.root, self.plan);
+        self.project.get_or_insert_with(look).clone()
+    }
+}
+
+/// Refuses a project that is not the one of a plan.
+pub fn is_same_project(root: &Path, plan: &WorkPlan) -> Result<(), Error> {
+    let found = ground::project(root)?;
+    match plan.project {
+        Some(planned) if planned != found => {
+            let expected = format!("the project as it was planned, with the digest {planned}");
+            let place = Location::file(root.display().to_string());
+            Err(CHANGED.at(place, expected, format!("the digest {found}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a bundle that is not the one of an item.
+fn is_planned(item: &WorkItem, found: Digest) -> Result<(), Error> {
+    match item.bundle {
+        Some(planned) if planned == found => Ok(()),
+        planned => {
+            let expected =
+                planned.map_or("a bundle that is refused".to_owned(), |one| one.prefixed());
+            Err(CHANGED.at(Location::file(&item.at), expected, found.prefixed()))
+        }
+    }
+}
+
+/// What others vouch for and nothing used.
+pub fn unused_of(demands: &Demands) -> Vec<Error> {
+    demands.attestations.unused().into_iter().chain(demands.timestamps.unused()).collect()
+}

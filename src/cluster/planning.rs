@@ -1,0 +1,228 @@
+//! From what was asked to a plan.
+
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use repro_judge::library::Library;
+use repro_judge::page::PostPage;
+use repro_judge::verify::{self, Demands};
+use repro_receipt::bundle::Bundle;
+use repro_receipt::digest::Digest;
+use repro_receipt::parallel;
+use repro_receipt::source::Error;
+use repro_runs::replay::Extent;
+use repro_storage::Located;
+use serde_json::json;
+
+use crate::asked::Asked;
+use crate::ground;
+use crate::item::{DeviceClass, WorkItem, WorkTask};
+use crate::plan::{MergedPost, WorkPlan};
+use crate::program::Program;
+
+/// Floating-point operations that one core makes in a millisecond, bytes that it checks, and milliseconds that each bundle and
+/// post takes beside that: measured once, so that estimates are the same on every machine.
+const OPERATIONS: f64 = 1.5e7;
+const BYTES: u64 = 250_000;
+const EACH: u64 = 2;
+
+/// Somebody who knows the trainer.
+pub trait Estimator: Sync {
+    /// The floating-point operations of a replay, roughly.
+    fn operations(&self, bundle: &Bundle, extent: Extent) -> Result<f64, Error>;
+    /// The digest of the data of a run, where they are at hand: batches are then drawn again.
+    fn data(&self, bundle: &Bundle) -> Option<Digest>;
+}
+
+/// Who plans, and what is known to them.
+pub struct Planner<'a> {
+    /// The project.
+    pub root: &'a Path,
+    /// What was asked for.
+    pub asked: Asked,
+    /// The same as the judge takes it.
+    pub demands: &'a Demands,
+    /// The program.
+    pub program: Program,
+    /// Who estimates replays, where any are asked for.
+    pub estimator: Option<&'a dyn Estimator>,
+    /// How many bundles are looked at at a time.
+    pub threads: usize,
+}
+
+impl Planner<'_> {
+    /// The plan. What cannot be read is left to the worker who finds it so: a plan judges nothing.
+    pub fn plan(self) -> Result<WorkPlan, Error> {
+        let known = OnceLock::new();
+        let project = || known.get_or_init(|| ground::project(self.root)).clone();
+        let named = |at: &String| self.of_bundle(at, &project);
+        let found = parallel::map(&self.asked.bundles, self.threads, named);
+        let mut items = found.into_iter().collect::<Result<Vec<_>, _>>()?.concat();
+        let (mut merged, shelf) = (Vec::new(), Shelf::default());
+        for id in &self.asked.posts {
+            let (item, replays) = self.of_post(id, &shelf, &project)?;
+            match replays.is_empty() {
+                true => items.push(item),
+                false => merged.push(MergedPost { id: id.clone(), ground: item.ground }),
+            }
+            items.extend(replays);
+        }
+        // Several posts may ask for the same steps.
+        let mut keys = BTreeSet::new();
+        items.retain(|item| keys.insert(item.key));
+        let project = known.into_inner().transpose()?;
+        let Self { program, asked, .. } = self;
+        Ok(WorkPlan { program, asked, project, merged, items })
+    }
+
+    /// The items of a bundle that is named on its own.
+    fn of_bundle(
+        &self,
+        at: &String,
+        project: &dyn Fn() -> Result<Digest, Error>,
+    ) -> Result<Vec<WorkItem>, Error> {
+        // What cannot be had now is tried again by the worker.
+        let located = Located::bundle(Path::new(at)).ok();
+        let outline = |one: &Located| Bundle::outline(&one.path, &one.shown).ok();
+        let bundle = located.as_ref().and_then(outline);
+        let folder = located.as_ref().filter(|one| !one.is_fetched()).map(|one| &*one.path);
+        let grounds =
+            ground::of_bundle(folder, bundle.as_ref(), &self.asked, self.demands, project)?;
+        let mut items = vec![self.item(WorkItem {
+            task: WorkTask::Inspect,
+            at: at.clone(),
+            in_project: false,
+            bundle: bundle.as_ref().map(Bundle::digest),
+            extent: None,
+            arithmetic: None,
+            class: DeviceClass::Processor,
+            cost_ms: bundle.as_ref().map_or(EACH, reading),
+            ground: grounds,
+            key: Digest::of(b""),
+        })];
+        if let Some(bundle) = &bundle {
+            let steps = verify::asked_steps(bundle, self.demands, self.asked.replays);
+            let replays = steps.into_iter().map(|extent| self.replay(bundle, (at, false), extent));
+            items.extend(replays);
+        }
+        Ok(items)
+    }
+
+    /// The item of steps of a bundle.
+    fn replay(&self, bundle: &Bundle, (at, in_project): (&str, bool), extent: Extent) -> WorkItem {
+        let trainer = bundle.receipt().trainer.as_ref();
+        let data = self.estimator.and_then(|known| known.data(bundle));
+        // Beyond its slices nothing of a run is executed where its data are not at hand.
+        let is_executed = data.is_some() || matches!(extent, Extent::Steps { .. });
+        let estimated = self.estimator.filter(|_| is_executed);
+        let estimated = estimated.and_then(|known| known.operations(bundle, extent).ok());
+        let operations = estimated.unwrap_or_default();
+        self.item(WorkItem {
+            task: WorkTask::Replay,
+            at: at.to_owned(),
+            in_project,
+            bundle: Some(bundle.digest()),
+            extent: Some(extent),
+            arithmetic: trainer.and_then(|trainer| trainer.arithmetic.clone()),
+            class: DeviceClass::Any,
+            cost_ms: reading(bundle).saturating_add((operations / OPERATIONS) as u64),
+            ground: data_ground(data),
+            key: Digest::of(b""),
+        })
+    }
+
+    /// The item of a post, and those of the steps that it asks for.
+    fn of_post(
+        &self,
+        id: &str,
+        shelf: &Shelf,
+        project: &dyn Fn() -> Result<Digest, Error>,
+    ) -> Result<(WorkItem, Vec<WorkItem>), Error> {
+        let page = PostPage::load(self.root, id).ok();
+        let names: Vec<_> = page.iter().flat_map(PostPage::bundles).map(|(name, _)| name).collect();
+        let (mut cost_ms, mut library, mut bundles) = (EACH, Library::default(), Vec::new());
+        for name in names {
+            let (stamp, cost, planned) = shelf.of(self, name);
+            cost_ms += cost;
+            bundles.push(json!([name, stamp.to_string(), planned]));
+            if self.asked.replays
+                && let Ok(bundle) = Bundle::outline(&self.folder(name), &shown(name))
+            {
+                library.add(bundle);
+            }
+        }
+        let ground = ground::digest(&json!({
+            "project": project()?.to_string(),
+            "files": crate::item::written(&self.asked.files),
+            "bundles": bundles,
+        }));
+        let item = self.item(WorkItem {
+            task: WorkTask::Judge,
+            at: id.to_owned(),
+            in_project: true,
+            bundle: None,
+            extent: None,
+            arithmetic: None,
+            class: DeviceClass::Processor,
+            cost_ms,
+            ground,
+            key: Digest::of(b""),
+        });
+        let steps = page.iter().filter(|_| self.asked.replays);
+        let steps = steps.flat_map(|page| verify::replays_of(page, &library));
+        let replays = steps.map(|asked| {
+            self.replay(asked.bundle, (&shown(asked.bundle.name()), true), asked.extent)
+        });
+        Ok((item, replays.collect()))
+    }
+
+    fn folder(&self, name: &str) -> PathBuf {
+        self.root.join("receipts").join(name)
+    }
+
+    fn item(&self, item: WorkItem) -> WorkItem {
+        item.keyed(&self.program)
+    }
+}
+
+/// What the result of a replay depends on besides the bundle.
+pub fn data_ground(data: Option<Digest>) -> Digest {
+    ground::digest(&json!({"data": data.map(|data| data.to_string())}))
+}
+
+/// How messages name a bundle of the project.
+fn shown(name: &str) -> String {
+    format!("receipts/{name}")
+}
+
+/// How long a bundle takes to be read and checked.
+fn reading(bundle: &Bundle) -> u64 {
+    let bytes: u64 = bundle.files().values().map(|file| file.bytes).sum();
+    EACH + bytes / BYTES
+}
+
+/// What posts depend on of the bundles of the project, each looked at once.
+#[derive(Default)]
+struct Shelf {
+    known: OnceCell<std::cell::RefCell<BTreeMap<String, Shelved>>>,
+}
+
+/// The stamp of a bundle's folder, how long it takes to be read, and what history holds of its plan.
+type Shelved = (Digest, u64, Option<String>);
+
+impl Shelf {
+    fn of(&self, planner: &Planner<'_>, name: &str) -> Shelved {
+        let known = self.known.get_or_init(Default::default);
+        if let Some(shelved) = known.borrow().get(name) {
+            return shelved.clone();
+        }
+        let folder = planner.folder(name);
+        let bundle = Bundle::outline(&folder, &shown(name)).ok();
+        let planned = bundle.as_ref().and_then(|own| ground::planned(own, planner.demands));
+        let shelved = (ground::stamp(&folder), bundle.as_ref().map_or(EACH, reading), planned);
+        known.borrow_mut().insert(name.to_owned(), shelved.clone());
+        shelved
+    }
+}

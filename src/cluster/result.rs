@@ -1,0 +1,158 @@
+//! What came of an item, as it is kept: a line that says of what, then what was found. Whoever reads it sees whether it is whole.
+
+use repro_judge::verify::InspectedBundle;
+use repro_receipt::digest::Digest;
+use repro_receipt::source::Error;
+use repro_report::outcome::PostReport;
+use repro_runs::replay::ReplayOutcome;
+use serde::{Deserialize, Serialize};
+
+use crate::item::{WorkItem, line, written};
+use crate::program::Program;
+
+/// The schema of results.
+const SCHEMA: &str = "repro.result/1";
+/// The most bytes of a result.
+pub const CAP: usize = 256 << 20;
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Found {
+    /// A bundle, without its steps, or why it is refused.
+    Inspected(Box<Result<InspectedBundle, Error>>),
+    /// What became of steps.
+    Replayed(ReplayOutcome),
+    /// A post, where it could be judged, and what could not.
+    Judged(Option<Box<PostReport>>, Vec<Error>),
+}
+
+/// What came of an item.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WorkResult {
+    /// What was found.
+    pub found: Found,
+    /// Which of the statements of others that options name had nothing to do with the item.
+    pub unused: Vec<Error>,
+}
+
+impl WorkResult {
+    /// Whether it holds for ever. What could not be read may be readable when it is tried again.
+    pub fn is_final(&self) -> bool {
+        match &self.found {
+            Found::Inspected(inspected) => inspected.is_ok(),
+            Found::Replayed(outcome) => matches!(outcome, ReplayOutcome::Done(_)),
+            Found::Judged(post, failures) => post.is_some() && failures.is_empty(),
+        }
+    }
+}
+
+/// The first line of a result.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ResultHead {
+    schema: String,
+    item: WorkItem,
+    program: Program,
+    bytes: usize,
+    sha256: Digest,
+}
+
+/// What a result is of.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ResultOf {
+    /// The item.
+    pub item: WorkItem,
+    /// The program that executed it.
+    pub program: Program,
+    bytes: usize,
+    sha256: Digest,
+}
+
+/// The bytes in which a result is kept; or why that cannot be.
+pub fn kept(item: &WorkItem, program: &Program, result: &WorkResult) -> Result<Vec<u8>, String> {
+    let body = rmp_serde::to_vec_named(result).map_err(|error| error.to_string())?;
+    let head = ResultHead {
+        schema: SCHEMA.to_owned(),
+        item: item.clone(),
+        program: program.clone(),
+        bytes: body.len(),
+        sha256: Digest::of(&body),
+    };
+    let mut bytes = (line(&written(&head)) + "\n").into_bytes();
+    bytes.extend(body);
+    if bytes.len() > CAP {
+        return Err(format!("{} bytes, of {CAP} that a result may have", bytes.len()));
+    }
+    Ok(bytes)
+}
+
+/// What a result is of, by its first line; or what is wrong with it. The key is that of the item and the program.
+pub fn head(bytes: &[u8]) -> Result<ResultOf, String> {
+    if bytes.is_empty() {
+        return Err("nothing: it is empty".to_owned());
+    }
+    let end = bytes.iter().position(|byte| *byte == b'\n').ok_or("no whole first line")?;
+    let head = bytes.get(..end).unwrap_or_default();
+    let head: ResultHead = serde_json::from_slice(head).map_err(|error| error.to_string())?;
+    if head.schema != SCHEMA {
+        return Err(format!("the schema `{}`", head.schema));
+    }
+    let ResultHead { item, program, bytes, sha256, .. } = head;
+    if item.key != item.own_key(&program) {
+        return Err("a key that is not that of its item".to_owned());
+    }
+    Ok(ResultOf { item, program, bytes, sha256 })
+}
+
+/// A whole result; or what is wrong with it.
+pub fn read(bytes: &[u8]) -> Result<(ResultOf, WorkResult), String> {
+    let of = head(bytes)?;
+    let end = bytes.iter().position(|byte| *byte == b'\n').unwrap_or_default();
+    let body = bytes.get(end + 1..).unwrap_or_default();
+    if body.len() != of.bytes {
+        return Err(format!("{} of {} bytes after the first line", body.len(), of.bytes));
+    }
+    if Digest::of(body) != of.sha256 {
+        return Err("bytes with another digest than its first line says".to_owned());
+    }
+    let result = rmp_serde::from_slice(body).map_err(|error| error.to_string())?;
+    Ok((of, result))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::item::tests::{item, program};
+    use proptest::prelude::*;
+
+    fn result() -> WorkResult {
+        let outcome = ReplayOutcome::NotRun("no data".to_owned());
+        WorkResult { found: Found::Replayed(outcome), unused: Vec::new() }
+    }
+
+    #[test]
+    fn a_result_is_read_as_it_was_written() {
+        let (own, bytes) = (item(1, 2), kept(&item(1, 2), &program(), &result()).unwrap());
+        let (of, found) = read(&bytes).unwrap();
+        assert_eq!((of.item, of.program, found), (own, program(), result()));
+        assert!(!result().is_final());
+    }
+
+    proptest! {
+        #[test]
+        fn no_result_that_was_cut_or_touched_is_taken_for_whole(at in any::<prop::sample::Index>(), bit in 0_u8..8) {
+            let whole = kept(&item(1, 2), &program(), &result()).unwrap();
+            let at = at.index(whole.len());
+            prop_assert!(read(&whole[..at]).is_err());
+            let mut touched = whole.clone();
+            touched[at] ^= 1 << bit;
+            if let Ok((of, found)) = read(&touched) {
+                // White space that JSON allows, at most.
+                prop_assert_eq!((of.item, found), (item(1, 2), result()));
+            }
+            let mut longer = whole;
+            longer.push(0);
+            prop_assert!(read(&longer).is_err());
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Bundles by what their names have in common: the folder that they lie in, else the beginning of their names.
+
+use std::collections::BTreeMap;
+
+use super::fate::{BundleFate, FateCounts};
+
+/// With more groups than this nobody sees a pattern, and none is held.
+const MOST_GROUPS: usize = 1000;
+/// A group has so many bundles at least, on average: else the names have nothing in common.
+const LEAST_SIZE: usize = 5;
+/// What ends the beginning of a name.
+const SEPARATORS: [char; 3] = ['-', '_', '.'];
+
+/// The groups of one way to group; nothing where there are too many.
+#[derive(Debug)]
+struct Grouped(Option<BTreeMap<String, FateCounts>>);
+
+impl Default for Grouped {
+    fn default() -> Self {
+        Self(Some(BTreeMap::new()))
+    }
+}
+
+impl Grouped {
+    fn add(&mut self, name: &str, fate: BundleFate) {
+        let Some(groups) = &mut self.0 else { return };
+        if let Some(counts) = groups.get_mut(name) {
+            counts.add(fate);
+        } else if groups.len() < MOST_GROUPS {
+            groups.entry(name.to_owned()).or_default().add(fate);
+        } else {
+            self.0 = None;
+        }
+    }
+
+    /// The groups, the worst first, where there are some and they are groups.
+    fn told(&self) -> Option<Vec<(&str, FateCounts)>> {
+        let groups = self.0.as_ref().filter(|groups| groups.len() > 1)?;
+        let all: usize = groups.values().map(FateCounts::total).sum();
+        let mut told: Vec<_> =
+            groups.iter().map(|(name, counts)| (name.as_str(), *counts)).collect();
+        told.sort_by_key(|(_, counts)| std::cmp::Reverse((counts.wrong(), counts.total())));
+        (all >= LEAST_SIZE * groups.len()).then_some(told)
+    }
+}
+
+/// Bundles by their folders, and by the beginnings of their names.
+#[derive(Debug, Default)]
+pub(super) struct NameGroups {
+    folders: Grouped,
+    beginnings: Grouped,
+}
+
+impl NameGroups {
+    /// Counts a bundle.
+    pub(super) fn add(&mut self, path: &str, fate: BundleFate) {
+        let (folder, name) = path.trim_end_matches('/').rsplit_once('/').unwrap_or(("", path));
+        self.folders.add(folder, fate);
+        let beginning = name.split(SEPARATORS).next().unwrap_or(name);
+        self.beginnings.add(beginning, fate);
+    }
+
+    /// What the groups are, and how many bundles of each came to what, the worst first.
+    pub(super) fn told(&self) -> Option<(&'static str, Vec<(&str, FateCounts)>)> {
+        let folders = self.folders.told().map(|groups| ("by folder", groups));
+        folders.or_else(|| Some(("by the beginning of the name", self.beginnings.told()?)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn groups(paths: impl IntoIterator<Item = String>) -> NameGroups {
+        let mut groups = NameGroups::default();
+        for (at, path) in paths.into_iter().enumerate() {
+            let wrong = path.contains("bad") || at == 0;
+            groups.add(&path, if wrong { BundleFate::Refuted } else { BundleFate::Verified });
+        }
+        groups
+    }
+
+    #[test]
+    fn folders_are_groups_where_there_are_several() {
+        let runs = |team: &'static str| (0..9).map(move |run| format!("runs/{team}/r-{run}"));
+        let both = groups(runs("good").chain(runs("bad")));
+        let (what, told) = both.told().unwrap();
+        assert_eq!(what, "by folder");
+        assert_eq!(
+            told.iter().map(|(name, _)| *name).collect::<Vec<_>>(),
+            ["runs/bad", "runs/good"]
+        );
+    }
+
+    #[test]
+    fn names_are_groups_by_their_beginnings_or_not_at_all() {
+        let named = |team: &'static str| (0..9).map(move |run| format!("runs/{team}-{run}"));
+        let told = groups(named("a").chain(named("bad")));
+        let (what, told) = told.told().unwrap();
+        assert_eq!(what, "by the beginning of the name");
+        assert_eq!(told.iter().map(|(name, _)| *name).collect::<Vec<_>>(), ["bad", "a"]);
+        assert!(groups((0..5000).map(|run| format!("runs/{run:x}"))).told().is_none());
+        assert!(groups((0..20).map(|run| format!("runs/{run:x}"))).told().is_none());
+    }
+}

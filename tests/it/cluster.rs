@@ -1,0 +1,372 @@
+//! `repro plan`, `repro work`, `repro merge`: the report of one machine, whoever works, and what is refused of results.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use repro_receipt::bundle::seal;
+use repro_receipt::digest::{Digest, canonical};
+use serde_json::Value as Json;
+use tempfile::TempDir;
+
+use crate::program::repro;
+use crate::schemas::Schema;
+use crate::sealed::sealed;
+
+const MOE: &str = "replay/smoke-moe-short-s1";
+const TYPED: [&str; 2] = ["receipts/nmoe-0002", "receipts/nmoe-0004"];
+
+fn repository() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn code(output: &Output) -> i32 {
+    output.status.code().unwrap()
+}
+
+fn said(output: &Output) -> String {
+    format!(
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    )
+}
+
+/// A folder to work in, and a plan in it of what was asked for where the command runs.
+struct Planned {
+    folder: TempDir,
+    at: PathBuf,
+    asked: Vec<String>,
+}
+
+impl Planned {
+    fn of(at: &Path, asked: &[&str]) -> Self {
+        let own = Self {
+            folder: tempfile::tempdir().unwrap(),
+            at: at.to_owned(),
+            asked: asked.iter().map(|text| (*text).to_owned()).collect(),
+        };
+        own.plan("plan.jsonl");
+        own
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.folder.path().join(name).to_str().unwrap().to_owned()
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        repro(&self.at, arguments)
+    }
+
+    fn plan(&self, name: &str) {
+        let asked: Vec<_> = self.asked.iter().map(String::as_str).collect();
+        let planned = self.run(&[&["plan", "--out", &self.path(name)], &asked[..]].concat());
+        assert_eq!(code(&planned), 0, "{}", said(&planned));
+    }
+
+    /// The items of a plan.
+    fn items(&self, name: &str) -> Vec<Json> {
+        let text = fs::read_to_string(self.path(name)).unwrap();
+        text.lines().skip(1).map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    fn work(&self, store: &str, more: &[&str]) -> Output {
+        let (plan, store) = (self.path("plan.jsonl"), self.path(store));
+        self.run(&[&["work", &plan, "--results", &store, "--format", "json"], more].concat())
+    }
+
+    /// How many items were executed, and how many had a result, where all have one now.
+    fn worked(&self, store: &str, more: &[&str]) -> (u64, u64) {
+        let output = self.work(store, more);
+        assert_eq!(code(&output), 0, "{}", said(&output));
+        let done: Json = serde_json::from_slice(&output.stdout).unwrap();
+        (done["executed"].as_u64().unwrap(), done["there"].as_u64().unwrap())
+    }
+
+    fn merge(&self, stores: &[&str], more: &[&str]) -> Output {
+        let plan = self.path("plan.jsonl");
+        let mut arguments = vec!["merge".to_owned(), plan];
+        for store in stores {
+            arguments.extend(["--results".to_owned(), self.path(store)]);
+        }
+        arguments.extend(more.iter().map(|text| (*text).to_owned()));
+        self.run(&arguments.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+
+    /// Merges in every format that is asked for, and holds each against the report of one machine.
+    fn equals_one_machine(&self, stores: &[&str], formats: &[&str]) {
+        let asked: Vec<_> = self.asked.iter().map(String::as_str).collect();
+        for format in formats {
+            let alone = self.run(&[&["verify", "--format", format], &asked[..]].concat());
+            let merged = self.merge(stores, &["--format", format]);
+            assert_eq!(merged.status, alone.status, "{format}: {}", said(&merged));
+            assert!(!alone.stdout.is_empty() && merged.stdout == alone.stdout, "{format}");
+        }
+    }
+
+    /// The files of a store, in order.
+    fn results(&self, store: &str) -> Vec<PathBuf> {
+        let folders = fs::read_dir(self.path(store)).unwrap();
+        let files = folders.flat_map(|folder| fs::read_dir(folder.unwrap().path()).unwrap());
+        let mut files: Vec<_> = files.map(|file| file.unwrap().path()).collect();
+        files.sort();
+        files
+    }
+
+    /// The codes of a merge that is refused.
+    fn refused(&self, stores: &[&str], more: &[&str]) -> String {
+        let output = self.merge(stores, more);
+        assert_eq!((code(&output), output.stdout.len()), (2, 0), "{}", said(&output));
+        said(&output)
+    }
+}
+
+fn two_of_three(of: &Path) -> Planned {
+    Planned::of(of, &[TYPED[0], TYPED[1], "--min-origin", "transcribed"])
+}
+
+#[test]
+fn results_of_several_workers_are_the_report_of_one_machine() {
+    let planned = Planned::of(repository(), &[TYPED[0], TYPED[1], "receipts/tiny-dense-vs-sparse"]);
+    assert_eq!(planned.items("plan.jsonl").len(), 3);
+    let counts: Vec<_> = [("one", "1/2"), ("two", "2/2")]
+        .map(|(store, part)| planned.worked(store, &["--partition", part]).0)
+        .into();
+    assert!(counts.iter().all(|count| *count > 0) && counts.iter().sum::<u64>() == 3, "{counts:?}");
+    let formats = ["json", "text", "markdown", "junit", "html", "sarif"];
+    planned.equals_one_machine(&["one", "two"], &formats);
+    let schema = Schema::closed("plan");
+    for line in fs::read_to_string(planned.path("plan.jsonl")).unwrap().lines() {
+        let line = serde_json::from_str(line).unwrap();
+        assert_eq!(schema.fault(&line), None, "{line:#}");
+    }
+    // The same plan is made again, and nothing of it is done twice.
+    planned.plan("again.jsonl");
+    let [first, again] =
+        ["plan.jsonl", "again.jsonl"].map(|name| fs::read(planned.path(name)).unwrap());
+    assert!(first == again);
+    assert_eq!(planned.worked("one", &["--partition", "1/2"]).0, 0);
+    // Who has done another's work as well has done no harm.
+    assert_eq!(planned.worked("one", &[]), (counts[1], counts[0]));
+    planned.equals_one_machine(&["one", "two"], &["json"]);
+    planned.equals_one_machine(&["one"], &["json"]);
+}
+
+#[test]
+fn posts_are_judged_by_workers() {
+    let planned = Planned::of(repository(), &["--post", "0004", "--post", "0002", TYPED[0]]);
+    assert_eq!(planned.worked("results", &["--class", "processor"]).0, 3);
+    planned.equals_one_machine(&["results"], &["json", "html", "text"]);
+}
+
+#[test]
+#[cfg(feature = "train")]
+fn steps_are_executed_by_workers() {
+    let corpus = sealed(&[MOE, "replay/torch-dense"]);
+    let at = corpus.path();
+    let planned = Planned::of(at, &[MOE, "replay/torch-dense", "--replay", "all"]);
+    let items = planned.items("plan.jsonl");
+    let replays: Vec<_> = items.iter().filter(|item| item["do"] == "replay").collect();
+    let schema = Schema::closed("plan");
+    assert!(items.iter().all(|item| schema.fault(item).is_none()), "{items:#?}");
+    assert!(replays.len() >= 2 && replays.iter().all(|item| item["class"] == "any"), "{items:?}");
+    // The longest come first, and each item can be named alone.
+    let key = replays[0]["key"].as_str().unwrap();
+    assert_eq!(planned.worked("results", &["--item", key]), (1, 0));
+    assert_eq!(planned.worked("results", &["--class", "any"]).1, 1);
+    let missing = planned.refused(&["results"], &[]);
+    assert!(
+        missing.contains("cluster::missing") && missing.contains("of which 2 have none"),
+        "{missing}"
+    );
+    assert_eq!(planned.worked("results", &["--threads", "1"]).0, 2);
+    planned.equals_one_machine(&["results"], &["json", "text", "html"]);
+    // One who verifies alone, and keeps what is done, does none of it again.
+    let store = planned.path("results");
+    let arguments = ["verify", MOE, "replay/torch-dense", "--replay", "all", "--resume", &store];
+    let resumed = repro(at, &[&arguments[..], &["--format", "json"]].concat());
+    let merged = planned.merge(&["results"], &["--format", "json"]);
+    assert!(resumed.stdout == merged.stdout, "{}", said(&resumed));
+    assert!(!said(&resumed).contains("about"), "{}", said(&resumed));
+}
+
+#[test]
+#[cfg(feature = "train")]
+fn posts_that_need_replays_are_judged_where_they_are_merged() {
+    let corpus = sealed(&["replay/posts"]);
+    let root = corpus.path().join("replay/posts");
+    let asked = ["--post", "bad", "--post", "cases", "--post", "good", "--replay", "all"];
+    let planned = Planned::of(&root, &asked);
+    let items = planned.items("plan.jsonl");
+    assert!(items.iter().all(|item| item["do"] == "replay"), "{items:?}");
+    assert_eq!(planned.worked("results", &[]).0, items.len() as u64);
+    planned.equals_one_machine(&["results"], &["json", "text", "html"]);
+    // Another post than the one that was planned is not judged by these results.
+    let post = root.join("repro/good.toml");
+    let text = fs::read_to_string(&post).unwrap();
+    fs::write(&post, format!("{text}\n# changed\n")).unwrap();
+    assert!(planned.refused(&["results"], &[]).contains("cluster::changed"));
+}
+
+#[test]
+fn what_is_not_a_result_of_the_plan_is_refused_by_name() {
+    let planned = two_of_three(repository());
+    planned.worked("all", &[]);
+    let results = planned.results("all");
+    let name = |path: &Path| path.file_name().unwrap().to_str().unwrap().to_owned();
+    let fresh = |name: &str| {
+        let _ = fs::remove_dir_all(planned.path(name));
+        crate::relations::copy(Path::new(&planned.path("all")), Path::new(&planned.path(name)));
+        planned.results(name)
+    };
+    // Missing: the item is named, and what would make it.
+    let one = fresh("one");
+    fs::remove_file(&one[0]).unwrap();
+    let told = planned.refused(&["one"], &[]);
+    assert!(told.contains("cluster::missing") && told.contains(&name(&one[0])), "{told}");
+    // Empty: a store that has nothing, a file of no bytes, one that was cut.
+    fs::create_dir(planned.path("empty")).unwrap();
+    let told = planned.refused(&["all", "empty"], &[]);
+    assert!(told.contains("cluster::empty") && told.contains(&planned.path("empty")), "{told}");
+    for length in [0, 20, fs::metadata(&one[1]).unwrap().len() - 1] {
+        let cut = fresh("cut");
+        let file = fs::File::options().write(true).open(&cut[1]).unwrap();
+        file.set_len(length).unwrap();
+        let told = planned.refused(&["cut"], &[]);
+        assert!(told.contains("cluster::damaged") && told.contains(&name(&cut[1])), "{told}");
+        // A worker mends it.
+        assert_eq!(planned.worked("cut", &[]), (1, 1));
+        planned.equals_one_machine(&["cut"], &["json"]);
+    }
+    // Doubled: two sound results of one item that differ.
+    let other = fresh("other");
+    fs::write(&other[0], forged(&fs::read(&other[0]).unwrap())).unwrap();
+    let told = planned.refused(&["all", "other"], &[]);
+    assert!(told.contains("cluster::doubled") && told.contains(&name(&other[0])), "{told}");
+    // Foreign: of another plan, under another name, of nothing at all.
+    let wider = Planned::of(
+        repository(),
+        &[TYPED[0], TYPED[1], "receipts/nmoe-0003", "--min-origin", "transcribed"],
+    );
+    wider.worked("all", &[]);
+    let of_three = wider.path("all");
+    let arguments = ["merge", &planned.path("plan.jsonl"), "--results", &of_three];
+    let strict = repro(repository(), &arguments);
+    assert!(code(&strict) == 2 && said(&strict).contains("cluster::foreign"), "{}", said(&strict));
+    assert!(said(&strict).contains("receipts/nmoe-0003"), "{}", said(&strict));
+    // What is the same in both plans is used by both.
+    let shared = repro(repository(), &[&arguments[..], &["--shared", "--format", "json"]].concat());
+    assert_eq!(shared.stdout, planned.merge(&["all"], &["--format", "json"]).stdout);
+    let moved = fresh("moved");
+    fs::rename(&moved[0], moved[0].with_file_name("notes.txt")).unwrap();
+    let told = planned.refused(&["moved"], &[]);
+    assert!(told.contains("cluster::foreign") && told.contains("notes.txt"), "{told}");
+    let swapped = fresh("swapped");
+    fs::copy(&swapped[1], &swapped[0]).unwrap();
+    assert!(planned.refused(&["swapped"], &[]).contains("cluster::foreign"));
+    // Differently planned: the same bundles, asked otherwise.
+    let otherwise = Planned::of(repository(), &[TYPED[0], TYPED[1], "--replay", "all"]);
+    otherwise.worked("all", &[]);
+    let told = repro(
+        repository(),
+        &["merge", &planned.path("plan.jsonl"), "--results", &otherwise.path("all")],
+    );
+    assert!(code(&told) == 2 && said(&told).contains("cluster::other-plan"), "{}", said(&told));
+    assert_eq!(results.len(), 2);
+}
+
+/// Another result of the same item: what is said of a bundle is changed, and its length and digest are made right.
+fn forged(bytes: &[u8]) -> Vec<u8> {
+    let end = bytes.iter().position(|byte| *byte == b'\n').unwrap();
+    let mut head: Json = serde_json::from_slice(&bytes[..end]).unwrap();
+    let mut body = bytes[end + 1..].to_vec();
+    let word = b"files, sizes, digests";
+    let at = body.windows(word.len()).position(|part| part == word).unwrap();
+    body[at] = b'F';
+    head["sha256"] = Digest::of(&body).to_string().into();
+    [head.to_string().into_bytes(), b"\n".to_vec(), body].concat()
+}
+
+#[test]
+fn a_plan_that_was_touched_is_refused() {
+    let planned = two_of_three(repository());
+    planned.worked("results", &[]);
+    let text = fs::read_to_string(planned.path("plan.jsonl")).unwrap();
+    let lines: Vec<_> = text.lines().collect();
+    let cases = [
+        (String::new(), "cluster::bad-plan"),
+        (lines[0].to_owned() + "\n", "cluster::bad-plan"),
+        (lines[..2].join("\n") + "\n", "cluster::bad-plan"),
+        (text.trim_end().to_owned(), "cluster::bad-plan"),
+        (format!("{text}{}\n", lines[1]), "cluster::bad-plan"),
+        ([lines[0], lines[2], lines[1], ""].join("\n"), "cluster::bad-plan"),
+        (text.replace("nmoe-0002", "nmoe-0003"), "cluster::bad-plan"),
+        (text.replacen("\"cost_ms\":", "\"cost_ms\": ", 1), "cluster::bad-plan"),
+        (text.replacen("\"trains\":", "\"trains\":0,\"trains\":", 1), "cluster::bad-plan"),
+        (text.replacen("\"version\":\"0", "\"version\":\"9", 1), "cluster::other-program"),
+        (text.replacen("repro.plan/1", "repro.plan/2", 1), "cluster::bad-plan"),
+    ];
+    for (touched, expected) in cases {
+        assert_ne!(touched, text, "{expected}");
+        fs::write(planned.path("plan.jsonl"), touched).unwrap();
+        assert!(planned.refused(&["results"], &[]).contains(expected));
+        let work = planned.work("results", &[]);
+        assert!(code(&work) == 2 && said(&work).contains(expected), "{}", said(&work));
+    }
+    fs::write(planned.path("plan.jsonl"), text).unwrap();
+    for wrong in ["0/2", "3/2", "1", "a/b", "+1/2", "1/0"] {
+        let work = planned.work("results", &["--partition", wrong]);
+        assert!(code(&work) == 2 && said(&work).contains("cli::bad-usage"), "{wrong}");
+    }
+    let work = planned.work("results", &["--item", &"0".repeat(64)]);
+    assert!(code(&work) == 2 && said(&work).contains("work::no-item"), "{}", said(&work));
+}
+
+#[test]
+fn what_was_refused_is_tried_again_and_what_changed_is_not_taken_for_the_same() {
+    let corpus = sealed(&[MOE]);
+    let bundle = corpus.path().join(MOE);
+    let planned = Planned::of(corpus.path(), &[MOE]);
+    // A copy that is damaged is refused, and told like on one machine.
+    let config = bundle.join("data/config.json");
+    let whole = fs::read(&config).unwrap();
+    fs::write(&config, b"{}\n").unwrap();
+    assert_eq!(planned.worked("results", &[]), (1, 0));
+    planned.equals_one_machine(&["results"], &["json", "text"]);
+    assert_eq!(code(&planned.merge(&["results"], &[])), 2);
+    fs::write(&config, whole).unwrap();
+    assert_eq!(planned.worked("results", &[]), (1, 0));
+    planned.equals_one_machine(&["results"], &["json", "text"]);
+    assert_eq!(planned.worked("results", &[]), (0, 1));
+    // What is planned after a file was touched is looked at again, though its digest is the same.
+    fs::write(&config, fs::read(&config).unwrap()).unwrap();
+    planned.plan("later.jsonl");
+    let keys = |name: &str| planned.items(name)[0]["key"].clone();
+    assert_ne!(keys("plan.jsonl"), keys("later.jsonl"));
+    // Another bundle in its place is not worked on.
+    let receipt = bundle.join("data/receipt.json");
+    let mut document: Json = serde_json::from_slice(&fs::read(&receipt).unwrap()).unwrap();
+    document["predicate"]["extra"]["told"] = "later".into();
+    fs::write(&receipt, canonical(&document).unwrap() + "\n").unwrap();
+    seal(&bundle, bundle.file_name().unwrap().to_str().unwrap(), None).unwrap();
+    let anew = planned.work("anew", &[]);
+    assert!(code(&anew) == 2 && said(&anew).contains("cluster::changed"), "{}", said(&anew));
+    assert!(planned.refused(&["anew"], &[]).contains("cluster::empty"));
+}
+
+#[test]
+fn files_that_options_name_have_to_be_those_that_were_planned() {
+    let folder = tempfile::tempdir().unwrap();
+    let keys = folder.path().join("a.pem");
+    let made = repro(folder.path(), &["keygen", "--out", "a.pem"]);
+    assert_eq!(code(&made), 0, "{}", said(&made));
+    let public = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
+    let public = public.into_iter().find(|path| *path != keys).unwrap();
+    let planned = Planned::of(repository(), &[TYPED[0], "--pubkey", public.to_str().unwrap()]);
+    planned.worked("results", &[]);
+    planned.equals_one_machine(&["results"], &["json"]);
+    let text = fs::read_to_string(&public).unwrap();
+    fs::write(&public, format!("{text}\n")).unwrap();
+    assert!(planned.refused(&["results"], &[]).contains("cluster::changed"));
+    assert_eq!(code(&planned.work("results", &[])), 2);
+}
