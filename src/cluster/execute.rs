@@ -1,7 +1,7 @@
-//! A worker: executes items, one after the other.
+//! A worker: replays one after the other, bundles and posts also side by side.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use repro_judge::verify::{self, Demands, InspectedBundle, Replayer, SliceRequest};
 use repro_receipt::bundle::{Bundle, ReadOptions};
@@ -18,7 +18,7 @@ use crate::result::{Found, WorkResult};
 use crate::{CHANGED, NO_STEPS, ground};
 
 /// Somebody who reads what others vouch for anew, so that it can be seen whether an item uses it.
-pub type Vouchers<'a> = dyn Fn() -> Result<(Timestamps, Attestations), Error> + 'a;
+pub type Vouchers<'a> = dyn Fn() -> Result<(Timestamps, Attestations), Error> + Sync + 'a;
 
 /// A bundle that was loaded for an item. One that was fetched stays until it goes.
 struct LoadedBundle {
@@ -44,7 +44,7 @@ pub struct Worker<'a> {
     /// The bundle of the last replay: the next one is often of the same.
     last: Option<LoadedBundle>,
     /// Whether the project is the one that was planned, once it was looked at.
-    project: Option<Result<(), Error>>,
+    project: OnceLock<Result<(), Error>>,
 }
 
 impl<'a> Worker<'a> {
@@ -56,38 +56,41 @@ impl<'a> Worker<'a> {
         estimator: Option<&'a dyn Estimator>,
         vouchers: &'a Vouchers<'a>,
     ) -> Self {
-        let (last, project) = (None, None);
+        let (last, project) = (None, OnceLock::new());
         Self { root, plan, demands, reading, estimator, vouchers, last, project }
     }
 
-    /// What comes of an item.
-    pub fn execute(
+    /// What comes of a bundle or a post, read with so many threads.
+    pub fn judged(&self, item: &WorkItem, threads: usize) -> Result<WorkResult, Error> {
+        let reading = ReadOptions { threads, ..self.reading };
+        match item.task {
+            WorkTask::Inspect => self.inspect(item, reading),
+            WorkTask::Judge => self.judge(item, reading),
+            WorkTask::Replay => {
+                Err(NO_STEPS.at(Location::file(&item.at), "a bundle or a post", "steps"))
+            }
+        }
+    }
+
+    /// What comes of steps.
+    pub fn replayed(
         &mut self,
         item: &WorkItem,
-        replayer: Option<&mut dyn Replayer>,
+        replayer: &mut dyn Replayer,
     ) -> Result<WorkResult, Error> {
-        match (item.task, item.extent) {
-            (WorkTask::Replay, Some(extent)) => {
-                let outcome = self.replay(item, extent, replayer)?;
-                Ok(WorkResult { found: Found::Replayed(outcome), unused: Vec::new() })
-            }
-            (WorkTask::Replay, None) => {
-                Err(NO_STEPS.at(Location::file(&item.at), "steps to replay", "none"))
-            }
-            (WorkTask::Inspect, _) => self.inspect(item),
-            (WorkTask::Judge, _) => self.judge(item),
-        }
+        let Some(extent) = item.extent else {
+            return Err(NO_STEPS.at(Location::file(&item.at), "steps to replay", "none"));
+        };
+        let outcome = self.replay(item, extent, replayer)?;
+        Ok(WorkResult { found: Found::Replayed(outcome), unused: Vec::new() })
     }
 
     fn replay(
         &mut self,
         item: &WorkItem,
         extent: Extent,
-        replayer: Option<&mut dyn Replayer>,
+        replayer: &mut dyn Replayer,
     ) -> Result<ReplayOutcome, Error> {
-        let Some(replayer) = replayer else {
-            return Err(NO_STEPS.at(Location::file(&item.at), "a program that trains", "none"));
-        };
         let is_last = |known: &&LoadedBundle| {
             let last = &known.item;
             (&last.at, last.in_project, last.bundle) == (&item.at, item.in_project, item.bundle)
@@ -130,11 +133,11 @@ impl<'a> Worker<'a> {
         Ok(LoadedBundle { item: item.clone(), bundle, _located: Some(located) })
     }
 
-    fn inspect(&mut self, item: &WorkItem) -> Result<WorkResult, Error> {
+    fn inspect(&self, item: &WorkItem, reading: ReadOptions<'_>) -> Result<WorkResult, Error> {
         let demands = self.fresh()?;
         let with_slices = self.plan.asked.replays;
         let read = Located::bundle(Path::new(&item.at)).and_then(|located| {
-            let reading = ReadOptions { keeps_weights: true, ..located.reading(self.reading) };
+            let reading = ReadOptions { keeps_weights: true, ..located.reading(reading) };
             InspectedBundle::read(&located.path, &demands, reading, with_slices)
         });
         let inspected = match read {
@@ -151,11 +154,11 @@ impl<'a> Worker<'a> {
         Ok(WorkResult { found, unused: unused_of(&demands) })
     }
 
-    fn judge(&mut self, item: &WorkItem) -> Result<WorkResult, Error> {
+    fn judge(&self, item: &WorkItem, reading: ReadOptions<'_>) -> Result<WorkResult, Error> {
         self.same_project()?;
         let demands = Demands { pictures: true, ..self.fresh()? };
         let ids = [item.at.clone()];
-        let mut report = verify::verify_with(self.root, &ids, &demands, self.reading, None);
+        let mut report = verify::verify_with(self.root, &ids, &demands, reading, None);
         let post = report.posts.pop().map(Box::new);
         let found = Found::Judged(post, report.failures);
         Ok(WorkResult { found, unused: unused_of(&demands) })
@@ -174,9 +177,8 @@ impl<'a> Worker<'a> {
     }
 
     /// Refuses to work in another project than the one that was planned.
-    fn same_project(&mut self) -> Result<(), Error> {
-        let look = || is_same_project(self.root, self.plan);
-        self.project.get_or_insert_with(look).clone()
+    fn same_project(&self) -> Result<(), Error> {
+        self.project.get_or_init(|| is_same_project(self.root, self.plan)).clone()
     }
 }
 

@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
-use repro_judge::verify::{self, Demands, Replayer, SliceRequest};
+use repro_judge::verify::{self, Demands, InspectedBundle, Replayer, SliceRequest};
 use repro_receipt::bundle::ReadOptions;
 use repro_receipt::digest::Digest;
+use repro_receipt::parallel;
 use repro_receipt::source::{Code, Error, Location};
 use repro_report::part::{PartSubject, ReportPart, ReportSink};
-use repro_runs::replay::{ReplayOutcome, Replays};
+use repro_runs::replay::{Extent, ReplayOutcome, Replays};
 use repro_storage::{Store, is_url};
 
 use crate::execute::{is_same_project, unused_of};
@@ -20,8 +21,15 @@ use crate::{CHANGED, DAMAGED, DOUBLED, EMPTY, FOREIGN, MISSING, OTHER_PLAN};
 
 /// So many of a kind are named.
 const NAMED: usize = 5;
+/// So many results are fetched at a time: a store may be far away;
+const FETCHED: usize = 16;
+/// and those of so many bundles are held.
+const GROUP: usize = 64;
 /// So many objects that are not of the plan are looked at.
 const LOOKED_AT: usize = 100;
+
+/// What was found of a bundle and its steps, and which statements of others it did not use.
+type Inspected = (Result<InspectedBundle, Error>, Replays, Vec<Error>);
 
 /// The results of a plan, where they are.
 pub struct Merging<'a> {
@@ -77,40 +85,52 @@ impl<'a> Merging<'a> {
         for item in self.items(WorkTask::Replay).filter(|item| !item.in_project) {
             steps.entry(&item.at).or_default().push(item);
         }
-        for item in self.items(WorkTask::Inspect) {
-            let result = self.result(item).map_err(one)?;
-            unused.meet(result.unused);
-            let Found::Inspected(inspected) = result.found else {
-                return Err(vec![self.damaged(item, "a result of another task")]);
-            };
-            sink.take(match *inspected {
-                Err(error) => {
-                    // A URL is told as messages tell it.
-                    let is_here = !is_url(Path::new(&item.at));
-                    let at = if is_here { &item.at } else { &error.place.file };
-                    ReportPart::refused(PartSubject::Bundle(at.clone()), vec![error])
-                }
-                Ok(inspected) => {
-                    let own = steps.get(item.at.as_str()).map_or(&[][..], Vec::as_slice);
-                    let lacks = |extent| !own.iter().any(|item| item.extent == Some(extent));
-                    if let Some(extent) = inspected.extents().into_iter().find(|one| lacks(*one)) {
-                        let expected = format!("an item for its steps {extent}");
-                        let place = Location::file(&item.at);
-                        return Err(vec![CHANGED.at(place, expected, "none in the plan")]);
-                    }
-                    inspected.answered(&self.answers(own)?, demands)
-                }
+        let bundles: Vec<_> = self.items(WorkTask::Inspect).collect();
+        for group in bundles.chunks(GROUP) {
+            let fetched = parallel::map(group, FETCHED, |item| {
+                let own = steps.get(item.at.as_str()).map_or(&[][..], Vec::as_slice);
+                self.inspected(item, own)
             });
+            for (item, fetched) in std::iter::zip(group, fetched) {
+                let (inspected, answers, own_unused) = fetched?;
+                unused.meet(own_unused);
+                sink.take(match inspected {
+                    Err(error) => {
+                        // A URL is told as messages tell it.
+                        let is_here = !is_url(Path::new(&item.at));
+                        let at = if is_here { &item.at } else { &error.place.file };
+                        ReportPart::refused(PartSubject::Bundle(at.clone()), vec![error])
+                    }
+                    Ok(inspected) => inspected.answered(&answers, demands),
+                });
+            }
         }
-        let bundles = self.items(WorkTask::Inspect).filter_map(|item| item.bundle);
+        let digests = bundles.iter().filter_map(|item| item.bundle);
         // Posts that are judged here use them too.
         unused.meet(unused_of(demands));
-        for failures in [demands.foreign_challenges(bundles), unused.all.unwrap_or_default()] {
+        for failures in [demands.foreign_challenges(digests), unused.all.unwrap_or_default()] {
             if !failures.is_empty() {
                 sink.take(ReportPart::refused(PartSubject::Run, failures));
             }
         }
         Ok(())
+    }
+
+    /// What was found of a bundle, and of its steps.
+    fn inspected(&self, item: &WorkItem, steps: &[&WorkItem]) -> Result<Inspected, Vec<Error>> {
+        let result = self.result(item).map_err(one)?;
+        let Found::Inspected(inspected) = result.found else {
+            return Err(vec![self.damaged(item, "a result of another task")]);
+        };
+        let extents = inspected.as_ref().as_ref().map_or(Vec::new(), InspectedBundle::extents);
+        let name = inspected.as_ref().as_ref().map_or("", InspectedBundle::name);
+        let lacks = |extent: &Extent| !steps.iter().any(|item| item.extent == Some(*extent));
+        if let Some(extent) = extents.into_iter().find(lacks) {
+            let expected = format!("an item for its steps {extent}");
+            return Err(vec![CHANGED.at(Location::file(&item.at), expected, "none in the plan")]);
+        }
+        let answers = self.answers(steps, |_| name)?;
+        Ok((*inspected, answers, result.unused))
     }
 
     /// The posts: those that workers judged, and those that are judged here because they need the replays.
@@ -172,7 +192,8 @@ impl<'a> Merging<'a> {
             return Ok(parts);
         }
         let planned: Vec<_> = self.items(WorkTask::Replay).filter(|item| item.in_project).collect();
-        let (answers, errors) = (self.answers(&planned)?, Vec::new());
+        let name = |item: &'a WorkItem| item.at.rsplit('/').next().unwrap_or(&item.at);
+        let (answers, errors) = (self.answers(&planned, name)?, Vec::new());
         let mut kept = KeptReplays { planned: &planned, answers, errors };
         verify::verify_into(self.root, &ids, demands, reading, Some(&mut kept), &mut parts);
         if kept.errors.is_empty() { Ok(parts) } else { Err(kept.errors) }
@@ -182,19 +203,21 @@ impl<'a> Merging<'a> {
         self.plan.items.iter().filter(move |item| item.task == task)
     }
 
-    /// What became of steps.
-    fn answers(&self, items: &[&WorkItem]) -> Result<Replays, Vec<Error>> {
-        let mut answers = Replays::new();
-        for item in items {
-            let Found::Replayed(outcome) = self.result(item).map_err(one)?.found else {
-                return Err(vec![self.damaged(item, "a result of another task")]);
+    /// What became of steps, by the name of the bundle of each.
+    fn answers<'n>(
+        &self,
+        items: &[&'n WorkItem],
+        name: impl Fn(&'n WorkItem) -> &'n str + Sync,
+    ) -> Result<Replays, Vec<Error>> {
+        let answer = |item: &&'n WorkItem| {
+            let Found::Replayed(outcome) = self.result(item)?.found else {
+                return Err(self.damaged(item, "a result of another task"));
             };
-            let name = item.at.rsplit('/').next().unwrap_or(&item.at).to_owned();
-            if let Some(extent) = item.extent {
-                answers.insert((name, extent), outcome);
-            }
-        }
-        Ok(answers)
+            Ok(item.extent.map(|extent| ((name(item).to_owned(), extent), outcome)))
+        };
+        let answers = parallel::map(items, FETCHED.min(items.len()), answer);
+        let answers: Vec<_> = answers.into_iter().collect::<Result<_, _>>().map_err(one)?;
+        Ok(answers.into_iter().flatten().collect())
     }
 
     /// The result of an item: the same in every store that has one.

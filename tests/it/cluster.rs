@@ -164,7 +164,8 @@ fn posts_are_judged_by_workers() {
 fn steps_are_executed_by_workers() {
     let corpus = sealed(&[MOE, "replay/torch-dense"]);
     let at = corpus.path();
-    let planned = Planned::of(at, &[MOE, "replay/torch-dense", "--replay", "all"]);
+    let with_slash = format!("./{MOE}/");
+    let planned = Planned::of(at, &[&with_slash, "replay/torch-dense", "--replay", "all"]);
     let items = planned.items("plan.jsonl");
     let replays: Vec<_> = items.iter().filter(|item| item["do"] == "replay").collect();
     let schema = Schema::closed("plan");
@@ -183,7 +184,8 @@ fn steps_are_executed_by_workers() {
     planned.equals_one_machine(&["results"], &["json", "text", "html"]);
     // One who verifies alone, and keeps what is done, does none of it again.
     let store = planned.path("results");
-    let arguments = ["verify", MOE, "replay/torch-dense", "--replay", "all", "--resume", &store];
+    let resume = ["--replay", "all", "--resume", &store];
+    let arguments = [&["verify", &with_slash, "replay/torch-dense"][..], &resume].concat();
     let resumed = repro(at, &[&arguments[..], &["--format", "json"]].concat());
     let merged = planned.merge(&["results"], &["--format", "json"]);
     assert!(resumed.stdout == merged.stdout, "{}", said(&resumed));

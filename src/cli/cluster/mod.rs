@@ -4,6 +4,7 @@ mod asked;
 mod merge;
 mod plan;
 mod resume;
+mod shift;
 mod work;
 
 pub use merge::merge;

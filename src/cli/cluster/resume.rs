@@ -11,7 +11,7 @@ use repro_report::Format;
 use repro_report::outcome::ExitStatus;
 use repro_storage::Store;
 
-use super::work::Shift;
+use super::shift::Shift;
 use super::{asked, program};
 use crate::cli::args::{ReplaysArg, VerifyArgs};
 use crate::cli::output::Output;
@@ -49,9 +49,10 @@ pub fn resumed<'o>(
         reading,
         data: &data,
         device: own.device.as_deref(),
+        store: &store,
     };
     let items = longest_first(&plan.items);
-    if let Err(status) = shift.work(&items, &store, (output, has_failed))? {
+    if let Err(status) = shift.work(&items, (output, has_failed))? {
         return Ok(Err(status));
     }
     if has_failed.get() {

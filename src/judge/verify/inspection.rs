@@ -167,6 +167,11 @@ impl InspectedBundle {
         Self { subject, shown, described, claims, findings, failures, steps }
     }
 
+    /// The name of the bundle.
+    pub fn name(&self) -> &str {
+        &self.subject.name
+    }
+
     /// The steps that are to be made again, in order.
     pub fn extents(&self) -> Vec<Extent> {
         self.steps.extents()
