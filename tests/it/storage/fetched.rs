@@ -17,7 +17,7 @@ fn root() -> &'static Path {
 }
 
 /// What the program does, with these variables and a temporary folder of its own, which it leaves empty.
-fn repro(variables: Vec<(String, String)>, arguments: &[&str]) -> Output {
+pub fn repro(variables: Vec<(String, String)>, arguments: &[&str]) -> Output {
     let temporary = tempfile::tempdir().unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_repro"))
         .current_dir(root())
@@ -56,7 +56,7 @@ fn copy(from: &Path, to: &Path) {
 }
 
 /// A server with the bundle in `runs/`.
-fn with_bundle(test: &str) -> Option<S3Server> {
+pub fn with_bundle(test: &str) -> Option<S3Server> {
     let server = S3Server::start(test)?;
     copy(&root().join("receipts").join(BUNDLE), &server.bucket().join("runs").join(BUNDLE));
     Some(server)

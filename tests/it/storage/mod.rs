@@ -3,6 +3,7 @@
 mod fetched;
 mod proxy;
 mod server;
+mod worked;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
