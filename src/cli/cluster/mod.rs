@@ -14,8 +14,11 @@ pub use work::work;
 
 use std::path::Path;
 
-use repro_cluster::{Program, WorkPlan};
+use repro_cluster::{Asked, Planner, Program, WorkPlan};
+use repro_judge::verify::Demands;
 use repro_receipt::source::{Error, codes};
+
+use super::trainer::RunData;
 
 codes! {
     NO_ITEM = "work::no-item", "a plan has no such item", "name the key of an item, as the plan has it";
@@ -29,6 +32,18 @@ fn program() -> Program {
         source: env!("REPRO_SOURCE_SHA256").to_owned(),
         trains: cfg!(feature = "train"),
     }
+}
+
+/// The plan of what was asked for, by this program.
+fn planned(
+    root: &Path,
+    asked: Asked,
+    demands: &Demands,
+    (data, threads): (&RunData, usize),
+) -> Result<WorkPlan, Vec<Error>> {
+    let (program, estimator) = (program(), data.estimator());
+    let planner = Planner { root, asked, demands, program, estimator, threads };
+    planner.plan().map_err(|error| vec![error])
 }
 
 /// Reads a plan of this program.

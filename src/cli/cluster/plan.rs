@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use repro_cluster::{Planner, WorkPlan, WorkTask};
+use repro_cluster::{WorkPlan, WorkTask};
 use repro_receipt::source::Location;
 use repro_report::outcome::ExitStatus;
 
-use super::{asked, program};
+use super::{asked, planned};
 use crate::cli::args::{PlanArgs, PlannedReplaysArg};
 use crate::cli::output::{Output, write_file};
 use crate::cli::trainer::RunData;
@@ -23,15 +23,8 @@ pub fn plan(root: &Path, own: &PlanArgs, output: &Output) -> Answer {
         return Err(vec![BAD_USAGE.at(Location::file("--replay"), expected, "one without")]);
     }
     let demands = asked::demands(root, &asked, &own.judged).map_err(one)?;
-    let planner = Planner {
-        root,
-        asked,
-        demands: &demands,
-        program: program(),
-        estimator: data.estimator(),
-        threads: own.threads.unwrap_or_else(threads::cores),
-    };
-    let plan = planner.plan().map_err(one)?;
+    let threads = own.threads.unwrap_or_else(threads::cores);
+    let plan = planned(root, asked, &demands, (&data, threads))?;
     match &own.out {
         None => output.print(&plan.text()),
         Some(path) => {

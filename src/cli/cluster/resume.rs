@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::path::Path;
 
-use repro_cluster::{Merging, Planner, longest_first};
+use repro_cluster::{Merging, longest_first};
 use repro_judge::verify::Demands;
 use repro_receipt::bundle::ReadOptions;
 use repro_receipt::source::Error;
@@ -12,7 +12,7 @@ use repro_report::outcome::ExitStatus;
 use repro_storage::Store;
 
 use super::shift::Shift;
-use super::{asked, program};
+use super::{asked, planned};
 use crate::cli::args::{ReplaysArg, VerifyArgs};
 use crate::cli::output::Output;
 use crate::cli::partwise::PartwiseReport;
@@ -31,15 +31,7 @@ pub fn resumed<'o>(
     let asked = asked::asked(root, &own.judged, replays, &own.challenge)?;
     let demands = asked::demands(root, &asked, &own.judged).map_err(one)?;
     let data = RunData::new(own.data.clone());
-    let planner = Planner {
-        root,
-        asked,
-        demands: &demands,
-        program: program(),
-        estimator: data.estimator(),
-        threads: reading.threads,
-    };
-    let plan = planner.plan().map_err(one)?;
+    let plan = planned(root, asked, &demands, (&data, reading.threads))?;
     let store = Store::open(store).map_err(one)?;
     let shift = Shift {
         root,
