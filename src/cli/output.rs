@@ -318,9 +318,18 @@ impl Output {
     }
 }
 
+/// The folder above a path that is there already.
+fn present_folder(path: &Path) -> PathBuf {
+    let mut folder = folder_of(path).to_owned();
+    while !folder.exists() && folder != folder_of(&folder) {
+        folder = folder_of(&folder).to_owned();
+    }
+    folder
+}
+
 /// Refuses a file in a bundle: a report there would be a file that no manifest lists.
 pub fn outside_bundles(path: &Path) -> Result<(), Error> {
-    let Ok(real) = folder_of(path).canonicalize() else { return Ok(()) };
+    let Ok(real) = present_folder(path).canonicalize() else { return Ok(()) };
     match real.ancestors().find(|above| above.join("bagit.txt").exists()) {
         None => Ok(()),
         Some(bundle) => {

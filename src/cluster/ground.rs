@@ -1,12 +1,14 @@
 //! What results depend on besides the bundle that they are of.
 
-use std::io;
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use repro_judge::verify::Demands;
 use repro_receipt::bundle::Bundle;
-use repro_receipt::digest::Digest;
+use repro_receipt::digest::{Digest, Hasher};
 use repro_receipt::source::{Error, Location, UNREADABLE};
 use repro_runs::study;
 use serde_json::{Value as Json, json};
@@ -24,8 +26,8 @@ pub fn project(root: &Path) -> Result<Digest, Error> {
     let unreadable = |error: io::Error| {
         UNREADABLE.at(Location::file("repro"), "the files of the project", error.to_string())
     };
-    let mut files = Vec::new();
-    contents(&root.join("repro"), "repro", &mut files).map_err(unreadable)?;
+    let (mut files, mut seen) = (Vec::new(), HashSet::new());
+    contents(&root.join("repro"), "repro", &mut files, &mut seen).map_err(unreadable)?;
     files.sort();
     let present = study::present(root)?;
     let present = present
@@ -35,8 +37,17 @@ pub fn project(root: &Path) -> Result<Digest, Error> {
     Ok(digest(&json!([files.collect::<Vec<_>>(), present.collect::<Vec<_>>()])))
 }
 
-/// The files in a folder with their digests; links are followed, as posts may.
-fn contents(folder: &Path, shown: &str, files: &mut Vec<(String, Digest)>) -> io::Result<()> {
+/// The files in a folder with their digests. Links are followed, as posts may; a folder that leads to itself is looked at once.
+fn contents(
+    folder: &Path,
+    shown: &str,
+    files: &mut Vec<(String, Digest)>,
+    seen: &mut HashSet<(u64, u64)>,
+) -> io::Result<()> {
+    let about = std::fs::metadata(folder).ok();
+    if about.is_some_and(|about| !seen.insert((about.dev(), about.ino()))) {
+        return Ok(());
+    }
     let entries = match std::fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         entries => entries?,
@@ -45,12 +56,23 @@ fn contents(folder: &Path, shown: &str, files: &mut Vec<(String, Digest)>) -> io
         let path = entry?.path();
         let name = format!("{shown}/{}", path.file_name().unwrap_or_default().display());
         if path.is_dir() {
-            contents(&path, &name, files)?;
+            contents(&path, &name, files, seen)?;
         } else if path.is_file() {
-            files.push((name, Digest::of(&std::fs::read(&path)?)));
+            files.push((name, file_digest(&path)?));
         }
     }
     Ok(())
+}
+
+fn file_digest(path: &Path) -> io::Result<Digest> {
+    let (mut file, mut hash) = (File::open(path)?, Hasher::default());
+    let mut buffer = vec![0; 1 << 16];
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok(hash.finish()),
+            length => hash.update(buffer.get(..length).unwrap_or_default()),
+        }
+    }
 }
 
 /// The digest of the names, lengths and times of change of all that lies in a folder. A file that is changed has another time,

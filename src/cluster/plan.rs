@@ -72,6 +72,13 @@ impl WorkPlan {
         line(&written(&head)) + "\n" + &lines
     }
 
+    /// Whether something begins like a plan, of whatever program.
+    pub fn is_one(from: impl BufRead) -> bool {
+        let mut lines = Lines { from, shown: "", number: 0 };
+        let first = lines.next().ok().flatten().and_then(|text| serde_json::from_str(&text).ok());
+        first.is_some_and(|head: PlanHead| head.schema == SCHEMA)
+    }
+
     /// Reads a plan of this program.
     pub fn load(path: &Path, program: &Program) -> Result<Self, Error> {
         let shown = path.display().to_string();

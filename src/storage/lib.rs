@@ -20,6 +20,7 @@ mod part;
 mod settings;
 mod store;
 
+pub use address::local_path;
 pub use bundle::fetch_bundle;
 pub use created::Created;
 pub use head::fetch_head;

@@ -372,3 +372,38 @@ fn files_that_options_name_have_to_be_those_that_were_planned() {
     assert!(planned.refused(&["results"], &[]).contains("cluster::changed"));
     assert_eq!(code(&planned.work("results", &[])), 2);
 }
+
+#[test]
+fn nothing_is_written_over_a_post_or_into_a_bundle() {
+    let corpus = sealed(&[MOE, "replay/posts"]);
+    let at = corpus.path();
+    let post = at.join("replay/posts/repro/good.toml");
+    let before = fs::read(&post).unwrap();
+    let over = repro(at, &["plan", MOE, "--out", post.to_str().unwrap()]);
+    assert!(code(&over) == 2 && said(&over).contains("cli::bad-usage"), "{}", said(&over));
+    assert_eq!(fs::read(&post).unwrap(), before);
+    let planned = Planned::of(at, &[MOE]);
+    let inside = at.join(MOE).join("deep/results");
+    let plan = planned.path("plan.jsonl");
+    let own = inside.to_str().unwrap();
+    for arguments in [
+        &["work", &plan, "--results", own][..],
+        &["verify", MOE, "--resume", own],
+        &["plan", MOE, "--out", own],
+    ] {
+        let refused = repro(at, arguments);
+        assert!(
+            code(&refused) == 2 && said(&refused).contains("cli::bad-usage"),
+            "{}",
+            said(&refused)
+        );
+        assert!(!at.join(MOE).join("deep").exists());
+    }
+    // A project whose folder leads to itself is looked at all the same.
+    let root = at.join("replay/posts");
+    std::os::unix::fs::symlink(".", root.join("repro/again")).unwrap();
+    std::os::unix::fs::symlink("..", root.join("repro/above")).unwrap();
+    let judged = Planned::of(&root, &["--post", "good"]);
+    judged.worked("results", &[]);
+    judged.equals_one_machine(&["results"], &["json"]);
+}

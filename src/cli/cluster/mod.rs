@@ -18,7 +18,9 @@ use repro_cluster::{Asked, Planner, Program, WorkPlan};
 use repro_judge::verify::Demands;
 use repro_receipt::source::{Error, codes};
 
+use super::output::outside_bundles;
 use super::trainer::RunData;
+use repro_storage::{Store, local_path};
 
 codes! {
     NO_ITEM = "work::no-item", "a plan has no such item", "name the key of an item, as the plan has it";
@@ -44,6 +46,15 @@ fn planned(
     let (program, estimator) = (program(), data.estimator());
     let planner = Planner { root, asked, demands, program, estimator, threads };
     planner.plan().map_err(|error| vec![error])
+}
+
+/// The store where results are kept: not in a bundle, which they would spoil.
+fn kept_in(address: &str) -> Result<Store, Vec<Error>> {
+    let one = |error| vec![error];
+    if let Some(path) = local_path(address).map_err(one)? {
+        outside_bundles(&path.join("00")).map_err(one)?;
+    }
+    Store::open(address).map_err(one)
 }
 
 /// Reads a plan of this program.

@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use repro_cluster::{WorkPlan, WorkTask};
-use repro_receipt::source::Location;
+use repro_receipt::source::{Error, Location};
 use repro_report::outcome::ExitStatus;
 
 use super::{asked, planned};
 use crate::cli::args::{PlanArgs, PlannedReplaysArg};
-use crate::cli::output::{Output, write_file};
+use crate::cli::output::{Output, outside_bundles, write_file};
 use crate::cli::trainer::RunData;
 use crate::cli::{Answer, BAD_USAGE, threads};
 
@@ -29,6 +29,7 @@ pub fn plan(root: &Path, own: &PlanArgs, output: &Output) -> Answer {
         None => output.print(&plan.text()),
         Some(path) => {
             let shown = path.display().to_string();
+            outside_bundles(path).and_then(|()| replaces_a_plan(path)).map_err(one)?;
             write_file(path, &shown, plan.text().as_bytes()).map_err(one)?;
         }
     }
@@ -36,6 +37,17 @@ pub fn plan(root: &Path, own: &PlanArgs, output: &Output) -> Answer {
         output.say(&summary(&plan));
     }
     Ok(ExitStatus::Verified)
+}
+
+/// Refuses to write over a file that is no plan: a post or a log is not lost by a slip of the hand.
+fn replaces_a_plan(path: &Path) -> Result<(), Error> {
+    let Ok(file) = std::fs::File::open(path) else { return Ok(()) };
+    if WorkPlan::is_one(std::io::BufReader::new(file)) {
+        return Ok(());
+    }
+    let place = Location::file(path.display().to_string());
+    let error = BAD_USAGE.at(place, "no file yet, or a plan to be written anew", "another file");
+    Err(error.help("name another file, or take this one away first"))
 }
 
 /// What a plan comes to, in a line.

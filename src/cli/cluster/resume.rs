@@ -9,10 +9,9 @@ use repro_receipt::bundle::ReadOptions;
 use repro_receipt::source::Error;
 use repro_report::Format;
 use repro_report::outcome::ExitStatus;
-use repro_storage::Store;
 
 use super::shift::Shift;
-use super::{asked, planned};
+use super::{asked, kept_in, planned};
 use crate::cli::args::{ReplaysArg, VerifyArgs};
 use crate::cli::output::Output;
 use crate::cli::partwise::PartwiseReport;
@@ -32,7 +31,7 @@ pub fn resumed<'o>(
     let demands = asked::demands(root, &asked, &own.judged).map_err(one)?;
     let data = RunData::new(own.data.clone());
     let plan = planned(root, asked, &demands, (&data, reading.threads))?;
-    let store = Store::open(store).map_err(one)?;
+    let store = kept_in(store)?;
     let shift = Shift {
         root,
         plan: &plan,

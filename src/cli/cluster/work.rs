@@ -8,11 +8,10 @@ use repro_receipt::bundle::ReadOptions;
 use repro_receipt::digest::Digest;
 use repro_receipt::source::{Error, Location};
 use repro_report::outcome::ExitStatus;
-use repro_storage::Store;
 use serde_json::json;
 
 use super::shift::Shift;
-use super::{NO_ITEM, asked, load};
+use super::{NO_ITEM, asked, kept_in, load};
 use crate::cli::args::{ClassArg, WorkArgs};
 use crate::cli::output::Output;
 use crate::cli::trainer::RunData;
@@ -23,7 +22,7 @@ pub fn work(root: &Path, own: &WorkArgs, output: &Output) -> Answer {
     let one = |error| vec![error];
     let plan = load(&own.plan)?;
     let items = chosen(&plan, own).map_err(one)?;
-    let store = Store::open(&own.results).map_err(one)?;
+    let store = kept_in(&own.results)?;
     let judged = asked::judged(&plan.asked).map_err(one)?;
     let demands = asked::demands(root, &plan.asked, &judged).map_err(one)?;
     let data = RunData::new(own.data.clone());
