@@ -185,10 +185,11 @@ impl InspectedBundle {
             AskedSteps::Slices(extents) => {
                 for extent in extents {
                     let answer = answers.get(&(self.subject.name.clone(), *extent));
-                    match answer.map(again::outcome_of) {
-                        None => {}
-                        Some(Err(error)) => self.failures.push(error),
-                        Some(Ok(outcome)) => {
+                    // What was asked for is never left out: without an answer it is unchecked.
+                    let none = || Ok(Outcome::unchecked(&again::NOT_RUN, "it was not executed"));
+                    match answer.map_or_else(none, again::outcome_of) {
+                        Err(error) => self.failures.push(error),
+                        Ok(outcome) => {
                             self.claims.push(replayed(&self.subject, *extent, outcome));
                         }
                     }
