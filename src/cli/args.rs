@@ -61,7 +61,7 @@ pub enum Command {
     #[command(after_long_help = help::WORK)]
     Work(WorkArgs),
     /// Put the results of a plan together: the report that one machine would have made
-    #[command(after_long_help = exit::TABLE)]
+    #[command(after_long_help = exit::MERGED)]
     Merge(MergeArgs),
     /// Read logs of other trainers and write them as receipt bundles
     #[command(after_long_help = help::IMPORT)]

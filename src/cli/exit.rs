@@ -10,6 +10,14 @@ Exit status, the first rule that applies:
   0  every claim verified; with --locked: all verdicts as recorded; with --write-lock: they are recorded now, whatever
      they are";
 
+/// Of `repro merge`, which judges nothing anew.
+pub const MERGED: &str = "\
+Exit status, the first rule that applies:
+  2  bad usage, results that are missing or not of the plan, an input that was refused, or an output that cannot be written
+  1  a claim or a signature is refuted
+  3  something inconclusive or unchecked, below a required minimum, or nothing checked
+  0  every claim verified";
+
 /// Of commands that print or write one thing.
 pub const PLAIN: &str =
     "Exit status: 0, or 2 for bad usage and for what cannot be read or written.";

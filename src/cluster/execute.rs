@@ -93,14 +93,14 @@ impl<'a> Worker<'a> {
     ) -> Result<ReplayOutcome, Error> {
         let is_last = |known: &&LoadedBundle| {
             let last = &known.item;
-            (&last.at, last.in_project, last.bundle) == (&item.at, item.in_project, item.bundle)
+            (&last.at, last.in_project, last.inputs) == (&item.at, item.in_project, item.inputs)
         };
         if self.last.as_ref().filter(is_last).is_none() {
             self.last = None;
             match self.load(item) {
                 Err(error) => return Ok(ReplayOutcome::Refused(error)),
                 Ok(loaded) => {
-                    is_planned(item, loaded.bundle.digest())?;
+                    is_planned(item.inputs, loaded.bundle.digest(), &item.at)?;
                     self.last = Some(loaded);
                 }
             }
@@ -143,7 +143,7 @@ impl<'a> Worker<'a> {
         let inspected = match read {
             Err(error) => Err(error),
             Ok((bundle, inspected)) => {
-                is_planned(item, bundle.digest())?;
+                is_planned(item.inputs, bundle.digest(), &item.at)?;
                 if ground::is_of_study(&bundle) {
                     self.same_project()?;
                 }
@@ -160,6 +160,9 @@ impl<'a> Worker<'a> {
         let ids = [item.at.clone()];
         let mut report = verify::verify_with(self.root, &ids, &demands, reading, None);
         let post = report.posts.pop().map(Box::new);
+        if let Some(post) = &post {
+            is_planned(item.inputs, ground::judged_by(post), &item.at)?;
+        }
         let found = Found::Judged(post, report.failures);
         Ok(WorkResult { found, unused: unused_of(&demands) })
     }
@@ -185,24 +188,24 @@ impl<'a> Worker<'a> {
 /// Refuses a project that is not the one of a plan.
 pub fn is_same_project(root: &Path, plan: &WorkPlan) -> Result<(), Error> {
     let found = ground::project(root)?;
-    match plan.project {
-        Some(planned) if planned != found => {
-            let expected = format!("the project as it was planned, with the digest {planned}");
-            let place = Location::file(root.display().to_string());
-            Err(CHANGED.at(place, expected, format!("the digest {found}")))
-        }
-        _ => Ok(()),
+    let Some(planned) = plan.project.filter(|planned| *planned != found) else { return Ok(()) };
+    let place = Location::file(root.display().to_string());
+    if !root.join("repro").is_dir() {
+        let error = CHANGED.at(place, "the project of the plan, with its `repro/`", "none here");
+        return Err(error.help("start in the folder where the plan was made, or pass `--root`"));
     }
+    let expected = format!("the project as it was planned, with the digest {planned}");
+    Err(CHANGED.at(place, expected, format!("the digest {found}")))
 }
 
-/// Refuses a bundle that is not the one of an item.
-fn is_planned(item: &WorkItem, found: Digest) -> Result<(), Error> {
-    match item.bundle {
+/// Refuses a bundle, or what a post is judged by, that is not what was planned.
+pub fn is_planned(planned: Option<Digest>, found: Digest, at: &str) -> Result<(), Error> {
+    match planned {
         Some(planned) if planned == found => Ok(()),
         planned => {
             let expected =
-                planned.map_or("a bundle that is refused".to_owned(), |one| one.prefixed());
-            Err(CHANGED.at(Location::file(&item.at), expected, found.prefixed()))
+                planned.map_or("something that is refused".to_owned(), |one| one.prefixed());
+            Err(CHANGED.at(Location::file(at), expected, found.prefixed()))
         }
     }
 }

@@ -1,15 +1,17 @@
 //! What results depend on besides the bundle that they are of.
 
-use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use repro_judge::page::PostPage;
+use repro_judge::texts::TextsAtHand;
 use repro_judge::verify::Demands;
 use repro_receipt::bundle::Bundle;
 use repro_receipt::digest::{Digest, Hasher};
 use repro_receipt::source::{Error, Location, UNREADABLE};
+use repro_report::outcome::PostReport;
 use repro_runs::study;
 use serde_json::{Value as Json, json};
 
@@ -21,14 +23,15 @@ pub fn digest(of: &Json) -> Digest {
     Digest::of(line(of).as_bytes())
 }
 
-/// The digest of a project: of all files in `repro/`, and of the studies and starts that the receipts of its bundles name.
+/// The digest of what posts and runs of studies depend on of a project besides themselves: the locks of posts, the plans of studies and
+/// the logs of started runs, and of which study and start the receipts of its bundles say that they are.
 pub fn project(root: &Path) -> Result<Digest, Error> {
     let unreadable = |error: io::Error| {
         UNREADABLE.at(Location::file("repro"), "the files of the project", error.to_string())
     };
-    let (mut files, mut seen) = (Vec::new(), HashSet::new());
-    contents(&root.join("repro"), "repro", &mut files, &mut seen).map_err(unreadable)?;
-    files.sort();
+    let folder = root.join("repro");
+    let mut files = contents(&folder, |name| name.ends_with(".lock")).map_err(unreadable)?;
+    files.extend(contents(&folder.join("studies"), |_| true).map_err(unreadable)?);
     let present = study::present(root)?;
     let present = present
         .iter()
@@ -37,31 +40,42 @@ pub fn project(root: &Path) -> Result<Digest, Error> {
     Ok(digest(&json!([files.collect::<Vec<_>>(), present.collect::<Vec<_>>()])))
 }
 
-/// The files in a folder with their digests. Links are followed, as posts may; a folder that leads to itself is looked at once.
-fn contents(
-    folder: &Path,
-    shown: &str,
-    files: &mut Vec<(String, Digest)>,
-    seen: &mut HashSet<(u64, u64)>,
-) -> io::Result<()> {
-    let about = std::fs::metadata(folder).ok();
-    if about.is_some_and(|about| !seen.insert((about.dev(), about.ino()))) {
-        return Ok(());
-    }
+/// The files of a folder that have such names, with their digests, in order.
+fn contents(folder: &Path, wanted: impl Fn(&str) -> bool) -> io::Result<Vec<(String, Digest)>> {
     let entries = match std::fs::read_dir(folder) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries?,
     };
+    let mut files = Vec::new();
     for entry in entries {
         let path = entry?.path();
-        let name = format!("{shown}/{}", path.file_name().unwrap_or_default().display());
-        if path.is_dir() {
-            contents(&path, &name, files, seen)?;
-        } else if path.is_file() {
+        let name = path.file_name().unwrap_or_default().display().to_string();
+        if wanted(&name) && path.is_file() {
             files.push((name, file_digest(&path)?));
         }
     }
-    Ok(())
+    files.sort();
+    Ok(files)
+}
+
+/// The digest of what a post was judged by, as its report says: the page, the texts and the bundles.
+pub fn judged_by(post: &PostReport) -> Digest {
+    let texts = post.texts.iter().map(|text| json!([text.id, text.digest]));
+    let bundles = post.bundles.iter().map(|bundle| json!([bundle.name, bundle.digest]));
+    digest(&json!([post.digest, texts.collect::<Vec<_>>(), bundles.collect::<Vec<_>>()]))
+}
+
+/// The same of a post that is still to be judged, by the bundles that can be read.
+pub fn to_be_judged(page: &PostPage, at_hand: &TextsAtHand, bundles: &[(&str, Digest)]) -> Digest {
+    let known = |id: &String| at_hand.get(id).map(|text| text.digest.prefixed());
+    let texts = page.texts.iter().map(|text| json!([text.id, known(&text.id)]));
+    let mut texts: Vec<_> = texts.collect();
+    if texts.is_empty() {
+        // A report says of a post without texts that it has none at hand.
+        texts.push(json!(["", null]));
+    }
+    let bundles = bundles.iter().map(|(name, digest)| json!([name, digest.prefixed()]));
+    digest(&json!([page.digest().prefixed(), texts, bundles.collect::<Vec<_>>()]))
 }
 
 fn file_digest(path: &Path) -> io::Result<Digest> {

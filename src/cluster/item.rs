@@ -51,8 +51,8 @@ pub struct WorkItem {
     pub at: String,
     /// Whether that folder is in `receipts/` of the project, and not where the command runs.
     pub in_project: bool,
-    /// The digest of the bundle; none of one that cannot be read, and of posts.
-    pub bundle: Option<Digest>,
+    /// The digest of the bundle, or of what a post is judged by; none of what cannot be read.
+    pub inputs: Option<Digest>,
     /// The steps to be executed.
     pub extent: Option<Extent>,
     /// The arithmetic of the run, as its receipt names it, where steps are executed.
@@ -130,7 +130,7 @@ pub mod tests {
             task: WorkTask::Replay,
             at: format!("runs/{at}"),
             in_project: false,
-            bundle: Some(Digest::of(&at.to_le_bytes())),
+            inputs: Some(Digest::of(&at.to_le_bytes())),
             extent: Some(Extent::Steps { from: at, to: at + 3 }),
             arithmetic: Some("portable-f32/1".to_owned()),
             class: DeviceClass::Any,
@@ -149,7 +149,7 @@ pub mod tests {
             WorkItem { task: WorkTask::Inspect, ..own.clone() },
             WorkItem { at: "runs/2".to_owned(), ..own.clone() },
             WorkItem { in_project: true, ..own.clone() },
-            WorkItem { bundle: None, ..own.clone() },
+            WorkItem { inputs: None, ..own.clone() },
             WorkItem { extent: Some(Extent::States { from: 1, to: 4 }), ..own.clone() },
             WorkItem { arithmetic: None, ..own.clone() },
             WorkItem { class: DeviceClass::Processor, ..own.clone() },

@@ -12,7 +12,8 @@ use repro_report::part::{PartSubject, ReportPart, ReportSink};
 use repro_runs::replay::{Extent, ReplayOutcome, Replays};
 use repro_storage::{Store, is_url};
 
-use crate::execute::{is_same_project, unused_of};
+use crate::execute::{is_planned, is_same_project, unused_of};
+use crate::ground::judged_by;
 use crate::item::{WorkItem, WorkTask};
 use crate::plan::WorkPlan;
 use crate::result::{self, CAP, Found, WorkResult};
@@ -49,11 +50,11 @@ impl<'a> Merging<'a> {
         is_shared: bool,
     ) -> Result<Self, Vec<Error>> {
         let keys: HashSet<Digest> = plan.items.iter().map(|item| item.key).collect();
-        let (mut held, mut errors) = (HashMap::new(), Vec::new());
+        let (mut held, mut errors, mut empty) = (HashMap::new(), Vec::new(), Vec::new());
         for (at, store) in stores.iter().enumerate() {
             let names = store.list("").map_err(|error| vec![error])?;
-            if names.is_empty() && !keys.is_empty() {
-                errors.push(EMPTY.at(Location::file(store.shown()), "results of the plan", "none"));
+            if names.is_empty() {
+                empty.push(store.shown());
             }
             let mut others = Vec::new();
             for (name, _) in names {
@@ -68,7 +69,14 @@ impl<'a> Merging<'a> {
         }
         let missing: Vec<_> =
             plan.items.iter().filter(|item| !held.contains_key(&item.key)).collect();
-        errors.extend(missing_error(&missing));
+        if let Some(error) = missing_error(&missing) {
+            // A worker who had nothing to do leaves nothing; where something is missing, an empty place is likely why.
+            let told = |shown| {
+                EMPTY.at(Location::file(shown), "results of the plan", "none, or no such folder")
+            };
+            errors.extend(empty.into_iter().map(told));
+            errors.push(error);
+        }
         if errors.is_empty() { Ok(Self { root, plan, stores, held }) } else { Err(errors) }
     }
 
@@ -105,7 +113,7 @@ impl<'a> Merging<'a> {
                 });
             }
         }
-        let digests = bundles.iter().filter_map(|item| item.bundle);
+        let digests = bundles.iter().filter_map(|item| item.inputs);
         // Posts that are judged here use them too.
         unused.meet(unused_of(demands));
         for failures in [demands.foreign_challenges(digests), unused.all.unwrap_or_default()] {
@@ -196,6 +204,11 @@ impl<'a> Merging<'a> {
         let (answers, errors) = (self.answers(&planned, name)?, Vec::new());
         let mut kept = KeptReplays { planned: &planned, answers, errors };
         verify::verify_into(self.root, &ids, demands, reading, Some(&mut kept), &mut parts);
+        for (merged, part) in std::iter::zip(&self.plan.merged, &parts) {
+            if let Some(post) = &part.post {
+                is_planned(merged.inputs, judged_by(post), &merged.id).map_err(one)?;
+            }
+        }
         if kept.errors.is_empty() { Ok(parts) } else { Err(kept.errors) }
     }
 
@@ -269,7 +282,7 @@ impl Replayer for KeptReplays<'_> {
         for SliceRequest { bundle, extent } in requests {
             let key = (bundle.name().to_owned(), *extent);
             let is_own = |item: &&&WorkItem| {
-                item.extent == Some(*extent) && item.bundle == Some(bundle.digest())
+                item.extent == Some(*extent) && item.inputs == Some(bundle.digest())
             };
             let known = self.planned.iter().find(is_own).and_then(|_| self.answers.get(&key));
             if known.is_none() {

@@ -1,15 +1,15 @@
 //! A plan: a line that says what was asked and by which program, then one line of canonical JSON for each item.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
 use repro_receipt::digest::{Digest, Hasher};
-use repro_receipt::source::{Error, Location};
+use repro_receipt::source::{Error, Location, UNREADABLE};
 use serde::{Deserialize, Serialize};
 
 use crate::asked::Asked;
-use crate::item::{WorkItem, line, written};
+use crate::item::{WorkItem, WorkTask, line, written};
 use crate::program::Program;
 use crate::{BAD_PLAN, OTHER_PROGRAM};
 
@@ -24,8 +24,8 @@ const LINE_CAP: u64 = 64 << 20;
 pub struct MergedPost {
     /// The post.
     pub id: String,
-    /// The digest of everything that it depends on besides the replays.
-    pub ground: Digest,
+    /// The digest of what it is judged by, besides the replays; none where that could not be read.
+    pub inputs: Option<Digest>,
 }
 
 /// The first line of a plan.
@@ -83,10 +83,33 @@ impl WorkPlan {
     pub fn load(path: &Path, program: &Program) -> Result<Self, Error> {
         let shown = path.display().to_string();
         let unreadable = |error: std::io::Error| {
-            BAD_PLAN.at(Location::file(&shown), "a plan that can be read", error.to_string())
+            UNREADABLE.at(Location::file(&shown), "a plan that can be read", error.to_string())
         };
         let file = std::fs::File::open(path).map_err(unreadable)?;
         Self::read(BufReader::new(file), &shown, program)
+    }
+
+    /// What was asked and has no item; or an item that nobody asked for.
+    fn leaves_out(&self) -> Option<&str> {
+        let of = |task| self.items.iter().filter(move |item| item.task == task);
+        let bundles = of(WorkTask::Inspect).map(|item| item.at.as_str());
+        let merged = self.merged.iter().map(|post| post.id.as_str());
+        let posts: BTreeSet<&str> =
+            of(WorkTask::Judge).map(|item| item.at.as_str()).chain(merged).collect();
+        let mut asked = self.asked.bundles.iter().map(String::as_str);
+        let mut given = bundles.fuse();
+        // Bundles are reported in this order.
+        let other = loop {
+            match (asked.next(), given.next()) {
+                (None, None) => break None,
+                (asked, given) if asked == given => {}
+                (asked, given) => break asked.or(given),
+            }
+        };
+        let mut asked = self.asked.posts.iter().map(String::as_str);
+        let open = asked.find(|id| !posts.contains(id));
+        let known = |id: &&str| self.asked.posts.iter().any(|own| own == id);
+        other.or(open).or_else(|| posts.iter().copied().find(|id| !known(id)))
     }
 
     /// The same from anything that can be read.
@@ -129,7 +152,14 @@ impl WorkPlan {
             return refused(expected, format!("{} items, or others", items.len()));
         }
         let PlanHead { program, asked, project, merged, .. } = head;
-        Ok(Self { program, asked, project, merged, items })
+        let plan = Self { program, asked, project, merged, items };
+        match plan.leaves_out() {
+            None => Ok(plan),
+            Some(what) => refused(
+                format!("items for all that it says was asked, `{what}` too"),
+                "none".to_owned(),
+            ),
+        }
     }
 }
 
@@ -161,6 +191,9 @@ impl<R: BufRead> Lines<'_, R> {
     fn parsed<T: Serialize + for<'de> Deserialize<'de>>(&self, text: &str) -> Result<T, Error> {
         let refused = |found: String| BAD_PLAN.at(self.place(), "a line of a plan", found);
         let value: T = serde_json::from_str(text).map_err(|error| refused(error.to_string()))?;
+        if text.ends_with('\r') {
+            return Err(refused("a line that ends in CR LF, and not in LF alone".to_owned()));
+        }
         if line(&written(&value)) != text {
             return Err(refused("another spelling of its JSON than the canonical one".to_owned()));
         }

@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 
 use repro_judge::library::Library;
 use repro_judge::page::PostPage;
+use repro_judge::texts::GivenTexts;
 use repro_judge::verify::{self, Demands};
 use repro_receipt::bundle::Bundle;
 use repro_receipt::digest::Digest;
@@ -65,7 +66,7 @@ impl Planner<'_> {
             let (item, replays) = self.of_post(id, &shelf, &project)?;
             match replays.is_empty() {
                 true => items.push(item),
-                false => merged.push(MergedPost { id: id.clone(), ground: item.ground }),
+                false => merged.push(MergedPost { id: id.clone(), inputs: item.inputs }),
             }
             items.extend(replays);
         }
@@ -94,7 +95,7 @@ impl Planner<'_> {
             task: WorkTask::Inspect,
             at: at.clone(),
             in_project: false,
-            bundle: bundle.as_ref().map(Bundle::digest),
+            inputs: bundle.as_ref().map(Bundle::digest),
             extent: None,
             arithmetic: None,
             class: DeviceClass::Processor,
@@ -123,7 +124,7 @@ impl Planner<'_> {
             task: WorkTask::Replay,
             at: at.to_owned(),
             in_project,
-            bundle: Some(bundle.digest()),
+            inputs: Some(bundle.digest()),
             extent: Some(extent),
             arithmetic: trainer.and_then(|trainer| trainer.arithmetic.clone()),
             class: DeviceClass::Any,
@@ -143,9 +144,11 @@ impl Planner<'_> {
         let page = PostPage::load(self.root, id).ok();
         let names: Vec<_> = page.iter().flat_map(PostPage::bundles).map(|(name, _)| name).collect();
         let (mut cost_ms, mut library, mut bundles) = (EACH, Library::default(), Vec::new());
+        let mut digests = Vec::new();
         for name in names {
-            let (stamp, cost, planned) = shelf.of(self, name);
+            let (stamp, cost, planned, digest) = shelf.of(self, name);
             cost_ms += cost;
+            digests.extend(digest.map(|digest| (name, digest)));
             bundles.push(json!([name, stamp.to_string(), planned]));
             if self.asked.replays
                 && let Ok(bundle) = Bundle::outline(&self.folder(name), &shown(name))
@@ -153,6 +156,12 @@ impl Planner<'_> {
                 library.add(bundle);
             }
         }
+        let texts = |page: &PostPage| {
+            Some(GivenTexts::load(&self.demands.texts).ok()?.of(page, self.root).ok()?)
+        };
+        let texts = page.as_ref().and_then(texts);
+        let inputs = page.as_ref().zip(texts);
+        let inputs = inputs.map(|(page, texts)| ground::to_be_judged(page, &texts, &digests));
         let ground = ground::digest(&json!({
             "project": project()?.to_string(),
             "files": crate::item::written(&self.asked.files),
@@ -162,7 +171,7 @@ impl Planner<'_> {
             task: WorkTask::Judge,
             at: id.to_owned(),
             in_project: true,
-            bundle: None,
+            inputs,
             extent: None,
             arithmetic: None,
             class: DeviceClass::Processor,
@@ -209,8 +218,8 @@ struct Shelf {
     known: OnceCell<std::cell::RefCell<BTreeMap<String, Shelved>>>,
 }
 
-/// The stamp of a bundle's folder, how long it takes to be read, and what history holds of its plan.
-type Shelved = (Digest, u64, Option<String>);
+/// The stamp of a bundle's folder, how long it takes to be read, what history holds of its plan, and its digest.
+type Shelved = (Digest, u64, Option<String>, Option<Digest>);
 
 impl Shelf {
     fn of(&self, planner: &Planner<'_>, name: &str) -> Shelved {
@@ -221,7 +230,9 @@ impl Shelf {
         let folder = planner.folder(name);
         let bundle = Bundle::outline(&folder, &shown(name)).ok();
         let planned = bundle.as_ref().and_then(|own| ground::planned(own, planner.demands));
-        let shelved = (ground::stamp(&folder), bundle.as_ref().map_or(EACH, reading), planned);
+        let digest = bundle.as_ref().map(Bundle::digest);
+        let cost = bundle.as_ref().map_or(EACH, reading);
+        let shelved = (ground::stamp(&folder), cost, planned, digest);
         known.borrow_mut().insert(name.to_owned(), shelved.clone());
         shelved
     }

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Output;
+use std::process::{Command, Output};
 
 use repro_receipt::bundle::seal;
 use repro_receipt::digest::{Digest, canonical};
@@ -226,10 +226,23 @@ fn what_is_not_a_result_of_the_plan_is_refused_by_name() {
     fs::remove_file(&one[0]).unwrap();
     let told = planned.refused(&["one"], &[]);
     assert!(told.contains("cluster::missing") && told.contains(&name(&one[0])), "{told}");
+    // A report of before does not stay as if it were of now.
+    let report = planned.path("report.json");
+    let output = ["--output", &format!("json={report}"), "--output", &format!("jsonl={report}l")];
+    planned.merge(&["all"], &output);
+    let before = fs::read(&report).unwrap();
+    planned.refused(&["one"], &output);
+    let now: Json = serde_json::from_slice(&fs::read(&report).unwrap()).unwrap();
+    assert!(fs::read(&report).unwrap() != before && now["exit_code"] == 2, "{now:#}");
+    let lines = fs::read_to_string(planned.path("report.jsonl")).unwrap();
+    assert!(lines.contains("cluster::missing"), "{lines}");
     // Empty: a store that has nothing, a file of no bytes, one that was cut.
     fs::create_dir(planned.path("empty")).unwrap();
-    let told = planned.refused(&["all", "empty"], &[]);
+    let told = planned.refused(&["one", "empty"], &[]);
     assert!(told.contains("cluster::empty") && told.contains(&planned.path("empty")), "{told}");
+    // Who had nothing to do leaves nothing.
+    assert_eq!(planned.worked("idle", &["--partition", "3/3"]), (0, 0));
+    planned.equals_one_machine(&["all", "idle"], &["json"]);
     for length in [0, 20, fs::metadata(&one[1]).unwrap().len() - 1] {
         let cut = fresh("cut");
         let file = fs::File::options().write(true).open(&cut[1]).unwrap();
@@ -399,6 +412,11 @@ fn nothing_is_written_over_a_post_or_into_a_bundle() {
         );
         assert!(!at.join(MOE).join("deep").exists());
     }
+    // What is no plain file is neither waited for nor replaced.
+    let pipe = planned.path("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    assert_eq!(code(&repro(at, &["plan", MOE, "--out", &pipe])), 2);
+    assert!(!fs::symlink_metadata(&pipe).unwrap().is_file());
     // A project whose folder leads to itself is looked at all the same.
     let root = at.join("replay/posts");
     std::os::unix::fs::symlink(".", root.join("repro/again")).unwrap();
@@ -406,4 +424,52 @@ fn nothing_is_written_over_a_post_or_into_a_bundle() {
     let judged = Planned::of(&root, &["--post", "good"]);
     judged.worked("results", &[]);
     judged.equals_one_machine(&["results"], &["json"]);
+}
+
+#[test]
+fn a_post_is_judged_by_what_was_planned_alone() {
+    let corpus = sealed(&["replay/posts"]);
+    let root = corpus.path().join("replay/posts");
+    let planned = Planned::of(&root, &["--post", "good"]);
+    let bundle = root.join("receipts/trained");
+    let kept = corpus.path().join("kept");
+    crate::relations::copy(&bundle, &kept);
+    // A worker who has another bundle in its place.
+    let receipt = bundle.join("data/receipt.json");
+    let mut document: Json = serde_json::from_slice(&fs::read(&receipt).unwrap()).unwrap();
+    document["predicate"]["extra"]["told"] = "later".into();
+    fs::write(&receipt, canonical(&document).unwrap() + "\n").unwrap();
+    seal(&bundle, "trained", None).unwrap();
+    let other = planned.work("results", &[]);
+    assert!(code(&other) == 2 && said(&other).contains("cluster::changed"), "{}", said(&other));
+    fs::remove_dir_all(&bundle).unwrap();
+    crate::relations::copy(&kept, &bundle);
+    assert_eq!(planned.worked("results", &[]), (1, 0));
+    planned.equals_one_machine(&["results"], &["json"]);
+    // Files of the project that it does not depend on may come and go.
+    fs::write(root.join("repro/notes.txt"), "x").unwrap();
+    planned.equals_one_machine(&["results"], &["json"]);
+}
+
+#[test]
+fn a_plan_has_items_for_all_that_was_asked() {
+    let planned = two_of_three(repository());
+    planned.worked("results", &[]);
+    let text = fs::read_to_string(planned.path("plan.jsonl")).unwrap();
+    let lines: Vec<_> = text.lines().collect();
+    let with = |items: &[&str]| {
+        let items: String = items.iter().map(|line| format!("{line}\n")).collect();
+        let mut head: Json = serde_json::from_str(lines[0]).unwrap();
+        head["items"] = items.lines().count().into();
+        head["items_sha256"] = Digest::of(items.as_bytes()).to_string().into();
+        fs::write(planned.path("plan.jsonl"), format!("{}\n{items}", canonical(&head).unwrap()))
+            .unwrap();
+    };
+    for items in [&lines[1..2], &lines[2..3], &[], &[lines[2], lines[1]]] {
+        with(items);
+        let told = planned.refused(&["results"], &["--shared"]);
+        assert!(told.contains("cluster::bad-plan"), "{told}");
+    }
+    with(&lines[1..]);
+    planned.equals_one_machine(&["results"], &["json"]);
 }

@@ -1,5 +1,6 @@
 //! `repro plan`.
 
+use std::io::BufReader;
 use std::path::Path;
 
 use repro_cluster::{WorkPlan, WorkTask};
@@ -41,8 +42,11 @@ pub fn plan(root: &Path, own: &PlanArgs, output: &Output) -> Answer {
 
 /// Refuses to write over a file that is no plan: a post or a log is not lost by a slip of the hand.
 fn replaces_a_plan(path: &Path) -> Result<(), Error> {
-    let Ok(file) = std::fs::File::open(path) else { return Ok(()) };
-    if WorkPlan::is_one(std::io::BufReader::new(file)) {
+    let Ok(about) = path.symlink_metadata() else { return Ok(()) };
+    let is_plan =
+        || std::fs::File::open(path).is_ok_and(|file| WorkPlan::is_one(BufReader::new(file)));
+    // A device, a pipe or a link is not waited for, and not replaced.
+    if about.is_file() && is_plan() {
         return Ok(());
     }
     let place = Location::file(path.display().to_string());

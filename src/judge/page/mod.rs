@@ -14,6 +14,7 @@ use std::path::Path;
 use repro_claim::Expression;
 use repro_claim::locator::Locator;
 use repro_claim::seen::{self, Markup};
+use repro_receipt::digest::Digest;
 use repro_receipt::similar::did_you_mean;
 use repro_receipt::source::{Document, Error, Location, Node};
 use repro_report::outcome::{Definition, ExcusedWords, Referee};
@@ -145,6 +146,11 @@ impl PostPage {
             page.excused.extend(page.read_excuses(node)?);
         }
         Ok(page)
+    }
+
+    /// The digest of the file, whose lines may end in either way.
+    pub fn digest(&self) -> Digest {
+        Digest::of(self.document.source.text().replace("\r\n", "\n").as_bytes())
     }
 
     /// The name of the file.

@@ -393,8 +393,7 @@ fn reported(
         id: page.id.clone(),
         title: page.title.clone(),
         file: page.file().to_owned(),
-        digest: Digest::of(page.document().source.text().replace("\r\n", "\n").as_bytes())
-            .prefixed(),
+        digest: page.digest().prefixed(),
         texts,
         definitions: page.definitions(),
         excused: page.excuses(),
