@@ -156,9 +156,8 @@ impl Planner<'_> {
                 library.add(bundle);
             }
         }
-        let texts = |page: &PostPage| {
-            Some(GivenTexts::load(&self.demands.texts).ok()?.of(page, self.root).ok()?)
-        };
+        let texts =
+            |page: &PostPage| GivenTexts::load(&self.demands.texts).ok()?.of(page, self.root).ok();
         let texts = page.as_ref().and_then(texts);
         let inputs = page.as_ref().zip(texts);
         let inputs = inputs.map(|(page, texts)| ground::to_be_judged(page, &texts, &digests));

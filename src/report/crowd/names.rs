@@ -1,4 +1,4 @@
-//! Bundles by what their names have in common: the folder that they lie in, else the beginning of their names.
+//! Bundles by what their names have in common: the folder that they lie in, else the one above, else the beginning of their names.
 
 use std::collections::BTreeMap;
 
@@ -6,8 +6,10 @@ use super::fate::{BundleFate, FateCounts};
 
 /// With more groups than this nobody sees a pattern, and none is held.
 const MOST_GROUPS: usize = 1000;
-/// A group has so many bundles at least, on average: else the names have nothing in common.
-const LEAST_SIZE: usize = 5;
+/// So many bundles are in a folder at least, on average: a team may have few runs,
+const IN_A_FOLDER: usize = 2;
+/// and so many names begin alike: else they have nothing in common.
+const OF_A_BEGINNING: usize = 5;
 /// What ends the beginning of a name.
 const SEPARATORS: [char; 3] = ['-', '_', '.'];
 
@@ -34,13 +36,13 @@ impl Grouped {
     }
 
     /// The groups, the worst first, where there are some and they are groups.
-    fn told(&self) -> Option<Vec<(&str, FateCounts)>> {
+    fn told(&self, least: usize) -> Option<Vec<(&str, FateCounts)>> {
         let groups = self.0.as_ref().filter(|groups| groups.len() > 1)?;
         let all: usize = groups.values().map(FateCounts::total).sum();
         let mut told: Vec<_> =
             groups.iter().map(|(name, counts)| (name.as_str(), *counts)).collect();
         told.sort_by_key(|(_, counts)| std::cmp::Reverse((counts.wrong(), counts.total())));
-        (all >= LEAST_SIZE * groups.len()).then_some(told)
+        (all >= least * groups.len()).then_some(told)
     }
 }
 
@@ -48,6 +50,8 @@ impl Grouped {
 #[derive(Debug, Default)]
 pub(super) struct NameGroups {
     folders: Grouped,
+    /// By the folders above these.
+    above: Grouped,
     beginnings: Grouped,
 }
 
@@ -56,14 +60,17 @@ impl NameGroups {
     pub(super) fn add(&mut self, path: &str, fate: BundleFate) {
         let (folder, name) = path.trim_end_matches('/').rsplit_once('/').unwrap_or(("", path));
         self.folders.add(folder, fate);
+        self.above.add(folder.rsplit_once('/').map_or("", |(above, _)| above), fate);
         let beginning = name.split(SEPARATORS).next().unwrap_or(name);
         self.beginnings.add(beginning, fate);
     }
 
     /// What the groups are, and how many bundles of each came to what, the worst first.
     pub(super) fn told(&self) -> Option<(&'static str, Vec<(&str, FateCounts)>)> {
-        let folders = self.folders.told().map(|groups| ("by folder", groups));
-        folders.or_else(|| Some(("by the beginning of the name", self.beginnings.told()?)))
+        let folders = self.folders.told(IN_A_FOLDER).or_else(|| self.above.told(IN_A_FOLDER));
+        let beginnings = || self.beginnings.told(OF_A_BEGINNING);
+        let folders = folders.map(|groups| ("by folder", groups));
+        folders.or_else(|| Some(("by the beginning of the name", beginnings()?)))
     }
 }
 
@@ -90,6 +97,18 @@ mod tests {
             told.iter().map(|(name, _)| *name).collect::<Vec<_>>(),
             ["runs/bad", "runs/good"]
         );
+    }
+
+    #[test]
+    fn few_runs_of_many_teams_are_groups_and_so_are_the_folders_above() {
+        let runs = |team: usize| (0..3).map(move |run| format!("runs/team-{team}/run{run}"));
+        let teams = groups((0..70).flat_map(runs));
+        let (what, told) = teams.told().unwrap();
+        assert_eq!((what, told.len(), told[0].0), ("by folder", 70, "runs/team-0"));
+        let runs = |team: usize| (0..6).map(move |run| format!("runs/{team}/x{run}/bad"));
+        let above = groups((0..40).flat_map(runs));
+        let (what, told) = above.told().unwrap();
+        assert_eq!((what, told.len(), told[0].0), ("by folder", 40, "runs/0"));
     }
 
     #[test]
