@@ -115,7 +115,8 @@ impl<'a> Worker<'a> {
                 None => "none: pass `--data` with their folder".to_owned(),
                 Some(data) => format!("data with sha256 {data}, which the plan did not have"),
             };
-            return Err(CHANGED.at(Location::file(&item.at), expected, found));
+            let error = CHANGED.at(Location::file(&item.at), expected, found);
+            return Err(error.help("plan and work both with `--data`, or both without"));
         }
         let answers = replayer.replay(&[SliceRequest { bundle, extent }]);
         let answer = answers.into_values().next();
@@ -144,6 +145,7 @@ impl<'a> Worker<'a> {
             Err(error) => Err(error),
             Ok((bundle, inspected)) => {
                 is_planned(item.inputs, bundle.digest(), &item.at)?;
+                has_beside(item, ground::beside_bundle(&bundle, &demands))?;
                 if ground::is_of_study(&bundle) {
                     self.same_project()?;
                 }
@@ -162,6 +164,8 @@ impl<'a> Worker<'a> {
         let post = report.posts.pop().map(Box::new);
         if let Some(post) = &post {
             is_planned(item.inputs, ground::judged_by(post), &item.at)?;
+            let names = post.bundles.iter().map(|bundle| bundle.name.as_str());
+            has_beside(item, ground::beside_post(self.root, names, &demands))?;
         }
         let found = Found::Judged(post, report.failures);
         Ok(WorkResult { found, unused: unused_of(&demands) })
@@ -208,6 +212,17 @@ pub fn is_planned(planned: Option<Digest>, found: Digest, at: &str) -> Result<()
             Err(CHANGED.at(Location::file(at), expected, found.prefixed()))
         }
     }
+}
+
+/// Refuses to work without the history of plans, or the files outside of bundles, that were there for the plan.
+fn has_beside(item: &WorkItem, found: Option<Digest>) -> Result<(), Error> {
+    if item.beside == found {
+        return Ok(());
+    }
+    let expected = "the history of the project and the files of `--artifacts` as they were planned";
+    let error = CHANGED.at(Location::file(&item.at), expected, "others, or none of them");
+    Err(error
+        .help("work in a clone with the whole history, and with the same files; or plan again"))
 }
 
 /// What others vouch for and nothing used.

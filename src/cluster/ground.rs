@@ -7,8 +7,8 @@ use std::path::Path;
 
 use repro_judge::page::PostPage;
 use repro_judge::texts::TextsAtHand;
-use repro_judge::verify::Demands;
-use repro_receipt::bundle::Bundle;
+use repro_judge::verify::{Demands, PlanAt};
+use repro_receipt::bundle::{Bundle, artifact};
 use repro_receipt::digest::{Digest, Hasher};
 use repro_receipt::source::{Error, Location, UNREADABLE};
 use repro_report::outcome::PostReport;
@@ -137,6 +137,38 @@ pub fn of_bundle(
     })))
 }
 
+/// The digest of what counts beside a bundle: what the history of the project holds of its plan, and the files that its receipt names and
+/// it does not hold, as they are. It is the same on every machine that has the same.
+pub fn beside_bundle(bundle: &Bundle, demands: &Demands) -> Option<Digest> {
+    let planned = planned(bundle, demands);
+    let found = |name: &str| {
+        let found = artifact(demands.artifacts.as_deref()?, name);
+        Some(found.map_or_else(
+            |error| json!(error.to_string()),
+            |found| json!(found.map(|(bytes, sha256)| (bytes, sha256.to_string()))),
+        ))
+    };
+    let external = bundle.receipt().files.iter().filter(|file| file.is_external());
+    let external: Vec<_> = external.filter_map(|file| found(&file.name)).collect();
+    let is_any = planned.is_some() || !external.is_empty();
+    is_any.then(|| digest(&json!([planned, external])))
+}
+
+/// The same of a post: what history holds of the plans of its bundles.
+pub fn beside_post<'n>(
+    root: &Path,
+    bundles: impl Iterator<Item = &'n str>,
+    demands: &Demands,
+) -> Option<Digest> {
+    let planned = bundles.filter_map(|name| {
+        let shown = format!("receipts/{name}");
+        let bundle = Bundle::outline(&root.join("receipts").join(name), &shown).ok()?;
+        Some(json!([name, planned(&bundle, demands)?]))
+    });
+    let planned: Vec<_> = planned.collect();
+    (!planned.is_empty()).then(|| digest(&json!(planned)))
+}
+
 /// Whether a receipt names a study, or a plan by its digest.
 pub fn is_of_study(bundle: &Bundle) -> bool {
     let receipt = bundle.receipt();
@@ -147,6 +179,9 @@ pub fn is_of_study(bundle: &Bundle) -> bool {
 pub fn planned(bundle: &Bundle, demands: &Demands) -> Option<String> {
     let run = bundle.receipt().run.as_ref()?;
     let (study, commit) = (run.study.as_ref()?, run.plan_commit.as_ref()?);
-    let held = demands.history.as_ref()?.at(commit, study, bundle.name());
-    Some(digest(&Json::from(format!("{held:?}"))).to_string())
+    // A repository that does not know the commit says as much as none.
+    match demands.history.as_ref()?.at(commit, study, bundle.name()) {
+        PlanAt::NoRepository | PlanAt::NoCommit => None,
+        held => Some(digest(&Json::from(format!("{held:?}"))).to_string()),
+    }
 }

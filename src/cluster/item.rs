@@ -63,6 +63,9 @@ pub struct WorkItem {
     pub cost_ms: u64,
     /// The digest of everything else that its result depends on.
     pub ground: Digest,
+    /// The digest of what lies beside the inputs and counts too: what the history of the project holds of plans, and files that a
+    /// receipt names and its bundle does not hold. None where there is nothing of the kind.
+    pub beside: Option<Digest>,
     /// What its result is kept under.
     pub key: Digest,
 }
@@ -136,6 +139,7 @@ pub mod tests {
             class: DeviceClass::Any,
             cost_ms,
             ground: Digest::of(b"ground"),
+            beside: None,
             key: Digest::of(b""),
         };
         item.keyed(&program())
@@ -155,6 +159,7 @@ pub mod tests {
             WorkItem { class: DeviceClass::Processor, ..own.clone() },
             WorkItem { cost_ms: 3, ..own.clone() },
             WorkItem { ground: Digest::of(b"other"), ..own.clone() },
+            WorkItem { beside: Some(Digest::of(b"history")), ..own.clone() },
         ];
         for other in others {
             assert_ne!(other.own_key(&program()), own.key, "{other:?}");

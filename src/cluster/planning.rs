@@ -101,6 +101,7 @@ impl Planner<'_> {
             class: DeviceClass::Processor,
             cost_ms: bundle.as_ref().map_or(EACH, reading),
             ground: grounds,
+            beside: bundle.as_ref().and_then(|own| ground::beside_bundle(own, self.demands)),
             key: Digest::of(b""),
         })];
         if let Some(bundle) = &bundle {
@@ -130,6 +131,7 @@ impl Planner<'_> {
             class: DeviceClass::Any,
             cost_ms: reading(bundle).saturating_add((operations / OPERATIONS) as u64),
             ground: data_ground(data),
+            beside: None,
             key: Digest::of(b""),
         })
     }
@@ -161,6 +163,8 @@ impl Planner<'_> {
         let texts = page.as_ref().and_then(texts);
         let inputs = page.as_ref().zip(texts);
         let inputs = inputs.map(|(page, texts)| ground::to_be_judged(page, &texts, &digests));
+        let names = digests.iter().map(|(name, _)| *name);
+        let beside = ground::beside_post(self.root, names, self.demands);
         let ground = ground::digest(&json!({
             "project": project()?.to_string(),
             "files": crate::item::written(&self.asked.files),
@@ -176,6 +180,7 @@ impl Planner<'_> {
             class: DeviceClass::Processor,
             cost_ms,
             ground,
+            beside,
             key: Digest::of(b""),
         });
         let steps = page.iter().filter(|_| self.asked.replays);

@@ -9,6 +9,8 @@ use repro_receipt::digest::{Digest, canonical};
 use serde_json::Value as Json;
 use tempfile::TempDir;
 
+#[cfg(feature = "train")]
+use crate::program::git;
 use crate::program::repro;
 use crate::schemas::Schema;
 use crate::sealed::sealed;
@@ -472,4 +474,31 @@ fn a_plan_has_items_for_all_that_was_asked() {
     }
     with(&lines[1..]);
     planned.equals_one_machine(&["results"], &["json"]);
+}
+
+#[test]
+#[cfg(feature = "train")]
+fn a_worker_without_the_history_of_the_plan_is_told() {
+    let project = crate::train::root(|study| crate::train::untuned(study, 1, "0.016"));
+    let at = project.path();
+    git(at, &["init", "--quiet"]);
+    git(at, &["add", "."]);
+    git(at, &["commit", "--quiet", "--message", "plan"]);
+    let run = "smoke-moe-short-s1";
+    let train = ["train", crate::train::STUDY, "--out", "receipts", "--only", run];
+    assert_eq!(code(&repro(at, &train)), 0);
+    let planned = Planned::of(at, &[&format!("receipts/{run}")]);
+    let [history, away] = [".git", "away"].map(|name| at.join(name));
+    fs::rename(&history, &away).unwrap();
+    let without = planned.work("results", &[]);
+    assert!(
+        code(&without) == 2 && said(&without).contains("cluster::changed"),
+        "{}",
+        said(&without)
+    );
+    fs::rename(&away, &history).unwrap();
+    assert_eq!(planned.worked("results", &[]), (1, 0));
+    planned.equals_one_machine(&["results"], &["json"]);
+    let merged = planned.merge(&["results"], &["--format", "json"]);
+    assert!(said(&merged).contains("plan-commit"), "{}", said(&merged));
 }
