@@ -8,7 +8,7 @@ use super::bar::TerminalBar;
 use super::output::Output;
 
 /// Every how often a line is written where there is no terminal, and after how long the first.
-const EVERY: Duration = Duration::from_secs(10);
+pub const EVERY: Duration = Duration::from_secs(10);
 
 /// How far some work is, as it words it itself.
 pub trait WordedPace: Send {

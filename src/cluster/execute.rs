@@ -164,8 +164,14 @@ impl<'a> Worker<'a> {
         let post = report.posts.pop().map(Box::new);
         if let Some(post) = &post {
             is_planned(item.inputs, ground::judged_by(post), &item.at)?;
+            let planned = |name: &str| {
+                let folder = self.root.join("receipts").join(name);
+                let bundle = Bundle::outline(&folder, &format!("receipts/{name}")).ok()?;
+                ground::planned(&bundle, &demands)
+            };
             let names = post.bundles.iter().map(|bundle| bundle.name.as_str());
-            has_beside(item, ground::beside_post(self.root, names, &demands))?;
+            let histories = names.map(|name| (name, planned(name)));
+            has_beside(item, ground::beside_post(histories))?;
         }
         let found = Found::Judged(post, report.failures);
         Ok(WorkResult { found, unused: unused_of(&demands) })

@@ -111,19 +111,15 @@ fn stamps(folder: &Path, below: &str, entries: &mut Vec<(String, u64, String)>) 
     }
 }
 
-/// What a bundle depends on that is inspected: its files as they lie in a folder of this machine (what was fetched is known by its
-/// digest), the files that options name, and, where it is of a
-/// study, the project and what its history holds of the plan.
+/// What a bundle depends on that is inspected, besides what its item says: its files as they lie in a folder of this machine (what was
+/// fetched is known by its digest), the files that options name, its challenges, and, where it is of a study, the project.
 pub fn of_bundle(
     folder: Option<&Path>,
     bundle: Option<&Bundle>,
     asked: &Asked,
-    demands: &Demands,
     project: &dyn Fn() -> Result<Digest, Error>,
 ) -> Result<Digest, Error> {
     let is_of_study = bundle.is_some_and(is_of_study);
-    let external = |bundle: &Bundle| bundle.receipt().files.iter().any(|file| file.is_external());
-    let artifacts = asked.artifacts.as_deref().filter(|_| bundle.is_some_and(external));
     Ok(digest(&json!({
         "stamp": folder.map(|folder| stamp(folder).to_string()),
         "files": written(&asked.files),
@@ -131,9 +127,7 @@ pub fn of_bundle(
         "challenges": written(&asked.challenges.iter().filter(|one| {
             bundle.is_none_or(|bundle| one.challenge.bundle == bundle.digest())
         }).collect::<Vec<_>>()),
-        "artifacts": artifacts.map(|folder| json!([folder, stamp(Path::new(folder)).to_string()])),
         "project": if is_of_study { Some(project()?.to_string()) } else { None },
-        "plan": bundle.and_then(|bundle| planned(bundle, demands)),
     })))
 }
 
@@ -154,19 +148,11 @@ pub fn beside_bundle(bundle: &Bundle, demands: &Demands) -> Option<Digest> {
     is_any.then(|| digest(&json!([planned, external])))
 }
 
-/// The same of a post: what history holds of the plans of its bundles.
-pub fn beside_post<'n>(
-    root: &Path,
-    bundles: impl Iterator<Item = &'n str>,
-    demands: &Demands,
-) -> Option<Digest> {
-    let planned = bundles.filter_map(|name| {
-        let shown = format!("receipts/{name}");
-        let bundle = Bundle::outline(&root.join("receipts").join(name), &shown).ok()?;
-        Some(json!([name, planned(&bundle, demands)?]))
-    });
-    let planned: Vec<_> = planned.collect();
-    (!planned.is_empty()).then(|| digest(&json!(planned)))
+/// The same of a post: what history holds of the plans of its bundles, by their names.
+pub fn beside_post<'n>(planned: impl Iterator<Item = (&'n str, Option<String>)>) -> Option<Digest> {
+    let known = planned.filter_map(|(name, planned)| Some(json!([name, planned?])));
+    let known: Vec<_> = known.collect();
+    (!known.is_empty()).then(|| digest(&json!(known)))
 }
 
 /// Whether a receipt names a study, or a plan by its digest.

@@ -1,6 +1,6 @@
 //! From what was asked to a plan.
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -89,8 +89,7 @@ impl Planner<'_> {
         let outline = |one: &Located| Bundle::outline(&one.path, &one.shown).ok();
         let bundle = located.as_ref().and_then(outline);
         let folder = located.as_ref().filter(|one| !one.is_fetched()).map(|one| &*one.path);
-        let grounds =
-            ground::of_bundle(folder, bundle.as_ref(), &self.asked, self.demands, project)?;
+        let ground = ground::of_bundle(folder, bundle.as_ref(), &self.asked, project)?;
         let mut items = vec![self.item(WorkItem {
             task: WorkTask::Inspect,
             at: at.clone(),
@@ -100,7 +99,7 @@ impl Planner<'_> {
             arithmetic: None,
             class: DeviceClass::Processor,
             cost_ms: bundle.as_ref().map_or(EACH, reading),
-            ground: grounds,
+            ground,
             beside: bundle.as_ref().and_then(|own| ground::beside_bundle(own, self.demands)),
             key: Digest::of(b""),
         })];
@@ -146,25 +145,25 @@ impl Planner<'_> {
         let page = PostPage::load(self.root, id).ok();
         let names: Vec<_> = page.iter().flat_map(PostPage::bundles).map(|(name, _)| name).collect();
         let (mut cost_ms, mut library, mut bundles) = (EACH, Library::default(), Vec::new());
-        let mut digests = Vec::new();
+        let (mut digests, mut histories) = (Vec::new(), Vec::new());
         for name in names {
             let (stamp, cost, planned, digest) = shelf.of(self, name);
             cost_ms += cost;
             digests.extend(digest.map(|digest| (name, digest)));
-            bundles.push(json!([name, stamp.to_string(), planned]));
+            histories.push((name, planned));
+            bundles.push(json!([name, stamp.to_string()]));
             if self.asked.replays
                 && let Ok(bundle) = Bundle::outline(&self.folder(name), &shown(name))
             {
                 library.add(bundle);
             }
         }
-        let texts =
-            |page: &PostPage| GivenTexts::load(&self.demands.texts).ok()?.of(page, self.root).ok();
+        let given = shelf.given.get_or_init(|| GivenTexts::load(&self.demands.texts).ok());
+        let texts = |page: &PostPage| given.as_ref()?.of(page, self.root).ok();
         let texts = page.as_ref().and_then(texts);
         let inputs = page.as_ref().zip(texts);
         let inputs = inputs.map(|(page, texts)| ground::to_be_judged(page, &texts, &digests));
-        let names = digests.iter().map(|(name, _)| *name);
-        let beside = ground::beside_post(self.root, names, self.demands);
+        let beside = ground::beside_post(histories.into_iter());
         let ground = ground::digest(&json!({
             "project": project()?.to_string(),
             "files": crate::item::written(&self.asked.files),
@@ -216,10 +215,12 @@ fn reading(bundle: &Bundle) -> u64 {
     EACH + bytes / BYTES
 }
 
-/// What posts depend on of the bundles of the project, each looked at once.
+/// What posts depend on of the bundles of the project and of the texts at hand, each looked at once.
 #[derive(Default)]
 struct Shelf {
-    known: OnceCell<std::cell::RefCell<BTreeMap<String, Shelved>>>,
+    known: RefCell<BTreeMap<String, Shelved>>,
+    /// The texts that options name, where they can be read.
+    given: OnceCell<Option<GivenTexts>>,
 }
 
 /// The stamp of a bundle's folder, how long it takes to be read, what history holds of its plan, and its digest.
@@ -227,8 +228,7 @@ type Shelved = (Digest, u64, Option<String>, Option<Digest>);
 
 impl Shelf {
     fn of(&self, planner: &Planner<'_>, name: &str) -> Shelved {
-        let known = self.known.get_or_init(Default::default);
-        if let Some(shelved) = known.borrow().get(name) {
+        if let Some(shelved) = self.known.borrow().get(name) {
             return shelved.clone();
         }
         let folder = planner.folder(name);
@@ -237,7 +237,7 @@ impl Shelf {
         let digest = bundle.as_ref().map(Bundle::digest);
         let cost = bundle.as_ref().map_or(EACH, reading);
         let shelved = (ground::stamp(&folder), cost, planned, digest);
-        known.borrow_mut().insert(name.to_owned(), shelved.clone());
+        self.known.borrow_mut().insert(name.to_owned(), shelved.clone());
         shelved
     }
 }

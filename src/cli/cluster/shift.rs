@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use repro_cluster::{Known, WorkItem, WorkPlan, WorkResult, WorkTask, Worker, keep, known};
 use repro_judge::verify::{Demands, Replayer};
@@ -17,7 +17,7 @@ use super::NOT_DONE;
 use crate::cli::args::JudgedArgs;
 use crate::cli::arrangement::ReplayArrangement;
 use crate::cli::output::Output;
-use crate::cli::pace::{ShownPace, WordedPace, time_left};
+use crate::cli::pace::{EVERY, ShownPace, WordedPace, time_left};
 use crate::cli::trainer::{self, RunData};
 use crate::cli::verify;
 
@@ -191,9 +191,6 @@ struct Tally<'a> {
 }
 
 impl<'a> Tally<'a> {
-    /// Every how often a worker says how far it is while steps are executed, which have a bar of their own.
-    const EVERY: Duration = Duration::from_secs(10);
-
     fn of(items: &[&WorkItem], output: &'a Output) -> Self {
         let (pace, told) = (WorkPace::of(items), Instant::now());
         Self { output, done: Done::default(), pace, told, broken: None, has_failed: false }
@@ -213,9 +210,10 @@ impl<'a> Tally<'a> {
         }
     }
 
+    /// Says how far the worker is while steps are executed, which have a bar of their own.
     fn say(&mut self) {
         let now = Instant::now();
-        if !self.output.quiet() && now.duration_since(self.told) >= Self::EVERY {
+        if !self.output.quiet() && now.duration_since(self.told) >= EVERY {
             self.told = now;
             self.output.say(&format!("work: {}", self.pace.text(now)));
         }
@@ -267,6 +265,8 @@ impl WordedPace for WorkPace {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
