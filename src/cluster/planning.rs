@@ -25,7 +25,7 @@ use crate::program::Program;
 
 /// Floating-point operations that one core makes in a millisecond, bytes that it checks, and milliseconds that each bundle and
 /// post takes beside that: measured once, so that estimates are the same on every machine.
-const OPERATIONS: f64 = 5e7;
+const OPERATIONS: f64 = 9e7;
 const BYTES: u64 = 250_000;
 const EACH: u64 = 2;
 
