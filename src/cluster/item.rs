@@ -115,9 +115,9 @@ pub fn written(value: &impl Serialize) -> Json {
     serde_json::to_value(value).unwrap_or_default()
 }
 
-/// A value in canonical JSON. Integers here are far below those that readers round.
+/// A value in canonical JSON; steps so far out that canonical JSON has no number for them are written with all their digits.
 pub fn line(value: &Json) -> String {
-    canonical(value).unwrap_or_default()
+    canonical(value).unwrap_or_else(|_| value.to_string())
 }
 
 #[cfg(test)]
@@ -143,6 +143,16 @@ pub mod tests {
             key: Digest::of(b""),
         };
         item.keyed(&program())
+    }
+
+    #[test]
+    fn numbers_that_canonical_json_has_not_are_written_too() {
+        let far = [1 << 54, (1 << 54) + 1].map(|to| {
+            let extent = Some(Extent::Steps { from: 0, to });
+            WorkItem { extent, ..item(1, 2) }.keyed(&program())
+        });
+        assert_ne!(far[0].key, far[1].key);
+        assert!(far[0].line().contains("18014398509481984"), "{}", far[0].line());
     }
 
     #[test]

@@ -28,6 +28,8 @@ use crate::program::Program;
 const OPERATIONS: f64 = 9e7;
 const BYTES: u64 = 250_000;
 const EACH: u64 = 2;
+/// Three years: a bundle may state any number of steps, and estimates are summed.
+const MOST: u64 = 100_000_000_000;
 
 /// Somebody who knows the trainer.
 pub trait Estimator: Sync {
@@ -119,7 +121,7 @@ impl Planner<'_> {
         let is_executed = data.is_some() || matches!(extent, Extent::Steps { .. });
         let estimated = self.estimator.filter(|_| is_executed);
         let estimated = estimated.and_then(|known| known.operations(bundle, extent).ok());
-        let operations = estimated.unwrap_or_default();
+        let executing = (estimated.unwrap_or_default() / OPERATIONS) as u64;
         self.item(WorkItem {
             task: WorkTask::Replay,
             at: at.to_owned(),
@@ -128,7 +130,7 @@ impl Planner<'_> {
             extent: Some(extent),
             arithmetic: trainer.and_then(|trainer| trainer.arithmetic.clone()),
             class: DeviceClass::Any,
-            cost_ms: reading(bundle).saturating_add((operations / OPERATIONS) as u64),
+            cost_ms: reading(bundle) + executing.min(MOST),
             ground: data_ground(data),
             beside: None,
             key: Digest::of(b""),
@@ -211,8 +213,8 @@ fn shown(name: &str) -> String {
 
 /// How long a bundle takes to be read and checked.
 fn reading(bundle: &Bundle) -> u64 {
-    let bytes: u64 = bundle.files().values().map(|file| file.bytes).sum();
-    EACH + bytes / BYTES
+    let bytes = bundle.files().values().map(|file| file.bytes).fold(0, u64::saturating_add);
+    EACH + (bytes / BYTES).min(MOST)
 }
 
 /// What posts depend on of the bundles of the project and of the texts at hand, each looked at once.

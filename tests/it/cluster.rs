@@ -196,6 +196,27 @@ fn steps_are_executed_by_workers() {
 
 #[test]
 #[cfg(feature = "train")]
+fn a_run_of_any_stated_size_is_planned_and_leaves_the_others_their_items() {
+    let corpus = sealed(&[MOE, "replay/torch-dense"]);
+    let absurd = corpus.path().join("replay/torch-dense");
+    let config = absurd.join("data/config.json");
+    let text = fs::read_to_string(&config).unwrap();
+    let wide = text.replace("\"intermediate_size\":48", "\"intermediate_size\":4503599627370496");
+    let wide = wide.replace("\"batch_size\":4", "\"batch_size\":1048576");
+    assert_ne!(wide, text);
+    fs::write(&config, wide).unwrap();
+    seal(&absurd, "replay/torch-dense", None).unwrap();
+    let planned = Planned::of(corpus.path(), &[MOE, "replay/torch-dense", "--replay", "all"]);
+    let items = planned.items("plan.jsonl");
+    let replays =
+        |of: &str| items.iter().filter(|item| item["at"] == of && item["do"] == "replay").count();
+    assert_eq!((replays(MOE), replays("replay/torch-dense")), (2, 2), "{items:#?}");
+    assert_eq!(planned.worked("results", &[]).0, items.len() as u64);
+    planned.equals_one_machine(&["results"], &["json"]);
+}
+
+#[test]
+#[cfg(feature = "train")]
 fn posts_that_need_replays_are_judged_where_they_are_merged() {
     let corpus = sealed(&["replay/posts"]);
     let root = corpus.path().join("replay/posts");

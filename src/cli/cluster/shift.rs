@@ -241,7 +241,8 @@ struct WorkPace {
 
 impl WorkPace {
     fn of(items: &[&WorkItem]) -> Self {
-        let of_cost = items.iter().map(|item| item.cost_ms.max(1)).sum();
+        let costs = items.iter().map(|item| item.cost_ms.max(1));
+        let of_cost = costs.fold(0, u64::saturating_add);
         Self { began: Instant::now(), items: 0, of_items: items.len(), cost: 0, of_cost }
     }
 
@@ -250,7 +251,7 @@ impl WorkPace {
         self.items += 1;
         match fate {
             Fate::There => self.of_cost = self.of_cost.saturating_sub(cost),
-            _ => self.cost += cost,
+            _ => self.cost = self.cost.saturating_add(cost),
         }
     }
 }
