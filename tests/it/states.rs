@@ -290,6 +290,14 @@ fn checkpoints_that_the_optimizer_cannot_have_made_are_found_without_a_step() {
         });
     });
     has(&found(&other.path, &[]), "weights::other-tensors");
+    let far = trained.forged(|forgery| {
+        forgery.json("receipt.json", |receipt| {
+            receipt["predicate"]["checkpoints"][1]["step"] = ((1_u64 << 53) - 1).into();
+        });
+    });
+    let output =
+        repro(far.path.parent().unwrap(), &["verify", far.path.to_str().unwrap(), "--verbose"]);
+    assert!(text(&output.stdout).contains("steps apart"), "{}", text(&output.stdout));
     let begun = trained.forged(|forgery| {
         let root = forgery.lines("states.jsonl", |lines| {
             lines[0]["tensors_sha256"] = Digest::of(b"").to_string().into();

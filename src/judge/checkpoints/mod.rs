@@ -21,6 +21,8 @@ const SMALLEST_SQUARE: f64 = 1e-30;
 const EXPERTS: &str = ".experts.";
 /// A tensor whose elements are so many times those of its twins in other layers is told.
 const OUTLIER: f64 = 30.0;
+/// Between two checkpoints the learning rate of each step is summed: a receipt may state any number of them.
+const MOST_STEPS: u64 = 1 << 24;
 
 codes! {
     OTHER_TENSORS = "weights::other-tensors", "a checkpoint has other tensors than the receipt says", "keep the checkpoint that the run wrote";
@@ -125,6 +127,11 @@ impl CheckpointsFound {
             self.no("how far tensors moved: neither the weights of the seed nor another checkpoint is at hand");
         }
         if let Some(before) = before {
+            let steps = checkpoint.step.checked_sub(before.step);
+            if steps.is_none_or(|steps| steps > MOST_STEPS) {
+                let apart = format!("its checkpoints are not 0 to {MOST_STEPS} steps apart");
+                return self.no(&format!("how far tensors moved: {apart}"));
+            }
             let rates = kept::rates(bundle, before.step, checkpoint.step);
             self.between(before, checkpoint, settings, rates);
             self.as_logged(bundle, before, checkpoint, settings);
