@@ -30,18 +30,17 @@ pub fn project(root: &Path) -> Result<Digest, Error> {
         UNREADABLE.at(Location::file("repro"), "the files of the project", error.to_string())
     };
     let folder = root.join("repro");
-    let mut files = contents(&folder, |name| name.ends_with(".lock")).map_err(unreadable)?;
-    files.extend(contents(&folder.join("studies"), |_| true).map_err(unreadable)?);
+    let locks = contents(&folder, |name| name.ends_with(".lock")).map_err(unreadable)?;
+    let studies = contents(&folder.join("studies"), |_| true).map_err(unreadable)?;
     let present = study::present(root)?;
     let present = present
         .iter()
         .map(|one| json!([one.bundle, one.study, one.attempt.map(|attempt| attempt.to_string())]));
-    let files = files.iter().map(|(name, sha256)| json!([name, sha256.to_string()]));
-    Ok(digest(&json!([files.collect::<Vec<_>>(), present.collect::<Vec<_>>()])))
+    Ok(digest(&json!([locks, studies, present.collect::<Vec<_>>()])))
 }
 
 /// The files of a folder that have such names, with their digests, in order.
-fn contents(folder: &Path, wanted: impl Fn(&str) -> bool) -> io::Result<Vec<(String, Digest)>> {
+fn contents(folder: &Path, wanted: impl Fn(&str) -> bool) -> io::Result<Vec<(String, String)>> {
     let entries = match std::fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries?,
@@ -51,7 +50,7 @@ fn contents(folder: &Path, wanted: impl Fn(&str) -> bool) -> io::Result<Vec<(Str
         let path = entry?.path();
         let name = path.file_name().unwrap_or_default().display().to_string();
         if wanted(&name) && path.is_file() {
-            files.push((name, file_digest(&path)?));
+            files.push((name, file_digest(&path)?.to_string()));
         }
     }
     files.sort();

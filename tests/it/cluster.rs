@@ -472,6 +472,14 @@ fn a_post_is_judged_by_what_was_planned_alone() {
     // Files of the project that it does not depend on may come and go.
     fs::write(root.join("repro/notes.txt"), "x").unwrap();
     planned.equals_one_machine(&["results"], &["json"]);
+    // A lock is one beside its post alone.
+    let [lock, plan] = ["repro/other.lock", "repro/studies/other.lock"].map(|name| root.join(name));
+    fs::write(&lock, "").unwrap();
+    let locked = Planned::of(&root, &["--post", "good"]);
+    fs::create_dir_all(plan.parent().unwrap()).unwrap();
+    fs::rename(&lock, &plan).unwrap();
+    let moved = locked.work("results", &[]);
+    assert!(code(&moved) == 2 && said(&moved).contains("cluster::changed"), "{}", said(&moved));
 }
 
 #[test]
