@@ -13,7 +13,7 @@ use repro_storage::Located;
 
 use crate::item::{WorkItem, WorkTask};
 use crate::plan::WorkPlan;
-use crate::planning::{Estimator, data_ground};
+use crate::planning::{Estimator, data_ground, outline};
 use crate::result::{Found, WorkResult};
 use crate::{CHANGED, NO_STEPS, ground};
 
@@ -164,11 +164,7 @@ impl<'a> Worker<'a> {
         let post = report.posts.pop().map(Box::new);
         if let Some(post) = &post {
             is_planned(item.inputs, ground::judged_by(post), &item.at)?;
-            let planned = |name: &str| {
-                let folder = self.root.join("receipts").join(name);
-                let bundle = Bundle::outline(&folder, &format!("receipts/{name}")).ok()?;
-                ground::planned(&bundle, &demands)
-            };
+            let planned = |name| ground::planned(&outline(self.root, name).ok()?, &demands);
             let names = post.bundles.iter().map(|bundle| bundle.name.as_str());
             let histories = names.map(|name| (name, planned(name)));
             has_beside(item, ground::beside_post(histories))?;

@@ -2,7 +2,7 @@
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::OnceLock;
 
 use repro_judge::library::Library;
@@ -88,8 +88,8 @@ impl Planner<'_> {
     ) -> Result<Vec<WorkItem>, Error> {
         // What cannot be had now is tried again by the worker.
         let located = Located::bundle(Path::new(at)).ok();
-        let outline = |one: &Located| Bundle::outline(&one.path, &one.shown).ok();
-        let bundle = located.as_ref().and_then(outline);
+        let read = |one: &Located| Bundle::outline(&one.path, &one.shown).ok();
+        let bundle = located.as_ref().and_then(read);
         let folder = located.as_ref().filter(|one| !one.is_fetched()).map(|one| &*one.path);
         let ground = ground::of_bundle(folder, bundle.as_ref(), &self.asked, project)?;
         let mut items = vec![self.item(WorkItem {
@@ -149,13 +149,13 @@ impl Planner<'_> {
         let (mut cost_ms, mut library, mut bundles) = (EACH, Library::default(), Vec::new());
         let (mut digests, mut histories) = (Vec::new(), Vec::new());
         for name in names {
-            let (stamp, cost, planned, digest) = shelf.of(self, name);
-            cost_ms += cost;
-            digests.extend(digest.map(|digest| (name, digest)));
-            histories.push((name, planned));
-            bundles.push(json!([name, stamp.to_string()]));
+            let shelved = shelf.of(self, name);
+            cost_ms += shelved.cost_ms;
+            digests.extend(shelved.digest.map(|digest| (name, digest)));
+            histories.push((name, shelved.planned));
+            bundles.push(json!([name, shelved.stamp.to_string()]));
             if self.asked.replays
-                && let Ok(bundle) = Bundle::outline(&self.folder(name), &shown(name))
+                && let Ok(bundle) = outline(self.root, name)
             {
                 library.add(bundle);
             }
@@ -192,10 +192,6 @@ impl Planner<'_> {
         Ok((item, replays.collect()))
     }
 
-    fn folder(&self, name: &str) -> PathBuf {
-        self.root.join("receipts").join(name)
-    }
-
     fn item(&self, item: WorkItem) -> WorkItem {
         item.keyed(&self.program)
     }
@@ -206,9 +202,15 @@ pub fn data_ground(data: Option<Digest>) -> Digest {
     ground::digest(&json!({"data": data.map(|data| data.to_string())}))
 }
 
-/// How messages name a bundle of the project.
+/// Where a bundle of the project lies, as messages name it.
 fn shown(name: &str) -> String {
     format!("receipts/{name}")
+}
+
+/// The outline of a bundle of the project.
+pub fn outline(root: &Path, name: &str) -> Result<Bundle, Error> {
+    let shown = shown(name);
+    Bundle::outline(&root.join(&shown), &shown)
 }
 
 /// How long a bundle takes to be read and checked.
@@ -225,20 +227,28 @@ struct Shelf {
     given: OnceCell<Option<GivenTexts>>,
 }
 
-/// The stamp of a bundle's folder, how long it takes to be read, what history holds of its plan, and its digest.
-type Shelved = (Digest, u64, Option<String>, Option<Digest>);
+/// What posts depend on of one bundle of the project.
+#[derive(Clone)]
+struct Shelved {
+    stamp: Digest,
+    cost_ms: u64,
+    /// What history holds of its plan.
+    planned: Option<String>,
+    digest: Option<Digest>,
+}
 
 impl Shelf {
     fn of(&self, planner: &Planner<'_>, name: &str) -> Shelved {
         if let Some(shelved) = self.known.borrow().get(name) {
             return shelved.clone();
         }
-        let folder = planner.folder(name);
-        let bundle = Bundle::outline(&folder, &shown(name)).ok();
-        let planned = bundle.as_ref().and_then(|own| ground::planned(own, planner.demands));
-        let digest = bundle.as_ref().map(Bundle::digest);
-        let cost = bundle.as_ref().map_or(EACH, reading);
-        let shelved = (ground::stamp(&folder), cost, planned, digest);
+        let bundle = outline(planner.root, name).ok();
+        let shelved = Shelved {
+            stamp: ground::stamp(&planner.root.join(shown(name))),
+            cost_ms: bundle.as_ref().map_or(EACH, reading),
+            planned: bundle.as_ref().and_then(|own| ground::planned(own, planner.demands)),
+            digest: bundle.as_ref().map(Bundle::digest),
+        };
         self.known.borrow_mut().insert(name.to_owned(), shelved.clone());
         shelved
     }

@@ -91,9 +91,9 @@ pub fn cost(bundle: &Bundle, extent: Extent) -> Result<f64, Error> {
     };
     // Forward and backward: six operations for each parameter and token, and, as PaLM counts them (appendix B), twelve in each layer
     // for each number of its width and each token that is looked at.
-    let number = |key| config.root().get(key)?.integer().ok();
-    let number = |key| number(key).unwrap_or_default() as f64;
-    let scores = number("num_hidden_layers") * number("hidden_size") * shape.seq_len as f64;
+    let of_config = |key| config.root().get(key).and_then(|node| node.integer().ok()).unwrap_or(0);
+    let width = of_config("num_hidden_layers") as f64 * of_config("hidden_size") as f64;
+    let scores = width * shape.seq_len as f64;
     let products = (6.0 * active + 12.0 * scores) * shape.tokens_per_step() as f64;
     let routing = if is_routed { ROUTED } else { 1.0 };
     Ok(walks * (routing * products + UPDATED * total))
