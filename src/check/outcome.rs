@@ -5,8 +5,8 @@ use std::path::Path;
 use repro_receipt::source::{Error, Location};
 use repro_relation::Weight;
 use repro_report::outcome::{
-    ClaimReport, EvidenceOrigin, EvidenceRef, ExitStatus, Impact, Method, Outcome, PostPictures,
-    PostReport, Report,
+    ClaimReport, EvidenceOrigin, EvidenceRef, ExitStatus, Impact, Meaning, Method, Outcome,
+    PostPictures, PostReport, Report,
 };
 
 use crate::asked::{AskedRelation, Broken, UsedValue};
@@ -186,6 +186,7 @@ fn claim(path: &str, asked: &AskedRelation, broken: Option<&Broken>) -> ClaimRep
         quote: asked.code.meaning.to_owned(),
         at: None,
         note: String::new(),
+        meaning: Meaning::default(),
         place: place.unwrap_or_else(|| Location::file(path)),
         origin: Some(EvidenceOrigin::Transcribed),
         impact: Impact::Digit,

@@ -2,8 +2,8 @@
 
 use repro_receipt::source::Location;
 use repro_report::outcome::{
-    BundleReport, ClaimReport, EvidenceOrigin, EvidenceRef, Impact, Measured, Method, Outcome,
-    PostPictures, PostReport, Report, TestNumbers, TextReport,
+    BundleReport, ClaimReport, EvidenceOrigin, EvidenceRef, Impact, Meaning, Measured, Method,
+    Outcome, PostPictures, PostReport, Report, TestNumbers, TextReport,
 };
 
 use crate::decision::GateReport;
@@ -73,6 +73,7 @@ impl GateReport {
             quote: line.asks.clone(),
             at: None,
             note: String::new(),
+            meaning: Meaning::default(),
             place: self.place(),
             origin: Some(EvidenceOrigin::Declared),
             impact: Impact::Decision,

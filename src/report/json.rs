@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use crate::outcome::{
     BundleReport, ChallengeReport, ClaimReport, Definition, EvidenceOrigin, EvidenceRef,
-    ExcusedWords, Finding, Impact, LockDifference, Measured, Method, PostReport, Referee, Report,
-    Severity, TextReport, Verdict, VerdictCounts,
+    ExcusedWords, Finding, Impact, LockDifference, Meaning, Measured, Method, PostReport, Referee,
+    Report, Severity, TextReport, Verdict, VerdictCounts,
 };
 use repro_receipt::source::{Error, Location};
 
@@ -82,6 +82,8 @@ struct ClaimJson<'a> {
     place: &'a Location,
     impact: Impact,
     note: &'a str,
+    #[serde(flatten)]
+    meaning: &'a Meaning,
 }
 
 #[derive(Serialize)]
@@ -180,6 +182,7 @@ fn claim(claim: &ClaimReport) -> ClaimJson<'_> {
         place: &claim.place,
         impact: claim.impact,
         note: &claim.note,
+        meaning: &claim.meaning,
     }
 }
 

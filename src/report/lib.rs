@@ -19,6 +19,7 @@ mod junit;
 mod layout;
 pub mod lines;
 mod markdown;
+pub mod meaning;
 pub mod outcome;
 pub mod part;
 mod sarif;

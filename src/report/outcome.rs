@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
+pub use crate::meaning::{Fact, Lint, LintKind, Meaning, ReadBy, Reading, TokenReading};
 pub use repro_receipt::Verdict;
 use repro_receipt::bundle;
 use repro_receipt::kept::{self, ProgramWord};
@@ -313,6 +314,9 @@ pub struct ClaimReport {
     pub at: Option<(String, String)>,
     /// What the post file's author adds for readers.
     pub note: String,
+    /// What it is taken to mean, and who says so.
+    #[serde(default)]
+    pub meaning: Meaning,
     /// Where the claim stands in the post file.
     #[serde(with = "kept::place")]
     pub place: Location,

@@ -6,9 +6,9 @@ use repro_receipt::source::{Code, Document, Error, Location, Source};
 use repro_report::growing::{GrowingReport, GrownReport, HeldBundles};
 use repro_report::outcome::{
     BundleReport, ChallengeReport, ClaimReport, Definition, EvidenceOrigin, EvidenceRef,
-    ExcusedWords, Finding, Impact, LockDifference, Measured, Method, Outcome, PassingChance,
-    PinnedBy, PostPictures, PostReport, Referee, Report, Severity, SignatureReport, TextReport,
-    Verdict,
+    ExcusedWords, Finding, Impact, LockDifference, Meaning, Measured, Method, Outcome,
+    PassingChance, PinnedBy, PostPictures, PostReport, Referee, Report, Severity, SignatureReport,
+    TextReport, Verdict,
 };
 use repro_report::part::{PartSubject, ReportPart, ReportSink};
 use repro_report::{
@@ -84,6 +84,7 @@ fn claim(number: usize, id: &str, kind: &'static str, claimed: &str) -> ClaimRep
         quote: String::new(),
         at: Some(("post".to_owned(), "section 3, table 1".to_owned())),
         note: String::new(),
+        meaning: Meaning::default(),
         place: place(number),
         origin: Some(EvidenceOrigin::Transcribed),
         impact: Impact::Digit,

@@ -7,7 +7,7 @@ use repro_claim::quote::{self, HeadUnit, Hedge, ItemKind, QuoteItem};
 use repro_claim::syntax::ExpressionKind;
 use repro_exact::decimal::{Bound, Printed, nearest_f64};
 use repro_receipt::source::{Error, codes};
-use repro_report::outcome::{ClaimReport, Impact, Method, Outcome, Verdict};
+use repro_report::outcome::{ClaimReport, Impact, Meaning, Method, Outcome, Verdict};
 
 use super::about::quantities::Better;
 use super::about::units::BoundLoss;
@@ -531,6 +531,7 @@ impl<'a> Judge<'a> {
             quote: bound.quote.to_owned(),
             at: Some((self.statement.text.clone(), bound.place_in_text.clone())),
             note: self.statement.note.clone(),
+            meaning: Meaning::default(),
             place: pair.expression.place().clone(),
             origin,
             impact: outcome.impact.unwrap_or(Impact::Digit),

@@ -7,7 +7,7 @@ use repro_claim::quote::{self, ItemKind, QuoteItem};
 use repro_claim::syntax::{ArithmeticOperator, ExpressionKind, RelationOperator};
 use repro_exact::decimal::Printed;
 use repro_receipt::source::{Code, Error, codes};
-use repro_report::outcome::{ClaimReport, EvidenceRef, Impact, Method, Outcome, Verdict};
+use repro_report::outcome::{ClaimReport, EvidenceRef, Impact, Meaning, Method, Outcome, Verdict};
 
 use super::about::sides;
 use super::judge::{
@@ -141,6 +141,7 @@ impl<'a> Judge<'a> {
             quote: sentence.quote.clone(),
             at: Some((self.statement.text.clone(), self.statement.place_in_text.clone())),
             note: self.statement.note.clone(),
+            meaning: Meaning::default(),
             place: self.statement.place.clone(),
             origin: None,
             impact: Impact::Decision,
@@ -249,6 +250,7 @@ impl<'a> Judge<'a> {
                 quote: sentence.quote.clone(),
                 at: Some((self.statement.text.clone(), bound.place_in_text.clone())),
                 note: self.statement.note.clone(),
+                meaning: Meaning::default(),
                 place: place.unwrap_or_else(|| self.statement.place.clone()),
                 origin,
                 impact: outcome.impact.unwrap_or(Impact::Decision),

@@ -3,7 +3,7 @@
 use repro_receipt::bundle::{Bundle, RECEIPT};
 use repro_receipt::kept;
 use repro_receipt::source::Location;
-use repro_report::outcome::{ClaimReport, EvidenceOrigin, Impact, Outcome};
+use repro_report::outcome::{ClaimReport, EvidenceOrigin, Impact, Meaning, Outcome};
 use serde::{Deserialize, Serialize};
 
 use crate::started::StartedRuns;
@@ -39,6 +39,7 @@ impl BundleSubject {
             quote: quote.to_owned(),
             at: None,
             note: String::new(),
+            meaning: Meaning::default(),
             place: self.place.clone(),
             origin: Some(self.origin),
             impact: Impact::Digit,

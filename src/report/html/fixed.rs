@@ -111,7 +111,7 @@ impl<'r> FixedQuantity<'r> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::outcome::{Impact, Outcome};
+    use crate::outcome::{Impact, Meaning, Outcome};
     use repro_receipt::source::Location;
 
     fn claim(said: &str, outcome: Outcome, values: &[(&str, f64)]) -> ClaimReport {
@@ -131,6 +131,7 @@ mod tests {
             quote: "the same <b>tokens</b>".to_owned(),
             at: None,
             note: String::new(),
+            meaning: Meaning::default(),
             place: Location::file("repro/a.toml"),
             origin: None,
             impact: Impact::Decision,

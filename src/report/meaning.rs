@@ -1,0 +1,205 @@
+//! What a claim is taken to mean: the fact behind its words, the reading of each printed number, the lints, and
+//! whose judgement it is that the words mean the fact.
+
+use serde::{Deserialize, Serialize};
+
+/// How a printed number agrees with the value that it is bound to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reading {
+    /// The value itself.
+    Exact,
+    /// The value, rounded at the last printed digit.
+    Rounded,
+    /// Within 5%, or half a unit of the last digit if that is wider.
+    About,
+    AtLeast,
+    AtMost,
+    Above,
+    Below,
+    /// The two ends of a range, each rounded.
+    Ends,
+    /// Rounded down: the value begins with these digits.
+    Floor,
+    /// Rounded up.
+    Ceil,
+    /// K, M and G are powers of 1,024.
+    Binary,
+    /// The size in the name of a model: rounded, cut off, or without its trailing zeros.
+    Nominal,
+}
+
+impl Reading {
+    /// Every reading, in the order of lists.
+    pub const ALL: [Self; 12] = [
+        Self::Exact,
+        Self::Rounded,
+        Self::About,
+        Self::AtLeast,
+        Self::AtMost,
+        Self::Above,
+        Self::Below,
+        Self::Ends,
+        Self::Floor,
+        Self::Ceil,
+        Self::Binary,
+        Self::Nominal,
+    ];
+
+    /// The word for it in post files and reports.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Exact => "exact",
+            Self::Rounded => "rounded",
+            Self::About => "about",
+            Self::AtLeast => "at_least",
+            Self::AtMost => "at_most",
+            Self::Above => "above",
+            Self::Below => "below",
+            Self::Ends => "ends",
+            Self::Floor => "floor",
+            Self::Ceil => "ceil",
+            Self::Binary => "binary",
+            Self::Nominal => "nominal",
+        }
+    }
+
+    /// The reading that a word of a post file declares.
+    pub fn of_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|reading| reading.word() == word)
+    }
+
+    /// Whether it bounds the value on one side.
+    pub fn is_limit(self) -> bool {
+        matches!(self, Self::AtLeast | Self::AtMost | Self::Above | Self::Below)
+    }
+}
+
+/// A printed number and its reading.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TokenReading {
+    /// The number as printed.
+    pub token: String,
+    /// The reading.
+    pub reading: Reading,
+    /// What decided it: `declared`, the word of the lexicon beside the number, or the kind of value.
+    pub because: String,
+}
+
+/// The canonical sentence that a verdict is about.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Fact {
+    /// The sentence with its values: `mean loss of moe, 6 runs (seeds 1-6), step 1,209: 1.7016 nats/token`.
+    pub sentence: String,
+    /// The sentence without its values, which new evidence leaves as it is.
+    pub shape: String,
+}
+
+/// What a lint compares between the words and the provenance of the fact.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LintKind {
+    Direction,
+    Quantity,
+    Step,
+    Split,
+    Statistic,
+    Arm,
+    Count,
+    Test,
+    Limit,
+    Coherence,
+}
+
+impl LintKind {
+    /// The word for it in reports.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Direction => "direction",
+            Self::Quantity => "quantity",
+            Self::Step => "step",
+            Self::Split => "split",
+            Self::Statistic => "statistic",
+            Self::Arm => "arm",
+            Self::Count => "count",
+            Self::Test => "test",
+            Self::Limit => "limit",
+            Self::Coherence => "coherence",
+        }
+    }
+}
+
+/// Words of a quote that do not fit the provenance of its fact. A lint never changes a verdict.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lint {
+    /// What was compared.
+    pub kind: LintKind,
+    /// One line: what the text says, and what the fact has.
+    pub message: String,
+    /// The answer of the post's author or of a reviewer, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<String>,
+}
+
+/// Whose judgement it is that the words mean the fact, weakest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReadBy {
+    /// Proposed by the program, confirmed by nobody.
+    Drafted,
+    /// Written or confirmed by the author of the post file.
+    Author,
+    /// Approved by another person's key, which the project lists.
+    Reviewed,
+}
+
+impl ReadBy {
+    /// The word in reports and lock files.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Drafted => "drafted",
+            Self::Author => "author",
+            Self::Reviewed => "reviewed",
+        }
+    }
+}
+
+/// What a claim is taken to mean.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Meaning {
+    /// The fact; none where nothing could be evaluated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fact: Option<Fact>,
+    /// The reading of each printed number, in the order of the quote.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub readings: Vec<TokenReading>,
+    /// What does not fit.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lints: Vec<Lint>,
+    /// Who says that the words mean the fact; none where no post binds words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_by: Option<ReadBy>,
+    /// The expression with the names and formulas of the post expanded.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub expanded: String,
+}
+
+impl Meaning {
+    /// The lints that nobody has answered.
+    pub fn unanswered(&self) -> impl Iterator<Item = &Lint> {
+        self.lints.iter().filter(|lint| lint.answer.is_none())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Reading;
+
+    #[test]
+    fn every_reading_is_read_by_its_word() {
+        for reading in Reading::ALL {
+            assert_eq!(Reading::of_word(reading.word()), Some(reading));
+        }
+        assert_eq!(Reading::of_word("roughly"), None);
+    }
+}
