@@ -8,22 +8,17 @@
 
 mod abroad;
 mod aloud;
-mod clauses;
 mod dates;
-mod denials;
 mod digests;
 mod heads;
 mod in_words;
-mod one_of;
 mod signs;
-mod units;
-mod words;
 mod written;
 
 use std::ops::Range;
 
 use num_rational::BigRational;
-use repro_exact::decimal::{Bound, Printed, Unit};
+use repro_exact::decimal::{Printed, Unit};
 
 use aloud::Aloud;
 pub use heads::{HeadUnit, unit_of_head, unit_of_row};
@@ -36,12 +31,20 @@ pub struct QuoteItem {
     pub span: Range<usize>,
     /// What it is.
     pub kind: ItemKind,
-    /// What the words around it say.
-    pub hedge: Option<Hedge>,
-    /// What the words around it leave open.
-    pub doubt: Option<Doubt>,
+    /// Which end of a range it is: of `1.687–1.724`, of "between 1.70 and 1.71".
+    pub range_end: Option<RangeEnd>,
+    /// Whether its signs can be read in more than one way: digits in circles, another direction of writing, the
+    /// comma of other countries, the argument of a root.
+    pub is_unclear: bool,
     /// Another reading that is as good: `1.702 ± 0.8%` is no percentage if its spread is a share.
     pub other: Option<Printed>,
+}
+
+/// An end of a range.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RangeEnd {
+    Low,
+    High,
 }
 
 /// What an item of a text is.
@@ -53,57 +56,6 @@ pub enum ItemKind {
     Spread(Printed),
     /// A day, with or without a time, in figures: `2026-01-09`.
     Date(String),
-}
-
-/// What the words around a number make of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Hedge {
-    /// It is near: "about", "roughly", `~`.
-    About,
-    /// It is a limit: "at least", `<`.
-    Limit(Bound),
-    /// It is a limit, or a count that something runs over: "over three seeds", "under two budgets".
-    LimitOrCount(Bound),
-    /// It is a limit, or a setting that is one itself: "norms above 1 are clipped".
-    LimitOrSetting(Bound),
-    /// It is what a difference starts from: "0.016 below 1.6516".
-    Base(Bound),
-    /// It is a limit, or what a difference starts from: "three seeds below 1.70".
-    LimitOrBase(Bound),
-    /// It limits the size of what it is said of, whatever its sign: "within 3%".
-    Within,
-    /// It is one end of a range: "between 1.70 and 1.71", "20–25%".
-    End(Bound, RangeWords),
-    /// Its digits are cut off, not rounded: "1.7167...".
-    Cut,
-    /// It is said to be exact: "exactly twice".
-    Exactly,
-}
-
-/// How a range is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RangeWords {
-    /// "between 1.70 and 1.71": its ends need not be reached.
-    Between,
-    /// `1.687–1.724`: its ends are mostly reached.
-    Dash,
-}
-
-/// What cannot be read from the words around a number: where it decides, the verdict stays open.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Doubt {
-    /// The words deny or compare, and how is not clear: nothing can be said at all.
-    Meaning,
-    /// The words compare in a way that is not known: the number is not refuted by them.
-    Words,
-    /// The words say that it lies a little below the number, or near it from above: "nearly 1.65".
-    Below,
-    /// The unit behind the number is not known, or not that of the evidence: `70 ms`.
-    Unit,
-    /// One is taken out of so many, and the evidence may give that one, or its share: "one seed of six".
-    OneOf,
-    /// Its signs are not read surely: digits in circles, another direction of writing, a power or a note.
-    Signs,
 }
 
 impl QuoteItem {
@@ -174,10 +126,35 @@ pub fn items(text: &str) -> Vec<QuoteItem> {
     for item in &mut items {
         item.span = aloud.original(&item.span);
         if aloud.is_unsure(&item.span) {
-            item.doubt = Some(Doubt::Signs);
+            item.is_unclear = true;
         }
     }
     without_counters(text, items)
+}
+
+/// The items of a quote of a text that defines notes by these small digits above the line: there they are no exponents.
+pub fn items_beside_notes(quote: &str, notes: &str) -> Vec<QuoteItem> {
+    if notes.is_empty() || !quote.contains(|c| notes.contains(c)) {
+        return items(quote);
+    }
+    // Signs without width of the same length keep every place of the quote.
+    let hidden = |c: char| match c.len_utf8() {
+        2 => '\u{ad}',
+        _ => '\u{200b}',
+    };
+    let plain = quote.chars().map(|c| if notes.contains(c) { hidden(c) } else { c });
+    items(&plain.collect::<String>())
+}
+
+/// The small digits above the line that a text defines notes by, at the start of a line.
+pub fn notes_of(text: &str) -> String {
+    let starts = text.lines().filter_map(|line| {
+        let line = line.trim_start();
+        let sign = line.chars().next().filter(|c| "⁰¹²³⁴⁵⁶⁷⁸⁹".contains(*c))?;
+        let rest = line[sign.len_utf8()..].trim_start();
+        rest.starts_with(char::is_alphabetic).then_some(sign)
+    });
+    starts.collect()
 }
 
 /// The items without the marks of a list that counts ①, ②, ③.
@@ -214,7 +191,6 @@ fn items_of(text: &str) -> Vec<QuoteItem> {
     }
     read_ranges(text, &mut found);
     found.iter_mut().for_each(|found| found.may_have_a_unit_that_leads(text));
-    found.iter_mut().for_each(|found| found.may_be_of_one(text));
     found.into_iter().map(|found| found.item).collect()
 }
 
@@ -226,21 +202,12 @@ struct Found {
 
 impl Found {
     fn number(text: &str, written: Written) -> Self {
-        let (hedge, doubt) =
-            words::said(before(text, written.span.start), behind(text, written.span.end));
-        let has_other_unit =
-            written.has_unknown_unit || units::stands_behind(behind(text, written.span.end));
-        let is_unsure = written.may_be_a_power(text)
+        let is_unclear = is_struck(text, written.span.start)
             || signs::are_part_of_a_formula(text, &written.span)
             || abroad::may_have_a_decimal_comma(text, &written.span);
-        let doubt = match doubt {
-            _ if is_unsure => Some(Doubt::Signs),
-            Some(Doubt::Meaning) => doubt,
-            _ if has_other_unit => Some(Doubt::Unit),
-            _ => doubt,
-        };
         let kind = ItemKind::Number(written.printed.clone());
-        let item = QuoteItem { span: written.span.clone(), kind, hedge, doubt, other: None };
+        let span = written.span.clone();
+        let item = QuoteItem { span, kind, range_end: None, is_unclear, other: None };
         Self { item, written: Some(written) }
     }
 
@@ -249,34 +216,25 @@ impl Found {
         let ItemKind::Number(printed) = &self.item.kind else { return };
         let is_plain = printed.unit() == Unit::Plain
             && self.written.as_ref().is_some_and(|written| written.scale.is_none());
-        if !is_plain || self.item.other.is_some() || is_limit(self.item.hedge) {
+        if !is_plain || self.item.other.is_some() {
             return;
         }
-        let lead = units::that_leads(before(text, self.item.span.start));
+        let lead = heads::that_leads(before(text, self.item.span.start));
         let shown = printed.text().to_owned();
         let in_it = |(factor, unit)| printed.clone().times(&factor).in_unit(unit).shown_as(&shown);
         self.item.other = lead.map(in_it);
     }
 
-    /// Takes the share as another reading where one is taken out of the number: "one item in four".
-    fn may_be_of_one(&mut self, text: &str) {
-        let ItemKind::Number(printed) = &self.item.kind else { return };
-        let is_count = printed.is_integer_text()
-            && printed.unit() == Unit::Plain
-            && *printed.value() >= BigRational::from_integer(2.into());
-        let taken = one_of::taken(text, self.item.span.start).filter(|_| is_count);
-        let Some(taken) = taken else { return };
-        if taken == one_of::Taken::Share && self.item.hedge.is_none() && self.item.other.is_none() {
-            let share = printed.value().recip();
-            self.item.other = Some(Printed::in_words(printed.text(), share, Unit::Plain));
-        }
-        self.item.doubt = self.item.doubt.or(Some(Doubt::OneOf));
-    }
-
     fn other(span: Range<usize>, kind: ItemKind) -> Self {
-        let item = QuoteItem { span, kind, hedge: None, doubt: None, other: None };
+        let item = QuoteItem { span, kind, range_end: None, is_unclear: false, other: None };
         Self { item, written: None }
     }
+}
+
+/// Whether the paragraph crosses out what stands at a place.
+fn is_struck(text: &str, at: usize) -> bool {
+    let paragraph = before(text, at).rsplit("\n\n").next().unwrap_or_default();
+    paragraph.matches("~~").count() % 2 == 1
 }
 
 /// Reads a date, and returns where reading goes on.
@@ -318,7 +276,7 @@ fn read_digits(text: &str, at: usize, found: &mut Vec<Found>) -> usize {
     if let Some((span, printed)) = abroad::read(text, at) {
         let end = span.end;
         let mut whole = Found::other(span, ItemKind::Number(printed));
-        whole.item.doubt = Some(Doubt::Signs);
+        whole.item.is_unclear = true;
         found.push(whole);
         return end;
     }
@@ -341,14 +299,7 @@ fn read_digits(text: &str, at: usize, found: &mut Vec<Found>) -> usize {
         found.push(Found { item: part, written: None });
         return end;
     }
-    let is_cut = is_cut_off(text, &written);
     found.push(Found::number(text, written));
-    if let Some(last) = found.last_mut()
-        && is_cut
-        && last.item.hedge.is_none()
-    {
-        last.item.hedge = Some(Hedge::Cut);
-    }
     end
 }
 
@@ -379,45 +330,27 @@ fn read_spread(text: &str, main: &Written, found: &mut Vec<Found>) -> Option<usi
     Some(spread.span.end)
 }
 
-/// `1/5 of the steps`, "1 in 5".
+/// `1/5 of the steps`.
 fn one_of(text: &str, top: &Written) -> Option<(usize, QuoteItem)> {
-    let rest = &text[top.span.end..];
-    let slash = rest.strip_prefix('/');
-    let share = || {
-        let rest =
-            ["in ", "out of "].iter().find_map(|word| rest.strip_prefix(' ')?.strip_prefix(word));
-        rest.filter(|_| {
-            top.printed.text() == "1" && words::states_a_share(before(text, top.span.start))
-        })
-    };
-    let rest = slash.or_else(share)?;
+    let rest = text[top.span.end..].strip_prefix('/')?;
     let digits = run(rest, |c| c.is_ascii_digit());
     let bottom: u32 = rest[..digits].parse().ok().filter(|bottom| (2..=100).contains(bottom))?;
     let end = text.len() - rest.len() + digits;
     let is_part = *top.printed.value() < BigRational::from_integer(bottom.into());
     let goes_on =
-        || [" of ", " is ", " are ", " was "].iter().any(|word| text[end..].starts_with(word));
+        [" of ", " is ", " are ", " was "].iter().any(|word| text[end..].starts_with(word));
     let is_whole = top.printed.is_integer_text() && top.printed.unit() == Unit::Plain;
     let is_share =
         is_whole && is_part && is_boundary(text, end) && !starts_with_digit(text, end + 1);
-    (is_share && (slash.is_none() || goes_on())).then_some(())?;
+    (is_share && goes_on).then_some(())?;
     let span = top.span.start..end;
     let value = top.printed.value() / BigRational::from_integer(bottom.into());
     let printed = Printed::in_words(&text[span.clone()], value, Unit::Plain);
-    let written = Written { span, printed, scale: None, has_unknown_unit: false };
+    let written = Written { span, printed, scale: None };
     Some((end, Found::number(text, written).item))
 }
 
-/// Whether the digits go on: `1.7167...`, `1.716…`.
-fn is_cut_off(text: &str, written: &Written) -> bool {
-    let rest = &text[written.span.end..];
-    let dots = ["…", "...", "\\ldots", "\\dots"].iter().find_map(|dots| rest.strip_prefix(dots));
-    text[written.span.clone()].contains('.')
-        && dots.is_some_and(|rest| !rest.trim_start().starts_with(|c: char| c.is_ascii_digit()))
-}
-
-/// Ranges: their ends share the unit of the last, and what limits the whole. The last unit of a list may be that of all
-/// its numbers.
+/// Ranges: their ends share the unit of the last. The last unit of a list may be that of all its numbers.
 fn read_ranges(text: &str, found: &mut [Found]) {
     for at in (1..found.len()).rev() {
         let [.., first, second] = &mut found[..=at] else { return };
@@ -426,129 +359,70 @@ fn read_ranges(text: &str, found: &mut [Found]) {
         };
         let Some(between) = text.get(low.span.end..high.span.start) else { continue };
         let (before, after) = (before(text, low.span.start), behind(text, high.span.end));
-        let Some(range) = Joint::of(before, between, after) else { continue };
+        let Some(joint) = Joint::of(before, between, after) else { continue };
         let shared = low.sharing(&high);
         let may_share = shared.printed.value() != low.printed.value()
             || shared.printed.unit() != low.printed.unit();
-        if second.item.doubt == Some(Doubt::Unit) && low.printed.unit() == Unit::Plain {
-            first.item.doubt =
-                first.item.doubt.filter(|doubt| *doubt == Doubt::Meaning).or(Some(Doubt::Unit));
-        }
-        if range.shares {
+        if joint.shares {
             first.item.kind = ItemKind::Number(shared.printed.clone());
             first.written = Some(shared);
             first.item.other =
                 first.item.other.take().or(second.item.other.clone().map(|_| low.printed));
-        } else if may_share && range.words.is_none() && !is_limit(first.item.hedge) {
+        } else if may_share && !joint.is_range {
             first.item.other = Some(shared.printed.clone());
             first.written = Some(shared);
         }
-        let Some(words) = range.words else { continue };
-        mark_ends(&mut first.item, &mut second.item, words);
+        if joint.is_range {
+            mark_ends(&mut first.item, &mut second.item);
+        }
     }
 }
 
-/// Whether the words around a number make it a limit.
-fn is_limit(hedge: Option<Hedge>) -> bool {
-    !matches!(hedge, None | Some(Hedge::About | Hedge::Cut | Hedge::Exactly))
-}
-
-/// What two numbers and the words between them are.
+/// What two numbers and the signs between them are.
 struct Joint {
     /// Whether the unit of the second is the unit of the first.
     shares: bool,
-    /// How the range is written, if it is one.
-    words: Option<RangeWords>,
-}
-
-/// Words before a range in which something lies.
-const CONTAINERS: &[&str] = &[
-    "∈",
-    "\\in",
-    " in",
-    "in the range",
-    "inside",
-    "into",
-    "interval",
-    "range",
-    "within",
-    "the window",
-];
-/// Verbs for lying in something.
-const LIES: &[&str] =
-    &["fall", "falls", "fell", "lie", "lies", "lay", "stay", "stays", "stayed", "are", "is"];
-
-/// The last bytes of a text, as many as the words before a range take.
-fn near_end(text: &str) -> &str {
-    const NEAR: usize = 200;
-    let start =
-        (text.len().saturating_sub(NEAR)..=text.len()).find(|at| text.is_char_boundary(*at));
-    &text[start.unwrap_or(text.len())..]
+    /// Whether they are the ends of a range.
+    is_range: bool,
 }
 
 impl Joint {
     fn of(before: &str, between: &str, after: &str) -> Option<Self> {
-        let near = near_end(before.trim_end().trim_end_matches(['$', '*']));
-        let before = near.to_ascii_lowercase();
-        let joint = between.trim_matches(|c: char| c.is_whitespace() || "$*{}".contains(c));
-        let bare = before.trim_end_matches(['[', '(', ']', ' ']);
-        let bare = bare.trim_end_matches(" of").trim_end_matches(" from");
-        let is_in = CONTAINERS.iter().any(|word| bare.ends_with(word));
-        let is_bracket = is_in && before.ends_with(['[', '(', ']']);
-        let is_between = before.ends_with("between");
-        // "In 12-16 runs" says how many, and "in the range 1.68–1.73" where.
-        let lies = || {
-            let verb =
-                bare.strip_suffix(" in").and_then(|head| head.split_whitespace().next_back());
-            verb.is_some_and(|verb| LIES.contains(&verb))
-        };
-        let is_inside = is_bracket || is_in && (!bare.ends_with(" in") || lies());
-        let range = match is_inside || is_between {
-            true => RangeWords::Between,
-            false => RangeWords::Dash,
-        };
+        let near = before.trim_end().trim_end_matches(['$', '*', '`']).trim_end();
+        let joint = between.trim_matches(|c: char| c.is_whitespace() || "$*{}`".contains(c));
+        let is_between = near
+            .get(near.len().saturating_sub(7)..)
+            .is_some_and(|word| word.eq_ignore_ascii_case("between"));
+        let is_bracket = near.ends_with('[');
         let respectively = after.trim_start_matches([',', ' ']).starts_with("respectively");
-        let (shares, words) = match joint {
-            "-" | "–" | "—" | "--" | "\u{2011}" | "‐" => (true, Some(range)),
-            "to" => (true, is_inside.then_some(range)),
-            "/" => (true, None),
-            "and" if is_between || is_inside => (true, Some(range)),
-            "and" | "or" => (respectively, None),
-            "," if is_bracket => (false, Some(range)),
+        let (shares, is_range) = match joint {
+            "-" | "–" | "—" | "--" | "\u{2011}" | "‐" | "~" | "to" | "through" => {
+                (true, true)
+            }
+            "/" => (true, false),
+            "and" if is_between => (true, true),
+            "and" | "or" => (respectively, false),
             // The ends of `[21.0, 31.8%]` have units of their own.
-            "," if before.ends_with(['[', '(']) => return None,
+            "," if is_bracket => (false, true),
             "," | ", and" | ", or" | "vs." | "vs" | "versus" | "against" | "→" | "->" => {
-                (false, None)
+                (false, false)
             }
             _ => return None,
         };
-        Some(Self { shares, words })
+        Some(Self { shares, is_range })
     }
 }
 
 /// Marks two numbers as the ends of a range, the lower one first or last.
-fn mark_ends(first: &mut QuoteItem, second: &mut QuoteItem, words: RangeWords) {
+fn mark_ends(first: &mut QuoteItem, second: &mut QuoteItem) {
     let (ItemKind::Number(one), ItemKind::Number(other)) = (&first.kind, &second.kind) else {
         return;
     };
-    let bounds = match one.value() <= other.value() {
-        true => [Bound::AtLeast, Bound::AtMost],
-        false => [Bound::AtMost, Bound::AtLeast],
+    let ends = match one.value() <= other.value() {
+        true => [RangeEnd::Low, RangeEnd::High],
+        false => [RangeEnd::High, RangeEnd::Low],
     };
-    let doubt = match first.hedge {
-        // "Within 1.68 to 1.73" is no limit of a size.
-        Some(Hedge::Within) if words == RangeWords::Between => None,
-        Some(Hedge::Limit(_) | Hedge::Within | Hedge::About) => Some(Doubt::Words),
-        _ => first.doubt.filter(|doubt| *doubt == Doubt::Meaning),
-    };
-    for (item, bound) in std::iter::zip([first, second], bounds) {
-        // "About 20–25%" is about both.
-        if doubt.is_none() || item.hedge != Some(Hedge::About) {
-            item.hedge = Some(Hedge::End(bound, words));
-        }
-        let keeps = |doubt: &Doubt| matches!(doubt, Doubt::Unit | Doubt::Signs | Doubt::Meaning);
-        item.doubt = item.doubt.filter(keeps).or(doubt);
-    }
+    [first.range_end, second.range_end] = ends.map(Some);
 }
 
 /// Where the number behind `±` begins, if it comes next.
@@ -568,6 +442,14 @@ pub fn may_lack_bytes(item: &mut QuoteItem) {
     let is_unit = suffix.ends_with('B') || written::is_of_operations(suffix);
     if item.other.is_none() && suffix.len() > 1 && is_unit {
         item.other = Printed::parse(digits).ok().map(|plain| plain.shown_as(printed.text()));
+    }
+}
+
+/// Takes the number before a percent sign as another reading: the author of an expression may have multiplied by 100.
+pub fn may_be_a_percentage(item: &mut QuoteItem) {
+    let ItemKind::Number(printed) = &item.kind else { return };
+    if item.other.is_none() && matches!(printed.unit(), Unit::Percent | Unit::Points) {
+        item.other = Some(printed.clone().in_unit(Unit::Plain));
     }
 }
 
@@ -795,44 +677,35 @@ mod tests {
     }
 
     #[test]
-    fn signs_that_may_be_read_otherwise_are_doubted() {
-        for (text, doubt) in [
-            ("⑨⑨ runs", Some(Doubt::Signs)),
-            ("⑨ runs", Some(Doubt::Signs)),
-            ("6² epochs", Some(Doubt::Signs)),
-            ("\u{202e}6107.1", Some(Doubt::Signs)),
-            ("~~1.72~~ is it", Some(Doubt::Meaning)),
-            ("<del>1.72</del>", Some(Doubt::Meaning)),
-            ("1.70² is it", Some(Doubt::Signs)),
-            ("1.70^1^ is it", None),
-            ("1.7016 (base two)", Some(Doubt::Signs)),
-            ("1.7016 (base models)", None),
-            ("1.7016'000", Some(Doubt::Signs)),
-            ("exp(1.70)", Some(Doubt::Signs)),
-            ("10⁶", None),
-            ("over ６ seeds", None),
+    fn signs_with_two_readings_are_unclear() {
+        for (text, is_unclear) in [
+            ("⑨⑨ runs", true),
+            ("⑨ runs", true),
+            ("\u{202e}6107.1", true),
+            ("~~1.72~~ is it", true),
+            ("<del>1.72</del>", true),
+            ("1.70² is it", true),
+            ("1.70^1^ is it", false),
+            ("1.7016 (base two)", true),
+            ("1.7016 (base models)", false),
+            ("1.7016'000", true),
+            ("exp(1.70)", true),
+            ("10⁶", false),
+            ("6² epochs", false),
+            ("over ６ seeds", false),
         ] {
-            assert_eq!(items(text)[0].doubt, doubt, "{text}");
+            assert_eq!(items(text)[0].is_unclear, is_unclear, "{text}");
         }
     }
 
     #[test]
-    fn words_before_a_number_are_read() {
-        for (text, hedge) in [
-            ("about twice", Some(Hedge::About)),
-            ("~3", Some(Hedge::About)),
-            ("at least 0.5", Some(Hedge::Limit(Bound::AtLeast))),
-            ("p < 0.01", Some(Hedge::Limit(Bound::Below))),
-            ("sub-25M", Some(Hedge::Limit(Bound::Below))),
-            (r"x\approx20", Some(Hedge::About)),
-            ("up to 7x", Some(Hedge::Limit(Bound::AtMost))),
-            ("over three seeds", Some(Hedge::LimitOrCount(Bound::Above))),
-            ("the cover 3", None),
-            ("is 3", None),
-        ] {
-            let items = items(text);
-            assert_eq!(items.first().map(|item| item.hedge), Some(hedge), "{text}");
-        }
+    fn a_small_digit_is_an_exponent_unless_the_text_defines_a_note() {
+        assert_eq!(values("6² epochs"), ["36"]);
+        let notes = notes_of("6² epochs\n\n² of the plan\n³\n");
+        assert_eq!(notes, "²");
+        let found = items_beside_notes("6² epochs", &notes);
+        assert_eq!(found[0].text("6² epochs"), "6");
+        assert_eq!(items_beside_notes("6³ epochs", &notes)[0].text("6³ epochs"), "6³");
     }
 
     /// The values of the numbers of a text, in plain numbers.
@@ -872,9 +745,7 @@ mod tests {
     }
 
     #[test]
-    fn words_far_away_say_nothing_and_long_lines_take_little_time() {
-        let hedge = |spaces: usize| items(&format!("about{}3", " ".repeat(spaces)))[0].hedge;
-        assert_eq!((hedge(NEAR - 5), hedge(NEAR - 4)), (Some(Hedge::About), None));
+    fn long_lines_take_little_time() {
         for part in ["1-", "$1 ", "1. ", "<b>1", "1±", "# 1", "      1,", "&nbsp;1", "x1", "a-1."]
         {
             let _ = items(&part.repeat(4_000));

@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use repro_claim::quote::{Hedge, ItemKind, QuoteItem};
+use repro_claim::quote::{ItemKind, QuoteItem};
 use repro_exact::decimal::{Interval, Printed, about_tolerance, nearest_f64};
+use repro_judge::reading::says_about;
 use repro_judge::texts::TextsAtHand;
 use repro_receipt::source::Error;
 use repro_report::outcome::Verdict;
@@ -41,9 +42,9 @@ pub struct DraftBinding {
     pub nearest: Option<(String, f64)>,
 }
 
-/// What a printed number can be, in units of one.
-pub fn range(printed: &Printed, hedge: Option<Hedge>) -> [f64; 2] {
-    let whole: Interval = match hedge == Some(Hedge::About) || printed.approximate() {
+/// The values that a printed number allows, in units of one.
+pub fn range(printed: &Printed, is_about: bool) -> [f64; 2] {
+    let whole: Interval = match is_about || printed.approximate() {
         true => printed.about(&about_tolerance()),
         false => printed.interval(),
     };
@@ -65,12 +66,12 @@ pub fn printed(item: &QuoteItem) -> Option<(&Printed, bool)> {
 /// The candidates that give the digits of a number, the likeliest first, each with its score.
 fn fitting<'c>(
     printed: &Printed,
-    hedge: Option<Hedge>,
+    is_about: bool,
     is_spread: bool,
     around: &Around<'_>,
     candidates: &'c [DraftCandidate],
 ) -> Vec<(f64, &'c DraftCandidate)> {
-    let [low, high] = range(printed, hedge);
+    let [low, high] = range(printed, is_about);
     let is_telling = printed.significant_digits() >= TELLING_DIGITS;
     let fits = |candidate: &&DraftCandidate| {
         let number = candidate.number;
@@ -96,7 +97,7 @@ fn nearest(
     around: &Around<'_>,
     candidates: &[DraftCandidate],
 ) -> Option<(String, f64)> {
-    let [low, high] = range(printed, None);
+    let [low, high] = range(printed, false);
     let middle = 0.5 * (low + high);
     let off = |candidate: &DraftCandidate| {
         let value = 0.5 * (candidate.number.low + candidate.number.high);
@@ -163,7 +164,10 @@ fn sought_in<'c>(
         .filter(is_named)
         .filter_map(|number| {
             let (_, item) = numbers.get(number)?;
-            Some(NamedStep { item: number, range: range(printed(item)?.0, item.hedge) })
+            Some(NamedStep {
+                item: number,
+                range: range(printed(item)?.0, says_about(text, &item.span)),
+            })
         })
         .collect();
     let words = words_of_text(read.text);
@@ -176,7 +180,8 @@ fn sought_in<'c>(
         let Some((printed, is_spread)) = printed(one) else { continue };
         let is_percent = printed.unit() == repro_exact::decimal::Unit::Percent;
         let around = whole.number(number, near(text, one, sentence), is_percent);
-        let mut fitting = fitting(printed, one.hedge, is_spread, &around, candidates);
+        let mut fitting =
+            fitting(printed, says_about(text, &one.span), is_spread, &around, candidates);
         if is_spread && let Some(mean) = sought.get(read.mean_of(number)) {
             // A spread is of the runs and of the step of its mean.
             let is_of_mean = |one: &DraftCandidate| {
@@ -195,7 +200,7 @@ fn sought_in<'c>(
 
 /// What a number is in the middle.
 fn middle((_, item): &(usize, &QuoteItem)) -> Option<f64> {
-    let [low, high] = range(printed(item)?.0, item.hedge);
+    let [low, high] = range(printed(item)?.0, false);
     Some(0.5 * (low + high))
 }
 

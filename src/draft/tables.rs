@@ -224,7 +224,7 @@ fn column(
             };
             let Some((number, is_spread)) = printed(item) else { continue };
             let factor = unit.as_ref().map_or(1.0, |unit| in_ones(unit, number));
-            let [low, high] = range(number, item.hedge).map(|end| end * factor);
+            let [low, high] = range(number, false).map(|end| end * factor);
             let (low, high) = (low.min(high), low.max(high));
             for candidate in candidates {
                 let is_about = candidate.arms.first() == Some(arm);

@@ -335,7 +335,7 @@ fn within(quote: &Range<usize>, item: &QuoteItem) -> Range<usize> {
 fn reason(binding: &Binding) -> Option<String> {
     match binding {
         Binding::Excused(reason) => Some(reason.clone()),
-        Binding::Is(_) => None,
+        Binding::Is(..) => None,
     }
 }
 

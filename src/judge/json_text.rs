@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::OnceLock;
 
 use repro_claim::place::{PlacedTable, SearchedText};
+use repro_claim::quote;
 use repro_claim::table::{PrintedCell, PrintedTable};
 use repro_receipt::similar::did_you_mean;
 use repro_receipt::source::{Document, Error, Kind, Node, Source, Value, escape};
@@ -85,6 +86,8 @@ pub struct ReadText<'t> {
     source: &'t Source,
     searched: SearchedText<'t>,
     document: OnceLock<Result<Document, Error>>,
+    lower: OnceLock<String>,
+    notes: OnceLock<String>,
     work: &'t Work,
 }
 
@@ -92,12 +95,23 @@ impl<'t> ReadText<'t> {
     /// A text in which nothing was sought yet; what is sought in it is counted.
     pub fn new(source: &'t Source, work: &'t Work) -> Self {
         let searched = SearchedText::new(source.text());
-        Self { source, searched, document: OnceLock::new(), work }
+        let (document, lower, notes) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        Self { source, searched, document, lower, notes, work }
     }
 
     /// The text.
     pub fn source(&self) -> &'t Source {
         self.source
+    }
+
+    /// The text in lower case.
+    pub fn lower(&self) -> &str {
+        self.lower.get_or_init(|| self.source.text().to_lowercase())
+    }
+
+    /// The small digits above the line by which it defines notes.
+    pub fn notes(&self) -> &str {
+        self.notes.get_or_init(|| quote::notes_of(self.source.text()))
     }
 
     /// What finds quotes and lines.

@@ -3,16 +3,17 @@
 #![forbid(unsafe_code)]
 
 pub mod checkpoints;
-mod compare;
 pub mod consistency;
 mod context;
 pub mod covered;
 pub mod evaluate;
 pub mod given;
 mod json_text;
+pub mod lexicon;
 pub mod library;
 pub mod lock;
 mod loss_unit;
+mod meaning;
 mod moment;
 pub mod mutants;
 pub mod mutated;
@@ -21,6 +22,7 @@ pub mod page;
 pub mod page_keys;
 mod planned;
 pub mod post;
+pub mod reading;
 pub mod rules;
 mod run_design;
 mod started;
@@ -33,7 +35,6 @@ pub mod work;
 /// The codes of posts and their statements.
 pub static CODES: &[&[&repro_receipt::source::Code]] = &[
     checkpoints::CODES,
-    compare::CODES,
     consistency::known::CODES,
     context::CODES,
     started::CODES,
@@ -54,6 +55,7 @@ pub static CODES: &[&[&repro_receipt::source::Code]] = &[
     evaluate::functions::tested::CODES,
     evaluate::noise::CODES,
     names::CODES,
+    reading::CODES,
     page::head::CODES,
     planned::CODES,
     page::placed::CODES,
@@ -63,7 +65,7 @@ pub static CODES: &[&[&repro_receipt::source::Code]] = &[
     statement::numbers::CODES,
     statement::relations::CODES,
     statement::tables::CODES,
-    statement::about::CODES,
+    statement::horizons::CODES,
     statement::evidence_words::CODES,
     statement::wording::CODES,
     texts::CODES,

@@ -12,34 +12,6 @@ pub enum LossUnit {
     Bits,
     /// Nats.
     Nats,
-    /// What a loss is the logarithm of.
-    Perplexity,
-}
-
-impl LossUnit {
-    /// As it stands behind "the words are".
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Bits => "in bits",
-            Self::Nats => "in nats",
-            Self::Perplexity => "a perplexity",
-        }
-    }
-
-    /// Of the head of a column that is no more than its name: `ppl`, `val_perplexity`.
-    pub fn of_head(head: &str) -> Option<Self> {
-        Self::of_word(head.rsplit(['_', ' ']).next()?.to_lowercase().as_str())
-    }
-
-    /// Of a word in lower case.
-    pub fn of_word(word: &str) -> Option<Self> {
-        match word {
-            "bpb" | "bit" | "bits" | "bits/byte" | "bits-per-byte" => Some(Self::Bits),
-            "nat" | "nats" | "nats/token" | "nats-per-token" => Some(Self::Nats),
-            "perplexity" | "ppl" => Some(Self::Perplexity),
-            _ => None,
-        }
-    }
 }
 
 /// The unit of what a run recorded. A loss that is only typed may be in any.

@@ -343,7 +343,7 @@ fn expressions(piece: &PostStatement) -> Box<dyn Iterator<Item = &PlacedExpressi
 
 fn bound(binding: &Binding) -> Option<&PlacedExpression> {
     match binding {
-        Binding::Is(expression) => Some(expression),
+        Binding::Is(expression, _) => Some(expression),
         Binding::Excused(_) => None,
     }
 }
@@ -354,7 +354,7 @@ fn expressions_mut(
     match &mut piece.kind {
         StatementKind::Sentence(sentence) => {
             let bound = sentence.is.iter_mut().filter_map(|binding| match binding {
-                Binding::Is(expression) => Some(expression),
+                Binding::Is(expression, _) => Some(expression),
                 Binding::Excused(_) => None,
             });
             Box::new(bound.chain(sentence.says.iter_mut().chain(&mut sentence.may_mean)))
@@ -362,7 +362,7 @@ fn expressions_mut(
         StatementKind::Table(table) => {
             let columns = table.columns.iter_mut().flat_map(|(_, list)| list);
             Box::new(columns.filter_map(|binding| match binding {
-                Binding::Is(expression) => Some(expression),
+                Binding::Is(expression, _) => Some(expression),
                 Binding::Excused(_) => None,
             }))
         }

@@ -36,6 +36,8 @@ pub enum KeyShape {
     Bindings,
     /// Places in evidence by name; tables of them join their names by dots.
     Names,
+    /// Lists of words by name.
+    Aliases,
     /// Expressions by what they are called.
     Formulas,
     /// An expression for each row, or a table of them by variable.
@@ -98,6 +100,11 @@ const PREMISE: PostKey = optional(
     KeyShape::Words,
     "what a refutation would rest on that the text does not state: it caps refuted at inconclusive",
 );
+const READING: PostKey = optional(
+    "reading",
+    KeyShape::Words,
+    "why the lints of this statement do not matter: the author's answer to them",
+);
 const NOTE: PostKey = optional("note", KeyShape::Words, "for readers of the report");
 
 /// The whole file.
@@ -118,6 +125,11 @@ pub static ROOT: KeyTable = KeyTable {
             "names",
             KeyShape::Names,
             "evidence: `BUNDLE`, `BUNDLE:FILE`, `BUNDLE:FILE#FIELD`, `BUNDLE#FACTS`, a group `run-s{1..6}`",
+        ),
+        optional(
+            "aliases",
+            KeyShape::Aliases,
+            "words by which the text calls a name: `moe = [\"the mixture\"]`",
         ),
         optional("keys", KeyShape::Keys, "who must have signed bundles, by their names"),
         optional(
@@ -183,6 +195,7 @@ pub static SENTENCE: KeyTable = KeyTable {
             "what it does; only a fact can be refuted",
         ),
         PREMISE,
+        READING,
         NOTE,
     ],
     one_of: &[
@@ -221,6 +234,7 @@ pub static TABLE: KeyTable = KeyTable {
             "by the head of a column: what the head's numbers are",
         ),
         PREMISE,
+        READING,
         NOTE,
     ],
     one_of: &[("rows", &["fields"]), ("fields", &["rows", "columns", "heads", "head", "printed"])],
@@ -322,7 +336,11 @@ impl KeyShape {
             Self::Sha256 => "64 hexadecimal digits".to_owned(),
             Self::ListOfWords => "list of texts".to_owned(),
             Self::Expressions => "expression, or a list of them".to_owned(),
-            Self::Bindings => "expression or `\"_ reason\"`, or a list of them".to_owned(),
+            Self::Bindings => {
+                "expression, `{ value = \"expression\", as = \"reading\" }` or `\"_ reason\"`, or a list of them"
+                    .to_owned()
+            }
+            Self::Aliases => "table of lists of words".to_owned(),
             Self::Names => "table of places in evidence".to_owned(),
             Self::Formulas => "table of expressions".to_owned(),
             Self::Rows => "table of expressions, or of tables of them".to_owned(),
@@ -344,7 +362,12 @@ impl KeyShape {
             Self::Keys => json!({ "$ref": "#/$defs/formulas" }),
             Self::Sha256 => json!({ "type": "string", "pattern": "^[0-9a-f]{64}$" }),
             Self::ListOfWords => json!({ "type": "array", "items": { "type": "string" } }),
-            Self::Expressions | Self::Bindings => json!({ "$ref": "#/$defs/expressions" }),
+            Self::Expressions => json!({ "$ref": "#/$defs/expressions" }),
+            Self::Bindings => json!({ "$ref": "#/$defs/bindings" }),
+            Self::Aliases => json!({
+                "type": "object",
+                "additionalProperties": { "$ref": "#/$defs/expressions" }
+            }),
             Self::Names => json!({ "$ref": "#/$defs/names" }),
             Self::Formulas => json!({ "$ref": "#/$defs/formulas" }),
             Self::Rows => json!({

@@ -15,10 +15,11 @@ pub struct Rule {
 pub static RULES: &[Rule] = &[
     Rule {
         name: "rounding_interval",
-        summary: "measured and computed numbers: printed digits carry their rounding",
+        summary: "measured and computed numbers: rounded at the last printed digit",
         meaning: "The numbers that round to the print, half a unit of its last digit to either side, must meet the \
-numbers that the evidence can stand for. All ends are exact fractions. Where the evidence allows more than ten times \
-the width of the print, the claim is inconclusive: value::too-coarse.",
+numbers that the evidence can stand for. All ends are exact fractions, and both neighbours hold at an exact half. Zeros \
+before a suffix are no digits, within 5%: `330k` is rounded at ten thousands. Where the evidence allows more than ten \
+times the width of the print, the claim is inconclusive: value::too-coarse.",
     },
     Rule {
         name: "exact_integer",
@@ -28,8 +29,8 @@ the width of the print, the claim is inconclusive: value::too-coarse.",
     Rule {
         name: "exact_setting",
         summary: "fields of a configuration: equal, however they are printed",
-        meaning: "A setting is stated, not measured: 1.80e-3 is 0.0018, and 0.002 is not. A print that only rounds the \
-setting is inconclusive: value::other-setting.",
+        meaning: "A setting is stated, not measured: 1.80e-3 is 0.0018, and 0.002 is refuted. A setting with a suffix, \
+`1.5M`, is rounded at its last digit.",
     },
     Rule {
         name: "same_print",
@@ -45,23 +46,39 @@ compute it may differ in its last bits: up to 4 units in the last place agree.",
     },
     Rule {
         name: "about",
-        summary: "\"about\", \"roughly\", \"nearly\", \"~\": within 5%, and within 5 of the last digit",
-        meaning: "The whole interval of the evidence lies within 5% of the number, and within five of its last digit: \
-\"about 1.64\" is 1.59 to 1.69, \"about 1,200\" is 1,140 to 1,260, as zeros at its end are no digits. Up to 25% off is a \
-matter of taste, and inconclusive; beyond that it is refuted. No post can declare another meaning.",
+        summary: "\"about\", \"roughly\", \"nearly\", \"~\", \"half\", \"double\": within 5%, or half a unit of the last digit",
+        meaning: "The whole interval of the evidence lies within 5% of the number, or within half a unit of its last \
+digit if that is wider: \"about 1.64\" is 1.558 to 1.722, \"~2\" is 1.5 to 2.5, and \"double\", which has no digit, is \
+1.9 to 2.1. Beyond that it is refuted.",
     },
     Rule {
-        name: "cut_off",
-        summary: "digits with dots behind them, `1.716...`: cut off, not rounded",
-        meaning: "The value begins with these digits. Where it only rounds to them, the claim is inconclusive: \
-value::straddles.",
+        name: "floor",
+        summary: "`1.716...`, or `as = \"floor\"`: digits that are cut off",
+        meaning: "The value begins with these digits. A value that only rounds to them is refuted.",
+    },
+    Rule {
+        name: "ceil",
+        summary: "`as = \"ceil\"`: rounded up",
+        meaning: "The smallest number with these digits that is not below the value.",
+    },
+    Rule {
+        name: "binary",
+        summary: "K, M and G as powers of 1,024: context lengths, vocabularies, bytes, or `as = \"binary\"`",
+        meaning: "A whole number with a suffix that is bound to a context length, a vocabulary or a batch in tokens, and \
+any number of bytes with a suffix, agrees under 10^3 or under 2^10; the report says which. The fields are those of the lexicon.",
+    },
+    Rule {
+        name: "nominal",
+        summary: "the size in the name of a model: \"the 755M model\", `as = \"nominal\"`",
+        meaning: "A size without decimals beside \"model\", \"-parameter\" or \"scale\" agrees if it is rounded, cut off, or \
+short of its trailing zeros by at most 10%.",
     },
     Rule {
         name: "limit",
         summary: "\"at least\", \"up to\", \"more than\", \"below\": the whole interval on the stated side",
-        meaning: "Every value that the evidence can stand for lies on the stated side. Where only some do, or only the \
-rounded number does (\"up to 8\" for 8.3), the claim is \
-inconclusive: value::straddles.",
+        meaning: "Every value that the evidence can stand for lies on the stated side, else the claim is refuted. Where \
+only some do, or \"at most\" and \"at least\" hold only of the rounded number (\"up to 8\" for 8.3), it is inconclusive: \
+value::straddles. Settings, constants and numbers of seeds, runs and steps keep their own reading.",
     },
     Rule {
         name: "nearly_fixed",

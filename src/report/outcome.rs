@@ -246,6 +246,11 @@ impl Outcome {
         }
     }
 
+    /// Whether the claim follows from the evidence.
+    pub fn is_verified(&self) -> bool {
+        self.verdict == Verdict::Verified
+    }
+
     /// How the evidence was used.
     pub fn by(mut self, method: Method) -> Self {
         self.method = Some(method);

@@ -91,7 +91,7 @@ pub fn unit_of_row(name: &str) -> Option<HeadUnit> {
 }
 
 /// The unit at the end of a line that leads a list; elsewhere in a line of text it is of something else.
-pub(super) fn at_the_end_of(line: &str) -> Option<(BigRational, Unit)> {
+fn at_the_end_of(line: &str) -> Option<(BigRational, Unit)> {
     let line = plain(line);
     let inside = [('(', ')'), ('[', ']')].iter().find_map(|(open, close)| {
         let inside = line.strip_suffix(*close)?;
@@ -102,6 +102,28 @@ pub(super) fn at_the_end_of(line: &str) -> Option<(BigRational, Unit)> {
         None => HeadUnit::size(size_at_the_end(&line)?, true),
     };
     Some((found.factor, found.unit))
+}
+
+/// The unit of all numbers of a list that stands before it: "Tokens, in millions: 0.72", "Accuracies (%): 32.7".
+pub(super) fn that_leads(before: &str) -> Option<(BigRational, Unit)> {
+    let (head, list) = before.rsplit_once(':')?;
+    let joins = |word: &str| {
+        let word = word.trim_matches(|c: char| !c.is_alphabetic());
+        matches!(word, "" | "and" | "or" | "vs" | "versus")
+    };
+    if list.contains('\n') || !list.split_whitespace().all(joins) {
+        return None;
+    }
+    let line = head.rsplit('\n').next().unwrap_or_default().trim_end_matches(['*', ' ']);
+    at_the_end_of(line).or_else(|| {
+        let (lead, word) = line.rsplit_once("in ")?;
+        let one = BigRational::from_integer(1.into());
+        match word.trim_end_matches(')') {
+            _ if lead.ends_with(char::is_alphanumeric) => None,
+            "percent" | "per cent" | "%" => Some((one, Unit::Percent)),
+            size => Some((factor_of(size.trim_end_matches('s'))?, Unit::Plain)),
+        }
+    })
 }
 
 /// The head without emphasis and marks of TeX.

@@ -53,7 +53,7 @@ fn whole(number: usize) -> BigRational {
 
 fn inexact(text: &str, at: usize, end: usize, value: BigRational, unit: Unit) -> Option<Written> {
     let printed = Printed::in_words(&text[at..end], value, unit);
-    Some(Written { span: at..end, printed, scale: None, has_unknown_unit: false })
+    Some(Written { span: at..end, printed, scale: None })
 }
 
 /// "One in three", "one out of three".
@@ -176,15 +176,10 @@ fn count(text: &str, at: usize, word: &str, end: usize) -> Option<Written> {
         return and_a_half(text, at, number, text.len() - rest.len());
     }
     let printed = Printed::parse(&number.to_string()).ok()?;
-    let plain = Written {
-        span: at..end,
-        printed: printed.shown_as(&text[at..end]),
-        scale: None,
-        has_unknown_unit: false,
-    };
+    let plain = Written { span: at..end, printed: printed.shown_as(&text[at..end]), scale: None };
     let scaled = |last: usize, factor: BigRational| {
         let printed = plain.printed.clone().times(&factor).shown_as(&text[at..last]);
-        Written { span: at..last, printed, scale: Some(factor), has_unknown_unit: false }
+        Written { span: at..last, printed, scale: Some(factor) }
     };
     match next(text, end) {
         Some((last, word)) if word == "dozen" => Some(scaled(last, whole(12))),
@@ -199,7 +194,7 @@ fn count(text: &str, at: usize, word: &str, end: usize) -> Option<Written> {
 /// "One percent": before a unit, "one" is a number.
 fn one_percent(text: &str, at: usize, word: &str, end: usize) -> Option<Written> {
     let printed = Printed::parse("1").ok().filter(|_| word == "one")?;
-    let number = Written { span: at..end, printed, scale: None, has_unknown_unit: false };
+    let number = Written { span: at..end, printed, scale: None };
     Some(in_percent(text, number)).filter(|number| number.span.end > end)
 }
 

@@ -19,8 +19,6 @@ pub(super) struct Written {
     pub(super) printed: Printed,
     /// What its suffix multiplies it by.
     pub(super) scale: Option<BigRational>,
-    /// Whether letters go on behind it that are no unit that is known.
-    pub(super) has_unknown_unit: bool,
 }
 
 /// Base and power of each suffix.
@@ -126,7 +124,7 @@ pub(super) fn read(text: &str, at: usize) -> Option<Written> {
             (end, Printed::parse(&format!("{sign}{core}")).ok()?)
         }
     };
-    let mut written = Written { span: start..end, printed, scale: None, has_unknown_unit: false };
+    let mut written = Written { span: start..end, printed, scale: None };
     // "Five hundred thousand" has two words of size.
     while let Some((end, factor)) = suffix(text, start, written.span.end, written.scale.is_some()) {
         written.span.end = end;
@@ -138,11 +136,6 @@ pub(super) fn read(text: &str, at: usize) -> Option<Written> {
         let tenths = BigRational::new(tenths.into(), 10.into());
         written.printed = written.printed.times(&tenths).in_unit(unit);
     }
-    let rest = &text[written.span.end..];
-    // `10²` may have a footnote.
-    let may_be_note = may_be_note_at(text, mantissa_end, written.span.end);
-    written.has_unknown_unit =
-        may_be_note || rest.starts_with(char::is_alphabetic) && !rest.starts_with("ish");
     let shown = &text[written.span.clone()];
     written.printed = written.printed.shown_as(shown);
     Some(written)
@@ -184,18 +177,7 @@ fn with_part(text: &str, end: usize, mantissa: &str) -> Option<(usize, BigRation
     Some((text.len() - part.len() + sign.len_utf8(), value))
 }
 
-/// Whether one small digit above the line stands behind a number: a power or a footnote.
-fn may_be_note_at(text: &str, end: usize, last: usize) -> bool {
-    matches!(&text[end..last], "¹" | "²" | "³")
-}
-
 impl Written {
-    /// Whether small digits behind a whole number may be a power of it, or point to a note.
-    pub(super) fn may_be_a_power(&self, text: &str) -> bool {
-        let is_whole = text[self.span.clone()].bytes().all(|byte| byte.is_ascii_digit());
-        is_whole && text[self.span.end..].starts_with(|c| "⁰¹²³⁴⁵⁶⁷⁸⁹⁻".contains(c))
-    }
-
     /// The number as a spread in brackets: `(13)` behind `1.702` is 0.013.
     pub(super) fn in_last_digits(&self, text: &str) -> Option<Written> {
         let at = self.span.end + 1;
@@ -214,7 +196,7 @@ impl Written {
         }
         let digits = Printed::parse(&text[at..end]).ok()?;
         let printed = digits.times(self.printed.last_place()).in_unit(self.printed.unit());
-        Some(Self { span: at..end, printed, scale: None, has_unknown_unit: false })
+        Some(Self { span: at..end, printed, scale: None })
     }
 
     /// The number with what another one names for both.
@@ -356,11 +338,9 @@ fn power(text: &str, at: usize, end: usize, mantissa: &str) -> Option<(usize, St
     }
     let base: u32 = text[at..end].parse().ok().filter(|base| (2..10_000).contains(base))?;
     let (length, exponent) = raised(&text[end..])?;
-    let is_raised = text[end..].starts_with('^');
     match base {
         10 => Some((end + length, format!("1e{exponent}"))),
-        // Behind other numbers a small digit above the line is a footnote.
-        2.. if (is_raised || base == 2) && (0..=64).contains(&exponent) => {
+        2.. if (0..=64).contains(&exponent) => {
             let value = BigInt::from(base).pow(exponent.unsigned_abs());
             Some((end + length, value.to_string()))
         }

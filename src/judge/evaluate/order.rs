@@ -7,7 +7,6 @@ use repro_receipt::source::Error;
 use repro_report::outcome::{Impact, Measured, Outcome, TestNumbers, Verdict};
 use repro_stats::{Refused, Summary, T, one_sample, paired, welch};
 
-use crate::compare;
 use crate::evaluate::design;
 pub use crate::evaluate::noise::{
     ARE_EQUAL, COARSE, NO_FAMILY, NOT_EQUAL, OF_MEANS, ONE_RUN, ORDER, TEST_DIGITS, WITHIN_NOISE,
@@ -15,6 +14,7 @@ pub use crate::evaluate::noise::{
 };
 use crate::evaluate::{Evaluator, Frame, WRONG_KIND, error_bars};
 use crate::names::{self, Likeness};
+use crate::reading;
 use crate::run_design::RunDesign;
 use crate::value::{DIGITS, Evaluated, EvidenceWords, LeafKind, Quantity, RunSample};
 
@@ -178,10 +178,10 @@ fn numbers(operator: RelationOperator, a: &Quantity, b: &Quantity) -> Outcome {
     let plain = match (operator, printed_of(a), printed_of(b)) {
         // The digits of the words carry their rounding.
         (RelationOperator::Equal, Some(printed), None) if !b.is_without_noise() => {
-            compare::judge_alone(&printed, b)
+            reading::judge_alone(&printed, b)
         }
         (RelationOperator::Equal, None, Some(printed)) if !a.is_without_noise() => {
-            compare::judge_alone(&printed, a)
+            reading::judge_alone(&printed, a)
         }
         _ => certain(operator, a, b),
     };

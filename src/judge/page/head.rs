@@ -8,7 +8,7 @@ use repro_receipt::source::{Error, Location, Node, codes};
 use repro_report::outcome::Referee;
 use repro_signature::PublicKey;
 
-use super::placed::PlacedExpression;
+use super::placed::{PlacedExpression, each_of};
 use crate::page_keys::{REFEREE, SOURCE};
 use crate::post::{self, parse_referee};
 
@@ -102,6 +102,17 @@ pub(super) fn names(root: Node) -> Result<BTreeMap<String, (Locator, Location)>,
 }
 
 /// Refuses more bundles than a post names.
+/// The words by which the text calls names: `[aliases] moe = ["the mixture"]`.
+pub(super) fn aliases(root: Node) -> Result<BTreeMap<String, Vec<String>>, Error> {
+    let Some(table) = root.get("aliases") else { return Ok(BTreeMap::new()) };
+    let mut aliases = BTreeMap::new();
+    for (name, words) in table.members()? {
+        let words = each_of(words).into_iter().map(|word| Ok(word.text()?.to_owned()));
+        aliases.insert(name.to_owned(), words.collect::<Result<_, Error>>()?);
+    }
+    Ok(aliases)
+}
+
 pub(super) fn are_few(named: usize, node: Node) -> Result<(), Error> {
     if named <= MOST_BUNDLES {
         return Ok(());

@@ -22,7 +22,7 @@ use repro_signature::PublicKey;
 
 use crate::page_keys::{EXCUSED, ROOT, SCHEMA};
 use crate::post::{self};
-use head::{formulas, keys, list, names, referee, texts};
+use head::{aliases, formulas, keys, list, names, referee, texts};
 use placed::each_of;
 use sentences::read_sentence;
 use tables::read_table;
@@ -54,6 +54,8 @@ pub struct PostStatement {
     pub premise: Option<String>,
     /// What the author of the post file adds for readers.
     pub note: String,
+    /// Why its lints do not matter, as its author answers them.
+    pub reading: Option<String>,
     /// Where it stands in the post file.
     pub place: Location,
     /// What it is.
@@ -83,6 +85,8 @@ pub struct PostPage {
     pub texts: Vec<TextSource>,
     /// Evidence by name; a dot in a name parts it into groups.
     pub names: BTreeMap<String, (Locator, Location)>,
+    /// Words by which the text calls a name.
+    pub aliases: BTreeMap<String, Vec<String>>,
     /// The keys that must have signed bundles, as the author of the post says, by the bundles' names.
     pub keys: BTreeMap<String, PublicKey>,
     /// Formulas by name.
@@ -130,6 +134,7 @@ impl PostPage {
             title: root.required("title")?.text()?.to_owned(),
             texts: texts(root)?,
             names: names(root)?,
+            aliases: aliases(root)?,
             keys: keys(root)?,
             formulas: formulas(root)?,
             plan: None,
@@ -270,6 +275,7 @@ impl PostPage {
                 place_in_text: if same_text { place_in_text.1.clone() } else { String::new() },
                 text,
                 premise: word("premise")?.map(str::to_owned),
+                reading: word("reading")?.map(str::to_owned),
                 note: word("note")?.unwrap_or_default().to_owned(),
                 place,
                 kind,

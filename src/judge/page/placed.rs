@@ -5,9 +5,11 @@ use std::ops::Range;
 use repro_claim::Expression;
 use repro_claim::syntax::{Argument, ExpressionKind};
 use repro_receipt::source::{Document, Error, Location, Node, codes};
+use repro_report::meaning::Reading;
 
 codes! {
     BAD_EXPRESSION = "post::bad-expression", "an expression cannot be read", "`repro explain post` shows how expressions are written";
+    UNKNOWN_READING = "post::unknown-reading", "a number is declared to be read in a way that does not exist", "`repro explain readings` lists them";
 }
 
 /// An expression and where it stands in the post file.
@@ -23,8 +25,8 @@ pub struct PlacedExpression {
 /// What a number of a quote is bound to.
 #[derive(Debug, Clone)]
 pub enum Binding {
-    /// It is what the expression gives.
-    Is(PlacedExpression),
+    /// It is what the expression gives, by the reading that is declared.
+    Is(PlacedExpression, Option<Reading>),
     /// Nothing is claimed, for this reason.
     Excused(String),
 }
@@ -87,12 +89,17 @@ impl Binding {
     pub(super) fn reason(&self) -> Option<&str> {
         match self {
             Self::Excused(reason) => Some(reason),
-            Self::Is(_) => None,
+            Self::Is(..) => None,
         }
     }
 
-    /// Reads `"expression"`, or `"_ the reason why nothing is claimed"`.
+    /// Reads `"expression"`, `{ value = "expression", as = "about" }`, or `"_ the reason why nothing is claimed"`.
     pub(super) fn read(node: Node) -> Result<Self, Error> {
+        if let Some(value) = node.get("value") {
+            node.only(&["value", "as"])?;
+            let declared = node.get("as").map(read_reading).transpose()?;
+            return Ok(Self::Is(PlacedExpression::read(value)?, declared));
+        }
         let text = node.text()?;
         match text
             .trim_start()
@@ -107,7 +114,7 @@ impl Binding {
                 "`_` and the reason why nothing is claimed",
                 "`_` alone",
             )),
-            None => Ok(Self::Is(PlacedExpression::read(node)?)),
+            None => Ok(Self::Is(PlacedExpression::read(node)?, None)),
         }
     }
 
@@ -115,6 +122,19 @@ impl Binding {
     pub(super) fn read_all(node: Node) -> Result<Vec<Self>, Error> {
         each_of(node).into_iter().map(Self::read).collect()
     }
+}
+
+/// Reads the word of a reading.
+pub(super) fn read_reading(node: Node) -> Result<Reading, Error> {
+    let word = node.text()?;
+    Reading::of_word(word).ok_or_else(|| {
+        let known: Vec<_> = Reading::ALL.iter().map(|one| format!("`{}`", one.word())).collect();
+        UNKNOWN_READING.at(
+            node.place(),
+            format!("one of {}", known.join(", ")),
+            format!("`{word}`"),
+        )
+    })
 }
 
 /// The numbers of the quote that a relation takes as the text states them: `quoted(2)`, counted from one.

@@ -1,7 +1,7 @@
 //! Words and dates of a text against those of evidence.
 //!
-//! Only a name that stands alone is refuted by another one. A sentence around a name may say anything about it, so
-//! that it is borne out only where the rest of it says nothing else, and is open otherwise.
+//! Only a name that stands alone is refuted by a different one. A sentence that has the name of the evidence holds;
+//! a lint marks it where its words deny the name.
 
 use std::ops::Range;
 
@@ -15,31 +15,7 @@ use crate::value::{EvidenceWords, Quantity};
 
 codes! {
     OTHER_TEXT = "value::other-words", "the evidence says something else", "correct the text or the expression";
-    AMONG_OTHERS = "value::among-other-words", "the evidence has words that the sentence may mean otherwise", "quote only the words that the evidence has";
 }
-
-/// Words around a name that say no more than that it is so.
-const SAYS_NOTHING_ELSE: &[&str] = &[
-    "a", "an", "all", "are", "at", "both", "by", "each", "every", "from", "has", "have", "in",
-    "is", "it", "its", "model", "models", "of", "on", "our", "ran", "run", "runs", "the", "their",
-    "they", "this", "to", "train", "trained", "training", "use", "used", "uses", "using", "was",
-    "we", "were", "with",
-];
-/// Words for one kind of field: "commit" in a text, and `source_revision` in the evidence.
-const KINDS: &[&[&str]] = &[
-    &["commit", "revision", "hash", "sha", "sha256", "digest"],
-    &["dtype", "precision", "arithmetic"],
-    &["version", "release", "v"],
-    &["split", "splits", "evaluation", "evaluated", "eval"],
-    &["tokenizer", "tokeniser", "tokenization", "tokenized"],
-    &["optimizer", "optimiser", "optim", "optimized", "optimised"],
-    &["schedule", "scheduler"],
-    &["cpu", "processor", "hardware"],
-    &["gpu", "device", "hardware"],
-    &["attn", "attention", "backend"],
-    &["act", "activation", "nonlinearity", "feed"],
-    &["model", "family", "type", "architecture"],
-];
 
 /// What the text says.
 #[derive(Debug, Clone, Copy)]
@@ -65,35 +41,20 @@ fn against(claimed: ClaimedWords, found: &EvidenceWords) -> Outcome {
         return dated(day, &moment, &found.text);
     }
     let evidence_has = || format!("the evidence has \"{}\"", found.text);
-    let places = match names::likeness(claimed.words, &found.text) {
-        Likeness::Same => return Outcome::verified(),
-        likeness => {
-            let places = names::places(claimed.words, &found.text);
-            let is_one_word = names::simple(claimed.words).split_whitespace().count() == 1;
-            match likeness {
-                Likeness::Other if is_one_word && places.is_empty() && !claimed.is_among_others => {
-                    return Outcome::refuted(&OTHER_TEXT, evidence_has());
-                }
-                Likeness::Perhaps if is_one_word && places.is_empty() => {
-                    return Outcome::inconclusive(&names::MAY_BE_ONE, evidence_has());
-                }
-                _ if places.is_empty() => {
-                    return Outcome::inconclusive(&OTHER_TEXT, evidence_has());
-                }
-                _ => places,
-            }
+    let likeness = names::likeness(claimed.words, &found.text);
+    let stands_among = !names::places(claimed.words, &found.text).is_empty();
+    if likeness == Likeness::Same || stands_among {
+        return Outcome::verified();
+    }
+    let is_one_word = names::simple(claimed.words).split_whitespace().count() == 1;
+    match likeness {
+        Likeness::Other if is_one_word && !claimed.is_among_others => {
+            Outcome::refuted(&OTHER_TEXT, evidence_has())
         }
-    };
-    let topic = topic(found);
-    let says_nothing = |word: &str| {
-        SAYS_NOTHING_ELSE.contains(&word) || topic.iter().any(|one| is_of_kind(word, one))
-    };
-    match beside(claimed.words, &places).into_iter().find(|word| !says_nothing(word)) {
-        None => Outcome::verified(),
-        Some(other) => {
-            let reason = format!("{}, and the words say more: \"{other}\"", evidence_has());
-            Outcome::inconclusive(&AMONG_OTHERS, reason)
+        Likeness::Perhaps if is_one_word => {
+            Outcome::inconclusive(&names::MAY_BE_ONE, evidence_has())
         }
+        _ => Outcome::inconclusive(&OTHER_TEXT, evidence_has()),
     }
 }
 
@@ -126,33 +87,6 @@ fn dated(date: &str, moment: &repro_exact::decimal::Interval, shown: &str) -> Ou
         ),
         Some(DateAgreement::Other) => Outcome::refuted(&OTHER_TEXT, evidence_has()),
     }
-}
-
-/// The words beside the places of a name.
-fn beside(words: &str, places: &[Range<usize>]) -> Vec<String> {
-    let mut rest = String::new();
-    let mut at = 0;
-    for place in places {
-        rest.push_str(&words[at..place.start]);
-        rest.push(' ');
-        at = place.end;
-    }
-    rest.push_str(&words[at..]);
-    let is_part = |c: char| c.is_alphanumeric() || c == '_';
-    let words = rest.split(|c: char| !is_part(c)).filter(|word| !word.is_empty());
-    words.map(str::to_lowercase).collect()
-}
-
-/// Whether a word says no more of a field than what kind of field it is.
-fn is_of_kind(word: &str, topic: &str) -> bool {
-    word == topic || KINDS.iter().any(|kind| kind.contains(&word) && kind.contains(&topic))
-}
-
-/// What the field of the evidence is called, in words.
-fn topic(found: &EvidenceWords) -> Vec<String> {
-    let pointers = found.leaves.iter().filter_map(|leaf| leaf.evidence.as_ref());
-    let words = pointers.flat_map(|one| one.pointer.split(|c: char| !c.is_alphanumeric()));
-    words.filter(|word| !word.is_empty()).map(str::to_lowercase).collect()
 }
 
 #[cfg(test)]
@@ -193,21 +127,12 @@ mod tests {
     }
 
     #[test]
-    fn a_sentence_around_a_name_must_say_nothing_else() {
+    fn a_sentence_that_has_the_name_holds() {
         assert_eq!(of("trained in float32", "float32"), "verified");
         assert_eq!(of("We used AdamW.", "adamw"), "verified");
         assert_eq!(of("We use GPT-2.", "gpt2"), "verified");
         assert_eq!(of("Trained with warmup-stable-decay (WSD).", "wsd"), "verified");
-        for words in [
-            "not trained in float32",
-            "Muon instead of AdamW",
-            "faster than AdamW",
-            "a non-softmax gate",
-        ] {
-            let found = words.contains("float32").then_some("float32");
-            let found = found.unwrap_or(if words.contains("AdamW") { "adamw" } else { "softmax" });
-            assert!(!of(words, found).ends_with('!') && of(words, found) != "verified", "{words}");
-        }
+        assert_eq!(of("We used Muon throughout.", "adamw"), "value::other-words");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
+use num_rational::BigRational;
 use repro_claim::Expression;
 use repro_claim::quote::{HeadUnit, ItemKind, QuoteItem};
 use repro_claim::seen::HIDDEN;
@@ -12,16 +13,11 @@ use repro_exact::decimal::Printed;
 use repro_receipt::source::{Error, codes};
 use repro_report::outcome::{ClaimReport, Definition, Outcome, Verdict};
 
-use super::about::horizons::NamedData;
-use super::about::matched::RunCost;
-use super::about::units::BoundLoss;
-use super::about::{self, Words};
-use super::own_numbers;
+use super::{horizons, own_numbers};
 use crate::context::PostContext;
 use crate::evaluate::functions::{self, Gives};
 use crate::evaluate::{Evaluator, Variables};
 use crate::json_text::{self, ReadText};
-use crate::library::Library;
 use crate::page::{Binding, PlacedExpression, PostStatement, StatementKind};
 use crate::value::{Evaluated, Leaf};
 
@@ -48,22 +44,13 @@ pub(super) struct SoughtWords {
     pub(super) not_there: Option<String>,
     /// The sentence around them, where they are a part of one.
     pub(super) around: String,
-    /// What stands before them in their sentence.
-    pub(super) before: String,
-    /// What stands behind them in their sentence.
-    pub(super) behind: String,
 }
 
 impl SoughtWords {
     /// Of words that stand at one place.
     fn at(text: &str, place: &Range<usize>) -> Self {
         let whole = sentence::around(text, place);
-        Self {
-            not_there: None,
-            around: around(text, place, &whole),
-            before: text[whole.start..place.start].to_owned(),
-            behind: text[place.end..whole.end].to_owned(),
-        }
+        Self { not_there: None, around: around(text, place, &whole) }
     }
 }
 
@@ -76,34 +63,16 @@ pub(super) struct BoundWords<'b> {
     pub(super) sought: SoughtWords,
     /// What stands above it, if it is the cell of a table, whose place errors name.
     pub(super) head: Option<&'b str>,
+    /// The first cell of its row, if it is the cell of a table.
+    pub(super) row: Option<&'b str>,
+    /// What the printed numbers of its column are multiplied by, where its cells say so.
+    pub(super) scale: Option<BigRational>,
     /// The unit that the name of its row states, if it is the cell of a table.
     pub(super) row_unit: Option<HeadUnit>,
     pub(super) variables: &'b BTreeMap<String, PlacedExpression>,
     pub(super) bindings: &'b [Binding],
     /// The numbers of the quote that its relations take, from 1.
     pub(super) said: BTreeSet<usize>,
-}
-
-/// What a claim is about.
-pub(super) enum Subject<'t> {
-    /// Relations of a sentence.
-    Relations(&'t [&'t Expression]),
-    /// A number of the quote, which may be a loss.
-    Number(&'t Expression, Option<BoundLoss<'t>>),
-}
-
-impl BoundWords<'_> {
-    /// The words, as they are held against what the evidence is about.
-    pub(super) fn words(&self, number: Option<(usize, usize)>) -> Words<'_> {
-        Words {
-            quote: self.quote,
-            place: &self.place_in_text,
-            head: self.head,
-            before: &self.sought.before,
-            behind: &self.sought.behind,
-            number,
-        }
-    }
 }
 
 impl<'a> Judge<'a> {
@@ -128,69 +97,24 @@ impl<'a> Judge<'a> {
         all
     }
 
-    /// Whether a name stands for mixtures alone, or for dense models alone.
-    pub(super) fn is_mixture(&self, name: &str) -> Option<bool> {
-        let (locator, _) = self.context.page.names.get(name)?;
-        let kind = |bundle: &String| {
-            let model = self.context.library.bundle(bundle)?.receipt().model.as_ref()?;
-            Some(model.params_total? > model.params_active?)
-        };
-        let mut kinds = locator.bundles.iter().map(kind);
-        let first = kinds.next()??;
-        kinds.all(|kind| kind == Some(first)).then_some(first)
-    }
-
-    /// The outcome, unless the comparison departs from its plan, or the evidence is about something else than the
-    /// words.
-    pub(super) fn about(
-        &self,
-        outcome: Outcome,
-        words: Words,
-        subject: Subject<'_>,
-        evaluator: &Evaluator<'a>,
-    ) -> Outcome {
-        let objections = evaluator.objections();
-        let is_said = |step| words.name_step(step);
-        let mut unsaid = objections.iter().filter(|one| !one.step.is_some_and(is_said));
-        let outcome = match unsaid.next() {
-            Some(first) if outcome.verdict != Verdict::Unchecked => {
+    /// The outcome, unless the comparison departs from the plan of its runs, or a run counts more tokens than its data
+    /// have.
+    pub(super) fn settled(&self, outcome: Outcome, evaluator: &Evaluator<'a>) -> Outcome {
+        if outcome.verdict == Verdict::Unchecked {
+            return outcome;
+        }
+        // A step that the expression names is part of the fact, and a lint compares it with the words.
+        let objection = evaluator.objections().into_iter().find(|one| one.step.is_none());
+        let beyond = || horizons::beyond(&evaluator.leaves(), evaluator.library());
+        let found = objection.map(|one| (one.code, one.what)).or_else(beyond);
+        match found {
+            Some((code, reason)) => {
                 let method = outcome.method;
-                let open = Outcome::inconclusive(first.code, first.what.clone());
+                let open = Outcome::inconclusive(code, reason);
                 Outcome { method, ..open.with_evidence_of(outcome) }
             }
-            _ => outcome,
-        };
-        let library = evaluator.library();
-        let last_step = |bundle: &str| {
-            let receipt = library.bundle(bundle)?.receipt();
-            receipt.checkpoints.iter().map(|checkpoint| checkpoint.step).max()
-        };
-        let data_of = |bundle: &str| {
-            let data = library.bundle(bundle)?.receipt().data.as_ref()?;
-            Some(NamedData { unique_tokens: data.unique_tokens?, epochs: data.epochs? })
-        };
-        let course_of = |bundle: &str, step: Option<u64>| run_cost(library, bundle, step);
-        let is_mixture = |name: &str| self.is_mixture(name);
-        let leaves = evaluator.leaves();
-        let (number, expressions, loss) = match subject {
-            Subject::Relations(trees) => (None, trees.to_vec(), None),
-            Subject::Number(tree, loss) => (Some(tree), self.with_formulas(tree), loss),
-        };
-        let compared = evaluator.compared();
-        let is_formula = |name: &str| self.context.page.formulas.contains_key(name);
-        let evidence = about::Evidence {
-            leaves: &leaves,
-            expressions: &expressions,
-            number,
-            loss,
-            is_formula: &is_formula,
-            last_step: &last_step,
-            compared: &compared,
-            is_mixture: &is_mixture,
-            course_of: &course_of,
-            data_of: &data_of,
-        };
-        about::checked(outcome, words, &evidence)
+            None => outcome,
+        }
     }
 
     /// Whether a piece of evidence was typed from the words that it is held against.
@@ -326,17 +250,6 @@ impl<'a> Judge<'a> {
             ExpressionKind::Number(_) | ExpressionKind::Text(_) => false,
         }
     }
-}
-
-/// What a run had cost at a step, or at its last one, by its receipt.
-pub(super) fn run_cost(library: &Library, bundle: &str, step: Option<u64>) -> Option<RunCost> {
-    let receipt = library.bundle(bundle)?.receipt();
-    let points = || receipt.checkpoints.iter();
-    let step = step.or_else(|| points().map(|point| point.step).max())?;
-    let tokens = points().find(|point| point.step == step)?.tokens_seen?;
-    let model = receipt.model.as_ref();
-    let parameters = model.and_then(|model| Some((model.params_total?, model.params_active?)));
-    Some(RunCost { steps: step, tokens, parameters })
 }
 
 /// The sentence around a place of a text, as it is shown; none where the place is the whole sentence.

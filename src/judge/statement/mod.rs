@@ -1,17 +1,15 @@
 //! Sentences and tables of a text: what each of their numbers and relations comes to.
 
-pub mod about;
+mod coherence;
 pub mod evidence_words;
+pub mod horizons;
 pub mod judge;
-mod limits;
+mod meant;
 pub mod numbers;
 pub mod own_numbers;
 mod own_scale;
-mod plain;
 pub mod relations;
-mod spoken;
 pub mod tables;
-mod unsure;
 pub mod wording;
 
 use repro_receipt::source::Error;

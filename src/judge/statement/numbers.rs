@@ -2,37 +2,34 @@
 
 use std::collections::BTreeSet;
 
+use num_rational::BigRational;
 use repro_claim::Expression;
-use repro_claim::quote::{self, HeadUnit, Hedge, ItemKind, QuoteItem};
+use repro_claim::quote::{self, HeadUnit, ItemKind, QuoteItem, RangeEnd};
 use repro_claim::syntax::ExpressionKind;
-use repro_exact::decimal::{Bound, Printed, nearest_f64};
+use repro_exact::decimal::{Interval, Printed, nearest_f64};
 use repro_receipt::source::{Error, codes};
-use repro_report::outcome::{ClaimReport, Impact, Meaning, Method, Outcome, Verdict};
+use repro_report::meaning::{Lint, Meaning, Reading, TokenReading};
+use repro_report::outcome::{ClaimReport, Impact, Method, Outcome, Verdict};
 
-use super::about::quantities::Better;
-use super::about::units::BoundLoss;
-use super::about::{Mismatch, matched};
 use super::evidence_words::{self, ClaimedWords};
 use super::judge::{
-    BoundWords, CLAIM, Judge, NO_EVIDENCE, Subject, instead, kind_of, plain_numbers, run_cost,
-    scope, shortened, single_source, stands_for,
+    BoundWords, CLAIM, Judge, NO_EVIDENCE, instead, kind_of, plain_numbers, scope, shortened,
+    single_source, stands_for,
 };
+use super::meant::{LintedValue, Sources};
 use super::own_scale;
-use super::unsure::{self, Side};
 use super::wording::resting_on;
-use crate::compare;
 use crate::evaluate::functions::{self, Gives};
 use crate::evaluate::order;
 use crate::evaluate::{Evaluator, Frame, Variables};
+use crate::meaning::fact;
 use crate::page::{Binding, PlacedExpression, quoted_numbers};
+use crate::reading::{self, Cell, NumberInQuote};
 use crate::value::{Evaluated, EvidenceWords, LeafKind, NumberRole, Quantity};
 
 codes! {
     OTHER_COUNT = "sentence::other-count", "a quote has more or fewer numbers than bindings", "give one expression for each number, in order; excuse a number by `\"_ the reason\"`";
-    OTHER_NUMBER = "sentence::other-number", "another number of the quote, which nothing binds, has the value", "bind both, in order";
-    UNSURE = "sentence::unsure-words", "the number is another, and words near it may say something else of it", "say it plainly, as a number or a limit: \"at most 1.73\"";
     RELATION_AS_NUMBER = "sentence::relation-as-number", "a relation stands where a number is bound", "a relation, `a = b` or `a < b`, belongs into `says`; `is` has what each number of the quote is";
-    OTHER_TEST = "test::other-test", "the words name another test than the plan fixes", "print the p of the planned test";
     SINGLE_SOURCE = "value::single-source", "the evidence was typed from the place that is quoted", "bind it to another document, or to what it follows from";
 }
 
@@ -47,60 +44,75 @@ pub(super) const BIND_OR_QUOTE: &str = "bind each number in `is`, as `is = \"mea
 pub(super) struct Pair<'p> {
     pub(super) items: Vec<&'p QuoteItem>,
     pub(super) expression: &'p PlacedExpression,
+    /// The reading that the post declares.
+    pub(super) declared: Option<Reading>,
+    /// Which end of a range it is, where both ends are bound to one value, which lies between them.
+    pub(super) between: Option<RangeEnd>,
+}
+
+/// A number that was judged: its outcome, and how each printed number was read.
+pub(super) struct Judged {
+    pub(super) outcome: Outcome,
+    pub(super) readings: Vec<TokenReading>,
 }
 
 impl<'a> Judge<'a> {
     /// The numbers of some words of the text, each with its binding.
     pub(super) fn numbers(&self, bound: &BoundWords) -> Result<Vec<ClaimReport>, Error> {
         for binding in bound.bindings {
-            if let Binding::Is(expression) = binding {
+            if let Binding::Is(expression, _) = binding {
                 self.is_no_relation(expression)?;
             }
         }
-        let items = quote::items(bound.quote);
-        if let [Binding::Is(expression)] = bound.bindings
+        let items = self.items(bound);
+        if let [Binding::Is(expression, declared)] = bound.bindings
             && (items.is_empty() || self.is_name(bound, expression))
         {
             // Words are bound as a whole: a name, a path, a boolean.
-            let pair = Pair { items: Vec::new(), expression };
-            return Ok(vec![self.number(bound, &pair, &items, bound.id.clone())?]);
+            let pair = Pair { items: Vec::new(), expression, declared: *declared, between: None };
+            return Ok(vec![self.number(bound, &pair, &items, None, bound.id.clone())?]);
         }
         let items = self.in_context(bound, items)?;
         let pairs = self.pairs(bound, &items)?;
-        let unmatched = self.unmatched(bound, &pairs);
-        let mut reports = Vec::new();
-        for (index, pair) in pairs.into_iter().enumerate() {
-            let many = bound.bindings.len() > 1;
-            let id = if many { format!("{}.{}", bound.id, index + 1) } else { bound.id.clone() };
-            let mut report = self.number(bound, &pair, &items, id)?;
-            if let Some((code, reason)) = &unmatched
-                && report.outcome.verdict == Verdict::Verified
-            {
-                let open = Outcome::inconclusive(code, reason.clone());
-                report.outcome = open.with_evidence_of(report.outcome);
-            }
-            reports.push(report);
+        let literal = self.each_number(bound, &pairs, &items, bound.scale.as_ref())?;
+        // The numbers of a series share one scale: "32.7, 33.1 and 32.3".
+        let is_refuted = |one: &ClaimReport| one.outcome.verdict == Verdict::Refuted;
+        if bound.scale.is_some() || bound.head.is_some() || !literal.iter().any(is_refuted) {
+            return Ok(literal);
         }
-        Ok(reports)
+        match reading::column_scale(&cells_of(&literal, &pairs)) {
+            Some(scale) => {
+                let scaled = self.each_number(bound, &pairs, &items, Some(&scale))?;
+                // What holds as it stands keeps its own scale: "six seeds" beside percents.
+                let each = std::iter::zip(literal, scaled);
+                let chosen =
+                    |(literal, scaled)| if is_refuted(&literal) { scaled } else { literal };
+                Ok(each.map(chosen).collect())
+            }
+            None => Ok(literal),
+        }
     }
 
-    /// What the words say is equal between the runs that the numbers of a sentence are of, and is not. A step that the
-    /// words name is a condition of its own.
-    fn unmatched(&self, bound: &BoundWords, pairs: &[Pair]) -> Mismatch {
-        let words = bound.words(None);
-        if pairs.len() < 2 || !matched::is_said(words.quote) || words.name_steps() {
-            return None;
-        }
-        let evaluator = Evaluator::new(self.context, Vec::new());
-        let variables = scope(&evaluator, bound).ok()?;
-        for Pair { expression, .. } in pairs {
-            let frame = Frame { source: expression, variables: &variables };
-            let value = evaluator.evaluate(&expression.tree, frame);
-            let _ = value.and_then(|value| evaluator.settled(value, frame, &expression.tree));
-        }
-        let library = evaluator.library();
-        let course_of = |bundle: &str, step: Option<u64>| run_cost(library, bundle, step);
-        matched::other(words, &evaluator.compared(), &course_of)
+    /// The numbers of the quote; small digits above the line are no exponents where the text defines notes by them.
+    fn items(&self, bound: &BoundWords) -> Vec<QuoteItem> {
+        let text = self.context.text(&self.statement.text);
+        let notes = text.map(|text| text.notes()).unwrap_or_default();
+        quote::items_beside_notes(bound.quote, notes)
+    }
+
+    fn each_number(
+        &self,
+        bound: &BoundWords,
+        pairs: &[Pair],
+        items: &[QuoteItem],
+        scale: Option<&BigRational>,
+    ) -> Result<Vec<ClaimReport>, Error> {
+        let many = bound.bindings.len() > 1;
+        let each = pairs.iter().enumerate().map(|(index, pair)| {
+            let id = if many { format!("{}.{}", bound.id, index + 1) } else { bound.id.clone() };
+            self.number(bound, pair, items, scale, id)
+        });
+        each.collect()
     }
 
     /// Whether the whole quote is one word that is bound to words: the digits of `portable-f32/1` are no numbers.
@@ -124,7 +136,6 @@ impl<'a> Judge<'a> {
         items: Vec<QuoteItem>,
     ) -> Result<Vec<QuoteItem>, Error> {
         let mut known = items.clone();
-        let mut last: Option<(Hedge, usize, String)> = None;
         let unit = bound.head.and_then(quote::unit_of_head).or_else(|| bound.row_unit.clone());
         for pair in self.pairs(bound, &items)? {
             let tree = &pair.expression.tree;
@@ -133,33 +144,15 @@ impl<'a> Judge<'a> {
                 if own_scale::may_have_one(tree) {
                     quote::may_lack_bytes(&mut known[at]);
                 }
+                if own_scale::is_percentage(tree) {
+                    quote::may_be_a_percentage(&mut known[at]);
+                }
                 if let Some(HeadUnit { factor, unit, is_sure }) = &unit {
                     quote::in_unit(&mut known[at], factor, *unit);
                     let own = !is_sure || own_scale::may_be_in(tree, &(factor / unit.per_one()));
                     known[at].other = known[at].other.take().filter(|_| own);
                 }
             }
-            // One value between two numbers: they are its limits. Of an interval they are the ends themselves.
-            let [item] = pair.items.as_slice() else {
-                for item in known.iter_mut().filter(|item| is_of(pair.items.as_slice(), item)) {
-                    if let Some(Hedge::End(bound, _)) = item.hedge {
-                        item.hedge = Some(Hedge::End(bound, quote::RangeWords::Dash));
-                    }
-                }
-                continue;
-            };
-            let at = items.iter().position(|one| one.span == item.span);
-            let (Some(at), Some(Hedge::End(bound, _))) = (at, item.hedge) else { continue };
-            let said = tree.to_string();
-            if let Some((Hedge::End(other, _), before, of)) = &last
-                && *before + 1 == at
-                && *of == said
-                && *other != bound
-            {
-                known[*before].hedge = Some(Hedge::Limit(*other));
-                known[at].hedge = Some(Hedge::Limit(bound));
-            }
-            last = item.hedge.map(|hedge| (hedge, at, said));
         }
         Ok(known)
     }
@@ -179,10 +172,12 @@ impl<'a> Judge<'a> {
             items.iter().copied().filter(|item| item.is_in_digits(bound.quote)).collect()
         };
         let others = [said.clone(), in_digits(&said), in_digits(&all)];
-        self.aligned(bound, &all).or_else(|error| {
+        let mut pairs = self.aligned(bound, &all).or_else(|error| {
             let mut aligned = others.iter().filter_map(|items| self.aligned(bound, items).ok());
             aligned.next().ok_or(error)
-        })
+        })?;
+        mark_values_between(&mut pairs);
+        Ok(pairs)
     }
 
     /// Each expression with the number or numbers that it is for, where there are as many of both.
@@ -197,19 +192,20 @@ impl<'a> Judge<'a> {
         for binding in bound.bindings {
             let count = match binding {
                 Binding::Excused(_) => 1,
-                Binding::Is(expression) if self.is_interval(&expression.tree) => {
+                Binding::Is(expression, _) if self.is_interval(&expression.tree) => {
                     match left.first().map(|item| &item.kind) {
                         Some(ItemKind::Spread(_)) => 1,
                         _ => 2,
                     }
                 }
-                Binding::Is(_) => 1,
+                Binding::Is(..) => 1,
             };
             wanted += count;
             let (now, rest) = left.split_at(count.min(left.len()));
             left = rest;
-            if let Binding::Is(expression) = binding {
-                pairs.push(Pair { items: now.to_vec(), expression });
+            if let Binding::Is(expression, declared) = binding {
+                let (items, declared) = (now.to_vec(), *declared);
+                pairs.push(Pair { items, expression, declared, between: None });
             }
         }
         if wanted == items.len() {
@@ -232,7 +228,7 @@ impl<'a> Judge<'a> {
             count => format!("bindings for {count} numbers: {}", numbers.join(", ")),
         };
         let is_interval =
-            |one: &Binding| matches!(one, Binding::Is(one) if self.is_interval(&one.tree));
+            |one: &Binding| matches!(one, Binding::Is(one, _) if self.is_interval(&one.tree));
         let of_two = match bound.bindings.iter().any(is_interval) {
             true => ", as an interval is two",
             false => "",
@@ -245,7 +241,7 @@ impl<'a> Judge<'a> {
         // What comes after the last number of the quote is too much; else something is missing.
         let mut bound_places =
             bound.bindings.iter().enumerate().filter_map(|(index, one)| match one {
-                Binding::Is(one) => Some((index, one.place())),
+                Binding::Is(one, _) => Some((index, one.place())),
                 Binding::Excused(_) => None,
             });
         let too_much = bound_places.clone().find(|(index, _)| *index >= numbers.len());
@@ -305,6 +301,7 @@ impl<'a> Judge<'a> {
         bound: &BoundWords,
         pair: &Pair,
         items: &[QuoteItem],
+        scale: Option<&BigRational>,
         id: String,
     ) -> Result<ClaimReport, Error> {
         // Each number is held against the others, and its report repeats the quote.
@@ -332,7 +329,8 @@ impl<'a> Judge<'a> {
             return Err(error.help(WORDS_ARE_WHOLE));
         }
         let given = evaluator.parts(value, frame, tree)?;
-        let mut outcome = self.compared(pair, &given);
+        let Judged { mut outcome, readings } =
+            self.compared(bound.quote, pair, items, &given, scale);
         let leaves = || given.iter().flat_map(|number| &number.leaves);
         if outcome.verdict != Verdict::Unchecked {
             let scope = |evaluator: &Evaluator<'a>| scope(evaluator, bound);
@@ -348,19 +346,6 @@ impl<'a> Judge<'a> {
                 outcome = instead(&SINGLE_SOURCE, &single_source(leaf), outcome);
             }
         }
-        if outcome.verdict == Verdict::Refuted
-            && let Some(other) = self.unbound_word(bound, pair, items, &given)
-        {
-            let reason = format!("it is \"{other}\", which nothing binds, and not this number");
-            outcome = Outcome::inconclusive(&OTHER_NUMBER, reason).with_evidence_of(outcome);
-        }
-        if outcome.verdict == Verdict::Refuted
-            && self.statement.premise.is_none()
-            && let Some(why) = self.unsure(bound, pair, &given)
-        {
-            let reason = format!("{}; {why}", outcome.reason);
-            outcome = Outcome::inconclusive(&UNSURE, reason).with_evidence_of(outcome);
-        }
         let compared =
             |number: &Quantity| number.leaf.is_some_and(|kind| kind != LeafKind::Counted);
         let method = match given.iter().all(compared) || is_one_print(&given) {
@@ -368,66 +353,20 @@ impl<'a> Judge<'a> {
             false => Method::Recomputed,
         };
         let outcome = resting_on(outcome.by(method), self.statement.premise.as_deref());
-        let outcome = of_another_test(outcome, bound, &given);
-        let words = bound.words(pair.items.first().map(|item| (item.span.start, item.span.end)));
-        let scope = |evaluator: &Evaluator<'a>| scope(evaluator, bound);
-        let is_loss = || evaluator.is_a_loss(pair.expression, scope, &given);
-        let loss = pair.items.first().and_then(|item| loss_of(item, &is_loss));
-        let outcome = self.about(outcome, words, Subject::Number(tree, loss), &evaluator);
-        Ok(self.report(bound, pair, (&evaluator, &variables), outcome, id))
-    }
-
-    /// Why the words around a number that is refuted leave open what it is said to be.
-    fn unsure(&self, bound: &BoundWords, pair: &Pair, given: &[Quantity]) -> Option<String> {
-        let item = pair.items.first()?;
-        let value = |item: &QuoteItem| match &item.kind {
-            ItemKind::Number(printed) | ItemKind::Spread(printed) => {
-                printed.as_f64() / nearest_f64(&printed.unit().per_one())
-            }
-            ItemKind::Date(_) => f64::NAN,
+        let outcome = self.settled(outcome, &evaluator);
+        let mut report = self.report(bound, pair, (&evaluator, &variables), outcome, id);
+        let sources = self.sources(bound, &[tree], &evaluator, &given);
+        let naming = self.naming(bound, &sources);
+        let digits =
+            pair.items.iter().filter_map(|item| printed(item)).map(Printed::significant_digits);
+        let digits = digits.max().unwrap_or_default() + 1;
+        report.meaning = Meaning {
+            fact: Some(fact::of_number(&naming, tree, &given, &sources.provenance, digits)),
+            readings,
+            ..Meaning::default()
         };
-        let tree = &pair.expression.tree;
-        let is_inside = match (pair.items.as_slice(), given) {
-            ([low, high], [from, to]) if matches!(tree.kind, ExpressionKind::List(_)) => {
-                value(low) <= from.float && to.float <= value(high)
-            }
-            ([end], [only]) => match end.hedge {
-                Some(Hedge::End(Bound::AtLeast | Bound::Above, _)) => value(end) <= only.float,
-                Some(Hedge::End(..)) => only.float <= value(end),
-                _ => false,
-            },
-            _ => false,
-        };
-        let end = unsure::end_of_range(bound.quote, item);
-        let is_within = match (end, given) {
-            (Some(true), [only]) => value(item) <= only.float,
-            (Some(false), [only]) => only.float <= value(item),
-            _ => false,
-        };
-        let is_inside = is_inside || is_within;
-        let is_below = given.first().is_some_and(|first| first.float < value(item));
-        let side = Side { is_below, better: Better::of(tree), is_inside };
-        unsure::about(bound.words(None), item, side, &tree.to_string())
-    }
-
-    /// The number in words that nothing binds and that has the value which refutes another: "five seeds end under 1.71".
-    fn unbound_word(
-        &self,
-        bound: &BoundWords,
-        pair: &Pair,
-        items: &[QuoteItem],
-        given: &[Quantity],
-    ) -> Option<String> {
-        if bound.bindings.len() >= items.len() {
-            return None;
-        }
-        let in_words = items.iter().filter(|item| !item.is_in_digits(bound.quote));
-        let others = in_words.filter(|item| !is_of(&pair.items, item));
-        let mut fitting = others.filter(|item| {
-            let other = Pair { items: vec![item], expression: pair.expression };
-            self.compared(&other, given).verdict == Verdict::Verified
-        });
-        fitting.next().map(|item| item.text(bound.quote).to_owned())
+        report.meaning.lints = self.lints_of(bound, pair, items, &sources, &given, &report);
+        Ok(report)
     }
 
     /// Whether an expression, or a formula that it uses, takes from the quote the number that it is for.
@@ -456,7 +395,7 @@ impl<'a> Judge<'a> {
         let is_in_name =
             |item: &&QuoteItem| evidence_words::is_in_name(bound.quote, &item.span, words);
         let is_alone = bound.bindings.len() == 1 && pair.items.iter().all(is_in_name);
-        let whole = Pair { items: Vec::new(), expression: pair.expression };
+        let whole = Pair { items: Vec::new(), ..*pair };
         let pair = if is_alone { &whole } else { pair };
         let claimed = claimed(bound.quote, pair);
         let date = pair.items.first().and_then(|item| match &item.kind {
@@ -472,14 +411,32 @@ impl<'a> Judge<'a> {
         } else if let Some(leaf) = leaves.find(|leaf| self.is_quoted(leaf, bound, &claimed)) {
             outcome = instead(&SINGLE_SOURCE, &single_source(leaf), outcome);
         }
-        self.report(bound, pair, (evaluator, variables), outcome.by(Method::Compared), id)
+        let mut report =
+            self.report(bound, pair, (evaluator, variables), outcome.by(Method::Compared), id);
+        let tree = &pair.expression.tree;
+        let texts: Vec<_> = words.iter().map(|words| words.text.clone()).collect();
+        let leaf = words.iter().flat_map(|words| &words.leaves).next();
+        let file = leaf.and_then(|leaf| leaf.evidence.as_ref()).map(|one| one.file.clone());
+        let source = file.as_deref().and_then(|file| file.rsplit('/').next()).unwrap_or_default();
+        let sources = self.sources(bound, &[tree], evaluator, &[]);
+        let fact = fact::of_words(&self.naming(bound, &sources), tree, &texts, source);
+        report.meaning = Meaning { fact: Some(fact), ..Meaning::default() };
+        report.meaning.lints = self.lints_of(bound, pair, &[], &sources, &[], &report);
+        report
     }
 
     /// The printed numbers of a pair against what its expression gives.
-    pub(super) fn compared(&self, pair: &Pair, given: &[Quantity]) -> Outcome {
+    fn compared(
+        &self,
+        quote: &str,
+        pair: &Pair,
+        items: &[QuoteItem],
+        given: &[Quantity],
+        scale: Option<&BigRational>,
+    ) -> Judged {
         let half_width = |ends: &[Quantity]| match ends {
             [low, high] => {
-                let half = num_rational::BigRational::new(1.into(), 2.into());
+                let half = BigRational::new(1.into(), 2.into());
                 let interval = (&high.interval - &low.interval).scaled(&half);
                 let float = (high.float - low.float) / 2.0;
                 let text = format!("half of {}", low.derivation);
@@ -495,20 +452,57 @@ impl<'a> Judge<'a> {
         let half = half_width(given).filter(|_| is_one && has_ends);
         let given = half.as_ref().map_or(given, std::slice::from_ref);
         let mut outcomes = Vec::new();
+        let mut readings: Vec<TokenReading> = Vec::new();
         // One number of the text is each of several that are given.
-        let items =
+        let numbers =
             pair.items.iter().cycle().take(if is_one { given.len() } else { pair.items.len() });
-        for (item, number) in std::iter::zip(items, given) {
+        for (item, number) in std::iter::zip(numbers, given) {
+            let at = items.iter().position(|one| one.span == item.span);
+            let before = at.and_then(|at| items.get(at.checked_sub(1)?));
+            let range_start = before
+                .filter(|before| before.range_end.is_some() && item.range_end.is_some())
+                .map(|before| &before.span);
+            let claimed = NumberInQuote {
+                quote,
+                item,
+                range_start,
+                declared: pair.declared,
+                between: pair.between,
+                scale,
+            };
             let outcome = match &item.kind {
-                ItemKind::Number(printed) => compare::judge(item, printed, number),
-                ItemKind::Spread(printed) => {
-                    with_runs(compare::judge(item, printed, number), printed, number)
-                }
                 ItemKind::Date(date) => evidence_words::on_date(date, number),
+                ItemKind::Number(printed) | ItemKind::Spread(printed) => {
+                    let (outcome, reading) = reading::judge(claimed, printed, number);
+                    if !readings.contains(&reading) {
+                        readings.push(reading);
+                    }
+                    match &item.kind {
+                        ItemKind::Spread(_) => with_runs(outcome, printed, number),
+                        _ => outcome,
+                    }
+                }
             };
             outcomes.push((number.derivation.clone(), outcome));
         }
-        order::all(outcomes)
+        Judged { outcome: order::all(outcomes), readings }
+    }
+
+    /// The lints of a number; a claim that is wrong or unchecked needs none.
+    fn lints_of(
+        &self,
+        bound: &BoundWords,
+        pair: &Pair,
+        items: &[QuoteItem],
+        sources: &Sources,
+        given: &[Quantity],
+        report: &ClaimReport,
+    ) -> Vec<Lint> {
+        if !matches!(report.outcome.verdict, Verdict::Verified | Verdict::Inconclusive) {
+            return Vec::new();
+        }
+        let trees = [&pair.expression.tree];
+        self.lints(bound, &LintedValue { items, pair: Some(pair), trees: &trees, given }, sources)
     }
 
     pub(super) fn report(
@@ -552,63 +546,40 @@ fn with_runs(mut outcome: Outcome, printed: &Printed, given: &Quantity) -> Outco
     outcome
 }
 
-/// The p of a sentence that names Welch's test, where the plan pairs the runs: it is another number.
-fn of_another_test(outcome: Outcome, bound: &BoundWords, given: &[Quantity]) -> Outcome {
-    const UNPAIRED: &[&str] = &["welch", "unpaired", "two-sample", "independent"];
-    /// What is no t test of both sides, whatever the plan.
-    const OTHERS: &[&str] = &[
-        "mann-whitney",
-        "wilcoxon",
-        "rank-sum",
-        "signed-rank",
-        "permutation",
-        "bootstrap",
-        "mcnemar",
-        "f test",
-        "f-test",
-        "chi-square",
-        "one-sided",
-        "one-tailed",
-        "bonferroni",
-        "q-value",
-        "bayes factor",
-        "correlation",
-        "effect size",
-        "cohen",
-        "power of",
-    ];
-    let words = format!("{} {}", bound.quote, bound.sought.around).to_lowercase();
-    let is_unpaired = UNPAIRED.iter().any(|word| words.contains(word));
-    let is_paired =
-        |number: &Quantity| matches!(&number.role, NumberRole::P(design) if design.is_paired);
-    let is_p = |number: &Quantity| matches!(&number.role, NumberRole::P(_));
-    let quote = bound.quote.to_lowercase();
-    let is_other = OTHERS.iter().any(|word| quote.contains(word)) && given.iter().any(is_p);
-    if outcome.verdict == Verdict::Unchecked {
-        return outcome;
+/// Marks the two numbers of a range that are bound to one value: it lies between them.
+fn mark_values_between(pairs: &mut [Pair]) {
+    for at in 1..pairs.len() {
+        let [.., first, second] = &mut pairs[..=at] else { return };
+        let ([low], [high]) = (first.items.as_slice(), second.items.as_slice()) else { continue };
+        let is_one_value = first.expression.tree.to_string() == second.expression.tree.to_string();
+        if is_one_value && low.range_end.is_some() && high.range_end.is_some() {
+            (first.between, second.between) = (low.range_end, high.range_end);
+        }
     }
-    if is_other {
-        let reason = "the words name another number than the p of a t test of both sides";
-        return Outcome::inconclusive(&OTHER_TEST, reason).with_evidence_of(outcome);
-    }
-    if !is_unpaired || !given.iter().any(is_paired) {
-        return outcome;
-    }
-    let reason = "the words name a test of independent groups, and the plan of the runs pairs them";
-    Outcome::inconclusive(&OTHER_TEST, reason).with_evidence_of(outcome)
 }
 
-/// A number of the quote as one that may be a loss.
-pub(super) fn loss_of<'l>(
-    item: &QuoteItem,
-    is_loss: &'l dyn Fn() -> bool,
-) -> Option<BoundLoss<'l>> {
+/// The printed numbers of reports with where their values lie.
+fn cells_of(reports: &[ClaimReport], pairs: &[Pair]) -> Vec<Cell> {
+    let cell = |(report, pair): (&ClaimReport, &Pair)| {
+        let [item] = pair.items.as_slice() else { return None };
+        cell_of(report, printed(item)?)
+    };
+    std::iter::zip(reports, pairs).filter_map(cell).collect()
+}
+
+/// A printed number with where the value of its report lies, in units of one.
+pub(super) fn cell_of(report: &ClaimReport, printed: &Printed) -> Option<Cell> {
+    let [low, high] = report.outcome.measured.first()?.interval?;
+    let exact = |end: f64| BigRational::from_float(end);
+    let per_one = printed.unit().per_one().recip();
+    let value = Interval::between(exact(low)?, exact(high)?).scaled(&per_one);
+    Some(Cell { printed: printed.clone(), value })
+}
+
+/// The number of an item; none of a date.
+pub(super) fn printed(item: &QuoteItem) -> Option<&Printed> {
     match &item.kind {
-        ItemKind::Number(printed) | ItemKind::Spread(printed) => {
-            // `1.702 ± 0.8%` is no percentage.
-            let unit = item.other.as_ref().map_or(printed.unit(), Printed::unit);
-            Some(BoundLoss { span: item.span.clone(), unit, is_loss })
-        }
+        ItemKind::Number(printed) | ItemKind::Spread(printed) => Some(printed),
         ItemKind::Date(_) => None,
     }
 }
@@ -629,8 +600,4 @@ pub(super) fn claimed(quote: &str, pair: &Pair) -> String {
         [one] => (*one).to_owned(),
         many => format!("[{}]", many.join(", ")),
     }
-}
-
-pub(super) fn is_of(items: &[&QuoteItem], item: &QuoteItem) -> bool {
-    items.iter().any(|one| one.span == item.span)
 }

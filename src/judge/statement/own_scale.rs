@@ -10,11 +10,11 @@ const COUNTS: &[&str] = &["step", "steps", "tokens", "tokens_seen"];
 /// Two factors are the same to so much.
 const SAME: f64 = 1e-9;
 
-/// Whether an expression may have a unit of its own: a field as it stands, or what it was multiplied by.
+/// Whether an expression has a unit of its own: it multiplies or divides by a power of ten.
 pub(super) fn may_have_one(tree: &Expression) -> bool {
     let mut is_scaled = false;
     tree.each(&mut |part| is_scaled |= number(part).is_some_and(is_scale));
-    field(tree).is_some() || is_scaled
+    is_scaled
 }
 
 /// Whether a number is a power of ten that turns one unit into another.
@@ -30,8 +30,15 @@ pub(super) fn may_be_in(tree: &Expression, worth: &BigRational) -> bool {
     }
     match factor(tree) {
         Some(factor) if factor != 1.0 => (factor * nearest_f64(worth) - 1.0).abs() < SAME,
-        _ => may_have_one(tree),
+        _ => may_have_one(tree) || field(tree).is_some(),
     }
+}
+
+/// Whether an expression gives a percentage: a share times 100.
+pub(super) fn is_percentage(tree: &Expression) -> bool {
+    factor(tree).is_some_and(|factor| (factor - 100.0).abs() < SAME)
+        || matches!(&tree.kind, ExpressionKind::Arithmetic(ArithmeticOperator::Multiply, a, b)
+            if [a, b].into_iter().any(|side| number(side) == Some(100.0)))
 }
 
 /// The name of a field that is given as it stands.

@@ -2,39 +2,35 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use num_bigint::BigInt;
+use num_rational::BigRational;
+use num_traits::{Signed, Zero};
 use repro_claim::Expression;
 use repro_claim::quote::{self, ItemKind, QuoteItem};
-use repro_claim::syntax::{ArithmeticOperator, ExpressionKind, RelationOperator};
-use repro_exact::decimal::Printed;
-use repro_receipt::source::{Code, Error, codes};
-use repro_report::outcome::{ClaimReport, EvidenceRef, Impact, Meaning, Method, Outcome, Verdict};
+use repro_claim::syntax::{ExpressionKind, RelationOperator};
+use repro_exact::decimal::{Printed, Unit};
+use repro_receipt::source::{Error, codes};
+use repro_report::meaning::Meaning;
+use repro_report::outcome::{ClaimReport, EvidenceRef, Impact, Method, Outcome, Verdict};
 
-use super::about::sides;
 use super::judge::{
-    BoundWords, CLAIM, Judge, NO_EVIDENCE, PROOF, Subject, instead, kind_of, plain_numbers, scope,
+    BoundWords, CLAIM, Judge, NO_EVIDENCE, PROOF, instead, kind_of, plain_numbers, scope,
     single_source, stands_for,
 };
-use super::limits;
-use super::numbers::{SINGLE_SOURCE, UNSURE};
-use super::spoken::{RUNS, SpokenWords};
-use super::unsure;
-use super::wording::{Stated, overstated, readings, worded};
+use super::meant::LintedValue;
+use super::numbers::SINGLE_SOURCE;
+use super::wording::{readings, worded};
 use crate::evaluate::functions::{again, fixed};
 use crate::evaluate::order;
 use crate::evaluate::{Evaluator, Frame};
-use crate::names;
-use crate::page::{Binding, PlacedExpression, Sentence, quoted_numbers};
+use crate::lexicon::lexicon;
+use crate::meaning::fact;
+use crate::page::{PlacedExpression, Sentence, quoted_numbers};
 
 codes! {
     NOT_PUBLISHED = "sentence::not-published", "what would show it is not published", "publish it, and bind the sentence to it";
     UNCLEAR_CELL = "sentence::unclear-cell", "whether a cell says yes or no is not clear", "write `yes` or `no`, ✓ or ✗, `true` or `false`";
-    UNSAID = "value::unsaid-name", "a relation has a name that the words do not have", "quote the words with the name, or bind the name itself: `is = \"run.config.dtype\"`";
-    OTHER_LEVEL = "sentence::other-level", "the words are about a test at another level than 5%", "say it of 5%, or bind the p: `is = \"p(a.loss, b.loss)\"`";
-    NO_DIRECTION = "sentence::no-direction", "the words say which side is ahead, and the relation only that they differ", "say it with its order: `a.loss < b.loss`, or `printed(a) < printed(b)` beside the test";
-    NO_ORDER = "sentence::no-order", "a relation puts two sides into an order, and the words do not", "quote the words that say which side is ahead";
-    UNDENIED = "sentence::denied", "the words deny what their relation affirms", "say it by `not ...`, or by the opposite relation";
-    NOT_EACH = "sentence::not-each", "the words are about each run, or about all of them, and the relation about a mean or one of them", "limit the extreme: `max(a.loss) < quoted(1)`";
-    ONE_SIDED = "value::one-sided", "a relation would hold of other numbers than the words state", "bind the number itself: `is = \"moe.loss\"`";
+    NOT_HELD = "sentence::number-not-held", "a number of the quote is held by no binding and no relation", "bind it in `is`, or take it into the relation as `quoted(1)`; `\"_ reason\"` excuses it";
 }
 
 /// What a cell says of the relation of its column.
@@ -50,30 +46,19 @@ enum CellTruth {
 impl CellTruth {
     /// Of a cell as it stands.
     fn of(cell: &str) -> Self {
-        /// What stands for no.
-        const NO: &[&str] =
-            &["false", "no", "n", "✗", "✘", "✖", "❌", "☐", "×", "never", "none", "not"];
-        /// What stands for yes.
-        const YES: &[&str] = &["true", "yes", "y", "✓", "✔", "✅", "☑", "always", "all"];
-        /// What denies something among other words.
-        const DENIALS: &[&str] = &[
-            "no", "not", "never", "none", "null", "false", "without", "neither", "nor", "cannot",
-            "0",
-        ];
         let marks = |c: char| c.is_whitespace() || "*_`\"'.!()[]{}\u{fe0f}".contains(c);
         let words = cell.trim_matches(marks).to_lowercase();
-        if NO.contains(&words.as_str()) {
-            return Self::Denies;
-        }
-        let mut parts = words.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty());
+        let lexicon = lexicon();
+        let is = |list: &str| lexicon.words(list).iter().any(|word| *word == words);
         let is_number = words.contains(|c: char| c.is_ascii_digit()) && words != "0";
-        let is_denied =
-            parts.any(|part| DENIALS.contains(&part)) && !is_number || words.contains("n't");
-        let has_sign = NO.iter().any(|sign| !sign.is_ascii() && words.contains(sign));
-        match is_number || YES.contains(&words.as_str()) {
-            _ if is_denied || has_sign => Self::Unclear,
-            true => Self::Affirms,
-            false => Self::OwnWords,
+        if is("truth.no") {
+            Self::Denies
+        } else if lexicon.has("truth.denies", &words) && !is_number {
+            Self::Unclear
+        } else if is_number || is("truth.yes") {
+            Self::Affirms
+        } else {
+            Self::OwnWords
         }
     }
 }
@@ -87,11 +72,16 @@ impl<'a> Judge<'a> {
             place_in_text: self.statement.place_in_text.clone(),
             sought: self.sought(&sentence.quote),
             head: None,
+            row: None,
+            scale: None,
             row_unit: None,
             variables: &none,
             bindings: &sentence.is,
             said: sentence.relations().flat_map(quoted_numbers).collect(),
         };
+        if sentence.is.is_empty() && sentence.missing.is_none() {
+            self.are_held(sentence, &bound)?;
+        }
         let mut reports = Vec::new();
         match &sentence.missing {
             Some(what) => {
@@ -172,7 +162,7 @@ impl<'a> Judge<'a> {
         let outcome = if any { readings(parts) } else { order::all(parts) };
         let says_nothing = |one: &PlacedExpression| {
             let frame = Frame { source: one, variables: &variables };
-            self.says_nothing(&one.tree, frame, &evaluator, bound.quote)
+            self.says_nothing(&one.tree, frame, &evaluator)
         };
         let outcome = match outcome.verdict {
             Verdict::Verified if expressions.iter().any(says_nothing) => {
@@ -182,48 +172,17 @@ impl<'a> Judge<'a> {
         };
         let outcome = self.of_another_place(outcome, bound, &evaluator);
         let outcome = match outcome.verdict {
-            Verdict::Verified => match self.left_open(sentence, bound, expressions, any) {
-                Some((code, reason)) => {
-                    let reason = format!("it holds, and {reason}");
-                    Outcome::inconclusive(code, reason).with_evidence_of(outcome)
-                }
-                None => outcome,
-            },
+            Verdict::Verified
+                if !any && expressions.iter().any(|one| self.holds_any(one, bound)) =>
+            {
+                let reason = "the relation holds whatever the number of the text is";
+                instead(&NO_EVIDENCE, reason, outcome)
+            }
             _ => outcome,
         };
-        let is_decided = matches!(outcome.verdict, Verdict::Verified | Verdict::Refuted);
-        let tests = expressions.iter().any(|one| is_call(undenied(&one.tree), &[SIGNIFICANT]));
-        let is_test_alone = expressions.iter().all(|one| is_call(&one.tree, &[SIGNIFICANT]));
-        let words = format!("{} {}", sentence.quote, bound.head.unwrap_or_default());
-        let outcome = match () {
-            () if is_decided && tests && unsure::names_other_level(&words) => {
-                let reason = "the words are about another level than the 5% of the test";
-                Outcome::inconclusive(&OTHER_LEVEL, reason).with_evidence_of(outcome)
-            }
-            () if outcome.verdict == Verdict::Refuted
-                && (unsure::denies(&bound.sought.before)
-                    || is_test_alone && unsure::denies(&sentence.quote)) =>
-            {
-                let reason =
-                    format!("{}; the sentence denies something before these words", outcome.reason);
-                Outcome::inconclusive(&UNSURE, reason).with_evidence_of(outcome)
-            }
-            () => outcome,
-        };
-        // What is denied is not said to be equal: "nowhere near equal".
-        let denies_significance = expressions.iter().find_map(|one| denied_test(&one.tree));
-        let outcome = match denies_significance {
-            Some(false) => outcome,
-            first => {
-                let stated = self.stated(sentence, bound, expressions);
-                let stated = Stated { denies_significance: first.is_some(), ..stated };
-                overstated(outcome, &sentence.quote, stated)
-            }
-        };
         let outcome = worded(outcome, sentence, self.statement.premise.as_deref());
-        let words = bound.words(None);
+        let outcome = self.settled(outcome, &evaluator);
         let trees: Vec<_> = expressions.iter().map(|one| &one.tree).collect();
-        let outcome = self.about(outcome, words, Subject::Relations(&trees), &evaluator);
         let computed = expressions.iter().any(|one| self.computes(&one.tree, &mut BTreeSet::new()));
         let kind = expressions.first().map_or("relation", |first| kind_of(&first.tree, "relation"));
         let method = if computed { Method::Recomputed } else { Method::Compared };
@@ -238,6 +197,14 @@ impl<'a> Judge<'a> {
         let claimed: Vec<_> = claimed.map(|printed| printed.text()).collect();
         let said: Vec<_> = expressions.iter().map(|one| one.tree.to_string()).collect();
         let said = said.join(if any { " or " } else { " and " });
+        let sources = self.sources(bound, &trees, &evaluator, &[]);
+        let fact = fact::of_relations(&self.naming(bound, &sources), &trees, &outcome);
+        let items = quote::items(bound.quote);
+        let linted = LintedValue { items: &items, pair: None, trees: &trees, given: &[] };
+        let lints = match outcome.verdict {
+            Verdict::Verified | Verdict::Inconclusive => self.lints(bound, &linted, &sources),
+            _ => Vec::new(),
+        };
         Ok(self.finished(
             ClaimReport {
                 id: bound.id.clone(),
@@ -250,7 +217,7 @@ impl<'a> Judge<'a> {
                 quote: sentence.quote.clone(),
                 at: Some((self.statement.text.clone(), bound.place_in_text.clone())),
                 note: self.statement.note.clone(),
-                meaning: Meaning::default(),
+                meaning: Meaning { fact: Some(fact), lints, ..Meaning::default() },
                 place: place.unwrap_or_else(|| self.statement.place.clone()),
                 origin,
                 impact: outcome.impact.unwrap_or(Impact::Decision),
@@ -261,118 +228,39 @@ impl<'a> Judge<'a> {
         ))
     }
 
-    /// What a relation that holds leaves open of its words.
-    fn left_open(
-        &self,
-        sentence: &Sentence,
-        bound: &BoundWords,
-        expressions: &[PlacedExpression],
-        any: bool,
-    ) -> Option<(&'static Code, String)> {
-        let trees = || expressions.iter().map(|one| &one.tree);
-        let loose = || expressions.iter().find_map(|one| self.taken_loosely(one, bound));
-        if !any && let Some(number) = loose() {
-            return Some((&ONE_SIDED, format!("would hold of other numbers than \"{number}\"")));
-        }
-        if let Some(name) = trees().find_map(|tree| self.unsaid_name(tree, bound)) {
-            return Some((&UNSAID, format!("the words do not have \"{name}\"")));
-        }
-        let words = SpokenWords::of(bound.quote);
-        if words.are_about_each(RUNS) && trees().any(limits_a_summary) {
-            let reason = "a mean, or one of the runs, is limited, and the words are about each";
-            return Some((&NOT_EACH, reason.to_owned()));
-        }
-        let orders =
-            |tree: &Expression| sides::orders_results(tree) && quoted_numbers(tree).is_empty();
-        let has_sign = bound.quote.contains(['<', '>', '≺', '≻', '≪', '≫']);
-        let names_one = has_sign || bound.head.is_some() || words.name_an_order();
-        if trees().any(orders) && !names_one {
-            let reason = "no word says which side is ahead";
-            return Some((&NO_ORDER, reason.to_owned()));
-        }
-        if trees().any(orders_opposite_ends) && !words.name_an_extreme() {
-            let reason = "the best of one side is held against the worst of the other";
-            return Some((&NOT_EACH, reason.to_owned()));
-        }
-        let is_alone = sentence.relations().count() == 1;
-        let is_mixture = |name: &str| self.is_mixture(name);
-        // What is denied of a number is a limit, and was read as one.
-        let undenied = |tree: &Expression| match quoted_numbers(tree).as_slice() {
-            [] => sides::undenied(bound.quote, tree, &is_mixture),
-            _ => None,
-        };
-        if is_alone && let Some(denial) = trees().find_map(undenied) {
-            return Some((&UNDENIED, format!("the words deny it: \"{denial}\"")));
-        }
-        if trees().any(holds_a_no) && !words.deny() {
-            return Some((&UNSAID, "the words do not say that anything is not so".to_owned()));
-        }
-        let is_test = |tree: &Expression| is_call(tree, &[SIGNIFICANT]);
-        let stated = || {
-            let bindings = bound.bindings.iter().filter_map(|binding| match binding {
-                Binding::Is(expression) => Some(&expression.tree),
-                Binding::Excused(_) => None,
+    /// Refuses numbers of the quote that no relation holds: "a tenth of a percent" over `within = 0.5%`.
+    fn are_held(&self, sentence: &Sentence, bound: &BoundWords) -> Result<(), Error> {
+        let mut held: Vec<BigRational> = Vec::new();
+        let taken: BTreeSet<usize> = sentence.relations().flat_map(quoted_numbers).collect();
+        for relation in sentence.relations().flat_map(|relation| self.with_formulas(relation)) {
+            relation.each(&mut |part| match &part.kind {
+                ExpressionKind::Number(text) => {
+                    held.extend(Printed::parse(text).ok().map(plain_value))
+                }
+                ExpressionKind::List(items) => held.push(BigInt::from(items.len()).into()),
+                _ => {}
             });
-            sentence.relations().chain(bindings)
-        };
-        if trees().all(is_test)
-            && words.name_a_direction()
-            && !stated().any(|tree| !is_test(tree) && has_direction(tree))
-        {
-            let reason = "a test of two sides does not say which is ahead".to_owned();
-            return Some((&NO_DIRECTION, reason));
         }
-        None
-    }
-
-    /// A name that a relation holds against evidence, and that neither the words nor what is around them have.
-    fn unsaid_name(&self, tree: &Expression, bound: &BoundWords) -> Option<String> {
-        let row = bound.variables.keys();
-        let around = [&bound.place_in_text, &bound.sought.before, &bound.sought.behind];
-        let around = around.into_iter().map(String::as_str).chain(bound.head);
-        let words: Vec<&str> = around.chain([bound.quote]).chain(row.map(String::as_str)).collect();
-        let is_unsaid = |name: &&String| !words.iter().any(|words| names::stands_in(words, name));
-        let all = self.with_formulas(tree);
-        all.into_iter().flat_map(names_held).find(is_unsaid).cloned()
-    }
-
-    /// What the relations of a sentence say, for what its words may say.
-    fn stated(
-        &self,
-        sentence: &Sentence,
-        bound: &BoundWords,
-        expressions: &[PlacedExpression],
-    ) -> Stated {
-        let own = || expressions.iter().map(|one| &one.tree);
-        let bindings = bound.bindings.iter().filter_map(|binding| match binding {
-            Binding::Is(expression) => Some(&expression.tree),
-            Binding::Excused(_) => None,
-        });
-        let all: Vec<_> = sentence.relations().chain(own()).chain(bindings).collect();
-        let calls = |tree: &Expression, names: &[&str]| {
-            let mut trees = self.with_formulas(tree).into_iter();
-            trees.any(|tree| counted(tree, |part| is_call(part, names)) > 0)
-        };
-        let steps = |tree: &&Expression| {
-            counted(tree, |part| matches!(part.kind, ExpressionKind::At(..))) > 0
-        };
-        Stated {
-            denies_significance: false,
-            has_test: all.iter().any(|tree| calls(tree, TESTS)),
-            orders_prints: own().any(|tree| calls(tree, &["printed"]) && !calls(tree, EXTREMES)),
-            has_steps: sentence.relations().filter(steps).count() > 1,
-            replays: all.iter().any(|tree| calls(tree, &[again::REPLAYED])),
-            is_equality: own().all(is_equality),
-            fixes_fields: own().all(|tree| is_call(tree, &["held_fixed"])),
-        }
-    }
-
-    /// The first number of the quote that a relation takes and does not hold: it would bear out another in its place.
-    fn taken_loosely(&self, expression: &PlacedExpression, bound: &BoundWords) -> Option<String> {
         let items = quote::items(bound.quote);
-        let is_number = |item: &&QuoteItem| !matches!(item.kind, ItemKind::Date(_));
-        let numbers: Vec<_> = items.iter().filter(is_number).collect();
-        let printed = plain_numbers(&items);
+        for (number, item) in (1..).zip(&items) {
+            let ItemKind::Number(printed) = &item.kind else { continue };
+            // Counts in words are compared with the runs of the fact, by a lint.
+            let is_measure = printed.unit() != Unit::Plain
+                || !printed.is_integer_text() && !item.is_in_digits(bound.quote);
+            let value = plain_value(printed.clone());
+            if !is_measure || taken.contains(&number) || held.contains(&value) {
+                continue;
+            }
+            let found = format!("\"{}\"", item.text(bound.quote));
+            let expected = "a relation that holds each number of its quote";
+            return Err(NOT_HELD.at(self.statement.place.clone(), expected, found));
+        }
+        Ok(())
+    }
+
+    /// Whether a relation that takes a number of the quote holds whatever that number is.
+    fn holds_any(&self, expression: &PlacedExpression, bound: &BoundWords) -> bool {
+        let printed = plain_numbers(&quote::items(bound.quote));
         let all = self.with_formulas(&expression.tree);
         let taken: BTreeSet<usize> = all.into_iter().flat_map(quoted_numbers).collect();
         let holds = |index: usize, other: Printed| {
@@ -384,30 +272,10 @@ impl<'a> Judge<'a> {
             let judged = evaluator.judgement(&expression.tree, frame);
             judged.is_ok_and(|outcome| outcome.verdict == Verdict::Verified)
         };
-        // A column or a member may say that its numbers are approximate.
-        let is_about = bound.place_in_text.to_lowercase().contains("approx");
-        let is_loose = |index: &usize| {
-            let (Some(item), Some(own)) = (numbers.get(*index), printed.get(*index)) else {
-                return false;
-            };
-            let is_limit = limits::is_limit(item, bound.quote);
-            // "Above 3" over what is below it holds of the numbers on the other side.
-            let is_denied = unsure::denies(bound.quote);
-            if let Some(is_upper) = limits::is_upper(item).filter(|_| !is_denied) {
-                let [below, above] = limits::far_off(own).map(|other| holds(*index, other));
-                if below != above && below == is_upper {
-                    return true;
-                }
-            }
-            let mut others = limits::others(item, own, is_limit, is_about).into_iter();
-            match is_limit {
-                true => others.all(|other| holds(*index, other)),
-                // One other may fit by chance.
-                false => others.filter(|other| holds(*index, other.clone())).count() > 1,
-            }
-        };
-        let index = taken.iter().filter_map(|number| number.checked_sub(1)).find(is_loose)?;
-        numbers.get(index).map(|item| item.text(bound.quote).to_owned())
+        taken.iter().filter_map(|number| number.checked_sub(1)).any(|index| {
+            let Some(own) = printed.get(index) else { return false };
+            others(own).into_iter().all(|other| holds(index, other))
+        })
     }
 
     /// A relation that holds, unless all that was read for it was typed from the quoted words.
@@ -433,11 +301,10 @@ impl<'a> Judge<'a> {
         tree: &Expression,
         frame: Frame<'_, 'a>,
         evaluator: &Evaluator<'a>,
-        quote: &str,
     ) -> bool {
         let (evidence, _) = evaluator.shown();
         if evidence.is_empty() {
-            return !self.is_proof(tree, quote);
+            return !self.is_proof(tree);
         }
         let read = |part: &Expression| {
             let own = Evaluator::new(self.context, evaluator.quoted().to_vec());
@@ -474,9 +341,9 @@ impl<'a> Judge<'a> {
 
     /// Whether an expression proves what the words say: something of a formula of the post or of numbers of its text.
     /// What else holds everywhere says nothing of models and runs.
-    fn is_proof(&self, tree: &Expression, quote: &str) -> bool {
+    fn is_proof(&self, tree: &Expression) -> bool {
         let formulas = &self.context.page.formulas;
-        let (mut proves, mut is_of_text) = (false, !self.names_runs(quote));
+        let (mut proves, mut is_of_text) = (false, false);
         tree.each(&mut |part| {
             if let ExpressionKind::Call(name, _) | ExpressionKind::Name(name) = &part.kind {
                 proves |= name == PROOF;
@@ -484,33 +351,6 @@ impl<'a> Judge<'a> {
             }
         });
         proves && is_of_text
-    }
-
-    /// Whether words are about something that is measured: a model, a run, a name of the post.
-    fn names_runs(&self, quote: &str) -> bool {
-        /// What is measured, in any post.
-        const MEASURED: &[&str] = &[
-            "model",
-            "models",
-            "run",
-            "runs",
-            "loss",
-            "losses",
-            "seed",
-            "seeds",
-            "training",
-            "trained",
-            "mixture",
-            "dense",
-            "accuracy",
-            "perplexity",
-        ];
-        let lower = quote.to_lowercase();
-        let mut words = lower.split(|c: char| !c.is_alphanumeric());
-        let names = &self.context.page.names;
-        let is_name =
-            |word: &str| names.keys().any(|name| name.split('.').any(|part| part == word));
-        words.any(|word| MEASURED.contains(&word) || word.len() > 2 && is_name(word))
     }
 
     /// Where the words stand that a side of a relation is; none where it is no words of evidence.
@@ -568,140 +408,19 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// The function that says that a test is significant.
-const SIGNIFICANT: &str = "significant";
-/// Functions that make a test.
-const TESTS: &[&str] = &[SIGNIFICANT, "p", "equivalent", "mcnemar"];
-/// Functions whose order is one of each run.
-const EXTREMES: &[&str] = &["min", "max"];
-
-/// Of what is denied, whether it is a test.
-fn denied_test(tree: &Expression) -> Option<bool> {
-    match &tree.kind {
-        ExpressionKind::Not(of) => Some(is_call(of, &[SIGNIFICANT])),
-        _ => None,
-    }
+/// Numbers far from one, and near it: what holds of all of them holds whatever the number is.
+fn others(own: &Printed) -> Vec<Printed> {
+    let whole = |number: i64| BigRational::from_integer(BigInt::from(number));
+    let size = own.value().abs();
+    let unit = if size.is_zero() { whole(1) } else { size };
+    let reaches = [unit.clone() / whole(2), &unit * whole(1_000), unit * whole(1_000_000_000_000)];
+    let both = |reach: &BigRational| [own.clone().moved(reach), own.clone().moved(&-reach)];
+    reaches.iter().flat_map(both).collect()
 }
 
-/// What an expression denies, or itself.
-fn undenied(tree: &Expression) -> &Expression {
-    match &tree.kind {
-        ExpressionKind::Not(of) => of,
-        _ => tree,
-    }
-}
-
-/// Whether an order holds of the smallest on the smaller side and of the largest on the other, as it does of any two that
-/// overlap.
-fn orders_opposite_ends(tree: &Expression) -> bool {
-    let ExpressionKind::Relation(first, rest) = &tree.kind else { return false };
-    let [(sign, second)] = rest.as_slice() else { return false };
-    let has = |side: &Expression, name: &str| counted(side, |part| is_call(part, &[name])) > 0;
-    match sign {
-        RelationOperator::Less | RelationOperator::LessOrEqual => {
-            has(first, "min") && has(second, "max")
-        }
-        RelationOperator::Greater | RelationOperator::GreaterOrEqual => {
-            has(first, "max") && has(second, "min")
-        }
-        _ => false,
-    }
-}
-
-/// Whether a number of the words limits a mean of runs, or the one of them that is furthest from it.
-fn limits_a_summary(tree: &Expression) -> bool {
-    let ExpressionKind::Relation(first, rest) = &tree.kind else { return false };
-    let [(sign, second)] = rest.as_slice() else { return false };
-    let (limited, sign) = match (is_call(first, &["quoted"]), is_call(second, &["quoted"])) {
-        (false, true) => (&**first, *sign),
-        (true, false) => (second, sign.turned()),
-        _ => return false,
-    };
-    match sign {
-        RelationOperator::Less | RelationOperator::LessOrEqual => {
-            is_call(limited, &["mean", "median", "min"])
-        }
-        RelationOperator::Greater | RelationOperator::GreaterOrEqual => {
-            is_call(limited, &["mean", "median", "max"])
-        }
-        _ => false,
-    }
-}
-
-fn is_call(part: &Expression, names: &[&str]) -> bool {
-    matches!(&part.kind, ExpressionKind::Call(name, _) if names.contains(&name.as_str()))
-}
-
-fn is_equality(tree: &Expression) -> bool {
-    let equal = |(sign, _): &(RelationOperator, Expression)| *sign == RelationOperator::Equal;
-    matches!(&tree.kind, ExpressionKind::Relation(_, rest) if rest.iter().all(equal))
-        || is_call(tree, &["same"])
-}
-
-fn counted(tree: &Expression, is: impl Fn(&Expression) -> bool) -> usize {
-    let mut count = 0;
-    tree.each(&mut |part| count += usize::from(is(part)));
-    count
-}
-
-/// Whether an expression holds something to be false.
-fn holds_a_no(tree: &Expression) -> bool {
-    let is_no =
-        |side: &Expression| matches!(&side.kind, ExpressionKind::Name(name) if name == "false");
-    match &tree.kind {
-        ExpressionKind::Relation(first, rest) => {
-            let equal = |(sign, side): &(RelationOperator, Expression)| {
-                *sign == RelationOperator::Equal && is_no(side)
-            };
-            rest.iter().any(equal) || is_no(first)
-        }
-        ExpressionKind::List(items) => items.iter().any(holds_a_no),
-        _ => false,
-    }
-}
-
-/// Whether an expression says which of two things is ahead.
-fn has_direction(tree: &Expression) -> bool {
-    /// Functions of two things that change their sign when these are swapped.
-    const SIGNED: &[&str] = &["percent_below", "percent_above", "gap_ci95", "how_many"];
-    let mut found = is_call(tree, SIGNED);
-    tree.each(&mut |part| {
-        found |= match &part.kind {
-            ExpressionKind::Relation(_, rest) => {
-                let is_order = |sign: &RelationOperator| {
-                    !matches!(sign, RelationOperator::Equal | RelationOperator::NotEqual)
-                };
-                rest.iter().any(|(sign, _)| is_order(sign))
-            }
-            ExpressionKind::Arithmetic(ArithmeticOperator::Subtract, ..) => true,
-            _ => is_call(part, SIGNED),
-        };
-    });
-    found
-}
-
-/// The names in quotation marks that an expression holds against something.
-fn names_held(tree: &Expression) -> Vec<&String> {
-    let mut found = Vec::new();
-    let mut left = vec![tree];
-    while let Some(part) = left.pop() {
-        match &part.kind {
-            ExpressionKind::Relation(first, rest) => {
-                let sides = std::iter::once(&**first).chain(rest.iter().map(|(_, side)| side));
-                found.extend(sides.filter_map(|side| match &side.kind {
-                    ExpressionKind::Text(name) => Some(name),
-                    _ => None,
-                }));
-            }
-            ExpressionKind::Not(of) => left.push(of),
-            ExpressionKind::List(items) => left.extend(items),
-            ExpressionKind::Call(_, arguments) => {
-                left.extend(arguments.iter().map(|argument| &argument.value));
-            }
-            _ => {}
-        }
-    }
-    found
+/// The value of a printed number in units of one.
+fn plain_value(printed: Printed) -> BigRational {
+    printed.value() / printed.unit().per_one()
 }
 
 /// Whether the relations of a sentence take every number that its quote has in digits.

@@ -2,19 +2,34 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use num_rational::BigRational;
 use repro_claim::quote::{self, HeadUnit};
 use repro_claim::table::{self, NamedRows, PrintedCell, PrintedTable};
 use repro_receipt::source::{Error, codes};
-use repro_report::outcome::ClaimReport;
+use repro_report::outcome::{ClaimReport, Verdict};
 
+use super::coherence;
 use super::judge::{BoundWords, Judge, SoughtWords, absent};
+use super::numbers;
 use crate::json_text::{self, ReadText};
 use crate::page::{self, Binding, HEAD, PlacedExpression, Table, cell_id};
+use crate::reading;
 
 codes! {
     NO_MEMBER = "sentence::no-member", "the text has no such member", "correct the pointer in `place`, or the names of rows and columns; `place = \"\"` is the whole document";
     NO_TABLE = "sentence::no-table", "the text has no such table, or several", "give its head as it stands, or its lines in `printed`";
     NOT_AT_HAND = "sentence::not-at-hand", "the text is not at hand", "give it: `--text FILE`";
+}
+
+/// The factor of each column that has one.
+type Scales = BTreeMap<String, BigRational>;
+
+/// What the columns of a line are bound to.
+pub(super) struct TableBindings<'t> {
+    /// Numbers by column.
+    pub(super) numbers: &'t [(String, Vec<Binding>)],
+    /// Relations by column.
+    pub(super) says: &'t [(String, Vec<PlacedExpression>)],
 }
 
 /// One line of a table.
@@ -76,20 +91,82 @@ impl<'a> Judge<'a> {
         let none = BTreeMap::new();
         let there = text.map(|text| There::of(table, text));
         let head = TableRow { label: HEAD, at: None, cells: &found.head, variables: &none };
-        let mut reports = self.row(table, &head, there.as_ref(), &table.heads, &[])?;
-        let named = NamedRows::of(&found);
+        let mut reports = self.row(
+            table,
+            &head,
+            there.as_ref(),
+            &TableBindings { numbers: &table.heads, says: &[] },
+            &Scales::new(),
+        )?;
+        let rows = self.named_rows(table, &found)?;
+        let of_rows = |scales: &Scales| -> Result<Vec<Vec<ClaimReport>>, Error> {
+            let bindings = TableBindings { numbers: &table.columns, says: &table.says };
+            let each =
+                rows.iter().map(|row| self.row(table, row, there.as_ref(), &bindings, scales));
+            each.collect()
+        };
+        let literal = of_rows(&Scales::new())?;
+        let scales = self.scales(table, &found, &rows, &literal);
+        let judged = if scales.is_empty() { literal } else { of_rows(&scales)? };
+        let mut judged: Vec<_> = judged.into_iter().flatten().collect();
+        coherence::lint(self.statement, table, &mut judged);
+        reports.extend(judged);
+        Ok(reports)
+    }
+
+    /// The rows that the post names, in its order.
+    fn named_rows<'t>(
+        &self,
+        table: &'t Table,
+        found: &'t PrintedTable,
+    ) -> Result<Vec<TableRow<'t>>, Error> {
+        let named = NamedRows::of(found);
+        let mut rows = Vec::new();
         for (label, variables) in &table.rows {
             self.context.work.goes_on(&self.statement.place)?;
-            let row = named.row(&found, label).ok_or_else(|| {
+            let row = named.row(found, label).ok_or_else(|| {
                 let first = found.rows.iter().filter_map(|row| row.first());
                 let known = first.map(|cell| cell.text.as_str());
                 let place = variables.values().next().map(PlacedExpression::place);
                 page::no_such(label, known, place.unwrap_or(&self.statement.place).clone())
             })?;
-            let row = TableRow { label, at: Some(row), cells: &found.rows[row], variables };
-            reports.extend(self.row(table, &row, there.as_ref(), &table.columns, &table.says)?);
+            rows.push(TableRow { label, at: Some(row), cells: &found.rows[row], variables });
         }
-        Ok(reports)
+        Ok(rows)
+    }
+
+    /// The scale of each column whose cells do not hold as they stand, and hold under one factor.
+    fn scales(
+        &self,
+        table: &Table,
+        found: &PrintedTable,
+        rows: &[TableRow],
+        reports: &[Vec<ClaimReport>],
+    ) -> Scales {
+        let mut scales = Scales::new();
+        for (label, bindings) in &table.columns {
+            let Some(at) = table::column(&found.head, label) else { continue };
+            let Some(head) = found.head.get(at) else { continue };
+            // A head with a unit has declared the scale.
+            if bindings.len() != 1 || quote::unit_of_head(&head.text).is_some() {
+                continue;
+            }
+            let mut cells = Vec::new();
+            let mut is_refuted = false;
+            for (row, reports) in std::iter::zip(rows, reports) {
+                let id = cell_id(&[&self.statement.id, row.label, &head.text]);
+                let Some(report) = reports.iter().find(|report| report.id == id) else { continue };
+                let items = row.cells.get(at).map(|cell| quote::items(&cell.text));
+                let items = items.unwrap_or_default();
+                let [item] = items.as_slice() else { continue };
+                is_refuted |= report.outcome.verdict == Verdict::Refuted;
+                cells.extend(numbers::printed(item).and_then(|one| numbers::cell_of(report, one)));
+            }
+            if let Some(scale) = reading::column_scale(&cells).filter(|_| is_refuted) {
+                scales.insert(label.clone(), scale);
+            }
+        }
+        scales
     }
 
     /// The numbers of the cells of one line that are bound, and the relations that its cells state.
@@ -98,9 +175,10 @@ impl<'a> Judge<'a> {
         table: &Table,
         row: &TableRow,
         there: Option<&There>,
-        bindings: &[(String, Vec<Binding>)],
-        says: &[(String, Vec<PlacedExpression>)],
+        bound: &TableBindings,
+        scales: &Scales,
     ) -> Result<Vec<ClaimReport>, Error> {
+        let TableBindings { numbers: bindings, says } = *bound;
         let mut reports = Vec::new();
         let columns = bindings.iter().map(|(column, _)| column);
         let only_said = says.iter().map(|(column, _)| column);
@@ -129,6 +207,8 @@ impl<'a> Judge<'a> {
                     ..SoughtWords::default()
                 },
                 head: Some(&head.text),
+                row: row.at.and_then(|_| row.cells.first()).map(|cell| cell.text.as_str()),
+                scale: scales.get(column).cloned(),
                 row_unit: unit_of_row(table, row),
                 variables: row.variables,
                 bindings: bindings.iter().find(of_column).map_or(&[], |(_, list)| list),

@@ -80,7 +80,7 @@ fn replayed<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
             Quantity::result(Interval::point(exact), loss, format!("replayed {extent}"), &[]);
         let stated = call.evaluator.quoted();
         if let [printed] = stated {
-            let judged = crate::compare::judge_alone(printed, &number);
+            let judged = crate::reading::judge_alone(printed, &number);
             return Ok(wrapped(Outcome { method: outcome.method, ..judged }));
         }
     }

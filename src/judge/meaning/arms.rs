@@ -1,0 +1,140 @@
+//! The arms of a claim: the names of the post that its expression uses, with their runs.
+
+use std::collections::BTreeSet;
+
+use repro_claim::Expression;
+use repro_claim::syntax::ExpressionKind;
+
+use crate::library::Library;
+use crate::page::PostPage;
+
+/// A name of the post that an expression uses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Arm {
+    /// The name.
+    pub label: String,
+    /// The bundles that it stands for.
+    pub bundles: Vec<String>,
+    /// Whether it is a group of runs.
+    pub is_group: bool,
+}
+
+impl Arm {
+    /// Its runs in words: `6 runs (seeds 1-6)`; nothing of a single run without a seed.
+    pub fn runs(&self, library: &Library) -> String {
+        if !self.is_group {
+            return seed_words(&self.seeds(library), "seed");
+        }
+        let plural = if self.bundles.len() == 1 { "" } else { "s" };
+        let count = format!("{} run{plural}", self.bundles.len());
+        match seed_words(&self.seeds(library), "seeds").as_str() {
+            "" => count,
+            seeds => format!("{count} ({seeds})"),
+        }
+    }
+
+    /// The seeds of its runs, as their receipts state them.
+    fn seeds(&self, library: &Library) -> BTreeSet<u64> {
+        let seed = |name: &String| {
+            let receipt = library.bundle(name)?.receipt_document().root();
+            receipt.at("/predicate/seeds/init").ok()?.integer().ok()
+        };
+        self.bundles.iter().filter_map(seed).collect()
+    }
+
+    /// Whether its models are mixtures, or are dense; none where nothing says so or they differ.
+    pub fn is_mixture(&self, library: &Library) -> Option<bool> {
+        let kind = |name: &String| {
+            let model = library.bundle(name)?.receipt().model.as_ref()?;
+            Some(model.params_total? > model.params_active?)
+        };
+        let mut kinds = self.bundles.iter().map(kind);
+        let first = kinds.next()??;
+        kinds.all(|kind| kind == Some(first)).then_some(first)
+    }
+}
+
+/// Seeds in words: `seeds 1-6`, `seeds 1, 3`.
+fn seed_words(seeds: &BTreeSet<u64>, word: &str) -> String {
+    let (Some(first), Some(last)) = (seeds.first(), seeds.last()) else { return String::new() };
+    if seeds.len() > 2 && (last - first) as usize + 1 == seeds.len() {
+        return format!("{word} {first}-{last}");
+    }
+    let list: Vec<_> = seeds.iter().map(u64::to_string).collect();
+    format!("{word} {}", list.join(", "))
+}
+
+/// A chain of fields as a list of names: `moe.active12.loss`.
+pub fn path_of(part: &Expression) -> Option<Vec<String>> {
+    match &part.kind {
+        ExpressionKind::Name(name) => Some(vec![name.clone()]),
+        ExpressionKind::Field(of, key) => {
+            let mut path = path_of(of)?;
+            path.push(key.clone());
+            Some(path)
+        }
+        _ => None,
+    }
+}
+
+/// The longest chains of fields of an expression, in their order.
+pub fn chains<'e>(expression: &'e Expression, found: &mut Vec<&'e Expression>) {
+    match &expression.kind {
+        ExpressionKind::Name(_) | ExpressionKind::Field(..) => found.push(expression),
+        ExpressionKind::Number(_) | ExpressionKind::Text(_) => {}
+        ExpressionKind::Negative(of) | ExpressionKind::Not(of) | ExpressionKind::At(of, _) => {
+            chains(of, found);
+        }
+        ExpressionKind::Arithmetic(_, left, right) => {
+            chains(left, found);
+            chains(right, found);
+        }
+        ExpressionKind::List(items) => items.iter().for_each(|item| chains(item, found)),
+        ExpressionKind::Relation(first, rest) => {
+            chains(first, found);
+            rest.iter().for_each(|(_, side)| chains(side, found));
+        }
+        ExpressionKind::Call(_, arguments) => {
+            arguments.iter().for_each(|argument| chains(&argument.value, found));
+        }
+    }
+}
+
+/// The arm that a path begins with, and what is left of the path: at most its field.
+pub fn arm_of(page: &PostPage, path: &[String]) -> Option<(Arm, Vec<String>)> {
+    (1..=path.len()).rev().find_map(|length| {
+        let mut label = path[..length].join(".");
+        let (locator, _) = page.names.get(&label)?;
+        let mut rest = path[length..].to_vec();
+        let is_inside = rest.first().is_some_and(|first| INSIDE_A_RUN.contains(&first.as_str()));
+        // The lanes of a document are arms of their own: `bf16.dense.core`.
+        if rest.len() > 1 && !is_inside {
+            let field = rest.split_off(rest.len() - 1);
+            label = format!("{label}.{}", rest.join("."));
+            rest = field;
+        }
+        let arm = Arm { label, bundles: locator.bundles.clone(), is_group: locator.is_group };
+        Some((arm, rest))
+    })
+}
+
+/// The members of a run that hold fields of their own.
+const INSIDE_A_RUN: [&str; 2] = ["config", "receipt"];
+
+/// The arms of expressions, in the order of their first use.
+pub fn arms_of<'e>(
+    page: &PostPage,
+    expressions: impl IntoIterator<Item = &'e Expression>,
+) -> Vec<Arm> {
+    let mut found = Vec::new();
+    expressions.into_iter().for_each(|expression| chains(expression, &mut found));
+    let mut arms: Vec<Arm> = Vec::new();
+    for path in found.into_iter().filter_map(path_of) {
+        if let Some((arm, _)) = arm_of(page, &path)
+            && !arms.iter().any(|known| known.label == arm.label)
+        {
+            arms.push(arm);
+        }
+    }
+    arms
+}

@@ -1,0 +1,185 @@
+//! How many runs a fact is of, whether the words speak of each, and limits that the relation does not have.
+
+use num_rational::BigRational;
+use repro_claim::Expression;
+use repro_claim::quote::ItemKind;
+use repro_claim::syntax::ExpressionKind;
+use repro_exact::decimal::Printed;
+use repro_report::meaning::{Lint, LintKind};
+
+use super::{LintedClaim, lint};
+use crate::lexicon::{lexicon, place_of};
+
+/// A number of runs in the words that the fact does not have.
+pub(super) fn runs(claim: &LintedClaim<'_>) -> Option<Lint> {
+    let sizes: Vec<usize> = claim
+        .provenance
+        .arms
+        .iter()
+        .filter(|arm| arm.is_group)
+        .map(|arm| arm.bundles.len())
+        .collect();
+    let all = claim.provenance.runs.len();
+    if all == 0 {
+        return None;
+    }
+    for item in claim.items {
+        let ItemKind::Number(printed) = &item.kind else { continue };
+        // What is bound has a verdict of its own.
+        if claim.number.as_ref() == Some(&item.span) {
+            continue;
+        }
+        let behind = claim.lower.get(item.span.end..).unwrap_or_default();
+        let mut words =
+            behind.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+        let is_noun = |word: &str| lexicon().words("count.runs").iter().any(|noun| noun == word);
+        let first = words.next().unwrap_or_default();
+        let is_of_runs =
+            is_noun(first) || is_span_adjective(first) && words.next().is_some_and(is_noun);
+        let before = claim.lower.get(..item.span.start).unwrap_or_default().trim_end();
+        // "Five of six seeds" has two numbers of its own.
+        let is_part = before.ends_with(" of")
+            || before.ends_with("out of")
+            || behind.trim_start().starts_with("of ");
+        let count = printed.as_f64();
+        if !is_of_runs || is_part || count < 2.0 || count.fract() != 0.0 {
+            continue;
+        }
+        let count = count as usize;
+        let fits = sizes.contains(&count) || all == count || all % count == 0 && sizes.is_empty();
+        if !fits {
+            let found = sizes.first().copied().unwrap_or(all);
+            let plural = if found == 1 { "" } else { "s" };
+            let message = format!(
+                "the text says {} {first}, and the value is of {found} run{plural}",
+                item.text(claim.quote)
+            );
+            return lint(LintKind::Count, message);
+        }
+    }
+    quantified(claim, &sizes)
+}
+
+/// "All nine" over another number of things.
+fn quantified(claim: &LintedClaim<'_>, sizes: &[usize]) -> Option<Lint> {
+    let numbers = lexicon().words("count.numbers");
+    let listed = claim.trees.iter().find_map(|tree| longest_list(tree));
+    let arms = claim.provenance.arms.len();
+    for (at, word) in numbers.iter().enumerate() {
+        let count = at + 2;
+        let phrase = format!("all {word}");
+        if place_of(claim.lower, &phrase).is_none() {
+            continue;
+        }
+        let fits = sizes.contains(&count)
+            || listed == Some(count)
+            || arms == count
+            || claim.provenance.runs.len() == count;
+        if !fits {
+            let found = listed.or(sizes.first().copied()).unwrap_or(arms);
+            return lint(
+                LintKind::Count,
+                format!("the text says \"{phrase}\", and the fact is of {found}"),
+            );
+        }
+    }
+    None
+}
+
+/// Words about each run, over a mean or a test of means.
+pub(super) fn every(claim: &LintedClaim<'_>) -> Option<Lint> {
+    let words = claim.lower;
+    let said = lexicon().words("count.every").iter().find_map(|every| {
+        lexicon().words("count.runs").iter().find_map(|noun| {
+            let phrase = format!("{every} {noun}");
+            place_of(words, &phrase).map(|_| phrase)
+        })
+    })?;
+    let functions = &claim.provenance.functions;
+    let has = |name: &str| functions.contains(name);
+    let is_of_each = [
+        "min",
+        "max",
+        "how_many",
+        "count",
+        "quoted",
+        "fraction",
+        "share",
+        "held_fixed",
+        "nearly_fixed",
+        "everywhere",
+        "best",
+        "complete",
+    ]
+    .iter()
+    .any(|name| has(name));
+    let compares = claim.number.is_none()
+        && claim.trees.iter().all(|tree| matches!(tree.kind, ExpressionKind::Relation(..)));
+    let is_of_means = has("mean")
+        || has("median")
+        || compares && claim.provenance.arms.iter().any(|arm| arm.is_group);
+    // "Over all seeds" is what a mean runs over.
+    let place = place_of(words, &said)?;
+    let before = words[..place.start].trim_end();
+    let is_over = ["over", "across", "of", "averaged over", "mean of", "for"]
+        .iter()
+        .any(|word| before.ends_with(word));
+    if is_of_each || !is_of_means || is_over {
+        return None;
+    }
+    lint(LintKind::Count, format!("the text says \"{said}\", and the fact is of a mean"))
+}
+
+/// A limit in the words that the relation does not have: "above 200" over a relation with 0.
+pub(super) fn limit(claim: &LintedClaim<'_>) -> Option<Lint> {
+    if claim.number.is_some() || claim.provenance.functions.contains("quoted") {
+        return None;
+    }
+    let mut constants: Vec<BigRational> = Vec::new();
+    for tree in claim.trees {
+        let ExpressionKind::Relation(first, rest) = &tree.kind else { continue };
+        let sides = std::iter::once(&**first).chain(rest.iter().map(|(_, side)| side));
+        constants.extend(sides.filter_map(constant));
+    }
+    if constants.is_empty() {
+        return None;
+    }
+    let item = claim.items.iter().find(|item| {
+        let before = claim.lower.get(..item.span.start).unwrap_or_default().trim_end();
+        lexicon().readings.iter().any(|one| {
+            one.reading.is_limit() && one.before.iter().any(|word| before.ends_with(word.as_str()))
+        })
+    })?;
+    let ItemKind::Number(printed) = &item.kind else { return None };
+    let value = printed.value() / printed.unit().per_one();
+    if constants.contains(&value) {
+        return None;
+    }
+    let message =
+        format!("the text has the limit \"{}\", and the relation another", item.text(claim.quote));
+    lint(LintKind::Limit, message)
+}
+
+/// The number that a side of a relation is by itself.
+fn constant(side: &Expression) -> Option<BigRational> {
+    let ExpressionKind::Number(text) = &side.kind else { return None };
+    let printed = Printed::parse(text).ok()?;
+    Some(printed.value() / printed.unit().per_one())
+}
+
+/// The length of the longest list of an expression.
+fn longest_list(tree: &Expression) -> Option<usize> {
+    let mut longest = None;
+    tree.each(&mut |part| {
+        if let ExpressionKind::List(items) = &part.kind {
+            longest = longest.max(Some(items.len()));
+        }
+    });
+    longest
+}
+
+/// Whether a word may stand between a number and the runs that it counts: "six random seeds".
+fn is_span_adjective(word: &str) -> bool {
+    lexicon().words("guard.span").iter().any(|span| span == word)
+        && !lexicon().words("count.runs").iter().any(|noun| noun == word)
+}

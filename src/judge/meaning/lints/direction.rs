@@ -1,0 +1,314 @@
+//! Which of two sides is lower, rising or ahead, in the words and in the fact.
+
+use std::ops::Range;
+
+use num_rational::BigRational;
+use num_traits::Signed;
+use repro_claim::Expression;
+use repro_claim::quote::{ItemKind, QuoteItem};
+use repro_claim::syntax::{ArithmeticOperator, ExpressionKind, RelationOperator};
+use repro_report::meaning::{Lint, LintKind};
+
+use super::super::arms::{Arm, arms_of};
+use super::super::nouns::head;
+use super::super::provenance::quantity_of;
+use super::{LintedClaim, lint};
+use crate::lexicon::lexicon;
+
+/// So many bytes before a word of direction may hold what denies it.
+const DENIED_WITHIN: usize = 24;
+/// So many bytes between a number and a word of direction.
+const NEAR: usize = 40;
+
+/// The two sides of a fact, and which of them is lower.
+struct Sides<'e> {
+    first: &'e Expression,
+    second: &'e Expression,
+    first_is_lower: bool,
+    /// Whether the expression itself says that the first side is the subject.
+    has_subject: bool,
+}
+
+/// The lists of words of direction.
+const LISTS: [&str; 4] = ["direction.up", "direction.down", "direction.better", "direction.worse"];
+
+/// The sides named in the opposite direction.
+pub(super) fn direction(claim: &LintedClaim<'_>) -> Option<Lint> {
+    let sides = sides_of(claim)?;
+    let (list, word, place) = said(claim)?;
+    // A sentence of several clauses may put the sides both ways, each in its place.
+    let goes_both_ways = claim.number.is_none()
+        && (LISTS.iter().filter(|one| lexicon().has(one, claim.lower)).count() > 1
+            || lexicon().has("direction.denies", claim.lower));
+    if goes_both_ways {
+        return None;
+    }
+    contradicted(claim, &sides, &Said { list, word: &word, place, is_spread: false })
+}
+
+/// Words by which something grows from one number to a smaller one, or shrinks to a larger one.
+pub(super) fn trend(claim: &LintedClaim<'_>) -> Option<Lint> {
+    let number = claim.number.as_ref()?;
+    let at = claim.items.iter().position(|item| item.span == *number)?;
+    let (own, before) = (claim.items.get(at)?, claim.items.get(at.checked_sub(1)?)?);
+    let between = claim.lower.get(before.span.end..own.span.start)?;
+    if !["to", "→", "->"].iter().any(|joint| between.split_whitespace().any(|word| word == *joint))
+    {
+        return None;
+    }
+    let value = |kind: &ItemKind| match kind {
+        ItemKind::Number(printed) => Some(printed.value().clone()),
+        _ => None,
+    };
+    let (first, second) = (value(&before.kind)?, value(&own.kind)?);
+    let opening = claim.lower.get(..before.span.start)?;
+    let grows = last_of(opening, "direction.grows");
+    let shrinks = last_of(opening, "direction.shrinks");
+    let (word, says_grows) = match (grows, shrinks) {
+        (Some((word, one)), Some((_, other))) if one > other => (word, true),
+        (_, Some((word, _))) => (word, false),
+        (Some((word, _)), None) => (word, true),
+        (None, None) => return None,
+    };
+    let place = opening.rfind(word)?;
+    let is_falling = second < first;
+    if is_denied(claim.lower, place) || says_grows != is_falling {
+        return None;
+    }
+    let moves = if is_falling { "falls" } else { "rises" };
+    lint(LintKind::Direction, format!("the text says \"{word}\", and the second number {moves}"))
+}
+
+/// An order of two sides over words that name none.
+pub(super) fn unsaid_order(claim: &LintedClaim<'_>) -> Option<Lint> {
+    let sides = sides_of(claim).filter(|_| claim.number.is_none())?;
+    let has_sign =
+        claim.quote.contains(['<', '>', '≺', '≻', '≪', '≫', '≤', '≥', '✓', '✗', '✅', '❌']);
+    let lists = [
+        "direction.up",
+        "direction.down",
+        "direction.better",
+        "direction.worse",
+        "direction.grows",
+        "direction.shrinks",
+        "direction.than",
+        "direction.equal",
+        "count.every",
+        "selection.words",
+        "degree.words",
+    ];
+    let is_said = lists.iter().any(|list| lexicon().has(list, claim.lower));
+    if has_sign || is_said || claim.head.is_some() || !claim.items.is_empty() {
+        return None;
+    }
+    // Only results have a side that is ahead.
+    quantity_of(sides.first).and_then(|one| one.higher_is_better)?;
+    lint(
+        LintKind::Direction,
+        "the relation puts two sides into an order, and no word of the text does".to_owned(),
+    )
+}
+
+/// The two sides of a difference, a percentage, a ratio, or of one relation.
+fn sides_of<'e>(claim: &LintedClaim<'e>) -> Option<Sides<'e>> {
+    let [tree] = claim.trees else { return None };
+    if let ExpressionKind::Relation(first, rest) = &tree.kind {
+        let [(operator, second)] = rest.as_slice() else { return None };
+        let first_is_lower = match operator {
+            RelationOperator::Less | RelationOperator::LessOrEqual => true,
+            RelationOperator::Greater | RelationOperator::GreaterOrEqual => false,
+            _ => return None,
+        };
+        return Some(Sides { first, second, first_is_lower, has_subject: false });
+    }
+    let [number] = claim.given else { return None };
+    let point = number.point();
+    let one = BigRational::from_integer(1.into());
+    let tree = unscaled(tree);
+    match &tree.kind {
+        ExpressionKind::Arithmetic(ArithmeticOperator::Subtract, first, second) => {
+            let first_is_lower = point.is_negative();
+            Some(Sides { first, second, first_is_lower, has_subject: false })
+        }
+        ExpressionKind::Arithmetic(ArithmeticOperator::Divide, first, second) => {
+            Some(Sides { first, second, first_is_lower: point < one, has_subject: false })
+        }
+        ExpressionKind::Call(name, arguments) => {
+            let [a, b] = arguments.as_slice() else { return None };
+            let first_is_lower = match name.as_str() {
+                "percent_below" => !point.is_negative(),
+                "percent_above" => point.is_negative(),
+                _ => return None,
+            };
+            Some(Sides { first: &a.value, second: &b.value, first_is_lower, has_subject: true })
+        }
+        _ => None,
+    }
+}
+
+/// An expression without a number that multiplies it: a difference in points.
+fn unscaled(tree: &Expression) -> &Expression {
+    let is_number = |part: &Expression| matches!(part.kind, ExpressionKind::Number(_));
+    match &tree.kind {
+        ExpressionKind::Arithmetic(ArithmeticOperator::Multiply, a, b) if is_number(b) => a,
+        ExpressionKind::Arithmetic(ArithmeticOperator::Multiply, a, b) if is_number(a) => b,
+        _ => tree,
+    }
+}
+
+/// Two numbers of one quantity, of two arms, in the other order than the words put them.
+pub(super) fn pair(claim: &LintedClaim<'_>) -> Option<Lint> {
+    let number = claim.number.as_ref()?;
+    let [first, second] = claim.siblings else { return None };
+    let numbers: Vec<_> =
+        claim.items.iter().filter(|item| item.is_in_digits(claim.quote)).collect();
+    let [a, b] = numbers.as_slice() else { return None };
+    if a.span != *number || b.range_end.is_some() {
+        return None;
+    }
+    let (one, other) = (claim.scope.noun(first)?, claim.scope.noun(second)?);
+    if head(&one) != head(&other) || one.arm == other.arm {
+        return None;
+    }
+    let value = |item: &QuoteItem| match &item.kind {
+        ItemKind::Number(printed) => Some(printed.value() / printed.unit().per_one()),
+        _ => None,
+    };
+    let first_is_lower = value(a)? < value(b)?;
+    let sides = Sides { first, second, first_is_lower, has_subject: false };
+    let relation = LintedClaim { number: None, ..*claim };
+    let (list, word, place) = said(&relation)?;
+    contradicted(
+        claim,
+        &sides,
+        &Said {
+            list,
+            word: &word,
+            place,
+            is_spread: one.statistics.iter().any(|name| name.starts_with("standard")),
+        },
+    )
+}
+
+/// A word of direction where it stands.
+struct Said<'w> {
+    list: &'static str,
+    word: &'w str,
+    place: Range<usize>,
+    /// Whether the sides are spreads, of which none is better.
+    is_spread: bool,
+}
+
+/// The lint of sides that the words put the other way round.
+fn contradicted(claim: &LintedClaim<'_>, sides: &Sides<'_>, said: &Said<'_>) -> Option<Lint> {
+    if is_denied(claim.lower, said.place.start) {
+        return None;
+    }
+    let quantity = quantity_of(sides.first).or_else(|| quantity_of(sides.second));
+    let higher_is_better =
+        quantity.and_then(|one| one.higher_is_better).filter(|_| !said.is_spread);
+    let says_lower = match (said.list, higher_is_better) {
+        ("direction.up", _) => false,
+        ("direction.down", _) => true,
+        ("direction.better", Some(higher)) => !higher,
+        ("direction.worse", Some(higher)) => higher,
+        _ => return None,
+    };
+    let subject_is_first = subject_is_first(claim, sides, &said.place)?;
+    let subject_is_lower = sides.first_is_lower == subject_is_first;
+    if says_lower == subject_is_lower {
+        return None;
+    }
+    let subject = if subject_is_first { sides.first } else { sides.second };
+    let side = if subject_is_lower { "lower" } else { "higher" };
+    lint(LintKind::Direction, format!("the text says \"{}\", and `{subject}` is {side}", said.word))
+}
+
+/// The word of direction of a claim: the one nearest to its number, the first of a relation.
+fn said(claim: &LintedClaim<'_>) -> Option<(&'static str, String, Range<usize>)> {
+    let text = claim.lower;
+    let mut found: Vec<(usize, &'static str, String, Range<usize>)> = Vec::new();
+    for list in LISTS {
+        for word in lexicon().words(list) {
+            for place in places_of(text, word) {
+                let distance = match &claim.number {
+                    None => place.start,
+                    Some(number) if place.start >= number.end => place.start - number.end,
+                    Some(number) if place.end <= number.start => {
+                        number.start - place.end + NEAR / 4
+                    }
+                    Some(_) => continue,
+                };
+                if claim.number.is_none() || distance <= NEAR {
+                    found.push((distance, list, word.clone(), place));
+                }
+            }
+        }
+    }
+    let nearest = found
+        .into_iter()
+        .min_by_key(|(distance, _, word, _)| (*distance, usize::MAX - word.len()))?;
+    let (_, list, word, place) = nearest;
+    Some((list, word, place))
+}
+
+/// Whether the words make the first side the subject; none where they name neither.
+fn subject_is_first(
+    claim: &LintedClaim<'_>,
+    sides: &Sides<'_>,
+    word: &Range<usize>,
+) -> Option<bool> {
+    let page = claim.scope.page;
+    let arms = |side: &Expression| arms_of(page, [side]);
+    let (first, second) = (arms(sides.first), arms(sides.second));
+    let (Some(a), Some(b)) = (first.first(), second.first()) else {
+        return sides.has_subject.then_some(true);
+    };
+    if a.label == b.label {
+        return sides.has_subject.then_some(true);
+    }
+    let before = claim.lower.get(..word.start)?;
+    let behind = claim.lower.get(word.end..)?;
+    let place = |arm: &Arm, other: &Arm, text: &str| claim.mention(arm, &[other], text);
+    // What follows the word directly is the object: "below dense", "beats the baseline".
+    let clause = behind.split([',', ';', '.', ':']).next().unwrap_or_default();
+    match (place(a, b, clause), place(b, a, clause)) {
+        (None, Some(_)) => return Some(true),
+        (Some(_), None) => return Some(false),
+        (Some(one), Some(other))
+            if place(a, b, before).is_none() && place(b, a, before).is_none() =>
+        {
+            return Some(one.start < other.start);
+        }
+        _ => {}
+    }
+    match (place(a, b, before), place(b, a, before)) {
+        (Some(_), None) => Some(true),
+        (None, Some(_)) => Some(false),
+        (Some(one), Some(other)) => Some(one.start < other.start),
+        (None, None) => sides.has_subject.then_some(true),
+    }
+}
+
+fn is_denied(text: &str, at: usize) -> bool {
+    let start = (at.saturating_sub(DENIED_WITHIN)..=at).find(|start| text.is_char_boundary(*start));
+    lexicon().has("direction.denies", text.get(start.unwrap_or(at)..at).unwrap_or_default())
+}
+
+/// The last word of a list in a text, and where it stands.
+fn last_of(text: &str, list: &str) -> Option<(&'static str, usize)> {
+    let words = lexicon().words(list).iter();
+    let placed =
+        words.filter_map(|word| Some((word.as_str(), places_of(text, word).last()?.start)));
+    placed.max_by_key(|(_, at)| *at)
+}
+
+/// Every place of a word in a text.
+fn places_of(text: &str, word: &str) -> Vec<Range<usize>> {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    let all = text.match_indices(word).map(|(at, _)| at..at + word.len());
+    all.filter(|place| {
+        !text[..place.start].ends_with(is_part) && !text[place.end..].starts_with(is_part)
+    })
+    .collect()
+}

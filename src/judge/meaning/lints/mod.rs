@@ -1,0 +1,169 @@
+//! Lints: words of a quote against the provenance of its fact, mechanically. A lint never changes a verdict.
+//!
+//! Each lint is one function of the slice `ALL`, which runs in its order; the words that they know are those of the
+//! lexicon. What a sentence means remains the judgement of its author and of reviewers.
+
+mod counting;
+mod direction;
+mod naming;
+mod quantity;
+mod significance;
+mod sources;
+mod statistic;
+
+use std::ops::Range;
+
+use repro_claim::Expression;
+use repro_claim::quote::QuoteItem;
+use repro_report::meaning::{Lint, LintKind};
+
+use super::arms::Arm;
+use super::nouns::Scope;
+use super::provenance::Provenance;
+use crate::lexicon::{lexicon, place_of};
+use crate::value::Quantity;
+
+/// A claim as its lints see it.
+#[derive(Clone)]
+pub struct LintedClaim<'c> {
+    /// The words of the quote.
+    pub quote: &'c str,
+    /// The same in lower case.
+    pub lower: &'c str,
+    /// The head of the column, of a cell.
+    pub head: Option<&'c str>,
+    /// The first cell of the row, of a cell.
+    pub row: Option<&'c str>,
+    /// The place of the quote and the sentence around it.
+    pub context: &'c str,
+    /// The whole text, where it is at hand, in lower case.
+    pub text: Option<&'c str>,
+    /// The numbers of the quote.
+    pub items: &'c [QuoteItem],
+    /// The number that is judged; none of a relation.
+    pub number: Option<Range<usize>>,
+    /// Whether it stands behind ±.
+    pub is_spread: bool,
+    /// The expressions, without the formulas that they use.
+    pub trees: &'c [&'c Expression],
+    /// Every relation and binding of the statement.
+    pub siblings: &'c [&'c Expression],
+    /// Where the value comes from.
+    pub provenance: &'c Provenance,
+    /// What names stand for.
+    pub scope: &'c Scope<'c>,
+    /// The values.
+    pub given: &'c [Quantity],
+}
+
+/// A check that compares words and provenance.
+type LintCheck = fn(&LintedClaim<'_>) -> Option<Lint>;
+
+/// Every lint in the order in which a trace shows them. Coherence is judged for a whole column.
+pub const ALL: &[(&str, LintCheck)] = &[
+    ("direction", direction::direction),
+    ("direction: pair", direction::pair),
+    ("direction: trend", direction::trend),
+    ("direction: order", direction::unsaid_order),
+    ("direction: denial", naming::denied),
+    ("quantity", quantity::quantity),
+    ("quantity: unit", quantity::unit),
+    ("quantity: time", quantity::time),
+    ("quantity: name", naming::unsaid),
+    ("step", sources::step),
+    ("split", sources::split),
+    ("statistic", statistic::statistic),
+    ("statistic: spread", statistic::spread),
+    ("statistic: selection", statistic::selection),
+    ("arm", sources::arm),
+    ("count", counting::runs),
+    ("count: every", counting::every),
+    ("test", significance::test),
+    ("test: significance", significance::significance),
+    ("limit", counting::limit),
+];
+
+/// The lints of a claim.
+pub fn of(claim: &LintedClaim<'_>) -> Vec<Lint> {
+    let mut found: Vec<Lint> = Vec::new();
+    for (_, check) in ALL {
+        if let Some(lint) = check(claim)
+            && !found.iter().any(|known| known.kind == lint.kind)
+        {
+            found.push(lint);
+        }
+    }
+    found
+}
+
+fn lint(kind: LintKind, message: String) -> Option<Lint> {
+    Some(Lint { kind, message, answer: None })
+}
+
+impl LintedClaim<'_> {
+    /// The words that may name what a number is: the quote, and the head of its column.
+    fn words(&self) -> String {
+        match self.head {
+            Some(head) => format!("{} | {}", self.lower, head.to_lowercase()),
+            None => self.lower.to_owned(),
+        }
+    }
+
+    /// Those behind the number, up to the next number or the end of the clause.
+    fn behind(&self) -> &str {
+        let Some(number) = &self.number else { return "" };
+        let next = self.items.iter().map(|item| item.span.start).find(|start| *start >= number.end);
+        let end = next.unwrap_or(self.lower.len()).min(self.lower.len());
+        let clause = self.lower.get(number.end..end).unwrap_or_default();
+        clause.split([';', '|', '\n']).next().unwrap_or_default()
+    }
+
+    /// Those before the number, from the last number or the start of the clause on.
+    fn before(&self) -> &str {
+        let Some(number) = &self.number else { return "" };
+        let ends = self.items.iter().map(|item| item.span.end);
+        let start = ends.filter(|end| *end <= number.start).max().unwrap_or(0);
+        let clause = self.lower.get(start..number.start).unwrap_or_default();
+        let clause = clause.rsplit([';', '|', '\n']).next().unwrap_or_default();
+        // "34.1 at best, 32.3 in the median": what stands before a comma is of the other number.
+        match clause.rsplit_once(',') {
+            Some((_, own)) if own.contains(char::is_alphabetic) || start > 0 => own,
+            _ => clause,
+        }
+    }
+
+    /// Where a text in lower case mentions an arm: by its name, its declared aliases, or its kind of model.
+    fn mention(&self, arm: &Arm, others: &[&Arm], text: &str) -> Option<Range<usize>> {
+        let names = self.names_of(arm, others);
+        names.iter().filter_map(|name| place_of(text, name)).min_by_key(|place| place.start)
+    }
+
+    /// The words for an arm that no other one has.
+    fn names_of(&self, arm: &Arm, others: &[&Arm]) -> Vec<String> {
+        let theirs: Vec<String> = others.iter().flat_map(|other| label_parts(other)).collect();
+        let mut names: Vec<String> =
+            label_parts(arm).into_iter().filter(|part| !theirs.contains(part)).collect();
+        let aliases = self.scope.page.aliases.get(&arm.label);
+        names.extend(aliases.into_iter().flatten().map(|alias| alias.to_lowercase()));
+        let kind = |arm: &Arm| arm.is_mixture(self.scope.library);
+        let own = kind(arm);
+        let is_alone = own.is_some() && others.iter().all(|other| kind(other) != own);
+        if is_alone {
+            let list = if own == Some(true) { "arm.sparse" } else { "arm.dense" };
+            names.extend(lexicon().words(list).iter().cloned());
+        }
+        names
+    }
+}
+
+/// The parts of an arm's name that may stand for it in a sentence.
+fn label_parts(arm: &Arm) -> Vec<String> {
+    let lower = arm.label.to_lowercase();
+    let parts = lower.split(|c: char| !c.is_alphanumeric());
+    let is_word = |part: &&str| {
+        part.len() > 2
+            && part.contains(char::is_alphabetic)
+            && !lexicon().words("arm.generic").iter().any(|word| word == part)
+    };
+    parts.filter(is_word).map(str::to_owned).collect()
+}

@@ -1,0 +1,60 @@
+//! Names that evidence and relations have: in words that lack them, or deny them.
+
+use repro_claim::Expression;
+use repro_claim::syntax::ExpressionKind;
+use repro_report::meaning::{Lint, LintKind};
+
+use super::{LintedClaim, lint};
+use crate::lexicon::lexicon;
+use crate::names;
+
+/// A name that a relation compares with evidence, and that the words do not have.
+pub(super) fn unsaid(claim: &LintedClaim<'_>) -> Option<Lint> {
+    let around = [Some(claim.quote), claim.head, claim.row, Some(claim.context)];
+    let has = |name: &str| around.into_iter().flatten().any(|text| names::stands_in(text, name));
+    let name = held(claim.trees).into_iter().find(|name| !has(name))?;
+    lint(LintKind::Quantity, format!("the relation has \"{name}\", and the text does not"))
+}
+
+/// Words that deny what the claim affirms of a name or of equality: "not trained in float32".
+pub(super) fn denied(claim: &LintedClaim<'_>) -> Option<Lint> {
+    let [tree] = claim.trees else { return None };
+    let is_affirmed = match &tree.kind {
+        ExpressionKind::Call(name, _) => {
+            matches!(name.as_str(), "held_fixed" | "nearly_fixed" | "same")
+        }
+        ExpressionKind::Relation(_, rest) => {
+            matches!(rest.as_slice(), [(repro_claim::syntax::RelationOperator::Equal, side)] if !is_false(side))
+        }
+        ExpressionKind::Field(..) | ExpressionKind::Name(_) => claim.given.is_empty(),
+        _ => false,
+    };
+    let (word, place) = lexicon().find("direction.negates", claim.lower)?;
+    // "No longer than" and "do not differ" deny no equality.
+    let behind = claim.lower.get(place.end..).unwrap_or_default();
+    let denies_a_difference =
+        ["differ", "change", "vary", "difference"].iter().any(|stem| behind.contains(stem));
+    if !is_affirmed || denies_a_difference || claim.head.is_some() || !claim.items.is_empty() {
+        return None;
+    }
+    lint(LintKind::Direction, format!("the text says \"{word}\", and the fact affirms it"))
+}
+
+fn is_false(side: &Expression) -> bool {
+    matches!(&side.kind, ExpressionKind::Name(name) if name == "false")
+}
+
+/// The names in quotation marks that relations compare with something.
+fn held<'e>(trees: &[&'e Expression]) -> Vec<&'e str> {
+    let mut found = Vec::new();
+    for tree in trees {
+        if let ExpressionKind::Relation(first, rest) = &tree.kind {
+            let sides = std::iter::once(&**first).chain(rest.iter().map(|(_, side)| side));
+            found.extend(sides.filter_map(|side| match &side.kind {
+                ExpressionKind::Text(name) => Some(name.as_str()),
+                _ => None,
+            }));
+        }
+    }
+    found
+}

@@ -1,0 +1,188 @@
+//! What a number counts or measures, and in which unit.
+
+use repro_claim::Expression;
+use repro_claim::syntax::{ArithmeticOperator, ExpressionKind};
+use repro_exact::decimal::Unit;
+use repro_report::meaning::{Lint, LintKind};
+
+use super::super::provenance::quantity_of;
+use super::{LintedClaim, lint};
+use crate::lexicon::{Term, lexicon, place_of};
+use crate::loss_unit::LossUnit;
+
+/// Words that link a quantity to the number behind it: "a loss of 1.70", "accuracy: 71.3".
+const LINKS: &[&str] = &["of", "is", "was", "are", "were", "=", ":", "hits", "reaches", "reached"];
+
+/// A number that the words call a different quantity than its expression gives.
+pub(super) fn quantity(claim: &LintedClaim<'_>) -> Option<Lint> {
+    claim.number.as_ref()?;
+    let own = claim.provenance.quantity?;
+    let mut said = said_behind(claim.behind());
+    said.extend(said_before(claim.before()));
+    if said.is_empty()
+        && let Some(head) = claim.head
+    {
+        said.extend(in_head(&head.to_lowercase()));
+    }
+    let is_own = said.iter().any(|term| term.covers(own));
+    let other = said.first().copied().filter(|_| !is_own).or_else(|| sibling(claim, own))?;
+    let message = format!("the text says \"{}\", and the value is {}", other.name, own.name);
+    lint(LintKind::Quantity, message)
+}
+
+/// A loss that the words give in another unit.
+pub(super) fn unit(claim: &LintedClaim<'_>) -> Option<Lint> {
+    let number = claim.number.as_ref()?;
+    let [own] = claim.provenance.units.as_slice() else { return None };
+    // What converts between units may be in either.
+    let converts = ["ln", "exp"].iter().any(|name| claim.provenance.functions.contains(*name));
+    let is_plain = |tree: &Expression| {
+        let mut is_plain = true;
+        tree.each(&mut |part| match &part.kind {
+            ExpressionKind::Arithmetic(
+                ArithmeticOperator::Divide | ArithmeticOperator::Multiply,
+                ..,
+            ) => {
+                is_plain = false;
+            }
+            ExpressionKind::Call(name, _) if name.starts_with("percent_") || name == "p" => {
+                is_plain = false
+            }
+            _ => {}
+        });
+        is_plain
+    };
+    if converts || !claim.trees.iter().all(|tree| is_plain(tree)) {
+        return None;
+    }
+    let name = match own {
+        LossUnit::Bits => "bits",
+        LossUnit::Nats => "nats",
+    };
+    let item = claim.items.iter().find(|item| item.span == *number)?;
+    let is_share = matches!(&item.kind, repro_claim::quote::ItemKind::Number(printed) if printed.unit() == Unit::Percent);
+    if is_share {
+        return lint(
+            LintKind::Quantity,
+            format!("the text has a percentage, and the value is in {name}"),
+        );
+    }
+    let near = first_words(claim.behind(), 3);
+    let before = last_words(claim.before(), 3);
+    let head = claim.head.map(str::to_lowercase).unwrap_or_default();
+    let units = &lexicon().units;
+    let said = [near.as_str(), before.as_str(), head.as_str()]
+        .iter()
+        .find_map(|text| units.iter().find(|unit| unit.place_in(text).is_some()))?;
+    if said.name == name {
+        return None;
+    }
+    lint(
+        LintKind::Quantity,
+        format!("the text gives it in {}, and the value is in {name}", said.name),
+    )
+}
+
+/// The quantities that the words directly behind a number name.
+fn said_behind(behind: &str) -> Vec<&'static Term> {
+    let near = behind.trim_start_matches(|c: char| c.is_whitespace() || "*_`-\u{a0}".contains(c));
+    let near = near
+        .split(['.', ',', ';', ':', '(', ')', '—', '–', '[', ']', '/', '|'])
+        .next()
+        .unwrap_or_default();
+    let near = first_words(near, 4);
+    let starts = |term: &&Term| {
+        let Some(place) = term.place_in(&near) else { return false };
+        // One adjective may stand between: "329,280 trainable parameters".
+        let mut before = near[..place.start].split_whitespace();
+        match (before.next(), before.next()) {
+            (None, _) => true,
+            (Some(word), None) => !lexicon().words("beside.stops").iter().any(|stop| stop == word),
+            _ => false,
+        }
+    };
+    most_special(lexicon().quantities.iter().filter(starts).collect())
+}
+
+/// The other share of a whole that the clause names: stored parameters for active ones.
+fn sibling(claim: &LintedClaim<'_>, own: &Term) -> Option<&'static Term> {
+    let stops = lexicon().words("beside.stops");
+    let behind = claim.behind().split([',', '.', ';', '(', ')']).next().unwrap_or_default();
+    let mut near = last_words(claim.before(), 4);
+    for word in behind.split_whitespace().take(4) {
+        if stops.iter().any(|stop| stop == word) && word != "in" {
+            break;
+        }
+        near = format!("{near} {word}");
+    }
+    let is_named = |term: &Term| term.shares.iter().any(|word| place_of(&near, word).is_some());
+    let shares_a_whole =
+        |term: &&Term| term.name != own.name && term.of.iter().any(|whole| own.of.contains(whole));
+    let other = lexicon().quantities.iter().filter(shares_a_whole).find(|term| is_named(term))?;
+    (own.of.iter().any(|whole| whole == "parameters") && !is_named(own)).then_some(other)
+}
+
+/// A time in another unit than the expression divides seconds by.
+pub(super) fn time(claim: &LintedClaim<'_>) -> Option<Lint> {
+    claim.number.as_ref()?;
+    let [tree] = claim.trees else { return None };
+    let ExpressionKind::Arithmetic(ArithmeticOperator::Divide, of, by) = &tree.kind else {
+        return None;
+    };
+    quantity_of(of).filter(|term| term.name == "time")?;
+    let ExpressionKind::Number(seconds) = &by.kind else { return None };
+    let lexicon = lexicon();
+    let near = first_words(claim.behind().split(['.', ',', ';', '(', ')']).next()?, 1);
+    let is_said =
+        |unit: &&str| lexicon.words(&format!("time.{unit}")).iter().any(|word| *word == near);
+    let said = ["1", "60", "3600", "86400"].into_iter().find(|unit| is_said(unit))?;
+    let own = lexicon.words(&format!("time.{seconds}")).first()?;
+    if said == seconds {
+        return None;
+    }
+    lint(LintKind::Quantity, format!("the text says {near}, and the value is in {own}"))
+}
+
+/// The quantity that ends right before a number, linked to it.
+fn said_before(before: &str) -> Vec<&'static Term> {
+    let trimmed = before.trim_end_matches(|c: char| c.is_whitespace() || "*_`($\"".contains(c));
+    let link = LINKS.iter().find_map(|link| {
+        let rest = trimmed.strip_suffix(link)?;
+        let is_word = link.chars().all(char::is_alphabetic);
+        (!is_word || rest.ends_with(char::is_whitespace)).then_some(rest)
+    });
+    let Some(rest) = link else { return Vec::new() };
+    let near = last_words(rest, 3);
+    let ends = |term: &&Term| {
+        term.place_in(&near).is_some_and(|place| near[place.end..].trim().is_empty())
+    };
+    most_special(lexicon().quantities.iter().filter(ends).collect())
+}
+
+/// The quantity of a column; nothing where it is a ratio.
+fn in_head(head: &str) -> Vec<&'static Term> {
+    const RATIOS: [&str; 5] = [" per ", " at ", " by ", " of ", " for "];
+    let is_ratio = head.contains(|c: char| c.is_ascii_digit() || c == '/')
+        || RATIOS.iter().any(|word| head.contains(word));
+    if is_ratio {
+        return Vec::new();
+    }
+    most_special(lexicon().quantities.iter().filter(|term| term.place_in(head).is_some()).collect())
+}
+
+/// Without terms whose wider term covers them: "active parameters" are no plain parameters.
+fn most_special(terms: Vec<&'static Term>) -> Vec<&'static Term> {
+    let narrower = |term: &&&'static Term| {
+        !terms.iter().any(|other| other.name != term.name && other.of.contains(&term.name))
+    };
+    terms.iter().filter(narrower).copied().collect()
+}
+
+fn first_words(text: &str, count: usize) -> String {
+    text.split_whitespace().take(count).collect::<Vec<_>>().join(" ")
+}
+
+fn last_words(text: &str, count: usize) -> String {
+    let words: Vec<_> = text.split_whitespace().collect();
+    words[words.len().saturating_sub(count)..].join(" ")
+}

@@ -1,0 +1,108 @@
+//! Tests that the words name, and significance that no relation tests.
+
+use repro_claim::Expression;
+use repro_claim::syntax::ExpressionKind;
+use repro_report::meaning::{Lint, LintKind};
+
+use super::{LintedClaim, lint};
+use crate::lexicon::lexicon;
+
+/// Functions that test.
+const TESTS: [&str; 7] = ["p", "significant", "equivalent", "gap_ci95", "rises", "falls", "ci95"];
+
+/// So many bytes before "significant" may hold what denies it.
+const DENIED_WITHIN: usize = 32;
+
+/// Another test than the design of the runs fixes.
+pub(super) fn test(claim: &LintedClaim<'_>) -> Option<Lint> {
+    let functions = &claim.provenance.functions;
+    if !functions.contains("p") && !functions.contains("significant") {
+        return None;
+    }
+    let words = format!("{} {}", claim.words(), claim.context.to_lowercase());
+    let is_paired = claim.provenance.design.as_ref().map(|design| design.is_paired);
+    let named = lexicon().tests.iter().find(|test| {
+        let is_other = match (test.is_paired, is_paired) {
+            (Some(named), Some(own)) => named != own,
+            (Some(_), None) => false,
+            (None, _) => true,
+        };
+        is_other && test.place_in(&words).is_some()
+    })?;
+    let own = match is_paired {
+        Some(true) => "a paired t test of both sides",
+        Some(false) => "Welch's t test of both sides",
+        None => "a t test of both sides",
+    };
+    lint(LintKind::Test, format!("the text names {}, and the fact is of {own}", named.name))
+}
+
+/// Significance in the words and none in the relations, or the other way.
+pub(super) fn significance(claim: &LintedClaim<'_>) -> Option<Lint> {
+    let words = claim.lower;
+    let lexicon = lexicon();
+    let says = lexicon.has("significance.words", words);
+    let is_negated = || {
+        let (_, place) = lexicon.find("significance.words", words)?;
+        let from = (place.start.saturating_sub(DENIED_WITHIN)..=place.start)
+            .find(|at| words.is_char_boundary(*at))?;
+        lexicon.has("direction.denies", &words[from..place.start]).then_some(())
+    };
+    let denies = lexicon.has("significance.denied", words) || is_negated().is_some();
+    let level = lexicon.has("significance.between", words);
+    let all = || claim.siblings.iter().chain(claim.trees).copied();
+    let has_test = all().any(|tree| calls(tree, &TESTS)) || compares_groups(claim);
+    let replays = lexicon.has("significance.replayed", words);
+    if replays
+        && claim.number.is_none()
+        && !all().any(|tree| calls(tree, &["replayed", "same", "bitwise", "sha256"]))
+    {
+        return lint(
+            LintKind::Test,
+            "the text says that runs were executed again, and no relation replays them".to_owned(),
+        );
+    }
+    if !says && !denies {
+        return None;
+    }
+    if !has_test {
+        return lint(
+            LintKind::Test,
+            "the text speaks of significance, and no relation tests it".to_owned(),
+        );
+    }
+    let [tree] = claim.trees else { return None };
+    let message = match &tree.kind {
+        ExpressionKind::Not(of) if is_call(of, "significant") && says && !denies => {
+            "the text says that it is significant, and the relation that it is not"
+        }
+        _ if is_call(tree, "significant") && denies => {
+            "the text says that it is not significant, and the relation that it is"
+        }
+        _ if level => "the text names a borderline result, and the relation decides at 5%",
+        _ => return None,
+    };
+    lint(LintKind::Test, message.to_owned())
+}
+
+/// Whether a relation between groups of runs is judged by a test.
+fn compares_groups(claim: &LintedClaim<'_>) -> bool {
+    let is_group = claim.provenance.arms.iter().any(|arm| arm.is_group);
+    is_group
+        && claim.trees.iter().any(|tree| matches!(tree.kind, ExpressionKind::Relation(..)))
+        && !claim.provenance.functions.contains("printed")
+}
+
+fn is_call(part: &Expression, function: &str) -> bool {
+    matches!(&part.kind, ExpressionKind::Call(name, _) if name == function)
+}
+
+fn calls(tree: &Expression, functions: &[&str]) -> bool {
+    let mut found = false;
+    tree.each(&mut |part| {
+        if let ExpressionKind::Call(name, _) = &part.kind {
+            found |= functions.contains(&name.as_str());
+        }
+    });
+    found
+}

@@ -1,0 +1,146 @@
+//! Which statistic of several runs a number is: a mean, a best run, a spread, an interval of some level.
+
+use repro_claim::syntax::ExpressionKind;
+use repro_report::meaning::{Lint, LintKind};
+
+use super::{LintedClaim, lint};
+use crate::lexicon::{Term, lexicon, place_of};
+
+/// A number that the words call a different statistic.
+pub(super) fn statistic(claim: &LintedClaim<'_>) -> Option<Lint> {
+    claim.number.as_ref().filter(|_| !claim.is_spread)?;
+    let Some(own) = root_term(claim) else { return single(claim) };
+    let near = format!("{} | {}", claim.before(), claim.head.unwrap_or_default().to_lowercase());
+    let said: Vec<_> = lexicon()
+        .statistics
+        .iter()
+        .filter(|term| term.is_spread == own.is_spread)
+        .filter(|term| term.place_in(&near).is_some())
+        .collect();
+    let fits = |term: &&&Term| term.name == own.name || is_best_of(claim, &term.name, &own.name);
+    if said.is_empty() || said.iter().any(|term| fits(&term)) {
+        return level(claim, own);
+    }
+    let message = format!("the text says {}, and the value is a {}", said[0].name, own.name);
+    lint(LintKind::Statistic, message)
+}
+
+/// A mean in the words, over the value of a single run.
+fn single(claim: &LintedClaim<'_>) -> Option<Lint> {
+    let [tree] = claim.trees else { return None };
+    let is_plain = matches!(tree.kind, ExpressionKind::Field(..) | ExpressionKind::At(..));
+    let is_one_run = claim.provenance.runs.len() == 1 && !claim.provenance.units.is_empty();
+    let near = claim.before();
+    let says_mean = lexicon()
+        .statistics
+        .iter()
+        .any(|term| term.name == "mean" && term.place_in(near).is_some());
+    let over_runs = lexicon().words("count.runs").iter().any(|noun| place_of(near, noun).is_some());
+    if !is_plain || !is_one_run || !says_mean || !over_runs {
+        return None;
+    }
+    lint(
+        LintKind::Statistic,
+        "the text says a mean over runs, and the value is of one run".to_owned(),
+    )
+}
+
+/// The number behind ± under another name, or under none.
+pub(super) fn spread(claim: &LintedClaim<'_>) -> Option<Lint> {
+    claim.number.as_ref().filter(|_| claim.is_spread)?;
+    let own = root_term(claim)?;
+    let spreads = || lexicon().statistics.iter().filter(|term| term.is_spread);
+    let in_text =
+        |text: &str| spreads().filter(|term| term.place_in(text).is_some()).collect::<Vec<_>>();
+    let words = format!("{} {}", claim.words(), claim.context.to_lowercase());
+    let near = in_text(&words);
+    let said = if near.is_empty() { claim.text.map(in_text).unwrap_or_default() } else { near };
+    match said.as_slice() {
+        [] => lint(
+            LintKind::Statistic,
+            format!("no word says what the number behind ± is; the value is a {}", own.name),
+        ),
+        terms if terms.iter().any(|term| term.name == own.name) => level(claim, own),
+        [first, ..] => lint(
+            LintKind::Statistic,
+            format!("the text says {}, and the value is a {}", first.name, own.name),
+        ),
+    }
+}
+
+/// The least or the greatest of several runs, over words that name no selection.
+pub(super) fn selection(claim: &LintedClaim<'_>) -> Option<Lint> {
+    let own = root_term(claim).filter(|term| term.selects)?;
+    claim.number.as_ref().filter(|_| claim.provenance.runs.len() > 1)?;
+    let is_said = |text: &str| {
+        lexicon().has("selection.words", text)
+            || lexicon().statistics.iter().any(|term| term.selects && term.place_in(text).is_some())
+    };
+    let is_limit = lexicon().readings.iter().any(|one| {
+        one.reading.is_limit() && one.before.iter().any(|word| claim.lower.contains(word.as_str()))
+    });
+    let is_range = claim.items.iter().any(|item| item.range_end.is_some());
+    let row = claim.row.map(str::to_lowercase).unwrap_or_default();
+    if is_said(&claim.words())
+        || is_said(&row)
+        || is_said(&claim.context.to_lowercase())
+        || is_limit
+        || is_range
+    {
+        return None;
+    }
+    let message = format!(
+        "the value is the {} of {} runs, and no word says so",
+        own.name,
+        claim.provenance.runs.len()
+    );
+    lint(LintKind::Statistic, message)
+}
+
+/// The statistic at the root of the expression.
+fn root_term(claim: &LintedClaim<'_>) -> Option<&'static Term> {
+    let [tree] = claim.trees else { return None };
+    let mut tree = *tree;
+    // A formula may be the name of a statistic.
+    for _ in 0..=claim.scope.page.formulas.len() {
+        match &tree.kind {
+            ExpressionKind::Call(name, _) | ExpressionKind::Name(name)
+                if claim.scope.page.formulas.contains_key(name) =>
+            {
+                tree = &claim.scope.page.formulas.get(name)?.body.tree;
+            }
+            ExpressionKind::Call(name, _) => {
+                return lexicon().statistic_of_function(name);
+            }
+            _ => return None,
+        }
+    }
+    None
+}
+
+/// Whether "best" and "worst" say the same as the least and the greatest of this quantity.
+fn is_best_of(claim: &LintedClaim<'_>, said: &str, own: &str) -> bool {
+    let higher = claim.provenance.quantity.and_then(|one| one.higher_is_better);
+    match (said, own, higher) {
+        ("best", "least" | "greatest", None) | ("worst", "least" | "greatest", None) => true,
+        ("best", "least", Some(higher)) | ("worst", "greatest", Some(higher)) => !higher,
+        ("best", "greatest", Some(higher)) | ("worst", "least", Some(higher)) => higher,
+        ("least" | "greatest", "best", _) => true,
+        // "The best model has a mean of": what is best is no run.
+        ("best" | "worst", "mean", _) => place_of(claim.before(), "mean").is_some(),
+        _ => false,
+    }
+}
+
+/// An interval of a level that the words do not have.
+fn level(claim: &LintedClaim<'_>, own: &Term) -> Option<Lint> {
+    if own.name != "confidence interval" {
+        return None;
+    }
+    let words = claim.words();
+    let said = lexicon().words("selection.levels").iter().find(|level| {
+        let spaced = words.replace(" %", "%");
+        place_of(&spaced, level).is_some_and(|place| !spaced[..place.start].ends_with('.'))
+    })?;
+    lint(LintKind::Statistic, format!("the text says {said}, and the interval is of 95%"))
+}

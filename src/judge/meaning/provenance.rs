@@ -1,0 +1,161 @@
+//! Where the value of a claim comes from: arms, runs, fields, splits, steps, statistics, the design of its test.
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use repro_claim::Expression;
+use repro_claim::syntax::ExpressionKind;
+
+use super::arms::{Arm, arms_of};
+use crate::lexicon::{Term, lexicon};
+use crate::library::Library;
+use crate::loss_unit::{LossUnit, unit_of_leaf};
+use crate::page::PostPage;
+use crate::run_design::RunDesign;
+use crate::value::{Leaf, LeafKind, NumberRole, Quantity};
+
+/// Text that a run trains on, or text that it does not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Split {
+    Training,
+    HeldOut,
+}
+
+impl Split {
+    /// The word in facts.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Training => "training",
+            Self::HeldOut => "held-out",
+        }
+    }
+
+    /// The split of a loss; what else is recorded with it is of neither.
+    pub fn of_leaf(leaf: &Leaf) -> Option<Self> {
+        unit_of_leaf(leaf)?;
+        let file = leaf.evidence.as_ref()?.file.as_str();
+        let is_in = |list: &str| lexicon().words(list).iter().any(|start| file.starts_with(start));
+        match (is_in("split.training_files"), is_in("split.held_out_files")) {
+            (true, _) => Some(Self::Training),
+            (_, true) => Some(Self::HeldOut),
+            _ => None,
+        }
+    }
+}
+
+/// Where a value comes from.
+#[derive(Debug, Clone, Default)]
+pub struct Provenance {
+    /// The names of the post that the expression uses, in order.
+    pub arms: Vec<Arm>,
+    /// The bundles of recorded values.
+    pub runs: BTreeSet<String>,
+    /// The last parts of the pointers that were read.
+    pub fields: BTreeSet<String>,
+    /// The splits of the losses among them.
+    pub splits: BTreeSet<Split>,
+    /// The units of the losses among them.
+    pub units: Vec<LossUnit>,
+    /// The steps at which values were recorded.
+    pub steps: BTreeSet<u64>,
+    /// Whether every value was recorded at the last step of its run.
+    pub is_at_end: bool,
+    /// The functions of the expression and of its formulas.
+    pub functions: BTreeSet<String>,
+    /// The function at its root.
+    pub root: Option<String>,
+    /// What the expression gives, where that is one quantity of the lexicon.
+    pub quantity: Option<&'static Term>,
+    /// The design of its test.
+    pub design: Option<Rc<RunDesign>>,
+}
+
+impl Provenance {
+    /// Of an expression, the formulas that it uses, and what was read for it.
+    pub fn of(
+        page: &PostPage,
+        library: &Library,
+        expressions: &[&Expression],
+        leaves: &[Rc<Leaf>],
+        given: &[Quantity],
+    ) -> Self {
+        let evidence = || leaves.iter().filter_map(|leaf| leaf.evidence.as_ref());
+        let is_index = |part: &&str| part.bytes().all(|byte| byte.is_ascii_digit());
+        let field = |pointer: &str| {
+            let last = pointer.rsplit(['/', '.']).find(|part| !is_index(part))?;
+            Some(last.to_owned())
+        };
+        let recorded = || leaves.iter().filter(|leaf| leaf.kind == LeafKind::Recorded);
+        let last_step = |bundle: &str| {
+            let receipt = library.bundle(bundle)?.receipt();
+            receipt.checkpoints.iter().map(|checkpoint| checkpoint.step).max()
+        };
+        let is_last = |leaf: &Rc<Leaf>| {
+            let bundle = leaf.evidence.as_ref().map(|one| one.bundle.as_str());
+            leaf.step.is_none_or(|step| bundle.and_then(last_step) == Some(step))
+        };
+        let mut units: Vec<LossUnit> = Vec::new();
+        for unit in leaves.iter().filter_map(|leaf| unit_of_leaf(leaf)) {
+            if !units.contains(&unit) {
+                units.push(unit);
+            }
+        }
+        let mut functions = BTreeSet::new();
+        for expression in expressions {
+            expression.each(&mut |part| {
+                if let ExpressionKind::Call(name, _) = &part.kind {
+                    functions.insert(name.clone());
+                }
+            });
+        }
+        let first = expressions.first().copied();
+        let design = given.iter().find_map(|number| match &number.role {
+            NumberRole::P(design) => Some(Rc::clone(design)),
+            _ => None,
+        });
+        Self {
+            arms: arms_of(page, expressions.iter().copied()),
+            runs: recorded()
+                .filter_map(|leaf| Some(leaf.evidence.as_ref()?.bundle.clone()))
+                .collect(),
+            fields: evidence().filter_map(|one| field(&one.pointer)).collect(),
+            splits: leaves.iter().filter_map(|leaf| Split::of_leaf(leaf)).collect(),
+            units,
+            steps: leaves.iter().filter_map(|leaf| leaf.step).collect(),
+            is_at_end: leaves.iter().any(|leaf| leaf.step.is_some()) && leaves.iter().all(is_last),
+            functions,
+            root: first.and_then(root_function),
+            quantity: first.and_then(quantity_of),
+            design,
+        }
+    }
+}
+
+/// The function at the root of an expression.
+fn root_function(expression: &Expression) -> Option<String> {
+    match &expression.kind {
+        ExpressionKind::Call(name, _) => Some(name.clone()),
+        _ => None,
+    }
+}
+
+/// The quantity that an expression gives: of one field or count, of a summary of it, or of so many times it.
+pub fn quantity_of(expression: &Expression) -> Option<&'static Term> {
+    use repro_claim::syntax::ArithmeticOperator::{Divide, Multiply};
+    let is_number = |part: &Expression| matches!(part.kind, ExpressionKind::Number(_));
+    match &expression.kind {
+        ExpressionKind::Field(_, field) => lexicon().quantity_of_field(field),
+        ExpressionKind::At(of, _) | ExpressionKind::Negative(of) => quantity_of(of),
+        ExpressionKind::Call(name, arguments) => {
+            let own = lexicon().quantity_of_field(&format!("{name}()"));
+            let is_summary =
+                lexicon().statistic_of_function(name).is_some_and(|one| !one.is_spread)
+                    || matches!(name.as_str(), "whole" | "printed");
+            let first = arguments.first().filter(|_| is_summary);
+            own.or_else(|| quantity_of(&first?.value))
+        }
+        ExpressionKind::Arithmetic(Multiply, a, b) if is_number(a) => quantity_of(b),
+        ExpressionKind::Arithmetic(Multiply | Divide, a, b) if is_number(b) => quantity_of(a),
+        _ => None,
+    }
+}

@@ -1,0 +1,116 @@
+//! What a claim of a statement is taken to mean: its provenance, the names in its fact, its lints.
+
+use std::rc::Rc;
+
+use repro_claim::Expression;
+use repro_claim::quote::{ItemKind, QuoteItem};
+use repro_report::meaning::Lint;
+
+use super::judge::{BoundWords, Judge};
+use super::numbers::Pair;
+use crate::evaluate::Evaluator;
+use crate::meaning::lints::{self, LintedClaim};
+use crate::meaning::{Provenance, Scope};
+use crate::page::Binding;
+use crate::value::{Leaf, Quantity};
+
+/// What was read for a claim, and where it comes from.
+pub(super) struct Sources {
+    pub(super) leaves: Vec<Rc<Leaf>>,
+    pub(super) provenance: Provenance,
+}
+
+/// A value and the words that it is linted against.
+pub(super) struct LintedValue<'v> {
+    /// The numbers of the quote.
+    pub(super) items: &'v [QuoteItem],
+    /// The number that is judged; none of a relation.
+    pub(super) pair: Option<&'v Pair<'v>>,
+    /// The expressions of the claim.
+    pub(super) trees: &'v [&'v Expression],
+    /// The values.
+    pub(super) given: &'v [Quantity],
+}
+
+impl<'a> Judge<'a> {
+    /// The sources of a claim: of its expressions, the formulas that they use and the variables of its row.
+    pub(super) fn sources(
+        &self,
+        bound: &BoundWords,
+        trees: &[&Expression],
+        evaluator: &Evaluator<'a>,
+        given: &[Quantity],
+    ) -> Sources {
+        let row = bound.variables.values().map(|variable| &variable.tree);
+        let roots = trees.iter().copied().chain(row);
+        let mut all: Vec<&Expression> = Vec::new();
+        for tree in roots.flat_map(|tree| self.with_formulas(tree)) {
+            if !all.iter().any(|known| std::ptr::eq(*known, tree)) {
+                all.push(tree);
+            }
+        }
+        let leaves = evaluator.compared();
+        let context = self.context;
+        let provenance = Provenance::of(context.page, context.library, &all, &leaves, given);
+        Sources { leaves, provenance }
+    }
+
+    /// What names stand for in the fact of a claim.
+    pub(super) fn naming<'s>(&'s self, bound: &'s BoundWords, sources: &'s Sources) -> Scope<'s> {
+        Scope {
+            page: self.context.page,
+            library: self.context.library,
+            variables: bound.variables,
+            leaves: &sources.leaves,
+        }
+    }
+
+    /// The lints of a claim, with the answer of the author where the statement has one.
+    pub(super) fn lints(
+        &self,
+        bound: &BoundWords,
+        value: &LintedValue<'_>,
+        sources: &Sources,
+    ) -> Vec<Lint> {
+        self.context.work.takes(bound.quote.len());
+        let lower = bound.quote.to_lowercase();
+        // The places of numbers are those of the quote itself.
+        let lower = if lower.len() == bound.quote.len() { lower } else { bound.quote.to_owned() };
+        let context = format!("{} {}", bound.place_in_text, bound.sought.around);
+        let text = self.context.text(&self.statement.text);
+        let first = value.pair.and_then(|pair| pair.items.first());
+        let siblings = self.trees_of_statement();
+        let naming = self.naming(bound, sources);
+        let claim = LintedClaim {
+            quote: bound.quote,
+            lower: &lower,
+            head: bound.head,
+            row: bound.row,
+            context: &context,
+            text: text.map(|text| text.lower()),
+            items: value.items,
+            number: first.map(|item| item.span.clone()),
+            is_spread: first.is_some_and(|item| matches!(item.kind, ItemKind::Spread(_))),
+            trees: value.trees,
+            siblings: &siblings,
+            provenance: &sources.provenance,
+            scope: &naming,
+            given: value.given,
+        };
+        let answer = self.statement.reading.as_ref();
+        let answered = |lint: Lint| Lint { answer: answer.cloned(), ..lint };
+        lints::of(&claim).into_iter().map(answered).collect()
+    }
+
+    /// Every expression of the statement, of bindings and of relations.
+    fn trees_of_statement(&self) -> Vec<&'a Expression> {
+        let crate::page::StatementKind::Sentence(sentence) = &self.statement.kind else {
+            return Vec::new();
+        };
+        let bindings = sentence.is.iter().filter_map(|binding| match binding {
+            Binding::Is(expression, _) => Some(&expression.tree),
+            Binding::Excused(_) => None,
+        });
+        bindings.chain(sentence.relations()).collect()
+    }
+}
