@@ -245,6 +245,24 @@ impl Quantity {
         inside.unwrap_or_else(|| self.interval.middle())
     }
 
+    /// The float nearest to it: of what is known exactly not the one that a script would come to, whose
+    /// 1.3 - 1.2 and 1.2 - 1.1 are two numbers.
+    pub fn nearest(&self) -> f64 {
+        match self.interval.is_point() {
+            true => nearest_f64(self.interval.low()),
+            false => self.float,
+        }
+    }
+
+    /// The float nearest to the difference to another number; that of prints is exact before it is rounded.
+    pub fn nearest_difference(&self, other: &Self) -> f64 {
+        let (own, others) = (&self.interval, &other.interval);
+        match own.is_point() && others.is_point() {
+            true => nearest_f64(&(own.low() - others.low())),
+            false => repro_stats::difference(self.float, other.float),
+        }
+    }
+
     /// It and its interval, for programs.
     pub fn measured(&self) -> Measured {
         let ends = [nearest_f64(self.interval.low()), nearest_f64(self.interval.high())];
@@ -366,8 +384,14 @@ impl RunSample {
         Quantity::result(sum.scaled(&share), float, derivation, &all)
     }
 
-    /// The numbers as floats.
+    /// The numbers as floats, each rounded once where it is known exactly.
     pub fn floats(&self) -> Vec<f64> {
-        self.numbers.iter().map(|number| number.float).collect()
+        self.numbers.iter().map(Quantity::nearest).collect()
+    }
+
+    /// Each number less that of another group at its place, rounded once.
+    pub fn less(&self, other: &Self) -> Vec<f64> {
+        let pairs = std::iter::zip(&self.numbers, &other.numbers);
+        pairs.map(|(a, b)| a.nearest_difference(b)).collect()
     }
 }

@@ -140,7 +140,15 @@ fn operate(
     };
     let (interval, float) = match operator {
         ArithmeticOperator::Add => (&a.interval + &b.interval, a.float + b.float),
-        ArithmeticOperator::Subtract => (&a.interval - &b.interval, a.float - b.float),
+        ArithmeticOperator::Subtract => {
+            let interval = &a.interval - &b.interval;
+            // What is known exactly needs no float; of rounded prints the float is all that has their point.
+            let float = match interval.is_point() {
+                true => a.float - b.float,
+                false => a.nearest_difference(b),
+            };
+            (interval, float)
+        }
         ArithmeticOperator::Multiply => (&a.interval * &b.interval, a.float * b.float),
         ArithmeticOperator::Divide => {
             let quotient = a.interval.div(&b.interval);

@@ -5,7 +5,7 @@ use repro_claim::syntax::RelationOperator;
 use repro_exact::decimal::{Printed, format_float, format_significant};
 use repro_receipt::source::Error;
 use repro_report::outcome::{Impact, Measured, Outcome, TestNumbers, Verdict};
-use repro_stats::{Refused, Summary, T, one_sample, paired, welch};
+use repro_stats::{Decimals, Refused, T, one_sample_of, welch_of};
 
 use crate::compare;
 use crate::evaluate::design;
@@ -329,7 +329,7 @@ fn gap(
     if sample.count() < 2 || !sample.are_differences() || !number.is_stated() {
         return few(operator, &mean(sample), number);
     }
-    match differences(evaluator, sample, number.float) {
+    match differences(evaluator, sample, Some(number)) {
         Ok(design) => decided(operator, &design),
         Err(why) => Outcome::inconclusive(&WITHIN_NOISE, why.to_string()),
     }
@@ -371,14 +371,14 @@ pub fn design(
     a: &RunSample,
     b: Option<&RunSample>,
 ) -> Result<ChosenTest, Refused> {
-    let Some(b) = b else { return differences(evaluator, a, 0.0) };
+    let Some(b) = b else { return differences(evaluator, a, None) };
     let groups = [a, b];
     let design = design::of_groups(evaluator, &groups);
     let n = groups.iter().map(|group| group.count()).collect();
     if design.is_paired {
         match in_the_order_of(evaluator, a, b) {
             Some(b) => {
-                let test = paired(&a.floats(), &b.floats())?;
+                let test = one_sample_of(&Decimals::of(&a.less(&b))?, 0.0)?;
                 return Ok(ChosenTest { test, name: "the paired t test", n, design });
             }
             None => evaluator.departs(
@@ -387,19 +387,22 @@ pub fn design(
             ),
         }
     }
-    let test = welch(&Summary::of(&a.floats())?, &Summary::of(&b.floats())?)?;
+    let test = welch_of(&Decimals::of(&a.floats())?, &Decimals::of(&b.floats())?)?;
     Ok(ChosenTest { test, name: "Welch's t test", n, design })
 }
 
-/// The t of the mean of differences, less a number, against zero.
+/// The t of the mean of differences, less a number where there is one, against zero.
 fn differences(
     evaluator: &Evaluator<'_>,
     sample: &RunSample,
-    number: f64,
+    number: Option<&Quantity>,
 ) -> Result<ChosenTest, Refused> {
     let design = design::of_groups(evaluator, &[sample]);
-    let less: Vec<f64> = sample.floats().into_iter().map(|one| one - number).collect();
-    let test = one_sample(&Summary::of(&less)?, 0.0)?;
+    let away = match number {
+        Some(number) => sample.numbers.iter().map(|one| one.nearest_difference(number)).collect(),
+        None => sample.floats(),
+    };
+    let test = one_sample_of(&Decimals::of(&away)?, 0.0)?;
     let (name, n) = ("the t test of the differences", vec![sample.count()]);
     Ok(ChosenTest { test, name, n, design })
 }

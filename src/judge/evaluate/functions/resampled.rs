@@ -146,7 +146,7 @@ fn slopes<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     let of_run = |run: usize| {
         let points: Vec<&Quantity> =
             groups.iter().filter_map(|group| group.numbers.get(run)).collect();
-        let up: Vec<f64> = points.iter().map(|number| number.float).collect();
+        let up: Vec<f64> = points.iter().map(|number| number.nearest()).collect();
         let value = slope(&across, &up).map_err(|why| refused(call, why))?;
         let of: Vec<&Quantity> = points.into_iter().chain(&x.numbers).collect();
         number_from(call, value, format!("slope of run {}", run + 1), &of)
