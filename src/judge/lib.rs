@@ -55,6 +55,7 @@ pub static CODES: &[&[&repro_receipt::source::Code]] = &[
     evaluate::noise::CODES,
     names::CODES,
     page::head::CODES,
+    run_design::CODES,
     planned::CODES,
     page::placed::CODES,
     page::sentences::CODES,

@@ -50,6 +50,26 @@ pub struct EvidencePath<'a> {
     pub path: Vec<String>,
     /// The step at which a quantity of a run is meant; else the last.
     pub step: Option<u64>,
+    /// As the best of which records it is meant.
+    pub best: Option<BestOf>,
+}
+
+/// The records of one run that its best one was sought among.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct BestOf {
+    /// Whether the highest is the best, as of accuracies; else the lowest, as of losses.
+    pub is_highest: bool,
+    /// How many there are.
+    pub records: usize,
+}
+
+impl BestOf {
+    /// "the lowest of 5 evaluations".
+    pub fn words(self) -> String {
+        let which = if self.is_highest { "highest" } else { "lowest" };
+        let many = if self.records == 1 { "" } else { "s" };
+        format!("the {which} of {} evaluation{many}", self.records)
+    }
 }
 
 /// How a number that is no result of an operation came to be.
@@ -89,12 +109,19 @@ pub struct Leaf {
     pub text: String,
     /// The step at which a run recorded it.
     pub step: Option<u64>,
+    /// Of which records of its run it was chosen as the best: by `best(run.loss)`.
+    pub best: Option<BestOf>,
 }
 
 /// Fields of what a run records that the length of its training fixes.
 const COURSE: &[&str] = &["step", "tokens_seen", "predicted_tokens", "epochs_seen"];
 
 impl Leaf {
+    /// A piece that stands in no file: what is written in an expression, or a count.
+    pub fn without_place(kind: LeafKind, text: String) -> Self {
+        Self { kind, evidence: None, quote: None, text, step: None, best: None }
+    }
+
     /// Whether it says how far a run had come: another seed would record the same.
     pub fn counts_the_course(&self) -> bool {
         let field = self.evidence.as_ref().and_then(|one| one.pointer.rsplit('/').next());
@@ -200,8 +227,7 @@ impl Quantity {
     /// A number that stands in the expression, or in the words that it is held against.
     pub fn stated(printed: &Printed, kind: LeafKind) -> Self {
         let per_one = printed.unit().per_one();
-        let leaf =
-            Leaf { kind, evidence: None, quote: None, text: printed.text().to_owned(), step: None };
+        let leaf = Leaf::without_place(kind, printed.text().to_owned());
         Self {
             interval: printed.exact().scaled(&per_one.recip()),
             float: printed.as_f64() / nearest_f64(&per_one),

@@ -3,7 +3,8 @@
 use repro_claim::Expression;
 use repro_claim::syntax::RelationOperator;
 use repro_exact::decimal::{Printed, format_float, format_significant};
-use repro_receipt::source::Error;
+use repro_receipt::bundle::CONFIG;
+use repro_receipt::source::{Document, Error, Node};
 use repro_report::outcome::{Impact, Measured, Outcome, TestNumbers, Verdict};
 use repro_stats::{Decimals, Refused, T, one_sample_of, welch_of};
 
@@ -17,6 +18,15 @@ use crate::evaluate::{Evaluator, Frame, WRONG_KIND, error_bars};
 use crate::names::{self, Likeness};
 use crate::run_design::RunDesign;
 use crate::value::{DIGITS, Evaluated, EvidenceWords, LeafKind, Quantity, RunSample};
+
+/// The test of runs that a plan pairs.
+const PAIRED: &str = "the paired t test";
+/// The test of runs that only the post pairs.
+const PAIRED_AFTER_THE_FACT: &str = "the paired t test, paired by seed after the fact";
+/// What stands between the names of runs that were joined.
+const JOINS: &str = ", ";
+/// So many seeds are compared in one step.
+const MARKS_IN_A_STEP: usize = 16;
 
 /// What two or more values in a relation come to: every neighbouring pair must hold.
 pub fn relation<'a>(
@@ -373,19 +383,22 @@ pub fn design(
 ) -> Result<ChosenTest, Refused> {
     let Some(b) = b else { return differences(evaluator, a, None) };
     let groups = [a, b];
-    let design = design::of_groups(evaluator, &groups);
+    let mut design = design::of_groups(evaluator, &groups);
     let n = groups.iter().map(|group| group.count()).collect();
+    let of_pairs = |b: &RunSample| one_sample_of(&Decimals::of(&a.less(b))?, 0.0);
     if design.is_paired {
-        match in_the_order_of(evaluator, a, b) {
+        match in_the_order_of(a, b, |run| data_of(evaluator, run)) {
             Some(b) => {
-                let test = one_sample_of(&Decimals::of(&a.less(&b))?, 0.0)?;
-                return Ok(ChosenTest { test, name: "the paired t test", n, design });
+                return Ok(ChosenTest { test: of_pairs(&b)?, name: PAIRED, n, design });
             }
             None => evaluator.departs(
                 "the plan pairs runs that saw the same data, and these groups do not pair"
                     .to_owned(),
             ),
         }
+    } else if let Some(b) = paired_after_the_fact(evaluator, a, b) {
+        (design.is_paired, design.is_after_the_fact) = (true, true);
+        return Ok(ChosenTest { test: of_pairs(&b)?, name: PAIRED_AFTER_THE_FACT, n, design });
     }
     let test = welch_of(&Decimals::of(&a.floats())?, &Decimals::of(&b.floats())?)?;
     Ok(ChosenTest { test, name: "Welch's t test", n, design })
@@ -397,13 +410,18 @@ fn differences(
     sample: &RunSample,
     number: Option<&Quantity>,
 ) -> Result<ChosenTest, Refused> {
-    let design = design::of_groups(evaluator, &[sample]);
+    let mut design = design::of_groups(evaluator, &[sample]);
     let away = match number {
         Some(number) => sample.numbers.iter().map(|one| one.nearest_difference(number)).collect(),
         None => sample.floats(),
     };
     let test = one_sample_of(&Decimals::of(&away)?, 0.0)?;
-    let (name, n) = ("the t test of the differences", vec![sample.count()]);
+    design.is_after_the_fact = are_joined_after_the_fact(evaluator, sample);
+    let name = match design.is_after_the_fact {
+        true => "the t test of the differences, paired by seed after the fact",
+        false => "the t test of the differences",
+    };
+    let n = vec![sample.count()];
     Ok(ChosenTest { test, name, n, design })
 }
 
@@ -445,28 +463,83 @@ fn decided(operator: RelationOperator, chosen: &ChosenTest) -> Outcome {
             Outcome::inconclusive(&WITHIN_NOISE, reason)
         }
     };
-    outcome
+    let outcome = outcome
         .giving(shown)
         .within("test", format!("{name}, two-sided, alpha {alpha}"))
-        .measuring([chosen.measured()])
-        .with_impact(Impact::Decision)
+        .measuring([chosen.measured()]);
+    design.noted(outcome).with_impact(Impact::Decision)
 }
 
-/// The second group in the order in which its runs saw the data of the first; none where they do not pair.
-fn in_the_order_of(evaluator: &Evaluator<'_>, a: &RunSample, b: &RunSample) -> Option<RunSample> {
-    let mut left: Vec<usize> = (0..b.count()).collect();
+/// The second group in the order of the first, each run beside the one of equal marks: the data that they saw, or
+/// their seeds. None where they do not pair.
+fn in_the_order_of<M: PartialEq>(
+    a: &RunSample,
+    b: &RunSample,
+    mark: impl Fn(&str) -> Option<M>,
+) -> Option<RunSample> {
+    let mut left: Vec<(usize, Option<M>)> =
+        b.runs.iter().map(|run| mark(run)).enumerate().collect();
     let mut order = Vec::new();
     for run in &a.runs {
-        let wanted = data_of(evaluator, run)?;
-        let at = left.iter().position(|&other| {
-            b.runs.get(other).and_then(|name| data_of(evaluator, name)).as_ref() == Some(&wanted)
-        })?;
-        order.push(left.remove(at));
+        let wanted = Some(mark(run)?);
+        let at = left.iter().position(|(_, other)| *other == wanted)?;
+        order.push(left.remove(at).0);
     }
     left.is_empty().then(|| RunSample {
         runs: order.iter().map(|&at| b.runs[at].clone()).collect(),
         numbers: order.iter().map(|&at| b.numbers[at].clone()).collect(),
     })
+}
+
+/// The second group in the order of the first by equal seeds, where the post pairs runs so and no plan says how they
+/// are compared.
+fn paired_after_the_fact(
+    evaluator: &Evaluator<'_>,
+    a: &RunSample,
+    b: &RunSample,
+) -> Option<RunSample> {
+    let is_open = evaluator.page().paired_by_seed.is_some() && a.count() == b.count();
+    if !is_open || design::is_planned(evaluator, &[a, b]) {
+        return None;
+    }
+    // Each run of one side is held against each of the other.
+    evaluator.works(a.count() * b.count() / MARKS_IN_A_STEP);
+    in_the_order_of(a, b, |run| seed_of(evaluator, run))
+}
+
+/// Whether some numbers were joined run by run because the post pairs runs by their seeds.
+fn are_joined_after_the_fact(evaluator: &Evaluator<'_>, sample: &RunSample) -> bool {
+    let saw_other_data = |names: &String| {
+        let (first, rest) = names.split_once(JOINS).unwrap_or((names, ""));
+        let first = data_of(evaluator, first);
+        let mut rest = rest.split(JOINS).filter(|name| !name.is_empty());
+        rest.any(|other| first.is_none() || data_of(evaluator, other) != first)
+    };
+    evaluator.page().paired_by_seed.is_some() && sample.runs.iter().any(saw_other_data)
+}
+
+/// The second group so that each of its runs stands beside its pair in the first: the runs saw the same data in the
+/// same order, one by one, or the post pairs them by their seeds. None where nothing pairs them.
+pub fn beside(evaluator: &Evaluator<'_>, a: &RunSample, b: &RunSample) -> Option<RunSample> {
+    match a.runs == b.runs || have_equal_data(evaluator, a, b) {
+        true => Some(b.clone()),
+        false => paired_after_the_fact(evaluator, a, b),
+    }
+}
+
+/// The seed of a run, by the words for which it is: that of the data, else of the weights, else the one that its path or
+/// its configuration names.
+fn seed_of(evaluator: &Evaluator<'_>, run: &str) -> Option<(&'static str, String)> {
+    let bundle = evaluator.library().bundle(run)?;
+    let (receipt, config) =
+        (bundle.receipt_document().root(), bundle.document(CONFIG).ok().map(Document::root));
+    let written = |node: Node<'_>| node.printed().ok().map(str::to_owned);
+    let of_receipt = |pointer: &str| written(receipt.at(pointer).ok()?);
+    let named = |what: &'static str, seed: Option<String>| Some((what, seed?));
+    named("data", of_receipt("/predicate/seeds/data"))
+        .or_else(|| named("weights", of_receipt("/predicate/seeds/init")))
+        .or_else(|| named("run", of_receipt("/predicate/extra/seed_in_path")))
+        .or_else(|| named("run", written(config?.get("seed")?)))
 }
 
 /// The seed and order of the data of a run, and their digest.
@@ -481,7 +554,7 @@ fn data_of(evaluator: &Evaluator<'_>, run: &str) -> Option<(String, String, Stri
 }
 
 /// Whether the runs of two groups saw the same data in the same order, one by one.
-pub fn have_equal_data(evaluator: &Evaluator<'_>, a: &RunSample, b: &RunSample) -> bool {
+fn have_equal_data(evaluator: &Evaluator<'_>, a: &RunSample, b: &RunSample) -> bool {
     let data = |run: &String| data_of(evaluator, run);
     let pairs = std::iter::zip(&a.runs, &b.runs);
     a.count() == b.count()
