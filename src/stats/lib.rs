@@ -27,6 +27,8 @@ mod special;
 pub mod spread;
 mod summary;
 mod t_test;
+#[cfg(test)]
+mod tests;
 
 pub use decimals::{Decimal, Decimals};
 pub use equivalence::{Equivalence, equivalence};
