@@ -64,6 +64,7 @@ mod tests {
                 quote: None,
                 text: tokens.to_owned(),
                 step: None,
+                best: None,
             };
             beyond(&[Rc::new(leaf)], &|_| Some(NamedData { unique_tokens: 1000, epochs })).is_some()
         };
