@@ -65,13 +65,11 @@ impl Default for RunDesign {
 impl RunDesign {
     /// An outcome that rests on a test of this design, with what lowers its assurance.
     pub fn noted(&self, outcome: Outcome) -> Outcome {
-        match self.is_after_the_fact {
-            true => outcome.noting(
-                &AFTER_THE_FACT,
-                "paired by seed after the fact: declared by the post, not by a registered plan",
-            ),
-            false => outcome,
+        if !self.is_after_the_fact {
+            return outcome;
         }
+        let note = "paired by seed after the fact: declared by the post, not by a registered plan";
+        outcome.noting(&AFTER_THE_FACT, note)
     }
 }
 

@@ -274,18 +274,16 @@ impl Quantity {
     /// The float nearest to it: of what is known exactly not the one that a script would come to, whose
     /// 1.3 - 1.2 and 1.2 - 1.1 are two numbers.
     pub fn nearest(&self) -> f64 {
-        match self.interval.is_point() {
-            true => nearest_f64(self.interval.low()),
-            false => self.float,
-        }
+        if self.interval.is_point() { nearest_f64(self.interval.low()) } else { self.float }
     }
 
     /// The float nearest to the difference to another number; that of prints is exact before it is rounded.
     pub fn nearest_difference(&self, other: &Self) -> f64 {
         let (own, others) = (&self.interval, &other.interval);
-        match own.is_point() && others.is_point() {
-            true => nearest_f64(&(own.low() - others.low())),
-            false => repro_stats::difference(self.float, other.float),
+        if own.is_point() && others.is_point() {
+            nearest_f64(&(own.low() - others.low()))
+        } else {
+            repro_stats::difference(self.float, other.float)
         }
     }
 
@@ -419,5 +417,40 @@ impl RunSample {
     pub fn less(&self, other: &Self) -> Vec<f64> {
         let pairs = std::iter::zip(&self.numbers, &other.numbers);
         pairs.map(|(a, b)| a.nearest_difference(b)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(texts: &[&str], kind: LeafKind) -> RunSample {
+        let number = |text: &&str| Quantity::stated(&Printed::parse(text).unwrap(), kind);
+        let runs = texts.iter().map(|text| (*text).to_owned()).collect();
+        RunSample { runs, numbers: texts.iter().map(number).collect() }
+    }
+
+    #[test]
+    fn differences_of_decimals_are_rounded_once() {
+        let a = sample(&["1.3", "1.2", "1000000000000000.0003"], LeafKind::Recorded);
+        let b = sample(&["1.2", "1.1", "1000000000000000.0001"], LeafKind::Recorded);
+        assert_eq!(a.less(&b), [0.1, 0.1, 0.0002]);
+        // Of rounded prints the points are exact, and so is what lies between them.
+        let rounded = |sample: &RunSample| {
+            let around = |number: &Quantity| Quantity {
+                interval: Interval::around(
+                    number.interval.low(),
+                    &BigRational::new(1.into(), 20.into()),
+                ),
+                ..number.clone()
+            };
+            let numbers = sample.numbers.iter().map(around).collect();
+            RunSample { numbers, ..sample.clone() }
+        };
+        assert_eq!(rounded(&a).less(&rounded(&b))[..2], [0.1, 0.1]);
+        // What a script came to does not matter where the number is known exactly.
+        let mut noisy = a.clone();
+        noisy.numbers[0].float = 1.300_000_000_000_001;
+        assert_eq!(noisy.floats(), a.floats());
     }
 }

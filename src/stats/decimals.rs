@@ -167,11 +167,13 @@ impl From<Vec<Decimal>> for Decimals {
     fn from(decimals: Vec<Decimal>) -> Self {
         let nonzero = decimals.iter().filter(|one| !one.units.is_zero());
         let exponent = nonzero.map(|one| one.exponent).min().unwrap_or(0);
-        let in_units = |one: Decimal| match one.units.is_zero() {
-            true => one.units,
-            false => one.units * BigInt::from(ten(one.exponent.abs_diff(exponent))),
-        };
-        Self { units: decimals.into_iter().map(in_units).collect(), exponent }
+        let mut units = Vec::with_capacity(decimals.len());
+        for one in decimals {
+            // A zero is as many units of any size.
+            let places = if one.units.is_zero() { 0 } else { one.exponent.abs_diff(exponent) };
+            units.push(one.units * BigInt::from(ten(places)));
+        }
+        Self { units, exponent }
     }
 }
 

@@ -296,10 +296,15 @@ fn a_mean_over_fewer_seeds_than_planned_departs() {
         ("1.7016 on average", "mean(arm.moe.loss)", "verified"),
         ("1.7054 on average", "mean(three.loss)", departs),
         ("± 0.0176", "sd(three.loss)", departs),
+        ("1.7098 of two runs", "median([one.loss, own.other.loss])", departs),
+        ("1.7098 after all", "mean([one.loss @ 1209, one.loss @ 1209])", "verified"),
         ("1.7098 of one run", "one.loss", "verified"),
     ] {
-        let found = judged(quote, is);
-        assert_eq!(found, [expected], "{is}");
+        let statement = format!(
+            "[names.own]\nother = \"tiny-moe-moe-active12-s2\"\n\
+             [[sentence]]\nquote = '{quote}'\nis = \"{is}\"\n"
+        );
+        assert_eq!(language::judged(&statement, quote), [expected], "{is}");
     }
 }
 

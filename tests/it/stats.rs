@@ -100,7 +100,8 @@ fn what_decides_nothing_says_so() {
 
 #[test]
 fn differences_of_large_numbers_are_exact() {
-    let listed = |values: [u64; 6]| values.map(|one| (1_000_000_000_000_000 + one).to_string()).join(",");
+    let listed =
+        |values: [u64; 6]| values.map(|one| (1_000_000_000_000_000 + one).to_string()).join(",");
     // Differences of -7, 4, -3, 1, 0 and -1.
     let (a, b) = (listed([1, 9, 2, 8, 3, 6]), listed([8, 5, 5, 7, 3, 7]));
     let paired = &results(&["--a", &a, "--b", &b])["paired_t"];
@@ -114,7 +115,10 @@ fn differences_of_large_numbers_are_exact() {
         "1000000000.00000000002,1000000000.00000000005",
     ]);
     assert_eq!(fine["welch"]["diff"], -1.5e-11, "{}", fine["welch"]);
-    assert_eq!((&fine["paired_t"]["mean"], &fine["correlation"]["r"]), (&json!(-1.5e-11), &json!(1.0)));
+    assert_eq!(
+        (&fine["paired_t"]["mean"], &fine["correlation"]["r"]),
+        (&json!(-1.5e-11), &json!(1.0))
+    );
     let (_, stderr, code) = stats(&["--a", "1e400,2"]);
     assert!(code == 2 && stderr.contains("within the range of floating point"), "{stderr}");
 }

@@ -144,10 +144,8 @@ fn operate(
         ArithmeticOperator::Subtract => {
             let interval = &a.interval - &b.interval;
             // What is known exactly needs no float; of rounded prints the float is all that has their point.
-            let float = match interval.is_point() {
-                true => a.float - b.float,
-                false => a.nearest_difference(b),
-            };
+            let float =
+                if interval.is_point() { a.float - b.float } else { a.nearest_difference(b) };
             (interval, float)
         }
         ArithmeticOperator::Multiply => (&a.interval * &b.interval, a.float * b.float),

@@ -132,24 +132,37 @@ pub fn of_summary(evaluator: &Evaluator<'_>, group: &RunSample) {
     if evaluator.supposes() || !evaluator.works(group.count()) {
         return;
     }
-    let Some((id, digest)) = only_plan(evaluator, group) else { return };
-    let Some(study) = evaluator.library().study(&id) else { return };
-    if study.digest().to_string() != digest {
-        return;
-    }
-    evaluator.works(study.runs().len() * group.count() / COMPARED_IN_A_STEP);
+    let names = summarised(evaluator, group);
+    let Some((id, digest)) = only_plan(evaluator, &names) else { return };
+    let study = evaluator.library().study(&id);
+    let Some(study) = study.filter(|study| study.digest().to_string() == digest) else { return };
+    evaluator.works(study.runs().len() * (1 + names.len() / COMPARED_IN_A_STEP));
     let planned: Vec<&PlannedRun> =
-        runs(&[group]).filter_map(|name| study.runs().iter().find(|run| run.id == name)).collect();
+        study.runs().iter().filter(|run| names.contains(run.id.as_str())).collect();
     left_out(evaluator, study, &planned);
 }
 
-/// The plan that the receipts of all runs of a group name, and its digest.
-fn only_plan(evaluator: &Evaluator<'_>, group: &RunSample) -> Option<(String, String)> {
-    let plan = |run| {
+/// The runs that a summary is over: those of a group, or those in which the numbers of a list were recorded, where they
+/// are several. Numbers of one run are no seeds.
+fn summarised<'g>(evaluator: &Evaluator<'_>, group: &'g RunSample) -> BTreeSet<&'g str> {
+    let is_run = |name: &str| evaluator.library().bundle(name).is_some();
+    if runs(std::slice::from_ref(&group)).all(is_run) {
+        return group.runs.iter().flat_map(|names| names.split(", ")).collect();
+    }
+    let leaves = group.numbers.iter().flat_map(|number| &number.leaves);
+    let recorded = leaves.filter(|leaf| leaf.kind == LeafKind::Recorded);
+    let bundles = recorded.filter_map(|leaf| Some(leaf.evidence.as_ref()?.bundle.as_str()));
+    let bundles: BTreeSet<_> = bundles.collect();
+    if bundles.len() > 1 { bundles } else { BTreeSet::new() }
+}
+
+/// The plan that the receipts of all of some runs name, and its digest.
+fn only_plan(evaluator: &Evaluator<'_>, runs: &BTreeSet<&str>) -> Option<(String, String)> {
+    let plan = |run: &&str| {
         let receipt = evaluator.library().bundle(run)?.receipt();
         Some((receipt.study()?.to_owned(), receipt.plan_sha256()?.to_owned()))
     };
-    let mut plans = runs(&[group]).map(plan).collect::<Option<BTreeSet<_>>>()?;
+    let mut plans = runs.iter().map(plan).collect::<Option<BTreeSet<_>>>()?;
     plans.pop_first().filter(|_| plans.is_empty())
 }
 

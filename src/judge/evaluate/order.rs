@@ -1,10 +1,12 @@
 //! Relations between values: exact ones by their intervals, those between runs with their noise.
 
+use std::collections::HashMap;
+
 use repro_claim::Expression;
 use repro_claim::syntax::RelationOperator;
 use repro_exact::decimal::{Printed, format_float, format_significant};
 use repro_receipt::bundle::CONFIG;
-use repro_receipt::source::{Document, Error, Node};
+use repro_receipt::source::Error;
 use repro_report::outcome::{Impact, Measured, Outcome, TestNumbers, Verdict};
 use repro_stats::{Decimals, Refused, T, one_sample_of, welch_of};
 
@@ -25,8 +27,11 @@ const PAIRED: &str = "the paired t test";
 const PAIRED_AFTER_THE_FACT: &str = "the paired t test, paired by seed after the fact";
 /// What stands between the names of runs that were joined.
 const JOINS: &str = ", ";
-/// So many seeds are compared in one step.
-const MARKS_IN_A_STEP: usize = 16;
+/// Where a receipt has the seed of a run: of its data, of its weights, or of what its path says.
+const SEEDS_IN_RECEIPTS: [&str; 3] =
+    ["/predicate/seeds/data", "/predicate/seeds/init", "/predicate/extra/seed_in_path"];
+/// What a configuration calls its seed.
+const SEED: &str = "seed";
 
 /// What two or more values in a relation come to: every neighbouring pair must hold.
 pub fn relation<'a>(
@@ -387,7 +392,7 @@ pub fn design(
     let n = groups.iter().map(|group| group.count()).collect();
     let of_pairs = |b: &RunSample| one_sample_of(&Decimals::of(&a.less(b))?, 0.0);
     if design.is_paired {
-        match in_the_order_of(a, b, |run| data_of(evaluator, run)) {
+        match in_the_order_of(evaluator, a, b) {
             Some(b) => {
                 return Ok(ChosenTest { test: of_pairs(&b)?, name: PAIRED, n, design });
             }
@@ -417,9 +422,10 @@ fn differences(
     };
     let test = one_sample_of(&Decimals::of(&away)?, 0.0)?;
     design.is_after_the_fact = are_joined_after_the_fact(evaluator, sample);
-    let name = match design.is_after_the_fact {
-        true => "the t test of the differences, paired by seed after the fact",
-        false => "the t test of the differences",
+    let name = if design.is_after_the_fact {
+        "the t test of the differences, paired by seed after the fact"
+    } else {
+        "the t test of the differences"
     };
     let n = vec![sample.count()];
     Ok(ChosenTest { test, name, n, design })
@@ -470,25 +476,26 @@ fn decided(operator: RelationOperator, chosen: &ChosenTest) -> Outcome {
     design.noted(outcome).with_impact(Impact::Decision)
 }
 
-/// The second group in the order of the first, each run beside the one of equal marks: the data that they saw, or
-/// their seeds. None where they do not pair.
-fn in_the_order_of<M: PartialEq>(
-    a: &RunSample,
-    b: &RunSample,
-    mark: impl Fn(&str) -> Option<M>,
-) -> Option<RunSample> {
-    let mut left: Vec<(usize, Option<M>)> =
-        b.runs.iter().map(|run| mark(run)).enumerate().collect();
+/// The second group in the order in which its runs saw the data of the first; none where they do not pair.
+fn in_the_order_of(evaluator: &Evaluator<'_>, a: &RunSample, b: &RunSample) -> Option<RunSample> {
+    let mut left: Vec<usize> = (0..b.count()).collect();
     let mut order = Vec::new();
     for run in &a.runs {
-        let wanted = Some(mark(run)?);
-        let at = left.iter().position(|(_, other)| *other == wanted)?;
-        order.push(left.remove(at).0);
+        let wanted = data_of(evaluator, run)?;
+        let at = left.iter().position(|&other| {
+            b.runs.get(other).and_then(|name| data_of(evaluator, name)).as_ref() == Some(&wanted)
+        })?;
+        order.push(left.remove(at));
     }
-    left.is_empty().then(|| RunSample {
-        runs: order.iter().map(|&at| b.runs[at].clone()).collect(),
-        numbers: order.iter().map(|&at| b.numbers[at].clone()).collect(),
-    })
+    left.is_empty().then(|| ordered(b, &order))
+}
+
+/// The numbers of a group in another order.
+fn ordered(group: &RunSample, order: &[usize]) -> RunSample {
+    RunSample {
+        runs: order.iter().map(|&at| group.runs[at].clone()).collect(),
+        numbers: order.iter().map(|&at| group.numbers[at].clone()).collect(),
+    }
 }
 
 /// The second group in the order of the first by equal seeds, where the post pairs runs so and no plan says how they
@@ -502,9 +509,29 @@ fn paired_after_the_fact(
     if !is_open || design::is_planned(evaluator, &[a, b]) {
         return None;
     }
-    // Each run of one side is held against each of the other.
-    evaluator.works(a.count() * b.count() / MARKS_IN_A_STEP);
-    in_the_order_of(a, b, |run| seed_of(evaluator, run))
+    evaluator.works(2 * (a.count() + b.count()));
+    // One seed may be the same of all runs, while another tells them apart.
+    let in_receipts = SEEDS_IN_RECEIPTS.iter().map(|seed| by_seed(evaluator, a, b, Some(seed)));
+    in_receipts.chain([by_seed(evaluator, a, b, None)]).flatten().next()
+}
+
+/// The second group in the order of the first by one of their seeds, which each run of a side has to itself: that at a
+/// place in the receipts, else that of the configurations.
+fn by_seed(
+    evaluator: &Evaluator<'_>,
+    a: &RunSample,
+    b: &RunSample,
+    in_receipts: Option<&str>,
+) -> Option<RunSample> {
+    let places = |group: &RunSample| {
+        let seeds = group.runs.iter().map(|run| seed_of(evaluator, run, in_receipts));
+        let seeds = seeds.collect::<Option<Vec<_>>>()?;
+        let places: HashMap<String, usize> = seeds.iter().cloned().zip(0..).collect();
+        (places.len() == seeds.len()).then_some((seeds, places))
+    };
+    let ((wanted, _), (_, places)) = (places(a)?, places(b)?);
+    let order = wanted.iter().map(|seed| places.get(seed).copied()).collect::<Option<Vec<_>>>()?;
+    Some(ordered(b, &order))
 }
 
 /// Whether some numbers were joined run by run because the post pairs runs by their seeds.
@@ -521,25 +548,20 @@ fn are_joined_after_the_fact(evaluator: &Evaluator<'_>, sample: &RunSample) -> b
 /// The second group so that each of its runs stands beside its pair in the first: the runs saw the same data in the
 /// same order, one by one, or the post pairs them by their seeds. None where nothing pairs them.
 pub fn beside(evaluator: &Evaluator<'_>, a: &RunSample, b: &RunSample) -> Option<RunSample> {
-    match a.runs == b.runs || have_equal_data(evaluator, a, b) {
-        true => Some(b.clone()),
-        false => paired_after_the_fact(evaluator, a, b),
+    if a.runs == b.runs || have_equal_data(evaluator, a, b) {
+        return Some(b.clone());
     }
+    paired_after_the_fact(evaluator, a, b)
 }
 
-/// The seed of a run, by the words for which it is: that of the data, else of the weights, else the one that its path or
-/// its configuration names.
-fn seed_of(evaluator: &Evaluator<'_>, run: &str) -> Option<(&'static str, String)> {
+/// A seed of a run, as it is printed.
+fn seed_of(evaluator: &Evaluator<'_>, run: &str, in_receipts: Option<&str>) -> Option<String> {
     let bundle = evaluator.library().bundle(run)?;
-    let (receipt, config) =
-        (bundle.receipt_document().root(), bundle.document(CONFIG).ok().map(Document::root));
-    let written = |node: Node<'_>| node.printed().ok().map(str::to_owned);
-    let of_receipt = |pointer: &str| written(receipt.at(pointer).ok()?);
-    let named = |what: &'static str, seed: Option<String>| Some((what, seed?));
-    named("data", of_receipt("/predicate/seeds/data"))
-        .or_else(|| named("weights", of_receipt("/predicate/seeds/init")))
-        .or_else(|| named("run", of_receipt("/predicate/extra/seed_in_path")))
-        .or_else(|| named("run", written(config?.get("seed")?)))
+    let seed = match in_receipts {
+        Some(pointer) => bundle.receipt_document().root().at(pointer).ok()?,
+        None => bundle.document(CONFIG).ok()?.root().get(SEED)?,
+    };
+    seed.printed().ok().map(str::to_owned)
 }
 
 /// The seed and order of the data of a run, and their digest.

@@ -135,6 +135,15 @@ struct Candidate {
     path: Vec<String>,
 }
 
+impl Candidate {
+    /// The better of two, the first where they are equal: it was reached before.
+    fn better(first: Self, second: Self, is_highest: bool) -> Self {
+        let is_better =
+            if is_highest { second.value > first.value } else { second.value < first.value };
+        if is_better { second } else { first }
+    }
+}
+
 impl<'a> Search<'_, '_, '_, 'a> {
     /// The best record as evidence that knows of which it was chosen.
     fn best(
@@ -155,12 +164,7 @@ impl<'a> Search<'_, '_, '_, 'a> {
             return Err(no_metric(self.call, self.part, found.word()));
         }
         let chosen = BestOf { is_highest: is_highest?, records };
-        // Of equal records the first is the one that was reached.
-        let is_better = |one: &Candidate, best: &Candidate| match chosen.is_highest {
-            true => one.value > best.value,
-            false => one.value < best.value,
-        };
-        let better = |best, one| if is_better(&one, &best) { one } else { best };
+        let better = |best, one| Candidate::better(best, one, chosen.is_highest);
         let Some(best) = all.into_iter().reduce(better) else {
             return Err(no_metric(self.call, self.part, "no evaluation"));
         };
