@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use repro_exact::decimal::format_float;
 use repro_import::counted;
-use repro_stats::{Refused, Summary, T, mean, one_sample, paired, welch};
+use repro_stats::{Decimals, Refused, T, difference, mean, one_sample_of, paired, welch_of};
 
 use crate::inputs::{GateInputs, GateSide};
 use crate::line::{LineState, RuleLine, some};
@@ -79,7 +79,7 @@ pub fn tested(rule: &GateRule, inputs: &GateInputs) -> (Option<RuleLine>, Option
     let gap = TestedGap {
         test: rule.test,
         t,
-        estimate: t.estimate - bar,
+        estimate: difference(t.estimate, bar),
         interval: t.interval(interval_level).map(|end| end - bar),
         interval_level,
         p,
@@ -120,7 +120,7 @@ impl From<Refused> for NoTest {
 fn test(rule: &GateRule, inputs: &GateInputs) -> Result<(T, Vec<usize>), NoTest> {
     let candidate = inputs.candidate.values();
     if let Some(bar) = rule.bar {
-        return Ok((one_sample(&Summary::of(&candidate)?, bar)?, vec![candidate.len()]));
+        return Ok((one_sample_of(&Decimals::of(&candidate)?, bar)?, vec![candidate.len()]));
     }
     let baseline = inputs.baseline.as_ref();
     if rule.test == GateTest::Paired {
@@ -128,7 +128,7 @@ fn test(rule: &GateRule, inputs: &GateInputs) -> Result<(T, Vec<usize>), NoTest>
         return Ok((paired(&candidate, &baseline)?, vec![candidate.len(); 2]));
     }
     let baseline = baseline.map(GateSide::values).unwrap_or_default();
-    let t = welch(&Summary::of(&candidate)?, &Summary::of(&baseline)?)?;
+    let t = welch_of(&Decimals::of(&candidate)?, &Decimals::of(&baseline)?)?;
     Ok((t, vec![baseline.len(), candidate.len()]))
 }
 

@@ -211,8 +211,8 @@ fn losses(runs: &[LoggedRun], target: Option<f64>) -> Losses {
     }
     let summary = Summary::of(&values).map_err(NoFigure::from);
     let mean = stats::mean(&values).map_err(NoFigure::from);
-    let test = target
-        .map(|target| Ok(stats::one_sample(summary.as_ref().map_err(Clone::clone)?, target)?));
+    let test =
+        target.map(|target| Ok(stats::one_sample_of(&stats::Decimals::of(&values)?, target)?));
     Losses { values, mean, summary, test }
 }
 

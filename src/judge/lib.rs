@@ -57,6 +57,7 @@ pub static CODES: &[&[&repro_receipt::source::Code]] = &[
     names::CODES,
     reading::CODES,
     page::head::CODES,
+    run_design::CODES,
     planned::CODES,
     page::placed::CODES,
     page::sentences::CODES,

@@ -11,6 +11,9 @@ use serde_json::{Map, Value, json};
 /// The schema id that a post file opens with.
 pub const SCHEMA: &str = "repro.post/2";
 
+/// By what a post may pair runs.
+pub const PAIRED_BY: &str = "seed";
+
 /// What stands behind a key.
 #[derive(Debug, Clone, Copy)]
 pub enum KeyShape {
@@ -138,6 +141,11 @@ pub static ROOT: KeyTable = KeyTable {
             "`\"name(a, b)\" = \"expression\"`, or `name = \"expression\"`",
         ),
         optional("plan", KeyShape::Words, "the study whose plan was registered before the runs"),
+        optional(
+            "paired_by",
+            KeyShape::Choice(&[PAIRED_BY]),
+            "pairs runs of equal seeds after the fact, where no plan says how they are compared: the report names it",
+        ),
         optional("sentence", KeyShape::Many(&SENTENCE), "what a sentence says"),
         optional("table", KeyShape::Many(&TABLE), "what the cells of a table are"),
         optional("excused", KeyShape::Many(&EXCUSED), "numbers that carry no claim, on purpose"),

@@ -2,6 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use repro_receipt::source::codes;
+use repro_report::outcome::Outcome;
+
+codes! {
+    AFTER_THE_FACT = "test::paired-after-the-fact", "runs are paired by their seeds because the post says so, and no plan said it before", "register a plan that pairs the runs before the next ones; until then Welch's test is the safer reading";
+}
+
 /// The significance level of every test that no plan sets.
 pub const ALPHA: f64 = 0.05;
 
@@ -12,6 +19,8 @@ pub struct RunDesign {
     pub alpha: f64,
     /// Whether runs that saw the same data are paired.
     pub is_paired: bool,
+    /// Whether only the post pairs them, by `paired_by`, with the results before its eyes.
+    pub is_after_the_fact: bool,
     /// What is compared, where a plan has it.
     pub comparison: Comparison,
     /// The family of tests that share the level.
@@ -43,7 +52,24 @@ pub struct PlannedFamily {
 impl Default for RunDesign {
     /// Of what was made under no plan.
     fn default() -> Self {
-        Self { alpha: ALPHA, is_paired: false, comparison: Comparison::default(), family: None }
+        Self {
+            alpha: ALPHA,
+            is_paired: false,
+            is_after_the_fact: false,
+            comparison: Comparison::default(),
+            family: None,
+        }
+    }
+}
+
+impl RunDesign {
+    /// An outcome that rests on a test of this design, with what lowers its assurance.
+    pub fn noted(&self, outcome: Outcome) -> Outcome {
+        if !self.is_after_the_fact {
+            return outcome;
+        }
+        let note = "paired by seed after the fact: declared by the post, not by a registered plan";
+        outcome.noting(&AFTER_THE_FACT, note)
     }
 }
 

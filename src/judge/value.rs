@@ -50,6 +50,26 @@ pub struct EvidencePath<'a> {
     pub path: Vec<String>,
     /// The step at which a quantity of a run is meant; else the last.
     pub step: Option<u64>,
+    /// As the best of which records it is meant.
+    pub best: Option<BestOf>,
+}
+
+/// The records of one run that its best one was sought among.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct BestOf {
+    /// Whether the highest is the best, as of accuracies; else the lowest, as of losses.
+    pub is_highest: bool,
+    /// How many there are.
+    pub records: usize,
+}
+
+impl BestOf {
+    /// "the lowest of 5 evaluations".
+    pub fn words(self) -> String {
+        let which = if self.is_highest { "highest" } else { "lowest" };
+        let many = if self.records == 1 { "" } else { "s" };
+        format!("the {which} of {} evaluation{many}", self.records)
+    }
 }
 
 /// How a number that is no result of an operation came to be.
@@ -89,12 +109,19 @@ pub struct Leaf {
     pub text: String,
     /// The step at which a run recorded it.
     pub step: Option<u64>,
+    /// Of which records of its run it was chosen as the best: by `best(run.loss)`.
+    pub best: Option<BestOf>,
 }
 
 /// Fields of what a run records that the length of its training fixes.
 const COURSE: &[&str] = &["step", "tokens_seen", "predicted_tokens", "epochs_seen"];
 
 impl Leaf {
+    /// A piece that stands in no file: what is written in an expression, or a count.
+    pub fn without_place(kind: LeafKind, text: String) -> Self {
+        Self { kind, evidence: None, quote: None, text, step: None, best: None }
+    }
+
     /// Whether it says how far a run had come: another seed would record the same.
     pub fn counts_the_course(&self) -> bool {
         let field = self.evidence.as_ref().and_then(|one| one.pointer.rsplit('/').next());
@@ -200,8 +227,7 @@ impl Quantity {
     /// A number that stands in the expression, or in the words that it is held against.
     pub fn stated(printed: &Printed, kind: LeafKind) -> Self {
         let per_one = printed.unit().per_one();
-        let leaf =
-            Leaf { kind, evidence: None, quote: None, text: printed.text().to_owned(), step: None };
+        let leaf = Leaf::without_place(kind, printed.text().to_owned());
         Self {
             interval: printed.exact().scaled(&per_one.recip()),
             float: printed.as_f64() / nearest_f64(&per_one),
@@ -243,6 +269,22 @@ impl Quantity {
         let computed = BigRational::from_float(self.float);
         let inside = computed.filter(|value| self.interval.contains(value));
         inside.unwrap_or_else(|| self.interval.middle())
+    }
+
+    /// The float nearest to it: of what is known exactly not the one that a script would come to, whose
+    /// 1.3 - 1.2 and 1.2 - 1.1 are two numbers.
+    pub fn nearest(&self) -> f64 {
+        if self.interval.is_point() { nearest_f64(self.interval.low()) } else { self.float }
+    }
+
+    /// The float nearest to the difference to another number; that of prints is exact before it is rounded.
+    pub fn nearest_difference(&self, other: &Self) -> f64 {
+        let (own, others) = (&self.interval, &other.interval);
+        if own.is_point() && others.is_point() {
+            nearest_f64(&(own.low() - others.low()))
+        } else {
+            repro_stats::difference(self.float, other.float)
+        }
     }
 
     /// It and its interval, for programs.
@@ -366,8 +408,49 @@ impl RunSample {
         Quantity::result(sum.scaled(&share), float, derivation, &all)
     }
 
-    /// The numbers as floats.
+    /// The numbers as floats, each rounded once where it is known exactly.
     pub fn floats(&self) -> Vec<f64> {
-        self.numbers.iter().map(|number| number.float).collect()
+        self.numbers.iter().map(Quantity::nearest).collect()
+    }
+
+    /// Each number less that of another group at its place, rounded once.
+    pub fn less(&self, other: &Self) -> Vec<f64> {
+        let pairs = std::iter::zip(&self.numbers, &other.numbers);
+        pairs.map(|(a, b)| a.nearest_difference(b)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(texts: &[&str], kind: LeafKind) -> RunSample {
+        let number = |text: &&str| Quantity::stated(&Printed::parse(text).unwrap(), kind);
+        let runs = texts.iter().map(|text| (*text).to_owned()).collect();
+        RunSample { runs, numbers: texts.iter().map(number).collect() }
+    }
+
+    #[test]
+    fn differences_of_decimals_are_rounded_once() {
+        let a = sample(&["1.3", "1.2", "1000000000000000.0003"], LeafKind::Recorded);
+        let b = sample(&["1.2", "1.1", "1000000000000000.0001"], LeafKind::Recorded);
+        assert_eq!(a.less(&b), [0.1, 0.1, 0.0002]);
+        // Of rounded prints the points are exact, and so is what lies between them.
+        let rounded = |sample: &RunSample| {
+            let around = |number: &Quantity| Quantity {
+                interval: Interval::around(
+                    number.interval.low(),
+                    &BigRational::new(1.into(), 20.into()),
+                ),
+                ..number.clone()
+            };
+            let numbers = sample.numbers.iter().map(around).collect();
+            RunSample { numbers, ..sample.clone() }
+        };
+        assert_eq!(rounded(&a).less(&rounded(&b))[..2], [0.1, 0.1]);
+        // What a script came to does not matter where the number is known exactly.
+        let mut noisy = a.clone();
+        noisy.numbers[0].float = 1.300_000_000_000_001;
+        assert_eq!(noisy.floats(), a.floats());
     }
 }

@@ -7,22 +7,45 @@ use crate::bootstrap::{BootstrapInterval, INFERENCE_FROM, Resampled};
 use crate::interquartile::ScoresByTask;
 use crate::power::{Design, Goal};
 use crate::proportion::{Proportion, fisher, mcnemar, two_proportions};
-use crate::{self as stats, Refused, Summary, T, mean};
+use crate::{self as stats, Decimal, Decimals, Refused, Summary, T, mean};
 
 /// What is known of one arm.
 #[derive(Debug)]
 pub enum ArmValues {
     /// Its values.
-    Values(Vec<f64>),
+    Values(ListedValues),
     /// Only their summary.
     Summary(Summary),
+}
+
+/// The values of an arm: the nearest floats, and what they are exactly.
+#[derive(Debug)]
+pub struct ListedValues {
+    floats: Vec<f64>,
+    exact: Decimals,
+}
+
+impl ListedValues {
+    /// The values of which each is a float and a decimal near it.
+    pub fn of(values: impl IntoIterator<Item = (f64, Decimal)>) -> Self {
+        let (floats, exact): (Vec<_>, Vec<_>) = values.into_iter().unzip();
+        Self { floats, exact: exact.into() }
+    }
 }
 
 impl ArmValues {
     /// The values, where they are known.
     pub fn values(&self) -> Option<&[f64]> {
         match self {
-            ArmValues::Values(values) => Some(values),
+            ArmValues::Values(values) => Some(&values.floats),
+            ArmValues::Summary(_) => None,
+        }
+    }
+
+    /// What the values are exactly, where they are known.
+    fn exact(&self) -> Option<&Decimals> {
+        match self {
+            ArmValues::Values(values) => Some(&values.exact),
             ArmValues::Summary(_) => None,
         }
     }
@@ -30,7 +53,7 @@ impl ArmValues {
     /// The summary, where there is one.
     pub fn summary(&self) -> Result<Summary, Refused> {
         match self {
-            ArmValues::Values(values) => Summary::of(values),
+            ArmValues::Values(values) => Summary::of_decimals(&values.exact),
             ArmValues::Summary(summary) => Ok(*summary),
         }
     }
@@ -38,7 +61,7 @@ impl ArmValues {
     /// How many values there are.
     pub fn count(&self) -> usize {
         match self {
-            ArmValues::Values(values) => values.len(),
+            ArmValues::Values(values) => values.floats.len(),
             ArmValues::Summary(summary) => summary.n,
         }
     }
@@ -46,7 +69,7 @@ impl ArmValues {
     /// The mean, which one value has too.
     pub fn mean(&self) -> Result<f64, Refused> {
         match self {
-            ArmValues::Values(values) => mean(values),
+            ArmValues::Values(values) => mean(&values.floats),
             ArmValues::Summary(summary) => Ok(summary.mean),
         }
     }
@@ -184,7 +207,16 @@ type Add<'a> = dyn FnMut(&'static str, &'static str, Result<Answer, Why>) + 'a;
 
 /// The values of an arm.
 fn known(arm: &ArmValues) -> Result<&[f64], Why> {
-    arm.values().ok_or_else(|| Why("only a summary is known, not the values themselves".to_owned()))
+    arm.values().ok_or_else(only_a_summary)
+}
+
+/// The values of an arm, exactly.
+fn known_exactly(arm: &ArmValues) -> Result<&Decimals, Why> {
+    arm.exact().ok_or_else(only_a_summary)
+}
+
+fn only_a_summary() -> Why {
+    Why("only a summary is known, not the values themselves".to_owned())
 }
 
 fn one_arm(asked: &StatsRequest, a: &ArmValues, add: &mut Add<'_>) {
@@ -212,7 +244,7 @@ fn two_arms(asked: &StatsRequest, a: &ArmValues, b: &ArmValues, add: &mut Add<'_
     add("b", "b", described(b));
     let both = summaries(a, b);
     let fewest = a.count().min(b.count());
-    let welch = both.clone().and_then(|(a, b)| Ok(stats::welch(&a, &b)?));
+    let [welch, pooled] = unpaired(a, b).map(|test| test.map_err(Why::from));
     let counts = AnswerField::Counts(vec![a.count() as u64, b.count() as u64]);
     let compared = |test: &Result<T, Why>| {
         let test = test.clone()?;
@@ -221,12 +253,13 @@ fn two_arms(asked: &StatsRequest, a: &ArmValues, b: &ArmValues, add: &mut Add<'_
         Ok(Answer::of(fields).doubted(few_values(fewest)))
     };
     add("welch", "Welch t", compared(&welch));
-    let pooled = both.clone().and_then(|(a, b)| Ok(stats::pooled(&a, &b)?));
     add("pooled_t", "pooled t", compared(&pooled));
     let lists = known(a).and_then(|a| Ok((a, known(b)?)));
-    let pairs = lists.clone().and_then(|(a, b)| Ok(stats::differences(a, b)?));
-    let differences = pairs.clone().and_then(|pairs| Ok(Summary::of(&pairs)?));
-    let paired = differences.clone().and_then(|summary| Ok(stats::one_sample(&summary, 0.0)?));
+    let exact = known_exactly(a).and_then(|a| Ok((a, known_exactly(b)?)));
+    let exact_pairs = exact.clone().and_then(|(a, b)| Ok(Decimals::of_pairs(a, b)?));
+    let pairs = exact_pairs.clone().map(|pairs| pairs.floats());
+    let differences = exact_pairs.and_then(|pairs| Ok(Summary::of_decimals(&pairs)?));
+    let paired = exact.clone().and_then(|(a, b)| Ok(stats::paired_of(a, b)?));
     add(
         "paired_t",
         "paired t",
@@ -237,7 +270,7 @@ fn two_arms(asked: &StatsRequest, a: &ArmValues, b: &ArmValues, add: &mut Add<'_
         }),
     );
     add("sign_flip", "paired sign flip", pairs.clone().and_then(|pairs| sign_flip(&pairs, asked)));
-    let correlation = lists.clone().and_then(|(a, b)| Ok(stats::correlation(a, b)?));
+    let correlation = exact.and_then(|(a, b)| Ok(stats::correlation_of(a, b)?));
     add(
         "correlation",
         "correlation",
@@ -275,7 +308,21 @@ fn against_targets(asked: &StatsRequest, a: &ArmValues, b: &ArmValues, add: &mut
 }
 
 fn one_sample(arm: &ArmValues, target: f64) -> Result<T, Why> {
-    Ok(stats::one_sample(&arm.summary()?, target)?)
+    Ok(match arm {
+        ArmValues::Values(values) => stats::one_sample_of(&values.exact, target)?,
+        ArmValues::Summary(summary) => stats::one_sample(summary, target)?,
+    })
+}
+
+/// Welch's and the pooled test: of the values, where those of both arms are known, else of their summaries.
+fn unpaired(a: &ArmValues, b: &ArmValues) -> [Result<T, Refused>; 2] {
+    if let (ArmValues::Values(a), ArmValues::Values(b)) = (a, b) {
+        return [stats::welch_of(&a.exact, &b.exact), stats::pooled_of(&a.exact, &b.exact)];
+    }
+    match (a.summary(), b.summary()) {
+        (Ok(a), Ok(b)) => [stats::welch(&a, &b), stats::pooled(&a, &b)],
+        (Err(refused), _) | (_, Err(refused)) => [Err(refused.clone()), Err(refused)],
+    }
 }
 
 fn summaries(a: &ArmValues, b: &ArmValues) -> Result<(Summary, Summary), Why> {

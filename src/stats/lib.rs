@@ -1,15 +1,17 @@
 //! Statistics on plain floats: summaries, tests, intervals, resampling, power.
 //!
 //! Every function takes its data and, where it draws, a seed; what cannot be computed is [`Refused`]
-//! with the reason. Sums run in the order of the data and no function of the platform's mathematics
-//! library is called (logarithms and exponentials are those of the crate `libm`), so that a result is
-//! the same bits on every machine and for any number of threads. Reading inputs and judging claims is
-//! left to the modules above.
+//! with the reason. A float stands for the decimal that was read as it, where there can be but one: means, spreads, differences
+//! of pairs and slopes are exact over those decimals and rounded once. Other sums run in the order of the
+//! data, and no function of the platform's mathematics library is called (logarithms and exponentials are
+//! those of the crate `libm`), so that a result is the same bits on every machine and for any number of
+//! threads. Reading inputs and judging claims is left to the modules above.
 
 #![forbid(unsafe_code)]
 
 pub mod answers;
 pub mod bootstrap;
+mod decimals;
 pub mod distribution;
 mod equivalence;
 mod holm;
@@ -25,12 +27,17 @@ mod special;
 pub mod spread;
 mod summary;
 mod t_test;
+#[cfg(test)]
+mod tests;
 
+pub use decimals::{Decimal, Decimals};
 pub use equivalence::{Equivalence, equivalence};
 pub use holm::holm;
 pub use line::{FittedLine, line, slope};
 pub use noncentral_t::noncentral_t_upper;
 pub use refused::Refused;
 pub use sign_flip::{EXACT_TO, SignFlip, sign_flip};
-pub use summary::{Summary, correlation, differences, mean};
-pub use t_test::{T, one_sample, paired, pooled, welch};
+pub use summary::{Summary, correlation, correlation_of, difference, differences, mean};
+pub use t_test::{
+    T, one_sample, one_sample_of, paired, paired_of, pooled, pooled_of, welch, welch_of,
+};

@@ -1,5 +1,6 @@
 //! The least-squares line through points.
 
+use super::decimals::Decimals;
 use super::{Refused, Summary, T, mean};
 
 /// A line with the test of its slope against zero.
@@ -16,19 +17,10 @@ pub fn slope(x: &[f64], y: &[f64]) -> Result<f64, Refused> {
     if x.len() != y.len() {
         return Err(Refused::UnequalLengths { left: x.len(), right: y.len() });
     }
-    let (across, up) = (Summary::of(x)?, mean(y)?);
-    if across.sd == 0.0 {
-        return Err(Refused::NoSpread);
+    if x.len() < 2 {
+        return Err(Refused::TooFew { needed: 2, found: x.len() });
     }
-    // In units of the farthest point, so that no square overflows.
-    let unit = x.iter().fold(0.0_f64, |unit, x| unit.max((x - across.mean).abs()));
-    let (mut products, mut squares) = (0.0, 0.0);
-    for (x, y) in x.iter().zip(y) {
-        let away = (x - across.mean) / unit;
-        products += away * (y - up);
-        squares += away * away;
-    }
-    let slope = products / (squares * unit);
+    let slope = Decimals::of(x)?.slope(&Decimals::of(y)?).ok_or(Refused::NoSpread)?;
     if slope.is_finite() { Ok(slope) } else { Err(Refused::OutOfRange) }
 }
 

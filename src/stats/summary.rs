@@ -1,9 +1,9 @@
 //! Mean and spread of a list, and how two lists move together.
 
-use super::Refused;
+use repro_exact::decimal::nearest_f64;
 
-/// Significant decimal digits that every float keeps.
-const DECIMAL_DIGITS: i32 = 15;
+use super::Refused;
+use super::decimals::{Decimal, Decimals, root};
 
 /// Number of values, mean and sample standard deviation (divisor n - 1).
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -17,20 +17,31 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// The summary of a list of at least two values.
+    /// The summary of a list of at least two values, each number rounded once.
+    ///
+    /// ```
+    /// use repro_stats::Summary;
+    ///
+    /// let summary = Summary::of(&[1e9 + 0.001, 1e9 + 0.002, 1e9 + 0.003])?;
+    /// assert_eq!((summary.mean, summary.sd), (1e9 + 0.002, 0.001));
+    /// # Ok::<(), repro_stats::Refused>(())
+    /// ```
     pub fn of(values: &[f64]) -> Result<Self, Refused> {
-        let n = values.len();
+        Self::of_decimals(&Decimals::of(values)?)
+    }
+
+    /// The summary of at least two decimals, each number rounded once.
+    pub fn of_decimals(values: &Decimals) -> Result<Self, Refused> {
+        let n = values.count();
         if n < 2 {
             return Err(Refused::TooFew { needed: 2, found: n });
         }
-        let mean = mean(values)?;
-        let equal = values.windows(2).all(|pair| pair[0] == pair[1]);
-        let sd = if equal { 0.0 } else { (squares(values, mean) / (n - 1) as f64).sqrt() };
-        if sd == 0.0 && !equal {
-            // Squares of the smallest floats vanish.
+        let sd = root(&values.variance());
+        if sd == 0.0 && values.vary() {
+            // The spread is below the smallest float.
             return Err(Refused::OutOfRange);
         }
-        Self { n, mean, sd }.checked()
+        Self { n, mean: nearest_f64(&values.mean()), sd }.checked()
     }
 
     /// The same summary if it is one: at least two values, finite, a spread from zero up.
@@ -58,55 +69,39 @@ impl Summary {
     }
 }
 
-/// The mean of at least one finite value, corrected by the mean of what is left over.
+/// The mean of at least one finite value, rounded once.
 pub fn mean(values: &[f64]) -> Result<f64, Refused> {
-    let n = values.len() as f64;
     if values.is_empty() {
         return Err(Refused::TooFew { needed: 1, found: 0 });
     }
-    if values.iter().any(|value| !value.is_finite()) {
-        return Err(Refused::NotFinite);
-    }
-    let first = values.iter().sum::<f64>() / n;
-    let rest = values.iter().map(|value| value - first).sum::<f64>() / n;
-    let mean = first + rest;
+    let mean = nearest_f64(&Decimals::of(values)?.mean());
     if mean.is_finite() { Ok(mean) } else { Err(Refused::OutOfRange) }
 }
 
-/// The sum of squared deviations from `mean`, corrected for the rounding of the mean.
-fn squares(values: &[f64], mean: f64) -> f64 {
-    let (mut sum, mut squares) = (0.0, 0.0);
-    for value in values {
-        let deviation = value - mean;
-        sum += deviation;
-        squares += deviation * deviation;
-    }
-    (squares - sum * sum / values.len() as f64).max(0.0)
-}
-
-/// The differences a - b of pairs, rounded to the fifteenth digit of the larger side: what is left of
-/// decimals is a decimal again, so that 1.3 - 1.2 and 1.2 - 1.1 are one number.
+/// The differences a - b of pairs: exact between the decimals that the floats stand for, then rounded
+/// once, so that 1.3 - 1.2 and 1.2 - 1.1 are one number.
+///
+/// ```
+/// use repro_stats::differences;
+///
+/// assert_eq!(differences(&[1.3, 1.2], &[1.2, 1.1])?, [0.1, 0.1]);
+/// assert_eq!(differences(&[1e15 + 3.0], &[1e15])?, [3.0]);
+/// # Ok::<(), repro_stats::Refused>(())
+/// ```
 pub fn differences(a: &[f64], b: &[f64]) -> Result<Vec<f64>, Refused> {
     if a.len() != b.len() {
         return Err(Refused::UnequalLengths { left: a.len(), right: b.len() });
     }
-    if a.iter().chain(b).any(|value| !value.is_finite()) {
-        return Err(Refused::NotFinite);
-    }
-    Ok(a.iter().zip(b).map(|(a, b)| difference(*a, *b)).collect())
+    Ok(Decimals::of_pairs(&Decimals::of(a)?, &Decimals::of(b)?)?.floats())
 }
 
-fn difference(a: f64, b: f64) -> f64 {
-    let (plain, larger) = (a - b, a.abs().max(b.abs()));
-    if plain == 0.0 {
-        return 0.0;
+/// The difference a - b of two floats as [`differences`] gives it; that of floats that are not finite
+/// is what the processor gives.
+pub fn difference(a: f64, b: f64) -> f64 {
+    match (Decimal::of(a), Decimal::of(b)) {
+        (Some(a), Some(b)) => nearest_f64(&(a.value() - b.value())),
+        _ => a - b,
     }
-    let places = DECIMAL_DIGITS - 1 - libm::floor(libm::log10(larger)) as i32;
-    let unit = (0..places.unsigned_abs()).fold(1.0, |unit: f64, _| unit * 10.0);
-    let rounded =
-        if places < 0 { libm::rint(plain / unit) * unit } else { libm::rint(plain * unit) / unit };
-    // Beyond the range of powers of ten there is nothing to round to.
-    if rounded.is_finite() && unit.is_finite() { rounded } else { plain }
 }
 
 /// Pearson's correlation of pairs.
@@ -114,17 +109,17 @@ pub fn correlation(a: &[f64], b: &[f64]) -> Result<f64, Refused> {
     if a.len() != b.len() {
         return Err(Refused::UnequalLengths { left: a.len(), right: b.len() });
     }
-    let (left, right) = (Summary::of(a)?, Summary::of(b)?);
-    if left.sd == 0.0 || right.sd == 0.0 {
-        return Err(Refused::NoSpread);
+    correlation_of(&Decimals::of(a)?, &Decimals::of(b)?)
+}
+
+/// Pearson's correlation of pairs of decimals.
+pub fn correlation_of(a: &Decimals, b: &Decimals) -> Result<f64, Refused> {
+    let (left, right) = (a.count(), b.count());
+    match left {
+        _ if left != right => Err(Refused::UnequalLengths { left, right }),
+        0 | 1 => Err(Refused::TooFew { needed: 2, found: left }),
+        _ => a.correlation(b).ok_or(Refused::NoSpread),
     }
-    // Deviations in units of their spread: no product overflows.
-    let products = a.iter().zip(b).map(|(a, b)| {
-        let (a, b) = ((a - left.mean) / left.sd, (b - right.mean) / right.sd);
-        a * b
-    });
-    let correlation = products.sum::<f64>() / (left.n - 1) as f64;
-    Ok(correlation.clamp(-1.0, 1.0))
 }
 
 #[cfg(test)]
@@ -153,7 +148,7 @@ mod tests {
         assert_eq!(Summary::of(&[1.0, f64::NAN]), Err(Refused::NotFinite));
         assert_eq!(Summary::of(&[1.0, f64::INFINITY]), Err(Refused::NotFinite));
         assert_eq!(Summary::of(&[f64::MAX, -f64::MAX]), Err(Refused::OutOfRange));
-        assert_eq!(Summary::of(&[1e-300, 2e-300]), Err(Refused::OutOfRange));
+        assert_eq!(Summary::of(&[0.0, 0.0, 0.0, 0.0, 0.0, 5e-324]), Err(Refused::OutOfRange));
         assert_eq!(Summary::of(&[0.1; 3]).unwrap().sd, 0.0, "equal values have no spread");
         let negative = Summary { n: 3, mean: 1.0, sd: -0.5 };
         assert_eq!(negative.checked(), Err(Refused::NegativeSpread(-0.5)));

@@ -1,7 +1,13 @@
 //! Student's t: one sample, pairs, two samples of unequal or equal variance.
 
+use num_bigint::BigInt;
+use num_rational::BigRational;
+use num_traits::{Signed, Zero};
+use repro_exact::decimal::nearest_f64;
+
+use super::decimals::{Decimal, Decimals, root};
 use super::distribution::{StudentT, Symmetric};
-use super::{Refused, Summary, differences};
+use super::{Refused, Summary, difference};
 
 /// An estimate with its standard error and the t statistic against a null value.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -26,7 +32,26 @@ impl T {
         if standard_error == 0.0 {
             return Err(Refused::NoSpread);
         }
-        let t = (estimate - null) / standard_error;
+        let t = difference(estimate, null) / standard_error;
+        Self::known(estimate, standard_error, t, df)
+    }
+
+    /// The statistic of an exact estimate that lies `away` from the null value, each number rounded once.
+    fn exact(
+        estimate: &BigRational,
+        away: &BigRational,
+        squared_error: &BigRational,
+        df: f64,
+    ) -> Result<Self, Refused> {
+        if squared_error.is_zero() {
+            return Err(Refused::NoSpread);
+        }
+        let size = root(&(away * away / squared_error));
+        let t = if away.is_negative() { -size } else { size };
+        Self::known(nearest_f64(estimate), root(squared_error), t, df)
+    }
+
+    fn known(estimate: f64, standard_error: f64, t: f64, df: f64) -> Result<Self, Refused> {
         let finite = [estimate, standard_error, t, df].iter().all(|value| value.is_finite());
         if !finite {
             return Err(Refused::OutOfRange);
@@ -69,9 +94,71 @@ pub fn one_sample(summary: &Summary, null: f64) -> Result<T, Refused> {
     T::new(summary.mean, null, summary.standard_error(), (summary.n - 1) as f64)
 }
 
+/// The mean of a list against a null value, exact up to the last rounding.
+pub fn one_sample_of(values: &Decimals, null: f64) -> Result<T, Refused> {
+    against(values, &Decimal::of(null).ok_or(Refused::NotFinite)?.value())
+}
+
 /// The mean difference a - b of pairs against zero.
 pub fn paired(a: &[f64], b: &[f64]) -> Result<T, Refused> {
-    one_sample(&Summary::of(&differences(a, b)?)?, 0.0)
+    if a.len() != b.len() {
+        return Err(Refused::UnequalLengths { left: a.len(), right: b.len() });
+    }
+    paired_of(&Decimals::of(a)?, &Decimals::of(b)?)
+}
+
+/// [`paired`] of decimals.
+pub fn paired_of(a: &Decimals, b: &Decimals) -> Result<T, Refused> {
+    against(&Decimals::of_pairs(a, b)?, &BigRational::default())
+}
+
+fn against(values: &Decimals, null: &BigRational) -> Result<T, Refused> {
+    let n = at_least_two(values)?;
+    let mean = values.mean();
+    T::exact(&mean, &(&mean - null), &values.squared_error(), (n - 1) as f64)
+}
+
+/// How many there are, where they can have a spread.
+fn at_least_two(values: &Decimals) -> Result<usize, Refused> {
+    match values.count() {
+        found @ (0 | 1) => Err(Refused::TooFew { needed: 2, found }),
+        n => Ok(n),
+    }
+}
+
+/// Welch's test of two lists, exact up to the last rounding; [`welch`] takes the difference of two means
+/// that were rounded before.
+///
+/// ```
+/// use repro_stats::{Decimals, welch_of};
+///
+/// let a = Decimals::of(&[1e9 + 0.001, 1e9 + 0.003])?;
+/// let b = Decimals::of(&[1e9 + 0.002, 1e9 + 0.005])?;
+/// assert_eq!(welch_of(&a, &b)?.estimate, -0.0015);
+/// # Ok::<(), repro_stats::Refused>(())
+/// ```
+pub fn welch_of(a: &Decimals, b: &Decimals) -> Result<T, Refused> {
+    let (left_df, right_df) = (at_least_two(a)? - 1, at_least_two(b)? - 1);
+    let (left, right) = (a.squared_error(), b.squared_error());
+    let sum = &left + &right;
+    if sum.is_zero() {
+        return Err(Refused::NoSpread);
+    }
+    let parts = &left * &left / BigInt::from(left_df) + &right * &right / BigInt::from(right_df);
+    let df = nearest_f64(&(&sum * &sum / parts));
+    let gap = a.mean() - b.mean();
+    T::exact(&gap, &gap, &sum, df)
+}
+
+/// [`pooled`] of two lists, exact up to the last rounding.
+pub fn pooled_of(a: &Decimals, b: &Decimals) -> Result<T, Refused> {
+    let counts = [at_least_two(a)?, at_least_two(b)?].map(BigInt::from);
+    let [left, right] = &counts;
+    let df = a.count() + b.count() - 2;
+    let variance = (a.variance() * (left - 1) + b.variance() * (right - 1)) / BigInt::from(df);
+    let squared_error = variance * BigRational::new_raw(left + right, left * right);
+    let gap = a.mean() - b.mean();
+    T::exact(&gap, &gap, &squared_error, df as f64)
 }
 
 /// The difference of two means against zero, with Welch's and Satterthwaite's degrees of freedom.
@@ -87,7 +174,8 @@ pub fn welch(a: &Summary, b: &Summary) -> Result<T, Refused> {
     let (left, right) = (left * left, right * right);
     let sum = left + right;
     let df = sum * sum / (left * left / (a.n - 1) as f64 + right * right / (b.n - 1) as f64);
-    T::new(a.mean - b.mean, 0.0, larger * sum.sqrt(), df)
+    let gap = difference(a.mean, b.mean);
+    T::new(gap, 0.0, larger * sum.sqrt(), df)
 }
 
 /// The difference of two means against zero where both arms are taken to have one variance.
@@ -102,7 +190,8 @@ pub fn pooled(a: &Summary, b: &Summary) -> Result<T, Refused> {
     let df = left_df + right_df;
     let sd = larger * ((left_df * left * left + right_df * right * right) / df).sqrt();
     let standard_error = sd * (1.0 / a.n as f64 + 1.0 / b.n as f64).sqrt();
-    T::new(a.mean - b.mean, 0.0, standard_error, df)
+    let gap = difference(a.mean, b.mean);
+    T::new(gap, 0.0, standard_error, df)
 }
 
 #[cfg(test)]

@@ -34,7 +34,8 @@ const CRATES: &[Crate] = &[
         on: &["exact"],
         rows: &[
             &["holm", "refused", "rng", "special"],
-            &["distribution", "summary"],
+            &["decimals", "distribution"],
+            &["summary"],
             &["bootstrap", "noncentral_t", "proportion", "t_test"],
             &["equivalence", "interquartile", "line", "power", "sign_flip"],
             &["answers"],

@@ -99,6 +99,31 @@ fn what_decides_nothing_says_so() {
 }
 
 #[test]
+fn differences_of_large_numbers_are_exact() {
+    let listed =
+        |values: [u64; 6]| values.map(|one| (1_000_000_000_000_000 + one).to_string()).join(",");
+    // Differences of -7, 4, -3, 1, 0 and -1.
+    let (a, b) = (listed([1, 9, 2, 8, 3, 6]), listed([8, 5, 5, 7, 3, 7]));
+    let paired = &results(&["--a", &a, "--b", &b])["paired_t"];
+    let near = |field: &str, wanted: f64| (paired[field].as_f64().unwrap() - wanted).abs() < 1e-9;
+    assert!(near("mean", -1.0) && near("t", -0.654_653_670_707_977_1), "{paired}");
+    // Digits that no float keeps count as they are written.
+    let fine = results(&[
+        "--a",
+        "1000000000.00000000001,1000000000.00000000003",
+        "--b",
+        "1000000000.00000000002,1000000000.00000000005",
+    ]);
+    assert_eq!(fine["welch"]["diff"], -1.5e-11, "{}", fine["welch"]);
+    assert_eq!(
+        (&fine["paired_t"]["mean"], &fine["correlation"]["r"]),
+        (&json!(-1.5e-11), &json!(1.0))
+    );
+    let (_, stderr, code) = stats(&["--a", "1e400,2"]);
+    assert!(code == 2 && stderr.contains("within the range of floating point"), "{stderr}");
+}
+
+#[test]
 fn files_are_read_by_their_columns() {
     let named = results(&["arms.jsonl", "--column", "muon", "--column", "adam"]);
     let typed = results(&["--a", "3.2791,3.2776,3.2803", "--b", "3.2884,3.2869,3.2901"]);

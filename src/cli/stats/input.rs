@@ -6,11 +6,11 @@ use super::super::{BAD_NUMBER, BAD_USAGE, args};
 use repro_receipt::source::{
     Document, Error, Kind, Location, Node, Source, UNKNOWN_FIELD, WRONG_TYPE,
 };
-use repro_stats::answers::{ArmValues, StatsRequest};
+use repro_stats::answers::{ArmValues, ListedValues, StatsRequest};
 use repro_stats::bootstrap::RESAMPLES;
 use repro_stats::power::{Goal, Sides};
 use repro_stats::proportion::{Proportion, mcnemar};
-use repro_stats::{Refused, Summary};
+use repro_stats::{Decimal, Refused, Summary};
 
 /// What a number looks like.
 const NUMBER: &str = "a number such as `1.65`, `-0.02` or `3e-4`";
@@ -77,11 +77,11 @@ fn bad(place: &str, expected: impl Into<String>, found: impl Into<String>) -> Er
 fn arms(own: &args::StatsArgs) -> Result<[Option<ArmValues>; 2], Error> {
     if let Some(file) = &own.file {
         let lists = columns(file, &own.column)?;
-        return Ok(lists.map(|list| list.map(ArmValues::Values)));
+        return Ok(lists.map(|list| list.map(values_of)));
     }
     let arm = |values: (&str, &Option<String>), summary: (&str, &Option<String>)| {
         Ok(match (values.1, summary.1) {
-            (Some(text), _) => Some(ArmValues::Values(list(values.0, text)?)),
+            (Some(text), _) => Some(values_of(list(values.0, text)?)),
             (None, Some(text)) => Some(ArmValues::Summary(self::summary(summary.0, text)?)),
             (None, None) => None,
         })
@@ -98,24 +98,46 @@ fn arms(own: &args::StatsArgs) -> Result<[Option<ArmValues>; 2], Error> {
     Ok([a, b])
 }
 
+/// A number as it is written, and the float nearest to it.
+#[derive(Debug)]
+struct WrittenNumber {
+    float: f64,
+    exact: Decimal,
+}
+
+fn values_of(numbers: Vec<WrittenNumber>) -> ArmValues {
+    let values = numbers.into_iter().map(|number| (number.float, number.exact));
+    ArmValues::Values(ListedValues::of(values))
+}
+
+fn floats(numbers: Vec<WrittenNumber>) -> Vec<f64> {
+    numbers.into_iter().map(|number| number.float).collect()
+}
+
 /// A plain decimal number, digits with a point, perhaps a sign and an exponent; or what was expected
 /// and what was found.
-fn decimal(text: &str) -> Result<f64, (&'static str, String)> {
+fn decimal(text: &str) -> Result<WrittenNumber, (&'static str, String)> {
     let plain = text.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));
-    match text.parse::<f64>().ok().filter(|_| plain) {
-        Some(value) if value.is_finite() => Ok(value),
-        Some(_) => Err(("a number within the range of floating point", format!("`{text}`"))),
-        None if text.is_empty() => Err((NUMBER, "nothing".to_owned())),
-        None => Err((NUMBER, format!("`{text}`"))),
+    let float = match text.parse::<f64>().ok().filter(|_| plain) {
+        Some(float) => float,
+        None if text.is_empty() => return Err((NUMBER, "nothing".to_owned())),
+        None => return Err((NUMBER, format!("`{text}`"))),
+    };
+    // A text of more digits than are read exactly stands for its float.
+    let exact = Decimal::of(float).map(|near| Decimal::parse(text).unwrap_or(near));
+    match exact {
+        Some(exact) => Ok(WrittenNumber { float, exact }),
+        None => Err(("a number within the range of floating point", format!("`{text}`"))),
     }
 }
 
 fn number(place: &str, text: &str) -> Result<f64, Error> {
-    decimal(text.trim()).map_err(|(expected, found)| bad(place, expected, found))
+    let number = decimal(text.trim());
+    number.map(|number| number.float).map_err(|(expected, found)| bad(place, expected, found))
 }
 
 /// Numbers between commas. Digits that look like one number with a decimal comma are refused.
-fn list(place: &str, text: &str) -> Result<Vec<f64>, Error> {
+fn list(place: &str, text: &str) -> Result<Vec<WrittenNumber>, Error> {
     let items: Vec<_> = text.split(',').collect();
     if decimal_commas(&items) {
         let error = bad(place, "decimal points, and commas between values", format!("`{text}`"));
@@ -219,7 +241,7 @@ fn discordant(text: &str) -> Result<[u64; 2], Error> {
 }
 
 fn p_values(text: &str) -> Result<Vec<f64>, Error> {
-    let values = list("--p-values", text)?;
+    let values = floats(list("--p-values", text)?);
     match values.iter().find(|value| !(0.0..=1.0).contains(*value)) {
         None => Ok(values),
         Some(value) => Err(bad("--p-values", "numbers from 0 to 1", format!("`{value}`"))),
@@ -231,7 +253,7 @@ fn load(path: &Path) -> Result<Document, Error> {
 }
 
 /// Both lists of a file: its columns `a` and `b`, or those that are named.
-fn columns(path: &Path, names: &[String]) -> Result<[Option<Vec<f64>>; 2], Error> {
+fn columns(path: &Path, names: &[String]) -> Result<[Option<Vec<WrittenNumber>>; 2], Error> {
     let document = load(path)?;
     let root = document.root();
     let names: Vec<&str> = match names {
@@ -261,7 +283,7 @@ fn scores(path: &Path) -> Result<Vec<Vec<f64>>, Error> {
     let root = document.root();
     let names = column_names(root)?;
     let tasks: Vec<_> =
-        names.into_iter().map(|name| column(root, name)).collect::<Result<_, _>>()?;
+        names.into_iter().map(|name| column(root, name).map(floats)).collect::<Result<_, _>>()?;
     if tasks.is_empty() {
         return Err(WRONG_TYPE.at(root.place(), "a column for each task", "none"));
     }
@@ -281,7 +303,7 @@ fn column_names(root: Node<'_>) -> Result<Vec<&str>, Error> {
 }
 
 /// The numbers of one column; a shorter column of a CSV ends in empty cells.
-fn column(root: Node<'_>, name: &str) -> Result<Vec<f64>, Error> {
+fn column(root: Node<'_>, name: &str) -> Result<Vec<WrittenNumber>, Error> {
     let cells: Vec<_> = match &root.value().kind {
         Kind::Array(_) => root.items()?.map(|row| row.required(name)).collect::<Result<_, _>>()?,
         _ => root.required(name)?.items()?.collect(),
@@ -299,11 +321,13 @@ fn column(root: Node<'_>, name: &str) -> Result<Vec<f64>, Error> {
 }
 
 /// A number of a file; only CSV writes them as text.
-fn number_in(cell: Node<'_>) -> Result<f64, Error> {
+fn number_in(cell: Node<'_>) -> Result<WrittenNumber, Error> {
     let csv = cell.document().source.name().ends_with(".csv");
     let text = match &cell.value().kind {
-        Kind::Text(text) if csv => text,
-        _ => return cell.float(),
+        Kind::Text(text) if csv => text.trim().to_owned(),
+        Kind::Number(text) => text.replace('_', ""),
+        // The error names what stands there.
+        _ => cell.float()?.to_string(),
     };
-    decimal(text.trim()).map_err(|(expected, found)| WRONG_TYPE.at(cell.place(), expected, found))
+    decimal(&text).map_err(|(expected, found)| WRONG_TYPE.at(cell.place(), expected, found))
 }

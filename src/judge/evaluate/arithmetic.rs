@@ -8,7 +8,7 @@ use repro_exact::decimal::{Interval, Unit, format_significant};
 use repro_receipt::source::{Code, Error};
 
 use super::{Evaluator, Frame, NOT_COMPUTABLE, NOT_PAIRED};
-use crate::evaluate::order::have_equal_data;
+use crate::evaluate::order::beside;
 use crate::value::{DIGITS, Evaluated, NumberRole, Quantity, RunSample};
 
 /// The most bits that an exact power may take.
@@ -96,10 +96,10 @@ impl<'a> Join<'_, '_, 'a> {
 
     fn samples(&self, a: &RunSample, b: &RunSample) -> Result<Evaluated<'a>, Error> {
         self.as_many(a.count(), b.count(), "groups")?;
-        if a.runs != b.runs && !have_equal_data(self.evaluator, a, b) {
+        let Some(b) = &beside(self.evaluator, a, b) else {
             let expected = "runs whose receipts have the same data seeds and order, pair by pair";
             return Err(self.wrong(&NOT_PAIRED, expected, "runs that nothing pairs"));
-        }
+        };
         let numbers = std::iter::zip(&a.numbers, &b.numbers).map(|(a, b)| self.numbers(a, b));
         let numbers = numbers.collect::<Result<_, _>>()?;
         let runs = std::iter::zip(&a.runs, &b.runs);
@@ -136,11 +136,18 @@ fn operate(
     let shown = |number: &Quantity| number.interval.to_string();
     let role = match operator {
         ArithmeticOperator::Add => counted_together(a, b)?,
+        ArithmeticOperator::Multiply => multiple_of_p(a, b),
         _ => NumberRole::Plain,
     };
     let (interval, float) = match operator {
         ArithmeticOperator::Add => (&a.interval + &b.interval, a.float + b.float),
-        ArithmeticOperator::Subtract => (&a.interval - &b.interval, a.float - b.float),
+        ArithmeticOperator::Subtract => {
+            let interval = &a.interval - &b.interval;
+            // What is known exactly needs no float; of rounded prints the float is all that has their point.
+            let float =
+                if interval.is_point() { a.float - b.float } else { a.nearest_difference(b) };
+            (interval, float)
+        }
         ArithmeticOperator::Multiply => (&a.interval * &b.interval, a.float * b.float),
         ArithmeticOperator::Divide => {
             let quotient = a.interval.div(&b.interval);
@@ -195,6 +202,16 @@ fn counted_together(a: &Quantity, b: &Quantity) -> Result<NumberRole, String> {
     match first.intersection(second).next() {
         Some(run) => Err(format!("a sum that counts `{run}` twice")),
         None => Ok(NumberRole::CountOfRuns(Rc::new(first.union(second).cloned().collect()))),
+    }
+}
+
+/// The p that a multiple of one by a whole number is: Bonferroni's adjustment, by hand.
+fn multiple_of_p(a: &Quantity, b: &Quantity) -> NumberRole {
+    let is_factor = |number: &Quantity| number.is_stated() && number.count().is_some_and(|n| n > 0);
+    match (&a.role, &b.role) {
+        (NumberRole::P(_), _) if is_factor(b) => a.role.clone(),
+        (_, NumberRole::P(_)) if is_factor(a) => b.role.clone(),
+        _ => NumberRole::Plain,
     }
 }
 

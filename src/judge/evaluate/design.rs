@@ -28,6 +28,8 @@ const PAIRED: &str = "paired t";
 
 /// The steps of finding out how some groups are compared.
 const DESIGN: usize = 250;
+/// So many names are compared in one step.
+const COMPARED_IN_A_STEP: usize = 16;
 /// What the names of settings have that may differ between repetitions.
 const SEED: &str = "seed";
 /// What the names of settings have that fix a training.
@@ -87,6 +89,7 @@ pub fn of_groups(evaluator: &Evaluator<'_>, groups: &[&RunSample]) -> RunDesign 
     }
     let analysis = &study.analysis;
     RunDesign {
+        is_after_the_fact: false,
         alpha: analysis.alpha.parse().unwrap_or(ALPHA),
         is_paired: analysis.tests.iter().any(|test| test.contains(PAIRED)),
         comparison,
@@ -112,6 +115,55 @@ fn family(study: &Study) -> Option<PlannedFamily> {
     let at_least = several.min().unwrap_or(at_most);
     let words = families.next()?.clone();
     Some(PlannedFamily { words, at_least, at_most })
+}
+
+/// Whether the receipt of a run names a plan: then the post says nothing of how it is compared.
+pub fn is_planned(evaluator: &Evaluator<'_>, groups: &[&RunSample]) -> bool {
+    let receipt = |run| Some(evaluator.library().bundle(run)?.receipt());
+    runs(groups)
+        .filter_map(receipt)
+        .any(|receipt| receipt.study().is_some() || receipt.plan_sha256().is_some())
+}
+
+/// Notes where a summary of runs leaves out seeds that their plan has. Runs of no plan, or of several, are left to
+/// comparisons.
+pub fn of_summary(evaluator: &Evaluator<'_>, group: &RunSample) {
+    // What is only supposed departs from nothing further.
+    if evaluator.supposes() || !evaluator.works(group.count()) {
+        return;
+    }
+    let names = summarised(evaluator, group);
+    let Some((id, digest)) = only_plan(evaluator, &names) else { return };
+    let study = evaluator.library().study(&id);
+    let Some(study) = study.filter(|study| study.digest().to_string() == digest) else { return };
+    evaluator.works(study.runs().len() * (1 + names.len() / COMPARED_IN_A_STEP));
+    let planned: Vec<&PlannedRun> =
+        study.runs().iter().filter(|run| names.contains(run.id.as_str())).collect();
+    left_out(evaluator, study, &planned);
+}
+
+/// The runs that a summary is over: those of a group, or those in which the numbers of a list were recorded, where they
+/// are several. Numbers of one run are no seeds.
+fn summarised<'g>(evaluator: &Evaluator<'_>, group: &'g RunSample) -> BTreeSet<&'g str> {
+    let is_run = |name: &str| evaluator.library().bundle(name).is_some();
+    if runs(std::slice::from_ref(&group)).all(is_run) {
+        return group.runs.iter().flat_map(|names| names.split(", ")).collect();
+    }
+    let leaves = group.numbers.iter().flat_map(|number| &number.leaves);
+    let recorded = leaves.filter(|leaf| leaf.kind == LeafKind::Recorded);
+    let bundles = recorded.filter_map(|leaf| Some(leaf.evidence.as_ref()?.bundle.as_str()));
+    let bundles: BTreeSet<_> = bundles.collect();
+    if bundles.len() > 1 { bundles } else { BTreeSet::new() }
+}
+
+/// The plan that the receipts of all of some runs name, and its digest.
+fn only_plan(evaluator: &Evaluator<'_>, runs: &BTreeSet<&str>) -> Option<(String, String)> {
+    let plan = |run: &&str| {
+        let receipt = evaluator.library().bundle(run)?.receipt();
+        Some((receipt.study()?.to_owned(), receipt.plan_sha256()?.to_owned()))
+    };
+    let mut plans = runs.iter().map(plan).collect::<Option<BTreeSet<_>>>()?;
+    plans.pop_first().filter(|_| plans.is_empty())
 }
 
 /// The names of all runs of some groups; what was joined run by run is named after both.
@@ -249,6 +301,14 @@ fn off_step(
         return;
     }
     let numbers = || groups.iter().flat_map(|group| &group.numbers);
+    if let Some(best) = numbers().flat_map(|one| &one.leaves).find_map(|leaf| leaf.best) {
+        evaluator.departs(format!(
+            "the plan compares {LAST_STEP}s (\"{}\"), and these are of each run {}",
+            study.analysis.metric,
+            best.words()
+        ));
+        return;
+    }
     let last: BTreeSet<u64> = planned.iter().map(|run| run.steps).collect();
     let early = numbers().find_map(|number| match steps(number).as_slice() {
         [step] if !last.contains(step) => Some(*step),

@@ -163,6 +163,12 @@ impl<'a> Evaluator<'a> {
         self.context.work.goes_on(frame.source.place())
     }
 
+    /// Counts records before each of them is looked at.
+    pub fn scans(&self, records: usize, frame: Frame<'_, 'a>) -> Result<(), Error> {
+        self.context.work.takes(records.saturating_mul(READING));
+        self.context.work.goes_on(frame.source.place())
+    }
+
     /// Counts the pairs of so many things before each is held against each other; a pair takes so many steps.
     pub fn pairs(&self, count: usize, steps: usize, frame: Frame<'_, 'a>) -> Result<(), Error> {
         let pairs = count.saturating_mul(count.saturating_sub(1)) / 2;

@@ -1,11 +1,14 @@
 //! Relations between values: exact ones by their intervals, those between runs with their noise.
 
+use std::collections::HashMap;
+
 use repro_claim::Expression;
 use repro_claim::syntax::RelationOperator;
 use repro_exact::decimal::{Printed, format_float, format_significant};
+use repro_receipt::bundle::CONFIG;
 use repro_receipt::source::Error;
 use repro_report::outcome::{Impact, Measured, Outcome, TestNumbers, Verdict};
-use repro_stats::{Refused, Summary, T, one_sample, paired, welch};
+use repro_stats::{Decimals, Refused, T, one_sample_of, welch_of};
 
 use crate::evaluate::design;
 pub use crate::evaluate::noise::{
@@ -17,6 +20,18 @@ use crate::names::{self, Likeness};
 use crate::reading;
 use crate::run_design::RunDesign;
 use crate::value::{DIGITS, Evaluated, EvidenceWords, LeafKind, Quantity, RunSample};
+
+/// The test of runs that a plan pairs.
+const PAIRED: &str = "the paired t test";
+/// The test of runs that only the post pairs.
+const PAIRED_AFTER_THE_FACT: &str = "the paired t test, paired by seed after the fact";
+/// What stands between the names of runs that were joined.
+const JOINS: &str = ", ";
+/// Where a receipt has the seed of a run: of its data, of its weights, or of what its path says.
+const SEEDS_IN_RECEIPTS: [&str; 3] =
+    ["/predicate/seeds/data", "/predicate/seeds/init", "/predicate/extra/seed_in_path"];
+/// What a configuration calls its seed.
+const SEED: &str = "seed";
 
 /// What two or more values in a relation come to: every neighbouring pair must hold.
 pub fn relation<'a>(
@@ -329,7 +344,7 @@ fn gap(
     if sample.count() < 2 || !sample.are_differences() || !number.is_stated() {
         return few(operator, &mean(sample), number);
     }
-    match differences(evaluator, sample, number.float) {
+    match differences(evaluator, sample, Some(number)) {
         Ok(design) => decided(operator, &design),
         Err(why) => Outcome::inconclusive(&WITHIN_NOISE, why.to_string()),
     }
@@ -371,36 +386,48 @@ pub fn design(
     a: &RunSample,
     b: Option<&RunSample>,
 ) -> Result<ChosenTest, Refused> {
-    let Some(b) = b else { return differences(evaluator, a, 0.0) };
+    let Some(b) = b else { return differences(evaluator, a, None) };
     let groups = [a, b];
-    let design = design::of_groups(evaluator, &groups);
+    let mut design = design::of_groups(evaluator, &groups);
     let n = groups.iter().map(|group| group.count()).collect();
+    let of_pairs = |b: &RunSample| one_sample_of(&Decimals::of(&a.less(b))?, 0.0);
     if design.is_paired {
         match in_the_order_of(evaluator, a, b) {
             Some(b) => {
-                let test = paired(&a.floats(), &b.floats())?;
-                return Ok(ChosenTest { test, name: "the paired t test", n, design });
+                return Ok(ChosenTest { test: of_pairs(&b)?, name: PAIRED, n, design });
             }
             None => evaluator.departs(
                 "the plan pairs runs that saw the same data, and these groups do not pair"
                     .to_owned(),
             ),
         }
+    } else if let Some(b) = paired_after_the_fact(evaluator, a, b) {
+        (design.is_paired, design.is_after_the_fact) = (true, true);
+        return Ok(ChosenTest { test: of_pairs(&b)?, name: PAIRED_AFTER_THE_FACT, n, design });
     }
-    let test = welch(&Summary::of(&a.floats())?, &Summary::of(&b.floats())?)?;
+    let test = welch_of(&Decimals::of(&a.floats())?, &Decimals::of(&b.floats())?)?;
     Ok(ChosenTest { test, name: "Welch's t test", n, design })
 }
 
-/// The t of the mean of differences, less a number, against zero.
+/// The t of the mean of differences, less a number where there is one, against zero.
 fn differences(
     evaluator: &Evaluator<'_>,
     sample: &RunSample,
-    number: f64,
+    number: Option<&Quantity>,
 ) -> Result<ChosenTest, Refused> {
-    let design = design::of_groups(evaluator, &[sample]);
-    let less: Vec<f64> = sample.floats().into_iter().map(|one| one - number).collect();
-    let test = one_sample(&Summary::of(&less)?, 0.0)?;
-    let (name, n) = ("the t test of the differences", vec![sample.count()]);
+    let mut design = design::of_groups(evaluator, &[sample]);
+    let away = match number {
+        Some(number) => sample.numbers.iter().map(|one| one.nearest_difference(number)).collect(),
+        None => sample.floats(),
+    };
+    let test = one_sample_of(&Decimals::of(&away)?, 0.0)?;
+    design.is_after_the_fact = are_joined_after_the_fact(evaluator, sample);
+    let name = if design.is_after_the_fact {
+        "the t test of the differences, paired by seed after the fact"
+    } else {
+        "the t test of the differences"
+    };
+    let n = vec![sample.count()];
     Ok(ChosenTest { test, name, n, design })
 }
 
@@ -442,11 +469,11 @@ fn decided(operator: RelationOperator, chosen: &ChosenTest) -> Outcome {
             Outcome::inconclusive(&WITHIN_NOISE, reason)
         }
     };
-    outcome
+    let outcome = outcome
         .giving(shown)
         .within("test", format!("{name}, two-sided, alpha {alpha}"))
-        .measuring([chosen.measured()])
-        .with_impact(Impact::Decision)
+        .measuring([chosen.measured()]);
+    design.noted(outcome).with_impact(Impact::Decision)
 }
 
 /// The second group in the order in which its runs saw the data of the first; none where they do not pair.
@@ -460,10 +487,81 @@ fn in_the_order_of(evaluator: &Evaluator<'_>, a: &RunSample, b: &RunSample) -> O
         })?;
         order.push(left.remove(at));
     }
-    left.is_empty().then(|| RunSample {
-        runs: order.iter().map(|&at| b.runs[at].clone()).collect(),
-        numbers: order.iter().map(|&at| b.numbers[at].clone()).collect(),
-    })
+    left.is_empty().then(|| ordered(b, &order))
+}
+
+/// The numbers of a group in another order.
+fn ordered(group: &RunSample, order: &[usize]) -> RunSample {
+    RunSample {
+        runs: order.iter().map(|&at| group.runs[at].clone()).collect(),
+        numbers: order.iter().map(|&at| group.numbers[at].clone()).collect(),
+    }
+}
+
+/// The second group in the order of the first by equal seeds, where the post pairs runs so and no plan says how they
+/// are compared.
+fn paired_after_the_fact(
+    evaluator: &Evaluator<'_>,
+    a: &RunSample,
+    b: &RunSample,
+) -> Option<RunSample> {
+    let is_open = evaluator.page().paired_by_seed.is_some() && a.count() == b.count();
+    if !is_open || design::is_planned(evaluator, &[a, b]) {
+        return None;
+    }
+    evaluator.works(2 * (a.count() + b.count()));
+    // One seed may be the same of all runs, while another tells them apart.
+    let in_receipts = SEEDS_IN_RECEIPTS.iter().map(|seed| by_seed(evaluator, a, b, Some(seed)));
+    in_receipts.chain([by_seed(evaluator, a, b, None)]).flatten().next()
+}
+
+/// The second group in the order of the first by one of their seeds, which each run of a side has to itself: that at a
+/// place in the receipts, else that of the configurations.
+fn by_seed(
+    evaluator: &Evaluator<'_>,
+    a: &RunSample,
+    b: &RunSample,
+    in_receipts: Option<&str>,
+) -> Option<RunSample> {
+    let places = |group: &RunSample| {
+        let seeds = group.runs.iter().map(|run| seed_of(evaluator, run, in_receipts));
+        let seeds = seeds.collect::<Option<Vec<_>>>()?;
+        let places: HashMap<String, usize> = seeds.iter().cloned().zip(0..).collect();
+        (places.len() == seeds.len()).then_some((seeds, places))
+    };
+    let ((wanted, _), (_, places)) = (places(a)?, places(b)?);
+    let order = wanted.iter().map(|seed| places.get(seed).copied()).collect::<Option<Vec<_>>>()?;
+    Some(ordered(b, &order))
+}
+
+/// Whether some numbers were joined run by run because the post pairs runs by their seeds.
+fn are_joined_after_the_fact(evaluator: &Evaluator<'_>, sample: &RunSample) -> bool {
+    let saw_other_data = |names: &String| {
+        let (first, rest) = names.split_once(JOINS).unwrap_or((names, ""));
+        let first = data_of(evaluator, first);
+        let mut rest = rest.split(JOINS).filter(|name| !name.is_empty());
+        rest.any(|other| first.is_none() || data_of(evaluator, other) != first)
+    };
+    evaluator.page().paired_by_seed.is_some() && sample.runs.iter().any(saw_other_data)
+}
+
+/// The second group so that each of its runs stands beside its pair in the first: the runs saw the same data in the
+/// same order, one by one, or the post pairs them by their seeds. None where nothing pairs them.
+pub fn beside(evaluator: &Evaluator<'_>, a: &RunSample, b: &RunSample) -> Option<RunSample> {
+    if a.runs == b.runs || have_equal_data(evaluator, a, b) {
+        return Some(b.clone());
+    }
+    paired_after_the_fact(evaluator, a, b)
+}
+
+/// A seed of a run, as it is printed.
+fn seed_of(evaluator: &Evaluator<'_>, run: &str, in_receipts: Option<&str>) -> Option<String> {
+    let bundle = evaluator.library().bundle(run)?;
+    let seed = match in_receipts {
+        Some(pointer) => bundle.receipt_document().root().at(pointer).ok()?,
+        None => bundle.document(CONFIG).ok()?.root().get(SEED)?,
+    };
+    seed.printed().ok().map(str::to_owned)
 }
 
 /// The seed and order of the data of a run, and their digest.
@@ -478,7 +576,7 @@ fn data_of(evaluator: &Evaluator<'_>, run: &str) -> Option<(String, String, Stri
 }
 
 /// Whether the runs of two groups saw the same data in the same order, one by one.
-pub fn have_equal_data(evaluator: &Evaluator<'_>, a: &RunSample, b: &RunSample) -> bool {
+fn have_equal_data(evaluator: &Evaluator<'_>, a: &RunSample, b: &RunSample) -> bool {
     let data = |run: &String| data_of(evaluator, run);
     let pairs = std::iter::zip(&a.runs, &b.runs);
     a.count() == b.count()

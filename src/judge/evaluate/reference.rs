@@ -17,7 +17,7 @@ use super::{Evaluator, Frame, NO_FIELD, UNREADABLE_VALUE, WRONG_KIND};
 use crate::loss_unit::unit_of_leaf;
 use crate::post::UNKNOWN_BUNDLE;
 use crate::value::{
-    Evaluated, EvidencePath, EvidenceWords, Leaf, LeafKind, NumberRole, Quantity, RunSample,
+    BestOf, Evaluated, EvidencePath, EvidenceWords, Leaf, LeafKind, NumberRole, Quantity, RunSample,
 };
 
 /// What a receipt fixes before the run, or counts: what else it holds may have been measured.
@@ -40,6 +40,7 @@ pub fn open<'a>(
         file: locator.file.clone(),
         path: locator.path.clone(),
         step: None,
+        best: None,
     })
 }
 
@@ -105,17 +106,21 @@ fn read_one<'a>(
     part: &Expression,
     frame: Frame<'_, 'a>,
 ) -> Result<Evaluated<'a>, Error> {
-    let here = At { evaluator, bundle, part, frame };
+    let here = At { evaluator, bundle, best: reference.best, part, frame };
     let is_recorded = reference.file.is_none()
         && bundle.origin() == Origin::Emitted
         && !reference.path.first().is_some_and(|first| ["config", "receipt"].contains(&&**first));
-    if let (Some(step), false) = (reference.step, is_recorded) {
+    // A record of a table that was chosen as the best knows its step.
+    if let (Some(step), false, None) = (reference.step, is_recorded, reference.best) {
         let expected = "what a run records at its evaluations, such as `run.loss @ 500`";
         let found = format!("step {step} of `{}`", bundle.name());
         return Err(evaluator.wrong(&WRONG_KIND, part, frame, expected, &found));
     }
     match (&reference.file, bundle.origin()) {
-        (Some(file), _) => here.in_file(file, &reference.path, here.step_of(file, &reference.path)),
+        (Some(file), _) => {
+            let step = here.step_of(file, &reference.path).or(reference.step);
+            here.in_file(file, &reference.path, step)
+        }
         (None, Origin::Transcribed) => here.fact(&reference.path),
         (None, Origin::Emitted) => here.of_run(&reference.path, reference.step),
     }
@@ -125,6 +130,7 @@ fn read_one<'a>(
 struct At<'e, 'f, 'a> {
     evaluator: &'e Evaluator<'a>,
     bundle: &'a Bundle,
+    best: Option<BestOf>,
     part: &'e Expression,
     frame: Frame<'f, 'a>,
 }
@@ -331,7 +337,9 @@ impl<'a> At<'_, '_, 'a> {
         let evidence = crate::library::evidence_ref(self.bundle, file, pointer);
         self.show(&evidence);
         let quote = self.bundle.fact_at(file, pointer).and_then(|fact| fact.at.quote.clone());
-        let leaf = Leaf { kind, evidence: Some(evidence), quote, text: text.to_owned(), step };
+        let text_of = text.to_owned();
+        let best = self.best;
+        let leaf = Leaf { kind, evidence: Some(evidence), quote, text: text_of, step, best };
         let leaf = Rc::new(leaf);
         self.evaluator.note(&leaf);
         let leaves = vec![leaf];

@@ -9,12 +9,13 @@ use repro_report::outcome::Referee;
 use repro_signature::PublicKey;
 
 use super::placed::{PlacedExpression, each_of};
-use crate::page_keys::{REFEREE, SOURCE};
+use crate::page_keys::{PAIRED_BY, REFEREE, SOURCE};
 use crate::post::{self, parse_referee};
 
 codes! {
     BAD_LOCATOR = "post::bad-locator", "a name does not say where its evidence lies", "write `BUNDLE`, `BUNDLE:FILE`, `BUNDLE#FACTS`, or a group such as `run-s{1..6}`";
     BAD_FORMULA = "post::bad-formula", "a formula's name is malformed", "write `\"name(a, b)\" = \"expression\"`";
+    BAD_PAIRING = "post::bad-pairing", "what a post pairs its runs by is not known", "write `paired_by = \"seed\"`, or leave it out";
     MANY_BUNDLES = "post::many-bundles", "the names of a post stand for more bundles than are loaded", "correct the ranges of `[names]`, or split the post";
 }
 
@@ -91,6 +92,18 @@ pub(super) fn texts(root: Node) -> Result<Vec<TextSource>, Error> {
         });
     }
     Ok(texts)
+}
+
+/// Where the post says that runs of equal seeds are pairs.
+pub(super) fn paired_by_seed(root: Node) -> Result<Option<Location>, Error> {
+    let Some(node) = root.get("paired_by") else { return Ok(None) };
+    match node.text()? {
+        PAIRED_BY => Ok(Some(node.place())),
+        other => {
+            let (expected, found) = (format!("`{PAIRED_BY}`"), format!("`{other}`"));
+            Err(BAD_PAIRING.at(node.place(), expected, found))
+        }
+    }
 }
 
 pub(super) fn names(root: Node) -> Result<BTreeMap<String, (Locator, Location)>, Error> {

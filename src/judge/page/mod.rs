@@ -22,7 +22,7 @@ use repro_signature::PublicKey;
 
 use crate::page_keys::{EXCUSED, ROOT, SCHEMA};
 use crate::post::{self};
-use head::{aliases, formulas, keys, list, names, referee, texts};
+use head::{aliases, formulas, keys, list, names, paired_by_seed, referee, texts};
 use placed::each_of;
 use sentences::read_sentence;
 use tables::read_table;
@@ -93,6 +93,8 @@ pub struct PostPage {
     pub formulas: BTreeMap<String, PostFormula>,
     /// The study whose plan was registered before the runs.
     pub plan: Option<(String, Location)>,
+    /// Where it says that runs of equal seeds are pairs, if no plan says how they are compared.
+    pub paired_by_seed: Option<Location>,
     /// Sentences and tables in the order of the file.
     pub statements: Vec<PostStatement>,
     /// Numbers without a claim, with the reason.
@@ -138,6 +140,7 @@ impl PostPage {
             keys: keys(root)?,
             formulas: formulas(root)?,
             plan: None,
+            paired_by_seed: paired_by_seed(root)?,
             statements: Vec::new(),
             excused: Vec::new(),
             referee: root.get("referee").map(referee).transpose()?,

@@ -26,6 +26,7 @@ use crate::evaluate::without_shadows;
 use crate::library::Library;
 use crate::lock;
 use crate::page::{DRAFTED, PostPage, PostStatement, TextSource};
+use crate::run_design::AFTER_THE_FACT;
 use crate::started::StartedRuns;
 use crate::statement;
 use crate::texts::{GivenTexts, NONE_NAMED, TextsAtHand};
@@ -352,6 +353,17 @@ fn unconfirmed(page: &PostPage, drafted: usize) -> Option<Finding> {
     })
 }
 
+/// The finding that a post pairs runs whose pairs no plan declared.
+fn paired_by_the_post(page: &PostPage) -> Option<Finding> {
+    page.paired_by_seed.as_ref().map(|place| Finding {
+        code: &AFTER_THE_FACT,
+        severity: Severity::Note,
+        message: "runs of no plan are paired by their seeds, with the results known".to_owned(),
+        place: place.clone(),
+        claim: None,
+    })
+}
+
 /// The report of a post whose claims are judged.
 fn reported(
     page: &PostPage,
@@ -380,6 +392,7 @@ fn reported(
         .chain(signatures)
         .chain(no_text(page))
         .chain(unconfirmed(page, drafted))
+        .chain(paired_by_the_post(page))
         .chain(started)
         .chain(problems)
         .collect();

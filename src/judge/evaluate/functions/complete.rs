@@ -96,13 +96,7 @@ fn planned_runs<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
         let found = "a plan without some of them";
         return Err(call.wrong(&NOT_COMPUTABLE, expected, found));
     };
-    let leaf = Leaf {
-        kind: LeafKind::Counted,
-        evidence: None,
-        quote: None,
-        text: runs.to_string(),
-        step: None,
-    };
+    let leaf = Leaf::without_place(LeafKind::Counted, runs.to_string());
     let runs = if call.evaluator.nudge("planned runs") { runs * 2 + 1 } else { runs };
     let number = Quantity::result(Interval::integer(runs), runs as f64, runs.to_string(), &[]);
     Ok(Evaluated::Number(Quantity {

@@ -9,7 +9,7 @@ use repro_receipt::source::Error;
 use repro_report::outcome::{EvidenceRef, Verdict};
 
 use super::{Function, Gives};
-use crate::evaluate::order::{certain, have_equal_data};
+use crate::evaluate::order::{beside, certain};
 use crate::evaluate::{Call, NOT_PAIRED, WRONG_ARGUMENTS};
 use crate::value::{Evaluated, Leaf, LeafKind, Quantity, RunSample};
 
@@ -74,7 +74,7 @@ fn pairs(
     };
     match (settled(left)?, settled(right)?) {
         (Evaluated::Sample(a), Evaluated::Sample(b)) => {
-            are_paired(call, &a, &b)?;
+            let b = paired(call, &a, &b)?;
             Ok(std::iter::zip(a.numbers, b.numbers).collect())
         }
         (Evaluated::Sample(a), b) => {
@@ -89,13 +89,12 @@ fn pairs(
     }
 }
 
-/// Refuses two groups whose runs nothing pairs.
-fn are_paired(call: &Call<'_, '_, '_>, a: &RunSample, b: &RunSample) -> Result<(), Error> {
-    if a.runs == b.runs || have_equal_data(call.evaluator, a, b) {
-        return Ok(());
-    }
-    let expected = "runs whose receipts have the same data seeds and order, pair by pair";
-    Err(call.wrong(&NOT_PAIRED, expected, "runs that nothing pairs"))
+/// The second group with each run beside its pair; an error where nothing pairs them.
+fn paired(call: &Call<'_, '_, '_>, a: &RunSample, b: &RunSample) -> Result<RunSample, Error> {
+    beside(call.evaluator, a, b).ok_or_else(|| {
+        let expected = "runs whose receipts have the same data seeds and order, pair by pair";
+        call.wrong(&NOT_PAIRED, expected, "runs that nothing pairs")
+    })
 }
 
 /// Whether two numbers rest on the same evidence, so that their order says nothing.

@@ -96,6 +96,7 @@ impl<'a> RunFile<'a> {
             quote: None,
             text: self.name.clone(),
             step: self.step,
+            best: None,
         });
         call.evaluator.note(&leaf);
         let name = format!("all of {} {}", self.bundle.name(), self.name);

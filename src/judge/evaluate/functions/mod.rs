@@ -1,6 +1,7 @@
 //! The functions of the language. A new one is one file here, `mod name;` and its line in `GROUPS`.
 
 pub mod again;
+mod best;
 pub mod complete;
 mod counted;
 pub mod everywhere;
@@ -62,6 +63,7 @@ pub type Evaluate = for<'c, 'f, 'a> fn(&Call<'c, 'f, 'a>) -> Result<Evaluated<'a
 static GROUPS: &[&[Function]] = &[
     numbers::FUNCTIONS,
     samples::FUNCTIONS,
+    best::FUNCTIONS,
     counted::FUNCTIONS,
     tested::FUNCTIONS,
     stated::FUNCTIONS,

@@ -61,6 +61,7 @@ fn count<'a>(call: &Call<'_, '_, 'a>, which: ParameterCount) -> Result<Evaluated
         quote: None,
         text: first.to_string(),
         step: None,
+        best: None,
     };
     // Moved by what no rounding hides, where a result is asked whether it depends on this.
     let number = if nudged { first * 1_009 + 1 } else { *first };

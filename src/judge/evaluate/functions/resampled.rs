@@ -44,7 +44,8 @@ pub static FUNCTIONS: &[Function] = &[
     Function {
         name: "slopes",
         signature: "slopes([a, b, ...], over = [x, y, ...])",
-        summary: "for each run the least-squares slope of its numbers over x: one group of runs for each x",
+        summary: "for each run the least-squares slope of its numbers over x: one group of runs for each x. Two groups that \
+                  nothing pairs have their trends compared by their runs: `slopes(a, ...) < slopes(b, ...)`, `p`, `gap_se`",
         misleads: "a line through two phases of the learning rate is no trend",
         example: "slopes([moe.loss @ 242, moe.loss @ 967], over = [ln(495616), ln(1980416)])",
         gives: Gives::Derived,
@@ -146,7 +147,7 @@ fn slopes<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     let of_run = |run: usize| {
         let points: Vec<&Quantity> =
             groups.iter().filter_map(|group| group.numbers.get(run)).collect();
-        let up: Vec<f64> = points.iter().map(|number| number.float).collect();
+        let up: Vec<f64> = points.iter().map(|number| number.nearest()).collect();
         let value = slope(&across, &up).map_err(|why| refused(call, why))?;
         let of: Vec<&Quantity> = points.into_iter().chain(&x.numbers).collect();
         number_from(call, value, format!("slope of run {}", run + 1), &of)

@@ -1,24 +1,26 @@
 //! Functions of the numbers of several runs.
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use num_rational::BigRational;
 use repro_exact::decimal::Interval;
+use repro_receipt::bundle::{Bundle, RECEIPT};
 use repro_receipt::source::Error;
 use repro_report::outcome::EvidenceRef;
 use repro_stats::{Summary, one_sample};
 
 use super::numbers::listed;
 use super::{Function, Gives};
-use crate::evaluate::{Call, NOT_COMPUTABLE};
-use crate::value::{Evaluated, NumberRole, Quantity, RunSample};
+use crate::evaluate::{Call, NOT_COMPUTABLE, design};
+use crate::value::{Evaluated, Leaf, LeafKind, NumberRole, Quantity, RunSample};
 
 pub static FUNCTIONS: &[Function] = &[
     Function {
         name: "count",
-        signature: "count(numbers)",
-        summary: "how many numbers or runs there are",
-        misleads: "three values of one seed are not three seeds",
+        signature: "count(numbers) or count([run, group, ...])",
+        summary: "how many numbers or runs there are; of a list of runs and groups, all their runs",
+        misleads: "three values of one seed are not three seeds, and a list of groups counts their runs, not the groups",
         example: "count(moe.loss)",
         gives: Gives::Derived,
         evaluate: count,
@@ -94,26 +96,17 @@ fn count<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
         return Err(call.wrong(&NOT_COMPUTABLE, "a group or a list", "nothing"));
     };
     let value = call.evaluator.evaluate(part, call.frame)?;
-    let mut role = NumberRole::Plain;
-    let items = match &value {
-        Evaluated::Reference(reference) if reference.path.is_empty() => {
-            let runs = reference.bundles.iter().map(|bundle| bundle.name().to_owned());
-            role = NumberRole::CountOfRuns(Rc::new(runs.collect()));
-            for bundle in &reference.bundles {
-                let receipt = repro_receipt::bundle::RECEIPT;
-                call.evaluator.show(bundle, crate::library::evidence_ref(bundle, receipt, ""));
-            }
-            reference.bundles.len()
-        }
-        _ => match call.evaluator.settled(value, call.frame, part)? {
+    let (items, role) = match sources(&value) {
+        Some(all) => count_sources(call, &all)?,
+        None => match call.evaluator.settled(value, call.frame, part)? {
             Evaluated::List(items) if !are_distinct(&items) => {
                 let expected = "a list of things that each have evidence of their own";
                 return Err(call.wrong(&NOT_COMPUTABLE, expected, &format!("`{part}`")));
             }
-            Evaluated::List(items) => items.len(),
+            Evaluated::List(items) => (items.len(), NumberRole::Plain),
             Evaluated::Sample(sample) => {
-                role = NumberRole::CountOfRuns(Rc::new(sample.runs.iter().cloned().collect()));
-                sample.count()
+                let runs = sample.runs.iter().cloned().collect();
+                (sample.count(), NumberRole::CountOfRuns(Rc::new(runs)))
             }
             other => {
                 return Err(call.wrong(&NOT_COMPUTABLE, "a group or a list", other.word()));
@@ -124,14 +117,53 @@ fn count<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     let text = format!("count({part})");
     let number = Quantity::result(Interval::integer(items), items as f64, text, &[]);
     let mut number = Quantity { role, ..number };
-    number.leaves = vec![Rc::new(crate::value::Leaf {
-        kind: crate::value::LeafKind::Counted,
-        evidence: None,
-        quote: None,
-        text: items.to_string(),
-        step: None,
-    })];
+    number.leaves = vec![Rc::new(Leaf::without_place(LeafKind::Counted, items.to_string()))];
     Ok(Evaluated::Number(number))
+}
+
+/// A run, or a file of a bundle that stands for one thing, such as a configuration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct CountedSource<'v> {
+    bundle: &'v str,
+    file: Option<&'v str>,
+}
+
+/// The runs or files that a value is: one, those of a group, or those of a list of both. None where it is anything else.
+fn sources<'v>(value: &'v Evaluated<'_>) -> Option<Vec<CountedSource<'v>>> {
+    match value {
+        Evaluated::Reference(reference) if reference.path.is_empty() => {
+            let file = reference.file.as_deref();
+            let one = |bundle: &&'v Bundle| CountedSource { bundle: bundle.name(), file };
+            Some(reference.bundles.iter().map(one).collect())
+        }
+        Evaluated::List(items) => {
+            let all = items.iter().map(sources).collect::<Option<Vec<_>>>()?.concat();
+            (!all.is_empty()).then_some(all)
+        }
+        _ => None,
+    }
+}
+
+/// How many runs or files there are, and that they are runs; an error where one is listed twice.
+fn count_sources(
+    call: &Call<'_, '_, '_>,
+    all: &[CountedSource<'_>],
+) -> Result<(usize, NumberRole), Error> {
+    let distinct: BTreeSet<_> = all.iter().collect();
+    if distinct.len() < all.len() {
+        let expected = "runs that are each listed once";
+        return Err(call.wrong(&NOT_COMPUTABLE, expected, "one of them twice"));
+    }
+    for source in all {
+        if let Some(bundle) = call.evaluator.library().bundle(source.bundle) {
+            let file = source.file.unwrap_or(RECEIPT);
+            call.evaluator.show(bundle, crate::library::evidence_ref(bundle, file, ""));
+        }
+    }
+    let runs = all.iter().map(|source| source.bundle.to_owned()).collect();
+    let are_runs = all.iter().all(|source| source.file.is_none());
+    let role = if are_runs { NumberRole::CountOfRuns(Rc::new(runs)) } else { NumberRole::Plain };
+    Ok((all.len(), role))
 }
 
 /// Whether each entry of a list has evidence, and no two the same: what is listed twice is one thing.
@@ -168,6 +200,7 @@ fn mean_of(call: &Call<'_, '_, '_>, sample: &RunSample) -> Result<Quantity, Erro
     if sample.numbers.is_empty() {
         return Err(call.wrong(&NOT_COMPUTABLE, "at least one number", "none"));
     }
+    design::of_summary(call.evaluator, sample);
     Ok(sample.mean(listed("mean", &sample.numbers)))
 }
 
@@ -178,6 +211,7 @@ fn median<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     if sample.numbers.is_empty() {
         return Err(call.wrong(&NOT_COMPUTABLE, "at least one number", "none"));
     }
+    design::of_summary(call.evaluator, &sample);
     let ends = |end: fn(&Interval) -> &BigRational| {
         let mut ends: Vec<_> =
             sample.numbers.iter().map(|one| end(&one.interval).clone()).collect();
@@ -224,6 +258,7 @@ pub fn ends<'a>([low, high]: [Result<Quantity, Error>; 2]) -> Result<Evaluated<'
 
 /// Mean and spread.
 pub fn summarised(call: &Call<'_, '_, '_>, sample: &RunSample) -> Result<Summary, Error> {
+    design::of_summary(call.evaluator, sample);
     Summary::of(&sample.floats())
         .map_err(|why| call.wrong(&NOT_COMPUTABLE, "at least two numbers", &why.to_string()))
 }

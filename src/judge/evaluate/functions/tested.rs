@@ -41,6 +41,16 @@ pub static FUNCTIONS: &[Function] = &[
         evaluate: interval,
     },
     Function {
+        name: "gap_se",
+        signature: "gap_se(a, b)",
+        summary: "the standard error of mean(a) - mean(b), by the test that the design fixes; of the gap between two \
+                  trends too",
+        misleads: "it is not the spread of single runs, and of few runs two of it are no 95% interval",
+        example: "gap_se(slopes([dense.loss @ 242, dense.loss @ 967], over = [242, 967]), slopes([moe.loss @ 242, moe.loss @ 967], over = [242, 967]))",
+        gives: Gives::Derived,
+        evaluate: standard_error,
+    },
+    Function {
         name: "significant",
         signature: "significant(p, family = [p, ...])",
         summary: "a p lies below 0.05, after Holm's adjustment where a family is named",
@@ -114,6 +124,14 @@ fn interval<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     }))
 }
 
+fn standard_error<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
+    call.takes(2, 2, &[])?;
+    let (design, all) = tested(call)?;
+    let number = from_float(call, design.test.standard_error, &all)?;
+    let derivation = format!("standard error by {}", design.name);
+    Ok(Evaluated::Number(Quantity { derivation, ..number }))
+}
+
 fn significant<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     call.takes(1, 1, &["family"])?;
     let own = call.number(0)?;
@@ -160,6 +178,7 @@ fn significant<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
         Measured { value: Some(adjusted), allowed: Some([0.0, alpha]), ..Measured::default() };
     let tolerance = format!("{}, alpha {alpha}", own.derivation);
     let outcome = outcome.giving(shown).within("test", tolerance).measuring([measured]);
+    let outcome = tested.noted(outcome);
     Ok(Evaluated::Judgement(Box::new(outcome.with_impact(Impact::Decision))))
 }
 
@@ -210,6 +229,6 @@ fn equivalent<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     };
     let tolerance = format!("two one-sided tests, {}, ± {}", design.name, margin.derivation);
     let outcome = outcome.giving(shown).within("test", tolerance).measuring([design.measured()]);
-    let outcome = outcome.with_impact(Impact::Decision);
+    let outcome = design.design.noted(outcome).with_impact(Impact::Decision);
     Ok(Evaluated::Judgement(Box::new(outcome)))
 }

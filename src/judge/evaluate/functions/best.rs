@@ -1,0 +1,263 @@
+//! The best of a run's own evaluations, with the step at which it stood.
+
+use num_rational::BigRational;
+use repro_claim::Expression;
+use repro_claim::syntax::ExpressionKind;
+use repro_exact::decimal::Printed;
+use repro_receipt::bundle::{Bundle, Origin};
+use repro_receipt::source::{Document, Error, Kind, Node, escape};
+
+use super::{Function, Gives};
+use crate::evaluate::{Call, WRONG_ARGUMENTS, WRONG_KIND};
+use crate::value::{BestOf, Evaluated, EvidencePath, Quantity, RunSample};
+
+pub static FUNCTIONS: &[Function] = &[Function {
+    name: "best",
+    signature: "best(run.metric, by = 'min')",
+    summary: "each run's own best evaluation, and its step: the lowest loss, bpb or perplexity, the highest accuracy or \
+              CORE; of other metrics as `by` says",
+    misleads: "the best of many evaluations lies beyond the last one by noise alone, the more so the more there are; and \
+               a step chosen on held-out text makes that text part of the training",
+    example: "mean(best(moe.loss))",
+    gives: Gives::Derived,
+    evaluate: best,
+}];
+
+/// The words of `by`.
+const BY: [&str; 2] = ["min", "max"];
+/// Words of names of metrics of which the lowest is the best,
+const LOWEST: &[&str] = &[
+    "loss",
+    "nats",
+    "bpb",
+    "bpc",
+    "nll",
+    "ppl",
+    "perplexity",
+    "error",
+    "wer",
+    "cer",
+    "mse",
+    "rmse",
+    "mae",
+];
+/// and of those of which the highest is.
+const HIGHEST: &[&str] = &[
+    "acc",
+    "accuracy",
+    "core",
+    "f1",
+    "bleu",
+    "rouge",
+    "map",
+    "map50",
+    "auc",
+    "auroc",
+    "precision",
+    "recall",
+    "reward",
+];
+/// Words that turn the meaning of another: nothing is taken to be the best of what they stand beside.
+const TURNING: &[&str] =
+    &["neg", "negative", "gap", "delta", "diff", "drop", "gain", "weight", "coef", "std", "var"];
+
+fn best<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
+    call.takes(1, 1, &["by"])?;
+    let Some(part) = call.positional(0) else {
+        return Err(call.wrong(&WRONG_ARGUMENTS, "a metric of a run", "nothing"));
+    };
+    let reference = match call.evaluator.evaluate(part, call.frame)? {
+        Evaluated::Reference(reference) if !reference.path.is_empty() => reference,
+        other => return Err(no_metric(call, part, other.word())),
+    };
+    if reference.step.is_some() {
+        let expected = "a metric without a step: the best is sought among all evaluations";
+        return Err(call.wrong(&WRONG_ARGUMENTS, expected, &format!("`{part}`")));
+    }
+    // That a run has no such metric is told before that nothing is known of it.
+    let is_highest = is_highest(call, reference.path.last().map_or("", String::as_str));
+    let of_run =
+        |bundle: &&'a Bundle| Search { call, part, bundle }.best(&reference, is_highest.clone());
+    let numbers = reference.bundles.iter().map(of_run).collect::<Result<Vec<_>, _>>()?;
+    match (reference.is_group, <[Quantity; 1]>::try_from(numbers)) {
+        (false, Ok([number])) => Ok(Evaluated::Number(number)),
+        (_, numbers) => {
+            let numbers = numbers.map_or_else(|numbers| numbers, Vec::from);
+            let runs = reference.bundles.iter().map(|bundle| bundle.name().to_owned());
+            Ok(Evaluated::Sample(RunSample { runs: runs.collect(), numbers }))
+        }
+    }
+}
+
+fn no_metric(call: &Call<'_, '_, '_>, part: &Expression, found: &str) -> Error {
+    let expected = "a metric that a run evaluated more than once, such as `run.loss`";
+    call.evaluator.wrong(&WRONG_KIND, part, call.frame, expected, found)
+}
+
+/// Whether the highest of a metric is the best: as the call says, else by the words of its name.
+fn is_highest(call: &Call<'_, '_, '_>, metric: &str) -> Result<bool, Error> {
+    if let Some(by) = call.named("by") {
+        return match &by.kind {
+            ExpressionKind::Text(word) if BY.contains(&word.as_str()) => Ok(word == "max"),
+            _ => Err(call.wrong(&WRONG_ARGUMENTS, "`by = 'min'` or `by = 'max'`", &by.to_string())),
+        };
+    }
+    polarity(metric).ok_or_else(|| {
+        let expected = "a metric whose name says whether more or less of it is better";
+        let error = call.wrong(&WRONG_ARGUMENTS, expected, &format!("`{metric}`"));
+        error.help(format!("write `{}(..., by = 'min')` or `by = 'max'`", call.name))
+    })
+}
+
+/// Whether the highest of a metric is the best, by the words of its name; none where they do not tell.
+fn polarity(metric: &str) -> Option<bool> {
+    let lower = metric.to_ascii_lowercase();
+    let words: Vec<&str> = lower.split(|c: char| !c.is_ascii_alphanumeric()).collect();
+    let has = |known: &[&str]| words.iter().any(|word| known.contains(word));
+    match (has(LOWEST), has(HIGHEST), has(TURNING)) {
+        (true, false, false) => Some(false),
+        (false, true, false) => Some(true),
+        _ => None,
+    }
+}
+
+/// The search for the best record of one run.
+struct Search<'s, 'c, 'f, 'a> {
+    call: &'s Call<'c, 'f, 'a>,
+    part: &'s Expression,
+    bundle: &'a Bundle,
+}
+
+/// A record of a run, by what leads to it.
+struct Candidate {
+    value: BigRational,
+    step: Option<u64>,
+    path: Vec<String>,
+}
+
+impl Candidate {
+    /// The better of two, the first where they are equal: it was reached before.
+    fn better(first: Self, second: Self, is_highest: bool) -> Self {
+        let is_better =
+            if is_highest { second.value > first.value } else { second.value < first.value };
+        if is_better { second } else { first }
+    }
+}
+
+impl<'a> Search<'_, '_, '_, 'a> {
+    /// The best record as evidence that knows of which it was chosen.
+    fn best(
+        &self,
+        reference: &EvidencePath<'a>,
+        is_highest: Result<bool, Error>,
+    ) -> Result<Quantity, Error> {
+        let all = match &reference.file {
+            Some(file) => self.in_records(file, &reference.path)?,
+            None => self.in_evaluations(&reference.path)?,
+        };
+        let one = EvidencePath { bundles: vec![self.bundle], is_group: false, ..reference.clone() };
+        let records = all.len();
+        if all.is_empty() {
+            // What stands in place of a number, or that nothing does, is told as of any field.
+            let found = Evaluated::Reference(one);
+            let found = self.call.evaluator.settled(found, self.call.frame, self.part)?;
+            return Err(no_metric(self.call, self.part, found.word()));
+        }
+        let chosen = BestOf { is_highest: is_highest?, records };
+        let better = |best, one| Candidate::better(best, one, chosen.is_highest);
+        let Some(best) = all.into_iter().reduce(better) else {
+            return Err(no_metric(self.call, self.part, "no evaluation"));
+        };
+        let (path, step) = (best.path, best.step);
+        let value = EvidencePath { path, step, best: Some(chosen), ..one };
+        let value = Evaluated::Reference(value);
+        let number = self.call.evaluator.number(value, self.call.frame, self.part)?;
+        let at = step.map_or_else(String::new, |step| format!(" at step {step}"));
+        let derivation = format!("{}{at}, {}", number.derivation, chosen.words());
+        Ok(Quantity { derivation, leaf: None, ..number })
+    }
+
+    /// The metric in each evaluation of a run that has it as a number.
+    fn in_evaluations(&self, path: &[String]) -> Result<Vec<Candidate>, Error> {
+        let is_of_run = !["config", "receipt"].contains(&path[0].as_str());
+        if self.bundle.origin() != Origin::Emitted || !is_of_run {
+            return Err(no_metric(self.call, self.part, "what has no evaluations"));
+        }
+        let checkpoints = &self.bundle.receipt().checkpoints;
+        self.call.evaluator.scans(checkpoints.len(), self.call.frame)?;
+        let renamed: Vec<String> = match path.split_first() {
+            Some((first, rest)) if first == "val_loss" => {
+                std::iter::once("loss".to_owned()).chain(rest.iter().cloned()).collect()
+            }
+            _ => path.to_vec(),
+        };
+        let mut found = Vec::new();
+        for saved in checkpoints {
+            let Some(file) = &saved.evaluation else { continue };
+            if let Some(value) = value_at(self.document(file)?.root(), &renamed) {
+                found.push(Candidate { value, step: Some(saved.step), path: path.to_vec() });
+            }
+        }
+        found.sort_by_key(|one| one.step);
+        Ok(found)
+    }
+
+    /// The metric in each record of a table or a log that has it as a number.
+    fn in_records(&self, file: &str, path: &[String]) -> Result<Vec<Candidate>, Error> {
+        let root = self.document(file)?.root();
+        let Kind::Array(_) = root.value().kind else {
+            return Err(no_metric(self.call, self.part, "a file that is no list of records"));
+        };
+        let records: Vec<_> = root.items()?.collect();
+        self.call.evaluator.scans(records.len(), self.call.frame)?;
+        let candidate = |(index, record): (usize, Node<'_>)| {
+            let value = value_at(record, path)?;
+            // A table in CSV has its steps as text.
+            let step = record.get("step").and_then(|step| step.printed().ok()?.parse().ok());
+            let path = std::iter::once(index.to_string()).chain(path.iter().cloned()).collect();
+            Some(Candidate { value, step, path })
+        };
+        Ok(records.into_iter().enumerate().filter_map(candidate).collect())
+    }
+
+    fn document(&self, file: &str) -> Result<&'a Document, Error> {
+        let evaluator = self.call.evaluator;
+        let asked = evaluator.page().document().root();
+        let document = evaluator.library().document(self.bundle.name(), file, asked);
+        let place = || self.call.frame.source.place_of(self.part, evaluator.page().document());
+        document.map_err(|error| error.moved(place()))
+    }
+}
+
+/// The number at a way into a record; none where there is none, as of what was not finite.
+fn value_at(record: Node<'_>, path: &[String]) -> Option<BigRational> {
+    let pointer: String = path.iter().map(|key| format!("/{}", escape(key))).collect();
+    let text = record.at(&pointer).ok()?.printed().ok()?;
+    let printed = Printed::parse(text).ok().filter(|printed| printed.bound().is_none())?;
+    Some(printed.value() / printed.unit().per_one())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::polarity;
+
+    #[test]
+    fn names_of_metrics_say_which_end_is_the_best() {
+        for (name, is_highest) in [
+            ("loss", Some(false)),
+            ("eval/loss", Some(false)),
+            ("val_bpb", Some(false)),
+            ("Perplexity", Some(false)),
+            ("metrics/mAP50(B)", Some(true)),
+            ("top-1-accuracy", Some(true)),
+            ("core", Some(true)),
+            ("grad_norm", None),
+            ("loss_gap", None),
+            ("accuracy_loss", None),
+            ("losses", None),
+            ("", None),
+        ] {
+            assert_eq!(polarity(name), is_highest, "{name}");
+        }
+    }
+}
