@@ -33,9 +33,8 @@ pub fn paragraph(text: &str, part: &Range<usize>) -> Range<usize> {
     let boundary = |at: usize| (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
     let first = boundary(part.start.saturating_sub(PARAGRAPH_REACH));
     let last = boundary((part.end + PARAGRAPH_REACH).min(text.len()));
-    let is_empty_line = |rest: &str| {
-        rest.split_once('\n').is_some_and(|(line, _)| line.trim().is_empty())
-    };
+    let is_empty_line =
+        |rest: &str| rest.split_once('\n').is_some_and(|(line, _)| line.trim().is_empty());
     let before = &text[first..part.start];
     let mut starts = before.match_indices('\n').filter(|(at, _)| is_empty_line(&before[at + 1..]));
     let start = starts.next_back().map_or(first, |(at, _)| first + at + 1);

@@ -17,8 +17,7 @@ pub fn sign_record(kind: &str, payload: &str, key: &PrivateKey) -> String {
 
 /// Whether the owner of `key` signed this record.
 pub fn is_signed_by(kind: &str, payload: &str, signature: &str, key: &PublicKey) -> bool {
-    Base64::decode_vec(signature)
-        .is_ok_and(|bytes| key.verifies(&encoded(kind, payload), &bytes))
+    Base64::decode_vec(signature).is_ok_and(|bytes| key.verifies(&encoded(kind, payload), &bytes))
 }
 
 #[cfg(test)]

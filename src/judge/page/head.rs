@@ -8,6 +8,7 @@ use repro_receipt::source::{Error, Location, Node, codes};
 use repro_report::outcome::Referee;
 use repro_signature::PublicKey;
 
+use super::PostRole;
 use super::placed::PlacedExpression;
 use crate::page_keys::{REFEREE, SOURCE};
 use crate::post::{self, parse_referee};
@@ -15,6 +16,7 @@ use crate::post::{self, parse_referee};
 codes! {
     BAD_LOCATOR = "post::bad-locator", "a name does not say where its evidence lies", "write `BUNDLE`, `BUNDLE:FILE`, `BUNDLE#FACTS`, or a group such as `run-s{1..6}`";
     BAD_FORMULA = "post::bad-formula", "a formula's name is malformed", "write `\"name(a, b)\" = \"expression\"`";
+    BAD_ROLE = "post::bad-role", "the role of a post is not known", "write `role = \"author\"` where the text is your own, `role = \"audit\"` where it is somebody else's";
     MANY_BUNDLES = "post::many-bundles", "the names of a post stand for more bundles than are loaded", "correct the ranges of `[names]`, or split the post";
 }
 
@@ -40,6 +42,16 @@ pub struct PostFormula {
     pub parameters: Vec<String>,
     /// What it computes.
     pub body: PlacedExpression,
+}
+
+/// `role = "author"` or `"audit"`; an author's where none is written.
+pub(super) fn role(root: Node) -> Result<PostRole, Error> {
+    let Some(node) = root.get("role") else { return Ok(PostRole::default()) };
+    match node.text()? {
+        "author" => Ok(PostRole::Author),
+        "audit" => Ok(PostRole::Audit),
+        other => Err(BAD_ROLE.at(node.place(), "`author` or `audit`", format!("`{other}`"))),
+    }
 }
 
 pub(super) fn referee(node: Node) -> Result<Referee, Error> {

@@ -1,0 +1,291 @@
+//! Which records stand for which claims of a post, and what follows: who read it, who disputes it, what changed since.
+
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use repro_receipt::digest::Digest;
+use repro_receipt::source::{Code, Error, Location, codes};
+use repro_report::outcome::{
+    ClaimReport, Finding, LintKind, PostReport, ReadBy, ReviewStatus, Severity,
+};
+
+use super::config::ReviewPolicy;
+use super::key::{MeaningParts, lint_kinds, values};
+use super::record::{ReviewRecord, ReviewVerdict, SessionCounts};
+use super::store::Reviews;
+
+codes! {
+    DISPUTED = "review::disputed", "a reviewer disputes that the words mean the fact", "settle it with the reviewer; whoever disputed may approve later with `repro review POST`";
+    UNANSWERED_LINT = "review::unanswered-lint", "the words do not fit the provenance of the fact, and nobody has said why", "correct the binding, or answer with `reading = \"why\"` in the statement";
+    FORGED = "review::forged", "the signature of a record does not match it", "remove the record, and review the claim again";
+    BROKEN = "review::broken", "a record of a review cannot be used", "restore `repro/ID.reviews.toml` from version control, or remove the record";
+    VOID = "review::void", "what a reviewer approved has changed", "review it again with `repro review POST`";
+}
+
+/// The most records that are looked at for one claim.
+const MOST_PER_CLAIM: usize = 64;
+
+/// The records of a post, ready to be looked up.
+struct RecordIndex<'r> {
+    post: &'r str,
+    policy: &'r ReviewPolicy,
+    by_words: HashMap<(Digest, Digest), Vec<WeighedRecord<'r>>>,
+    by_claim: HashMap<&'r str, Vec<&'r ReviewRecord>>,
+    by_binding: HashMap<Digest, Vec<&'r ReviewRecord>>,
+}
+
+/// A record and what it is worth, which is found out once: a signature takes its time.
+struct WeighedRecord<'r> {
+    record: &'r ReviewRecord,
+    worth: OnceCell<Worth>,
+}
+
+/// What a record is worth.
+#[derive(Clone)]
+enum Worth {
+    /// It counts, by this name.
+    Counts(String),
+    /// It does not, for this reason.
+    Noted(&'static str),
+    /// Its signature is of something else.
+    Forged,
+}
+
+/// What the records of one claim come to.
+#[derive(Default)]
+struct Found<'r> {
+    status: ReviewStatus,
+    answers: BTreeMap<LintKind, String>,
+    forged: Vec<&'r ReviewRecord>,
+    is_approved: bool,
+}
+
+/// Applies the records of a post to its claims, and adds the findings that follow.
+pub fn apply(post: &mut PostReport, reviews: &Reviews, policy: &ReviewPolicy) {
+    let id = post.id.clone();
+    let index = RecordIndex::new(&id, reviews, policy);
+    let mut findings: Vec<Finding> =
+        reviews.problems.iter().map(|error| broken(error, &id)).collect();
+    for claim in post.claims.iter_mut().filter(|claim| claim.meaning.read_by.is_some()) {
+        let found = index.found(claim);
+        findings.extend(found.forged.iter().map(|record| {
+            let who = record.reviewer.shown();
+            let message = format!("a record by {who} is signed, and the signature is not of it");
+            finding(claim, &FORGED, message)
+        }));
+        for lint in &mut claim.meaning.lints {
+            if lint.answer.is_none() {
+                lint.answer = found.answers.get(&lint.kind).cloned();
+            }
+        }
+        if found.is_approved {
+            claim.meaning.read_by = Some(ReadBy::Reviewed);
+        }
+        claim.meaning.review = found.status;
+        findings.extend(findings_of(claim));
+    }
+    post.findings.extend(findings);
+    post.findings.sort_by(|a, b| {
+        let key = |one: &Finding| (one.severity, one.place.line, one.place.column, one.code.id);
+        key(a).cmp(&key(b)).then_with(|| a.message.cmp(&b.message))
+    });
+}
+
+impl<'r> RecordIndex<'r> {
+    fn new(post: &'r str, reviews: &'r Reviews, policy: &'r ReviewPolicy) -> Self {
+        let mut index = Self {
+            post,
+            policy,
+            by_words: HashMap::new(),
+            by_claim: HashMap::new(),
+            by_binding: HashMap::new(),
+        };
+        for record in &reviews.records {
+            let words = (record.parts.quote, record.parts.binding);
+            let weighed = WeighedRecord { record, worth: OnceCell::new() };
+            index.by_words.entry(words).or_default().push(weighed);
+            index.by_claim.entry(&record.claim).or_default().push(record);
+            index.by_binding.entry(record.parts.binding).or_default().push(record);
+        }
+        index
+    }
+
+    fn found(&self, claim: &ClaimReport) -> Found<'r> {
+        let (parts, lints, now) = (MeaningParts::of(claim), lint_kinds(claim), values(claim));
+        let mut found = Found::default();
+        let mut void = Void::default();
+        let mut is_old = true;
+        let about = self.by_words.get(&(parts.quote, parts.binding));
+        for weighed in about.into_iter().flatten().take(MOST_PER_CLAIM) {
+            let record = weighed.record;
+            if parts.seen_by(&record.parts).key(&record.lints) != record.key {
+                continue;
+            }
+            let fresh: BTreeSet<_> = lints.difference(&record.lints).copied().collect();
+            let is_whole = fresh.is_empty();
+            match (weighed.worth.get_or_init(|| self.worth(record)).clone(), record.verdict) {
+                (_, ReviewVerdict::Exempt) if is_whole => found.status.is_exempted = true,
+                (Worth::Forged, _) => found.forged.push(record),
+                (Worth::Noted(why), ReviewVerdict::Dispute) if record.reviewer.model.is_some() => {
+                    found.status.noted.push(noted(record, why));
+                }
+                // Doubt needs no key.
+                (_, ReviewVerdict::Dispute) => {
+                    let who = record.reviewer.shown();
+                    found.status.disputed_by.push(format!("{who}: {}", record.reason));
+                }
+                _ if !is_whole => void.has_new_lints(record, &fresh),
+                (Worth::Noted(why), _) => found.status.noted.push(noted(record, why)),
+                (Worth::Counts(name), _) => {
+                    is_old &= record.values != now;
+                    for (kind, answer) in &record.answers {
+                        found.answers.insert(*kind, format!("{name}: {answer}"));
+                    }
+                    found.status.approved_by.push(name + &decoys(record.session));
+                }
+            }
+        }
+        let is_approved = !found.status.approved_by.is_empty();
+        found.is_approved = is_approved && found.status.disputed_by.is_empty();
+        found.status.evidence_changed = is_approved && is_old;
+        if !is_approved {
+            found.status.void_since = void.since.or_else(|| self.changed(claim, &parts));
+        }
+        found
+    }
+
+    /// What changed since the latest record on this claim, where that no longer stands.
+    fn changed(&self, claim: &ClaimReport, parts: &MeaningParts) -> Option<String> {
+        let same_id = self.by_claim.get(claim.id.as_str());
+        let candidates = same_id.or_else(|| self.by_binding.get(&parts.binding));
+        let candidates = candidates?.iter().take(MOST_PER_CLAIM);
+        let changes = candidates.filter_map(|record| {
+            let changes = parts.seen_by(&record.parts).changes(&record.parts);
+            (!changes.is_empty()).then_some((changes, *record))
+        });
+        let (changes, record) = changes.min_by(|(a, one), (b, other)| {
+            a.len().cmp(&b.len()).then_with(|| other.date.cmp(&one.date))
+        })?;
+        let who = record.reviewer.shown();
+        let verb = verb(record.verdict);
+        Some(format!("{} changed since {who} {verb} it on {}", listed(&changes), record.date))
+    }
+
+    fn worth(&self, record: &ReviewRecord) -> Worth {
+        let key = match (&record.signature, record.reviewer.public_key) {
+            (None, _) => return Worth::Noted("not signed"),
+            (Some(_), None) => return Worth::Forged,
+            (Some(_), Some(key)) => key,
+        };
+        if self.policy.authors.contains(&key) {
+            return Worth::Noted("signed by an author's key");
+        }
+        let Some(listed) = self.policy.reviewer(key) else {
+            return Worth::Noted("signed by a key that repro/config.toml does not list");
+        };
+        if !record.is_signed_by(self.post, &listed.key) {
+            return Worth::Forged;
+        }
+        match &record.reviewer.model {
+            Some(_) if !self.policy.counts_models => {
+                Worth::Noted("a model, which repro/config.toml does not count")
+            }
+            Some(model) => {
+                Worth::Counts(format!("{} {} (run by {})", model.name, model.version, listed.name))
+            }
+            None => Worth::Counts(listed.name.clone()),
+        }
+    }
+}
+
+/// Why an approval no longer stands.
+#[derive(Default)]
+struct Void {
+    since: Option<String>,
+}
+
+impl Void {
+    fn has_new_lints(&mut self, record: &ReviewRecord, fresh: &BTreeSet<LintKind>) {
+        let kinds: Vec<_> = fresh.iter().map(|kind| kind.word()).collect();
+        let (who, verb) = (record.reviewer.shown(), verb(record.verdict));
+        let noun = if kinds.len() == 1 { "a new lint" } else { "new lints" };
+        let since =
+            format!("{noun} ({}) since {who} {verb} it on {}", kinds.join(", "), record.date);
+        self.since.get_or_insert(since);
+    }
+}
+
+fn verb(verdict: ReviewVerdict) -> &'static str {
+    match verdict {
+        ReviewVerdict::Approve => "approved",
+        ReviewVerdict::Dispute => "disputed",
+        ReviewVerdict::Exempt => "exempted",
+    }
+}
+
+/// "the quote and the fact".
+fn listed(parts: &[&str]) -> String {
+    match parts {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+fn noted(record: &ReviewRecord, why: &str) -> String {
+    format!("{} by {}: {why}", record.verdict.word(), record.reviewer.shown())
+}
+
+/// " (caught 1 of 2 decoys)", where there were any.
+fn decoys(session: SessionCounts) -> String {
+    let SessionCounts { decoys, caught, .. } = session;
+    match decoys {
+        0 => String::new(),
+        1 => format!(" (caught {caught} of 1 decoy)"),
+        _ => format!(" (caught {caught} of {decoys} decoys)"),
+    }
+}
+
+fn finding(claim: &ClaimReport, code: &'static Code, message: String) -> Finding {
+    Finding {
+        code,
+        severity: Severity::Warning,
+        message,
+        place: claim.place.clone(),
+        claim: Some(claim.id.clone()),
+    }
+}
+
+/// What is told of a claim: disputes, lints without an answer, approvals that no longer stand.
+fn findings_of(claim: &ClaimReport) -> Vec<Finding> {
+    let meaning = &claim.meaning;
+    let disputes = meaning.review.disputed_by.iter();
+    let mut all: Vec<_> =
+        disputes.map(|words| finding(claim, &DISPUTED, format!("disputed by {words}"))).collect();
+    all.extend(meaning.unanswered().map(|lint| {
+        finding(claim, &UNANSWERED_LINT, format!("{}: {}", lint.kind.word(), lint.message))
+    }));
+    if let Some(since) = &meaning.review.void_since {
+        let note = finding(claim, &VOID, since.clone());
+        all.push(Finding { severity: Severity::Note, ..note });
+    }
+    all
+}
+
+/// The finding of a record that cannot be used.
+fn broken(error: &Error, post: &str) -> Finding {
+    let place = match error.place.file.is_empty() {
+        true => Location::file(super::store::file(post)),
+        false => error.place.clone(),
+    };
+    Finding {
+        code: &BROKEN,
+        severity: Severity::Warning,
+        message: format!(
+            "{}: expected {}, found {}",
+            error.code.meaning, error.expected, error.found
+        ),
+        place,
+        claim: None,
+    }
+}
