@@ -787,7 +787,7 @@ impl Report {
     }
 
     /// How many claims are refuted, not counting drafts that nobody has confirmed.
-    fn confirmed_refutations(&self) -> usize {
+    pub(crate) fn confirmed_refutations(&self) -> usize {
         let drafts = self.claims().filter(|claim| claim.is_unconfirmed_difference()).count();
         self.summary().refuted.saturating_sub(drafts)
     }
