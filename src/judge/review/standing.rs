@@ -289,3 +289,204 @@ fn broken(error: &Error, post: &str) -> Finding {
         claim: None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use repro_report::outcome::{
+        Fact, Impact, Lint, Meaning, Outcome, PostPictures, Reading, TokenReading,
+    };
+    use repro_signature::PrivateKey;
+
+    use super::super::config::ListedReviewer;
+    use super::super::record::Reviewer;
+    use super::super::session::{self, ReviewSession};
+    use super::*;
+
+    fn claim() -> ClaimReport {
+        let fact = Fact {
+            sentence: "mean loss of moe, 6 runs: 1.7016 nats/token".to_owned(),
+            shape: "mean loss of moe, 6 runs: # nats/token".to_owned(),
+        };
+        let reading = TokenReading {
+            token: "1.70".to_owned(),
+            reading: Reading::Rounded,
+            because: "kind of value".to_owned(),
+        };
+        ClaimReport {
+            id: "loss".to_owned(),
+            kind: "number",
+            claimed: "1.70".to_owned(),
+            said: "mean(moe.loss)".to_owned(),
+            row: Vec::new(),
+            own_numbers: Vec::new(),
+            around: String::new(),
+            quote: "a loss of 1.70".to_owned(),
+            at: None,
+            note: String::new(),
+            meaning: Meaning {
+                fact: Some(fact),
+                readings: vec![reading],
+                read_by: Some(ReadBy::Author),
+                expanded: "mean(`moe-s{1..6}`.\"loss\")".to_owned(),
+                context: "The paragraph has a loss of 1.70.".to_owned(),
+                ..Meaning::default()
+            },
+            place: Location::default(),
+            origin: None,
+            impact: Impact::Digit,
+            outcome: Outcome::verified(),
+            evidence: Vec::new(),
+        }
+    }
+
+    fn lint(kind: LintKind) -> Lint {
+        Lint { kind, message: "the text says grows; the fact falls".to_owned(), answer: None }
+    }
+
+    /// A project with one reviewer, and what she recorded of a claim.
+    struct Reviewed {
+        policy: ReviewPolicy,
+        reviews: Reviews,
+    }
+
+    impl Reviewed {
+        fn of(claim: &ClaimReport, verdict: ReviewVerdict) -> Self {
+            let key = PrivateKey::generate().unwrap();
+            let listed = ListedReviewer { name: "Ada".to_owned(), key: key.public().clone() };
+            let policy = ReviewPolicy { reviewers: vec![listed], ..ReviewPolicy::default() };
+            let reviewer =
+                Reviewer { name: "A.".to_owned(), public_key: Some(key.public().id()), model: None };
+            let counts = SessionCounts { shown: 24, decoys: 2, caught: 1 };
+            let session = ReviewSession { reviewer: &reviewer, date: "2026-11-26", counts };
+            let answered = claim.meaning.lints.iter();
+            let answers = answered.map(|lint| (lint.kind, "as meant".to_owned())).collect();
+            let mut record = session.record(claim, verdict, "another run", &answers);
+            record.sign("p", &key);
+            let mut reviews = Reviews::default();
+            reviews.add(record);
+            Self { policy, reviews }
+        }
+
+        /// The claim, and the codes of the post's findings.
+        fn applied(&self, claim: ClaimReport) -> (ClaimReport, Vec<&'static str>) {
+            let mut post = PostReport {
+                id: "p".to_owned(),
+                title: String::new(),
+                file: "repro/p.toml".to_owned(),
+                digest: String::new(),
+                texts: Vec::new(),
+                definitions: Vec::new(),
+                excused: Vec::new(),
+                bundles: Vec::new(),
+                claims: vec![claim],
+                findings: Vec::new(),
+                challenge: None,
+                referee: None,
+                pictures: PostPictures::default(),
+                drafted: 0,
+            };
+            apply(&mut post, &self.reviews, &self.policy);
+            let codes = post.findings.iter().map(|finding| finding.code.id).collect();
+            (post.claims.remove(0), codes)
+        }
+    }
+
+    #[test]
+    fn an_approval_stands_while_only_values_change() {
+        let reviewed = Reviewed::of(&claim(), ReviewVerdict::Approve);
+        let (same, codes) = reviewed.applied(claim());
+        assert_eq!(same.meaning.read_by, Some(ReadBy::Reviewed));
+        assert_eq!(same.meaning.review.approved_by, ["Ada (caught 1 of 2 decoys)"]);
+        assert!(!same.meaning.review.evidence_changed && codes.is_empty(), "{codes:?}");
+        let mut other = claim();
+        other.meaning.fact.as_mut().unwrap().sentence += "!";
+        let (other, _) = reviewed.applied(other);
+        assert_eq!(other.meaning.read_by, Some(ReadBy::Reviewed));
+        assert!(other.meaning.review.evidence_changed);
+    }
+
+    #[test]
+    fn another_fact_reading_or_paragraph_voids_it() {
+        let reviewed = Reviewed::of(&claim(), ReviewVerdict::Approve);
+        let changed = |change: fn(&mut ClaimReport)| {
+            let mut other = claim();
+            change(&mut other);
+            let (claim, codes) = reviewed.applied(other);
+            assert_eq!(claim.meaning.read_by, Some(ReadBy::Author));
+            assert_eq!(codes, ["review::void"]);
+            claim.meaning.review.void_since.unwrap()
+        };
+        let fact = changed(|claim| claim.meaning.fact.as_mut().unwrap().shape += ", held-out");
+        assert_eq!(fact, "the fact changed since A. approved it on 2026-11-26");
+        let reading = changed(|claim| claim.meaning.readings[0].reading = Reading::About);
+        assert!(reading.starts_with("the reading of its numbers changed"), "{reading}");
+        let both = changed(|claim| {
+            claim.meaning.context.push('!');
+            claim.meaning.premise = "the same data".to_owned();
+        });
+        assert!(both.starts_with("its paragraph or row and the premise changed"), "{both}");
+        // A text that is not at hand is not looked up at all.
+        let mut away = claim();
+        away.meaning.context.clear();
+        assert_eq!(reviewed.applied(away).0.meaning.read_by, Some(ReadBy::Reviewed));
+    }
+
+    #[test]
+    fn a_new_kind_of_lint_reopens_it() {
+        let mut linted = claim();
+        linted.meaning.lints = vec![lint(LintKind::Direction)];
+        let reviewed = Reviewed::of(&linted, ReviewVerdict::Approve);
+        let (same, codes) = reviewed.applied(linted.clone());
+        assert_eq!(same.meaning.read_by, Some(ReadBy::Reviewed));
+        assert_eq!(same.meaning.lints[0].answer.as_deref(), Some("Ada: as meant"));
+        assert!(codes.is_empty(), "{codes:?}");
+        // One that is gone voids nothing.
+        assert_eq!(reviewed.applied(claim()).0.meaning.read_by, Some(ReadBy::Reviewed));
+        linted.meaning.lints.push(lint(LintKind::Step));
+        let (other, codes) = reviewed.applied(linted);
+        assert_eq!(other.meaning.read_by, Some(ReadBy::Author));
+        let since = other.meaning.review.void_since.clone().unwrap();
+        assert_eq!(since, "a new lint (step) since A. approved it on 2026-11-26");
+        assert!(codes.contains(&"review::unanswered-lint"), "{codes:?}");
+        let post_claims = [other];
+        assert!(post_claims[0].is_questioned());
+    }
+
+    #[test]
+    fn a_dispute_needs_no_key_and_an_altered_record_is_forged() {
+        let disputed = Reviewed::of(&claim(), ReviewVerdict::Dispute);
+        let (claim_now, codes) = disputed.applied(claim());
+        assert!(claim_now.is_disputed() && codes == ["review::disputed"], "{codes:?}");
+        let mut forged = Reviewed::of(&claim(), ReviewVerdict::Approve);
+        forged.reviews.records[0].session.caught = 2;
+        let (claim_now, codes) = forged.applied(claim());
+        assert_eq!(claim_now.meaning.read_by, Some(ReadBy::Author));
+        assert_eq!(codes, ["review::forged"]);
+    }
+
+    #[test]
+    fn records_are_read_as_they_are_written() {
+        let mut linted = claim();
+        linted.id = "loss \u{7f} \"x\"\n".to_owned();
+        linted.meaning.lints = vec![lint(LintKind::Direction)];
+        let reviewed = Reviewed::of(&linted, ReviewVerdict::Dispute);
+        let text = reviewed.reviews.render("p");
+        let source = repro_receipt::source::Source::new("repro/p.reviews.toml", text.into());
+        let document = repro_receipt::source::Document::parse_toml(source.unwrap()).unwrap();
+        let read = Reviews::parse(&document, "p").unwrap();
+        assert_eq!(read.records, reviewed.reviews.records);
+        assert!(read.problems.is_empty(), "{:?}", read.problems);
+    }
+
+    #[test]
+    fn what_is_open_says_why() {
+        let mut post_claim = claim();
+        post_claim.meaning.lints = vec![lint(LintKind::Direction)];
+        let reviewed = Reviewed::of(&claim(), ReviewVerdict::Exempt);
+        let (exempted, _) = reviewed.applied(claim());
+        assert!(exempted.meaning.review.is_exempted);
+        let (linted, _) = reviewed.applied(post_claim);
+        assert!(!linted.meaning.review.is_exempted, "a lint that nobody saw is exempted by nobody");
+        assert_eq!(session::fact_of(&linted), "mean loss of moe, 6 runs: 1.7016 nats/token");
+    }
+}
