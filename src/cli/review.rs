@@ -143,7 +143,7 @@ fn unknown_seed(date: &str) -> String {
 fn list(post: &PostReport, open: &[OpenClaim<'_>], width: usize) -> String {
     let mut text = String::new();
     for one in open {
-        let line = format!("{}  {}", visible(&one.claim.id), visible(&one.why));
+        let line = format!("{}: {}", visible(&one.claim.id), visible(&one.why));
         text += &(wrap(&line, width, width - 4).join("\n    ") + "\n");
     }
     let of_words = post.claims.iter().filter(|claim| claim.meaning.read_by.is_some()).count();

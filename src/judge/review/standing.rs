@@ -29,9 +29,11 @@ const MOST_PER_CLAIM: usize = 64;
 struct RecordIndex<'r> {
     post: &'r str,
     policy: &'r ReviewPolicy,
-    by_words: HashMap<(Digest, Digest), Vec<WeighedRecord<'r>>>,
-    by_claim: HashMap<&'r str, Vec<&'r ReviewRecord>>,
-    by_binding: HashMap<Digest, Vec<&'r ReviewRecord>>,
+    records: Vec<WeighedRecord<'r>>,
+    /// The places of records in the list.
+    by_words: HashMap<(Digest, Digest), Vec<usize>>,
+    by_claim: HashMap<&'r str, Vec<usize>>,
+    by_binding: HashMap<Digest, Vec<usize>>,
 }
 
 /// A record and what it is worth, which is found out once: a signature takes its time.
@@ -58,6 +60,8 @@ struct Found<'r> {
     answers: BTreeMap<LintKind, String>,
     forged: Vec<&'r ReviewRecord>,
     is_approved: bool,
+    /// The records that are of it, by their places in the list.
+    own: Vec<usize>,
 }
 
 /// Applies the records of a post to its claims, and adds the findings that follow.
@@ -66,8 +70,18 @@ pub fn apply(post: &mut PostReport, reviews: &Reviews, policy: &ReviewPolicy) {
     let index = RecordIndex::new(&id, reviews, policy);
     let mut findings: Vec<Finding> =
         reviews.problems.iter().map(|error| broken(error, &id)).collect();
-    for claim in post.claims.iter_mut().filter(|claim| claim.meaning.read_by.is_some()) {
-        let found = index.found(claim);
+    let all: Vec<Found<'_>> = post.claims.iter().map(|claim| index.found(claim)).collect();
+    let standing = StandingRecords {
+        own: all.iter().flat_map(|found| found.own.iter().copied()).collect(),
+        claims: post.claims.iter().map(|claim| claim.id.clone()).collect(),
+    };
+    for (claim, mut found) in std::iter::zip(&mut post.claims, all) {
+        if claim.meaning.read_by.is_none() {
+            continue;
+        }
+        if found.status.approved_by.is_empty() && found.status.void_since.is_none() {
+            found.status.void_since = index.changed(claim, &standing);
+        }
         findings.extend(found.forged.iter().map(|record| {
             let who = record.reviewer.shown();
             let message = format!("a record by {who} is signed, and the signature is not of it");
@@ -96,16 +110,17 @@ impl<'r> RecordIndex<'r> {
         let mut index = Self {
             post,
             policy,
+            records: Vec::new(),
             by_words: HashMap::new(),
             by_claim: HashMap::new(),
             by_binding: HashMap::new(),
         };
-        for record in &reviews.records {
+        for (at, record) in reviews.records.iter().enumerate() {
             let words = (record.parts.quote, record.parts.binding);
-            let weighed = WeighedRecord { record, worth: OnceCell::new() };
-            index.by_words.entry(words).or_default().push(weighed);
-            index.by_claim.entry(&record.claim).or_default().push(record);
-            index.by_binding.entry(record.parts.binding).or_default().push(record);
+            index.records.push(WeighedRecord { record, worth: OnceCell::new() });
+            index.by_words.entry(words).or_default().push(at);
+            index.by_claim.entry(&record.claim).or_default().push(at);
+            index.by_binding.entry(record.parts.binding).or_default().push(at);
         }
         index
     }
@@ -113,17 +128,21 @@ impl<'r> RecordIndex<'r> {
     fn found(&self, claim: &ClaimReport) -> Found<'r> {
         let (parts, lints, now) = (MeaningParts::of(claim), lint_kinds(claim), values(claim));
         let mut found = Found::default();
+        if claim.meaning.read_by.is_none() {
+            return found;
+        }
         let mut void = Void::default();
         let mut is_old = true;
         let about = self.by_words.get(&(parts.quote, parts.binding));
-        for weighed in about.into_iter().flatten().take(MOST_PER_CLAIM) {
-            let record = weighed.record;
+        for at in about.into_iter().flatten().take(MOST_PER_CLAIM) {
+            let Some(WeighedRecord { record, worth }) = self.records.get(*at) else { continue };
             if parts.seen_by(&record.parts).key(&record.lints) != record.key {
                 continue;
             }
+            found.own.push(*at);
             let fresh: BTreeSet<_> = lints.difference(&record.lints).copied().collect();
             let is_whole = fresh.is_empty();
-            match (weighed.worth.get_or_init(|| self.worth(record)).clone(), record.verdict) {
+            match (worth.get_or_init(|| self.worth(record)).clone(), record.verdict) {
                 (_, ReviewVerdict::Exempt) if is_whole => found.status.is_exempted = true,
                 (Worth::Forged, _) => found.forged.push(record),
                 (Worth::Noted(why), ReviewVerdict::Dispute) if record.reviewer.model.is_some() => {
@@ -149,19 +168,27 @@ impl<'r> RecordIndex<'r> {
         found.is_approved = is_approved && found.status.disputed_by.is_empty();
         found.status.evidence_changed = is_approved && is_old;
         if !is_approved {
-            found.status.void_since = void.since.or_else(|| self.changed(claim, &parts));
+            found.status.void_since = void.since;
         }
         found
     }
 
-    /// What changed since the latest record on this claim, where that no longer stands.
-    fn changed(&self, claim: &ClaimReport, parts: &MeaningParts) -> Option<String> {
-        let same_id = self.by_claim.get(claim.id.as_str());
-        let candidates = same_id.or_else(|| self.by_binding.get(&parts.binding));
-        let candidates = candidates?.iter().take(MOST_PER_CLAIM);
-        let changes = candidates.filter_map(|record| {
+    /// What changed since the latest record on this claim, where that stands for no claim any more. A claim whose id is another
+    /// one is known by what it is bound to.
+    fn changed(&self, claim: &ClaimReport, standing: &StandingRecords) -> Option<String> {
+        let parts = MeaningParts::of(claim);
+        let of_id = self.by_claim.get(claim.id.as_str()).into_iter().flatten();
+        let of_binding = self.by_binding.get(&parts.binding).into_iter().flatten();
+        let of_binding = of_binding.take(MOST_PER_CLAIM).filter(|at| {
+            let record = self.records.get(**at).map(|one| one.record);
+            record.is_some_and(|record| !standing.claims.contains(&record.claim))
+        });
+        let candidates = of_id.take(MOST_PER_CLAIM).chain(of_binding);
+        let candidates = candidates.filter(|at| !standing.own.contains(at));
+        let changes = candidates.filter_map(|at| {
+            let record = self.records.get(*at)?.record;
             let changes = parts.seen_by(&record.parts).changes(&record.parts);
-            (!changes.is_empty()).then_some((changes, *record))
+            (!changes.is_empty()).then_some((changes, record))
         });
         let (changes, record) = changes.min_by(|(a, one), (b, other)| {
             a.len().cmp(&b.len()).then_with(|| other.date.cmp(&one.date))
@@ -196,6 +223,12 @@ impl<'r> RecordIndex<'r> {
             None => Worth::Counts(listed.name.clone()),
         }
     }
+}
+
+/// Which records stand for a claim, and which claims there are.
+struct StandingRecords {
+    own: BTreeSet<usize>,
+    claims: BTreeSet<String>,
 }
 
 /// Why an approval no longer stands.
@@ -354,8 +387,11 @@ mod tests {
             let key = PrivateKey::generate().unwrap();
             let listed = ListedReviewer { name: "Ada".to_owned(), key: key.public().clone() };
             let policy = ReviewPolicy { reviewers: vec![listed], ..ReviewPolicy::default() };
-            let reviewer =
-                Reviewer { name: "A.".to_owned(), public_key: Some(key.public().id()), model: None };
+            let reviewer = Reviewer {
+                name: "A.".to_owned(),
+                public_key: Some(key.public().id()),
+                model: None,
+            };
             let counts = SessionCounts { shown: 24, decoys: 2, caught: 1 };
             let session = ReviewSession { reviewer: &reviewer, date: "2026-11-26", counts };
             let answered = claim.meaning.lints.iter();
