@@ -75,7 +75,7 @@ pub fn run(root: &Path, own: &ReviewArgs, output: &Output) -> Answer {
     }
     let seed = own.seed.clone().unwrap_or_else(|| unknown_seed(&date));
     let definitions = post.definitions.iter();
-    let mut reading = Reading {
+    let mut live = LiveSession {
         output,
         plan: DecoyPlan::new(seed),
         session,
@@ -85,9 +85,9 @@ pub fn run(root: &Path, own: &ReviewArgs, output: &Output) -> Answer {
         reviews: &mut reviews,
         file: &file,
     };
-    reading.go_through(&post, &open).map_err(one)?;
-    reading.close().map_err(one)?;
-    let judged: BTreeSet<_> = reading.judged.iter().map(|record| record.claim.as_str()).collect();
+    live.go_through(&post, &open).map_err(one)?;
+    live.close().map_err(one)?;
+    let judged: BTreeSet<_> = live.judged.iter().map(|record| record.claim.as_str()).collect();
     let left = open.iter().filter(|one| !one.may_wait && !judged.contains(one.claim.id.as_str()));
     Ok(if left.count() == 0 { ExitStatus::Verified } else { ExitStatus::Undecided })
 }
@@ -212,7 +212,7 @@ fn shortened(words: &str) -> String {
 }
 
 /// A session with a person at the other end of standard input.
-struct Reading<'a> {
+struct LiveSession<'a> {
     output: &'a Output,
     plan: DecoyPlan,
     session: ReviewSession<'a>,
@@ -232,7 +232,7 @@ enum Next {
     End,
 }
 
-impl Reading<'_> {
+impl LiveSession<'_> {
     fn go_through(&mut self, post: &PostReport, open: &[OpenClaim<'_>]) -> Result<(), Error> {
         for (at, one) in open.iter().enumerate() {
             // A quote without its paragraph cannot be judged.
