@@ -36,6 +36,9 @@ pub enum Command {
     /// List every number in a post's text with the claims that check it
     #[command(after_long_help = exit::COVERED)]
     Coverage(CoverageArgs),
+    /// Show a post's claims one by one with their facts, and record whether the words mean them
+    #[command(after_long_help = help::REVIEW)]
+    Review(ReviewArgs),
     /// Change each number in turn and list the changes that no claim notices
     #[command(after_long_help = exit::COVERED)]
     Mutate(MutateArgs),
@@ -192,6 +195,9 @@ pub struct JudgedArgs {
     /// The weakest method that counts as verified
     #[arg(long, value_enum, value_name = "METHOD", help_heading = "What counts")]
     pub min_method: Option<MinMethod>,
+    /// The weakest reading that counts as verified: who says that the words mean the fact
+    #[arg(long, value_enum, value_name = "READING", help_heading = "What counts")]
+    pub min_reading: Option<MinReading>,
     /// Public key (PEM) that must have signed each bundle; if repeated, any one of them
     #[arg(long, value_name = "PEM", help_heading = "What counts")]
     pub pubkey: Vec<PathBuf>,
@@ -361,6 +367,13 @@ pub enum MinMethod {
     Replayed,
 }
 
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum MinReading {
+    Drafted,
+    Author,
+    Reviewed,
+}
+
 #[derive(Debug, Args)]
 pub struct CoreArgs {
     /// The table: a DCLM evaluation, a CSV with `task` and `accuracy`, or JSON
@@ -401,6 +414,43 @@ pub struct CoverageArgs {
     pub source: Option<String>,
     /// The text of the publication
     pub text: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub struct ReviewArgs {
+    /// The post
+    #[arg(value_name = "POST")]
+    pub post: String,
+    /// Your name for the records [default: the name that `repro/config.toml` lists with your key]
+    #[arg(long = "as", value_name = "NAME", help_heading = "Who reviews")]
+    pub reviewer: Option<String>,
+    /// Your private key (PEM), which signs the records; without it they are only noted
+    #[arg(long, value_name = "PEM", help_heading = "Who reviews")]
+    pub key: Option<PathBuf>,
+    /// The name of the model that judges
+    #[arg(long, value_name = "MODEL", requires_all = ["model_version", "prompt"], help_heading = "Who reviews")]
+    pub model: Option<String>,
+    /// Its version
+    #[arg(long, value_name = "VERSION", requires = "model", help_heading = "Who reviews")]
+    pub model_version: Option<String>,
+    /// The file with its prompt, whose digest is recorded
+    #[arg(long, value_name = "FILE", requires = "model", help_heading = "Who reviews")]
+    pub prompt: Option<PathBuf>,
+    /// List what is open, and why, and record nothing
+    #[arg(long, conflicts_with = "exempt", help_heading = "What is done")]
+    pub list: bool,
+    /// Exempt every claim that is open now, so that `--min-reading reviewed` asks for reviews of new ones only
+    #[arg(long, help_heading = "What is done")]
+    pub exempt: bool,
+    /// The text of a post that does not redistribute it, known by its digest; may be given several times
+    #[arg(long, value_name = "FILE", help_heading = "What is done")]
+    pub text: Vec<PathBuf>,
+    /// The seed of the decoys, for tests [default: one that nobody knows]
+    #[arg(long, value_name = "TEXT", help_heading = "What is done")]
+    pub seed: Option<String>,
+    /// Threads [default: all cores]
+    #[arg(long, value_name = "N", value_parser = threads::parse)]
+    pub threads: Option<usize>,
 }
 
 #[derive(Debug, Args)]

@@ -13,7 +13,7 @@ pub const EXIT_STATUS: &str = "Exit status";
 /// The commands by what they are for.
 const GROUPS: [(&str, &[&str]); 7] = [
     ("Start", &["init", "import", "draft"]),
-    ("Judge", &["verify", "check", "gate", "compare", "coverage", "mutate"]),
+    ("Judge", &["verify", "check", "review", "gate", "compare", "coverage", "mutate"]),
     ("Compute", &["params", "diff", "stats", "core"]),
     ("Train and replay", &["train", "replay", "challenge", "dispute", "calibrate", "devices"]),
     ("Many machines", &["plan", "work", "merge"]),

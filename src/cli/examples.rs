@@ -123,6 +123,14 @@ const EXAMPLES: &[(&str, Lines)] = &[
         ],
     ),
     (
+        "review",
+        &[
+            ("repro review 0004 --list", "what has nobody reviewed yet?"),
+            ("repro review 0004 --as Ada --key ada.key", "review it, and sign what you say"),
+            ("repro review 0004 --as Ada --exempt", "ask for reviews of new claims only"),
+        ],
+    ),
+    (
         "mutate",
         &[
             ("repro mutate --post 0004", "which changed numbers would nobody notice?"),

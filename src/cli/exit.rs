@@ -6,7 +6,8 @@ Exit status, the first rule that applies:
   2  bad usage, an input that cannot be read or is refused, or an output that cannot be written
   1  a claim or a signature is refuted; with --locked instead of claims: a verdict differs from the recorded one
   4  something explicitly requested could not run
-  3  something inconclusive or unchecked (not with --locked), below a required minimum, or nothing checked
+  3  something inconclusive, unchecked, disputed, or with a lint that nobody answered (not with --locked), below a
+     required minimum, or nothing checked
   0  every claim verified; with --locked: all verdicts as recorded; with --write-lock: they are recorded now, whatever
      they are";
 

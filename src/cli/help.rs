@@ -148,3 +148,18 @@ item are harmless. Partitions depend on the plan and K/N alone: the longest item
 
 Exit status: 0 if every item that was asked for has a result, whatever the verdicts are; 2 if one could not be executed here or kept,
 or for bad usage; 4 if a device is missing or fails. `repro merge` gives the verdicts.";
+
+/// Under the options of `repro review`.
+pub const REVIEW: &str = "\
+Each claim that nobody else has approved is shown with its quote, the paragraph around it, its fact, the readings of its
+numbers, its lints, and what changed since the last record. Answers are lines on standard input:
+  approve            the words mean this fact
+  dispute REASON     they do not
+  answer N WORDS     why lint N is no objection; each lint needs an answer before you approve
+  column             show all open cells of this table column, to be approved together
+  skip, quit
+There is no way to accept everything. One of twelve facts is a decoy: it is altered, never recorded, and the record says
+how many you were shown and how many you disputed. Records are kept in `repro/POST.reviews.toml`. An approval counts
+where it is signed by a key that `repro/config.toml` lists and that is not an author's.
+
+Exit status: 0 if nothing is open, 3 if something is, 2 for bad usage and for what cannot be read or written.";

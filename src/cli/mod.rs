@@ -39,6 +39,7 @@ mod output;
 mod pace;
 mod params;
 mod partwise;
+mod review;
 mod seal;
 mod search;
 mod sign;
@@ -133,6 +134,7 @@ fn dispatch(arguments: &Arguments, output: &Output) -> Answer {
         Command::Core(own) => core::run(own, output),
         Command::Coverage(own) => coverage::run(&root(common)?, own, output),
         Command::Draft(own) => draft::run(&root(common)?, own, output),
+        Command::Review(own) => review::run(&root(common)?, own, output),
         Command::Mutate(own) => mutate::run(&root(common)?, own, output),
         Command::Params(own) => params::run(own, output),
         Command::Diff(own) => diff::run(own, output),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use super::args::{JudgedArgs, MinMethod, MinOrigin, ReplaysArg, VerifyArgs};
+use super::args::{JudgedArgs, MinMethod, MinOrigin, MinReading, ReplaysArg, VerifyArgs};
 use super::arrangement::ReplayArrangement;
 use super::git;
 use super::history::GitHistory;
@@ -16,12 +16,15 @@ use super::trainer::RunData;
 use super::{Answer, BAD_USAGE, cluster, trainer};
 use repro_judge::lock::{self, PostLock};
 use repro_judge::post;
+use repro_judge::review::ReviewPolicy;
 use repro_judge::verify::{self, Demands, Replayer};
 use repro_receipt::bundle::{Bundle, Cache, ReadOptions};
 use repro_receipt::digest::Digest;
 use repro_receipt::source::{Error, Location};
 use repro_report::Format;
-use repro_report::outcome::{EvidenceOrigin, ExitStatus, LockDifference, Method, PostReport};
+use repro_report::outcome::{
+    EvidenceOrigin, ExitStatus, LockDifference, Method, PostReport, ReadBy,
+};
 use repro_report::part::{PartSubject, ReportPart, ReportSink};
 use repro_runs::challenge::Challenge;
 use repro_signature::{Attestations, Authorities, PublicKey, Timestamps};
@@ -241,6 +244,12 @@ pub fn demands(root: &Path, judged: &JudgedArgs) -> Result<Demands, Error> {
             MinMethod::Recomputed => Method::Recomputed,
             MinMethod::Replayed => Method::Replayed,
         }),
+        reading: match judged.min_reading {
+            Some(MinReading::Drafted) => Some(ReadBy::Drafted),
+            Some(MinReading::Author) => Some(ReadBy::Author),
+            Some(MinReading::Reviewed) => Some(ReadBy::Reviewed),
+            None => ReviewPolicy::load(root)?.min_reading,
+        },
         ..Demands::default()
     })
 }

@@ -46,6 +46,9 @@ pub struct Asked {
     pub min_origin: Option<String>,
     /// The weakest method that counts, by its word.
     pub min_method: Option<String>,
+    /// The weakest reading that counts, by its word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_reading: Option<String>,
     /// Whether a number of a text that is bound to nothing fails.
     pub all_bound: bool,
 }

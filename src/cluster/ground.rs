@@ -6,6 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use repro_judge::page::PostPage;
+use repro_judge::review::store;
 use repro_judge::texts::TextsAtHand;
 use repro_judge::verify::{Demands, PlanAt};
 use repro_receipt::bundle::{Bundle, artifact};
@@ -18,19 +19,26 @@ use serde_json::{Value as Json, json};
 use crate::asked::Asked;
 use crate::item::{line, written};
 
+/// The file of a project's policy, in its folder of posts.
+const CONFIG_NAME: &str = "config.toml";
+
 /// The digest of anything.
 pub fn digest(of: &Json) -> Digest {
     Digest::of(line(of).as_bytes())
 }
 
-/// The digest of what posts and runs of studies depend on of a project besides themselves: the locks of posts, the plans of studies and
+/// The digest of what posts and runs of studies depend on of a project besides themselves: the locks of posts, what was reviewed of
+/// them and whose reviews count, the plans of studies and
 /// the logs of started runs, and of which study and start the receipts of its bundles say that they are.
 pub fn project(root: &Path) -> Result<Digest, Error> {
     let unreadable = |error: io::Error| {
         UNREADABLE.at(Location::file("repro"), "the files of the project", error.to_string())
     };
     let folder = root.join("repro");
-    let locks = contents(&folder, |name| name.ends_with(".lock")).map_err(unreadable)?;
+    let is_of_posts = |name: &str| {
+        name.ends_with(".lock") || name.ends_with(store::ENDING) || name == CONFIG_NAME
+    };
+    let locks = contents(&folder, is_of_posts).map_err(unreadable)?;
     let studies = contents(&folder.join("studies"), |_| true).map_err(unreadable)?;
     let present = study::present(root)?;
     let present = present

@@ -182,7 +182,7 @@ impl<'a> Merging<'a> {
             return Err(vec![self.damaged(item, "a result of another task")]);
         };
         let post = post.map(|post| *post);
-        let below = post.as_ref().map(|post| verify::below(post, demands));
+        let below = post.as_ref().map(|post| verify::below(post, demands, None));
         let below_minimum = below.unwrap_or_default();
         let subject = PartSubject::Post(item.at.clone());
         Ok(ReportPart { subject, post, failures, below_minimum, replayed: 0 })

@@ -23,6 +23,7 @@ pub mod page_keys;
 mod planned;
 pub mod post;
 pub mod reading;
+pub mod review;
 pub mod rules;
 mod run_design;
 mod started;
@@ -62,6 +63,10 @@ pub static CODES: &[&[&repro_receipt::source::Code]] = &[
     page::placed::CODES,
     page::sentences::CODES,
     page::tables::CODES,
+    review::config::CODES,
+    review::record::CODES,
+    review::standing::CODES,
+    review::store::CODES,
     statement::judge::CODES,
     statement::numbers::CODES,
     statement::relations::CODES,

@@ -11,7 +11,7 @@ use std::path::Path;
 use repro_receipt::bundle::Bundle;
 use repro_receipt::digest::Digest;
 use repro_receipt::source::{Document, Error, Location, Node, Source, codes};
-use repro_report::outcome::{ClaimReport, LockDifference, PostReport, Verdict};
+use repro_report::outcome::{ClaimReport, LockDifference, PostReport, ReadBy, Verdict};
 
 codes! {
     WRONG_SCHEMA = "lock::wrong-schema", "the lock file has another schema", "rewrite it with `repro verify --post all --write-lock`";
@@ -150,7 +150,7 @@ impl PostLock {
         let shown = |parts: &[String; 3]| {
             parts.iter().filter(|part| !part.is_empty()).cloned().collect::<Vec<_>>().join(" | ")
         };
-        let changed = |id: &&String| self.claims.get(*id) != found.claims.get(*id);
+        let changed = |id: &&String| !is_as_recorded(self.claims.get(*id), found.claims.get(*id));
         let difference = |id: &String| LockDifference {
             post: post.to_owned(),
             claim: id.clone(),
@@ -179,6 +179,32 @@ impl PostLock {
     }
 }
 
+/// Whether a claim is as it was recorded. That more people have read it since is no difference: reviews are added all the time.
+fn is_as_recorded(recorded: Option<&[String; 3]>, found: Option<&[String; 3]>) -> bool {
+    let (Some(recorded), Some(found)) = (recorded, found) else { return recorded == found };
+    let (was, is) = (ReadEntry::of(&recorded[0]), ReadEntry::of(&found[0]));
+    recorded[1..] == found[1..] && was.evidence == is.evidence && was.read_by <= is.read_by
+}
+
+/// An entry of a claim: verdict, origin and method, and who read it.
+struct ReadEntry<'e> {
+    evidence: &'e str,
+    read_by: ReadBy,
+}
+
+impl<'e> ReadEntry<'e> {
+    /// Where nobody is named it was the author.
+    fn of(entry: &'e str) -> Self {
+        for read_by in [ReadBy::Drafted, ReadBy::Reviewed] {
+            let before = entry.strip_suffix(read_by.word()).and_then(|rest| rest.strip_suffix(' '));
+            if let Some(evidence) = before {
+                return Self { evidence, read_by };
+            }
+        }
+        Self { evidence: entry, read_by: ReadBy::Author }
+    }
+}
+
 /// Whether the verdict of a claim is another one, or nobody recorded that it is refuted. The first part of an entry begins with it.
 fn is_of_verdict(recorded: Option<&[String; 3]>, found: Option<&[String; 3]>) -> bool {
     let word = |[entry, _, _]: &[String; 3]| entry.split(' ').next().map(str::to_owned);
@@ -189,8 +215,34 @@ fn is_of_verdict(recorded: Option<&[String; 3]>, found: Option<&[String; 3]>) ->
     }
 }
 
+/// The verdict and the assurance. A reading by the author alone is not written.
 fn entry(claim: &ClaimReport) -> String {
     let origin = claim.origin.map_or("none", |origin| origin.word());
     let method = claim.outcome.method.map_or("none", |method| method.word());
-    format!("{} {origin} {method}", claim.outcome.verdict.word())
+    let evidence = format!("{} {origin} {method}", claim.outcome.verdict.word());
+    match claim.meaning.read_by {
+        Some(read_by @ (ReadBy::Drafted | ReadBy::Reviewed)) => {
+            format!("{evidence} {}", read_by.word())
+        }
+        Some(ReadBy::Author) | None => evidence,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_as_recorded;
+
+    #[test]
+    fn a_review_that_is_added_is_no_difference_and_one_that_is_lost_is() {
+        let entry = |text: &str| [text.to_owned(), "1.5".to_owned(), "moe.loss".to_owned()];
+        let is_same = |recorded: &str, found: &str| {
+            is_as_recorded(Some(&entry(recorded)), Some(&entry(found)))
+        };
+        let [author, drafted, reviewed] =
+            ["", " drafted", " reviewed"].map(|by| format!("verified declared recomputed{by}"));
+        assert!(is_same(&author, &reviewed) && is_same(&drafted, &author));
+        assert!(!is_same(&reviewed, &author) && !is_same(&author, &drafted));
+        assert!(!is_same(&author, "refuted declared recomputed reviewed"));
+        assert!(!is_as_recorded(None, Some(&entry(&author))));
+    }
 }

@@ -118,6 +118,11 @@ pub static ROOT: KeyTable = KeyTable {
         required("schema", KeyShape::Constant(SCHEMA), "the language"),
         required("id", KeyShape::Id, "the name of the file without `.toml`"),
         required("title", KeyShape::Words, "for people"),
+        optional(
+            "role",
+            KeyShape::Choice(&["author", "audit"]),
+            "whose text it is: the post file's author's own, or somebody else's; else `author`",
+        ),
         optional("text", KeyShape::Words, "the file of the one text, beside the post file"),
         optional(
             "texts",

@@ -25,7 +25,7 @@ codes! {
 pub(crate) fn open(root: &Path, id: &str) -> Result<Document, Error> {
     let name = format!("repro/{id}.toml");
     let path = root.join("repro").join(format!("{id}.toml"));
-    if id.is_empty() || id.contains(['/', '\\']) || !path.is_file() {
+    if id.is_empty() || id.contains(['/', '\\']) || is_reserved(id) || !path.is_file() {
         return Err(NO_SUCH_POST.at(Location::file(name), "a post file", "none"));
     }
     let source = Source::load_plain(&path, name)?;
@@ -63,7 +63,12 @@ pub(crate) fn matches_file_name(document: &Document, id: Node) -> Result<(), Err
     }
 }
 
-/// The names of all posts below `root`: the stems of `repro/*.toml`, sorted.
+/// Whether a file of `repro/` with this stem is no post: the configuration, or the records of reviews.
+fn is_reserved(stem: &str) -> bool {
+    stem == "config" || stem.ends_with(".reviews")
+}
+
+/// The names of all posts below `root`: the stems of `repro/*.toml`, sorted, without those that are reserved.
 pub fn list(root: &Path) -> Result<Vec<String>, Error> {
     let unreadable = |error: std::io::Error| {
         repro_receipt::source::UNREADABLE.at(
@@ -83,6 +88,7 @@ pub fn list(root: &Path) -> Result<Vec<String>, Error> {
             })?);
         }
     }
+    names.retain(|name| !is_reserved(name));
     names.sort();
     Ok(names)
 }

@@ -129,13 +129,14 @@ fn xml(text: &str) -> String {
 
 fn colour(report: &Report) -> BadgeColour {
     let counts = report.summary();
-    let is_wrong = counts.refuted > 0;
+    let is_wrong = report.confirmed_refutations() > 0;
     match report.exit_status() {
         ExitStatus::Refused | ExitStatus::Refuted => BadgeColour::Red,
         _ if is_wrong => BadgeColour::Red,
         ExitStatus::NotRun => BadgeColour::Orange,
         ExitStatus::Verified
-            if report.drafted() > 0 || report.posts_without_claims().next().is_some() =>
+            if report.drafted() + report.questioned() + report.disputed() > 0
+                || report.posts_without_claims().next().is_some() =>
         {
             BadgeColour::Orange
         }
@@ -162,8 +163,8 @@ fn message(report: &Report) -> String {
     }
     let worst_first =
         [Verdict::Refuted, Verdict::Inconclusive, Verdict::Unchecked, Verdict::Verified];
-    let verdicts = worst_first.map(|verdict| (counts.count(verdict), verdict.word()));
-    let parts = [reasons(report), verdicts.to_vec()].concat();
+    let verdicts = wording::verdicts(&counts, &worst_first);
+    let parts = [reasons(report), verdicts].concat();
     let parts = parts.iter().filter(|(count, _)| *count > 0);
     let parts: Vec<_> = parts.map(|(count, what)| format!("{count} {what}")).collect();
     let not_run = if report.not_run { "not all was run: " } else { "" };
@@ -184,6 +185,8 @@ fn reasons(report: &Report) -> Vec<(usize, &'static str)> {
         (report.count_below_minimum(), "below the minimum"),
         (bound[0], "unbound"),
         (bound[1], "without text"),
+        (report.disputed(), "disputed"),
+        (report.questioned(), "with open lints"),
         (report.drafted(), "not confirmed"),
         (report.posts_without_claims().count(), "without claims"),
     ]

@@ -162,19 +162,36 @@ pub(super) fn wrong(post: &PostReport) -> Wrong {
     let sentence = match all.first() {
         None => nothing_refuted(post, VerdictCounts::of(&post.claims)),
         Some(worst) => {
-            let verb = if all.len() == 1 { "does" } else { "do" };
+            let is_sure = |one: &&ToldTogether| one.first.differs().is_none();
+            let sure = all.iter().filter(is_sure).count();
+            let what = what_is_wrong(sure, all.len() - sure, worst.first.differs());
             let weight = match changing {
                 0 => "; no decision changes".to_owned(),
                 _ if changing == all.len() => String::new(),
                 1 => "; with one of them a decision changes".to_owned(),
                 _ => format!("; with {changing} of them a decision changes"),
             };
-            let statements = wording::many(all.len(), "statement");
             let why = clipped(&prose(&worst.first.outcome.reason), REASON_LIMIT);
-            format!("{statements} {verb} not hold{weight}. {}: {why}", short(worst))
+            format!("{what}{weight}. {}: {why}", short(worst))
         }
     };
     Wrong { sentence, others, open: open(post) }
+}
+
+/// "2 statements do not hold", or how many only differ from the evidence, by bindings that nobody has confirmed.
+fn what_is_wrong(sure: usize, differing: usize, doubt: Option<&str>) -> String {
+    let statements = wording::many(sure, "statement");
+    let verb = if sure == 1 { "does" } else { "do" };
+    let differ = if differing == 1 { "differs" } else { "differ" };
+    match (sure, differing) {
+        (_, 0) => format!("{statements} {verb} not hold"),
+        (0, _) => {
+            let statements = wording::many(differing, "statement");
+            let why = doubt.map(|why| format!(" ({why})")).unwrap_or_default();
+            format!("{statements} {differ} from the evidence{why}")
+        }
+        _ => format!("{statements} {verb} not hold, {differing} {differ} from the evidence"),
+    }
 }
 
 /// The words of a statement and their place.
@@ -218,6 +235,18 @@ fn left_out(post: &PostReport) -> (&'static str, String) {
     }
 }
 
+/// How many claims of a post without a fault are disputed, or have a lint that nobody has answered.
+fn questions(post: &PostReport) -> String {
+    let lints = post.claims.iter().filter(|claim| claim.meaning.is_questioned()).count();
+    let disputes = post.claims.iter().filter(|claim| claim.is_disputed()).count();
+    let told = |count: usize, noun: &str, what: &str| match count {
+        0 => String::new(),
+        _ => format!("; {} {what}", wording::many(count, noun)),
+    };
+    told(lints, "claim", "with a lint that nobody has answered")
+        + &told(disputes, "claim", "disputed by a reviewer")
+}
+
 fn nothing_refuted(post: &PostReport, counts: VerdictCounts) -> String {
     let open: Vec<_> = [Verdict::Inconclusive, Verdict::Unchecked]
         .into_iter()
@@ -240,7 +269,8 @@ fn nothing_refuted(post: &PostReport, counts: VerdictCounts) -> String {
                 1 => "; 1 statement is a draft that nobody has confirmed".to_owned(),
                 many => format!("; {many} statements are drafts that nobody has confirmed"),
             };
-            format!("Nothing {what}: {claims} from the evidence{own}{rest}{drafts}")
+            let questions = questions(post);
+            format!("Nothing {what}: {claims} from the evidence{own}{rest}{drafts}{questions}")
         }
         (Some((code, count)), _) => format!(
             "Nothing is refuted; {} cannot be decided, {count} of them because {}",

@@ -33,9 +33,10 @@ pub(super) fn render(report: &Report) -> String {
             warnings.extend(weak(report));
         }
         None => {
-            for verdict in Verdict::ALL {
-                let level = if verdict == Verdict::Refuted { &mut errors } else { &mut warnings };
-                level.extend(claims(report, verdict));
+            for (is_error, annotation) in
+                Verdict::ALL.into_iter().flat_map(|one| claims(report, one))
+            {
+                if is_error { errors.push(annotation) } else { warnings.push(annotation) }
             }
             for (post, finding) in report.posts.iter().flat_map(|post| {
                 Remarks::of(post).all().to_vec().into_iter().map(move |f| (post, f))
@@ -59,8 +60,8 @@ pub(super) fn render(report: &Report) -> String {
     text
 }
 
-/// The claims with one verdict in all posts, decisions first.
-fn claims(report: &Report, verdict: Verdict) -> Vec<Annotation> {
+/// The claims with one verdict in all posts, decisions first, each with whether it is an error.
+fn claims(report: &Report, verdict: Verdict) -> Vec<(bool, Annotation)> {
     let mut claims: Vec<(&PostReport, &ClaimReport)> = report
         .posts
         .iter()
@@ -68,7 +69,11 @@ fn claims(report: &Report, verdict: Verdict) -> Vec<Annotation> {
         .filter(|(post, claim)| verdict != Verdict::Verified || report.is_below(post, claim))
         .collect();
     claims.sort_by_key(|(_, claim)| claim.impact != crate::outcome::Impact::Decision);
-    claims.into_iter().map(|(post, claim)| Annotation::of_claim(post, claim)).collect()
+    let annotated = claims.into_iter().map(|(post, claim)| {
+        let is_error = verdict == Verdict::Refuted && !claim.is_unconfirmed_difference();
+        (is_error, Annotation::of_claim(post, claim))
+    });
+    annotated.collect()
 }
 
 /// Claims on too weak evidence.
@@ -158,10 +163,9 @@ impl Annotation {
     }
 
     fn of_claim(post: &PostReport, claim: &ClaimReport) -> Self {
-        let verdict = claim.outcome.verdict;
-        let word = match verdict {
-            Verdict::Verified => "verified, but below the required minimum",
-            _ => verdict.word(),
+        let word = match claim.outcome.verdict {
+            Verdict::Verified => "verified, but below the required minimum".to_owned(),
+            _ => wording::verdict(claim),
         };
         Self {
             place: claim.place.clone(),

@@ -103,12 +103,18 @@ fn weak(claim: &ClaimReport) -> TestCaseStatus {
 fn judged(claim: &ClaimReport, base: &str, below_minimum: bool) -> TestCaseStatus {
     let mut status = match claim.outcome.verdict {
         Verdict::Verified if below_minimum => return weak(claim),
-        Verdict::Verified => return TestCaseStatus::success(),
-        Verdict::Refuted => TestCaseStatus::non_success(NonSuccessKind::Failure),
-        Verdict::Inconclusive | Verdict::Unchecked => TestCaseStatus::skipped(),
+        Verdict::Verified if !claim.is_questioned() => return TestCaseStatus::success(),
+        Verdict::Refuted if !claim.is_unconfirmed_difference() => {
+            TestCaseStatus::non_success(NonSuccessKind::Failure)
+        }
+        _ => TestCaseStatus::skipped(),
     };
     let word = claim.outcome.verdict.word();
-    status.set_message(format!("{word}: {}", prose(&claim.outcome.reason)));
+    let why = match claim.is_questioned() {
+        true => wording::questions(claim),
+        false => prose(&claim.outcome.reason),
+    };
+    status.set_message(format!("{}: {why}", wording::verdict(claim)));
     status.set_type(claim.outcome.code.map_or(word, |code| code.id));
     let at = claim.at.as_ref().map_or(String::new(), |(_, place)| prose(place));
     let facts = [

@@ -4,7 +4,7 @@
 use anstyle::{AnsiColor, Effects, Style};
 use unicode_width::UnicodeWidthStr;
 
-use crate::outcome::Verdict;
+use crate::outcome::{ClaimReport, Verdict};
 
 /// The no-break space.
 pub(super) const GLUE: char = '\u{a0}';
@@ -39,6 +39,19 @@ pub fn mark(verdict: Verdict) -> (&'static str, Style) {
         Verdict::Inconclusive => ("?", AnsiColor::Yellow.on_default().effects(Effects::BOLD)),
         Verdict::Unchecked => ("·", AnsiColor::Cyan.on_default().effects(Effects::BOLD)),
         Verdict::Verified => ("✓", AnsiColor::Green.on_default().effects(Effects::BOLD)),
+    }
+}
+
+/// The mark of a claim and its style: a contradiction that nobody has confirmed only differs, and what is questioned is not drawn in
+/// plain green.
+pub(super) fn claim_mark(claim: &ClaimReport) -> (&'static str, Style) {
+    let doubtful = AnsiColor::Yellow.on_default().effects(Effects::BOLD);
+    if claim.differs().is_some() {
+        ("≠", doubtful)
+    } else if claim.is_questioned() {
+        ("!", doubtful)
+    } else {
+        mark(claim.outcome.verdict)
     }
 }
 

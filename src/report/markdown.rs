@@ -103,13 +103,23 @@ fn section(report: &Report, post: &PostReport, sheet: &mut MarkdownSheet) {
             names.join("; ")
         ));
     }
-    for verdict in [Verdict::Refuted, Verdict::Inconclusive] {
+    let verified = wording::ranked(post, Verdict::Verified).into_iter();
+    let questioned: Vec<_> = verified.filter(|claim| claim.is_questioned()).collect();
+    let mut groups = Vec::new();
+    for (doubt, claims) in wording::by_doubt(&wording::ranked(post, Verdict::Refuted)) {
+        let heading = doubt.map(|why| format!("differs ({why})"));
+        groups.push((heading.unwrap_or_else(|| Verdict::Refuted.word().to_owned()), claims));
+    }
+    groups.push((
+        Verdict::Inconclusive.word().to_owned(),
+        wording::ranked(post, Verdict::Inconclusive),
+    ));
+    groups.push(("! verified, and questioned".to_owned(), questioned));
+    for (heading, claims) in groups {
         sheet.table(
-            &format!("{owner}{}", verdict.word()),
+            &format!("{owner}{heading}"),
             &["claim", "quote and place", "evidence", "why"],
-            told_together(&wording::ranked(post, verdict))
-                .iter()
-                .map(|told| row(told, &report.base)),
+            told_together(&claims).iter().map(|told| row(told, &report.base)),
         );
     }
     let unchecked = wording::ranked(post, Verdict::Unchecked);
@@ -158,6 +168,7 @@ fn row(told: &ToldTogether, base: &str) -> Vec<String> {
     let facts = format!("{} · {}", wording::assurance(claim), wording::impact(claim.impact));
     let mut why: Vec<_> =
         told.by_reason().iter().map(|group| escaped(&group[0].outcome.reason)).collect();
+    why.extend(told.claims().map(|claim| escaped(&wording::questions(claim))));
     why.extend(told.notes().into_iter().map(|note| format!("note: {}", escaped(note))));
     vec![
         lines(claimed),

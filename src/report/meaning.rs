@@ -164,6 +164,40 @@ impl ReadBy {
     }
 }
 
+/// What reviewers have recorded of a claim.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ReviewStatus {
+    /// Who approved it, with a signature that counts, and how many decoys they caught.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub approved_by: Vec<String>,
+    /// Who disputes it, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub disputed_by: Vec<String>,
+    /// Records that do not count, each with the reason.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub noted: Vec<String>,
+    /// Whether the values behind the fact have changed since it was approved; the approval stands.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub evidence_changed: bool,
+    /// Whether it was there when the project began to ask for reviews, and is let pass for that.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_exempted: bool,
+    /// What changed since an earlier record, which no longer stands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub void_since: Option<String>,
+}
+
+impl ReviewStatus {
+    /// Whether nothing is recorded.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+fn is_false(truth: &bool) -> bool {
+    !truth
+}
+
 /// What a claim is taken to mean.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Meaning {
@@ -182,6 +216,22 @@ pub struct Meaning {
     /// The expression with the names and formulas of the post expanded.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub expanded: String,
+    /// What a refutation would rest on that the text does not state.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub premise: String,
+    /// Whether somebody other than the text's author wrote the post file.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_audit: bool,
+    /// What reviewers have recorded.
+    #[serde(default, skip_serializing_if = "ReviewStatus::is_empty")]
+    pub review: ReviewStatus,
+    /// The paragraph around the quote, or the head and the row of its table; empty where the text is not at hand. Reports do not
+    /// repeat it.
+    #[serde(skip)]
+    pub context: String,
+    /// The statement and the column, of a table's cell.
+    #[serde(skip)]
+    pub column: Option<String>,
 }
 
 impl Meaning {
@@ -189,11 +239,39 @@ impl Meaning {
     pub fn unanswered(&self) -> impl Iterator<Item = &Lint> {
         self.lints.iter().filter(|lint| lint.answer.is_none())
     }
+
+    /// Whether a lint of it is unanswered.
+    pub fn is_questioned(&self) -> bool {
+        self.unanswered().next().is_some()
+    }
+
+    /// Why a contradiction is only a difference so far: nobody but whoever bound the words says that they mean the fact.
+    pub fn doubt(&self) -> Option<&'static str> {
+        match self.read_by {
+            Some(ReadBy::Reviewed) | None => None,
+            Some(ReadBy::Drafted) => Some("drafted binding, not confirmed"),
+            Some(ReadBy::Author) => {
+                self.is_audit.then_some("binding by the transcriber, not reviewed")
+            }
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Reading;
+    use super::{Meaning, ReadBy, Reading};
+
+    #[test]
+    fn a_contradiction_is_doubted_until_somebody_else_approves() {
+        let by = |read_by, is_audit| {
+            Meaning { read_by: Some(read_by), is_audit, ..Meaning::default() }.doubt()
+        };
+        assert_eq!(by(ReadBy::Author, false), None);
+        assert!(by(ReadBy::Author, true).is_some_and(|why| why.contains("transcriber")));
+        assert!(by(ReadBy::Drafted, false).is_some_and(|why| why.contains("drafted")));
+        assert_eq!(by(ReadBy::Reviewed, true), None);
+        assert_eq!(Meaning::default().doubt(), None);
+    }
 
     #[test]
     fn every_reading_is_read_by_its_word() {

@@ -6,7 +6,9 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-pub use crate::meaning::{Fact, Lint, LintKind, Meaning, ReadBy, Reading, TokenReading};
+pub use crate::meaning::{
+    Fact, Lint, LintKind, Meaning, ReadBy, Reading, ReviewStatus, TokenReading,
+};
 pub use repro_receipt::Verdict;
 use repro_receipt::bundle;
 use repro_receipt::kept::{self, ProgramWord};
@@ -335,6 +337,30 @@ pub struct ClaimReport {
     pub evidence: Vec<EvidenceRef>,
 }
 
+impl ClaimReport {
+    /// Why its refutation is told as a difference: the words were bound by a program or by a transcriber, and nobody else has
+    /// confirmed it.
+    pub fn differs(&self) -> Option<&'static str> {
+        (self.outcome.verdict == Verdict::Refuted).then(|| self.meaning.doubt()).flatten()
+    }
+
+    /// Whether it only differs, by a binding that a program drafted and nobody confirmed.
+    pub fn is_unconfirmed_difference(&self) -> bool {
+        self.outcome.verdict == Verdict::Refuted && self.meaning.read_by == Some(ReadBy::Drafted)
+    }
+
+    /// Whether somebody disputes that its words mean its fact.
+    pub fn is_disputed(&self) -> bool {
+        !self.meaning.review.disputed_by.is_empty()
+    }
+
+    /// Whether it is verified, and yet a lint is unanswered or somebody disputes it.
+    pub fn is_questioned(&self) -> bool {
+        self.outcome.verdict == Verdict::Verified
+            && (self.meaning.is_questioned() || self.is_disputed())
+    }
+}
+
 /// What a referee would ask, written by people in the post file.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Referee {
@@ -599,6 +625,9 @@ pub struct VerdictCounts {
     pub inconclusive: usize,
     /// Without evidence.
     pub unchecked: usize,
+    /// How many of the contradicted ones only differ, as nobody has confirmed their binding.
+    #[serde(skip)]
+    pub differing: usize,
 }
 
 impl VerdictCounts {
@@ -607,6 +636,7 @@ impl VerdictCounts {
         let mut summary = Self::default();
         for claim in claims {
             *summary.count_mut(claim.outcome.verdict) += 1;
+            summary.differing += usize::from(claim.differs().is_some());
         }
         summary
     }
@@ -624,6 +654,7 @@ impl VerdictCounts {
             refuted: self.refuted + more.refuted,
             inconclusive: self.inconclusive + more.inconclusive,
             unchecked: self.unchecked + more.unchecked,
+            differing: self.differing + more.differing,
         }
     }
 
@@ -689,7 +720,7 @@ pub struct Report {
     pub base: String,
     /// How many replays were executed.
     pub replayed: usize,
-    /// Claims below the caller's `--min-origin` or `--min-method`, as `post/claim`.
+    /// Claims below the caller's `--min-origin`, `--min-method` or `--min-reading`, as `post/claim`.
     pub below_minimum: Vec<String>,
     /// Whether a number of a text that is bound to nothing, or a text that is not at hand, fails.
     pub wants_all_bound: bool,
@@ -746,6 +777,26 @@ impl Report {
         self.posts.iter().map(|post| post.drafted).sum()
     }
 
+    fn claims(&self) -> impl Iterator<Item = &ClaimReport> {
+        self.posts.iter().flat_map(|post| &post.claims)
+    }
+
+    /// How many claims have a lint that nobody has answered.
+    pub fn questioned(&self) -> usize {
+        self.claims().filter(|claim| claim.meaning.is_questioned()).count()
+    }
+
+    /// How many claims somebody disputes.
+    pub fn disputed(&self) -> usize {
+        self.claims().filter(|claim| claim.is_disputed()).count()
+    }
+
+    /// How many claims are refuted, not counting drafts that nobody has confirmed.
+    pub(crate) fn confirmed_refutations(&self) -> usize {
+        let drafts = self.claims().filter(|claim| claim.is_unconfirmed_difference()).count();
+        self.summary().refuted.saturating_sub(drafts)
+    }
+
     /// Whether the run ended before it judged anything.
     pub fn is_not_judged(&self) -> bool {
         self.not_run && self.posts.is_empty() && self.not_held.bundles == 0
@@ -776,7 +827,7 @@ impl Report {
         let summary = self.summary();
         let wrong = match &self.locked {
             Some(differences) => !differences.is_empty(),
-            None => summary.refuted > 0,
+            None => self.confirmed_refutations() > 0,
         };
         if self.count_failures() > 0 {
             ExitStatus::Refused
@@ -785,7 +836,10 @@ impl Report {
         } else if summary.total() == 0
             || self.count_below_minimum() > 0
             || self.wants_all_bound && !self.all_bound()
-            || self.locked.is_none() && summary.verified < summary.total()
+            || self.locked.is_none()
+                && (summary.verified < summary.total()
+                    || self.questioned() > 0
+                    || self.disputed() > 0)
         {
             ExitStatus::Undecided
         } else {

@@ -21,7 +21,7 @@ use repro_receipt::source::{Code, Error, Location, codes};
 
 codes! {
     NOT_AS_RECORDED = "report::not-as-recorded", "a verdict is not the one that the lock records", "find out what changed; `repro verify --post ID --write-lock` records it";
-    BELOW_MINIMUM = "report::below-minimum", "a claim is verified on weaker evidence than was asked for", "give stronger evidence, or lower `--min-origin` or `--min-method`";
+    BELOW_MINIMUM = "report::below-minimum", "a claim is verified on weaker evidence than was asked for", "give stronger evidence, have it reviewed, or lower `--min-origin`, `--min-method` or `--min-reading`";
     UNBOUND = "report::unbound", "a text has numbers that no claim binds, or is not at hand", "bind them: `repro coverage --post ID TEXT` lists them; or give the text by `--text FILE`";
 }
 
@@ -348,6 +348,9 @@ fn of_claims<'r>(report: &'r Report, post: &'r PostReport) -> impl Iterator<Item
     let ranked = Verdict::ALL.into_iter().flat_map(|verdict| wording::ranked(post, verdict));
     ranked.filter_map(|claim| {
         let (code, level) = match claim.outcome.verdict {
+            Verdict::Refuted if claim.is_unconfirmed_difference() => {
+                (claim.outcome.code?, SarifLevel::Warning)
+            }
             Verdict::Refuted => (claim.outcome.code?, SarifLevel::Error),
             Verdict::Inconclusive => (claim.outcome.code?, SarifLevel::Warning),
             Verdict::Unchecked => (claim.outcome.code?, SarifLevel::Note),
@@ -372,11 +375,15 @@ fn of_claim<'r>(
     code: &'static Code,
     level: SarifLevel,
 ) -> Alert<'r> {
-    let (name, word) = (visible(&claim.id), claim.outcome.verdict.word());
+    let name = visible(&claim.id);
+    let verdict = match claim.differs() {
+        Some(_) => wording::verdict(claim),
+        None => format!("is {}", claim.outcome.verdict.word()),
+    };
     Alert {
         code,
         level,
-        message: format!("{name} is {word}: {}", wording::in_a_line(claim, 240)),
+        message: format!("{name} {verdict}: {}", wording::in_a_line(claim, 240)),
         place: claim.place.clone(),
         words: &claim.quote,
         about: SarifProperties {

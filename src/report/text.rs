@@ -14,7 +14,7 @@ use crate::outcome::{
 use super::crowd::{self, Crowd};
 use super::drawing::Drawing;
 use super::folded::{self, ToldTogether, by_code, clusters, told_together};
-use super::layout::{GLUE, Page, Piece, columns, mark};
+use super::layout::{GLUE, Page, Piece, claim_mark, columns, mark};
 use super::visible::{clipped, prose, visible};
 use super::wording::Remarks;
 use super::{REPLAY_SCOPE, ReportOptions, SCOPE, wording};
@@ -25,6 +25,9 @@ const INDENT: usize = 4;
 const POSSIBLE: &str = "possible";
 /// How many unbound numbers of a text are named.
 const NAMED: usize = 5;
+
+/// The code of findings that are told as lints.
+const UNANSWERED_LINT: &str = "review::unanswered-lint";
 
 const PLAIN: Style = Style::new();
 const BOLD: Style = Style::new().effects(Effects::BOLD);
@@ -111,8 +114,17 @@ impl Text<'_> {
         let refuted = wording::ranked(post, Verdict::Refuted);
         let decisive = refuted.partition_point(|claim| claim.impact == Impact::Decision);
         let (decisions, digits) = refuted.split_at(decisive);
-        self.group(&remarks, "refuted, and a decision changes", decisions);
-        self.group(&remarks, "refuted, no decision changes", digits);
+        for (claims, weight) in
+            [(decisions, "and a decision changes"), (digits, "no decision changes")]
+        {
+            for (doubt, claims) in wording::by_doubt(claims) {
+                let heading = match doubt {
+                    None => format!("refuted, {weight}"),
+                    Some(why) => format!("differs ({why}), {weight}"),
+                };
+                self.group(&remarks, &heading, &claims);
+            }
+        }
         self.signatures(post, self.options.quiet);
         if self.options.quiet {
             return;
@@ -165,7 +177,7 @@ impl Text<'_> {
     fn group(&mut self, remarks: &Remarks, name: &str, claims: &[&ClaimReport]) {
         let Some(first) = claims.first() else { return };
         self.page.blank();
-        self.page.paragraph(0, 2, mark(first.outcome.verdict).1, name);
+        self.page.paragraph(0, 2, claim_mark(first).1, name);
         for cluster in clusters(remarks, told_together(claims)) {
             self.cluster(remarks, &cluster);
         }
@@ -187,11 +199,8 @@ impl Text<'_> {
             wording::impact(claim.impact).to_owned(),
             claim.outcome.code.map_or(String::new(), |code| format!("[{}]", code.id)),
         ];
-        let facts: Vec<_> = facts
-            .iter()
-            .filter(|fact| !fact.is_empty())
-            .map(|fact| fact.replace(' ', &GLUE.to_string()))
-            .collect();
+        let facts: Vec<_> =
+            facts.iter().filter(|fact| !fact.is_empty()).map(|fact| glued(fact)).collect();
         self.page.paragraph(INDENT, INDENT, FAINT, &facts.join(" · "));
         for told in cluster {
             self.additions(remarks, told);
@@ -200,7 +209,7 @@ impl Text<'_> {
 
     /// The words of the text and their place.
     fn words(&mut self, told: &ToldTogether) {
-        let (sign, style) = mark(told.first.outcome.verdict);
+        let (sign, style) = claim_mark(told.first);
         self.page.paragraph(2, INDENT, style, &format!("{sign} {}", told.title()));
         let line = wording::line_of(&told.first.place);
         let place = match told.place() {
@@ -264,7 +273,8 @@ impl Text<'_> {
                 }
             }
             for finding in remarks.on(&claim.id) {
-                self.addition("also:", &remark(finding));
+                let is_lint = finding.code.id == UNANSWERED_LINT;
+                self.addition(if is_lint { "lint:" } else { "also:" }, &remark(finding));
             }
         }
         if self.options.verbose || refuted {
@@ -330,9 +340,13 @@ impl Text<'_> {
 
     fn verified(&mut self, post: &PostReport, remarks: &Remarks) {
         let claims = wording::ranked(post, Verdict::Verified);
+        let (questioned, claims): (Vec<_>, Vec<_>) =
+            claims.into_iter().partition(|claim| claim.is_questioned());
+        self.group(remarks, "verified, and questioned", &questioned);
         if self.options.verbose {
             return self.group(remarks, "verified", &claims);
         }
+        let readers = wording::readers(&claims);
         let mut assurances: BTreeMap<_, usize> = BTreeMap::new();
         for claim in claims {
             *assurances.entry(Reverse((claim.outcome.method, claim.origin))).or_default() += 1;
@@ -346,15 +360,21 @@ impl Text<'_> {
         let parts: Vec<String> = parts.collect();
         let (heading, style) = (Verdict::Verified.word(), mark(Verdict::Verified).1);
         self.counted(heading, style, &parts.join(" · "));
+        if !readers.is_empty() {
+            self.page.paragraph(2, INDENT, FAINT, &format!("read {}", glued(&readers)));
+        }
     }
 
     /// Findings that nothing above has shown: of the post itself, and warnings on verified claims.
     fn remarks(&mut self, post: &PostReport, remarks: &Remarks) {
-        let verdicts: HashMap<_, _> =
-            post.claims.iter().map(|claim| (claim.id.as_str(), claim.outcome.verdict)).collect();
+        let claims: HashMap<_, _> =
+            post.claims.iter().map(|claim| (claim.id.as_str(), claim)).collect();
         let listed = |finding: &Finding| {
-            let verdict = finding.claim.as_deref().and_then(|claim| verdicts.get(claim));
-            verdict.is_some_and(|v| self.options.verbose || *v != Verdict::Verified)
+            let claim = finding.claim.as_deref().and_then(|claim| claims.get(claim));
+            let is_listed = |claim: &&ClaimReport| {
+                claim.outcome.verdict != Verdict::Verified || claim.is_questioned()
+            };
+            claim.is_some_and(|claim| self.options.verbose || is_listed(claim))
         };
         let remarks: Vec<_> = remarks
             .all()
@@ -450,7 +470,15 @@ impl Text<'_> {
             self.page.blank();
             self.texts(&post.texts);
             let (verdict, style) = match VerdictCounts::of(&post.claims) {
-                counts if counts.refuted > 0 => mark(Verdict::Refuted),
+                counts if counts.refuted > counts.differing => mark(Verdict::Refuted),
+                counts if counts.differing > 0 => post
+                    .claims
+                    .iter()
+                    .find(|claim| claim.differs().is_some())
+                    .map_or_else(|| mark(Verdict::Refuted), claim_mark),
+                _ if post.claims.iter().any(ClaimReport::is_questioned) => {
+                    ("!", mark(Verdict::Inconclusive).1)
+                }
                 counts if counts.verified < counts.total() || counts.total() == 0 => {
                     mark(Verdict::Inconclusive)
                 }
@@ -528,7 +556,12 @@ impl Text<'_> {
 
 /// The counts, broken between verdicts only.
 fn counts(summary: VerdictCounts) -> String {
-    let glued = wording::counts(&summary).replace(' ', &GLUE.to_string());
+    glued(&wording::counts(&summary))
+}
+
+/// Words that are broken between parts only.
+fn glued(words: &str) -> String {
+    let glued = words.replace(' ', &GLUE.to_string());
     glued.replace(&format!("{GLUE}·{GLUE}"), &format!("{GLUE}· "))
 }
 

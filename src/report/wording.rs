@@ -4,22 +4,48 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::outcome::{
     ChallengeReport, ClaimReport, Definition, EvidenceOrigin, Finding, Impact, LockDifference,
-    Method, PassingChance, PinnedBy, PostReport, Referee, Verdict, VerdictCounts,
+    Method, PassingChance, PinnedBy, PostReport, ReadBy, Referee, Verdict, VerdictCounts,
 };
 
 use super::visible::{clipped, prose, visible};
 
 /// "5 claims: 3 verified · 2 refuted".
 pub(super) fn counts(summary: &VerdictCounts) -> String {
-    let order = [Verdict::Verified, Verdict::Refuted, Verdict::Inconclusive, Verdict::Unchecked];
-    let parts: Vec<String> = order
-        .into_iter()
-        .filter(|&verdict| summary.count(verdict) > 0)
-        .map(|verdict| format!("{} {}", summary.count(verdict), verdict.word()))
-        .collect();
+    let parts = verdicts(
+        summary,
+        &[Verdict::Verified, Verdict::Refuted, Verdict::Inconclusive, Verdict::Unchecked],
+    );
+    let parts: Vec<_> = parts.iter().map(|(count, word)| format!("{count} {word}")).collect();
     match parts.is_empty() {
         true => "no claims".to_owned(),
         false => format!("{}: {}", many(summary.total(), "claim"), parts.join(" · ")),
+    }
+}
+
+/// How many claims came to each of some verdicts, without those of which there is none. What nobody has confirmed only differs.
+pub(super) fn verdicts(summary: &VerdictCounts, order: &[Verdict]) -> Vec<(usize, &'static str)> {
+    let mut parts = Vec::new();
+    for verdict in order {
+        let count = summary.count(*verdict);
+        if *verdict == Verdict::Refuted {
+            let differing = summary.differing;
+            parts.push((count.saturating_sub(differing), verdict.word()));
+            parts.push((differing, if differing == 1 { "differs" } else { "differ" }));
+        } else {
+            parts.push((count, verdict.word()));
+        }
+    }
+    parts.retain(|(count, _)| *count > 0);
+    parts
+}
+
+/// The verdict in words for people: "refuted", or "differs (drafted binding, not confirmed)".
+pub(super) fn verdict(claim: &ClaimReport) -> String {
+    match claim.differs() {
+        Some(why) => format!("differs ({why})"),
+        None if claim.is_disputed() && claim.is_questioned() => "verified, disputed".to_owned(),
+        None if claim.is_questioned() => "verified, lint not answered".to_owned(),
+        None => claim.outcome.verdict.word().to_owned(),
     }
 }
 
@@ -78,14 +104,72 @@ pub(super) fn entries_differ(count: usize) -> String {
     }
 }
 
-/// "transcribed · compared": where the evidence comes from and how it was used.
+/// "transcribed · compared · by author, not reviewed": where the evidence comes from, how it was used, and who says that the words
+/// mean it.
 pub(super) fn assurance(claim: &ClaimReport) -> String {
-    match (claim.origin, claim.outcome.method) {
+    let evidence = match (claim.origin, claim.outcome.method) {
         (Some(origin), Some(method)) => format!("{} · {}", origin.word(), method.word()),
         (Some(origin), None) => format!("{}, not used", origin.word()),
         (None, Some(method)) => method.word().to_owned(),
         (None, None) => "no evidence used".to_owned(),
+    };
+    match read_by(claim) {
+        Some(reading) => format!("{evidence} · {reading}"),
+        None => evidence,
     }
+}
+
+/// Who says that the words of a claim mean its fact; none where it binds no words.
+pub(super) fn read_by(claim: &ClaimReport) -> Option<String> {
+    let review = &claim.meaning.review;
+    let mut words = match claim.meaning.read_by? {
+        ReadBy::Drafted => "drafted".to_owned(),
+        ReadBy::Author if review.is_exempted => "by author, exempted from review".to_owned(),
+        ReadBy::Author if claim.meaning.is_audit => "by transcriber, not reviewed".to_owned(),
+        ReadBy::Author => "by author, not reviewed".to_owned(),
+        ReadBy::Reviewed => format!("reviewed by {}", prose(&review.approved_by.join(", "))),
+    };
+    if review.evidence_changed {
+        words += ", evidence changed since";
+    }
+    if !review.disputed_by.is_empty() {
+        words += ", disputed";
+    }
+    Some(words)
+}
+
+/// How many of some claims were read by whom: "5 by author, not reviewed · 2 reviewed by Ada".
+pub(super) fn readers(claims: &[&ClaimReport]) -> String {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for words in claims.iter().filter_map(|claim| read_by(claim)) {
+        *counts.entry(words).or_default() += 1;
+    }
+    let parts: Vec<_> = counts.iter().map(|(words, count)| format!("{count} {words}")).collect();
+    parts.join(" · ")
+}
+
+/// What is asked of a claim: disputes, and lints that nobody has answered.
+pub(super) fn questions(claim: &ClaimReport) -> String {
+    let disputes = claim.meaning.review.disputed_by.iter();
+    let mut parts: Vec<_> = disputes.map(|words| format!("disputed by {}", prose(words))).collect();
+    let lints = claim.meaning.unanswered();
+    parts.extend(lints.map(|lint| format!("{}: {}", lint.kind.word(), prose(&lint.message))));
+    parts.join("; ")
+}
+
+/// The claims of which one verdict is told in the same way, in the order of the first of each.
+pub(super) fn by_doubt<'a>(
+    claims: &[&'a ClaimReport],
+) -> Vec<(Option<&'static str>, Vec<&'a ClaimReport>)> {
+    let mut groups: Vec<(Option<&'static str>, Vec<&ClaimReport>)> = Vec::new();
+    for claim in claims {
+        let doubt = claim.differs();
+        match groups.iter_mut().find(|(known, _)| *known == doubt) {
+            Some((_, group)) => group.push(claim),
+            None => groups.push((doubt, vec![claim])),
+        }
+    }
+    groups
 }
 
 /// What `count` claims verified on this assurance have in common.

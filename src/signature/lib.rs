@@ -10,6 +10,7 @@
 mod attestation;
 mod envelope;
 mod key;
+mod record;
 mod report;
 mod standing;
 mod statement;
@@ -21,6 +22,7 @@ use repro_receipt::source::{DOCUMENT_CAP, Error, Location, Source, TOO_LARGE, co
 pub use attestation::{Attestation, Attestations, attest, sign_statement};
 pub use envelope::{Envelope, Material, pre_authentication_encoding};
 pub use key::{PrivateKey, PublicKey, write_pair};
+pub use record::{is_signed_by, sign_record};
 pub use report::{PinnedBy, SignatureReport};
 pub use standing::judge;
 pub use statement::check as check_statement;

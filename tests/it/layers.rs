@@ -70,7 +70,7 @@ const CRATES: &[Crate] = &[
         on: &["receipt"],
         rows: &[
             &["envelope", "key", "report", "timestamp"],
-            &["attestation", "statement"],
+            &["attestation", "record", "statement"],
             &["standing"],
         ],
     },
@@ -106,7 +106,8 @@ const CRATES: &[Crate] = &[
         name: "report",
         on: &["exact", "receipt", "signature"],
         rows: &[
-            &["outcome", "visible"],
+            &["meaning", "visible"],
+            &["outcome"],
             &["layout", "part", "wording"],
             &["columns", "drawing", "folded"],
             &["badge", "crowd", "intoto", "json", "junit", "markdown", "sarif"],
@@ -213,6 +214,7 @@ const CRATES: &[Crate] = &[
             &["evaluate"],
             &["given"],
             &["statement"],
+            &["review"],
             &["verify"],
             &["mutated"],
             &["mutants"],
@@ -321,6 +323,8 @@ const PLATFORM: &[&str] = &[
 
 /// Type names that more than one file defines, and why each still has one meaning.
 const SHARED_NAMES: &[(&str, &str)] = &[
+    ("Fact", "a typed value of a bundle, and the sentence that a verdict is about"),
+    ("Reading", "a row of a log that is read, and how a printed number agrees with its value"),
     ("CloudStore", "two files for one type: with the feature `cloud`, and without it"),
     ("Pieces", "two files for one type: with the feature `tokenizers`, and without it"),
     ("Saved", "what a sublayer's forward pass keeps for its backward pass, in the file of each"),

@@ -44,6 +44,7 @@ mod relations;
 #[cfg(feature = "train")]
 mod replay;
 mod report;
+mod review;
 mod schemas;
 mod shared;
 mod signature;

@@ -10,7 +10,7 @@ use repro_receipt::source::{Error, Location, UNREADABLE};
 use repro_storage::{Store, is_url};
 
 use crate::cli::BAD_USAGE;
-use crate::cli::args::{JudgedArgs, MinMethod, MinOrigin};
+use crate::cli::args::{JudgedArgs, MinMethod, MinOrigin, MinReading};
 use crate::cli::verify;
 
 /// The options that name files, and what they name.
@@ -55,6 +55,7 @@ pub fn asked(
         artifacts: judged.artifacts.as_deref().map(text).transpose().map_err(one)?,
         min_origin: judged.min_origin.map(|least| word(&least)),
         min_method: judged.min_method.map(|least| word(&least)),
+        min_reading: judged.min_reading.map(|least| word(&least)),
         all_bound: judged.all_bound,
     })
 }
@@ -74,6 +75,7 @@ pub fn judged(asked: &Asked) -> Result<JudgedArgs, Error> {
         artifacts: asked.artifacts.as_ref().map(PathBuf::from),
         min_origin: asked.min_origin.as_deref().map(MinOrigin::of_word).transpose()?,
         min_method: asked.min_method.as_deref().map(MinMethod::of_word).transpose()?,
+        min_reading: asked.min_reading.as_deref().map(MinReading::of_word).transpose()?,
         all_bound: asked.all_bound,
         ..JudgedArgs::default()
     };

@@ -8,6 +8,7 @@ use repro_receipt::source::{Error, Location, Node, codes};
 use repro_report::outcome::Referee;
 use repro_signature::PublicKey;
 
+use super::PostRole;
 use super::placed::{PlacedExpression, each_of};
 use crate::page_keys::{PAIRED_BY, REFEREE, SOURCE};
 use crate::post::{self, parse_referee};
@@ -16,6 +17,7 @@ codes! {
     BAD_LOCATOR = "post::bad-locator", "a name does not say where its evidence lies", "write `BUNDLE`, `BUNDLE:FILE`, `BUNDLE#FACTS`, or a group such as `run-s{1..6}`";
     BAD_FORMULA = "post::bad-formula", "a formula's name is malformed", "write `\"name(a, b)\" = \"expression\"`";
     BAD_PAIRING = "post::bad-pairing", "what a post pairs its runs by is not known", "write `paired_by = \"seed\"`, or leave it out";
+    BAD_ROLE = "post::bad-role", "the role of a post is not known", "write `role = \"author\"` where the text is your own, `role = \"audit\"` where it is somebody else's";
     MANY_BUNDLES = "post::many-bundles", "the names of a post stand for more bundles than are loaded", "correct the ranges of `[names]`, or split the post";
 }
 
@@ -41,6 +43,16 @@ pub struct PostFormula {
     pub parameters: Vec<String>,
     /// What it computes.
     pub body: PlacedExpression,
+}
+
+/// `role = "author"` or `"audit"`; an author's where none is written.
+pub(super) fn role(root: Node) -> Result<PostRole, Error> {
+    let Some(node) = root.get("role") else { return Ok(PostRole::default()) };
+    match node.text()? {
+        "author" => Ok(PostRole::Author),
+        "audit" => Ok(PostRole::Audit),
+        other => Err(BAD_ROLE.at(node.place(), "`author` or `audit`", format!("`{other}`"))),
+    }
 }
 
 pub(super) fn referee(node: Node) -> Result<Referee, Error> {

@@ -3,6 +3,7 @@
 //! Owns the file's frame and where each part of it stands. What an expression gives is left to
 //! `evaluate`, and whether a statement holds to `statement`.
 
+pub mod expanded;
 pub mod head;
 pub mod placed;
 pub mod sentences;
@@ -22,7 +23,7 @@ use repro_signature::PublicKey;
 
 use crate::page_keys::{EXCUSED, ROOT, SCHEMA};
 use crate::post::{self};
-use head::{aliases, formulas, keys, list, names, paired_by_seed, referee, texts};
+use head::{aliases, formulas, keys, list, names, paired_by_seed, referee, role, texts};
 use placed::each_of;
 use sentences::read_sentence;
 use tables::read_table;
@@ -31,6 +32,25 @@ pub use head::{PostFormula, TextSource};
 pub use placed::{Binding, PlacedExpression, quoted_numbers};
 pub use sentences::{Mood, Sentence};
 pub use tables::{Table, no_such};
+
+/// Whose text a post file is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum PostRole {
+    /// The author of the text wrote the post file.
+    #[default]
+    Author,
+    /// Somebody else wrote it: its bindings are a transcriber's.
+    Audit,
+}
+
+/// Where a statement begins in a post file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StatementHead {
+    /// The line of its `[[sentence]]` or `[[table]]`.
+    pub line: usize,
+    /// Whether a program has drafted it and nobody has taken the mark away.
+    pub is_drafted: bool,
+}
 
 /// What a statement is.
 #[derive(Debug, Clone)]
@@ -81,6 +101,8 @@ pub struct PostPage {
     pub id: String,
     /// Its title.
     pub title: String,
+    /// Whose text it is about.
+    pub role: PostRole,
     /// The texts that it checks, the main one first.
     pub texts: Vec<TextSource>,
     /// Evidence by name; a dot in a name parts it into groups.
@@ -134,6 +156,7 @@ impl PostPage {
         let mut page = Self {
             id,
             title: root.required("title")?.text()?.to_owned(),
+            role: role(root)?,
             texts: texts(root)?,
             names: names(root)?,
             aliases: aliases(root)?,
@@ -196,6 +219,21 @@ impl PostPage {
     /// How many of its statements are drafts that nobody has confirmed.
     pub fn drafted(&self) -> usize {
         self.document.source.text().lines().filter(|line| line.starts_with(DRAFTED)).count()
+    }
+
+    /// Where its statements begin, in the order of the file.
+    pub fn heads(&self) -> Vec<StatementHead> {
+        let mut heads = Vec::new();
+        let mut is_drafted = false;
+        for (at, line) in self.document.source.text().lines().enumerate() {
+            if line.starts_with(DRAFTED) {
+                is_drafted = true;
+            } else if line.starts_with("[[") {
+                heads.push(StatementHead { line: at + 1, is_drafted });
+                is_drafted = false;
+            }
+        }
+        heads
     }
 
     /// What it leaves without a claim, with the reasons.

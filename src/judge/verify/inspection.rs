@@ -204,7 +204,7 @@ impl InspectedBundle {
         let failures = std::mem::take(&mut self.failures);
         let subject = PartSubject::Bundle(self.shown.clone());
         let post = self.reported(challenge);
-        let (below_minimum, replayed) = (below(&post, demands), executed(answers));
+        let (below_minimum, replayed) = (below(&post, demands, None), executed(answers));
         ReportPart { subject, post: Some(post), failures, below_minimum, replayed }
     }
 

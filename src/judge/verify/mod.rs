@@ -26,6 +26,8 @@ use crate::evaluate::without_shadows;
 use crate::library::Library;
 use crate::lock;
 use crate::page::{DRAFTED, PostPage, PostStatement, TextSource};
+use crate::review::context::MeaningReader;
+use crate::review::{self, ReviewPolicy, Reviews};
 use crate::run_design::AFTER_THE_FACT;
 use crate::started::StartedRuns;
 use crate::statement;
@@ -37,7 +39,7 @@ use repro_receipt::parallel;
 use repro_receipt::source::{Error, Location, codes};
 use repro_report::outcome::{
     BundleReport, ClaimReport, EvidenceOrigin, Finding, Method, Outcome, PostPictures, PostReport,
-    Report, Severity, SignatureReport, TextMarkup, TextReport, Verdict,
+    ReadBy, Report, Severity, SignatureReport, TextMarkup, TextReport, Verdict,
 };
 use repro_report::part::{PartSubject, ReportPart, ReportSink};
 use repro_runs::challenge::{Challenge, OTHER_CHALLENGE};
@@ -70,6 +72,8 @@ pub struct Demands {
     pub origin: Option<EvidenceOrigin>,
     /// The weakest method.
     pub method: Option<Method>,
+    /// The weakest reading; else that of the project's policy.
+    pub reading: Option<ReadBy>,
     /// The keys of which one must have signed each bundle; where there are none, nothing need be signed.
     pub keys: Vec<PublicKey>,
     /// A folder with files that receipts name and bundles do not hold.
@@ -148,6 +152,10 @@ pub fn verify_into<'r>(
 ) {
     let reading = reading.into();
     let threads = reading.threads;
+    let policy = match ReviewPolicy::load(root) {
+        Ok(policy) => policy,
+        Err(error) => return sink.take(ReportPart::refused(PartSubject::Run, vec![error])),
+    };
     let mut store = BundleStore::new(reading, &demands.keys)
         .attested(demands.attestations.clone())
         .with_history(demands.history.clone());
@@ -183,10 +191,11 @@ pub fn verify_into<'r>(
             Err(errors) => ReportPart::refused(subject, errors),
             Ok((page, texts)) => {
                 let Judged { mut post, failures } = judge(&page, &store.library, &texts, threads);
+                review::apply(&mut post, &Reviews::load(root, id), &policy);
                 if demands.pictures {
                     post.pictures = pictures::of_post(&page, &store.library, &post);
                 }
-                let below_minimum = below(&post, demands);
+                let below_minimum = below(&post, demands, policy.min_reading);
                 ReportPart { subject, post: Some(post), failures, below_minimum, replayed: 0 }
             }
         };
@@ -237,9 +246,13 @@ fn judge_within(
     let reports = parallel::map(&page.statements, threads, judge);
     let mut claims = Vec::new();
     let mut failures = Vec::new();
-    for report in reports {
+    let reader = MeaningReader::new(&context);
+    for (statement, report) in std::iter::zip(&page.statements, reports) {
         match report {
-            Ok(reports) => claims.extend(reports),
+            Ok(mut reports) => {
+                reader.read(statement, &mut reports);
+                claims.extend(reports);
+            }
             Err(error) => failures.push(error),
         }
     }
@@ -471,14 +484,23 @@ fn findings_of(claim: &ClaimReport) -> Vec<Finding> {
         .collect()
 }
 
-/// Verified claims of a post whose evidence is weaker than the caller accepts.
-pub fn below(post: &PostReport, minimum: &Demands) -> Vec<String> {
-    let weak = |claim: &&ClaimReport| {
+/// Verified claims of a post whose evidence is weaker than the caller accepts, or whose reading is; `least_reading` is what the
+/// project asks for where the caller asks for nothing.
+pub fn below(post: &PostReport, minimum: &Demands, least_reading: Option<ReadBy>) -> Vec<String> {
+    let least_reading = minimum.reading.or(least_reading);
+    let is_weak = |claim: &&ClaimReport| {
         minimum.origin.is_some_and(|least| claim.origin.is_none_or(|origin| origin < least))
             || minimum
                 .method
                 .is_some_and(|least| claim.outcome.method.is_none_or(|method| method < least))
+            || least_reading.is_some_and(|least| is_read_by_less(claim, least))
     };
     let verified = post.claims.iter().filter(|claim| claim.outcome.verdict == Verdict::Verified);
-    verified.filter(weak).map(|claim| format!("{}/{}", post.id, claim.id)).collect()
+    verified.filter(is_weak).map(|claim| format!("{}/{}", post.id, claim.id)).collect()
+}
+
+/// Whether nobody of this weight says that the words of a claim mean its fact. A claim that binds no words needs nobody, and an
+/// exempted one is let pass.
+fn is_read_by_less(claim: &ClaimReport, least: ReadBy) -> bool {
+    !claim.meaning.review.is_exempted && claim.meaning.read_by.is_some_and(|by| by < least)
 }

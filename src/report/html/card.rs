@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::escaped::escaped;
 use super::line;
-use super::marks::rank;
+use super::marks::{self, rank};
 use super::readings;
 use crate::outcome::{ClaimReport, Finding, Measured, SpreadChart, TestNumbers};
 use crate::wording::{self, Remarks};
@@ -49,21 +49,21 @@ pub fn card(page: &mut String, id: &str, claims: &[&ClaimReport], told: &ToldOfC
 /// What a claim is called.
 fn name(claim: &ClaimReport) -> String {
     match (claim.claimed.is_empty(), claim.quote.trim()) {
-        (false, _) => format!("{}: {}", claim.claimed, claim.outcome.verdict.word()),
-        (true, "") => format!("{}: {}", claim.id, claim.outcome.verdict.word()),
-        (true, quote) => format!("{quote}: {}", claim.outcome.verdict.word()),
+        (false, _) => format!("{}: {}", claim.claimed, wording::verdict(claim)),
+        (true, "") => format!("{}: {}", claim.id, wording::verdict(claim)),
+        (true, quote) => format!("{quote}: {}", wording::verdict(claim)),
     }
 }
 
 fn one(page: &mut String, claim: &ClaimReport, told: &ToldOfClaims<'_>) {
     let ToldOfClaims { remarks, spreads } = told;
     let outcome = &claim.outcome;
-    let word = outcome.verdict.word();
+    let (class, word) = (marks::class_of(&[claim]).unwrap_or_default(), wording::verdict(claim));
     let claimed = match claim.claimed.is_empty() {
         true => String::new(),
         false => format!(" <strong>{}</strong>", escaped(&claim.claimed)),
     };
-    page.push_str(&format!("<p class=\"verdict {word}\">{word}{claimed}</p>"));
+    page.push_str(&format!("<p class=\"verdict {class}\">{word}{claimed}</p>"));
     quote(page, claim);
     if !outcome.reason.is_empty() {
         page.push_str(&format!("<p class=\"why\">{}</p>", escaped(&outcome.reason)));

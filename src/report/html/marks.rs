@@ -14,15 +14,26 @@ pub struct MarkedNumber<'r> {
 }
 
 impl MarkedNumber<'_> {
-    /// The worst verdict about it; none where nothing is claimed.
-    pub fn verdict(&self) -> Option<Verdict> {
-        worst(self.claims.iter().copied())
+    /// How the worst verdict about it is marked; none where nothing is claimed.
+    pub fn class(&self) -> Option<&'static str> {
+        class_of(&self.claims)
     }
 }
 
 /// The worst verdict of some claims.
 pub fn worst<'r>(claims: impl Iterator<Item = &'r ClaimReport>) -> Option<Verdict> {
     claims.map(|claim| claim.outcome.verdict).max_by_key(|verdict| rank(*verdict))
+}
+
+/// How some claims are marked, by the worst of them: what nobody has confirmed differs, and what is questioned is not drawn as verified.
+pub fn class_of(claims: &[&ClaimReport]) -> Option<&'static str> {
+    let verdict = worst(claims.iter().copied())?;
+    let of_verdict = claims.iter().filter(|claim| claim.outcome.verdict == verdict);
+    Some(match verdict {
+        Verdict::Refuted if of_verdict.clone().all(|claim| claim.differs().is_some()) => "differs",
+        Verdict::Verified if of_verdict.clone().any(|claim| claim.is_questioned()) => "questioned",
+        _ => verdict.word(),
+    })
 }
 
 /// How bad a verdict is.
@@ -75,9 +86,8 @@ impl<'r> NumberMarks<'r> {
     fn button(&mut self, page: &mut String, index: usize, text: &str) {
         let Some(one) = self.numbers.get(index) else { return };
         let (text, id) = (escaped(text), &one.id);
-        match (one.verdict(), &one.number.reason) {
-            (Some(verdict), _) => {
-                let word = verdict.word();
+        match (one.class(), &one.number.reason) {
+            (Some(word), _) => {
                 page.push_str(&format!(
                     "<button class=\"n {word}\" popovertarget=\"{id}\" aria-label=\"{text}, {word}\">{text}</button>"
                 ));

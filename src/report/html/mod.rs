@@ -183,9 +183,9 @@ fn summary(page: &mut String, report: &Report, post: &PostReport) {
         page.push_str(&format!("<ul class=\"others\">\n{others}</ul>\n"));
     }
     page.push_str("<ul class=\"counts\">\n");
-    for verdict in VERDICTS.into_iter().filter(|verdict| counts.count(*verdict) > 0) {
-        let (word, many) = (verdict.word(), counts.count(verdict));
-        page.push_str(&format!("<li class=\"verdict {word}\">{word} {many}</li>\n"));
+    for (many, word) in wording::verdicts(&counts, &VERDICTS) {
+        let class = if word == "differ" { "differs" } else { word };
+        page.push_str(&format!("<li class=\"verdict {class}\">{word} {many}</li>\n"));
     }
     let command = command(report, post);
     page.push_str(&format!(
@@ -285,9 +285,8 @@ fn statements(page: &mut String, claims: &[&ClaimReport], cards: &mut PostCards<
 
 fn statement(page: &mut String, told: &ToldTogether<'_>, cards: &mut PostCards<'_>) {
     let claims: Vec<_> = told.claims().collect();
-    let Some(verdict) = marks::worst(claims.iter().copied()) else { return };
-    let id = cards.next_id();
-    let (word, words) = (verdict.word(), told.title());
+    let Some(word) = marks::class_of(&claims) else { return };
+    let (id, words) = (cards.next_id(), told.title());
     page.push_str(&format!(
         "<li><span class=\"verdict {word}\">{word}</span> <button class=\"n {word}\" popovertarget=\"{id}\">{}</button></li>\n",
         escaped(&words)

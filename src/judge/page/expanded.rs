@@ -1,0 +1,297 @@
+//! Expressions with the names and formulas of their post expanded: what a reviewer approves is the evidence and the
+//! computation, whatever they are called.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use repro_claim::Expression;
+use repro_claim::syntax::{Argument, ExpressionKind};
+use repro_receipt::digest::Digest;
+
+use super::{PlacedExpression, PostPage};
+use crate::work::Work;
+
+/// The most bytes of an expression in which each use is expanded; a longer one is written with its definitions behind it.
+const MOST_INLINE: usize = 1_000;
+/// The most bytes of an expression with its definitions; a longer one is cut, and its digest is of the whole.
+const MOST_BYTES: usize = 4_000;
+/// The deepest nesting of formulas that is expanded in place.
+const MOST_DEPTH: usize = 24;
+/// So many bytes are written in one step of work.
+const BYTES_IN_A_STEP: usize = 100;
+
+/// What the names of a table's row stand for.
+pub type RowVariables = BTreeMap<String, PlacedExpression>;
+
+/// Expands the expressions of one post.
+#[derive(Debug)]
+pub struct Expander<'a> {
+    page: &'a PostPage,
+    work: &'a Work,
+}
+
+/// What is written in place of parameters.
+type Parameters = BTreeMap<String, String>;
+
+/// The text of an expansion would be too long, or nests too deeply.
+struct TooLong;
+
+impl<'a> Expander<'a> {
+    /// Of a post whose work is counted in `work`.
+    pub fn new(page: &'a PostPage, work: &'a Work) -> Self {
+        Self { page, work }
+    }
+
+    /// The expression that a claim is held against, which reports write as `said`: relations are joined by ` or ` or ` and `.
+    pub fn of_said(&self, said: &str, row: &RowVariables) -> String {
+        if said.is_empty() {
+            return String::new();
+        }
+        self.work.takes(1 + said.len() / BYTES_IN_A_STEP);
+        if let Ok(tree) = Expression::parse(said) {
+            return self.of(&tree, row);
+        }
+        for joint in [" or ", " and "] {
+            let parts: Vec<_> = said.split(joint).map(Expression::parse).collect();
+            if parts.len() > 1 && parts.iter().all(Result::is_ok) {
+                let expanded = parts.iter().flatten().map(|tree| self.of(tree, row));
+                return bounded(expanded.collect::<Vec<_>>().join(joint));
+            }
+        }
+        bounded(said.to_owned())
+    }
+
+    /// One expression: each name and formula in its place, or behind it where that would be long.
+    pub fn of(&self, tree: &Expression, row: &RowVariables) -> String {
+        let inline = self.inline(tree, row, &Parameters::new(), 0);
+        let text = inline.unwrap_or_else(|TooLong| self.with_definitions(tree, row));
+        self.work.takes(1 + text.len() / BYTES_IN_A_STEP);
+        bounded(text)
+    }
+
+    fn inline(
+        &self,
+        tree: &Expression,
+        row: &RowVariables,
+        given: &Parameters,
+        depth: usize,
+    ) -> Result<String, TooLong> {
+        self.work.takes(1);
+        if depth > MOST_DEPTH || self.work.is_spent() {
+            return Err(TooLong);
+        }
+        let part = |inner: &Expression| self.inline(inner, row, given, depth);
+        let text = match &tree.kind {
+            ExpressionKind::Number(text) => text.clone(),
+            ExpressionKind::Text(text) => format!("{text:?}"),
+            ExpressionKind::Name(name) => self.name(name, row, given, depth)?,
+            ExpressionKind::Field(of, key) => match self.locator(tree) {
+                Some(locator) => locator,
+                None => format!("{}.{key:?}", part(of)?),
+            },
+            ExpressionKind::At(of, step) => format!("({} @ {})", part(of)?, part(step)?),
+            ExpressionKind::List(items) => {
+                let items = items.iter().map(part).collect::<Result<Vec<_>, _>>()?;
+                format!("[{}]", items.join(", "))
+            }
+            ExpressionKind::Negative(of) => format!("-{}", part(of)?),
+            ExpressionKind::Not(of) => format!("not {}", part(of)?),
+            ExpressionKind::Arithmetic(operator, left, right) => {
+                format!("({} {} {})", part(left)?, operator.sign(), part(right)?)
+            }
+            ExpressionKind::Relation(first, rest) => {
+                let mut text = part(first)?;
+                for (operator, value) in rest {
+                    text = format!("{text} {} {}", operator.sign(), part(value)?);
+                }
+                format!("({text})")
+            }
+            ExpressionKind::Call(name, arguments) => {
+                self.call(name, arguments, (row, given), depth)?
+            }
+        };
+        if text.len() > MOST_INLINE { Err(TooLong) } else { Ok(text) }
+    }
+
+    fn name(
+        &self,
+        name: &str,
+        row: &RowVariables,
+        given: &Parameters,
+        depth: usize,
+    ) -> Result<String, TooLong> {
+        if let Some(text) = given.get(name) {
+            return Ok(text.clone());
+        }
+        if let Some(variable) = row.get(name) {
+            // Inside a variable the names of the row mean nothing: it cannot stand for itself.
+            return self.inline(
+                &variable.tree,
+                &RowVariables::new(),
+                &Parameters::new(),
+                depth + 1,
+            );
+        }
+        if let Some(formula) = self.page.formulas.get(name) {
+            return self.inline(&formula.body.tree, row, &Parameters::new(), depth + 1);
+        }
+        Ok(self.written(name).unwrap_or_else(|| name.to_owned()))
+    }
+
+    fn call(
+        &self,
+        name: &str,
+        arguments: &[Argument],
+        (row, given): (&RowVariables, &Parameters),
+        depth: usize,
+    ) -> Result<String, TooLong> {
+        let mut values = Vec::new();
+        for argument in arguments {
+            let value = self.inline(&argument.value, row, given, depth)?;
+            values.push((argument.name.as_deref(), value));
+        }
+        let Some(formula) = self.page.formulas.get(name) else {
+            let written = values.iter().map(|(name, value)| match name {
+                Some(name) => format!("{name} = {value}"),
+                None => value.clone(),
+            });
+            return Ok(format!("{name}({})", written.collect::<Vec<_>>().join(", ")));
+        };
+        let mut parameters = Parameters::new();
+        for ((given, value), parameter) in values.into_iter().zip(&formula.parameters) {
+            parameters.insert(given.unwrap_or(parameter).to_owned(), value);
+        }
+        self.inline(&formula.body.tree, row, &parameters, depth + 1)
+    }
+
+    /// The evidence that a dotted name stands for: `dense.bf16`, where the post has a group `dense`.
+    fn locator(&self, tree: &Expression) -> Option<String> {
+        let name = dotted(tree)?;
+        self.written(&name)
+    }
+
+    /// Where the evidence of a name lies, as the post writes it.
+    fn written(&self, name: &str) -> Option<String> {
+        let (_, place) = self.page.names.get(name)?;
+        let node = self.page.document().root().at(&place.pointer).ok()?;
+        Some(format!("`{}`", node.text().ok()?))
+    }
+
+    /// The expression as it is written, with what it reaches behind it, each once.
+    fn with_definitions(&self, tree: &Expression, row: &RowVariables) -> String {
+        let mut text = tree.to_string();
+        let mut known: BTreeMap<String, String> = BTreeMap::new();
+        let mut open: Vec<&Expression> = vec![tree];
+        while let Some(next) = open.pop() {
+            let mut names = Vec::new();
+            next.each(&mut |part| {
+                self.work.takes(1);
+                match &part.kind {
+                    ExpressionKind::Name(name) | ExpressionKind::Call(name, _) => {
+                        names.push(name.clone());
+                    }
+                    ExpressionKind::Field(..) => names.extend(dotted(part)),
+                    _ => {}
+                }
+            });
+            for name in names {
+                if known.contains_key(&name) || self.work.is_spent() {
+                    continue;
+                }
+                if let Some(variable) = row.get(&name) {
+                    known.insert(name, variable.tree.to_string());
+                    open.push(&variable.tree);
+                } else if let Some(formula) = self.page.formulas.get(&name) {
+                    let given = formula.parameters.join(", ");
+                    known.insert(name, format!("({given}) {}", formula.body.tree));
+                    open.push(&formula.body.tree);
+                } else if let Some(locator) = self.written(&name) {
+                    known.insert(name, locator);
+                }
+            }
+        }
+        for (name, meaning) in &known {
+            // Writing to a string cannot fail.
+            let _ = write!(text, "; {name} = {meaning}");
+        }
+        self.work.takes(1 + text.len() / BYTES_IN_A_STEP);
+        text
+    }
+}
+
+/// The name that fields of a name are: `dense.bf16`.
+fn dotted(tree: &Expression) -> Option<String> {
+    match &tree.kind {
+        ExpressionKind::Name(name) => Some(name.clone()),
+        ExpressionKind::Field(of, key) => Some(format!("{}.{key}", dotted(of)?)),
+        _ => None,
+    }
+}
+
+/// A text of at most [`MOST_BYTES`]: of a longer one the beginning, and the digest of all of it.
+fn bounded(text: String) -> String {
+    if text.len() <= MOST_BYTES {
+        return text;
+    }
+    let end = (0..=MOST_BYTES).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    format!("{}… {}", &text[..end], Digest::of(text.as_bytes()).prefixed())
+}
+
+#[cfg(test)]
+mod tests {
+    use repro_receipt::source::{Document, Source};
+
+    use super::*;
+
+    fn page(formulas: &str) -> PostPage {
+        let text = format!(
+            "schema = \"repro.post/2\"\nid = \"p\"\ntitle = \"P\"\n[names]\nmoe = \"moe-s{{1..3}}\"\ndense.active = \"da-s1\"\n[formulas]\n{formulas}"
+        );
+        let source = Source::new("repro/p.toml", text.into_bytes()).unwrap();
+        PostPage::parse(Document::parse_toml(source).unwrap()).unwrap()
+    }
+
+    fn expanded(formulas: &str, said: &str) -> String {
+        let (page, work) = (page(formulas), Work::of_a_post());
+        Expander::new(&page, &work).of_said(said, &RowVariables::new())
+    }
+
+    #[test]
+    fn names_are_where_evidence_lies_and_formulas_what_they_compute() {
+        let formulas = "\"gap(a, b)\" = \"mean(a) - mean(b)\"\nbest = \"min(moe.loss)\"\n";
+        let expand = |said| expanded(formulas, said);
+        assert_eq!(
+            expand("gap(dense.active.loss, moe.loss)"),
+            "(mean(`da-s1`.\"loss\") - mean(`moe-s{1..3}`.\"loss\"))"
+        );
+        assert_eq!(expand("best < 2 * 3"), "(min(`moe-s{1..3}`.\"loss\") < (2 * 3))");
+        assert_eq!(expand("best < 2 or best < 3").matches("moe-s").count(), 2);
+        // Another formula of the same name is another binding.
+        assert_ne!(expand("best"), expanded("best = \"max(moe.loss)\"", "best"));
+    }
+
+    #[test]
+    fn names_of_a_row_are_expanded() {
+        let (page, work) = (page(""), Work::of_a_post());
+        let text = "it = \"moe\"";
+        let document = Document::parse_toml(Source::new("r.toml", text.into()).unwrap()).unwrap();
+        let it = PlacedExpression::read(document.root().required("it").unwrap()).unwrap();
+        let row = RowVariables::from([("it".to_owned(), it)]);
+        let expander = Expander::new(&page, &work);
+        assert_eq!(expander.of_said("mean(it.loss)", &row), "mean(`moe-s{1..3}`.\"loss\")");
+    }
+
+    #[test]
+    fn formulas_that_use_each_other_twice_stay_short() {
+        let mut formulas = String::from("f0 = \"moe.loss\"\n");
+        for at in 1..200 {
+            formulas += &format!("f{at} = \"f{0} + f{0}\"\n", at - 1);
+        }
+        let text = expanded(&formulas, "f199");
+        assert!(text.len() <= MOST_BYTES + 100, "{}", text.len());
+        let other = formulas.replace("moe.loss", "dense.active.loss");
+        assert_ne!(text, expanded(&other, "f199"));
+        // A formula that uses itself ends.
+        assert!(expanded("f = \"f + 1\"", "f").len() < MOST_BYTES);
+    }
+}

@@ -1,0 +1,122 @@
+//! `repro/config.toml`: what a project asks of reviews, and whose count.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use repro_receipt::digest::Digest;
+use repro_receipt::source::{Document, Error, Node, Source, codes};
+use repro_report::outcome::ReadBy;
+use repro_signature::PublicKey;
+
+use super::record::MOST_NAME;
+
+codes! {
+    BAD_CONFIG = "config::bad-value", "a value of `repro/config.toml` is not one that is known", "see `tests/docs/formats/config.md`";
+}
+
+/// The name of the file.
+pub const FILE: &str = "repro/config.toml";
+/// The most keys of each list.
+const MOST_KEYS: usize = 1_000;
+
+/// A reviewer whose signature counts.
+#[derive(Debug, Clone)]
+pub struct ListedReviewer {
+    /// The name for reports.
+    pub name: String,
+    /// The key.
+    pub key: PublicKey,
+}
+
+/// What a project asks of reviews.
+#[derive(Debug, Clone, Default)]
+pub struct ReviewPolicy {
+    /// The identities of the authors' keys: their approval shows no more than the post does.
+    pub authors: BTreeSet<Digest>,
+    /// Whose signatures count.
+    pub reviewers: Vec<ListedReviewer>,
+    /// Whether what a listed reviewer had a model judge counts.
+    pub counts_models: bool,
+    /// The weakest reading that counts as verified, where the caller asks for none.
+    pub min_reading: Option<ReadBy>,
+}
+
+impl ReviewPolicy {
+    /// The policy of a project; one without the file has none.
+    pub fn load(root: &Path) -> Result<Self, Error> {
+        let path = root.join(FILE);
+        if path.symlink_metadata().is_err() {
+            return Ok(Self::default());
+        }
+        Self::parse(&Document::parse_toml(Source::load_plain(&path, FILE)?)?)
+    }
+
+    /// Reads the file.
+    pub fn parse(document: &Document) -> Result<Self, Error> {
+        let root = document.root();
+        root.only(&["review"])?;
+        let Some(review) = root.get("review") else { return Ok(Self::default()) };
+        review.only(&["authors", "reviewers", "models", "min_reading"])?;
+        let mut policy = Self::default();
+        if let Some(list) = review.get("authors") {
+            for node in few(list)? {
+                policy.authors.insert(identity(node)?);
+            }
+        }
+        if let Some(list) = review.get("reviewers") {
+            for node in few(list)? {
+                node.only(&["name", "key"])?;
+                let name = node.required("name")?;
+                let length = name.text()?.chars().count();
+                if length == 0 || length > MOST_NAME {
+                    let expected = format!("a name of 1 to {MOST_NAME} characters");
+                    return Err(BAD_CONFIG.at(name.place(), expected, format!("{length}")));
+                }
+                let key = node.required("key")?;
+                let key = PublicKey::parse(key.text()?, key.place())?;
+                policy.reviewers.push(ListedReviewer { name: name.text()?.to_owned(), key });
+            }
+        }
+        if let Some(models) = review.get("models") {
+            models.only(&["count"])?;
+            policy.counts_models = models.required("count")?.truth()?;
+        }
+        policy.min_reading = review.get("min_reading").map(reading).transpose()?;
+        Ok(policy)
+    }
+
+    /// The listed reviewer with a key of this identity.
+    pub fn reviewer(&self, key: Digest) -> Option<&ListedReviewer> {
+        self.reviewers.iter().find(|one| one.key.id() == key)
+    }
+}
+
+fn few(list: Node<'_>) -> Result<impl Iterator<Item = Node<'_>>, Error> {
+    let items = list.items()?;
+    match items.len() {
+        0..=MOST_KEYS => Ok(items),
+        more => {
+            Err(BAD_CONFIG.at(list.place(), format!("at most {MOST_KEYS} keys"), format!("{more}")))
+        }
+    }
+}
+
+/// The identity of a key: of the PEM, or written as `sha256:…`.
+fn identity(node: Node) -> Result<Digest, Error> {
+    match Digest::parse_prefixed(node.text()?) {
+        Some(identity) => Ok(identity),
+        None => Ok(PublicKey::parse(node.text()?, node.place())?.id()),
+    }
+}
+
+fn reading(node: Node) -> Result<ReadBy, Error> {
+    match node.text()? {
+        "drafted" => Ok(ReadBy::Drafted),
+        "author" => Ok(ReadBy::Author),
+        "reviewed" => Ok(ReadBy::Reviewed),
+        other => {
+            let expected = "`drafted`, `author` or `reviewed`";
+            Err(BAD_CONFIG.at(node.place(), expected, format!("`{other}`")))
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! What a session of a reviewer goes through: the claims that nobody else has approved, and why each is open.
+
+use repro_report::outcome::{ClaimReport, LintKind, PostReport, ReadBy};
+use std::collections::BTreeMap;
+
+use super::key::{MeaningParts, lint_kinds, values};
+use super::record::{ReviewRecord, ReviewVerdict, Reviewer, SessionCounts};
+use super::store::Reviews;
+
+/// A claim that waits for a reviewer.
+#[derive(Debug, Clone)]
+pub struct OpenClaim<'r> {
+    /// The claim.
+    pub claim: &'r ClaimReport,
+    /// Why it is open.
+    pub why: String,
+    /// Whether a project may wait with it: an exemption or an earlier approval lets it pass.
+    pub may_wait: bool,
+}
+
+/// The fact of a claim; where it has none, its expression and what that gives.
+pub fn fact_of(claim: &ClaimReport) -> String {
+    match &claim.meaning.fact {
+        Some(fact) => fact.sentence.clone(),
+        None if claim.outcome.recomputed.is_empty() => claim.said.clone(),
+        None => format!("{}: {}", claim.said, claim.outcome.recomputed),
+    }
+}
+
+/// The claims of a post that are open, in its order.
+pub fn open(post: &PostReport) -> Vec<OpenClaim<'_>> {
+    let of_words = post.claims.iter().filter(|claim| claim.meaning.read_by.is_some());
+    of_words.filter_map(open_claim).collect()
+}
+
+fn open_claim(claim: &ClaimReport) -> Option<OpenClaim<'_>> {
+    let meaning = &claim.meaning;
+    let review = &meaning.review;
+    let (why, may_wait) = if let Some(dispute) = review.disputed_by.first() {
+        (format!("disputed by {dispute}"), false)
+    } else if meaning.is_questioned() {
+        let kinds: Vec<_> = meaning.unanswered().map(|lint| lint.kind.word()).collect();
+        let noun = if kinds.len() == 1 { "a lint" } else { "lints" };
+        (format!("{noun} without an answer: {}", kinds.join(", ")), false)
+    } else if review.evidence_changed {
+        ("the evidence changed since it was approved, which stands".to_owned(), true)
+    } else if meaning.read_by == Some(ReadBy::Reviewed) {
+        return None;
+    } else if let Some(since) = &review.void_since {
+        (since.clone(), review.is_exempted)
+    } else if review.is_exempted {
+        ("exempted, nobody has looked".to_owned(), true)
+    } else if let Some(noted) = review.noted.first() {
+        (format!("noted only: {noted}"), false)
+    } else if meaning.read_by == Some(ReadBy::Drafted) {
+        ("drafted, confirmed by nobody".to_owned(), false)
+    } else {
+        ("new".to_owned(), false)
+    };
+    Some(OpenClaim { claim, why, may_wait })
+}
+
+/// A session of one reviewer.
+#[derive(Debug)]
+pub struct ReviewSession<'a> {
+    /// Who reviews.
+    pub reviewer: &'a Reviewer,
+    /// The day.
+    pub date: &'a str,
+    /// What it was worth so far.
+    pub counts: SessionCounts,
+}
+
+impl ReviewSession<'_> {
+    /// Whether this reviewer has said the same of a claim before, on the same values.
+    pub fn has_judged(&self, reviews: &Reviews, claim: &ClaimReport) -> bool {
+        let (parts, lints, now) = (MeaningParts::of(claim), lint_kinds(claim), values(claim));
+        let key = parts.key(&lints);
+        let identity = self.reviewer.identity();
+        reviews.records.iter().any(|record| {
+            record.verdict != ReviewVerdict::Exempt
+                && record.key == key
+                && record.values == now
+                && record.reviewer.identity() == identity
+        })
+    }
+
+    /// The record of a judgement, not signed yet.
+    pub fn record(
+        &self,
+        claim: &ClaimReport,
+        verdict: ReviewVerdict,
+        reason: &str,
+        answers: &BTreeMap<LintKind, String>,
+    ) -> ReviewRecord {
+        let (parts, lints) = (MeaningParts::of(claim), lint_kinds(claim));
+        ReviewRecord {
+            key: parts.key(&lints),
+            claim: claim.id.clone(),
+            verdict,
+            reviewer: self.reviewer.clone(),
+            date: self.date.to_owned(),
+            reason: reason.to_owned(),
+            lints,
+            answers: answers.clone(),
+            values: values(claim),
+            parts,
+            session: self.counts,
+            signature: None,
+        }
+    }
+}

@@ -1,0 +1,528 @@
+//! Which records stand for which claims of a post, and what follows: who read it, who disputes it, what changed since.
+
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use repro_receipt::digest::Digest;
+use repro_receipt::source::{Code, Error, Location, codes};
+use repro_report::outcome::{
+    ClaimReport, Finding, LintKind, PostReport, ReadBy, ReviewStatus, Severity,
+};
+
+use super::config::ReviewPolicy;
+use super::key::{MeaningParts, lint_kinds, values};
+use super::record::{ReviewRecord, ReviewVerdict, SessionCounts};
+use super::store::Reviews;
+
+codes! {
+    DISPUTED = "review::disputed", "a reviewer disputes that the words mean the fact", "settle it with the reviewer; whoever disputed may approve later with `repro review POST`";
+    UNANSWERED_LINT = "review::unanswered-lint", "the words do not fit the provenance of the fact, and nobody has said why", "correct the binding, or answer with `reading = \"why\"` in the statement";
+    FORGED = "review::forged", "the signature of a record does not match it", "remove the record, and review the claim again";
+    BROKEN = "review::broken", "a record of a review cannot be used", "restore `repro/ID.reviews.toml` from version control, or remove the record";
+    VOID = "review::void", "what a reviewer approved has changed", "review it again with `repro review POST`";
+}
+
+/// The most records that are looked at for one claim.
+const MOST_PER_CLAIM: usize = 64;
+
+/// The records of a post, ready to be looked up.
+struct RecordIndex<'r> {
+    post: &'r str,
+    policy: &'r ReviewPolicy,
+    records: Vec<WeighedRecord<'r>>,
+    /// The places of records in the list.
+    by_words: HashMap<(Digest, Digest), Vec<usize>>,
+    by_claim: HashMap<&'r str, Vec<usize>>,
+    by_binding: HashMap<Digest, Vec<usize>>,
+}
+
+/// A record and what it is worth, which is found out once: a signature takes its time.
+struct WeighedRecord<'r> {
+    record: &'r ReviewRecord,
+    worth: OnceCell<Worth>,
+}
+
+/// What a record is worth.
+#[derive(Clone)]
+enum Worth {
+    /// It counts, by this name.
+    Counts(String),
+    /// It does not, for this reason.
+    Noted(&'static str),
+    /// Its signature is of something else.
+    Forged,
+}
+
+/// What the records of one claim come to.
+#[derive(Default)]
+struct Found<'r> {
+    status: ReviewStatus,
+    answers: BTreeMap<LintKind, String>,
+    forged: Vec<&'r ReviewRecord>,
+    is_approved: bool,
+    /// The records that are of it, by their places in the list.
+    own: Vec<usize>,
+}
+
+/// Applies the records of a post to its claims, and adds the findings that follow.
+pub fn apply(post: &mut PostReport, reviews: &Reviews, policy: &ReviewPolicy) {
+    let id = post.id.clone();
+    let index = RecordIndex::new(&id, reviews, policy);
+    let mut findings: Vec<Finding> =
+        reviews.problems.iter().map(|error| broken(error, &id)).collect();
+    let all: Vec<Found<'_>> = post.claims.iter().map(|claim| index.found(claim)).collect();
+    let standing = StandingRecords {
+        own: all.iter().flat_map(|found| found.own.iter().copied()).collect(),
+        claims: post.claims.iter().map(|claim| claim.id.clone()).collect(),
+    };
+    for (claim, mut found) in std::iter::zip(&mut post.claims, all) {
+        if claim.meaning.read_by.is_none() {
+            continue;
+        }
+        if found.status.approved_by.is_empty() && found.status.void_since.is_none() {
+            found.status.void_since = index.changed(claim, &standing);
+        }
+        findings.extend(found.forged.iter().map(|record| {
+            let who = record.reviewer.shown();
+            let message = format!("a record by {who} is signed, and the signature is not of it");
+            finding(claim, &FORGED, message)
+        }));
+        for lint in &mut claim.meaning.lints {
+            if lint.answer.is_none() {
+                lint.answer = found.answers.get(&lint.kind).cloned();
+            }
+        }
+        if found.is_approved {
+            claim.meaning.read_by = Some(ReadBy::Reviewed);
+        }
+        claim.meaning.review = found.status;
+        findings.extend(findings_of(claim));
+    }
+    post.findings.extend(findings);
+    post.findings.sort_by(|a, b| {
+        let key = |one: &Finding| (one.severity, one.place.line, one.place.column, one.code.id);
+        key(a).cmp(&key(b)).then_with(|| a.message.cmp(&b.message))
+    });
+}
+
+impl<'r> RecordIndex<'r> {
+    fn new(post: &'r str, reviews: &'r Reviews, policy: &'r ReviewPolicy) -> Self {
+        let mut index = Self {
+            post,
+            policy,
+            records: Vec::new(),
+            by_words: HashMap::new(),
+            by_claim: HashMap::new(),
+            by_binding: HashMap::new(),
+        };
+        for (at, record) in reviews.records.iter().enumerate() {
+            let words = (record.parts.quote, record.parts.binding);
+            index.records.push(WeighedRecord { record, worth: OnceCell::new() });
+            index.by_words.entry(words).or_default().push(at);
+            index.by_claim.entry(&record.claim).or_default().push(at);
+            index.by_binding.entry(record.parts.binding).or_default().push(at);
+        }
+        index
+    }
+
+    fn found(&self, claim: &ClaimReport) -> Found<'r> {
+        let (parts, lints, now) = (MeaningParts::of(claim), lint_kinds(claim), values(claim));
+        let mut found = Found::default();
+        if claim.meaning.read_by.is_none() {
+            return found;
+        }
+        let mut void = Void::default();
+        let mut is_old = true;
+        let about = self.by_words.get(&(parts.quote, parts.binding));
+        for at in about.into_iter().flatten().take(MOST_PER_CLAIM) {
+            let Some(WeighedRecord { record, worth }) = self.records.get(*at) else { continue };
+            if parts.seen_by(&record.parts).key(&record.lints) != record.key {
+                continue;
+            }
+            found.own.push(*at);
+            let fresh: BTreeSet<_> = lints.difference(&record.lints).copied().collect();
+            let is_whole = fresh.is_empty();
+            match (worth.get_or_init(|| self.worth(record)).clone(), record.verdict) {
+                (_, ReviewVerdict::Exempt) if is_whole => found.status.is_exempted = true,
+                (Worth::Forged, _) => found.forged.push(record),
+                (Worth::Noted(why), ReviewVerdict::Dispute) if record.reviewer.model.is_some() => {
+                    found.status.noted.push(noted(record, why));
+                }
+                // Doubt needs no key.
+                (_, ReviewVerdict::Dispute) => {
+                    let who = record.reviewer.shown();
+                    found.status.disputed_by.push(format!("{who}: {}", record.reason));
+                }
+                _ if !is_whole => void.has_new_lints(record, &fresh),
+                (Worth::Noted(why), _) => found.status.noted.push(noted(record, why)),
+                (Worth::Counts(name), _) => {
+                    is_old &= record.values != now;
+                    for (kind, answer) in &record.answers {
+                        found.answers.insert(*kind, format!("{name}: {answer}"));
+                    }
+                    found.status.approved_by.push(name + &decoys(record.session));
+                }
+            }
+        }
+        let is_approved = !found.status.approved_by.is_empty();
+        found.is_approved = is_approved && found.status.disputed_by.is_empty();
+        found.status.evidence_changed = is_approved && is_old;
+        if !is_approved {
+            found.status.void_since = void.since;
+        }
+        found
+    }
+
+    /// What changed since the latest record on this claim, where that stands for no claim any more. A claim whose id is another
+    /// one is known by what it is bound to.
+    fn changed(&self, claim: &ClaimReport, standing: &StandingRecords) -> Option<String> {
+        let parts = MeaningParts::of(claim);
+        let of_id = self.by_claim.get(claim.id.as_str()).into_iter().flatten();
+        let of_binding = self.by_binding.get(&parts.binding).into_iter().flatten();
+        let of_binding = of_binding.take(MOST_PER_CLAIM).filter(|at| {
+            let record = self.records.get(**at).map(|one| one.record);
+            record.is_some_and(|record| !standing.claims.contains(&record.claim))
+        });
+        let candidates = of_id.take(MOST_PER_CLAIM).chain(of_binding);
+        let candidates = candidates.filter(|at| !standing.own.contains(at));
+        let changes = candidates.filter_map(|at| {
+            let record = self.records.get(*at)?.record;
+            let changes = parts.seen_by(&record.parts).changes(&record.parts);
+            (!changes.is_empty()).then_some((changes, record))
+        });
+        let (changes, record) = changes.min_by(|(a, one), (b, other)| {
+            a.len().cmp(&b.len()).then_with(|| other.date.cmp(&one.date))
+        })?;
+        let who = record.reviewer.shown();
+        let verb = verb(record.verdict);
+        Some(format!("{} changed since {who} {verb} it on {}", listed(&changes), record.date))
+    }
+
+    fn worth(&self, record: &ReviewRecord) -> Worth {
+        let key = match (&record.signature, record.reviewer.public_key) {
+            (None, _) => return Worth::Noted("not signed"),
+            (Some(_), None) => return Worth::Forged,
+            (Some(_), Some(key)) => key,
+        };
+        if self.policy.authors.contains(&key) {
+            return Worth::Noted("signed by an author's key");
+        }
+        let Some(listed) = self.policy.reviewer(key) else {
+            return Worth::Noted("signed by a key that repro/config.toml does not list");
+        };
+        if !record.is_signed_by(self.post, &listed.key) {
+            return Worth::Forged;
+        }
+        match &record.reviewer.model {
+            Some(_) if !self.policy.counts_models => {
+                Worth::Noted("a model, which repro/config.toml does not count")
+            }
+            Some(model) => {
+                Worth::Counts(format!("{} {} (run by {})", model.name, model.version, listed.name))
+            }
+            None => Worth::Counts(listed.name.clone()),
+        }
+    }
+}
+
+/// Which records stand for a claim, and which claims there are.
+struct StandingRecords {
+    own: BTreeSet<usize>,
+    claims: BTreeSet<String>,
+}
+
+/// Why an approval no longer stands.
+#[derive(Default)]
+struct Void {
+    since: Option<String>,
+}
+
+impl Void {
+    fn has_new_lints(&mut self, record: &ReviewRecord, fresh: &BTreeSet<LintKind>) {
+        let kinds: Vec<_> = fresh.iter().map(|kind| kind.word()).collect();
+        let (who, verb) = (record.reviewer.shown(), verb(record.verdict));
+        let noun = if kinds.len() == 1 { "a new lint" } else { "new lints" };
+        let since =
+            format!("{noun} ({}) since {who} {verb} it on {}", kinds.join(", "), record.date);
+        self.since.get_or_insert(since);
+    }
+}
+
+fn verb(verdict: ReviewVerdict) -> &'static str {
+    match verdict {
+        ReviewVerdict::Approve => "approved",
+        ReviewVerdict::Dispute => "disputed",
+        ReviewVerdict::Exempt => "exempted",
+    }
+}
+
+/// "the quote and the fact".
+fn listed(parts: &[&str]) -> String {
+    match parts {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+fn noted(record: &ReviewRecord, why: &str) -> String {
+    format!("{} by {}: {why}", record.verdict.word(), record.reviewer.shown())
+}
+
+/// " (caught 1 of 2 decoys)", where there were any.
+fn decoys(session: SessionCounts) -> String {
+    let SessionCounts { decoys, caught, .. } = session;
+    match decoys {
+        0 => String::new(),
+        1 => format!(" (caught {caught} of 1 decoy)"),
+        _ => format!(" (caught {caught} of {decoys} decoys)"),
+    }
+}
+
+fn finding(claim: &ClaimReport, code: &'static Code, message: String) -> Finding {
+    Finding {
+        code,
+        severity: Severity::Warning,
+        message,
+        place: claim.place.clone(),
+        claim: Some(claim.id.clone()),
+    }
+}
+
+/// What is told of a claim: disputes, lints without an answer, approvals that no longer stand.
+fn findings_of(claim: &ClaimReport) -> Vec<Finding> {
+    let meaning = &claim.meaning;
+    let disputes = meaning.review.disputed_by.iter();
+    let mut all: Vec<_> =
+        disputes.map(|words| finding(claim, &DISPUTED, format!("disputed by {words}"))).collect();
+    all.extend(meaning.unanswered().map(|lint| {
+        finding(claim, &UNANSWERED_LINT, format!("{}: {}", lint.kind.word(), lint.message))
+    }));
+    if let Some(since) = &meaning.review.void_since {
+        let note = finding(claim, &VOID, since.clone());
+        all.push(Finding { severity: Severity::Note, ..note });
+    }
+    all
+}
+
+/// The finding of a record that cannot be used.
+fn broken(error: &Error, post: &str) -> Finding {
+    let place = match error.place.file.is_empty() {
+        true => Location::file(super::store::file(post)),
+        false => error.place.clone(),
+    };
+    Finding {
+        code: &BROKEN,
+        severity: Severity::Warning,
+        message: format!(
+            "{}: expected {}, found {}",
+            error.code.meaning, error.expected, error.found
+        ),
+        place,
+        claim: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use repro_report::outcome::{
+        Fact, Impact, Lint, Meaning, Outcome, PostPictures, Reading, TokenReading,
+    };
+    use repro_signature::PrivateKey;
+
+    use super::super::config::ListedReviewer;
+    use super::super::record::Reviewer;
+    use super::super::session::{self, ReviewSession};
+    use super::*;
+
+    fn claim() -> ClaimReport {
+        let fact = Fact {
+            sentence: "mean loss of moe, 6 runs: 1.7016 nats/token".to_owned(),
+            shape: "mean loss of moe, 6 runs: # nats/token".to_owned(),
+        };
+        let reading = TokenReading {
+            token: "1.70".to_owned(),
+            reading: Reading::Rounded,
+            because: "kind of value".to_owned(),
+        };
+        ClaimReport {
+            id: "loss".to_owned(),
+            kind: "number",
+            claimed: "1.70".to_owned(),
+            said: "mean(moe.loss)".to_owned(),
+            row: Vec::new(),
+            own_numbers: Vec::new(),
+            around: String::new(),
+            quote: "a loss of 1.70".to_owned(),
+            at: None,
+            note: String::new(),
+            meaning: Meaning {
+                fact: Some(fact),
+                readings: vec![reading],
+                read_by: Some(ReadBy::Author),
+                expanded: "mean(`moe-s{1..6}`.\"loss\")".to_owned(),
+                context: "The paragraph has a loss of 1.70.".to_owned(),
+                ..Meaning::default()
+            },
+            place: Location::default(),
+            origin: None,
+            impact: Impact::Digit,
+            outcome: Outcome::verified(),
+            evidence: Vec::new(),
+        }
+    }
+
+    fn lint(kind: LintKind) -> Lint {
+        Lint { kind, message: "the text says grows; the fact falls".to_owned(), answer: None }
+    }
+
+    /// A project with one reviewer, and what she recorded of a claim.
+    struct Reviewed {
+        policy: ReviewPolicy,
+        reviews: Reviews,
+    }
+
+    impl Reviewed {
+        fn of(claim: &ClaimReport, verdict: ReviewVerdict) -> Self {
+            let key = PrivateKey::generate().unwrap();
+            let listed = ListedReviewer { name: "Ada".to_owned(), key: key.public().clone() };
+            let policy = ReviewPolicy { reviewers: vec![listed], ..ReviewPolicy::default() };
+            let reviewer = Reviewer {
+                name: "A.".to_owned(),
+                public_key: Some(key.public().id()),
+                model: None,
+            };
+            let counts = SessionCounts { shown: 24, decoys: 2, caught: 1 };
+            let session = ReviewSession { reviewer: &reviewer, date: "2026-11-26", counts };
+            let answered = claim.meaning.lints.iter();
+            let answers = answered.map(|lint| (lint.kind, "as meant".to_owned())).collect();
+            let mut record = session.record(claim, verdict, "another run", &answers);
+            record.sign("p", &key);
+            let mut reviews = Reviews::default();
+            reviews.add(record);
+            Self { policy, reviews }
+        }
+
+        /// The claim, and the codes of the post's findings.
+        fn applied(&self, claim: ClaimReport) -> (ClaimReport, Vec<&'static str>) {
+            let mut post = PostReport {
+                id: "p".to_owned(),
+                title: String::new(),
+                file: "repro/p.toml".to_owned(),
+                digest: String::new(),
+                texts: Vec::new(),
+                definitions: Vec::new(),
+                excused: Vec::new(),
+                bundles: Vec::new(),
+                claims: vec![claim],
+                findings: Vec::new(),
+                challenge: None,
+                referee: None,
+                pictures: PostPictures::default(),
+                drafted: 0,
+            };
+            apply(&mut post, &self.reviews, &self.policy);
+            let codes = post.findings.iter().map(|finding| finding.code.id).collect();
+            (post.claims.remove(0), codes)
+        }
+    }
+
+    #[test]
+    fn an_approval_stands_while_only_values_change() {
+        let reviewed = Reviewed::of(&claim(), ReviewVerdict::Approve);
+        let (same, codes) = reviewed.applied(claim());
+        assert_eq!(same.meaning.read_by, Some(ReadBy::Reviewed));
+        assert_eq!(same.meaning.review.approved_by, ["Ada (caught 1 of 2 decoys)"]);
+        assert!(!same.meaning.review.evidence_changed && codes.is_empty(), "{codes:?}");
+        let mut other = claim();
+        other.meaning.fact.as_mut().unwrap().sentence += "!";
+        let (other, _) = reviewed.applied(other);
+        assert_eq!(other.meaning.read_by, Some(ReadBy::Reviewed));
+        assert!(other.meaning.review.evidence_changed);
+    }
+
+    #[test]
+    fn another_fact_reading_or_paragraph_voids_it() {
+        let reviewed = Reviewed::of(&claim(), ReviewVerdict::Approve);
+        let changed = |change: fn(&mut ClaimReport)| {
+            let mut other = claim();
+            change(&mut other);
+            let (claim, codes) = reviewed.applied(other);
+            assert_eq!(claim.meaning.read_by, Some(ReadBy::Author));
+            assert_eq!(codes, ["review::void"]);
+            claim.meaning.review.void_since.unwrap()
+        };
+        let fact = changed(|claim| claim.meaning.fact.as_mut().unwrap().shape += ", held-out");
+        assert_eq!(fact, "the fact changed since A. approved it on 2026-11-26");
+        let reading = changed(|claim| claim.meaning.readings[0].reading = Reading::About);
+        assert!(reading.starts_with("the reading of its numbers changed"), "{reading}");
+        let both = changed(|claim| {
+            claim.meaning.context.push('!');
+            claim.meaning.premise = "the same data".to_owned();
+        });
+        assert!(both.starts_with("its paragraph or row and the premise changed"), "{both}");
+        // A text that is not at hand is not looked up at all.
+        let mut away = claim();
+        away.meaning.context.clear();
+        assert_eq!(reviewed.applied(away).0.meaning.read_by, Some(ReadBy::Reviewed));
+    }
+
+    #[test]
+    fn a_new_kind_of_lint_reopens_it() {
+        let mut linted = claim();
+        linted.meaning.lints = vec![lint(LintKind::Direction)];
+        let reviewed = Reviewed::of(&linted, ReviewVerdict::Approve);
+        let (same, codes) = reviewed.applied(linted.clone());
+        assert_eq!(same.meaning.read_by, Some(ReadBy::Reviewed));
+        assert_eq!(same.meaning.lints[0].answer.as_deref(), Some("Ada: as meant"));
+        assert!(codes.is_empty(), "{codes:?}");
+        // One that is gone voids nothing.
+        assert_eq!(reviewed.applied(claim()).0.meaning.read_by, Some(ReadBy::Reviewed));
+        linted.meaning.lints.push(lint(LintKind::Step));
+        let (other, codes) = reviewed.applied(linted);
+        assert_eq!(other.meaning.read_by, Some(ReadBy::Author));
+        let since = other.meaning.review.void_since.clone().unwrap();
+        assert_eq!(since, "a new lint (step) since A. approved it on 2026-11-26");
+        assert!(codes.contains(&"review::unanswered-lint"), "{codes:?}");
+        let post_claims = [other];
+        assert!(post_claims[0].is_questioned());
+    }
+
+    #[test]
+    fn a_dispute_needs_no_key_and_an_altered_record_is_forged() {
+        let disputed = Reviewed::of(&claim(), ReviewVerdict::Dispute);
+        let (claim_now, codes) = disputed.applied(claim());
+        assert!(claim_now.is_disputed() && codes == ["review::disputed"], "{codes:?}");
+        let mut forged = Reviewed::of(&claim(), ReviewVerdict::Approve);
+        forged.reviews.records[0].session.caught = 2;
+        let (claim_now, codes) = forged.applied(claim());
+        assert_eq!(claim_now.meaning.read_by, Some(ReadBy::Author));
+        assert_eq!(codes, ["review::forged"]);
+    }
+
+    #[test]
+    fn records_are_read_as_they_are_written() {
+        let mut linted = claim();
+        linted.id = "loss \u{7f} \"x\"\n".to_owned();
+        linted.meaning.lints = vec![lint(LintKind::Direction)];
+        let reviewed = Reviewed::of(&linted, ReviewVerdict::Dispute);
+        let text = reviewed.reviews.render("p");
+        let source = repro_receipt::source::Source::new("repro/p.reviews.toml", text.into());
+        let document = repro_receipt::source::Document::parse_toml(source.unwrap()).unwrap();
+        let read = Reviews::parse(&document, "p").unwrap();
+        assert_eq!(read.records, reviewed.reviews.records);
+        assert!(read.problems.is_empty(), "{:?}", read.problems);
+    }
+
+    #[test]
+    fn what_is_open_says_why() {
+        let mut post_claim = claim();
+        post_claim.meaning.lints = vec![lint(LintKind::Direction)];
+        let reviewed = Reviewed::of(&claim(), ReviewVerdict::Exempt);
+        let (exempted, _) = reviewed.applied(claim());
+        assert!(exempted.meaning.review.is_exempted);
+        let (linted, _) = reviewed.applied(post_claim);
+        assert!(!linted.meaning.review.is_exempted, "a lint that nobody saw is exempted by nobody");
+        assert_eq!(session::fact_of(&linted), "mean loss of moe, 6 runs: 1.7016 nats/token");
+    }
+}
