@@ -239,7 +239,13 @@ fn delta(fields: &ConfigFields<'_>, class: &Class) -> Result<Option<(LayerSet, D
     }
     let set = class.dims.layers.set(|layer| layer % block < within);
     let Heads { count, key_value, size } = class.attention.heads;
-    let delta =
-        DeltaNet { key_heads: key_value, value_heads: count, key: size, value: size, kernel };
+    let delta = DeltaNet {
+        key_heads: key_value,
+        value_heads: count,
+        key: size,
+        value: size,
+        kernel,
+        is_split: false,
+    };
     Ok(Some((set, delta)))
 }

@@ -22,9 +22,6 @@ pub static FAMILY: Family = Family {
 };
 
 fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
-    if fields.given("vision_config")? {
-        fields.note("`vision_config`: the language model alone is counted");
-    }
     let defaults =
         Defaults { vocabulary: 151_936, hidden: 4096, width: 22_016, layers: 32, tied: false };
     let dims = fields.dims(defaults, |_| false)?;

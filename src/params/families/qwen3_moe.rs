@@ -13,7 +13,7 @@ pub static FAMILY: Family = Family {
     id: "qwen3_moe",
     model_types: &["qwen3_moe", "qwen3_vl_moe_text"],
     architectures: &["Qwen3MoeForCausalLM"],
-    inert: &["norm_topk_prob"],
+    inert: &["norm_topk_prob", "use_qk_norm"],
     looks_like: never,
     read,
 };
