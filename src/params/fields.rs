@@ -45,6 +45,7 @@ const INERT: &[&str] = &[
     "num_beams",
     "n_special",
     "num_labels",
+    "num_image_tokens",
     "num_logits_to_keep",
     "num_return_sequences",
     "output_attentions",
@@ -411,9 +412,30 @@ impl<'a> ConfigFields<'a> {
         }
     }
 
+    /// The classes that a classifier tells apart, two unless the config lists or counts them.
+    pub fn labels(&self) -> Result<Size, Error> {
+        let listed = match self.present("id2label")? {
+            Some(table) => Some(Size::from(table.members()?.count() as u64)),
+            None => None,
+        };
+        let counted = self.size_if_any("num_labels")?;
+        match (listed, counted) {
+            (Some(listed), Some(counted)) if listed != counted => {
+                Err(self.impossible("num_labels", "as many classes as `id2label` lists"))
+            }
+            (listed, counted) => Ok(listed.or(counted).unwrap_or(2.into())),
+        }
+    }
+
     /// What kind of model the config says it is.
     pub fn model_type(&self) -> Option<&'a str> {
         self.root.get("model_type").filter(|_| !self.is_absent)?.text().ok()
+    }
+
+    /// Whether the config, or the one around it where it does not say, is of a kind that begins so.
+    pub fn is_of(&self, start: &str) -> bool {
+        let outer = || self.outer.and_then(|outer| outer.get("model_type")?.text().ok());
+        self.model_type().or_else(outer).is_some_and(|kind| kind.starts_with(start))
     }
 
     /// Whether a field holds this word; it is read as something else where it does not.
@@ -490,6 +512,11 @@ impl<'a> ConfigFields<'a> {
             Some(node) => node.items()?.map(Node::integer).collect(),
             None => Ok(Vec::new()),
         }
+    }
+
+    /// A number of layers, or of other things that each have tensors of their own, within reason.
+    pub fn depth(&self, names: &str, default: u64) -> Result<Size, Error> {
+        self.layers(names, default, |_| false).map(|layers| layers.all())
     }
 
     /// The number of layers, and which are sparse.

@@ -452,7 +452,7 @@ fn qwen2_vl(outer: &ConfigFields<'_>, text: Size, towers: &mut Towers) -> Result
     let fields = vision(outer, &["qwen2_vl", "qwen2_vl_vision"])?;
     let h = fields.size("embed_dim", 1280)?;
     let out = fields.size("hidden_size", 3584)?;
-    let layers = fields.size("depth", 32)?;
+    let layers = fields.depth("depth", 32)?;
     let inner = h * fields.size("mlp_ratio", 4)?;
     fields.head_size("num_heads", h, fields.size("num_heads", 16)?)?;
     let patch = patches(&fields, 14)?;
@@ -473,7 +473,7 @@ fn qwen2_5_vl(outer: &ConfigFields<'_>, text: Size, towers: &mut Towers) -> Resu
     let fields = vision(outer, &["qwen2_5_vl", "qwen2_5_vl_vision"])?;
     let h = fields.size("hidden_size", 3584)?;
     let out = fields.size("out_hidden_size", 3584)?;
-    let layers = fields.size("depth", 32)?;
+    let layers = fields.depth("depth", 32)?;
     let inner = fields.size("intermediate_size", 3420)?;
     fields.head_size("num_heads", h, fields.size("num_heads", 16)?)?;
     let patch = patches(&fields, 14)?;
@@ -508,7 +508,7 @@ fn qwen3_vl(
     let fields = vision(outer, &[kinds, newer].concat())?;
     let h = fields.size("hidden_size", 1152)?;
     let out = fields.size("out_hidden_size", 3584)?;
-    let layers = fields.size("depth", 27)?;
+    let layers = fields.depth("depth", 27)?;
     let inner = fields.size("intermediate_size", 4304)?;
     let positions = fields.size("num_position_embeddings", 2304)?;
     fields.head_size("num_heads", h, fields.size("num_heads", 16)?)?;
@@ -577,7 +577,7 @@ fn gemma4(outer: &ConfigFields<'_>, text: Size, towers: &mut Towers) -> Result<(
     }
     let fields = vision(outer, &["gemma4_vision"])?;
     let h = fields.size("hidden_size", 768)?;
-    let layers = fields.size("num_hidden_layers", 16)?;
+    let layers = fields.depth("num_hidden_layers", 16)?;
     let inner = fields.size("intermediate_size", 3072)?;
     let heads = fields.size("num_attention_heads", 12)?;
     let head = fields.size("head_dim", 64)?;
@@ -611,7 +611,7 @@ fn gemma4(outer: &ConfigFields<'_>, text: Size, towers: &mut Towers) -> Result<(
 fn llama4(outer: &ConfigFields<'_>, text: Size, towers: &mut Towers) -> Result<(), Error> {
     let fields = vision(outer, &["llama4_vision_model"])?;
     let h = fields.size("hidden_size", 768)?;
-    let layers = fields.size("num_hidden_layers", 34)?;
+    let layers = fields.depth("num_hidden_layers", 34)?;
     let inner = fields.size("intermediate_size", 5632)?;
     let [way_in, way_out] =
         [fields.size("projector_input_dim", 4096)?, fields.size("projector_output_dim", 4096)?];
@@ -684,7 +684,7 @@ fn llava(
 fn internvl(outer: &ConfigFields<'_>, text: Size, towers: &mut Towers) -> Result<(), Error> {
     let fields = vision(outer, &["internvl_vision"])?;
     let h = fields.size("hidden_size", 1024)?;
-    let layers = fields.size("num_hidden_layers", 24)?;
+    let layers = fields.depth("num_hidden_layers", 24)?;
     let inner = fields.size("intermediate_size", 4096)?;
     fields.head_size("num_attention_heads", h, fields.size("num_attention_heads", 16)?)?;
     let input_bias = fields.flag("attention_bias", false)?;
@@ -750,7 +750,7 @@ fn kimi_k25(outer: &ConfigFields<'_>, text: Size, towers: &mut Towers) -> Result
     let fields = vision(outer, &["kimi_k25", "kimi_k25_vision", ""])?;
     // The names of the reference, and those of the releases.
     let h = fields.size("hidden_size|vt_hidden_size", 1152)?;
-    let layers = fields.size("num_hidden_layers|vt_num_hidden_layers", 27)?;
+    let layers = fields.depth("num_hidden_layers|vt_num_hidden_layers", 27)?;
     let inner = fields.size("intermediate_size|vt_intermediate_size", 4304)?;
     let heads = "num_attention_heads|vt_num_attention_heads";
     fields.head_size(heads, h, fields.size(heads, 16)?)?;
@@ -789,7 +789,7 @@ fn glm4v(outer: &ConfigFields<'_>, text: Size, towers: &mut Towers) -> Result<()
     let fields = vision(outer, &kinds)?;
     let h = fields.size("hidden_size", 1536)?;
     let out = fields.size("out_hidden_size", 4096)?;
-    let layers = fields.size("depth", 24)?;
+    let layers = fields.depth("depth", 24)?;
     let wide = fields.size("intermediate_size", 13_696)?;
     fields.head_size("num_heads", h, fields.size("num_heads", 12)?)?;
     let input_bias = fields.flag("attention_bias", false)?;
@@ -823,7 +823,7 @@ fn glm4v(outer: &ConfigFields<'_>, text: Size, towers: &mut Towers) -> Result<()
 /// CLIP's encoder; its width.
 fn clip(fields: &ConfigFields<'_>, towers: &mut Towers) -> Result<Size, Error> {
     let h = fields.size("hidden_size", 768)?;
-    let layers = fields.size("num_hidden_layers", 12)?;
+    let layers = fields.depth("num_hidden_layers", 12)?;
     let inner = fields.size("intermediate_size", 3072)?;
     fields.head_size("num_attention_heads", h, fields.size("num_attention_heads", 12)?)?;
     let patch = square(fields.size("patch_size", 32)?) * fields.size("num_channels", 3)?;
@@ -874,7 +874,7 @@ fn encoder_of_patches(
     defaults: Defaults,
 ) -> Result<Size, Error> {
     let h = fields.size("hidden_size", defaults.width)?;
-    let layers = fields.size("num_hidden_layers", 12)?;
+    let layers = fields.depth("num_hidden_layers", 12)?;
     let inner = fields.size("intermediate_size", 3072)?;
     let heads = if defaults.width == 768 { 12 } else { 16 };
     fields.head_size("num_attention_heads", h, fields.size("num_attention_heads", heads)?)?;
@@ -893,7 +893,7 @@ fn encoder_of_patches(
 /// Pixtral's encoder; its width.
 fn pixtral(fields: &ConfigFields<'_>, towers: &mut Towers) -> Result<Size, Error> {
     let h = fields.size("hidden_size", 1024)?;
-    let layers = fields.size("num_hidden_layers", 24)?;
+    let layers = fields.depth("num_hidden_layers", 24)?;
     let inner = fields.size("intermediate_size", 4096)?;
     let heads = fields.size("num_attention_heads", 16)?;
     let size = fields.head_size("num_attention_heads", h, heads)?;

@@ -60,7 +60,7 @@ fn read_3n(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     let kinds = |own: bool| attention(heads, bias, own, true);
     let mixers: Vec<(_, Box<dyn Mixer>)> =
         vec![(own.others(), Box::new(kinds(false))), (own, Box::new(kinds(true)))];
-    let streams = fields.size("altup_num_inputs", 4)?;
+    let streams = fields.depth("altup_num_inputs", 4)?;
     let laurel = Laurel { rank: fields.size("laurel_rank", 64)? };
     let embeddings = LayerEmbeddings::read(fields, &dims)?;
     if embeddings.width == Size::ZERO {

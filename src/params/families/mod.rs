@@ -7,6 +7,7 @@ mod deepseek_v32;
 mod dots1;
 mod ernie4_5;
 mod ernie4_5_moe;
+mod falcon;
 mod falcon_h1;
 mod gemma;
 mod gemma2;
@@ -34,6 +35,7 @@ mod minimax;
 mod minimax_m2;
 mod mistral;
 mod mixtral;
+mod modernbert;
 mod nanochat;
 mod nanogpt;
 mod nemotron_h;
@@ -52,6 +54,9 @@ mod repro_llama;
 mod smollm3;
 mod stablelm;
 mod starcoder2;
+mod t5;
+mod vit;
+mod whisper;
 
 use repro_receipt::source::{Error, Node};
 
@@ -116,6 +121,11 @@ static FAMILIES: &[&Family] = &[
     &lfm2::DENSE,
     &lfm2::MIXTURE,
     &mamba::FIRST,
+    &falcon::FAMILY,
+    &t5::FAMILY,
+    &whisper::FAMILY,
+    &vit::FAMILY,
+    &modernbert::FAMILY,
     &nemotron_h::FAMILY,
     &gemma4::GEMMA3N,
     &gemma4::GEMMA4,

@@ -89,7 +89,8 @@ fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     let dense = layers.set(is(Kind::Dense));
     let width = fields.width("intermediate_size", 21_504, dense.count())?;
     let v = fields.size("vocab_size", 131_072)?;
-    let tied = fields.flag("tie_word_embeddings", false)?;
+    // The reference never ties the two.
+    fields.off("tie_word_embeddings")?;
     let bias = fields.flag("mlp_bias", false)?;
     if bias && layers.sparse() != Size::ZERO {
         return Err(fields.unsupported("mlp_bias", "`mlp_bias` off in a model with experts"));
@@ -103,7 +104,7 @@ fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     let feed = FeedForward { part: Part::DenseFfn, below: "mixer", width, is_gated: false, bias };
     let blocks: Vec<(_, Box<dyn Block>)> = vec![(dense, Box::new(feed))];
     // No width is that of all layers without experts, most of which have no feed-forward block.
-    let dims = Dims { v, h, i: width, layers, tied };
+    let dims = Dims { v, h, i: width, layers, tied: false };
     let decoder = Decoder {
         norms: &["norm"],
         last_norm: "model.norm_f",
