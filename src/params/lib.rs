@@ -29,7 +29,7 @@ pub use counts::{
     ParameterCounts, Part,
 };
 pub use load::{load, load_index, load_shards, reads_others, shard_of};
-pub use model::ModelCounts;
+pub use model::{ModelCounts, shown};
 pub use recompute::{recompute, recompute_in, tensors};
 use size::Size;
 use tensors::{LayerSet, Layers};

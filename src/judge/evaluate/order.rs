@@ -1,5 +1,6 @@
 //! Relations between values: exact ones by their intervals, those between runs with their noise.
 
+use super::functions::parameters::PART_AND_WHOLE;
 use repro_claim::Expression;
 use repro_claim::syntax::RelationOperator;
 use repro_exact::decimal::{Printed, format_float, format_significant};
@@ -167,6 +168,10 @@ pub fn opposite(outcome: Outcome) -> Outcome {
 
 /// A relation of two numbers.
 fn numbers(operator: RelationOperator, a: &Quantity, b: &Quantity) -> Outcome {
+    if let Some([own, other]) = a.other_scope(b) {
+        let reason = format!("one side counts the {}, the other the {}", own.name(), other.name());
+        return Outcome::inconclusive(&PART_AND_WHOLE, reason);
+    }
     // Two numbers of single runs always differ, and are in some order.
     // A limit that the words state is said of these runs.
     let is_limit = a.is_quoted() || b.is_quoted();
