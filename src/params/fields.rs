@@ -647,7 +647,7 @@ impl<'a> ConfigFields<'a> {
 fn looks_like_a_shape(name: &str) -> bool {
     let ends = ["_dim", "_size", "_rank"];
     let starts = ["num_", "n_", "tie_", "tied_"];
-    let holds = ["bias", "layers", "experts", "qk_norm", "qk_layernorm", "vocab"];
+    let holds = ["bias", "layers", "layer_types", "experts", "qk_norm", "qk_layernorm", "vocab"];
     ends.iter().any(|end| name.ends_with(end))
         || starts.iter().any(|start| name.starts_with(start))
         || holds.iter().any(|part| name.contains(part))

@@ -214,7 +214,10 @@ rows! {
         ..LLAMA
     };
     // The name of the first release of a model whose port is Llama.
-    MINICPM = &["minicpm"], &["MiniCPMForCausalLM"], MINICPM_INERT, Row { ..LLAMA };
+    MINICPM = &["minicpm"], &["MiniCPMForCausalLM"], MINICPM_INERT, Row {
+        defaults: tied(32_000, 4096, 11_008, 32),
+        ..LLAMA
+    };
     BAICHUAN = &["baichuan"], &["BaichuanForCausalLM", "BaiChuanForCausalLM"], BAICHUAN_INERT, Row {
         defaults: defaults(125_696, 4096, 11_008, 32),
         input_bias: Switch::Never,

@@ -1,6 +1,7 @@
 //! The families, a file each, and how a config finds its own.
 
 mod bamba;
+mod bert;
 mod dbrx;
 mod deepseek;
 mod deepseek_v32;
@@ -19,6 +20,7 @@ mod gpt2;
 mod gpt_neox;
 mod gpt_oss;
 mod gptj;
+mod gpts;
 mod granite_moe;
 mod granitemoehybrid;
 mod granitemoeshared;
@@ -89,6 +91,7 @@ static FAMILIES: &[&Family] = &[
     &olmoe::FAMILY,
     &deepseek::V2,
     &deepseek::V3,
+    &deepseek::GLM_LITE,
     &gpt_oss::FAMILY,
     &gemma::FAMILY,
     &gemma2::FAMILY,
@@ -121,6 +124,12 @@ static FAMILIES: &[&Family] = &[
     &lfm2::DENSE,
     &lfm2::MIXTURE,
     &mamba::FIRST,
+    &gpts::BIGCODE,
+    &gpts::OPT,
+    &gpts::BLOOM,
+    &gpts::MPT,
+    &gpts::NEO,
+    &bert::FAMILY,
     &falcon::FAMILY,
     &t5::FAMILY,
     &whisper::FAMILY,
@@ -139,6 +148,7 @@ static FAMILIES: &[&Family] = &[
     &levanter::HACKABLE,
     &levanter::QWEN2,
     &levanter::QWEN3,
+    &levanter::OLMO2,
     // What no other class of Levanter knows as its own.
     &levanter::LLAMA,
 ];
