@@ -498,6 +498,7 @@ proptest::proptest! {
     #[test]
     fn both_ways_of_counting_agree(seed in proptest::collection::vec(1_u64..6, 9)) {
         let small = small(&seed);
+        let mut compared = 0;
         for entry in std::fs::read_dir(corpus()).unwrap() {
             let path = entry.unwrap().path();
             if path.extension().is_none_or(|ending| ending != "json") {
@@ -509,8 +510,12 @@ proptest::proptest! {
             let document = Document::parse_json(source).unwrap();
             let counts = match recompute(&document) {
                 Ok(counts) => counts,
-                // Some classes have no biases, or no shared experts.
-                Err(error) if error.code.id == "params::unsupported" => continue,
+                // Some classes have no biases, or no shared experts; of some the small shape fits no field that it leaves.
+                Err(error)
+                    if ["params::unsupported", "params::impossible-shape"].contains(&error.code.id) =>
+                {
+                    continue;
+                }
                 Err(error) => panic!("{text}: {error}"),
             };
             let (mut total, mut routed) = (0, 0);
@@ -523,7 +528,9 @@ proptest::proptest! {
             let shape = counts.shape;
             let idle = routed / shape.experts.max(1) * (shape.experts - shape.experts_per_token);
             proptest::prop_assert_eq!(counts.active(), total - idle, "{}", &text);
+            compared += 1;
         }
+        proptest::prop_assert!(compared > 100, "{} of the families", compared);
     }
 }
 

@@ -136,7 +136,7 @@ fn of_parts(row: &mut StatedRow, tables: &ResultTables<'_>, group: &str, key: &s
     }
 }
 
-/// How the errors of a group were pooled: over all tasks below it, or group by group over what it directly names. The harness did the latter
+/// How the errors of a group were pooled, as the nearer of both numbers shows: over all tasks below it, or over what it directly names. The harness did the latter
 /// in mid-2024, when groups became configurations of their own, and already wrote `n-samples`.
 fn of_inner_groups(
     row: &mut StatedRow,
@@ -148,9 +148,10 @@ fn of_inner_groups(
     if tables.subtasks(group).take(*left).any(|name| tables.names_tasks(name)) {
         let parts = tables.subtasks(group).map(|name| inner(tables, name, key, left));
         if let Some(parts) = parts.collect::<Option<Vec<_>>>() {
-            let pooled = pooled(&parts);
-            let is_same = |stated: f64| (stated - pooled).abs() <= SAME * stated;
-            if row.number("stderr").is_some_and(is_same) {
+            let of_tasks = pooled(row.rows("member"));
+            let of_groups = pooled(&parts);
+            let is_nearer = |stated: f64| (stated - of_groups).abs() < (stated - of_tasks).abs();
+            if row.number("stderr").is_some_and(is_nearer) {
                 by = "groups";
                 row.add("inner", parts);
             }
@@ -158,9 +159,6 @@ fn of_inner_groups(
     }
     row.compute_text("pooling", by, "");
 }
-
-/// Two errors are the same up to so much of them, as sums in another order differ.
-const SAME: f64 = 1e-9;
 
 /// What a group directly names, with its error and the number of items below it.
 fn inner<'n>(
