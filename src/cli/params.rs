@@ -9,7 +9,7 @@ use super::Answer;
 use super::args;
 use super::output::Output;
 use repro_exact::decimal::grouped;
-use repro_params::{self as params, Convention, ModelCounts, ParameterCount};
+use repro_params::{self as params, Convention, CountScope, ModelCounts, ParameterCount};
 use repro_receipt::source::Error;
 use repro_report::outcome::ExitStatus;
 use repro_report::{visible, wrap};
@@ -78,9 +78,14 @@ fn render(model: &ModelCounts) -> String {
     };
     let family = model.counts.as_ref().map_or("unknown family", |counts| counts.family);
     line(family, "P_total".to_owned(), "P_active".to_owned());
-    line("all", number(model.total), model.active.map_or_else(|| "unknown".to_owned(), number));
+    let scope = model.counts.as_ref().map(|counts| counts.scope);
+    let all = match scope {
+        Some(CountScope::LanguageModel) => "language model only",
+        _ => "all",
+    };
+    line(all, number(model.total), model.active.map_or_else(|| "unknown".to_owned(), number));
     if let Some(counts) = &model.counts {
-        for (part, count) in counts.breakdown.parts() {
+        for (part, count) in counts.breakdown.parts().filter(params::shown) {
             line(&format!("  {}", part.name()), number(count.total), number(count.active));
         }
         for convention in

@@ -44,6 +44,7 @@ pub static CODES: &[&[&repro_receipt::source::Code]] = &[
     evaluate::error_bars::CODES,
     evaluate::functions::fixed::CODES,
     evaluate::functions::items::CODES,
+    evaluate::functions::parameters::CODES,
     evaluate::functions::tasks::CODES,
     evaluate::functions::complete::CODES,
     evaluate::functions::again::CODES,

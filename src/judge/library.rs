@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::started::StartedRuns;
-use repro_params::ParameterCounts;
+use repro_params::{CountScope, ParameterCounts};
 use repro_receipt::bundle::Bundle;
 use repro_receipt::source::{Document, Error, Node};
 use repro_report::outcome::{ClaimReport, EvidenceRef, SignatureReport};
@@ -12,7 +12,7 @@ use repro_runs::replay::Replays;
 use repro_runs::study::{Present, Study};
 
 /// Parameter counts by bundle and file.
-type Counted = HashMap<(String, String), Arc<ParameterCounts>>;
+type Counted = HashMap<(String, String, CountScope), Arc<ParameterCounts>>;
 
 /// All bundles and studies that a run of the program has loaded and checked.
 #[derive(Debug, Default)]

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use num_bigint::BigInt;
 use num_rational::BigRational;
 use repro_exact::decimal::{Interval, Printed, Unit, format_significant, nearest_f64};
+use repro_params::CountScope;
 use repro_receipt::bundle::Bundle;
 use repro_report::outcome::{EvidenceRef, Measured, Outcome};
 
@@ -140,6 +141,8 @@ pub enum NumberRole {
     CountOfRuns(Rc<BTreeSet<String>>),
     /// The spread of these numbers of runs, as a number behind ± may be.
     Spread(Rc<Vec<f64>>),
+    /// A parameter count, and what of the model it covers.
+    Parameters(CountScope),
 }
 
 /// A number and how it came about.
@@ -224,6 +227,20 @@ impl Evaluated<'_> {
 }
 
 impl Quantity {
+    /// What of a model it counts, where it is a parameter count.
+    pub fn count_scope(&self) -> Option<CountScope> {
+        match self.role {
+            NumberRole::Parameters(scope) => Some(scope),
+            _ => None,
+        }
+    }
+
+    /// The scopes of this count and of another one, where they differ: a part and a whole are not held against each other.
+    pub fn other_scope(&self, other: &Self) -> Option<[CountScope; 2]> {
+        let scopes = [self.count_scope()?, other.count_scope()?];
+        (scopes[0] != scopes[1]).then_some(scopes)
+    }
+
     /// A number that stands in the expression, or in the words that it is held against.
     pub fn stated(printed: &Printed, kind: LeafKind) -> Self {
         let per_one = printed.unit().per_one();

@@ -61,6 +61,10 @@ pub struct Grouped {
     pub norms: Option<HeadNorms>,
     /// Whether keys and values are its own, and not those of a layer before.
     pub own_keys: bool,
+    /// Whether the values are not the keys.
+    pub own_values: bool,
+    /// Width of a head of values.
+    pub value: Size,
     /// See [`OutputGate`].
     pub gate: OutputGate,
     /// Whether each head has a learned sink.
@@ -77,6 +81,8 @@ impl Grouped {
             output_bias,
             norms: None,
             own_keys: true,
+            own_values: true,
+            value: heads.size,
             gate: OutputGate::None,
             sinks,
         }
@@ -102,7 +108,9 @@ impl Mixer for Grouped {
     fn list(&self, tensors: &mut TensorList, hidden: Size) {
         let layer = "model.layers.{layer}.self_attn";
         let keys = if self.own_keys { self.heads.keys() } else { Size::ZERO };
-        for (name, width) in [("q", self.queries()), ("k", keys), ("v", keys)] {
+        let has_values = self.own_keys && self.own_values;
+        let values = if has_values { self.heads.key_value * self.value } else { Size::ZERO };
+        for (name, width) in [("q", self.queries()), ("k", keys), ("v", values)] {
             if width != Size::ZERO {
                 let name = format!("{layer}.{name}_proj");
                 tensors.linear(Part::Attention, &name, width, hidden, self.input_bias);
@@ -111,26 +119,29 @@ impl Mixer for Grouped {
         if let OutputGate::Own(width) = self.gate {
             tensors.linear(Part::Attention, &format!("{layer}.gate_proj"), width, hidden, false);
         }
-        let (name, width) = (format!("{layer}.o_proj"), self.heads.queries());
+        let (name, width) = (format!("{layer}.o_proj"), self.heads.count * self.value);
         tensors.linear(Part::Attention, &name, hidden, width, self.output_bias);
         if self.sinks {
             tensors.tensor(Part::Attention, &format!("{layer}.sinks"), &[self.heads.count]);
         }
         if let Some(HeadNorms { names, queries, keys }) = self.norms {
-            for (name, width) in names.into_iter().zip([queries, keys]) {
+            let norms = names.into_iter().zip([queries, keys]);
+            for (name, width) in norms.filter(|(_, width)| *width != Size::ZERO) {
                 tensors.norm(&format!("{layer}.{name}"), width, false);
             }
         }
     }
 
     fn projections(&self, h: Size) -> Size {
-        let (q, a, g) = (self.queries(), self.heads.queries(), self.heads.keys() * self.own_keys);
+        let (q, a) = (self.queries(), self.heads.count * self.value);
+        let own_values = self.heads.key_value * self.value * self.own_values;
+        let g = (self.heads.keys() + own_values) * self.own_keys;
         let gate = match self.gate {
             OutputGate::Own(width) => h * width,
             OutputGate::None | OutputGate::InQueries => Size::ZERO,
         };
-        h * (q + a + g * 2)
-            + (q + g * 2) * self.input_bias
+        h * (q + a + g)
+            + (q + g) * self.input_bias
             + h * self.output_bias
             + gate
             + self.heads.count * self.sinks
@@ -158,6 +169,17 @@ pub struct Latent {
     pub value: Size,
     /// Biases on the way into the ranks and out of attention.
     pub bias: bool,
+    /// What picks the positions that are attended to; nothing where all are.
+    pub indexer: Option<Indexer>,
+}
+
+/// The indexer of sparse attention: its queries come from the rank of the queries, its one key from the residual stream.
+#[derive(Debug, Clone, Copy)]
+pub struct Indexer {
+    /// Heads.
+    pub heads: Size,
+    /// Width of a head.
+    pub size: Size,
 }
 
 impl Latent {
@@ -172,6 +194,7 @@ impl Latent {
             rotary: fields.size("qk_rope_head_dim", 64)?,
             value: fields.size("v_head_dim", 128)?,
             bias: fields.flag("attention_bias", false)?,
+            indexer: None,
         })
     }
 }
@@ -197,19 +220,33 @@ impl Mixer for Latent {
             tensors.norm(&name("q_a_layernorm"), rank, false);
         }
         tensors.norm(&name("kv_a_layernorm"), self.rank, false);
+        if let Some((Indexer { heads, size }, rank)) = self.indexer.zip(self.query_rank) {
+            let mut linear = |part: &str, output, input| {
+                tensors.linear(Part::Attention, &name(part), output, input, false);
+            };
+            linear("indexer.wq_b", heads * size, rank);
+            linear("indexer.wk", size, hidden);
+            linear("indexer.weights_proj", heads, hidden);
+            tensors.norm(&name("indexer.k_norm"), size, true);
+        }
     }
 
     fn projections(&self, h: Size) -> Size {
         let Self { heads: n, rank: c, plain: p, rotary: r, value: u, bias, .. } = *self;
+        let picked = match self.indexer.zip(self.query_rank) {
+            Some((Indexer { heads, size }, rank)) => size * (heads * rank + h) + heads * h,
+            None => Size::ZERO,
+        };
         let queries = match self.query_rank {
             Some(q) => h * q + q * bias + q * n * (p + r),
             None => h * n * (p + r),
         };
-        queries + (h + bias) * (c + r) + c * n * (p + u) + n * u * h + h * bias
+        queries + (h + bias) * (c + r) + c * n * (p + u) + n * u * h + h * bias + picked
     }
 
     fn norms(&self) -> Size {
-        self.rank + self.query_rank.unwrap_or(Size::ZERO)
+        let picked = self.indexer.map_or(Size::ZERO, |indexer| indexer.size * 2);
+        self.rank + self.query_rank.unwrap_or(Size::ZERO) + picked
     }
 }
 
@@ -226,6 +263,8 @@ pub struct DeltaNet {
     pub value: Size,
     /// Positions that the convolution sees.
     pub kernel: Size,
+    /// Whether queries with keys and values, the gate, and both rates have matrices of their own.
+    pub is_split: bool,
 }
 
 impl DeltaNet {
@@ -243,9 +282,16 @@ impl Mixer for DeltaNet {
         let name = |name: &str| format!("model.layers.{{layer}}.linear_attn.{name}");
         let (part, keys, values, heads) =
             (Part::Attention, self.keys(), self.values(), self.value_heads);
-        tensors.linear(part, &name("in_proj_qkvz"), (keys + values) * 2, hidden, false);
-        tensors.linear(part, &name("in_proj_ba"), heads * 2, hidden, false);
         let channels = keys * 2 + values;
+        if self.is_split {
+            tensors.linear(part, &name("in_proj_qkv"), channels, hidden, false);
+            tensors.linear(part, &name("in_proj_z"), values, hidden, false);
+            tensors.linear(part, &name("in_proj_b"), heads, hidden, false);
+            tensors.linear(part, &name("in_proj_a"), heads, hidden, false);
+        } else {
+            tensors.linear(part, &name("in_proj_qkvz"), (keys + values) * 2, hidden, false);
+            tensors.linear(part, &name("in_proj_ba"), heads * 2, hidden, false);
+        }
         tensors.tensor(part, &name("conv1d.weight"), &[channels, 1.into(), self.kernel]);
         tensors.tensor(part, &name("dt_bias"), &[heads]);
         tensors.tensor(part, &name("A_log"), &[heads]);
@@ -288,7 +334,7 @@ impl Mixer for Lightning {
     }
 }
 
-/// A selective state space with norms over its step, input and output.
+/// A selective state space.
 #[derive(Debug, Clone, Copy)]
 pub struct Mamba {
     /// Inner width.
@@ -303,12 +349,14 @@ pub struct Mamba {
     pub conv_bias: bool,
     /// Biases of the projections into and out of the block.
     pub bias: bool,
+    /// Whether step, input and output have norms with weights.
+    pub normed: bool,
 }
 
 impl Mixer for Mamba {
     fn list(&self, tensors: &mut TensorList, hidden: Size) {
         let name = |name: &str| format!("model.layers.{{layer}}.mamba.{name}");
-        let Self { inner, state, kernel, rank, conv_bias, bias } = *self;
+        let Self { inner, state, kernel, rank, conv_bias, bias, normed } = *self;
         let part = Part::Attention;
         tensors.linear(part, &name("in_proj"), inner * 2, hidden, bias);
         tensors.tensor(part, &name("conv1d.weight"), &[inner, 1.into(), kernel]);
@@ -320,17 +368,135 @@ impl Mixer for Mamba {
         tensors.tensor(part, &name("A_log"), &[inner, state]);
         tensors.tensor(part, &name("D"), &[inner]);
         tensors.linear(part, &name("out_proj"), hidden, inner, bias);
-        tensors.norm(&name("dt_layernorm"), rank, false);
-        tensors.norm(&name("b_layernorm"), state, false);
-        tensors.norm(&name("c_layernorm"), state, false);
+        if normed {
+            tensors.norm(&name("dt_layernorm"), rank, false);
+            tensors.norm(&name("b_layernorm"), state, false);
+            tensors.norm(&name("c_layernorm"), state, false);
+        }
     }
 
     fn projections(&self, h: Size) -> Size {
-        let Self { inner: d, state: n, kernel, rank: r, conv_bias, bias } = *self;
+        let Self { inner: d, state: n, kernel, rank: r, conv_bias, bias, .. } = *self;
         d * h * 3 + (d * 2 + h) * bias + d * kernel + d * conv_bias + d * (r * 2 + n * 3) + d * 2
     }
 
     fn norms(&self) -> Size {
-        self.rank + self.state * 2
+        (self.rank + self.state * 2) * self.normed
+    }
+}
+
+/// A state space with scalar decay for each head, as of Mamba-2.
+#[derive(Debug, Clone, Copy)]
+pub struct Mamba2 {
+    /// Heads.
+    pub heads: Size,
+    /// Width of all heads.
+    pub inner: Size,
+    /// Groups that share input and output of the state.
+    pub groups: Size,
+    /// Size of the state.
+    pub state: Size,
+    /// Positions that the convolution sees.
+    pub kernel: Size,
+    /// The bias of the convolution.
+    pub conv_bias: bool,
+    /// Biases of the projections into and out of the block.
+    pub bias: bool,
+    /// Whether the output has a norm.
+    pub normed: bool,
+}
+
+impl Mamba2 {
+    /// The fields that Bamba and its successors use, with their defaults; `inner` is the width, or nothing where it is `mamba_expand`
+    /// times that of the residual stream.
+    pub fn read(
+        fields: &ConfigFields<'_>,
+        hidden: Size,
+        inner: Option<Size>,
+        normed: bool,
+    ) -> Result<Self, Error> {
+        let expanded = hidden * fields.size("mamba_expand", 2)?;
+        let inner = inner.unwrap_or(expanded);
+        let heads = fields.size("mamba_n_heads", 128)?;
+        let head = fields.head_size("mamba_n_heads", inner, heads)?;
+        if !fields.says("mamba_d_head", "auto")
+            && fields.size_or("mamba_d_head", head, head)? != head
+        {
+            return Err(fields.impossible("mamba_d_head", "the width over the heads"));
+        }
+        Ok(Self {
+            heads,
+            inner,
+            groups: fields.size("mamba_n_groups", 1)?,
+            state: fields.size("mamba_d_state", 256)?,
+            kernel: fields.size("mamba_d_conv", 4)?,
+            conv_bias: fields.flag("mamba_conv_bias", true)?,
+            bias: fields.flag("mamba_proj_bias", false)?,
+            normed,
+        })
+    }
+}
+
+impl Mixer for Mamba2 {
+    fn list(&self, tensors: &mut TensorList, hidden: Size) {
+        let name = |name: &str| format!("model.layers.{{layer}}.mamba.{name}");
+        let (part, bias) = (Part::Attention, self.bias);
+        let channels = self.inner + self.groups * self.state * 2;
+        let width = self.inner + channels + self.heads;
+        tensors.linear(part, &name("in_proj"), width, hidden, bias);
+        tensors.tensor(part, &name("conv1d.weight"), &[channels, 1.into(), self.kernel]);
+        if self.conv_bias {
+            tensors.tensor(part, &name("conv1d.bias"), &[channels]);
+        }
+        for one in ["dt_bias", "A_log", "D"] {
+            tensors.tensor(part, &name(one), &[self.heads]);
+        }
+        if self.normed {
+            tensors.norm(&name("norm"), self.inner, false);
+        }
+        tensors.linear(part, &name("out_proj"), hidden, self.inner, bias);
+    }
+
+    fn projections(&self, h: Size) -> Size {
+        let Self { heads: n, inner: d, groups, state, kernel, conv_bias, bias, .. } = *self;
+        let shared = groups * state * 2;
+        h * (d * 3 + shared + n)
+            + (d * 2 + shared + n + h) * bias
+            + (d + shared) * (kernel + conv_bias)
+            + n * 3
+    }
+
+    fn norms(&self) -> Size {
+        self.inner * self.normed
+    }
+}
+
+/// A short convolution between two gates, as of LFM2.
+#[derive(Debug, Clone, Copy)]
+pub struct ShortConv {
+    /// Positions that it sees.
+    pub kernel: Size,
+    /// Biases of it and of the projections.
+    pub bias: bool,
+}
+
+impl Mixer for ShortConv {
+    fn list(&self, tensors: &mut TensorList, hidden: Size) {
+        let name = |name: &str| format!("model.layers.{{layer}}.conv.{name}");
+        let part = Part::Attention;
+        tensors.linear(part, &name("in_proj"), hidden * 3, hidden, self.bias);
+        tensors.tensor(part, &name("conv.weight"), &[hidden, 1.into(), self.kernel]);
+        if self.bias {
+            tensors.tensor(part, &name("conv.bias"), &[hidden]);
+        }
+        tensors.linear(part, &name("out_proj"), hidden, hidden, self.bias);
+    }
+
+    fn projections(&self, h: Size) -> Size {
+        h * (h * 4 + self.kernel) + h * 5 * self.bias
+    }
+
+    fn norms(&self) -> Size {
+        Size::ZERO
     }
 }

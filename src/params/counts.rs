@@ -28,11 +28,15 @@ pub enum Part {
     Head,
     /// What fits nowhere else, such as the bias of a head.
     Other,
+    /// Encoders of images, of a model that sees them.
+    Vision,
+    /// What carries encoded images into the language model.
+    Projector,
 }
 
 impl Part {
     /// Every part, in the order of reports.
-    pub const ALL: [Part; 10] = [
+    pub const ALL: [Part; 12] = [
         Part::Embedding,
         Part::Positions,
         Part::Attention,
@@ -43,7 +47,14 @@ impl Part {
         Part::Norms,
         Part::Head,
         Part::Other,
+        Part::Vision,
+        Part::Projector,
     ];
+
+    /// Whether it stands beside the language model; reports leave such a part out where it is empty.
+    pub fn is_beside_language(self) -> bool {
+        matches!(self, Part::Vision | Part::Projector)
+    }
 
     /// Its name in JSON.
     pub fn name(self) -> &'static str {
@@ -58,6 +69,8 @@ impl Part {
             Part::Norms => "norms",
             Part::Head => "head",
             Part::Other => "other",
+            Part::Vision => "vision",
+            Part::Projector => "projector",
         }
     }
 }
@@ -69,6 +82,34 @@ pub enum ParameterCount {
     Total,
     /// What one token touches: all but the routed experts that it does not use.
     Active,
+}
+
+/// The share of a checkpoint that a count covers. A count of a part and one of a whole are not the same quantity, whatever their digits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CountScope {
+    /// Every parameter of the model that the config describes.
+    Whole,
+    /// The language model inside a multimodal one, without its encoders of images or sound and without what joins them to it.
+    LanguageModel,
+}
+
+impl CountScope {
+    /// Both, the wider first.
+    pub const ALL: [CountScope; 2] = [CountScope::Whole, CountScope::LanguageModel];
+
+    /// Its name in claims and for people.
+    pub fn name(self) -> &'static str {
+        match self {
+            CountScope::Whole => "whole",
+            CountScope::LanguageModel => "language model",
+        }
+    }
+
+    /// The scope called `name`.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|scope| scope.name() == name)
+    }
 }
 
 /// What counts as a parameter. Ties are counted once under each.
@@ -190,6 +231,16 @@ impl Breakdown {
         self.0[part as usize]
     }
 
+    /// Both together, unless that is beyond `u64`.
+    pub fn with(&self, other: &Self) -> Option<Self> {
+        let sums = Part::ALL.into_iter().fold(Sums::NONE, |sums, part| {
+            [self.part(part), other.part(part)]
+                .into_iter()
+                .fold(sums, |sums, count| sums.plus(part, count.total.into(), count.active.into()))
+        });
+        sums.finish()
+    }
+
     /// Every part with its counts, empty ones included.
     pub fn parts(&self) -> impl Iterator<Item = (Part, Count)> {
         Part::ALL.into_iter().zip(self.0)
@@ -215,6 +266,21 @@ impl Sums {
         *all = *all + total;
         *touched = *touched + active;
         self
+    }
+
+    /// All of them `times` over.
+    pub fn times(mut self, times: Size) -> Self {
+        for (total, active) in &mut self.0 {
+            *total = *total * times;
+            *active = *active * times;
+        }
+        self
+    }
+
+    /// With those of `other`.
+    pub fn and(self, other: &Sums) -> Self {
+        let parts = Part::ALL.into_iter().zip(other.0);
+        parts.fold(self, |sums, (part, (total, active))| sums.plus(part, total, active))
     }
 
     /// With `experts` times `each`, of which a token touches `used` times.
@@ -272,6 +338,8 @@ pub struct ModelShape {
 pub struct ParameterCounts {
     /// The family whose rules were applied.
     pub family: &'static str,
+    /// What of the model is counted.
+    pub scope: CountScope,
     /// Both objects by part.
     pub breakdown: Breakdown,
     /// Layers for multi-token prediction, where the config has them; the default convention leaves them out.
@@ -361,6 +429,7 @@ mod tests {
         .routed(5.into(), 8.into(), 2.into());
         ParameterCounts {
             family: "test",
+            scope: CountScope::Whole,
             breakdown: sums.finish().unwrap(),
             mtp: Some(MtpCounts {
                 breakdown: Sums::of([(Part::Norms, 4.into())]).finish().unwrap(),
@@ -416,6 +485,9 @@ mod tests {
             assert_eq!(Convention::named(convention.name()), Some(convention));
         }
         assert_eq!(Convention::named("everything"), None);
+        for scope in CountScope::ALL {
+            assert_eq!(CountScope::named(scope.name()), Some(scope));
+        }
         for part in Part::ALL {
             assert_eq!(serde_json::to_value(part).unwrap(), part.name());
             assert_eq!(Part::ALL[part as usize], part);

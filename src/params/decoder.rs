@@ -9,6 +9,95 @@ use super::family::{Blueprint, MixtureShape, Mtp};
 use super::fields::Dims;
 use super::{LayerSet, Layers, Part, Size, Sums, TensorList};
 
+/// What stands in some layers beside a mixer and the feed-forward block, counted in both ways.
+pub trait Block {
+    /// Its tensors.
+    fn list(&self, tensors: &mut TensorList, hidden: Size);
+    /// Elements of one layer in closed form.
+    fn closed(&self, hidden: Size) -> Sums;
+}
+
+impl<M: Mixer> Block for M {
+    fn list(&self, tensors: &mut TensorList, hidden: Size) {
+        Mixer::list(self, tensors, hidden);
+    }
+
+    fn closed(&self, hidden: Size) -> Sums {
+        Sums::of([(Part::Attention, self.projections(hidden)), (Part::Norms, self.norms())])
+    }
+}
+
+/// Vectors of one width, such as what corrects the choice of experts.
+#[derive(Debug, Clone, Copy)]
+pub struct Vectors {
+    /// What they are part of.
+    pub part: Part,
+    /// Their names in a layer.
+    pub names: &'static [&'static str],
+    /// Elements of each.
+    pub width: Size,
+}
+
+impl Block for Vectors {
+    fn list(&self, tensors: &mut TensorList, _hidden: Size) {
+        for name in self.names {
+            let name = format!("model.layers.{{layer}}.{name}");
+            tensors.tensor(self.part, &name, &[self.width]);
+        }
+    }
+
+    fn closed(&self, _hidden: Size) -> Sums {
+        Sums::of([(self.part, self.width * self.names.len() as u64)])
+    }
+}
+
+/// A feed-forward block of a width of its own.
+#[derive(Debug, Clone, Copy)]
+pub struct FeedForward {
+    /// What it is part of.
+    pub part: Part,
+    /// Below what its matrices are.
+    pub below: &'static str,
+    /// Its inner width.
+    pub width: Size,
+    /// Whether it has a gate.
+    pub is_gated: bool,
+    /// Whether its matrices have biases.
+    pub bias: bool,
+}
+
+impl Block for FeedForward {
+    fn list(&self, tensors: &mut TensorList, hidden: Size) {
+        let Self { part, below, width, bias, .. } = *self;
+        if self.is_gated {
+            return tensors.gated(part, below, hidden, width, bias);
+        }
+        let name = |name: &str| format!("model.layers.{{layer}}.{below}.{name}");
+        tensors.linear(part, &name("up_proj"), width, hidden, bias);
+        tensors.linear(part, &name("down_proj"), hidden, width, bias);
+    }
+
+    fn closed(&self, h: Size) -> Sums {
+        let ways_in = Size::from(1) + self.is_gated;
+        let matrices = h * self.width * (ways_in + 1);
+        let biases = (self.width * ways_in + h) * self.bias;
+        Sums::of([(self.part, matrices + biases)])
+    }
+}
+
+/// The feed-forward block of a dense layer.
+#[derive(Debug, Clone, Copy)]
+pub enum Feed {
+    /// Three matrices: gate, up and down.
+    Gated([&'static str; 3]),
+    /// Two: gate and up in one of this name, and `down_proj`.
+    Joined(&'static str),
+    /// Two, up and down, without a gate.
+    Plain([&'static str; 2]),
+    /// None: the layers have blocks of their own.
+    None,
+}
+
 /// How the routed experts of a layer are stored.
 #[derive(Debug, Clone, Copy)]
 pub enum StoredAs {
@@ -37,6 +126,10 @@ pub struct ExpertParts {
     pub stored: StoredAs,
     /// Below what the shared experts are.
     pub shared_name: &'static str,
+    /// Whether experts have a gate: three matrices, not two.
+    pub is_gated: bool,
+    /// The width that routed experts read and write, where it is not that of the residual stream: two matrices lead into it and out of it.
+    pub latent: Option<Size>,
 }
 
 impl ExpertParts {
@@ -51,6 +144,8 @@ impl ExpertParts {
             router: "mlp.gate",
             stored: StoredAs::Each("mlp.experts", ["gate_proj", "up_proj", "down_proj"]),
             shared_name: "mlp.shared_experts",
+            is_gated: true,
+            latent: None,
         }
     }
 
@@ -72,15 +167,31 @@ impl ExpertParts {
             }
             StoredAs::Stacked(below) => {
                 tensors.linear(Part::Router, &format!("{layer}.{}", self.router), e, h, false);
-                for (name, shape) in [("gate_up_proj", [e, h, d * 2]), ("down_proj", [e, d, h])] {
+                let x = self.latent.unwrap_or(h);
+                let up = if self.is_gated { ("gate_up_proj", d * 2) } else { ("up_proj", d) };
+                for (name, shape) in [(up.0, [e, x, up.1]), ("down_proj", [e, d, x])] {
                     let name = format!("{layer}.{below}.{name}");
                     tensors.tensor(Part::RoutedExperts, &name, &shape);
                 }
             }
         }
+        if let Some(latent) = self.latent {
+            let mut linear = |name: &str, output: Size, input: Size| {
+                let name = format!("{layer}.mlp.{name}");
+                tensors.linear(Part::SharedExperts, &name, output, input, false);
+            };
+            linear("fc1_latent_proj", latent, h);
+            linear("fc2_latent_proj", h, latent);
+        }
         if self.shared_width != Size::ZERO {
-            let width = self.shared_width;
-            tensors.gated(Part::SharedExperts, self.shared_name, h, width, biased);
+            let (width, below) = (self.shared_width, self.shared_name);
+            if self.is_gated {
+                tensors.gated(Part::SharedExperts, below, h, width, biased);
+            } else {
+                let name = |name: &str| format!("{layer}.{below}.{name}");
+                tensors.linear(Part::SharedExperts, &name("up_proj"), width, h, biased);
+                tensors.linear(Part::SharedExperts, &name("down_proj"), h, width, biased);
+            }
         }
         if self.shared_gate {
             let name = format!("{layer}.{}_gate", self.shared_name);
@@ -91,10 +202,15 @@ impl ExpertParts {
     fn closed(&self, sums: Sums, layers: Size, h: Size, biased: bool) -> Sums {
         let (e, k, s) = (self.experts.count, self.experts.per_token, self.shared_width);
         let any = s != Size::ZERO;
-        let shared = h * s * 3 + (s * 2 + h) * (any && biased) + h * self.shared_gate;
+        let ways_in = Size::from(1) + self.is_gated;
+        let latent = self.latent.map_or(Size::ZERO, |x| h * x * 2);
+        let shared = h * s * (ways_in + 1)
+            + (s * ways_in + h) * (any && biased)
+            + h * self.shared_gate
+            + latent;
         sums.plus(Part::Router, layers * h * e, layers * h * e)
             .plus(Part::SharedExperts, layers * shared, layers * shared)
-            .routed(layers * h * self.width * 3, e, k)
+            .routed(layers * self.latent.unwrap_or(h) * self.width * (ways_in + 1), e, k)
     }
 }
 
@@ -114,8 +230,12 @@ pub struct Decoder {
     pub last_norm: &'static str,
     /// Below what dense feed-forward blocks are.
     pub mlp: &'static str,
-    /// What the matrix of gate and up is called, where dense blocks keep them in one.
-    pub gate_and_up: Option<&'static str>,
+    /// See [`Feed`].
+    pub feed: Feed,
+    /// What else some layers have.
+    pub blocks: Vec<(LayerSet, Box<dyn Block>)>,
+    /// What the model has once.
+    pub once: Vec<Box<dyn Block>>,
     /// Whether the matrices of feed-forward blocks have biases.
     pub mlp_bias: bool,
     /// Whether the head has a bias.
@@ -143,7 +263,9 @@ impl Decoder {
             norm_bias: false,
             last_norm: "model.norm",
             mlp: "mlp",
-            gate_and_up: None,
+            feed: Feed::Gated(["gate_proj", "up_proj", "down_proj"]),
+            blocks: Vec::new(),
+            once: Vec::new(),
             mlp_bias: false,
             head_bias: false,
             mixture: None,
@@ -181,7 +303,13 @@ impl Decoder {
             tensors.within(set, |tensors| mixer.list(tensors, h));
         }
         self.list_blocks(&mut tensors);
-        tensors.norm(self.last_norm, h, self.norm_bias);
+        for (set, block) in &self.blocks {
+            tensors.within(set, |tensors| block.list(tensors, h));
+        }
+        self.once.iter().for_each(|block| block.list(&mut tensors, h));
+        if self.has_last_norm() {
+            tensors.norm(self.last_norm, h, self.norm_bias);
+        }
         if !tied {
             tensors.tensor(Part::Head, "lm_head.weight", &[v, h]);
         }
@@ -194,14 +322,25 @@ impl Decoder {
     /// What a layer has beside its mixer.
     fn list_blocks(&self, tensors: &mut TensorList) {
         let Dims { h, i, .. } = self.dims;
-        match self.gate_and_up {
-            None => tensors.gated(Part::DenseFfn, self.mlp, h, i, self.mlp_bias),
-            Some(name) => {
-                let layer = format!("model.layers.{{layer}}.{}", self.mlp);
-                let (part, bias) = (Part::DenseFfn, self.mlp_bias);
-                tensors.linear(part, &format!("{layer}.{name}"), i * 2, h, bias);
-                tensors.linear(part, &format!("{layer}.down_proj"), h, i, bias);
+        let (layer, part) = (format!("model.layers.{{layer}}.{}", self.mlp), Part::DenseFfn);
+        let mut linear = |name: &str, output: Size, input: Size| {
+            tensors.linear(part, &format!("{layer}.{name}"), output, input, self.mlp_bias);
+        };
+        match self.feed {
+            Feed::Gated([gate, up, down]) => {
+                linear(gate, i, h);
+                linear(up, i, h);
+                linear(down, h, i);
             }
+            Feed::Joined(name) => {
+                linear(name, i * 2, h);
+                linear("down_proj", h, i);
+            }
+            Feed::Plain([up, down]) => {
+                linear(up, i, h);
+                linear(down, h, i);
+            }
+            Feed::None => {}
         }
         if let Some(mixture) = &self.mixture {
             mixture.list(tensors, h, self.mlp_bias);
@@ -222,11 +361,20 @@ impl Decoder {
             (Part::Head, v * h * !tied),
             (Part::Other, v * self.head_bias),
         ]);
-        self.closed_blocks(sums, layers)
+        let mut sums = self.closed_blocks(sums, layers);
+        for (set, block) in &self.blocks {
+            sums = sums.and(&block.closed(h).times(set.count()));
+        }
+        self.once.iter().fold(sums, |sums, block| sums.and(&block.closed(h)))
+    }
+
+    /// The reference of a family without weights in its norms has none to name.
+    fn has_last_norm(&self) -> bool {
+        !self.last_norm.is_empty()
     }
 
     fn norms_of_all(&self, layers: &Layers) -> Size {
-        layers.all() * self.norms_of_a_layer() + 1 + self.embedding_norm
+        layers.all() * self.norms_of_a_layer() + self.has_last_norm() + self.embedding_norm
     }
 
     fn norms_of_a_layer(&self) -> Size {
@@ -235,7 +383,12 @@ impl Decoder {
 
     fn closed_blocks(&self, sums: Sums, layers: &Layers) -> Sums {
         let Dims { h, i, .. } = self.dims;
-        let dense = layers.dense() * (h * i * 3 + (i * 2 + h) * self.mlp_bias);
+        let block = match self.feed {
+            Feed::Gated(_) | Feed::Joined(_) => h * i * 3 + (i * 2 + h) * self.mlp_bias,
+            Feed::Plain(_) => h * i * 2 + (i + h) * self.mlp_bias,
+            Feed::None => Size::ZERO,
+        };
+        let dense = layers.dense() * block;
         let sums = sums.plus(Part::DenseFfn, dense, dense);
         match &self.mixture {
             Some(mixture) => mixture.closed(sums, layers.sparse(), h, self.mlp_bias),

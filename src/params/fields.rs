@@ -45,6 +45,7 @@ const INERT: &[&str] = &[
     "num_beams",
     "n_special",
     "num_labels",
+    "num_image_tokens",
     "num_logits_to_keep",
     "num_return_sequences",
     "output_attentions",
@@ -103,6 +104,8 @@ pub struct ConfigFields<'a> {
     root: Node<'a>,
     /// The config of a model for images and text around that of its text part.
     outer: Option<Node<'a>>,
+    /// Whether the table is absent, so that every field has its default.
+    is_absent: bool,
     read: RefCell<BTreeSet<String>>,
     notes: RefCell<Vec<String>>,
 }
@@ -122,6 +125,7 @@ pub struct Dims {
 }
 
 /// What the reference implementation takes where a config is silent.
+#[derive(Debug, Clone, Copy)]
 pub struct Defaults {
     /// `vocab_size`.
     pub vocabulary: u64,
@@ -148,7 +152,7 @@ impl<'a> ConfigFields<'a> {
     /// The fields of the table `root`.
     pub fn new(root: Node<'a>) -> Self {
         let (read, notes) = (RefCell::default(), RefCell::default());
-        Self { root, outer: None, read, notes }
+        Self { root, outer: None, is_absent: false, read, notes }
     }
 
     /// The same fields below `outer`, which may say for them whether the head is tied.
@@ -163,6 +167,25 @@ impl<'a> ConfigFields<'a> {
         table.members().map(|_| Self::new(table))
     }
 
+    /// The fields of the table `name`, all of them defaults where it is absent or null.
+    pub fn table_or_defaults(&self, name: &str) -> Result<Self, Error> {
+        match self.present(name)? {
+            Some(table) => table.members().map(|_| Self::new(table)),
+            None => Ok(Self { is_absent: true, ..Self::new(self.root) }),
+        }
+    }
+
+    /// Whether a reader asked for this field.
+    pub fn was_read(&self, name: &str) -> bool {
+        self.read.borrow().contains(name)
+    }
+
+    /// The first of `architectures`.
+    pub fn architecture(&self) -> Option<&'a str> {
+        let list = self.root.get("architectures").filter(|_| !self.is_absent)?;
+        list.items().ok()?.next()?.text().ok()
+    }
+
     /// Adds a remark that goes into the report.
     pub fn note(&self, text: impl Into<String>) {
         self.notes.borrow_mut().push(text.into());
@@ -174,7 +197,8 @@ impl<'a> ConfigFields<'a> {
         let mut found: Option<Node<'a>> = None;
         for name in names.split('|') {
             self.read.borrow_mut().insert(name.to_owned());
-            let inner = self.root.members()?.find(|(key, _)| *key == name).map(|(_, node)| node);
+            let mut members = self.root.members()?.filter(|_| !self.is_absent);
+            let inner = members.find(|(key, _)| *key == name).map(|(_, node)| node);
             let outer = || self.outer.filter(|_| name == "tie_word_embeddings")?.get(name);
             let Some(node) = inner.or_else(outer) else { continue };
             match found {
@@ -287,6 +311,46 @@ impl<'a> ConfigFields<'a> {
         self.count_or_none(names, default)
     }
 
+    /// A side of a square that is written once, or once for each direction.
+    pub fn square(&self, names: &str, default: u64) -> Result<Size, Error> {
+        let side = self.uniform(names, default)?;
+        self.nonzero(names, side)
+    }
+
+    /// The length of a list; none where the field is absent or no list.
+    pub fn length(&self, names: &str) -> Result<Option<u64>, Error> {
+        let Some(node) = self.present(names)? else { return Ok(None) };
+        match &node.value().kind {
+            Kind::Array(_) => Ok(Some(node.items()?.count() as u64)),
+            _ => Ok(None),
+        }
+    }
+
+    /// Whether a field is absent or one half.
+    pub fn is_half(&self, names: &str) -> Result<bool, Error> {
+        match self.present(names)? {
+            Some(node) => Ok(node.float()? == 0.5),
+            None => Ok(true),
+        }
+    }
+
+    /// Whether a factor is absent, null or 1.
+    pub fn is_one(&self, names: &str) -> Result<bool, Error> {
+        match self.present(names)? {
+            Some(node) => Ok(node.float()? == 1.0),
+            None => Ok(true),
+        }
+    }
+
+    /// Whether a number that the config has is a multiple of another one, if it has both.
+    pub fn is_multiple_of(&self, number: &str, of: &str) -> Result<bool, Error> {
+        let (Some(number), Some(of)) = (self.present(number)?, self.present(of)?) else {
+            return Ok(true);
+        };
+        let of = of.integer()?;
+        Ok(of > 0 && number.integer()?.is_multiple_of(of))
+    }
+
     /// A number that is the same in all layers, written once or for each of them.
     pub fn uniform(&self, names: &str, default: u64) -> Result<Size, Error> {
         let Some(node) = self.present(names)? else { return Ok(default.into()) };
@@ -297,7 +361,7 @@ impl<'a> ConfigFields<'a> {
             Some(&first) if numbers.iter().all(|number| *number == first) => Ok(first.into()),
             Some(_) => Err(UNSUPPORTED.at(
                 self.place(names),
-                format!("the same `{names}` in all layers"),
+                format!("one value of `{names}`"),
                 "numbers that differ",
             )),
         }
@@ -313,26 +377,28 @@ impl<'a> ConfigFields<'a> {
         Ok(count)
     }
 
-    /// The kind of each layer by the list `layer_types`, or by `default` where the config has none.
+    /// The kind of each layer by the list `layer_types`, or by `default` where the config has none; `|` separates words for one kind.
     pub fn layer_kinds(
         &self,
         layers: &Layers,
         known: [&str; 2],
         default: impl Fn(u64) -> bool,
     ) -> Result<LayerSet, Error> {
-        let Some(node) = self.present("layer_types")? else { return Ok(layers.set(default)) };
+        let names = "layer_types|layers_block_type";
+        let Some(node) = self.present(names)? else { return Ok(layers.set(default)) };
         let [no, yes] = known;
         let mut kinds = Vec::new();
         for item in node.items()? {
             let word = item.text()?;
-            if word != yes && word != no {
+            let is = |words: &str| words.split('|').any(|one| one == word);
+            if !is(yes) && !is(no) {
                 let expected = format!("\"{no}\" or \"{yes}\"");
                 return Err(UNSUPPORTED.at(item.place(), expected, format!("\"{word}\"")));
             }
-            kinds.push(word == yes);
+            kinds.push(is(yes));
         }
         if layers.all() != Size::from(kinds.len() as u64) {
-            return Err(self.impossible("layer_types", "as many kinds as there are layers"));
+            return Err(self.impossible(names, "as many kinds as there are layers"));
         }
         Ok(layers.set(|layer| kinds.get(layer as usize) == Some(&true)))
     }
@@ -346,14 +412,36 @@ impl<'a> ConfigFields<'a> {
         }
     }
 
+    /// The classes that a classifier tells apart, two unless the config lists or counts them.
+    pub fn labels(&self) -> Result<Size, Error> {
+        let listed = match self.present("id2label")? {
+            Some(table) => Some(Size::from(table.members()?.count() as u64)),
+            None => None,
+        };
+        let counted = self.size_if_any("num_labels")?;
+        match (listed, counted) {
+            (Some(listed), Some(counted)) if listed != counted => {
+                Err(self.impossible("num_labels", "as many classes as `id2label` lists"))
+            }
+            (listed, counted) => Ok(listed.or(counted).unwrap_or(2.into())),
+        }
+    }
+
     /// What kind of model the config says it is.
     pub fn model_type(&self) -> Option<&'a str> {
-        self.root.get("model_type")?.text().ok()
+        self.root.get("model_type").filter(|_| !self.is_absent)?.text().ok()
+    }
+
+    /// Whether the config, or the one around it where it does not say, is of a kind that begins so.
+    pub fn is_of(&self, start: &str) -> bool {
+        let outer = || self.outer.and_then(|outer| outer.get("model_type")?.text().ok());
+        self.model_type().or_else(outer).is_some_and(|kind| kind.starts_with(start))
     }
 
     /// Whether a field holds this word; it is read as something else where it does not.
     pub fn says(&self, name: &str, word: &str) -> bool {
-        let said = self.root.get(name).and_then(|node| node.text().ok());
+        let said =
+            self.root.get(name).filter(|_| !self.is_absent).and_then(|node| node.text().ok());
         self.read.borrow_mut().insert(name.to_owned());
         said == Some(word)
     }
@@ -410,12 +498,25 @@ impl<'a> ConfigFields<'a> {
         Err(self.unsupported(name, format!("`{name}` = {known}")))
     }
 
+    /// The words of a list; none where it is absent or null.
+    pub fn words(&self, names: &str) -> Result<Option<Vec<&'a str>>, Error> {
+        match self.present(names)? {
+            Some(node) => node.items()?.map(Node::text).collect::<Result<_, _>>().map(Some),
+            None => Ok(None),
+        }
+    }
+
     /// The elements of a list of whole numbers; absent and null are empty.
     pub fn list(&self, name: &str) -> Result<Vec<u64>, Error> {
         match self.present(name)? {
             Some(node) => node.items()?.map(Node::integer).collect(),
             None => Ok(Vec::new()),
         }
+    }
+
+    /// A number of layers, or of other things that each have tensors of their own, within reason.
+    pub fn depth(&self, names: &str, default: u64) -> Result<Size, Error> {
+        self.layers(names, default, |_| false).map(|layers| layers.all())
     }
 
     /// The number of layers, and which are sparse.
@@ -525,13 +626,14 @@ impl<'a> ConfigFields<'a> {
     pub fn finish(self, inert: &[&str]) -> Result<(Vec<String>, Vec<String>), Error> {
         let read = self.read.into_inner();
         let mut ignored = Vec::new();
-        for (key, node) in self.root.members()? {
+        for (key, node) in self.root.members()?.filter(|_| !self.is_absent) {
             if read.contains(key) || INERT.contains(&key) || inert.contains(&key) {
                 continue;
             }
-            // What is null or switched off adds nothing, whatever it would mean.
+            // What is null or switched off adds nothing, whatever it would mean; neither does a width of 0.
             let off = matches!(node.value().kind, Kind::Null | Kind::Bool(false));
-            if !off && looks_like_a_shape(key) {
+            let empty = key.ends_with("_intermediate_size") && node.printed() == Ok("0");
+            if !off && !empty && looks_like_a_shape(key) {
                 let expected = "fields whose effect on the shape is known";
                 return Err(UNKNOWN_SHAPE_FIELD.at(node.place(), expected, format!("`{key}`")));
             }
@@ -545,7 +647,7 @@ impl<'a> ConfigFields<'a> {
 fn looks_like_a_shape(name: &str) -> bool {
     let ends = ["_dim", "_size", "_rank"];
     let starts = ["num_", "n_", "tie_", "tied_"];
-    let holds = ["bias", "layers", "experts", "qk_norm", "qk_layernorm", "vocab"];
+    let holds = ["bias", "layers", "layer_types", "experts", "qk_norm", "qk_layernorm", "vocab"];
     ends.iter().any(|end| name.ends_with(end))
         || starts.iter().any(|start| name.starts_with(start))
         || holds.iter().any(|part| name.contains(part))

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
-use super::{Convention, ParameterCounts, recompute};
+use super::{Convention, Count, CountScope, ParameterCounts, Part, recompute};
 use repro_receipt::checkpoint::{HeaderSummary, read_config};
 
 /// One entry of `models` in `repro.params/1`.
@@ -33,8 +33,8 @@ impl ModelCounts {
             total: counts.total(),
             active: Some(counts.active()),
             notes: std::mem::take(&mut counts.notes),
+            is_part: counts.scope != CountScope::Whole,
             counts: Some(counts),
-            is_part: false,
         }
     }
 }
@@ -45,6 +45,7 @@ impl Serialize for ModelCounts {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("file", &self.file)?;
         map.serialize_entry("family", counts.map_or("unknown", |counts| counts.family))?;
+        map.serialize_entry("scope", &counts.map(|counts| counts.scope))?;
         map.serialize_entry("total", &self.total)?;
         map.serialize_entry("active", &self.active)?;
         map.serialize_entry("breakdown", &Parts(counts))?;
@@ -58,13 +59,18 @@ impl Serialize for ModelCounts {
     }
 }
 
+/// Whether a part is reported: one beside the language model only where there is one.
+pub fn shown((part, count): &(Part, Count)) -> bool {
+    !part.is_beside_language() || count.total > 0
+}
+
 /// Both objects by part, or an empty table where only a header was seen.
 struct Parts<'a>(Option<&'a ParameterCounts>);
 
 impl Serialize for Parts<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let parts = self.0.into_iter().flat_map(|counts| counts.breakdown.parts());
-        serializer.collect_map(parts.map(|(part, count)| (part.name(), count)))
+        serializer.collect_map(parts.filter(shown).map(|(part, count)| (part.name(), count)))
     }
 }
 
@@ -160,6 +166,10 @@ fn agreed(
     head: u64,
 ) -> Result<(ParameterCounts, u64, Option<String>), String> {
     let expected = counts.total();
+    if counts.scope != CountScope::Whole {
+        let why = counts.notes.last().map_or("", String::as_str);
+        return Err(format!("the config next to the file cannot be held against it: {why}"));
+    }
     if counts.tied && total.saturating_sub(head) == expected {
         return Ok((counts, expected, None));
     }

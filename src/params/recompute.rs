@@ -6,26 +6,79 @@ use super::families::{find, find_text};
 use super::family::{Blueprint, Family};
 use super::fields::{ConfigFields, table};
 use super::{
-    Breakdown, DISAGREE, ModelShape, MtpCounts, OVERFLOW, ParameterCounts, Part, Size, Sums,
-    TensorList,
+    Breakdown, CountScope, DISAGREE, ModelShape, MtpCounts, OVERFLOW, PART_ONLY, ParameterCounts,
+    Part, Size, Sums, TensorList, towers,
 };
 
-/// The parameter counts of a parsed config, JSON or TOML.
+/// The parameter counts of a parsed config, JSON or TOML, in the widest scope that can be counted: of the whole model, else of the language
+/// model in it. The result says which of them it is.
 pub fn recompute(document: &Document) -> Result<ParameterCounts, Error> {
-    blueprint(document.root()).map(|(counts, _)| counts)
+    blueprint(document.root(), None).map(|(counts, _)| counts)
+}
+
+/// The parameter counts of a parsed config in the scope that is asked for. A model without encoders of images or sound is its language model.
+pub fn recompute_in(document: &Document, scope: CountScope) -> Result<ParameterCounts, Error> {
+    blueprint(document.root(), Some(scope)).map(|(counts, _)| counts)
 }
 
 /// The named list of tensors of a parsed config, those of layers for multi-token prediction left out.
 pub fn tensors(document: &Document) -> Result<TensorList, Error> {
-    blueprint(document.root()).map(|(_, tensors)| tensors)
+    blueprint(document.root(), None).map(|(_, tensors)| tensors)
 }
 
-fn blueprint(root: Node<'_>) -> Result<(ParameterCounts, TensorList), Error> {
+fn blueprint(
+    root: Node<'_>,
+    wanted: Option<CountScope>,
+) -> Result<(ParameterCounts, TensorList), Error> {
     let root = table(root)?;
-    match text_part(root) {
-        Some(text) => count(find_text(root, text)?, text, Some(root)),
-        None => count(find(root)?, nested(root), None),
+    let text = text_part(root);
+    let (mut counts, mut list) = match text {
+        Some(text) => count(find_text(root, text)?, text, Some(root))?,
+        None => count(find(root)?, nested(root), None)?,
+    };
+    // What was released in both forms has the fields of its text at the root, beside those of its encoder.
+    if text.is_none() && !towers::are_beside(root) {
+        return Ok((counts, list));
     }
+    counts.scope = CountScope::LanguageModel;
+    if wanted == Some(CountScope::LanguageModel) {
+        return Ok((counts, list));
+    }
+    match with_towers(root, &counts) {
+        Ok((breakdown, tensors, ignored)) => {
+            list.add_beside(tensors);
+            counts.ignored.extend(ignored);
+            Ok((ParameterCounts { scope: CountScope::Whole, breakdown, ..counts }, list))
+        }
+        Err(why) if wanted == Some(CountScope::Whole) => {
+            let found = format!("{}, {}", why.code.meaning, why.found);
+            Err(PART_ONLY.at(why.place.clone(), "encoders and projectors of a known kind", found))
+        }
+        Err(why) => {
+            counts.notes.push(format!(
+                "the language model alone is counted, without towers for images or sound and what joins them: {} ({})",
+                why.code.meaning, why.found
+            ));
+            Ok((counts, list))
+        }
+    }
+}
+
+/// The breakdown of a language model with the towers around it, their tensors, and the fields that were ignored.
+fn with_towers(
+    root: Node<'_>,
+    language: &ParameterCounts,
+) -> Result<(Breakdown, TensorList, Vec<String>), Error> {
+    let towers = towers::read(root, language)?;
+    let own = agree(root, &towers.closed, &towers.tensors)?;
+    let whole = language.breakdown.with(&own).ok_or_else(|| overflow(root))?;
+    let ahead = language
+        .mtp
+        .iter()
+        .flat_map(|mtp| mtp.breakdown.parts().map(|(_, count)| count.total).chain([mtp.copies]));
+    let parts = whole.parts().map(|(_, count)| count.total).chain(ahead);
+    parts.map(Size::from).sum::<Size>().value().ok_or_else(|| overflow(root))?;
+    Ok((whole, towers.tensors, towers.ignored))
 }
 
 fn count<'a>(
@@ -35,15 +88,19 @@ fn count<'a>(
 ) -> Result<(ParameterCounts, TensorList), Error> {
     let root = table(config)?;
     let fields = ConfigFields::new(root).inside(outer);
-    fields.off("is_encoder_decoder")?;
     let blueprint = (family.read)(&fields)?;
-    remark(&fields, outer.unwrap_or(root), outer.is_some());
+    // A family of encoders and decoders reads this itself.
+    if !fields.was_read("is_encoder_decoder") {
+        fields.off("is_encoder_decoder")?;
+    }
+    remark(&fields, outer.unwrap_or(root));
     let breakdown = agree(root, &blueprint.closed, &blueprint.tensors)?;
     let mtp = mtp(root, &blueprint, &breakdown)?;
     let (ignored, notes) = fields.finish(family.inert)?;
     let (shape, active_ffn_width) = shape(&blueprint).ok_or_else(|| overflow(root))?;
     let counts = ParameterCounts {
         family: family.id,
+        scope: CountScope::Whole,
         breakdown,
         mtp,
         tied: blueprint.dims.tied,
@@ -56,10 +113,7 @@ fn count<'a>(
 }
 
 /// What the count leaves out whatever the family.
-fn remark(fields: &ConfigFields<'_>, root: Node<'_>, part: bool) {
-    if part {
-        fields.note("`text_config`: the language model alone is counted, without towers for images or sound and what joins them");
-    }
+fn remark(fields: &ConfigFields<'_>, root: Node<'_>) {
     if root.get("quantization_config").is_some() {
         fields.note("`quantization_config`: counted as the unquantized model");
     }

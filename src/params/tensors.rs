@@ -15,6 +15,16 @@ impl LayerSet {
         Size::from(self.0.iter().filter(|&&within| within).count() as u64)
     }
 
+    /// Whether a layer is among them.
+    pub fn contains(&self, layer: u64) -> bool {
+        usize::try_from(layer).is_ok_and(|layer| self.0.get(layer) == Some(&true))
+    }
+
+    /// Those that are in `other`, too.
+    pub fn and(&self, other: &Self) -> Self {
+        Self(self.0.iter().zip(other.0.iter()).map(|(a, b)| *a && *b).collect())
+    }
+
     /// The other layers.
     pub fn others(&self) -> Self {
         Self(self.0.iter().map(|within| !within).collect())
@@ -43,6 +53,11 @@ impl Layers {
     /// Those for which `within` says so.
     pub fn set(&self, within: impl Fn(u64) -> bool) -> LayerSet {
         LayerSet((0..self.sparse.len() as u64).map(within).collect())
+    }
+
+    /// Those with routed experts.
+    pub fn sparse_set(&self) -> LayerSet {
+        LayerSet(self.sparse.iter().copied().collect())
     }
 
     /// How many there are.
@@ -131,6 +146,11 @@ impl TensorList {
     pub fn with_experts(mut self, experts: Size, used: Size) -> Self {
         self.experts = (experts, used);
         self
+    }
+
+    /// Adds the rows of `other`, none of which is of the layers of this model.
+    pub fn add_beside(&mut self, other: TensorList) {
+        self.rows.extend(other.rows);
     }
 
     /// Adds one tensor.

@@ -137,6 +137,7 @@ fn operate(
     let role = match operator {
         ArithmeticOperator::Add => counted_together(a, b)?,
         ArithmeticOperator::Multiply => multiple_of_p(a, b),
+        ArithmeticOperator::Subtract => of_one_scope(a, b),
         _ => NumberRole::Plain,
     };
     let (interval, float) = match operator {
@@ -193,11 +194,19 @@ fn root(base: &Interval, power: &Interval) -> Option<Interval> {
     (&base.ln()? * power).exp()
 }
 
+/// What a sum or difference of parameter counts covers: what both of them do, and nothing that is known where they differ.
+fn of_one_scope(a: &Quantity, b: &Quantity) -> NumberRole {
+    match (a.count_scope(), b.count_scope()) {
+        (Some(scope), Some(other)) if scope == other => NumberRole::Parameters(scope),
+        _ => NumberRole::Plain,
+    }
+}
+
 /// The runs that two counts are of together; a run that both count is not there twice.
 fn counted_together(a: &Quantity, b: &Quantity) -> Result<NumberRole, String> {
     let (NumberRole::CountOfRuns(first), NumberRole::CountOfRuns(second)) = (&a.role, &b.role)
     else {
-        return Ok(NumberRole::Plain);
+        return Ok(of_one_scope(a, b));
     };
     match first.intersection(second).next() {
         Some(run) => Err(format!("a sum that counts `{run}` twice")),

@@ -11,6 +11,7 @@ use repro_report::outcome::{Impact, Measured, Outcome, TestNumbers, Verdict};
 use repro_stats::{Decimals, Refused, T, one_sample_of, welch_of};
 
 use crate::evaluate::design;
+use crate::evaluate::functions::parameters::PART_AND_WHOLE;
 pub use crate::evaluate::noise::{
     ARE_EQUAL, COARSE, NO_FAMILY, NOT_EQUAL, OF_MEANS, ONE_RUN, ORDER, TEST_DIGITS, WITHIN_NOISE,
     WRONG_WAY,
@@ -182,6 +183,10 @@ pub fn opposite(outcome: Outcome) -> Outcome {
 
 /// A relation of two numbers.
 fn numbers(operator: RelationOperator, a: &Quantity, b: &Quantity) -> Outcome {
+    if let Some([own, other]) = a.other_scope(b) {
+        let reason = format!("one side counts the {}, the other the {}", own.name(), other.name());
+        return Outcome::inconclusive(&PART_AND_WHOLE, reason);
+    }
     // Two numbers of single runs always differ, and are in some order.
     // A limit that the words state is said of these runs.
     let is_limit = a.is_quoted() || b.is_quoted();

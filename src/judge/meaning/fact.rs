@@ -7,6 +7,7 @@ use num_traits::{Signed, Zero};
 use repro_claim::Expression;
 use repro_claim::syntax::{ArithmeticOperator, ExpressionKind, RelationOperator};
 use repro_exact::decimal::{format_significant, grouped};
+use repro_params::CountScope;
 use repro_report::meaning::Fact;
 use repro_report::outcome::{Outcome, Verdict};
 
@@ -35,7 +36,12 @@ pub fn of_number(
         [one] => one.clone(),
         several => format!("[{}]", several.join(", ")),
     };
-    let subject = Subject::of(scope, tree, given);
+    let mut subject = Subject::of(scope, tree, given);
+    // A part is never taken for the whole.
+    let part = given.iter().filter_map(Quantity::count_scope).find(|one| *one != CountScope::Whole);
+    if let Some(part) = part {
+        subject.words = format!("{}, {} only", subject.words, part.name());
+    }
     let unit = unit_of(tree, given, provenance);
     let source = source_of(given);
     let value = match (&subject.change, given) {

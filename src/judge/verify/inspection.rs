@@ -14,7 +14,9 @@ use crate::consistency::{self, BrokenRelation, SelfConsistency};
 use crate::evaluate::functions::again;
 use crate::planned::follows;
 use crate::started::{NOT_LOGGED, StartedRuns};
-use repro_params::{self as params, Convention, Count, ParameterCount, ParameterCounts};
+use repro_params::{
+    self as params, Convention, Count, CountScope, ParameterCount, ParameterCounts,
+};
 use repro_receipt::bundle::{Bundle, CONFIG, ListedFile, Open, RECEIPT, ReadOptions, artifact};
 use repro_receipt::source::{Error, codes};
 use repro_report::outcome::{
@@ -399,6 +401,10 @@ fn declared_objects(bundle: &Bundle) -> Vec<ClaimReport> {
         let declared = declared?;
         let outcome = match &objects {
             Err(error) => Outcome::unchecked(&UNCOUNTED, error.to_string()),
+            Ok(objects) if objects.scope != CountScope::Whole => {
+                let why = objects.notes.last().map_or("", String::as_str);
+                Outcome::unchecked(&UNCOUNTED, why.to_owned())
+            }
             Ok(objects) => {
                 let found = objects.count(object, Convention::Default);
                 let is_counted_so = |by: &&Convention| objects.count(object, **by) == declared;
@@ -434,7 +440,8 @@ fn declared_objects(bundle: &Bundle) -> Vec<ClaimReport> {
 fn declared_parts(bundle: &Bundle, counts: &ParameterCounts) -> Option<ClaimReport> {
     let receipt = bundle.receipt();
     let declared = &receipt.model.as_ref()?.breakdown;
-    if declared.is_empty() || receipt.trainer.as_ref()?.name != "repro" {
+    let is_whole = counts.scope == CountScope::Whole;
+    if declared.is_empty() || !is_whole || receipt.trainer.as_ref()?.name != "repro" {
         return None;
     }
     let told = |count: Count| json!({"total": count.total, "active": count.active});

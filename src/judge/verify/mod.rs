@@ -22,6 +22,7 @@ use std::sync::Arc;
 use crate::checkpoints::Beginnings;
 use crate::context::PostContext;
 use crate::covered::covered_in;
+use crate::evaluate::functions::parameters;
 use crate::evaluate::without_shadows;
 use crate::library::Library;
 use crate::lock;
@@ -256,6 +257,7 @@ fn judge_within(
             Err(error) => failures.push(error),
         }
     }
+    parameters::undecide_parts(library, &mut claims);
     contradicted(page, library, &mut claims);
     each_its_own_id(&mut claims);
     let read = texts_of(&context, texts, &claims);

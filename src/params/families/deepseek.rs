@@ -62,6 +62,32 @@ pub static V3: Family = Family {
 const V3_RELEASE: Release =
     Release { first: 3, heads: 128, experts: (256, 8), shared: 1, width: 2048, mlp_bias: false };
 
+/// GLM-4.7-Flash, which is DeepSeek-V3 with other defaults.
+pub static GLM_LITE: Family = Family {
+    id: "glm4_moe_lite",
+    model_types: &["glm4_moe_lite"],
+    architectures: &["Glm4MoeLiteForCausalLM"],
+    inert: INERT,
+    looks_like: never,
+    read: |fields| {
+        let defaults =
+            Defaults { vocabulary: 154_880, hidden: 2048, width: 10_240, layers: 47, tied: false };
+        fields.exactly("first_k_dense_replace", 1)?;
+        if fields.given("mlp_layer_types")? {
+            return Err(fields.unsupported("mlp_layer_types", "the first layer dense alone"));
+        }
+        let names = ["qk_nope_head_dim", "v_head_dim", "q_lora_rank"];
+        for name in names {
+            if !fields.given(name)? {
+                return Err(fields.unsupported(name, "a config that names it"));
+            }
+        }
+        let (experts, width) = ((64, 4), 1536);
+        let release = Release { first: 1, heads: 20, experts, shared: 1, width, mlp_bias: false };
+        read(fields, defaults, release)
+    },
+};
+
 /// The same models in the words of the programs that DeepSeek published to run them.
 pub static INFERENCE: Family = Family {
     id: "deepseek-inference",

@@ -1,14 +1,15 @@
 //! ERNIE 4.5 with experts in the layers that the config picks, and shared ones.
 //!
-//! The `e_score_correction_bias` of a router is set by no gradient and is not counted.
+//! The `e_score_correction_bias` of a router is set by no gradient, but the reference keeps it as a parameter, unlike that of DeepSeek-V3: it
+//! is stored and counted.
 
 use repro_receipt::source::Error;
 
-use crate::Size;
 use crate::attention::Grouped;
-use crate::decoder::{Decoder, ExpertParts};
+use crate::decoder::{Block, Decoder, ExpertParts, Vectors};
 use crate::family::{Blueprint, Family, never};
 use crate::fields::{ConfigFields, Defaults, HeadSize};
+use crate::{Part, Size};
 
 /// The family.
 pub static FAMILY: Family = Family {
@@ -42,5 +43,8 @@ fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     }
     let mixture = Some(ExpertParts::new(experts, width).sharing(shared, shared * width));
     let mtp = fields.mtp(0)?;
-    Ok(Decoder { mixture, mtp, ..Decoder::new(dims, Grouped::new(heads)) }.finish())
+    let names = &["mlp.moe_statics.e_score_correction_bias"];
+    let correction = Vectors { part: Part::Router, names, width: experts.count };
+    let blocks: Vec<(_, Box<dyn Block>)> = vec![(dims.layers.sparse_set(), Box::new(correction))];
+    Ok(Decoder { mixture, mtp, blocks, ..Decoder::new(dims, Grouped::new(heads)) }.finish())
 }

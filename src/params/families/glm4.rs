@@ -3,14 +3,14 @@
 use repro_receipt::source::Error;
 
 use crate::attention::Grouped;
-use crate::decoder::Decoder;
+use crate::decoder::{Decoder, Feed};
 use crate::family::{Blueprint, Family, never};
 use crate::fields::{ConfigFields, Defaults, HeadSize};
 
 /// The family.
 pub static FAMILY: Family = Family {
     id: "glm4",
-    model_types: &["glm4"],
+    model_types: &["glm4", "glm4v_text"],
     architectures: &["Glm4ForCausalLM"],
     inert: &[],
     looks_like: never,
@@ -30,6 +30,6 @@ fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
         "post_self_attn_layernorm",
         "post_mlp_layernorm",
     ];
-    let gate_and_up = Some("gate_up_proj");
-    Ok(Decoder { norms, gate_and_up, ..Decoder::new(dims, attention) }.finish())
+    let feed = Feed::Joined("gate_up_proj");
+    Ok(Decoder { norms, feed, ..Decoder::new(dims, attention) }.finish())
 }

@@ -75,5 +75,6 @@ fn mamba(fields: &ConfigFields<'_>, hidden: Size) -> Result<Mamba, Error> {
         rank,
         conv_bias: fields.flag("mamba_conv_bias", true)?,
         bias: fields.flag("mamba_proj_bias", false)?,
+        normed: true,
     })
 }

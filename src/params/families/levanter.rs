@@ -1,12 +1,12 @@
 //! The models of Levanter and of Marin's speedruns, as their runs record them in `model_config`: Llama, Llama with blocks
-//! side by side, Qwen2, Qwen3, Mixtral, and the hackable transformer with its sinks, gates and delta networks.
+//! side by side, OLMo-2, Qwen2, Qwen3, Mixtral, and the hackable transformer with its sinks, gates and delta networks.
 //!
 //! A record does not name its class: it is told by the fields that only one class has. Everything that the class builds
 //! is counted, also what the class's own estimate leaves out.
 
 use repro_receipt::source::{Error, Node};
 
-use crate::attention::{DeltaNet, Grouped, Mixer, OutputGate};
+use crate::attention::{DeltaNet, Grouped, HeadNorms, Mixer, OutputGate};
 use crate::blocks::Heads;
 use crate::decoder::{Decoder, ExpertParts};
 use crate::family::{Blueprint, Family};
@@ -16,6 +16,7 @@ use crate::{LayerSet, Size, UNSUPPORTED};
 /// Fields that shape nothing in any of these classes.
 const INERT: &[&str] = &[
     "activation_function",
+    "attention_dropout",
     "attn_backend",
     "cross_entropy_block_size",
     "flash_attention_block_size",
@@ -121,6 +122,21 @@ pub static QWEN3: Family = class(
         fields.flag("use_qk_norm", true)?;
         class.attention = class.attention.normed();
         Ok(class.decoder(fields)?.finish())
+    },
+);
+
+/// OLMo-2, with norms over all queries and all keys, and behind each half of a layer.
+pub static OLMO2: Family = class(
+    "levanter-olmo2",
+    &["levanter-olmo2"],
+    |root| any(root) && names(root, &["attention_bias"]),
+    |fields| {
+        let mut class = Class::read(fields, false)?;
+        let norms = Some(HeadNorms::of_all_heads(class.attention.heads));
+        let bias = fields.flag("attention_bias", false)?;
+        class.attention = Grouped { norms, ..class.attention.biased(bias) };
+        let norms = &["post_attention_layernorm", "post_feedforward_layernorm"];
+        Ok(Decoder { norms, ..class.decoder(fields)? }.finish())
     },
 );
 
@@ -239,7 +255,13 @@ fn delta(fields: &ConfigFields<'_>, class: &Class) -> Result<Option<(LayerSet, D
     }
     let set = class.dims.layers.set(|layer| layer % block < within);
     let Heads { count, key_value, size } = class.attention.heads;
-    let delta =
-        DeltaNet { key_heads: key_value, value_heads: count, key: size, value: size, kernel };
+    let delta = DeltaNet {
+        key_heads: key_value,
+        value_heads: count,
+        key: size,
+        value: size,
+        kernel,
+        is_split: false,
+    };
     Ok(Some((set, delta)))
 }

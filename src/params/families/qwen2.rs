@@ -22,13 +22,17 @@ pub static FAMILY: Family = Family {
 };
 
 fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
-    if fields.given("vision_config")? {
-        fields.note("`vision_config`: the language model alone is counted");
-    }
-    let defaults =
+    let plain =
         Defaults { vocabulary: 151_936, hidden: 4096, width: 22_016, layers: 32, tied: false };
+    let (defaults, heads) = match fields.is_of("qwen2_vl") || fields.is_of("qwen2_5_vl") {
+        true => {
+            let (vocabulary, hidden, width) = (152_064, 8192, 29_568);
+            (Defaults { vocabulary, hidden, width, layers: 80, ..plain }, (64, 8))
+        }
+        false => (plain, (32, 32)),
+    };
     let dims = fields.dims(defaults, |_| false)?;
-    let heads = fields.heads(dims.h, 32, Some(32), HeadSize::Derived)?;
+    let heads = fields.heads(dims.h, heads.0, Some(heads.1), HeadSize::Derived)?;
     let attention = Grouped { input_bias: true, ..Grouped::new(heads) };
     Ok(Decoder::new(dims, attention).finish())
 }

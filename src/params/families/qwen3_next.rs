@@ -35,6 +35,7 @@ fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
         key: fields.size("linear_key_head_dim", 128)?,
         value: fields.size("linear_value_head_dim", 128)?,
         kernel: fields.size("linear_conv_kernel_dim", 4)?,
+        is_split: false,
     };
     let bias = fields.flag("attention_bias", false)?;
     let attention =

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use repro_check::CheckReport;
 use repro_relation::Weight;
+use serde_json::json;
 
 use super::{ShortFinding, check, check_text, corpus, drawn, edits, snapshot};
 use crate::shared;
@@ -494,4 +495,55 @@ fn results_of_strangers_have_exactly_the_findings_that_were_audited() {
         })
         .collect();
     snapshot("evals_strangers", &told.join("\n"));
+}
+
+/// Two groups of two tasks below one group; the error of the whole is `pooled` from the tasks' and the groups' errors with their sizes.
+fn nested(pooled: impl Fn(&[(f64, f64)], &[(f64, f64)]) -> f64) -> serde_json::Value {
+    let tasks = [("a", 60.0, 100.0), ("b", 20.0, 50.0), ("c", 70.0, 80.0), ("d", 4.0, 20.0)];
+    let error = |right: f64, items: f64| {
+        let share = right / items;
+        (share * (1.0 - share) / (items - 1.0)).sqrt()
+    };
+    let errors: Vec<_> = tasks.iter().map(|(_, k, n)| (error(*k, *n), *n)).collect();
+    let mean = |parts: &[(&str, f64, f64)]| {
+        parts.iter().map(|(_, k, _)| k).sum::<f64>() / parts.iter().map(|(.., n)| n).sum::<f64>()
+    };
+    let groups = [(pool(&errors[..2]), 150.0), (pool(&errors[2..]), 100.0)];
+    let mut results = serde_json::Map::new();
+    let mut samples = serde_json::Map::new();
+    let mut add = |name: &str, value: f64, error: f64| {
+        results.insert(name.into(), json!({"acc,none": value, "acc_stderr,none": error}));
+    };
+    for ((name, k, n), (error, _)) in std::iter::zip(tasks, &errors) {
+        add(name, k / n, *error);
+        samples.insert(name.into(), json!({"original": n, "effective": n}));
+    }
+    add("left", mean(&tasks[..2]), groups[0].0);
+    add("right", mean(&tasks[2..]), groups[1].0);
+    add("mmlu", mean(&tasks), pooled(&errors, &groups));
+    json!({
+        "results": results, "n-samples": samples, "config": {},
+        "versions": {"a": 1, "b": 1, "c": 1, "d": 1},
+        "group_subtasks": {"left": ["a", "b"], "right": ["c", "d"], "mmlu": ["left", "right"]}
+    })
+}
+
+/// The pooled standard error of parts, by their errors and sizes.
+fn pool(parts: &[(f64, f64)]) -> f64 {
+    let all: f64 = parts.iter().map(|(_, n)| n).sum();
+    let squares: f64 = parts.iter().map(|(e, n)| (n - 1.0) * n * e * e).sum();
+    (squares / (all - parts.len() as f64) / all).sqrt()
+}
+
+#[test]
+fn errors_of_groups_in_groups_are_pooled_either_way() {
+    let codes = |results: &serde_json::Value| {
+        let report = check_text("results_mmlu.json", &results.to_string());
+        ShortFinding::all(&report).into_iter().map(|one| one.code).collect::<Vec<_>>()
+    };
+    assert_eq!(codes(&nested(|tasks, _| pool(tasks))), [""; 0]);
+    assert_eq!(codes(&nested(|_, groups| pool(groups))), [""; 0]);
+    let near = |groups: &[(f64, f64)]| pool(groups) * (1.0 + 1e-7);
+    assert_eq!(codes(&nested(|_, groups| near(groups))), ["lm-eval::nested-stderr"]);
+    assert_eq!(codes(&nested(|tasks, _| pool(tasks) * (1.0 + 1e-7))), ["lm-eval::group-stderr"]);
 }

@@ -257,3 +257,19 @@ fn two_documents_that_tell_of_one_run_tell_the_same() {
         assert_eq!(broken.map(|asked| asked.code.id).collect::<Vec<_>>(), [code], "{pointer}");
     }
 }
+
+#[test]
+fn norms_of_queries_and_keys_count_where_a_class_has_them() {
+    let mut olmo = result();
+    let run = &mut olmo["runs"][0]["run_info"];
+    let size = run["model_size"].as_u64().unwrap();
+    let config = run["model_config"].as_object_mut().unwrap();
+    config.remove("hybrid_norm");
+    config.insert("attention_bias".into(), json!(false));
+    // Over all queries and all keys of two layers.
+    run["model_size"] = json!(size + 2 * (64 + 32));
+    assert_eq!(codes(&olmo), [""; 0]);
+    // The number that the other setting of `hybrid_norm` would give is no cause where there is no such setting.
+    olmo["runs"][0]["run_info"]["model_size"] = json!(size + 2 * (64 + 32) + 2 * 2 * 64);
+    assert_eq!(causes(&olmo, "marin::model-size"), [""; 0]);
+}

@@ -98,6 +98,7 @@ pub fn read(tables: &ResultTables<'_>) -> Vec<StatedRow> {
                 row.add("member", members);
             }
             of_parts(&mut row, tables, name, key);
+            of_inner_groups(&mut row, tables, (name, key), &mut left);
             let is_mean = MEANS.contains(&name) || is_counted_by_last(node);
             row.compute_text("aggregation", if is_mean { "mean" } else { "any" }, "");
             rows.push(row);
@@ -133,6 +134,61 @@ fn of_parts(row: &mut StatedRow, tables: &ResultTables<'_>, group: &str, key: &s
         let mean = values.iter().sum::<f64>() / values.len() as f64;
         row.compute_number("mean_of_parts", mean, "the mean of what is listed for the group");
     }
+}
+
+/// How the errors of a group were pooled, as the nearer of both numbers shows: over all tasks below it, or over what it directly names. The harness did the latter
+/// in mid-2024, when groups became configurations of their own, and already wrote `n-samples`.
+fn of_inner_groups(
+    row: &mut StatedRow,
+    tables: &ResultTables<'_>,
+    (group, key): (&str, &str),
+    left: &mut usize,
+) {
+    let mut by = "tasks";
+    if tables.subtasks(group).take(*left).any(|name| tables.names_tasks(name)) {
+        let parts = tables.subtasks(group).map(|name| inner(tables, name, key, left));
+        if let Some(parts) = parts.collect::<Option<Vec<_>>>() {
+            let of_tasks = pooled(row.rows("member"));
+            let of_groups = pooled(&parts);
+            let is_nearer = |stated: f64| (stated - of_groups).abs() < (stated - of_tasks).abs();
+            if row.number("stderr").is_some_and(is_nearer) {
+                by = "groups";
+                row.add("inner", parts);
+            }
+        }
+    }
+    row.compute_text("pooling", by, "");
+}
+
+/// What a group directly names, with its error and the number of items below it.
+fn inner<'n>(
+    tables: &ResultTables<'n>,
+    name: &'n str,
+    key: &str,
+    left: &mut usize,
+) -> Option<StatedRow> {
+    *left = left.checked_sub(1)?;
+    let node = tables.get("results", name)?;
+    let mut row = StatedRow::new(name);
+    let stderr = stderr_key(key);
+    let pointer = format!("/results/{}/{}", escape(name), escape(&stderr));
+    row.measure("stderr", node.get(&stderr)?, pointer, Digits::Full);
+    let items = |task: &str| scores::number(tables.get("n-samples", task)?, "effective");
+    let size = if tables.names_tasks(name) {
+        leaves(tables, name, left).into_iter().map(items).sum::<Option<f64>>()
+    } else {
+        items(name)
+    };
+    row.compute_number("size", size.filter(|size| *size > 1.0)?, "the items of all its tasks");
+    Some(row)
+}
+
+/// The pooled standard error of parts.
+fn pooled(parts: &[StatedRow]) -> f64 {
+    let of = |name: &'static str| parts.iter().filter_map(move |part| part.number(name));
+    let all = of("size").sum::<f64>();
+    let squares = std::iter::zip(of("size"), of("stderr")).map(|(n, e)| (n - 1.0) * n * e * e);
+    (squares.sum::<f64>() / (all - parts.len() as f64) / all).sqrt()
 }
 
 fn member(tables: &ResultTables<'_>, task: &str, key: &str, digits: Digits) -> Option<StatedRow> {

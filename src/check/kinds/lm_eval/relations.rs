@@ -75,9 +75,13 @@ relations! {
     PLAIN_GROUP = "lm-eval::plain-group", "a group's value is not the plain mean of its tasks";
         "group" if "abs(value - mean(member.value)) <= 1e-9 * value" => "value = mean(member.value)", from "`aggregate_subtask_metrics` without `weight_by_size`";
     GROUP_STDERR = "lm-eval::group-stderr", "a group's standard error is not the pooled one of its tasks";
-        "group" if "given(member.stderr) = 1" =>
+        "group" if "given(member.stderr) = 1" && "pooling = 'tasks'" =>
         "stderr = sqrt(sum((member.size - 1) * member.size * member.stderr ^ 2) / (sum(member.size) - count(member.size)) / sum(member.size))",
         from "`pooled_sample_stderr` in `api/metrics.py`";
+    NESTED_STDERR = "lm-eval::nested-stderr", "a group's standard error is not the pooled one of the groups in it";
+        "group" if "pooling = 'groups'" =>
+        "stderr = sqrt(sum((inner.size - 1) * inner.size * inner.stderr ^ 2) / (sum(inner.size) - count(inner.size)) / sum(inner.size))",
+        from "`pooled_sample_stderr` in `api/metrics.py`, over groups of groups as the harness of mid-2024 took them";
     WHOLE = "lm-eval::whole", "the value of all pairs is not that of their parts";
         "group" => "whole.value = sum(part.size * part.value) / sum(part.size)", from "CrowS-Pairs is its ten parts, none of which overlap";
     WHOLE_STDERR = "lm-eval::whole-stderr", "the standard error of all pairs is not that of their parts";

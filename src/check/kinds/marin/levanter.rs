@@ -1,7 +1,8 @@
 //! What Levanter counts for a model config: parameters (`total_trainable_params`) and FLOPs of a token
 //! (`lm_flops_per_token`), as its configs for Llama, Qwen3, Mixtral and the speedruns' own transformers define them.
 //!
-//! These are definitions of printed numbers, not of models: norms of queries and keys, and attention sinks, are not counted.
+//! These are definitions of printed numbers, not of models: norms of queries and keys count for OLMo-2 alone, and attention sinks for
+//! none.
 
 use crate::stated::StatedRow;
 
@@ -33,6 +34,8 @@ struct Shape {
     gates: f64,
     hybrid_norm: bool,
     embedding_norm: bool,
+    /// Whether queries and keys have norms that the definition counts.
+    query_norms: bool,
     tied: bool,
     vocabulary: f64,
 }
@@ -77,6 +80,8 @@ impl Shape {
             gates,
             hybrid_norm: flag("hybrid_norm"),
             embedding_norm: flag("input_embedding_norm"),
+            // The one class of Levanter's that calls its switch for biases so.
+            query_norms: row.truth("model_config.attention_bias").is_some(),
             tied: flag("tie_word_embeddings"),
             vocabulary: VOCABULARY,
         })
@@ -88,8 +93,9 @@ impl Shape {
         let attention = 2.0 * h * head_dim * (heads + keys) + h * self.gates;
         let routed = if self.experts > 1.0 { h * self.experts } else { 0.0 };
         let feed_forward = 3.0 * h * self.i * (self.experts + self.shared) + routed;
-        let norms = if self.hybrid_norm { 4.0 * h } else { 2.0 * h };
         let (k, v) = (keys * head_dim, heads * head_dim);
+        let block_norms = if self.hybrid_norm { 4.0 * h } else { 2.0 * h };
+        let norms = block_norms + if self.query_norms { k + v } else { 0.0 };
         let gated = h * (2.0 * k + 2.0 * v)
             + 2.0 * h * heads
             + (2.0 * k + v) * self.kernel
@@ -131,11 +137,15 @@ impl Shape {
 pub fn count(row: &mut StatedRow) {
     let Some(shape) = Shape::of(row) else { return };
     let whole = shape.parameters();
+    let has_hybrid_norm = row.truth("model_config.hybrid_norm").is_some();
     let mut is = |name: &str, number: f64, how: &str| row.compute_number(name, number, how);
     is("counted.parameters", whole, "as the config has it, with a vocabulary of 128,256");
     is("counted.without_last_norm", shape.without_last_norm(), "the same without the last norm");
-    let plain = Shape { hybrid_norm: !shape.hybrid_norm, ..shape };
-    is("counted.other_norms", plain.parameters(), "with the other setting of `hybrid_norm`");
+    // A class without the setting was never counted with another one.
+    if has_hybrid_norm {
+        let plain = Shape { hybrid_norm: !shape.hybrid_norm, ..shape };
+        is("counted.other_norms", plain.parameters(), "with the other setting of `hybrid_norm`");
+    }
     let fewer = Shape { vocabulary: WITHOUT_SPECIAL_TOKENS, ..shape };
     is("counted.fewer_tokens", fewer.without_last_norm(), "with a vocabulary of 128,000");
     let active = Shape { experts: shape.chosen, ..shape };

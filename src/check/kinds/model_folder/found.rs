@@ -32,6 +32,13 @@ pub struct FoundModel {
 impl FoundModel {
     /// Its config describes this.
     pub fn is_described(&mut self, model: ModelCounts) {
+        // Cards, headers and indexes are of whole models: the count of a part is shown, and held against nothing.
+        if model.is_part {
+            let note = model.notes.join("; ");
+            let line = line("language model", Some(model.total), model.active, &note);
+            self.row.add("count", [line]);
+            return;
+        }
         for (at, (convention, both)) in
             model.counts.iter().flat_map(|c| c.conventions()).enumerate()
         {

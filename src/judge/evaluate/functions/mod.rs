@@ -10,7 +10,7 @@ pub mod fixed;
 pub mod items;
 mod moments;
 mod numbers;
-mod parameters;
+pub mod parameters;
 pub mod possible;
 mod resampled;
 pub mod reversed;

@@ -4,27 +4,34 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use repro_exact::decimal::Interval;
-use repro_params::{self as params, Convention, ParameterCount, ParameterCounts};
+use repro_params::{self as params, Convention, CountScope, ParameterCount, ParameterCounts};
 use repro_receipt::bundle::Bundle;
-use repro_receipt::source::Error;
+use repro_receipt::source::{Document, Error, codes};
+use repro_report::outcome::{ClaimReport, EvidenceRef, Outcome, Verdict};
 
 use super::{Function, Gives};
 use crate::evaluate::{Call, WRONG_ARGUMENTS, WRONG_KIND};
-use crate::value::{Evaluated, Leaf, LeafKind, Quantity};
+use crate::library::Library;
+use crate::value::{Evaluated, Leaf, LeafKind, NumberRole, Quantity};
+
+codes! {
+    PART_ONLY = "value::part-only", "only the language model can be counted", "bind the number to `total(model, of = 'language model')` if that part is meant";
+    PART_AND_WHOLE = "value::part-and-whole", "a count of a part of a model is held against one of a whole", "count the same of both: `total(model, of = 'language model')`";
+}
 
 pub static FUNCTIONS: &[Function] = &[
     Function {
         name: "total",
-        signature: "total(model, convention = 'default')",
+        signature: "total(model, convention = 'default', of = 'whole')",
         summary: "every parameter that a model stores, recomputed from its configuration",
-        misleads: "with or without embeddings differs much for small models: name the convention",
+        misleads: "with or without embeddings differs much for small models: name the convention; of a multimodal model `of = 'language model'` counts the part without its encoders",
         example: "total(moe64)",
         gives: Gives::Derived,
         evaluate: |call| count(call, ParameterCount::Total),
     },
     Function {
         name: "active",
-        signature: "active(model, convention = 'default')",
+        signature: "active(model, convention = 'default', of = 'whole')",
         summary: "the parameters that one token uses, recomputed from its configuration",
         misleads: "routers, shared experts and embeddings count unless the convention says otherwise",
         example: "active(moe64)",
@@ -34,18 +41,20 @@ pub static FUNCTIONS: &[Function] = &[
 ];
 
 fn count<'a>(call: &Call<'_, '_, 'a>, which: ParameterCount) -> Result<Evaluated<'a>, Error> {
-    call.takes(1, 1, &["convention"])?;
+    call.takes(1, 1, &["convention", "of"])?;
     let Some(part) = call.positional(0) else {
         return Err(call.wrong(&WRONG_ARGUMENTS, "a model", "nothing"));
     };
     let value = call.evaluator.evaluate(part, call.frame)?;
     let convention = convention(call)?;
+    let asked = scope(call)?;
     let models = call.evaluator.model_of(value, part, call.frame)?;
     let mut counts = Vec::new();
     for (bundle, file) in &models {
-        counts.push((counted(call, bundle, file)?.count(which, convention), *bundle, file));
+        let counted = counted(call, bundle, file, asked)?;
+        counts.push((counted.count(which, convention), *bundle, (file, counted)));
     }
-    let Some((first, bundle, file)) = counts.first() else {
+    let Some((first, bundle, (file, model))) = counts.first() else {
         return Err(call.wrong(&WRONG_KIND, "a model", "an empty group"));
     };
     // Runs of one group are runs of one model.
@@ -53,7 +62,12 @@ fn count<'a>(call: &Call<'_, '_, 'a>, which: ParameterCount) -> Result<Evaluated
         let found = format!("{first} in `{}` and {other} in `{}`", bundle.name(), odd.name());
         return Err(call.wrong(&WRONG_KIND, "one model in all runs of the group", &found));
     }
-    let evidence = crate::library::evidence_ref(bundle, file, "");
+    let document = call.evaluator.library().document(
+        bundle.name(),
+        file,
+        call.evaluator.page().document().root(),
+    )?;
+    let evidence = crate::library::evidence_ref(bundle, file, place_of(document, asked));
     let nudged = call.evaluator.nudge(&format!("{} of {} {file}", call.name, bundle.name()));
     let leaf = Leaf {
         kind: LeafKind::Counted,
@@ -65,11 +79,73 @@ fn count<'a>(call: &Call<'_, '_, 'a>, which: ParameterCount) -> Result<Evaluated
     };
     // Moved by what no rounding hides, where a result is asked whether it depends on this.
     let number = if nudged { first * 1_009 + 1 } else { *first };
+    // A model without encoders is its language model: the words that ask for that do not narrow it.
     Ok(Evaluated::Number(Quantity {
         leaf: Some(LeafKind::Counted),
         leaves: vec![Rc::new(leaf)],
+        role: NumberRole::Parameters(model.scope),
         ..Quantity::result(Interval::integer(number), number as f64, first.to_string(), &[])
     }))
+}
+
+/// Where the model of a scope stands in its config; the language model of a config with encoders in a table of its own, if there is one.
+fn place_of(config: &Document, scope: CountScope) -> &'static str {
+    let has = |key: &str| config.root().get(key).is_some();
+    match scope {
+        CountScope::Whole => WHOLE,
+        CountScope::LanguageModel if has("text_config") => "/text_config",
+        CountScope::LanguageModel if has("model_type") => "/model_type",
+        CountScope::LanguageModel => WHOLE,
+    }
+}
+
+/// Where a whole model stands in its config.
+const WHOLE: &str = "";
+
+/// Makes what rests on the count of a whole model undecided, where only its language model can be counted.
+pub fn undecide_parts(library: &Library, claims: &mut [ClaimReport]) {
+    let partial: Vec<_> = library
+        .counted()
+        .iter()
+        .filter(|((.., asked), counts)| {
+            *asked == CountScope::Whole && counts.scope != CountScope::Whole
+        })
+        .map(|((bundle, file, _), counts)| (bundle.clone(), file.clone(), counts.notes.clone()))
+        .collect();
+    if partial.is_empty() {
+        return;
+    }
+    for claim in claims {
+        let rests = |(bundle, file, _): &&(String, String, Vec<String>)| {
+            let is_it = |one: &EvidenceRef| {
+                one.bundle == *bundle && one.file == *file && one.pointer == WHOLE
+            };
+            claim.evidence.iter().any(is_it)
+        };
+        let Some((_, file, notes)) = partial.iter().find(rests) else { continue };
+        if !matches!(claim.outcome.verdict, Verdict::Verified | Verdict::Refuted) {
+            continue;
+        }
+        let why = notes.last().map(|note| format!(": {note}")).unwrap_or_default();
+        let outcome = std::mem::replace(&mut claim.outcome, Outcome::verified());
+        let method = outcome.method;
+        let open = Outcome::inconclusive(&PART_ONLY, format!("{file}{why}"));
+        // The count of the part is not shown beside the number: it is another quantity.
+        let open = open.with_evidence_of(outcome);
+        claim.outcome = Outcome { method, measured: Vec::new(), recomputed: String::new(), ..open };
+    }
+}
+
+fn scope(call: &Call<'_, '_, '_>) -> Result<CountScope, Error> {
+    let Some(part) = call.named("of") else { return Ok(CountScope::Whole) };
+    let value = call.evaluator.evaluate(part, call.frame)?;
+    let Evaluated::Text(words) = value else {
+        return Err(call.wrong(&WRONG_KIND, "what of the model is counted", value.word()));
+    };
+    CountScope::named(&words.text).ok_or_else(|| {
+        let known = CountScope::ALL.map(|known| format!("`'{}'`", known.name()));
+        call.wrong(&WRONG_ARGUMENTS, &known.join(" or "), &format!("`'{}'`", words.text))
+    })
 }
 
 fn convention(call: &Call<'_, '_, '_>) -> Result<Convention, Error> {
@@ -85,22 +161,27 @@ fn convention(call: &Call<'_, '_, '_>) -> Result<Convention, Error> {
     })
 }
 
-/// The counts of a model, once for a run of the program.
+/// The counts of a model, once for a run of the program: of the whole if that is asked for and can be counted, else of its language model.
 fn counted(
     call: &Call<'_, '_, '_>,
     bundle: &Bundle,
     file: &str,
+    scope: CountScope,
 ) -> Result<Arc<ParameterCounts>, Error> {
     let evaluator = call.evaluator;
-    evaluator.show(bundle, crate::library::evidence_ref(bundle, file, ""));
-    let key = (bundle.name().to_owned(), file.to_owned());
     let library = evaluator.library();
+    let asked = evaluator.page().document().root();
+    let document = library.document(bundle.name(), file, asked)?;
+    evaluator.show(bundle, crate::library::evidence_ref(bundle, file, place_of(document, scope)));
+    let key = (bundle.name().to_owned(), file.to_owned(), scope);
     if let Some(known) = library.counted().get(&key) {
         return Ok(Arc::clone(known));
     }
-    let asked = evaluator.page().document().root();
-    let document = library.document(bundle.name(), file, asked)?;
-    let counts = Arc::new(params::recompute(document)?);
+    let counts = match scope {
+        CountScope::Whole => params::recompute(document)?,
+        CountScope::LanguageModel => params::recompute_in(document, scope)?,
+    };
+    let counts = Arc::new(counts);
     library.counted().insert(key, Arc::clone(&counts));
     Ok(counts)
 }
