@@ -354,6 +354,14 @@ impl<'a> Judge<'a> {
         };
         let outcome = resting_on(outcome.by(method), self.statement.premise.as_deref());
         let outcome = self.settled(outcome, &evaluator);
+        let design = given.iter().find_map(|number| match &number.role {
+            NumberRole::P(design) => Some(design),
+            _ => None,
+        });
+        let outcome = match design {
+            Some(design) => design.noted(outcome),
+            None => outcome,
+        };
         let mut report = self.report(bound, pair, (&evaluator, &variables), outcome, id);
         let sources = self.sources(bound, &[tree], &evaluator, &given);
         let naming = self.naming(bound, &sources);
