@@ -309,6 +309,7 @@ pub fn codes() -> Vec<&'static Code> {
         lock::CODES,
         super::CODES,
         super::init::CODES,
+        super::trace::CODES,
         super::cluster::CODES,
         super::compare::CODES,
         super::mcp::CODES,
