@@ -104,17 +104,17 @@ const WHOLE: &str = "";
 /// Where a language model does: in a table of its own, or at the root beside the table of its encoder.
 const PARTS: [&str; 2] = ["/text_config", "/model_type"];
 
-/// Makes a claim undecided where a part of a model would be held against a whole: where it asks for the whole and only the language model can
-/// be counted, and where it asks for the language model and its words speak of the total.
+/// Makes a claim undecided that asks for a whole of which only the language model can be counted.
 pub fn undecide_parts(library: &Library, claims: &mut [ClaimReport]) {
     let partial: Vec<PartialCount> = library
         .counted()
         .iter()
-        .filter(|(_, counts)| counts.scope != CountScope::Whole)
-        .map(|((bundle, file, asked), counts)| PartialCount {
+        .filter(|((.., asked), counts)| {
+            *asked == CountScope::Whole && counts.scope != CountScope::Whole
+        })
+        .map(|((bundle, file, _), counts)| PartialCount {
             bundle: bundle.clone(),
             file: file.clone(),
-            asked: *asked,
             why: counts.notes.last().cloned().unwrap_or_default(),
         })
         .collect();
@@ -134,31 +134,19 @@ pub fn undecide_parts(library: &Library, claims: &mut [ClaimReport]) {
 struct PartialCount {
     bundle: String,
     file: String,
-    /// What was asked for.
-    asked: CountScope,
     /// Why the whole was not counted.
     why: String,
 }
 
 impl PartialCount {
-    /// The outcome of a claim that holds this part against a whole; nothing where the claim does not.
+    /// The outcome of a claim that asks for the whole of this model; nothing where the claim does not.
     fn undecides(&self, claim: &ClaimReport) -> Option<Outcome> {
-        let is_whole = |one: &&EvidenceRef| one.pointer == WHOLE;
-        let of_this = |one: &&EvidenceRef| one.bundle == self.bundle && one.file == self.file;
-        let mut evidence = claim.evidence.iter().filter(of_this);
-        if self.asked == CountScope::Whole {
-            evidence.find(is_whole)?;
-            let reason = format!("{}: {}", self.file, self.why);
-            return Some(Outcome::inconclusive(&PART_ONLY, reason));
-        }
-        evidence.find(|one| PARTS.contains(&one.pointer.as_str()))?;
-        let quote = claim.quote.to_lowercase();
-        let says = |words: &[&str]| words.iter().any(|word| quote.contains(word));
-        let names_the_whole = says(&["total", "altogether", "overall"]);
-        (names_the_whole && !says(&["language", "text", "llm", "decoder", "backbone"])).then(|| {
-            let reason = "the words speak of the total, the expression counts the language model";
-            Outcome::inconclusive(&PART_AND_WHOLE, reason)
-        })
+        let of_this = |one: &&EvidenceRef| {
+            one.bundle == self.bundle && one.file == self.file && one.pointer == WHOLE
+        };
+        claim.evidence.iter().find(of_this)?;
+        let reason = format!("{}: {}", self.file, self.why);
+        Some(Outcome::inconclusive(&PART_ONLY, reason))
     }
 }
 
