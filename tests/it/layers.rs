@@ -131,6 +131,7 @@ const CRATES: &[Crate] = &[
             &["attention", "family"],
             &["decoder"],
             &["families"],
+            &["towers"],
             &["recompute"],
             &["model"],
             &["gguf"],
