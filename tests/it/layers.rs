@@ -133,6 +133,7 @@ const CRATES: &[Crate] = &[
             &["attention", "family"],
             &["decoder"],
             &["families"],
+            &["towers"],
             &["recompute"],
             &["model"],
             &["gguf"],
