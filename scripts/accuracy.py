@@ -33,31 +33,20 @@ def toml(value):
     return json.dumps(value, ensure_ascii=False)
 
 
-def leaves(table, prefix=""):
-    """The names of nested tables, with dots."""
-    for key, value in table.items():
-        if isinstance(value, dict):
-            yield from leaves(value, f"{prefix}{key}.")
-        else:
-            yield prefix + key, value
-
-
 def post(case, post_id, shared):
     """The post file of a case, and its text."""
-    lines = ['schema = "repro.post/2"', f"id = {toml(post_id)}", 'title = "A case"', f"text = {toml(post_id + '.md')}"]
-    lines += ["[names]", *(f"{name} = {toml(value)}" for name, value in leaves(shared["names"]))]
+    head = {"schema": "repro.post/2", "id": post_id, "title": "A case", "text": f"{post_id}.md"}
     if "aliases" in case:
-        lines += ["[aliases]", *(f"{toml(name)} = {toml(words)}" for name, words in case["aliases"].items())]
-    lines += ["[formulas]", *(f"{toml(name)} = {toml(body)}" for name, body in shared["formulas"].items())]
+        head["aliases"] = case["aliases"]
     if "table" in case:
-        head = case["table"].strip().splitlines()[0]
-        lines += ["[[table]]", f"head = {toml(head)}"]
-        lines += ["[table.rows]", *(f"{toml(key)} = {toml(value)}" for key, value in case["rows"].items())]
-        lines += ["[table.columns]", *(f"{toml(key)} = {toml(value)}" for key, value in case["columns"].items())]
-        return "\n".join(lines) + "\n", case["table"] + "\n"
-    lines += ["[[sentence]]", f"quote = {toml(case['quote'])}"]
-    lines += [f"{key} = {toml(case[key])}" for key in ("is", "says", "reading") if key in case]
-    return "\n".join(lines) + "\n", case.get("paragraph", case["quote"]) + "\n"
+        kind, text = "table", case["table"]
+        keys = {"head": text.strip().splitlines()[0], "rows": case["rows"], "columns": case["columns"]}
+    else:
+        kind, text = "sentence", case.get("paragraph", case["quote"])
+        keys = {key: case[key] for key in ("quote", "is", "says", "reading") if key in case}
+    lines = [f"{key} = {toml(value)}" for key, value in head.items()] + [shared, f"[[{kind}]]"]
+    lines += [f"{key} = {toml(value)}" for key, value in keys.items()]
+    return "\n".join(lines) + "\n", text + "\n"
 
 
 def outcome(claims):
@@ -141,7 +130,7 @@ def main():
     parser.add_argument("program", nargs="?", default=ROOT / "target/debug/repro", type=Path)
     parser.add_argument("--wrong", action="store_true", help="list the cases that came out against their label")
     options = parser.parse_args()
-    shared = tomllib.loads((CORPUS / "names.toml").read_text(encoding="utf-8"))
+    shared = (CORPUS / "names.toml").read_text(encoding="utf-8")
     files = sorted(CORPUS.glob("sentences-*.toml"))
     cases = [case for file in files for case in tomllib.loads(file.read_text(encoding="utf-8"))["case"]]
     scored = list(zip(cases, verify(options.program.resolve(), cases, shared)))

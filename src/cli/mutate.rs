@@ -146,9 +146,15 @@ fn random(
         for (kind, tally) in found.tallies {
             *tallies.entry(kind).or_default() += tally;
         }
-        missed.extend(found.missed.into_iter().map(|mutant| MissedInPost { post: id.clone(), mutant }));
+        missed.extend(
+            found.missed.into_iter().map(|mutant| MissedInPost { post: id.clone(), mutant }),
+        );
     }
-    let of_kind = |(kind, tally): (MutationKind, DetectionTally)| OfKind { kind, tried: tally.tried(), tally };
+    let of_kind = |(kind, tally): (MutationKind, DetectionTally)| OfKind {
+        kind,
+        tried: tally.tried(),
+        tally,
+    };
     let kinds = tallies.into_iter().map(of_kind).collect();
     Ok(RandomDocument { schema: SCHEMA, changes, seed, kinds, missed })
 }

@@ -212,8 +212,9 @@ pub fn changed(
             let before = statement::judge(&context, &part)?;
             for (from, other) in variants(&part, digit) {
                 let after = statement::judge(&context, &other)?;
-                let differs =
-                    |(before, after): &(&ClaimReport, &ClaimReport)| before.claimed != after.claimed;
+                let differs = |(before, after): &(&ClaimReport, &ClaimReport)| {
+                    before.claimed != after.claimed
+                };
                 let pair = std::iter::zip(&before, &after).find(differs);
                 let Some((own, changed)) = pair else { continue };
                 all.push(ChangedNumber {

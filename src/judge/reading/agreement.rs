@@ -351,3 +351,6 @@ fn share_of(ratio: &BigRational) -> String {
         false => format!(" ({}%)", format_significant(&share, digits)),
     }
 }
+
+#[cfg(test)]
+mod tests;
