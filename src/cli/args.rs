@@ -39,8 +39,8 @@ pub enum Command {
     /// Show a post's claims one by one with their facts, and record whether the words mean them
     #[command(after_long_help = help::REVIEW)]
     Review(ReviewArgs),
-    /// Change each number in turn and list the changes that no claim notices
-    #[command(after_long_help = exit::COVERED)]
+    /// Change each number in turn and count the changes that are refuted, linted, weakened and missed
+    #[command(after_long_help = exit::MUTATED)]
     Mutate(MutateArgs),
     /// Count total and active parameters of a config or a checkpoint
     Params(ParamsArgs),
@@ -461,7 +461,7 @@ pub struct MutateArgs {
     /// Post id, or `all`; may be repeated [default: all]
     #[arg(long, value_name = "ID")]
     pub post: Vec<String>,
-    /// Instead of each number in turn: so many random changes of each post (digits, rows, units, steps, groups)
+    /// Make N random changes of each post instead (digits, rows, units, steps, groups)
     #[arg(long, value_name = "N")]
     pub random: Option<usize>,
     /// The seed of the random changes

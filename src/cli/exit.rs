@@ -23,6 +23,15 @@ Exit status, the first rule that applies:
 pub const PLAIN: &str =
     "Exit status: 0, or 2 for bad usage and for what cannot be read or written.";
 
+/// Of `mutate`.
+pub const MUTATED: &str = "\
+Each change of a number in a verified claim is counted once: `refuted` (a claim is refuted, or the post no longer parses), `linted` (a lint says
+that words and evidence do not fit), `weakened` (the claim becomes inconclusive or unchecked), `still true` (a limit or \"about\" holds for the
+changed number as well), or `missed` (nothing changes).
+
+Exit status: 3 if a changed first digit is missed or there is nothing to change, 2 for bad usage and for what cannot be read or written,
+otherwise 0. `--random` always ends with 0: some random changes stay within a rounding.";
+
 /// Of commands that look for what nothing covers.
 pub const COVERED: &str = "\
 Exit status: 0 if everything is covered, 3 if something is not, 2 for bad usage and for what cannot be read or written.";

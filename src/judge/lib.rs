@@ -28,6 +28,8 @@ pub mod rules;
 mod run_design;
 mod started;
 mod statement;
+#[cfg(test)]
+mod tests;
 pub mod texts;
 mod value;
 pub mod verify;

@@ -1,5 +1,5 @@
-//! Random changes of a post and its text, and how many of them the claims notice: another digit or unit, rows
-//! exchanged, another step, a group without one of its runs.
+//! Random changes of a post and its text, and what the checks make of each: another digit or unit, rows exchanged,
+//! another step, a group without one of its runs.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -16,7 +16,7 @@ use serde::Serialize;
 use crate::context::PostContext;
 use crate::json_text::ReadText;
 use crate::library::Library;
-use crate::mutated::parts;
+use crate::mutated::{Detection, DetectionTally, parts};
 use crate::page::{Binding, PlacedExpression, PostPage, PostStatement, StatementKind};
 use crate::statement;
 use crate::texts::TextsAtHand;
@@ -58,9 +58,9 @@ impl MutationKind {
     }
 }
 
-/// A change that no claim noticed.
+/// A change after which every claim comes to the same.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct UnnoticedMutant {
+pub struct MissedMutant {
     /// What was changed.
     pub kind: MutationKind,
     /// The claim, which is verified before and after.
@@ -71,30 +71,17 @@ pub struct UnnoticedMutant {
     pub words: String,
 }
 
-/// What came of the changes of one kind.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct MutantTally {
-    /// Changes of what verified claims rest on.
-    pub tried: usize,
-    /// Those after which a claim has another verdict, or the post is refused.
-    pub noticed: usize,
-    /// Those that a limit or "about" leaves true: "at least 20" for 26.
-    pub still_true: usize,
-}
-
 /// The changes of one post.
 #[derive(Debug, Default)]
 pub struct RandomMutants {
-    /// By what was changed.
-    pub tallies: HashMap<MutationKind, MutantTally>,
-    /// Those that nothing noticed, and that the words do not leave true.
-    pub unnoticed: Vec<UnnoticedMutant>,
+    /// What came of them, by what was changed.
+    pub tallies: HashMap<MutationKind, DetectionTally>,
+    /// Those that were missed.
+    pub missed: Vec<MissedMutant>,
 }
 
 /// How often a piece is drawn that a change can be made in.
 const DRAWS: usize = 100;
-/// Rules under which another number may be as true.
-const ONE_SIDED: [&str; 3] = ["limit", "about", "order"];
 
 /// Makes `count` random changes of a post, the same for one seed.
 pub fn random(
@@ -277,25 +264,22 @@ impl<'p> Bench<'p> {
         let context = PostContext::new(page, library, texts, &work);
         let after = statement::judge(&context, &mutant.piece);
         let tally = found.tallies.entry(mutant.kind).or_default();
-        tally.tried += 1;
-        let Ok(after) = after else { return tally.noticed += 1 };
-        let verdict = |claim: &ClaimReport| claim.outcome.verdict;
-        let same = mutant.before.len() == after.len()
-            && std::iter::zip(mutant.before, &after).all(|(a, b)| verdict(a) == verdict(b));
-        if !same {
-            return tally.noticed += 1;
-        }
+        let Ok(after) = after else { return tally.add(Detection::Refuted) };
         // Of the claims that hold, the one whose words or value are others.
         let moved = std::iter::zip(mutant.before, &after).find(|(before, after)| {
-            verdict(before) == Verdict::Verified
+            before.outcome.verdict == Verdict::Verified
                 && (before.claimed != after.claimed
                     || before.outcome.recomputed != after.outcome.recomputed)
         });
-        let Some((_, claim)) = moved else { return tally.tried -= 1 };
-        if ONE_SIDED.contains(&claim.outcome.rule) {
-            return tally.still_true += 1;
+        let changed = moved.map(|(_, claim)| claim);
+        let detection = Detection::of(mutant.before, &after, changed);
+        if detection != Detection::Missed {
+            return tally.add(detection);
         }
-        found.unnoticed.push(UnnoticedMutant {
+        // A change that moves no claim that holds is none.
+        let Some(claim) = changed else { return };
+        tally.add(detection);
+        found.missed.push(MissedMutant {
             kind: mutant.kind,
             claim: claim.id.clone(),
             rule: claim.outcome.rule,

@@ -3,9 +3,12 @@
 //! A claim that is verified whatever its number says checks nothing. Each number that a claim binds is
 //! changed in the text, nothing else is, and the claim is judged again.
 
+use std::ops::AddAssign;
+
 use repro_claim::quote;
 use repro_claim::table::PrintedTable;
 use repro_receipt::source::Error;
+use repro_report::meaning::LintKind;
 use repro_report::outcome::{ClaimReport, Method, Verdict};
 use serde::Serialize;
 
@@ -53,6 +56,129 @@ fn last_digit(text: &str) -> Option<usize> {
     text[..exponent.unwrap_or(text.len())].rfind(|c: char| c.is_ascii_digit())
 }
 
+/// Rules under which another number may be just as true: "at least 20" becomes "at least 30", and the value is 40.
+const ONE_SIDED: [&str; 3] = ["limit", "about", "order"];
+
+/// What the checks make of a change, strongest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Detection {
+    /// A claim is refuted, or the post no longer parses.
+    Refuted,
+    /// A lint says that words and evidence do not fit.
+    Linted,
+    /// A claim that was verified is inconclusive or unchecked: the report no longer vouches for it, and does not call
+    /// it wrong.
+    Weakened,
+    /// A limit or "about" holds for the changed number as well.
+    StillTrue,
+    /// Every claim comes to the same.
+    Missed,
+}
+
+impl Detection {
+    /// Every outcome, in the order of tables.
+    pub const ALL: [Self; 5] =
+        [Self::Refuted, Self::Linted, Self::Weakened, Self::StillTrue, Self::Missed];
+
+    /// The words for it in tables.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Refuted => "refuted",
+            Self::Linted => "linted",
+            Self::Weakened => "weakened",
+            Self::StillTrue => "still true",
+            Self::Missed => "missed",
+        }
+    }
+
+    /// Compares the claims of one statement before and after a change; `changed` is the one whose words or value are
+    /// others, as it is after the change.
+    pub(crate) fn of(
+        before: &[ClaimReport],
+        after: &[ClaimReport],
+        changed: Option<&ClaimReport>,
+    ) -> Self {
+        let verdict = |claim: &ClaimReport| claim.outcome.verdict;
+        let pairs = || std::iter::zip(before, after);
+        let becomes_refuted = |(before, after): (&ClaimReport, &ClaimReport)| {
+            verdict(after) == Verdict::Refuted && verdict(before) != Verdict::Refuted
+        };
+        let gains_a_lint = |(before, after): (&ClaimReport, &ClaimReport)| {
+            let known = open_lints(before);
+            open_lints(after).iter().any(|kind| !known.contains(kind))
+        };
+        let is_other =
+            |(before, after): (&ClaimReport, &ClaimReport)| verdict(before) != verdict(after);
+        if pairs().any(becomes_refuted) {
+            Self::Refuted
+        } else if pairs().any(gains_a_lint) {
+            Self::Linted
+        } else if before.len() != after.len() || pairs().any(is_other) {
+            Self::Weakened
+        } else if changed.is_some_and(|claim| ONE_SIDED.contains(&claim.outcome.rule)) {
+            Self::StillTrue
+        } else {
+            Self::Missed
+        }
+    }
+}
+
+/// The kinds of the lints of a claim that nobody answered.
+fn open_lints(claim: &ClaimReport) -> Vec<LintKind> {
+    claim.meaning.unanswered().map(|lint| lint.kind).collect()
+}
+
+/// How many changes came to what.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct DetectionTally {
+    pub refuted: usize,
+    pub linted: usize,
+    pub weakened: usize,
+    pub still_true: usize,
+    pub missed: usize,
+}
+
+impl DetectionTally {
+    /// All changes.
+    pub fn tried(&self) -> usize {
+        Detection::ALL.into_iter().map(|one| self.count(one)).sum()
+    }
+
+    /// Those that came to one outcome.
+    pub fn count(&self, detection: Detection) -> usize {
+        match detection {
+            Detection::Refuted => self.refuted,
+            Detection::Linted => self.linted,
+            Detection::Weakened => self.weakened,
+            Detection::StillTrue => self.still_true,
+            Detection::Missed => self.missed,
+        }
+    }
+
+    /// Counts one change.
+    pub fn add(&mut self, detection: Detection) {
+        let count = match detection {
+            Detection::Refuted => &mut self.refuted,
+            Detection::Linted => &mut self.linted,
+            Detection::Weakened => &mut self.weakened,
+            Detection::StillTrue => &mut self.still_true,
+            Detection::Missed => &mut self.missed,
+        };
+        *count += 1;
+    }
+}
+
+impl AddAssign for DetectionTally {
+    fn add_assign(&mut self, other: Self) {
+        self.refuted += other.refuted;
+        self.linted += other.linted;
+        self.weakened += other.weakened;
+        self.still_true += other.still_true;
+        self.missed += other.missed;
+    }
+}
+
 /// A number of the text with one digit changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ChangedNumber {
@@ -64,8 +190,8 @@ pub struct ChangedNumber {
     pub verdict: Verdict,
     /// How it was judged.
     pub method: Option<Method>,
-    /// Whether the verdict is another one now.
-    pub is_noticed: bool,
+    /// What the checks make of the change.
+    pub detection: Detection,
 }
 
 /// Changes `digit` of every number that the statements of `page` bind, one after the other.
@@ -86,16 +212,17 @@ pub fn changed(
             let before = statement::judge(&context, &part)?;
             for (from, other) in variants(&part, digit) {
                 let after = statement::judge(&context, &other)?;
-                let differs =
-                    |(before, after): &(&ClaimReport, ClaimReport)| before.claimed != after.claimed;
-                let pair = std::iter::zip(&before, after).find(differs);
-                let Some((before, after)) = pair else { continue };
+                let differs = |(before, after): &(&ClaimReport, &ClaimReport)| {
+                    before.claimed != after.claimed
+                };
+                let pair = std::iter::zip(&before, &after).find(differs);
+                let Some((own, changed)) = pair else { continue };
                 all.push(ChangedNumber {
-                    claim: before.id.clone(),
-                    texts: (from, after.claimed),
-                    verdict: before.outcome.verdict,
-                    method: before.outcome.method,
-                    is_noticed: before.outcome.verdict != after.outcome.verdict,
+                    claim: own.id.clone(),
+                    texts: (from, changed.claimed.clone()),
+                    verdict: own.outcome.verdict,
+                    method: own.outcome.method,
+                    detection: Detection::of(&before, &after, Some(changed)),
                 });
             }
         }

@@ -46,6 +46,8 @@ mod replay;
 mod report;
 mod review;
 mod schemas;
+#[cfg(unix)]
+mod sentences;
 mod shared;
 mod signature;
 #[cfg(feature = "train")]

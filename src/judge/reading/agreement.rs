@@ -23,6 +23,9 @@ codes! {
     UNCLEAR_SIGNS = "value::unclear-signs", "the signs of the number can be read in more than one way", "write it in plain digits, and a power or a note apart from them: `6^2`, `6 [^2]`";
 }
 
+/// How many times smaller than half a unit of the last digit the error of binary floats is taken to be.
+const FLOAT_SLACK: i64 = 1_000_000_000;
+
 /// Judges a printed number against a value, by one reading.
 pub(super) fn judge(claimed: &Printed, reading: Reading, given: &Quantity) -> Outcome {
     let scaled = Scaled::of(claimed, given);
@@ -167,6 +170,7 @@ fn rounded(claimed: &Printed, given: &Quantity, scaled: &Scaled) -> Outcome {
     let tolerance = format!("± {}{sign}", format_significant(&half, DIGITS));
     let outcome = match compare(&scaled.interval, &rounding(claimed)) {
         Agreement::Consistent => Outcome::verified(),
+        Agreement::Apart(_) if is_half(claimed, scaled) => Outcome::verified(),
         Agreement::TooCoarse => {
             let reason = format!(
                 "inputs too coarse: anything in {} follows, more than ten times the width of \"{}\"",
@@ -184,6 +188,12 @@ fn rounded(claimed: &Printed, given: &Quantity, scaled: &Scaled) -> Outcome {
         }
     };
     outcome.within("rounding_interval", tolerance)
+}
+
+/// Whether the value is an exact half apart from the error of binary floats: 0.0145 as 0.33850000000000002 less 0.324.
+fn is_half(claimed: &Printed, scaled: &Scaled) -> bool {
+    let slack = half_place(claimed) / BigRational::from_integer(FLOAT_SLACK.into());
+    rounding(claimed).distance(&scaled.interval) <= slack
 }
 
 fn full_float(claimed: &Printed, given: &Quantity, scaled: &Scaled) -> Outcome {
@@ -341,3 +351,6 @@ fn share_of(ratio: &BigRational) -> String {
         false => format!(" ({}%)", format_significant(&share, digits)),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -42,8 +42,9 @@ pub fn token(lexicon: &Lexicon, quote: &str, number: &Range<usize>) -> Option<To
     let found = longest(|one| &one.before, &|word| stands_before(&before, word))
         .or_else(|| longest(|one| &one.behind, &|word| stands_behind(&behind, word)))?;
     let (tokens, words) = found;
-    // What something runs over is no limit: "over six seeds".
-    if tokens.guards_spans && spans() {
+    // What something runs over is no limit: "over six seeds". A sign or "more than" before them is one: ">1,200 steps".
+    let runs_over = || lexicon.words("guard.runs_over").iter().any(|one| one == words);
+    if tokens.guards_spans && runs_over() && spans() {
         return None;
     }
     Some(Token {
@@ -221,6 +222,9 @@ mod tests {
             (r"$\mathcal{L} \leq 1.71$", Some(Reading::AtMost)),
             ("exactly 2x", Some(Reading::Exact)),
             ("1.716…", Some(Reading::Floor)),
+            (">1,200 steps", Some(Reading::Above)),
+            ("more than 1,200 steps", Some(Reading::Above)),
+            ("fewer than six seeds", Some(Reading::Below)),
             ("over six seeds", None),
             ("over 6 random seeds", None),
             ("1.702 -> 1.636", None),

@@ -1,0 +1,34 @@
+use repro_report::meaning::LintKind;
+
+use super::check;
+
+#[test]
+fn runs_are_as_many_as_the_words_say() {
+    let mean = "is = ['mean(moe.loss)', '_ not the matter here']";
+    check(
+        LintKind::Count,
+        &[("1.7015 on average of five seeds", mean)],
+        &[("1.7015 on average of three seeds", mean)],
+    );
+}
+
+#[test]
+fn a_mean_says_nothing_of_every_run() {
+    check(
+        LintKind::Count,
+        &[("every seed is at 1.7015", "is = 'mean(moe.loss)'")],
+        &[
+            ("every seed stays below 1.71", "is = { value = 'max(moe.loss)', as = 'below' }"),
+            ("1.7015, averaged over all seeds", "is = 'mean(moe.loss)'"),
+        ],
+    );
+}
+
+#[test]
+fn a_relation_has_the_limit_of_the_words() {
+    check(
+        LintKind::Limit,
+        &[("the largest loss stays below 1.8", "says = 'max(moe.loss) < 1.9'")],
+        &[("the largest loss stays below 1.8", "says = 'max(moe.loss) < 1.8'")],
+    );
+}

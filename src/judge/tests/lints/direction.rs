@@ -1,0 +1,39 @@
+use repro_report::meaning::LintKind;
+
+use super::check;
+
+#[test]
+fn sides_are_lower_and_better_as_the_words_say() {
+    let gap = "is = 'mean(dense.loss) - mean(moe.loss)'";
+    check(
+        LintKind::Direction,
+        &[
+            ("dense beats the MoE by 0.0170", gap),
+            ("the MoE's loss is 0.0170 higher than that of dense", gap),
+        ],
+        &[
+            ("the MoE beats dense by 0.0170", gap),
+            ("the MoE's loss is 0.0170 lower than that of dense", gap),
+        ],
+    );
+}
+
+#[test]
+fn two_numbers_stand_in_the_order_of_the_words() {
+    let both = "is = ['mean(moe.loss)', 'mean(dense.loss)']";
+    check(
+        LintKind::Direction,
+        &[("the MoE (1.7015) is worse than dense (1.7186)", both)],
+        &[("the MoE (1.7015) is better than dense (1.7186)", both)],
+    );
+}
+
+#[test]
+fn what_grows_ends_higher() {
+    let both = "is = ['mean(moe.loss @ 242)', 'mean(moe.loss)']";
+    check(
+        LintKind::Direction,
+        &[("early on the loss grows from 2.117 to 1.702", both)],
+        &[("early on the loss falls from 2.117 to 1.702", both)],
+    );
+}

@@ -1,0 +1,3 @@
+//! Tests that judge whole posts.
+
+mod lints;
