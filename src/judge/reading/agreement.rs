@@ -29,6 +29,12 @@ const FLOAT_SLACK: i64 = 1_000_000_000;
 /// Judges a printed number against a value, by one reading.
 pub(super) fn judge(claimed: &Printed, reading: Reading, given: &Quantity) -> Outcome {
     let scaled = Scaled::of(claimed, given);
+    // The intervals of two neighbouring prints touch, and they state different numbers.
+    let is_by_digits = matches!(reading, Reading::Rounded | Reading::Ends | Reading::Nominal);
+    if is_by_digits && is_reprint(claimed, given) {
+        return whether(scaled.point == *claimed.value(), claimed, &scaled)
+            .within("same_print", "the same digits");
+    }
     match reading {
         Reading::Exact => exact(claimed, given, &scaled),
         Reading::Rounded | Reading::Ends => rounded(claimed, given, &scaled),
@@ -152,11 +158,6 @@ fn is_reprint(claimed: &Printed, given: &Quantity) -> bool {
 }
 
 fn rounded(claimed: &Printed, given: &Quantity, scaled: &Scaled) -> Outcome {
-    if is_reprint(claimed, given) {
-        // The intervals of two neighbouring prints touch, and they state different numbers.
-        return whether(scaled.point == *claimed.value(), claimed, scaled)
-            .within("same_print", "the same digits");
-    }
     // A number with a unit is a different number, however many digits there are.
     if claimed.is_full_float() && claimed.unit() == Unit::Plain {
         return full_float(claimed, given, scaled);

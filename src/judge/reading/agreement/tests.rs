@@ -183,6 +183,15 @@ fn names_of_models_are_nominal() {
     assert_eq!(read("the 756M model", None, &total), (Reading::Nominal, HOLDS));
     assert_eq!(read("the 765M model", None, &total), (Reading::Nominal, DIFFERS));
     assert_eq!(read("stores 755M parameters", None, &total), (Reading::Rounded, DIFFERS));
+    // Another print of the same precision states its own digits alone.
+    let size = Printed::parse("2B").unwrap();
+    let printed = Quantity {
+        interval: size.interval(),
+        last_place: Some(size.last_place().clone()),
+        ..value("2B", LeafKind::Printed)
+    };
+    assert_eq!(read("at 2B scale", None, &printed), (Reading::Nominal, HOLDS));
+    assert_eq!(read("at 3B scale", None, &printed), (Reading::Nominal, DIFFERS));
 }
 
 #[test]
@@ -194,8 +203,9 @@ fn percentages_and_points_are_hundredths() {
             ("32.4%", "0.324", Rounded, HOLDS),
             ("32.4%", "0.3246", Rounded, DIFFERS),
             ("33.9%", "0.3385", Rounded, HOLDS),
-            ("1.5 points", "0.0148", Rounded, HOLDS),
-            ("2.5 points", "0.0148", Rounded, DIFFERS),
+            ("1.5 pp", "0.0148", Rounded, HOLDS),
+            ("2.5 pp", "0.0148", Rounded, DIFFERS),
+            ("1.5 points", "1.45", Rounded, HOLDS),
             // A lone number is literal.
             ("32.4", "0.324", Rounded, DIFFERS),
         ],

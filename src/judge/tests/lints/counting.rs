@@ -7,8 +7,8 @@ fn runs_are_as_many_as_the_words_say() {
     let mean = "is = ['mean(moe.loss)', '_ not the matter here']";
     check(
         LintKind::Count,
-        &[("1.7015 on average of five seeds", mean)],
-        &[("1.7015 on average of three seeds", mean)],
+        &[("1.7015 on average over five seeds", mean)],
+        &[("1.7015 on average over three seeds", mean)],
     );
 }
 
@@ -28,7 +28,7 @@ fn a_mean_says_nothing_of_every_run() {
 fn a_relation_has_the_limit_of_the_words() {
     check(
         LintKind::Limit,
-        &[("the largest loss stays below 1.8", "says = 'max(moe.loss) < 1.9'")],
-        &[("the largest loss stays below 1.8", "says = 'max(moe.loss) < 1.8'")],
+        &[("the largest loss stays below 1.8", "is = '_ the limit'\nsays = 'max(moe.loss) < 1.9'")],
+        &[("the largest loss stays below 1.8", "is = '_ the limit'\nsays = 'max(moe.loss) < 1.8'")],
     );
 }

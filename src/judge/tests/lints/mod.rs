@@ -10,6 +10,7 @@ mod sources;
 mod statistic;
 
 use std::path::Path;
+use std::sync::LazyLock;
 
 use repro_receipt::source::{Document, Source};
 use repro_report::meaning::LintKind;
@@ -28,6 +29,7 @@ text = "p.md"
 moe = "tiny-moe-moe-active12-s{1..3}"
 dense = "tiny-moe-dense_active-active12-s{1..3}"
 one = "tiny-moe-moe-active12-s1"
+other = "tiny-moe-dense_active-active12-s1"
 
 [aliases]
 dense = ["the control"]
@@ -36,18 +38,26 @@ dense = ["the control"]
 "bits(run)" = "run.nats / (ln(2) * run.bytes)"
 "#;
 
+/// The runs that the head names, read once.
+static RUNS: LazyLock<BundleStore<'static>> = LazyLock::new(|| {
+    let post = format!("{HEAD}[[sentence]]\nquote = 'x'\nmissing = 'x'\n");
+    let source = Source::new("repro/p.toml", post.into_bytes()).unwrap();
+    let page = PostPage::parse(Document::parse_toml(source).unwrap()).unwrap();
+    let mut store = BundleStore::new(1, &[]);
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    store.fetch(&root, &page, None).unwrap();
+    store
+});
+
 /// The kinds of the lints of a sentence, each once, and in order.
 fn lints(quote: &str, bindings: &str) -> Vec<LintKind> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let post = format!("{HEAD}[[sentence]]\nquote = '''{quote}'''\n{bindings}\n");
     let source = |name: &str, text: &str| Source::new(name, text.as_bytes().to_vec()).unwrap();
     let document = Document::parse_toml(source("repro/p.toml", &post)).unwrap();
     let page = PostPage::parse(document).unwrap();
-    let mut store = BundleStore::new(1, &[]);
-    store.fetch(&root, &page, None).unwrap();
     let text = TextAtHand::of(&source("repro/p.md", quote)).unwrap();
     let id = page.statements[0].text.clone();
-    let judged = judge(&page, &store.library, &TextsAtHand::from([(id, text)]), 1);
+    let judged = judge(&page, &RUNS.library, &TextsAtHand::from([(id, text)]), 1);
     assert!(judged.failures.is_empty(), "{quote}: {:?}", judged.failures);
     let all = judged.post.claims.iter().flat_map(|claim| &claim.meaning.lints);
     let mut kinds: Vec<_> = all.map(|lint| lint.kind).collect();

@@ -7,17 +7,17 @@ fn a_name_of_the_relation_stands_in_the_words() {
     let dtype = "says = 'one.config.dtype = \"float32\"'";
     check(
         LintKind::Quantity,
-        &[("the run is trained in half precision", dtype)],
+        &[("the run is trained in full precision", dtype)],
         &[("the run is trained in float32", dtype)],
     );
 }
 
 #[test]
 fn words_that_deny_contradict_a_relation_that_affirms() {
-    let equal = "says = 'one.config.lr = one.config.lr + 0'";
+    let dtype = "says = 'one.config.dtype = \"float32\"'";
     check(
         LintKind::Direction,
-        &[("the rates are not equal", equal)],
-        &[("the rates are equal", equal)],
+        &[("the run is not trained in float32", dtype)],
+        &[("the run is trained in float32", dtype)],
     );
 }

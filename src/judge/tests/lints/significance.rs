@@ -7,10 +7,13 @@ fn significance_needs_a_test() {
     check(
         LintKind::Test,
         &[
-            ("the MoE is significantly better", "says = 'mean(moe.loss) < mean(dense.loss)'"),
-            ("the difference is significant", "says = 'not significant(moe.loss, dense.loss)'"),
+            ("the MoE is significantly better", "says = 'one.loss < other.loss'"),
+            ("the difference is significant", "says = 'not significant(p(moe.loss, dense.loss))'"),
         ],
-        &[("the difference is not significant", "says = 'not significant(moe.loss, dense.loss)'")],
+        &[(
+            "the difference is not significant",
+            "says = 'not significant(p(moe.loss, dense.loss))'",
+        )],
     );
 }
 
