@@ -191,6 +191,7 @@ fn items_of(text: &str) -> Vec<QuoteItem> {
     }
     read_ranges(text, &mut found);
     found.iter_mut().for_each(|found| found.may_have_a_unit_that_leads(text));
+    found.iter_mut().for_each(|found| found.may_be_points(text));
     found.into_iter().map(|found| found.item).collect()
 }
 
@@ -209,6 +210,22 @@ impl Found {
         let span = written.span.clone();
         let item = QuoteItem { span, kind, range_end: None, is_unclear, other: None };
         Self { item, written: Some(written) }
+    }
+
+    /// Takes percentage points as another reading of a plain number of points.
+    fn may_be_points(&mut self, text: &str) {
+        let ItemKind::Number(printed) = &self.item.kind else { return };
+        let rest = text[self.item.span.end..].trim_start_matches([' ', '-', '\u{a0}']);
+        let is_word = |word: &str| {
+            rest.get(..word.len()).is_some_and(|next| next.eq_ignore_ascii_case(word))
+                && is_boundary(rest, word.len())
+        };
+        if self.item.other.is_none()
+            && printed.unit() == Unit::Plain
+            && ["points", "point", "pts"].iter().any(|word| is_word(word))
+        {
+            self.item.other = Some(printed.clone().in_unit(Unit::Points));
+        }
     }
 
     /// Takes the number in a unit that stands before its list as another reading: "Tokens, in millions: 0.72".

@@ -5,6 +5,7 @@ use repro_judge::page::PostPage;
 use repro_judge::texts::TextsAtHand;
 use repro_judge::verify::judge_without_end;
 use repro_receipt::source::{Document, Error, Source};
+use repro_report::meaning::LintKind;
 use repro_report::outcome::Verdict;
 
 /// Reads the text of a post file.
@@ -45,7 +46,13 @@ impl TriedPost<'_> {
             let digits = behind.split(|c: char| !c.is_ascii_digit()).next().unwrap_or_default();
             let number = digits.parse::<usize>().ok();
             if let Some(own) = number.and_then(|number| verdicts.get_mut(number)) {
-                own.push(claim.outcome.verdict);
+                // Words that do not fit the fact are no reading to propose; a spread may go without a name.
+                let mut lints = claim.meaning.lints.iter();
+                let does_not_fit = lints.any(|lint| lint.kind != LintKind::Statistic);
+                own.push(match does_not_fit && claim.outcome.is_verified() {
+                    true => Verdict::Inconclusive,
+                    false => claim.outcome.verdict,
+                });
             }
         }
         Ok(verdicts)

@@ -12,17 +12,17 @@ const FILE: &str = include_str!("lexicon.toml");
 
 /// The words of the program.
 #[derive(Debug, Default)]
-pub struct Lexicon {
+pub struct Vocabulary {
     /// Tokens beside a number, by the reading that they give it.
     pub readings: Vec<ReadingTokens>,
     /// Quantities, by the words and the fields that stand for them.
-    pub quantities: Vec<Term>,
+    pub quantities: Vec<LexiconTerm>,
     /// Units of losses.
-    pub units: Vec<Term>,
+    pub units: Vec<LexiconTerm>,
     /// Statistics, by their words and functions.
-    pub statistics: Vec<Term>,
+    pub statistics: Vec<LexiconTerm>,
     /// Names of tests.
-    pub tests: Vec<Term>,
+    pub tests: Vec<LexiconTerm>,
     lists: HashMap<String, Vec<String>>,
 }
 
@@ -37,13 +37,15 @@ pub struct ReadingTokens {
     pub behind: Vec<String>,
     /// Whether settings and constants keep a reading of their own.
     pub guards_settings: bool,
+    /// Whether the better side of the metric decides between at least and at most.
+    pub goes_by_polarity: bool,
     /// Whether a number of seeds, steps and the like keeps a reading of its own.
     pub guards_spans: bool,
 }
 
 /// A name of the lexicon with its words and what gives it.
 #[derive(Debug)]
-pub struct Term {
+pub struct LexiconTerm {
     /// The name.
     pub name: String,
     /// The words for it.
@@ -65,13 +67,13 @@ pub struct Term {
 }
 
 /// The lexicon.
-pub fn lexicon() -> &'static Lexicon {
-    static LEXICON: OnceLock<Lexicon> = OnceLock::new();
+pub fn lexicon() -> &'static Vocabulary {
+    static LEXICON: OnceLock<Vocabulary> = OnceLock::new();
     // A test of this module reads the file, so that no build ships one that cannot be read.
-    LEXICON.get_or_init(|| Lexicon::parse(FILE).unwrap_or_default())
+    LEXICON.get_or_init(|| Vocabulary::parse(FILE).unwrap_or_default())
 }
 
-impl Lexicon {
+impl Vocabulary {
     fn parse(text: &str) -> Result<Self, Error> {
         let document =
             Document::parse_toml(Source::new("lexicon.toml", text.as_bytes().to_vec())?)?;
@@ -112,17 +114,17 @@ impl Lexicon {
     }
 
     /// The quantity that a field, or a function with `()` behind it, gives.
-    pub fn quantity_of_field(&self, field: &str) -> Option<&Term> {
+    pub fn quantity_of_field(&self, field: &str) -> Option<&LexiconTerm> {
         self.quantities.iter().find(|term| term.given_by.iter().any(|own| own == field))
     }
 
     /// The statistic that a function gives.
-    pub fn statistic_of_function(&self, function: &str) -> Option<&Term> {
+    pub fn statistic_of_function(&self, function: &str) -> Option<&LexiconTerm> {
         self.statistics.iter().find(|term| term.given_by.iter().any(|own| own == function))
     }
 }
 
-impl Term {
+impl LexiconTerm {
     /// Where a word for it stands in a text in lower case: the first and longest.
     pub fn place_in(&self, text: &str) -> Option<Range<usize>> {
         let places = self.words.iter().filter_map(|word| place_of(text, &word.to_lowercase()));
@@ -146,6 +148,7 @@ impl ReadingTokens {
             before: optional_words(node, "pre")?,
             behind: optional_words(node, "post")?,
             guards_settings: guards.iter().any(|guard| guard == "limit"),
+            goes_by_polarity: guards.iter().any(|guard| guard == "better"),
             guards_spans: guards.iter().any(|guard| guard == "span"),
         })
     }
@@ -167,14 +170,14 @@ fn each<'a>(root: Node<'a>, key: &str) -> Result<impl Iterator<Item = Node<'a>> 
     Ok(root.get(key).map(Node::items).transpose()?.into_iter().flatten())
 }
 
-fn terms(root: Node<'_>, key: &str, given_by: &str) -> Result<Vec<Term>, Error> {
+fn terms(root: Node<'_>, key: &str, given_by: &str) -> Result<Vec<LexiconTerm>, Error> {
     let term = |node: Node<'_>| {
         node.only(&[
             "name", "words", given_by, "of", "shares", "better", "spread", "selects", "paired",
         ])?;
         let truth = |key: &str| node.get(key).map(Node::truth).transpose();
         let better = node.get("better").map(Node::text).transpose()?;
-        Ok(Term {
+        Ok(LexiconTerm {
             name: node.required("name")?.text()?.to_owned(),
             words: words_of(node.required("words")?)?,
             given_by: optional_words(node, given_by)?,
@@ -203,7 +206,7 @@ mod tests {
 
     #[test]
     fn the_file_is_read_whole() {
-        let lexicon = Lexicon::parse(FILE).unwrap();
+        let lexicon = Vocabulary::parse(FILE).unwrap();
         assert!(lexicon.readings.len() >= 7 && lexicon.quantities.len() > 20);
         for list in [
             "guard.span",

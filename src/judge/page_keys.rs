@@ -6,6 +6,7 @@
 use std::fmt::Write;
 
 use repro_receipt::source::{Error, Node};
+use repro_report::meaning::Reading;
 use serde_json::{Map, Value, json};
 
 /// The schema id that a post file opens with.
@@ -391,7 +392,7 @@ impl KeyShape {
             }),
             Self::Columns => json!({
                 "type": "object",
-                "additionalProperties": { "$ref": "#/$defs/expressions" }
+                "additionalProperties": { "$ref": "#/$defs/bindings" }
             }),
             Self::One(of) => reference(of),
             Self::ByName(of) => json!({ "type": "object", "additionalProperties": reference(of) }),
@@ -411,8 +412,32 @@ pub fn schema() -> Value {
         document.extend(root);
     }
     let text = json!({ "type": "string" });
+    let readings: Vec<&str> = Reading::ALL.into_iter().map(Reading::word).collect();
     let mut shared = Map::from_iter([
         ("expressions".to_owned(), json!({ "anyOf": [text, { "type": "array", "items": text }] })),
+        (
+            "bindings".to_owned(),
+            json!({
+                "anyOf": [
+                    { "$ref": "#/$defs/binding" },
+                    { "type": "array", "items": { "$ref": "#/$defs/binding" } }
+                ]
+            }),
+        ),
+        (
+            "binding".to_owned(),
+            json!({
+                "anyOf": [
+                    text,
+                    {
+                        "type": "object",
+                        "properties": { "value": text, "as": { "enum": readings } },
+                        "required": ["value"],
+                        "additionalProperties": false
+                    }
+                ]
+            }),
+        ),
         ("formulas".to_owned(), json!({ "type": "object", "additionalProperties": text })),
         (
             "names".to_owned(),

@@ -248,6 +248,9 @@ pub struct Meaning {
     /// Who says that the words mean the fact; none where no post binds words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_by: Option<ReadBy>,
+    /// Whether the value is a share, which a column of percents may print without signs.
+    #[serde(skip)]
+    pub is_share: bool,
     /// The expression with the names and formulas of the post expanded.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub expanded: String,

@@ -277,7 +277,7 @@ fn a_number_opens_what_is_behind_it() {
     let card = format!("<section class=\"card\" id=\"{id}\"");
     let (_, card) = drawn.split_once(&card).unwrap();
     let (card, _) = card.split_once("</section>").unwrap();
-    for wanted in ["held against", "the evidence gives", "agrees within", "repro/first.toml"] {
+    for wanted in ["fact", "the evidence gives", "agrees within", "repro/first.toml"] {
         assert!(card.contains(wanted), "{wanted}: {card}");
     }
     assert!(drawn.contains("<span class=\"n unbound\" title=\"no claim binds it\">731</span>"));

@@ -56,6 +56,8 @@ fn goes_on(number: &str, rest: &str) -> bool {
     match first {
         '\'' | '’' => then_digit,
         '^' => then_digit && !is_note(),
+        // `1.7_{016}` goes on below the line.
+        '_' => then_digit && rest.starts_with("_{"),
         sign if "⁰¹²³⁴⁵⁶⁷⁸⁹⁻".contains(sign) => is_decimal,
         sign if vulgar(sign).is_some() => true,
         _ => {

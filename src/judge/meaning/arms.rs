@@ -10,7 +10,7 @@ use crate::page::PostPage;
 
 /// A name of the post that an expression uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Arm {
+pub struct ClaimArm {
     /// The name.
     pub label: String,
     /// The bundles that it stands for.
@@ -19,7 +19,7 @@ pub struct Arm {
     pub is_group: bool,
 }
 
-impl Arm {
+impl ClaimArm {
     /// Its runs in words: `6 runs (seeds 1-6)`; nothing of a single run without a seed.
     pub fn runs(&self, library: &Library) -> String {
         if !self.is_group {
@@ -37,7 +37,7 @@ impl Arm {
     fn seeds(&self, library: &Library) -> BTreeSet<u64> {
         let seed = |name: &String| {
             let receipt = library.bundle(name)?.receipt_document().root();
-            receipt.at("/predicate/seeds/init").ok()?.integer().ok()
+            receipt.at("/predicate/seeds/init").ok()?.printed().ok()?.parse().ok()
         };
         self.bundles.iter().filter_map(seed).collect()
     }
@@ -101,7 +101,7 @@ pub fn chains<'e>(expression: &'e Expression, found: &mut Vec<&'e Expression>) {
 }
 
 /// The arm that a path begins with, and what is left of the path: at most its field.
-pub fn arm_of(page: &PostPage, path: &[String]) -> Option<(Arm, Vec<String>)> {
+pub fn arm_of(page: &PostPage, path: &[String]) -> Option<(ClaimArm, Vec<String>)> {
     (1..=path.len()).rev().find_map(|length| {
         let mut label = path[..length].join(".");
         let (locator, _) = page.names.get(&label)?;
@@ -113,7 +113,7 @@ pub fn arm_of(page: &PostPage, path: &[String]) -> Option<(Arm, Vec<String>)> {
             label = format!("{label}.{}", rest.join("."));
             rest = field;
         }
-        let arm = Arm { label, bundles: locator.bundles.clone(), is_group: locator.is_group };
+        let arm = ClaimArm { label, bundles: locator.bundles.clone(), is_group: locator.is_group };
         Some((arm, rest))
     })
 }
@@ -125,10 +125,10 @@ const INSIDE_A_RUN: [&str; 2] = ["config", "receipt"];
 pub fn arms_of<'e>(
     page: &PostPage,
     expressions: impl IntoIterator<Item = &'e Expression>,
-) -> Vec<Arm> {
+) -> Vec<ClaimArm> {
     let mut found = Vec::new();
     expressions.into_iter().for_each(|expression| chains(expression, &mut found));
-    let mut arms: Vec<Arm> = Vec::new();
+    let mut arms: Vec<ClaimArm> = Vec::new();
     for path in found.into_iter().filter_map(path_of) {
         if let Some((arm, _)) = arm_of(page, &path)
             && !arms.iter().any(|known| known.label == arm.label)

@@ -7,8 +7,8 @@ use repro_claim::Expression;
 use repro_claim::syntax::ExpressionKind;
 use repro_exact::decimal::grouped;
 
-use super::arms::{Arm, arm_of, path_of};
-use super::provenance::Split;
+use super::arms::{ClaimArm, arm_of, path_of};
+use super::provenance::TextSplit;
 use crate::lexicon::lexicon;
 use crate::library::Library;
 use crate::page::{PlacedExpression, PostPage};
@@ -32,7 +32,7 @@ pub struct Noun {
     /// The quantity.
     pub metric: String,
     /// Whose it is.
-    pub arm: Option<Arm>,
+    pub arm: Option<ClaimArm>,
     /// The step that the expression names.
     pub step: Option<String>,
 }
@@ -124,7 +124,7 @@ impl Scope<'_> {
         Some(Noun { statistics, ..noun })
     }
 
-    fn arm(&self, of: &Expression) -> Option<Arm> {
+    fn arm(&self, of: &Expression) -> Option<ClaimArm> {
         let mut path = path_of(of)?;
         if let Some(variable) = path.first().and_then(|name| self.variables.get(name)) {
             let own = path_of(&variable.tree)?;
@@ -149,7 +149,7 @@ impl Scope<'_> {
             parts.push(arm.runs(self.library));
         }
         let own: Vec<_> = self.leaves.iter().filter(|leaf| is_of(leaf, noun)).collect();
-        let splits: BTreeSet<_> = own.iter().filter_map(|leaf| Split::of_leaf(leaf)).collect();
+        let splits: BTreeSet<_> = own.iter().filter_map(|leaf| TextSplit::of_leaf(leaf)).collect();
         if let (Some(split), 1) = (splits.first(), splits.len()) {
             parts.push(split.word().to_owned());
         }

@@ -6,8 +6,8 @@ use std::rc::Rc;
 use repro_claim::Expression;
 use repro_claim::syntax::ExpressionKind;
 
-use super::arms::{Arm, arms_of};
-use crate::lexicon::{Term, lexicon};
+use super::arms::{ClaimArm, arms_of};
+use crate::lexicon::{LexiconTerm, lexicon};
 use crate::library::Library;
 use crate::loss_unit::{LossUnit, unit_of_leaf};
 use crate::page::PostPage;
@@ -16,12 +16,12 @@ use crate::value::{Leaf, LeafKind, NumberRole, Quantity};
 
 /// Text that a run trains on, or text that it does not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Split {
+pub enum TextSplit {
     Training,
     HeldOut,
 }
 
-impl Split {
+impl TextSplit {
     /// The word in facts.
     pub fn word(self) -> &'static str {
         match self {
@@ -47,13 +47,13 @@ impl Split {
 #[derive(Debug, Clone, Default)]
 pub struct Provenance {
     /// The names of the post that the expression uses, in order.
-    pub arms: Vec<Arm>,
+    pub arms: Vec<ClaimArm>,
     /// The bundles of recorded values.
     pub runs: BTreeSet<String>,
     /// The last parts of the pointers that were read.
     pub fields: BTreeSet<String>,
     /// The splits of the losses among them.
-    pub splits: BTreeSet<Split>,
+    pub splits: BTreeSet<TextSplit>,
     /// The units of the losses among them.
     pub units: Vec<LossUnit>,
     /// The steps at which values were recorded.
@@ -65,7 +65,7 @@ pub struct Provenance {
     /// The function at its root.
     pub root: Option<String>,
     /// What the expression gives, where that is one quantity of the lexicon.
-    pub quantity: Option<&'static Term>,
+    pub quantity: Option<&'static LexiconTerm>,
     /// The design of its test.
     pub design: Option<Rc<RunDesign>>,
 }
@@ -119,7 +119,7 @@ impl Provenance {
                 .filter_map(|leaf| Some(leaf.evidence.as_ref()?.bundle.clone()))
                 .collect(),
             fields: evidence().filter_map(|one| field(&one.pointer)).collect(),
-            splits: leaves.iter().filter_map(|leaf| Split::of_leaf(leaf)).collect(),
+            splits: leaves.iter().filter_map(|leaf| TextSplit::of_leaf(leaf)).collect(),
             units,
             steps: leaves.iter().filter_map(|leaf| leaf.step).collect(),
             is_at_end: leaves.iter().any(|leaf| leaf.step.is_some()) && leaves.iter().all(is_last),
@@ -140,7 +140,7 @@ fn root_function(expression: &Expression) -> Option<String> {
 }
 
 /// The quantity that an expression gives: of one field or count, of a summary of it, or of so many times it.
-pub fn quantity_of(expression: &Expression) -> Option<&'static Term> {
+pub fn quantity_of(expression: &Expression) -> Option<&'static LexiconTerm> {
     use repro_claim::syntax::ArithmeticOperator::{Divide, Multiply};
     let is_number = |part: &Expression| matches!(part.kind, ExpressionKind::Number(_));
     match &expression.kind {

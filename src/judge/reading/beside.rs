@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use repro_report::meaning::Reading;
 
-use crate::lexicon::{Lexicon, ReadingTokens, lexicon};
+use crate::lexicon::{ReadingTokens, Vocabulary, lexicon};
 
 /// Signs that may stand between a token and its number.
 const MARKS: &[char] =
@@ -24,10 +24,14 @@ pub struct Token {
     pub words: String,
     /// Whether settings and constants keep a reading of their own.
     pub guards_settings: bool,
+    /// Whether the better side of the metric decides between at least and at most.
+    pub goes_by_polarity: bool,
+    /// Whether the number counts seeds, steps and the like.
+    pub is_of_span: bool,
 }
 
 /// The token beside a number of a quote; the longest one, and one before the number rather than one behind it.
-pub fn token(lexicon: &Lexicon, quote: &str, number: &Range<usize>) -> Option<Token> {
+pub fn token(lexicon: &Vocabulary, quote: &str, number: &Range<usize>) -> Option<Token> {
     let before = near_end(&quote[..number.start]).to_lowercase();
     let behind = near_start(&quote[number.end..]).to_lowercase();
     let spans = || is_span(lexicon, &behind);
@@ -51,11 +55,13 @@ pub fn token(lexicon: &Lexicon, quote: &str, number: &Range<usize>) -> Option<To
         reading: tokens.reading,
         words: words.clone(),
         guards_settings: tokens.guards_settings,
+        goes_by_polarity: tokens.goes_by_polarity,
+        is_of_span: spans(),
     })
 }
 
 /// Whether the size of a number stands in the name of a model: "the 755M model", "7B-parameter".
-pub fn names_a_model(lexicon: &Lexicon, quote: &str, number: &Range<usize>) -> bool {
+pub fn names_a_model(lexicon: &Vocabulary, quote: &str, number: &Range<usize>) -> bool {
     let behind = near_start(&quote[number.end..]).to_lowercase();
     let rest = behind.trim_start_matches(|c: char| CLOSING.contains(&c) || "-\u{2011}".contains(c));
     let mut words = rest.split(|c: char| c.is_whitespace() || "-\u{2011}".contains(c));
@@ -82,7 +88,7 @@ fn is_adjective(word: &str) -> bool {
 }
 
 /// Whether the number counts what something runs over.
-fn is_span(lexicon: &Lexicon, behind: &str) -> bool {
+fn is_span(lexicon: &Vocabulary, behind: &str) -> bool {
     let rest = behind.trim_start_matches(|c: char| CLOSING.contains(&c) || c == '-');
     let end = rest.find(|c: char| !c.is_alphabetic() && c != '-').unwrap_or(rest.len());
     lexicon.words("guard.span").iter().any(|word| word.eq_ignore_ascii_case(&rest[..end]))

@@ -10,16 +10,17 @@ mod scale;
 use std::ops::Range;
 
 use num_rational::BigRational;
+use num_traits::Signed;
 use repro_claim::quote::{QuoteItem, RangeEnd};
 use repro_exact::decimal::{Printed, Unit};
 use repro_report::meaning::{Reading, TokenReading};
 use repro_report::outcome::Outcome;
 
 use crate::lexicon::lexicon;
-use crate::value::{LeafKind, Quantity};
+use crate::value::{LeafKind, NumberRole, Quantity};
 
 pub use agreement::{CODES, judge_alone};
-pub use scale::{Cell, column_scale};
+pub use scale::{ColumnCell, column_scale};
 
 /// A printed number and the words around it.
 #[derive(Debug, Clone, Copy)]
@@ -40,12 +41,12 @@ pub struct NumberInQuote<'q> {
 
 /// A reading and what decided it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Choice {
+pub(crate) struct ChosenReading {
     pub(crate) reading: Reading,
     pub(crate) because: String,
 }
 
-impl Choice {
+impl ChosenReading {
     fn of(reading: Reading, because: impl Into<String>) -> Self {
         Self { reading, because: because.into() }
     }
@@ -85,7 +86,9 @@ pub fn judge(
         false => outcome,
     };
     let because = match number.scale {
-        Some(_) => format!("{}, in the scale of its column", choice.because),
+        Some(factor) => {
+            format!("{}, times {factor} as its column or series is printed", choice.because)
+        }
         None => choice.because,
     };
     let token = number.item.text(number.quote).to_owned();
@@ -133,43 +136,49 @@ pub fn says_about(text: &str, number: &Range<usize>) -> bool {
 }
 
 /// The reading of a number: declared, of the token beside it, or of the kind of value.
-fn choose(number: NumberInQuote<'_>, claimed: &Printed, given: &Quantity) -> Choice {
+fn choose(number: NumberInQuote<'_>, claimed: &Printed, given: &Quantity) -> ChosenReading {
     if let Some(declared) = number.declared {
-        return Choice::of(declared, "declared");
+        return ChosenReading::of(declared, "declared");
     }
     if let Some(end) = number.between {
         let reading = match end {
             RangeEnd::Low => Reading::AtLeast,
             RangeEnd::High => Reading::AtMost,
         };
-        return Choice::of(reading, "one value between two numbers");
+        return ChosenReading::of(reading, "one value between two numbers");
     }
     let near = beside::token(lexicon(), number.quote, &number.item.span)
         .or_else(|| beside::token(lexicon(), number.quote, number.range_start?));
-    // A threshold in a configuration is stated, not limited: "norms above 1 are clipped".
-    let is_threshold = |token: &beside::Token| {
-        token.guards_settings
-            && is_stated(given)
+    // A threshold in a configuration is stated, not limited: "norms above 1 are clipped". "Over 1,000 items" is what a
+    // mean runs over.
+    let is_itself = |token: &beside::Token| {
+        let runs_over = lexicon().words("guard.runs_over").contains(&token.words);
+        let is_count = (runs_over || token.is_of_span) && claimed.is_integer_text();
+        (token.guards_settings && is_stated(given) || is_count)
             && agreement::judge(claimed, Reading::Exact, given).is_verified()
     };
-    if let Some(token) = near.filter(|token| !is_threshold(token)) {
+    let near = near.map(|token| match token.goes_by_polarity && lower_is_better(given) {
+        true => beside::Token { reading: Reading::AtMost, ..token },
+        false => token,
+    });
+    if let Some(token) = near.filter(|token| !is_itself(token)) {
         let is_cut = token.reading == Reading::Floor && !claimed.text().contains('.');
         if !is_cut {
-            return Choice::of(token.reading, format!("\"{}\"", token.words));
+            return ChosenReading::of(token.reading, format!("\"{}\"", token.words));
         }
     }
     if claimed.approximate() {
-        return Choice::of(Reading::About, "a number in words");
+        return ChosenReading::of(Reading::About, "a number in words");
     }
     if agreement::is_size(claimed)
         && !claimed.text().contains('.')
         && beside::names_a_model(lexicon(), number.quote, &number.item.span)
     {
-        return Choice::of(Reading::Nominal, "the size in the name of a model");
+        return ChosenReading::of(Reading::Nominal, "the size in the name of a model");
     }
     let default = by_kind(claimed, given);
     if number.item.range_end.is_some() && default.reading == Reading::Rounded {
-        return Choice::of(Reading::Ends, "an end of a range");
+        return ChosenReading::of(Reading::Ends, "an end of a range");
     }
     // Decimal first: 1,000 and 1,024 are told apart only where the decimal one fails.
     if default.reading == Reading::Rounded
@@ -177,9 +186,32 @@ fn choose(number: NumberInQuote<'_>, claimed: &Printed, given: &Quantity) -> Cho
         && !agreement::judge(claimed, Reading::Rounded, given).is_verified()
         && agreement::judge(claimed, Reading::Binary, given).is_verified()
     {
-        return Choice::of(Reading::Binary, "K, M and G of this field may be powers of 1,024");
+        return ChosenReading::of(
+            Reading::Binary,
+            "K, M and G of this field may be powers of 1,024",
+        );
     }
     default
+}
+
+/// Whether lower values of a quantity are better, by the fields that were read for it.
+fn lower_is_better(given: &Quantity) -> bool {
+    let pointers = given.leaves.iter().filter_map(|leaf| leaf.evidence.as_ref());
+    let mut fields = pointers.filter_map(|one| one.pointer.rsplit(['/', '.']).next());
+    fields.any(|field| {
+        let quantity = lexicon().quantity_of_field(field);
+        quantity.is_some_and(|quantity| quantity.higher_is_better == Some(false))
+    })
+}
+
+/// Whether a value is a share that a column of percents may print without signs: between 0 and 1, and no loss, no p, no
+/// setting, no count.
+pub fn is_share(given: &Quantity) -> bool {
+    let one = BigRational::from_integer(1.into());
+    let size = given.point().abs();
+    let is_loss = given.leaves.iter().any(|leaf| crate::loss_unit::unit_of_leaf(leaf).is_some());
+    let is_other = matches!(given.role, NumberRole::P(_) | NumberRole::CountOfRuns(_));
+    size <= one && !size.is_integer() && !is_loss && !is_other && !is_stated(given)
 }
 
 /// Whether a value is a constant of the post, or a field of a configuration.
@@ -200,15 +232,15 @@ fn is_setting(given: &Quantity) -> bool {
 }
 
 /// The reading by the kind of value: settings and counts are exact, everything else is rounded.
-fn by_kind(claimed: &Printed, given: &Quantity) -> Choice {
+fn by_kind(claimed: &Printed, given: &Quantity) -> ChosenReading {
     let is_count = claimed.is_integer_text() && claimed.unit() == Unit::Plain;
     let is_whole = given.interval.is_point() && given.point().is_integer();
     if is_setting(given) && !agreement::is_size(claimed) {
-        Choice::of(Reading::Exact, "a setting")
+        ChosenReading::of(Reading::Exact, "a setting")
     } else if is_count && is_whole {
-        Choice::of(Reading::Exact, "a count printed in full")
+        ChosenReading::of(Reading::Exact, "a count printed in full")
     } else {
-        Choice::of(Reading::Rounded, "a measured value")
+        ChosenReading::of(Reading::Rounded, "a measured value")
     }
 }
 

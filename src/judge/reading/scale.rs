@@ -5,21 +5,33 @@ use repro_exact::decimal::{Agreement, Interval, Printed, Unit, compare};
 
 /// A printed number of a column, and where its value lies.
 #[derive(Debug, Clone)]
-pub struct Cell {
+pub struct ColumnCell {
     /// The number as printed.
     pub printed: Printed,
     /// The value, in units of one.
     pub value: Interval,
+    /// Whether the value is a share, which percents without a sign may print.
+    pub is_share: bool,
+    /// Whether it stands in a table: thousands, millions and billions without a word are of columns alone.
+    pub is_of_table: bool,
 }
 
 /// The factor that the printed numbers are multiplied by to give their values, other than 1: 1/100 for percents
 /// without a sign, 10^3, 10^6 or 10^9 for thousands, millions, billions. A lone cell stays literal.
-pub fn column_scale(cells: &[Cell]) -> Option<BigRational> {
+pub fn column_scale(cells: &[ColumnCell]) -> Option<BigRational> {
     let whole = |number: i64| BigRational::from_integer(number.into());
     let plain: Vec<_> = cells.iter().filter(|cell| may_be_scaled(&cell.printed)).collect();
-    let agreeing = |factor: &BigRational| plain.iter().filter(|cell| agrees(cell, factor)).count();
+    let hundredth = whole(100).recip();
+    let agreeing = |factor: &BigRational| {
+        let allows = |cell: &ColumnCell| {
+            *factor == whole(1)
+                || *factor == hundredth && cell.is_share
+                || *factor > whole(1) && cell.is_of_table && cell.value.low() >= factor
+        };
+        plain.iter().filter(|cell| allows(cell) && agrees(cell, factor)).count()
+    };
     let literal = agreeing(&whole(1));
-    let factors = [whole(100).recip(), whole(1_000), whole(1_000_000), whole(1_000_000_000)];
+    let factors = [hundredth.clone(), whole(1_000), whole(1_000_000), whole(1_000_000_000)];
     let counted = factors.map(|factor| (agreeing(&factor), factor));
     let (count, factor) = counted.into_iter().max_by_key(|(count, _)| *count)?;
     // A column with one wrong cell keeps its scale, so that the wrong cell is seen.
@@ -33,7 +45,7 @@ fn may_be_scaled(printed: &Printed) -> bool {
     printed.unit() == Unit::Plain && !has_suffix
 }
 
-fn agrees(cell: &Cell, factor: &BigRational) -> bool {
+fn agrees(cell: &ColumnCell, factor: &BigRational) -> bool {
     let scaled = cell.printed.clone().times(factor);
     compare(&cell.value, &scaled.interval()) == Agreement::Consistent
 }
@@ -45,9 +57,11 @@ mod tests {
     fn scale(cells: &[(&str, &str)]) -> Option<String> {
         let cells: Vec<_> = cells
             .iter()
-            .map(|(printed, value)| Cell {
+            .map(|(printed, value)| ColumnCell {
                 printed: Printed::parse(printed).unwrap(),
                 value: Printed::parse(value).unwrap().exact(),
+                is_share: value.starts_with("0."),
+                is_of_table: true,
             })
             .collect();
         column_scale(&cells).map(|factor| factor.to_string())

@@ -4,10 +4,9 @@ use std::rc::Rc;
 
 use repro_claim::Expression;
 use repro_claim::quote::{ItemKind, QuoteItem};
-use repro_report::meaning::Lint;
+use repro_report::meaning::{Lint, Reading};
 
 use super::judge::{BoundWords, Judge};
-use super::numbers::Pair;
 use crate::evaluate::Evaluator;
 use crate::meaning::lints::{self, LintedClaim};
 use crate::meaning::{Provenance, Scope};
@@ -25,7 +24,9 @@ pub(super) struct LintedValue<'v> {
     /// The numbers of the quote.
     pub(super) items: &'v [QuoteItem],
     /// The number that is judged; none of a relation.
-    pub(super) pair: Option<&'v Pair<'v>>,
+    pub(super) number: Option<&'v QuoteItem>,
+    /// The reading that the post declares for it.
+    pub(super) declared: Option<Reading>,
     /// The expressions of the claim.
     pub(super) trees: &'v [&'v Expression],
     /// The values.
@@ -78,7 +79,7 @@ impl<'a> Judge<'a> {
         let lower = if lower.len() == bound.quote.len() { lower } else { bound.quote.to_owned() };
         let context = format!("{} {}", bound.place_in_text, bound.sought.around);
         let text = self.context.text(&self.statement.text);
-        let first = value.pair.and_then(|pair| pair.items.first());
+        let first = value.number;
         let siblings = self.trees_of_statement();
         let naming = self.naming(bound, sources);
         let claim = LintedClaim {
@@ -91,6 +92,7 @@ impl<'a> Judge<'a> {
             items: value.items,
             number: first.map(|item| item.span.clone()),
             is_spread: first.is_some_and(|item| matches!(item.kind, ItemKind::Spread(_))),
+            declared: value.declared,
             trees: value.trees,
             siblings: &siblings,
             provenance: &sources.provenance,

@@ -25,7 +25,7 @@ use crate::evaluate::order;
 use crate::evaluate::{Evaluator, Frame, Variables};
 use crate::meaning::fact;
 use crate::page::{Binding, PlacedExpression, quoted_numbers};
-use crate::reading::{self, Cell, NumberInQuote};
+use crate::reading::{self, ColumnCell, NumberInQuote};
 use crate::value::{Evaluated, EvidenceWords, LeafKind, NumberRole, Quantity};
 
 codes! {
@@ -52,7 +52,7 @@ pub(super) struct Pair<'p> {
 }
 
 /// A number that was judged: its outcome, and how each printed number was read.
-pub(super) struct Judged {
+pub(super) struct JudgedNumber {
     pub(super) outcome: Outcome,
     pub(super) readings: Vec<TokenReading>,
 }
@@ -330,7 +330,7 @@ impl<'a> Judge<'a> {
             return Err(error.help(WORDS_ARE_WHOLE));
         }
         let given = evaluator.parts(value, frame, tree)?;
-        let Judged { mut outcome, readings } =
+        let JudgedNumber { mut outcome, readings } =
             self.compared(bound.quote, pair, items, &given, scale);
         let leaves = || given.iter().flat_map(|number| &number.leaves);
         if outcome.verdict != Verdict::Unchecked {
@@ -372,6 +372,7 @@ impl<'a> Judge<'a> {
         report.meaning = Meaning {
             fact: Some(fact::of_number(&naming, tree, &given, &sources.provenance, digits)),
             readings,
+            is_share: given.iter().all(reading::is_share),
             ..Meaning::default()
         };
         report.meaning.lints = self.lints_of(bound, pair, items, &sources, &given, &report);
@@ -442,7 +443,7 @@ impl<'a> Judge<'a> {
         items: &[QuoteItem],
         given: &[Quantity],
         scale: Option<&BigRational>,
-    ) -> Judged {
+    ) -> JudgedNumber {
         let half_width = |ends: &[Quantity]| match ends {
             [low, high] => {
                 let half = BigRational::new(1.into(), 2.into());
@@ -494,7 +495,7 @@ impl<'a> Judge<'a> {
             };
             outcomes.push((number.derivation.clone(), outcome));
         }
-        Judged { outcome: order::all(outcomes), readings }
+        JudgedNumber { outcome: order::all(outcomes), readings }
     }
 
     /// The lints of a number; a claim that is wrong or unchecked needs none.
@@ -511,7 +512,9 @@ impl<'a> Judge<'a> {
             return Vec::new();
         }
         let trees = [&pair.expression.tree];
-        self.lints(bound, &LintedValue { items, pair: Some(pair), trees: &trees, given }, sources)
+        let (number, declared) = (pair.items.first().copied(), pair.declared);
+        let value = LintedValue { items, number, declared, trees: &trees, given };
+        self.lints(bound, &value, sources)
     }
 
     pub(super) fn report(
@@ -579,21 +582,30 @@ fn mark_values_between(pairs: &mut [Pair]) {
 }
 
 /// The printed numbers of reports with where their values lie.
-fn cells_of(reports: &[ClaimReport], pairs: &[Pair]) -> Vec<Cell> {
+fn cells_of(reports: &[ClaimReport], pairs: &[Pair]) -> Vec<ColumnCell> {
     let cell = |(report, pair): (&ClaimReport, &Pair)| {
         let [item] = pair.items.as_slice() else { return None };
-        cell_of(report, printed(item)?)
+        cell_of(report, printed(item)?, false)
     };
     std::iter::zip(reports, pairs).filter_map(cell).collect()
 }
 
 /// A printed number with where the value of its report lies, in units of one.
-pub(super) fn cell_of(report: &ClaimReport, printed: &Printed) -> Option<Cell> {
+pub(super) fn cell_of(
+    report: &ClaimReport,
+    printed: &Printed,
+    is_of_table: bool,
+) -> Option<ColumnCell> {
     let [low, high] = report.outcome.measured.first()?.interval?;
     let exact = |end: f64| BigRational::from_float(end);
     let per_one = printed.unit().per_one().recip();
     let value = Interval::between(exact(low)?, exact(high)?).scaled(&per_one);
-    Some(Cell { printed: printed.clone(), value })
+    Some(ColumnCell {
+        printed: printed.clone(),
+        value,
+        is_share: report.meaning.is_share,
+        is_of_table,
+    })
 }
 
 /// The number of an item; none of a date.

@@ -23,7 +23,7 @@ use super::wording::{readings, worded};
 use crate::evaluate::functions::{again, fixed};
 use crate::evaluate::order;
 use crate::evaluate::{Evaluator, Frame};
-use crate::lexicon::lexicon;
+use crate::lexicon::{lexicon, place_of};
 use crate::meaning::fact;
 use crate::page::{PlacedExpression, Sentence, quoted_numbers};
 use crate::reading;
@@ -163,7 +163,7 @@ impl<'a> Judge<'a> {
         let outcome = if any { readings(parts) } else { order::all(parts) };
         let says_nothing = |one: &PlacedExpression| {
             let frame = Frame { source: one, variables: &variables };
-            self.says_nothing(&one.tree, frame, &evaluator)
+            self.says_nothing(&one.tree, frame, &evaluator, bound.quote)
         };
         let outcome = match outcome.verdict {
             Verdict::Verified if expressions.iter().any(says_nothing) => {
@@ -201,7 +201,8 @@ impl<'a> Judge<'a> {
         let sources = self.sources(bound, &trees, &evaluator, &[]);
         let fact = fact::of_relations(&self.naming(bound, &sources), &trees, &outcome);
         let items = quote::items(bound.quote);
-        let linted = LintedValue { items: &items, pair: None, trees: &trees, given: &[] };
+        let linted =
+            LintedValue { items: &items, number: None, declared: None, trees: &trees, given: &[] };
         let mut lints = match outcome.verdict {
             Verdict::Verified | Verdict::Inconclusive => self.lints(bound, &linted, &sources),
             _ => Vec::new(),
@@ -343,10 +344,11 @@ impl<'a> Judge<'a> {
         tree: &Expression,
         frame: Frame<'_, 'a>,
         evaluator: &Evaluator<'a>,
+        quote: &str,
     ) -> bool {
         let (evidence, _) = evaluator.shown();
         if evidence.is_empty() {
-            return !self.is_proof(tree);
+            return !self.is_proof(tree, quote);
         }
         let read = |part: &Expression| {
             let own = Evaluator::new(self.context, evaluator.quoted().to_vec());
@@ -383,9 +385,9 @@ impl<'a> Judge<'a> {
 
     /// Whether an expression proves what the words say: something of a formula of the post or of numbers of its text.
     /// What else holds everywhere says nothing of models and runs.
-    fn is_proof(&self, tree: &Expression) -> bool {
+    fn is_proof(&self, tree: &Expression, quote: &str) -> bool {
         let formulas = &self.context.page.formulas;
-        let (mut proves, mut is_of_text) = (false, false);
+        let (mut proves, mut is_of_text) = (false, !self.names_runs(quote));
         tree.each(&mut |part| {
             if let ExpressionKind::Call(name, _) | ExpressionKind::Name(name) = &part.kind {
                 proves |= name == PROOF;
@@ -393,6 +395,19 @@ impl<'a> Judge<'a> {
             }
         });
         proves && is_of_text
+    }
+
+    /// Whether words are about something that is measured: a quantity, runs, a model, a name of the post.
+    fn names_runs(&self, quote: &str) -> bool {
+        let lower = quote.to_lowercase();
+        let lexicon = lexicon();
+        let names = self.context.page.names.keys().flat_map(|name| name.split('.'));
+        let mut names = names.filter(|part| part.len() > 2);
+        lexicon.quantities.iter().any(|term| term.place_in(&lower).is_some())
+            || ["count.runs", "arm.dense", "arm.sparse", "nominal.words"]
+                .iter()
+                .any(|list| lexicon.has(list, &lower))
+            || names.any(|part| place_of(&lower, &part.to_lowercase()).is_some())
     }
 
     /// Where the words stand that a side of a relation is; none where it is no words of evidence.

@@ -160,7 +160,9 @@ impl<'a> Judge<'a> {
                 let items = items.unwrap_or_default();
                 let [item] = items.as_slice() else { continue };
                 is_refuted |= report.outcome.verdict == Verdict::Refuted;
-                cells.extend(numbers::printed(item).and_then(|one| numbers::cell_of(report, one)));
+                cells.extend(
+                    numbers::printed(item).and_then(|one| numbers::cell_of(report, one, true)),
+                );
             }
             if let Some(scale) = reading::column_scale(&cells).filter(|_| is_refuted) {
                 scales.insert(label.clone(), scale);

@@ -5,7 +5,7 @@ use repro_report::outcome::{Outcome, Verdict};
 
 use crate::evaluate::functions::fixed;
 use crate::evaluate::order;
-use crate::lexicon::{Lexicon, lexicon, place_of};
+use crate::lexicon::{Vocabulary, lexicon, place_of};
 use crate::page::{Mood, Sentence};
 
 codes! {
@@ -16,7 +16,7 @@ codes! {
 }
 
 /// The first word of degree of a quote, which states no number.
-fn degree<'l>(lexicon: &'l Lexicon, quote: &str) -> Option<&'l str> {
+fn degree<'l>(lexicon: &'l Vocabulary, quote: &str) -> Option<&'l str> {
     let mut lower = quote.to_lowercase();
     for phrase in lexicon.words("degree.except") {
         lower = lower.replace(phrase.as_str(), " ");

@@ -5,7 +5,7 @@ use repro_claim::Expression;
 use repro_claim::quote::ItemKind;
 use repro_claim::syntax::ExpressionKind;
 use repro_exact::decimal::Printed;
-use repro_report::meaning::{Lint, LintKind};
+use repro_report::meaning::{Lint, LintKind, Reading};
 
 use super::{LintedClaim, lint};
 use crate::lexicon::{lexicon, place_of};
@@ -38,15 +38,17 @@ pub(super) fn runs(claim: &LintedClaim<'_>) -> Option<Lint> {
             is_noun(first) || is_span_adjective(first) && words.next().is_some_and(is_noun);
         let before = claim.lower.get(..item.span.start).unwrap_or_default().trim_end();
         // "Five of six seeds" has two numbers of its own.
-        let is_part = before.ends_with(" of")
-            || before.ends_with("out of")
-            || behind.trim_start().starts_with("of ");
+        let part = before.strip_suffix(" of").map(|rest| rest.trim_end().trim_end_matches(" out"));
+        let of_number =
+            part.is_some_and(|rest| claim.items.iter().any(|item| rest.len() == item.span.end));
+        let is_part = of_number || behind.trim_start().starts_with("of ");
         let count = printed.as_f64();
         if !is_of_runs || is_part || count < 2.0 || count.fract() != 0.0 {
             continue;
         }
         let count = count as usize;
-        let fits = sizes.contains(&count) || all == count || all % count == 0 && sizes.is_empty();
+        // A list of single runs says nothing about how many there are of each.
+        let fits = sizes.is_empty() || sizes.contains(&count) || all == count;
         if !fits {
             let found = sizes.first().copied().unwrap_or(all);
             let plural = if found == 1 { "" } else { "s" };
@@ -182,4 +184,39 @@ fn longest_list(tree: &Expression) -> Option<usize> {
 fn is_span_adjective(word: &str) -> bool {
     lexicon().words("guard.span").iter().any(|span| span == word)
         && !lexicon().words("count.runs").iter().any(|noun| noun == word)
+}
+
+/// A limit or an approximation that the post declares, and that no word of the quote states.
+pub(super) fn declared(claim: &LintedClaim<'_>) -> Option<Lint> {
+    let reading = claim.declared.filter(|reading| {
+        reading.is_limit() || matches!(reading, Reading::About | Reading::Nominal)
+    })?;
+    let is_said = match reading {
+        Reading::Nominal => lexicon().has("nominal.words", claim.lower),
+        // Any word of a limit, in a clause that denies it perhaps.
+        _ => {
+            lexicon().readings.iter().any(|one| {
+                let is_alike =
+                    one.reading == reading || one.reading.is_limit() && reading.is_limit();
+                let mut words = one.before.iter().chain(&one.behind);
+                is_alike && words.any(|word| place_of(claim.lower, &word.to_lowercase()).is_some())
+            }) || [
+                "direction.up",
+                "direction.down",
+                "direction.better",
+                "direction.worse",
+                "direction.denies",
+                "selection.words",
+            ]
+            .iter()
+            .any(|list| reading.is_limit() && lexicon().has(list, claim.lower))
+        }
+    };
+    if is_said {
+        return None;
+    }
+    lint(
+        LintKind::Limit,
+        format!("the number is declared as `{}`, and no word of the text says so", reading.word()),
+    )
 }

@@ -9,7 +9,7 @@ use repro_claim::quote::{ItemKind, QuoteItem};
 use repro_claim::syntax::{ArithmeticOperator, ExpressionKind, RelationOperator};
 use repro_report::meaning::{Lint, LintKind};
 
-use super::super::arms::{Arm, arms_of};
+use super::super::arms::{ClaimArm, arms_of};
 use super::super::nouns::head;
 use super::super::provenance::quantity_of;
 use super::{LintedClaim, lint};
@@ -239,7 +239,14 @@ fn said(claim: &LintedClaim<'_>) -> Option<(&'static str, String, Range<usize>)>
                     }
                     Some(_) => continue,
                 };
-                if claim.number.is_none() || distance <= NEAR {
+                let is_own = claim.number.as_ref().is_none_or(|number| {
+                    let other = claim.items.iter().filter(|item| item.span != *number);
+                    let mut between = other.map(|item| item.span.start);
+                    !between.any(|at| {
+                        number.end.min(place.end) <= at && at < number.start.max(place.start)
+                    })
+                });
+                if claim.number.is_none() || distance <= NEAR && is_own {
                     found.push((distance, list, word.clone(), place));
                 }
             }
@@ -269,7 +276,7 @@ fn subject_is_first(
     }
     let before = claim.lower.get(..word.start)?;
     let behind = claim.lower.get(word.end..)?;
-    let place = |arm: &Arm, other: &Arm, text: &str| claim.mention(arm, &[other], text);
+    let place = |arm: &ClaimArm, other: &ClaimArm, text: &str| claim.mention(arm, &[other], text);
     // What follows the word directly is the object: "below dense", "beats the baseline".
     let clause = behind.split([',', ';', '.', ':']).next().unwrap_or_default();
     match (place(a, b, clause), place(b, a, clause)) {
@@ -281,6 +288,9 @@ fn subject_is_first(
             return Some(one.start < other.start);
         }
         _ => {}
+    }
+    if sides.has_subject {
+        return Some(true);
     }
     match (place(a, b, before), place(b, a, before)) {
         (Some(_), None) => Some(true),

@@ -15,9 +15,9 @@ use std::ops::Range;
 
 use repro_claim::Expression;
 use repro_claim::quote::QuoteItem;
-use repro_report::meaning::{Lint, LintKind};
+use repro_report::meaning::{Lint, LintKind, Reading};
 
-use super::arms::Arm;
+use super::arms::ClaimArm;
 use super::nouns::Scope;
 use super::provenance::Provenance;
 use crate::lexicon::{lexicon, place_of};
@@ -44,6 +44,8 @@ pub struct LintedClaim<'c> {
     pub number: Option<Range<usize>>,
     /// Whether it stands behind ±.
     pub is_spread: bool,
+    /// The reading that the post declares for it.
+    pub declared: Option<Reading>,
     /// The expressions, without the formulas that they use.
     pub trees: &'c [&'c Expression],
     /// Every relation and binding of the statement.
@@ -82,6 +84,7 @@ pub const ALL: &[(&str, LintCheck)] = &[
     ("test", significance::test),
     ("test: significance", significance::significance),
     ("limit", counting::limit),
+    ("limit: declared", counting::declared),
 ];
 
 /// The lints of a claim.
@@ -134,19 +137,19 @@ impl LintedClaim<'_> {
     }
 
     /// Where a text in lower case mentions an arm: by its name, its declared aliases, or its kind of model.
-    fn mention(&self, arm: &Arm, others: &[&Arm], text: &str) -> Option<Range<usize>> {
+    fn mention(&self, arm: &ClaimArm, others: &[&ClaimArm], text: &str) -> Option<Range<usize>> {
         let names = self.names_of(arm, others);
         names.iter().filter_map(|name| place_of(text, name)).min_by_key(|place| place.start)
     }
 
     /// The words for an arm that no other one has.
-    fn names_of(&self, arm: &Arm, others: &[&Arm]) -> Vec<String> {
+    fn names_of(&self, arm: &ClaimArm, others: &[&ClaimArm]) -> Vec<String> {
         let theirs: Vec<String> = others.iter().flat_map(|other| label_parts(other)).collect();
         let mut names: Vec<String> =
             label_parts(arm).into_iter().filter(|part| !theirs.contains(part)).collect();
         let aliases = self.scope.page.aliases.get(&arm.label);
         names.extend(aliases.into_iter().flatten().map(|alias| alias.to_lowercase()));
-        let kind = |arm: &Arm| arm.is_mixture(self.scope.library);
+        let kind = |arm: &ClaimArm| arm.is_mixture(self.scope.library);
         let own = kind(arm);
         let is_alone = own.is_some() && others.iter().all(|other| kind(other) != own);
         if is_alone {
@@ -158,7 +161,7 @@ impl LintedClaim<'_> {
 }
 
 /// The parts of an arm's name that may stand for it in a sentence.
-fn label_parts(arm: &Arm) -> Vec<String> {
+fn label_parts(arm: &ClaimArm) -> Vec<String> {
     let lower = arm.label.to_lowercase();
     let parts = lower.split(|c: char| !c.is_alphanumeric());
     let is_word = |part: &&str| {

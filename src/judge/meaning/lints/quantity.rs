@@ -8,7 +8,7 @@ use repro_report::meaning::{Lint, LintKind};
 
 use super::super::provenance::quantity_of;
 use super::{LintedClaim, lint};
-use crate::lexicon::{Term, lexicon, place_of};
+use crate::lexicon::{LexiconTerm, lexicon, place_of};
 use crate::loss_unit::LossUnit;
 use crate::value::Quantity;
 
@@ -103,14 +103,14 @@ pub(super) fn unit(claim: &LintedClaim<'_>) -> Option<Lint> {
 }
 
 /// The quantities that the words directly behind a number name.
-fn said_behind(behind: &str) -> Vec<&'static Term> {
+fn said_behind(behind: &str) -> Vec<&'static LexiconTerm> {
     let near = behind.trim_start_matches(|c: char| c.is_whitespace() || "*_`-\u{a0}".contains(c));
     let near = near
         .split(['.', ',', ';', ':', '(', ')', '—', '–', '[', ']', '/', '|'])
         .next()
         .unwrap_or_default();
     let near = first_words(near, 4);
-    let starts = |term: &&Term| {
+    let starts = |term: &&LexiconTerm| {
         let Some(place) = term.place_in(&near) else { return false };
         // One adjective may stand between: "329,280 trainable parameters".
         let mut before = near[..place.start].split_whitespace();
@@ -124,7 +124,7 @@ fn said_behind(behind: &str) -> Vec<&'static Term> {
 }
 
 /// The other share of a whole that the clause names: stored parameters for active ones.
-fn sibling(claim: &LintedClaim<'_>, own: &Term) -> Option<&'static Term> {
+fn sibling(claim: &LintedClaim<'_>, own: &LexiconTerm) -> Option<&'static LexiconTerm> {
     let stops = lexicon().words("beside.stops");
     let behind = claim.behind().split([',', '.', ';', '(', ')']).next().unwrap_or_default();
     let mut near = last_words(claim.before(), 4);
@@ -134,9 +134,11 @@ fn sibling(claim: &LintedClaim<'_>, own: &Term) -> Option<&'static Term> {
         }
         near = format!("{near} {word}");
     }
-    let is_named = |term: &Term| term.shares.iter().any(|word| place_of(&near, word).is_some());
-    let shares_a_whole =
-        |term: &&Term| term.name != own.name && term.of.iter().any(|whole| own.of.contains(whole));
+    let is_named =
+        |term: &LexiconTerm| term.shares.iter().any(|word| place_of(&near, word).is_some());
+    let shares_a_whole = |term: &&LexiconTerm| {
+        term.name != own.name && term.of.iter().any(|whole| own.of.contains(whole))
+    };
     let other = lexicon().quantities.iter().filter(shares_a_whole).find(|term| is_named(term))?;
     (own.of.iter().any(|whole| whole == "parameters") && !is_named(own)).then_some(other)
 }
@@ -163,7 +165,7 @@ pub(super) fn time(claim: &LintedClaim<'_>) -> Option<Lint> {
 }
 
 /// The quantity that ends right before a number, linked to it.
-fn said_before(before: &str) -> Vec<&'static Term> {
+fn said_before(before: &str) -> Vec<&'static LexiconTerm> {
     let trimmed = before.trim_end_matches(|c: char| c.is_whitespace() || "*_`($\"".contains(c));
     let link = LINKS.iter().find_map(|link| {
         let rest = trimmed.strip_suffix(link)?;
@@ -172,14 +174,14 @@ fn said_before(before: &str) -> Vec<&'static Term> {
     });
     let Some(rest) = link else { return Vec::new() };
     let near = last_words(rest, 3);
-    let ends = |term: &&Term| {
+    let ends = |term: &&LexiconTerm| {
         term.place_in(&near).is_some_and(|place| near[place.end..].trim().is_empty())
     };
     most_special(lexicon().quantities.iter().filter(ends).collect())
 }
 
 /// The quantity of a column; nothing where it is a ratio.
-fn in_head(head: &str) -> Vec<&'static Term> {
+fn in_head(head: &str) -> Vec<&'static LexiconTerm> {
     const RATIOS: [&str; 5] = [" per ", " at ", " by ", " of ", " for "];
     let is_ratio = head.contains(|c: char| c.is_ascii_digit() || c == '/')
         || RATIOS.iter().any(|word| head.contains(word));
@@ -190,8 +192,8 @@ fn in_head(head: &str) -> Vec<&'static Term> {
 }
 
 /// Without terms whose wider term covers them: "active parameters" are no plain parameters.
-fn most_special(terms: Vec<&'static Term>) -> Vec<&'static Term> {
-    let narrower = |term: &&&'static Term| {
+fn most_special(terms: Vec<&'static LexiconTerm>) -> Vec<&'static LexiconTerm> {
+    let narrower = |term: &&&'static LexiconTerm| {
         !terms.iter().any(|other| other.name != term.name && other.of.contains(&term.name))
     };
     terms.iter().filter(narrower).copied().collect()

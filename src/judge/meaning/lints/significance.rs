@@ -6,6 +6,7 @@ use repro_report::meaning::{Lint, LintKind};
 
 use super::{LintedClaim, lint};
 use crate::lexicon::lexicon;
+use crate::value::NumberRole;
 
 /// Functions that test.
 const TESTS: [&str; 7] = ["p", "significant", "equivalent", "gap_ci95", "rises", "falls", "ci95"];
@@ -65,6 +66,9 @@ pub(super) fn significance(claim: &LintedClaim<'_>) -> Option<Lint> {
     if !says && !denies {
         return None;
     }
+    if let Some(lint) = contradicted_p(claim, says && !denies) {
+        return Some(lint);
+    }
     if !has_test {
         return lint(
             LintKind::Test,
@@ -83,6 +87,19 @@ pub(super) fn significance(claim: &LintedClaim<'_>) -> Option<Lint> {
         _ => return None,
     };
     lint(LintKind::Test, message.to_owned())
+}
+
+/// A p that decides the other way than the words: "significant (p = 0.057)".
+fn contradicted_p(claim: &LintedClaim<'_>, says_significant: bool) -> Option<Lint> {
+    let design = claim.provenance.design.as_ref()?;
+    let [number] = claim.given else { return None };
+    let is_p = matches!(&number.role, NumberRole::P(_));
+    let is_significant = number.float < design.alpha;
+    if !is_p || is_significant == says_significant {
+        return None;
+    }
+    let side = if is_significant { "below" } else { "not below" };
+    lint(LintKind::Test, format!("the text says otherwise, and the p is {side} {}", design.alpha))
 }
 
 /// Whether a relation between groups of runs is judged by a test.

@@ -8,8 +8,8 @@ use repro_exact::decimal::grouped;
 use repro_receipt::bundle::Origin;
 use repro_report::meaning::{Lint, LintKind};
 
-use super::super::arms::Arm;
-use super::super::provenance::Split;
+use super::super::arms::ClaimArm;
+use super::super::provenance::TextSplit;
 use super::{LintedClaim, label_parts, lint};
 use crate::lexicon::{lexicon, place_of};
 
@@ -19,7 +19,10 @@ pub(super) fn step(claim: &LintedClaim<'_>) -> Option<Lint> {
     if found.is_empty() {
         return None;
     }
-    let said = said_steps(claim.quote);
+    let mut said = said_steps(claim.quote);
+    if said.is_empty() {
+        said = claim.head.map(said_steps).unwrap_or_default();
+    }
     let list = |steps: &BTreeSet<u64>| {
         let words: Vec<_> = steps.iter().map(|step| grouped(&step.to_string())).collect();
         words.join(", ")
@@ -118,8 +121,8 @@ pub(super) fn split(claim: &LintedClaim<'_>) -> Option<Lint> {
     };
     let says = |list: &str, text: &str| lexicon().has(list, text);
     let of_text = |text: &str| match (says("split.training", text), says("split.held_out", text)) {
-        (true, false) => Some(Split::Training),
-        (false, true) => Some(Split::HeldOut),
+        (true, false) => Some(TextSplit::Training),
+        (false, true) => Some(TextSplit::HeldOut),
         _ => None,
     };
     let head = claim.head.map(str::to_lowercase).unwrap_or_default();
@@ -129,7 +132,7 @@ pub(super) fn split(claim: &LintedClaim<'_>) -> Option<Lint> {
 
 /// A value of another arm than the words name.
 pub(super) fn arm(claim: &LintedClaim<'_>) -> Option<Lint> {
-    let own: Vec<&Arm> = claim.provenance.arms.iter().collect();
+    let own: Vec<&ClaimArm> = claim.provenance.arms.iter().collect();
     if own.is_empty() {
         return None;
     }
@@ -161,21 +164,21 @@ pub(super) fn arm(claim: &LintedClaim<'_>) -> Option<Lint> {
     if has_parts {
         return None;
     }
-    let others: Vec<Arm> = claim
+    let others: Vec<ClaimArm> = claim
         .scope
         .page
         .names
         .iter()
         .filter(|(label, _)| !own.iter().any(|arm| arm.label == **label))
         .filter(|(_, (locator, _))| is_alike(claim, locator))
-        .map(|(label, (locator, _))| Arm {
+        .map(|(label, (locator, _))| ClaimArm {
             label: label.clone(),
             bundles: locator.bundles.clone(),
             is_group: locator.is_group,
         })
         .collect();
     let mine: BTreeSet<String> = own.iter().flat_map(|arm| label_parts(arm)).collect();
-    let is_named = |arm: &&Arm| {
+    let is_named = |arm: &&ClaimArm| {
         let theirs: BTreeSet<String> = label_parts(arm).into_iter().collect();
         let mut extra = theirs.difference(&mine).peekable();
         let aliases = claim.scope.page.aliases.get(&arm.label);
@@ -186,7 +189,7 @@ pub(super) fn arm(claim: &LintedClaim<'_>) -> Option<Lint> {
         // "long budget" names `long.moe` beside `moe`; of other names all parts have to stand there.
         is_called || extra.peek().is_some() && extra.all(|part| place_of(clause, part).is_some())
     };
-    let names_own = |arm: &Arm| {
+    let names_own = |arm: &ClaimArm| {
         let parts: BTreeSet<String> = label_parts(arm).into_iter().collect();
         parts.is_subset(&mine) || !own.iter().any(|own| claim.mention(own, &[], clause).is_some())
     };
@@ -215,19 +218,20 @@ fn is_alike(claim: &LintedClaim<'_>, locator: &Locator) -> bool {
         })
     };
     let names = &claim.scope.page.names;
-    let is_of_file = |arm: &Arm| names.get(&arm.label).is_some_and(|(own, _)| own.file.is_some());
+    let is_of_file =
+        |arm: &ClaimArm| names.get(&arm.label).is_some_and(|(own, _)| own.file.is_some());
     let is_config = locator.file.is_some() && claim.provenance.arms.iter().all(is_of_file);
     is_run || is_config || has_fact()
 }
 
 /// Whether a name has every part of the own ones and more.
-fn adds_to(arm: &Arm, mine: &BTreeSet<String>) -> bool {
+fn adds_to(arm: &ClaimArm, mine: &BTreeSet<String>) -> bool {
     let theirs: BTreeSet<String> = label_parts(arm).into_iter().collect();
     !mine.is_empty() && mine.is_subset(&theirs)
 }
 
 /// A row whose first cell is the name of another arm.
-fn row_of_another(claim: &LintedClaim<'_>, own: &[&Arm]) -> Option<Lint> {
+fn row_of_another(claim: &LintedClaim<'_>, own: &[&ClaimArm]) -> Option<Lint> {
     let plain = |text: &str| -> String {
         text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
     };
@@ -243,7 +247,7 @@ fn row_of_another(claim: &LintedClaim<'_>, own: &[&Arm]) -> Option<Lint> {
 }
 
 /// A dense model that the words call a mixture, or the other way.
-fn kind_of_another(claim: &LintedClaim<'_>, own: &[&Arm], clause: &str) -> Option<Lint> {
+fn kind_of_another(claim: &LintedClaim<'_>, own: &[&ClaimArm], clause: &str) -> Option<Lint> {
     if own.iter().any(|arm| label_parts(arm).iter().any(|part| place_of(clause, part).is_some())) {
         return None;
     }
@@ -267,6 +271,6 @@ fn kind_of_another(claim: &LintedClaim<'_>, own: &[&Arm], clause: &str) -> Optio
     lint(LintKind::Arm, format!("the text says \"{word}\", and {} is {kind}", labels(own)))
 }
 
-fn labels(arms: &[&Arm]) -> String {
+fn labels(arms: &[&ClaimArm]) -> String {
     arms.iter().map(|arm| arm.label.as_str()).collect::<Vec<_>>().join(", ")
 }

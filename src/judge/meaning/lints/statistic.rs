@@ -4,7 +4,7 @@ use repro_claim::syntax::ExpressionKind;
 use repro_report::meaning::{Lint, LintKind};
 
 use super::{LintedClaim, lint};
-use crate::lexicon::{Term, lexicon, place_of};
+use crate::lexicon::{LexiconTerm, lexicon, place_of};
 
 /// A number that the words call a different statistic.
 pub(super) fn statistic(claim: &LintedClaim<'_>) -> Option<Lint> {
@@ -17,7 +17,8 @@ pub(super) fn statistic(claim: &LintedClaim<'_>) -> Option<Lint> {
         .filter(|term| term.is_spread == own.is_spread)
         .filter(|term| term.place_in(&near).is_some())
         .collect();
-    let fits = |term: &&&Term| term.name == own.name || is_best_of(claim, &term.name, &own.name);
+    let fits =
+        |term: &&&LexiconTerm| term.name == own.name || is_best_of(claim, &term.name, &own.name);
     if said.is_empty() || said.iter().any(|term| fits(&term)) {
         return level(claim, own);
     }
@@ -98,7 +99,7 @@ pub(super) fn selection(claim: &LintedClaim<'_>) -> Option<Lint> {
 }
 
 /// The statistic at the root of the expression.
-fn root_term(claim: &LintedClaim<'_>) -> Option<&'static Term> {
+fn root_term(claim: &LintedClaim<'_>) -> Option<&'static LexiconTerm> {
     let [tree] = claim.trees else { return None };
     let mut tree = *tree;
     // A formula may be the name of a statistic.
@@ -133,7 +134,7 @@ fn is_best_of(claim: &LintedClaim<'_>, said: &str, own: &str) -> bool {
 }
 
 /// An interval of a level that the words do not have.
-fn level(claim: &LintedClaim<'_>, own: &Term) -> Option<Lint> {
+fn level(claim: &LintedClaim<'_>, own: &LexiconTerm) -> Option<Lint> {
     if own.name != "confidence interval" {
         return None;
     }
