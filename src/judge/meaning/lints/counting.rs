@@ -46,7 +46,8 @@ pub(super) fn runs(claim: &LintedClaim<'_>) -> Option<Lint> {
             continue;
         }
         let count = count as usize;
-        let fits = sizes.contains(&count) || all == count || all % count == 0 && sizes.is_empty();
+        let fits =
+            sizes.contains(&count) || all == count || all.is_multiple_of(count) && sizes.is_empty();
         if !fits {
             let found = sizes.first().copied().unwrap_or(all);
             let plural = if found == 1 { "" } else { "s" };
