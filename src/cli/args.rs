@@ -225,6 +225,9 @@ pub struct VerifyArgs {
     /// Compare each post with its lock, `repro/ID.lock` (for CI)
     #[arg(long, conflicts_with = "write_lock", help_heading = "What is judged")]
     pub locked: bool,
+    /// Print which reading, rule and lints fired for one claim, `CLAIM` or `POST/CLAIM`, instead of the report
+    #[arg(long, value_name = "CLAIM", conflicts_with_all = ["locked", "write_lock", "resume"], help_heading = "What is judged")]
+    pub trace: Option<String>,
     /// Record each post in its lock, `repro/ID.lock`
     #[arg(long, help_heading = "What is judged")]
     pub write_lock: bool,

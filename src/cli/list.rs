@@ -20,6 +20,7 @@ use repro_params as params;
 use repro_receipt::bundle::{self, Bundle};
 use repro_receipt::checkpoint;
 use repro_receipt::source::{self, Code, Error, Location};
+use repro_report::meaning::Reading;
 use repro_report::outcome::ExitStatus;
 use repro_report::wrap;
 use repro_runs::{challenge, contract, replay, starts, study, tasks};
@@ -253,7 +254,7 @@ pub fn list(common: &CommonArgs, own: &ListArgs, output: &Output) -> Answer {
 }
 
 /// What can be explained besides functions, rules and codes, with what it is.
-pub const TOPICS: [(&str, &str); 9] = [
+pub const TOPICS: [(&str, &str); 10] = [
     ("post", "how posts are written"),
     ("sentence", "the keys of a sentence of a post"),
     ("table", "the keys of a table of a post"),
@@ -262,12 +263,14 @@ pub const TOPICS: [(&str, &str); 9] = [
     ("check", "what `repro check` knows"),
     ("relations", "what must hold within a bundle"),
     ("gate", "what a gate asks, and how its rule is written"),
+    ("readings", "how a printed number can agree with a value"),
     ("scope", "what a pass shows, and what it does not"),
 ];
 
 /// The text of a topic.
 pub fn topic(name: &str) -> Option<String> {
     Some(match name {
+        "readings" => readings(),
         "scope" => SCOPE.to_owned(),
         "post" => POST.to_owned(),
         "post-schema" => format!("{:#}\n", page_keys::schema()),
@@ -278,6 +281,19 @@ pub fn topic(name: &str) -> Option<String> {
         "sentence" | "table" => keys_of(name),
         _ => return None,
     })
+}
+
+/// Every reading with what it accepts.
+fn readings() -> String {
+    let mut text = String::from(
+        "How a printed number agrees with a value. Declare it by `is = { value = \"...\", as = \"about\" }`; else the\n\
+token directly beside the number decides, else the kind of value.\n\n",
+    );
+    for reading in Reading::ALL {
+        let lines = wrap(reading.meaning(), 84, 84).join(&format!("\n{:12}", ""));
+        let _ = writeln!(text, "  {:<9} {lines}", reading.word());
+    }
+    text
 }
 
 /// The keys of a sentence or a table of a post file.
@@ -309,6 +325,7 @@ pub fn codes() -> Vec<&'static Code> {
         lock::CODES,
         super::CODES,
         super::init::CODES,
+        super::trace::CODES,
         super::cluster::CODES,
         super::compare::CODES,
         super::mcp::CODES,

@@ -45,6 +45,7 @@ mod search;
 mod sign;
 mod stats;
 mod threads;
+mod trace;
 #[cfg(feature = "train")]
 mod trainer;
 #[cfg(not(feature = "train"))]

@@ -237,7 +237,7 @@ impl LiveSession<'_> {
         for (at, one) in open.iter().enumerate() {
             // A quote without its paragraph cannot be judged.
             let is_shown = !one.claim.meaning.context.is_empty() || post.texts.is_empty();
-            if !is_shown || self.session.has_judged(self.reviews, one.claim) {
+            if !is_shown || self.session.has_approved(self.reviews, one.claim) {
                 self.done.insert(at);
             }
         }

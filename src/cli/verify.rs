@@ -13,7 +13,7 @@ use super::history::GitHistory;
 use super::output::{Output, write_file};
 use super::partwise::PartwiseReport;
 use super::trainer::RunData;
-use super::{Answer, BAD_USAGE, cluster, trainer};
+use super::{Answer, BAD_USAGE, cluster, trace, trainer};
 use repro_judge::lock::{self, PostLock};
 use repro_judge::post;
 use repro_judge::review::ReviewPolicy;
@@ -23,7 +23,7 @@ use repro_receipt::digest::Digest;
 use repro_receipt::source::{Error, Location};
 use repro_report::Format;
 use repro_report::outcome::{
-    EvidenceOrigin, ExitStatus, LockDifference, Method, PostReport, ReadBy,
+    EvidenceOrigin, ExitStatus, LockDifference, Method, PostReport, ReadBy, Verdict,
 };
 use repro_report::part::{PartSubject, ReportPart, ReportSink};
 use repro_runs::challenge::Challenge;
@@ -75,6 +75,17 @@ pub fn run(root: &Path, own: &VerifyArgs, output: &Output) -> Answer {
     };
     for note in cache.iter().flat_map(Cache::notes) {
         output.say(&note);
+    }
+    if let Some(name) = &own.trace {
+        let claim = trace::find(report.posts(), name)?;
+        output.print(&trace::render(claim));
+        return Ok(match claim.outcome.verdict {
+            Verdict::Verified if claim.meaning.unanswered().next().is_none() => {
+                ExitStatus::Verified
+            }
+            Verdict::Refuted => ExitStatus::Refuted,
+            _ => ExitStatus::Undecided,
+        });
     }
     let locked = own.locked.then(|| compare(root, own, &ids, report.posts())).transpose();
     let locked = locked.unwrap_or_else(|failures| {

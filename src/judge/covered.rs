@@ -128,7 +128,7 @@ impl Marks {
     }
 }
 
-/// The numbers of one text of a post. Numbers in words count where they are bound.
+/// The numbers of one text of a post, those in words too.
 pub fn covered(page: &PostPage, text: &TextSource, source: &Source) -> Result<Coverage, Error> {
     is_short_text(source)?;
     let work = Work::of_a_post();
@@ -227,9 +227,6 @@ fn numbers(source: &Source, marks: &Marks, work: &Work) -> Vec<Number> {
         }
         let around = around(marks, &item.span);
         work.takes(around.len() / 8);
-        if !item.is_in_digits(text) && around.is_empty() {
-            continue;
-        }
         let (line, column) = source.line_column(item.span.start);
         let bound: Vec<_> = around.iter().filter(|mark| mark.reason.is_none()).collect();
         let is_open = around.iter().any(|mark| mark.is_open);

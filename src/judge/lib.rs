@@ -60,6 +60,7 @@ pub static CODES: &[&[&repro_receipt::source::Code]] = &[
     evaluate::noise::CODES,
     names::CODES,
     reading::CODES,
+    page::CODES,
     page::head::CODES,
     run_design::CODES,
     planned::CODES,

@@ -53,7 +53,7 @@ impl Block for Vectors {
 
 /// A feed-forward block of a width of its own.
 #[derive(Debug, Clone, Copy)]
-pub struct FeedForward {
+pub struct SizedFeed {
     /// What it is part of.
     pub part: Part,
     /// Below what its matrices are.
@@ -66,7 +66,7 @@ pub struct FeedForward {
     pub bias: bool,
 }
 
-impl Block for FeedForward {
+impl Block for SizedFeed {
     fn list(&self, tensors: &mut TensorList, hidden: Size) {
         let Self { part, below, width, bias, .. } = *self;
         if self.is_gated {

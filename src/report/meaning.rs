@@ -64,6 +64,41 @@ impl Reading {
         }
     }
 
+    /// The values for which a number holds by it.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::Exact => {
+                "the value is the number: the default of settings, and of counts printed in full"
+            }
+            Self::Rounded => {
+                "the value rounds to the number at its last printed digit: the default of measured values. Zeros before a \
+suffix are no digits"
+            }
+            Self::About => {
+                "the value lies within 5%, or within half a unit of the last digit if that is wider: \"about\", \"~\", \
+\"half\", \"double\""
+            }
+            Self::AtLeast => {
+                "the value is not below the number, or rounds to it: \"at least\", \"or more\""
+            }
+            Self::AtMost => {
+                "the value is not above the number, or rounds to it: \"at most\", \"up to\""
+            }
+            Self::Above => "the value is above the number: \"more than\", \"over\"",
+            Self::Below => "the value is below the number: \"less than\", \"under\"",
+            Self::Ends => "the value rounds to this end of a range",
+            Self::Floor => "the value begins with these digits: `1.716...`",
+            Self::Ceil => "the value rounds up to the number",
+            Self::Binary => {
+                "K, M and G are powers of 1,024: tried for context lengths, vocabularies, batches and bytes where the \
+decimal one fails"
+            }
+            Self::Nominal => {
+                "the size in the name of a model, \"the 755M model\": rounded, cut off, or without its trailing zeros"
+            }
+        }
+    }
+
     /// The reading that a word of a post file declares.
     pub fn of_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|reading| reading.word() == word)

@@ -237,8 +237,9 @@ impl Text<'_> {
             return self.page.block(INDENT, &drawing.render(room, self.options.colour));
         }
         for claim in claims {
-            let told = wording::is_told(claim);
-            let shown = if told { String::new() } else { wording::derived(claim) };
+            // The fact has the value already.
+            let is_told = claim.meaning.fact.is_some() || wording::is_told(claim);
+            let shown = if is_told { String::new() } else { wording::derived(claim) };
             let line = match wording::held_against(claim) {
                 said if said.is_empty() => shown,
                 said if shown.is_empty() => said,
@@ -255,6 +256,14 @@ impl Text<'_> {
         for claim in told.claims() {
             if self.options.verbose {
                 let tolerance = wording::tolerance(claim);
+                if claim.meaning.fact.is_some() {
+                    self.addition("expression:", &visible(&claim.said));
+                    self.addition("value:", &wording::derived(claim));
+                }
+                let readings = wording::readings(claim);
+                if !readings.is_empty() {
+                    self.addition("read as:", &readings);
+                }
                 let row = wording::row_of(claim);
                 if !row.is_empty() {
                     self.addition("row:", &row);

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use crate::meaning::TokenReading;
 use crate::outcome::{
     ChallengeReport, ClaimReport, Definition, EvidenceOrigin, Finding, Impact, LockDifference,
     Method, PassingChance, PinnedBy, PostReport, ReadBy, Referee, Verdict, VerdictCounts,
@@ -266,14 +267,25 @@ pub(super) fn line_of(place: &repro_receipt::source::Location) -> String {
     }
 }
 
-/// What a claim is held against: `"26.24" as planned / total(dense)`, or the relation.
+/// The claimed number and the fact that its verdict is about; without a fact, the expression.
 pub(super) fn held_against(claim: &ClaimReport) -> String {
-    let (claimed, said) = (visible(&claim.claimed), visible(&claim.said));
-    match (claimed.is_empty(), said.is_empty()) {
-        (true, _) => said,
-        (false, true) => format!("\"{claimed}\""),
-        (false, false) => format!("\"{claimed}\" as {said}"),
+    let claimed = visible(&claim.claimed);
+    let fact = claim.meaning.fact.as_ref().map(|fact| visible(&fact.sentence));
+    match (claimed.is_empty(), fact) {
+        (true, Some(fact)) => format!("fact: {fact}"),
+        (false, Some(fact)) => format!("\"{claimed}\" · fact: {fact}"),
+        (true, None) => visible(&claim.said),
+        (false, None) if claim.said.is_empty() => format!("\"{claimed}\""),
+        (false, None) => format!("\"{claimed}\" as {}", visible(&claim.said)),
     }
+}
+
+/// How each printed number is read: `1.7016 rounded (a measured value)`.
+pub(super) fn readings(claim: &ClaimReport) -> String {
+    let one = |read: &TokenReading| {
+        format!("{} {} ({})", visible(&read.token), read.reading.word(), visible(&read.because))
+    };
+    claim.meaning.readings.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
 /// What the names of a table's row stand for: `it = moe (6 runs)`.
@@ -333,7 +345,10 @@ pub(super) fn in_a_line(claim: &ClaimReport, limit: usize) -> String {
     let parts = [
         prose(&claim.outcome.reason),
         if said.is_empty() { said } else { format!("claimed {said}") },
-        derived(claim),
+        match &claim.meaning.fact {
+            Some(fact) => format!("fact: {}", prose(&fact.sentence)),
+            None => derived(claim),
+        },
         assurance(claim),
         impact(claim.impact).to_owned(),
     ];

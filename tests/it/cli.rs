@@ -708,3 +708,85 @@ fn a_report_is_written_over_nothing_but_a_report() {
         assert_eq!(status, Some(0), "{format}: {said}");
     }
 }
+
+/// A project with one bundle of two configs, of a multimodal model that is counted whole and of one of which only the language model is.
+fn multimodal() -> tempfile::TempDir {
+    let folder = new_folder();
+    let root = folder.path();
+    let data = root.join("receipts/models/data");
+    let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/params");
+    for (name, config) in [("whole", "gemma3-27b.json"), ("part", "mistral3.json")] {
+        std::fs::create_dir_all(data.join(name)).unwrap();
+        std::fs::copy(configs.join(config), data.join(name).join("config.json")).unwrap();
+    }
+    let documents = r#"{"data/whole/config.json":"whole","data/part/config.json":"part"}"#;
+    let receipt = format!(
+        r#"{{"schema":"repro.receipt/1","origin":"transcribed","extra":{{"documents":{documents}}}}}"#
+    );
+    std::fs::write(data.join("receipt.json"), receipt).unwrap();
+    std::fs::create_dir_all(root.join("repro")).unwrap();
+    assert_eq!(run(root, &["seal", "receipts/models"]).code, 0);
+    folder
+}
+
+#[test]
+fn a_part_of_a_model_is_never_held_against_a_whole() {
+    let folder = multimodal();
+    let mut post =
+        "schema = \"repro.post/2\"\nid = \"p\"\ntitle = \"P\"\ntext = \"p.md\"\n[names]\n\
+        whole = \"models:data/whole/config.json\"\npart = \"models:data/part/config.json\"\n"
+            .to_owned();
+    let mut text = String::new();
+    let language = "of = 'language model'";
+    let cases = [
+        ("It has 27,363,846,272 parameters in total.", "is", "total(whole)".to_owned(), "verified"),
+        ("It has 27,009,346,304 parameters in total.", "is", "total(whole)".to_owned(), "refuted"),
+        (
+            "Its language model has 27,009,346,304 parameters.",
+            "is",
+            format!("total(whole, {language})"),
+            "verified",
+        ),
+        (
+            "All of it has 27,009,346,304 parameters in total.",
+            "is",
+            format!("total(whole, {language})"),
+            "inconclusive",
+        ),
+        (
+            "The other has 23,572,403,200 parameters.",
+            "is",
+            "total(part)".to_owned(),
+            "inconclusive",
+        ),
+        ("The other has 24,011,361,280 ones.", "is", "total(part)".to_owned(), "inconclusive"),
+        (
+            "The text model of the other has 23,572,403,200.",
+            "is",
+            format!("total(part, {language})"),
+            "verified",
+        ),
+        (
+            "A part is smaller than the whole.",
+            "says",
+            format!("total(whole, {language}) < total(whole)"),
+            "inconclusive",
+        ),
+    ];
+    for (quote, key, expression, _) in &cases {
+        text.push_str(&format!("{quote}\n\n"));
+        let statement = format!("[[sentence]]\nquote = \"{quote}\"\n{key} = \"{expression}\"\n");
+        post.push_str(&statement);
+    }
+    std::fs::write(folder.path().join("repro/p.toml"), post).unwrap();
+    std::fs::write(folder.path().join("repro/p.md"), text).unwrap();
+    let report = run(folder.path(), &["--format", "json", "verify", "--post", "p"]);
+    let report: serde_json::Value = serde_json::from_str(&report.stdout).unwrap();
+    let claims = report["posts"][0]["claims"].as_array().unwrap();
+    let found: Vec<_> = claims
+        .iter()
+        .map(|claim| (claim["quote"].as_str().unwrap(), claim["verdict"].as_str().unwrap()))
+        .collect();
+    let wanted: Vec<_> = cases.iter().map(|(quote, .., verdict)| (*quote, *verdict)).collect();
+    assert_eq!(found, wanted);
+}

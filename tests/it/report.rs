@@ -6,9 +6,9 @@ use repro_receipt::source::{Code, Document, Error, Location, Source};
 use repro_report::growing::{GrowingReport, GrownReport, HeldBundles};
 use repro_report::outcome::{
     BundleReport, ChallengeReport, ClaimReport, Definition, EvidenceOrigin, EvidenceRef,
-    ExcusedWords, Finding, Impact, LockDifference, Meaning, Measured, Method, Outcome,
-    PassingChance, PinnedBy, PostPictures, PostReport, Referee, Report, Severity, SignatureReport,
-    TextReport, Verdict,
+    ExcusedWords, Finding, Impact, Lint, LintKind, LockDifference, Meaning, Measured, Method,
+    Outcome, PassingChance, PinnedBy, PostPictures, PostReport, ReadBy, Referee, Report, Severity,
+    SignatureReport, TextReport, Verdict,
 };
 use repro_report::part::{PartSubject, ReportPart, ReportSink};
 use repro_report::{
@@ -716,6 +716,57 @@ fn whatever_keeps_the_status_from_zero_is_in_every_format_of_ci() {
             );
         }
     }
+}
+
+#[test]
+fn a_lint_that_nobody_answered_is_never_plain_green() {
+    let mut one = post();
+    one.findings.clear();
+    one.bundles.clear();
+    one.claims.retain(|claim| claim.outcome.verdict == Verdict::Verified);
+    let whole = Report { posts: vec![one.clone()], ..Report::default() };
+    assert_eq!(whole.exit_status().code(), 0);
+    let message = "the text says grows, the fact falls".to_owned();
+    let lint = Lint { kind: LintKind::Direction, message, answer: None };
+    one.claims[0].meaning.lints = vec![lint];
+    one.claims[0].quote = "the gap grows".to_owned();
+    let linted = Report { posts: vec![one.clone()], ..Report::default() };
+    assert_eq!(linted.exit_status().code(), 3);
+    let drawn = |report: &Report, format| render(report, format, &ReportOptions::default());
+    assert!(drawn(&linted, Format::Text).contains("! \"the gap grows\""));
+    assert!(drawn(&linted, Format::Html).contains("questioned"));
+    assert!(drawn(&linted, Format::Markdown).contains("! verified, and questioned"));
+    assert!(drawn(&linted, Format::Junit).contains("direction: the text says grows"));
+    // Recorded or not, its badge is not green.
+    let recorded = Report { locked: Some(Vec::new()), ..linted };
+    assert_eq!(recorded.exit_status().code(), 0);
+    assert!(drawn(&recorded, Format::Shields).contains("\"orange\""));
+    one.claims[0].meaning.lints[0].answer = Some("of the runs".to_owned());
+    let answered = Report { posts: vec![one], ..Report::default() };
+    assert_eq!(answered.exit_status().code(), 0);
+}
+
+#[test]
+fn a_drafted_contradiction_differs_and_is_no_refutation() {
+    let mut one = post();
+    one.bundles.clear();
+    one.claims.retain(|claim| claim.outcome.verdict != Verdict::Inconclusive);
+    one.claims.retain(|claim| claim.outcome.verdict != Verdict::Unchecked);
+    for claim in &mut one.claims {
+        claim.meaning.read_by = Some(ReadBy::Drafted);
+    }
+    let drafted = Report { posts: vec![one.clone()], ..Report::default() };
+    assert_eq!(drafted.exit_status().code(), 3);
+    let text = render(&drafted, Format::Text, &ReportOptions::default());
+    assert!(text.contains("differs (drafted binding, not confirmed)"), "{text}");
+    for claim in &mut one.claims {
+        claim.meaning.read_by = Some(ReadBy::Author);
+        claim.meaning.is_audit = true;
+    }
+    let audit = Report { posts: vec![one], ..Report::default() };
+    assert_eq!(audit.exit_status().code(), 1);
+    let json = render(&audit, Format::Json, &ReportOptions::default());
+    assert!(json.contains("\"verdict\": \"refuted\""), "{json}");
 }
 
 fn results_of(log: &serde_json::Value, rule: &str) -> usize {

@@ -6,7 +6,7 @@ use num_rational::BigRational;
 use num_traits::{Signed, Zero};
 use repro_claim::Expression;
 use repro_claim::syntax::{ArithmeticOperator, ExpressionKind, RelationOperator};
-use repro_exact::decimal::{format_significant, grouped};
+use repro_exact::decimal::{format_float, format_significant, grouped};
 use repro_params::CountScope;
 use repro_report::meaning::Fact;
 use repro_report::outcome::{Outcome, Verdict};
@@ -83,11 +83,23 @@ pub fn of_relations(scope: &Scope<'_>, trees: &[&Expression], outcome: &Outcome)
         (false, Verdict::Refuted) => "not so: ",
         _ => "",
     };
-    let values = match outcome.recomputed.as_str() {
-        "" => String::new(),
-        values => format!(": {values}"),
+    let values = match (is_fixed, outcome.recomputed.as_str()) {
+        (true, _) => spread_of(outcome),
+        (false, "") => String::new(),
+        (false, values) => format!(": {values}"),
     };
     Fact { sentence: format!("{state}{shape}{values}"), shape }
+}
+
+/// How far apart the values of an outcome lie: `, largest 1.73 times smallest`.
+fn spread_of(outcome: &Outcome) -> String {
+    let values = || outcome.measured.iter().filter_map(|one| one.value);
+    let (least, most) =
+        (values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max));
+    match least > 0.0 && most.is_finite() {
+        true => format!(", largest {} times smallest", format_float(most / least, 4)),
+        false => String::new(),
+    }
 }
 
 /// What a number is of, and how its sign is worded.

@@ -33,6 +33,15 @@ pub struct Expander<'a> {
 /// What is written in place of parameters.
 type Parameters = BTreeMap<String, String>;
 
+/// What names stand for where a part of an expression is written.
+#[derive(Clone, Copy)]
+struct Scope<'s> {
+    row: &'s RowVariables,
+    given: &'s Parameters,
+    /// How many formulas and variables it stands inside of.
+    depth: usize,
+}
+
 /// The text of an expansion would be too long, or nests too deeply.
 struct TooLong;
 
@@ -63,28 +72,23 @@ impl<'a> Expander<'a> {
 
     /// One expression: each name and formula in its place, or behind it where that would be long.
     pub fn of(&self, tree: &Expression, row: &RowVariables) -> String {
-        let inline = self.inline(tree, row, &Parameters::new(), 0);
+        let given = Parameters::new();
+        let inline = self.inline(tree, Scope { row, given: &given, depth: 0 });
         let text = inline.unwrap_or_else(|TooLong| self.with_definitions(tree, row));
         self.work.takes(1 + text.len() / BYTES_IN_A_STEP);
         bounded(text)
     }
 
-    fn inline(
-        &self,
-        tree: &Expression,
-        row: &RowVariables,
-        given: &Parameters,
-        depth: usize,
-    ) -> Result<String, TooLong> {
+    fn inline(&self, tree: &Expression, scope: Scope<'_>) -> Result<String, TooLong> {
         self.work.takes(1);
-        if depth > MOST_DEPTH || self.work.is_spent() {
+        if scope.depth > MOST_DEPTH || self.work.is_spent() {
             return Err(TooLong);
         }
-        let part = |inner: &Expression| self.inline(inner, row, given, depth);
+        let part = |inner: &Expression| self.inline(inner, scope);
         let text = match &tree.kind {
             ExpressionKind::Number(text) => text.clone(),
             ExpressionKind::Text(text) => format!("{text:?}"),
-            ExpressionKind::Name(name) => self.name(name, row, given, depth)?,
+            ExpressionKind::Name(name) => self.name(name, scope)?,
             ExpressionKind::Field(of, key) => match self.locator(tree) {
                 Some(locator) => locator,
                 None => format!("{}.{key:?}", part(of)?),
@@ -106,34 +110,23 @@ impl<'a> Expander<'a> {
                 }
                 format!("({text})")
             }
-            ExpressionKind::Call(name, arguments) => {
-                self.call(name, arguments, (row, given), depth)?
-            }
+            ExpressionKind::Call(name, arguments) => self.call(name, arguments, scope)?,
         };
         if text.len() > MOST_INLINE { Err(TooLong) } else { Ok(text) }
     }
 
-    fn name(
-        &self,
-        name: &str,
-        row: &RowVariables,
-        given: &Parameters,
-        depth: usize,
-    ) -> Result<String, TooLong> {
-        if let Some(text) = given.get(name) {
+    fn name(&self, name: &str, scope: Scope<'_>) -> Result<String, TooLong> {
+        let (given, depth) = (Parameters::new(), scope.depth + 1);
+        if let Some(text) = scope.given.get(name) {
             return Ok(text.clone());
         }
-        if let Some(variable) = row.get(name) {
+        if let Some(variable) = scope.row.get(name) {
             // Inside a variable the names of the row mean nothing: it cannot stand for itself.
-            return self.inline(
-                &variable.tree,
-                &RowVariables::new(),
-                &Parameters::new(),
-                depth + 1,
-            );
+            let row = RowVariables::new();
+            return self.inline(&variable.tree, Scope { row: &row, given: &given, depth });
         }
         if let Some(formula) = self.page.formulas.get(name) {
-            return self.inline(&formula.body.tree, row, &Parameters::new(), depth + 1);
+            return self.inline(&formula.body.tree, Scope { given: &given, depth, ..scope });
         }
         Ok(self.written(name).unwrap_or_else(|| name.to_owned()))
     }
@@ -142,12 +135,11 @@ impl<'a> Expander<'a> {
         &self,
         name: &str,
         arguments: &[Argument],
-        (row, given): (&RowVariables, &Parameters),
-        depth: usize,
+        scope: Scope<'_>,
     ) -> Result<String, TooLong> {
         let mut values = Vec::new();
         for argument in arguments {
-            let value = self.inline(&argument.value, row, given, depth)?;
+            let value = self.inline(&argument.value, scope)?;
             values.push((argument.name.as_deref(), value));
         }
         let Some(formula) = self.page.formulas.get(name) else {
@@ -161,7 +153,8 @@ impl<'a> Expander<'a> {
         for ((given, value), parameter) in values.into_iter().zip(&formula.parameters) {
             parameters.insert(given.unwrap_or(parameter).to_owned(), value);
         }
-        self.inline(&formula.body.tree, row, &parameters, depth + 1)
+        let depth = scope.depth + 1;
+        self.inline(&formula.body.tree, Scope { given: &parameters, depth, ..scope })
     }
 
     /// The evidence that a dotted name stands for: `dense.bf16`, where the post has a group `dense`.

@@ -14,10 +14,11 @@ use std::path::Path;
 
 use repro_claim::Expression;
 use repro_claim::locator::Locator;
+use repro_claim::quote;
 use repro_claim::seen::{self, Markup};
 use repro_receipt::digest::Digest;
 use repro_receipt::similar::did_you_mean;
-use repro_receipt::source::{Document, Error, Location, Node};
+use repro_receipt::source::{Document, Error, Location, Node, codes};
 use repro_report::outcome::{Definition, ExcusedWords, Referee};
 use repro_signature::PublicKey;
 
@@ -50,6 +51,11 @@ pub struct StatementHead {
     pub line: usize,
     /// Whether a program has drafted it and nobody has taken the mark away.
     pub is_drafted: bool,
+}
+
+codes! {
+    NO_NUMBER = "excused::no-number", "an excuse is of words without a number", "quote the number that carries no claim, or remove the excuse";
+    NOT_THERE = "excused::not-there", "the text does not have the words that are excused", "quote the text as it stands, or remove the excuse";
 }
 
 /// What a statement is.
@@ -91,6 +97,8 @@ pub struct Excuse {
     pub quote: String,
     /// Why nothing is claimed.
     pub reason: String,
+    /// Where it stands in the post file.
+    pub place: Location,
 }
 
 /// A post file.
@@ -337,9 +345,17 @@ impl PostPage {
         };
         let mut excuses = Vec::new();
         for quote in each_of(node.required("quote")?) {
+            if quote::items(quote.text()?).is_empty() {
+                let found = format!("\"{}\"", quote.text()?);
+                return Err(NO_NUMBER.at(quote.place(), "words with a number", found));
+            }
             for text in &texts {
-                let quote = self.seen_quote(text, quote.text()?);
-                excuses.push(Excuse { text: text.clone(), quote, reason: reason.to_owned() });
+                excuses.push(Excuse {
+                    text: text.clone(),
+                    quote: self.seen_quote(text, quote.text()?),
+                    reason: reason.to_owned(),
+                    place: quote.place(),
+                });
             }
         }
         Ok(excuses)

@@ -114,6 +114,19 @@ fn is_denied(number: NumberInQuote<'_>, reading: Reading) -> bool {
     lexicon().has("direction.denies", &clause)
 }
 
+/// Whether the words right before a number make it a limit or an approximation: "below", "about", "the target of".
+pub fn is_loose(quote: &str, number: &Range<usize>) -> bool {
+    let is_token = beside::token(lexicon(), quote, number)
+        .is_some_and(|token| token.reading.is_limit() || token.reading == Reading::About);
+    let before = quote[..number.start].to_lowercase();
+    let near: Vec<&str> = before.split_whitespace().rev().take(5).collect();
+    is_token
+        || near.iter().any(|word| {
+            let word = word.trim_matches(|c: char| !c.is_alphanumeric());
+            lexicon().words("limit.nouns").iter().any(|noun| noun == word)
+        })
+}
+
 /// Whether the token beside a number says "about".
 pub fn says_about(text: &str, number: &Range<usize>) -> bool {
     beside::token(lexicon(), text, number).is_some_and(|token| token.reading == Reading::About)

@@ -72,13 +72,13 @@ pub struct ReviewSession<'a> {
 }
 
 impl ReviewSession<'_> {
-    /// Whether this reviewer has said the same of a claim before, on the same values.
-    pub fn has_judged(&self, reviews: &Reviews, claim: &ClaimReport) -> bool {
+    /// Whether this reviewer has approved a claim before, on the same values. A dispute is asked about again: it may be settled.
+    pub fn has_approved(&self, reviews: &Reviews, claim: &ClaimReport) -> bool {
         let (parts, lints, now) = (MeaningParts::of(claim), lint_kinds(claim), values(claim));
         let key = parts.key(&lints);
         let identity = self.reviewer.identity();
         reviews.records.iter().any(|record| {
-            record.verdict != ReviewVerdict::Exempt
+            record.verdict == ReviewVerdict::Approve
                 && record.key == key
                 && record.values == now
                 && record.reviewer.identity() == identity

@@ -10,6 +10,7 @@ use repro_exact::decimal::{Interval, Printed, nearest_f64};
 use repro_receipt::source::{Error, codes};
 use repro_report::meaning::{Lint, Meaning, Reading, TokenReading};
 use repro_report::outcome::{ClaimReport, Impact, Method, Outcome, Verdict};
+use repro_stats::spread::ErrorBarMeaning;
 
 use super::evidence_words::{self, ClaimedWords};
 use super::judge::{
@@ -544,12 +545,23 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// The outcome with the numbers of the runs that a number behind ± is the spread of, for those who draw them.
+/// The outcome with the numbers of the runs that a number behind ± is the spread of; a mismatch says which other
+/// spread of them would print its digits.
 fn with_runs(mut outcome: Outcome, printed: &Printed, given: &Quantity) -> Outcome {
-    if let (NumberRole::Spread(runs), Some(measured)) = (&given.role, outcome.measured.first_mut())
-    {
-        let per_one = nearest_f64(&printed.unit().per_one());
-        measured.spread_of = runs.iter().map(|run| run * per_one).collect();
+    let (NumberRole::Spread(runs), Some(measured)) = (&given.role, outcome.measured.first_mut())
+    else {
+        return outcome;
+    };
+    let per_one = nearest_f64(&printed.unit().per_one());
+    measured.spread_of = runs.iter().map(|run| run * per_one).collect();
+    if let (Verdict::Refuted, Some([low, high])) = (outcome.verdict, measured.allowed) {
+        let prints = |meaning: &ErrorBarMeaning| {
+            meaning.width(&measured.spread_of).is_ok_and(|width| low <= width && width <= high)
+        };
+        let fitting = ErrorBarMeaning::ALL.into_iter().find(prints);
+        if let Some(meaning) = fitting {
+            outcome.reason += &format!("; as {} the runs would print these digits", meaning.word());
+        }
     }
     outcome
 }

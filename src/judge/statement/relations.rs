@@ -10,7 +10,7 @@ use repro_claim::quote::{self, ItemKind, QuoteItem};
 use repro_claim::syntax::{ExpressionKind, RelationOperator};
 use repro_exact::decimal::{Printed, Unit};
 use repro_receipt::source::{Error, codes};
-use repro_report::meaning::Meaning;
+use repro_report::meaning::{Lint, LintKind, Meaning};
 use repro_report::outcome::{ClaimReport, EvidenceRef, Impact, Method, Outcome, Verdict};
 
 use super::judge::{
@@ -26,6 +26,7 @@ use crate::evaluate::{Evaluator, Frame};
 use crate::lexicon::lexicon;
 use crate::meaning::fact;
 use crate::page::{PlacedExpression, Sentence, quoted_numbers};
+use crate::reading;
 
 codes! {
     NOT_PUBLISHED = "sentence::not-published", "what would show it is not published", "publish it, and bind the sentence to it";
@@ -201,10 +202,13 @@ impl<'a> Judge<'a> {
         let fact = fact::of_relations(&self.naming(bound, &sources), &trees, &outcome);
         let items = quote::items(bound.quote);
         let linted = LintedValue { items: &items, pair: None, trees: &trees, given: &[] };
-        let lints = match outcome.verdict {
+        let mut lints = match outcome.verdict {
             Verdict::Verified | Verdict::Inconclusive => self.lints(bound, &linted, &sources),
             _ => Vec::new(),
         };
+        if outcome.is_verified() && !any {
+            lints.extend(expressions.iter().find_map(|one| self.loose(one, bound)));
+        }
         Ok(self.finished(
             ClaimReport {
                 id: bound.id.clone(),
@@ -261,21 +265,59 @@ impl<'a> Judge<'a> {
     /// Whether a relation that takes a number of the quote holds whatever that number is.
     fn holds_any(&self, expression: &PlacedExpression, bound: &BoundWords) -> bool {
         let printed = plain_numbers(&quote::items(bound.quote));
-        let all = self.with_formulas(&expression.tree);
-        let taken: BTreeSet<usize> = all.into_iter().flat_map(quoted_numbers).collect();
-        let holds = |index: usize, other: Printed| {
-            let mut quoted = printed.clone();
-            quoted[index] = other;
-            let evaluator = Evaluator::new(self.context, quoted);
-            let Ok(variables) = scope(&evaluator, bound) else { return false };
-            let frame = Frame { source: expression, variables: &variables };
-            let judged = evaluator.judgement(&expression.tree, frame);
-            judged.is_ok_and(|outcome| outcome.verdict == Verdict::Verified)
-        };
-        taken.iter().filter_map(|number| number.checked_sub(1)).any(|index| {
+        self.taken(expression).into_iter().any(|index| {
             let Some(own) = printed.get(index) else { return false };
-            others(own).into_iter().all(|other| holds(index, other))
+            others(own)
+                .into_iter()
+                .all(|other| self.holds(expression, bound, &printed, index, other))
         })
+    }
+
+    /// The lint of a number that its relation does not hold to its digits, where no word makes it a limit.
+    fn loose(&self, expression: &PlacedExpression, bound: &BoundWords) -> Option<Lint> {
+        let items = quote::items(bound.quote);
+        let printed = plain_numbers(&items);
+        let index = self.taken(expression).into_iter().find(|index| {
+            let (Some(own), Some(item)) = (printed.get(*index), items.get(*index)) else {
+                return false;
+            };
+            let step = own.last_place() * BigRational::from_integer(BigInt::from(OTHER_DIGITS));
+            let both = [own.clone().moved(&step), own.clone().moved(&-step)];
+            !reading::is_loose(bound.quote, &item.span)
+                && both
+                    .into_iter()
+                    .all(|other| self.holds(expression, bound, &printed, *index, other))
+        })?;
+        let message = format!(
+            "the relation would hold of other numbers than \"{}\", and no word makes it a limit",
+            items.get(index)?.text(bound.quote)
+        );
+        Some(Lint { kind: LintKind::Limit, message, answer: self.statement.reading.clone() })
+    }
+
+    /// The numbers of the quote that a relation takes, from 0.
+    fn taken(&self, expression: &PlacedExpression) -> BTreeSet<usize> {
+        let all = self.with_formulas(&expression.tree);
+        let taken = all.into_iter().flat_map(quoted_numbers);
+        taken.filter_map(|number| number.checked_sub(1)).collect()
+    }
+
+    /// Whether a relation holds with a different number in the place of one of the quote.
+    fn holds(
+        &self,
+        expression: &PlacedExpression,
+        bound: &BoundWords,
+        printed: &[Printed],
+        index: usize,
+        other: Printed,
+    ) -> bool {
+        let mut quoted = printed.to_vec();
+        quoted[index] = other;
+        let evaluator = Evaluator::new(self.context, quoted);
+        let Ok(variables) = scope(&evaluator, bound) else { return false };
+        let frame = Frame { source: expression, variables: &variables };
+        let judged = evaluator.judgement(&expression.tree, frame);
+        judged.is_ok_and(|outcome| outcome.verdict == Verdict::Verified)
     }
 
     /// A relation that holds, unless all that was read for it was typed from the quoted words.
@@ -407,6 +449,9 @@ impl<'a> Judge<'a> {
         Ok(reports)
     }
 }
+
+/// So many steps of its last digit make a different number.
+const OTHER_DIGITS: i64 = 3;
 
 /// Numbers far from one, and near it: what holds of all of them holds whatever the number is.
 fn others(own: &Printed) -> Vec<Printed> {

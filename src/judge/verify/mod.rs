@@ -26,7 +26,7 @@ use crate::evaluate::functions::parameters;
 use crate::evaluate::without_shadows;
 use crate::library::Library;
 use crate::lock;
-use crate::page::{DRAFTED, PostPage, PostStatement, TextSource};
+use crate::page::{DRAFTED, Excuse, NOT_THERE, PostPage, PostStatement, TextSource};
 use crate::review::context::MeaningReader;
 use crate::review::{self, ReviewPolicy, Reviews};
 use crate::run_design::AFTER_THE_FACT;
@@ -257,6 +257,7 @@ fn judge_within(
             Err(error) => failures.push(error),
         }
     }
+    failures.extend(excuses_not_there(&context));
     parameters::undecide_parts(library, &mut claims);
     contradicted(page, library, &mut claims);
     each_its_own_id(&mut claims);
@@ -268,6 +269,19 @@ fn judge_within(
     }
     let post = reported(page, claims, read, library);
     Judged { post, failures }
+}
+
+/// The errors of excuses whose words their text, which is at hand, does not have.
+fn excuses_not_there(context: &PostContext<'_>) -> Vec<Error> {
+    let missing = context.page.excused.iter().filter(|excuse| {
+        let text = context.text(&excuse.text);
+        text.is_some_and(|text| text.places_of_quote("", &excuse.quote).is_empty())
+    });
+    let error = |excuse: &Excuse| {
+        let found = format!("\"{}\"", excuse.quote);
+        NOT_THERE.at(excuse.place.clone(), "words of the text", found)
+    };
+    missing.map(error).collect()
 }
 
 /// Adds where the bundles of a post contradict themselves; what rests on such a bundle is not decided.

@@ -6,7 +6,7 @@ use repro_receipt::source::Error;
 use super::gemma2::NORMS;
 use crate::attention::{Grouped, HeadNorms, Mixer};
 use crate::blocks::Heads;
-use crate::decoder::{Block, Decoder, ExpertParts, Feed, FeedForward, StoredAs, Vectors};
+use crate::decoder::{Block, Decoder, ExpertParts, Feed, SizedFeed, StoredAs, Vectors};
 use crate::family::{Blueprint, Family, never};
 use crate::fields::{ConfigFields, Defaults, Dims, HeadSize};
 use crate::{LayerSet, Part, Size, Sums, TensorList};
@@ -151,17 +151,20 @@ fn attention(heads: Heads, bias: bool, own_keys: bool, own_values: bool) -> Grou
     Grouped { own_keys, own_values, norms: Some(norms), ..Grouped::new(heads).biased(bias) }
 }
 
+/// A block and the layers that have it.
+type Placed = (LayerSet, Box<dyn Block>);
+
 /// Dense blocks, which stand beside the experts where there are any, and may be twice as wide where keys are shared.
 fn dense(
     fields: &ConfigFields<'_>,
     dims: &Dims,
     own: &LayerSet,
     any: bool,
-) -> Result<Vec<(LayerSet, Box<dyn Block>)>, Error> {
+) -> Result<Vec<Placed>, Error> {
     let times = if fields.flag("use_double_wide_mlp", false)? { 2 } else { 1 };
     let part = if any { Part::SharedExperts } else { Part::DenseFfn };
-    let narrow = FeedForward { part, below: "mlp", width: dims.i, is_gated: true, bias: false };
-    let wide = FeedForward { width: dims.i * times, ..narrow };
+    let narrow = SizedFeed { part, below: "mlp", width: dims.i, is_gated: true, bias: false };
+    let wide = SizedFeed { width: dims.i * times, ..narrow };
     Ok(vec![(own.others(), Box::new(wide)), (own.clone(), Box::new(narrow))])
 }
 

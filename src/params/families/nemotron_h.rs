@@ -5,7 +5,7 @@ use repro_receipt::source::Error;
 use crate::Layers;
 use crate::attention::{Grouped, Mamba2, Mixer};
 use crate::blocks::Heads;
-use crate::decoder::{Block, Decoder, ExpertParts, Feed, FeedForward, StoredAs};
+use crate::decoder::{Block, Decoder, ExpertParts, Feed, SizedFeed, StoredAs};
 use crate::family::{Blueprint, Family, never};
 use crate::fields::{ConfigFields, Dims};
 use crate::{Part, Size};
@@ -101,7 +101,7 @@ fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
         (layers.set(is(Kind::Attention)), Box::new(attention(fields)?)),
     ];
     let mixture = mixture(fields, &layers)?;
-    let feed = FeedForward { part: Part::DenseFfn, below: "mixer", width, is_gated: false, bias };
+    let feed = SizedFeed { part: Part::DenseFfn, below: "mixer", width, is_gated: false, bias };
     let blocks: Vec<(_, Box<dyn Block>)> = vec![(dense, Box::new(feed))];
     // No width is that of all layers without experts, most of which have no feed-forward block.
     let dims = Dims { v, h, i: width, layers, tied: false };

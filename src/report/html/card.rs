@@ -69,7 +69,10 @@ fn one(page: &mut String, claim: &ClaimReport, told: &ToldOfClaims<'_>) {
         page.push_str(&format!("<p class=\"why\">{}</p>", escaped(&outcome.reason)));
     }
     page.push_str("<dl>");
-    entry(page, CODE, "held against", &claim.said);
+    let fact = claim.meaning.fact.as_ref().map(|fact| fact.sentence.clone()).unwrap_or_default();
+    entry(page, "<dd>", "fact", &fact);
+    entry(page, "<dd>", "read as", &wording::readings(claim));
+    entry(page, CODE, "expression", &claim.said);
     let row = claim.row.iter().map(|name| format!("{} = {}", name.name, name.meaning));
     entry(page, CODE, "in this row", &row.collect::<Vec<_>>().join(", "));
     entry(page, "<dd>", "the evidence gives", &outcome.recomputed);

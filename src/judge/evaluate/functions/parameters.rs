@@ -93,46 +93,60 @@ fn place_of(config: &Document, scope: CountScope) -> &'static str {
     let has = |key: &str| config.root().get(key).is_some();
     match scope {
         CountScope::Whole => WHOLE,
-        CountScope::LanguageModel if has("text_config") => "/text_config",
-        CountScope::LanguageModel if has("model_type") => "/model_type",
+        CountScope::LanguageModel if has("text_config") => PARTS[0],
+        CountScope::LanguageModel if has("model_type") => PARTS[1],
         CountScope::LanguageModel => WHOLE,
     }
 }
 
 /// Where a whole model stands in its config.
 const WHOLE: &str = "";
+/// Where a language model does: in a table of its own, or at the root beside the table of its encoder.
+const PARTS: [&str; 2] = ["/text_config", "/model_type"];
 
-/// Makes what rests on the count of a whole model undecided, where only its language model can be counted.
+/// Makes a claim undecided that asks for a whole of which only the language model can be counted.
 pub fn undecide_parts(library: &Library, claims: &mut [ClaimReport]) {
-    let partial: Vec<_> = library
+    let partial: Vec<PartialCount> = library
         .counted()
         .iter()
         .filter(|((.., asked), counts)| {
             *asked == CountScope::Whole && counts.scope != CountScope::Whole
         })
-        .map(|((bundle, file, _), counts)| (bundle.clone(), file.clone(), counts.notes.clone()))
+        .map(|((bundle, file, _), counts)| PartialCount {
+            bundle: bundle.clone(),
+            file: file.clone(),
+            why: counts.notes.last().cloned().unwrap_or_default(),
+        })
         .collect();
-    if partial.is_empty() {
-        return;
-    }
     for claim in claims {
-        let rests = |(bundle, file, _): &&(String, String, Vec<String>)| {
-            let is_it = |one: &EvidenceRef| {
-                one.bundle == *bundle && one.file == *file && one.pointer == WHOLE
-            };
-            claim.evidence.iter().any(is_it)
-        };
-        let Some((_, file, notes)) = partial.iter().find(rests) else { continue };
-        if !matches!(claim.outcome.verdict, Verdict::Verified | Verdict::Refuted) {
-            continue;
-        }
-        let why = notes.last().map(|note| format!(": {note}")).unwrap_or_default();
+        let is_decided = matches!(claim.outcome.verdict, Verdict::Verified | Verdict::Refuted);
+        let undecided = partial.iter().find_map(|one| one.undecides(claim));
+        let Some(open) = undecided.filter(|_| is_decided) else { continue };
         let outcome = std::mem::replace(&mut claim.outcome, Outcome::verified());
         let method = outcome.method;
-        let open = Outcome::inconclusive(&PART_ONLY, format!("{file}{why}"));
         // The count of the part is not shown beside the number: it is another quantity.
         let open = open.with_evidence_of(outcome);
         claim.outcome = Outcome { method, measured: Vec::new(), recomputed: String::new(), ..open };
+    }
+}
+
+/// A count that covers the language model alone.
+struct PartialCount {
+    bundle: String,
+    file: String,
+    /// Why the whole was not counted.
+    why: String,
+}
+
+impl PartialCount {
+    /// The outcome of a claim that asks for the whole of this model; nothing where the claim does not.
+    fn undecides(&self, claim: &ClaimReport) -> Option<Outcome> {
+        let of_this = |one: &&EvidenceRef| {
+            one.bundle == self.bundle && one.file == self.file && one.pointer == WHOLE
+        };
+        claim.evidence.iter().find(of_this)?;
+        let reason = format!("{}: {}", self.file, self.why);
+        Some(Outcome::inconclusive(&PART_ONLY, reason))
     }
 }
 

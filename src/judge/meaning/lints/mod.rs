@@ -67,6 +67,7 @@ pub const ALL: &[(&str, LintCheck)] = &[
     ("direction: order", direction::unsaid_order),
     ("direction: denial", naming::denied),
     ("quantity", quantity::quantity),
+    ("quantity: scope", quantity::scope),
     ("quantity: unit", quantity::unit),
     ("quantity: time", quantity::time),
     ("quantity: name", naming::unsaid),

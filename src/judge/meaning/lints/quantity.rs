@@ -3,12 +3,14 @@
 use repro_claim::Expression;
 use repro_claim::syntax::{ArithmeticOperator, ExpressionKind};
 use repro_exact::decimal::Unit;
+use repro_params::CountScope;
 use repro_report::meaning::{Lint, LintKind};
 
 use super::super::provenance::quantity_of;
 use super::{LintedClaim, lint};
 use crate::lexicon::{Term, lexicon, place_of};
 use crate::loss_unit::LossUnit;
+use crate::value::Quantity;
 
 /// Words that link a quantity to the number behind it: "a loss of 1.70", "accuracy: 71.3".
 const LINKS: &[&str] = &["of", "is", "was", "are", "were", "=", ":", "hits", "reaches", "reached"];
@@ -28,6 +30,23 @@ pub(super) fn quantity(claim: &LintedClaim<'_>) -> Option<Lint> {
     let other = said.first().copied().filter(|_| !is_own).or_else(|| sibling(claim, own))?;
     let message = format!("the text says \"{}\", and the value is {}", other.name, own.name);
     lint(LintKind::Quantity, message)
+}
+
+/// The count of a part that the words call the total of the model.
+pub(super) fn scope(claim: &LintedClaim<'_>) -> Option<Lint> {
+    let part = claim
+        .given
+        .iter()
+        .filter_map(Quantity::count_scope)
+        .find(|one| *one != CountScope::Whole)?;
+    let (word, _) = lexicon().find("whole.words", claim.lower)?;
+    if lexicon().has("whole.parts", claim.lower) {
+        return None;
+    }
+    lint(
+        LintKind::Quantity,
+        format!("the text says \"{word}\", and the count is of the {} only", part.name()),
+    )
 }
 
 /// A loss that the words give in another unit.
