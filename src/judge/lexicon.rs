@@ -161,8 +161,9 @@ pub fn place_of(text: &str, word: &str) -> Option<Range<usize>> {
     let closes = word.ends_with(is_part);
     let found = text.match_indices(word).map(|(at, _)| at..at + word.len());
     found.into_iter().find(|place| {
-        !(opens && text[..place.start].ends_with(is_part))
-            && !(closes && text[place.end..].starts_with(is_part))
+        let continues_before = opens && text[..place.start].ends_with(is_part);
+        let continues_behind = closes && text[place.end..].starts_with(is_part);
+        !continues_before && !continues_behind
     })
 }
 

@@ -50,7 +50,7 @@ impl CellTruth {
         let marks = |c: char| c.is_whitespace() || "*_`\"'.!()[]{}\u{fe0f}".contains(c);
         let words = cell.trim_matches(marks).to_lowercase();
         let lexicon = lexicon();
-        let is = |list: &str| lexicon.words(list).iter().any(|word| *word == words);
+        let is = |list: &str| lexicon.words(list).contains(&words);
         let is_number = words.contains(|c: char| c.is_ascii_digit()) && words != "0";
         if is("truth.no") {
             Self::Denies

@@ -154,8 +154,7 @@ pub(super) fn time(claim: &LintedClaim<'_>) -> Option<Lint> {
     let ExpressionKind::Number(seconds) = &by.kind else { return None };
     let lexicon = lexicon();
     let near = first_words(claim.behind().split(['.', ',', ';', '(', ')']).next()?, 1);
-    let is_said =
-        |unit: &&str| lexicon.words(&format!("time.{unit}")).iter().any(|word| *word == near);
+    let is_said = |unit: &&str| lexicon.words(&format!("time.{unit}")).contains(&near);
     let said = ["1", "60", "3600", "86400"].into_iter().find(|unit| is_said(unit))?;
     let own = lexicon.words(&format!("time.{seconds}")).first()?;
     if said == seconds {

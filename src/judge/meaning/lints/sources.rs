@@ -95,8 +95,8 @@ fn said_steps(quote: &str) -> BTreeSet<u64> {
         };
         let word = before.rsplit(char::is_whitespace).next().unwrap_or_default();
         let lead = before[..before.len() - word.len()].trim_end();
-        let is_listed = was_step && matches!(word, "," | "and" | "to" | "or")
-            || was_step && before.ends_with(',');
+        let is_listed =
+            was_step && (matches!(word, "," | "and" | "to" | "or") || before.ends_with(','));
         let is_named = ends("step.words", before) && !ends("step.elsewhere", lead)
             || before.ends_with('@')
             || is_listed;
