@@ -274,23 +274,27 @@ fn quote_marks(
     let mut items = quote::items(here);
     let reasons: Vec<_> = sentence.is.iter().map(reason).collect();
     let by = statement.id.as_str();
-    let open = if items.len() > reasons.len() {
-        let open = unsaid_words(&items, here, sentence);
+    let mut in_words = Vec::new();
+    if items.len() > reasons.len() {
+        let unsaid = unsaid_words(&items, here, sentence);
+        let marked = |item: &QuoteItem| match unsaid.iter().any(|other| other.span == item.span) {
+            true => Mark::open(within(&span, item)),
+            false => Mark::new(within(&span, item), by, None),
+        };
+        in_words = items.iter().filter(|item| !item.is_in_digits(here)).map(marked).collect();
         items.retain(|item| item.is_in_digits(here));
-        open
-    } else {
-        Vec::new()
-    };
-    let open = open.into_iter().map(|item| Mark::open(within(&span, &item)));
+    }
     if items.len() != reasons.len() {
         let reason =
             reasons.iter().all(Option::is_some).then(|| reasons.first().cloned().flatten());
         let whole = Mark::new(span.clone(), by, reason.flatten());
-        return open.chain([whole]).collect();
+        in_words.push(whole);
+        return in_words;
     }
     let each = std::iter::zip(items, reasons)
         .map(|(item, reason)| Mark::new(within(&span, &item), by, reason));
-    open.chain(each).collect()
+    in_words.extend(each);
+    in_words
 }
 
 /// The numbers in words of a quote that no relation takes from it or states itself: "six seeds" by

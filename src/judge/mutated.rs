@@ -15,9 +15,7 @@ use serde::Serialize;
 use crate::context::PostContext;
 use crate::json_text::ReadText;
 use crate::library::Library;
-use crate::page::{
-    PlacedExpression, PostPage, PostStatement, Sentence, StatementKind, Table, quoted_numbers,
-};
+use crate::page::{PostPage, PostStatement, Sentence, StatementKind, Table};
 use crate::statement;
 use crate::texts::TextsAtHand;
 use crate::work::Work;
@@ -194,6 +192,13 @@ pub struct ChangedNumber {
     pub detection: Detection,
 }
 
+impl ChangedNumber {
+    fn new(before: &ClaimReport, texts: (String, String), detection: Detection) -> Self {
+        let (verdict, method) = (before.outcome.verdict, before.outcome.method);
+        Self { claim: before.id.clone(), texts, verdict, method, detection }
+    }
+}
+
 /// Changes `digit` of every number that the statements of `page` bind, one after the other.
 pub fn changed(
     page: &PostPage,
@@ -211,19 +216,20 @@ pub fn changed(
         for part in parts(one, text.as_ref()) {
             let before = statement::judge(&context, &part)?;
             for (from, other) in variants(&part, digit) {
-                let after = statement::judge(&context, &other)?;
+                let Ok(after) = statement::judge(&context, &other) else {
+                    // Nothing holds the number any more: the post no longer parses.
+                    let Some(own) = before.first() else { continue };
+                    let to = digit.change(&from);
+                    all.push(ChangedNumber::new(own, (from, to), Detection::Refuted));
+                    continue;
+                };
                 let differs = |(before, after): &(&ClaimReport, &ClaimReport)| {
                     before.claimed != after.claimed
                 };
                 let pair = std::iter::zip(&before, &after).find(differs);
                 let Some((own, changed)) = pair else { continue };
-                all.push(ChangedNumber {
-                    claim: own.id.clone(),
-                    texts: (from, changed.claimed.clone()),
-                    verdict: own.outcome.verdict,
-                    method: own.outcome.method,
-                    detection: Detection::of(&before, &after, Some(changed)),
-                });
+                let detection = Detection::of(&before, &after, Some(changed));
+                all.push(ChangedNumber::new(own, (from, changed.claimed.clone()), detection));
             }
         }
     }
@@ -234,16 +240,7 @@ pub fn changed(
 pub(crate) fn parts(statement: &PostStatement, text: Option<&ReadText>) -> Vec<PostStatement> {
     let with = |kind| PostStatement { kind, ..statement.clone() };
     match &statement.kind {
-        StatementKind::Sentence(sentence) => {
-            // A relation that takes no number of the quote says the same of any other.
-            let quoting = |all: &[PlacedExpression]| {
-                let one = |relation: &&PlacedExpression| !quoted_numbers(&relation.tree).is_empty();
-                all.iter().filter(one).cloned().collect()
-            };
-            let (says, may_mean) = (quoting(&sentence.says), quoting(&sentence.may_mean));
-            let numbers = Sentence { says, may_mean, ..sentence.clone() };
-            vec![with(StatementKind::Sentence(numbers))]
-        }
+        StatementKind::Sentence(_) => vec![statement.clone()],
         StatementKind::Table(table) => {
             let Ok(printed) = table.lines(text) else { return Vec::new() };
             let cell = |row: &_, column: &_| Table {

@@ -8,7 +8,7 @@ use crate::program::repro;
 pub const TEXT: &str = "\
 # A mixture against a dense model
 
-We trained both arms for 200 steps with three seeds each.
+We trained both arms for 200 steps with three seeds each, and print the mean and the standard deviation.
 
 ## Results
 

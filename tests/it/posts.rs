@@ -194,7 +194,7 @@ fn the_words_that_matter_come_to_this() {
     use Verdict::{Inconclusive, Refuted, Verified};
     for (id, quote, verdicts) in [
         ("0004", "almost the same tokens per active parameter", &[Verified, Refuted, Refuted][..]),
-        ("0004", "almost-perfect active-parameter comparison", &[Verified, Verified]),
+        ("0004", "almost-perfect active-parameter comparison", &[Verified, Verified, Verified]),
         ("0004", "d12 separated on both bpb and CORE", &[Inconclusive, Inconclusive]),
         ("0004", "the dense curve is already fixed", &[Inconclusive]),
         ("0004", "is not a toy effect", &[Inconclusive]),

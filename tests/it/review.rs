@@ -21,7 +21,7 @@ const TEXT: &str = "\
 | moe | 1.9100 ± 0.0100 | 0.400 |
 
 The mixture reaches a validation loss of 1.9100.
-It is lower by 0.1100.
+It is lower by 0.1100. Spreads are standard deviations.
 ";
 
 const POST: &str = r##"schema = "repro.post/2"

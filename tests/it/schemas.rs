@@ -431,7 +431,7 @@ head = "| a |"
 [table.rows]
 "x" = { it = "run" }
 [[excused]]
-quote = "q"
+quote = "q 1"
 reason = "r"
 [referee]
 "#;

@@ -42,14 +42,23 @@ pub fn of_number(
     if let Some(part) = part {
         subject.words = format!("{}, {} only", subject.words, part.name());
     }
-    let unit = unit_of(tree, given, provenance);
     let source = source_of(given);
-    let value = match (&subject.change, given) {
-        (Some(change), [number]) => change.value(number, digits),
-        _ => format!("{value}{unit}"),
+    let (value, unit) = match (&subject.change, given) {
+        (Some(change), [number]) => (change.value(number, digits), change.unit().to_owned()),
+        _ => {
+            let unit = unit_of(scope.unfolded(tree), given, provenance);
+            (format!("{value}{unit}"), unit)
+        }
+    };
+    // A formula is a name of its body: with another name the fact is the same.
+    let name = match &tree.kind {
+        ExpressionKind::Name(name) if scope.page.formulas.contains_key(name) => {
+            format!("{name} = ")
+        }
+        _ => String::new(),
     };
     Fact {
-        sentence: format!("{}: {value}{source}", subject.words),
+        sentence: format!("{name}{}: {value}{source}", subject.words),
         shape: format!("{}: {VALUE}{unit}{source}", subject.words),
     }
 }
@@ -143,6 +152,15 @@ impl Change {
             Self::Ratio => format!("{} ({}% of)", value_of(number, digits), percent(&point)),
         }
     }
+
+    /// What stands behind the value.
+    fn unit(&self) -> &str {
+        match self {
+            Self::Difference(_, unit) => unit,
+            Self::Below | Self::Above => "%",
+            Self::Ratio => "",
+        }
+    }
 }
 
 impl Subject {
@@ -154,11 +172,8 @@ impl Subject {
         if let Some(noun) = scope.noun(tree) {
             return Self::plain(scope.words(&noun));
         }
+        let tree = scope.unfolded(tree);
         match &tree.kind {
-            ExpressionKind::Name(name) if let Some(formula) = scope.page.formulas.get(name) => {
-                let body = Self::of(scope, &formula.body.tree, given);
-                Self { words: format!("{name} = {}", body.words), ..body }
-            }
             ExpressionKind::Arithmetic(ArithmeticOperator::Subtract, a, b) => {
                 let unit = match given {
                     [number] => loss_unit(number),

@@ -38,6 +38,21 @@ pub struct Noun {
 }
 
 impl Scope<'_> {
+    /// The body of a formula, and of the formula that it names in turn; any other expression as it is.
+    pub fn unfolded<'e>(&'e self, tree: &'e Expression) -> &'e Expression {
+        let mut body = tree;
+        for _ in 0..self.page.formulas.len() {
+            match &body.kind {
+                ExpressionKind::Name(name) if !self.variables.contains_key(name) => {
+                    let Some(formula) = self.page.formulas.get(name) else { break };
+                    body = &formula.body.tree;
+                }
+                _ => break,
+            }
+        }
+        body
+    }
+
     /// The noun that an expression is.
     pub fn noun(&self, part: &Expression) -> Option<Noun> {
         self.noun_within(part, 0)
