@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use num_rational::BigRational;
-use repro_claim::quote::{self, HeadUnit};
+use repro_claim::quote::{self, HeadUnit, ItemKind, QuoteItem};
 use repro_claim::table::{self, NamedRows, PrintedCell, PrintedTable};
 use repro_receipt::source::{Error, codes};
 use repro_report::outcome::{ClaimReport, Verdict};
@@ -148,21 +148,29 @@ impl<'a> Judge<'a> {
             let Some(at) = table::column(&found.head, label) else { continue };
             let Some(head) = found.head.get(at) else { continue };
             // A head with a unit has declared the scale.
-            if bindings.len() != 1 || quote::unit_of_head(&head.text).is_some() {
+            if quote::unit_of_head(&head.text).is_some() {
                 continue;
             }
             let mut cells = Vec::new();
             let mut is_refuted = false;
             for (row, reports) in std::iter::zip(rows, reports) {
                 let id = cell_id(&[&self.statement.id, row.label, &head.text]);
-                let Some(report) = reports.iter().find(|report| report.id == id) else { continue };
                 let items = row.cells.get(at).map(|cell| quote::items(&cell.text));
                 let items = items.unwrap_or_default();
-                let [item] = items.as_slice() else { continue };
-                is_refuted |= report.outcome.verdict == Verdict::Refuted;
-                cells.extend(
-                    numbers::printed(item).and_then(|one| numbers::cell_of(report, one, true)),
-                );
+                // A spread has the scale of the number before it; other numbers of a cell are of another kind.
+                let is_spread = |item: &QuoteItem| matches!(item.kind, ItemKind::Spread(_));
+                if items.len() != bindings.len() || !items.iter().skip(1).all(is_spread) {
+                    continue;
+                }
+                for (number, item) in (1..).zip(&items) {
+                    let id = if items.len() == 1 { id.clone() } else { format!("{id}.{number}") };
+                    let Some(report) = reports.iter().find(|report| report.id == id) else {
+                        continue;
+                    };
+                    is_refuted |= report.outcome.verdict == Verdict::Refuted;
+                    let printed = numbers::printed(item);
+                    cells.extend(printed.and_then(|one| numbers::cell_of(report, one, true)));
+                }
             }
             if let Some(scale) = reading::column_scale(&cells).filter(|_| is_refuted) {
                 scales.insert(label.clone(), scale);
