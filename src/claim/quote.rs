@@ -728,9 +728,7 @@ mod tests {
     /// The values of the numbers of a text, in plain numbers.
     fn values(text: &str) -> Vec<String> {
         let value = |item: &QuoteItem| match &item.kind {
-            ItemKind::Number(printed) | ItemKind::Spread(printed) => {
-                (printed.value() / printed.unit().per_one()).to_string()
-            }
+            ItemKind::Number(printed) | ItemKind::Spread(printed) => printed.in_ones().to_string(),
             ItemKind::Date(date) => date.clone(),
         };
         items(text).iter().map(value).collect()

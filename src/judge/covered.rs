@@ -3,18 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
+use num_traits::One;
 use repro_claim::place::PlacedTable;
 use repro_claim::quote::{self, ItemKind, QuoteItem};
-use repro_claim::syntax::ExpressionKind;
 use repro_claim::table::{self, NamedRows};
-use repro_exact::decimal::{Printed, nearest_f64};
+use repro_exact::decimal::Printed;
 use repro_receipt::source::{Error, Source};
 use serde::Serialize;
 
 use crate::json_text::ReadText;
 use crate::page::{
     Binding, HEAD, PlacedExpression, PostPage, PostStatement, Sentence, StatementKind, Table,
-    TextSource, cell_id, quoted_numbers,
+    TextSource, cell_id, quoted_numbers, stated_numbers,
 };
 use crate::post::is_short_text;
 use crate::work::Work;
@@ -304,20 +304,11 @@ fn unsaid_words(items: &[QuoteItem], quote: &str, sentence: &Sentence) -> Vec<Qu
         return Vec::new();
     }
     let taken: BTreeSet<usize> = sentence.relations().flat_map(quoted_numbers).collect();
-    let plain = |printed: &Printed| printed.as_f64() / nearest_f64(&printed.unit().per_one());
-    let mut stated = Vec::new();
-    for relation in sentence.relations() {
-        relation.each(&mut |part| match &part.kind {
-            ExpressionKind::Number(text) => {
-                stated.extend(Printed::parse(text).ok().as_ref().map(plain))
-            }
-            ExpressionKind::List(items) => stated.push(items.len() as f64),
-            _ => {}
-        });
-    }
+    let stated = stated_numbers(sentence.relations());
+    // "Half" is stated by a division by two.
     let is_stated = |own: &Printed| {
-        let own = plain(own);
-        stated.iter().any(|other| *other == own || other * own == 1.0)
+        let own = own.in_ones();
+        stated.iter().any(|other| *other == own || (other * &own).is_one())
     };
     let is_unsaid = |(number, item): &(usize, &QuoteItem)| match &item.kind {
         ItemKind::Number(printed) | ItemKind::Spread(printed) => {

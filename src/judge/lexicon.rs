@@ -154,13 +154,18 @@ impl ReadingTokens {
     }
 }
 
-/// Where a word or phrase stands in a text as words of their own. Both are in lower case.
+/// Where a word or phrase stands first in a text, as words of their own. Both are in lower case.
 pub fn place_of(text: &str, word: &str) -> Option<Range<usize>> {
+    places_of(text, word).next()
+}
+
+/// Every place of a word or phrase in a text, as words of their own. Both are in lower case.
+pub fn places_of<'t>(text: &'t str, word: &'t str) -> impl Iterator<Item = Range<usize>> + 't {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     let opens = word.starts_with(is_part);
     let closes = word.ends_with(is_part);
     let found = text.match_indices(word).map(|(at, _)| at..at + word.len());
-    found.into_iter().find(|place| {
+    found.filter(move |place| {
         let continues_before = opens && text[..place.start].ends_with(is_part);
         let continues_behind = closes && text[place.end..].starts_with(is_part);
         !continues_before && !continues_behind

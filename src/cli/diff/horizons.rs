@@ -195,7 +195,7 @@ fn positive(option: &'static str, text: &str) -> Result<BigRational, Error> {
         if vague || printed.unit() == Unit::Points || !printed.value().is_positive() {
             return Err(refused(format!("`{text}`")));
         }
-        Ok(printed.value() / printed.unit().per_one())
+        Ok(printed.in_ones())
     };
     match text.split_once('/') {
         None => one(text),

@@ -166,6 +166,11 @@ impl Printed {
         &self.value
     }
 
+    /// The value in units of one: a half for `50%`.
+    pub fn in_ones(&self) -> BigRational {
+        &self.value / self.unit.per_one()
+    }
+
     /// What one step in the last printed digit is worth.
     pub fn last_place(&self) -> &BigRational {
         &self.last_place

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use repro_claim::Expression;
+use repro_claim::locator::Locator;
 use repro_claim::syntax::ExpressionKind;
 
 use crate::library::Library;
@@ -20,6 +21,11 @@ pub struct ClaimArm {
 }
 
 impl ClaimArm {
+    /// A name with the runs that it locates.
+    pub fn new(label: String, locator: &Locator) -> Self {
+        Self { label, bundles: locator.bundles.clone(), is_group: locator.is_group }
+    }
+
     /// Its runs in words: `6 runs (seeds 1-6)`; nothing of a single run without a seed.
     pub fn runs(&self, library: &Library) -> String {
         if !self.is_group {
@@ -113,8 +119,7 @@ pub fn arm_of(page: &PostPage, path: &[String]) -> Option<(ClaimArm, Vec<String>
             label = format!("{label}.{}", rest.join("."));
             rest = field;
         }
-        let arm = ClaimArm { label, bundles: locator.bundles.clone(), is_group: locator.is_group };
-        Some((arm, rest))
+        Some((ClaimArm::new(label, locator), rest))
     })
 }
 

@@ -1,6 +1,6 @@
 //! Nouns of facts: one quantity of one arm, as `mean loss of moe, 6 runs (seeds 1-6), held-out, step 1,209`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use repro_claim::Expression;
@@ -19,7 +19,7 @@ pub struct Scope<'s> {
     pub page: &'s PostPage,
     pub library: &'s Library,
     /// The variables of a table's row.
-    pub variables: &'s std::collections::BTreeMap<String, PlacedExpression>,
+    pub variables: &'s BTreeMap<String, PlacedExpression>,
     /// What was read.
     pub leaves: &'s [Rc<Leaf>],
 }
@@ -85,13 +85,7 @@ impl Scope<'_> {
 
     /// A field of an arm.
     fn field(&self, part: &Expression) -> Option<Noun> {
-        let mut path = path_of(part)?;
-        // The variable of a row stands for an arm.
-        if let Some(variable) = path.first().and_then(|name| self.variables.get(name)) {
-            let own = path_of(&variable.tree)?;
-            path.splice(..1, own);
-        }
-        let (arm, rest) = arm_of(self.page, &path)?;
+        let (arm, rest) = arm_of(self.page, &self.path(part)?)?;
         let metric = match rest.as_slice() {
             [] => {
                 let (locator, _) = self.page.names.get(&arm.label)?;
@@ -140,12 +134,16 @@ impl Scope<'_> {
     }
 
     fn arm(&self, of: &Expression) -> Option<ClaimArm> {
-        let mut path = path_of(of)?;
+        arm_of(self.page, &self.path(of)?).map(|(arm, _)| arm)
+    }
+
+    /// A chain of fields; the variable of a row stands for an arm.
+    fn path(&self, part: &Expression) -> Option<Vec<String>> {
+        let mut path = path_of(part)?;
         if let Some(variable) = path.first().and_then(|name| self.variables.get(name)) {
-            let own = path_of(&variable.tree)?;
-            path.splice(..1, own);
+            path.splice(..1, path_of(&variable.tree)?);
         }
-        arm_of(self.page, &path).map(|(arm, _)| arm)
+        Some(path)
     }
 
     /// The noun in words, with its arm.

@@ -30,7 +30,7 @@ use sentences::read_sentence;
 use tables::read_table;
 
 pub use head::{PostFormula, TextSource};
-pub use placed::{Binding, PlacedExpression, quoted_numbers};
+pub use placed::{Binding, PlacedExpression, quoted_numbers, stated_numbers};
 pub use sentences::{Mood, Sentence};
 pub use tables::{Table, no_such};
 

@@ -2,8 +2,11 @@
 
 use std::ops::Range;
 
+use num_bigint::BigInt;
+use num_rational::BigRational;
 use repro_claim::Expression;
 use repro_claim::syntax::{Argument, ExpressionKind};
+use repro_exact::decimal::Printed;
 use repro_receipt::source::{Document, Error, Location, Node, codes};
 use repro_report::meaning::Reading;
 
@@ -150,6 +153,21 @@ pub fn quoted_numbers(relation: &Expression) -> Vec<usize> {
         }
     });
     numbers
+}
+
+/// The numbers that relations state themselves: their constants, and the lengths of their lists.
+pub fn stated_numbers<'e>(relations: impl IntoIterator<Item = &'e Expression>) -> Vec<BigRational> {
+    let mut stated = Vec::new();
+    for relation in relations {
+        relation.each(&mut |part| match &part.kind {
+            ExpressionKind::Number(text) => {
+                stated.extend(Printed::parse(text).ok().map(|printed| printed.in_ones()))
+            }
+            ExpressionKind::List(items) => stated.push(BigInt::from(items.len()).into()),
+            _ => {}
+        });
+    }
+    stated
 }
 
 /// What helps where an expression has a sign of another language.

@@ -25,7 +25,7 @@ use crate::evaluate::order;
 use crate::evaluate::{Evaluator, Frame};
 use crate::lexicon::{lexicon, place_of};
 use crate::meaning::fact;
-use crate::page::{PlacedExpression, Sentence, quoted_numbers};
+use crate::page::{PlacedExpression, Sentence, quoted_numbers, stated_numbers};
 use crate::reading;
 
 codes! {
@@ -235,25 +235,16 @@ impl<'a> Judge<'a> {
 
     /// Refuses numbers of the quote that no relation holds: "a tenth of a percent" over `within = 0.5%`.
     fn are_held(&self, sentence: &Sentence, bound: &BoundWords) -> Result<(), Error> {
-        let mut held: Vec<BigRational> = Vec::new();
         let taken: BTreeSet<usize> = sentence.relations().flat_map(quoted_numbers).collect();
-        for relation in sentence.relations().flat_map(|relation| self.with_formulas(relation)) {
-            relation.each(&mut |part| match &part.kind {
-                ExpressionKind::Number(text) => {
-                    held.extend(Printed::parse(text).ok().map(plain_value))
-                }
-                ExpressionKind::List(items) => held.push(BigInt::from(items.len()).into()),
-                _ => {}
-            });
-        }
+        let relations = sentence.relations().flat_map(|relation| self.with_formulas(relation));
+        let held = stated_numbers(relations);
         let items = quote::items(bound.quote);
         for (number, item) in (1..).zip(&items) {
             let ItemKind::Number(printed) = &item.kind else { continue };
             // Counts in words are compared with the runs of the fact, by a lint.
             let is_measure = printed.unit() != Unit::Plain
                 || !printed.is_integer_text() && !item.is_in_digits(bound.quote);
-            let value = plain_value(printed.clone());
-            if !is_measure || taken.contains(&number) || held.contains(&value) {
+            if !is_measure || taken.contains(&number) || held.contains(&printed.in_ones()) {
                 continue;
             }
             let found = format!("\"{}\"", item.text(bound.quote));
@@ -477,12 +468,6 @@ fn others(own: &Printed) -> Vec<Printed> {
     let both = |reach: &BigRational| [own.clone().moved(reach), own.clone().moved(&-reach)];
     reaches.iter().flat_map(both).collect()
 }
-
-/// The value of a printed number in units of one.
-fn plain_value(printed: Printed) -> BigRational {
-    printed.value() / printed.unit().per_one()
-}
-
 /// Whether the relations of a sentence take every number that its quote has in digits.
 pub(super) fn are_all_quoted(sentence: &Sentence) -> bool {
     let quoted: BTreeSet<_> = sentence.relations().flat_map(quoted_numbers).collect();

@@ -234,7 +234,7 @@ fn value_at(record: Node<'_>, path: &[String]) -> Option<BigRational> {
     let pointer: String = path.iter().map(|key| format!("/{}", escape(key))).collect();
     let text = record.at(&pointer).ok()?.printed().ok()?;
     let printed = Printed::parse(text).ok().filter(|printed| printed.bound().is_none())?;
-    Some(printed.value() / printed.unit().per_one())
+    Some(printed.in_ones())
 }
 
 #[cfg(test)]

@@ -153,7 +153,7 @@ pub(super) fn limit(claim: &LintedClaim<'_>) -> Option<Lint> {
         })
     })?;
     let ItemKind::Number(printed) = &item.kind else { return None };
-    let value = printed.value() / printed.unit().per_one();
+    let value = printed.in_ones();
     if constants.contains(&value) {
         return None;
     }
@@ -166,7 +166,7 @@ pub(super) fn limit(claim: &LintedClaim<'_>) -> Option<Lint> {
 fn constant(side: &Expression) -> Option<BigRational> {
     let ExpressionKind::Number(text) = &side.kind else { return None };
     let printed = Printed::parse(text).ok()?;
-    Some(printed.value() / printed.unit().per_one())
+    Some(printed.in_ones())
 }
 
 /// The length of the longest list of an expression.

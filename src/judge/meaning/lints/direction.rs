@@ -12,8 +12,8 @@ use repro_report::meaning::{Lint, LintKind};
 use super::super::arms::{ClaimArm, arms_of};
 use super::super::nouns::head;
 use super::super::provenance::quantity_of;
-use super::{LintedClaim, lint};
-use crate::lexicon::lexicon;
+use super::{LintedClaim, denies_before, lint};
+use crate::lexicon::{lexicon, places_of};
 
 /// So many bytes before a word of direction may hold what denies it.
 const DENIED_WITHIN: usize = 24;
@@ -35,7 +35,7 @@ const LISTS: [&str; 4] = ["direction.up", "direction.down", "direction.better", 
 /// The sides named in the opposite direction.
 pub(super) fn direction(claim: &LintedClaim<'_>) -> Option<Lint> {
     let sides = sides_of(claim)?;
-    let (list, word, place) = said(claim)?;
+    let said = said(claim)?;
     // A sentence of several clauses may put the sides both ways, each in its place.
     let goes_both_ways = claim.number.is_none()
         && (LISTS.iter().filter(|one| lexicon().has(one, claim.lower)).count() > 1
@@ -43,7 +43,7 @@ pub(super) fn direction(claim: &LintedClaim<'_>) -> Option<Lint> {
     if goes_both_ways {
         return None;
     }
-    contradicted(claim, &sides, &Said { list, word: &word, place, is_spread: false })
+    contradicted(claim, &sides, &said)
 }
 
 /// Words by which something grows from one number to a smaller one, or shrinks to a larger one.
@@ -171,36 +171,27 @@ pub(super) fn pair(claim: &LintedClaim<'_>) -> Option<Lint> {
         return None;
     }
     let value = |item: &QuoteItem| match &item.kind {
-        ItemKind::Number(printed) => Some(printed.value() / printed.unit().per_one()),
+        ItemKind::Number(printed) => Some(printed.in_ones()),
         _ => None,
     };
     let first_is_lower = value(a)? < value(b)?;
     let sides = Sides { first, second, first_is_lower, has_subject: false };
     let relation = LintedClaim { number: None, ..*claim };
-    let (list, word, place) = said(&relation)?;
-    contradicted(
-        claim,
-        &sides,
-        &Said {
-            list,
-            word: &word,
-            place,
-            is_spread: one.statistics.iter().any(|name| name.starts_with("standard")),
-        },
-    )
+    let is_spread = one.statistics.iter().any(|name| name.starts_with("standard"));
+    contradicted(claim, &sides, &Said { is_spread, ..said(&relation)? })
 }
 
 /// A word of direction where it stands.
-struct Said<'w> {
+struct Said {
     list: &'static str,
-    word: &'w str,
+    word: &'static str,
     place: Range<usize>,
     /// Whether the sides are spreads, of which none is better.
     is_spread: bool,
 }
 
 /// The lint of sides that the words put the other way round.
-fn contradicted(claim: &LintedClaim<'_>, sides: &Sides<'_>, said: &Said<'_>) -> Option<Lint> {
+fn contradicted(claim: &LintedClaim<'_>, sides: &Sides<'_>, said: &Said) -> Option<Lint> {
     if is_denied(claim.lower, said.place.start) {
         return None;
     }
@@ -225,38 +216,31 @@ fn contradicted(claim: &LintedClaim<'_>, sides: &Sides<'_>, said: &Said<'_>) -> 
 }
 
 /// The word of direction of a claim: the one nearest to its number, the first of a relation.
-fn said(claim: &LintedClaim<'_>) -> Option<(&'static str, String, Range<usize>)> {
-    let text = claim.lower;
-    let mut found: Vec<(usize, &'static str, String, Range<usize>)> = Vec::new();
-    for list in LISTS {
-        for word in lexicon().words(list) {
-            for place in places_of(text, word) {
-                let distance = match &claim.number {
-                    None => place.start,
-                    Some(number) if place.start >= number.end => place.start - number.end,
-                    Some(number) if place.end <= number.start => {
-                        number.start - place.end + NEAR / 4
-                    }
-                    Some(_) => continue,
-                };
-                let is_own = claim.number.as_ref().is_none_or(|number| {
-                    let other = claim.items.iter().filter(|item| item.span != *number);
-                    let mut between = other.map(|item| item.span.start);
-                    !between.any(|at| {
-                        number.end.min(place.end) <= at && at < number.start.max(place.start)
-                    })
-                });
-                if claim.number.is_none() || distance <= NEAR && is_own {
-                    found.push((distance, list, word.clone(), place));
-                }
-            }
-        }
-    }
-    let nearest = found
-        .into_iter()
-        .min_by_key(|(distance, _, word, _)| (*distance, usize::MAX - word.len()))?;
-    let (_, list, word, place) = nearest;
-    Some((list, word, place))
+fn said(claim: &LintedClaim<'_>) -> Option<Said> {
+    let words =
+        LISTS.iter().flat_map(|list| lexicon().words(list).iter().map(move |word| (*list, word)));
+    let places = words.flat_map(|(list, word)| {
+        places_of(claim.lower, word).map(move |place| Said { list, word, place, is_spread: false })
+    });
+    let near = places.filter_map(|said| Some((distance(claim, &said.place)?, said)));
+    let nearest = near.min_by_key(|(distance, said)| (*distance, usize::MAX - said.word.len()));
+    nearest.map(|(_, said)| said)
+}
+
+/// How far a word is from the number of a claim, or from the start of a relation; none where it is of another number.
+fn distance(claim: &LintedClaim<'_>, word: &Range<usize>) -> Option<usize> {
+    let Some(number) = &claim.number else { return Some(word.start) };
+    let distance = if word.start >= number.end {
+        word.start - number.end
+    } else if word.end <= number.start {
+        number.start - word.end + NEAR / 4
+    } else {
+        return None;
+    };
+    let between = number.end.min(word.end)..number.start.max(word.start);
+    let others = claim.items.iter().filter(|item| item.span != *number);
+    let is_parted = others.map(|item| item.span.start).any(|at| between.contains(&at));
+    (distance <= NEAR && !is_parted).then_some(distance)
 }
 
 /// Whether the words make the first side the subject; none where they name neither.
@@ -296,13 +280,12 @@ fn subject_is_first(
         (Some(_), None) => Some(true),
         (None, Some(_)) => Some(false),
         (Some(one), Some(other)) => Some(one.start < other.start),
-        (None, None) => sides.has_subject.then_some(true),
+        (None, None) => None,
     }
 }
 
 fn is_denied(text: &str, at: usize) -> bool {
-    let start = (at.saturating_sub(DENIED_WITHIN)..=at).find(|start| text.is_char_boundary(*start));
-    lexicon().has("direction.denies", text.get(start.unwrap_or(at)..at).unwrap_or_default())
+    denies_before(text, at, DENIED_WITHIN)
 }
 
 /// The last word of a list in a text, and where it stands.
@@ -311,14 +294,4 @@ fn last_of(text: &str, list: &str) -> Option<(&'static str, usize)> {
     let placed =
         words.filter_map(|word| Some((word.as_str(), places_of(text, word).last()?.start)));
     placed.max_by_key(|(_, at)| *at)
-}
-
-/// Every place of a word in a text.
-fn places_of(text: &str, word: &str) -> Vec<Range<usize>> {
-    let is_part = |c: char| c.is_alphanumeric() || c == '_';
-    let all = text.match_indices(word).map(|(at, _)| at..at + word.len());
-    all.filter(|place| {
-        !text[..place.start].ends_with(is_part) && !text[place.end..].starts_with(is_part)
-    })
-    .collect()
 }

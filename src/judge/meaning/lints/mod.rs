@@ -100,6 +100,12 @@ pub fn of(claim: &LintedClaim<'_>) -> Vec<Lint> {
     found
 }
 
+/// Whether one of the so many bytes before a place begins a word that denies what follows.
+fn denies_before(text: &str, at: usize, within: usize) -> bool {
+    let start = (at.saturating_sub(within)..=at).find(|start| text.is_char_boundary(*start));
+    lexicon().has("direction.denies", text.get(start.unwrap_or(at)..at).unwrap_or_default())
+}
+
 fn lint(kind: LintKind, message: String) -> Option<Lint> {
     Some(Lint { kind, message, answer: None })
 }

@@ -4,7 +4,7 @@ use repro_claim::Expression;
 use repro_claim::syntax::ExpressionKind;
 use repro_report::meaning::{Lint, LintKind};
 
-use super::{LintedClaim, lint};
+use super::{LintedClaim, denies_before, lint};
 use crate::lexicon::lexicon;
 use crate::value::NumberRole;
 
@@ -43,13 +43,10 @@ pub(super) fn significance(claim: &LintedClaim<'_>) -> Option<Lint> {
     let words = claim.lower;
     let lexicon = lexicon();
     let says = lexicon.has("significance.words", words);
-    let is_negated = || {
-        let (_, place) = lexicon.find("significance.words", words)?;
-        let from = (place.start.saturating_sub(DENIED_WITHIN)..=place.start)
-            .find(|at| words.is_char_boundary(*at))?;
-        lexicon.has("direction.denies", &words[from..place.start]).then_some(())
-    };
-    let denies = lexicon.has("significance.denied", words) || is_negated().is_some();
+    let is_negated = lexicon
+        .find("significance.words", words)
+        .is_some_and(|(_, place)| denies_before(words, place.start, DENIED_WITHIN));
+    let denies = lexicon.has("significance.denied", words) || is_negated;
     let level = lexicon.has("significance.between", words);
     let all = || claim.siblings.iter().chain(claim.trees).copied();
     let has_test = all().any(|tree| calls(tree, &TESTS)) || compares_groups(claim);

@@ -171,11 +171,7 @@ pub(super) fn arm(claim: &LintedClaim<'_>) -> Option<Lint> {
         .iter()
         .filter(|(label, _)| !own.iter().any(|arm| arm.label == **label))
         .filter(|(_, (locator, _))| is_alike(claim, locator))
-        .map(|(label, (locator, _))| ClaimArm {
-            label: label.clone(),
-            bundles: locator.bundles.clone(),
-            is_group: locator.is_group,
-        })
+        .map(|(label, (locator, _))| ClaimArm::new(label.clone(), locator))
         .collect();
     let mine: BTreeSet<String> = own.iter().flat_map(|arm| label_parts(arm)).collect();
     let is_named = |arm: &&ClaimArm| {
@@ -236,10 +232,11 @@ fn row_of_another(claim: &LintedClaim<'_>, own: &[&ClaimArm]) -> Option<Lint> {
         text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
     };
     let row = plain(claim.row?);
-    let last = |label: &str| plain(label);
-    let is_own =
-        own.iter().any(|arm| last(&arm.label).contains(&row) || row.contains(&last(&arm.label)));
-    let other = claim.scope.page.names.keys().find(|label| last(label) == row)?;
+    let is_own = own
+        .iter()
+        .map(|arm| plain(&arm.label))
+        .any(|label| label.contains(&row) || row.contains(&label));
+    let other = claim.scope.page.names.keys().find(|label| plain(label) == row)?;
     if is_own || row.is_empty() {
         return None;
     }
