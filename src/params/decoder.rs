@@ -214,12 +214,15 @@ impl ExpertParts {
     }
 }
 
+/// What mixes positions, in which layers.
+pub type Mixers = Vec<(LayerSet, Box<dyn Mixer>)>;
+
 /// A model of this kind.
 pub struct Decoder {
     /// The common dimensions.
     pub dims: Dims,
     /// What mixes positions, and in which layers; every layer is in one of the sets.
-    pub mixers: Vec<(LayerSet, Box<dyn Mixer>)>,
+    pub mixers: Mixers,
     /// Whether the embedding is normed.
     pub embedding_norm: bool,
     /// Norms of a layer that are as wide as the residual stream.
@@ -254,7 +257,7 @@ impl Decoder {
     }
 
     /// The same with several kinds of mixers.
-    pub fn mixed(dims: Dims, mixers: Vec<(LayerSet, Box<dyn Mixer>)>) -> Self {
+    pub fn mixed(dims: Dims, mixers: Mixers) -> Self {
         Self {
             dims,
             mixers,

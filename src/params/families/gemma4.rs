@@ -6,7 +6,7 @@ use repro_receipt::source::Error;
 use super::gemma2::NORMS;
 use crate::attention::{Grouped, HeadNorms, Mixer};
 use crate::blocks::Heads;
-use crate::decoder::{Block, Decoder, ExpertParts, Feed, SizedFeed, StoredAs, Vectors};
+use crate::decoder::{Block, Decoder, ExpertParts, Feed, Mixers, SizedFeed, StoredAs, Vectors};
 use crate::family::{Blueprint, Family, never};
 use crate::fields::{ConfigFields, Defaults, Dims, HeadSize};
 use crate::{LayerSet, Part, Size, Sums, TensorList};
@@ -101,7 +101,7 @@ fn read_4(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     let last = dims.layers.all() - 1;
     let full = dims.layers.set(|layer| Size::from(layer) == last || listed.contains(layer));
     let own = own_keys(fields, &dims, 0)?;
-    let mut mixers: Vec<(LayerSet, Box<dyn Mixer>)> = Vec::new();
+    let mut mixers = Mixers::new();
     for (set, is_own) in [(own.others(), false), (own.clone(), true)] {
         let sliding = attention(narrow, bias, is_own, true);
         let wide = attention(wide, bias, is_own, !shared_values);

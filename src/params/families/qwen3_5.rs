@@ -3,10 +3,10 @@
 use repro_receipt::source::Error;
 
 use super::qwen2_moe::{MixtureDefaults, mixture};
-use crate::attention::{DeltaNet, Grouped, Mixer, OutputGate};
+use super::qwen3_next::mixers;
 use crate::decoder::Decoder;
 use crate::family::{Blueprint, Family, never};
-use crate::fields::{ConfigFields, Defaults, HeadSize};
+use crate::fields::{ConfigFields, Defaults};
 
 const INERT: &[&str] =
     &["attn_output_gate", "mamba_ssm_dtype", "mlp_only_layers", "norm_topk_prob"];
@@ -47,27 +47,9 @@ fn read(
     let sparse = experts.is_some();
     let dims = fields.dims(defaults, |_| sparse)?;
     let key_value = if sparse { 2 } else { 4 };
-    let heads = fields.heads(dims.h, 16, Some(key_value), HeadSize::Fixed(256))?;
-    let every = fields.size("full_attention_interval", 4)?.value().unwrap_or(1);
-    let full =
-        fields.layer_kinds(&dims.layers, ["linear_attention", "full_attention"], |layer| {
-            (layer + 1).is_multiple_of(every)
-        })?;
-    let delta = DeltaNet {
-        key_heads: fields.size("linear_num_key_heads", 16)?,
-        value_heads: fields.size("linear_num_value_heads", 32)?,
-        key: fields.size("linear_key_head_dim", 128)?,
-        value: fields.size("linear_value_head_dim", 128)?,
-        kernel: fields.size("linear_conv_kernel_dim", 4)?,
-        is_split: true,
-    };
-    let bias = fields.flag("attention_bias", false)?;
-    let attention =
-        Grouped { gate: OutputGate::InQueries, ..Grouped::new(heads).biased(bias).normed() };
+    let mixers = mixers(fields, &dims, key_value, true)?;
     let mixture = experts.map(|defaults| mixture(fields, &dims.layers, defaults)).transpose()?;
     let mtp = fields.mtp(0)?;
     fields.off("mtp_use_dedicated_embeddings")?;
-    let mixers: Vec<(_, Box<dyn Mixer>)> =
-        vec![(full.others(), Box::new(delta)), (full, Box::new(attention))];
     Ok(Decoder { mixture, mtp, ..Decoder::mixed(dims, mixers) }.finish())
 }

@@ -3,10 +3,10 @@
 use repro_receipt::source::Error;
 
 use super::qwen2_moe::{MixtureDefaults, mixture, sparse_layers};
-use crate::attention::{DeltaNet, Grouped, Mixer, OutputGate};
-use crate::decoder::Decoder;
+use crate::attention::{DeltaNet, Grouped, OutputGate};
+use crate::decoder::{Decoder, Mixers};
 use crate::family::{Blueprint, Family, never};
-use crate::fields::{ConfigFields, Defaults, HeadSize};
+use crate::fields::{ConfigFields, Defaults, Dims, HeadSize};
 
 /// The family.
 pub static FAMILY: Family = Family {
@@ -23,7 +23,24 @@ fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     let defaults =
         Defaults { vocabulary: 151_936, hidden: 2048, width: 5632, layers: 48, tied: false };
     let dims = fields.dims(defaults, sparse)?;
-    let heads = fields.heads(dims.h, 16, Some(2), HeadSize::Fixed(256))?;
+    let mixers = mixers(fields, &dims, 2, false)?;
+    let mixture = Some(mixture(
+        fields,
+        &dims.layers,
+        MixtureDefaults { experts: 512, used: 10, width: 512, shared: 512 },
+    )?);
+    let mtp = fields.mtp(0)?;
+    Ok(Decoder { mixture, mtp, ..Decoder::mixed(dims, mixers) }.finish())
+}
+
+/// A gated delta network in each layer but every fourth, or as `layer_types` says; the others attend in full.
+pub(super) fn mixers(
+    fields: &ConfigFields<'_>,
+    dims: &Dims,
+    key_value: u64,
+    is_split: bool,
+) -> Result<Mixers, Error> {
+    let heads = fields.heads(dims.h, 16, Some(key_value), HeadSize::Fixed(256))?;
     let every = fields.size("full_attention_interval", 4)?.value().unwrap_or(1);
     let full =
         fields.layer_kinds(&dims.layers, ["linear_attention", "full_attention"], |layer| {
@@ -35,18 +52,10 @@ fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
         key: fields.size("linear_key_head_dim", 128)?,
         value: fields.size("linear_value_head_dim", 128)?,
         kernel: fields.size("linear_conv_kernel_dim", 4)?,
-        is_split: false,
+        is_split,
     };
     let bias = fields.flag("attention_bias", false)?;
     let attention =
         Grouped { gate: OutputGate::InQueries, ..Grouped::new(heads).biased(bias).normed() };
-    let mixture = Some(mixture(
-        fields,
-        &dims.layers,
-        MixtureDefaults { experts: 512, used: 10, width: 512, shared: 512 },
-    )?);
-    let mtp = fields.mtp(0)?;
-    let mixers: Vec<(_, Box<dyn Mixer>)> =
-        vec![(full.others(), Box::new(delta)), (full, Box::new(attention))];
-    Ok(Decoder { mixture, mtp, ..Decoder::mixed(dims, mixers) }.finish())
+    Ok(vec![(full.others(), Box::new(delta)), (full, Box::new(attention))])
 }
