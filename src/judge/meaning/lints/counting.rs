@@ -123,9 +123,7 @@ pub(super) fn every(claim: &LintedClaim<'_>) -> Option<Lint> {
     // "Over all seeds" is what a mean runs over.
     let place = place_of(words, &said)?;
     let before = words[..place.start].trim_end();
-    let is_over = ["over", "across", "of", "averaged over", "mean of", "for"]
-        .iter()
-        .any(|word| before.ends_with(word));
+    let is_over = lexicon().words("count.over").iter().any(|word| before.ends_with(word.as_str()));
     if is_of_each || !is_of_means || is_over {
         return None;
     }

@@ -33,7 +33,7 @@ pub(super) fn denied(claim: &LintedClaim<'_>) -> Option<Lint> {
     // "No longer than" and "do not differ" deny no equality.
     let behind = claim.lower.get(place.end..).unwrap_or_default();
     let denies_a_difference =
-        ["differ", "change", "vary", "difference"].iter().any(|stem| behind.contains(stem));
+        lexicon().words("direction.differs").iter().any(|stem| behind.contains(stem.as_str()));
     if !is_affirmed || denies_a_difference || claim.head.is_some() || !claim.items.is_empty() {
         return None;
     }

@@ -12,9 +12,6 @@ use crate::lexicon::{LexiconTerm, lexicon, place_of};
 use crate::loss_unit::LossUnit;
 use crate::value::Quantity;
 
-/// Words that link a quantity to the number behind it: "a loss of 1.70", "accuracy: 71.3".
-const LINKS: &[&str] = &["of", "is", "was", "are", "were", "=", ":", "hits", "reaches", "reached"];
-
 /// A number that the words call a different quantity than its expression gives.
 pub(super) fn quantity(claim: &LintedClaim<'_>) -> Option<Lint> {
     claim.number.as_ref()?;
@@ -166,8 +163,8 @@ pub(super) fn time(claim: &LintedClaim<'_>) -> Option<Lint> {
 /// The quantity that ends right before a number, linked to it.
 fn said_before(before: &str) -> Vec<&'static LexiconTerm> {
     let trimmed = before.trim_end_matches(|c: char| c.is_whitespace() || "*_`($\"".contains(c));
-    let link = LINKS.iter().find_map(|link| {
-        let rest = trimmed.strip_suffix(link)?;
+    let link = lexicon().words("beside.links").iter().find_map(|link| {
+        let rest = trimmed.strip_suffix(link.as_str())?;
         let is_word = link.chars().all(char::is_alphabetic);
         (!is_word || rest.ends_with(char::is_whitespace)).then_some(rest)
     });
@@ -181,9 +178,8 @@ fn said_before(before: &str) -> Vec<&'static LexiconTerm> {
 
 /// The quantity of a column; nothing where it is a ratio.
 fn in_head(head: &str) -> Vec<&'static LexiconTerm> {
-    const RATIOS: [&str; 5] = [" per ", " at ", " by ", " of ", " for "];
     let is_ratio = head.contains(|c: char| c.is_ascii_digit() || c == '/')
-        || RATIOS.iter().any(|word| head.contains(word));
+        || lexicon().words("beside.ratios").iter().any(|word| head.contains(&format!(" {word} ")));
     if is_ratio {
         return Vec::new();
     }
