@@ -1,4 +1,4 @@
-//! The vocabulary of readings and lints: `lexicon.toml`, read once. No other file of the program lists words.
+//! The words that readings and lints know: `lexicon.toml`, read once.
 
 use std::collections::HashMap;
 use std::ops::Range;
