@@ -93,8 +93,8 @@ pub fn settings(variables: Vec<(String, String)>) -> StoreSettings {
         retries: 3,
         retry_time: Duration::from_secs(5),
         connect: Duration::from_secs(1),
-        silence: Duration::from_millis(400),
-        whole: Duration::from_secs(5),
+        silence: Duration::from_secs(1),
+        whole: Duration::from_secs(10),
         ..Limits::default()
     };
     let mut settings = StoreSettings::of(variables);
