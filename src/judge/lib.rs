@@ -31,6 +31,7 @@ mod statement;
 #[cfg(test)]
 mod tests;
 pub mod texts;
+mod transcribed;
 mod value;
 pub mod verify;
 pub mod work;

@@ -7,6 +7,7 @@ use repro_claim::Expression;
 use repro_claim::quote::{self, HeadUnit, ItemKind, QuoteItem, RangeEnd};
 use repro_claim::syntax::ExpressionKind;
 use repro_exact::decimal::{Interval, Printed, nearest_f64};
+use repro_receipt::bundle::TRANSCRIPTION_DIFFERS;
 use repro_receipt::source::{Error, codes};
 use repro_report::meaning::{Lint, Meaning, Reading, TokenReading};
 use repro_report::outcome::{ClaimReport, Impact, Method, Outcome, Verdict};
@@ -26,7 +27,7 @@ use crate::evaluate::{Evaluator, Frame, Variables};
 use crate::meaning::fact;
 use crate::page::{Binding, PlacedExpression, quoted_numbers};
 use crate::reading::{self, ColumnCell, NumberInQuote};
-use crate::value::{Evaluated, EvidenceWords, LeafKind, NumberRole, Quantity};
+use crate::value::{Evaluated, EvidenceWords, Leaf, LeafKind, NumberRole, Quantity};
 
 codes! {
     OTHER_COUNT = "sentence::other-count", "a quote has more or fewer numbers than bindings", "give one expression for each number, in order; excuse a number by `\"_ the reason\"`";
@@ -344,6 +345,12 @@ impl<'a> Judge<'a> {
             } else if let Some(leaf) =
                 leaves().find(|leaf| self.is_quoted(leaf, bound, &claimed(bound.quote, pair)))
             {
+                if outcome.verdict == Verdict::Refuted
+                    && leaf.quote.is_some()
+                    && is_one_print(&given)
+                {
+                    return Err(other_copy(bound, pair, leaf));
+                }
                 outcome = instead(&SINGLE_SOURCE, &single_source(leaf), outcome);
             }
         }
@@ -622,6 +629,14 @@ pub(super) fn is_one_print(given: &[Quantity]) -> bool {
     let mut evidence: Vec<_> = leaves.filter(|leaf| !leaf.kind.is_stated()).collect();
     evidence.dedup();
     matches!(evidence.as_slice(), [one] if one.kind == LeafKind::Printed)
+}
+
+/// The error of a number that differs from the copy of it that was typed from its own quote.
+fn other_copy(bound: &BoundWords, pair: &Pair, leaf: &Leaf) -> Error {
+    let expected = format!("\"{}\", which is printed there", claimed(bound.quote, pair));
+    let found = format!("\"{}\", typed from there", leaf.text);
+    let error = TRANSCRIPTION_DIFFERS.at(pair.expression.place().clone(), expected, found);
+    error.help("bind the number to its own copy, or correct the copy and seal its bundle again")
 }
 
 /// What is claimed, as printed.

@@ -33,6 +33,7 @@ use crate::run_design::AFTER_THE_FACT;
 use crate::started::StartedRuns;
 use crate::statement;
 use crate::texts::{GivenTexts, NONE_NAMED, TextsAtHand};
+use crate::transcribed;
 use crate::work::Work;
 use repro_receipt::bundle::{Bundle, ReadOptions, SIGNATURE};
 use repro_receipt::digest::Digest;
@@ -258,6 +259,7 @@ fn judge_within(
         }
     }
     failures.extend(excuses_not_there(&context));
+    failures.extend(transcribed::differences(&context));
     parameters::undecide_parts(library, &mut claims);
     contradicted(page, library, &mut claims);
     each_its_own_id(&mut claims);

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::record::{field, record};
-use super::{BAD_FACT, DUPLICATE_FACT};
+use super::{BAD_FACT, DUPLICATE_FACT, TRANSCRIPTION_DIFFERS};
 use crate::source::{Document, Error};
 
 /// The file that holds them.
@@ -78,8 +78,34 @@ pub fn parse(document: &Document) -> Result<Vec<Fact>, Error> {
                 return Err(BAD_FACT.at(place, "the document and the place", "an empty string"));
             }
         }
+        if let Some(quote) = &fact.at.quote
+            && !prints(quote, &fact.value)
+        {
+            let expected = format!("a value that stands in its quote, \"{quote}\"");
+            let found = format!("\"{}\"", fact.value);
+            return Err(TRANSCRIPTION_DIFFERS.at(node.required("value")?.place(), expected, found));
+        }
     }
     Ok(facts)
+}
+
+/// Whether words have a value, apart from white space: as a whole, so that `1.5` does not stand in "loss 11.52". In
+/// "75633.26250.0518", cells that a page runs together, nothing tells where a number ends.
+fn prints(words: &str, value: &str) -> bool {
+    let spaced = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let is_digit = |c: char| c.is_ascii_digit();
+    let (words, value) = (spaced(words), spaced(value));
+    if !words.contains(' ') {
+        return words.contains(&value);
+    }
+    words.match_indices(&value).any(|(at, _)| {
+        let (before, after) = (&words[..at], &words[at + value.len()..]);
+        let before = before.strip_suffix('.').unwrap_or(before);
+        let after = after.strip_prefix('.').unwrap_or(after);
+        let cuts_before = value.starts_with(is_digit) && before.ends_with(is_digit);
+        let cuts_after = value.ends_with(is_digit) && after.starts_with(is_digit);
+        !cuts_before && !cuts_after
+    })
 }
 
 #[cfg(test)]
@@ -102,6 +128,30 @@ mod tests {
         assert_eq!(facts[0].value, "2.310");
         assert_eq!(facts[0].at.quote.as_deref(), Some("loss 2.310"));
         assert_eq!((facts[1].unit.as_deref(), facts[1].note.as_deref()), (None, Some("rounded")));
+    }
+
+    #[test]
+    fn a_value_stands_in_its_quote_as_a_whole() {
+        for (quote, value) in [
+            ("loss 2.310", "2.310"),
+            ("at {2%,5%,10%}", "5%"),
+            ("nearly\n 200 models", "nearly 200"),
+            ("ends at 3.5.", "3.5"),
+            ("[1,2,3]", "2"),
+            ("75633.26250.0518", "3.2625"),
+        ] {
+            assert!(prints(quote, value), "{quote} {value}");
+        }
+        for (quote, value) in [
+            ("loss 2.310", "2.301"),
+            ("loss 2.310", "2.31"),
+            ("loss 12.310", "2.310"),
+            ("loss 2.310", "310"),
+        ] {
+            assert!(!prints(quote, value), "{quote} {value}");
+        }
+        let differs = r#"{"facts":[{"id":"a","value":"2.301","at":{"source":"s","place":"p","quote":"loss 2.310"}}]}"#;
+        assert_eq!(read(differs).unwrap_err().code.id, "bundle::transcription-differs");
     }
 
     #[test]

@@ -114,6 +114,7 @@ codes! {
     UNKNOWN_FILE = "bundle::unknown-file", "a named file is not in the bundle", "add the file, or correct the name";
     UNTRACED_DOCUMENT = "bundle::untraced-document", "a transcribed file does not name the document it was typed from", "name it in `extra.documents`";
     BAD_FACT = "bundle::bad-fact", "a fact is malformed", "give it an id, a value, a document and a place";
+    TRANSCRIPTION_DIFFERS = "bundle::transcription-differs", "a typed value is not what its document prints", "correct the value or the quote, and seal the bundle again";
     DUPLICATE_FACT = "bundle::duplicate-fact", "two facts have the same id", "rename one of the two";
     BROKEN_CHAIN = "bundle::broken-chain", "the hash chain of the records is broken", "fetch the bundle again; records cannot be edited";
     BAD_WEIGHTS = "bundle::bad-weights", "the weights are not valid safetensors", "write the file again";
