@@ -1,16 +1,23 @@
 //! Typed facts against the documents that they were typed from, where those are at hand.
 
+use std::collections::BTreeSet;
+
 use repro_receipt::bundle::{Bundle, FACTS, Fact, TRANSCRIPTION_DIFFERS};
 use repro_receipt::source::Error;
+use repro_report::outcome::ClaimReport;
 
 use crate::context::PostContext;
 use crate::json_text::ReadText;
 
-/// The errors of facts that a text of the post does not print.
-pub fn differences(context: &PostContext<'_>) -> Vec<Error> {
-    let bundles = context.page.bundles().into_iter();
-    let bundles = bundles.filter_map(|(name, _)| context.library.bundle(name));
-    let facts = bundles.flat_map(|bundle| bundle.facts().iter().map(move |fact| (bundle, fact)));
+/// The errors of facts that claims rest on and that a text of the post does not print.
+pub fn differences(context: &PostContext<'_>, claims: &[ClaimReport]) -> Vec<Error> {
+    let evidence = claims.iter().flat_map(|claim| &claim.evidence);
+    let evidence: BTreeSet<_> =
+        evidence.map(|one| (&one.bundle, &one.file, &one.pointer)).collect();
+    let facts = evidence.into_iter().filter_map(|(bundle, file, pointer)| {
+        let bundle = context.library.bundle(bundle)?;
+        Some((bundle, bundle.fact_at(file, pointer)?))
+    });
     facts.filter_map(|(bundle, fact)| difference(context, bundle, fact)).collect()
 }
 

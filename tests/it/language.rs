@@ -399,25 +399,34 @@ fn settings_are_exact_and_measured_prints_are_rounded() {
 fn what_follows_from_no_other_evidence_is_unchecked() {
     let single = "unchecked value::single-source";
     let nothing = "unchecked value::no-evidence";
-    let quote = "1.40";
-    let place = "place = \"section 1, table, row d10, bpb\"\n";
+    assert_eq!(of_post_0004("1.40", "d10.bpb"), [single]);
+    assert_eq!(of_post_0004("1.40", "mean([d10.bpb])"), [single]);
+    assert_eq!(of_post_0004("1.40", "d10.bpb * (d12.bpb / d12.bpb)"), [single]);
+    assert_eq!(of_post_0004("1.40", "1.4"), [nothing]);
+    assert_eq!(of_post_0004("1.40", "d12.bpb / d12.bpb + 0.4"), [nothing]);
+}
+
+/// The verdict of a number in a table of the post from which `d10` and `d12` were typed.
+fn of_post_0004(quote: &str, expression: &str) -> Vec<String> {
     let text = "[texts.post-0004]\nwhat = \"the post\"\nfile = \"p.md\"\n";
-    let of = |expression: &str| {
-        let post = format!(
-            "{text}\n[[sentence]]\ntext = \"post-0004\"\n{place}quote = \"{quote}\"\nis = \"{expression}\"\n"
-        );
-        judged(&post, quote).remove(0)
-    };
-    assert_eq!(of("d10.bpb"), single);
-    assert_eq!(of("mean([d10.bpb])"), single);
-    assert_eq!(of("d10.bpb * (d12.bpb / d12.bpb)"), single);
-    assert_eq!(of("1.4"), nothing);
-    assert_eq!(of("d12.bpb / d12.bpb + 0.4"), nothing);
-    // Another place in words does not make another document of it.
-    let respelled = format!(
-        "{text}\n[[sentence]]\ntext = \"post-0004\"\nplace = \"table 1, d10, bits\"\nquote = \"{quote}\"\nis = \"d10.bpb\"\n"
+    let post = format!(
+        "{text}\n[[sentence]]\ntext = \"post-0004\"\nquote = \"{quote}\"\nis = \"{expression}\"\n"
     );
-    assert_eq!(judged(&respelled, quote), [single]);
+    judged(&post, "d10: 1.40+0.001\nd12: 1.21+0.065\n")
+}
+
+#[test]
+fn a_copy_that_differs_from_the_quote_is_refused() {
+    let differs = "bundle::transcription-differs";
+    // Bound to the copy of another number in the same words.
+    assert_eq!(of_post_0004("1.40+0.001", "[d10.bpb, d10.bpb]"), [differs]);
+    // The document does not print what was typed from it.
+    let text = "[texts.post-0004]\nwhat = \"the post\"\nfile = \"p.md\"\n";
+    let post = format!(
+        "{text}\n[[sentence]]\ntext = \"post-0004\"\nquote = \"by 0.19\"\nis = \"d10.bpb - d12.bpb\"\n"
+    );
+    assert_eq!(judged(&post, "1.40+0.001 and 1.21+0.065, better by 0.19"), ["verified"]);
+    assert_eq!(judged(&post, "1.40+0.001 and 1.12+0.065, better by 0.19"), ["verified", differs]);
 }
 
 #[test]

@@ -259,7 +259,7 @@ fn judge_within(
         }
     }
     failures.extend(excuses_not_there(&context));
-    failures.extend(transcribed::differences(&context));
+    failures.extend(transcribed::differences(&context, &claims));
     parameters::undecide_parts(library, &mut claims);
     contradicted(page, library, &mut claims);
     each_its_own_id(&mut claims);

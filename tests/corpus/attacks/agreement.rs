@@ -232,6 +232,14 @@ pub const CASES: &[Case] = &[
         let fact = "{\"at\":{\"place\":\"p\",\"source\":\"s\"},\"id\":\"a\",\"value\":\"1\"}";
         f.put("data/facts.json", format!("{{\"facts\":[{fact},{fact}]}}\n"));
     }),
+    ("a fact that its quote does not print", "bundle::transcription-differs", |f| {
+        *f = transcribed();
+        let at = "{\"place\":\"p\",\"quote\":\"loss 2.310\",\"source\":\"s\"}";
+        f.put(
+            "data/facts.json",
+            format!("{{\"facts\":[{{\"at\":{at},\"id\":\"a\",\"value\":\"2.301\"}}]}}\n"),
+        );
+    }),
     ("a fact without a place", "bundle::bad-fact", |f| {
         *f = transcribed();
         let fact = "{\"at\":{\"place\":\"\",\"source\":\"s\"},\"id\":\"a\",\"value\":\"1\"}";
