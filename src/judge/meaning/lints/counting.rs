@@ -1,5 +1,7 @@
 //! How many runs a fact is of, whether the words speak of each, and limits that the relation does not have.
 
+use std::ops::Range;
+
 use num_rational::BigRational;
 use repro_claim::Expression;
 use repro_claim::quote::ItemKind;
@@ -47,8 +49,10 @@ pub(super) fn runs(claim: &LintedClaim<'_>) -> Option<Lint> {
             continue;
         }
         let count = count as usize;
-        // A list of single runs says nothing about how many there are of each.
-        let fits = sizes.is_empty() || sizes.contains(&count) || all == count;
+        // A list of single runs says nothing about how many there are of each, nor does one run that is named.
+        let names_one = ["seed", "run"].iter().any(|noun| place_of(claim.lower, noun).is_some());
+        let is_listed = sizes.is_empty() && (all > 1 || names_one);
+        let fits = is_listed || sizes.contains(&count) || all == count;
         if !fits {
             let found = sizes.first().copied().unwrap_or(all);
             let plural = if found == 1 { "" } else { "s" };
@@ -91,12 +95,7 @@ fn quantified(claim: &LintedClaim<'_>, sizes: &[usize]) -> Option<Lint> {
 /// Words about each run, over a mean or a test of means.
 pub(super) fn every(claim: &LintedClaim<'_>) -> Option<Lint> {
     let words = claim.lower;
-    let said = lexicon().words("count.every").iter().find_map(|every| {
-        lexicon().words("count.runs").iter().find_map(|noun| {
-            let phrase = format!("{every} {noun}");
-            place_of(words, &phrase).map(|_| phrase)
-        })
-    })?;
+    let said = said_of_each(words)?;
     let functions = &claim.provenance.functions;
     let has = |name: &str| functions.contains(name);
     let is_of_each = [
@@ -121,13 +120,38 @@ pub(super) fn every(claim: &LintedClaim<'_>) -> Option<Lint> {
         || has("median")
         || compares && claim.provenance.arms.iter().any(|arm| arm.is_group);
     // "Over all seeds" is what a mean runs over.
-    let place = place_of(words, &said)?;
-    let before = words[..place.start].trim_end();
+    let before = words[..said.start].trim_end();
     let is_over = lexicon().words("count.over").iter().any(|word| before.ends_with(word.as_str()));
     if is_of_each || !is_of_means || is_over {
         return None;
     }
+    let said = &words[said];
     lint(LintKind::Count, format!("the text says \"{said}\", and the fact is of a mean"))
+}
+
+/// Where the words speak of each run: "every seed", "all six runs", "each of our runs".
+fn said_of_each(words: &str) -> Option<Range<usize>> {
+    let is_in = |list: &str, word: &str| lexicon().words(list).iter().any(|one| one == word);
+    let is_between = |word: &str| {
+        is_in("count.between", word)
+            || is_in("count.numbers", word)
+            || word.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    lexicon().words("count.every").iter().find_map(|every| {
+        let start = place_of(words, every)?;
+        let mut end = start.end;
+        loop {
+            let behind = words[end..].trim_start();
+            let word = behind.split(|c: char| !c.is_alphanumeric()).next()?;
+            end = words.len() - behind.len() + word.len();
+            match word {
+                "" => return None,
+                noun if is_in("count.runs", noun) => return Some(start.start..end),
+                other if !is_between(other) => return None,
+                _ => {}
+            }
+        }
+    })
 }
 
 /// A limit in the words that the relation does not have: "above 200" over a relation with 0.

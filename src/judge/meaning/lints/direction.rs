@@ -61,7 +61,7 @@ pub(super) fn trend(claim: &LintedClaim<'_>) -> Option<Lint> {
         _ => None,
     };
     let (first, second) = (value(&before.kind)?, value(&own.kind)?);
-    let opening = claim.lower.get(..before.span.start)?;
+    let opening = claim.lower.get(..own.span.start)?;
     let grows = last_of(opening, "direction.grows");
     let shrinks = last_of(opening, "direction.shrinks");
     let (word, says_grows) = match (grows, shrinks) {

@@ -6,6 +6,7 @@
 mod counting;
 mod direction;
 mod naming;
+mod partners;
 mod quantity;
 mod significance;
 mod sources;
@@ -68,17 +69,21 @@ pub const ALL: &[(&str, LintCheck)] = &[
     ("direction: trend", direction::trend),
     ("direction: order", direction::unsaid_order),
     ("direction: denial", naming::denied),
+    ("direction: denied number", naming::denied_number),
     ("quantity", quantity::quantity),
     ("quantity: scope", quantity::scope),
     ("quantity: unit", quantity::unit),
     ("quantity: time", quantity::time),
     ("quantity: name", naming::unsaid),
+    ("quantity: constant", quantity::constant),
     ("step", sources::step),
+    ("step: pair", partners::step),
     ("split", sources::split),
     ("statistic", statistic::statistic),
     ("statistic: spread", statistic::spread),
     ("statistic: selection", statistic::selection),
     ("arm", sources::arm),
+    ("arm: pair", partners::arm),
     ("count", counting::runs),
     ("count: every", counting::every),
     ("test", significance::test),
@@ -140,6 +145,21 @@ impl LintedClaim<'_> {
             Some((_, own)) if own.contains(char::is_alphabetic) || start > 0 => own,
             _ => clause,
         }
+    }
+
+    /// The words before the number from the last value on: "averaged over six seeds, it is" goes over a number of runs.
+    fn before_with_runs(&self) -> &str {
+        let Some(number) = &self.number else { return "" };
+        let values = self.items.iter().filter(|item| !self.counts_runs(item));
+        let start = values.map(|item| item.span.end).filter(|end| *end <= number.start).max();
+        self.lower.get(start.unwrap_or(0)..number.start).unwrap_or_default()
+    }
+
+    /// Whether a number is one of runs: "six seeds".
+    fn counts_runs(&self, item: &QuoteItem) -> bool {
+        let behind = self.lower.get(item.span.end..).unwrap_or_default();
+        let word = behind.split(|c: char| !c.is_alphanumeric()).find(|word| !word.is_empty());
+        word.is_some_and(|word| lexicon().words("count.runs").iter().any(|noun| noun == word))
     }
 
     /// Where a text in lower case mentions an arm: by its name, its declared aliases, or its kind of model.

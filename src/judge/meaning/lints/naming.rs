@@ -40,6 +40,21 @@ pub(super) fn denied(claim: &LintedClaim<'_>) -> Option<Lint> {
     lint(LintKind::Direction, format!("the text says \"{word}\", and the fact affirms it"))
 }
 
+/// A number that the words deny: "the loss is not 1.7016", "does not reach 1.70".
+pub(super) fn denied_number(claim: &LintedClaim<'_>) -> Option<Lint> {
+    claim.number.as_ref()?;
+    let mut words = claim.before().split_whitespace().rev();
+    let denies = |word: &&str| lexicon().words("direction.negates").iter().any(|one| one == word);
+    let last = words.next()?;
+    let verb = words.next().filter(denies).filter(|_| {
+        ["step.elsewhere", "direction.denied_else"]
+            .iter()
+            .all(|list| !lexicon().words(list).iter().any(|word| word == last))
+    });
+    let word = Some(last).filter(denies).or(verb)?;
+    lint(LintKind::Direction, format!("the text says \"{word}\", and the fact affirms the number"))
+}
+
 fn is_false(side: &Expression) -> bool {
     matches!(&side.kind, ExpressionKind::Name(name) if name == "false")
 }

@@ -1,8 +1,10 @@
 //! What a number counts or measures, and in which unit.
 
+use num_rational::BigRational;
 use repro_claim::Expression;
+use repro_claim::quote::ItemKind;
 use repro_claim::syntax::{ArithmeticOperator, ExpressionKind};
-use repro_exact::decimal::Unit;
+use repro_exact::decimal::{Printed, Unit};
 use repro_params::CountScope;
 use repro_report::meaning::{Lint, LintKind};
 
@@ -76,7 +78,8 @@ pub(super) fn unit(claim: &LintedClaim<'_>) -> Option<Lint> {
         LossUnit::Nats => "nats",
     };
     let item = claim.items.iter().find(|item| item.span == *number)?;
-    let is_share = matches!(&item.kind, repro_claim::quote::ItemKind::Number(printed) if printed.unit() == Unit::Percent);
+    let is_share =
+        matches!(&item.kind, ItemKind::Number(printed) if printed.unit() == Unit::Percent);
     if is_share {
         return lint(
             LintKind::Quantity,
@@ -84,7 +87,7 @@ pub(super) fn unit(claim: &LintedClaim<'_>) -> Option<Lint> {
         );
     }
     let near = first_words(claim.behind(), 3);
-    let before = last_words(claim.before(), 3);
+    let before = last_words(claim.before(), 5);
     let head = claim.head.map(str::to_lowercase).unwrap_or_default();
     let units = &lexicon().units;
     let said = [near.as_str(), before.as_str(), head.as_str()]
@@ -101,6 +104,10 @@ pub(super) fn unit(claim: &LintedClaim<'_>) -> Option<Lint> {
 
 /// The quantities that the words directly behind a number name.
 fn said_behind(behind: &str) -> Vec<&'static LexiconTerm> {
+    // The next option of a command line is no noun of its number: "--batch-size 16 --warmup 50".
+    if behind.trim_start().starts_with("--") {
+        return Vec::new();
+    }
     let near = behind.trim_start_matches(|c: char| c.is_whitespace() || "*_`-\u{a0}".contains(c));
     let near = near
         .split(['.', ',', ';', ':', '(', ')', '—', '–', '[', ']', '/', '|'])
@@ -158,6 +165,36 @@ pub(super) fn time(claim: &LintedClaim<'_>) -> Option<Lint> {
         return None;
     }
     lint(LintKind::Quantity, format!("the text says {near}, and the value is in {own}"))
+}
+
+/// A number of the post's own that its expression brings in, and that the words do not have: `loss * 0.88`.
+pub(super) fn constant(claim: &LintedClaim<'_>) -> Option<Lint> {
+    claim.number.as_ref()?;
+    let [tree] = claim.trees else { return None };
+    let mut own: Vec<String> = Vec::new();
+    tree.each(&mut |part| {
+        if let ExpressionKind::Arithmetic(_, left, right) = &part.kind {
+            own.extend([left, right].into_iter().filter_map(|side| match &side.kind {
+                ExpressionKind::Number(text) => Some(text.clone()),
+                _ => None,
+            }));
+        }
+    });
+    let printed: Vec<_> = claim.items.iter().filter_map(|item| in_ones(&item.kind)).collect();
+    let own = own.into_iter().find(|text| {
+        let Ok(number) = Printed::parse(text) else { return false };
+        let value = number.in_ones();
+        let is_half = &value + &value == BigRational::from_integer(1.into());
+        !value.is_integer() && !is_half && !printed.contains(&value)
+    })?;
+    lint(LintKind::Quantity, format!("the value follows from {own}, which the text does not have"))
+}
+
+fn in_ones(kind: &ItemKind) -> Option<BigRational> {
+    match kind {
+        ItemKind::Number(printed) | ItemKind::Spread(printed) => Some(printed.in_ones()),
+        ItemKind::Date(_) => None,
+    }
 }
 
 /// The quantity that ends right before a number, linked to it.

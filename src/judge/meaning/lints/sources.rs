@@ -1,6 +1,7 @@
 //! Where a value was read: the step, the split, the arm.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use repro_claim::locator::Locator;
 use repro_claim::quote::{ItemKind, items};
@@ -19,7 +20,7 @@ pub(super) fn step(claim: &LintedClaim<'_>) -> Option<Lint> {
     if found.is_empty() {
         return None;
     }
-    let mut said = said_steps(claim.quote);
+    let mut said = said_of_number(claim);
     if said.is_empty() {
         said = claim.head.map(said_steps).unwrap_or_default();
     }
@@ -33,6 +34,14 @@ pub(super) fn step(claim: &LintedClaim<'_>) -> Option<Lint> {
             list(&said),
             list(found)
         );
+        return lint(LintKind::Step, message);
+    }
+    if claim.provenance.is_at_end && said.is_empty() {
+        let (word, _) =
+            lexicon().find("step.midway", &format!("{} {}", claim.before(), claim.behind()))?;
+        let list = list(found);
+        let message =
+            format!("the text says \"{word}\", and the value is of the last step, {list}");
         return lint(LintKind::Step, message);
     }
     if claim.provenance.is_at_end || !said.is_empty() {
@@ -59,8 +68,10 @@ pub(super) fn step(claim: &LintedClaim<'_>) -> Option<Lint> {
     let digits = |text: &str| text.replace([',', '_', '\u{a0}', '\u{2009}'], "");
     let around: String = around.into_iter().flatten().map(digits).collect::<Vec<_>>().join(" ");
     let is_named = found.iter().any(|step| place_of(&around, &step.to_string()).is_some());
-    // Shares and trends have steps of their own kind.
-    let has_share = around.contains('%') || found.len() > 1;
+    // Shares, trends and rows of a course have steps of their own kind.
+    let is_course =
+        claim.row.is_some_and(|row| row.trim().starts_with(|c: char| c.is_ascii_digit()));
+    let has_share = around.contains('%') || found.len() > 1 || is_course;
     if is_named || has_share {
         return None;
     }
@@ -70,10 +81,35 @@ pub(super) fn step(claim: &LintedClaim<'_>) -> Option<Lint> {
     )
 }
 
-/// The steps that a text names: "step 242", "after 242 steps", "@ 484".
+/// The steps that the quote names, without those that go with another number: "2.11 after 242 steps".
+fn said_of_number(claim: &LintedClaim<'_>) -> BTreeSet<u64> {
+    let said = said_step_items(claim.quote);
+    let is_step = |place: &Range<usize>| said.iter().any(|(_, one)| one == place);
+    let values = || claim.items.iter().map(|item| &item.span).filter(|place| !is_step(place));
+    let is_of_another = |place: &Range<usize>| {
+        let Some(before) = values().rfind(|one| one.end <= place.start) else { return false };
+        let between = claim.lower.get(before.end..place.start).unwrap_or_default();
+        let is_link = |word: &str| {
+            ["step.at", "step.words"]
+                .iter()
+                .any(|list| lexicon().words(list).iter().any(|one| one == word))
+        };
+        claim.number.as_ref().is_some_and(|number| number != before)
+            && between.split_whitespace().all(|word| is_link(word.trim_start_matches('(')))
+    };
+    let own = said.iter().filter(|(_, place)| !is_of_another(place));
+    own.map(|(step, _)| *step).collect()
+}
+
+/// The steps that a text names.
 fn said_steps(quote: &str) -> BTreeSet<u64> {
+    said_step_items(quote).into_iter().map(|(step, _)| step).collect()
+}
+
+/// The steps that a text names, with their numbers: "step 242", "after 242 steps", "@ 484".
+pub(super) fn said_step_items(quote: &str) -> Vec<(u64, Range<usize>)> {
     let lower = quote.to_lowercase();
-    let mut steps = BTreeSet::new();
+    let mut steps = Vec::new();
     let mut was_step = false;
     for item in items(quote) {
         let ItemKind::Number(printed) = &item.kind else { continue };
@@ -105,7 +141,7 @@ fn said_steps(quote: &str) -> BTreeSet<u64> {
         if is_named || is_counted {
             let value = printed.as_f64();
             if value >= 0.0 && value.fract() == 0.0 && value < 1e15 {
-                steps.insert(value as u64);
+                steps.push((value as u64, item.span.clone()));
             }
         }
     }
@@ -187,7 +223,14 @@ pub(super) fn arm(claim: &LintedClaim<'_>) -> Option<Lint> {
     };
     let names_own = |arm: &ClaimArm| {
         let parts: BTreeSet<String> = label_parts(arm).into_iter().collect();
-        parts.is_subset(&mine) || !own.iter().any(|own| claim.mention(own, &[], clause).is_some())
+        // What both names share, the task of `cloze.moe` and `cloze.dense`, tells only arms of one kind apart.
+        let is_named = |own: &&ClaimArm| {
+            let library = claim.scope.library;
+            let is_alike = own.is_mixture(library) == arm.is_mixture(library);
+            let others: &[&ClaimArm] = if is_alike { &[] } else { &[arm] };
+            claim.mention(own, others, clause).is_some()
+        };
+        parts.is_subset(&mine) || !own.iter().any(is_named)
     };
     if let Some(named) =
         others.iter().find(|arm| is_named(arm) && (adds_to(arm, &mine) || names_own(arm)))

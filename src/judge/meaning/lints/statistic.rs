@@ -30,16 +30,11 @@ pub(super) fn statistic(claim: &LintedClaim<'_>) -> Option<Lint> {
 fn single(claim: &LintedClaim<'_>) -> Option<Lint> {
     let [tree] = claim.trees else { return None };
     let is_plain = matches!(tree.kind, ExpressionKind::Field(..) | ExpressionKind::At(..));
-    let is_one_run = claim.provenance.runs.len() == 1 && !claim.provenance.units.is_empty();
-    let near = claim.before();
-    let says_mean = lexicon()
-        .statistics
-        .iter()
-        .any(|term| term.name == "mean" && term.place_in(near).is_some());
+    let is_one_run = claim.provenance.runs.len() == 1 && claim.provenance.arms.len() == 1;
+    let near = claim.before_with_runs();
+    let is_mean = |term: &&LexiconTerm| term.name == "mean" && term.place_in(near).is_some();
     let over_runs = lexicon().words("count.runs").iter().any(|noun| place_of(near, noun).is_some());
-    if !is_plain || !is_one_run || !says_mean || !over_runs {
-        return None;
-    }
+    lexicon().statistics.iter().find(is_mean).filter(|_| is_plain && is_one_run && over_runs)?;
     lint(
         LintKind::Statistic,
         "the text says a mean over runs, and the value is of one run".to_owned(),

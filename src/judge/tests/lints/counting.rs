@@ -16,7 +16,10 @@ fn runs_are_as_many_as_the_words_say() {
 fn a_mean_says_nothing_of_every_run() {
     check(
         LintKind::Count,
-        &[("every seed is at 1.7015", "is = 'mean(moe.loss)'")],
+        &[
+            ("every seed is at 1.7015", "is = 'mean(moe.loss)'"),
+            ("each of our runs is at 1.7015", "is = 'mean(moe.loss)'"),
+        ],
         &[
             ("every seed stays below 1.71", "is = { value = 'max(moe.loss)', as = 'below' }"),
             ("1.7015, averaged over all seeds", "is = 'mean(moe.loss)'"),

@@ -21,3 +21,13 @@ fn words_that_deny_contradict_a_relation_that_affirms() {
         &[("the run is trained in float32", dtype)],
     );
 }
+
+#[test]
+fn words_that_deny_a_number_contradict_it() {
+    let mean = "is = 'mean(moe.loss)'";
+    check(
+        LintKind::Direction,
+        &[("the loss is not 1.7015", mean), ("the MoE does not reach 1.7015", mean)],
+        &[("the loss does not exceed 1.71", mean), ("not only the loss of 1.7015 is low", mean)],
+    );
+}
