@@ -135,27 +135,30 @@ impl PartialEq for Expression {
 }
 
 impl Expression {
+    /// The parts directly inside this one, from left to right.
+    pub fn parts(&self) -> Vec<&Self> {
+        match &self.kind {
+            ExpressionKind::Number(_) | ExpressionKind::Text(_) | ExpressionKind::Name(_) => {
+                Vec::new()
+            }
+            ExpressionKind::Field(of, _)
+            | ExpressionKind::Negative(of)
+            | ExpressionKind::Not(of) => vec![of],
+            ExpressionKind::At(left, right) | ExpressionKind::Arithmetic(_, left, right) => {
+                vec![left, right]
+            }
+            ExpressionKind::List(items) => items.iter().collect(),
+            ExpressionKind::Relation(first, rest) => {
+                std::iter::once(&**first).chain(rest.iter().map(|(_, side)| side)).collect()
+            }
+            ExpressionKind::Call(_, arguments) => arguments.iter().map(|one| &one.value).collect(),
+        }
+    }
+
     /// Calls `see` with this part and every part inside it.
     pub fn each(&self, see: &mut impl FnMut(&Self)) {
         see(self);
-        match &self.kind {
-            ExpressionKind::Number(_) | ExpressionKind::Text(_) | ExpressionKind::Name(_) => {}
-            ExpressionKind::Field(of, _)
-            | ExpressionKind::Negative(of)
-            | ExpressionKind::Not(of) => of.each(see),
-            ExpressionKind::At(left, right) | ExpressionKind::Arithmetic(_, left, right) => {
-                left.each(see);
-                right.each(see);
-            }
-            ExpressionKind::List(items) => items.iter().for_each(|item| item.each(see)),
-            ExpressionKind::Relation(first, rest) => {
-                first.each(see);
-                rest.iter().for_each(|(_, value)| value.each(see));
-            }
-            ExpressionKind::Call(_, arguments) => {
-                arguments.iter().for_each(|argument| argument.value.each(see));
-            }
-        }
+        self.parts().into_iter().for_each(|part| part.each(see));
     }
 
     /// How tightly its outermost sign binds: a part that binds less tightly than its place asks needs

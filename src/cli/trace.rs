@@ -23,26 +23,31 @@ const LINTS: [LintKind; 10] = [
     LintKind::Coherence,
 ];
 
-/// The claim of this name: `POST/CLAIM`, or `CLAIM` where one post has it.
-pub fn find<'r>(posts: &'r [PostReport], name: &str) -> Result<&'r ClaimReport, Vec<Error>> {
+/// The claims of this name, `POST/CLAIM` or `CLAIM`: one number, or each number and relation of a statement.
+pub fn find<'r>(posts: &'r [PostReport], name: &str) -> Result<Vec<&'r ClaimReport>, Vec<Error>> {
     let (post, claim) = match name.split_once('/') {
         Some((post, claim)) => (Some(post), claim),
         None => (None, name),
     };
     let of_post = posts.iter().filter(|one| post.is_none_or(|post| one.id == post));
     let claims = || of_post.clone().flat_map(|post| &post.claims);
-    claims().find(|one| one.id == claim).ok_or_else(|| {
+    let is_of = |one: &&ClaimReport| {
+        one.id.strip_prefix(claim).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    };
+    let found: Vec<_> = claims().filter(is_of).collect();
+    if found.is_empty() {
         let error = UNKNOWN_CLAIM.at(
             Location::file("--trace"),
             "the name of a claim, `POST/CLAIM` or `CLAIM`",
             format!("`{name}`"),
         );
         let known: Vec<&str> = claims().map(|one| one.id.as_str()).collect();
-        vec![match did_you_mean(claim, known) {
+        return Err(vec![match did_you_mean(claim, known) {
             Some(hint) => error.help(hint),
             None => error,
-        }]
-    })
+        }]);
+    }
+    Ok(found)
 }
 
 /// The trace as text.

@@ -23,7 +23,7 @@ use repro_receipt::digest::Digest;
 use repro_receipt::source::{Error, Location};
 use repro_report::Format;
 use repro_report::outcome::{
-    EvidenceOrigin, ExitStatus, LockDifference, Method, PostReport, ReadBy, Verdict,
+    ClaimReport, EvidenceOrigin, ExitStatus, LockDifference, Method, PostReport, ReadBy, Verdict,
 };
 use repro_report::part::{PartSubject, ReportPart, ReportSink};
 use repro_runs::challenge::Challenge;
@@ -77,14 +77,17 @@ pub fn run(root: &Path, own: &VerifyArgs, output: &Output) -> Answer {
         output.say(&note);
     }
     if let Some(name) = &own.trace {
-        let claim = trace::find(report.posts(), name)?;
-        output.print(&trace::render(claim));
-        return Ok(match claim.outcome.verdict {
-            Verdict::Verified if claim.meaning.unanswered().next().is_none() => {
-                ExitStatus::Verified
-            }
-            Verdict::Refuted => ExitStatus::Refuted,
-            _ => ExitStatus::Undecided,
+        let claims = trace::find(report.posts(), name)?;
+        let traces: Vec<_> = claims.iter().map(|claim| trace::render(claim)).collect();
+        output.print(&traces.join("\n"));
+        let is_settled = |claim: &&ClaimReport| {
+            claim.outcome.is_verified() && claim.meaning.unanswered().next().is_none()
+        };
+        let is_refuted = |claim: &&ClaimReport| claim.outcome.verdict == Verdict::Refuted;
+        return Ok(match claims.iter().all(|claim| is_settled(claim)) {
+            true => ExitStatus::Verified,
+            false if claims.iter().any(|claim| is_refuted(claim)) => ExitStatus::Refuted,
+            false => ExitStatus::Undecided,
         });
     }
     let locked = own.locked.then(|| compare(root, own, &ids, report.posts())).transpose();

@@ -48,6 +48,38 @@ impl ClaimArm {
         self.bundles.iter().filter_map(seed).collect()
     }
 
+    /// What the receipts of all its runs call it: its arm in the study, and its budget.
+    pub fn names_in_receipts(&self, library: &Library) -> Vec<String> {
+        let name = |pointer: &str| {
+            let mut names = self.bundles.iter().map(|name| {
+                let receipt = library.bundle(name)?.receipt_document().root();
+                Some(receipt.at(pointer).ok()?.text().ok()?.to_lowercase())
+            });
+            let first = names.next()??;
+            names.all(|name| name.as_ref() == Some(&first)).then_some(first)
+        };
+        ["/predicate/run/arm", "/predicate/extra/budget"].into_iter().filter_map(name).collect()
+    }
+
+    /// Whether it is called by a name of the post, or has it as a part: `moe` of `moe.active12`.
+    pub fn has_part(&self, name: &str) -> bool {
+        self.label == name || self.label.split('.').any(|part| part == name)
+    }
+
+    /// Whether all its runs are among those of another arm, or the other way: one run of an arm is that arm.
+    pub fn is_within(&self, other: &Self) -> bool {
+        let is_within = |a: &Self, b: &Self| a.bundles.iter().all(|run| b.bundles.contains(run));
+        self.label == other.label
+            || !self.bundles.is_empty() && (is_within(self, other) || is_within(other, self))
+    }
+
+    /// Whether both names differ in one part: `moe.active12` and `moe.total12`.
+    pub fn is_beside(&self, other: &Self) -> bool {
+        let (own, theirs) = (self.label.split('.'), other.label.split('.'));
+        own.clone().count() == theirs.clone().count()
+            && own.zip(theirs).filter(|(a, b)| a != b).count() == 1
+    }
+
     /// Whether its models are mixtures, or are dense; none where nothing says so or they differ.
     pub fn is_mixture(&self, library: &Library) -> Option<bool> {
         let kind = |name: &String| {
@@ -87,22 +119,9 @@ pub fn path_of(part: &Expression) -> Option<Vec<String>> {
 pub fn chains<'e>(expression: &'e Expression, found: &mut Vec<&'e Expression>) {
     match &expression.kind {
         ExpressionKind::Name(_) | ExpressionKind::Field(..) => found.push(expression),
-        ExpressionKind::Number(_) | ExpressionKind::Text(_) => {}
-        ExpressionKind::Negative(of) | ExpressionKind::Not(of) | ExpressionKind::At(of, _) => {
-            chains(of, found);
-        }
-        ExpressionKind::Arithmetic(_, left, right) => {
-            chains(left, found);
-            chains(right, found);
-        }
-        ExpressionKind::List(items) => items.iter().for_each(|item| chains(item, found)),
-        ExpressionKind::Relation(first, rest) => {
-            chains(first, found);
-            rest.iter().for_each(|(_, side)| chains(side, found));
-        }
-        ExpressionKind::Call(_, arguments) => {
-            arguments.iter().for_each(|argument| chains(&argument.value, found));
-        }
+        // A step is no arm.
+        ExpressionKind::At(of, _) => chains(of, found),
+        _ => expression.parts().into_iter().for_each(|part| chains(part, found)),
     }
 }
 

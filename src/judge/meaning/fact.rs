@@ -46,7 +46,7 @@ pub fn of_number(
     let (value, unit) = match (&subject.change, given) {
         (Some(change), [number]) => (change.value(number, digits), change.unit().to_owned()),
         _ => {
-            let unit = unit_of(scope.unfolded(tree), given, provenance);
+            let unit = unit_of(&scope.plain(tree), given, provenance);
             (format!("{value}{unit}"), unit)
         }
     };
@@ -169,53 +169,52 @@ impl Subject {
     }
 
     fn of(scope: &Scope<'_>, tree: &Expression, given: &[Quantity]) -> Self {
-        if let Some(noun) = scope.noun(tree) {
+        let plain = scope.plain(tree);
+        if let Some(noun) = scope.noun(&plain) {
             return Self::plain(scope.words(&noun));
         }
-        let tree = scope.unfolded(tree);
-        match &tree.kind {
+        match &plain.kind {
             ExpressionKind::Arithmetic(ArithmeticOperator::Subtract, a, b) => {
                 let unit = match given {
                     [number] => loss_unit(number),
                     _ => "",
                 };
-                let change = first_label(scope, a, b)
-                    .map(|label| Change::Difference(label, unit.to_owned()));
-                Self { words: two(scope, a, b, "less"), change }
+                let label = first_label(scope, a, b).unwrap_or_else(|| "the first".to_owned());
+                let change = Some(Change::Difference(label, unit.to_owned()));
+                Self { words: two(scope, tree, [a, b], "less"), change }
             }
             ExpressionKind::Arithmetic(ArithmeticOperator::Divide, a, b) => {
-                let is_share =
-                    scope.noun(a).zip(scope.noun(b)).is_some_and(|(a, b)| a.arm == b.arm);
+                let unit = |noun: &Noun| noun.metric.rsplit(' ').next().map(str::to_owned);
+                let is_share = |(a, b): (Noun, Noun)| a.arm == b.arm && unit(&a) == unit(&b);
+                let is_share = scope.noun(a).zip(scope.noun(b)).is_some_and(is_share);
                 let change = is_share.then_some(Change::Ratio);
-                Self { words: two(scope, a, b, "/"), change }
+                Self { words: two(scope, tree, [a, b], "/"), change }
             }
             ExpressionKind::Call(name, arguments) => match (name.as_str(), arguments.as_slice()) {
                 ("percent_below", [a, b]) => Self {
-                    words: two(scope, &a.value, &b.value, "against"),
+                    words: two(scope, tree, [&a.value, &b.value], "against"),
                     change: Some(Change::Below),
                 },
                 ("percent_above", [a, b]) => Self {
-                    words: two(scope, &a.value, &b.value, "against"),
+                    words: two(scope, tree, [&a.value, &b.value], "against"),
                     change: Some(Change::Above),
                 },
                 ("p", [a, b]) => {
                     let test = test_name(given);
-                    let sides = two(scope, &a.value, &b.value, "less");
+                    let sides = two(scope, tree, [&a.value, &b.value], "less");
                     Self::plain(format!("p of {test}, two-sided, {sides}"))
                 }
-                _ => Self::plain(fallback(scope, tree)),
+                _ => Self::plain(scope.phrase(tree)),
             },
-            _ => Self::plain(fallback(scope, tree)),
+            _ => Self::plain(scope.phrase(tree)),
         }
     }
 }
 
-/// Two sides in words; what both have stands once.
-fn two(scope: &Scope<'_>, a: &Expression, b: &Expression, joint: &str) -> String {
+/// Two sides of a plain expression in words; what both have stands once. Sides without nouns are said as the whole is.
+fn two(scope: &Scope<'_>, whole: &Expression, [a, b]: [&Expression; 2], joint: &str) -> String {
     let (Some(first), Some(second)) = (scope.noun(a), scope.noun(b)) else {
-        let side = |part: &Expression| scope.noun(part).map(|noun| scope.words(&noun));
-        let side = |part: &Expression| side(part).unwrap_or_else(|| format!("`{part}`"));
-        return format!("{} {joint} {}", side(a), side(b));
+        return scope.phrase(whole);
     };
     let is_one_metric = head(&first) == head(&second);
     let label = |noun: &Noun| noun.arm.as_ref().map_or_else(String::new, |arm| arm.label.clone());
@@ -252,43 +251,23 @@ fn first_label(scope: &Scope<'_>, a: &Expression, b: &Expression) -> Option<Stri
     }
 }
 
-/// An expression without a noun: as it is written, with the arms that it uses.
-fn fallback(scope: &Scope<'_>, tree: &Expression) -> String {
-    let arms = super::arms::arms_of(scope.page, [tree]);
-    let runs: Vec<_> = arms
-        .iter()
-        .filter(|arm| arm.is_group)
-        .map(|arm| format!("{}: {}", arm.label, arm.runs(scope.library)))
-        .collect();
-    match runs.is_empty() {
-        true => format!("`{tree}`"),
-        false => format!("`{tree}`, {}", runs.join(", ")),
-    }
-}
-
 /// A relation in words.
 fn relation(scope: &Scope<'_>, tree: &Expression, outcome: &Outcome) -> String {
-    match &tree.kind {
-        ExpressionKind::Not(of) => format!("not: {}", relation(scope, of, outcome)),
+    let tree = scope.body(tree);
+    if let ExpressionKind::Not(of) = &tree.kind {
+        return format!("not: {}", relation(scope, of, outcome));
+    }
+    let plain = scope.plain(tree);
+    match &plain.kind {
         ExpressionKind::Relation(first, rest) => {
-            let sides: Vec<&Expression> =
-                std::iter::once(&**first).chain(rest.iter().map(|(_, side)| side)).collect();
-            let nouns: Option<Vec<Noun>> = sides.iter().map(|side| scope.noun(side)).collect();
-            let one_metric = nouns.filter(|nouns| {
+            let sides = std::iter::once(&**first).chain(rest.iter().map(|(_, side)| side));
+            let nouns: Option<Vec<Noun>> = sides.map(|side| scope.noun(side)).collect();
+            let is_one_metric = |nouns: &Vec<Noun>| {
                 nouns
                     .windows(2)
                     .all(|pair| head(&pair[0]) == head(&pair[1]) && pair[0].arm != pair[1].arm)
-            });
-            let Some(nouns) = one_metric else {
-                let words: Vec<_> = sides
-                    .iter()
-                    .map(|side| match scope.noun(side) {
-                        Some(noun) => scope.words(&noun),
-                        None => format!("`{side}`"),
-                    })
-                    .collect();
-                return joined(&words, rest);
             };
+            let Some(nouns) = nouns.filter(is_one_metric) else { return scope.phrase(tree) };
             let labels: Vec<_> = nouns
                 .iter()
                 .map(|noun| noun.arm.as_ref().map_or_else(String::new, |arm| arm.label.clone()))
@@ -306,11 +285,10 @@ fn relation(scope: &Scope<'_>, tree: &Expression, outcome: &Outcome) -> String {
                 Some(ExpressionKind::List(items)) => items.len(),
                 _ => outcome.measured.len(),
             };
-            let of =
-                arguments.first().map(|argument| argument.value.to_string()).unwrap_or_default();
-            format!("`{of}`, {count} arms")
+            let of = arguments.first().map(|argument| scope.phrase(&argument.value));
+            format!("{}, {count} arms", of.unwrap_or_default())
         }
-        _ => format!("`{tree}`"),
+        _ => scope.phrase(tree),
     }
 }
 

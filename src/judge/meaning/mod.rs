@@ -4,6 +4,7 @@ mod arms;
 pub mod fact;
 pub mod lints;
 mod nouns;
+mod phrases;
 pub mod provenance;
 
 pub use nouns::Scope;

@@ -14,6 +14,11 @@ use crate::library::Library;
 use crate::page::{PlacedExpression, PostPage};
 use crate::value::Leaf;
 
+/// The quantity of a name that stands for runs, and no field of theirs.
+const ITSELF: &str = "value";
+/// What stands for each arm in what is held fixed.
+const EACH_ARM: &str = "it";
+
 /// What names stand for in a claim.
 pub struct Scope<'s> {
     pub page: &'s PostPage,
@@ -38,46 +43,35 @@ pub struct Noun {
 }
 
 impl Scope<'_> {
-    /// The body of a formula, and of the formula that it names in turn; any other expression as it is.
-    pub fn unfolded<'e>(&'e self, tree: &'e Expression) -> &'e Expression {
+    /// An expression with the formulas and the variables of its row in place; as it is where that would be too long.
+    pub fn plain(&self, tree: &Expression) -> Expression {
+        self.page.unfolded(tree, self.variables).unwrap_or_else(|| tree.clone())
+    }
+
+    /// The body of a formula without parameters, and of one that it names in turn; any other expression as it is.
+    pub fn body<'e>(&'e self, tree: &'e Expression) -> &'e Expression {
         let mut body = tree;
+        // Formulas may name each other in a circle.
         for _ in 0..self.page.formulas.len() {
-            match &body.kind {
-                ExpressionKind::Name(name) if !self.variables.contains_key(name) => {
-                    let Some(formula) = self.page.formulas.get(name) else { break };
-                    body = &formula.body.tree;
-                }
-                _ => break,
-            }
+            let ExpressionKind::Name(name) = &body.kind else { break };
+            let own = self.page.formulas.get(name).filter(|_| !self.variables.contains_key(name));
+            let Some(formula) = own else { break };
+            body = &formula.body.tree;
         }
         body
     }
 
-    /// The noun that an expression is.
+    /// The noun that a plain expression is.
     pub fn noun(&self, part: &Expression) -> Option<Noun> {
-        self.noun_within(part, 0)
-    }
-
-    fn noun_within(&self, part: &Expression, depth: usize) -> Option<Noun> {
-        // Formulas may call each other in a circle.
-        if depth > self.page.formulas.len() {
-            return None;
-        }
         match &part.kind {
-            ExpressionKind::Name(name) if self.variables.contains_key(name) => {
-                self.noun_within(&self.variables.get(name)?.tree, depth + 1)
-            }
-            ExpressionKind::Name(name) if self.page.formulas.contains_key(name) => {
-                self.noun_within(&self.page.formulas.get(name)?.body.tree, depth + 1)
-            }
             ExpressionKind::Name(_) | ExpressionKind::Field(..) => self.field(part),
             ExpressionKind::At(of, step) => {
-                let noun = self.noun_within(of, depth)?;
+                let noun = self.noun(of)?;
                 Some(Noun { step: Some(step.to_string()), ..noun })
             }
             ExpressionKind::Call(name, arguments) => {
                 let [first, ..] = arguments.as_slice() else { return None };
-                self.call(name, &first.value, depth)
+                self.call(name, &first.value)
             }
             _ => None,
         }
@@ -85,11 +79,18 @@ impl Scope<'_> {
 
     /// A field of an arm.
     fn field(&self, part: &Expression) -> Option<Noun> {
-        let (arm, rest) = arm_of(self.page, &self.path(part)?)?;
+        let path = path_of(part)?;
+        let Some((arm, rest)) = arm_of(self.page, &path) else {
+            // What is held fixed is the same quantity of each arm.
+            let metric =
+                path.strip_prefix(&[EACH_ARM.to_owned()]).filter(|rest| !rest.is_empty())?;
+            let metric = metric.join(".").replacen("config.", "setting ", 1);
+            return Some(Noun { statistics: Vec::new(), metric, arm: None, step: None });
+        };
         let metric = match rest.as_slice() {
             [] => {
                 let (locator, _) = self.page.names.get(&arm.label)?;
-                locator.path.last().cloned().unwrap_or_else(|| "value".to_owned())
+                locator.path.last().cloned().unwrap_or_else(|| ITSELF.to_owned())
             }
             [kind, inner @ ..] if kind == "config" && !inner.is_empty() => {
                 format!("setting {}", inner.join("."))
@@ -101,11 +102,12 @@ impl Scope<'_> {
     }
 
     /// A count of a model, a statistic, or the value as printed.
-    fn call(&self, name: &str, of: &Expression, depth: usize) -> Option<Noun> {
+    fn call(&self, name: &str, of: &Expression) -> Option<Noun> {
         if let Some(count) = lexicon().quantity_of_field(&format!("{name}()")) {
-            let arm = self.arm(of)?;
+            let is_each = matches!(&of.kind, ExpressionKind::Name(name) if name == EACH_ARM);
+            let arm = if is_each { None } else { Some(self.arm(of)?) };
             let metric = count.name.clone();
-            return Some(Noun { statistics: Vec::new(), metric, arm: Some(arm), step: None });
+            return Some(Noun { statistics: Vec::new(), metric, arm, step: None });
         }
         if name == "count" {
             let arm = self.arm(of)?;
@@ -116,7 +118,7 @@ impl Scope<'_> {
                 step: None,
             });
         }
-        let noun = self.noun_within(of, depth)?;
+        let noun = self.noun(of)?;
         if matches!(name, "printed" | "whole") {
             return Some(noun);
         }
@@ -134,22 +136,12 @@ impl Scope<'_> {
     }
 
     fn arm(&self, of: &Expression) -> Option<ClaimArm> {
-        arm_of(self.page, &self.path(of)?).map(|(arm, _)| arm)
-    }
-
-    /// A chain of fields; the variable of a row stands for an arm.
-    fn path(&self, part: &Expression) -> Option<Vec<String>> {
-        let mut path = path_of(part)?;
-        if let Some(variable) = path.first().and_then(|name| self.variables.get(name)) {
-            path.splice(..1, path_of(&variable.tree)?);
-        }
-        Some(path)
+        arm_of(self.page, &path_of(of)?).map(|(arm, _)| arm)
     }
 
     /// The noun in words, with its arm.
     pub fn words(&self, noun: &Noun) -> String {
-        let arm = noun.arm.as_ref().map_or_else(String::new, |arm| format!(" of {}", arm.label));
-        format!("{}{arm}{}", head(noun), self.scope_of(noun))
+        format!("{}{}", short(noun), self.scope_of(noun))
     }
 
     /// The runs, split and step of a noun: `, 6 runs (seeds 1-6), held-out, step 1,209`.
@@ -179,6 +171,15 @@ impl Scope<'_> {
         });
         let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
         parts.iter().map(|part| format!(", {part}")).collect()
+    }
+}
+
+/// The quantity and the arm of a noun.
+pub fn short(noun: &Noun) -> String {
+    match &noun.arm {
+        Some(arm) if noun.metric == ITSELF => arm.label.clone(),
+        Some(arm) => format!("{} of {}", head(noun), arm.label),
+        None => head(noun),
     }
 }
 

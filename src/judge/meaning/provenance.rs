@@ -58,6 +58,8 @@ pub struct Provenance {
     pub units: Vec<LossUnit>,
     /// The steps at which values were recorded.
     pub steps: BTreeSet<u64>,
+    /// The last step of its runs, where it is one.
+    pub last_step: Option<u64>,
     /// Whether every value was recorded at the last step of its run.
     pub is_at_end: bool,
     /// The functions of the expression and of its formulas.
@@ -108,6 +110,15 @@ impl Provenance {
                 }
             });
         }
+        let last_steps: BTreeSet<_> = leaves
+            .iter()
+            .filter(|leaf| leaf.step.is_some())
+            .map(|leaf| last_step(&leaf.evidence.as_ref()?.bundle))
+            .collect();
+        let last_step = match last_steps.first() {
+            Some(last) if last_steps.len() == 1 => *last,
+            _ => None,
+        };
         let first = expressions.first().copied();
         let design = given.iter().find_map(|number| match &number.role {
             NumberRole::P(design) => Some(Rc::clone(design)),
@@ -122,6 +133,7 @@ impl Provenance {
             splits: leaves.iter().filter_map(|leaf| TextSplit::of_leaf(leaf)).collect(),
             units,
             steps: leaves.iter().filter_map(|leaf| leaf.step).collect(),
+            last_step,
             is_at_end: leaves.iter().any(|leaf| leaf.step.is_some()) && leaves.iter().all(is_last),
             functions,
             root: first.and_then(root_function),
@@ -143,6 +155,7 @@ fn root_function(expression: &Expression) -> Option<String> {
 pub fn quantity_of(expression: &Expression) -> Option<&'static LexiconTerm> {
     use repro_claim::syntax::ArithmeticOperator::{Divide, Multiply};
     let is_number = |part: &Expression| matches!(part.kind, ExpressionKind::Number(_));
+    let is_field = |part: &Expression, name: &str| matches!(&part.kind, ExpressionKind::Field(_, field) if field == name);
     match &expression.kind {
         ExpressionKind::Field(_, field) => lexicon().quantity_of_field(field),
         ExpressionKind::At(of, _) | ExpressionKind::Negative(of) => quantity_of(of),
@@ -153,6 +166,10 @@ pub fn quantity_of(expression: &Expression) -> Option<&'static LexiconTerm> {
                     || matches!(name.as_str(), "whole" | "printed");
             let first = arguments.first().filter(|_| is_summary);
             own.or_else(|| quantity_of(&first?.value))
+        }
+        // A share of right answers.
+        ExpressionKind::Arithmetic(Divide, a, _) if is_field(a, "correct") => {
+            lexicon().quantity_of_field("accuracy")
         }
         ExpressionKind::Arithmetic(Multiply, a, b) if is_number(a) => quantity_of(b),
         ExpressionKind::Arithmetic(Multiply | Divide, a, b) if is_number(b) => quantity_of(a),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use repro_claim::locator::{Locator, MOST_BUNDLES};
 use repro_receipt::digest::Digest;
+use repro_receipt::similar::did_you_mean;
 use repro_receipt::source::{Error, Location, Node, codes};
 use repro_report::outcome::Referee;
 use repro_signature::PublicKey;
@@ -17,6 +18,7 @@ codes! {
     BAD_LOCATOR = "post::bad-locator", "a name does not say where its evidence lies", "write `BUNDLE`, `BUNDLE:FILE`, `BUNDLE#FACTS`, or a group such as `run-s{1..6}`";
     BAD_FORMULA = "post::bad-formula", "a formula's name is malformed", "write `\"name(a, b)\" = \"expression\"`";
     BAD_PAIRING = "post::bad-pairing", "what a post pairs its runs by is not known", "write `paired_by = \"seed\"`, or leave it out";
+    UNKNOWN_ALIAS = "post::unknown-alias", "an alias is of no name of the post", "name the arm as `[names]` does";
     BAD_ROLE = "post::bad-role", "the role of a post is not known", "write `role = \"author\"` where the text is your own, `role = \"audit\"` where it is somebody else's";
     MANY_BUNDLES = "post::many-bundles", "the names of a post stand for more bundles than are loaded", "correct the ranges of `[names]`, or split the post";
 }
@@ -126,12 +128,28 @@ pub(super) fn names(root: Node) -> Result<BTreeMap<String, (Locator, Location)>,
     Ok(names)
 }
 
-/// Refuses more bundles than a post names.
-/// The words by which the text calls names: `[aliases] moe = ["the mixture"]`.
-pub(super) fn aliases(root: Node) -> Result<BTreeMap<String, Vec<String>>, Error> {
+/// The words by which the text calls names, or a part that several names have: `[aliases] moe = ["the mixture"]`.
+pub(super) fn aliases<'n>(
+    root: Node,
+    names: impl Iterator<Item = &'n String> + Clone,
+) -> Result<BTreeMap<String, Vec<String>>, Error> {
     let Some(table) = root.get("aliases") else { return Ok(BTreeMap::new()) };
     let mut aliases = BTreeMap::new();
     for (name, words) in table.members()? {
+        let parts = || {
+            names.clone().flat_map(|label| std::iter::once(label.as_str()).chain(label.split('.')))
+        };
+        if !parts().any(|part| part == name) {
+            let error = UNKNOWN_ALIAS.at(
+                words.place(),
+                "a name of `[names]`, or a part of one",
+                format!("`{name}`"),
+            );
+            return Err(match did_you_mean(name, parts()) {
+                Some(hint) => error.help(hint),
+                None => error,
+            });
+        }
         let words = each_of(words).into_iter().map(|word| Ok(word.text()?.to_owned()));
         aliases.insert(name.to_owned(), words.collect::<Result<_, Error>>()?);
     }

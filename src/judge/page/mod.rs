@@ -8,6 +8,7 @@ pub mod head;
 pub mod placed;
 pub mod sentences;
 pub mod tables;
+mod unfolded;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -161,13 +162,14 @@ impl PostPage {
         ROOT.only(root)?;
         let id = post::identifier(root.required("id")?)?.to_owned();
         post::matches_file_name(&document, root.required("id")?)?;
+        let known = names(root)?;
         let mut page = Self {
             id,
             title: root.required("title")?.text()?.to_owned(),
             role: role(root)?,
             texts: texts(root)?,
-            names: names(root)?,
-            aliases: aliases(root)?,
+            aliases: aliases(root, known.keys())?,
+            names: known,
             keys: keys(root)?,
             formulas: formulas(root)?,
             plan: None,

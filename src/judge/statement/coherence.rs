@@ -27,6 +27,12 @@ pub(super) fn lint(statement: &PostStatement, table: &Table, reports: &mut [Clai
             (rest, [odd]) if rest.len() > 1 => *odd,
             _ => continue,
         };
+        // Rows of different quantities have scopes of their own.
+        let metric =
+            |at: &usize| reports[*at].meaning.fact.as_ref().map(|fact| metric_of(&fact.shape));
+        if !cells.iter().any(|at| *at != odd && metric(at) == metric(&odd)) {
+            continue;
+        }
         let report = &mut reports[odd];
         let shape =
             report.meaning.fact.as_ref().map(|fact| scope_of(&fact.shape)).unwrap_or_default();
@@ -40,6 +46,12 @@ pub(super) fn lint(statement: &PostStatement, table: &Table, reports: &mut [Clai
             });
         }
     }
+}
+
+/// The quantity of a shape: `loss` of `mean loss of moe`.
+fn metric_of(shape: &str) -> &str {
+    let head = shape.split(" of ").next().unwrap_or_default();
+    head.rsplit(' ').next().unwrap_or_default()
 }
 
 /// The statistic, split and step of a shape, without its arm, its runs and its quantity.

@@ -65,6 +65,8 @@ pub(super) struct BoundWords<'b> {
     pub(super) head: Option<&'b str>,
     /// The first cell of its row, if it is the cell of a table.
     pub(super) row: Option<&'b str>,
+    /// What stands above that cell.
+    pub(super) row_head: Option<&'b str>,
     /// What the printed numbers of its column are multiplied by, where its cells say so.
     pub(super) scale: Option<BigRational>,
     /// The unit that the name of its row states, if it is the cell of a table.

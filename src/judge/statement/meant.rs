@@ -87,6 +87,7 @@ impl<'a> Judge<'a> {
             lower: &lower,
             head: bound.head,
             row: bound.row,
+            row_head: bound.row_head,
             context: &context,
             text: text.map(|text| text.lower()),
             items: value.items,

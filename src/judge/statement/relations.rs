@@ -74,6 +74,7 @@ impl<'a> Judge<'a> {
             sought: self.sought(&sentence.quote),
             head: None,
             row: None,
+            row_head: None,
             scale: None,
             row_unit: None,
             variables: &none,

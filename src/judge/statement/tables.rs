@@ -218,6 +218,7 @@ impl<'a> Judge<'a> {
                 },
                 head: Some(&head.text),
                 row: row.at.and_then(|_| row.cells.first()).map(|cell| cell.text.as_str()),
+                row_head: table.head.first().map(|cell| cell.text.as_str()),
                 scale: scales.get(column).cloned(),
                 row_unit: unit_of_row(table, row),
                 variables: row.variables,

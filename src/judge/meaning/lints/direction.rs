@@ -10,7 +10,7 @@ use repro_claim::syntax::{ArithmeticOperator, ExpressionKind, RelationOperator};
 use repro_report::meaning::{Lint, LintKind};
 
 use super::super::arms::{ClaimArm, arms_of};
-use super::super::nouns::head;
+use super::super::nouns::{Noun, head};
 use super::super::provenance::quantity_of;
 use super::{LintedClaim, denies_before, lint};
 use crate::lexicon::{lexicon, places_of};
@@ -18,7 +18,7 @@ use crate::lexicon::{lexicon, places_of};
 /// So many bytes before a word of direction may hold what denies it.
 const DENIED_WITHIN: usize = 24;
 /// So many bytes between a number and a word of direction.
-const NEAR: usize = 40;
+const NEAR: usize = 80;
 
 /// The two sides of a fact, and which of them is lower.
 struct Sides<'e> {
@@ -44,6 +44,43 @@ pub(super) fn direction(claim: &LintedClaim<'_>) -> Option<Lint> {
         return None;
     }
     contradicted(claim, &sides, &said)
+}
+
+/// A change of one quantity between two steps, in the other direction than the words say.
+pub(super) fn change(claim: &LintedClaim<'_>) -> Option<Lint> {
+    claim.number.as_ref()?;
+    let [tree] = claim.trees else { return None };
+    let ExpressionKind::Arithmetic(ArithmeticOperator::Subtract, a, b) = &unscaled(tree).kind
+    else {
+        return None;
+    };
+    let [number] = claim.given else { return None };
+    let noun = |tree: &Expression| claim.scope.noun(&claim.scope.plain(tree));
+    let (first, second) = (noun(a)?, noun(b)?);
+    let step = |noun: &Noun| noun.step.as_ref().map_or(Some(u64::MAX), |step| step.parse().ok());
+    let (earlier, later) = (step(&first)?, step(&second)?);
+    if head(&first) != head(&second) || first.arm != second.arm || earlier == later {
+        return None;
+    }
+    let first_is_later = earlier > later;
+    let rises = number.point().is_positive() == first_is_later;
+    let opening = claim.before();
+    let said = |lists: [&str; 2]| {
+        lists.iter().filter_map(|list| last_of(opening, list)).max_by_key(|(_, at)| *at)
+    };
+    let (up, down) =
+        (said(["direction.grows", "direction.up"]), said(["direction.shrinks", "direction.down"]));
+    let (word, says_up) = match (up, down) {
+        (Some((word, one)), Some((_, other))) if one > other => (word, true),
+        (_, Some((word, _))) => (word, false),
+        (Some((word, _)), None) => (word, true),
+        (None, None) => return None,
+    };
+    if says_up == rises || is_denied(claim.lower, opening.rfind(word)?) {
+        return None;
+    }
+    let moves = if rises { "rises" } else { "falls" };
+    lint(LintKind::Direction, format!("the text says \"{word}\", and it {moves}"))
 }
 
 /// Words by which something grows from one number to a smaller one, or shrinks to a larger one.
@@ -166,7 +203,8 @@ pub(super) fn pair(claim: &LintedClaim<'_>) -> Option<Lint> {
     if a.span != *number || b.range_end.is_some() {
         return None;
     }
-    let (one, other) = (claim.scope.noun(first)?, claim.scope.noun(second)?);
+    let noun = |tree: &Expression| claim.scope.noun(&claim.scope.plain(tree));
+    let (one, other) = (noun(first)?, noun(second)?);
     if head(&one) != head(&other) || one.arm == other.arm {
         return None;
     }
@@ -222,6 +260,15 @@ fn said(claim: &LintedClaim<'_>) -> Option<Said> {
     let places = words.flat_map(|(list, word)| {
         places_of(claim.lower, word).map(move |place| Said { list, word, place, is_spread: false })
     });
+    // "The larger mixture" says which arm it is.
+    let is_adjective = |said: &Said| {
+        let (before, behind) = (&claim.lower[..said.place.start], &claim.lower[said.place.end..]);
+        let is_in = |list: &str, word: &str| lexicon().words(list).iter().any(|one| one == word);
+        let article = before.split_whitespace().next_back().unwrap_or_default();
+        let noun = behind.split(|c: char| !c.is_alphanumeric()).find(|word| !word.is_empty());
+        is_in("arm.articles", article) && noun.is_some_and(|noun| is_in("arm.nouns", noun))
+    };
+    let places = places.filter(|said| !is_adjective(said));
     let near = places.filter_map(|said| Some((distance(claim, &said.place)?, said)));
     let nearest = near.min_by_key(|(distance, said)| (*distance, usize::MAX - said.word.len()));
     nearest.map(|(_, said)| said)
@@ -279,7 +326,12 @@ fn subject_is_first(
     match (place(a, b, before), place(b, a, before)) {
         (Some(_), None) => Some(true),
         (None, Some(_)) => Some(false),
-        (Some(one), Some(other)) => Some(one.start < other.start),
+        (Some(one), Some(other)) => {
+            // "From dense to the mixture it improves": what it comes to is the subject.
+            let first = before[..one.start.min(other.start)]
+                .trim_end_matches(|c: char| !c.is_alphanumeric());
+            Some((one.start < other.start) != first.ends_with("from"))
+        }
         (None, None) => None,
     }
 }

@@ -3,6 +3,7 @@
 //! Each lint is one function of the slice `ALL`, which runs in its order; the words that they know are those of the
 //! lexicon. What a sentence means remains the judgement of its author and of reviewers.
 
+mod arms;
 mod counting;
 mod direction;
 mod naming;
@@ -35,6 +36,8 @@ pub struct LintedClaim<'c> {
     pub head: Option<&'c str>,
     /// The first cell of the row, of a cell.
     pub row: Option<&'c str>,
+    /// What stands above that cell.
+    pub row_head: Option<&'c str>,
     /// The place of the quote and the sentence around it.
     pub context: &'c str,
     /// The whole text, where it is at hand, in lower case.
@@ -67,6 +70,7 @@ pub const ALL: &[(&str, LintCheck)] = &[
     ("direction", direction::direction),
     ("direction: pair", direction::pair),
     ("direction: trend", direction::trend),
+    ("direction: change", direction::change),
     ("direction: order", direction::unsaid_order),
     ("direction: denial", naming::denied),
     ("direction: denied number", naming::denied_number),
@@ -82,7 +86,7 @@ pub const ALL: &[(&str, LintCheck)] = &[
     ("statistic", statistic::statistic),
     ("statistic: spread", statistic::spread),
     ("statistic: selection", statistic::selection),
-    ("arm", sources::arm),
+    ("arm", arms::arm),
     ("arm: pair", partners::arm),
     ("count", counting::runs),
     ("count: every", counting::every),
@@ -109,6 +113,15 @@ pub fn of(claim: &LintedClaim<'_>) -> Vec<Lint> {
 fn denies_before(text: &str, at: usize, within: usize) -> bool {
     let start = (at.saturating_sub(within)..=at).find(|start| text.is_char_boundary(*start));
     lexicon().has("direction.denies", text.get(start.unwrap_or(at)..at).unwrap_or_default())
+}
+
+fn first_words(text: &str, count: usize) -> String {
+    text.split_whitespace().take(count).collect::<Vec<_>>().join(" ")
+}
+
+fn last_words(text: &str, count: usize) -> String {
+    let words: Vec<_> = text.split_whitespace().collect();
+    words[words.len().saturating_sub(count)..].join(" ")
 }
 
 fn lint(kind: LintKind, message: String) -> Option<Lint> {
@@ -158,8 +171,10 @@ impl LintedClaim<'_> {
     /// Whether a number is one of runs: "six seeds".
     fn counts_runs(&self, item: &QuoteItem) -> bool {
         let behind = self.lower.get(item.span.end..).unwrap_or_default();
-        let word = behind.split(|c: char| !c.is_alphanumeric()).find(|word| !word.is_empty());
-        word.is_some_and(|word| lexicon().words("count.runs").iter().any(|noun| noun == word))
+        let words = behind.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+        // One word may stand between: "six random seeds", "six mixture runs".
+        let mut near = words.take(2);
+        near.any(|word| lexicon().words("count.runs").iter().any(|noun| noun == word))
     }
 
     /// Where a text in lower case mentions an arm: by its name, its declared aliases, or its kind of model.
@@ -171,10 +186,9 @@ impl LintedClaim<'_> {
     /// The words for an arm that no other one has.
     fn names_of(&self, arm: &ClaimArm, others: &[&ClaimArm]) -> Vec<String> {
         let theirs: Vec<String> = others.iter().flat_map(|other| label_parts(other)).collect();
-        let mut names: Vec<String> =
-            label_parts(arm).into_iter().filter(|part| !theirs.contains(part)).collect();
-        let aliases = self.scope.page.aliases.get(&arm.label);
-        names.extend(aliases.into_iter().flatten().map(|alias| alias.to_lowercase()));
+        let own = label_parts(arm).into_iter().filter(|part| !theirs.contains(part));
+        let mut names: Vec<String> = own.flat_map(|part| spellings(&part)).collect();
+        names.extend(self.called(arm, others));
         let kind = |arm: &ClaimArm| arm.is_mixture(self.scope.library);
         let own = kind(arm);
         let is_alone = own.is_some() && others.iter().all(|other| kind(other) != own);
@@ -184,6 +198,34 @@ impl LintedClaim<'_> {
         }
         names
     }
+
+    /// What the text and the receipts of its runs call an arm, and no other one.
+    fn called(&self, arm: &ClaimArm, others: &[&ClaimArm]) -> Vec<String> {
+        let theirs: Vec<String> = others.iter().flat_map(|other| self.calls(other)).collect();
+        self.calls(arm).into_iter().filter(|name| !theirs.contains(name)).collect()
+    }
+
+    /// The aliases of an arm or of a part of its name, and its names in receipts.
+    fn calls(&self, arm: &ClaimArm) -> Vec<String> {
+        let aliases = self.scope.page.aliases.iter().filter(|(key, _)| arm.has_part(key));
+        let aliases = aliases.flat_map(|(_, words)| words).map(|alias| alias.to_lowercase());
+        aliases.chain(arm.names_in_receipts(self.scope.library)).collect()
+    }
+
+    /// Where a part of a name stands in a text.
+    fn place_of_part(&self, text: &str, part: &str) -> Option<Range<usize>> {
+        spellings(part).iter().find_map(|name| place_of(text, name))
+    }
+}
+
+/// A part of a name as texts may write it: `moe16` is "MoE-16".
+fn spellings(part: &str) -> Vec<String> {
+    let mut spellings = vec![part.to_owned()];
+    let digits = part.find(|c: char| c.is_ascii_digit()).filter(|at| *at > 0);
+    if let Some((word, number)) = digits.and_then(|at| part.split_at_checked(at)) {
+        spellings.extend([format!("{word}-{number}"), format!("{word} {number}")]);
+    }
+    spellings
 }
 
 /// The parts of an arm's name that may stand for it in a sentence.

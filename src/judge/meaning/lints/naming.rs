@@ -55,8 +55,13 @@ pub(super) fn denied_number(claim: &LintedClaim<'_>) -> Option<Lint> {
     lint(LintKind::Direction, format!("the text says \"{word}\", and the fact affirms the number"))
 }
 
+/// Whether a side is what words deny: false, or none.
 fn is_false(side: &Expression) -> bool {
-    matches!(&side.kind, ExpressionKind::Name(name) if name == "false")
+    match &side.kind {
+        ExpressionKind::Name(name) => name == "false",
+        ExpressionKind::Number(text) => text == "0",
+        _ => false,
+    }
 }
 
 /// The names in quotation marks that relations compare with something.

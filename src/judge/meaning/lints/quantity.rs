@@ -9,7 +9,7 @@ use repro_params::CountScope;
 use repro_report::meaning::{Lint, LintKind};
 
 use super::super::provenance::quantity_of;
-use super::{LintedClaim, lint};
+use super::{LintedClaim, first_words, last_words, lint};
 use crate::lexicon::{LexiconTerm, lexicon, place_of};
 use crate::loss_unit::LossUnit;
 use crate::value::Quantity;
@@ -229,13 +229,4 @@ fn most_special(terms: Vec<&'static LexiconTerm>) -> Vec<&'static LexiconTerm> {
         !terms.iter().any(|other| other.name != term.name && other.of.contains(&term.name))
     };
     terms.iter().filter(narrower).copied().collect()
-}
-
-fn first_words(text: &str, count: usize) -> String {
-    text.split_whitespace().take(count).collect::<Vec<_>>().join(" ")
-}
-
-fn last_words(text: &str, count: usize) -> String {
-    let words: Vec<_> = text.split_whitespace().collect();
-    words[words.len().saturating_sub(count)..].join(" ")
 }

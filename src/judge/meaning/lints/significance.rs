@@ -4,7 +4,7 @@ use repro_claim::Expression;
 use repro_claim::syntax::ExpressionKind;
 use repro_report::meaning::{Lint, LintKind};
 
-use super::{LintedClaim, denies_before, lint};
+use super::{LintedClaim, denies_before, first_words, last_words, lint};
 use crate::lexicon::lexicon;
 use crate::value::NumberRole;
 
@@ -28,7 +28,16 @@ pub(super) fn test(claim: &LintedClaim<'_>) -> Option<Lint> {
             (Some(_), None) => false,
             (None, _) => true,
         };
-        is_other && test.place_in(&words).is_some()
+        // An adjustment is said of the p beside it: a second p of the sentence may have another one.
+        let is_said = match test.given_by.as_slice() {
+            [] => test.place_in(&words).is_some(),
+            own => {
+                let near =
+                    format!("{} {}", last_words(claim.before(), 5), first_words(claim.behind(), 4));
+                !own.iter().any(|name| functions.contains(name)) && test.place_in(&near).is_some()
+            }
+        };
+        is_other && is_said
     })?;
     let own = match is_paired {
         Some(true) => "a paired t test of both sides",

@@ -1,24 +1,27 @@
-//! Where a value was read: the step, the split, the arm.
+//! Where a value was read: the step and the split.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use repro_claim::locator::Locator;
 use repro_claim::quote::{ItemKind, items};
-use repro_exact::decimal::grouped;
-use repro_receipt::bundle::Origin;
+use repro_exact::decimal::{grouped, nearest_f64};
 use repro_report::meaning::{Lint, LintKind};
 
-use super::super::arms::ClaimArm;
 use super::super::provenance::TextSplit;
-use super::{LintedClaim, label_parts, lint};
+use super::{LintedClaim, lint};
 use crate::lexicon::{lexicon, place_of};
+
+/// How far a step may lie from the part of the training that the words name.
+const PART_WITHIN: f64 = 0.12;
 
 /// A value of another step than the words name, or of an earlier step that no word names.
 pub(super) fn step(claim: &LintedClaim<'_>) -> Option<Lint> {
     let found = &claim.provenance.steps;
     if found.is_empty() {
         return None;
+    }
+    if let Some(lint) = row_of_another(claim).or_else(|| part_of_training(claim)) {
+        return Some(lint);
     }
     let mut said = said_of_number(claim);
     if said.is_empty() {
@@ -78,6 +81,44 @@ pub(super) fn step(claim: &LintedClaim<'_>) -> Option<Lint> {
     lint(
         LintKind::Step,
         format!("the value is of step {}, before the end, and no word says so", list(found)),
+    )
+}
+
+/// A row that is headed by another step than that of its value.
+fn row_of_another(claim: &LintedClaim<'_>) -> Option<Lint> {
+    let [own] = claim.provenance.steps.iter().collect::<Vec<_>>()[..] else { return None };
+    let head = claim.row_head?.to_lowercase();
+    let is_step = lexicon().words("step.words").iter().any(|word| *word == head.trim());
+    let row = claim.row.filter(|_| is_step)?.replace([',', '_', '\u{a0}', '\u{2009}'], "");
+    let said: u64 = row.trim().parse().ok().filter(|said| said != own)?;
+    let [said, own] = [said, *own].map(|step| grouped(&step.to_string()));
+    lint(LintKind::Step, format!("the row is of step {said}, and the value of step {own}"))
+}
+
+/// A step that the words put at another part of the training: "halfway", "one fifth of the way".
+fn part_of_training(claim: &LintedClaim<'_>) -> Option<Lint> {
+    let [own] = claim.provenance.steps.iter().collect::<Vec<_>>()[..] else { return None };
+    let last = claim.provenance.last_step.filter(|last| *last > 0)?;
+    let mut others = claim.items.iter().filter(|item| claim.number.as_ref() != Some(&item.span));
+    let counted = others.find_map(|item| match &item.kind {
+        ItemKind::Number(printed) => {
+            let share = nearest_f64(&printed.in_ones());
+            let behind = claim.lower.get(item.span.end..)?.trim_start();
+            let is_of_training =
+                lexicon().words("step.parts").iter().any(|word| behind.starts_with(word.as_str()));
+            (is_of_training && (0.0..1.0).contains(&share)).then_some(share)
+        }
+        _ => None,
+    });
+    let said = counted.or_else(|| lexicon().has("step.half", claim.lower).then_some(0.5))?;
+    let is = *own as f64 / last as f64;
+    if (said - is).abs() < PART_WITHIN {
+        return None;
+    }
+    let [own, last] = [*own, last].map(|step| grouped(&step.to_string()));
+    lint(
+        LintKind::Step,
+        format!("the words put it at {said} of the training, and it is step {own} of {last}"),
     )
 }
 
@@ -164,153 +205,4 @@ pub(super) fn split(claim: &LintedClaim<'_>) -> Option<Lint> {
     let head = claim.head.map(str::to_lowercase).unwrap_or_default();
     let said = of_text(&near).or_else(|| of_text(&head)).filter(|said| said != own)?;
     lint(LintKind::Split, format!("the text says {}, and the value is {}", said.word(), own.word()))
-}
-
-/// A value of another arm than the words name.
-pub(super) fn arm(claim: &LintedClaim<'_>) -> Option<Lint> {
-    let own: Vec<&ClaimArm> = claim.provenance.arms.iter().collect();
-    if own.is_empty() {
-        return None;
-    }
-    if let Some(lint) = row_of_another(claim, &own) {
-        return Some(lint);
-    }
-    let clause = match claim.number {
-        Some(_) => claim.lower.split([';', '\n']).find(|part| {
-            let from = part.as_ptr() as usize - claim.lower.as_ptr() as usize;
-            claim
-                .number
-                .as_ref()
-                .is_some_and(|number| number.start >= from && number.end <= from + part.len())
-        })?,
-        None => claim.lower,
-    };
-    // A second arm is often what the first is compared with.
-    let compares =
-        lexicon().has("arm.compares", clause) || claim.items.len() > 1 && claim.number.is_some();
-    if compares {
-        return None;
-    }
-    // What a formula is given may be any part of an arm.
-    let page = claim.scope.page;
-    let has_parts =
-        claim.provenance.functions.iter().any(|name| {
-            page.formulas.get(name).is_some_and(|formula| !formula.parameters.is_empty())
-        });
-    if has_parts {
-        return None;
-    }
-    let others: Vec<ClaimArm> = claim
-        .scope
-        .page
-        .names
-        .iter()
-        .filter(|(label, _)| !own.iter().any(|arm| arm.label == **label))
-        .filter(|(_, (locator, _))| is_alike(claim, locator))
-        .map(|(label, (locator, _))| ClaimArm::new(label.clone(), locator))
-        .collect();
-    let mine: BTreeSet<String> = own.iter().flat_map(|arm| label_parts(arm)).collect();
-    let is_named = |arm: &&ClaimArm| {
-        let theirs: BTreeSet<String> = label_parts(arm).into_iter().collect();
-        let mut extra = theirs.difference(&mine).peekable();
-        let aliases = claim.scope.page.aliases.get(&arm.label);
-        let is_called = aliases
-            .into_iter()
-            .flatten()
-            .any(|alias| place_of(clause, &alias.to_lowercase()).is_some());
-        // "long budget" names `long.moe` beside `moe`; of other names all parts have to stand there.
-        is_called || extra.peek().is_some() && extra.all(|part| place_of(clause, part).is_some())
-    };
-    let names_own = |arm: &ClaimArm| {
-        let parts: BTreeSet<String> = label_parts(arm).into_iter().collect();
-        // What both names share, the task of `cloze.moe` and `cloze.dense`, tells only arms of one kind apart.
-        let is_named = |own: &&ClaimArm| {
-            let library = claim.scope.library;
-            let is_alike = own.is_mixture(library) == arm.is_mixture(library);
-            let others: &[&ClaimArm] = if is_alike { &[] } else { &[arm] };
-            claim.mention(own, others, clause).is_some()
-        };
-        parts.is_subset(&mine) || !own.iter().any(is_named)
-    };
-    if let Some(named) =
-        others.iter().find(|arm| is_named(arm) && (adds_to(arm, &mine) || names_own(arm)))
-    {
-        return lint(
-            LintKind::Arm,
-            format!("the text names {}, and the value is of {}", named.label, labels(&own)),
-        );
-    }
-    kind_of_another(claim, &own, clause)
-}
-
-/// Whether a name of the post may be an arm as the own one is: it has a field that was read.
-fn is_alike(claim: &LintedClaim<'_>, locator: &Locator) -> bool {
-    let library = claim.scope.library;
-    let Some(bundle) = locator.bundles.first().and_then(|name| library.bundle(name)) else {
-        return false;
-    };
-    let is_run = bundle.origin() == Origin::Emitted;
-    let has_fact = || {
-        claim.provenance.fields.iter().any(|field| {
-            let id = locator.path.iter().chain([field]).cloned().collect::<Vec<_>>().join(".");
-            bundle.fact(&id).is_some()
-        })
-    };
-    let names = &claim.scope.page.names;
-    let is_of_file =
-        |arm: &ClaimArm| names.get(&arm.label).is_some_and(|(own, _)| own.file.is_some());
-    let is_config = locator.file.is_some() && claim.provenance.arms.iter().all(is_of_file);
-    is_run || is_config || has_fact()
-}
-
-/// Whether a name has every part of the own ones and more.
-fn adds_to(arm: &ClaimArm, mine: &BTreeSet<String>) -> bool {
-    let theirs: BTreeSet<String> = label_parts(arm).into_iter().collect();
-    !mine.is_empty() && mine.is_subset(&theirs)
-}
-
-/// A row whose first cell is the name of another arm.
-fn row_of_another(claim: &LintedClaim<'_>, own: &[&ClaimArm]) -> Option<Lint> {
-    let plain = |text: &str| -> String {
-        text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
-    };
-    let row = plain(claim.row?);
-    let is_own = own
-        .iter()
-        .map(|arm| plain(&arm.label))
-        .any(|label| label.contains(&row) || row.contains(&label));
-    let other = claim.scope.page.names.keys().find(|label| plain(label) == row)?;
-    if is_own || row.is_empty() {
-        return None;
-    }
-    lint(LintKind::Arm, format!("the row is that of {other}, and the value is of {}", labels(own)))
-}
-
-/// A dense model that the words call a mixture, or the other way.
-fn kind_of_another(claim: &LintedClaim<'_>, own: &[&ClaimArm], clause: &str) -> Option<Lint> {
-    if own.iter().any(|arm| label_parts(arm).iter().any(|part| place_of(clause, part).is_some())) {
-        return None;
-    }
-    let mut kinds = own.iter().map(|arm| arm.is_mixture(claim.scope.library));
-    let first = kinds.next()??;
-    if kinds.any(|kind| kind != Some(first)) {
-        return None;
-    }
-    let is_part = |place: std::ops::Range<usize>| {
-        let next =
-            clause[place.end..].split(|c: char| !c.is_alphanumeric()).find(|word| !word.is_empty());
-        next.is_some_and(|next| lexicon().words("arm.dense_parts").iter().any(|part| part == next))
-    };
-    let dense = lexicon().find("arm.dense", clause).filter(|(_, place)| !is_part(place.clone()));
-    let sparse = lexicon().find("arm.sparse", clause);
-    let word = match (dense, sparse, first) {
-        (Some((word, _)), None, true) | (None, Some((word, _)), false) => word,
-        _ => return None,
-    };
-    let kind = if first { "a mixture" } else { "a dense model" };
-    lint(LintKind::Arm, format!("the text says \"{word}\", and {} is {kind}", labels(own)))
-}
-
-fn labels(arms: &[&ClaimArm]) -> String {
-    arms.iter().map(|arm| arm.label.as_str()).collect::<Vec<_>>().join(", ")
 }

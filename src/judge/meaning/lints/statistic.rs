@@ -10,7 +10,8 @@ use crate::lexicon::{LexiconTerm, lexicon, place_of};
 pub(super) fn statistic(claim: &LintedClaim<'_>) -> Option<Lint> {
     claim.number.as_ref().filter(|_| !claim.is_spread)?;
     let Some(own) = root_term(claim) else { return single(claim) };
-    let near = format!("{} | {}", claim.before(), claim.head.unwrap_or_default().to_lowercase());
+    let head = claim.head.unwrap_or_default().to_lowercase();
+    let near = format!("{} | {head}", claim.before_with_runs());
     let said: Vec<_> = lexicon()
         .statistics
         .iter()
@@ -105,8 +106,15 @@ fn root_term(claim: &LintedClaim<'_>) -> Option<&'static LexiconTerm> {
             {
                 tree = &claim.scope.page.formulas.get(name)?.body.tree;
             }
-            ExpressionKind::Call(name, _) => {
-                return lexicon().statistic_of_function(name);
+            ExpressionKind::Call(name, arguments) => {
+                // An end of an interval is of its kind.
+                let end = matches!(name.as_str(), "min" | "max").then(|| arguments.first());
+                let inner = end.flatten().and_then(|one| match &one.value.kind {
+                    ExpressionKind::Call(inner, _) => lexicon().statistic_of_function(inner),
+                    _ => None,
+                });
+                let spread = inner.filter(|term| term.is_spread);
+                return spread.or_else(|| lexicon().statistic_of_function(name));
             }
             _ => return None,
         }

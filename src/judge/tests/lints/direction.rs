@@ -14,6 +14,7 @@ fn sides_are_lower_and_better_as_the_words_say() {
         &[
             ("the MoE beats dense by 0.0170", gap),
             ("the MoE's loss is 0.0170 lower than that of dense", gap),
+            ("the larger mixture is 0.0170 below dense", gap),
         ],
     );
 }
@@ -35,5 +36,15 @@ fn what_grows_ends_higher() {
         LintKind::Direction,
         &[("early on the loss grows from 2.117 to 1.702", both)],
         &[("early on the loss falls from 2.117 to 1.702", both)],
+    );
+}
+
+#[test]
+fn what_changes_between_two_steps_goes_the_way_of_the_words() {
+    let change = "is = 'mean(moe.loss @ 242) - mean(moe.loss)'";
+    check(
+        LintKind::Direction,
+        &[("the loss climbs by 0.415", change)],
+        &[("the loss falls by 0.415", change)],
     );
 }

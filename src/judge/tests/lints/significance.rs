@@ -22,7 +22,10 @@ fn the_test_is_the_one_of_the_words() {
     let p = "is = ['p(moe.loss, dense.loss)']";
     check(
         LintKind::Test,
-        &[("a Wilcoxon test between the arms gives p = 0.27", p)],
+        &[
+            ("a Wilcoxon test between the arms gives p = 0.27", p),
+            ("p = 0.27 after Holm's adjustment", p),
+        ],
         &[("a test between the arms gives p = 0.27", p)],
     );
 }

@@ -11,6 +11,7 @@ fn a_value_is_of_the_step_that_the_words_name() {
             ("at step 484 the MoE has 2.117", early),
             ("the MoE's loss is 2.117", "is = 'mean(moe.loss @ 242)'"),
             ("halfway through training the MoE has 1.7015", "is = 'mean(moe.loss)'"),
+            ("one fifth of the way the MoE has 1.7015", "is = ['_ a part', 'mean(moe.loss)']"),
         ],
         &[
             ("at step 242 the MoE has 2.117", early),
@@ -40,6 +41,8 @@ fn a_value_is_of_the_arm_that_the_words_name() {
             ("the control ends at 1.7015", "is = 'mean(moe.loss)'"),
             ("the mixture ends at 1.7186", "is = 'mean(dense.loss)'"),
             ("the dense model answers 32.4% of the items", "is = 'mean(cloze.moe)'"),
+            ("over three seeds dense ends at 1.7015", "is = ['count(moe)', 'mean(moe.loss)']"),
+            ("dense_active comes to 1.7015", "is = 'mean(moe.loss)'"),
         ],
         &[
             ("the mixture ends at 1.7015", "is = 'mean(moe.loss)'"),

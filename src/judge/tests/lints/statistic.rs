@@ -6,7 +6,11 @@ use super::check;
 fn a_number_is_the_statistic_that_the_words_name() {
     check(
         LintKind::Statistic,
-        &[("the median is 1.7015", "is = 'mean(moe.loss)'")],
+        &[
+            ("the median is 1.7015", "is = 'mean(moe.loss)'"),
+            ("a single run reaches 1.7015", "is = 'mean(moe.loss)'"),
+            ("the best of three MoE runs is at 1.7015", "is = ['count(moe)', 'mean(moe.loss)']"),
+        ],
         &[("the mean is 1.7015", "is = 'mean(moe.loss)'")],
     );
 }

@@ -1,0 +1,178 @@
+//! The arm of a value: names of the post, of its receipts and of its text, and the kind of model.
+
+use std::collections::BTreeSet;
+
+use repro_claim::locator::Locator;
+use repro_receipt::bundle::Origin;
+use repro_report::meaning::{Lint, LintKind};
+
+use super::super::arms::{ClaimArm, arms_of};
+use super::{LintedClaim, label_parts, lint};
+use crate::lexicon::{lexicon, place_of};
+
+/// A value of another arm than the words name.
+pub(super) fn arm(claim: &LintedClaim<'_>) -> Option<Lint> {
+    let own: Vec<&ClaimArm> = claim.provenance.arms.iter().collect();
+    if own.is_empty() {
+        return None;
+    }
+    if let Some(row) = claim.row.map(str::to_lowercase)
+        && let Some(lint) = row_of_another(claim, &own, &row)
+    {
+        return Some(lint);
+    }
+    let clause = clause_of(claim)?;
+    let siblings = arms_of(claim.scope.page, claim.siblings.iter().copied());
+    // What a single arm is compared with is no arm of its value.
+    let is_of_one = || {
+        let parts = |arm: &ClaimArm| label_parts(arm).into_iter().collect::<BTreeSet<_>>();
+        siblings.iter().all(|arm| parts(arm) == parts(own[0]))
+    };
+    let has_others = claim.items.len() > 1 && claim.number.is_some() && !is_of_one();
+    let is_difference = own.len() > 1;
+    if !is_difference && (has_others || lexicon().has("arm.compares", clause)) {
+        return None;
+    }
+    // What a formula is given may be any part of an arm.
+    let page = claim.scope.page;
+    let has_parts =
+        claim.provenance.functions.iter().any(|name| {
+            page.formulas.get(name).is_some_and(|formula| !formula.parameters.is_empty())
+        });
+    if has_parts {
+        return None;
+    }
+    let said_of: BTreeSet<String> =
+        siblings.iter().chain(own.iter().copied()).flat_map(label_parts).collect();
+    let others = page.names.iter().filter(|(_, (locator, _))| is_alike(claim, locator));
+    let others = others.map(|(label, (locator, _))| ClaimArm::new(label.clone(), locator));
+    let others: Vec<_> = others.filter(|arm| !own.iter().any(|own| own.is_within(arm))).collect();
+    let named = others.iter().find(|other| {
+        own.iter().any(|own| {
+            (!is_difference || own.is_beside(other)) && names(claim, clause, own, other, &said_of)
+        })
+    });
+    match named {
+        Some(named) => lint(
+            LintKind::Arm,
+            format!("the text names {}, and the value is of {}", named.label, labels(&own)),
+        ),
+        None if is_difference => None,
+        None => kind_of_another(claim, &own, clause),
+    }
+}
+
+/// Whether words name another arm and not the own one. `said_of` are the parts of all names that the statement uses.
+fn names(
+    claim: &LintedClaim<'_>,
+    clause: &str,
+    own: &ClaimArm,
+    other: &ClaimArm,
+    said_of: &BTreeSet<String>,
+) -> bool {
+    let mine: BTreeSet<String> = label_parts(own).into_iter().collect();
+    let theirs: BTreeSet<String> = label_parts(other).into_iter().collect();
+    // "Dense" is no name of another arm where the own one is dense.
+    let kind = match own.is_mixture(claim.scope.library) {
+        Some(true) => lexicon().words("arm.sparse"),
+        Some(false) => lexicon().words("arm.dense"),
+        None => &[],
+    };
+    let mut extra = theirs.difference(said_of).filter(|part| !kind.contains(part)).peekable();
+    let adds =
+        extra.peek().is_some() && extra.all(|part| claim.place_of_part(clause, part).is_some());
+    let called = claim.called(other, &[own]).into_iter().find_map(|name| place_of(clause, &name));
+    // "long budget" names `long.moe` beside `moe`.
+    if adds && !mine.is_empty() && mine.is_subset(&theirs) {
+        return true;
+    }
+    if !own.is_beside(other) {
+        return false;
+    }
+    let is_own = |place: &std::ops::Range<usize>| {
+        // "The wide dense model" is called so by the longer of two names.
+        called
+            .as_ref()
+            .is_none_or(|called| !(called.start <= place.start && place.end <= called.end))
+    };
+    (adds || called.is_some())
+        && !claim.mention(own, &[other], clause).is_some_and(|place| is_own(&place))
+}
+
+/// The part of the quote, between semicolons, in which the number stands.
+fn clause_of<'c>(claim: &LintedClaim<'c>) -> Option<&'c str> {
+    let Some(number) = &claim.number else { return Some(claim.lower) };
+    claim.lower.split([';', '\n']).find(|part| {
+        let from = part.as_ptr() as usize - claim.lower.as_ptr() as usize;
+        number.start >= from && number.end <= from + part.len()
+    })
+}
+
+/// Whether a name of the post may be an arm as the own one is: it has a field that was read.
+fn is_alike(claim: &LintedClaim<'_>, locator: &Locator) -> bool {
+    let library = claim.scope.library;
+    let Some(bundle) = locator.bundles.first().and_then(|name| library.bundle(name)) else {
+        return false;
+    };
+    let is_run = bundle.origin() == Origin::Emitted;
+    let has_fact = || {
+        claim.provenance.fields.iter().any(|field| {
+            let id = locator.path.iter().chain([field]).cloned().collect::<Vec<_>>().join(".");
+            bundle.fact(&id).is_some()
+        })
+    };
+    let names = &claim.scope.page.names;
+    let is_of_file =
+        |arm: &ClaimArm| names.get(&arm.label).is_some_and(|(own, _)| own.file.is_some());
+    let is_config = locator.file.is_some() && claim.provenance.arms.iter().all(is_of_file);
+    is_run || is_config || has_fact()
+}
+
+/// A row whose first cell is the name, or the kind, of another arm.
+fn row_of_another(claim: &LintedClaim<'_>, own: &[&ClaimArm], row: &str) -> Option<Lint> {
+    let plain = |text: &str| -> String {
+        text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+    };
+    let name = plain(row);
+    let is_own = own
+        .iter()
+        .map(|arm| plain(&arm.label))
+        .any(|label| label.contains(&name) || name.contains(&label));
+    let other = claim.scope.page.names.keys().find(|label| plain(label) == name);
+    match other.filter(|_| !is_own && !name.is_empty()) {
+        Some(other) => lint(
+            LintKind::Arm,
+            format!("the row is that of {other}, and the value is of {}", labels(own)),
+        ),
+        None => kind_of_another(claim, own, row),
+    }
+}
+
+/// A dense model that the words call a mixture, or the other way.
+fn kind_of_another(claim: &LintedClaim<'_>, own: &[&ClaimArm], clause: &str) -> Option<Lint> {
+    if own.iter().any(|arm| label_parts(arm).iter().any(|part| place_of(clause, part).is_some())) {
+        return None;
+    }
+    let mut kinds = own.iter().map(|arm| arm.is_mixture(claim.scope.library));
+    let first = kinds.next()??;
+    if kinds.any(|kind| kind != Some(first)) {
+        return None;
+    }
+    let is_part = |place: std::ops::Range<usize>| {
+        let next =
+            clause[place.end..].split(|c: char| !c.is_alphanumeric()).find(|word| !word.is_empty());
+        next.is_some_and(|next| lexicon().words("arm.dense_parts").iter().any(|part| part == next))
+    };
+    let dense = lexicon().find("arm.dense", clause).filter(|(_, place)| !is_part(place.clone()));
+    let sparse = lexicon().find("arm.sparse", clause);
+    let word = match (dense, sparse, first) {
+        (Some((word, _)), None, true) | (None, Some((word, _)), false) => word,
+        _ => return None,
+    };
+    let kind = if first { "a mixture" } else { "a dense model" };
+    lint(LintKind::Arm, format!("the text says \"{word}\", and {} is {kind}", labels(own)))
+}
+
+fn labels(arms: &[&ClaimArm]) -> String {
+    arms.iter().map(|arm| arm.label.as_str()).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,141 @@
+//! Expressions in words: what no noun of the facts says, part by part.
+
+use repro_claim::Expression;
+use repro_claim::syntax::{Argument, ArithmeticOperator, ExpressionKind};
+
+use super::nouns::{Noun, Scope, short};
+use crate::lexicon::lexicon;
+
+/// A phrase with more bytes names the formulas that it uses instead of opening them.
+const MOST_BYTES: usize = 200;
+/// So many items of a list are written.
+const MOST_LISTED: usize = 4;
+
+impl Scope<'_> {
+    /// An expression in words: with its formulas opened, or with their names where that would be long.
+    pub fn phrase(&self, tree: &Expression) -> String {
+        let tree = self.body(tree);
+        let opened = Phrases::of(self, &self.plain(tree));
+        if opened.len() <= MOST_BYTES {
+            return opened;
+        }
+        let named = self.page.with_row(tree, self.variables);
+        named.map_or(opened, |tree| Phrases::of(self, &tree))
+    }
+}
+
+/// Writes the parts of one expression.
+struct Phrases<'s, 'p> {
+    scope: &'s Scope<'p>,
+    /// The runs, split and step that all nouns of the expression have, which stand behind it once.
+    shared: Option<String>,
+}
+
+impl Phrases<'_, '_> {
+    fn of(scope: &Scope<'_>, tree: &Expression) -> String {
+        let mut nouns = Vec::new();
+        nouns_of(scope, tree, &mut nouns);
+        let mut scopes: Vec<_> = nouns.iter().map(|noun| scope.scope_of(noun)).collect();
+        scopes.retain(|scope| !scope.is_empty());
+        scopes.dedup();
+        let shared = if scopes.len() == 1 { scopes.pop() } else { None };
+        let behind = shared.clone().unwrap_or_default();
+        format!("{}{behind}", Phrases { scope, shared }.part(tree))
+    }
+
+    fn part(&self, tree: &Expression) -> String {
+        if let Some(noun) = self.scope.noun(tree) {
+            let own = self.scope.scope_of(&noun);
+            return match own.strip_prefix(", ").filter(|_| self.shared.is_none()) {
+                Some(own) => format!("{} ({own})", short(&noun)),
+                None => short(&noun),
+            };
+        }
+        match &tree.kind {
+            ExpressionKind::Not(of) => format!("not {}", self.part(of)),
+            ExpressionKind::Negative(of) => format!("-{}", self.inside(of, 2)),
+            ExpressionKind::At(of, step) => {
+                format!("{} at step {}", self.part(of), self.part(step))
+            }
+            ExpressionKind::List(items) => self.list(items.iter()),
+            ExpressionKind::Arithmetic(operator, left, right) => {
+                let sign = match operator {
+                    ArithmeticOperator::Subtract => "less",
+                    ArithmeticOperator::Multiply => "×",
+                    other => other.sign(),
+                };
+                let own = strength(*operator);
+                format!("{} {sign} {}", self.inside(left, own), self.inside(right, own + 1))
+            }
+            ExpressionKind::Relation(first, rest) => {
+                let mut text = self.part(first);
+                for (operator, side) in rest {
+                    text = format!("{text} {} {}", operator.sign(), self.part(side));
+                }
+                text
+            }
+            ExpressionKind::Call(name, arguments) => self.call(name, arguments),
+            _ => tree.to_string(),
+        }
+    }
+
+    /// A part of something else: in brackets where it binds less than `least`.
+    fn inside(&self, tree: &Expression, least: u8) -> String {
+        match &tree.kind {
+            ExpressionKind::Arithmetic(operator, ..) if strength(*operator) < least => {
+                format!("({})", self.part(tree))
+            }
+            _ => self.part(tree),
+        }
+    }
+
+    fn list<'e>(&self, items: impl Iterator<Item = &'e Expression>) -> String {
+        let mut words: Vec<_> = items.map(|item| self.part(item)).collect();
+        let others = words.len().saturating_sub(MOST_LISTED);
+        if others > 1 {
+            words.truncate(MOST_LISTED);
+            words.push(format!("{others} more"));
+        }
+        match words.pop() {
+            Some(last) if !words.is_empty() => format!("{} and {last}", words.join(", ")),
+            last => last.unwrap_or_default(),
+        }
+    }
+
+    /// A function by its phrase of the lexicon; a formula, which the post defines, by its name.
+    fn call(&self, name: &str, arguments: &[Argument]) -> String {
+        let plain = || arguments.iter().filter(|argument| argument.name.is_none());
+        let all = self.list(plain().map(|argument| &argument.value));
+        let mut text = match lexicon().words(&format!("phrase.{name}")) {
+            [words] => words.replace("{*}", &all),
+            _ => format!("`{name}` of {all}"),
+        };
+        for (at, argument) in (1..).zip(plain()) {
+            text = text.replace(&format!("{{{at}}}"), &self.inside(&argument.value, u8::MAX));
+        }
+        for argument in arguments {
+            if let Some(name) = &argument.name {
+                let value = self.part(&argument.value);
+                text = format!("{text}, {} {value}", name.replace('_', " "));
+            }
+        }
+        text
+    }
+}
+
+/// How tightly an operator binds.
+fn strength(operator: ArithmeticOperator) -> u8 {
+    match operator {
+        ArithmeticOperator::Add | ArithmeticOperator::Subtract => 1,
+        ArithmeticOperator::Multiply | ArithmeticOperator::Divide => 2,
+        ArithmeticOperator::Power => 3,
+    }
+}
+
+/// The nouns of an expression, from left to right.
+fn nouns_of(scope: &Scope<'_>, tree: &Expression, found: &mut Vec<Noun>) {
+    match scope.noun(tree) {
+        Some(noun) => found.push(noun),
+        None => tree.parts().into_iter().for_each(|part| nouns_of(scope, part, found)),
+    }
+}
