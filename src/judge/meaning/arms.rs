@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use repro_claim::Expression;
 use repro_claim::locator::Locator;
 use repro_claim::syntax::ExpressionKind;
+use repro_receipt::bundle::Origin;
 
 use crate::library::Library;
 use crate::page::PostPage;
@@ -66,9 +67,14 @@ impl ClaimArm {
         self.label == name || self.label.split('.').any(|part| part == name)
     }
 
-    /// Whether all its runs are among those of another arm, or the other way: one run of an arm is that arm.
-    pub fn is_within(&self, other: &Self) -> bool {
-        let is_within = |a: &Self, b: &Self| a.bundles.iter().all(|run| b.bundles.contains(run));
+    /// Whether it is another arm's run, or the other way: one run of an arm is that arm. Places in one document are not.
+    pub fn is_within(&self, other: &Self, library: &Library) -> bool {
+        let is_within = |a: &Self, b: &Self| {
+            a.bundles.iter().all(|run| {
+                let bundle = library.bundle(run);
+                b.bundles.contains(run) && bundle.is_some_and(|one| one.origin() == Origin::Emitted)
+            })
+        };
         self.label == other.label
             || !self.bundles.is_empty() && (is_within(self, other) || is_within(other, self))
     }

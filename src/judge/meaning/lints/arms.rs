@@ -46,7 +46,9 @@ pub(super) fn arm(claim: &LintedClaim<'_>) -> Option<Lint> {
         siblings.iter().chain(own.iter().copied()).flat_map(label_parts).collect();
     let others = page.names.iter().filter(|(_, (locator, _))| is_alike(claim, locator));
     let others = others.map(|(label, (locator, _))| ClaimArm::new(label.clone(), locator));
-    let others: Vec<_> = others.filter(|arm| !own.iter().any(|own| own.is_within(arm))).collect();
+    let others: Vec<_> = others
+        .filter(|arm| !own.iter().any(|own| own.is_within(arm, claim.scope.library)))
+        .collect();
     let named = others.iter().find(|other| {
         own.iter().any(|own| {
             (!is_difference || own.is_beside(other)) && names(claim, clause, own, other, &said_of)
@@ -124,8 +126,11 @@ fn is_alike(claim: &LintedClaim<'_>, locator: &Locator) -> bool {
     let names = &claim.scope.page.names;
     let is_of_file =
         |arm: &ClaimArm| names.get(&arm.label).is_some_and(|(own, _)| own.file.is_some());
-    let is_config = locator.file.is_some() && claim.provenance.arms.iter().all(is_of_file);
-    is_run || is_config || has_fact()
+    // Files are held against files.
+    if claim.provenance.arms.iter().all(is_of_file) {
+        return locator.file.is_some();
+    }
+    is_run || has_fact()
 }
 
 /// A row whose first cell is the name, or the kind, of another arm.

@@ -160,12 +160,15 @@ impl LintedClaim<'_> {
         }
     }
 
-    /// The words before the number from the last value on: "averaged over six seeds, it is" goes over a number of runs.
+    /// The words before the number; they go on over a number of runs: "averaged over six seeds, it is".
     fn before_with_runs(&self) -> &str {
         let Some(number) = &self.number else { return "" };
-        let values = self.items.iter().filter(|item| !self.counts_runs(item));
-        let start = values.map(|item| item.span.end).filter(|end| *end <= number.start).max();
-        self.lower.get(start.unwrap_or(0)..number.start).unwrap_or_default()
+        let mut before = self.items.iter().filter(|item| item.span.end <= number.start).rev();
+        if !before.next().is_some_and(|item| self.counts_runs(item)) {
+            return self.before();
+        }
+        let start = before.find(|item| !self.counts_runs(item)).map_or(0, |item| item.span.end);
+        self.lower.get(start..number.start).unwrap_or_default()
     }
 
     /// Whether a number is one of runs: "six seeds".
@@ -209,7 +212,12 @@ impl LintedClaim<'_> {
     fn calls(&self, arm: &ClaimArm) -> Vec<String> {
         let aliases = self.scope.page.aliases.iter().filter(|(key, _)| arm.has_part(key));
         let aliases = aliases.flat_map(|(_, words)| words).map(|alias| alias.to_lowercase());
-        aliases.chain(arm.names_in_receipts(self.scope.library)).collect()
+        // "Dense" is a kind of model, whatever receipts call so.
+        let is_kind = |name: &String| {
+            ["arm.dense", "arm.sparse"].iter().any(|list| lexicon().words(list).contains(name))
+        };
+        let in_receipts = arm.names_in_receipts(self.scope.library).into_iter();
+        aliases.chain(in_receipts.filter(|name| !is_kind(name))).collect()
     }
 
     /// Where a part of a name stands in a text.

@@ -2,7 +2,7 @@
 
 use repro_claim::Expression;
 use repro_claim::syntax::ExpressionKind;
-use repro_report::meaning::{Lint, LintKind};
+use repro_report::meaning::{Lint, LintKind, Reading};
 
 use super::{LintedClaim, lint};
 use crate::lexicon::lexicon;
@@ -42,7 +42,8 @@ pub(super) fn denied(claim: &LintedClaim<'_>) -> Option<Lint> {
 
 /// A number that the words deny: "the loss is not 1.7016", "does not reach 1.70".
 pub(super) fn denied_number(claim: &LintedClaim<'_>) -> Option<Lint> {
-    claim.number.as_ref()?;
+    // "Does not reach 34%" states a limit, where it is declared as one.
+    claim.number.as_ref().filter(|_| !claim.declared.is_some_and(Reading::is_limit))?;
     let mut words = claim.before().split_whitespace().rev();
     let denies = |word: &&str| lexicon().words("direction.negates").iter().any(|one| one == word);
     let last = words.next()?;

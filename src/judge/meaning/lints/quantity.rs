@@ -19,7 +19,9 @@ pub(super) fn quantity(claim: &LintedClaim<'_>) -> Option<Lint> {
     claim.number.as_ref()?;
     let own = claim.provenance.quantity?;
     let mut said = said_behind(claim.behind());
-    said.extend(said_before(claim.before()));
+    if said.is_empty() {
+        said = said_before(claim.before());
+    }
     if said.is_empty()
         && let Some(head) = claim.head
     {

@@ -39,7 +39,7 @@ pub(super) fn step(claim: &LintedClaim<'_>) -> Option<Lint> {
         );
         return lint(LintKind::Step, message);
     }
-    if claim.provenance.is_at_end && said.is_empty() {
+    if claim.provenance.is_at_end && said.is_empty() && !claim.provenance.units.is_empty() {
         let (word, _) =
             lexicon().find("step.midway", &format!("{} {}", claim.before(), claim.behind()))?;
         let list = list(found);
