@@ -8,7 +8,7 @@ use num_rational::BigRational;
 use repro_exact::decimal::{Interval, Printed, Unit, format_significant, nearest_f64};
 use repro_params::CountScope;
 use repro_receipt::bundle::Bundle;
-use repro_report::outcome::{EvidenceRef, Measured, Outcome};
+use repro_report::outcome::{EvidenceRef, Impact, Measured, Outcome};
 
 use crate::run_design::RunDesign;
 
@@ -198,7 +198,19 @@ pub struct PrintedRuns {
     pub runs: u64,
 }
 
+impl EvidencePath<'_> {
+    /// The names of the bundles.
+    pub fn runs(&self) -> Vec<String> {
+        self.bundles.iter().map(|bundle| bundle.name().to_owned()).collect()
+    }
+}
+
 impl Evaluated<'_> {
+    /// A judgement that changes a decision where it is wrong.
+    pub fn decided(outcome: Outcome) -> Self {
+        Self::Judgement(Box::new(outcome.with_impact(Impact::Decision)))
+    }
+
     /// The words that it is, or those of a list of nothing else.
     pub fn words(&self) -> Option<Vec<EvidenceWords>> {
         let words = |value: &Evaluated<'_>| match value {
@@ -408,6 +420,17 @@ impl RunSample {
     /// Whether each number is a difference, between runs or steps.
     pub fn are_differences(&self) -> bool {
         self.numbers.iter().all(Quantity::is_difference)
+    }
+
+    /// The only number where no group was asked for, else all of them.
+    pub fn into_value<'a>(mut self, is_group: bool) -> Evaluated<'a> {
+        match self.numbers.pop() {
+            Some(only) if !is_group && self.numbers.is_empty() => Evaluated::Number(only),
+            last => {
+                self.numbers.extend(last);
+                Evaluated::Sample(self)
+            }
+        }
     }
 
     /// How many numbers there are.

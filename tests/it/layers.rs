@@ -206,6 +206,7 @@ const CRATES: &[Crate] = &[
             "stats",
         ],
         rows: &[
+            &["data"],
             &["checkpoints", "consistency", "lexicon", "run_design", "started", "work"],
             &["post"],
             &["json_text", "library", "lock", "moment", "names", "page_keys", "planned", "rules"],

@@ -46,41 +46,37 @@ pub enum Over {
     Timing,
 }
 
-/// How many kinds there are.
-const KINDS: usize = Over::Timing as usize + 1;
+/// Each kind in words, of several, and the name of the list of its numbers where there is one: `evaluations.step`.
+const KINDS: [(Over, &str, Option<&str>); 13] = [
+    (Over::Run, "runs", None),
+    (Over::Evaluation, "evaluations", Some("evaluations")),
+    (Over::Record, "training records", Some("records")),
+    (Over::Router, "routers", None),
+    (Over::Checkpoint, "checkpoints", Some("checkpoints")),
+    (Over::Weights, "files of weights", Some("weights")),
+    (Over::Slice, "slices", Some("slices")),
+    (Over::SliceStep, "steps of slices", None),
+    (Over::SliceLayer, "routers in steps of slices", None),
+    (Over::Task, "tasks", None),
+    (Over::Outcome, "outcomes of tasks", None),
+    (Over::State, "committed states", Some("states")),
+    (Over::Timing, "times", Some("timing")),
+];
 
 impl Over {
     /// In words, of several.
     pub fn words(self) -> &'static str {
-        match self {
-            Self::Run => "runs",
-            Self::Evaluation => "evaluations",
-            Self::Record => "training records",
-            Self::Router => "routers",
-            Self::Checkpoint => "checkpoints",
-            Self::Weights => "files of weights",
-            Self::Slice => "slices",
-            Self::SliceStep => "steps of slices",
-            Self::SliceLayer => "routers in steps of slices",
-            Self::Task => "tasks",
-            Self::Outcome => "outcomes of tasks",
-            Self::State => "committed states",
-            Self::Timing => "times",
-        }
+        KINDS[self as usize].1
     }
 
-    /// The kind whose numbers a list of this name has: `evaluations.step`.
+    /// The kind that has this name in words.
+    pub fn named(words: &str) -> Option<Self> {
+        KINDS.iter().find(|(_, known, _)| *known == words).map(|(over, ..)| *over)
+    }
+
+    /// The kind whose numbers a list of this name has.
     pub fn of_list(name: &str) -> Option<Self> {
-        Some(match name {
-            "evaluations" => Self::Evaluation,
-            "records" => Self::Record,
-            "checkpoints" => Self::Checkpoint,
-            "weights" => Self::Weights,
-            "slices" => Self::Slice,
-            "states" => Self::State,
-            "timing" => Self::Timing,
-            _ => return None,
-        })
+        KINDS.iter().find(|(.., list)| *list == Some(name)).map(|(over, ..)| *over)
     }
 }
 
@@ -332,7 +328,7 @@ pub struct Rows<'a> {
     pub config: Option<Node<'a>>,
     /// Its receipt.
     pub receipt: Option<Node<'a>>,
-    known: [Option<RowSet<'a>>; KINDS],
+    known: [Option<RowSet<'a>>; KINDS.len()],
 }
 
 impl<'a> Rows<'a> {

@@ -21,8 +21,9 @@ use std::rc::Rc;
 use repro_claim::Expression;
 use repro_claim::syntax::{Argument, ExpressionKind};
 use repro_exact::decimal::Printed;
+use repro_receipt::bundle::Bundle;
 use repro_receipt::similar::did_you_mean;
-use repro_receipt::source::{Code, Error, codes};
+use repro_receipt::source::{Code, Document, Error, codes};
 use repro_report::outcome::{EvidenceOrigin, EvidenceRef, Outcome};
 
 use crate::context::PostContext;
@@ -49,6 +50,8 @@ codes! {
     UNREADABLE_VALUE = "expression::unreadable-value", "a value of the evidence is no number", "name the value itself; words are compared with `same(...)`";
 }
 
+/// What is expected of two groups that are joined run by run.
+const PAIRED_RUNS: &str = "runs whose receipts have the same data seeds and order, pair by pair";
 /// The words for what is so and what is not.
 const TRUTHS: [&str; 2] = ["true", "false"];
 /// Formulas within formulas.
@@ -76,21 +79,13 @@ pub type Variables<'a> = BTreeMap<String, Evaluated<'a>>;
 pub type ReadNumber = (String, LeafKind, Option<u64>);
 
 /// What an expression is evaluated in.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Frame<'f, 'a> {
     /// The expression that is read, for the places of its parts.
     pub source: &'f PlacedExpression,
     /// What has a name here.
     pub variables: &'f Variables<'a>,
 }
-
-impl Clone for Frame<'_, '_> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl Copy for Frame<'_, '_> {}
 
 /// Refuses formulas that would take the place of a function: what `p(a, b)` is, a reader knows.
 pub fn without_shadows(page: &PostPage) -> Result<(), Vec<Error>> {
@@ -534,13 +529,13 @@ impl<'a> Evaluator<'a> {
         };
         self.context.work.takes(CALLING);
         let call = Call { evaluator: self, frame, whole, name: function.name, arguments };
-        let shape = |error: Error| {
+        let value = call.check(function).and_then(|()| (function.evaluate)(&call));
+        value.map_err(|error| {
             // What is wrong inside an argument has a help of its own.
             let is_plain = error.code == &WRONG_ARGUMENTS && error.help == WRONG_ARGUMENTS.help;
-            let help = format!("write `{}`; see `repro explain {name}`", function.signature);
-            if is_plain { error.help(help) } else { error }
-        };
-        (function.evaluate)(&call).map_err(shape)
+            let help = || format!("write `{}`; see `repro explain {name}`", function.signature());
+            if is_plain { error.help(help()) } else { error }
+        })
     }
 
     /// What the parameters of a formula are in a call.
@@ -661,10 +656,27 @@ impl<'a> Evaluator<'a> {
         }
     }
 
+    /// What a part gives, every reference followed to what stands there.
+    pub fn evaluate_settled(
+        &self,
+        part: &Expression,
+        frame: Frame<'_, 'a>,
+    ) -> Result<Evaluated<'a>, Error> {
+        self.settled(self.evaluate(part, frame)?, frame, part)
+    }
+
+    /// The one number that a part gives.
+    pub fn evaluate_number(
+        &self,
+        part: &Expression,
+        frame: Frame<'_, 'a>,
+    ) -> Result<Quantity, Error> {
+        self.number(self.evaluate(part, frame)?, frame, part)
+    }
+
     /// Several numbers: of a list, or of the runs of a group.
     pub fn numbers(&self, part: &Expression, frame: Frame<'_, 'a>) -> Result<RunSample, Error> {
-        let value = self.evaluate(part, frame)?;
-        match self.settled(value, frame, part)? {
+        match self.evaluate_settled(part, frame)? {
             Evaluated::Sample(sample) => Ok(sample),
             Evaluated::Number(number) => {
                 Ok(RunSample { runs: vec![String::new()], numbers: vec![number] })
@@ -683,8 +695,7 @@ impl<'a> Evaluator<'a> {
 
     /// Several groups of runs, one by one.
     pub fn groups(&self, part: &Expression, frame: Frame<'_, 'a>) -> Result<Vec<RunSample>, Error> {
-        let value = self.evaluate(part, frame)?;
-        let Evaluated::List(items) = self.settled(value, frame, part)? else {
+        let Evaluated::List(items) = self.evaluate_settled(part, frame)? else {
             let found = format!("`{part}`");
             return Err(self.wrong(&WRONG_KIND, part, frame, "a list of groups of runs", &found));
         };
@@ -715,11 +726,23 @@ impl<'a> Evaluator<'a> {
 
     /// A part that is a whole number from zero up.
     fn whole(&self, part: &Expression, frame: Frame<'_, 'a>) -> Result<u64, Error> {
-        let value = self.evaluate(part, frame)?;
-        let number = self.number(value, frame, part)?;
+        let number = self.evaluate_number(part, frame)?;
         number.count().ok_or_else(|| {
             self.wrong(&WRONG_KIND, part, frame, "a whole number", &number.derivation)
         })
+    }
+
+    /// A file of a bundle; an error stands at the part that asks for it.
+    fn document(
+        &self,
+        bundle: &Bundle,
+        file: &str,
+        part: &Expression,
+        frame: Frame<'_, 'a>,
+    ) -> Result<&'a Document, Error> {
+        let page = self.page().document();
+        let document = self.library().document(bundle.name(), file, page.root());
+        document.map_err(|error| error.moved(frame.source.place_of(part, page)))
     }
 
     /// An error at a part of an expression.

@@ -41,14 +41,10 @@ pub fn relation<'a>(
     rest: &[(RelationOperator, Expression)],
     frame: Frame<'_, 'a>,
 ) -> Result<Outcome, Error> {
-    let settled = |part: &Expression| {
-        let value = evaluator.evaluate(part, frame)?;
-        evaluator.settled(value, frame, part)
-    };
-    let mut left = (first, settled(first)?);
+    let mut left = (first, evaluator.evaluate_settled(first, frame)?);
     let mut outcomes = Vec::new();
     for (operator, part) in rest {
-        let right = settled(part)?;
+        let right = evaluator.evaluate_settled(part, frame)?;
         let stated = |value: &Evaluated<'_>| matches!(value, Evaluated::Stated(_));
         let pair = match (&left.1, &right) {
             (a, b) if stated(a) || stated(b) => {

@@ -10,7 +10,7 @@ use repro_claim::locator::Locator;
 use repro_exact::decimal::{Printed, Unit, nearest_f64};
 use repro_receipt::bundle::{Bundle, CONFIG, FACTS, Origin, RECEIPT};
 use repro_receipt::similar::did_you_mean;
-use repro_receipt::source::{Document, Error, Kind, Location, Node};
+use repro_receipt::source::{Code, Document, Error, Kind, Location, Node, escape};
 use repro_report::outcome::EvidenceOrigin;
 
 use super::{Evaluator, Frame, NO_FIELD, UNREADABLE_VALUE, WRONG_KIND};
@@ -44,6 +44,20 @@ pub fn open<'a>(
     })
 }
 
+/// The way into a document as a JSON pointer.
+pub fn pointer(path: &[String]) -> String {
+    path.iter().map(|key| format!("/{}", escape(key))).collect()
+}
+
+/// The way into an evaluation, by the names that it has for its fields.
+pub fn as_recorded(path: &[String]) -> Vec<String> {
+    let mut path = path.to_vec();
+    if let Some(first) = path.first_mut().filter(|first| *first == "val_loss") {
+        *first = "loss".to_owned();
+    }
+    path
+}
+
 /// What stands at a place: a number, words, or one number of each run of a group.
 pub fn read<'a>(
     evaluator: &Evaluator<'a>,
@@ -56,8 +70,7 @@ pub fn read<'a>(
         [bundle] if !reference.is_group => one(bundle),
         bundles => {
             let values = bundles.iter().map(|bundle| one(bundle)).collect::<Result<Vec<_>, _>>()?;
-            let runs: Vec<_> = bundles.iter().map(|bundle| bundle.name().to_owned()).collect();
-            group(evaluator, &runs, values, part, frame)
+            group(evaluator, &reference.runs(), values, part, frame)
         }
     }
 }
@@ -206,13 +219,11 @@ impl<'a> At<'_, '_, 'a> {
         recorded: Option<u64>,
     ) -> Result<Evaluated<'a>, Error> {
         let document = self.document(file)?;
-        let pointer: String =
-            path.iter().map(|key| format!("/{}", repro_receipt::source::escape(key))).collect();
+        let pointer = pointer(path);
         let node = document.root().at(&pointer).map_err(|_| {
             let mut reached = document.root();
             for key in path {
-                let step = format!("/{}", repro_receipt::source::escape(key));
-                let Ok(next) = reached.at(&step) else { break };
+                let Ok(next) = reached.at(&format!("/{}", escape(key))) else { break };
                 reached = next;
             }
             let known = reached.members().into_iter().flatten().map(|(key, _)| key.to_owned());
@@ -291,11 +302,7 @@ impl<'a> At<'_, '_, 'a> {
                 step.map_or_else(|| "an evaluation".to_owned(), |step| format!("step {step}"));
             return Err(self.no_field(&asked, steps));
         };
-        let mut path = path.to_vec();
-        if first == "val_loss" {
-            path[0] = "loss".to_owned();
-        }
-        let value = self.in_file(file, &path, Some(step));
+        let value = self.in_file(file, &as_recorded(path), Some(step));
         match rest.is_empty() {
             true => value.map_err(|error| self.also_of_run(first, error)),
             false => value,
@@ -348,13 +355,7 @@ impl<'a> At<'_, '_, 'a> {
         };
         if printed.bound().is_some() {
             let found = format!("\"{text}\", which only bounds a value");
-            return Err(self.evaluator.wrong(
-                &UNREADABLE_VALUE,
-                self.part,
-                self.frame,
-                "a number",
-                &found,
-            ));
+            return Err(self.wrong(&UNREADABLE_VALUE, "a number", &found));
         }
         let per_one = printed.unit().per_one();
         let exact = kind != LeafKind::Printed
@@ -398,10 +399,11 @@ impl<'a> At<'_, '_, 'a> {
 
     /// A file of the bundle; an error stands at the expression.
     fn document(&self, file: &str) -> Result<&'a Document, Error> {
-        let asked = self.evaluator.page().document().root();
-        let document = self.evaluator.library().document(self.bundle.name(), file, asked);
-        let place = || self.frame.source.place_of(self.part, self.evaluator.page().document());
-        document.map_err(|error| error.moved(place()))
+        self.evaluator.document(self.bundle, file, self.part, self.frame)
+    }
+
+    fn wrong(&self, code: &'static Code, expected: &str, found: &str) -> Error {
+        self.evaluator.wrong(code, self.part, self.frame, expected, found)
     }
 
     fn no_field(&self, wanted: &str, known: Vec<String>) -> Error {
@@ -413,7 +415,7 @@ impl<'a> At<'_, '_, 'a> {
             false => format!("one of {}{more}", shown.join(", ")),
         };
         let found = format!("`{wanted}` of `{}`", self.bundle.name());
-        let error = self.evaluator.wrong(&NO_FIELD, self.part, self.frame, &expected, &found);
+        let error = self.wrong(&NO_FIELD, &expected, &found);
         match hint {
             Some(hint) => error.help(hint),
             None => error,

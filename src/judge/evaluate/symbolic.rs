@@ -123,7 +123,6 @@ fn constant<'a>(
     if !is_free {
         return None;
     }
-    let value = evaluator.evaluate(part, frame).ok()?;
-    let number = evaluator.number(value, frame, part).ok()?;
+    let number = evaluator.evaluate_number(part, frame).ok()?;
     number.interval.is_point().then(|| number.interval.middle())
 }

@@ -5,10 +5,9 @@ use std::rc::Rc;
 use repro_exact::decimal::Interval;
 use repro_receipt::bundle::{Bundle, RECEIPT};
 use repro_receipt::source::{Code, Document, Error, codes};
-use repro_report::outcome::{Impact, Outcome};
+use repro_report::outcome::Outcome;
 use repro_runs::study::Study;
 
-use super::{Function, Gives};
 use crate::evaluate::{Call, Evaluator, NOT_COMPUTABLE, WRONG_ARGUMENTS};
 use crate::planned::{BundlesOfPlan, Compared, Departure, compare};
 use crate::started::StartedRuns;
@@ -22,27 +21,6 @@ codes! {
     NO_RATES = "complete::no-rates", "the tuning runs choose no learning rate", "see the plan's rule of choice";
     OTHER_CONFIG = "complete::other-config", "a run was configured otherwise than planned", "run it again as planned";
 }
-
-pub static FUNCTIONS: &[Function] = &[
-    Function {
-        name: "complete",
-        signature: "complete()",
-        summary: "every run of the post's plan has its bundle, made under this plan and configured as planned, and there is no other",
-        misleads: "runs that were never written down stay unseen",
-        example: "complete()",
-        gives: Gives::Derived,
-        evaluate: complete,
-    },
-    Function {
-        name: "planned_runs",
-        signature: "planned_runs()",
-        summary: "how many runs the post's plan has, at the learning rates that its tuning runs choose",
-        misleads: "a plan is not a run",
-        example: "planned_runs()",
-        gives: Gives::Derived,
-        evaluate: planned_runs,
-    },
-];
 
 /// What an evaluator knows of the bundles of a plan.
 struct OfPost<'e, 'a>(&'e Evaluator<'a>);
@@ -71,7 +49,6 @@ impl BundlesOfPlan for OfPost<'_, '_> {
 }
 
 fn compared(call: &Call<'_, '_, '_>) -> Result<Compared, Error> {
-    call.takes(0, 0, &[])?;
     let plan = call.evaluator.page().plan.as_ref();
     let study = plan.and_then(|(name, _)| call.evaluator.library().study(name));
     let study = study.ok_or_else(|| {
@@ -80,16 +57,15 @@ fn compared(call: &Call<'_, '_, '_>) -> Result<Compared, Error> {
     compare(study, &OfPost(call.evaluator))
 }
 
-fn complete<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
+pub fn complete<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     let compared = compared(call)?;
     let outcome = compared.departed(code_of).unwrap_or_else(Outcome::verified);
     let planned = compared.planned.map_or("unknown".to_owned(), |runs| runs.to_string());
     let given = format!("planned runs: {planned}");
-    let outcome = outcome.giving(given).within("exact_integer", "exact");
-    Ok(Evaluated::Judgement(Box::new(outcome.with_impact(Impact::Decision))))
+    Ok(Evaluated::decided(outcome.giving(given).within("exact_integer", "exact")))
 }
 
-fn planned_runs<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
+pub fn planned_runs<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     let Some(runs) = compared(call)?.planned else {
         let expected =
             "the tuning runs of the plan among `[names]`: they choose the learning rates";

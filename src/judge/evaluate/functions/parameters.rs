@@ -9,7 +9,6 @@ use repro_receipt::bundle::Bundle;
 use repro_receipt::source::{Document, Error, codes};
 use repro_report::outcome::{ClaimReport, EvidenceRef, Outcome, Verdict};
 
-use super::{Function, Gives};
 use crate::evaluate::{Call, WRONG_ARGUMENTS, WRONG_KIND};
 use crate::library::Library;
 use crate::value::{Evaluated, Leaf, LeafKind, NumberRole, Quantity};
@@ -19,33 +18,9 @@ codes! {
     PART_AND_WHOLE = "value::part-and-whole", "a count of a part of a model is held against one of a whole", "count the same of both: `total(model, of = 'language model')`";
 }
 
-pub static FUNCTIONS: &[Function] = &[
-    Function {
-        name: "total",
-        signature: "total(model, convention = 'default', of = 'whole')",
-        summary: "every parameter that a model stores, recomputed from its configuration",
-        misleads: "with or without embeddings differs much for small models: name the convention; of a multimodal model `of = 'language model'` counts the part without its encoders",
-        example: "total(moe64)",
-        gives: Gives::Derived,
-        evaluate: |call| count(call, ParameterCount::Total),
-    },
-    Function {
-        name: "active",
-        signature: "active(model, convention = 'default', of = 'whole')",
-        summary: "the parameters that one token uses, recomputed from its configuration",
-        misleads: "routers, shared experts and embeddings count unless the convention says otherwise",
-        example: "active(moe64)",
-        gives: Gives::Derived,
-        evaluate: |call| count(call, ParameterCount::Active),
-    },
-];
-
-fn count<'a>(call: &Call<'_, '_, 'a>, which: ParameterCount) -> Result<Evaluated<'a>, Error> {
-    call.takes(1, 1, &["convention", "of"])?;
-    let Some(part) = call.positional(0) else {
-        return Err(call.wrong(&WRONG_ARGUMENTS, "a model", "nothing"));
-    };
-    let value = call.evaluator.evaluate(part, call.frame)?;
+pub fn count<'a>(call: &Call<'_, '_, 'a>, which: ParameterCount) -> Result<Evaluated<'a>, Error> {
+    let part = call.argument(0)?;
+    let value = call.evaluate(part)?;
     let convention = convention(call)?;
     let asked = scope(call)?;
     let models = call.evaluator.model_of(value, part, call.frame)?;
@@ -69,14 +44,8 @@ fn count<'a>(call: &Call<'_, '_, 'a>, which: ParameterCount) -> Result<Evaluated
     )?;
     let evidence = crate::library::evidence_ref(bundle, file, place_of(document, asked));
     let nudged = call.evaluator.nudge(&format!("{} of {} {file}", call.name, bundle.name()));
-    let leaf = Leaf {
-        kind: LeafKind::Counted,
-        evidence: Some(evidence),
-        quote: None,
-        text: first.to_string(),
-        step: None,
-        best: None,
-    };
+    let leaf = Leaf::without_place(LeafKind::Counted, first.to_string());
+    let leaf = Leaf { evidence: Some(evidence), ..leaf };
     // Moved by what no rounding hides, where a result is asked whether it depends on this.
     let number = if nudged { first * 1_009 + 1 } else { *first };
     // A model without encoders is its language model: the words that ask for that do not narrow it.
@@ -152,7 +121,7 @@ impl PartialCount {
 
 fn scope(call: &Call<'_, '_, '_>) -> Result<CountScope, Error> {
     let Some(part) = call.named("of") else { return Ok(CountScope::Whole) };
-    let value = call.evaluator.evaluate(part, call.frame)?;
+    let value = call.evaluate(part)?;
     let Evaluated::Text(words) = value else {
         return Err(call.wrong(&WRONG_KIND, "what of the model is counted", value.word()));
     };
@@ -164,7 +133,7 @@ fn scope(call: &Call<'_, '_, '_>) -> Result<CountScope, Error> {
 
 fn convention(call: &Call<'_, '_, '_>) -> Result<Convention, Error> {
     let Some(part) = call.named("convention") else { return Ok(Convention::Default) };
-    let value = call.evaluator.evaluate(part, call.frame)?;
+    let value = call.evaluate(part)?;
     let Evaluated::Text(words) = value else {
         return Err(call.wrong(&WRONG_KIND, "the name of a convention", value.word()));
     };

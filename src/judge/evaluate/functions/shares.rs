@@ -3,11 +3,10 @@
 use num_bigint::BigInt;
 use repro_exact::decimal::format_float;
 use repro_receipt::source::{Error, codes};
-use repro_report::outcome::{Impact, Outcome};
+use repro_report::outcome::Outcome;
 use repro_stats::proportion::mcnemar;
 
 use super::possible::printed;
-use super::{Function, Gives};
 use crate::evaluate::order::{TEST_DIGITS, WRONG_WAY};
 use crate::evaluate::{Call, WRONG_ARGUMENTS};
 use crate::run_design::ALPHA;
@@ -18,18 +17,7 @@ codes! {
     NO_COUNT = "more_right::no-such-count", "no whole number of items gives a share", "check the share, and how many items were scored";
 }
 
-pub static FUNCTIONS: &[Function] = &[Function {
-    name: "more_right",
-    signature: "more_right(share_a, share_b, items)",
-    summary: "of the same items the first is right on more than the second, by McNemar's exact test at 0.05 whichever items both got right",
-    misleads: "items tell the noise of a score, not that of training again",
-    example: "more_right(gsm8k.moe, gsm8k.dense, gsm8k.items)",
-    gives: Gives::Derived,
-    evaluate: more_right,
-}];
-
-fn more_right<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
-    call.takes(3, 3, &[])?;
+pub fn more_right<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     let (a, b, items) = (printed(call, 0)?, printed(call, 1)?, call.number(2)?);
     // Beyond this no benchmark goes, and every count stays small.
     let all = items.count().filter(|count| (1..=1 << 32).contains(count));
@@ -45,8 +33,7 @@ fn more_right<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
         }
     };
     let tolerance = format!("McNemar's exact test, alpha {ALPHA}, every overlap of items");
-    let outcome = outcome.within("test", tolerance).with_impact(Impact::Decision);
-    Ok(Evaluated::Judgement(Box::new(outcome)))
+    Ok(Evaluated::decided(outcome.within("test", tolerance)))
 }
 
 /// The least and the greatest number of right items that a printed share allows.

@@ -12,7 +12,6 @@ use repro_runs::tasks::{
 };
 
 use super::files::{RunFile, of_runs};
-use super::{Function, Gives};
 use crate::evaluate::{Call, WRONG_ARGUMENTS};
 use crate::value::{Evaluated, Quantity, RunSample};
 
@@ -21,16 +20,6 @@ codes! {
     NO_ITEMS = "core::no-items", "a task has no items", "correct the table";
     OTHER_ACCURACY = "core::other-accuracy", "an accuracy does not follow from the counts beside it", "correct the table";
 }
-
-pub static FUNCTIONS: &[Function] = &[Function {
-    name: "core",
-    signature: "core(table, baselines = file, tasks = 'given')",
-    summary: "CORE: the mean of (accuracy - baseline) / (1 - baseline) over DCLM's 22 tasks, or over those of the table",
-    misleads: "several versions of the baselines are in use, and 22 tasks are few",
-    example: "core(run.tasks, tasks = 'given')",
-    gives: Gives::Derived,
-    evaluate: core,
-}];
 
 /// The tasks that the score is over.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -41,8 +30,7 @@ enum Over {
     Given,
 }
 
-fn core<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
-    call.takes(1, 1, &["baselines", "tasks"])?;
+pub fn core<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     let over = match call.named("tasks").map(|part| &part.kind) {
         None => Over::Core,
         Some(ExpressionKind::Text(word)) if word == "given" => Over::Given,
@@ -51,25 +39,19 @@ fn core<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
         }
     };
     let baselines = baselines(call)?;
-    let (files, is_group) = of_runs(call, call.positional(0), "table")?;
+    let (files, is_group) = of_runs(call, call.argument(0)?, "table")?;
     let mut sample = RunSample { runs: Vec::new(), numbers: Vec::new() };
     for file in &files {
         sample.runs.push(file.bundle.name().to_owned());
         sample.numbers.push(ScoredFile { call, file }.score(over, baselines.as_ref())?);
     }
-    match (is_group, sample.numbers.pop()) {
-        (false, Some(score)) => Ok(Evaluated::Number(score)),
-        (_, last) => {
-            sample.numbers.extend(last);
-            Ok(Evaluated::Sample(sample))
-        }
-    }
+    Ok(sample.into_value(is_group))
 }
 
 /// The file of baselines that the call names.
 fn baselines(call: &Call<'_, '_, '_>) -> Result<Option<Baselines>, Error> {
     let Some(part) = call.named("baselines") else { return Ok(None) };
-    let (files, _) = of_runs(call, Some(part), "baselines")?;
+    let (files, _) = of_runs(call, part, "baselines")?;
     let [file] = &files[..] else {
         return Err(call.wrong(&WRONG_ARGUMENTS, "one file of baselines", "a group of runs"));
     };
