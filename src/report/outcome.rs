@@ -114,6 +114,18 @@ pub struct Finding {
     pub claim: Option<String>,
 }
 
+impl Finding {
+    /// A finding that belongs to no claim.
+    pub fn new(
+        code: &'static Code,
+        severity: Severity,
+        message: impl Into<String>,
+        place: Location,
+    ) -> Self {
+        Self { code, severity, message: message.into(), place, claim: None }
+    }
+}
+
 /// Where a piece of evidence stands, and in which published document it was printed.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Hash)]
 pub struct EvidenceRef {
@@ -569,7 +581,7 @@ pub struct SpreadChart {
 }
 
 /// One post and its claims, in the order of the post file.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct PostReport {
     /// The post's name.
     pub id: String,

@@ -20,8 +20,8 @@ use repro_params::{
 use repro_receipt::bundle::{Bundle, CONFIG, ListedFile, Open, RECEIPT, ReadOptions, artifact};
 use repro_receipt::source::{Error, codes};
 use repro_report::outcome::{
-    BundleReport, ChallengeReport, ClaimReport, Finding, Impact, Method, Outcome, PostPictures,
-    PostReport, Report, Severity, Verdict,
+    BundleReport, ChallengeReport, ClaimReport, Finding, Impact, Method, Outcome, PostReport,
+    Report, Severity, Verdict,
 };
 use repro_report::part::{PartSubject, ReportPart, ReportSink};
 use repro_runs::replay::{Extent, Replays};
@@ -159,14 +159,39 @@ impl InspectedBundle {
         demands: &Demands,
         (shown, with_slices): (String, bool),
     ) -> Self {
-        let mut found = Found::of(bundle, demands);
-        let steps = found.usable(AskedSteps::of(bundle, demands, with_slices));
-        let Found { claims, failures, started } = found;
         let signature = signature_finding(bundle, &described);
-        let own = signature.into_iter().chain(emitter_problems(bundle));
-        let findings = own.chain(started.iter().flat_map(StartedRuns::findings)).collect();
-        let (subject, steps) = (BundleSubject::of(bundle), steps.unwrap_or(AskedSteps::None));
-        Self { subject, shown, described, claims, findings, failures, steps }
+        let mut own = Self {
+            subject: BundleSubject::of(bundle),
+            shown,
+            described,
+            claims: claims_without_plan(bundle, demands),
+            findings: signature.into_iter().chain(emitter_problems(bundle)).collect(),
+            failures: Vec::new(),
+            steps: AskedSteps::None,
+        };
+        let study = study(bundle, demands);
+        let started = study.as_ref().map(|study| started(study, bundle, demands));
+        let started = own.usable(started.transpose()).flatten().flatten();
+        own.findings.extend(started.iter().flat_map(StartedRuns::findings));
+        own.claims.extend(match (&started, &study) {
+            (Some(started), _) => Some(logged(bundle, started)),
+            (None, Some(study)) => not_logged(study, bundle),
+            (None, None) => None,
+        });
+        own.claims.extend(stamped(bundle, started.as_ref(), &demands.timestamps));
+        let followed = study.as_ref().map(|study| as_planned(study, bundle));
+        let followed = own.usable(followed.transpose()).flatten().flatten();
+        own.claims.extend(followed);
+        let artifacts = own.usable(artifacts(bundle, demands));
+        own.claims.extend(artifacts.into_iter().flatten());
+        let steps = own.usable(AskedSteps::of(bundle, demands, with_slices));
+        own.steps = steps.unwrap_or(AskedSteps::None);
+        own
+    }
+
+    /// What there is, unless it could not be read.
+    fn usable<T>(&mut self, found: Result<T, Error>) -> Option<T> {
+        found.map_err(|error| self.failures.push(error)).ok()
     }
 
     /// The name of the bundle.
@@ -221,73 +246,33 @@ impl InspectedBundle {
             id: self.subject.name,
             title: format!("{} receipt bundle", self.described.origin.word()),
             file: self.shown,
-            digest: String::new(),
-            texts: Vec::new(),
-            definitions: Vec::new(),
-            excused: Vec::new(),
             findings,
             bundles: vec![self.described],
             claims: self.claims,
             challenge,
-            referee: None,
-            pictures: PostPictures::default(),
-            drafted: 0,
+            ..PostReport::default()
         }
     }
 }
 
-/// What is found out about one bundle without making a step.
-#[derive(Debug, Default)]
-struct Found {
-    claims: Vec<ClaimReport>,
-    /// What could not be read, or was refused.
-    failures: Vec<Error>,
-    started: Option<StartedRuns>,
-}
-
-impl Found {
-    fn of(bundle: &Bundle, demands: &Demands) -> Self {
-        let mut own = Self { claims: vec![intact(bundle)], ..Self::default() };
-        let claims = &mut own.claims;
-        std::thread::scope(|scope| {
-            let checkpoints = scope.spawn(|| checkpoints(bundle, demands));
-            let planned = scope.spawn(|| planned_before(bundle, demands.history.as_deref()?));
-            claims.extend(agreeing(bundle, &SelfConsistency::of(bundle)));
-            claims.extend(declared_objects(bundle));
-            let joined = checkpoints.join().and_then(|found| {
-                claims.extend(found);
-                claims.extend(planned.join()?);
-                Ok(())
-            });
-            if let Err(panic) = joined {
-                std::panic::resume_unwind(panic);
-            }
+/// What is found out about one bundle without its plan, and without making a step.
+fn claims_without_plan(bundle: &Bundle, demands: &Demands) -> Vec<ClaimReport> {
+    let mut claims = vec![intact(bundle)];
+    std::thread::scope(|scope| {
+        let checkpoints = scope.spawn(|| checkpoints(bundle, demands));
+        let planned = scope.spawn(|| planned_before(bundle, demands.history.as_deref()?));
+        claims.extend(agreeing(bundle, &SelfConsistency::of(bundle)));
+        claims.extend(declared_objects(bundle));
+        let joined = checkpoints.join().and_then(|found| {
+            claims.extend(found);
+            claims.extend(planned.join()?);
+            Ok(())
         });
-        let study = study(bundle, demands);
-        if let Some(study) = &study {
-            let started = started(study, bundle, demands);
-            own.started = own.usable(started).flatten();
-            own.claims.extend(match &own.started {
-                Some(started) => Some(logged(bundle, started)),
-                None => not_logged(study, bundle),
-            });
+        if let Err(panic) = joined {
+            std::panic::resume_unwind(panic);
         }
-        own.claims.extend(stamped(bundle, own.started.as_ref(), &demands.timestamps));
-        if let Some(study) = &study {
-            let followed = as_planned(study, bundle);
-            let followed = own.usable(followed).flatten();
-            own.claims.extend(followed);
-        }
-        let artifacts = artifacts(bundle, demands);
-        let artifacts = own.usable(artifacts).into_iter().flatten();
-        own.claims.extend(artifacts);
-        own
-    }
-
-    /// What there is, unless it could not be read.
-    fn usable<T>(&mut self, found: Result<T, Error>) -> Option<T> {
-        found.map_err(|error| self.failures.push(error)).ok()
-    }
+    });
+    claims
 }
 
 /// The study of a bundle's run, where it is at hand: by its name, or where there is none of that name by its digest.
@@ -475,13 +460,9 @@ pub(super) fn emitter_problems(bundle: &Bundle) -> Option<Finding> {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    Some(Finding {
-        code: &EMITTER_PROBLEMS,
-        severity: Severity::Warning,
-        message: format!("`{}`: {first}{more}", bundle.name()),
-        place: bundle.place(RECEIPT).with_pointer("/predicate/extra/emitter_problems".to_owned()),
-        claim: None,
-    })
+    let place = bundle.place(RECEIPT).with_pointer("/predicate/extra/emitter_problems");
+    let message = format!("`{}`: {first}{more}", bundle.name());
+    Some(Finding::new(&EMITTER_PROBLEMS, Severity::Warning, message, place))
 }
 
 /// What its checkpoints show without a step being made again.
