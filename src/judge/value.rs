@@ -177,6 +177,13 @@ pub struct EvidenceWords {
     pub leaves: Vec<Rc<Leaf>>,
 }
 
+impl EvidenceWords {
+    /// Words that stand in an expression.
+    pub fn without_place(text: &str) -> Self {
+        Self { text: text.to_owned(), leaves: Vec::new() }
+    }
+}
+
 /// One number of each run of a group.
 #[derive(Debug, Clone)]
 pub struct RunSample {

@@ -296,6 +296,12 @@ impl Outcome {
         Self { recomputed, measured, rule, tolerance, ..self }
     }
 
+    /// The same evidence, used in the same way, and undecided.
+    pub fn undecided(self, code: &'static Code, reason: impl Into<String>) -> Self {
+        let method = self.method;
+        Self { method, ..Self::inconclusive(code, reason).with_evidence_of(self) }
+    }
+
     /// What being wrong changes in this claim.
     pub fn with_impact(mut self, impact: Impact) -> Self {
         self.impact = Some(impact);

@@ -76,7 +76,7 @@ pub fn of_groups(evaluator: &Evaluator<'_>, groups: &[&RunSample]) -> RunDesign 
     let planned: Vec<&PlannedRun> =
         runs(groups).filter_map(|name| study.runs().iter().find(|run| run.id == name)).collect();
     left_out(evaluator, study, &planned);
-    let started = evaluator.library().started(&study.id);
+    let started = evaluator.library().started.get(&study.id);
     for start in started.into_iter().flat_map(StartedRuns::not_reported) {
         evaluator.departs(format!("a run was started and is not reported: {start}"));
     }
@@ -252,7 +252,7 @@ fn plan<'a>(evaluator: &Evaluator<'a>, groups: &[&RunSample]) -> Option<&'a Stud
     }
     let ((id, digest), count) = named.iter().next()?;
     if named.len() > 1 || *count < runs(groups).count() {
-        evaluator.departs("the runs were made under different plans".to_owned());
+        evaluator.departs("the runs were made under different plans");
         return None;
     }
     let study = evaluator.library().study(id);
@@ -316,10 +316,10 @@ fn off_step(
     });
     if let Some(step) = early {
         let what = format!(
-            "the plan compares {LAST_STEP}s (\"{}\"), and these are at step {step}",
+            "departs from the plan: the plan compares {LAST_STEP}s (\"{}\"), and these are at step {step}",
             study.analysis.metric
         );
-        evaluator.departs_at(step, &what);
+        evaluator.object(Objection { code: &DEPARTS, what, step: Some(step) });
     }
 }
 

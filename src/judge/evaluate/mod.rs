@@ -65,8 +65,6 @@ const MOST_PARTS: usize = 1 << 18;
 const READING: usize = 15;
 /// The steps of a function: a logarithm of an exact number takes as many.
 const CALLING: usize = 200;
-/// So many random draws take one step.
-const DRAWS_IN_A_STEP: usize = 512;
 /// The bits of a numerator or denominator beyond which an interval is rounded outwards.
 const MOST_BITS: u64 = 1 << 13;
 /// How far from one, in powers of two, a number may lie: as far as binary floats.
@@ -152,23 +150,16 @@ impl<'a> Evaluator<'a> {
         !self.context.work.is_spent()
     }
 
-    /// Counts random draws before they are made.
-    pub fn draws(&self, count: usize, frame: Frame<'_, 'a>) -> Result<(), Error> {
-        self.context.work.takes(count / DRAWS_IN_A_STEP);
-        self.context.work.goes_on(frame.source.place())
-    }
-
-    /// Counts records before each of them is looked at.
-    pub fn scans(&self, records: usize, frame: Frame<'_, 'a>) -> Result<(), Error> {
-        self.context.work.takes(records.saturating_mul(READING));
+    /// Counts steps before they are taken; an error where the work ends.
+    pub fn takes(&self, steps: usize, frame: Frame<'_, 'a>) -> Result<(), Error> {
+        self.context.work.takes(steps);
         self.context.work.goes_on(frame.source.place())
     }
 
     /// Counts the pairs of so many things before each is held against each other; a pair takes so many steps.
     pub fn pairs(&self, count: usize, steps: usize, frame: Frame<'_, 'a>) -> Result<(), Error> {
         let pairs = count.saturating_mul(count.saturating_sub(1)) / 2;
-        self.context.work.takes(pairs.saturating_mul(steps));
-        self.context.work.goes_on(frame.source.place())
+        self.takes(pairs.saturating_mul(steps), frame)
     }
 
     /// The post.
@@ -187,15 +178,9 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Notes a departure from the plan of the runs.
-    pub fn departs(&self, what: String) {
+    pub fn departs(&self, what: impl std::fmt::Display) {
         let what = format!("departs from the plan: {what}");
         self.object(Objection { code: &DEPARTS, what, step: None });
-    }
-
-    /// Notes that a comparison looks at this step, and the plan of the runs at another.
-    pub fn departs_at(&self, step: u64, what: &str) {
-        let what = format!("departs from the plan: {what}");
-        self.object(Objection { code: &DEPARTS, what, step: Some(step) });
     }
 
     /// Notes why a comparison of runs decides nothing, once.
@@ -301,8 +286,7 @@ impl<'a> Evaluator<'a> {
         part: &Expression,
         frame: Frame<'_, 'a>,
     ) -> Result<Evaluated<'a>, Error> {
-        self.context.work.takes(2);
-        self.context.work.goes_on(frame.source.place())?;
+        self.takes(2, frame)?;
         self.followed.set(self.followed.get() + 1);
         if self.followed.get() > MOST_PARTS {
             let (expected, found) = (format!("at most {MOST_PARTS} parts"), "more");
@@ -350,9 +334,7 @@ impl<'a> Evaluator<'a> {
     fn part(&self, part: &Expression, frame: Frame<'_, 'a>) -> Result<Evaluated<'a>, Error> {
         match &part.kind {
             ExpressionKind::Number(text) => self.literal(text, part, frame),
-            ExpressionKind::Text(text) => {
-                Ok(Evaluated::Text(EvidenceWords { text: text.clone(), leaves: Vec::new() }))
-            }
+            ExpressionKind::Text(text) => Ok(Evaluated::Text(EvidenceWords::without_place(text))),
             ExpressionKind::Name(name) => self.name(name, part, frame),
             ExpressionKind::Field(of, key) => {
                 let of = self.evaluate(of, frame)?;
@@ -364,13 +346,10 @@ impl<'a> Evaluator<'a> {
                     Evaluated::Reference(reference) => {
                         Ok(Evaluated::Reference(EvidencePath { step: Some(step), ..reference }))
                     }
-                    other => Err(self.wrong(
-                        &WRONG_KIND,
-                        part,
-                        frame,
-                        "a quantity of a run",
-                        other.word(),
-                    )),
+                    other => {
+                        let expected = "a quantity of a run";
+                        Err(self.wrong(&WRONG_KIND, part, frame, expected, other.word()))
+                    }
                 }
             }
             ExpressionKind::List(items) => {
@@ -424,10 +403,7 @@ impl<'a> Evaluator<'a> {
             return Err(self.wrong(&WRONG_ARGUMENTS, part, frame, &expected, "its name alone"));
         }
         if TRUTHS.contains(&name) {
-            return Ok(Evaluated::Text(EvidenceWords {
-                text: name.to_owned(),
-                leaves: Vec::new(),
-            }));
+            return Ok(Evaluated::Text(EvidenceWords::without_place(name)));
         }
         let known =
             self.context.page.names.keys().map(|known| known.split('.').next().unwrap_or(known));

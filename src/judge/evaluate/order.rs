@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use repro_claim::Expression;
 use repro_claim::syntax::RelationOperator;
-use repro_exact::decimal::{Printed, format_float, format_significant};
+use repro_exact::decimal::{Printed, format_significant};
 use repro_receipt::bundle::CONFIG;
 use repro_receipt::source::Error;
 use repro_report::outcome::{Impact, Measured, Outcome, TestNumbers, Verdict};
@@ -13,10 +13,10 @@ use repro_stats::{Decimals, Refused, T, one_sample_of, welch_of};
 use crate::evaluate::design;
 use crate::evaluate::functions::parameters::PART_AND_WHOLE;
 pub use crate::evaluate::noise::{
-    ARE_EQUAL, COARSE, NO_FAMILY, NOT_EQUAL, OF_MEANS, ONE_RUN, ORDER, TEST_DIGITS, WITHIN_NOISE,
-    WRONG_WAY,
+    ARE_EQUAL, COARSE, NO_FAMILY, NOT_EQUAL, OF_MEANS, ONE_RUN, ORDER, WITHIN_NOISE, WRONG_WAY,
+    digits,
 };
-use crate::evaluate::{Evaluator, Frame, WRONG_KIND, error_bars};
+use crate::evaluate::{Evaluator, Frame, TRUTHS, WRONG_KIND, error_bars};
 use crate::names::{self, Likeness};
 use crate::reading;
 use crate::run_design::RunDesign;
@@ -65,7 +65,7 @@ pub fn relation<'a>(
             }
             (Evaluated::Sample(a), Evaluated::Number(b)) => gap(evaluator, *operator, a, b),
             (Evaluated::Number(a), Evaluated::Sample(b)) => gap(evaluator, operator.turned(), b, a),
-            (a, b) if let Some([a, b]) = both_words(a, b) => {
+            (a, b) if let (Some(a), Some(b)) = (a.words(), b.words()) => {
                 let equality = [RelationOperator::Equal, RelationOperator::NotEqual];
                 if !equality.contains(operator) {
                     let found = format!("`{}` between words", operator.sign());
@@ -86,27 +86,8 @@ pub fn relation<'a>(
     Ok(all(outcomes))
 }
 
-/// The words on both sides of a relation, where both are words: one, or those of each run of a group.
-fn both_words<'e>(
-    a: &'e Evaluated<'_>,
-    b: &'e Evaluated<'_>,
-) -> Option<[Vec<&'e EvidenceWords>; 2]> {
-    let all = |value: &'e Evaluated<'_>| match value {
-        Evaluated::Text(words) => Some(vec![words]),
-        Evaluated::List(items) if !items.is_empty() => items
-            .iter()
-            .map(|item| match item {
-                Evaluated::Text(words) => Some(words),
-                _ => None,
-            })
-            .collect(),
-        _ => None,
-    };
-    Some([all(a)?, all(b)?])
-}
-
 /// Whether each word on one side is a name of each on the other, or, of `!=`, none is.
-fn words(are_equal: bool, a: &[&EvidenceWords], b: &[&EvidenceWords]) -> Outcome {
+fn words(are_equal: bool, a: &[EvidenceWords], b: &[EvidenceWords]) -> Outcome {
     let sign = if are_equal { "=" } else { "!=" };
     let pairs = || a.iter().flat_map(|a| b.iter().map(move |b| (&a.text, &b.text)));
     let judged = |(a, b): (&String, &String)| {
@@ -126,13 +107,12 @@ fn words(are_equal: bool, a: &[&EvidenceWords], b: &[&EvidenceWords]) -> Outcome
 
 /// What a field of evidence that is `true` or `false` comes to where a relation is wanted; of a group, all of them.
 pub fn truth(value: &Evaluated<'_>) -> Option<Outcome> {
-    let is_true = EvidenceWords { text: "true".to_owned(), leaves: Vec::new() };
-    let wanted = Evaluated::Text(is_true);
-    let [given, wanted] = both_words(value, &wanted)?;
-    let is_truth = |words: &&EvidenceWords| ["true", "false"].contains(&words.text.as_str());
+    let is_true = EvidenceWords::without_place(TRUTHS[0]);
+    let given = value.words()?;
+    let is_truth = |words: &EvidenceWords| TRUTHS.contains(&words.text.as_str());
     // Runs that differ say neither that it is so nor that it is not.
     let is_one = given.windows(2).all(|pair| pair[0].text == pair[1].text);
-    (is_one && given.iter().all(is_truth)).then(|| words(true, &given, &wanted))
+    (is_one && given.iter().all(is_truth)).then(|| words(true, &given, &[is_true]))
 }
 
 /// What holds only if everything holds: the worst part decides, and the reason names it.
@@ -329,10 +309,7 @@ fn samples(
     if a.count() < 2 || b.count() < 2 {
         return few(operator, &mean(a), &mean(b));
     }
-    match design(evaluator, a, Some(b)) {
-        Ok(design) => decided(operator, &design),
-        Err(why) => Outcome::inconclusive(&WITHIN_NOISE, why.to_string()),
-    }
+    decided(operator, design(evaluator, a, Some(b)))
 }
 
 /// An order between a group and a number: of differences, such as gaps or slopes, by the t of their mean.
@@ -345,10 +322,7 @@ fn gap(
     if sample.count() < 2 || !sample.are_differences() || !number.is_stated() {
         return few(operator, &mean(sample), number);
     }
-    match differences(evaluator, sample, Some(number)) {
-        Ok(design) => decided(operator, &design),
-        Err(why) => Outcome::inconclusive(&WITHIN_NOISE, why.to_string()),
-    }
+    decided(operator, differences(evaluator, sample, Some(number)))
 }
 
 /// A test between two groups, and what it is called.
@@ -393,15 +367,11 @@ pub fn design(
     let n = groups.iter().map(|group| group.count()).collect();
     let of_pairs = |b: &RunSample| one_sample_of(&Decimals::of(&a.less(b))?, 0.0);
     if design.is_paired {
-        match in_the_order_of(evaluator, a, b) {
-            Some(b) => {
-                return Ok(ChosenTest { test: of_pairs(&b)?, name: PAIRED, n, design });
-            }
-            None => evaluator.departs(
-                "the plan pairs runs that saw the same data, and these groups do not pair"
-                    .to_owned(),
-            ),
+        if let Some(b) = in_the_order_of(evaluator, a, b) {
+            return Ok(ChosenTest { test: of_pairs(&b)?, name: PAIRED, n, design });
         }
+        evaluator
+            .departs("the plan pairs runs that saw the same data, and these groups do not pair");
     } else if let Some(b) = paired_after_the_fact(evaluator, a, b) {
         (design.is_paired, design.is_after_the_fact) = (true, true);
         return Ok(ChosenTest { test: of_pairs(&b)?, name: PAIRED_AFTER_THE_FACT, n, design });
@@ -433,11 +403,14 @@ fn differences(
 }
 
 /// What a test says of an order.
-fn decided(operator: RelationOperator, chosen: &ChosenTest) -> Outcome {
-    let ChosenTest { test, name, design, .. } = chosen;
+fn decided(operator: RelationOperator, chosen: Result<ChosenTest, Refused>) -> Outcome {
+    let chosen = match chosen {
+        Ok(chosen) => chosen,
+        Err(why) => return Outcome::inconclusive(&WITHIN_NOISE, why.to_string()),
+    };
+    let ChosenTest { test, name, design, .. } = &chosen;
     let alpha = design.alpha;
     let [low, high] = test.interval(1.0 - alpha);
-    let digits = |value: f64| format_float(value, TEST_DIGITS);
     let shown = format!(
         "difference {} [{}, {}], {name}: t = {}, df {}, two-sided p = {}",
         digits(test.estimate),
@@ -579,7 +552,6 @@ fn data_of(evaluator: &Evaluator<'_>, run: &str) -> Option<(String, String, Stri
 /// Whether the runs of two groups saw the same data in the same order, one by one.
 fn have_equal_data(evaluator: &Evaluator<'_>, a: &RunSample, b: &RunSample) -> bool {
     let data = |run: &String| data_of(evaluator, run);
-    let pairs = std::iter::zip(&a.runs, &b.runs);
-    a.count() == b.count()
-        && pairs.into_iter().all(|(a, b)| data(a).is_some_and(|first| Some(first) == data(b)))
+    let mut pairs = std::iter::zip(&a.runs, &b.runs);
+    a.count() == b.count() && pairs.all(|(a, b)| data(a).is_some_and(|own| Some(own) == data(b)))
 }

@@ -432,7 +432,7 @@ impl<'a> Evaluator<'a> {
         }
         let signature = self.library().signature(&self.page().id, bundle.name());
         let origin = EvidenceOrigin::from(bundle.origin());
-        let is_attested = self.library().builder(bundle.name()).is_some();
+        let is_attested = self.library().builders.contains_key(bundle.name());
         let origin = origin.vouched_for(signature, is_attested);
         self.shown.borrow_mut().push((evidence, origin));
     }

@@ -182,7 +182,7 @@ pub fn verify_into<'r>(
         distinct(&mut wanted);
         let replays = replayer.replay(&wanted);
         replayed = executed(&replays);
-        store.library.set_replays(replays);
+        store.library.replays = replays;
     }
     // Posts share what was executed: it is counted with the first, and what several posts refuse alike is told once.
     let mut told = None;
@@ -283,9 +283,7 @@ fn contradicted(page: &PostPage, library: &Library, claims: &mut Vec<ClaimReport
             claim.outcome = match outcome.verdict {
                 Verdict::Verified | Verdict::Refuted => {
                     let reason = format!("`{name}` contradicts itself: {}", first.meaning);
-                    let method = outcome.method;
-                    let open = Outcome::inconclusive(&CONTRADICTED, reason);
-                    Outcome { method, ..open.with_evidence_of(outcome) }
+                    outcome.undecided(&CONTRADICTED, reason)
                 }
                 _ => outcome,
             };
@@ -384,13 +382,13 @@ fn reported(
     for (name, _) in page.bundles() {
         let Some(bundle) = library.bundle(name) else { continue };
         let signature = library.signature(&page.id, name).cloned();
-        let described = describe(bundle, signature, library.builder(name).cloned());
+        let described = describe(bundle, signature, library.builders.get(name).cloned());
         findings.extend(signature_finding(bundle, &described));
         findings.extend(emitter_problems(bundle));
         studies.extend(bundle.receipt().run.as_ref().and_then(|run| run.study.as_deref()));
         bundles.push(described);
     }
-    let started = studies.into_iter().filter_map(|study| library.started(study));
+    let started = studies.into_iter().filter_map(|study| library.started.get(study));
     findings.extend(started.flat_map(StartedRuns::findings));
     findings.sort_by(|a, b| {
         let key = |finding: &Finding| {

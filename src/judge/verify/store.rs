@@ -116,16 +116,16 @@ impl<'r> BundleStore<'r> {
             else {
                 continue;
             };
-            if self.library.started(&id).is_none() {
+            if !self.library.started.contains_key(&id) {
                 self.search(root)?;
                 let study = self.library.study(&id);
                 let started =
-                    study.map(|study| StartedRuns::of(root, study, self.library.present()));
+                    study.map(|study| StartedRuns::of(root, study, &self.library.present));
                 if let Some(started) = started.transpose()?.flatten() {
-                    self.library.set_started(&id, started);
+                    self.library.started.insert(id.clone(), started);
                 }
             }
-            let started = self.library.started(&id);
+            let started = self.library.started.get(&id);
             let own = self.library.bundle(name).zip(started);
             let own = own.map(|(bundle, started)| logged(bundle, started));
             if let Some(own) = own.filter(|own| own.outcome.verdict == Verdict::Refuted) {
@@ -161,9 +161,11 @@ impl<'r> BundleStore<'r> {
         for (name, bundle) in names.into_iter().zip(read) {
             match bundle {
                 Ok((bundle, contradictions)) => {
-                    self.library.set_contradictions(name, contradictions);
+                    for own in contradictions {
+                        self.library.add_contradiction(name, own);
+                    }
                     if let Some(attested) = self.attestations.of(&bundle) {
-                        self.library.set_builder(name, &attested.builder);
+                        self.library.builders.insert(name.to_owned(), attested.builder.clone());
                     }
                     self.library.add(bundle);
                 }
@@ -176,7 +178,7 @@ impl<'r> BundleStore<'r> {
     fn search(&mut self, root: &Path) -> Result<(), Error> {
         if !self.searched {
             self.searched = true;
-            self.library.set_present(study::present(root)?);
+            self.library.present = study::present(root)?;
         }
         Ok(())
     }

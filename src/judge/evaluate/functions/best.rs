@@ -8,7 +8,7 @@ use repro_receipt::bundle::{Bundle, Origin};
 use repro_receipt::source::{Document, Error, Kind, Node};
 
 use crate::evaluate::reference::{as_recorded, pointer};
-use crate::evaluate::{Call, WRONG_ARGUMENTS, WRONG_KIND};
+use crate::evaluate::{Call, READING, WRONG_ARGUMENTS, WRONG_KIND};
 use crate::value::{BestOf, Evaluated, EvidencePath, Quantity, RunSample};
 
 /// The words of `by`.
@@ -157,7 +157,7 @@ impl<'a> Search<'_, '_, '_, 'a> {
             return Err(no_metric(self.call, self.part, "what has no evaluations"));
         }
         let checkpoints = &self.bundle.receipt().checkpoints;
-        self.call.evaluator.scans(checkpoints.len(), self.call.frame)?;
+        self.call.evaluator.takes(checkpoints.len().saturating_mul(READING), self.call.frame)?;
         let renamed = as_recorded(path);
         let mut found = Vec::new();
         for saved in checkpoints {
@@ -177,7 +177,7 @@ impl<'a> Search<'_, '_, '_, 'a> {
             return Err(no_metric(self.call, self.part, "a file that is no list of records"));
         };
         let records: Vec<_> = root.items()?.collect();
-        self.call.evaluator.scans(records.len(), self.call.frame)?;
+        self.call.evaluator.takes(records.len().saturating_mul(READING), self.call.frame)?;
         let candidate = |(index, record): (usize, Node<'_>)| {
             let value = value_at(record, path)?;
             // A table in CSV has its steps as text.

@@ -130,7 +130,7 @@ impl<'c, 'f, 'a> PlanCheck<'c, 'f, 'a> {
             self.departs(Departure::NotRun, format!("planned runs without a pinned bundle: {of}"));
         }
         let library = self.call.evaluator.library();
-        let started = library.started(&study.id).into_iter();
+        let started = library.started.get(&study.id).into_iter();
         for start in started.flat_map(StartedRuns::not_reported) {
             self.departs(Departure::NotReported, format!("started and not reported: {start}"));
         }

@@ -14,6 +14,8 @@ use crate::evaluate::{Call, NOT_COMPUTABLE, WRONG_ARGUMENTS};
 use crate::run_design::ALPHA;
 use crate::value::{Evaluated, Quantity, RunSample};
 
+/// So many random draws take one step.
+const DRAWS_IN_A_STEP: usize = 512;
 /// Resamples where nothing else is said.
 const RESAMPLES: usize = 10_000;
 /// Draws by which the error of drawing is estimated.
@@ -57,7 +59,7 @@ pub fn bootstrap<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     // A short list is enumerated, and nothing is drawn.
     if sample.count() > ENUMERATED_TO {
         let draws = resamples.saturating_mul(sample.count()).saturating_mul(SEEDS as usize);
-        call.evaluator.draws(draws, call.frame)?;
+        call.evaluator.takes(draws / DRAWS_IN_A_STEP, call.frame)?;
     }
     let mut drawn: Vec<[f64; 2]> = Vec::new();
     // What other draws would give is no part of what is only supposed.

@@ -1,11 +1,10 @@
 //! A ranking that changes with what is held fixed.
 
-use repro_exact::decimal::format_float;
 use repro_receipt::source::{Error, codes};
 use repro_report::outcome::Outcome;
 use repro_stats::{T, holm};
 
-use crate::evaluate::order::{TEST_DIGITS, design};
+use crate::evaluate::order::{design, digits};
 use crate::evaluate::{Call, WRONG_ARGUMENTS};
 use crate::run_design::ALPHA;
 use crate::value::{Evaluated, RunSample};
@@ -54,7 +53,6 @@ fn signs(call: &Call<'_, '_, '_>, groups: &[RunSample]) -> (Vec<GapSign>, String
     let sign = |(test, p): (&Option<T>, &f64)| {
         test.as_ref().filter(|_| *p < ALPHA).map(|test| test.estimate > 0.0)
     };
-    let digits = |value: f64| format_float(value, TEST_DIGITS);
     let words = tested().map(|(test, p)| match test {
         Some(test) => format!("{} (adjusted p = {})", digits(test.estimate), digits(*p)),
         None => "no test".to_owned(),

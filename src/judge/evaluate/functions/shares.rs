@@ -1,13 +1,12 @@
 //! Two models on the same items, known by their shares alone.
 
 use num_bigint::BigInt;
-use repro_exact::decimal::format_float;
 use repro_receipt::source::{Error, codes};
 use repro_report::outcome::Outcome;
 use repro_stats::proportion::mcnemar;
 
 use super::possible::printed;
-use crate::evaluate::order::{TEST_DIGITS, WRONG_WAY};
+use crate::evaluate::order::{WRONG_WAY, digits};
 use crate::evaluate::{Call, WRONG_ARGUMENTS};
 use crate::run_design::ALPHA;
 use crate::value::{Evaluated, Quantity};
@@ -59,9 +58,9 @@ fn judge(a: [u64; 2], b: [u64; 2], items: u64) -> Outcome {
     let [b_low, b_high] = b;
     let below = |p: Option<f64>| p.is_some_and(|p| p < ALPHA);
     let (least, most) = (p(a_high, b_low, true), p(a_low, b_high, false));
-    let digits = |p: Option<f64>| p.map_or("1".to_owned(), |p| format_float(p, TEST_DIGITS));
+    let shown_p = |p: Option<f64>| p.map_or("1".to_owned(), digits);
     let shown =
-        format!("{a_low} and {b_low} of {items} right, p {} to {}", digits(least), digits(most));
+        format!("{a_low} and {b_low} of {items} right, p {} to {}", shown_p(least), shown_p(most));
     if below(most) {
         Outcome::verified().giving(shown)
     } else if below(p(b_low, a_high, false)) {

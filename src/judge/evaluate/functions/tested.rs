@@ -3,13 +3,13 @@
 use std::collections::HashSet;
 use std::rc::Rc;
 
-use repro_exact::decimal::{Interval, format_float};
+use repro_exact::decimal::Interval;
 use repro_receipt::source::{Error, codes};
 use repro_report::outcome::{Measured, Outcome};
 use repro_stats::{equivalence, holm};
 
 use super::samples::{ends, from_float};
-use crate::evaluate::order::{ChosenTest, TEST_DIGITS, design};
+use crate::evaluate::order::{ChosenTest, design, digits};
 use crate::evaluate::{Call, NOT_COMPUTABLE, WRONG_ARGUMENTS};
 use crate::run_design::{ALPHA, PlannedFamily, RunDesign};
 use crate::value::{Evaluated, NumberRole, Quantity, RunSample};
@@ -100,7 +100,6 @@ pub fn significant<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> 
         return Err(call.wrong(&WRONG_ARGUMENTS, expected, "other p alone"));
     };
     let adjusted = holm(&family).get(index).copied().unwrap_or(own.float);
-    let digits = |value: f64| format_float(value, TEST_DIGITS);
     let shown = match family.len() {
         1 => format!("p = {}", digits(own.float)),
         count => {
@@ -151,7 +150,6 @@ pub fn equivalent<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     };
     let tests = equivalence(&design.test, -margin.float, margin.float).map_err(refused)?;
     let [low, high] = design.test.interval(1.0 - 2.0 * ALPHA);
-    let digits = |value: f64| format_float(value, TEST_DIGITS);
     let shown =
         format!("90% interval [{}, {}], p = {}", digits(low), digits(high), digits(tests.p()));
     let outcome = if tests.p() < ALPHA {
