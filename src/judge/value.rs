@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use num_bigint::BigInt;
 use num_rational::BigRational;
-use repro_exact::decimal::{Interval, Printed, Unit, format_significant, nearest_f64};
+use repro_exact::decimal::{Interval, Printed, format_significant, nearest_f64};
 use repro_params::CountScope;
 use repro_receipt::bundle::Bundle;
 use repro_report::outcome::{EvidenceRef, Impact, Measured, Outcome};
@@ -14,8 +14,6 @@ use crate::run_design::RunDesign;
 
 /// The significant digits of computed numbers in reports.
 pub const DIGITS: usize = 10;
-/// So many pieces of evidence are sought one by one.
-const FEW_LEAVES: usize = 4;
 
 /// What an expression gives.
 #[derive(Debug, Clone)]
@@ -148,12 +146,10 @@ pub enum NumberRole {
 /// A number and how it came about.
 #[derive(Debug, Clone)]
 pub struct Quantity {
-    /// Where it lies, in `unit`.
+    /// Where it lies.
     pub interval: Interval,
     /// The nearest binary float, computed as a script would.
     pub float: f64,
-    /// Its unit.
-    pub unit: Unit,
     /// How it is derived, with values in place: "(6 + 2) * 384"; for a leaf, its digits.
     pub derivation: String,
     /// What it is, where it is no result of an operation.
@@ -264,32 +260,23 @@ impl Quantity {
     pub fn stated(printed: &Printed, kind: LeafKind) -> Self {
         let per_one = printed.unit().per_one();
         let leaf = Leaf::without_place(kind, printed.text().to_owned());
-        Self {
-            interval: printed.exact().scaled(&per_one.recip()),
-            float: printed.as_f64() / nearest_f64(&per_one),
-            unit: Unit::Plain,
-            derivation: printed.text().to_owned(),
-            leaf: Some(kind),
-            last_place: None,
-            as_printed: false,
-            role: NumberRole::Plain,
-            leaves: vec![Rc::new(leaf)],
-        }
+        let interval = printed.exact().scaled(&per_one.recip());
+        let float = printed.as_f64() / nearest_f64(&per_one);
+        let number = Self::result(interval, float, printed.text().to_owned(), &[]);
+        Self { leaf: Some(kind), leaves: vec![Rc::new(leaf)], ..number }
     }
 
     /// The result of an operation on other numbers.
     pub fn result(interval: Interval, float: f64, derivation: String, of: &[&Self]) -> Self {
-        let leaves = together(of);
         Self {
             interval,
             float,
-            unit: Unit::Plain,
             derivation,
             leaf: None,
             last_place: None,
             as_printed: false,
             role: NumberRole::Plain,
-            leaves,
+            leaves: together(of),
         }
     }
 
@@ -404,22 +391,9 @@ fn together(of: &[&Quantity]) -> Vec<Rc<Leaf>> {
     let Some((first, others)) = of.split_first() else { return Vec::new() };
     // Those of one number are each there once.
     let mut leaves = first.leaves.clone();
-    let more: usize = others.iter().map(|number| number.leaves.len()).sum();
-    if more <= FEW_LEAVES {
-        for leaf in others.iter().flat_map(|number| &number.leaves) {
-            if !leaves.contains(leaf) {
-                leaves.push(Rc::clone(leaf));
-            }
-        }
-        return leaves;
-    }
-    let mut seen: HashSet<&Leaf> = HashSet::with_capacity(first.leaves.len() + more);
-    seen.extend(first.leaves.iter().map(AsRef::as_ref));
-    for leaf in others.iter().flat_map(|number| &number.leaves) {
-        if seen.insert(leaf.as_ref()) {
-            leaves.push(Rc::clone(leaf));
-        }
-    }
+    let mut seen: HashSet<&Rc<Leaf>> = first.leaves.iter().collect();
+    let more = others.iter().flat_map(|number| &number.leaves);
+    leaves.extend(more.filter(|leaf| seen.insert(leaf)).cloned());
     leaves
 }
 

@@ -95,7 +95,7 @@ impl CheckpointsFound {
                 }
             };
             found.checkpoints += 1;
-            found.tensors += checkpoint.count();
+            found.tensors += checkpoint.tensors().count();
             std::thread::scope(|scope| {
                 // Hashing takes as long as all the rest.
                 let digest = scope.spawn(|| checkpoint.digest());

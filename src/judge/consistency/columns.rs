@@ -238,7 +238,9 @@ impl<'a> RelationColumns<'a> {
             Scope::Receipt => {
                 Some((RECEIPT.to_owned(), format!("/predicate{}", pointer(&name.path))))
             }
-            Scope::All(listed) => Some((self.rows.row(listed, 0)?.file.to_owned(), String::new())),
+            Scope::All(listed) => {
+                Some((self.rows.row(listed, 0)?.file().to_owned(), String::new()))
+            }
             Scope::Row(shift) => Some(self.rows.row(over, shift.row(at)?)?.place(&name.path)),
         }
     }

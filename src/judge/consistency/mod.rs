@@ -177,8 +177,7 @@ impl ReadRelation {
         };
         let told: Vec<_> =
             values.iter().map(|(name, value)| format!("{} is {value}", name.text)).collect();
-        let row = columns.row(*over, at);
-        let row = row.map(|row| format!("{}{}", row.file, place_of(&row.pointer())));
+        let row = columns.row(*over, at).map(|row| row.words());
         let others = match more {
             0 => String::new(),
             more => format!("; so it is in {more} more {}", over.words()),
@@ -196,10 +195,6 @@ impl ReadRelation {
         });
         BrokenRelation { code, reason, evidence: evidence.collect() }
     }
-}
-
-fn place_of(pointer: &str) -> String {
-    if pointer.is_empty() { String::new() } else { format!(" {pointer}") }
 }
 
 /// All relations, in their order: codes and what they say.

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use repro_claim::Expression;
 use repro_claim::syntax::ArithmeticOperator;
-use repro_exact::decimal::{Interval, Unit, format_significant};
+use repro_exact::decimal::{Interval, format_significant};
 use repro_receipt::source::{Code, Error};
 
 use super::{Evaluator, Frame, NOT_COMPUTABLE, NOT_PAIRED, PAIRED_RUNS};
@@ -171,7 +171,7 @@ fn operate(
         true => format!("{} {} {}", part(a, tight), operator.sign(), part(b, inner)),
         false => String::new(),
     };
-    Ok(Quantity { unit: Unit::Plain, role, ..Quantity::result(interval, float, text, &[a, b]) })
+    Ok(Quantity { role, ..Quantity::result(interval, float, text, &[a, b]) })
 }
 
 fn to_whole_power(base: &Quantity, power: i32) -> Result<(Interval, f64), String> {

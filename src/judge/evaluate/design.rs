@@ -9,7 +9,7 @@ use repro_claim::quote::{self, ItemKind};
 use repro_receipt::source::{Code, Kind, Node, codes};
 use repro_runs::study::{PlannedRun, RunKind, Study};
 
-use super::Evaluator;
+use super::{Evaluator, words_of};
 use crate::run_design::{ALPHA, Comparison, PlannedFamily, RunDesign};
 use crate::started::StartedRuns;
 use crate::value::{LeafKind, Quantity, RunSample};
@@ -32,24 +32,6 @@ const DESIGN: usize = 250;
 const COMPARED_IN_A_STEP: usize = 16;
 /// What the names of settings have that may differ between repetitions.
 const SEED: &str = "seed";
-/// What the names of settings have that fix a training.
-const FIXES_TRAINING: [&str; 14] = [
-    "batch",
-    "beta",
-    "decay",
-    "dim",
-    "epochs",
-    "experts",
-    "heads",
-    "layers",
-    "learning_rate",
-    "lr",
-    "steps",
-    "tokens",
-    "vocab",
-    "width",
-];
-
 codes! {
     DEPARTS = "test::departs-from-plan", "a comparison departs from the plan that its runs were made under", "compare all the runs of the plan, by its test";
     OTHER_QUANTITY = "test::other-quantity", "two groups that are compared are of different quantities", "compare one quantity of both: `a.loss < b.loss`";
@@ -231,7 +213,7 @@ fn unlike(evaluator: &Evaluator<'_>, group: &RunSample) {
 fn settings(config: Node<'_>) -> BTreeMap<&str, &str> {
     let members = config.members().into_iter().flatten();
     let fixes =
-        |name: &str| !name.contains(SEED) && FIXES_TRAINING.iter().any(|one| name.contains(one));
+        |name: &str| !name.contains(SEED) && words_of("settings").any(|one| name.contains(one));
     members
         .filter(|(name, node)| fixes(name) && matches!(node.value().kind, Kind::Number(_)))
         .filter_map(|(name, node)| Some((name, node.printed().ok()?)))

@@ -17,7 +17,7 @@ use super::{Evaluator, Frame, NO_FIELD, UNREADABLE_VALUE, WRONG_KIND};
 use crate::loss_unit::unit_of_leaf;
 use crate::post::UNKNOWN_BUNDLE;
 use crate::value::{
-    BestOf, Evaluated, EvidencePath, EvidenceWords, Leaf, LeafKind, NumberRole, Quantity, RunSample,
+    BestOf, Evaluated, EvidencePath, EvidenceWords, Leaf, LeafKind, Quantity, RunSample,
 };
 
 /// What a receipt fixes before the run, or counts: what else it holds may have been measured.
@@ -370,15 +370,10 @@ impl<'a> At<'_, '_, 'a> {
         let (interval, float) =
             (interval.scaled(&per_one.recip()), printed.as_f64() / nearest_f64(&per_one));
         let number = Quantity {
-            interval,
-            float,
-            unit: Unit::Plain,
-            derivation: text.to_owned(),
             leaf: Some(kind),
             last_place: Some(printed.last_place() / per_one),
-            as_printed: false,
-            role: NumberRole::Plain,
             leaves,
+            ..Quantity::result(interval, float, text.to_owned(), &[])
         };
         let supposed = self.supposed(&key.0, number.clone());
         self.evaluator.knows(key, number);

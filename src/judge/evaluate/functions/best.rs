@@ -8,47 +8,11 @@ use repro_receipt::bundle::{Bundle, Origin};
 use repro_receipt::source::{Document, Error, Kind, Node};
 
 use crate::evaluate::reference::{as_recorded, pointer};
-use crate::evaluate::{Call, READING, WRONG_ARGUMENTS, WRONG_KIND};
+use crate::evaluate::{Call, READING, WRONG_ARGUMENTS, WRONG_KIND, words_of};
 use crate::value::{BestOf, Evaluated, EvidencePath, Quantity, RunSample};
 
 /// The words of `by`.
 const BY: [&str; 2] = ["min", "max"];
-/// Words of names of metrics of which the lowest is the best,
-const LOWEST: &[&str] = &[
-    "loss",
-    "nats",
-    "bpb",
-    "bpc",
-    "nll",
-    "ppl",
-    "perplexity",
-    "error",
-    "wer",
-    "cer",
-    "mse",
-    "rmse",
-    "mae",
-];
-/// and of those of which the highest is.
-const HIGHEST: &[&str] = &[
-    "acc",
-    "accuracy",
-    "core",
-    "f1",
-    "bleu",
-    "rouge",
-    "map",
-    "map50",
-    "auc",
-    "auroc",
-    "precision",
-    "recall",
-    "reward",
-];
-/// Words that turn the meaning of another: nothing is taken to be the best of what they stand beside.
-const TURNING: &[&str] =
-    &["neg", "negative", "gap", "delta", "diff", "drop", "gain", "weight", "coef", "std", "var"];
-
 pub fn best<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     let part = call.argument(0)?;
     let reference = match call.evaluate(part)? {
@@ -91,8 +55,8 @@ fn is_highest(call: &Call<'_, '_, '_>, metric: &str) -> Result<bool, Error> {
 fn polarity(metric: &str) -> Option<bool> {
     let lower = metric.to_ascii_lowercase();
     let words: Vec<&str> = lower.split(|c: char| !c.is_ascii_alphanumeric()).collect();
-    let has = |known: &[&str]| words.iter().any(|word| known.contains(word));
-    match (has(LOWEST), has(HIGHEST), has(TURNING)) {
+    let has = |list: &str| words_of(list).any(|known| words.contains(&known));
+    match (has("lowest"), has("highest"), has("turning")) {
         (true, false, false) => Some(false),
         (false, true, false) => Some(true),
         _ => None,

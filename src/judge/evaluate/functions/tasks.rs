@@ -21,29 +21,19 @@ codes! {
     OTHER_ACCURACY = "core::other-accuracy", "an accuracy does not follow from the counts beside it", "correct the table";
 }
 
-/// The tasks that the score is over.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Over {
-    /// The 22 of CORE, and no others.
-    Core,
-    /// All of the table.
-    Given,
-}
-
 pub fn core<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
-    let over = match call.named("tasks").map(|part| &part.kind) {
-        None => Over::Core,
-        Some(ExpressionKind::Text(word)) if word == "given" => Over::Given,
-        Some(_) => {
-            return Err(call.wrong(&WRONG_ARGUMENTS, "`tasks = 'given'`", "other words"));
-        }
+    // Over the tasks of the table, else over the 22 of CORE.
+    let of_table = match call.named("tasks").map(|part| &part.kind) {
+        None => false,
+        Some(ExpressionKind::Text(word)) if word == "given" => true,
+        Some(_) => return Err(call.wrong(&WRONG_ARGUMENTS, "`tasks = 'given'`", "other words")),
     };
     let baselines = baselines(call)?;
     let (files, is_group) = of_runs(call, call.argument(0)?, "table")?;
     let mut sample = RunSample { runs: Vec::new(), numbers: Vec::new() };
     for file in &files {
         sample.runs.push(file.bundle.name().to_owned());
-        sample.numbers.push(ScoredFile { call, file }.score(over, baselines.as_ref())?);
+        sample.numbers.push(ScoredFile { call, file }.score(of_table, baselines.as_ref())?);
     }
     Ok(sample.into_value(is_group))
 }
@@ -79,18 +69,15 @@ struct CentredTask {
 }
 
 impl ScoredFile<'_, '_, '_, '_> {
-    fn score(&self, over: Over, baselines: Option<&Baselines>) -> Result<Quantity, Error> {
+    fn score(&self, of_table: bool, baselines: Option<&Baselines>) -> Result<Quantity, Error> {
         let document = self.file.document(self.call)?;
         let table = TaskTable::read(self.file.node(document)?)?;
-        if let (Over::Core, Some(missing)) = (over, table.lacks().first()) {
+        if let (false, Some(missing)) = (of_table, table.lacks().first()) {
             let place = self.file.node(document)?.place();
             return Err(LACKS_TASK.at(place, "the 22 tasks of CORE", format!("no `{missing}`")));
         }
-        let rows: Vec<&TaskRow> = table
-            .rows
-            .iter()
-            .filter(|row| over == Over::Given || CORE.contains(&row.task))
-            .collect();
+        let rows = table.rows.iter().filter(|row| of_table || CORE.contains(&row.task));
+        let rows: Vec<&TaskRow> = rows.collect();
         let scale = table.scale(None, &|task| {
             let known = baselines.and_then(|file| file.of_task(task));
             known.is_some_and(BigRational::is_zero)
