@@ -342,11 +342,15 @@ impl Quantity {
         self.last_place.is_some() && self.last_place == other.last_place
     }
 
+    /// Where the evidence that it depends on stands.
+    pub fn evidence(&self) -> impl Iterator<Item = &EvidenceRef> {
+        self.leaves.iter().filter_map(|leaf| leaf.evidence.as_ref())
+    }
+
     /// Whether it may be a difference: it follows from one field of two runs, or of one run at two steps.
     fn is_difference(&self) -> bool {
         let mut fields = HashSet::new();
-        let evidence = self.leaves.iter().filter_map(|leaf| leaf.evidence.as_ref());
-        let mut names = evidence.filter_map(|one| one.pointer.rsplit('/').next());
+        let mut names = self.evidence().filter_map(|one| one.pointer.rsplit('/').next());
         names.any(|name| !fields.insert(name))
     }
 

@@ -50,6 +50,11 @@ impl AdamSettings {
         self.most_mean(step) * libm::sqrt(left(self.beta2)) / left(self.beta1)
     }
 
+    /// The most that the updates behind step `from` move an element together, at these learning rates.
+    pub fn reach(&self, from: u64, rates: &[f64]) -> f64 {
+        std::iter::zip(from.., rates).map(|(step, rate)| rate * self.most_update(step + 1)).sum()
+    }
+
     /// The least part of `v` that `steps` more steps leave.
     pub fn least_square(&self, steps: u64) -> f64 {
         libm::pow(self.beta2, steps as f64)

@@ -115,9 +115,9 @@ pub fn of_summary(evaluator: &Evaluator<'_>, group: &RunSample) {
         return;
     }
     let names = summarised(evaluator, group);
-    let Some((id, digest)) = only_plan(evaluator, &names) else { return };
-    let study = evaluator.library().study(&id);
-    let Some(study) = study.filter(|study| study.digest().to_string() == digest) else { return };
+    let plans = plans(evaluator, names.iter().copied());
+    let only = plans.iter().next().filter(|(_, count)| **count == names.len());
+    let Some(study) = only.and_then(|(plan, _)| at_hand(evaluator, plan)) else { return };
     evaluator.works(study.runs().len() * (1 + names.len() / COMPARED_IN_A_STEP));
     let planned: Vec<&PlannedRun> =
         study.runs().iter().filter(|run| names.contains(run.id.as_str())).collect();
@@ -138,14 +138,25 @@ fn summarised<'g>(evaluator: &Evaluator<'_>, group: &'g RunSample) -> BTreeSet<&
     if bundles.len() > 1 { bundles } else { BTreeSet::new() }
 }
 
-/// The plan that the receipts of all of some runs name, and its digest.
-fn only_plan(evaluator: &Evaluator<'_>, runs: &BTreeSet<&str>) -> Option<(String, String)> {
-    let plan = |run: &&str| {
-        let receipt = evaluator.library().bundle(run)?.receipt();
-        Some((receipt.study()?.to_owned(), receipt.plan_sha256()?.to_owned()))
-    };
-    let mut plans = runs.iter().map(plan).collect::<Option<BTreeSet<_>>>()?;
-    plans.pop_first().filter(|_| plans.is_empty())
+/// The plans that the receipts of some runs name, with their digests, and how many of the runs name each.
+fn plans<'n, 'a>(
+    evaluator: &Evaluator<'a>,
+    runs: impl Iterator<Item = &'n str>,
+) -> BTreeMap<(&'a str, &'a str), usize> {
+    let mut plans = BTreeMap::new();
+    for bundle in runs.filter_map(|run| evaluator.library().bundle(run)) {
+        if let (Some(study), Some(digest)) =
+            (bundle.receipt().study(), bundle.receipt().plan_sha256())
+        {
+            *plans.entry((study, digest)).or_default() += 1;
+        }
+    }
+    plans
+}
+
+/// A plan, where it is there as it was.
+fn at_hand<'a>(evaluator: &Evaluator<'a>, (id, digest): &(&str, &str)) -> Option<&'a Study> {
+    evaluator.library().study(id).filter(|study| study.digest().to_string() == *digest)
 }
 
 /// The names of all runs of some groups; what was joined run by run is named after both.
@@ -222,23 +233,14 @@ fn settings(config: Node<'_>) -> BTreeMap<&str, &str> {
 
 /// The plan that the receipts of all runs name, as it was when they were made.
 fn plan<'a>(evaluator: &Evaluator<'a>, groups: &[&RunSample]) -> Option<&'a Study> {
-    let mut named: BTreeMap<(String, String), usize> = BTreeMap::new();
-    for run in runs(groups) {
-        let Some(bundle) = evaluator.library().bundle(run) else { continue };
-        let receipt = bundle.receipt();
-        let study = receipt.study().map(str::to_owned);
-        let digest = receipt.plan_sha256();
-        if let (Some(study), Some(digest)) = (study, digest) {
-            *named.entry((study, digest.to_owned())).or_default() += 1;
-        }
-    }
-    let ((id, digest), count) = named.iter().next()?;
+    let named = plans(evaluator, runs(groups));
+    let (plan, count) = named.iter().next()?;
+    let (id, _) = plan;
     if named.len() > 1 || *count < runs(groups).count() {
         evaluator.departs("the runs were made under different plans");
         return None;
     }
-    let study = evaluator.library().study(id);
-    let Some(study) = study.filter(|study| study.digest().to_string() == *digest) else {
+    let Some(study) = at_hand(evaluator, plan) else {
         evaluator.departs(format!(
             "the receipts name a plan, `repro/studies/{id}.toml`, that is not there as it was"
         ));

@@ -215,24 +215,9 @@ impl<'a> Evaluator<'a> {
         self.read.borrow().keys().cloned().collect()
     }
 
-    /// Counts one piece of evidence that is read.
-    pub fn reads(&self) {
-        self.context.work.takes(READING);
-    }
-
-    /// Keeps a number of evidence.
-    pub fn knows(&self, at: ReadNumber, number: Quantity) {
-        self.known.borrow_mut().insert(at, number);
-    }
-
-    /// A number of evidence that was read before.
-    pub fn known(&self, at: &ReadNumber) -> Option<Quantity> {
-        self.known.borrow().get(at).cloned()
-    }
-
     /// Notes what was read; where a number is moved, all is read once more.
     pub fn note(&self, leaf: &Rc<Leaf>) {
-        self.reads();
+        self.context.work.takes(READING);
         if self.supposes() {
             return;
         }

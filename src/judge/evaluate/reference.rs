@@ -13,7 +13,7 @@ use repro_receipt::similar::did_you_mean;
 use repro_receipt::source::{Code, Document, Error, Kind, Location, Node, escape};
 use repro_report::outcome::EvidenceOrigin;
 
-use super::{Evaluator, Frame, NO_FIELD, UNREADABLE_VALUE, WRONG_KIND};
+use super::{Evaluator, Frame, NO_FIELD, READING, UNREADABLE_VALUE, WRONG_KIND};
 use crate::loss_unit::unit_of_leaf;
 use crate::post::UNKNOWN_BUNDLE;
 use crate::value::{
@@ -231,8 +231,8 @@ impl<'a> At<'_, '_, 'a> {
             let words = reached.get("not_finite");
             let word = words.and_then(|words| words.get(path.last()?)?.text().ok());
             if let Some(word) = word {
-                return self
-                    .no_field(&format!("{}, which is {word} there", path.join(".")), Vec::new());
+                let wanted = format!("{}, which is {word} there", path.join("."));
+                return self.no_field(&wanted, Vec::new());
             }
             self.no_field(&path.join("."), known.collect())
         })?;
@@ -240,53 +240,32 @@ impl<'a> At<'_, '_, 'a> {
         let is_setting = self.bundle.origin() == Origin::Transcribed
             || file == CONFIG
             || file == RECEIPT && !is_measured(node, &pointer);
-        let kind = match recorded.is_none() && is_setting {
-            true => LeafKind::Setting,
-            false => LeafKind::Recorded,
-        };
+        let is_setting = recorded.is_none() && is_setting;
+        let kind = if is_setting { LeafKind::Setting } else { LeafKind::Recorded };
         match &node.value().kind {
-            Kind::Bool(truth) => {
-                let text = if *truth { "true" } else { "false" };
-                self.leaf(text, file, &pointer, kind, recorded)
+            Kind::Bool(truth) => self.leaf(&truth.to_string(), file, &pointer, kind, recorded),
+            Kind::Array(_) => {
+                let items = node.items()?.enumerate().map(|(index, item)| {
+                    self.leaf(item.printed()?, file, &format!("{pointer}/{index}"), kind, recorded)
+                });
+                items.collect::<Result<_, _>>().map(Evaluated::List)
             }
-            Kind::Array(_) => self.list(node, file, &pointer, kind, recorded),
             _ => self.leaf(node.printed()?, file, &pointer, kind, recorded),
         }
-    }
-
-    /// The numbers of a list, one by one.
-    fn list(
-        &self,
-        node: Node<'a>,
-        file: &str,
-        pointer: &str,
-        kind: LeafKind,
-        step: Option<u64>,
-    ) -> Result<Evaluated<'a>, Error> {
-        let items = node.items()?.enumerate().map(|(index, item)| {
-            self.leaf(item.printed()?, file, &format!("{pointer}/{index}"), kind, step)
-        });
-        items.collect::<Result<_, _>>().map(Evaluated::List)
     }
 
     /// What a run recorded or was configured with. `loss` and its neighbours are those of an
     /// evaluation, the last one where no step is named.
     fn of_run(&self, path: &[String], step: Option<u64>) -> Result<Evaluated<'a>, Error> {
-        let (first, rest) = match path.split_first() {
-            Some((first, rest)) => (first.as_str(), rest),
-            None => {
-                let known = ["loss", "config", "receipt"].map(str::to_owned);
-                return Err(self.no_field("", known.to_vec()));
-            }
+        let Some((first, rest)) = path.split_first() else {
+            let known = ["loss", "config", "receipt"].map(str::to_owned);
+            return Err(self.no_field("", known.to_vec()));
         };
-        match first {
-            "config" => return self.in_file(CONFIG, rest, None),
-            "receipt" => {
-                let path: Vec<_> =
-                    std::iter::once("predicate".to_owned()).chain(rest.iter().cloned()).collect();
-                return self.in_file(RECEIPT, &path, None);
-            }
-            _ => {}
+        if first == "config" {
+            return self.in_file(CONFIG, rest, None);
+        }
+        if first == "receipt" {
+            return self.in_file(RECEIPT, &[&["predicate".to_owned()], rest].concat(), None);
         }
         let checkpoints = &self.bundle.receipt().checkpoints;
         let evaluated = checkpoints
@@ -297,10 +276,9 @@ impl<'a> At<'_, '_, 'a> {
             None => evaluated.clone().max_by_key(|(saved, _)| *saved),
         };
         let Some((step, file)) = wanted else {
-            let steps: Vec<_> = evaluated.map(|(step, _)| format!("step {step}")).collect();
-            let asked =
-                step.map_or_else(|| "an evaluation".to_owned(), |step| format!("step {step}"));
-            return Err(self.no_field(&asked, steps));
+            let words = |step: u64| format!("step {step}");
+            let asked = step.map_or("an evaluation".to_owned(), words);
+            return Err(self.no_field(&asked, evaluated.map(|(step, _)| words(step)).collect()));
         };
         let value = self.in_file(file, &as_recorded(path), Some(step));
         match rest.is_empty() {
@@ -336,13 +314,13 @@ impl<'a> At<'_, '_, 'a> {
         let name = format!("{} {file} {pointer}", self.bundle.name());
         let key = (name, kind, step);
         if self.evaluator.supposes()
-            && let Some(known) = self.evaluator.known(&key)
+            && let Some(known) = self.evaluator.known.borrow().get(&key).cloned()
         {
-            self.evaluator.reads();
+            self.evaluator.works(READING);
             return Ok(Evaluated::Number(self.supposed(&key.0, known)));
         }
         let evidence = crate::library::evidence_ref(self.bundle, file, pointer);
-        self.show(&evidence);
+        self.evaluator.show(self.bundle, evidence.clone());
         let quote = self.bundle.fact_at(file, pointer).and_then(|fact| fact.at.quote.clone());
         let text_of = text.to_owned();
         let best = self.best;
@@ -376,7 +354,7 @@ impl<'a> At<'_, '_, 'a> {
             ..Quantity::result(interval, float, text.to_owned(), &[])
         };
         let supposed = self.supposed(&key.0, number.clone());
-        self.evaluator.knows(key, number);
+        self.evaluator.known.borrow_mut().insert(key, number);
         Ok(Evaluated::Number(supposed))
     }
 
@@ -386,10 +364,6 @@ impl<'a> At<'_, '_, 'a> {
         let (interval, float) =
             self.evaluator.as_supposed(name, is_loss, number.interval, number.float);
         Quantity { interval, float, ..number }
-    }
-
-    fn show(&self, evidence: &repro_report::outcome::EvidenceRef) {
-        self.evaluator.show(self.bundle, evidence.clone());
     }
 
     /// A file of the bundle; an error stands at the expression.
@@ -418,7 +392,7 @@ impl<'a> At<'_, '_, 'a> {
     }
 }
 
-impl<'a> Evaluator<'a> {
+impl Evaluator<'_> {
     /// Notes that a claim saw a piece of evidence.
     pub fn show(&self, bundle: &Bundle, evidence: repro_report::outcome::EvidenceRef) {
         // A number that is moved to see whether it matters stands where it was shown before.
@@ -430,34 +404,5 @@ impl<'a> Evaluator<'a> {
         let is_attested = self.library().builders.contains_key(bundle.name());
         let origin = origin.vouched_for(signature, is_attested);
         self.shown.borrow_mut().push((evidence, origin));
-    }
-
-    /// The one bundle and file of a model: a configuration that is named, or that of a run.
-    pub fn model_of(
-        &self,
-        value: Evaluated<'a>,
-        part: &Expression,
-        frame: Frame<'_, 'a>,
-    ) -> Result<Vec<(&'a Bundle, String)>, Error> {
-        match value {
-            Evaluated::Reference(reference) if reference.path.is_empty() => {
-                let file = |bundle: &Bundle| match (&reference.file, bundle.origin()) {
-                    (Some(file), _) => Some(file.clone()),
-                    (None, Origin::Emitted) => Some(CONFIG.to_owned()),
-                    (None, Origin::Transcribed) => None,
-                };
-                let models: Option<Vec<_>> = reference
-                    .bundles
-                    .iter()
-                    .map(|bundle| file(bundle).map(|file| (*bundle, file)))
-                    .collect();
-                models.ok_or_else(|| {
-                    self.wrong(&WRONG_KIND, part, frame, "a configuration or runs", "facts")
-                })
-            }
-            other => {
-                Err(self.wrong(&WRONG_KIND, part, frame, "a configuration or runs", other.word()))
-            }
-        }
     }
 }

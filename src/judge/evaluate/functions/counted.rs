@@ -6,7 +6,7 @@ use repro_claim::Expression;
 use repro_claim::syntax::{ExpressionKind, RelationOperator};
 use repro_exact::decimal::Interval;
 use repro_receipt::source::Error;
-use repro_report::outcome::{EvidenceRef, Verdict};
+use repro_report::outcome::Verdict;
 
 use crate::evaluate::order::{beside, certain};
 use crate::evaluate::{Call, NOT_PAIRED, PAIRED_RUNS, WRONG_ARGUMENTS};
@@ -15,7 +15,8 @@ use crate::value::{Evaluated, Leaf, LeafKind, Quantity};
 pub fn how_many<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     let (left, operator, right) = sides(call)?;
     let pairs = pairs(call, left, right)?;
-    if pairs.iter().any(|(a, b)| is_one_thing(a, b)) {
+    // The order of what rests on the same evidence says nothing.
+    if pairs.iter().any(|(a, b)| a.evidence().eq(b.evidence())) {
         let found = "the same evidence on both";
         return Err(call.wrong(&WRONG_ARGUMENTS, "evidence of its own on each side", found));
     }
@@ -75,12 +76,4 @@ fn pairs(
         }
         _ => Err(call.wrong(&WRONG_ARGUMENTS, "a group of runs on one side at least", "none")),
     }
-}
-
-/// Whether two numbers rest on the same evidence, so that their order says nothing.
-fn is_one_thing(a: &Quantity, b: &Quantity) -> bool {
-    let evidence = |number: &Quantity| -> Vec<EvidenceRef> {
-        number.leaves.iter().filter_map(|leaf| leaf.evidence.clone()).collect()
-    };
-    evidence(a) == evidence(b)
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use repro_exact::decimal::Interval;
 use repro_params::{self as params, Convention, CountScope, ParameterCount, ParameterCounts};
-use repro_receipt::bundle::Bundle;
+use repro_receipt::bundle::{Bundle, CONFIG, Origin};
 use repro_receipt::source::{Document, Error, codes};
 use repro_report::outcome::{ClaimReport, Outcome, Verdict};
 
@@ -21,9 +21,11 @@ codes! {
 pub fn count<'a>(call: &Call<'_, '_, 'a>, which: ParameterCount) -> Result<Evaluated<'a>, Error> {
     let part = call.argument(0)?;
     let value = call.evaluate(part)?;
-    let convention = convention(call)?;
-    let asked = scope(call)?;
-    let models = call.evaluator.model_of(value, part, call.frame)?;
+    let (convention, asked) = (convention(call)?, scope(call)?);
+    let models = models(value).map_err(|found| {
+        let expected = "a configuration or runs";
+        call.evaluator.wrong(&WRONG_KIND, part, call.frame, expected, found)
+    })?;
     let mut counts = Vec::new();
     for (bundle, file) in &models {
         let counted = counted(call, bundle, file, asked)?;
@@ -55,6 +57,20 @@ pub fn count<'a>(call: &Call<'_, '_, 'a>, which: ParameterCount) -> Result<Evalu
         role: NumberRole::Parameters(model.scope),
         ..Quantity::result(Interval::integer(number), number as f64, first.to_string(), &[])
     }))
+}
+
+/// The bundles and files of a model: a configuration that is named, or those of runs; else what it is instead.
+fn models<'a>(value: Evaluated<'a>) -> Result<Vec<(&'a Bundle, String)>, &'static str> {
+    let reference = match value {
+        Evaluated::Reference(reference) if reference.path.is_empty() => reference,
+        other => return Err(other.word()),
+    };
+    let model = |bundle: &&'a Bundle| match (&reference.file, bundle.origin()) {
+        (Some(file), _) => Ok((*bundle, file.clone())),
+        (None, Origin::Emitted) => Ok((*bundle, CONFIG.to_owned())),
+        (None, Origin::Transcribed) => Err("facts"),
+    };
+    reference.bundles.iter().map(model).collect()
 }
 
 /// Where the model of a scope stands in its config; the language model of a config with encoders in a table of its own, if there is one.
