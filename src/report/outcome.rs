@@ -356,6 +356,11 @@ pub struct ClaimReport {
 }
 
 impl ClaimReport {
+    /// The same, where being wrong changes something else.
+    pub fn with_impact(self, impact: Impact) -> Self {
+        Self { impact, ..self }
+    }
+
     /// Why its refutation is told as a difference: the words were bound by a program or by a transcriber, and nobody else has
     /// confirmed it.
     pub fn differs(&self) -> Option<&'static str> {

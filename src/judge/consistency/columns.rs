@@ -76,22 +76,14 @@ pub enum Column<'a> {
 
 impl<'a> Column<'a> {
     fn of(rows: impl Iterator<Item = Option<LoggedTerm<'a>>>) -> Self {
-        let mut numbers = Vec::new();
-        let mut rows = rows;
-        let other = rows.by_ref().find_map(|term| match term {
-            Some(LoggedTerm::Number(number)) => {
-                numbers.push(number);
-                None
-            }
-            None => {
-                numbers.push(f64::NAN);
-                None
-            }
-            Some(other) => Some(other),
-        });
-        let Some(other) = other else { return Self::Numbers(numbers) };
-        let number = |number: f64| (!number.is_nan()).then_some(LoggedTerm::Number(number));
-        Self::Terms(numbers.into_iter().map(number).chain([Some(other)]).chain(rows).collect())
+        let terms: Vec<_> = rows.collect();
+        let number = |term: &Option<LoggedTerm<'a>>| match term {
+            Some(LoggedTerm::Number(number)) => Some(*number),
+            Some(_) => None,
+            None => Some(f64::NAN),
+        };
+        let numbers: Option<Vec<_>> = terms.iter().map(number).collect();
+        numbers.map_or(Self::Terms(terms), Self::Numbers)
     }
 
     fn at(&self, row: usize) -> Option<LoggedTerm<'_>> {
@@ -116,7 +108,6 @@ impl<'a> Column<'a> {
             Self::Numbers(numbers) if !numbers.iter().any(|number| number.is_nan()) => {
                 Some(LoggedTerm::List(Cow::Borrowed(numbers)))
             }
-            Self::Terms(terms) if terms.is_empty() => Some(LoggedTerm::List(Cow::Borrowed(&[]))),
             _ => None,
         }
     }

@@ -126,14 +126,10 @@ impl<'a> Fields<'a> {
             Self::Counts(counts) => {
                 (path == "counts").then_some(LoggedTerm::List(Cow::Borrowed(counts)))
             }
-            Self::Weights(passed) => match path {
-                "tensors" => Some(LoggedTerm::Number(passed.holdings.tensors as f64)),
-                "elements" => Some(LoggedTerm::Number(passed.holdings.elements as f64)),
-                _ => {
-                    let text = passed.metadata.get(path.strip_prefix("metadata.")?)?;
-                    Some(LoggedTerm::Text(Cow::Borrowed(text)))
-                }
-            },
+            Self::Weights(passed) => {
+                let text = passed.metadata.get(path.strip_prefix("metadata.")?)?;
+                Some(LoggedTerm::Text(Cow::Borrowed(text)))
+            }
         }
     }
 }

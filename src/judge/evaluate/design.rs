@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use repro_claim::quote::{self, ItemKind};
 use repro_receipt::source::{Code, Kind, Node, codes};
+use repro_report::outcome::EvidenceRef;
 use repro_runs::study::{PlannedRun, RunKind, Study};
 
 use super::{Evaluator, words_of};
@@ -131,10 +132,7 @@ fn summarised<'g>(evaluator: &Evaluator<'_>, group: &'g RunSample) -> BTreeSet<&
     if runs(std::slice::from_ref(&group)).all(is_run) {
         return group.runs.iter().flat_map(|names| names.split(", ")).collect();
     }
-    let leaves = group.numbers.iter().flat_map(|number| &number.leaves);
-    let recorded = leaves.filter(|leaf| leaf.kind == LeafKind::Recorded);
-    let bundles = recorded.filter_map(|leaf| Some(leaf.evidence.as_ref()?.bundle.as_str()));
-    let bundles: BTreeSet<_> = bundles.collect();
+    let bundles: BTreeSet<_> = recorded(group).map(|one| one.bundle.as_str()).collect();
     if bundles.len() > 1 { bundles } else { BTreeSet::new() }
 }
 
@@ -164,14 +162,19 @@ fn runs<'g>(groups: &'g [&RunSample]) -> impl Iterator<Item = &'g str> {
     groups.iter().flat_map(|group| &group.runs).flat_map(|names| names.split(", "))
 }
 
+/// Where what the numbers of a group follow from was recorded.
+fn recorded<'g>(group: &'g RunSample) -> impl Iterator<Item = &'g EvidenceRef> {
+    let leaves = group.numbers.iter().flat_map(|number| &number.leaves);
+    leaves.filter(|leaf| leaf.kind == LeafKind::Recorded).filter_map(|leaf| leaf.evidence.as_ref())
+}
+
 /// Notes where the groups are of different quantities: nats against bits, losses against steps.
 fn other_quantities(evaluator: &Evaluator<'_>, groups: &[&RunSample]) {
     let fields = |group: &&RunSample| -> BTreeSet<String> {
-        let leaves = group.numbers.iter().flat_map(|number| &number.leaves);
-        let recorded = leaves.filter(|leaf| leaf.kind == LeafKind::Recorded);
-        let evidence = recorded.filter_map(|leaf| leaf.evidence.as_ref());
-        let last = evidence.filter_map(|one| one.pointer.rsplit('/').find(|part| !is_index(part)));
-        last.map(str::to_owned).collect()
+        let field = |one: &'_ EvidenceRef| {
+            one.pointer.rsplit('/').find(|part| !is_index(part)).map(str::to_owned)
+        };
+        recorded(group).filter_map(field).collect()
     };
     let all: Vec<_> = groups.iter().map(fields).filter(|fields| !fields.is_empty()).collect();
     if let [a, b] = all.as_slice()
@@ -310,8 +313,7 @@ fn off_step(
 /// Notes where arms are compared by the loss of batches that they train on, and the plan names a loss on other text.
 fn off_split(evaluator: &Evaluator<'_>, study: &Study, groups: &[&RunSample]) {
     let metric = study.analysis.metric.as_str();
-    let leaves = groups.iter().flat_map(|group| &group.numbers).flat_map(|number| &number.leaves);
-    let mut evidence = leaves.filter_map(|leaf| leaf.evidence.as_ref());
+    let mut evidence = groups.iter().flat_map(|group| &group.numbers).flat_map(Quantity::evidence);
     if HELD_OUT.iter().any(|word| metric.contains(word))
         && let Some(batch) = evidence.find(|one| one.file == TRAINING_FILE)
     {

@@ -96,13 +96,12 @@ pub struct Frame<'f, 'a> {
 
 /// Refuses formulas that would take the place of a function: what `p(a, b)` is, a reader knows.
 pub fn without_shadows(page: &PostPage) -> Result<(), Vec<Error>> {
-    let is_function = |name: &str| functions::find(name).is_some();
-    let shadows = page.formulas.iter().filter(|(name, _)| is_function(name));
     let refused = |(name, formula): (&String, &PostFormula)| {
+        functions::find(name)?;
         let place = formula.body.place().clone();
-        SHADOWS.at(place, "a name that no function has", format!("`{name}`"))
+        Some(SHADOWS.at(place, "a name that no function has", format!("`{name}`")))
     };
-    let errors: Vec<_> = shadows.map(refused).collect();
+    let errors: Vec<_> = page.formulas.iter().filter_map(refused).collect();
     if errors.is_empty() { Ok(()) } else { Err(errors) }
 }
 

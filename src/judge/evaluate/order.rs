@@ -122,11 +122,8 @@ pub fn all(mut parts: Vec<(String, Outcome)>) -> Outcome {
     {
         return only;
     }
-    let given: Vec<_> = parts
-        .iter()
-        .filter(|(_, part)| !part.recomputed.is_empty())
-        .map(|(_, part)| part.recomputed.clone())
-        .collect();
+    let given = parts.iter().map(|(_, part)| part.recomputed.clone());
+    let given: Vec<_> = given.filter(|text| !text.is_empty()).collect();
     let measured: Vec<_> = parts.iter().flat_map(|(_, part)| part.measured.clone()).collect();
     let worst = parts.into_iter().min_by_key(|(_, part)| part.verdict);
     let Some((label, worst)) = worst else { return Outcome::verified() };
@@ -455,10 +452,8 @@ fn in_the_order_of(evaluator: &Evaluator<'_>, a: &RunSample, b: &RunSample) -> O
     let mut left: Vec<usize> = (0..b.count()).collect();
     let mut order = Vec::new();
     for run in &a.runs {
-        let wanted = data_of(evaluator, run)?;
-        let at = left.iter().position(|&other| {
-            b.runs.get(other).and_then(|name| data_of(evaluator, name)).as_ref() == Some(&wanted)
-        })?;
+        let wanted = Some(data_of(evaluator, run)?);
+        let at = left.iter().position(|&other| data_of(evaluator, &b.runs[other]) == wanted)?;
         order.push(left.remove(at));
     }
     left.is_empty().then(|| ordered(b, &order))

@@ -14,7 +14,6 @@ use repro_receipt::source::{Code, Document, Error, Kind, Location, Node, escape}
 use repro_report::outcome::EvidenceOrigin;
 
 use super::{Evaluator, Frame, NO_FIELD, READING, UNREADABLE_VALUE, WRONG_KIND};
-use crate::loss_unit::unit_of_leaf;
 use crate::post::UNKNOWN_BUNDLE;
 use crate::value::{
     BestOf, Evaluated, EvidencePath, EvidenceWords, Leaf, LeafKind, Quantity, RunSample,
@@ -317,7 +316,7 @@ impl<'a> At<'_, '_, 'a> {
             && let Some(known) = self.evaluator.known.borrow().get(&key).cloned()
         {
             self.evaluator.works(READING);
-            return Ok(Evaluated::Number(self.supposed(&key.0, known)));
+            return Ok(Evaluated::Number(self.evaluator.as_supposed(&key.0, known)));
         }
         let evidence = crate::library::evidence_ref(self.bundle, file, pointer);
         self.evaluator.show(self.bundle, evidence.clone());
@@ -353,17 +352,9 @@ impl<'a> At<'_, '_, 'a> {
             leaves,
             ..Quantity::result(interval, float, text.to_owned(), &[])
         };
-        let supposed = self.supposed(&key.0, number.clone());
+        let supposed = self.evaluator.as_supposed(&key.0, number.clone());
         self.evaluator.known.borrow_mut().insert(key, number);
         Ok(Evaluated::Number(supposed))
-    }
-
-    /// A number of evidence, as it is supposed to be.
-    fn supposed(&self, name: &str, number: Quantity) -> Quantity {
-        let is_loss = number.leaves.iter().any(|leaf| unit_of_leaf(leaf).is_some());
-        let (interval, float) =
-            self.evaluator.as_supposed(name, is_loss, number.interval, number.float);
-        Quantity { interval, float, ..number }
     }
 
     /// A file of the bundle; an error stands at the expression.

@@ -75,9 +75,7 @@ impl<'r> BundleStore<'r> {
                 (Some(bundle), _) => {
                     match signature::judge(bundle, &self.keys, page.keys.get(name)) {
                         Ok(None) => {}
-                        Ok(Some(signature)) => {
-                            self.library.set_signature(&page.id, name, signature)
-                        }
+                        Ok(Some(own)) => self.library.set_signature(&page.id, name, own),
                         Err(error) => errors.push(error),
                     }
                 }
@@ -99,8 +97,8 @@ impl<'r> BundleStore<'r> {
         }
         errors.extend(self.load_started(root, page).err());
         if let Some((plan, place)) = &page.plan {
-            errors
-                .extend(self.load_study(root, plan).err().map(|error| error.moved(place.clone())));
+            let planned = self.load_study(root, plan);
+            errors.extend(planned.err().map(|error| error.moved(place.clone())));
             errors.extend(self.search(root).err());
         }
         if errors.is_empty() { Ok(()) } else { Err(errors) }

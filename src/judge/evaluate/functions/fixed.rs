@@ -189,10 +189,8 @@ fn coarse(listed: &str) -> Outcome {
 }
 
 fn same_prints(values: &[(String, Quantity)]) -> bool {
-    values.windows(2).all(|pair| match pair {
-        [(_, a), (_, b)] => a.interval == b.interval && a.has_precision_of(b),
-        _ => true,
-    })
+    let mut pairs = values.iter().zip(values.iter().skip(1));
+    pairs.all(|((_, a), (_, b))| a.interval == b.interval && a.has_precision_of(b))
 }
 
 /// How far apart the outermost are.

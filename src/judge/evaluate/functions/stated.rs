@@ -67,15 +67,9 @@ fn orders<'a>(
             };
             rest.iter().map(one).collect()
         }
-        ExpressionKind::Name(_) | ExpressionKind::Call(..) => {
-            evaluator.in_formula(part, frame, found).unwrap_or_else(|| {
-                let found = format!("`{part}`");
-                Err(evaluator.wrong(&WRONG_ARGUMENTS, part, frame, "an order: `a < b`", &found))
-            })
-        }
-        _ => {
+        _ => evaluator.in_formula(part, frame, found).unwrap_or_else(|| {
             let found = format!("`{part}`");
             Err(evaluator.wrong(&WRONG_ARGUMENTS, part, frame, "an order: `a < b`", &found))
-        }
+        }),
     }
 }
