@@ -214,7 +214,7 @@ pub fn list(common: &CommonArgs, own: &ListArgs, output: &Output) -> Answer {
     let mut status = ExitStatus::Verified;
     let rows = match own.what {
         ListingArg::Functions => {
-            functions::all().map(|function| row(function.name, function.summary())).collect()
+            functions::all().map(|function| row(function.name, function.texts().summary)).collect()
         }
         ListingArg::Rules => rules::all().map(|rule| row(rule.name, rule.summary)).collect(),
         ListingArg::Codes => codes().into_iter().map(|code| row(code.id, code.meaning)).collect(),

@@ -71,7 +71,7 @@ fn all() -> Vec<Explainable> {
         Explainable::new("topic", name, what, list::topic(name).unwrap_or_default())
     });
     let functions = functions::all().map(|function| {
-        Explainable::new("function", function.name, function.summary(), function.explain())
+        Explainable::new("function", function.name, function.texts().summary, function.explain())
     });
     let rules =
         rules::all().map(|rule| Explainable::new("rule", rule.name, rule.summary, rule.meaning));

@@ -167,10 +167,8 @@ fn operate(
         ArithmeticOperator::Multiply | ArithmeticOperator::Divide | ArithmeticOperator::Power
     );
     let inner = tight || operator == ArithmeticOperator::Subtract;
-    let text = match is_told {
-        true => format!("{} {} {}", part(a, tight), operator.sign(), part(b, inner)),
-        false => String::new(),
-    };
+    let told = || format!("{} {} {}", part(a, tight), operator.sign(), part(b, inner));
+    let text = if is_told { told() } else { String::new() };
     Ok(Quantity { role, ..Quantity::result(interval, float, text, &[a, b]) })
 }
 

@@ -411,10 +411,8 @@ impl<'a> Evaluator<'a> {
                 None => name.split('-').any(is_known),
             };
         let error = self.unknown(&UNKNOWN_NAME, part, frame, name, known);
-        Err(match is_difference {
-            true => error.help("a minus between two names needs a space on both sides"),
-            false => error,
-        })
+        let help = "a minus between two names needs a space on both sides";
+        Err(if is_difference { error.help(help) } else { error })
     }
 
     /// The error of a name that nothing has: what was perhaps meant, else what there is.
@@ -502,7 +500,8 @@ impl<'a> Evaluator<'a> {
         value.map_err(|error| {
             // What is wrong inside an argument has a help of its own.
             let is_plain = error.code == &WRONG_ARGUMENTS && error.help == WRONG_ARGUMENTS.help;
-            let help = || format!("write `{}`; see `repro explain {name}`", function.signature());
+            let help =
+                || format!("write `{}`; see `repro explain {name}`", function.texts().signature);
             if is_plain { error.help(help()) } else { error }
         })
     }

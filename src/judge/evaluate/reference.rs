@@ -280,10 +280,8 @@ impl<'a> At<'_, '_, 'a> {
             return Err(self.no_field(&asked, evaluated.map(|(step, _)| words(step)).collect()));
         };
         let value = self.in_file(file, &as_recorded(path), Some(step));
-        match rest.is_empty() {
-            true => value.map_err(|error| self.also_of_run(first, error)),
-            false => value,
-        }
+        let is_direct = rest.is_empty();
+        value.map_err(|error| if is_direct { self.also_of_run(first, error) } else { error })
     }
 
     /// The error of a field that no evaluation has, with where else a run has fields.
@@ -370,9 +368,10 @@ impl<'a> At<'_, '_, 'a> {
         let shown: Vec<_> = known.iter().take(12).map(|name| format!("`{name}`")).collect();
         let more = if known.len() > 12 { ", …" } else { "" };
         let hint = did_you_mean(wanted, known.iter().map(String::as_str));
-        let expected = match shown.is_empty() || hint.is_some() {
-            true => "a field of the evidence".to_owned(),
-            false => format!("one of {}{more}", shown.join(", ")),
+        let expected = if shown.is_empty() || hint.is_some() {
+            "a field of the evidence".to_owned()
+        } else {
+            format!("one of {}{more}", shown.join(", "))
         };
         let found = format!("`{wanted}` of `{}`", self.bundle.name());
         let error = self.wrong(&NO_FIELD, &expected, &found);

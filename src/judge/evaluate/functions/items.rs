@@ -148,12 +148,11 @@ pub fn two_lots<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
             return Err(call.wrong(&WRONG_ARGUMENTS, "`test = 'z'` or `'fisher'`", "another test"));
         }
     };
-    let (p, name) = match is_exact {
-        true => (fisher(&a, &b), "Fisher's exact test"),
-        false => {
-            let test = two_proportions(&a, &b).map_err(|why| refused(call, why))?;
-            (test.p_two_sided(), "the pooled z test")
-        }
+    let (p, name) = if is_exact {
+        (fisher(&a, &b), "Fisher's exact test")
+    } else {
+        let test = two_proportions(&a, &b).map_err(|why| refused(call, why))?;
+        (test.p_two_sided(), "the pooled z test")
     };
     let text = format!(
         "p by {name} of {}/{} and {}/{}",

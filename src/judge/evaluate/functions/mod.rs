@@ -33,7 +33,19 @@ use crate::evaluate::Call;
 use crate::value::Evaluated;
 use Gives::{AsItStands, Derived, Ends};
 
-/// What there is to say of each function.
+/// What there is to say of a function.
+#[derive(Debug, Clone, Copy)]
+pub struct FunctionTexts {
+    /// How it is written: `mean(numbers)`.
+    pub signature: &'static str,
+    /// One line for lists.
+    pub summary: &'static str,
+    /// How it misleads.
+    pub misleads: &'static str,
+    /// An example.
+    pub example: &'static str,
+}
+
 static TEXTS: DataFile = DataFile::new("functions.toml", include_str!("functions.toml"));
 
 /// A function of the language.
@@ -156,26 +168,22 @@ pub fn find(name: &str) -> Option<&'static Function> {
 }
 
 impl Function {
-    /// How it is written: `mean(numbers)`.
-    pub fn signature(&self) -> &'static str {
-        self.text("signature")
+    /// What there is to say of it. A test of this module reads all of it.
+    pub fn texts(&self) -> FunctionTexts {
+        let own = TEXTS.root().and_then(|root| root.get(self.name));
+        let text = |key: &str| own.and_then(|own| own.get(key)?.text().ok()).unwrap_or_default();
+        FunctionTexts {
+            signature: text("signature"),
+            summary: text("summary"),
+            misleads: text("misleads"),
+            example: text("example"),
+        }
     }
 
-    /// One line for lists.
-    pub fn summary(&self) -> &'static str {
-        self.text("summary")
-    }
-
-    /// All that there is to say of it.
+    /// All of that for a reader.
     pub fn explain(&self) -> String {
-        let [signature, summary, misleads, example] =
-            ["signature", "summary", "misleads", "example"].map(|key| self.text(key));
+        let FunctionTexts { signature, summary, misleads, example } = self.texts();
         format!("{signature}\n  {summary}\n\nIt misleads: {misleads}\nExample: {example}\n")
-    }
-
-    fn text(&self, key: &str) -> &'static str {
-        let text = TEXTS.root().and_then(|root| root.get(self.name)?.get(key)?.text().ok());
-        text.unwrap_or_default()
     }
 }
 
@@ -186,10 +194,10 @@ mod tests {
     #[test]
     fn every_function_has_its_texts() {
         for function in all() {
-            for key in ["signature", "summary", "misleads", "example"] {
-                assert!(!function.text(key).is_empty(), "{} of {}", key, function.name);
-            }
-            assert!(function.signature().starts_with(function.name), "{}", function.name);
+            let FunctionTexts { signature, summary, misleads, example } = function.texts();
+            assert!(signature.starts_with(function.name), "{}", function.name);
+            let texts = [summary, misleads, example];
+            assert!(texts.iter().all(|text| !text.is_empty()), "{}", function.name);
         }
     }
 }

@@ -89,9 +89,10 @@ pub fn relative<'a>(call: &Call<'_, '_, 'a>, below: bool) -> Result<Evaluated<'a
         return Err(call.wrong(&NOT_COMPUTABLE, "a divisor that is not zero", &b.derivation));
     };
     let unit = Interval::integer(1);
-    let (interval, float) = match below {
-        true => (&unit - &quotient, 1.0 - a.float / b.float),
-        false => (&quotient - &unit, a.float / b.float - 1.0),
+    let (interval, float) = if below {
+        (&unit - &quotient, 1.0 - a.float / b.float)
+    } else {
+        (&quotient - &unit, a.float / b.float - 1.0)
     };
     let text = format!("{}({}, {})", call.name, a.derivation, b.derivation);
     Ok(Evaluated::Number(Quantity::result(interval, float, text, &[&a, &b])))

@@ -43,9 +43,10 @@ pub fn between<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     let (x, low, high) = (printed(call, 0)?, call.number(1)?, call.number(2)?);
     let limits = format!("[{}, {}]", short(&low), short(&high));
     let outside = x.interval.high() < low.interval.low() || x.interval.low() > high.interval.high();
-    let outcome = match outside {
-        true => Outcome::refuted(&IMPOSSIBLE, format!("{} is outside {limits}", x.derivation)),
-        false => only(format!("it lies in {limits}")),
+    let outcome = if outside {
+        Outcome::refuted(&IMPOSSIBLE, format!("{} is outside {limits}", x.derivation))
+    } else {
+        only(format!("it lies in {limits}"))
     };
     Ok(judged(outcome.giving(limits)))
 }
@@ -67,15 +68,11 @@ pub fn grim<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     let near = |k: &BigRational| {
         format!("{}/{count} = {}", k.to_integer(), format_significant(&(k / &all), DIGITS))
     };
-    let outcome = match fits {
-        true => only(near(&least)),
-        false => {
-            let below = &least - &one;
-            let reason = format!("neither {} nor {}", near(&below), near(&least));
-            Outcome::refuted(&NO_COUNT, reason)
-        }
-    };
-    Ok(judged(outcome))
+    if fits {
+        return Ok(judged(only(near(&least))));
+    }
+    let reason = format!("neither {} nor {}", near(&(&least - &one)), near(&least));
+    Ok(judged(Outcome::refuted(&NO_COUNT, reason)))
 }
 
 pub fn on_grid<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {

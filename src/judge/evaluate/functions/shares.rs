@@ -66,11 +66,9 @@ fn judge(a: [u64; 2], b: [u64; 2], items: u64) -> Outcome {
     } else if below(p(b_low, a_high, false)) {
         Outcome::refuted(&WRONG_WAY, "the second is right more often").giving(shown)
     } else {
-        let reason = match below(least) {
-            true => format!("it hangs on which items both got right: {shown}"),
-            false => format!("the items do not show it: {shown}"),
-        };
-        Outcome::inconclusive(&OVERLAP, reason).giving(shown)
+        let hangs = "it hangs on which items both got right";
+        let why = if below(least) { hangs } else { "the items do not show it" };
+        Outcome::inconclusive(&OVERLAP, format!("{why}: {shown}")).giving(shown)
     }
 }
 

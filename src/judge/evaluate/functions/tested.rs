@@ -106,9 +106,10 @@ pub fn significant<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> 
             format!("p = {}, {} after Holm over {count}", digits(own.float), digits(adjusted))
         }
     };
-    let outcome = match adjusted < alpha {
-        true => Outcome::verified(),
-        false => Outcome::refuted(&NOT_SIGNIFICANT, format!("{shown}, not below {alpha}")),
+    let outcome = if adjusted < alpha {
+        Outcome::verified()
+    } else {
+        Outcome::refuted(&NOT_SIGNIFICANT, format!("{shown}, not below {alpha}"))
     };
     let measured =
         Measured { value: Some(adjusted), allowed: Some([0.0, alpha]), ..Measured::default() };
