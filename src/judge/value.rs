@@ -316,12 +316,16 @@ impl Quantity {
         Measured { value: Some(self.float), interval: Some(ends), ..Measured::default() }
     }
 
+    /// Its value in the digits of reports.
+    pub fn brief(&self) -> String {
+        format_significant(&self.point(), DIGITS)
+    }
+
     /// As it is shown: its value, and how it is derived where that is not its value.
     pub fn shown(&self) -> String {
-        let value = format_significant(&self.point(), DIGITS);
         match self.leaf {
             Some(_) => self.derivation.clone(),
-            None => format!("{value} = {}", self.derivation),
+            None => format!("{} = {}", self.brief(), self.derivation),
         }
     }
 

@@ -19,11 +19,15 @@ pub struct AdamSettings {
     pub clip: f64,
 }
 
+/// A field of a config that is a number.
+pub fn number_of(config: Node<'_>, field: &str) -> Option<f64> {
+    config.get(field).filter(|node| node.printed().is_ok())?.float().ok()
+}
+
 impl AdamSettings {
     /// Of a config; none where it does not have them all.
     pub fn read(config: Node<'_>) -> Option<Self> {
-        let number =
-            |field: &str| config.get(field).filter(|node| node.printed().is_ok())?.float().ok();
+        let number = |field: &str| number_of(config, field);
         let share = |field: &str| number(field).filter(|beta| (0.0..1.0).contains(beta));
         Some(Self {
             beta1: share("adam_beta1")?,

@@ -6,6 +6,8 @@ use repro_receipt::bundle::{Bundle, CONFIG};
 use repro_receipt::checkpoint::{Header, Role, Stored};
 use repro_receipt::digest::{Digest, Hasher};
 
+use super::adam::number_of;
+
 /// The largest checkpoint that is looked at: two of them are in memory at a time.
 const LARGEST: u64 = 512 << 20;
 const PREFIX: usize = 8;
@@ -154,10 +156,7 @@ impl KeptCheckpoint {
 /// records. None where neither says one.
 pub fn rates(bundle: &Bundle, from: u64, to: u64) -> Option<Vec<f64>> {
     let config = bundle.document(CONFIG).ok().map(|document| document.root());
-    let of_config = |field: &str| {
-        let node = config?.get(field)?;
-        node.printed().ok().and_then(|_| node.float().ok())
-    };
+    let of_config = |field: &str| number_of(config?, field);
     let records = bundle.records().map(|records| records.kept.as_slice()).unwrap_or_default();
     let logged: BTreeMap<u64, f64> =
         records.iter().filter_map(|record| Some((record.step? as u64, record.lr?))).collect();

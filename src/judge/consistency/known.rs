@@ -54,17 +54,13 @@ impl KnownRelations {
             known.formulas.push((name, formula.text().ok()?));
         }
         for (id, node) in root.members().ok()?.filter(|(id, _)| id.starts_with("relation::")) {
-            let conditions = node.get("when").and_then(|when| when.items().ok());
-            let conditions = conditions.into_iter().flatten().map(|one| one.text().ok());
-            let is_ours = node.get("is_ours").is_some();
+            let own = node.get("when").and_then(|when| when.items().ok()).into_iter().flatten();
+            let own: Vec<_> = own.map(|one| one.text().ok()).collect::<Option<_>>()?;
+            let ours = node.get("is_ours").map(|_| ours);
             known.relations.push(BundleRelation {
                 code: Code { id, meaning: text(node, "meaning")?, help: HELP },
                 over: Over::named(text(node, "over")?)?,
-                when: is_ours
-                    .then_some(Some(ours))
-                    .into_iter()
-                    .chain(conditions)
-                    .collect::<Option<_>>()?,
+                when: ours.into_iter().chain(own).collect(),
                 says: text(node, "says")?,
                 source: text(node, "source")?,
                 read: OnceLock::new(),

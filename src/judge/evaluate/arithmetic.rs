@@ -228,7 +228,7 @@ fn value_in_brief(number: &Quantity) -> String {
             return first;
         }
     }
-    format_significant(&number.point(), DIGITS)
+    number.brief()
 }
 
 /// The text of a number within a longer derivation: in parentheses where it needs them, and its value

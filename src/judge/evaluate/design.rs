@@ -163,7 +163,7 @@ fn runs<'g>(groups: &'g [&RunSample]) -> impl Iterator<Item = &'g str> {
 }
 
 /// Where what the numbers of a group follow from was recorded.
-fn recorded<'g>(group: &'g RunSample) -> impl Iterator<Item = &'g EvidenceRef> {
+fn recorded(group: &RunSample) -> impl Iterator<Item = &EvidenceRef> {
     let leaves = group.numbers.iter().flat_map(|number| &number.leaves);
     leaves.filter(|leaf| leaf.kind == LeafKind::Recorded).filter_map(|leaf| leaf.evidence.as_ref())
 }

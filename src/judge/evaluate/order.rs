@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use repro_claim::Expression;
 use repro_claim::syntax::RelationOperator;
-use repro_exact::decimal::{Printed, format_significant};
+use repro_exact::decimal::Printed;
 use repro_receipt::bundle::CONFIG;
 use repro_receipt::source::Error;
 use repro_report::outcome::{Impact, Measured, Outcome, TestNumbers, Verdict};
@@ -20,7 +20,7 @@ use crate::evaluate::{Evaluator, Frame, TRUTHS, WRONG_KIND, error_bars};
 use crate::names::{self, Likeness};
 use crate::reading;
 use crate::run_design::RunDesign;
-use crate::value::{DIGITS, Evaluated, EvidenceWords, LeafKind, Quantity, RunSample};
+use crate::value::{Evaluated, EvidenceWords, LeafKind, Quantity, RunSample};
 
 /// The test of runs that a plan pairs.
 const PAIRED: &str = "the paired t test";
@@ -228,7 +228,7 @@ pub fn certain(operator: RelationOperator, a: &Quantity, b: &Quantity) -> Outcom
         RelationOperator::Equal => (same, below || above || other),
         RelationOperator::NotEqual => (below || above || other, same),
     };
-    let values = || format!("{} and {}", short(a), short(b));
+    let values = || format!("{} and {}", a.brief(), b.brief());
     match (holds, fails) {
         (true, _) => Outcome::verified(),
         (false, true) => match operator {
@@ -242,10 +242,6 @@ pub fn certain(operator: RelationOperator, a: &Quantity, b: &Quantity) -> Outcom
     }
 }
 
-fn short(number: &Quantity) -> String {
-    format_significant(&number.point(), DIGITS)
-}
-
 /// Each run against a limit that the words state: all keep it, or none does, else it is open.
 fn each(
     operator: RelationOperator,
@@ -256,14 +252,14 @@ fn each(
     let outcomes: Vec<_> = sample.numbers.iter().map(|one| judge(one, limit)).collect();
     let count = |verdict| outcomes.iter().filter(|one| one.verdict == verdict).count();
     let (kept, all) = (count(Verdict::Verified), outcomes.len());
-    let values: Vec<_> = sample.numbers.iter().map(short).collect();
+    let values: Vec<_> = sample.numbers.iter().map(Quantity::brief).collect();
     let outcome = match kept {
         _ if kept == all => Outcome::verified(),
         0 if count(Verdict::Refuted) == all => Outcome::refuted(&WRONG_WAY, "no run keeps it"),
         _ => Outcome::inconclusive(&COARSE, format!("{kept} of {all} runs keep it")),
     };
     outcome
-        .giving(format!("{} against {} {}", values.join(", "), operator.sign(), short(limit)))
+        .giving(format!("{} against {} {}", values.join(", "), operator.sign(), limit.brief()))
         .within("exact", "each run")
         .measuring(sample.numbers.iter().map(Quantity::measured))
         .with_impact(Impact::Decision)
@@ -273,7 +269,7 @@ fn each(
 /// cannot be verified.
 fn few(operator: RelationOperator, a: &Quantity, b: &Quantity) -> Outcome {
     let plain = certain(operator, a, b);
-    let shown = format!("{} {} {}", short(a), operator.sign(), short(b));
+    let shown = format!("{} {} {}", a.brief(), operator.sign(), b.brief());
     let outcome = match plain.verdict {
         Verdict::Verified if a.is_of_runs() || b.is_of_runs() => Outcome::inconclusive(
             &OF_MEANS,

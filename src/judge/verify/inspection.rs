@@ -21,9 +21,9 @@ use repro_receipt::bundle::{Bundle, CONFIG, ListedFile, Open, RECEIPT, ReadOptio
 use repro_receipt::source::{Error, codes};
 use repro_report::outcome::{
     BundleReport, ChallengeReport, ClaimReport, Finding, Impact, Method, Outcome, PostReport,
-    Report, Severity, Verdict,
+    Severity, Verdict,
 };
-use repro_report::part::{PartSubject, ReportPart, ReportSink};
+use repro_report::part::{PartSubject, ReportPart};
 use repro_runs::replay::{Extent, Replays};
 use repro_runs::study::{self, Present, Study};
 use repro_signature as signature;
@@ -38,20 +38,7 @@ codes! {
     EMITTER_PROBLEMS = "verify::emitter-problems", "the emitter could not write all that it was given", "see `extra.emitter_problems` of the receipt";
 }
 
-/// Checks the bundle in the folder `path` on its own, with a replay of each of its slices where there is
-/// a replayer, and adds what came out to `report`.
-pub fn inspect<'r>(
-    path: &Path,
-    demands: &Demands,
-    reading: impl Into<ReadOptions<'r>>,
-    report: &mut Report,
-    replayer: Option<&mut dyn Replayer>,
-) {
-    let reading = ReadOptions { keeps_weights: true, ..reading.into() };
-    report.take(inspected(path, demands, reading, replayer));
-}
-
-/// The same as a part of a report.
+/// What the bundle in the folder `path` comes to on its own, with a replay of each of its slices where there is a replayer.
 pub(super) fn inspected(
     path: &Path,
     demands: &Demands,

@@ -49,7 +49,7 @@ use repro_signature::{Attestations, PublicKey, Timestamps};
 
 pub use history::{PlanAt, PlanHistory};
 use inspection::emitter_problems;
-pub use inspection::{InspectedBundle, asked_steps, inspect};
+pub use inspection::{InspectedBundle, asked_steps};
 pub use many::inspect_all;
 use numbered::NumberedClaims;
 use replays::distinct;
