@@ -24,18 +24,18 @@ enum Scope {
     Receipt,
     /// In all rows of a kind, as a list.
     All(Over),
-    Row(Shift),
+    Row(RowShift),
 }
 
 /// In which row a name is looked up for another.
 #[derive(Debug, Clone, Copy)]
-pub enum Shift {
+pub enum RowShift {
     Own,
     Previous,
     First,
 }
 
-impl Shift {
+impl RowShift {
     fn row(self, at: usize) -> Option<usize> {
         match self {
             Self::Own => Some(at),
@@ -51,11 +51,11 @@ impl Name {
         let scope = match head {
             "config" => Scope::Config,
             "receipt" => Scope::Receipt,
-            "previous" => Scope::Row(Shift::Previous),
-            "first" => Scope::Row(Shift::First),
-            _ => Over::of_list(head).map_or(Scope::Row(Shift::Own), Scope::All),
+            "previous" => Scope::Row(RowShift::Previous),
+            "first" => Scope::Row(RowShift::First),
+            _ => Over::of_list(head).map_or(Scope::Row(RowShift::Own), Scope::All),
         };
-        let is_own = matches!(scope, Scope::Row(Shift::Own));
+        let is_own = matches!(scope, Scope::Row(RowShift::Own));
         let path = if is_own { text.as_str() } else { rest }.to_owned();
         Self { text, scope, path }
     }
@@ -125,14 +125,14 @@ pub struct RelationColumns<'a> {
 #[derive(Debug)]
 pub enum View<'c, 'a> {
     Constant(Option<LoggedTerm<'c>>),
-    Column(&'c Column<'a>, Shift),
+    Column(&'c Column<'a>, RowShift),
 }
 
 /// What a name stands for that is a number in every row where it stands for something.
 #[derive(Debug, Clone, Copy)]
 pub enum NumberView<'c> {
     Constant(f64),
-    Column(&'c [f64], Shift),
+    Column(&'c [f64], RowShift),
 }
 
 impl NumberView<'_> {

@@ -1,10 +1,11 @@
 //! A call of a function, as the function sees it.
 
+use std::ops::RangeInclusive;
+
 use repro_claim::Expression;
 use repro_claim::syntax::Argument;
 use repro_receipt::source::{Code, Error};
 
-use super::functions::Function;
 use super::{Evaluator, Frame, WRONG_ARGUMENTS};
 use crate::value::{Evaluated, Quantity, RunSample};
 
@@ -41,12 +42,11 @@ impl<'c, 'a> Call<'c, '_, 'a> {
         self.arguments.iter().find(of).map(|argument| &argument.value)
     }
 
-    /// Refuses another number of plain arguments than a function takes, and names that it does not know.
-    pub fn check(&self, function: &Function) -> Result<(), Error> {
-        let (least, most) = (*function.takes.start(), *function.takes.end());
+    /// Refuses another number of plain arguments than the function takes, and names that are none of its options.
+    pub fn check(&self, takes: &RangeInclusive<usize>, options: &[&str]) -> Result<(), Error> {
         let plain = self.plain().count();
-        if !function.takes.contains(&plain) {
-            let expected = match (least, most) {
+        if !takes.contains(&plain) {
+            let expected = match (*takes.start(), *takes.end()) {
                 (1, 1) => "1 value".to_owned(),
                 (least, most) if least == most => format!("{least} values"),
                 (1, usize::MAX) => "at least 1 value".to_owned(),
@@ -57,9 +57,8 @@ impl<'c, 'a> Call<'c, '_, 'a> {
         }
         let mut seen = Vec::new();
         for name in self.arguments.iter().filter_map(|argument| argument.name.as_deref()) {
-            if !function.options.contains(&name) || seen.contains(&name) {
-                let known: Vec<_> =
-                    function.options.iter().map(|name| format!("`{name} = `")).collect();
+            if !options.contains(&name) || seen.contains(&name) {
+                let known: Vec<_> = options.iter().map(|name| format!("`{name} = `")).collect();
                 let expected = match known.is_empty() {
                     true => "values without names".to_owned(),
                     false => format!("{}, each once", known.join(", ")),

@@ -496,7 +496,8 @@ impl<'a> Evaluator<'a> {
         };
         self.context.work.takes(CALLING);
         let call = Call { evaluator: self, frame, whole, name: function.name, arguments };
-        let value = call.check(function).and_then(|()| (function.evaluate)(&call));
+        let value =
+            call.check(&function.takes, function.options).and_then(|()| (function.evaluate)(&call));
         value.map_err(|error| {
             // What is wrong inside an argument has a help of its own.
             let is_plain = error.code == &WRONG_ARGUMENTS && error.help == WRONG_ARGUMENTS.help;
