@@ -214,9 +214,9 @@ pub fn list(common: &CommonArgs, own: &ListArgs, output: &Output) -> Answer {
     let mut status = ExitStatus::Verified;
     let rows = match own.what {
         ListingArg::Functions => {
-            functions::all().map(|function| row(function.name, function.summary)).collect()
+            functions::all().map(|function| row(function.name, function.texts().summary)).collect()
         }
-        ListingArg::Rules => rules::RULES.iter().map(|rule| row(rule.name, rule.summary)).collect(),
+        ListingArg::Rules => rules::all().map(|rule| row(rule.name, rule.summary)).collect(),
         ListingArg::Codes => codes().into_iter().map(|code| row(code.id, code.meaning)).collect(),
         ListingArg::Settings if json => {
             output.print_json(&super::trainer::settings());
@@ -351,7 +351,8 @@ pub fn codes() -> Vec<&'static Code> {
         .chain(repro_report::CODES)
         .chain(&checked);
     let own = families.copied().flatten().copied();
-    let mut codes: Vec<_> = own.collect();
+    let relations = consistency::all().map(|(code, _)| code);
+    let mut codes: Vec<_> = own.chain(relations).collect();
     codes.sort_by_key(|code| code.id);
     codes
 }

@@ -71,11 +71,10 @@ fn all() -> Vec<Explainable> {
         Explainable::new("topic", name, what, list::topic(name).unwrap_or_default())
     });
     let functions = functions::all().map(|function| {
-        Explainable::new("function", function.name, function.summary, function.explain())
+        Explainable::new("function", function.name, function.texts().summary, function.explain())
     });
-    let rules = rules::RULES
-        .iter()
-        .map(|rule| Explainable::new("rule", rule.name, rule.summary, rule.meaning));
+    let rules =
+        rules::all().map(|rule| Explainable::new("rule", rule.name, rule.summary, rule.meaning));
     let codes = list::codes()
         .into_iter()
         .map(|code| Explainable::new(CODE, code.id, code.meaning, code.help));

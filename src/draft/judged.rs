@@ -3,7 +3,8 @@
 use repro_judge::library::Library;
 use repro_judge::page::PostPage;
 use repro_judge::texts::TextsAtHand;
-use repro_judge::verify::judge_without_end;
+use repro_judge::verify::judge_within;
+use repro_judge::work::Work;
 use repro_receipt::source::{Document, Error, Source};
 use repro_report::meaning::LintKind;
 use repro_report::outcome::Verdict;
@@ -39,7 +40,8 @@ impl TriedPost<'_> {
             format!("{head}\nid = \"d{number}\"\n{keys}")
         });
         let page = self.page(&numbered.collect::<String>())?;
-        let judged = judge_without_end(&page, self.library, self.texts, self.threads);
+        let work = Work::without_end();
+        let judged = judge_within(&page, self.library, self.texts, self.threads, &work);
         let mut verdicts = vec![Vec::new(); statements.len()];
         for claim in &judged.post.claims {
             let behind = claim.id.strip_prefix('d').unwrap_or_default();

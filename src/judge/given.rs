@@ -48,8 +48,8 @@ fn numbers(context: &PostContext<'_>, node: Node<'_>) -> Result<Vec<GivenNumber>
     let value = evaluator.value(&placed, &variables)?;
     let parts = evaluator.parts(value, frame, tree)?;
     let ends = |number: Quantity| {
-        let plain = number.interval.scaled(&number.unit.per_one().recip());
-        GivenNumber { low: nearest_f64(plain.low()), high: nearest_f64(plain.high()) }
+        let ends = &number.interval;
+        GivenNumber { low: nearest_f64(ends.low()), high: nearest_f64(ends.high()) }
     };
     Ok(parts.into_iter().map(ends).collect())
 }

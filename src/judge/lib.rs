@@ -6,6 +6,7 @@ pub mod checkpoints;
 pub mod consistency;
 mod context;
 pub mod covered;
+mod data;
 pub mod evaluate;
 pub mod given;
 mod json_text;
@@ -39,7 +40,6 @@ pub mod work;
 /// The codes of posts and their statements.
 pub static CODES: &[&[&repro_receipt::source::Code]] = &[
     checkpoints::CODES,
-    consistency::known::CODES,
     context::CODES,
     started::CODES,
     evaluate::CODES,

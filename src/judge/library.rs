@@ -19,13 +19,17 @@ type Counted = HashMap<(String, String, CountScope), Arc<ParameterCounts>>;
 pub struct Library {
     bundles: BTreeMap<String, Bundle>,
     studies: BTreeMap<String, Study>,
-    present: Vec<Present>,
+    /// Which bundles of which studies lie beside the loaded ones, pinned or not.
+    pub present: Vec<Present>,
     signatures: BTreeMap<(String, String), SignatureReport>,
     objects: Mutex<Counted>,
-    replays: Replays,
+    /// What was executed again.
+    pub replays: Replays,
     contradictions: BTreeMap<String, Vec<ClaimReport>>,
-    builders: BTreeMap<String, String>,
-    started: BTreeMap<String, StartedRuns>,
+    /// The builders that attest the files of bundles, by the names of these.
+    pub builders: BTreeMap<String, String>,
+    /// The runs of studies that were started, where their plans name a log of them.
+    pub started: BTreeMap<String, StartedRuns>,
 }
 
 impl Library {
@@ -39,24 +43,7 @@ impl Library {
         self.bundles.get(name)
     }
 
-    /// Says which builder attests the files of a bundle.
-    pub fn set_builder(&mut self, bundle: &str, builder: &str) {
-        self.builders.insert(bundle.to_owned(), builder.to_owned());
-    }
-
-    /// The builder that attests the files of a bundle.
-    pub fn builder(&self, bundle: &str) -> Option<&String> {
-        self.builders.get(bundle)
-    }
-
-    /// Says where a bundle contradicts itself: what was refuted of it.
-    pub fn set_contradictions(&mut self, bundle: &str, found: Vec<ClaimReport>) {
-        if !found.is_empty() {
-            self.contradictions.insert(bundle.to_owned(), found);
-        }
-    }
-
-    /// Adds what else was refuted of a bundle.
+    /// Adds what was refuted of a bundle, once.
     pub fn add_contradiction(&mut self, bundle: &str, found: ClaimReport) {
         let known = self.contradictions.entry(bundle.to_owned()).or_default();
         if known.iter().all(|one| one.id != found.id) {
@@ -79,26 +66,6 @@ impl Library {
         self.studies.get(name)
     }
 
-    /// Says which runs of a study were started.
-    pub fn set_started(&mut self, study: &str, started: StartedRuns) {
-        self.started.insert(study.to_owned(), started);
-    }
-
-    /// The runs of a study that were started, where its plan names a log of them.
-    pub fn started(&self, study: &str) -> Option<&StartedRuns> {
-        self.started.get(study)
-    }
-
-    /// Says which bundles of which studies lie beside the loaded ones, pinned or not.
-    pub fn set_present(&mut self, present: Vec<Present>) {
-        self.present = present;
-    }
-
-    /// The bundles of studies that lie beside the loaded ones.
-    pub fn present(&self) -> &[Present] {
-        &self.present
-    }
-
     /// The names of all bundles that say they belong to the study `id`.
     pub(crate) fn bundles_of(&self, id: &str) -> impl Iterator<Item = &str> {
         let of = move |present: &&Present| present.study == id;
@@ -113,16 +80,6 @@ impl Library {
     /// What became of a bundle's signature.
     pub fn signature(&self, post: &str, bundle: &str) -> Option<&SignatureReport> {
         self.signatures.get(&(post.to_owned(), bundle.to_owned()))
-    }
-
-    /// Says what was executed again.
-    pub fn set_replays(&mut self, replays: Replays) {
-        self.replays = replays;
-    }
-
-    /// What was executed again.
-    pub fn replays(&self) -> &Replays {
-        &self.replays
     }
 
     /// What was counted so far; entries are whole whenever the lock is free.

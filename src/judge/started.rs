@@ -107,15 +107,10 @@ impl StartedRuns {
 
     /// A finding for each start without a bundle.
     pub fn findings(&self) -> impl Iterator<Item = Finding> {
-        self.open().map(|start| Finding {
-            code: &NOT_REPORTED,
-            severity: Severity::Warning,
-            message: format!(
-                "`{}` was started, and no bundle of it is in `receipts/`",
-                start.start.run
-            ),
-            place: start.place.clone(),
-            claim: None,
+        self.open().map(|LoggedStart { start, place, .. }| {
+            let message =
+                format!("`{}` was started, and no bundle of it is in `receipts/`", start.run);
+            Finding::new(&NOT_REPORTED, Severity::Warning, message, place.clone())
         })
     }
 }

@@ -5,17 +5,15 @@ use std::rc::Rc;
 
 use num_bigint::BigInt;
 use num_rational::BigRational;
-use repro_exact::decimal::{Interval, Printed, Unit, format_significant, nearest_f64};
+use repro_exact::decimal::{Interval, Printed, format_significant, nearest_f64};
 use repro_params::CountScope;
 use repro_receipt::bundle::Bundle;
-use repro_report::outcome::{EvidenceRef, Measured, Outcome};
+use repro_report::outcome::{EvidenceRef, Impact, Measured, Outcome};
 
 use crate::run_design::RunDesign;
 
 /// The significant digits of computed numbers in reports.
 pub const DIGITS: usize = 10;
-/// So many pieces of evidence are sought one by one.
-const FEW_LEAVES: usize = 4;
 
 /// What an expression gives.
 #[derive(Debug, Clone)]
@@ -148,12 +146,10 @@ pub enum NumberRole {
 /// A number and how it came about.
 #[derive(Debug, Clone)]
 pub struct Quantity {
-    /// Where it lies, in `unit`.
+    /// Where it lies.
     pub interval: Interval,
     /// The nearest binary float, computed as a script would.
     pub float: f64,
-    /// Its unit.
-    pub unit: Unit,
     /// How it is derived, with values in place: "(6 + 2) * 384"; for a leaf, its digits.
     pub derivation: String,
     /// What it is, where it is no result of an operation.
@@ -177,6 +173,13 @@ pub struct EvidenceWords {
     pub leaves: Vec<Rc<Leaf>>,
 }
 
+impl EvidenceWords {
+    /// Words that stand in an expression.
+    pub fn without_place(text: &str) -> Self {
+        Self { text: text.to_owned(), leaves: Vec::new() }
+    }
+}
+
 /// One number of each run of a group.
 #[derive(Debug, Clone)]
 pub struct RunSample {
@@ -198,7 +201,19 @@ pub struct PrintedRuns {
     pub runs: u64,
 }
 
+impl EvidencePath<'_> {
+    /// The names of the bundles.
+    pub fn runs(&self) -> Vec<String> {
+        self.bundles.iter().map(|bundle| bundle.name().to_owned()).collect()
+    }
+}
+
 impl Evaluated<'_> {
+    /// A judgement that changes a decision where it is wrong.
+    pub fn decided(outcome: Outcome) -> Self {
+        Self::Judgement(Box::new(outcome.with_impact(Impact::Decision)))
+    }
+
     /// The words that it is, or those of a list of nothing else.
     pub fn words(&self) -> Option<Vec<EvidenceWords>> {
         let words = |value: &Evaluated<'_>| match value {
@@ -245,32 +260,23 @@ impl Quantity {
     pub fn stated(printed: &Printed, kind: LeafKind) -> Self {
         let per_one = printed.unit().per_one();
         let leaf = Leaf::without_place(kind, printed.text().to_owned());
-        Self {
-            interval: printed.exact().scaled(&per_one.recip()),
-            float: printed.as_f64() / nearest_f64(&per_one),
-            unit: Unit::Plain,
-            derivation: printed.text().to_owned(),
-            leaf: Some(kind),
-            last_place: None,
-            as_printed: false,
-            role: NumberRole::Plain,
-            leaves: vec![Rc::new(leaf)],
-        }
+        let interval = printed.exact().scaled(&per_one.recip());
+        let float = printed.as_f64() / nearest_f64(&per_one);
+        let number = Self::result(interval, float, printed.text().to_owned(), &[]);
+        Self { leaf: Some(kind), leaves: vec![Rc::new(leaf)], ..number }
     }
 
     /// The result of an operation on other numbers.
     pub fn result(interval: Interval, float: f64, derivation: String, of: &[&Self]) -> Self {
-        let leaves = together(of);
         Self {
             interval,
             float,
-            unit: Unit::Plain,
             derivation,
             leaf: None,
             last_place: None,
             as_printed: false,
             role: NumberRole::Plain,
-            leaves,
+            leaves: together(of),
         }
     }
 
@@ -310,12 +316,16 @@ impl Quantity {
         Measured { value: Some(self.float), interval: Some(ends), ..Measured::default() }
     }
 
+    /// Its value in the digits of reports.
+    pub fn brief(&self) -> String {
+        format_significant(&self.point(), DIGITS)
+    }
+
     /// As it is shown: its value, and how it is derived where that is not its value.
     pub fn shown(&self) -> String {
-        let value = format_significant(&self.point(), DIGITS);
         match self.leaf {
             Some(_) => self.derivation.clone(),
-            None => format!("{value} = {}", self.derivation),
+            None => format!("{} = {}", self.brief(), self.derivation),
         }
     }
 
@@ -336,11 +346,15 @@ impl Quantity {
         self.last_place.is_some() && self.last_place == other.last_place
     }
 
+    /// Where the evidence that it depends on stands.
+    pub fn evidence(&self) -> impl Iterator<Item = &EvidenceRef> {
+        self.leaves.iter().filter_map(|leaf| leaf.evidence.as_ref())
+    }
+
     /// Whether it may be a difference: it follows from one field of two runs, or of one run at two steps.
     fn is_difference(&self) -> bool {
         let mut fields = HashSet::new();
-        let evidence = self.leaves.iter().filter_map(|leaf| leaf.evidence.as_ref());
-        let mut names = evidence.filter_map(|one| one.pointer.rsplit('/').next());
+        let mut names = self.evidence().filter_map(|one| one.pointer.rsplit('/').next());
         names.any(|name| !fields.insert(name))
     }
 
@@ -385,22 +399,9 @@ fn together(of: &[&Quantity]) -> Vec<Rc<Leaf>> {
     let Some((first, others)) = of.split_first() else { return Vec::new() };
     // Those of one number are each there once.
     let mut leaves = first.leaves.clone();
-    let more: usize = others.iter().map(|number| number.leaves.len()).sum();
-    if more <= FEW_LEAVES {
-        for leaf in others.iter().flat_map(|number| &number.leaves) {
-            if !leaves.contains(leaf) {
-                leaves.push(Rc::clone(leaf));
-            }
-        }
-        return leaves;
-    }
-    let mut seen: HashSet<&Leaf> = HashSet::with_capacity(first.leaves.len() + more);
-    seen.extend(first.leaves.iter().map(AsRef::as_ref));
-    for leaf in others.iter().flat_map(|number| &number.leaves) {
-        if seen.insert(leaf.as_ref()) {
-            leaves.push(Rc::clone(leaf));
-        }
-    }
+    let mut seen: HashSet<&Rc<Leaf>> = first.leaves.iter().collect();
+    let more = others.iter().flat_map(|number| &number.leaves);
+    leaves.extend(more.filter(|leaf| seen.insert(leaf)).cloned());
     leaves
 }
 
@@ -408,6 +409,17 @@ impl RunSample {
     /// Whether each number is a difference, between runs or steps.
     pub fn are_differences(&self) -> bool {
         self.numbers.iter().all(Quantity::is_difference)
+    }
+
+    /// The only number where no group was asked for, else all of them.
+    pub fn into_value<'a>(mut self, is_group: bool) -> Evaluated<'a> {
+        match self.numbers.pop() {
+            Some(only) if !is_group && self.numbers.is_empty() => Evaluated::Number(only),
+            last => {
+                self.numbers.extend(last);
+                Evaluated::Sample(self)
+            }
+        }
     }
 
     /// How many numbers there are.

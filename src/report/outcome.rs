@@ -114,6 +114,18 @@ pub struct Finding {
     pub claim: Option<String>,
 }
 
+impl Finding {
+    /// A finding that belongs to no claim.
+    pub fn new(
+        code: &'static Code,
+        severity: Severity,
+        message: impl Into<String>,
+        place: Location,
+    ) -> Self {
+        Self { code, severity, message: message.into(), place, claim: None }
+    }
+}
+
 /// Where a piece of evidence stands, and in which published document it was printed.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Hash)]
 pub struct EvidenceRef {
@@ -284,6 +296,12 @@ impl Outcome {
         Self { recomputed, measured, rule, tolerance, ..self }
     }
 
+    /// The same evidence, used in the same way, and undecided.
+    pub fn undecided(self, code: &'static Code, reason: impl Into<String>) -> Self {
+        let method = self.method;
+        Self { method, ..Self::inconclusive(code, reason).with_evidence_of(self) }
+    }
+
     /// What being wrong changes in this claim.
     pub fn with_impact(mut self, impact: Impact) -> Self {
         self.impact = Some(impact);
@@ -338,6 +356,11 @@ pub struct ClaimReport {
 }
 
 impl ClaimReport {
+    /// The same, where being wrong changes something else.
+    pub fn with_impact(self, impact: Impact) -> Self {
+        Self { impact, ..self }
+    }
+
     /// Why its refutation is told as a difference: the words were bound by a program or by a transcriber, and nobody else has
     /// confirmed it.
     pub fn differs(&self) -> Option<&'static str> {
@@ -569,7 +592,7 @@ pub struct SpreadChart {
 }
 
 /// One post and its claims, in the order of the post file.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct PostReport {
     /// The post's name.
     pub id: String,

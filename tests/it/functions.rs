@@ -320,12 +320,12 @@ fn every_case_is_of_a_function() {
 #[test]
 fn every_example_can_be_read() {
     for function in functions::all() {
-        let example = function.example;
+        let example = function.texts().example;
         let parsed = repro_claim::Expression::parse(example);
         assert!(parsed.is_ok(), "{}: {example}: {parsed:?}", function.name);
         assert!(example.contains(&format!("{}(", function.name)), "{example}");
         assert!(
-            !function.misleads.is_empty() && !function.summary.ends_with('.'),
+            !function.texts().misleads.is_empty() && !function.texts().summary.ends_with('.'),
             "{}",
             function.name
         );

@@ -206,6 +206,7 @@ const CRATES: &[Crate] = &[
             "stats",
         ],
         rows: &[
+            &["data"],
             &["checkpoints", "consistency", "lexicon", "run_design", "started", "work"],
             &["post"],
             &["json_text", "library", "lock", "moment", "names", "page_keys", "planned", "rules"],
@@ -674,7 +675,7 @@ fn planted_edges_are_found() {
     all.push(own("judge/later.rs", ""));
     let modules = Modules::of("judge", &all);
     let one = |file: &str, text: &str| complaints(file, text, &modules).join("; ");
-    let up = "src/judge/evaluate/call.rs (row 7) imports statement (row 9)";
+    let up = "src/judge/evaluate/call.rs (row 8) imports statement (row 10)";
     for text in [
         "use crate::statement::judge;",
         "fn f() { crate::statement::judge(claim) }",

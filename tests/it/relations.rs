@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use repro_judge::consistency::{self, SelfConsistency};
-use repro_judge::verify::{Demands, inspect};
+use repro_judge::verify::{Demands, inspect_all};
 use repro_receipt::bundle::{Bundle, Chain, seal};
 use repro_receipt::digest::{Digest, canonical};
 use repro_report::outcome::{Report, Verdict};
@@ -69,7 +69,7 @@ impl Copy {
             Err(error) => vec![error.code.id.to_owned()],
             Ok(_) => {
                 let mut report = Report::default();
-                inspect(&bundle, &Demands::default(), 1, &mut report, None);
+                inspect_all(&[&bundle], &Demands::default(), 1, None, &mut report);
                 let refused = report.failures.iter().map(|error| error.code.id.to_owned());
                 let claims = report.posts.iter().flat_map(|post| &post.claims);
                 let refuted = claims.filter(|claim| claim.outcome.verdict == Verdict::Refuted);
@@ -88,7 +88,7 @@ impl Copy {
         let receipt = fs::read(self.path("receipt.json")).unwrap();
         seal(&bundle, BUNDLE, None).unwrap();
         let mut report = Report::default();
-        inspect(&bundle, &Demands::default(), 1, &mut report, None);
+        inspect_all(&[&bundle], &Demands::default(), 1, None, &mut report);
         fs::write(self.path("receipt.json"), receipt).unwrap();
         assert!(report.failures.is_empty(), "{:?}", report.failures);
         let claims = report.posts.iter().flat_map(|post| &post.claims);
@@ -450,7 +450,7 @@ fn what_the_emitter_could_not_write_is_told() {
     let bundle = copy.folder.path().join(BUNDLE);
     seal(&bundle, BUNDLE, None).unwrap();
     let mut report = Report::default();
-    inspect(&bundle, &Demands::default(), 1, &mut report, None);
+    inspect_all(&[&bundle], &Demands::default(), 1, None, &mut report);
     let first = &report.posts[0].findings[0];
     assert_eq!(first.message, format!("`{BUNDLE}`: log: no number and 1 more"));
 }

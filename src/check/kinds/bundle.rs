@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use repro_judge::verify::{Demands, inspect};
+use repro_judge::verify::{Demands, inspect_all};
 use repro_receipt::bundle::{MODELS, PUBLISHED};
 use repro_receipt::source::Error;
 use repro_relation::Weight;
@@ -28,7 +28,7 @@ pub static KIND: DocumentKind = DocumentKind {
 
 fn read(folder: &FolderListing) -> Result<FolderAnswer, Error> {
     let mut report = Report::default();
-    inspect(&folder.path, &Demands::default(), 1, &mut report, None);
+    inspect_all(&[folder.path.as_path()], &Demands::default(), 1, None, &mut report);
     if let Some(error) = report.failures.into_iter().next() {
         return Err(error);
     }

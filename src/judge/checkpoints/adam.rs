@@ -19,11 +19,15 @@ pub struct AdamSettings {
     pub clip: f64,
 }
 
+/// A field of a config that is a number.
+pub fn number_of(config: Node<'_>, field: &str) -> Option<f64> {
+    config.get(field).filter(|node| node.printed().is_ok())?.float().ok()
+}
+
 impl AdamSettings {
     /// Of a config; none where it does not have them all.
     pub fn read(config: Node<'_>) -> Option<Self> {
-        let number =
-            |field: &str| config.get(field).filter(|node| node.printed().is_ok())?.float().ok();
+        let number = |field: &str| number_of(config, field);
         let share = |field: &str| number(field).filter(|beta| (0.0..1.0).contains(beta));
         Some(Self {
             beta1: share("adam_beta1")?,
@@ -48,6 +52,11 @@ impl AdamSettings {
     pub fn most_update(&self, step: u64) -> f64 {
         let left = |beta: f64| 1.0 - libm::pow(beta, step as f64);
         self.most_mean(step) * libm::sqrt(left(self.beta2)) / left(self.beta1)
+    }
+
+    /// The most that the updates behind step `from` move an element together, at these learning rates.
+    pub fn reach(&self, from: u64, rates: &[f64]) -> f64 {
+        std::iter::zip(from.., rates).map(|(step, rate)| rate * self.most_update(step + 1)).sum()
     }
 
     /// The least part of `v` that `steps` more steps leave.

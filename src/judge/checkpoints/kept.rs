@@ -1,11 +1,12 @@
 //! The checkpoints that a bundle keeps, as numbers; and what its records say of the learning rates between them.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 use repro_receipt::bundle::{Bundle, CONFIG};
 use repro_receipt::checkpoint::{Header, Role, Stored};
 use repro_receipt::digest::{Digest, Hasher};
+
+use super::adam::number_of;
 
 /// The largest checkpoint that is looked at: two of them are in memory at a time.
 const LARGEST: u64 = 512 << 20;
@@ -67,15 +68,6 @@ impl<'a> Elements<'a> {
     }
 }
 
-/// Where a tensor that is trained lies in its file.
-#[derive(Debug)]
-struct Parts {
-    shape: Vec<u64>,
-    weights: Range<usize>,
-    /// The means of its gradients and of their squares.
-    moments: Option<[Range<usize>; 2]>,
-}
-
 /// A tensor that is trained.
 #[derive(Debug, Clone, Copy)]
 pub struct TrainedTensor<'a> {
@@ -90,10 +82,9 @@ pub struct TrainedTensor<'a> {
 pub struct KeptCheckpoint {
     pub step: u64,
     pub file: String,
-    /// All that is stored, in the order of names.
-    stored: Vec<Stored>,
+    /// All that is stored, by its name.
+    stored: BTreeMap<String, Stored>,
     data: Vec<u8>,
-    tensors: BTreeMap<String, Parts>,
 }
 
 impl KeptCheckpoint {
@@ -114,67 +105,49 @@ impl KeptCheckpoint {
         let header = Header::parse(file, bytes.len() as u64, header);
         let header = header.map_err(|error| error.to_string())?;
         let data = bytes.split_off(PREFIX + length);
-        let mut named: BTreeMap<&str, &Stored> = BTreeMap::new();
-        named.extend(header.tensors.iter().map(|stored| (stored.name.as_str(), stored)));
-        let range = |stored: &Stored| stored.offsets.start as usize..stored.offsets.end as usize;
-        let floats = |name: &str| named.get(name).filter(|stored| stored.dtype.name == "F32");
-        let trained = named.values().filter(|stored| Role::of(stored) == Role::Parameter);
-        let read = |stored: &&Stored| {
-            let moment = |prefix: &str| {
-                let moment = floats(&format!("{prefix}{}", stored.name))?;
-                (moment.elements == stored.elements).then(|| range(moment))
-            };
-            let parts = Parts {
-                shape: stored.shape.clone(),
-                weights: range(floats(&stored.name)?),
-                moments: moment(MEAN).zip(moment(SQUARE)).map(<[_; 2]>::from),
-            };
-            Some((stored.name.clone(), parts))
-        };
-        let tensors: BTreeMap<_, _> = trained.filter_map(read).collect();
-        let stored = named.into_values().cloned().collect();
-        Ok(Self { step, file: file.to_owned(), stored, data, tensors })
+        let stored = header.tensors.into_iter().map(|stored| (stored.name.clone(), stored));
+        Ok(Self { step, file: file.to_owned(), stored: stored.collect(), data })
     }
 
     /// The digest of all its tensors: of each, in the order of the bytes of its name, the name, a line feed, the type, a
     /// line feed, the dimensions with commas between them, a line feed, and the elements as they are stored.
     pub fn digest(&self) -> Digest {
         let mut hasher = Hasher::default();
-        for Stored { name, dtype, shape, offsets, .. } in &self.stored {
+        for stored in self.stored.values() {
+            let Stored { name, dtype, shape, .. } = stored;
             let shape: Vec<_> = shape.iter().map(u64::to_string).collect();
             hasher.update(format!("{name}\n{}\n{}\n", dtype.name, shape.join(",")).as_bytes());
-            let range = offsets.start as usize..offsets.end as usize;
-            hasher.update(self.data.get(range).unwrap_or_default());
+            hasher.update(self.bytes(stored));
         }
         hasher.finish()
     }
 
-    /// How many tensors are trained.
-    pub fn count(&self) -> usize {
-        self.tensors.len()
+    fn bytes(&self, stored: &Stored) -> &[u8] {
+        let range = stored.offsets.start as usize..stored.offsets.end as usize;
+        self.data.get(range).unwrap_or_default()
     }
 
-    /// All of them by their names.
+    /// The elements of a tensor of float32.
+    fn elements(&self, name: &str) -> Option<Elements<'_>> {
+        let stored = self.stored.get(name).filter(|stored| stored.dtype.name == "F32")?;
+        Some(Elements::of(self.bytes(stored)))
+    }
+
+    /// All tensors that are trained, by their names.
     pub fn tensors(&self) -> impl Iterator<Item = (&str, TrainedTensor<'_>)> {
-        self.tensors.iter().map(|(name, parts)| (name.as_str(), self.tensor_of(parts)))
+        self.stored.keys().filter_map(|name| Some((name.as_str(), self.tensor(name)?)))
     }
 
     /// One of them.
     pub fn tensor(&self, name: &str) -> Option<TrainedTensor<'_>> {
-        self.tensors.get(name).map(|parts| self.tensor_of(parts))
-    }
-
-    fn tensor_of<'a>(&'a self, parts: &'a Parts) -> TrainedTensor<'a> {
-        let elements =
-            |range: &Range<usize>| Elements::of(self.data.get(range.clone()).unwrap_or_default());
-        TrainedTensor {
-            shape: &parts.shape,
-            weights: elements(&parts.weights),
-            moments: parts
-                .moments
-                .as_ref()
-                .map(|[mean, square]| (elements(mean), elements(square))),
-        }
+        let stored = self.stored.get(name).filter(|one| Role::of(one) == Role::Parameter)?;
+        let weights = self.elements(name)?;
+        let moment = |prefix: &str| {
+            let moment = self.elements(&format!("{prefix}{name}"))?;
+            (moment.len() == weights.len()).then_some(moment)
+        };
+        let moments = moment(MEAN).zip(moment(SQUARE));
+        Some(TrainedTensor { shape: &stored.shape, weights, moments })
     }
 }
 
@@ -183,10 +156,7 @@ impl KeptCheckpoint {
 /// records. None where neither says one.
 pub fn rates(bundle: &Bundle, from: u64, to: u64) -> Option<Vec<f64>> {
     let config = bundle.document(CONFIG).ok().map(|document| document.root());
-    let of_config = |field: &str| {
-        let node = config?.get(field)?;
-        node.printed().ok().and_then(|_| node.float().ok())
-    };
+    let of_config = |field: &str| number_of(config?, field);
     let records = bundle.records().map(|records| records.kept.as_slice()).unwrap_or_default();
     let logged: BTreeMap<u64, f64> =
         records.iter().filter_map(|record| Some((record.step? as u64, record.lr?))).collect();

@@ -52,6 +52,12 @@ pub struct WeightsFault {
     pub reason: String,
 }
 
+fn add_once(all: &mut Vec<String>, what: &str) {
+    if !all.iter().any(|known| known == what) {
+        all.push(what.to_owned());
+    }
+}
+
 /// What was found in the checkpoints of a bundle.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CheckpointsFound {
@@ -82,9 +88,8 @@ impl CheckpointsFound {
         });
         let begins = found.beginning(bundle, start.as_ref());
         let mut before = start.and_then(Result::ok);
-        let settings =
-            bundle.document(CONFIG).ok().and_then(|config| AdamSettings::read(config.root()));
-        let settings = settings.filter(|_| is_ours);
+        let config = bundle.document(CONFIG).ok().filter(|_| is_ours);
+        let settings = config.and_then(|config| AdamSettings::read(config.root()));
         for (entry, file) in bundle.kept_checkpoints() {
             let checkpoint = match KeptCheckpoint::read(bundle, entry.step, file) {
                 Ok(checkpoint) => checkpoint,
@@ -95,7 +100,7 @@ impl CheckpointsFound {
                 }
             };
             found.checkpoints += 1;
-            found.tensors += checkpoint.count();
+            found.tensors += checkpoint.tensors().count();
             std::thread::scope(|scope| {
                 // Hashing takes as long as all the rest.
                 let digest = scope.spawn(|| checkpoint.digest());
@@ -123,31 +128,25 @@ impl CheckpointsFound {
             return self.no("moments and moves: the optimizer is not that of `repro train`");
         };
         self.moments(checkpoint, settings);
-        if before.is_none() {
-            self.no("how far tensors moved: neither the weights of the seed nor another checkpoint is at hand");
+        let Some(before) = before else {
+            return self.no("how far tensors moved: neither the weights of the seed nor another checkpoint is at hand");
+        };
+        let steps = checkpoint.step.checked_sub(before.step);
+        if steps.is_none_or(|steps| steps > MOST_STEPS) {
+            let apart = format!("its checkpoints are not 0 to {MOST_STEPS} steps apart");
+            return self.no(&format!("how far tensors moved: {apart}"));
         }
-        if let Some(before) = before {
-            let steps = checkpoint.step.checked_sub(before.step);
-            if steps.is_none_or(|steps| steps > MOST_STEPS) {
-                let apart = format!("its checkpoints are not 0 to {MOST_STEPS} steps apart");
-                return self.no(&format!("how far tensors moved: {apart}"));
-            }
-            let rates = kept::rates(bundle, before.step, checkpoint.step);
-            self.between(before, checkpoint, settings, rates);
-            self.as_logged(bundle, before, checkpoint, settings);
-        }
+        let rates = kept::rates(bundle, before.step, checkpoint.step);
+        self.between(before, checkpoint, settings, rates);
+        self.as_logged(bundle, before, checkpoint, settings);
     }
 
     fn no(&mut self, what: &str) {
-        if !self.not_looked_at.iter().any(|known| known == what) {
-            self.not_looked_at.push(what.to_owned());
-        }
+        add_once(&mut self.not_looked_at, what);
     }
 
     fn yes(&mut self, what: &str) {
-        if !self.looked_at.iter().any(|known| known == what) {
-            self.looked_at.push(what.to_owned());
-        }
+        add_once(&mut self.looked_at, what);
     }
 
     fn fault(&mut self, code: &'static Code, file: &str, reason: String) {
@@ -274,9 +273,7 @@ impl CheckpointsFound {
             return self.no("how far tensors moved: weight decay turns weights around");
         }
         let steps = after.step - before.step;
-        let reach: f64 = std::iter::zip(before.step.., &rates)
-            .map(|(step, rate)| rate * settings.most_update(step + 1))
-            .sum();
+        let reach = settings.reach(before.step, &rates);
         let left: f64 = rates.iter().map(|rate| 1.0 - rate * settings.decay).product();
         let least = settings.least_square(steps) * (1.0 - ROUNDING);
         for (name, tensor) in after.tensors() {
@@ -364,22 +361,17 @@ impl CheckpointsFound {
         after: &KeptCheckpoint,
         settings: &AdamSettings,
     ) {
-        let slices = bundle.receipt().slices.iter();
-        let Some(slice) = slices.clone().find(|slice| slice.from_step == before.step) else {
-            return;
-        };
+        let mut slices = bundle.receipt().slices.iter();
+        let Some(slice) = slices.find(|slice| slice.from_step == before.step) else { return };
         let end = slice.from_step.saturating_add(slice.steps);
         if end > after.step {
             return;
         }
         let rates = kept::rates(bundle, end, after.step);
-        let rest: Option<f64> = rates.map(|rates| {
-            let of = |(step, rate): (u64, &f64)| rate * settings.most_update(step + 1);
-            std::iter::zip(end.., &rates).map(of).sum()
-        });
-        let (Some(rest), Some(logged)) = (rest, kept::logged_moves(bundle, &slice.file)) else {
+        let (Some(rates), Some(logged)) = (rates, kept::logged_moves(bundle, &slice.file)) else {
             return;
         };
+        let rest = settings.reach(end, &rates);
         for (name, moved) in logged {
             let (Some(old), Some(new)) = (before.tensor(&name), after.tensor(&name)) else {
                 continue;

@@ -24,9 +24,25 @@ enum Scope {
     Receipt,
     /// In all rows of a kind, as a list.
     All(Over),
+    Row(RowShift),
+}
+
+/// In which row a name is looked up for another.
+#[derive(Debug, Clone, Copy)]
+pub enum RowShift {
     Own,
     Previous,
     First,
+}
+
+impl RowShift {
+    fn row(self, at: usize) -> Option<usize> {
+        match self {
+            Self::Own => Some(at),
+            Self::Previous => at.checked_sub(1),
+            Self::First => Some(0),
+        }
+    }
 }
 
 impl Name {
@@ -35,17 +51,18 @@ impl Name {
         let scope = match head {
             "config" => Scope::Config,
             "receipt" => Scope::Receipt,
-            "previous" => Scope::Previous,
-            "first" => Scope::First,
-            _ => Over::of_list(head).map_or(Scope::Own, Scope::All),
+            "previous" => Scope::Row(RowShift::Previous),
+            "first" => Scope::Row(RowShift::First),
+            _ => Over::of_list(head).map_or(Scope::Row(RowShift::Own), Scope::All),
         };
-        let path = if matches!(scope, Scope::Own) { text.as_str() } else { rest }.to_owned();
+        let is_own = matches!(scope, Scope::Row(RowShift::Own));
+        let path = if is_own { text.as_str() } else { rest }.to_owned();
         Self { text, scope, path }
     }
 
     /// Whether it stands for the same in every row.
     pub fn is_constant(&self) -> bool {
-        matches!(self.scope, Scope::Config | Scope::Receipt | Scope::All(_))
+        !matches!(self.scope, Scope::Row(_))
     }
 }
 
@@ -59,22 +76,14 @@ pub enum Column<'a> {
 
 impl<'a> Column<'a> {
     fn of(rows: impl Iterator<Item = Option<LoggedTerm<'a>>>) -> Self {
-        let mut numbers = Vec::new();
-        let mut rows = rows;
-        let other = rows.by_ref().find_map(|term| match term {
-            Some(LoggedTerm::Number(number)) => {
-                numbers.push(number);
-                None
-            }
-            None => {
-                numbers.push(f64::NAN);
-                None
-            }
-            Some(other) => Some(other),
-        });
-        let Some(other) = other else { return Self::Numbers(numbers) };
-        let number = |number: f64| (!number.is_nan()).then_some(LoggedTerm::Number(number));
-        Self::Terms(numbers.into_iter().map(number).chain([Some(other)]).chain(rows).collect())
+        let terms: Vec<_> = rows.collect();
+        let number = |term: &Option<LoggedTerm<'a>>| match term {
+            Some(LoggedTerm::Number(number)) => Some(*number),
+            Some(_) => None,
+            None => Some(f64::NAN),
+        };
+        let numbers: Option<Vec<_>> = terms.iter().map(number).collect();
+        numbers.map_or(Self::Terms(terms), Self::Numbers)
     }
 
     fn at(&self, row: usize) -> Option<LoggedTerm<'_>> {
@@ -99,7 +108,6 @@ impl<'a> Column<'a> {
             Self::Numbers(numbers) if !numbers.iter().any(|number| number.is_nan()) => {
                 Some(LoggedTerm::List(Cow::Borrowed(numbers)))
             }
-            Self::Terms(terms) if terms.is_empty() => Some(LoggedTerm::List(Cow::Borrowed(&[]))),
             _ => None,
         }
     }
@@ -117,58 +125,45 @@ pub struct RelationColumns<'a> {
 #[derive(Debug)]
 pub enum View<'c, 'a> {
     Constant(Option<LoggedTerm<'c>>),
-    Own(&'c Column<'a>),
-    Previous(&'c Column<'a>),
-    First(&'c Column<'a>),
+    Column(&'c Column<'a>, RowShift),
 }
 
 /// What a name stands for that is a number in every row where it stands for something.
 #[derive(Debug, Clone, Copy)]
 pub enum NumberView<'c> {
     Constant(f64),
-    Own(&'c [f64]),
-    Previous(&'c [f64]),
-    First(&'c [f64]),
+    Column(&'c [f64], RowShift),
 }
 
 impl NumberView<'_> {
     /// In one row; no number where it stands for nothing.
     pub fn at(&self, row: usize) -> f64 {
-        let (numbers, at) = match self {
-            Self::Constant(number) => return *number,
-            Self::Own(numbers) => (numbers, Some(row)),
-            Self::Previous(numbers) => (numbers, row.checked_sub(1)),
-            Self::First(numbers) => (numbers, Some(0)),
-        };
-        at.and_then(|at| numbers.get(at)).copied().unwrap_or(f64::NAN)
+        match self {
+            Self::Constant(number) => *number,
+            Self::Column(numbers, shift) => {
+                shift.row(row).and_then(|at| numbers.get(at)).copied().unwrap_or(f64::NAN)
+            }
+        }
     }
 }
 
 impl<'c> View<'c, '_> {
     /// The same, where it stands for numbers alone.
     pub fn numbers(&self) -> Option<NumberView<'c>> {
-        let numbers = |column: &'c Column<'_>| match column {
-            Column::Numbers(numbers) => Some(numbers.as_slice()),
-            Column::Terms(_) => None,
-        };
-        Some(match self {
-            Self::Constant(Some(LoggedTerm::Number(number))) => NumberView::Constant(*number),
-            Self::Constant(_) => return None,
-            Self::Own(column) => NumberView::Own(numbers(column)?),
-            Self::Previous(column) => NumberView::Previous(numbers(column)?),
-            Self::First(column) => NumberView::First(numbers(column)?),
-        })
+        match self {
+            Self::Constant(Some(LoggedTerm::Number(number))) => Some(NumberView::Constant(*number)),
+            Self::Column(Column::Numbers(numbers), shift) => {
+                Some(NumberView::Column(numbers, *shift))
+            }
+            Self::Constant(_) | Self::Column(Column::Terms(_), _) => None,
+        }
     }
-}
 
-impl View<'_, '_> {
     /// In one row.
     pub fn at(&self, row: usize) -> Option<LoggedTerm<'_>> {
         match self {
             Self::Constant(term) => term.as_ref().map(LoggedTerm::borrowed),
-            Self::Own(column) => column.at(row),
-            Self::Previous(column) => column.at(row.checked_sub(1)?),
-            Self::First(column) => column.at(0),
+            Self::Column(column, shift) => column.at(shift.row(row)?),
         }
     }
 }
@@ -187,9 +182,7 @@ impl<'a> RelationColumns<'a> {
                 let column = self.column(listed, &name.path).list().is_some();
                 return column && self.rows.is_whole(listed);
             }
-            Scope::Own | Scope::Previous | Scope::First => {
-                return !self.column(over, &name.path).is_empty();
-            }
+            Scope::Row(_) => return !self.column(over, &name.path).is_empty(),
         };
         let term = self.constants.entry(&name.text);
         term.or_insert_with(|| term_at(root?, &name.path)).is_some()
@@ -207,16 +200,15 @@ impl<'a> RelationColumns<'a> {
     /// What a name stands for that was looked up.
     pub fn view(&self, over: Over, name: &'static Name) -> View<'_, 'a> {
         let column = |over: Over| self.known.get(&(over, name.path.as_str()));
-        let own = |view: fn(_) -> _| column(over).map_or(View::Constant(None), view);
         match name.scope {
             Scope::Config | Scope::Receipt => {
                 let term = self.constants.get(name.text.as_str()).and_then(Option::as_ref);
                 View::Constant(term.map(LoggedTerm::borrowed))
             }
             Scope::All(listed) => View::Constant(column(listed).and_then(Column::list)),
-            Scope::Own => own(View::Own),
-            Scope::Previous => own(View::Previous),
-            Scope::First => own(View::First),
+            Scope::Row(shift) => {
+                column(over).map_or(View::Constant(None), |column| View::Column(column, shift))
+            }
         }
     }
 
@@ -232,16 +224,15 @@ impl<'a> RelationColumns<'a> {
 
     /// The file and the pointer where a name of the row `at` stands.
     pub fn place(&self, over: Over, at: usize, name: &Name) -> Option<(String, String)> {
-        let in_row = |at: usize| Some(self.rows.row(over, at)?.place(&name.path));
         match name.scope {
             Scope::Config => Some((CONFIG.to_owned(), pointer(&name.path))),
             Scope::Receipt => {
                 Some((RECEIPT.to_owned(), format!("/predicate{}", pointer(&name.path))))
             }
-            Scope::All(listed) => Some((self.rows.row(listed, 0)?.file.to_owned(), String::new())),
-            Scope::Own => in_row(at),
-            Scope::Previous => in_row(at.checked_sub(1)?),
-            Scope::First => in_row(0),
+            Scope::All(listed) => {
+                Some((self.rows.row(listed, 0)?.file().to_owned(), String::new()))
+            }
+            Scope::Row(shift) => Some(self.rows.row(over, shift.row(at)?)?.place(&name.path)),
         }
     }
 }

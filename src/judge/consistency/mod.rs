@@ -1,25 +1,20 @@
 //! Whether a bundle agrees with itself: relations between the numbers of its files, each a sentence in the language of claims.
 //!
-//! A relation is data (`known`): what it is of, when it can be asked, what it says. Where something of it is missing it is
+//! A relation is data (`relations.toml`): what it is of, when it can be asked, what it says. Where something of it is missing it is
 //! not asked, so that trainers of others are held to what they say and to nothing else.
 
 mod columns;
-pub mod known;
+mod known;
 mod rows;
 
 use std::collections::BTreeSet;
-use std::sync::OnceLock;
 
 use columns::{Name, RelationColumns, View};
-use known::{FORMULAS, RELATIONS};
+use known::{BundleRelation, known_relations};
 use repro_receipt::bundle::{Bundle, Origin};
 use repro_receipt::source::Code;
-use repro_relation::{Formula, Relation, Term};
+use repro_relation::{Formula, Term};
 use repro_report::outcome::EvidenceRef;
-use rows::Over;
-
-/// What holds of every bundle that has its numbers.
-type BundleRelation = Relation<Over>;
 
 /// What stands in a bundle: floats, as trainers log them.
 type LoggedTerm<'a> = Term<'a, f64>;
@@ -45,7 +40,8 @@ pub struct SelfConsistency {
 }
 
 /// A relation whose sentences are read.
-struct ReadRelation {
+#[derive(Debug)]
+pub struct ReadRelation {
     relation: &'static BundleRelation,
     names: Vec<Name>,
     /// The conditions that are the same in every row,
@@ -55,23 +51,16 @@ struct ReadRelation {
     says: Formula,
 }
 
-/// The relations that were read: where a bundle has no rows of a kind, those over it are not.
-static READ: [OnceLock<Option<ReadRelation>>; RELATIONS.len()] =
-    [const { OnceLock::new() }; RELATIONS.len()];
-
 /// Reads all relations: for a thread that would otherwise wait while a bundle is hashed.
 pub fn read_ahead() {
-    for (relation, place) in std::iter::zip(RELATIONS, &READ) {
-        read(relation, place);
+    for relation in &known_relations().relations {
+        read(relation);
     }
 }
 
 /// A relation, read.
-fn read(
-    relation: &'static BundleRelation,
-    place: &'static OnceLock<Option<ReadRelation>>,
-) -> Option<&'static ReadRelation> {
-    place.get_or_init(|| ReadRelation::of(relation)).as_ref()
+fn read(relation: &'static BundleRelation) -> Option<&'static ReadRelation> {
+    relation.read.get_or_init(|| ReadRelation::of(relation)).as_ref()
 }
 
 impl SelfConsistency {
@@ -83,18 +72,17 @@ impl SelfConsistency {
         }
         let mut columns = RelationColumns::of(bundle);
         let mut asked = Vec::new();
-        for (relation, place) in std::iter::zip(RELATIONS, &READ) {
+        for relation in &known_relations().relations {
             let has_rows = columns.count(relation.over) > 0;
-            let known = has_rows.then(|| read(relation, place)).flatten();
+            let known = has_rows.then(|| read(relation)).flatten();
             asked.extend(known.filter(|one| one.is_asked(&mut columns)));
         }
         for one in asked {
             let count = columns.count(one.relation.over);
             let (times, failed) = one.asked(&columns, count);
             if times > 0 {
-                found.asked.push((one.relation.code, times));
+                found.asked.push((&one.relation.code, times));
             }
-
             let contradiction = |(first, more)| one.contradiction(bundle, &columns, first, more);
             found.contradictions.extend(failed.map(contradiction));
         }
@@ -105,7 +93,7 @@ impl SelfConsistency {
 impl ReadRelation {
     fn of(relation: &'static BundleRelation) -> Option<Self> {
         let mut names = Vec::new();
-        let mut read = |text: &&str| Formula::read(text, FORMULAS, &mut names);
+        let mut read = |text: &&str| Formula::read(text, &known_relations().formulas, &mut names);
         let when: Vec<_> = relation.when.iter().map(&mut read).collect::<Option<_>>()?;
         let says = read(&relation.says)?;
         let names: Vec<_> = names.into_iter().map(Name::read).collect();
@@ -174,7 +162,7 @@ impl ReadRelation {
         at: usize,
         more: usize,
     ) -> BrokenRelation {
-        let Relation { code, over, says, .. } = self.relation;
+        let BundleRelation { code, over, says, .. } = self.relation;
         let views = self.views(columns);
         let named = |name: usize| views.get(name)?.at(at);
         let sides = self.says.sides(&named);
@@ -189,8 +177,7 @@ impl ReadRelation {
         };
         let told: Vec<_> =
             values.iter().map(|(name, value)| format!("{} is {value}", name.text)).collect();
-        let row = columns.row(*over, at);
-        let row = row.map(|row| format!("{}{}", row.file, place_of(&row.pointer())));
+        let row = columns.row(*over, at).map(|row| row.words());
         let others = match more {
             0 => String::new(),
             more => format!("; so it is in {more} more {}", over.words()),
@@ -210,19 +197,15 @@ impl ReadRelation {
     }
 }
 
-fn place_of(pointer: &str) -> String {
-    if pointer.is_empty() { String::new() } else { format!(" {pointer}") }
-}
-
 /// All relations, in their order: codes and what they say.
 pub fn all() -> impl Iterator<Item = (&'static Code, &'static str)> {
-    RELATIONS.iter().map(|relation| (relation.code, relation.says))
+    known_relations().relations.iter().map(|relation| (&relation.code, relation.says))
 }
 
 /// All relations, for people.
 pub fn listed() -> String {
     let mut text = String::new();
-    for relation in RELATIONS {
+    for relation in &known_relations().relations {
         text.push_str(&format!("{}\n  {}\n", relation.code.id, relation.says));
         if !relation.when.is_empty() {
             text.push_str(&format!("  where {}\n", relation.when.join(" and ")));
@@ -238,18 +221,22 @@ mod tests {
 
     #[test]
     fn every_relation_is_read() {
-        for relation in RELATIONS {
+        let known = known_relations();
+        assert!(!known.relations.is_empty());
+        for relation in &known.relations {
             for text in relation.when.iter().chain([&relation.says]) {
-                assert!(Formula::read(text, FORMULAS, &mut Vec::new()).is_some(), "{text}");
+                assert!(Formula::read(text, &known.formulas, &mut Vec::new()).is_some(), "{text}");
             }
+            assert!(read(relation).is_some(), "{}", relation.code.id);
         }
-        let read = RELATIONS.iter().filter_map(ReadRelation::of).count();
-        assert_eq!(read, RELATIONS.len());
     }
 
     #[test]
     fn what_is_asked_of_the_free_text_of_a_header_is_kept() {
-        let asked = RELATIONS.iter().flat_map(|relation| relation.says.split("metadata.").skip(1));
+        let asked = known_relations()
+            .relations
+            .iter()
+            .flat_map(|relation| relation.says.split("metadata.").skip(1));
         let keys = asked.map(|rest| rest.split(|c: char| !c.is_alphanumeric() && c != '_').next());
         let keys: std::collections::BTreeSet<_> = keys.flatten().collect();
         assert_eq!(

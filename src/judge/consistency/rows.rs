@@ -46,41 +46,37 @@ pub enum Over {
     Timing,
 }
 
-/// How many kinds there are.
-const KINDS: usize = Over::Timing as usize + 1;
+/// Each kind in words, of several, and the name of the list of its numbers where there is one: `evaluations.step`.
+const KINDS: [(Over, &str, Option<&str>); 13] = [
+    (Over::Run, "runs", None),
+    (Over::Evaluation, "evaluations", Some("evaluations")),
+    (Over::Record, "training records", Some("records")),
+    (Over::Router, "routers", None),
+    (Over::Checkpoint, "checkpoints", Some("checkpoints")),
+    (Over::Weights, "files of weights", Some("weights")),
+    (Over::Slice, "slices", Some("slices")),
+    (Over::SliceStep, "steps of slices", None),
+    (Over::SliceLayer, "routers in steps of slices", None),
+    (Over::Task, "tasks", None),
+    (Over::Outcome, "outcomes of tasks", None),
+    (Over::State, "committed states", Some("states")),
+    (Over::Timing, "times", Some("timing")),
+];
 
 impl Over {
     /// In words, of several.
     pub fn words(self) -> &'static str {
-        match self {
-            Self::Run => "runs",
-            Self::Evaluation => "evaluations",
-            Self::Record => "training records",
-            Self::Router => "routers",
-            Self::Checkpoint => "checkpoints",
-            Self::Weights => "files of weights",
-            Self::Slice => "slices",
-            Self::SliceStep => "steps of slices",
-            Self::SliceLayer => "routers in steps of slices",
-            Self::Task => "tasks",
-            Self::Outcome => "outcomes of tasks",
-            Self::State => "committed states",
-            Self::Timing => "times",
-        }
+        KINDS[self as usize].1
     }
 
-    /// The kind whose numbers a list of this name has: `evaluations.step`.
+    /// The kind that has this name in words.
+    pub fn named(words: &str) -> Option<Self> {
+        KINDS.iter().find(|(_, known, _)| *known == words).map(|(over, ..)| *over)
+    }
+
+    /// The kind whose numbers a list of this name has.
     pub fn of_list(name: &str) -> Option<Self> {
-        Some(match name {
-            "evaluations" => Self::Evaluation,
-            "records" => Self::Record,
-            "checkpoints" => Self::Checkpoint,
-            "weights" => Self::Weights,
-            "slices" => Self::Slice,
-            "states" => Self::State,
-            "timing" => Self::Timing,
-            _ => return None,
-        })
+        KINDS.iter().find(|(.., list)| *list == Some(name)).map(|(over, ..)| *over)
     }
 }
 
@@ -130,25 +126,12 @@ impl<'a> Fields<'a> {
             Self::Counts(counts) => {
                 (path == "counts").then_some(LoggedTerm::List(Cow::Borrowed(counts)))
             }
-            Self::Weights(passed) => match path {
-                "tensors" => Some(LoggedTerm::Number(passed.holdings.tensors as f64)),
-                "elements" => Some(LoggedTerm::Number(passed.holdings.elements as f64)),
-                _ => {
-                    let text = passed.metadata.get(path.strip_prefix("metadata.")?)?;
-                    Some(LoggedTerm::Text(Cow::Borrowed(text)))
-                }
-            },
+            Self::Weights(passed) => {
+                let text = passed.metadata.get(path.strip_prefix("metadata.")?)?;
+                Some(LoggedTerm::Text(Cow::Borrowed(text)))
+            }
         }
     }
-}
-
-/// What belongs to a row in another file.
-#[derive(Debug, Clone, Copy)]
-struct Beside<'a> {
-    name: &'static str,
-    fields: Fields<'a>,
-    file: &'a str,
-    at: At,
 }
 
 /// Where a row begins in its file.
@@ -182,48 +165,66 @@ impl std::fmt::Display for At {
     }
 }
 
-/// So many rows of other files stand beside one.
+/// Numbers of a file, and where they begin in it.
+#[derive(Debug, Clone, Copy)]
+struct Part<'a> {
+    fields: Fields<'a>,
+    file: &'a str,
+    at: At,
+}
+
+/// So many parts of other files stand beside a row.
 const BESIDE: usize = 3;
 
 /// One row.
 #[derive(Debug, Clone, Copy)]
 pub struct Row<'a> {
-    pub file: &'a str,
-    at: At,
-    fields: Fields<'a>,
+    own: Part<'a>,
     /// The step in the name of its file.
     label: Option<f64>,
-    beside: [Option<Beside<'a>>; BESIDE],
+    /// What belongs to it in other files, by the names that relations have for it.
+    beside: [Option<(&'static str, Part<'a>)>; BESIDE],
 }
-
-const NO_ROW: Row<'static> =
-    Row { file: "", at: At::Whole, fields: Fields::None, label: None, beside: [None; BESIDE] };
 
 impl<'a> Row<'a> {
     fn new(file: &'a str, at: At, fields: Fields<'a>) -> Self {
-        Self { file, at, fields, label: label(file), beside: [None; BESIDE] }
+        Self { own: Part { fields, file, at }, label: label(file), beside: [None; BESIDE] }
     }
 
-    fn with(mut self, beside: impl IntoIterator<Item = Option<Beside<'a>>>) -> Self {
+    /// The row at a place in the log.
+    fn logged(at: At, fields: Fields<'a>) -> Self {
+        Self { label: None, ..Self::new(METRICS, at, fields) }
+    }
+
+    fn with(mut self, beside: impl IntoIterator<Item = Option<(&'static str, Part<'a>)>>) -> Self {
         std::iter::zip(&mut self.beside, beside).for_each(|(place, one)| *place = one);
         self
     }
 
-    /// It, beside another row.
-    fn beside_as(&self, name: &'static str) -> Beside<'a> {
-        Beside { name, fields: self.fields, file: self.file, at: self.at }
+    /// The first of some rows that has the same in a field, beside this one.
+    fn with_equal(self, name: &'static str, rows: &[Self], field: &str) -> Self {
+        let own = self.field(field);
+        let equal = rows.iter().find(|row| own.is_some() && row.field(field) == own);
+        self.with([equal.map(|row| (name, row.own))])
     }
 
-    /// Where it begins in its file.
-    pub fn pointer(&self) -> String {
-        self.at.to_string()
+    /// Its file.
+    pub fn file(&self) -> &'a str {
+        self.own.file
     }
 
-    /// What of a row beside it a path means: the row's name is the first part.
-    fn beside<'p>(&self, path: &'p str) -> Option<(Beside<'a>, &'p str)> {
+    /// Its file, and where it begins there.
+    pub fn words(&self) -> String {
+        let pointer = self.own.at.to_string();
+        let between = if pointer.is_empty() { "" } else { " " };
+        format!("{}{between}{pointer}", self.own.file)
+    }
+
+    /// What of a part beside it a path means: its name is the first part of the path.
+    fn beside<'p>(&self, path: &'p str) -> Option<(Part<'a>, &'p str)> {
         let (head, rest) = path.split_once('.').unwrap_or((path, ""));
-        let beside = self.beside.iter().flatten().find(|beside| beside.name == head)?;
-        Some((*beside, rest))
+        let (_, part) = self.beside.iter().flatten().find(|(name, _)| *name == head)?;
+        Some((*part, rest))
     }
 
     /// What a path of names stands for in it.
@@ -231,18 +232,18 @@ impl<'a> Row<'a> {
         match self.beside(path) {
             _ if path == "label" => self.label.map(LoggedTerm::Number),
             // The name of the file itself.
-            Some((beside, "")) => Some(LoggedTerm::Text(Cow::Borrowed(beside.file))),
-            Some((beside, rest)) => beside.fields.term(rest),
-            None => self.fields.term(path),
+            Some((part, "")) => Some(LoggedTerm::Text(Cow::Borrowed(part.file))),
+            Some((part, rest)) => part.fields.term(rest),
+            None => self.own.fields.term(path),
         }
     }
 
     /// The file and the pointer where a path of names stands.
     pub fn place(&self, path: &str) -> (String, String) {
-        let (file, at, path) = match self.beside(path) {
-            Some((beside, rest)) => (beside.file, beside.at, rest),
-            None if path == "label" => (self.file, At::Whole, ""),
-            None => (self.file, self.at, path),
+        let (Part { file, at, .. }, path) = match self.beside(path) {
+            Some(found) => found,
+            None if path == "label" => (Part { at: At::Whole, ..self.own }, ""),
+            None => (self.own, path),
         };
         (file.to_owned(), format!("{at}{}", pointer(path)))
     }
@@ -314,14 +315,20 @@ fn term_of(node: Node<'_>) -> Option<LoggedTerm<'_>> {
     }
 }
 
-/// Rows of one kind.
+/// Rows of one kind: those that are listed, then those of a log, which may be many.
 #[derive(Debug)]
-enum RowSet<'a> {
-    Listed(Vec<Row<'a>>),
-    /// The lines of a log, which may be many.
-    Records(&'a TrainingRecords),
-    /// Routers of evaluations, then those of a log.
-    Routers(Vec<Row<'a>>, Option<&'a TrainingRecords>),
+struct RowSet<'a> {
+    listed: Vec<Row<'a>>,
+    log: Log<'a>,
+}
+
+/// What of a log are rows.
+#[derive(Debug, Clone, Copy)]
+enum Log<'a> {
+    None,
+    Lines(&'a TrainingRecords),
+    /// The layers with experts of each line, where there is a log.
+    Layers(Option<&'a TrainingRecords>),
 }
 
 /// A bundle, seen as rows.
@@ -332,7 +339,7 @@ pub struct Rows<'a> {
     pub config: Option<Node<'a>>,
     /// Its receipt.
     pub receipt: Option<Node<'a>>,
-    known: [Option<RowSet<'a>>; KINDS],
+    known: [Option<RowSet<'a>>; KINDS.len()],
 }
 
 impl<'a> Rows<'a> {
@@ -346,73 +353,73 @@ impl<'a> Rows<'a> {
     /// Finds the rows of a kind, where that was not done yet, and answers how many there are.
     pub fn find(&mut self, over: Over) -> usize {
         if self.known[over as usize].is_none() {
-            let set = match (over, self.bundle.records()) {
-                (Over::Record, Some(records)) => RowSet::Records(records),
-                (Over::Router, records) => RowSet::Routers(self.evaluated_routers(), records),
-                _ => RowSet::Listed(self.read(over)),
+            let log = match (over, self.bundle.records()) {
+                (Over::Record, Some(records)) => Log::Lines(records),
+                (Over::Router, records) => Log::Layers(records),
+                _ => Log::None,
             };
-            self.known[over as usize] = Some(set);
+            self.known[over as usize] = Some(RowSet { listed: self.read(over), log });
         }
         self.count(over)
     }
 
     /// How many rows of a kind were found.
     pub fn count(&self, over: Over) -> usize {
-        match &self.known[over as usize] {
-            Some(RowSet::Listed(rows)) => rows.len(),
-            Some(RowSet::Records(records)) => records.kept.len(),
-            Some(RowSet::Routers(evaluated, records)) => {
-                evaluated.len() + records.map_or(0, |records| records.layers().len())
-            }
-            None => 0,
-        }
+        let Some(RowSet { listed, log }) = &self.known[over as usize] else { return 0 };
+        let logged = match log {
+            Log::None => 0,
+            Log::Lines(records) => records.kept.len(),
+            Log::Layers(records) => records.map_or(0, |records| records.layers().len()),
+        };
+        listed.len() + logged
     }
 
     /// What a path stands for in all rows of a kind, where these are of a log, which may be long.
     pub fn logged(&self, over: Over, path: &str) -> Option<Vec<f64>> {
         let or_none = |number: Option<f64>| number.unwrap_or(f64::NAN);
-        Some(match self.known[over as usize].as_ref()? {
-            RowSet::Listed(_) => return None,
-            RowSet::Records(records) => {
+        let RowSet { listed, log } = self.known[over as usize].as_ref()?;
+        let listed = listed.iter().map(|row| match row.field(path) {
+            Some(LoggedTerm::Number(number)) => number,
+            _ => f64::NAN,
+        });
+        match log {
+            Log::None => None,
+            Log::Lines(records) => {
                 let number = |record: &TrainingRecord| match path {
                     "nonfinite" => f64::from(u8::from(record.is_nonfinite)),
                     "routers" => records.routers(record).len() as f64,
                     _ => or_none(record.number(path)),
                 };
-                records.kept.iter().map(number).collect()
+                Some(records.kept.iter().map(number).collect())
             }
-            RowSet::Routers(evaluated, records) => {
-                let evaluated = evaluated.iter().map(|row| match row.field(path) {
-                    Some(LoggedTerm::Number(number)) => number,
-                    _ => f64::NAN,
-                });
+            Log::Layers(records) => {
                 let logged = records.iter().flat_map(|records| records.layers());
-                evaluated.chain(logged.map(|router| or_none(router.number(path)))).collect()
+                Some(listed.chain(logged.map(|router| or_none(router.number(path)))).collect())
             }
-        })
+        }
     }
 
     /// Whether no row of a kind was left out for its size.
     pub fn is_whole(&self, over: Over) -> bool {
         match &self.known[over as usize] {
-            Some(RowSet::Records(records)) => records.is_whole(),
+            Some(RowSet { log: Log::Lines(records), .. }) => records.is_whole(),
             _ => true,
         }
     }
 
     /// One of the rows that were found.
     pub fn row(&self, over: Over, at: usize) -> Option<Row<'a>> {
-        match self.known[over as usize].as_ref()? {
-            RowSet::Listed(rows) => rows.get(at).copied(),
-            RowSet::Records(records) => {
+        let RowSet { listed, log } = self.known[over as usize].as_ref()?;
+        let Some(at) = at.checked_sub(listed.len()) else { return listed.get(at).copied() };
+        match *log {
+            Log::None => None,
+            Log::Lines(records) => {
                 let fields = Fields::Record(records.kept.get(at)?, records);
-                Some(Row { file: METRICS, at: At::Line(at), fields, ..NO_ROW })
+                Some(Row::logged(At::Line(at), fields))
             }
-            RowSet::Routers(evaluated, _) if at < evaluated.len() => evaluated.get(at).copied(),
-            RowSet::Routers(evaluated, records) => {
-                let (line, layer, router) = (*records)?.layer(at - evaluated.len())?;
-                let (at, fields) = (At::Layer(line, layer), Fields::Router(router));
-                Some(Row { file: METRICS, at, fields, ..NO_ROW })
+            Log::Layers(records) => {
+                let (line, layer, router) = records?.layer(at)?;
+                Some(Row::logged(At::Layer(line, layer), Fields::Router(router)))
             }
         }
     }
@@ -422,7 +429,8 @@ impl<'a> Rows<'a> {
             Over::Run => vec![Row::new(RECEIPT, At::Predicate, Fields::None)],
             Over::Evaluation => self.evaluations(),
             // Those of a log are not listed.
-            Over::Record | Over::Router => Vec::new(),
+            Over::Record => Vec::new(),
+            Over::Router => self.evaluated_routers(),
             Over::Checkpoint => self.listed("checkpoints"),
             Over::Weights => self.weights(),
             Over::Slice => self.slices(),
@@ -440,13 +448,13 @@ impl<'a> Rows<'a> {
         let read = |file: &'a str| {
             let root = self.bundle.document(file).ok()?.root();
             let is_own = |point: &&Row<'a>| matches!(point.field("evaluation"), Some(LoggedTerm::Text(name)) if name == file);
-            let point = points.iter().find(is_own).map(|point| point.beside_as("checkpoint"));
+            let point = points.iter().find(is_own).map(|point| ("checkpoint", point.own));
             let stem = file.strip_suffix(".json")?;
             let with = |name, ending: &str, fields: fn(Node<'a>) -> Fields<'a>| {
                 let file = format!("{stem}.{ending}");
                 let (file, _) = self.bundle.files().get_key_value(&file)?;
                 let fields = fields(self.bundle.document(file).ok()?.root());
-                Some(Beside { name, fields, file, at: At::Whole })
+                Some((name, Part { fields, file, at: At::Whole }))
             };
             let table = with("table", "tasks.csv", Fields::Cells);
             let outcomes = with("outcomes", "outcomes.jsonl", Fields::Json);
@@ -485,21 +493,12 @@ impl<'a> Rows<'a> {
 
     fn slices(&self) -> Vec<Row<'a>> {
         let planned = self.config.and_then(|config| config.get("slices")?.items().ok());
-        let planned: Vec<_> = planned.into_iter().flatten().enumerate().collect();
-        let with_plan = |row: Row<'a>| {
-            let from = row.field("from_step")?;
-            let own = |(_, plan): &&(usize, Node<'a>)| {
-                term_at(*plan, "from_step").is_some_and(|step| step == from)
-            };
-            let own = planned.iter().find(own).map(|(at, plan)| Beside {
-                name: "planned",
-                fields: Fields::Json(*plan),
-                file: CONFIG,
-                at: At::Listed("slices", *at),
-            });
-            Some(row.with([own]))
-        };
-        self.listed("slices").into_iter().filter_map(with_plan).collect()
+        let planned = planned.into_iter().flatten().enumerate();
+        let plan = |(at, plan)| Row::new(CONFIG, At::Listed("slices", at), Fields::Json(plan));
+        let planned: Vec<_> = planned.map(plan).collect();
+        let begun =
+            self.listed("slices").into_iter().filter(|row| row.field("from_step").is_some());
+        begun.map(|row| row.with_equal("planned", &planned, "from_step")).collect()
     }
 
     /// The slices of the receipt: their files, what is kept of them, and the steps before them.
@@ -530,11 +529,11 @@ impl<'a> Rows<'a> {
                 let step = from + at as f64 + 1.0;
                 let record = by_step.get(&step.to_bits()).and_then(|line| {
                     let fields = Fields::Record(records?.kept.get(*line)?, records?);
-                    Some(Beside { name: "record", fields, file: METRICS, at: At::Line(*line) })
+                    Some(("record", Part { fields, file: METRICS, at: At::Line(*line) }))
                 });
                 let fields = Fields::Step { slice, at, step };
                 let row = Row::new(file, At::Step(at, None), fields);
-                rows.push(row.with([record, Some(listed.beside_as("slice"))]));
+                rows.push(row.with([record, Some(("slice", listed.own))]));
             }
         }
         rows
@@ -542,7 +541,7 @@ impl<'a> Rows<'a> {
 
     /// The layers with experts of a step of a slice.
     fn layers(&self, step: Row<'a>) -> Vec<Row<'a>> {
-        let Fields::Step { slice, at, .. } = step.fields else { return Vec::new() };
+        let Fields::Step { slice, at, .. } = step.own.fields else { return Vec::new() };
         let routed = slice.logged.get("routed").filter(|routed| routed.shape.len() == 3);
         let counts = routed.and_then(|routed| {
             let experts = usize::try_from(*routed.shape.last()?).ok()?;
@@ -556,11 +555,10 @@ impl<'a> Rows<'a> {
             let own = recorded.and_then(|(routers, at)| {
                 let At::Line(line) = at else { return None };
                 let fields = Fields::Router(routers.get(layer)?);
-                let (name, at) = ("record", At::Layer(line, layer));
-                Some(Beside { name, fields, file: METRICS, at })
+                Some(("record", Part { fields, file: METRICS, at: At::Layer(line, layer) }))
             });
             let place = At::Step(at, Some(layer));
-            Row::new(step.file, place, Fields::Counts(counts)).with([own])
+            Row::new(step.own.file, place, Fields::Counts(counts)).with([own])
         };
         counts.into_iter().flatten().enumerate().map(row).collect()
     }
@@ -571,19 +569,15 @@ impl<'a> Rows<'a> {
             let Some(LoggedTerm::Text(name)) = point.field("weights") else { return None };
             let (file, _) = self.bundle.files().get_key_value(&*name)?;
             let fields = Fields::Weights(self.bundle.passed_tensors(file)?);
-            Some(Row::new(file, At::Whole, fields).with([Some(point.beside_as("checkpoint"))]))
+            Some(Row::new(file, At::Whole, fields).with([Some(("checkpoint", point.own))]))
         };
         self.listed("checkpoints").into_iter().filter_map(row).collect()
     }
 
     fn states(&self) -> Vec<Row<'a>> {
         let points = self.listed("checkpoints");
-        let with_point = |row: Row<'a>| {
-            let step = row.field("step");
-            let own = points.iter().find(|point| step.is_some() && point.field("step") == step);
-            row.with([own.map(|point| point.beside_as("checkpoint"))])
-        };
-        self.lines(STATES, Fields::Json).into_iter().map(with_point).collect()
+        let states = self.lines(STATES, Fields::Json).into_iter();
+        states.map(|row| row.with_equal("checkpoint", &points, "step")).collect()
     }
 
     /// The lines of a file, where it is there.
@@ -608,9 +602,11 @@ impl<'a> Rows<'a> {
         let with_task = |row: Row<'a>| {
             let name = row.field("task");
             let is_own = |task: &&Row<'a>| {
-                stem(task.file) == stem(row.file) && name.is_some() && task.field("task") == name
+                stem(task.own.file) == stem(row.own.file)
+                    && name.is_some()
+                    && task.field("task") == name
             };
-            row.with([tables.iter().find(is_own).map(|task| task.beside_as("task"))])
+            row.with([tables.iter().find(is_own).map(|task| ("task", task.own))])
         };
         self.tables(".outcomes.jsonl", Fields::Json).map(with_task).collect()
     }

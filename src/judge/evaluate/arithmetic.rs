@@ -4,10 +4,10 @@ use std::rc::Rc;
 
 use repro_claim::Expression;
 use repro_claim::syntax::ArithmeticOperator;
-use repro_exact::decimal::{Interval, Unit, format_significant};
+use repro_exact::decimal::{Interval, format_significant};
 use repro_receipt::source::{Code, Error};
 
-use super::{Evaluator, Frame, NOT_COMPUTABLE, NOT_PAIRED};
+use super::{Evaluator, Frame, NOT_COMPUTABLE, NOT_PAIRED, PAIRED_RUNS};
 use crate::evaluate::order::beside;
 use crate::value::{DIGITS, Evaluated, NumberRole, Quantity, RunSample};
 
@@ -20,8 +20,7 @@ pub fn negative<'a>(
     of: &Expression,
     frame: Frame<'_, 'a>,
 ) -> Result<Evaluated<'a>, Error> {
-    let value = evaluator.evaluate(of, frame)?;
-    match evaluator.settled(value, frame, of)? {
+    match evaluator.evaluate_settled(of, frame)? {
         Evaluated::Sample(sample) => {
             let numbers = sample.numbers.iter().map(minus).collect();
             Ok(Evaluated::Sample(RunSample { numbers, ..sample }))
@@ -47,11 +46,8 @@ pub fn join<'a>(
     whole: &Expression,
     frame: Frame<'_, 'a>,
 ) -> Result<Evaluated<'a>, Error> {
-    let side = |part: &Expression| {
-        let value = evaluator.evaluate(part, frame)?;
-        evaluator.settled(value, frame, part)
-    };
-    let (a, b) = (side(left)?, side(right)?);
+    let a = evaluator.evaluate_settled(left, frame)?;
+    let b = evaluator.evaluate_settled(right, frame)?;
     Join { evaluator, operator, left, right, whole, frame }.values(a, b)
 }
 
@@ -97,8 +93,7 @@ impl<'a> Join<'_, '_, 'a> {
     fn samples(&self, a: &RunSample, b: &RunSample) -> Result<Evaluated<'a>, Error> {
         self.as_many(a.count(), b.count(), "groups")?;
         let Some(b) = &beside(self.evaluator, a, b) else {
-            let expected = "runs whose receipts have the same data seeds and order, pair by pair";
-            return Err(self.wrong(&NOT_PAIRED, expected, "runs that nothing pairs"));
+            return Err(self.wrong(&NOT_PAIRED, PAIRED_RUNS, "runs that nothing pairs"));
         };
         let numbers = std::iter::zip(&a.numbers, &b.numbers).map(|(a, b)| self.numbers(a, b));
         let numbers = numbers.collect::<Result<_, _>>()?;
@@ -172,11 +167,9 @@ fn operate(
         ArithmeticOperator::Multiply | ArithmeticOperator::Divide | ArithmeticOperator::Power
     );
     let inner = tight || operator == ArithmeticOperator::Subtract;
-    let text = match is_told {
-        true => format!("{} {} {}", part(a, tight), operator.sign(), part(b, inner)),
-        false => String::new(),
-    };
-    Ok(Quantity { unit: Unit::Plain, role, ..Quantity::result(interval, float, text, &[a, b]) })
+    let told = || format!("{} {} {}", part(a, tight), operator.sign(), part(b, inner));
+    let text = if is_told { told() } else { String::new() };
+    Ok(Quantity { role, ..Quantity::result(interval, float, text, &[a, b]) })
 }
 
 fn to_whole_power(base: &Quantity, power: i32) -> Result<(Interval, f64), String> {
@@ -235,7 +228,7 @@ fn value_in_brief(number: &Quantity) -> String {
             return first;
         }
     }
-    format_significant(&number.point(), DIGITS)
+    number.brief()
 }
 
 /// The text of a number within a longer derivation: in parentheses where it needs them, and its value

@@ -1,11 +1,13 @@
 //! A call of a function, as the function sees it.
 
+use std::ops::RangeInclusive;
+
 use repro_claim::Expression;
 use repro_claim::syntax::Argument;
 use repro_receipt::source::{Code, Error};
 
 use super::{Evaluator, Frame, WRONG_ARGUMENTS};
-use crate::value::{Quantity, RunSample};
+use crate::value::{Evaluated, Quantity, RunSample};
 
 /// A call while it is evaluated.
 #[derive(Debug)]
@@ -22,24 +24,29 @@ pub struct Call<'c, 'f, 'a> {
     pub arguments: &'c [Argument],
 }
 
-impl<'a> Call<'_, '_, 'a> {
+impl<'c, 'a> Call<'c, '_, 'a> {
+    /// The arguments without a name.
+    pub fn plain(&self) -> impl Iterator<Item = &'c Expression> {
+        let plain = self.arguments.iter().filter(|argument| argument.name.is_none());
+        plain.map(|argument| &argument.value)
+    }
+
     /// The argument at a position among those without a name.
-    pub fn positional(&self, index: usize) -> Option<&Expression> {
-        let mut plain = self.arguments.iter().filter(|argument| argument.name.is_none());
-        plain.nth(index).map(|argument| &argument.value)
+    pub fn argument(&self, index: usize) -> Result<&'c Expression, Error> {
+        self.plain().nth(index).ok_or_else(|| self.wrong(&WRONG_ARGUMENTS, "another value", "none"))
     }
 
     /// The argument of a name.
-    pub fn named(&self, name: &str) -> Option<&Expression> {
+    pub fn named(&self, name: &str) -> Option<&'c Expression> {
         let of = |argument: &&Argument| argument.name.as_deref() == Some(name);
         self.arguments.iter().find(of).map(|argument| &argument.value)
     }
 
-    /// Refuses another number of plain arguments, and names that the function does not know.
-    pub fn takes(&self, least: usize, most: usize, names: &[&str]) -> Result<(), Error> {
-        let plain = self.arguments.iter().filter(|argument| argument.name.is_none()).count();
-        if plain < least || plain > most {
-            let expected = match (least, most) {
+    /// Refuses another number of plain arguments than the function takes, and names that are none of its options.
+    pub fn check(&self, takes: &RangeInclusive<usize>, options: &[&str]) -> Result<(), Error> {
+        let plain = self.plain().count();
+        if !takes.contains(&plain) {
+            let expected = match (*takes.start(), *takes.end()) {
                 (1, 1) => "1 value".to_owned(),
                 (least, most) if least == most => format!("{least} values"),
                 (1, usize::MAX) => "at least 1 value".to_owned(),
@@ -50,8 +57,8 @@ impl<'a> Call<'_, '_, 'a> {
         }
         let mut seen = Vec::new();
         for name in self.arguments.iter().filter_map(|argument| argument.name.as_deref()) {
-            if !names.contains(&name) || seen.contains(&name) {
-                let known: Vec<_> = names.iter().map(|name| format!("`{name} = `")).collect();
+            if !options.contains(&name) || seen.contains(&name) {
+                let known: Vec<_> = options.iter().map(|name| format!("`{name} = `")).collect();
                 let expected = match known.is_empty() {
                     true => "values without names".to_owned(),
                     false => format!("{}, each once", known.join(", ")),
@@ -63,39 +70,46 @@ impl<'a> Call<'_, '_, 'a> {
         Ok(())
     }
 
+    /// What an argument gives.
+    pub fn evaluate(&self, part: &Expression) -> Result<Evaluated<'a>, Error> {
+        self.evaluator.evaluate(part, self.frame)
+    }
+
+    /// What an argument gives, every reference followed to what stands there.
+    pub fn settled(&self, part: &Expression) -> Result<Evaluated<'a>, Error> {
+        self.evaluator.evaluate_settled(part, self.frame)
+    }
+
+    /// The one number that an argument is.
+    pub fn number_of(&self, part: &Expression) -> Result<Quantity, Error> {
+        self.evaluator.evaluate_number(part, self.frame)
+    }
+
     /// The one number that the argument at a position is.
     pub fn number(&self, index: usize) -> Result<Quantity, Error> {
-        let Some(part) = self.positional(index) else {
-            return Err(self.wrong(&WRONG_ARGUMENTS, "another value", "none"));
-        };
-        let value = self.evaluator.evaluate(part, self.frame)?;
-        self.evaluator.number(value, self.frame, part)
+        self.number_of(self.argument(index)?)
+    }
+
+    /// The numbers of which an argument consists: of a list, or of the runs of a group.
+    pub fn numbers_of(&self, part: &Expression) -> Result<RunSample, Error> {
+        self.evaluator.numbers(part, self.frame)
     }
 
     /// The numbers that all plain arguments are together: `f(group)`, `f([a, b])` or `f(a, b)`.
     pub fn numbers(&self) -> Result<RunSample, Error> {
-        let plain: Vec<_> =
-            self.arguments.iter().filter(|argument| argument.name.is_none()).collect();
+        let plain: Vec<_> = self.plain().collect();
         if let [one] = plain[..] {
-            return self.evaluator.numbers(&one.value, self.frame);
+            return self.numbers_of(one);
         }
-        let mut all = RunSample { runs: Vec::new(), numbers: Vec::new() };
-        for argument in plain {
-            let value = self.evaluator.evaluate(&argument.value, self.frame)?;
-            all.runs.push(argument.value.to_string());
-            all.numbers.push(self.evaluator.number(value, self.frame, &argument.value)?);
-        }
-        Ok(all)
+        let numbers = plain.iter().map(|part| self.number_of(part)).collect::<Result<_, _>>()?;
+        Ok(RunSample { runs: plain.iter().map(ToString::to_string).collect(), numbers })
     }
 
     /// The numbers of all plain arguments, those of every run where one is a group: `f(a.loss, b.loss)`.
     pub fn every_number(&self) -> Result<Vec<Quantity>, Error> {
-        let plain = self.arguments.iter().filter(|argument| argument.name.is_none());
-        let mut all = Vec::new();
-        for argument in plain {
-            all.extend(self.evaluator.numbers(&argument.value, self.frame)?.numbers);
-        }
-        Ok(all)
+        let samples = self.plain().map(|part| self.numbers_of(part));
+        let samples = samples.collect::<Result<Vec<_>, _>>()?;
+        Ok(samples.into_iter().flat_map(|sample| sample.numbers).collect())
     }
 
     /// An error of the whole call.

@@ -7,9 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use repro_claim::quote::{self, ItemKind};
 use repro_receipt::source::{Code, Kind, Node, codes};
+use repro_report::outcome::EvidenceRef;
 use repro_runs::study::{PlannedRun, RunKind, Study};
 
-use super::Evaluator;
+use super::{Evaluator, words_of};
 use crate::run_design::{ALPHA, Comparison, PlannedFamily, RunDesign};
 use crate::started::StartedRuns;
 use crate::value::{LeafKind, Quantity, RunSample};
@@ -32,24 +33,6 @@ const DESIGN: usize = 250;
 const COMPARED_IN_A_STEP: usize = 16;
 /// What the names of settings have that may differ between repetitions.
 const SEED: &str = "seed";
-/// What the names of settings have that fix a training.
-const FIXES_TRAINING: [&str; 14] = [
-    "batch",
-    "beta",
-    "decay",
-    "dim",
-    "epochs",
-    "experts",
-    "heads",
-    "layers",
-    "learning_rate",
-    "lr",
-    "steps",
-    "tokens",
-    "vocab",
-    "width",
-];
-
 codes! {
     DEPARTS = "test::departs-from-plan", "a comparison departs from the plan that its runs were made under", "compare all the runs of the plan, by its test";
     OTHER_QUANTITY = "test::other-quantity", "two groups that are compared are of different quantities", "compare one quantity of both: `a.loss < b.loss`";
@@ -76,7 +59,7 @@ pub fn of_groups(evaluator: &Evaluator<'_>, groups: &[&RunSample]) -> RunDesign 
     let planned: Vec<&PlannedRun> =
         runs(groups).filter_map(|name| study.runs().iter().find(|run| run.id == name)).collect();
     left_out(evaluator, study, &planned);
-    let started = evaluator.library().started(&study.id);
+    let started = evaluator.library().started.get(&study.id);
     for start in started.into_iter().flat_map(StartedRuns::not_reported) {
         evaluator.departs(format!("a run was started and is not reported: {start}"));
     }
@@ -133,9 +116,9 @@ pub fn of_summary(evaluator: &Evaluator<'_>, group: &RunSample) {
         return;
     }
     let names = summarised(evaluator, group);
-    let Some((id, digest)) = only_plan(evaluator, &names) else { return };
-    let study = evaluator.library().study(&id);
-    let Some(study) = study.filter(|study| study.digest().to_string() == digest) else { return };
+    let plans = plans(evaluator, names.iter().copied());
+    let only = plans.iter().next().filter(|(_, count)| **count == names.len());
+    let Some(study) = only.and_then(|(plan, _)| at_hand(evaluator, plan)) else { return };
     evaluator.works(study.runs().len() * (1 + names.len() / COMPARED_IN_A_STEP));
     let planned: Vec<&PlannedRun> =
         study.runs().iter().filter(|run| names.contains(run.id.as_str())).collect();
@@ -149,21 +132,29 @@ fn summarised<'g>(evaluator: &Evaluator<'_>, group: &'g RunSample) -> BTreeSet<&
     if runs(std::slice::from_ref(&group)).all(is_run) {
         return group.runs.iter().flat_map(|names| names.split(", ")).collect();
     }
-    let leaves = group.numbers.iter().flat_map(|number| &number.leaves);
-    let recorded = leaves.filter(|leaf| leaf.kind == LeafKind::Recorded);
-    let bundles = recorded.filter_map(|leaf| Some(leaf.evidence.as_ref()?.bundle.as_str()));
-    let bundles: BTreeSet<_> = bundles.collect();
+    let bundles: BTreeSet<_> = recorded(group).map(|one| one.bundle.as_str()).collect();
     if bundles.len() > 1 { bundles } else { BTreeSet::new() }
 }
 
-/// The plan that the receipts of all of some runs name, and its digest.
-fn only_plan(evaluator: &Evaluator<'_>, runs: &BTreeSet<&str>) -> Option<(String, String)> {
-    let plan = |run: &&str| {
-        let receipt = evaluator.library().bundle(run)?.receipt();
-        Some((receipt.study()?.to_owned(), receipt.plan_sha256()?.to_owned()))
-    };
-    let mut plans = runs.iter().map(plan).collect::<Option<BTreeSet<_>>>()?;
-    plans.pop_first().filter(|_| plans.is_empty())
+/// The plans that the receipts of some runs name, with their digests, and how many of the runs name each.
+fn plans<'n, 'a>(
+    evaluator: &Evaluator<'a>,
+    runs: impl Iterator<Item = &'n str>,
+) -> BTreeMap<(&'a str, &'a str), usize> {
+    let mut plans = BTreeMap::new();
+    for bundle in runs.filter_map(|run| evaluator.library().bundle(run)) {
+        if let (Some(study), Some(digest)) =
+            (bundle.receipt().study(), bundle.receipt().plan_sha256())
+        {
+            *plans.entry((study, digest)).or_default() += 1;
+        }
+    }
+    plans
+}
+
+/// A plan, where it is there as it was.
+fn at_hand<'a>(evaluator: &Evaluator<'a>, (id, digest): &(&str, &str)) -> Option<&'a Study> {
+    evaluator.library().study(id).filter(|study| study.digest().to_string() == *digest)
 }
 
 /// The names of all runs of some groups; what was joined run by run is named after both.
@@ -171,14 +162,19 @@ fn runs<'g>(groups: &'g [&RunSample]) -> impl Iterator<Item = &'g str> {
     groups.iter().flat_map(|group| &group.runs).flat_map(|names| names.split(", "))
 }
 
+/// Where what the numbers of a group follow from was recorded.
+fn recorded(group: &RunSample) -> impl Iterator<Item = &EvidenceRef> {
+    let leaves = group.numbers.iter().flat_map(|number| &number.leaves);
+    leaves.filter(|leaf| leaf.kind == LeafKind::Recorded).filter_map(|leaf| leaf.evidence.as_ref())
+}
+
 /// Notes where the groups are of different quantities: nats against bits, losses against steps.
 fn other_quantities(evaluator: &Evaluator<'_>, groups: &[&RunSample]) {
     let fields = |group: &&RunSample| -> BTreeSet<String> {
-        let leaves = group.numbers.iter().flat_map(|number| &number.leaves);
-        let recorded = leaves.filter(|leaf| leaf.kind == LeafKind::Recorded);
-        let evidence = recorded.filter_map(|leaf| leaf.evidence.as_ref());
-        let last = evidence.filter_map(|one| one.pointer.rsplit('/').find(|part| !is_index(part)));
-        last.map(str::to_owned).collect()
+        let field = |one: &'_ EvidenceRef| {
+            one.pointer.rsplit('/').find(|part| !is_index(part)).map(str::to_owned)
+        };
+        recorded(group).filter_map(field).collect()
     };
     let all: Vec<_> = groups.iter().map(fields).filter(|fields| !fields.is_empty()).collect();
     if let [a, b] = all.as_slice()
@@ -231,7 +227,7 @@ fn unlike(evaluator: &Evaluator<'_>, group: &RunSample) {
 fn settings(config: Node<'_>) -> BTreeMap<&str, &str> {
     let members = config.members().into_iter().flatten();
     let fixes =
-        |name: &str| !name.contains(SEED) && FIXES_TRAINING.iter().any(|one| name.contains(one));
+        |name: &str| !name.contains(SEED) && words_of("settings").any(|one| name.contains(one));
     members
         .filter(|(name, node)| fixes(name) && matches!(node.value().kind, Kind::Number(_)))
         .filter_map(|(name, node)| Some((name, node.printed().ok()?)))
@@ -240,23 +236,14 @@ fn settings(config: Node<'_>) -> BTreeMap<&str, &str> {
 
 /// The plan that the receipts of all runs name, as it was when they were made.
 fn plan<'a>(evaluator: &Evaluator<'a>, groups: &[&RunSample]) -> Option<&'a Study> {
-    let mut named: BTreeMap<(String, String), usize> = BTreeMap::new();
-    for run in runs(groups) {
-        let Some(bundle) = evaluator.library().bundle(run) else { continue };
-        let receipt = bundle.receipt();
-        let study = receipt.study().map(str::to_owned);
-        let digest = receipt.plan_sha256();
-        if let (Some(study), Some(digest)) = (study, digest) {
-            *named.entry((study, digest.to_owned())).or_default() += 1;
-        }
-    }
-    let ((id, digest), count) = named.iter().next()?;
+    let named = plans(evaluator, runs(groups));
+    let (plan, count) = named.iter().next()?;
+    let (id, _) = plan;
     if named.len() > 1 || *count < runs(groups).count() {
-        evaluator.departs("the runs were made under different plans".to_owned());
+        evaluator.departs("the runs were made under different plans");
         return None;
     }
-    let study = evaluator.library().study(id);
-    let Some(study) = study.filter(|study| study.digest().to_string() == *digest) else {
+    let Some(study) = at_hand(evaluator, plan) else {
         evaluator.departs(format!(
             "the receipts name a plan, `repro/studies/{id}.toml`, that is not there as it was"
         ));
@@ -316,18 +303,17 @@ fn off_step(
     });
     if let Some(step) = early {
         let what = format!(
-            "the plan compares {LAST_STEP}s (\"{}\"), and these are at step {step}",
+            "departs from the plan: the plan compares {LAST_STEP}s (\"{}\"), and these are at step {step}",
             study.analysis.metric
         );
-        evaluator.departs_at(step, &what);
+        evaluator.object(Objection { code: &DEPARTS, what, step: Some(step) });
     }
 }
 
 /// Notes where arms are compared by the loss of batches that they train on, and the plan names a loss on other text.
 fn off_split(evaluator: &Evaluator<'_>, study: &Study, groups: &[&RunSample]) {
     let metric = study.analysis.metric.as_str();
-    let leaves = groups.iter().flat_map(|group| &group.numbers).flat_map(|number| &number.leaves);
-    let mut evidence = leaves.filter_map(|leaf| leaf.evidence.as_ref());
+    let mut evidence = groups.iter().flat_map(|group| &group.numbers).flat_map(Quantity::evidence);
     if HELD_OUT.iter().any(|word| metric.contains(word))
         && let Some(batch) = evidence.find(|one| one.file == TRAINING_FILE)
     {

@@ -5,13 +5,13 @@
 
 use repro_claim::Expression;
 use repro_claim::syntax::RelationOperator;
-use repro_exact::decimal::{Interval, format_float};
+use repro_exact::decimal::Interval;
 use repro_receipt::source::{Error, codes};
 use repro_report::outcome::{Impact, Measured, Outcome};
 use repro_stats::holm;
 use repro_stats::spread::{ErrorBarMeaning, Estimate, Spread, Tested};
 
-use crate::evaluate::noise::{ONE_RUN, TEST_DIGITS, WITHIN_NOISE, WRONG_WAY};
+use crate::evaluate::noise::{ONE_RUN, WITHIN_NOISE, WRONG_WAY, digits};
 use crate::evaluate::{Evaluator, Frame};
 use crate::run_design::ALPHA;
 use crate::value::{Evaluated, PrintedRuns, Quantity};
@@ -213,7 +213,7 @@ fn divided(answers: &[(ErrorBarMeaning, Answer, [f64; 2])]) -> String {
 }
 
 fn range([low, high]: [f64; 2]) -> String {
-    let [low, high] = [low, high].map(|p| format_float(p, TEST_DIGITS));
+    let [low, high] = [low, high].map(digits);
     if low == high { low } else { format!("{low} to {high}") }
 }
 

@@ -21,11 +21,13 @@ use std::rc::Rc;
 use repro_claim::Expression;
 use repro_claim::syntax::{Argument, ExpressionKind};
 use repro_exact::decimal::Printed;
+use repro_receipt::bundle::Bundle;
 use repro_receipt::similar::did_you_mean;
-use repro_receipt::source::{Code, Error, codes};
+use repro_receipt::source::{Code, Document, Error, codes};
 use repro_report::outcome::{EvidenceOrigin, EvidenceRef, Outcome};
 
 use crate::context::PostContext;
+use crate::data::DataFile;
 use crate::evaluate::design::{DEPARTS, Objection};
 use crate::library::Library;
 use crate::page::{PlacedExpression, PostFormula, PostPage};
@@ -49,6 +51,8 @@ codes! {
     UNREADABLE_VALUE = "expression::unreadable-value", "a value of the evidence is no number", "name the value itself; words are compared with `same(...)`";
 }
 
+/// What is expected of two groups that are joined run by run.
+const PAIRED_RUNS: &str = "runs whose receipts have the same data seeds and order, pair by pair";
 /// The words for what is so and what is not.
 const TRUTHS: [&str; 2] = ["true", "false"];
 /// Formulas within formulas.
@@ -62,12 +66,18 @@ const MOST_PARTS: usize = 1 << 18;
 const READING: usize = 15;
 /// The steps of a function: a logarithm of an exact number takes as many.
 const CALLING: usize = 200;
-/// So many random draws take one step.
-const DRAWS_IN_A_STEP: usize = 512;
 /// The bits of a numerator or denominator beyond which an interval is rounded outwards.
 const MOST_BITS: u64 = 1 << 13;
 /// How far from one, in powers of two, a number may lie: as far as binary floats.
 const MOST_MAGNITUDE: u64 = 1100;
+
+static WORDS: DataFile = DataFile::new("words.toml", include_str!("words.toml"));
+
+/// The words of a list of `words.toml`.
+fn words_of(list: &str) -> impl Iterator<Item = &'static str> {
+    let words = WORDS.root().and_then(|root| root.get(list)?.items().ok());
+    words.into_iter().flatten().filter_map(|word| word.text().ok())
+}
 
 /// Values by the names that a formula, a row or a function gives them.
 pub type Variables<'a> = BTreeMap<String, Evaluated<'a>>;
@@ -76,7 +86,7 @@ pub type Variables<'a> = BTreeMap<String, Evaluated<'a>>;
 pub type ReadNumber = (String, LeafKind, Option<u64>);
 
 /// What an expression is evaluated in.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Frame<'f, 'a> {
     /// The expression that is read, for the places of its parts.
     pub source: &'f PlacedExpression,
@@ -84,23 +94,14 @@ pub struct Frame<'f, 'a> {
     pub variables: &'f Variables<'a>,
 }
 
-impl Clone for Frame<'_, '_> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl Copy for Frame<'_, '_> {}
-
 /// Refuses formulas that would take the place of a function: what `p(a, b)` is, a reader knows.
 pub fn without_shadows(page: &PostPage) -> Result<(), Vec<Error>> {
-    let is_function = |name: &str| functions::find(name).is_some();
-    let shadows = page.formulas.iter().filter(|(name, _)| is_function(name));
     let refused = |(name, formula): (&String, &PostFormula)| {
+        functions::find(name)?;
         let place = formula.body.place().clone();
-        SHADOWS.at(place, "a name that no function has", format!("`{name}`"))
+        Some(SHADOWS.at(place, "a name that no function has", format!("`{name}`")))
     };
-    let errors: Vec<_> = shadows.map(refused).collect();
+    let errors: Vec<_> = page.formulas.iter().filter_map(refused).collect();
     if errors.is_empty() { Ok(()) } else { Err(errors) }
 }
 
@@ -157,23 +158,16 @@ impl<'a> Evaluator<'a> {
         !self.context.work.is_spent()
     }
 
-    /// Counts random draws before they are made.
-    pub fn draws(&self, count: usize, frame: Frame<'_, 'a>) -> Result<(), Error> {
-        self.context.work.takes(count / DRAWS_IN_A_STEP);
-        self.context.work.goes_on(frame.source.place())
-    }
-
-    /// Counts records before each of them is looked at.
-    pub fn scans(&self, records: usize, frame: Frame<'_, 'a>) -> Result<(), Error> {
-        self.context.work.takes(records.saturating_mul(READING));
+    /// Counts steps before they are taken; an error where the work ends.
+    pub fn takes(&self, steps: usize, frame: Frame<'_, 'a>) -> Result<(), Error> {
+        self.context.work.takes(steps);
         self.context.work.goes_on(frame.source.place())
     }
 
     /// Counts the pairs of so many things before each is held against each other; a pair takes so many steps.
     pub fn pairs(&self, count: usize, steps: usize, frame: Frame<'_, 'a>) -> Result<(), Error> {
         let pairs = count.saturating_mul(count.saturating_sub(1)) / 2;
-        self.context.work.takes(pairs.saturating_mul(steps));
-        self.context.work.goes_on(frame.source.place())
+        self.takes(pairs.saturating_mul(steps), frame)
     }
 
     /// The post.
@@ -192,15 +186,9 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Notes a departure from the plan of the runs.
-    pub fn departs(&self, what: String) {
+    pub fn departs(&self, what: impl std::fmt::Display) {
         let what = format!("departs from the plan: {what}");
         self.object(Objection { code: &DEPARTS, what, step: None });
-    }
-
-    /// Notes that a comparison looks at this step, and the plan of the runs at another.
-    pub fn departs_at(&self, step: u64, what: &str) {
-        let what = format!("departs from the plan: {what}");
-        self.object(Objection { code: &DEPARTS, what, step: Some(step) });
     }
 
     /// Notes why a comparison of runs decides nothing, once.
@@ -226,24 +214,9 @@ impl<'a> Evaluator<'a> {
         self.read.borrow().keys().cloned().collect()
     }
 
-    /// Counts one piece of evidence that is read.
-    pub fn reads(&self) {
-        self.context.work.takes(READING);
-    }
-
-    /// Keeps a number of evidence.
-    pub fn knows(&self, at: ReadNumber, number: Quantity) {
-        self.known.borrow_mut().insert(at, number);
-    }
-
-    /// A number of evidence that was read before.
-    pub fn known(&self, at: &ReadNumber) -> Option<Quantity> {
-        self.known.borrow().get(at).cloned()
-    }
-
     /// Notes what was read; where a number is moved, all is read once more.
     pub fn note(&self, leaf: &Rc<Leaf>) {
-        self.reads();
+        self.context.work.takes(READING);
         if self.supposes() {
             return;
         }
@@ -306,8 +279,7 @@ impl<'a> Evaluator<'a> {
         part: &Expression,
         frame: Frame<'_, 'a>,
     ) -> Result<Evaluated<'a>, Error> {
-        self.context.work.takes(2);
-        self.context.work.goes_on(frame.source.place())?;
+        self.takes(2, frame)?;
         self.followed.set(self.followed.get() + 1);
         if self.followed.get() > MOST_PARTS {
             let (expected, found) = (format!("at most {MOST_PARTS} parts"), "more");
@@ -355,9 +327,7 @@ impl<'a> Evaluator<'a> {
     fn part(&self, part: &Expression, frame: Frame<'_, 'a>) -> Result<Evaluated<'a>, Error> {
         match &part.kind {
             ExpressionKind::Number(text) => self.literal(text, part, frame),
-            ExpressionKind::Text(text) => {
-                Ok(Evaluated::Text(EvidenceWords { text: text.clone(), leaves: Vec::new() }))
-            }
+            ExpressionKind::Text(text) => Ok(Evaluated::Text(EvidenceWords::without_place(text))),
             ExpressionKind::Name(name) => self.name(name, part, frame),
             ExpressionKind::Field(of, key) => {
                 let of = self.evaluate(of, frame)?;
@@ -369,13 +339,10 @@ impl<'a> Evaluator<'a> {
                     Evaluated::Reference(reference) => {
                         Ok(Evaluated::Reference(EvidencePath { step: Some(step), ..reference }))
                     }
-                    other => Err(self.wrong(
-                        &WRONG_KIND,
-                        part,
-                        frame,
-                        "a quantity of a run",
-                        other.word(),
-                    )),
+                    other => {
+                        let expected = "a quantity of a run";
+                        Err(self.wrong(&WRONG_KIND, part, frame, expected, other.word()))
+                    }
                 }
             }
             ExpressionKind::List(items) => {
@@ -429,10 +396,7 @@ impl<'a> Evaluator<'a> {
             return Err(self.wrong(&WRONG_ARGUMENTS, part, frame, &expected, "its name alone"));
         }
         if TRUTHS.contains(&name) {
-            return Ok(Evaluated::Text(EvidenceWords {
-                text: name.to_owned(),
-                leaves: Vec::new(),
-            }));
+            return Ok(Evaluated::Text(EvidenceWords::without_place(name)));
         }
         let known =
             self.context.page.names.keys().map(|known| known.split('.').next().unwrap_or(known));
@@ -447,10 +411,8 @@ impl<'a> Evaluator<'a> {
                 None => name.split('-').any(is_known),
             };
         let error = self.unknown(&UNKNOWN_NAME, part, frame, name, known);
-        Err(match is_difference {
-            true => error.help("a minus between two names needs a space on both sides"),
-            false => error,
-        })
+        let help = "a minus between two names needs a space on both sides";
+        Err(if is_difference { error.help(help) } else { error })
     }
 
     /// The error of a name that nothing has: what was perhaps meant, else what there is.
@@ -534,13 +496,15 @@ impl<'a> Evaluator<'a> {
         };
         self.context.work.takes(CALLING);
         let call = Call { evaluator: self, frame, whole, name: function.name, arguments };
-        let shape = |error: Error| {
+        let value =
+            call.check(&function.takes, function.options).and_then(|()| (function.evaluate)(&call));
+        value.map_err(|error| {
             // What is wrong inside an argument has a help of its own.
             let is_plain = error.code == &WRONG_ARGUMENTS && error.help == WRONG_ARGUMENTS.help;
-            let help = format!("write `{}`; see `repro explain {name}`", function.signature);
-            if is_plain { error.help(help) } else { error }
-        };
-        (function.evaluate)(&call).map_err(shape)
+            let help =
+                || format!("write `{}`; see `repro explain {name}`", function.texts().signature);
+            if is_plain { error.help(help()) } else { error }
+        })
     }
 
     /// What the parameters of a formula are in a call.
@@ -661,10 +625,27 @@ impl<'a> Evaluator<'a> {
         }
     }
 
+    /// What a part gives, every reference followed to what stands there.
+    pub fn evaluate_settled(
+        &self,
+        part: &Expression,
+        frame: Frame<'_, 'a>,
+    ) -> Result<Evaluated<'a>, Error> {
+        self.settled(self.evaluate(part, frame)?, frame, part)
+    }
+
+    /// The one number that a part gives.
+    pub fn evaluate_number(
+        &self,
+        part: &Expression,
+        frame: Frame<'_, 'a>,
+    ) -> Result<Quantity, Error> {
+        self.number(self.evaluate(part, frame)?, frame, part)
+    }
+
     /// Several numbers: of a list, or of the runs of a group.
     pub fn numbers(&self, part: &Expression, frame: Frame<'_, 'a>) -> Result<RunSample, Error> {
-        let value = self.evaluate(part, frame)?;
-        match self.settled(value, frame, part)? {
+        match self.evaluate_settled(part, frame)? {
             Evaluated::Sample(sample) => Ok(sample),
             Evaluated::Number(number) => {
                 Ok(RunSample { runs: vec![String::new()], numbers: vec![number] })
@@ -683,8 +664,7 @@ impl<'a> Evaluator<'a> {
 
     /// Several groups of runs, one by one.
     pub fn groups(&self, part: &Expression, frame: Frame<'_, 'a>) -> Result<Vec<RunSample>, Error> {
-        let value = self.evaluate(part, frame)?;
-        let Evaluated::List(items) = self.settled(value, frame, part)? else {
+        let Evaluated::List(items) = self.evaluate_settled(part, frame)? else {
             let found = format!("`{part}`");
             return Err(self.wrong(&WRONG_KIND, part, frame, "a list of groups of runs", &found));
         };
@@ -715,11 +695,23 @@ impl<'a> Evaluator<'a> {
 
     /// A part that is a whole number from zero up.
     fn whole(&self, part: &Expression, frame: Frame<'_, 'a>) -> Result<u64, Error> {
-        let value = self.evaluate(part, frame)?;
-        let number = self.number(value, frame, part)?;
+        let number = self.evaluate_number(part, frame)?;
         number.count().ok_or_else(|| {
             self.wrong(&WRONG_KIND, part, frame, "a whole number", &number.derivation)
         })
+    }
+
+    /// A file of a bundle; an error stands at the part that asks for it.
+    fn document(
+        &self,
+        bundle: &Bundle,
+        file: &str,
+        part: &Expression,
+        frame: Frame<'_, 'a>,
+    ) -> Result<&'a Document, Error> {
+        let page = self.page().document();
+        let document = self.library().document(bundle.name(), file, page.root());
+        document.map_err(|error| error.moved(frame.source.place_of(part, page)))
     }
 
     /// An error at a part of an expression.

@@ -1,9 +1,15 @@
 //! What every order between runs goes by: the digits of its tests, and what it can come to.
 
+use repro_exact::decimal::format_float;
 use repro_receipt::source::codes;
 
 /// The significant digits of test statistics in reports.
-pub const TEST_DIGITS: usize = 4;
+const TEST_DIGITS: usize = 4;
+
+/// A test statistic in the digits of reports.
+pub fn digits(value: f64) -> String {
+    format_float(value, TEST_DIGITS)
+}
 
 /// The rule of orders between single runs.
 pub const ORDER: &str = "order";

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use repro_claim::Expression;
 use repro_claim::syntax::RelationOperator;
-use repro_exact::decimal::{Printed, format_float, format_significant};
+use repro_exact::decimal::Printed;
 use repro_receipt::bundle::CONFIG;
 use repro_receipt::source::Error;
 use repro_report::outcome::{Impact, Measured, Outcome, TestNumbers, Verdict};
@@ -13,14 +13,14 @@ use repro_stats::{Decimals, Refused, T, one_sample_of, welch_of};
 use crate::evaluate::design;
 use crate::evaluate::functions::parameters::PART_AND_WHOLE;
 pub use crate::evaluate::noise::{
-    ARE_EQUAL, COARSE, NO_FAMILY, NOT_EQUAL, OF_MEANS, ONE_RUN, ORDER, TEST_DIGITS, WITHIN_NOISE,
-    WRONG_WAY,
+    ARE_EQUAL, COARSE, NO_FAMILY, NOT_EQUAL, OF_MEANS, ONE_RUN, ORDER, WITHIN_NOISE, WRONG_WAY,
+    digits,
 };
-use crate::evaluate::{Evaluator, Frame, WRONG_KIND, error_bars};
+use crate::evaluate::{Evaluator, Frame, TRUTHS, WRONG_KIND, error_bars};
 use crate::names::{self, Likeness};
 use crate::reading;
 use crate::run_design::RunDesign;
-use crate::value::{DIGITS, Evaluated, EvidenceWords, LeafKind, Quantity, RunSample};
+use crate::value::{Evaluated, EvidenceWords, LeafKind, Quantity, RunSample};
 
 /// The test of runs that a plan pairs.
 const PAIRED: &str = "the paired t test";
@@ -41,14 +41,10 @@ pub fn relation<'a>(
     rest: &[(RelationOperator, Expression)],
     frame: Frame<'_, 'a>,
 ) -> Result<Outcome, Error> {
-    let settled = |part: &Expression| {
-        let value = evaluator.evaluate(part, frame)?;
-        evaluator.settled(value, frame, part)
-    };
-    let mut left = (first, settled(first)?);
+    let mut left = (first, evaluator.evaluate_settled(first, frame)?);
     let mut outcomes = Vec::new();
     for (operator, part) in rest {
-        let right = settled(part)?;
+        let right = evaluator.evaluate_settled(part, frame)?;
         let stated = |value: &Evaluated<'_>| matches!(value, Evaluated::Stated(_));
         let pair = match (&left.1, &right) {
             (a, b) if stated(a) || stated(b) => {
@@ -69,7 +65,7 @@ pub fn relation<'a>(
             }
             (Evaluated::Sample(a), Evaluated::Number(b)) => gap(evaluator, *operator, a, b),
             (Evaluated::Number(a), Evaluated::Sample(b)) => gap(evaluator, operator.turned(), b, a),
-            (a, b) if let Some([a, b]) = both_words(a, b) => {
+            (a, b) if let (Some(a), Some(b)) = (a.words(), b.words()) => {
                 let equality = [RelationOperator::Equal, RelationOperator::NotEqual];
                 if !equality.contains(operator) {
                     let found = format!("`{}` between words", operator.sign());
@@ -90,27 +86,8 @@ pub fn relation<'a>(
     Ok(all(outcomes))
 }
 
-/// The words on both sides of a relation, where both are words: one, or those of each run of a group.
-fn both_words<'e>(
-    a: &'e Evaluated<'_>,
-    b: &'e Evaluated<'_>,
-) -> Option<[Vec<&'e EvidenceWords>; 2]> {
-    let all = |value: &'e Evaluated<'_>| match value {
-        Evaluated::Text(words) => Some(vec![words]),
-        Evaluated::List(items) if !items.is_empty() => items
-            .iter()
-            .map(|item| match item {
-                Evaluated::Text(words) => Some(words),
-                _ => None,
-            })
-            .collect(),
-        _ => None,
-    };
-    Some([all(a)?, all(b)?])
-}
-
 /// Whether each word on one side is a name of each on the other, or, of `!=`, none is.
-fn words(are_equal: bool, a: &[&EvidenceWords], b: &[&EvidenceWords]) -> Outcome {
+fn words(are_equal: bool, a: &[EvidenceWords], b: &[EvidenceWords]) -> Outcome {
     let sign = if are_equal { "=" } else { "!=" };
     let pairs = || a.iter().flat_map(|a| b.iter().map(move |b| (&a.text, &b.text)));
     let judged = |(a, b): (&String, &String)| {
@@ -130,13 +107,12 @@ fn words(are_equal: bool, a: &[&EvidenceWords], b: &[&EvidenceWords]) -> Outcome
 
 /// What a field of evidence that is `true` or `false` comes to where a relation is wanted; of a group, all of them.
 pub fn truth(value: &Evaluated<'_>) -> Option<Outcome> {
-    let is_true = EvidenceWords { text: "true".to_owned(), leaves: Vec::new() };
-    let wanted = Evaluated::Text(is_true);
-    let [given, wanted] = both_words(value, &wanted)?;
-    let is_truth = |words: &&EvidenceWords| ["true", "false"].contains(&words.text.as_str());
+    let is_true = EvidenceWords::without_place(TRUTHS[0]);
+    let given = value.words()?;
+    let is_truth = |words: &EvidenceWords| TRUTHS.contains(&words.text.as_str());
     // Runs that differ say neither that it is so nor that it is not.
     let is_one = given.windows(2).all(|pair| pair[0].text == pair[1].text);
-    (is_one && given.iter().all(is_truth)).then(|| words(true, &given, &wanted))
+    (is_one && given.iter().all(is_truth)).then(|| words(true, &given, &[is_true]))
 }
 
 /// What holds only if everything holds: the worst part decides, and the reason names it.
@@ -146,11 +122,8 @@ pub fn all(mut parts: Vec<(String, Outcome)>) -> Outcome {
     {
         return only;
     }
-    let given: Vec<_> = parts
-        .iter()
-        .filter(|(_, part)| !part.recomputed.is_empty())
-        .map(|(_, part)| part.recomputed.clone())
-        .collect();
+    let given = parts.iter().map(|(_, part)| part.recomputed.clone());
+    let given: Vec<_> = given.filter(|text| !text.is_empty()).collect();
     let measured: Vec<_> = parts.iter().flat_map(|(_, part)| part.measured.clone()).collect();
     let worst = parts.into_iter().min_by_key(|(_, part)| part.verdict);
     let Some((label, worst)) = worst else { return Outcome::verified() };
@@ -255,7 +228,7 @@ pub fn certain(operator: RelationOperator, a: &Quantity, b: &Quantity) -> Outcom
         RelationOperator::Equal => (same, below || above || other),
         RelationOperator::NotEqual => (below || above || other, same),
     };
-    let values = || format!("{} and {}", short(a), short(b));
+    let values = || format!("{} and {}", a.brief(), b.brief());
     match (holds, fails) {
         (true, _) => Outcome::verified(),
         (false, true) => match operator {
@@ -269,10 +242,6 @@ pub fn certain(operator: RelationOperator, a: &Quantity, b: &Quantity) -> Outcom
     }
 }
 
-fn short(number: &Quantity) -> String {
-    format_significant(&number.point(), DIGITS)
-}
-
 /// Each run against a limit that the words state: all keep it, or none does, else it is open.
 fn each(
     operator: RelationOperator,
@@ -283,14 +252,14 @@ fn each(
     let outcomes: Vec<_> = sample.numbers.iter().map(|one| judge(one, limit)).collect();
     let count = |verdict| outcomes.iter().filter(|one| one.verdict == verdict).count();
     let (kept, all) = (count(Verdict::Verified), outcomes.len());
-    let values: Vec<_> = sample.numbers.iter().map(short).collect();
+    let values: Vec<_> = sample.numbers.iter().map(Quantity::brief).collect();
     let outcome = match kept {
         _ if kept == all => Outcome::verified(),
         0 if count(Verdict::Refuted) == all => Outcome::refuted(&WRONG_WAY, "no run keeps it"),
         _ => Outcome::inconclusive(&COARSE, format!("{kept} of {all} runs keep it")),
     };
     outcome
-        .giving(format!("{} against {} {}", values.join(", "), operator.sign(), short(limit)))
+        .giving(format!("{} against {} {}", values.join(", "), operator.sign(), limit.brief()))
         .within("exact", "each run")
         .measuring(sample.numbers.iter().map(Quantity::measured))
         .with_impact(Impact::Decision)
@@ -300,7 +269,7 @@ fn each(
 /// cannot be verified.
 fn few(operator: RelationOperator, a: &Quantity, b: &Quantity) -> Outcome {
     let plain = certain(operator, a, b);
-    let shown = format!("{} {} {}", short(a), operator.sign(), short(b));
+    let shown = format!("{} {} {}", a.brief(), operator.sign(), b.brief());
     let outcome = match plain.verdict {
         Verdict::Verified if a.is_of_runs() || b.is_of_runs() => Outcome::inconclusive(
             &OF_MEANS,
@@ -333,10 +302,7 @@ fn samples(
     if a.count() < 2 || b.count() < 2 {
         return few(operator, &mean(a), &mean(b));
     }
-    match design(evaluator, a, Some(b)) {
-        Ok(design) => decided(operator, &design),
-        Err(why) => Outcome::inconclusive(&WITHIN_NOISE, why.to_string()),
-    }
+    decided(operator, design(evaluator, a, Some(b)))
 }
 
 /// An order between a group and a number: of differences, such as gaps or slopes, by the t of their mean.
@@ -349,10 +315,7 @@ fn gap(
     if sample.count() < 2 || !sample.are_differences() || !number.is_stated() {
         return few(operator, &mean(sample), number);
     }
-    match differences(evaluator, sample, Some(number)) {
-        Ok(design) => decided(operator, &design),
-        Err(why) => Outcome::inconclusive(&WITHIN_NOISE, why.to_string()),
-    }
+    decided(operator, differences(evaluator, sample, Some(number)))
 }
 
 /// A test between two groups, and what it is called.
@@ -397,15 +360,11 @@ pub fn design(
     let n = groups.iter().map(|group| group.count()).collect();
     let of_pairs = |b: &RunSample| one_sample_of(&Decimals::of(&a.less(b))?, 0.0);
     if design.is_paired {
-        match in_the_order_of(evaluator, a, b) {
-            Some(b) => {
-                return Ok(ChosenTest { test: of_pairs(&b)?, name: PAIRED, n, design });
-            }
-            None => evaluator.departs(
-                "the plan pairs runs that saw the same data, and these groups do not pair"
-                    .to_owned(),
-            ),
+        if let Some(b) = in_the_order_of(evaluator, a, b) {
+            return Ok(ChosenTest { test: of_pairs(&b)?, name: PAIRED, n, design });
         }
+        evaluator
+            .departs("the plan pairs runs that saw the same data, and these groups do not pair");
     } else if let Some(b) = paired_after_the_fact(evaluator, a, b) {
         (design.is_paired, design.is_after_the_fact) = (true, true);
         return Ok(ChosenTest { test: of_pairs(&b)?, name: PAIRED_AFTER_THE_FACT, n, design });
@@ -437,11 +396,14 @@ fn differences(
 }
 
 /// What a test says of an order.
-fn decided(operator: RelationOperator, chosen: &ChosenTest) -> Outcome {
-    let ChosenTest { test, name, design, .. } = chosen;
+fn decided(operator: RelationOperator, chosen: Result<ChosenTest, Refused>) -> Outcome {
+    let chosen = match chosen {
+        Ok(chosen) => chosen,
+        Err(why) => return Outcome::inconclusive(&WITHIN_NOISE, why.to_string()),
+    };
+    let ChosenTest { test, name, design, .. } = &chosen;
     let alpha = design.alpha;
     let [low, high] = test.interval(1.0 - alpha);
-    let digits = |value: f64| format_float(value, TEST_DIGITS);
     let shown = format!(
         "difference {} [{}, {}], {name}: t = {}, df {}, two-sided p = {}",
         digits(test.estimate),
@@ -486,10 +448,8 @@ fn in_the_order_of(evaluator: &Evaluator<'_>, a: &RunSample, b: &RunSample) -> O
     let mut left: Vec<usize> = (0..b.count()).collect();
     let mut order = Vec::new();
     for run in &a.runs {
-        let wanted = data_of(evaluator, run)?;
-        let at = left.iter().position(|&other| {
-            b.runs.get(other).and_then(|name| data_of(evaluator, name)).as_ref() == Some(&wanted)
-        })?;
+        let wanted = Some(data_of(evaluator, run)?);
+        let at = left.iter().position(|&other| data_of(evaluator, &b.runs[other]) == wanted)?;
         order.push(left.remove(at));
     }
     left.is_empty().then(|| ordered(b, &order))
@@ -583,7 +543,6 @@ fn data_of(evaluator: &Evaluator<'_>, run: &str) -> Option<(String, String, Stri
 /// Whether the runs of two groups saw the same data in the same order, one by one.
 fn have_equal_data(evaluator: &Evaluator<'_>, a: &RunSample, b: &RunSample) -> bool {
     let data = |run: &String| data_of(evaluator, run);
-    let pairs = std::iter::zip(&a.runs, &b.runs);
-    a.count() == b.count()
-        && pairs.into_iter().all(|(a, b)| data(a).is_some_and(|first| Some(first) == data(b)))
+    let mut pairs = std::iter::zip(&a.runs, &b.runs);
+    a.count() == b.count() && pairs.all(|(a, b)| data(a).is_some_and(|own| Some(own) == data(b)))
 }

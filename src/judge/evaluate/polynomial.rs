@@ -1,10 +1,11 @@
 //! Quotients of polynomials with rational coefficients: enough algebra to show that a relation between
 //! printed formulas holds for all positive values of their variables.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use num_rational::BigRational;
-use num_traits::{One, Signed, Zero};
+use num_traits::{One, Zero};
 
 /// More terms than any formula on paper has; a power of a power is not worked out.
 const MOST_TERMS: usize = 4_096;
@@ -18,17 +19,6 @@ struct Polynomial(BTreeMap<Vec<u32>, BigRational>);
 pub struct Quotient {
     top: Polynomial,
     bottom: Polynomial,
-}
-
-/// On which side of zero a quotient is, for all positive values of its variables.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ProvenSign {
-    /// Below zero everywhere.
-    Negative,
-    /// Zero everywhere.
-    Zero,
-    /// Above zero everywhere.
-    Positive,
 }
 
 impl Polynomial {
@@ -67,14 +57,10 @@ impl Polynomial {
     }
 
     /// Whether all coefficients are on one side of zero, so that it is too where all variables are positive.
-    fn sign(&self) -> Option<ProvenSign> {
-        let mut coefficients = self.0.values();
-        let Some(first) = coefficients.next() else { return Some(ProvenSign::Zero) };
-        let positive = first.is_positive();
-        coefficients.all(|other| other.is_positive() == positive).then_some(match positive {
-            true => ProvenSign::Positive,
-            false => ProvenSign::Negative,
-        })
+    fn sign(&self) -> Option<Ordering> {
+        let mut signs = self.0.values().map(|coefficient| coefficient.cmp(&BigRational::zero()));
+        let Some(first) = signs.next() else { return Some(Ordering::Equal) };
+        signs.all(|other| other == first).then_some(first)
     }
 }
 
@@ -131,18 +117,13 @@ impl Quotient {
         (0..times).try_fold(Self::constant(One::one()), |product, _| product.times(&base))
     }
 
-    /// On which side of zero it is for all positive values, where its coefficients show it.
-    pub fn sign(&self) -> Option<ProvenSign> {
-        match (self.top.sign()?, self.bottom.sign()?) {
-            (ProvenSign::Zero, _) => Some(ProvenSign::Zero),
-            (top, bottom) if top == bottom => Some(ProvenSign::Positive),
-            _ => Some(ProvenSign::Negative),
+    /// How it stands to zero for all positive values of its variables, where its coefficients show it.
+    pub fn sign(&self) -> Option<Ordering> {
+        match self.top.sign()? {
+            Ordering::Equal => Some(Ordering::Equal),
+            top if top == self.bottom.sign()? => Some(Ordering::Greater),
+            _ => Some(Ordering::Less),
         }
-    }
-
-    /// Whether it is zero wherever it has a value.
-    pub fn is_zero(&self) -> bool {
-        self.top.0.is_empty()
     }
 }
 
@@ -161,8 +142,8 @@ mod tests {
         let terms = [x.power(2), x.times(&y).and_then(|xy| xy.times(&number(2))), y.power(2)];
         let sum = terms.into_iter().flatten().reduce(|sum, term| sum.plus(&term).unwrap());
         let rest = square.plus(&sum.unwrap().negative().unwrap()).unwrap();
-        assert!(rest.is_zero());
-        assert_eq!(square.sign(), Some(ProvenSign::Positive));
+        assert_eq!(rest.sign(), Some(Ordering::Equal));
+        assert_eq!(square.sign(), Some(Ordering::Greater));
     }
 
     #[test]
@@ -170,11 +151,11 @@ mod tests {
         let x = Quotient::variable(0);
         let less = x.plus(&number(-1)).unwrap();
         assert_eq!(less.sign(), None);
-        assert_eq!(x.negative().unwrap().sign(), Some(ProvenSign::Negative));
+        assert_eq!(x.negative().unwrap().sign(), Some(Ordering::Less));
         let share = x.reciprocal().unwrap().plus(&number(1)).unwrap();
-        assert_eq!(share.sign(), Some(ProvenSign::Positive));
+        assert_eq!(share.sign(), Some(Ordering::Greater));
         assert!(number(0).reciprocal().is_none());
-        assert_eq!(number(0).sign(), Some(ProvenSign::Zero));
+        assert_eq!(number(0).sign(), Some(Ordering::Equal));
     }
 
     #[test]

@@ -10,14 +10,13 @@ use repro_claim::locator::Locator;
 use repro_exact::decimal::{Printed, Unit, nearest_f64};
 use repro_receipt::bundle::{Bundle, CONFIG, FACTS, Origin, RECEIPT};
 use repro_receipt::similar::did_you_mean;
-use repro_receipt::source::{Document, Error, Kind, Location, Node};
+use repro_receipt::source::{Code, Document, Error, Kind, Location, Node, escape};
 use repro_report::outcome::EvidenceOrigin;
 
-use super::{Evaluator, Frame, NO_FIELD, UNREADABLE_VALUE, WRONG_KIND};
-use crate::loss_unit::unit_of_leaf;
+use super::{Evaluator, Frame, NO_FIELD, READING, UNREADABLE_VALUE, WRONG_KIND};
 use crate::post::UNKNOWN_BUNDLE;
 use crate::value::{
-    BestOf, Evaluated, EvidencePath, EvidenceWords, Leaf, LeafKind, NumberRole, Quantity, RunSample,
+    BestOf, Evaluated, EvidencePath, EvidenceWords, Leaf, LeafKind, Quantity, RunSample,
 };
 
 /// What a receipt fixes before the run, or counts: what else it holds may have been measured.
@@ -44,6 +43,20 @@ pub fn open<'a>(
     })
 }
 
+/// The way into a document as a JSON pointer.
+pub fn pointer(path: &[String]) -> String {
+    path.iter().map(|key| format!("/{}", escape(key))).collect()
+}
+
+/// The way into an evaluation, by the names that it has for its fields.
+pub fn as_recorded(path: &[String]) -> Vec<String> {
+    let mut path = path.to_vec();
+    if let Some(first) = path.first_mut().filter(|first| *first == "val_loss") {
+        *first = "loss".to_owned();
+    }
+    path
+}
+
 /// What stands at a place: a number, words, or one number of each run of a group.
 pub fn read<'a>(
     evaluator: &Evaluator<'a>,
@@ -56,8 +69,7 @@ pub fn read<'a>(
         [bundle] if !reference.is_group => one(bundle),
         bundles => {
             let values = bundles.iter().map(|bundle| one(bundle)).collect::<Result<Vec<_>, _>>()?;
-            let runs: Vec<_> = bundles.iter().map(|bundle| bundle.name().to_owned()).collect();
-            group(evaluator, &runs, values, part, frame)
+            group(evaluator, &reference.runs(), values, part, frame)
         }
     }
 }
@@ -206,13 +218,11 @@ impl<'a> At<'_, '_, 'a> {
         recorded: Option<u64>,
     ) -> Result<Evaluated<'a>, Error> {
         let document = self.document(file)?;
-        let pointer: String =
-            path.iter().map(|key| format!("/{}", repro_receipt::source::escape(key))).collect();
+        let pointer = pointer(path);
         let node = document.root().at(&pointer).map_err(|_| {
             let mut reached = document.root();
             for key in path {
-                let step = format!("/{}", repro_receipt::source::escape(key));
-                let Ok(next) = reached.at(&step) else { break };
+                let Ok(next) = reached.at(&format!("/{}", escape(key))) else { break };
                 reached = next;
             }
             let known = reached.members().into_iter().flatten().map(|(key, _)| key.to_owned());
@@ -220,8 +230,8 @@ impl<'a> At<'_, '_, 'a> {
             let words = reached.get("not_finite");
             let word = words.and_then(|words| words.get(path.last()?)?.text().ok());
             if let Some(word) = word {
-                return self
-                    .no_field(&format!("{}, which is {word} there", path.join(".")), Vec::new());
+                let wanted = format!("{}, which is {word} there", path.join("."));
+                return self.no_field(&wanted, Vec::new());
             }
             self.no_field(&path.join("."), known.collect())
         })?;
@@ -229,53 +239,32 @@ impl<'a> At<'_, '_, 'a> {
         let is_setting = self.bundle.origin() == Origin::Transcribed
             || file == CONFIG
             || file == RECEIPT && !is_measured(node, &pointer);
-        let kind = match recorded.is_none() && is_setting {
-            true => LeafKind::Setting,
-            false => LeafKind::Recorded,
-        };
+        let is_setting = recorded.is_none() && is_setting;
+        let kind = if is_setting { LeafKind::Setting } else { LeafKind::Recorded };
         match &node.value().kind {
-            Kind::Bool(truth) => {
-                let text = if *truth { "true" } else { "false" };
-                self.leaf(text, file, &pointer, kind, recorded)
+            Kind::Bool(truth) => self.leaf(&truth.to_string(), file, &pointer, kind, recorded),
+            Kind::Array(_) => {
+                let items = node.items()?.enumerate().map(|(index, item)| {
+                    self.leaf(item.printed()?, file, &format!("{pointer}/{index}"), kind, recorded)
+                });
+                items.collect::<Result<_, _>>().map(Evaluated::List)
             }
-            Kind::Array(_) => self.list(node, file, &pointer, kind, recorded),
             _ => self.leaf(node.printed()?, file, &pointer, kind, recorded),
         }
-    }
-
-    /// The numbers of a list, one by one.
-    fn list(
-        &self,
-        node: Node<'a>,
-        file: &str,
-        pointer: &str,
-        kind: LeafKind,
-        step: Option<u64>,
-    ) -> Result<Evaluated<'a>, Error> {
-        let items = node.items()?.enumerate().map(|(index, item)| {
-            self.leaf(item.printed()?, file, &format!("{pointer}/{index}"), kind, step)
-        });
-        items.collect::<Result<_, _>>().map(Evaluated::List)
     }
 
     /// What a run recorded or was configured with. `loss` and its neighbours are those of an
     /// evaluation, the last one where no step is named.
     fn of_run(&self, path: &[String], step: Option<u64>) -> Result<Evaluated<'a>, Error> {
-        let (first, rest) = match path.split_first() {
-            Some((first, rest)) => (first.as_str(), rest),
-            None => {
-                let known = ["loss", "config", "receipt"].map(str::to_owned);
-                return Err(self.no_field("", known.to_vec()));
-            }
+        let Some((first, rest)) = path.split_first() else {
+            let known = ["loss", "config", "receipt"].map(str::to_owned);
+            return Err(self.no_field("", known.to_vec()));
         };
-        match first {
-            "config" => return self.in_file(CONFIG, rest, None),
-            "receipt" => {
-                let path: Vec<_> =
-                    std::iter::once("predicate".to_owned()).chain(rest.iter().cloned()).collect();
-                return self.in_file(RECEIPT, &path, None);
-            }
-            _ => {}
+        if first == "config" {
+            return self.in_file(CONFIG, rest, None);
+        }
+        if first == "receipt" {
+            return self.in_file(RECEIPT, &[&["predicate".to_owned()], rest].concat(), None);
         }
         let checkpoints = &self.bundle.receipt().checkpoints;
         let evaluated = checkpoints
@@ -286,20 +275,13 @@ impl<'a> At<'_, '_, 'a> {
             None => evaluated.clone().max_by_key(|(saved, _)| *saved),
         };
         let Some((step, file)) = wanted else {
-            let steps: Vec<_> = evaluated.map(|(step, _)| format!("step {step}")).collect();
-            let asked =
-                step.map_or_else(|| "an evaluation".to_owned(), |step| format!("step {step}"));
-            return Err(self.no_field(&asked, steps));
+            let words = |step: u64| format!("step {step}");
+            let asked = step.map_or("an evaluation".to_owned(), words);
+            return Err(self.no_field(&asked, evaluated.map(|(step, _)| words(step)).collect()));
         };
-        let mut path = path.to_vec();
-        if first == "val_loss" {
-            path[0] = "loss".to_owned();
-        }
-        let value = self.in_file(file, &path, Some(step));
-        match rest.is_empty() {
-            true => value.map_err(|error| self.also_of_run(first, error)),
-            false => value,
-        }
+        let value = self.in_file(file, &as_recorded(path), Some(step));
+        let is_direct = rest.is_empty();
+        value.map_err(|error| if is_direct { self.also_of_run(first, error) } else { error })
     }
 
     /// The error of a field that no evaluation has, with where else a run has fields.
@@ -329,13 +311,13 @@ impl<'a> At<'_, '_, 'a> {
         let name = format!("{} {file} {pointer}", self.bundle.name());
         let key = (name, kind, step);
         if self.evaluator.supposes()
-            && let Some(known) = self.evaluator.known(&key)
+            && let Some(known) = self.evaluator.known.borrow().get(&key).cloned()
         {
-            self.evaluator.reads();
-            return Ok(Evaluated::Number(self.supposed(&key.0, known)));
+            self.evaluator.works(READING);
+            return Ok(Evaluated::Number(self.evaluator.as_supposed(&key.0, known)));
         }
         let evidence = crate::library::evidence_ref(self.bundle, file, pointer);
-        self.show(&evidence);
+        self.evaluator.show(self.bundle, evidence.clone());
         let quote = self.bundle.fact_at(file, pointer).and_then(|fact| fact.at.quote.clone());
         let text_of = text.to_owned();
         let best = self.best;
@@ -348,13 +330,7 @@ impl<'a> At<'_, '_, 'a> {
         };
         if printed.bound().is_some() {
             let found = format!("\"{text}\", which only bounds a value");
-            return Err(self.evaluator.wrong(
-                &UNREADABLE_VALUE,
-                self.part,
-                self.frame,
-                "a number",
-                &found,
-            ));
+            return Err(self.wrong(&UNREADABLE_VALUE, "a number", &found));
         }
         let per_one = printed.unit().per_one();
         let exact = kind != LeafKind::Printed
@@ -369,51 +345,36 @@ impl<'a> At<'_, '_, 'a> {
         let (interval, float) =
             (interval.scaled(&per_one.recip()), printed.as_f64() / nearest_f64(&per_one));
         let number = Quantity {
-            interval,
-            float,
-            unit: Unit::Plain,
-            derivation: text.to_owned(),
             leaf: Some(kind),
             last_place: Some(printed.last_place() / per_one),
-            as_printed: false,
-            role: NumberRole::Plain,
             leaves,
+            ..Quantity::result(interval, float, text.to_owned(), &[])
         };
-        let supposed = self.supposed(&key.0, number.clone());
-        self.evaluator.knows(key, number);
+        let supposed = self.evaluator.as_supposed(&key.0, number.clone());
+        self.evaluator.known.borrow_mut().insert(key, number);
         Ok(Evaluated::Number(supposed))
-    }
-
-    /// A number of evidence, as it is supposed to be.
-    fn supposed(&self, name: &str, number: Quantity) -> Quantity {
-        let is_loss = number.leaves.iter().any(|leaf| unit_of_leaf(leaf).is_some());
-        let (interval, float) =
-            self.evaluator.as_supposed(name, is_loss, number.interval, number.float);
-        Quantity { interval, float, ..number }
-    }
-
-    fn show(&self, evidence: &repro_report::outcome::EvidenceRef) {
-        self.evaluator.show(self.bundle, evidence.clone());
     }
 
     /// A file of the bundle; an error stands at the expression.
     fn document(&self, file: &str) -> Result<&'a Document, Error> {
-        let asked = self.evaluator.page().document().root();
-        let document = self.evaluator.library().document(self.bundle.name(), file, asked);
-        let place = || self.frame.source.place_of(self.part, self.evaluator.page().document());
-        document.map_err(|error| error.moved(place()))
+        self.evaluator.document(self.bundle, file, self.part, self.frame)
+    }
+
+    fn wrong(&self, code: &'static Code, expected: &str, found: &str) -> Error {
+        self.evaluator.wrong(code, self.part, self.frame, expected, found)
     }
 
     fn no_field(&self, wanted: &str, known: Vec<String>) -> Error {
         let shown: Vec<_> = known.iter().take(12).map(|name| format!("`{name}`")).collect();
         let more = if known.len() > 12 { ", …" } else { "" };
         let hint = did_you_mean(wanted, known.iter().map(String::as_str));
-        let expected = match shown.is_empty() || hint.is_some() {
-            true => "a field of the evidence".to_owned(),
-            false => format!("one of {}{more}", shown.join(", ")),
+        let expected = if shown.is_empty() || hint.is_some() {
+            "a field of the evidence".to_owned()
+        } else {
+            format!("one of {}{more}", shown.join(", "))
         };
         let found = format!("`{wanted}` of `{}`", self.bundle.name());
-        let error = self.evaluator.wrong(&NO_FIELD, self.part, self.frame, &expected, &found);
+        let error = self.wrong(&NO_FIELD, &expected, &found);
         match hint {
             Some(hint) => error.help(hint),
             None => error,
@@ -421,7 +382,7 @@ impl<'a> At<'_, '_, 'a> {
     }
 }
 
-impl<'a> Evaluator<'a> {
+impl Evaluator<'_> {
     /// Notes that a claim saw a piece of evidence.
     pub fn show(&self, bundle: &Bundle, evidence: repro_report::outcome::EvidenceRef) {
         // A number that is moved to see whether it matters stands where it was shown before.
@@ -430,37 +391,8 @@ impl<'a> Evaluator<'a> {
         }
         let signature = self.library().signature(&self.page().id, bundle.name());
         let origin = EvidenceOrigin::from(bundle.origin());
-        let is_attested = self.library().builder(bundle.name()).is_some();
+        let is_attested = self.library().builders.contains_key(bundle.name());
         let origin = origin.vouched_for(signature, is_attested);
         self.shown.borrow_mut().push((evidence, origin));
-    }
-
-    /// The one bundle and file of a model: a configuration that is named, or that of a run.
-    pub fn model_of(
-        &self,
-        value: Evaluated<'a>,
-        part: &Expression,
-        frame: Frame<'_, 'a>,
-    ) -> Result<Vec<(&'a Bundle, String)>, Error> {
-        match value {
-            Evaluated::Reference(reference) if reference.path.is_empty() => {
-                let file = |bundle: &Bundle| match (&reference.file, bundle.origin()) {
-                    (Some(file), _) => Some(file.clone()),
-                    (None, Origin::Emitted) => Some(CONFIG.to_owned()),
-                    (None, Origin::Transcribed) => None,
-                };
-                let models: Option<Vec<_>> = reference
-                    .bundles
-                    .iter()
-                    .map(|bundle| file(bundle).map(|file| (*bundle, file)))
-                    .collect();
-                models.ok_or_else(|| {
-                    self.wrong(&WRONG_KIND, part, frame, "a configuration or runs", "facts")
-                })
-            }
-            other => {
-                Err(self.wrong(&WRONG_KIND, part, frame, "a configuration or runs", other.word()))
-            }
-        }
     }
 }

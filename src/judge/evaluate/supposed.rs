@@ -121,20 +121,16 @@ impl<'a> Evaluator<'a> {
     }
 
     /// A number that is read, as it is supposed to be.
-    pub(super) fn as_supposed(
-        &self,
-        name: &str,
-        is_loss: bool,
-        interval: Interval,
-        float: f64,
-    ) -> (Interval, f64) {
-        if self.nudge(name) {
-            return moved(&interval, float);
-        }
-        match is_loss && self.supposed.get() == Supposition::DoubledLosses {
-            true => (&interval + &interval, float + float),
-            false => (interval, float),
-        }
+    pub(super) fn as_supposed(&self, name: &str, number: Quantity) -> Quantity {
+        let is_loss = || number.leaves.iter().any(|leaf| unit_of_leaf(leaf).is_some());
+        let (interval, float) = if self.nudge(name) {
+            moved(&number.interval, number.float)
+        } else if self.supposed.get() == Supposition::DoubledLosses && is_loss() {
+            (&number.interval + &number.interval, number.float + number.float)
+        } else {
+            return number;
+        };
+        Quantity { interval, float, ..number }
     }
 }
 

@@ -6,7 +6,7 @@ use num_rational::BigRational;
 use repro_claim::Expression;
 use repro_claim::syntax::{ArithmeticOperator, ExpressionKind, RelationOperator};
 
-use super::polynomial::{ProvenSign, Quotient};
+use super::polynomial::Quotient;
 use crate::evaluate::{Evaluator, Frame};
 
 /// The steps of a part, and of each term of the base of a power, times the power.
@@ -25,7 +25,9 @@ pub fn is_proven(
     frame: Frame<'_, '_>,
 ) -> bool {
     let ExpressionKind::Relation(first, rest) = &relation.kind else { return false };
-    let symbols: Symbols = variables.iter().enumerate().map(symbol).collect();
+    let symbols = variables.iter().zip(0..);
+    let symbols = symbols.map(|(name, place)| (name.clone(), Quotient::variable(place)));
+    let symbols: Symbols = symbols.collect();
     let worked = |part: &Expression| work_out(evaluator, part, &symbols, frame);
     let mut left = worked(first);
     rest.iter().all(|(operator, part)| {
@@ -39,24 +41,15 @@ pub fn is_proven(
     })
 }
 
-fn symbol((place, name): (usize, &String)) -> (String, Quotient) {
-    (name.clone(), Quotient::variable(place))
-}
-
 fn pair(operator: RelationOperator, a: &Quotient, b: &Quotient) -> Option<bool> {
-    let rest = b.plus(&a.negative()?)?;
-    if rest.is_zero() {
-        use RelationOperator::{Equal, GreaterOrEqual, LessOrEqual};
-        return Some(matches!(operator, Equal | LessOrEqual | GreaterOrEqual));
-    }
-    let sign = rest.sign()?;
+    let order = a.plus(&b.negative()?)?.sign()?;
     Some(match operator {
-        RelationOperator::Less | RelationOperator::LessOrEqual => sign == ProvenSign::Positive,
-        RelationOperator::Greater | RelationOperator::GreaterOrEqual => {
-            sign == ProvenSign::Negative
-        }
-        RelationOperator::NotEqual => true,
-        RelationOperator::Equal => false,
+        RelationOperator::Less => order.is_lt(),
+        RelationOperator::LessOrEqual => order.is_le(),
+        RelationOperator::Greater => order.is_gt(),
+        RelationOperator::GreaterOrEqual => order.is_ge(),
+        RelationOperator::Equal => order.is_eq(),
+        RelationOperator::NotEqual => order.is_ne(),
     })
 }
 
@@ -123,7 +116,6 @@ fn constant<'a>(
     if !is_free {
         return None;
     }
-    let value = evaluator.evaluate(part, frame).ok()?;
-    let number = evaluator.number(value, frame, part).ok()?;
+    let number = evaluator.evaluate_number(part, frame).ok()?;
     number.interval.is_point().then(|| number.interval.middle())
 }

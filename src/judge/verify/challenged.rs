@@ -68,8 +68,7 @@ impl ChallengedWalks {
             };
             let id = format!("states-{}..{}", interval.from, interval.to);
             let quote = "the steps lead from one committed state to the next";
-            let claim = subject.claim(&id, quote, String::new(), outcome);
-            ClaimReport { impact: Impact::Decision, ..claim }
+            subject.claim(&id, quote, outcome).with_impact(Impact::Decision)
         });
         let claims: Vec<_> = claims.collect();
         let report = worth(&self.challenge, &claims);

@@ -59,7 +59,8 @@ pub fn planned_before(bundle: &Bundle, history: &dyn PlanHistory) -> Option<Clai
         let outcome = Outcome::inconclusive(&CHANGED, reason);
         let outcome = outcome.within("git", "equal digests").by(Method::Recomputed);
         let claimed = stated.unwrap_or_default().to_owned();
-        return Some(own_claim(bundle, "plan", "the plan is the one at hand", claimed, outcome));
+        let claim = own_claim(bundle, "plan", "the plan is the one at hand", outcome);
+        return Some(ClaimReport { claimed, ..claim });
     };
     let outcome = match history.at(commit, study, bundle.name()) {
         PlanAt::NoRepository | PlanAt::NoCommit => return None,
@@ -69,32 +70,34 @@ pub fn planned_before(bundle: &Bundle, history: &dyn PlanHistory) -> Option<Clai
         }
         PlanAt::Plan { text, bundle: held } => {
             let sha256 = Digest::of(text.as_bytes());
-            if stated.is_some_and(|stated| stated != sha256.to_string()) {
-                let reason = format!("{commit} has the plan with sha256 {sha256}");
-                Outcome::refuted(&OTHER_PLAN, reason)
-            } else if held == Some(bundle.digest()) {
-                let reason = format!("{commit} has `receipts/{}`", bundle.name());
-                Outcome::refuted(&NOT_OLDER, reason)
-            } else {
-                let kept = match held {
-                    None => Outcome::verified().giving("the plan, and not yet the run".to_owned()),
-                    // A run that was made again, or this one before it was written anew: git does not tell.
-                    Some(other) => {
-                        let other = other.prefixed();
-                        let reason = format!("{commit} has another run of this name, {other}");
-                        Outcome::inconclusive(&NOT_OLDER, reason)
-                    }
-                };
-                match history.now(study).filter(|now| *now != text) {
-                    Some(now) => changed(study, &text, &now, kept),
-                    None => kept,
+            let now = history.now(study).filter(|now| *now != text);
+            let kept = |outcome| match now {
+                Some(now) => changed(study, &text, &now, outcome),
+                None => outcome,
+            };
+            match held {
+                _ if stated.is_some_and(|stated| stated != sha256.to_string()) => {
+                    let reason = format!("{commit} has the plan with sha256 {sha256}");
+                    Outcome::refuted(&OTHER_PLAN, reason)
                 }
+                Some(held) if held == bundle.digest() => {
+                    let reason = format!("{commit} has `receipts/{}`", bundle.name());
+                    Outcome::refuted(&NOT_OLDER, reason)
+                }
+                // A run that was made again, or this one before it was written anew: git does not tell.
+                Some(other) => {
+                    let other = other.prefixed();
+                    let reason = format!("{commit} has another run of this name, {other}");
+                    kept(Outcome::inconclusive(&NOT_OLDER, reason))
+                }
+                None => kept(Outcome::verified().giving("the plan, and not yet the run")),
             }
         }
     };
     let outcome = outcome.within("git", "equal digests").by(Method::Recomputed);
     let quote = "the plan was committed before the run";
-    Some(own_claim(bundle, "plan-commit", quote, commit.clone(), outcome))
+    let claimed = commit.clone();
+    Some(ClaimReport { claimed, ..own_claim(bundle, "plan-commit", quote, outcome) })
 }
 
 /// What a change of the plan comes to: runs that are gone from it are refuted, anything else is told.

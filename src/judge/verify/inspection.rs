@@ -20,10 +20,10 @@ use repro_params::{
 use repro_receipt::bundle::{Bundle, CONFIG, ListedFile, Open, RECEIPT, ReadOptions, artifact};
 use repro_receipt::source::{Error, codes};
 use repro_report::outcome::{
-    BundleReport, ChallengeReport, ClaimReport, Finding, Impact, Method, Outcome, PostPictures,
-    PostReport, Report, Severity, Verdict,
+    BundleReport, ChallengeReport, ClaimReport, Finding, Impact, Method, Outcome, PostReport,
+    Severity, Verdict,
 };
-use repro_report::part::{PartSubject, ReportPart, ReportSink};
+use repro_report::part::{PartSubject, ReportPart};
 use repro_runs::replay::{Extent, Replays};
 use repro_runs::study::{self, Present, Study};
 use repro_signature as signature;
@@ -38,20 +38,7 @@ codes! {
     EMITTER_PROBLEMS = "verify::emitter-problems", "the emitter could not write all that it was given", "see `extra.emitter_problems` of the receipt";
 }
 
-/// Checks the bundle in the folder `path` on its own, with a replay of each of its slices where there is
-/// a replayer, and adds what came out to `report`.
-pub fn inspect<'r>(
-    path: &Path,
-    demands: &Demands,
-    reading: impl Into<ReadOptions<'r>>,
-    report: &mut Report,
-    replayer: Option<&mut dyn Replayer>,
-) {
-    let reading = ReadOptions { keeps_weights: true, ..reading.into() };
-    report.take(inspected(path, demands, reading, replayer));
-}
-
-/// The same as a part of a report.
+/// What the bundle in the folder `path` comes to on its own, with a replay of each of its slices where there is a replayer.
 pub(super) fn inspected(
     path: &Path,
     demands: &Demands,
@@ -94,9 +81,7 @@ pub struct InspectedBundle {
 /// The steps of a bundle that are to be made again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 enum AskedSteps {
-    /// None.
-    None,
-    /// Those of its slices.
+    /// Those of its slices, where these are wanted.
     Slices(Vec<Extent>),
     /// Those that lead through drawn intervals.
     Walks(ChallengedWalks),
@@ -109,7 +94,7 @@ impl AskedSteps {
             return Ok(Self::Walks(ChallengedWalks::of(bundle, (challenge, file))?));
         }
         if !with_slices || demands.challenges_alone {
-            return Ok(Self::None);
+            return Ok(Self::Slices(Vec::new()));
         }
         let slices: BTreeSet<_> = bundle.receipt().slices.iter().map(Extent::of).collect();
         Ok(Self::Slices(slices.into_iter().collect()))
@@ -117,7 +102,6 @@ impl AskedSteps {
 
     fn extents(&self) -> Vec<Extent> {
         match self {
-            Self::None => Vec::new(),
             Self::Slices(extents) => extents.clone(),
             Self::Walks(walks) => walks.extents().collect(),
         }
@@ -159,14 +143,40 @@ impl InspectedBundle {
         demands: &Demands,
         (shown, with_slices): (String, bool),
     ) -> Self {
-        let mut found = Found::of(bundle, demands);
-        let steps = found.usable(AskedSteps::of(bundle, demands, with_slices));
-        let Found { claims, failures, started } = found;
         let signature = signature_finding(bundle, &described);
-        let own = signature.into_iter().chain(emitter_problems(bundle));
-        let findings = own.chain(started.iter().flat_map(StartedRuns::findings)).collect();
-        let (subject, steps) = (BundleSubject::of(bundle), steps.unwrap_or(AskedSteps::None));
-        Self { subject, shown, described, claims, findings, failures, steps }
+        let mut own = Self {
+            subject: BundleSubject::of(bundle),
+            shown,
+            described,
+            claims: claims_without_plan(bundle, demands),
+            findings: signature.into_iter().chain(emitter_problems(bundle)).collect(),
+            failures: Vec::new(),
+            steps: AskedSteps::Slices(Vec::new()),
+        };
+        let study = study(bundle, demands);
+        let started = study.as_ref().map(|study| started(study, bundle, demands));
+        let started = own.usable(started.transpose()).flatten().flatten();
+        own.findings.extend(started.iter().flat_map(StartedRuns::findings));
+        own.claims.extend(match (&started, &study) {
+            (Some(started), _) => Some(logged(bundle, started)),
+            (None, Some(study)) => not_logged(study, bundle),
+            (None, None) => None,
+        });
+        own.claims.extend(stamped(bundle, started.as_ref(), &demands.timestamps));
+        let followed = study.as_ref().map(|study| as_planned(study, bundle));
+        let followed = own.usable(followed.transpose()).flatten().flatten();
+        own.claims.extend(followed);
+        let artifacts = own.usable(artifacts(bundle, demands));
+        own.claims.extend(artifacts.into_iter().flatten());
+        if let Some(steps) = own.usable(AskedSteps::of(bundle, demands, with_slices)) {
+            own.steps = steps;
+        }
+        own
+    }
+
+    /// What there is, unless it could not be read.
+    fn usable<T>(&mut self, found: Result<T, Error>) -> Option<T> {
+        found.map_err(|error| self.failures.push(error)).ok()
     }
 
     /// The name of the bundle.
@@ -183,7 +193,6 @@ impl InspectedBundle {
     pub fn answered(mut self, answers: &Replays, demands: &Demands) -> ReportPart {
         let mut challenge = None;
         match &self.steps {
-            AskedSteps::None => {}
             AskedSteps::Slices(extents) => {
                 for extent in extents {
                     let answer = answers.get(&(self.subject.name.clone(), *extent));
@@ -221,73 +230,33 @@ impl InspectedBundle {
             id: self.subject.name,
             title: format!("{} receipt bundle", self.described.origin.word()),
             file: self.shown,
-            digest: String::new(),
-            texts: Vec::new(),
-            definitions: Vec::new(),
-            excused: Vec::new(),
             findings,
             bundles: vec![self.described],
             claims: self.claims,
             challenge,
-            referee: None,
-            pictures: PostPictures::default(),
-            drafted: 0,
+            ..PostReport::default()
         }
     }
 }
 
-/// What is found out about one bundle without making a step.
-#[derive(Debug, Default)]
-struct Found {
-    claims: Vec<ClaimReport>,
-    /// What could not be read, or was refused.
-    failures: Vec<Error>,
-    started: Option<StartedRuns>,
-}
-
-impl Found {
-    fn of(bundle: &Bundle, demands: &Demands) -> Self {
-        let mut own = Self { claims: vec![intact(bundle)], ..Self::default() };
-        let claims = &mut own.claims;
-        std::thread::scope(|scope| {
-            let checkpoints = scope.spawn(|| checkpoints(bundle, demands));
-            let planned = scope.spawn(|| planned_before(bundle, demands.history.as_deref()?));
-            claims.extend(agreeing(bundle, &SelfConsistency::of(bundle)));
-            claims.extend(declared_objects(bundle));
-            let joined = checkpoints.join().and_then(|found| {
-                claims.extend(found);
-                claims.extend(planned.join()?);
-                Ok(())
-            });
-            if let Err(panic) = joined {
-                std::panic::resume_unwind(panic);
-            }
+/// What is found out about one bundle without its plan, and without making a step.
+fn claims_without_plan(bundle: &Bundle, demands: &Demands) -> Vec<ClaimReport> {
+    let mut claims = vec![intact(bundle)];
+    std::thread::scope(|scope| {
+        let checkpoints = scope.spawn(|| checkpoints(bundle, demands));
+        let planned = scope.spawn(|| planned_before(bundle, demands.history.as_deref()?));
+        claims.extend(agreeing(bundle, &SelfConsistency::of(bundle)));
+        claims.extend(declared_objects(bundle));
+        let joined = checkpoints.join().and_then(|found| {
+            claims.extend(found);
+            claims.extend(planned.join()?);
+            Ok(())
         });
-        let study = study(bundle, demands);
-        if let Some(study) = &study {
-            let started = started(study, bundle, demands);
-            own.started = own.usable(started).flatten();
-            own.claims.extend(match &own.started {
-                Some(started) => Some(logged(bundle, started)),
-                None => not_logged(study, bundle),
-            });
+        if let Err(panic) = joined {
+            std::panic::resume_unwind(panic);
         }
-        own.claims.extend(stamped(bundle, own.started.as_ref(), &demands.timestamps));
-        if let Some(study) = &study {
-            let followed = as_planned(study, bundle);
-            let followed = own.usable(followed).flatten();
-            own.claims.extend(followed);
-        }
-        let artifacts = artifacts(bundle, demands);
-        let artifacts = own.usable(artifacts).into_iter().flatten();
-        own.claims.extend(artifacts);
-        own
-    }
-
-    /// What there is, unless it could not be read.
-    fn usable<T>(&mut self, found: Result<T, Error>) -> Option<T> {
-        found.map_err(|error| self.failures.push(error)).ok()
-    }
+    });
+    claims
 }
 
 /// The study of a bundle's run, where it is at hand: by its name, or where there is none of that name by its digest.
@@ -319,11 +288,8 @@ fn started(
 /// Whether a run is the one that its plan has.
 fn as_planned(study: &Study, bundle: &Bundle) -> Result<Option<ClaimReport>, Error> {
     let quote = "the run is the one that its plan has";
-    let claim = |outcome| {
-        let claim = own_claim(bundle, "as-planned", quote, String::new(), outcome);
-        ClaimReport { impact: Impact::Decision, ..claim }
-    };
-    Ok(follows(study, bundle)?.map(claim))
+    let claim = |outcome| own_claim(bundle, "as-planned", quote, outcome);
+    Ok(follows(study, bundle)?.map(|outcome| claim(outcome).with_impact(Impact::Decision)))
 }
 
 /// What is open where a run names its start, and the plan at hand names no log of them.
@@ -333,7 +299,8 @@ fn not_logged(study: &Study, bundle: &Bundle) -> Option<ClaimReport> {
         let reason = format!("the start is in `{}`, and the plan at hand names no log", start.log);
         let outcome = Outcome::inconclusive(&NOT_LOGGED, reason).by(Method::Recomputed);
         let quote = "the start of the run is in the log of its plan";
-        own_claim(bundle, "started", quote, start.log.clone(), outcome)
+        let claimed = start.log.clone();
+        ClaimReport { claimed, ..own_claim(bundle, "started", quote, outcome) }
     })
 }
 
@@ -349,7 +316,7 @@ fn intact(bundle: &Bundle) -> ClaimReport {
         .giving(recomputed)
         .within("sha-256", "equal digests")
         .by(Method::Recomputed);
-    own_claim(bundle, "intact", "files, sizes, digests and receipt agree", String::new(), outcome)
+    own_claim(bundle, "intact", "files, sizes, digests and receipt agree", outcome)
 }
 
 /// Whether the numbers of a bundle follow from each other: what does not, or that all of them do.
@@ -362,7 +329,7 @@ fn agreeing(bundle: &Bundle, found: &SelfConsistency) -> Vec<ClaimReport> {
             .within("relations", "`repro explain relations`")
             .by(Method::Recomputed);
         let quote = "what the bundle says agrees with itself";
-        return vec![own_claim(bundle, "agrees", quote, String::new(), outcome)];
+        return vec![own_claim(bundle, "agrees", quote, outcome)];
     }
     contradictions.iter().map(|one| disagreeing(bundle, one)).collect()
 }
@@ -384,8 +351,8 @@ fn disagreeing(bundle: &Bundle, one: &BrokenRelation) -> ClaimReport {
         .within("relations", "`repro explain relations`")
         .by(Method::Recomputed);
     let id = one.code.id.rsplit(':').next().unwrap_or_default();
-    let claim = own_claim(bundle, id, one.code.meaning, String::new(), outcome);
-    ClaimReport { impact: Impact::Decision, evidence: one.evidence.clone(), ..claim }
+    let claim = own_claim(bundle, id, one.code.meaning, outcome).with_impact(Impact::Decision);
+    ClaimReport { evidence: one.evidence.clone(), ..claim }
 }
 
 /// Whether the parameter counts that a receipt declares follow from its config.
@@ -402,38 +369,31 @@ fn declared_objects(bundle: &Bundle) -> Vec<ClaimReport> {
         let outcome = match &objects {
             Err(error) => Outcome::unchecked(&UNCOUNTED, error.to_string()),
             Ok(objects) if objects.scope != CountScope::Whole => {
-                let why = objects.notes.last().map_or("", String::as_str);
-                Outcome::unchecked(&UNCOUNTED, why.to_owned())
+                Outcome::unchecked(&UNCOUNTED, objects.notes.last().map_or("", String::as_str))
             }
-            Ok(objects) => {
-                let found = objects.count(object, Convention::Default);
-                let is_counted_so = |by: &&Convention| objects.count(object, **by) == declared;
-                let outcome = if found == declared {
-                    Outcome::verified()
-                } else if let Some(by) = Convention::ALL.iter().find(is_counted_so) {
-                    let reason = format!(
-                        "the config has {found} parameters; {declared} is their number by the convention `{}`",
-                        by.name()
-                    );
-                    Outcome::inconclusive(&OTHER_COUNT, reason)
-                } else {
-                    Outcome::refuted(&OTHER_COUNT, format!("the config has {found} parameters"))
-                };
-                outcome
-                    .giving(found.to_string())
-                    .within("exact_integer", "exact")
-                    .by(Method::Recomputed)
-            }
+            Ok(objects) => declared_count(objects, object, declared),
         };
-        Some(own_claim(
-            bundle,
-            id,
-            "the declared count follows from the config",
-            declared.to_string(),
-            outcome,
-        ))
+        let quote = "the declared count follows from the config";
+        let claimed = declared.to_string();
+        Some(ClaimReport { claimed, ..own_claim(bundle, id, quote, outcome) })
     };
     declared.into_iter().filter_map(judge).chain(parts).collect()
+}
+
+/// Whether a config has so many parameters.
+fn declared_count(counts: &ParameterCounts, object: ParameterCount, declared: u64) -> Outcome {
+    let found = counts.count(object, Convention::Default);
+    let is_counted_so = |by: &&Convention| counts.count(object, **by) == declared;
+    let reason = format!("the config has {found} parameters");
+    let outcome = if found == declared {
+        Outcome::verified()
+    } else if let Some(by) = Convention::ALL.iter().find(is_counted_so) {
+        let by = format!("{declared} is their number by the convention `{}`", by.name());
+        Outcome::inconclusive(&OTHER_COUNT, format!("{reason}; {by}"))
+    } else {
+        Outcome::refuted(&OTHER_COUNT, reason)
+    };
+    outcome.giving(found.to_string()).within("exact_integer", "exact").by(Method::Recomputed)
 }
 
 /// Whether the parts that a receipt of ours declares are those of its config; others divide a model otherwise.
@@ -454,17 +414,15 @@ fn declared_parts(bundle: &Bundle, counts: &ParameterCounts) -> Option<ClaimRepo
         None => Outcome::verified().giving(format!("{} parts", names.len())),
         Some(name) => {
             let of = |parts: &Open| parts.get(*name).map_or("nothing".to_owned(), Json::to_string);
-            let reason = format!(
-                "the config gives {} for `{name}`, the receipt {}",
-                of(&computed),
-                of(declared)
-            );
+            let [computed, declared] = [&computed, declared].map(of);
+            let reason =
+                format!("the config gives {computed} for `{name}`, the receipt {declared}");
             Outcome::refuted(&OTHER_COUNT, reason)
         }
     };
     let outcome = outcome.within("exact_integer", "exact").by(Method::Recomputed);
     let quote = "the declared parts follow from the config";
-    Some(own_claim(bundle, "params-parts", quote, String::new(), outcome))
+    Some(own_claim(bundle, "params-parts", quote, outcome))
 }
 
 /// What the emitter of a bundle says that it could not write.
@@ -475,13 +433,9 @@ pub(super) fn emitter_problems(bundle: &Bundle) -> Option<Finding> {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    Some(Finding {
-        code: &EMITTER_PROBLEMS,
-        severity: Severity::Warning,
-        message: format!("`{}`: {first}{more}", bundle.name()),
-        place: bundle.place(RECEIPT).with_pointer("/predicate/extra/emitter_problems".to_owned()),
-        claim: None,
-    })
+    let place = bundle.place(RECEIPT).with_pointer("/predicate/extra/emitter_problems");
+    let message = format!("`{}`: {first}{more}", bundle.name());
+    Some(Finding::new(&EMITTER_PROBLEMS, Severity::Warning, message, place))
 }
 
 /// What its checkpoints show without a step being made again.
@@ -489,30 +443,25 @@ fn checkpoints(bundle: &Bundle, demands: &Demands) -> Vec<ClaimReport> {
     let Some(found) = CheckpointsFound::of(bundle, demands.beginnings) else { return Vec::new() };
     let CheckpointsFound { checkpoints, tensors, looked_at, not_looked_at, faults, outliers } =
         found;
-    let method =
-        |outcome: Outcome| outcome.within("checkpoints", "AdamW's bounds").by(Method::Recomputed);
     let quote = "the checkpoints are ones that this run can have made";
-    let claim = |id: &str, outcome| {
-        let claim = own_claim(bundle, id, quote, String::new(), method(outcome));
-        ClaimReport { impact: Impact::Decision, ..claim }
-    };
-    let told = |mut outcome: Outcome| {
-        let note = |what: String| (&NOT_LOOKED_AT, what);
-        outcome.notes.extend(not_looked_at.iter().cloned().map(note));
-        outcome
+    let claim = |id: &str, outcome: Outcome| {
+        let outcome = outcome.within("checkpoints", "AdamW's bounds").by(Method::Recomputed);
+        own_claim(bundle, id, quote, outcome).with_impact(Impact::Decision)
     };
     if faults.is_empty() {
+        let what = looked_at.join("; ");
         let what = match checkpoints {
-            0 => looked_at.join("; "),
-            1 => format!("1 checkpoint, {tensors} tensors: {}", looked_at.join("; ")),
-            _ => format!("{checkpoints} checkpoints, {tensors} tensors: {}", looked_at.join("; ")),
+            0 => what,
+            1 => format!("1 checkpoint, {tensors} tensors: {what}"),
+            _ => format!("{checkpoints} checkpoints, {tensors} tensors: {what}"),
         };
-        let outcome = match (outliers.first(), looked_at.is_empty()) {
+        let mut outcome = match (outliers.first(), looked_at.is_empty()) {
             (Some(first), _) => Outcome::inconclusive(&OUTLIERS, first.as_str()),
             (None, true) => Outcome::unchecked(&NOT_LOOKED_AT, not_looked_at.join("; ")),
             (None, false) => Outcome::verified().giving(what),
         };
-        return vec![claim("checkpoints", told(outcome))];
+        outcome.notes.extend(not_looked_at.into_iter().map(|what| (&NOT_LOOKED_AT, what)));
+        return vec![claim("checkpoints", outcome)];
     }
     let refuted = |fault: WeightsFault| {
         let id = fault.code.id.rsplit(':').next().unwrap_or_default();
@@ -546,7 +495,8 @@ fn artifacts(bundle: &Bundle, demands: &Demands) -> Result<Vec<ClaimReport>, Err
         let outcome = outcome.within("sha-256", "equal digests").by(Method::Recomputed);
         let quote = "a file outside of the bundle is the one that the receipt names";
         let id = format!("artifact-{}", file.name);
-        Ok(own_claim(bundle, &id, quote, format!("{} bytes", file.bytes), outcome))
+        let claimed = format!("{} bytes", file.bytes);
+        Ok(ClaimReport { claimed, ..own_claim(bundle, &id, quote, outcome) })
     };
     files.map(judge).collect()
 }
@@ -554,6 +504,6 @@ fn artifacts(bundle: &Bundle, demands: &Demands) -> Result<Vec<ClaimReport>, Err
 /// What came of replaying a slice.
 fn replayed(subject: &BundleSubject, extent: Extent, outcome: Outcome) -> ClaimReport {
     let quote = "the steps of a slice can be replayed";
-    let claim = subject.claim(&format!("replay-{extent}"), quote, String::new(), outcome);
-    ClaimReport { impact: Impact::Decision, ..claim }
+    let claim = subject.claim(&format!("replay-{extent}"), quote, outcome);
+    claim.with_impact(Impact::Decision)
 }

@@ -13,8 +13,8 @@ use repro_report::part::ReportSink;
 /// more they are read twice: what is kept would grow with the threads.
 const KEEPERS: usize = 4;
 
-/// Checks each bundle on its own, as [`inspect`](super::inspect) does, and hands over what it came to, in the order of the
-/// bundles, as soon as those before it are handed over. Where there is a replayer, one after the other is executed.
+/// Checks each bundle on its own, and hands over what it came to, in the order of the bundles, as soon as those before it
+/// are handed over. Where there is a replayer, one after the other is executed.
 pub fn inspect_all<'r>(
     bundles: &[&Path],
     demands: &Demands,

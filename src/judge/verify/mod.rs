@@ -40,8 +40,8 @@ use repro_receipt::digest::Digest;
 use repro_receipt::parallel;
 use repro_receipt::source::{Error, Location, codes};
 use repro_report::outcome::{
-    BundleReport, ClaimReport, EvidenceOrigin, Finding, Method, Outcome, PostPictures, PostReport,
-    ReadBy, Report, Severity, SignatureReport, TextMarkup, TextReport, Verdict,
+    BundleReport, ClaimReport, EvidenceOrigin, Finding, Method, Outcome, PostReport, ReadBy,
+    Report, Severity, SignatureReport, TextMarkup, TextReport, Verdict,
 };
 use repro_report::part::{PartSubject, ReportPart, ReportSink};
 use repro_runs::challenge::{Challenge, OTHER_CHALLENGE};
@@ -50,7 +50,7 @@ use repro_signature::{Attestations, PublicKey, Timestamps};
 
 pub use history::{PlanAt, PlanHistory};
 use inspection::emitter_problems;
-pub use inspection::{InspectedBundle, asked_steps, inspect};
+pub use inspection::{InspectedBundle, asked_steps};
 pub use many::inspect_all;
 use numbered::NumberedClaims;
 use replays::distinct;
@@ -158,9 +158,9 @@ pub fn verify_into<'r>(
         Ok(policy) => policy,
         Err(error) => return sink.take(ReportPart::refused(PartSubject::Run, vec![error])),
     };
-    let mut store = BundleStore::new(reading, &demands.keys)
-        .attested(demands.attestations.clone())
-        .with_history(demands.history.clone());
+    let mut store = BundleStore::new(reading, &demands.keys);
+    store.attestations.clone_from(&demands.attestations);
+    store.history.clone_from(&demands.history);
     let given = match GivenTexts::load(&demands.texts) {
         Ok(given) => given,
         Err(error) => return sink.take(ReportPart::refused(PartSubject::Run, vec![error])),
@@ -183,7 +183,7 @@ pub fn verify_into<'r>(
         distinct(&mut wanted);
         let replays = replayer.replay(&wanted);
         replayed = executed(&replays);
-        store.library.set_replays(replays);
+        store.library.replays = replays;
     }
     // Posts share what was executed: it is counted with the first, and what several posts refuse alike is told once.
     let mut told = None;
@@ -226,17 +226,8 @@ pub fn judge(page: &PostPage, library: &Library, texts: &TextsAtHand, threads: u
     judge_within(page, library, texts, threads, &Work::of_a_post())
 }
 
-/// The same without an end to the work: for those who try many statements of one text, and bound them themselves.
-pub fn judge_without_end(
-    page: &PostPage,
-    library: &Library,
-    texts: &TextsAtHand,
-    threads: usize,
-) -> Judged {
-    judge_within(page, library, texts, threads, &Work::without_end())
-}
-
-fn judge_within(
+/// The same within other bounds of the work.
+pub fn judge_within(
     page: &PostPage,
     library: &Library,
     texts: &TextsAtHand,
@@ -275,15 +266,12 @@ fn judge_within(
 
 /// The errors of excuses whose words their text, which is at hand, does not have.
 fn excuses_not_there(context: &PostContext<'_>) -> Vec<Error> {
-    let missing = context.page.excused.iter().filter(|excuse| {
-        let text = context.text(&excuse.text);
-        text.is_some_and(|text| text.places_of_quote("", &excuse.quote).is_empty())
-    });
     let error = |excuse: &Excuse| {
+        let places = context.text(&excuse.text)?.places_of_quote("", &excuse.quote);
         let found = format!("\"{}\"", excuse.quote);
-        NOT_THERE.at(excuse.place.clone(), "words of the text", found)
+        places.is_empty().then(|| NOT_THERE.at(excuse.place.clone(), "words of the text", found))
     };
-    missing.map(error).collect()
+    context.page.excused.iter().filter_map(error).collect()
 }
 
 /// Adds where the bundles of a post contradict themselves; what rests on such a bundle is not decided.
@@ -297,9 +285,7 @@ fn contradicted(page: &PostPage, library: &Library, claims: &mut Vec<ClaimReport
             claim.outcome = match outcome.verdict {
                 Verdict::Verified | Verdict::Refuted => {
                     let reason = format!("`{name}` contradicts itself: {}", first.meaning);
-                    let method = outcome.method;
-                    let open = Outcome::inconclusive(&CONTRADICTED, reason);
-                    Outcome { method, ..open.with_evidence_of(outcome) }
+                    outcome.undecided(&CONTRADICTED, reason)
                 }
                 _ => outcome,
             };
@@ -349,13 +335,9 @@ fn texts_of(
 
 /// The finding that a post names no text.
 fn no_text(page: &PostPage) -> Option<Finding> {
-    page.texts.is_empty().then(|| Finding {
-        code: &NONE_NAMED,
-        severity: Severity::Warning,
-        message: "no quote was looked up, and no number of a text is accounted for".to_owned(),
-        place: page.place(),
-        claim: None,
-    })
+    let message = "no quote was looked up, and no number of a text is accounted for";
+    let is_missing = page.texts.is_empty();
+    is_missing.then(|| Finding::new(&NONE_NAMED, Severity::Warning, message, page.place()))
 }
 
 /// Numbers claims of one name, such as the cells below two columns of one head.
@@ -372,27 +354,18 @@ fn each_its_own_id(claims: &mut [ClaimReport]) {
 
 /// The finding that a program has drafted statements which nobody has confirmed.
 fn unconfirmed(page: &PostPage, drafted: usize) -> Option<Finding> {
-    (drafted > 0).then(|| Finding {
-        code: &UNCONFIRMED,
-        severity: Severity::Warning,
-        message: format!(
-            "{drafted} of its statements {} `{DRAFTED}` above: the digits agree with the evidence, and that the words mean so nobody has said",
-            if drafted == 1 { "has" } else { "have" }
-        ),
-        place: page.place(),
-        claim: None,
-    })
+    let have = if drafted == 1 { "has" } else { "have" };
+    let message = format!(
+        "{drafted} of its statements {have} `{DRAFTED}` above: the digits agree with the evidence, and that the words mean so nobody has said"
+    );
+    (drafted > 0).then(|| Finding::new(&UNCONFIRMED, Severity::Warning, message, page.place()))
 }
 
 /// The finding that a post pairs runs whose pairs no plan declared.
 fn paired_by_the_post(page: &PostPage) -> Option<Finding> {
-    page.paired_by_seed.as_ref().map(|place| Finding {
-        code: &AFTER_THE_FACT,
-        severity: Severity::Note,
-        message: "runs of no plan are paired by their seeds, with the results known".to_owned(),
-        place: place.clone(),
-        claim: None,
-    })
+    let place = page.paired_by_seed.clone()?;
+    let message = "runs of no plan are paired by their seeds, with the results known";
+    Some(Finding::new(&AFTER_THE_FACT, Severity::Note, message, place))
 }
 
 /// The report of a post whose claims are judged.
@@ -403,30 +376,22 @@ fn reported(
     library: &Library,
 ) -> PostReport {
     let drafted = page.drafted();
-    let used: Vec<&Bundle> =
-        page.bundles().iter().filter_map(|(name, _)| library.bundle(name)).collect();
-    let signature = |bundle: &Bundle| library.signature(&page.id, bundle.name()).cloned();
-    let builder = |bundle: &Bundle| library.builder(bundle.name()).cloned();
-    let described = |bundle: &&&Bundle| describe(bundle, signature(bundle), builder(bundle));
-    let bundles: Vec<_> = used.iter().map(|bundle| described(&bundle)).collect();
-    let problems: Vec<_> = used.iter().filter_map(|bundle| emitter_problems(bundle)).collect();
-    let studies = used.iter().filter_map(|bundle| bundle.receipt().run.as_ref()?.study.as_deref());
-    let studies: BTreeSet<&str> = studies.collect();
-    let started = studies.into_iter().filter_map(|study| library.started(study));
-    let started: Vec<_> = started.flat_map(StartedRuns::findings).collect();
-    let signatures = std::iter::zip(used, &bundles);
-    let signatures =
-        signatures.filter_map(|(bundle, described)| signature_finding(bundle, described));
-    let mut findings: Vec<_> = claims
-        .iter()
-        .flat_map(findings_of)
-        .chain(signatures)
-        .chain(no_text(page))
-        .chain(unconfirmed(page, drafted))
-        .chain(paired_by_the_post(page))
-        .chain(started)
-        .chain(problems)
-        .collect();
+    let mut findings: Vec<_> = claims.iter().flat_map(findings_of).collect();
+    findings.extend(no_text(page));
+    findings.extend(unconfirmed(page, drafted));
+    findings.extend(paired_by_the_post(page));
+    let (mut bundles, mut studies) = (Vec::new(), BTreeSet::new());
+    for (name, _) in page.bundles() {
+        let Some(bundle) = library.bundle(name) else { continue };
+        let signature = library.signature(&page.id, name).cloned();
+        let described = describe(bundle, signature, library.builders.get(name).cloned());
+        findings.extend(signature_finding(bundle, &described));
+        findings.extend(emitter_problems(bundle));
+        studies.extend(bundle.receipt().run.as_ref().and_then(|run| run.study.as_deref()));
+        bundles.push(described);
+    }
+    let started = studies.into_iter().filter_map(|study| library.started.get(study));
+    findings.extend(started.flat_map(StartedRuns::findings));
     findings.sort_by(|a, b| {
         let key = |finding: &Finding| {
             (finding.severity, finding.place.line, finding.place.column, finding.code.id)
@@ -444,10 +409,9 @@ fn reported(
         bundles,
         claims,
         findings,
-        challenge: None,
         referee: page.referee.clone(),
-        pictures: PostPictures::default(),
         drafted,
+        ..PostReport::default()
     }
 }
 
@@ -469,13 +433,9 @@ fn describe(
 /// A finding for a signature that is not verified.
 fn signature_finding(bundle: &Bundle, described: &BundleReport) -> Option<Finding> {
     let signature = described.signature.as_ref()?;
-    Some(Finding {
-        code: signature.code?,
-        severity: severity(signature.verdict),
-        message: format!("`{}`: {}", described.name, signature.reason),
-        place: bundle.place(SIGNATURE),
-        claim: None,
-    })
+    let message = format!("`{}`: {}", described.name, signature.reason);
+    let severity = severity(signature.verdict);
+    Some(Finding::new(signature.code?, severity, message, bundle.place(SIGNATURE)))
 }
 
 fn severity(verdict: Verdict) -> Severity {
@@ -488,18 +448,14 @@ fn severity(verdict: Verdict) -> Severity {
 
 /// A finding for a verdict that is not verified, and one for each note.
 fn findings_of(claim: &ClaimReport) -> Vec<Finding> {
-    let finding = |code, severity, message: &str| Finding {
-        code,
-        severity,
-        message: message.to_owned(),
-        place: claim.place.clone(),
+    let finding = |code, severity, message: &String| Finding {
         claim: Some(claim.id.clone()),
+        ..Finding::new(code, severity, message, claim.place.clone())
     };
     let Outcome { verdict, code, reason, notes, .. } = &claim.outcome;
     let main = code.map(|code| finding(code, severity(*verdict), reason));
-    main.into_iter()
-        .chain(notes.iter().map(|(code, message)| finding(code, Severity::Note, message)))
-        .collect()
+    let notes = notes.iter().map(|(code, message)| finding(code, Severity::Note, message));
+    main.into_iter().chain(notes).collect()
 }
 
 /// Verified claims of a post whose evidence is weaker than the caller accepts, or whose reading is; `least_reading` is what the

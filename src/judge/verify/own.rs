@@ -27,11 +27,11 @@ impl BundleSubject {
     }
 
     /// A claim that the bundle makes about itself.
-    pub fn claim(&self, id: &str, quote: &str, claimed: String, outcome: Outcome) -> ClaimReport {
+    pub fn claim(&self, id: &str, quote: &str, outcome: Outcome) -> ClaimReport {
         ClaimReport {
             id: id.to_owned(),
             kind: "bundle",
-            claimed,
+            claimed: String::new(),
             said: String::new(),
             row: Vec::new(),
             own_numbers: Vec::new(),
@@ -50,18 +50,12 @@ impl BundleSubject {
 }
 
 /// A claim that a bundle makes about itself.
-pub fn own_claim(
-    bundle: &Bundle,
-    id: &str,
-    quote: &str,
-    claimed: String,
-    outcome: Outcome,
-) -> ClaimReport {
-    BundleSubject::of(bundle).claim(id, quote, claimed, outcome)
+pub fn own_claim(bundle: &Bundle, id: &str, quote: &str, outcome: Outcome) -> ClaimReport {
+    BundleSubject::of(bundle).claim(id, quote, outcome)
 }
 
 /// Whether the log of started runs has the start of a bundle.
 pub fn logged(bundle: &Bundle, started: &StartedRuns) -> ClaimReport {
     let quote = "the start of the run is in the log that its plan names";
-    own_claim(bundle, "started", quote, String::new(), started.judged(bundle))
+    own_claim(bundle, "started", quote, started.judged(bundle))
 }

@@ -41,7 +41,7 @@ fn replays(page: &PostPage, library: &Library) -> Vec<ReplayChart> {
     distinct(&mut asked);
     let done = asked.iter().filter_map(|one| {
         let key = (one.bundle.name().to_owned(), one.extent);
-        match library.replays().get(&key) {
+        match library.replays.get(&key) {
             Some(ReplayOutcome::Done(replay)) if replay.executed > 0 => Some(replayed(replay)),
             _ => None,
         }

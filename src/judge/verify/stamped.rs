@@ -10,14 +10,12 @@ use repro_signature::Timestamps;
 /// What of a bundle can be stamped, and its digest.
 pub fn stampable(bundle: &Bundle) -> Vec<(&'static str, Digest)> {
     let receipt = bundle.receipt();
-    let plan = receipt.plan_sha256();
-    let config = bundle.files().get(CONFIG).map(|file| file.digest);
     let all = [
         ("bundle", Some(bundle.digest())),
         ("states", receipt.states.as_ref().map(|states| states.root)),
         ("start", receipt.start.as_ref().map(|start| start.chain)),
-        ("plan", plan.and_then(Digest::parse_hex)),
-        ("config", config),
+        ("plan", receipt.plan_sha256().and_then(Digest::parse_hex)),
+        ("config", bundle.files().get(CONFIG).map(|file| file.digest)),
     ];
     all.into_iter().filter_map(|(what, digest)| Some((what, digest?))).collect()
 }
@@ -43,7 +41,7 @@ pub fn stamped(
                 .giving(format!("{}, by {}", stamp.time, stamp.authority))
                 .within("RFC 3161", "equal digests")
                 .by(Method::Recomputed);
-            own_claim(bundle, &format!("stamped-{what}"), quote, String::new(), outcome)
+            own_claim(bundle, &format!("stamped-{what}"), quote, outcome)
         })
     };
     let later = started.into_iter().flat_map(|started| started.after(bundle));

@@ -10,6 +10,7 @@ use super::own::logged;
 use crate::library::Library;
 use crate::lock::PostLock;
 use crate::page::PostPage;
+use crate::planned::few;
 use crate::post::UNKNOWN_BUNDLE;
 use crate::started::StartedRuns;
 use repro_receipt::bundle::{ABSENT, Bundle, ReadOptions};
@@ -20,8 +21,6 @@ use repro_report::outcome::Verdict;
 use repro_runs::study::{self, Study};
 use repro_signature::{self as signature, Attestations, PublicKey};
 
-/// So many missing bundles of one group are named.
-const NAMED: usize = 5;
 /// So many names are told that are spelled alike.
 const NEAR: usize = 3;
 /// So many names are told with what is spelled alike.
@@ -36,28 +35,25 @@ pub struct BundleStore<'r> {
     searched: bool,
     reading: ReadOptions<'r>,
     keys: Vec<PublicKey>,
-    attestations: Arc<Attestations>,
-    history: Option<Arc<dyn PlanHistory>>,
+    /// What builders attest.
+    pub attestations: Arc<Attestations>,
+    /// Who can look up the commits of plans.
+    pub history: Option<Arc<dyn PlanHistory>>,
 }
 
 impl<'r> BundleStore<'r> {
     /// An empty shelf; `reading` may be a number of threads. Where the caller gave `keys`, one of them must
     /// have signed each bundle.
     pub fn new(reading: impl Into<ReadOptions<'r>>, keys: &[PublicKey]) -> Self {
-        let (library, refused) = (Library::default(), BTreeMap::new());
-        let (reading, keys) = (reading.into(), keys.to_vec());
-        let (attestations, history) = (Arc::default(), None);
-        Self { library, refused, searched: false, reading, keys, attestations, history }
-    }
-
-    /// The same with what builders attest.
-    pub fn attested(self, attestations: Arc<Attestations>) -> Self {
-        Self { attestations, ..self }
-    }
-
-    /// The same with somebody who can look up the commits of plans.
-    pub fn with_history(self, history: Option<Arc<dyn PlanHistory>>) -> Self {
-        Self { history, ..self }
+        Self {
+            library: Library::default(),
+            refused: BTreeMap::new(),
+            searched: false,
+            reading: reading.into(),
+            keys: keys.to_vec(),
+            attestations: Arc::default(),
+            history: None,
+        }
     }
 
     /// Loads the bundles that the names of `page` stand for, and holds them against the pins of its lock.
@@ -79,9 +75,7 @@ impl<'r> BundleStore<'r> {
                 (Some(bundle), _) => {
                     match signature::judge(bundle, &self.keys, page.keys.get(name)) {
                         Ok(None) => {}
-                        Ok(Some(signature)) => {
-                            self.library.set_signature(&page.id, name, signature)
-                        }
+                        Ok(Some(own)) => self.library.set_signature(&page.id, name, own),
                         Err(error) => errors.push(error),
                     }
                 }
@@ -103,8 +97,8 @@ impl<'r> BundleStore<'r> {
         }
         errors.extend(self.load_started(root, page).err());
         if let Some((plan, place)) = &page.plan {
-            errors
-                .extend(self.load_study(root, plan).err().map(|error| error.moved(place.clone())));
+            let planned = self.load_study(root, plan);
+            errors.extend(planned.err().map(|error| error.moved(place.clone())));
             errors.extend(self.search(root).err());
         }
         if errors.is_empty() { Ok(()) } else { Err(errors) }
@@ -114,28 +108,25 @@ impl<'r> BundleStore<'r> {
     fn load_started(&mut self, root: &Path, page: &PostPage) -> Result<(), Error> {
         for (name, _) in page.bundles() {
             let Some(bundle) = self.library.bundle(name) else { continue };
-            let study = bundle.receipt().run.as_ref().and_then(|run| run.study.clone());
-            let study = study.and_then(|study| self.library.study(&study));
-            let Some(id) = study.filter(|one| one.starts.is_some()).map(|one| one.id.clone())
+            let run = bundle.receipt().run.as_ref();
+            let study = run.and_then(|run| self.library.study(run.study.as_ref()?));
+            let Some(id) = study.filter(|study| study.starts.is_some()).map(|one| one.id.clone())
             else {
                 continue;
             };
-            if self.library.started(&id).is_none() {
+            if !self.library.started.contains_key(&id) {
                 self.search(root)?;
                 let study = self.library.study(&id);
                 let started =
-                    study.map(|study| StartedRuns::of(root, study, self.library.present()));
+                    study.map(|study| StartedRuns::of(root, study, &self.library.present));
                 if let Some(started) = started.transpose()?.flatten() {
-                    self.library.set_started(&id, started);
+                    self.library.started.insert(id.clone(), started);
                 }
             }
-            let (Some(bundle), Some(started)) =
-                (self.library.bundle(name), self.library.started(&id))
-            else {
-                continue;
-            };
-            let own = logged(bundle, started);
-            if own.outcome.verdict == Verdict::Refuted {
+            let started = self.library.started.get(&id);
+            let own = self.library.bundle(name).zip(started);
+            let own = own.map(|(bundle, started)| logged(bundle, started));
+            if let Some(own) = own.filter(|own| own.outcome.verdict == Verdict::Refuted) {
                 self.library.add_contradiction(name, own);
             }
         }
@@ -168,11 +159,12 @@ impl<'r> BundleStore<'r> {
         for (name, bundle) in names.into_iter().zip(read) {
             match bundle {
                 Ok((bundle, contradictions)) => {
-                    self.library.set_contradictions(name, contradictions);
-                    if let Some(attested) = self.attestations.of(&bundle) {
-                        self.library.set_builder(name, &attested.builder);
+                    for own in contradictions {
+                        self.library.add_contradiction(name, own);
                     }
-
+                    if let Some(attested) = self.attestations.of(&bundle) {
+                        self.library.builders.insert(name.to_owned(), attested.builder.clone());
+                    }
                     self.library.add(bundle);
                 }
                 Err(error) => drop(self.refused.insert(name.to_owned(), error)),
@@ -184,7 +176,7 @@ impl<'r> BundleStore<'r> {
     fn search(&mut self, root: &Path) -> Result<(), Error> {
         if !self.searched {
             self.searched = true;
-            self.library.set_present(study::present(root)?);
+            self.library.present = study::present(root)?;
         }
         Ok(())
     }
@@ -204,12 +196,7 @@ fn missing(root: &Path, absent: &[(&str, &Location)]) -> Vec<Error> {
         groups.entry(place).or_default().push(name);
     }
     let error = |(index, (place, names)): (usize, (&Location, Vec<&str>))| {
-        let listed: Vec<_> = names.iter().take(NAMED).map(|name| format!("`{name}`")).collect();
-        let more = match names.len().saturating_sub(NAMED) {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
-        let found = format!("no {}{more}", listed.join(", "));
+        let found = format!("no {}", few(&names));
         let expected = match names.len() {
             1 => "a bundle of `receipts/`".to_owned(),
             count => format!("bundles of `receipts/`, of which {count} are missing"),

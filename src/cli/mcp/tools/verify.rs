@@ -116,7 +116,8 @@ fn of_project(scene: &ToolScene<'_>, call: &VerifyCall) -> Result<Report, Vec<Er
         report = verify::verify_with(project, &ids, &demands, threads::cores(), None);
     }
     for bundle in bundles {
-        verify::inspect(bundle, &demands, threads::cores(), &mut report, None);
+        let (bundle, threads) = (bundle.as_path(), threads::cores());
+        verify::inspect_all(&[bundle], &demands, threads, None, &mut report);
     }
     Ok(report)
 }

@@ -6,10 +6,9 @@ use repro_claim::syntax::ExpressionKind;
 use repro_exact::decimal::Interval;
 use repro_receipt::bundle::{Bundle, RECEIPT};
 use repro_receipt::source::{Error, codes};
-use repro_report::outcome::{Impact, Method, Outcome, Verdict};
+use repro_report::outcome::{Method, Outcome, Verdict};
 use repro_runs::replay::{Extent, Replay, ReplayComparison, ReplayOutcome};
 
-use super::{Function, Gives};
 use crate::evaluate::{Call, WRONG_ARGUMENTS, WRONG_KIND};
 use crate::value::{Evaluated, EvidencePath, Quantity};
 
@@ -23,23 +22,10 @@ codes! {
 /// The function whose calls ask for a replay.
 pub const REPLAYED: &str = "replayed";
 
-pub static FUNCTIONS: &[Function] = &[Function {
-    name: REPLAYED,
-    signature: "replayed(run, '967..977')",
-    summary: "these steps of a run, or `'full'`, come out again when they are executed: bit for bit in portable arithmetic",
-    misleads: "what happened between the slices is not seen",
-    example: "replayed(run, '967..977')",
-    gives: Gives::Derived,
-    evaluate: replayed,
-}];
-
 /// The run and the steps that a call of [`REPLAYED`] names.
 fn asked<'a>(call: &Call<'_, '_, 'a>) -> Result<(&'a Bundle, Extent), Error> {
-    call.takes(2, 2, &[])?;
-    let (Some(run), Some(steps)) = (call.positional(0), call.positional(1)) else {
-        return Err(call.wrong(&WRONG_ARGUMENTS, "a run and its steps", "one of them"));
-    };
-    let bundle = match call.evaluator.evaluate(run, call.frame)? {
+    let (run, steps) = (call.argument(0)?, call.argument(1)?);
+    let bundle = match call.evaluate(run)? {
         Evaluated::Reference(EvidencePath { bundles, file: None, path, .. })
             if bundles.len() == 1 && path.is_empty() =>
         {
@@ -63,10 +49,10 @@ pub fn extent(steps: &Expression) -> Option<Extent> {
     }
 }
 
-fn replayed<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
+pub fn replayed<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     let (bundle, extent) = asked(call)?;
     call.evaluator.show(bundle, crate::library::evidence_ref(bundle, RECEIPT, ""));
-    let answer = call.evaluator.library().replays().get(&(bundle.name().to_owned(), extent));
+    let answer = call.evaluator.library().replays.get(&(bundle.name().to_owned(), extent));
     let outcome = match answer {
         None => Outcome::unchecked(&NOT_ASKED, "no replay was asked for"),
         Some(answer) => outcome_of(answer)?,
@@ -78,17 +64,12 @@ fn replayed<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     {
         let number =
             Quantity::result(Interval::point(exact), loss, format!("replayed {extent}"), &[]);
-        let stated = call.evaluator.quoted();
-        if let [printed] = stated {
+        if let [printed] = call.evaluator.quoted() {
             let judged = crate::reading::judge_alone(printed, &number);
-            return Ok(wrapped(Outcome { method: outcome.method, ..judged }));
+            return Ok(Evaluated::decided(Outcome { method: outcome.method, ..judged }));
         }
     }
-    Ok(wrapped(outcome))
-}
-
-fn wrapped<'a>(outcome: Outcome) -> Evaluated<'a> {
-    Evaluated::Judgement(Box::new(outcome.with_impact(Impact::Decision)))
+    Ok(Evaluated::decided(outcome))
 }
 
 /// What a replay comes to as a claim. A bundle that cannot be replayed is refused.

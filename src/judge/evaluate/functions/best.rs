@@ -5,68 +5,17 @@ use repro_claim::Expression;
 use repro_claim::syntax::ExpressionKind;
 use repro_exact::decimal::Printed;
 use repro_receipt::bundle::{Bundle, Origin};
-use repro_receipt::source::{Document, Error, Kind, Node, escape};
+use repro_receipt::source::{Document, Error, Kind, Node};
 
-use super::{Function, Gives};
-use crate::evaluate::{Call, WRONG_ARGUMENTS, WRONG_KIND};
+use crate::evaluate::reference::{as_recorded, pointer};
+use crate::evaluate::{Call, READING, WRONG_ARGUMENTS, WRONG_KIND, words_of};
 use crate::value::{BestOf, Evaluated, EvidencePath, Quantity, RunSample};
-
-pub static FUNCTIONS: &[Function] = &[Function {
-    name: "best",
-    signature: "best(run.metric, by = 'min')",
-    summary: "each run's own best evaluation, and its step: the lowest loss, bpb or perplexity, the highest accuracy or \
-              CORE; of other metrics as `by` says",
-    misleads: "the best of many evaluations lies beyond the last one by noise alone, the more so the more there are; and \
-               a step chosen on held-out text makes that text part of the training",
-    example: "mean(best(moe.loss))",
-    gives: Gives::Derived,
-    evaluate: best,
-}];
 
 /// The words of `by`.
 const BY: [&str; 2] = ["min", "max"];
-/// Words of names of metrics of which the lowest is the best,
-const LOWEST: &[&str] = &[
-    "loss",
-    "nats",
-    "bpb",
-    "bpc",
-    "nll",
-    "ppl",
-    "perplexity",
-    "error",
-    "wer",
-    "cer",
-    "mse",
-    "rmse",
-    "mae",
-];
-/// and of those of which the highest is.
-const HIGHEST: &[&str] = &[
-    "acc",
-    "accuracy",
-    "core",
-    "f1",
-    "bleu",
-    "rouge",
-    "map",
-    "map50",
-    "auc",
-    "auroc",
-    "precision",
-    "recall",
-    "reward",
-];
-/// Words that turn the meaning of another: nothing is taken to be the best of what they stand beside.
-const TURNING: &[&str] =
-    &["neg", "negative", "gap", "delta", "diff", "drop", "gain", "weight", "coef", "std", "var"];
-
-fn best<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
-    call.takes(1, 1, &["by"])?;
-    let Some(part) = call.positional(0) else {
-        return Err(call.wrong(&WRONG_ARGUMENTS, "a metric of a run", "nothing"));
-    };
-    let reference = match call.evaluator.evaluate(part, call.frame)? {
+pub fn best<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
+    let part = call.argument(0)?;
+    let reference = match call.evaluate(part)? {
         Evaluated::Reference(reference) if !reference.path.is_empty() => reference,
         other => return Err(no_metric(call, part, other.word())),
     };
@@ -79,14 +28,7 @@ fn best<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     let of_run =
         |bundle: &&'a Bundle| Search { call, part, bundle }.best(&reference, is_highest.clone());
     let numbers = reference.bundles.iter().map(of_run).collect::<Result<Vec<_>, _>>()?;
-    match (reference.is_group, <[Quantity; 1]>::try_from(numbers)) {
-        (false, Ok([number])) => Ok(Evaluated::Number(number)),
-        (_, numbers) => {
-            let numbers = numbers.map_or_else(|numbers| numbers, Vec::from);
-            let runs = reference.bundles.iter().map(|bundle| bundle.name().to_owned());
-            Ok(Evaluated::Sample(RunSample { runs: runs.collect(), numbers }))
-        }
-    }
+    Ok(RunSample { runs: reference.runs(), numbers }.into_value(reference.is_group))
 }
 
 fn no_metric(call: &Call<'_, '_, '_>, part: &Expression, found: &str) -> Error {
@@ -113,8 +55,8 @@ fn is_highest(call: &Call<'_, '_, '_>, metric: &str) -> Result<bool, Error> {
 fn polarity(metric: &str) -> Option<bool> {
     let lower = metric.to_ascii_lowercase();
     let words: Vec<&str> = lower.split(|c: char| !c.is_ascii_alphanumeric()).collect();
-    let has = |known: &[&str]| words.iter().any(|word| known.contains(word));
-    match (has(LOWEST), has(HIGHEST), has(TURNING)) {
+    let has = |list: &str| words_of(list).any(|known| words.contains(&known));
+    match (has("lowest"), has("highest"), has("turning")) {
         (true, false, false) => Some(false),
         (false, true, false) => Some(true),
         _ => None,
@@ -133,15 +75,6 @@ struct Candidate {
     value: BigRational,
     step: Option<u64>,
     path: Vec<String>,
-}
-
-impl Candidate {
-    /// The better of two, the first where they are equal: it was reached before.
-    fn better(first: Self, second: Self, is_highest: bool) -> Self {
-        let is_better =
-            if is_highest { second.value > first.value } else { second.value < first.value };
-        if is_better { second } else { first }
-    }
 }
 
 impl<'a> Search<'_, '_, '_, 'a> {
@@ -164,11 +97,15 @@ impl<'a> Search<'_, '_, '_, 'a> {
             return Err(no_metric(self.call, self.part, found.word()));
         }
         let chosen = BestOf { is_highest: is_highest?, records };
-        let better = |best, one| Candidate::better(best, one, chosen.is_highest);
-        let Some(best) = all.into_iter().reduce(better) else {
+        // Of equal ones the first: it was reached before.
+        let best = all.into_iter().reduce(|best, one| {
+            let is_better =
+                if chosen.is_highest { one.value > best.value } else { one.value < best.value };
+            if is_better { one } else { best }
+        });
+        let Some(Candidate { path, step, .. }) = best else {
             return Err(no_metric(self.call, self.part, "no evaluation"));
         };
-        let (path, step) = (best.path, best.step);
         let value = EvidencePath { path, step, best: Some(chosen), ..one };
         let value = Evaluated::Reference(value);
         let number = self.call.evaluator.number(value, self.call.frame, self.part)?;
@@ -184,13 +121,8 @@ impl<'a> Search<'_, '_, '_, 'a> {
             return Err(no_metric(self.call, self.part, "what has no evaluations"));
         }
         let checkpoints = &self.bundle.receipt().checkpoints;
-        self.call.evaluator.scans(checkpoints.len(), self.call.frame)?;
-        let renamed: Vec<String> = match path.split_first() {
-            Some((first, rest)) if first == "val_loss" => {
-                std::iter::once("loss".to_owned()).chain(rest.iter().cloned()).collect()
-            }
-            _ => path.to_vec(),
-        };
+        self.call.evaluator.takes(checkpoints.len().saturating_mul(READING), self.call.frame)?;
+        let renamed = as_recorded(path);
         let mut found = Vec::new();
         for saved in checkpoints {
             let Some(file) = &saved.evaluation else { continue };
@@ -209,7 +141,7 @@ impl<'a> Search<'_, '_, '_, 'a> {
             return Err(no_metric(self.call, self.part, "a file that is no list of records"));
         };
         let records: Vec<_> = root.items()?.collect();
-        self.call.evaluator.scans(records.len(), self.call.frame)?;
+        self.call.evaluator.takes(records.len().saturating_mul(READING), self.call.frame)?;
         let candidate = |(index, record): (usize, Node<'_>)| {
             let value = value_at(record, path)?;
             // A table in CSV has its steps as text.
@@ -221,18 +153,13 @@ impl<'a> Search<'_, '_, '_, 'a> {
     }
 
     fn document(&self, file: &str) -> Result<&'a Document, Error> {
-        let evaluator = self.call.evaluator;
-        let asked = evaluator.page().document().root();
-        let document = evaluator.library().document(self.bundle.name(), file, asked);
-        let place = || self.call.frame.source.place_of(self.part, evaluator.page().document());
-        document.map_err(|error| error.moved(place()))
+        self.call.evaluator.document(self.bundle, file, self.part, self.call.frame)
     }
 }
 
 /// The number at a way into a record; none where there is none, as of what was not finite.
 fn value_at(record: Node<'_>, path: &[String]) -> Option<BigRational> {
-    let pointer: String = path.iter().map(|key| format!("/{}", escape(key))).collect();
-    let text = record.at(&pointer).ok()?.printed().ok()?;
+    let text = record.at(&pointer(path)).ok()?.printed().ok()?;
     let printed = Printed::parse(text).ok().filter(|printed| printed.bound().is_none())?;
     Some(printed.in_ones())
 }

@@ -1,16 +1,18 @@
-//! Whether the bundles beside a post are the runs that its plan lists.
+//! Whether the bundles beside a post are the runs that its plan lists: which there must be once the tuning runs have chosen the
+//! learning rates, whether each was made under this plan, and whether it was configured as planned.
 
+use std::collections::HashSet;
 use std::rc::Rc;
 
 use repro_exact::decimal::Interval;
-use repro_receipt::bundle::{Bundle, RECEIPT};
+use repro_receipt::bundle::{Bundle, CONFIG, RECEIPT};
 use repro_receipt::source::{Code, Document, Error, codes};
-use repro_report::outcome::{Impact, Outcome};
-use repro_runs::study::Study;
+use repro_report::outcome::Outcome;
+use repro_runs::study::{PlannedRun, Rates, RunKind, Study, Tuned};
 
-use super::{Function, Gives};
-use crate::evaluate::{Call, Evaluator, NOT_COMPUTABLE, WRONG_ARGUMENTS};
-use crate::planned::{BundlesOfPlan, Compared, Departure, compare};
+use crate::evaluate::{Call, NOT_COMPUTABLE, WRONG_ARGUMENTS};
+use crate::library::evidence_ref;
+use crate::planned::{differs, few};
 use crate::started::StartedRuns;
 use crate::value::{Evaluated, Leaf, LeafKind, Quantity};
 
@@ -23,74 +25,59 @@ codes! {
     OTHER_CONFIG = "complete::other-config", "a run was configured otherwise than planned", "run it again as planned";
 }
 
-pub static FUNCTIONS: &[Function] = &[
-    Function {
-        name: "complete",
-        signature: "complete()",
-        summary: "every run of the post's plan has its bundle, made under this plan and configured as planned, and there is no other",
-        misleads: "runs that were never written down stay unseen",
-        example: "complete()",
-        gives: Gives::Derived,
-        evaluate: complete,
-    },
-    Function {
-        name: "planned_runs",
-        signature: "planned_runs()",
-        summary: "how many runs the post's plan has, at the learning rates that its tuning runs choose",
-        misleads: "a plan is not a run",
-        example: "planned_runs()",
-        gives: Gives::Derived,
-        evaluate: planned_runs,
-    },
-];
+/// In which way the bundles depart from the plan, the gravest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Departure {
+    /// The plan at hand is not the one that a bundle names.
+    OtherDigest,
+    /// A planned run has no bundle, or one of a run that did not end.
+    NotRun,
+    /// A run was started and is not reported.
+    NotReported,
+    /// A bundle of the study is not in the plan.
+    NotPlanned,
+    /// A bundle was made under another plan, or names none.
+    OtherPlan,
+    /// The tuning runs choose no learning rates.
+    NoRates,
+    /// A run was configured otherwise than planned.
+    OtherConfig,
+}
 
-/// What an evaluator knows of the bundles of a plan.
-struct OfPost<'e, 'a>(&'e Evaluator<'a>);
-
-impl BundlesOfPlan for OfPost<'_, '_> {
-    fn run(&self, id: &str) -> Option<&Bundle> {
-        let named = self.0.page().names.values();
-        let mut named = named.flat_map(|(locator, _)| &locator.bundles);
-        let bundle = self.0.library().bundle(id).filter(|_| named.any(|name| name == id))?;
-        self.0.show(bundle, crate::library::evidence_ref(bundle, RECEIPT, ""));
-        Some(bundle)
-    }
-
-    fn present(&self, study: &Study) -> Vec<&str> {
-        self.0.library().bundles_of(&study.id).collect()
-    }
-
-    fn started(&self, study: &Study) -> Option<&StartedRuns> {
-        self.0.library().started(&study.id)
-    }
-
-    fn file(&self, bundle: &Bundle, file: &str) -> Result<&Document, Error> {
-        self.0.show(bundle, crate::library::evidence_ref(bundle, file, ""));
-        self.0.library().document(bundle.name(), file, self.0.page().document().root())
+impl Departure {
+    fn code(self) -> &'static Code {
+        match self {
+            Self::NotRun => &NOT_RUN,
+            Self::NotReported => &NOT_REPORTED,
+            Self::NotPlanned => &NOT_PLANNED,
+            Self::OtherDigest | Self::OtherPlan => &OTHER_PLAN,
+            Self::NoRates => &NO_RATES,
+            Self::OtherConfig => &OTHER_CONFIG,
+        }
     }
 }
 
-fn compared(call: &Call<'_, '_, '_>) -> Result<Compared, Error> {
-    call.takes(0, 0, &[])?;
-    let plan = call.evaluator.page().plan.as_ref();
-    let study = plan.and_then(|(name, _)| call.evaluator.library().study(name));
-    let study = study.ok_or_else(|| {
-        call.wrong(&WRONG_ARGUMENTS, "a post with a plan: `plan = \"STUDY\"`", "none")
-    })?;
-    compare(study, &OfPost(call.evaluator))
-}
-
-fn complete<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
-    let compared = compared(call)?;
-    let outcome = compared.departed(code_of).unwrap_or_else(Outcome::verified);
-    let planned = compared.planned.map_or("unknown".to_owned(), |runs| runs.to_string());
+pub fn complete<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
+    let mut plan = PlanCheck::of(call)?;
+    let planned = plan.compare()?.map_or("unknown".to_owned(), |runs| runs.to_string());
+    plan.departures.sort_by_key(|(departure, _)| *departure);
+    let mut departures = plan.departures.into_iter();
+    let outcome = match departures.next() {
+        None => Outcome::verified(),
+        // A plan with another digest is not the one that the runs were made under, and says nothing of them.
+        Some((Departure::OtherDigest, reason)) => {
+            Outcome::inconclusive(Departure::OtherDigest.code(), reason)
+        }
+        Some((gravest, reason)) => Outcome::refuted(gravest.code(), reason),
+    };
+    let outcome =
+        departures.fold(outcome, |outcome, (other, reason)| outcome.noting(other.code(), reason));
     let given = format!("planned runs: {planned}");
-    let outcome = outcome.giving(given).within("exact_integer", "exact");
-    Ok(Evaluated::Judgement(Box::new(outcome.with_impact(Impact::Decision))))
+    Ok(Evaluated::decided(outcome.giving(given).within("exact_integer", "exact")))
 }
 
-fn planned_runs<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
-    let Some(runs) = compared(call)?.planned else {
+pub fn planned_runs<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
+    let Some(runs) = PlanCheck::of(call)?.compare()? else {
         let expected =
             "the tuning runs of the plan among `[names]`: they choose the learning rates";
         let found = "a plan without some of them";
@@ -99,20 +86,156 @@ fn planned_runs<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     let leaf = Leaf::without_place(LeafKind::Counted, runs.to_string());
     let runs = if call.evaluator.nudge("planned runs") { runs * 2 + 1 } else { runs };
     let number = Quantity::result(Interval::integer(runs), runs as f64, runs.to_string(), &[]);
-    Ok(Evaluated::Number(Quantity {
-        leaf: Some(LeafKind::Counted),
-        leaves: vec![Rc::new(leaf)],
-        ..number
-    }))
+    let (leaf, leaves) = (Some(LeafKind::Counted), vec![Rc::new(leaf)]);
+    Ok(Evaluated::Number(Quantity { leaf, leaves, ..number }))
 }
 
-fn code_of(departure: Departure) -> &'static Code {
-    match departure {
-        Departure::NotRun => &NOT_RUN,
-        Departure::NotReported => &NOT_REPORTED,
-        Departure::NotPlanned => &NOT_PLANNED,
-        Departure::OtherDigest | Departure::OtherPlan => &OTHER_PLAN,
-        Departure::NoRates => &NO_RATES,
-        Departure::OtherConfig => &OTHER_CONFIG,
+/// The plan of a post while it is compared with the bundles.
+struct PlanCheck<'c, 'f, 'a> {
+    call: &'c Call<'c, 'f, 'a>,
+    study: &'a Study,
+    /// Every departure, with a sentence.
+    departures: Vec<(Departure, String)>,
+}
+
+impl<'c, 'f, 'a> PlanCheck<'c, 'f, 'a> {
+    fn of(call: &'c Call<'c, 'f, 'a>) -> Result<Self, Error> {
+        let plan = call.evaluator.page().plan.as_ref();
+        let study = plan.and_then(|(name, _)| call.evaluator.library().study(name));
+        let study = study.ok_or_else(|| {
+            call.wrong(&WRONG_ARGUMENTS, "a post with a plan: `plan = \"STUDY\"`", "none")
+        })?;
+        Ok(Self { call, study, departures: Vec::new() })
+    }
+
+    /// Notes every departure, and answers how many runs the plan has; none where its tuning runs choose no learning rates.
+    fn compare(&mut self) -> Result<Option<usize>, Error> {
+        let study = self.study;
+        let rates = self.chosen()?;
+        let finals = match &rates {
+            Some(rates) => study.final_runs(rates),
+            // Without rates the runs at the shared rate are neither wanted nor unwelcome.
+            None => study.runs().iter().filter(|run| run.kind == RunKind::Best).cloned().collect(),
+        };
+        let runs: Vec<PlannedRun> = study.tuning_runs().cloned().chain(finals).collect();
+        let mut missing = Vec::new();
+        for run in &runs {
+            match self.run(&run.id) {
+                None => missing.push(run.id.as_str()),
+                Some(bundle) => self.judge(run, bundle)?,
+            }
+        }
+        if !missing.is_empty() {
+            let of = format!("{} of {}, {}", missing.len(), runs.len(), few(&missing));
+            self.departs(Departure::NotRun, format!("planned runs without a pinned bundle: {of}"));
+        }
+        let library = self.call.evaluator.library();
+        let started = library.started.get(&study.id).into_iter();
+        for start in started.flat_map(StartedRuns::not_reported) {
+            self.departs(Departure::NotReported, format!("started and not reported: {start}"));
+        }
+        let mut wanted: HashSet<&str> = runs.iter().map(|run| run.id.as_str()).collect();
+        if rates.is_none() {
+            wanted.extend(study.listed().map(|run| run.id));
+        }
+        let surplus: Vec<_> =
+            library.bundles_of(&study.id).filter(|id| !wanted.contains(id)).collect();
+        if !surplus.is_empty() {
+            let of = format!("{}, {}", surplus.len(), few(&surplus));
+            let what = format!("bundles of the study that are not in its plan: {of}");
+            self.departs(Departure::NotPlanned, what);
+        }
+        Ok(rates.map(|_| runs.len()))
+    }
+
+    fn departs(&mut self, departure: Departure, what: String) {
+        self.departures.push((departure, what));
+    }
+
+    /// The bundle of a run, where the post names it.
+    fn run(&self, id: &str) -> Option<&'a Bundle> {
+        let evaluator = self.call.evaluator;
+        let named = evaluator.page().names.values();
+        let mut named = named.flat_map(|(locator, _)| &locator.bundles);
+        let bundle = evaluator.library().bundle(id).filter(|_| named.any(|name| name == id))?;
+        evaluator.show(bundle, evidence_ref(bundle, RECEIPT, ""));
+        Some(bundle)
+    }
+
+    /// A parsed file of a bundle.
+    fn file(&self, bundle: &Bundle, file: &str) -> Result<&'a Document, Error> {
+        let evaluator = self.call.evaluator;
+        evaluator.show(bundle, evidence_ref(bundle, file, ""));
+        evaluator.library().document(bundle.name(), file, evaluator.page().document().root())
+    }
+
+    /// The learning rates that the tuning runs choose; none where they choose none.
+    fn chosen(&mut self) -> Result<Option<Rates>, Error> {
+        let mut results = Vec::new();
+        for run in self.study.tuning_runs() {
+            // A run without a bundle is named with the others that are missing.
+            let Some(bundle) = self.run(&run.id) else { return Ok(None) };
+            let loss = self.development_loss(bundle)?;
+            results.push(Tuned { arm: &run.arm, rate: run.rate.unwrap_or(f64::NAN), loss });
+        }
+        match self.study.rates(&results) {
+            Ok(rates) => Ok(Some(rates)),
+            Err(error) => {
+                let why = format!("expected {}, found {}", error.expected, error.found);
+                let what = format!("the tuning runs choose no rate: {why}");
+                self.departs(Departure::NoRates, what);
+                Ok(None)
+            }
+        }
+    }
+
+    /// Nats per token on the split that a tuning run was evaluated on; none where it diverged or was not evaluated.
+    fn development_loss(&self, bundle: &Bundle) -> Result<Option<f64>, Error> {
+        if bundle.diverged_at()?.is_some() {
+            return Ok(None);
+        }
+        let last = bundle.receipt().checkpoints.iter().max_by_key(|saved| saved.step);
+        let Some(file) = last.and_then(|saved| saved.evaluation.as_ref()) else { return Ok(None) };
+        let evaluation = self.file(bundle, file)?.root();
+        let sum = |field: &str| evaluation.required(field)?.float();
+        Ok(Some(sum("nats")? / sum("predicted_tokens")?))
+    }
+
+    /// Notes in what a bundle is not that of the planned run.
+    fn judge(&mut self, run: &PlannedRun, bundle: &Bundle) -> Result<(), Error> {
+        let receipt = bundle.receipt();
+        let stated = receipt.run.as_ref();
+        // A run that diverged was made as planned, and counts.
+        if receipt.finished() != Some(true) && bundle.diverged_at()?.is_none() {
+            self.departs(Departure::NotRun, format!("`{}` did not run to its end", run.id));
+        }
+        let digest = receipt.plan_sha256();
+        let study = stated.and_then(|stated| stated.study.as_deref());
+        let arm = stated.and_then(|stated| stated.arm.as_deref());
+        let commit = stated.and_then(|stated| stated.plan_commit.as_deref());
+        let wrong = if study != Some(run.study.as_str()) || arm != Some(run.arm.as_str()) {
+            let said = [study, arm].map(|word| word.unwrap_or("none"));
+            Some(format!("says study `{}`, arm `{}`", said[0], said[1]))
+        } else if commit.is_none_or(str::is_empty) {
+            Some("names no commit of its plan".to_owned())
+        } else if digest.is_none() {
+            Some("names no plan: it has no `plan_sha256`".to_owned())
+        } else {
+            None
+        };
+        if let Some(wrong) = wrong {
+            self.departs(Departure::OtherPlan, format!("`{}` {wrong}", run.id));
+        } else if digest != Some(run.plan.to_string().as_str()) {
+            let wrong =
+                "was made under another plan: `plan_sha256` is not the digest of the study file";
+            self.departs(Departure::OtherDigest, format!("`{}` {wrong}", run.id));
+            // What the plan at hand has is not what that run was to be.
+            return Ok(());
+        }
+        let config = self.file(bundle, CONFIG)?;
+        if let Some(other) = run.differs_from(config.root())?.or_else(|| differs(run, bundle)) {
+            self.departs(Departure::OtherConfig, format!("`{}`: {other}", run.id));
+        }
+        Ok(())
     }
 }

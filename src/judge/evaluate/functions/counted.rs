@@ -6,28 +6,17 @@ use repro_claim::Expression;
 use repro_claim::syntax::{ExpressionKind, RelationOperator};
 use repro_exact::decimal::Interval;
 use repro_receipt::source::Error;
-use repro_report::outcome::{EvidenceRef, Verdict};
+use repro_report::outcome::Verdict;
 
-use super::{Function, Gives};
 use crate::evaluate::order::{beside, certain};
-use crate::evaluate::{Call, NOT_PAIRED, WRONG_ARGUMENTS};
-use crate::value::{Evaluated, Leaf, LeafKind, Quantity, RunSample};
+use crate::evaluate::{Call, NOT_PAIRED, PAIRED_RUNS, WRONG_ARGUMENTS};
+use crate::value::{Evaluated, Leaf, LeafKind, Quantity};
 
-pub static FUNCTIONS: &[Function] = &[Function {
-    name: "how_many",
-    signature: "how_many(a < b)",
-    summary: "the number of runs for which a relation holds, run by run: of two groups with the same data seeds, or of a group and a number",
-    misleads: "five of six is no test: an order that holds in most runs may be noise",
-    example: "how_many(moe.loss < dense.loss)",
-    gives: Gives::Derived,
-    evaluate: how_many,
-}];
-
-fn how_many<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
-    call.takes(1, 1, &[])?;
+pub fn how_many<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     let (left, operator, right) = sides(call)?;
     let pairs = pairs(call, left, right)?;
-    if pairs.iter().any(|(a, b)| is_one_thing(a, b)) {
+    // The order of what rests on the same evidence says nothing.
+    if pairs.iter().any(|(a, b)| a.evidence().eq(b.evidence())) {
         let found = "the same evidence on both";
         return Err(call.wrong(&WRONG_ARGUMENTS, "evidence of its own on each side", found));
     }
@@ -45,7 +34,9 @@ fn how_many<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     let text = format!("{} of {} runs", call.whole, pairs.len());
     let of: Vec<&Quantity> = pairs.iter().flat_map(|(a, b)| [a, b]).collect();
     let mut number = Quantity::result(interval, sure as f64, text, &of);
-    number.leaves = number.leaves.iter().map(|leaf| Rc::new(counted(leaf))).collect();
+    // Of the evidence only how it stands to the other side is counted.
+    let counted = |leaf: &Rc<Leaf>| Rc::new(Leaf { kind: LeafKind::Counted, ..(**leaf).clone() });
+    number.leaves = number.leaves.iter().map(counted).collect();
     Ok(Evaluated::Number(number))
 }
 
@@ -53,8 +44,8 @@ fn how_many<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
 fn sides<'c>(
     call: &'c Call<'_, '_, '_>,
 ) -> Result<(&'c Expression, RelationOperator, &'c Expression), Error> {
-    match call.positional(0).map(|part| &part.kind) {
-        Some(ExpressionKind::Relation(left, rest)) if rest.len() == 1 => {
+    match &call.argument(0)?.kind {
+        ExpressionKind::Relation(left, rest) if rest.len() == 1 => {
             let (operator, right) = &rest[0];
             Ok((left, *operator, right))
         }
@@ -68,13 +59,11 @@ fn pairs(
     left: &Expression,
     right: &Expression,
 ) -> Result<Vec<(Quantity, Quantity)>, Error> {
-    let settled = |part: &Expression| {
-        let value = call.evaluator.evaluate(part, call.frame)?;
-        call.evaluator.settled(value, call.frame, part)
-    };
-    match (settled(left)?, settled(right)?) {
+    match (call.settled(left)?, call.settled(right)?) {
         (Evaluated::Sample(a), Evaluated::Sample(b)) => {
-            let b = paired(call, &a, &b)?;
+            let Some(b) = beside(call.evaluator, &a, &b) else {
+                return Err(call.wrong(&NOT_PAIRED, PAIRED_RUNS, "runs that nothing pairs"));
+            };
             Ok(std::iter::zip(a.numbers, b.numbers).collect())
         }
         (Evaluated::Sample(a), b) => {
@@ -87,25 +76,4 @@ fn pairs(
         }
         _ => Err(call.wrong(&WRONG_ARGUMENTS, "a group of runs on one side at least", "none")),
     }
-}
-
-/// The second group with each run beside its pair; an error where nothing pairs them.
-fn paired(call: &Call<'_, '_, '_>, a: &RunSample, b: &RunSample) -> Result<RunSample, Error> {
-    beside(call.evaluator, a, b).ok_or_else(|| {
-        let expected = "runs whose receipts have the same data seeds and order, pair by pair";
-        call.wrong(&NOT_PAIRED, expected, "runs that nothing pairs")
-    })
-}
-
-/// Whether two numbers rest on the same evidence, so that their order says nothing.
-fn is_one_thing(a: &Quantity, b: &Quantity) -> bool {
-    let evidence = |number: &Quantity| -> Vec<EvidenceRef> {
-        number.leaves.iter().filter_map(|leaf| leaf.evidence.clone()).collect()
-    };
-    evidence(a) == evidence(b)
-}
-
-/// A piece of evidence of which only is counted how it stands to another.
-fn counted(leaf: &Leaf) -> Leaf {
-    Leaf { kind: LeafKind::Counted, ..leaf.clone() }
 }

@@ -5,10 +5,9 @@ use repro_claim::Expression;
 use repro_claim::syntax::ExpressionKind;
 use repro_exact::decimal::{Interval, format_significant, nearest_f64};
 use repro_receipt::source::{Error, codes};
-use repro_report::outcome::{Impact, Outcome, Verdict};
+use repro_report::outcome::{Outcome, Verdict};
 use repro_stats::rng::Rng;
 
-use super::{Function, Gives};
 use crate::evaluate::{Call, Frame, Variables, WRONG_ARGUMENTS, symbolic};
 use crate::value::{Evaluated, Quantity};
 
@@ -27,22 +26,11 @@ const HIGHEST: u64 = 16;
 /// The significant digits of a counterexample.
 const SHOWN: usize = 6;
 
-pub static FUNCTIONS: &[Function] = &[Function {
-    name: "holds",
-    signature: "holds(relation, for_all = [x, y, ...])",
-    summary: "a relation between formulas holds for all positive values of the variables: a counterexample refutes it, and it is verified where algebra shows that there is none",
-    misleads: "a formula that follows from wrong premises follows all the same: say which formulas the two sides are",
-    example: "holds(cost(beta + more, mu) > cost(beta, mu), for_all = [beta, more, mu])",
-    gives: Gives::Derived,
-    evaluate: holds,
-}];
-
-fn holds<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
-    call.takes(1, 1, &["for_all"])?;
+pub fn holds<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     let wrong = |found: &str| {
         call.wrong(&WRONG_ARGUMENTS, "a relation, and its variables: `for_all = [x, y]`", found)
     };
-    let Some(relation) = call.positional(0) else { return Err(wrong("nothing")) };
+    let relation = call.argument(0)?;
     let names = names(call).ok_or_else(|| wrong("no list of names"))?;
     // The same points whenever the relation is judged.
     let mut random = Rng::new(0, "holds");
@@ -113,7 +101,5 @@ fn listed(point: &[(String, BigRational)]) -> String {
 }
 
 fn judged<'a>(outcome: Outcome) -> Evaluated<'a> {
-    let outcome =
-        outcome.within("algebra", "for all positive values").with_impact(Impact::Decision);
-    Evaluated::Judgement(Box::new(outcome))
+    Evaluated::decided(outcome.within("algebra", "for all positive values"))
 }

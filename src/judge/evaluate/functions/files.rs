@@ -6,7 +6,8 @@ use repro_claim::Expression;
 use repro_receipt::bundle::{Bundle, Origin};
 use repro_receipt::source::{Document, Error, Node};
 
-use crate::evaluate::{Call, WRONG_ARGUMENTS, WRONG_KIND};
+use crate::evaluate::reference::pointer;
+use crate::evaluate::{Call, WRONG_KIND};
 use crate::value::{Evaluated, EvidencePath, Leaf, LeafKind};
 
 /// A file of one bundle, or a part of it.
@@ -25,17 +26,12 @@ pub struct RunFile<'a> {
 /// runs, as in `run.tasks`, the file is the one that stands there under `key`.
 pub fn of_runs<'a>(
     call: &Call<'_, '_, 'a>,
-    part: Option<&Expression>,
+    part: &Expression,
     key: &str,
 ) -> Result<(Vec<RunFile<'a>>, bool), Error> {
-    let Some(part) = part else {
-        return Err(call.wrong(&WRONG_ARGUMENTS, "a file of a bundle", "none"));
-    };
-    let reference = match call.evaluator.evaluate(part, call.frame)? {
+    let reference = match call.evaluate(part)? {
         Evaluated::Reference(reference) => reference,
-        other => {
-            return Err(call.wrong(&WRONG_KIND, "a file of a bundle", other.word()));
-        }
+        other => return Err(call.wrong(&WRONG_KIND, "a file of a bundle", other.word())),
     };
     let one = |bundle: &&'a Bundle| match &reference.file {
         Some(file) => {
@@ -73,16 +69,12 @@ fn named_file<'a>(
 impl<'a> RunFile<'a> {
     /// The file.
     pub fn document(&self, call: &Call<'_, '_, 'a>) -> Result<&'a Document, Error> {
-        let asked = call.evaluator.page().document().root();
-        let document = call.evaluator.library().document(self.bundle.name(), &self.name, asked);
-        let place = || call.frame.source.place_of(call.whole, call.evaluator.page().document());
-        document.map_err(|error| error.moved(place()))
+        call.evaluator.document(self.bundle, &self.name, call.whole, call.frame)
     }
 
     /// The part of the file that is meant.
     pub fn node<'d>(&self, document: &'d Document) -> Result<Node<'d>, Error> {
-        let steps = self.path.iter().map(|key| format!("/{}", repro_receipt::source::escape(key)));
-        document.root().at(&steps.collect::<String>())
+        document.root().at(&pointer(&self.path))
     }
 
     /// The file as one piece of evidence that was measured, which is noted, and whether it is the one to be
@@ -90,14 +82,8 @@ impl<'a> RunFile<'a> {
     pub fn leaf(&self, call: &Call<'_, '_, 'a>) -> (Rc<Leaf>, bool) {
         let evidence = crate::library::evidence_ref(self.bundle, &self.name, "");
         call.evaluator.show(self.bundle, evidence.clone());
-        let leaf = Rc::new(Leaf {
-            kind: LeafKind::Recorded,
-            evidence: Some(evidence),
-            quote: None,
-            text: self.name.clone(),
-            step: self.step,
-            best: None,
-        });
+        let leaf = Leaf::without_place(LeafKind::Recorded, self.name.clone());
+        let leaf = Rc::new(Leaf { evidence: Some(evidence), step: self.step, ..leaf });
         call.evaluator.note(&leaf);
         let name = format!("all of {} {}", self.bundle.name(), self.name);
         (leaf, call.evaluator.nudge(&name))

@@ -8,9 +8,8 @@ use repro_claim::Expression;
 use repro_claim::syntax::ExpressionKind;
 use repro_exact::decimal::{Interval, format_significant};
 use repro_receipt::source::{Error, codes};
-use repro_report::outcome::{Impact, Measured, Outcome};
+use repro_report::outcome::{Measured, Outcome};
 
-use super::{Function, Gives};
 use crate::evaluate::{Call, Frame, WRONG_ARGUMENTS};
 use crate::value::{Evaluated, EvidenceWords, Quantity};
 
@@ -31,36 +30,6 @@ fn nearly() -> BigRational {
 /// The functions by which several values are said to be one.
 pub const EQUALITIES: [&str; 2] = ["held_fixed", NEARLY];
 
-pub static FUNCTIONS: &[Function] = &[
-    Function {
-        name: "held_fixed",
-        signature: "held_fixed([a, b, ...]) or held_fixed(x, over = [a, b, ...])",
-        summary: "a quantity, or a name, is the same in all models or runs; `it` stands for each in x, each run of a group",
-        misleads: "equal at the planned end says nothing about where the numbers were read",
-        example: "held_fixed(active_width(it), over = [dense, moe64])",
-        gives: Gives::AsItStands,
-        evaluate: |call| spread(call, Wanted::Equal),
-    },
-    Function {
-        name: "nearly_fixed",
-        signature: "nearly_fixed([a, b, ...], within = 1%) or nearly_fixed(x, over = [a, b, ...])",
-        summary: "a quantity is almost the same everywhere: the largest is within 2% of the smallest, or within less if said",
-        misleads: "2% of the parameters may be more than the effect that is reported",
-        example: "nearly_fixed(tokens / active(it), over = [dense, moe64])",
-        gives: Gives::AsItStands,
-        evaluate: |call| spread(call, Wanted::Near),
-    },
-    Function {
-        name: "differs",
-        signature: "differs([a, b, ...]) or differs(x, over = [a, b, ...])",
-        summary: "a quantity is not the same everywhere",
-        misleads: "numbers of single runs always differ",
-        example: "differs(it.layers, over = [d10, d12])",
-        gives: Gives::AsItStands,
-        evaluate: |call| spread(call, Wanted::Different),
-    },
-];
-
 /// The steps of holding two values against each other.
 const PAIR: usize = 5;
 
@@ -71,12 +40,22 @@ enum Wanted {
     Different,
 }
 
+/// One quantity, or one name, everywhere.
+pub fn held_fixed<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
+    spread(call, Wanted::Equal)
+}
+
+/// Almost one quantity everywhere.
+pub fn nearly_fixed<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
+    spread(call, Wanted::Near)
+}
+
+/// Not the same everywhere.
+pub fn differs<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
+    spread(call, Wanted::Different)
+}
+
 fn spread<'a>(call: &Call<'_, '_, 'a>, wanted: Wanted) -> Result<Evaluated<'a>, Error> {
-    call.takes(
-        1,
-        usize::MAX,
-        if wanted == Wanted::Near { &["over", "within"] } else { &["over"] },
-    )?;
     let few =
         |count: usize| call.wrong(&WRONG_ARGUMENTS, "at least two values", &count.to_string());
     let values = match Values::of(call)? {
@@ -89,7 +68,7 @@ fn spread<'a>(call: &Call<'_, '_, 'a>, wanted: Wanted) -> Result<Evaluated<'a>, 
                 .collect();
             return match places.len() {
                 count @ (0 | 1) => Err(few(count)),
-                _ => Ok(Evaluated::Judgement(Box::new(judge_words(&words, wanted)))),
+                _ => Ok(Evaluated::decided(judge_words(&words, wanted))),
             };
         }
         Values::Numbers(numbers) => numbers,
@@ -100,8 +79,7 @@ fn spread<'a>(call: &Call<'_, '_, 'a>, wanted: Wanted) -> Result<Evaluated<'a>, 
     call.evaluator.pairs(values.len(), PAIR, call.frame)?;
     let within = match (wanted, call.named("within")) {
         (Wanted::Near, Some(part)) => {
-            let value = call.evaluator.evaluate(part, call.frame)?;
-            let share = call.evaluator.number(value, call.frame, part)?;
+            let share = call.number_of(part)?;
             // What the text states counts; what the author of the post adds may only be stricter.
             let stated = call.evaluator.quoted().iter().any(|printed| {
                 printed.exact().scaled(&printed.unit().per_one().recip()) == share.interval
@@ -112,7 +90,7 @@ fn spread<'a>(call: &Call<'_, '_, 'a>, wanted: Wanted) -> Result<Evaluated<'a>, 
         (Wanted::Near, None) => nearly(),
         _ => BigRational::from_integer(0.into()),
     };
-    Ok(Evaluated::Judgement(Box::new(judge(&values, wanted, &within))))
+    Ok(Evaluated::decided(judge(&values, wanted, &within)))
 }
 
 fn judge(values: &[(String, Quantity)], wanted: Wanted, within: &BigRational) -> Outcome {
@@ -171,7 +149,7 @@ fn judge(values: &[(String, Quantity)], wanted: Wanted, within: &BigRational) ->
     };
     let measured = std::iter::zip(names(values), values)
         .map(|(of, (_, number))| Measured { of, ..number.measured() });
-    outcome.giving(listed).within(rule, tolerance).measuring(measured).with_impact(Impact::Decision)
+    outcome.giving(listed).within(rule, tolerance).measuring(measured)
 }
 
 /// What each value is of: its model or run, or by which part the places differ that it was read from.
@@ -211,10 +189,8 @@ fn coarse(listed: &str) -> Outcome {
 }
 
 fn same_prints(values: &[(String, Quantity)]) -> bool {
-    values.windows(2).all(|pair| match pair {
-        [(_, a), (_, b)] => a.interval == b.interval && a.has_precision_of(b),
-        _ => true,
-    })
+    let mut pairs = values.iter().zip(values.iter().skip(1));
+    pairs.all(|((_, a), (_, b))| a.interval == b.interval && a.has_precision_of(b))
 }
 
 /// How far apart the outermost are.
@@ -256,20 +232,18 @@ impl Values {
             let sample = call.numbers()?;
             return Ok(Self::Numbers(std::iter::zip(sample.runs, sample.numbers).collect()));
         };
-        let none = Self::Numbers(Vec::new());
-        let Some(each) = call.positional(0) else { return Ok(none) };
+        let each = call.argument(0)?;
         let of = match &over.kind {
             ExpressionKind::List(items) => items.iter().collect::<Vec<&Expression>>(),
             _ => vec![over],
         };
         let (mut numbers, mut words) = (Vec::new(), Vec::new());
         for item in of {
-            let value = call.evaluator.evaluate(item, call.frame)?;
+            let value = call.evaluate(item)?;
             let mut variables = call.frame.variables.clone();
             variables.insert("it".to_owned(), value);
             let frame = Frame { source: call.frame.source, variables: &variables };
-            let value = call.evaluator.evaluate(each, frame)?;
-            match call.evaluator.settled(value, frame, each)? {
+            match call.evaluator.evaluate_settled(each, frame)? {
                 // Losses of a group have a mean and a spread; settings have one value or several.
                 Evaluated::Sample(sample)
                     if sample.numbers.iter().all(Quantity::is_without_noise) =>
@@ -277,12 +251,10 @@ impl Values {
                     numbers.extend(std::iter::zip(sample.runs, sample.numbers));
                 }
                 value => match value.words() {
-                    Some(found) => {
-                        words.extend(found.into_iter().map(|one| (item.to_string(), one)))
-                    }
+                    Some(all) => words.extend(all.into_iter().map(|one| (item.to_string(), one))),
                     None => {
-                        numbers
-                            .push((item.to_string(), call.evaluator.number(value, frame, each)?));
+                        let number = call.evaluator.number(value, frame, each)?;
+                        numbers.push((item.to_string(), number));
                     }
                 },
             }
@@ -310,5 +282,5 @@ fn judge_words(values: &[(String, EvidenceWords)], wanted: Wanted) -> Outcome {
         }
         _ => Outcome::verified(),
     };
-    outcome.giving(listed).within("same", "the same words").with_impact(Impact::Decision)
+    outcome.giving(listed).within("same", "the same words")
 }

@@ -9,7 +9,6 @@ use repro_stats::proportion::{Proportion, fisher, mcnemar, two_proportions};
 use super::files::{RunFile, of_runs};
 use super::resampled::{count, refused};
 use super::samples::number_from;
-use super::{Function, Gives};
 use crate::evaluate::{Call, WRONG_ARGUMENTS};
 use crate::value::{Evaluated, NumberRole, Quantity};
 
@@ -21,35 +20,13 @@ codes! {
 /// Below this many items expected in a cell the z test is not to be trusted.
 const FEW: f64 = 5.0;
 
-pub static FUNCTIONS: &[Function] = &[
-    Function {
-        name: "mcnemar",
-        signature: "mcnemar(a, b, task = 'name')",
-        summary: "the two-sided exact p of McNemar's test: two runs on the same items, by the items that only one got right",
-        misleads: "it tells the noise of the items, not that of training again",
-        example: "mcnemar(dense.tasks, moe.tasks, task = 'cloze')",
-        gives: Gives::Derived,
-        evaluate: paired,
-    },
-    Function {
-        name: "proportions_p",
-        signature: "proportions_p(a_right, a_items, b_right, b_items, test = 'z')",
-        summary: "the two-sided p of two shares of different items: pooled z, or Fisher's exact test where few items are expected",
-        misleads: "two models on the same items are not two lots of items: see mcnemar",
-        example: "proportions_p(a.correct, a.n, b.correct, b.n)",
-        gives: Gives::Derived,
-        evaluate: two_lots,
-    },
-];
-
 /// A task with whether each of its items was right.
 struct TaskOutcomes<'a> {
     task: &'a str,
     right: Vec<bool>,
 }
 
-fn paired<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
-    call.takes(2, 2, &["task"])?;
+pub fn paired<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     let task = match call.named("task").map(|part| &part.kind) {
         None => None,
         Some(ExpressionKind::Text(name)) => Some(name.as_str()),
@@ -81,7 +58,7 @@ fn paired<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
 
 /// The outcomes of one run.
 fn one_file<'a>(call: &Call<'_, '_, 'a>, index: usize) -> Result<RunFile<'a>, Error> {
-    let (mut files, is_group) = of_runs(call, call.positional(index), "outcomes")?;
+    let (mut files, is_group) = of_runs(call, call.argument(index)?, "outcomes")?;
     match (files.pop(), is_group) {
         (Some(file), false) => Ok(file),
         _ => Err(call.wrong(&WRONG_ARGUMENTS, "one run on each side", "a group")),
@@ -157,8 +134,7 @@ fn same_suite(call: &Call<'_, '_, '_>, a: &RunFile, b: &RunFile) -> Result<(), E
     }
 }
 
-fn two_lots<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
-    call.takes(4, 4, &["test"])?;
+pub fn two_lots<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     let numbers = [count(call, 0)?, count(call, 1)?, count(call, 2)?, count(call, 3)?];
     let share = |right: usize, items: usize| {
         Proportion::new(numbers[right].0, numbers[items].0).map_err(|why| refused(call, why))
@@ -172,12 +148,11 @@ fn two_lots<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
             return Err(call.wrong(&WRONG_ARGUMENTS, "`test = 'z'` or `'fisher'`", "another test"));
         }
     };
-    let (p, name) = match is_exact {
-        true => (fisher(&a, &b), "Fisher's exact test"),
-        false => {
-            let test = two_proportions(&a, &b).map_err(|why| refused(call, why))?;
-            (test.p_two_sided(), "the pooled z test")
-        }
+    let (p, name) = if is_exact {
+        (fisher(&a, &b), "Fisher's exact test")
+    } else {
+        let test = two_proportions(&a, &b).map_err(|why| refused(call, why))?;
+        (test.p_two_sided(), "the pooled z test")
     };
     let text = format!(
         "p by {name} of {}/{} and {}/{}",

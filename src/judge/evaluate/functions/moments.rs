@@ -3,34 +3,11 @@
 use repro_exact::decimal::{Interval, Printed, nearest_f64};
 use repro_receipt::source::Error;
 
-use super::{Function, Gives};
 use crate::evaluate::{Call, WRONG_ARGUMENTS, WRONG_KIND, supposed};
 use crate::moment;
 use crate::value::{Evaluated, EvidenceWords, Quantity};
 
-pub static FUNCTIONS: &[Function] = &[
-    Function {
-        name: "unix",
-        signature: "unix(date)",
-        summary: "the seconds since the start of 1970 in UTC that a date with its time stands for",
-        misleads: "a clock that is not on UTC is hours off, and a stamp is cut or rounded to its second",
-        example: "printed(unix(run.ended)) > printed(unix(run.started))",
-        gives: Gives::Derived,
-        evaluate: unix,
-    },
-    Function {
-        name: "part",
-        signature: "part(name, n)",
-        summary: "the n-th part of a name between its `_`, `-`, `/` and `.`: a number where it is digits, else words",
-        misleads: "what a part of a name means is a convention",
-        example: "part(healthy.run, 2) = unix(run.started)",
-        gives: Gives::Derived,
-        evaluate: part,
-    },
-];
-
-fn unix<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
-    call.takes(1, 1, &[])?;
+pub fn unix<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     let date = words(call, "a date such as `2026-01-09 02:08:10`")?;
     match moment::seconds(&date.text).filter(|seconds| !moment::is_day(seconds)) {
         Some(seconds) => Ok(Evaluated::Number(of_words(call, &date, seconds, date.text.clone()))),
@@ -41,8 +18,7 @@ fn unix<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     }
 }
 
-fn part<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
-    call.takes(2, 2, &[])?;
+pub fn part<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     let name = words(call, "a name")?;
     let parts: Vec<&str> = name.text.split(['_', '-', '/', '.']).collect();
     let index = call.number(1)?.count().and_then(|index| usize::try_from(index).ok());
@@ -62,11 +38,7 @@ fn part<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
 
 /// The words that the first argument is.
 fn words(call: &Call<'_, '_, '_>, expected: &str) -> Result<EvidenceWords, Error> {
-    let Some(first) = call.positional(0) else {
-        return Err(call.wrong(&WRONG_ARGUMENTS, expected, "none"));
-    };
-    let value = call.evaluator.evaluate(first, call.frame)?;
-    match call.evaluator.settled(value, call.frame, first)? {
+    match call.settled(call.argument(0)?)? {
         Evaluated::Text(words) => Ok(words),
         other => Err(call.wrong(&WRONG_KIND, expected, other.word())),
     }

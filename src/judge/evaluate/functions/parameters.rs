@@ -5,11 +5,10 @@ use std::sync::Arc;
 
 use repro_exact::decimal::Interval;
 use repro_params::{self as params, Convention, CountScope, ParameterCount, ParameterCounts};
-use repro_receipt::bundle::Bundle;
+use repro_receipt::bundle::{Bundle, CONFIG, Origin};
 use repro_receipt::source::{Document, Error, codes};
-use repro_report::outcome::{ClaimReport, EvidenceRef, Outcome, Verdict};
+use repro_report::outcome::{ClaimReport, Outcome, Verdict};
 
-use super::{Function, Gives};
 use crate::evaluate::{Call, WRONG_ARGUMENTS, WRONG_KIND};
 use crate::library::Library;
 use crate::value::{Evaluated, Leaf, LeafKind, NumberRole, Quantity};
@@ -19,36 +18,14 @@ codes! {
     PART_AND_WHOLE = "value::part-and-whole", "a count of a part of a model is held against one of a whole", "count the same of both: `total(model, of = 'language model')`";
 }
 
-pub static FUNCTIONS: &[Function] = &[
-    Function {
-        name: "total",
-        signature: "total(model, convention = 'default', of = 'whole')",
-        summary: "every parameter that a model stores, recomputed from its configuration",
-        misleads: "with or without embeddings differs much for small models: name the convention; of a multimodal model `of = 'language model'` counts the part without its encoders",
-        example: "total(moe64)",
-        gives: Gives::Derived,
-        evaluate: |call| count(call, ParameterCount::Total),
-    },
-    Function {
-        name: "active",
-        signature: "active(model, convention = 'default', of = 'whole')",
-        summary: "the parameters that one token uses, recomputed from its configuration",
-        misleads: "routers, shared experts and embeddings count unless the convention says otherwise",
-        example: "active(moe64)",
-        gives: Gives::Derived,
-        evaluate: |call| count(call, ParameterCount::Active),
-    },
-];
-
-fn count<'a>(call: &Call<'_, '_, 'a>, which: ParameterCount) -> Result<Evaluated<'a>, Error> {
-    call.takes(1, 1, &["convention", "of"])?;
-    let Some(part) = call.positional(0) else {
-        return Err(call.wrong(&WRONG_ARGUMENTS, "a model", "nothing"));
-    };
-    let value = call.evaluator.evaluate(part, call.frame)?;
-    let convention = convention(call)?;
-    let asked = scope(call)?;
-    let models = call.evaluator.model_of(value, part, call.frame)?;
+pub fn count<'a>(call: &Call<'_, '_, 'a>, which: ParameterCount) -> Result<Evaluated<'a>, Error> {
+    let part = call.argument(0)?;
+    let value = call.evaluate(part)?;
+    let (convention, asked) = (convention(call)?, scope(call)?);
+    let models = models(value).map_err(|found| {
+        let expected = "a configuration or runs";
+        call.evaluator.wrong(&WRONG_KIND, part, call.frame, expected, found)
+    })?;
     let mut counts = Vec::new();
     for (bundle, file) in &models {
         let counted = counted(call, bundle, file, asked)?;
@@ -69,14 +46,8 @@ fn count<'a>(call: &Call<'_, '_, 'a>, which: ParameterCount) -> Result<Evaluated
     )?;
     let evidence = crate::library::evidence_ref(bundle, file, place_of(document, asked));
     let nudged = call.evaluator.nudge(&format!("{} of {} {file}", call.name, bundle.name()));
-    let leaf = Leaf {
-        kind: LeafKind::Counted,
-        evidence: Some(evidence),
-        quote: None,
-        text: first.to_string(),
-        step: None,
-        best: None,
-    };
+    let leaf = Leaf::without_place(LeafKind::Counted, first.to_string());
+    let leaf = Leaf { evidence: Some(evidence), ..leaf };
     // Moved by what no rounding hides, where a result is asked whether it depends on this.
     let number = if nudged { first * 1_009 + 1 } else { *first };
     // A model without encoders is its language model: the words that ask for that do not narrow it.
@@ -86,6 +57,20 @@ fn count<'a>(call: &Call<'_, '_, 'a>, which: ParameterCount) -> Result<Evaluated
         role: NumberRole::Parameters(model.scope),
         ..Quantity::result(Interval::integer(number), number as f64, first.to_string(), &[])
     }))
+}
+
+/// The bundles and files of a model: a configuration that is named, or those of runs; else what it is instead.
+fn models<'a>(value: Evaluated<'a>) -> Result<Vec<(&'a Bundle, String)>, &'static str> {
+    let reference = match value {
+        Evaluated::Reference(reference) if reference.path.is_empty() => reference,
+        other => return Err(other.word()),
+    };
+    let model = |bundle: &&'a Bundle| match (&reference.file, bundle.origin()) {
+        (Some(file), _) => Ok((*bundle, file.clone())),
+        (None, Origin::Emitted) => Ok((*bundle, CONFIG.to_owned())),
+        (None, Origin::Transcribed) => Err("facts"),
+    };
+    reference.bundles.iter().map(model).collect()
 }
 
 /// Where the model of a scope stands in its config; the language model of a config with encoders in a table of its own, if there is one.
@@ -106,72 +91,54 @@ const PARTS: [&str; 2] = ["/text_config", "/model_type"];
 
 /// Makes a claim undecided that asks for a whole of which only the language model can be counted.
 pub fn undecide_parts(library: &Library, claims: &mut [ClaimReport]) {
-    let partial: Vec<PartialCount> = library
-        .counted()
-        .iter()
-        .filter(|((.., asked), counts)| {
-            *asked == CountScope::Whole && counts.scope != CountScope::Whole
-        })
-        .map(|((bundle, file, _), counts)| PartialCount {
-            bundle: bundle.clone(),
-            file: file.clone(),
-            why: counts.notes.last().cloned().unwrap_or_default(),
-        })
-        .collect();
+    let counted = library.counted();
+    let partial = counted.iter().filter(|((.., asked), counts)| {
+        *asked == CountScope::Whole && counts.scope != CountScope::Whole
+    });
+    let partial: Vec<_> =
+        partial.map(|((bundle, file, _), counts)| (bundle, file, counts)).collect();
     for claim in claims {
+        let asks = |bundle: &str, file: &str| {
+            let mut evidence = claim.evidence.iter();
+            evidence.any(|one| one.bundle == bundle && one.file == file && one.pointer == WHOLE)
+        };
         let is_decided = matches!(claim.outcome.verdict, Verdict::Verified | Verdict::Refuted);
-        let undecided = partial.iter().find_map(|one| one.undecides(claim));
-        let Some(open) = undecided.filter(|_| is_decided) else { continue };
+        let asked = partial.iter().find(|(bundle, file, _)| is_decided && asks(bundle, file));
+        let Some((_, file, counts)) = asked else { continue };
+        let why = counts.notes.last().map_or("", String::as_str);
         let outcome = std::mem::replace(&mut claim.outcome, Outcome::verified());
-        let method = outcome.method;
+        let open = outcome.undecided(&PART_ONLY, format!("{file}: {why}"));
         // The count of the part is not shown beside the number: it is another quantity.
-        let open = open.with_evidence_of(outcome);
-        claim.outcome = Outcome { method, measured: Vec::new(), recomputed: String::new(), ..open };
+        claim.outcome = Outcome { measured: Vec::new(), recomputed: String::new(), ..open };
     }
 }
 
-/// A count that covers the language model alone.
-struct PartialCount {
-    bundle: String,
-    file: String,
-    /// Why the whole was not counted.
-    why: String,
-}
-
-impl PartialCount {
-    /// The outcome of a claim that asks for the whole of this model; nothing where the claim does not.
-    fn undecides(&self, claim: &ClaimReport) -> Option<Outcome> {
-        let of_this = |one: &&EvidenceRef| {
-            one.bundle == self.bundle && one.file == self.file && one.pointer == WHOLE
-        };
-        claim.evidence.iter().find(of_this)?;
-        let reason = format!("{}: {}", self.file, self.why);
-        Some(Outcome::inconclusive(&PART_ONLY, reason))
+/// The words that an option is, where it is given.
+fn words(call: &Call<'_, '_, '_>, option: &str, expected: &str) -> Result<Option<String>, Error> {
+    let Some(part) = call.named(option) else { return Ok(None) };
+    match call.evaluate(part)? {
+        Evaluated::Text(words) => Ok(Some(words.text)),
+        value => Err(call.wrong(&WRONG_KIND, expected, value.word())),
     }
 }
 
 fn scope(call: &Call<'_, '_, '_>) -> Result<CountScope, Error> {
-    let Some(part) = call.named("of") else { return Ok(CountScope::Whole) };
-    let value = call.evaluator.evaluate(part, call.frame)?;
-    let Evaluated::Text(words) = value else {
-        return Err(call.wrong(&WRONG_KIND, "what of the model is counted", value.word()));
+    let Some(name) = words(call, "of", "what of the model is counted")? else {
+        return Ok(CountScope::Whole);
     };
-    CountScope::named(&words.text).ok_or_else(|| {
+    CountScope::named(&name).ok_or_else(|| {
         let known = CountScope::ALL.map(|known| format!("`'{}'`", known.name()));
-        call.wrong(&WRONG_ARGUMENTS, &known.join(" or "), &format!("`'{}'`", words.text))
+        call.wrong(&WRONG_ARGUMENTS, &known.join(" or "), &format!("`'{name}'`"))
     })
 }
 
 fn convention(call: &Call<'_, '_, '_>) -> Result<Convention, Error> {
-    let Some(part) = call.named("convention") else { return Ok(Convention::Default) };
-    let value = call.evaluator.evaluate(part, call.frame)?;
-    let Evaluated::Text(words) = value else {
-        return Err(call.wrong(&WRONG_KIND, "the name of a convention", value.word()));
+    let Some(name) = words(call, "convention", "the name of a convention")? else {
+        return Ok(Convention::Default);
     };
-    Convention::named(&words.text).ok_or_else(|| {
-        let known: Vec<_> =
-            Convention::ALL.iter().map(|known| format!("`'{}'`", known.name())).collect();
-        call.wrong(&WRONG_ARGUMENTS, &known.join(", "), &format!("`'{}'`", words.text))
+    Convention::named(&name).ok_or_else(|| {
+        let known = Convention::ALL.map(|known| format!("`'{}'`", known.name()));
+        call.wrong(&WRONG_ARGUMENTS, &known.join(", "), &format!("`'{name}'`"))
     })
 }
 

@@ -3,11 +3,10 @@
 use num_bigint::BigInt;
 use num_rational::BigRational;
 use num_traits::{Signed, Zero};
-use repro_exact::decimal::{Interval, format_significant};
+use repro_exact::decimal::format_significant;
 use repro_receipt::source::{Error, codes};
 use repro_report::outcome::Outcome;
 
-use super::{Function, Gives};
 use crate::evaluate::{Call, WRONG_ARGUMENTS};
 use crate::value::{DIGITS, Evaluated, Quantity};
 
@@ -17,36 +16,6 @@ codes! {
     NO_COUNT = "grim::no-such-count", "no whole number of items gives this share", "check the share, and how many items were scored";
     OFF_GRID = "on_grid::off", "a step lies between two points of its grid", "correct the step, or the grid";
 }
-
-pub static FUNCTIONS: &[Function] = &[
-    Function {
-        name: "possible",
-        signature: "possible(x, low, high)",
-        summary: "x lies within limits that hold by definition; outside it is refuted, inside it is only possible",
-        misleads: "what is possible need not be so: it is no verification",
-        example: "possible(quoted(1), 1 / experts, 1 / k)",
-        gives: Gives::Derived,
-        evaluate: between,
-    },
-    Function {
-        name: "grim",
-        signature: "grim(share, items)",
-        summary: "a share of so many items is k/n for a whole k; else it is refuted, and if it is, only possible",
-        misleads: "the number of items of a benchmark is often not the number that was scored, and a mean of shares has another grid",
-        example: "grim(quoted(1), gsm8k.items)",
-        gives: Gives::Derived,
-        evaluate: grim,
-    },
-    Function {
-        name: "on_grid",
-        signature: "on_grid(step, every, last)",
-        summary: "a step is a multiple of the steps between evaluations, or the last; else it is refuted, and if it is, only possible",
-        misleads: "a grid that begins elsewhere has other points",
-        example: "on_grid(quoted(1), dense.validation_every, dense.steps)",
-        gives: Gives::Derived,
-        evaluate: on_grid,
-    },
-];
 
 /// A number as it stands in the quote is known to its last digit.
 pub fn printed(call: &Call<'_, '_, '_>, index: usize) -> Result<Quantity, Error> {
@@ -70,20 +39,19 @@ fn only(what: String) -> Outcome {
     Outcome::inconclusive(&POSSIBLE, format!("possible: {what}"))
 }
 
-fn between<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
-    call.takes(3, 3, &[])?;
+pub fn between<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     let (x, low, high) = (printed(call, 0)?, call.number(1)?, call.number(2)?);
     let limits = format!("[{}, {}]", short(&low), short(&high));
     let outside = x.interval.high() < low.interval.low() || x.interval.low() > high.interval.high();
-    let outcome = match outside {
-        true => Outcome::refuted(&IMPOSSIBLE, format!("{} is outside {limits}", x.derivation)),
-        false => only(format!("it lies in {limits}")),
+    let outcome = if outside {
+        Outcome::refuted(&IMPOSSIBLE, format!("{} is outside {limits}", x.derivation))
+    } else {
+        only(format!("it lies in {limits}"))
     };
     Ok(judged(outcome.giving(limits)))
 }
 
-fn grim<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
-    call.takes(2, 2, &[])?;
+pub fn grim<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     let (share, items) = (printed(call, 0)?, call.number(1)?);
     let count = items.whole().filter(BigInt::is_positive);
     let count = count.ok_or_else(|| {
@@ -100,22 +68,16 @@ fn grim<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     let near = |k: &BigRational| {
         format!("{}/{count} = {}", k.to_integer(), format_significant(&(k / &all), DIGITS))
     };
-    let outcome = match fits {
-        true => only(near(&least)),
-        false => {
-            let below = &least - &one;
-            let reason = format!("neither {} nor {}", near(&below), near(&least));
-            Outcome::refuted(&NO_COUNT, reason)
-        }
-    };
-    Ok(judged(outcome))
+    if fits {
+        return Ok(judged(only(near(&least))));
+    }
+    let reason = format!("neither {} nor {}", near(&(&least - &one)), near(&least));
+    Ok(judged(Outcome::refuted(&NO_COUNT, reason)))
 }
 
-fn on_grid<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
-    call.takes(3, 3, &[])?;
+pub fn on_grid<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     let (step, every, last) = (call.number(0)?, call.number(1)?, call.number(2)?);
-    let whole = |number: &Quantity| number.whole();
-    let (Some(at), Some(between), Some(end)) = (whole(&step), whole(&every), whole(&last)) else {
+    let (Some(at), Some(between), Some(end)) = (step.whole(), every.whole(), last.whole()) else {
         return Err(call.wrong(&WRONG_ARGUMENTS, "whole numbers of steps", &step.derivation));
     };
     if !between.is_positive() {
@@ -138,6 +100,5 @@ fn judged<'a>(outcome: Outcome) -> Evaluated<'a> {
 }
 
 fn short(number: &Quantity) -> String {
-    let ends: &Interval = &number.interval;
-    format_significant(&ends.middle(), DIGITS)
+    format_significant(&number.interval.middle(), DIGITS)
 }

@@ -9,58 +9,19 @@ use repro_stats::proportion::Proportion;
 use repro_stats::{Summary, slope};
 
 use super::samples::{self, from_float, number_from};
-use super::{Function, Gives};
 use crate::evaluate::order::design;
 use crate::evaluate::{Call, NOT_COMPUTABLE, WRONG_ARGUMENTS};
 use crate::run_design::ALPHA;
 use crate::value::{Evaluated, Quantity, RunSample};
 
+/// So many random draws take one step.
+const DRAWS_IN_A_STEP: usize = 512;
 /// Resamples where nothing else is said.
 const RESAMPLES: usize = 10_000;
 /// Draws by which the error of drawing is estimated.
 const SEEDS: u64 = 8;
 /// How many standard deviations of drawing an end may be off.
 const DRAWN_SD: f64 = 5.0;
-
-pub static FUNCTIONS: &[Function] = &[
-    Function {
-        name: "wilson95",
-        signature: "wilson95(right, items)",
-        summary: "the ends of Wilson's 95% interval of a share: the noise of the items",
-        misleads: "it knows nothing of the noise between runs",
-        example: "wilson95(run.tasks.correct, run.tasks.n)",
-        gives: Gives::Ends,
-        evaluate: wilson,
-    },
-    Function {
-        name: "bootstrap95",
-        signature: "bootstrap95(numbers, resamples = 10000)",
-        summary: "the ends of the 95% percentile bootstrap interval of the mean, within what other draws would give",
-        misleads: "fewer than eight numbers decide nothing, and blocks that depend on each other count as one",
-        example: "bootstrap95(means(dense.blocks) - means(moe.blocks))",
-        gives: Gives::Ends,
-        evaluate: bootstrap,
-    },
-    Function {
-        name: "slopes",
-        signature: "slopes([a, b, ...], over = [x, y, ...])",
-        summary: "for each run the least-squares slope of its numbers over x: one group of runs for each x. Two groups that \
-                  nothing pairs have their trends compared by their runs: `slopes(a, ...) < slopes(b, ...)`, `p`, `gap_se`",
-        misleads: "a line through two phases of the learning rate is no trend",
-        example: "slopes([moe.loss @ 242, moe.loss @ 967], over = [ln(495616), ln(1980416)])",
-        gives: Gives::Derived,
-        evaluate: slopes,
-    },
-    Function {
-        name: "detectable",
-        signature: "detectable(a, b, family = 1)",
-        summary: "the smallest gap that these runs find four times in five at 5%, over a family of so many tests",
-        misleads: "it rests on the spread of these very runs",
-        example: "detectable(dense.loss, moe.loss, family = 2)",
-        gives: Gives::Derived,
-        evaluate: detectable,
-    },
-];
 
 /// A whole number of items that an argument is.
 pub fn count(call: &Call<'_, '_, '_>, index: usize) -> Result<(u64, Quantity), Error> {
@@ -74,8 +35,7 @@ pub fn count(call: &Call<'_, '_, '_>, index: usize) -> Result<(u64, Quantity), E
 /// A whole number that an argument names, or what holds where it is left out.
 fn option(call: &Call<'_, '_, '_>, name: &str, otherwise: u64) -> Result<u64, Error> {
     let Some(part) = call.named(name) else { return Ok(otherwise) };
-    let value = call.evaluator.evaluate(part, call.frame)?;
-    let number = call.evaluator.number(value, call.frame, part)?;
+    let number = call.number_of(part)?;
     number.count().ok_or_else(|| call.wrong(&WRONG_ARGUMENTS, "a whole number", &number.derivation))
 }
 
@@ -84,8 +44,7 @@ pub fn refused(call: &Call<'_, '_, '_>, why: impl std::fmt::Display) -> Error {
     call.wrong(&NOT_COMPUTABLE, "numbers for which there is a value", &why.to_string())
 }
 
-fn wilson<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
-    call.takes(2, 2, &[])?;
+pub fn wilson<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     let ((right, a), (items, b)) = (count(call, 0)?, count(call, 1)?);
     let share = Proportion::new(right, items).map_err(|why| refused(call, why))?;
     let ends = share.wilson(0.95).map_err(|why| refused(call, why))?;
@@ -93,15 +52,14 @@ fn wilson<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     samples::ends(ends.map(|end| number_from(call, end, text.clone(), &[&a, &b])))
 }
 
-fn bootstrap<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
-    call.takes(1, 1, &["resamples"])?;
+pub fn bootstrap<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     let sample = call.numbers()?;
     let resamples = option(call, "resamples", RESAMPLES as u64)?;
     let resamples = usize::try_from(resamples).unwrap_or(usize::MAX);
     // A short list is enumerated, and nothing is drawn.
     if sample.count() > ENUMERATED_TO {
         let draws = resamples.saturating_mul(sample.count()).saturating_mul(SEEDS as usize);
-        call.evaluator.draws(draws, call.frame)?;
+        call.evaluator.takes(draws / DRAWS_IN_A_STEP, call.frame)?;
     }
     let mut drawn: Vec<[f64; 2]> = Vec::new();
     // What other draws would give is no part of what is only supposed.
@@ -127,21 +85,17 @@ fn bootstrap<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     samples::ends([end(0), end(1)])
 }
 
-fn slopes<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
-    call.takes(1, 1, &["over"])?;
-    let (Some(part), Some(over)) = (call.positional(0), call.named("over")) else {
+pub fn slopes<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
+    let Some(over) = call.named("over") else {
         return Err(call.wrong(&WRONG_ARGUMENTS, "groups, and `over = `", "one of them alone"));
     };
-    let x = call.evaluator.numbers(over, call.frame)?;
-    let groups = call.evaluator.groups(part, call.frame)?;
+    let x = call.numbers_of(over)?;
+    let groups = call.evaluator.groups(call.argument(0)?, call.frame)?;
     let runs = groups.first().map(|group| group.runs.clone()).unwrap_or_default();
     if groups.len() != x.count() || groups.iter().any(|group| group.runs != runs) {
         let found = format!("{} groups over {}", groups.len(), x.count());
-        return Err(call.wrong(
-            &WRONG_ARGUMENTS,
-            "the same runs at as many points as there are x",
-            &found,
-        ));
+        let expected = "the same runs at as many points as there are x";
+        return Err(call.wrong(&WRONG_ARGUMENTS, expected, &found));
     }
     let across: Vec<f64> = x.numbers.iter().map(|number| nearest_f64(&number.point())).collect();
     let of_run = |run: usize| {
@@ -156,13 +110,8 @@ fn slopes<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     Ok(Evaluated::Sample(RunSample { runs, numbers }))
 }
 
-fn detectable<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
-    call.takes(2, 2, &["family"])?;
-    let (Some(first), Some(second)) = (call.positional(0), call.positional(1)) else {
-        return Err(call.wrong(&WRONG_ARGUMENTS, "two groups", "one"));
-    };
-    let a = call.evaluator.numbers(first, call.frame)?;
-    let b = call.evaluator.numbers(second, call.frame)?;
+pub fn detectable<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
+    let (a, b) = (call.numbers_of(call.argument(0)?)?, call.numbers_of(call.argument(1)?)?);
     let family = option(call, "family", 1)?.max(1);
     let chosen = design(call.evaluator, &a, Some(&b)).map_err(|why| refused(call, why))?;
     let goal =

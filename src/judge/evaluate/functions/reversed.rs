@@ -1,12 +1,10 @@
 //! A ranking that changes with what is held fixed.
 
-use repro_exact::decimal::format_float;
 use repro_receipt::source::{Error, codes};
-use repro_report::outcome::{Impact, Outcome};
+use repro_report::outcome::Outcome;
 use repro_stats::{T, holm};
 
-use super::{Function, Gives};
-use crate::evaluate::order::{TEST_DIGITS, design};
+use crate::evaluate::order::{design, digits};
 use crate::evaluate::{Call, WRONG_ARGUMENTS};
 use crate::run_design::ALPHA;
 use crate::value::{Evaluated, RunSample};
@@ -16,27 +14,15 @@ codes! {
     UNDECIDED = "reversed::undecided", "no pair is significant under both with opposite signs, and not every pair is with one sign", "add runs, or say that these do not decide it";
 }
 
-pub static FUNCTIONS: &[Function] = &[Function {
-    name: "reversed",
-    signature: "reversed([a, b, ...], [a, b, ...])",
-    summary: "the ranking of some groups under one contract changes under another: a pair is significant under both, with \
-              opposite signs, after Holm's adjustment over the pairs of each",
-    misleads: "a pair that is significant under one contract only has not changed its order; and contracts differ in more \
-               than what they hold fixed",
-    example: "reversed([dense.active.loss, moe.active.loss], [dense.total.loss, moe.total.loss])",
-    gives: Gives::Derived,
-    evaluate: reversed,
-}];
-
 /// What the runs say of a pair: the sign of its gap where it is significant.
 type GapSign = Option<bool>;
 
 /// The steps of a test of two groups.
 const TEST: usize = 250;
 
-fn reversed<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
-    call.takes(2, 2, &[])?;
-    let (first, second) = (contract(call, 0)?, contract(call, 1)?);
+pub fn reversed<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
+    let contract = |index| call.evaluator.groups(call.argument(index)?, call.frame);
+    let (first, second) = (contract(0)?, contract(1)?);
     if first.len() != second.len() || first.len() < 2 {
         let found = format!("{} and {}", first.len(), second.len());
         return Err(call.wrong(&WRONG_ARGUMENTS, "the same two groups or more in both", &found));
@@ -46,17 +32,8 @@ fn reversed<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     let pairs: Vec<_> = std::iter::zip(before, after).collect();
     let outcome = judge(&pairs)
         .giving(format!("{shown}; then {also}"))
-        .within("sign and p", format!("alpha {ALPHA}, two-sided, Holm over the pairs of each"))
-        .with_impact(Impact::Decision);
-    Ok(Evaluated::Judgement(Box::new(outcome)))
-}
-
-/// The groups under one contract.
-fn contract(call: &Call<'_, '_, '_>, index: usize) -> Result<Vec<RunSample>, Error> {
-    match call.positional(index) {
-        Some(part) => call.evaluator.groups(part, call.frame),
-        None => Err(call.wrong(&WRONG_ARGUMENTS, "two lists of groups", "fewer")),
-    }
+        .within("sign and p", format!("alpha {ALPHA}, two-sided, Holm over the pairs of each"));
+    Ok(Evaluated::decided(outcome))
 }
 
 /// The sign of every pair, in order, and the tests that show it. A pair that cannot be tested, such as one
@@ -76,7 +53,6 @@ fn signs(call: &Call<'_, '_, '_>, groups: &[RunSample]) -> (Vec<GapSign>, String
     let sign = |(test, p): (&Option<T>, &f64)| {
         test.as_ref().filter(|_| *p < ALPHA).map(|test| test.estimate > 0.0)
     };
-    let digits = |value: f64| format_float(value, TEST_DIGITS);
     let words = tested().map(|(test, p)| match test {
         Some(test) => format!("{} (adjusted p = {})", digits(test.estimate), digits(*p)),
         None => "no test".to_owned(),

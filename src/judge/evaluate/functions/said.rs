@@ -4,7 +4,6 @@ use repro_exact::decimal::Interval;
 use repro_receipt::source::{Error, codes};
 use repro_report::outcome::Outcome;
 
-use super::{Function, Gives};
 use crate::evaluate::{Call, WRONG_ARGUMENTS, WRONG_KIND};
 use crate::value::{Evaluated, EvidenceWords, LeafKind, Quantity};
 
@@ -12,68 +11,10 @@ codes! {
     OTHER_WORDS = "same::differs", "two documents state one fact differently", "correct one of them";
 }
 
-pub static FUNCTIONS: &[Function] = &[
-    Function {
-        name: "same",
-        signature: "same(a, b, ...)",
-        summary: "several documents state one fact in the same words",
-        misleads: "two copies of one typing agree, whatever they say",
-        example: "same(abstract.title, paper.title)",
-        gives: Gives::AsItStands,
-        evaluate: same,
-    },
-    Function {
-        name: "each",
-        signature: "each(a, b, ...)",
-        summary: "what several pieces of evidence give, each of which must be the number or the words of the text",
-        misleads: "copies of one typing are one source",
-        example: "each(dense.steps, moe64.steps)",
-        gives: Gives::AsItStands,
-        evaluate: each,
-    },
-    Function {
-        name: "quoted",
-        signature: "quoted(n)",
-        summary: "the n-th number of the quote, as the text states it",
-        misleads: "it is what the text says, and no evidence for it",
-        example: "nearly_fixed(active(it), over = [a, b], within = quoted(1))",
-        gives: Gives::AsItStands,
-        evaluate: quoted,
-    },
-    Function {
-        name: "declared",
-        signature: "declared(x)",
-        summary: "x exactly as it is printed: a fraction, a target or a coefficient that was chosen, not measured",
-        misleads: "a measured number is known only to its last digit",
-        example: "declared(plan.fraction) * total(moe64)",
-        gives: Gives::Derived,
-        evaluate: |call| {
-            call.takes(1, 1, &[])?;
-            let x = call.number(0)?;
-            let exact = x.interval.middle();
-            Ok(Evaluated::Number(Quantity { interval: Interval::point(exact), ..x }))
-        },
-    },
-    Function {
-        name: "printed",
-        signature: "printed(x)",
-        summary: "x as it is printed, so that an order of printed numbers can be stated as no more than that",
-        misleads: "the order of two prints says nothing about a repetition of the runs",
-        example: "printed(d12.bpb) < printed(d10.bpb)",
-        gives: Gives::AsItStands,
-        evaluate: |call| {
-            call.takes(1, 1, &[])?;
-            Ok(Evaluated::Number(Quantity { as_printed: true, ..call.number(0)? }))
-        },
-    },
-];
-
-fn same<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
-    call.takes(2, usize::MAX, &[])?;
+pub fn same<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     let mut all: Vec<EvidenceWords> = Vec::new();
-    for argument in call.arguments {
-        let value = call.evaluator.evaluate(&argument.value, call.frame)?;
-        match call.evaluator.settled(value, call.frame, &argument.value)? {
+    for argument in call.plain() {
+        match call.settled(argument)? {
             Evaluated::Text(words) => all.push(words),
             Evaluated::Number(number) if number.leaf.is_some() => {
                 all.push(EvidenceWords { text: number.derivation.clone(), leaves: number.leaves });
@@ -82,11 +23,8 @@ fn same<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
         }
     }
     if all.windows(2).all(|pair| pair[0].leaves == pair[1].leaves) {
-        return Err(call.wrong(
-            &WRONG_ARGUMENTS,
-            "several pieces of evidence",
-            "one, several times",
-        ));
+        let expected = "several pieces of evidence";
+        return Err(call.wrong(&WRONG_ARGUMENTS, expected, "one, several times"));
     }
     let plain = |words: &EvidenceWords| {
         words.text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
@@ -103,18 +41,20 @@ fn same<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     Ok(Evaluated::Judgement(Box::new(outcome.giving(shown).within("same", "the same words"))))
 }
 
-fn each<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
-    call.takes(2, usize::MAX, &[])?;
-    let settled = |part| {
-        let value = call.evaluator.evaluate(part, call.frame)?;
-        call.evaluator.settled(value, call.frame, part)
-    };
-    let all = call.arguments.iter().map(|argument| settled(&argument.value));
-    all.collect::<Result<_, _>>().map(Evaluated::List)
+pub fn each<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
+    call.plain().map(|part| call.settled(part)).collect::<Result<_, _>>().map(Evaluated::List)
 }
 
-fn quoted<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
-    call.takes(1, 1, &[])?;
+pub fn declared<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
+    let x = call.number(0)?;
+    Ok(Evaluated::Number(Quantity { interval: Interval::point(x.interval.middle()), ..x }))
+}
+
+pub fn printed<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
+    Ok(Evaluated::Number(Quantity { as_printed: true, ..call.number(0)? }))
+}
+
+pub fn quoted<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     let index = call.number(0)?;
     let numbers = call.evaluator.quoted();
     let index = index.count().and_then(|index| usize::try_from(index).ok());

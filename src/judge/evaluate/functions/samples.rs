@@ -11,91 +11,12 @@ use repro_report::outcome::EvidenceRef;
 use repro_stats::{Summary, one_sample};
 
 use super::numbers::listed;
-use super::{Function, Gives};
 use crate::evaluate::{Call, NOT_COMPUTABLE, design};
 use crate::value::{Evaluated, Leaf, LeafKind, NumberRole, Quantity, RunSample};
 
-pub static FUNCTIONS: &[Function] = &[
-    Function {
-        name: "count",
-        signature: "count(numbers) or count([run, group, ...])",
-        summary: "how many numbers or runs there are; of a list of runs and groups, all their runs",
-        misleads: "three values of one seed are not three seeds, and a list of groups counts their runs, not the groups",
-        example: "count(moe.loss)",
-        gives: Gives::Derived,
-        evaluate: count,
-    },
-    Function {
-        name: "mean",
-        signature: "mean(numbers)",
-        summary: "the arithmetic mean",
-        misleads: "a mean of ratios is not the ratio of the means, and unequal groups need weights",
-        example: "mean(moe.loss)",
-        gives: Gives::Derived,
-        evaluate: mean,
-    },
-    Function {
-        name: "median",
-        signature: "median(numbers)",
-        summary: "the number in the middle; of an even count, the mean of the two in the middle",
-        misleads: "it hides how far the others lie away: of two numbers it is their mean",
-        example: "median(moe.loss)",
-        gives: Gives::Derived,
-        evaluate: median,
-    },
-    Function {
-        name: "means",
-        signature: "means([group, ...])",
-        summary: "the mean over runs of each of several groups, such as of each block of a text",
-        misleads: "a mean over runs hides how they differ",
-        example: "means(moe.blocks)",
-        gives: Gives::Derived,
-        evaluate: means,
-    },
-    Function {
-        name: "sd",
-        signature: "sd(numbers)",
-        summary: "the standard deviation of single runs, divisor n - 1",
-        misleads: "numpy's default divides by n",
-        example: "sd(moe.loss)",
-        gives: Gives::Derived,
-        evaluate: |call| summary(call, |summary| summary.sd),
-    },
-    Function {
-        name: "population_sd",
-        signature: "population_sd(numbers)",
-        summary: "the standard deviation with divisor n",
-        misleads: "it is too small for the noise of further runs",
-        example: "population_sd(moe.loss)",
-        gives: Gives::Derived,
-        evaluate: |call| summary(call, |summary| summary.population_sd()),
-    },
-    Function {
-        name: "se",
-        signature: "se(numbers)",
-        summary: "the standard error of the mean, sd / √n",
-        misleads: "it is not the spread of single runs",
-        example: "se(moe.loss)",
-        gives: Gives::Derived,
-        evaluate: |call| summary(call, |summary| summary.standard_error()),
-    },
-    Function {
-        name: "ci95",
-        signature: "ci95(numbers)",
-        summary: "the ends of the 95% interval of the mean by Student's t; as one number behind ±, its half-width",
-        misleads: "it is about the mean, not about a further run",
-        example: "ci95(moe.loss)",
-        gives: Gives::Ends,
-        evaluate: ci95,
-    },
-];
-
-fn count<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
-    call.takes(1, 1, &[])?;
-    let Some(part) = call.positional(0) else {
-        return Err(call.wrong(&NOT_COMPUTABLE, "a group or a list", "nothing"));
-    };
-    let value = call.evaluator.evaluate(part, call.frame)?;
+pub fn count<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
+    let part = call.argument(0)?;
+    let value = call.evaluate(part)?;
     let (items, role) = match sources(&value) {
         Some(all) => count_sources(call, &all)?,
         None => match call.evaluator.settled(value, call.frame, part)? {
@@ -108,9 +29,7 @@ fn count<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
                 let runs = sample.runs.iter().cloned().collect();
                 (sample.count(), NumberRole::CountOfRuns(Rc::new(runs)))
             }
-            other => {
-                return Err(call.wrong(&NOT_COMPUTABLE, "a group or a list", other.word()));
-            }
+            other => return Err(call.wrong(&NOT_COMPUTABLE, "a group or a list", other.word())),
         },
     };
     let items = items + usize::from(call.evaluator.nudge(&format!("count of {part}")));
@@ -181,18 +100,13 @@ fn are_distinct(items: &[Evaluated<'_>]) -> bool {
     (0..each.len()).all(|at| !each[at].is_empty() && !twice(at))
 }
 
-fn means<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
-    call.takes(1, 1, &[])?;
-    let Some(part) = call.positional(0) else {
-        return Err(call.wrong(&NOT_COMPUTABLE, "a list of groups", "nothing"));
-    };
-    let groups = call.evaluator.groups(part, call.frame)?;
+pub fn means<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
+    let groups = call.evaluator.groups(call.argument(0)?, call.frame)?;
     let each = groups.iter().map(|group| mean_of(call, group).map(Evaluated::Number));
     each.collect::<Result<_, _>>().map(Evaluated::List)
 }
 
-fn mean<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
-    call.takes(1, usize::MAX, &[])?;
+pub fn mean<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     mean_of(call, &call.numbers()?).map(Evaluated::Number)
 }
 
@@ -205,8 +119,7 @@ fn mean_of(call: &Call<'_, '_, '_>, sample: &RunSample) -> Result<Quantity, Erro
 }
 
 /// The median moves with no number downwards, so that its ends are the medians of the ends.
-fn median<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
-    call.takes(1, usize::MAX, &[])?;
+pub fn median<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     let sample = call.numbers()?;
     if sample.numbers.is_empty() {
         return Err(call.wrong(&NOT_COMPUTABLE, "at least one number", "none"));
@@ -230,19 +143,17 @@ fn median<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
 
 /// A summary of at least two numbers; their own rounding is not carried, so that all of them must be
 /// recorded or printed in full.
-fn summary<'a>(
+pub fn summary<'a>(
     call: &Call<'_, '_, 'a>,
     of: impl Fn(&Summary) -> f64,
 ) -> Result<Evaluated<'a>, Error> {
-    call.takes(1, usize::MAX, &[])?;
     let sample = call.numbers()?;
     let value = of(&summarised(call, &sample)?);
     let role = NumberRole::Spread(Rc::new(sample.floats()));
     Ok(Evaluated::Number(Quantity { role, ..from_float(call, value, &sample)? }))
 }
 
-fn ci95<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
-    call.takes(1, usize::MAX, &[])?;
+pub fn ci95<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     let sample = call.numbers()?;
     let test = one_sample(&summarised(call, &sample)?, 0.0)
         .map_err(|why| call.wrong(&NOT_COMPUTABLE, "numbers with a spread", &why.to_string()))?;

@@ -1,14 +1,12 @@
 //! Two models on the same items, known by their shares alone.
 
 use num_bigint::BigInt;
-use repro_exact::decimal::format_float;
 use repro_receipt::source::{Error, codes};
-use repro_report::outcome::{Impact, Outcome};
+use repro_report::outcome::Outcome;
 use repro_stats::proportion::mcnemar;
 
 use super::possible::printed;
-use super::{Function, Gives};
-use crate::evaluate::order::{TEST_DIGITS, WRONG_WAY};
+use crate::evaluate::order::{WRONG_WAY, digits};
 use crate::evaluate::{Call, WRONG_ARGUMENTS};
 use crate::run_design::ALPHA;
 use crate::value::{Evaluated, Quantity};
@@ -18,18 +16,7 @@ codes! {
     NO_COUNT = "more_right::no-such-count", "no whole number of items gives a share", "check the share, and how many items were scored";
 }
 
-pub static FUNCTIONS: &[Function] = &[Function {
-    name: "more_right",
-    signature: "more_right(share_a, share_b, items)",
-    summary: "of the same items the first is right on more than the second, by McNemar's exact test at 0.05 whichever items both got right",
-    misleads: "items tell the noise of a score, not that of training again",
-    example: "more_right(gsm8k.moe, gsm8k.dense, gsm8k.items)",
-    gives: Gives::Derived,
-    evaluate: more_right,
-}];
-
-fn more_right<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
-    call.takes(3, 3, &[])?;
+pub fn more_right<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     let (a, b, items) = (printed(call, 0)?, printed(call, 1)?, call.number(2)?);
     // Beyond this no benchmark goes, and every count stays small.
     let all = items.count().filter(|count| (1..=1 << 32).contains(count));
@@ -45,8 +32,7 @@ fn more_right<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
         }
     };
     let tolerance = format!("McNemar's exact test, alpha {ALPHA}, every overlap of items");
-    let outcome = outcome.within("test", tolerance).with_impact(Impact::Decision);
-    Ok(Evaluated::Judgement(Box::new(outcome)))
+    Ok(Evaluated::decided(outcome.within("test", tolerance)))
 }
 
 /// The least and the greatest number of right items that a printed share allows.
@@ -72,19 +58,17 @@ fn judge(a: [u64; 2], b: [u64; 2], items: u64) -> Outcome {
     let [b_low, b_high] = b;
     let below = |p: Option<f64>| p.is_some_and(|p| p < ALPHA);
     let (least, most) = (p(a_high, b_low, true), p(a_low, b_high, false));
-    let digits = |p: Option<f64>| p.map_or("1".to_owned(), |p| format_float(p, TEST_DIGITS));
+    let shown_p = |p: Option<f64>| p.map_or("1".to_owned(), digits);
     let shown =
-        format!("{a_low} and {b_low} of {items} right, p {} to {}", digits(least), digits(most));
+        format!("{a_low} and {b_low} of {items} right, p {} to {}", shown_p(least), shown_p(most));
     if below(most) {
         Outcome::verified().giving(shown)
     } else if below(p(b_low, a_high, false)) {
         Outcome::refuted(&WRONG_WAY, "the second is right more often").giving(shown)
     } else {
-        let reason = match below(least) {
-            true => format!("it hangs on which items both got right: {shown}"),
-            false => format!("the items do not show it: {shown}"),
-        };
-        Outcome::inconclusive(&OVERLAP, reason).giving(shown)
+        let hangs = "it hangs on which items both got right";
+        let why = if below(least) { hangs } else { "the items do not show it" };
+        Outcome::inconclusive(&OVERLAP, format!("{why}: {shown}")).giving(shown)
     }
 }
 

@@ -2,9 +2,8 @@
 
 use repro_claim::syntax::ExpressionKind;
 use repro_receipt::source::{Error, codes};
-use repro_report::outcome::{Impact, Outcome};
+use repro_report::outcome::Outcome;
 
-use super::{Function, Gives};
 use crate::evaluate::{Call, noise};
 use crate::value::Evaluated;
 
@@ -13,22 +12,12 @@ codes! {
     UNDECIDED_TARGET = "reached::too-coarse", "the loss is printed too coarsely to decide", "publish it with more digits";
 }
 
-pub static FUNCTIONS: &[Function] = &[Function {
-    name: "reached",
-    signature: "reached(loss, target)",
-    summary: "a loss is at or below a target",
-    misleads: "one run below a target does not show that the recipe meets it, and a stop step is a first passage on a grid",
-    example: "reached(bf16.dense.loss, dense.target_loss)",
-    gives: Gives::AsItStands,
-    evaluate: reached,
-}];
-
-fn reached<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
-    call.takes(2, 2, &[])?;
+pub fn reached<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     let (loss, target) = (call.number(0)?, call.number(1)?);
     // A target that was declared has no noise, wherever it was typed from.
-    let is_declared = call.positional(1).is_some_and(
-        |target| matches!(&target.kind, ExpressionKind::Call(name, _) if name == "declared"),
+    let is_declared = matches!(
+        &call.argument(1)?.kind,
+        ExpressionKind::Call(name, _) if name == "declared"
     );
     let are_measured = !loss.is_without_noise() && !target.is_without_noise() && !is_declared;
     let outcome = if loss.interval.high() <= target.interval.low() && are_measured {
@@ -48,5 +37,5 @@ fn reached<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     let rule = if are_measured { noise::ORDER } else { "rounding_interval" };
     let outcome = outcome.giving(shown).within(rule, "at or below");
     let outcome = outcome.measuring([loss, target].map(|number| number.measured()));
-    Ok(Evaluated::Judgement(Box::new(outcome.with_impact(Impact::Decision))))
+    Ok(Evaluated::decided(outcome))
 }

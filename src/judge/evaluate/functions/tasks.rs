@@ -12,7 +12,6 @@ use repro_runs::tasks::{
 };
 
 use super::files::{RunFile, of_runs};
-use super::{Function, Gives};
 use crate::evaluate::{Call, WRONG_ARGUMENTS};
 use crate::value::{Evaluated, Quantity, RunSample};
 
@@ -22,54 +21,27 @@ codes! {
     OTHER_ACCURACY = "core::other-accuracy", "an accuracy does not follow from the counts beside it", "correct the table";
 }
 
-pub static FUNCTIONS: &[Function] = &[Function {
-    name: "core",
-    signature: "core(table, baselines = file, tasks = 'given')",
-    summary: "CORE: the mean of (accuracy - baseline) / (1 - baseline) over DCLM's 22 tasks, or over those of the table",
-    misleads: "several versions of the baselines are in use, and 22 tasks are few",
-    example: "core(run.tasks, tasks = 'given')",
-    gives: Gives::Derived,
-    evaluate: core,
-}];
-
-/// The tasks that the score is over.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Over {
-    /// The 22 of CORE, and no others.
-    Core,
-    /// All of the table.
-    Given,
-}
-
-fn core<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
-    call.takes(1, 1, &["baselines", "tasks"])?;
-    let over = match call.named("tasks").map(|part| &part.kind) {
-        None => Over::Core,
-        Some(ExpressionKind::Text(word)) if word == "given" => Over::Given,
-        Some(_) => {
-            return Err(call.wrong(&WRONG_ARGUMENTS, "`tasks = 'given'`", "other words"));
-        }
+pub fn core<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
+    // Over the tasks of the table, else over the 22 of CORE.
+    let of_table = match call.named("tasks").map(|part| &part.kind) {
+        None => false,
+        Some(ExpressionKind::Text(word)) if word == "given" => true,
+        Some(_) => return Err(call.wrong(&WRONG_ARGUMENTS, "`tasks = 'given'`", "other words")),
     };
     let baselines = baselines(call)?;
-    let (files, is_group) = of_runs(call, call.positional(0), "table")?;
+    let (files, is_group) = of_runs(call, call.argument(0)?, "table")?;
     let mut sample = RunSample { runs: Vec::new(), numbers: Vec::new() };
     for file in &files {
         sample.runs.push(file.bundle.name().to_owned());
-        sample.numbers.push(ScoredFile { call, file }.score(over, baselines.as_ref())?);
+        sample.numbers.push(ScoredFile { call, file }.score(of_table, baselines.as_ref())?);
     }
-    match (is_group, sample.numbers.pop()) {
-        (false, Some(score)) => Ok(Evaluated::Number(score)),
-        (_, last) => {
-            sample.numbers.extend(last);
-            Ok(Evaluated::Sample(sample))
-        }
-    }
+    Ok(sample.into_value(is_group))
 }
 
 /// The file of baselines that the call names.
 fn baselines(call: &Call<'_, '_, '_>) -> Result<Option<Baselines>, Error> {
     let Some(part) = call.named("baselines") else { return Ok(None) };
-    let (files, _) = of_runs(call, Some(part), "baselines")?;
+    let (files, _) = of_runs(call, part, "baselines")?;
     let [file] = &files[..] else {
         return Err(call.wrong(&WRONG_ARGUMENTS, "one file of baselines", "a group of runs"));
     };
@@ -97,18 +69,15 @@ struct CentredTask {
 }
 
 impl ScoredFile<'_, '_, '_, '_> {
-    fn score(&self, over: Over, baselines: Option<&Baselines>) -> Result<Quantity, Error> {
+    fn score(&self, of_table: bool, baselines: Option<&Baselines>) -> Result<Quantity, Error> {
         let document = self.file.document(self.call)?;
         let table = TaskTable::read(self.file.node(document)?)?;
-        if let (Over::Core, Some(missing)) = (over, table.lacks().first()) {
+        if let (false, Some(missing)) = (of_table, table.lacks().first()) {
             let place = self.file.node(document)?.place();
             return Err(LACKS_TASK.at(place, "the 22 tasks of CORE", format!("no `{missing}`")));
         }
-        let rows: Vec<&TaskRow> = table
-            .rows
-            .iter()
-            .filter(|row| over == Over::Given || CORE.contains(&row.task))
-            .collect();
+        let rows = table.rows.iter().filter(|row| of_table || CORE.contains(&row.task));
+        let rows: Vec<&TaskRow> = rows.collect();
         let scale = table.scale(None, &|task| {
             let known = baselines.and_then(|file| file.of_task(task));
             known.is_some_and(BigRational::is_zero)

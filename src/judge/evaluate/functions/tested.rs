@@ -3,14 +3,13 @@
 use std::collections::HashSet;
 use std::rc::Rc;
 
-use repro_exact::decimal::{Interval, format_float};
+use repro_exact::decimal::Interval;
 use repro_receipt::source::{Error, codes};
-use repro_report::outcome::{Impact, Measured, Outcome};
+use repro_report::outcome::{Measured, Outcome};
 use repro_stats::{equivalence, holm};
 
 use super::samples::{ends, from_float};
-use super::{Function, Gives};
-use crate::evaluate::order::{ChosenTest, TEST_DIGITS, design};
+use crate::evaluate::order::{ChosenTest, design, digits};
 use crate::evaluate::{Call, NOT_COMPUTABLE, WRONG_ARGUMENTS};
 use crate::run_design::{ALPHA, PlannedFamily, RunDesign};
 use crate::value::{Evaluated, NumberRole, Quantity, RunSample};
@@ -21,68 +20,10 @@ codes! {
     OUTSIDE = "equivalent::outside", "the groups differ by more than the margin", "correct the text";
 }
 
-pub static FUNCTIONS: &[Function] = &[
-    Function {
-        name: "p",
-        signature: "p(a, b) or p(differences)",
-        summary: "the two-sided p of the test that the design fixes: paired where a plan pairs the runs, else Welch's",
-        misleads: "a large p does not show that there is no difference, and a p among several needs Holm's adjustment",
-        example: "p(dense.loss, moe.loss)",
-        gives: Gives::Derived,
-        evaluate: p_value,
-    },
-    Function {
-        name: "gap_ci95",
-        signature: "gap_ci95(a, b)",
-        summary: "the ends of the 95% interval of mean(a) - mean(b), by the test that the design fixes",
-        misleads: "two intervals that overlap may still belong to means that differ",
-        example: "gap_ci95(dense.loss, moe.loss)",
-        gives: Gives::Ends,
-        evaluate: interval,
-    },
-    Function {
-        name: "gap_se",
-        signature: "gap_se(a, b)",
-        summary: "the standard error of mean(a) - mean(b), by the test that the design fixes; of the gap between two \
-                  trends too",
-        misleads: "it is not the spread of single runs, and of few runs two of it are no 95% interval",
-        example: "gap_se(slopes([dense.loss @ 242, dense.loss @ 967], over = [242, 967]), slopes([moe.loss @ 242, moe.loss @ 967], over = [242, 967]))",
-        gives: Gives::Derived,
-        evaluate: standard_error,
-    },
-    Function {
-        name: "significant",
-        signature: "significant(p, family = [p, ...])",
-        summary: "a p lies below 0.05, after Holm's adjustment where a family is named",
-        misleads: "not significant is not the same as equal",
-        example: "significant(p(a.loss, b.loss), family = [p(a.loss, b.loss), p(a.loss, c.loss)])",
-        gives: Gives::Derived,
-        evaluate: significant,
-    },
-    Function {
-        name: "equivalent",
-        signature: "equivalent(a, b, margin)",
-        summary: "two groups differ by less than a margin: two one-sided tests at 0.05",
-        misleads: "the margin is a choice; it must be made before the runs",
-        example: "equivalent(a.loss, b.loss, 0.005)",
-        gives: Gives::Derived,
-        evaluate: equivalent,
-    },
-];
-
-/// The two groups that a call is given, or the one of differences.
-fn groups(call: &Call<'_, '_, '_>) -> Result<(RunSample, Option<RunSample>), Error> {
-    let part = |index| call.positional(index);
-    let Some(first) = part(0) else {
-        return Err(call.wrong(&WRONG_ARGUMENTS, "a group of runs", "nothing"));
-    };
-    let a = call.evaluator.numbers(first, call.frame)?;
-    let b = part(1).map(|second| call.evaluator.numbers(second, call.frame));
-    Ok((a, b.transpose()?))
-}
-
+/// The test of the two groups that a call is given, or of the one of differences; and all their numbers.
 fn tested(call: &Call<'_, '_, '_>) -> Result<(ChosenTest, RunSample), Error> {
-    let (a, b) = groups(call)?;
+    let a = call.numbers_of(call.argument(0)?)?;
+    let b = call.plain().nth(1).map(|second| call.numbers_of(second)).transpose()?;
     // What was joined run by run is named after both.
     let known = |name: &str| call.evaluator.library().bundle(name).is_some();
     let is_run = |names: &String| names.split(", ").all(known);
@@ -106,8 +47,7 @@ fn tested(call: &Call<'_, '_, '_>) -> Result<(ChosenTest, RunSample), Error> {
     Ok((design.map_err(refused)?, all))
 }
 
-fn p_value<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
-    call.takes(1, 2, &[])?;
+pub fn p_value<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     let (design, all) = tested(call)?;
     let number = from_float(call, design.test.p_two_sided(), &all)?;
     let text = format!("p by {}", design.name);
@@ -115,8 +55,7 @@ fn p_value<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     Ok(Evaluated::Number(Quantity { derivation: text, role, ..number }))
 }
 
-fn interval<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
-    call.takes(2, 2, &[])?;
+pub fn interval<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     let (design, all) = tested(call)?;
     ends(design.test.interval(1.0 - ALPHA).map(|end| {
         let number = from_float(call, end, &all)?;
@@ -124,20 +63,18 @@ fn interval<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     }))
 }
 
-fn standard_error<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
-    call.takes(2, 2, &[])?;
+pub fn standard_error<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     let (design, all) = tested(call)?;
     let number = from_float(call, design.test.standard_error, &all)?;
     let derivation = format!("standard error by {}", design.name);
     Ok(Evaluated::Number(Quantity { derivation, ..number }))
 }
 
-fn significant<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
-    call.takes(1, 1, &["family"])?;
+pub fn significant<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     let own = call.number(0)?;
     let family = match call.named("family") {
         None => vec![own.clone()],
-        Some(part) => call.evaluator.aside(|| call.evaluator.numbers(part, call.frame))?.numbers,
+        Some(part) => call.evaluator.aside(|| call.numbers_of(part))?.numbers,
     };
     let compared = |number: &Quantity| match &number.role {
         NumberRole::P(tested) => Some(Rc::clone(tested)),
@@ -163,23 +100,22 @@ fn significant<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
         return Err(call.wrong(&WRONG_ARGUMENTS, expected, "other p alone"));
     };
     let adjusted = holm(&family).get(index).copied().unwrap_or(own.float);
-    let digits = |value: f64| format_float(value, TEST_DIGITS);
     let shown = match family.len() {
         1 => format!("p = {}", digits(own.float)),
         count => {
             format!("p = {}, {} after Holm over {count}", digits(own.float), digits(adjusted))
         }
     };
-    let outcome = match adjusted < alpha {
-        true => Outcome::verified(),
-        false => Outcome::refuted(&NOT_SIGNIFICANT, format!("{shown}, not below {alpha}")),
+    let outcome = if adjusted < alpha {
+        Outcome::verified()
+    } else {
+        Outcome::refuted(&NOT_SIGNIFICANT, format!("{shown}, not below {alpha}"))
     };
     let measured =
         Measured { value: Some(adjusted), allowed: Some([0.0, alpha]), ..Measured::default() };
     let tolerance = format!("{}, alpha {alpha}", own.derivation);
     let outcome = outcome.giving(shown).within("test", tolerance).measuring([measured]);
-    let outcome = tested.noted(outcome);
-    Ok(Evaluated::Judgement(Box::new(outcome.with_impact(Impact::Decision))))
+    Ok(Evaluated::decided(tested.noted(outcome)))
 }
 
 /// Why some tests are not the family that a plan names for one of them: it has too few, one of them twice, or others
@@ -204,8 +140,7 @@ fn is_another_family(
     few.then(|| format!("the family that is named has {} of its tests", tests.len()))
 }
 
-fn equivalent<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
-    call.takes(3, 3, &[])?;
+pub fn equivalent<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     let margin = call.number(2)?;
     if margin.interval.low() <= Interval::integer(0).low() {
         return Err(call.wrong(&WRONG_ARGUMENTS, "a margin above 0", &margin.derivation));
@@ -216,7 +151,6 @@ fn equivalent<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     };
     let tests = equivalence(&design.test, -margin.float, margin.float).map_err(refused)?;
     let [low, high] = design.test.interval(1.0 - 2.0 * ALPHA);
-    let digits = |value: f64| format_float(value, TEST_DIGITS);
     let shown =
         format!("90% interval [{}, {}], p = {}", digits(low), digits(high), digits(tests.p()));
     let outcome = if tests.p() < ALPHA {
@@ -229,6 +163,5 @@ fn equivalent<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     };
     let tolerance = format!("two one-sided tests, {}, ± {}", design.name, margin.derivation);
     let outcome = outcome.giving(shown).within("test", tolerance).measuring([design.measured()]);
-    let outcome = design.design.noted(outcome).with_impact(Impact::Decision);
-    Ok(Evaluated::Judgement(Box::new(outcome)))
+    Ok(Evaluated::decided(design.design.noted(outcome)))
 }

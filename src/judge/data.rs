@@ -1,0 +1,28 @@
+//! Data that is a part of the program: TOML files of the source tree, each read once.
+
+use std::sync::OnceLock;
+
+use repro_receipt::source::{Document, Node, Source};
+
+/// A file of the source tree. Tests of the modules that use one read all of it, so that no build ships one that cannot be read.
+pub struct DataFile {
+    name: &'static str,
+    text: &'static str,
+    document: OnceLock<Option<Document>>,
+}
+
+impl DataFile {
+    /// A file with this text.
+    pub const fn new(name: &'static str, text: &'static str) -> Self {
+        Self { name, text, document: OnceLock::new() }
+    }
+
+    /// Its tables.
+    pub fn root(&'static self) -> Option<Node<'static>> {
+        let read = || {
+            let source = Source::new(self.name, self.text.as_bytes().to_vec()).ok()?;
+            Document::parse_toml(source).ok()
+        };
+        self.document.get_or_init(read).as_ref().map(Document::root)
+    }
+}
