@@ -18,6 +18,11 @@ pub struct PrintedCell {
 }
 
 impl PrintedCell {
+    /// A cell that stands in no text.
+    pub fn alone(text: String) -> Self {
+        Self { text, span: 0..0 }
+    }
+
     /// The same cell of a text that begins so much later.
     fn shifted(mut self, by: usize) -> Self {
         self.span = self.span.start + by..self.span.end + by;

@@ -12,6 +12,7 @@ use repro_receipt::source::{Error, Source};
 use serde::Serialize;
 
 use crate::json_text::ReadText;
+use crate::lexicon::lexicon;
 use crate::page::{
     Binding, HEAD, PlacedExpression, PostPage, PostStatement, Sentence, StatementKind, Table,
     TextSource, cell_id, quoted_numbers, stated_numbers,
@@ -375,12 +376,6 @@ fn table_marks(
     marks
 }
 
-/// What numbers a row by its place, and measures nothing.
-const COUNTERS: &[&str] = &[
-    "", "#", "no", "no.", "nr", "nr.", "id", "idx", "index", "row", "case", "run", "seed", "fold",
-    "trial",
-];
-
 /// The numbers of a row's name that only name it: a counter, or what the expressions of the row's variables name
 /// too. All others say something about the row that nobody holds against evidence.
 fn name_marks(
@@ -390,7 +385,7 @@ fn name_marks(
     variables: &BTreeMap<String, PlacedExpression>,
 ) -> Vec<Mark> {
     let name = &text[cell.clone()];
-    let is_counter = COUNTERS.contains(&head.to_lowercase().as_str());
+    let is_counter = lexicon().is_in("row.counters", &head.to_lowercase());
     let expressions: Vec<_> = variables.values().map(|one| one.tree.to_string()).collect();
     let marked = |item: QuoteItem| {
         let is_whole = name.trim_matches(['*', '_', '`']) == item.text(name);

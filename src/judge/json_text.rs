@@ -201,11 +201,15 @@ fn table(
     for row in rows {
         let at = below(pointer, row);
         let node = document.root().at(&at).map_err(|_| breaks_off(document, &at))?;
-        let mut cells = vec![PrintedCell { text: (*row).to_owned(), span: 0..0 }];
+        let mut cells = vec![PrintedCell::alone((*row).to_owned())];
         for (index, column) in head.iter().enumerate().skip(1) {
             let found = node.at(&below("", &column.text)).ok();
             is_found[index] |= found.is_some();
-            cells.push(found.map_or(empty(), |found| cell(found.value(), document.source.text())));
+            let text = document.source.text();
+            cells.push(found.map_or_else(
+                || PrintedCell::alone(String::new()),
+                |found| cell(found.value(), text),
+            ));
         }
         table.rows.push(cells);
     }
@@ -216,10 +220,6 @@ fn table(
         }
         None => Ok(table),
     }
-}
-
-fn empty() -> PrintedCell {
-    PrintedCell { text: String::new(), span: 0..0 }
 }
 
 /// A value as it stands in the text; a string without its quotation marks.

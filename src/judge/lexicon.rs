@@ -1,6 +1,6 @@
 //! The words that readings and lints know: `lexicon.toml`, read once.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -23,7 +23,7 @@ pub struct Vocabulary {
     pub statistics: Vec<LexiconTerm>,
     /// Names of tests.
     pub tests: Vec<LexiconTerm>,
-    lists: HashMap<String, Vec<String>>,
+    lists: BTreeMap<String, Vec<String>>,
 }
 
 /// Tokens that give the number beside them a reading.
@@ -84,7 +84,7 @@ impl Vocabulary {
             units: terms(root, "unit", "fields")?,
             statistics: terms(root, "statistic", "functions")?,
             tests: terms(root, "test", "functions")?,
-            lists: HashMap::new(),
+            lists: BTreeMap::new(),
         };
         for (table, node) in root.members()? {
             // What is no list of tables holds lists of words by name.
@@ -99,6 +99,18 @@ impl Vocabulary {
     /// The words of a list, `direction.up`.
     pub fn words(&self, list: &str) -> &[String] {
         self.lists.get(list).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether a word is one of a list.
+    pub fn is_in(&self, list: &str, word: &str) -> bool {
+        self.words(list).iter().any(|known| known == word)
+    }
+
+    /// The lists of a table.
+    pub fn lists(&self, table: &str) -> impl Iterator<Item = &[String]> {
+        let before = format!("{table}.");
+        let behind = self.lists.range(before.clone()..);
+        behind.take_while(move |(key, _)| key.starts_with(&before)).map(|(_, words)| &**words)
     }
 
     /// The first word of a list that stands in a text, and its place. The text is in lower case.

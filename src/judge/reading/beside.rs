@@ -47,7 +47,7 @@ pub fn token(lexicon: &Vocabulary, quote: &str, number: &Range<usize>) -> Option
         .or_else(|| longest(|one| &one.behind, &|word| stands_behind(&behind, word)))?;
     let (tokens, words) = found;
     // What something runs over is no limit: "over six seeds". A sign or "more than" before them is one: ">1,200 steps".
-    let runs_over = || lexicon.words("guard.runs_over").iter().any(|one| one == words);
+    let runs_over = || lexicon.is_in("guard.runs_over", words);
     if tokens.guards_spans && runs_over() && spans() {
         return None;
     }
@@ -68,7 +68,7 @@ pub fn names_a_model(lexicon: &Vocabulary, quote: &str, number: &Range<usize>) -
     // One word may part them: "the 7B base model".
     let is_name = |word: &str| {
         let word = word.trim_matches(|c: char| !c.is_alphanumeric());
-        lexicon.words("nominal.words").iter().any(|own| own == word)
+        lexicon.is_in("nominal.words", word)
     };
     let ends = |word: &str| word.ends_with([',', '.', ';', ':', ')']);
     match words.next() {
@@ -84,7 +84,7 @@ pub fn names_a_model(lexicon: &Vocabulary, quote: &str, number: &Range<usize>) -
 fn is_adjective(word: &str) -> bool {
     word.chars().all(char::is_alphabetic)
         && word.len() > 3
-        && !["parameters", "params", "tokens"].contains(&word)
+        && !lexicon().is_in("nominal.counted", word)
 }
 
 /// Whether the number counts what something runs over.
@@ -125,7 +125,7 @@ fn stands_before(before: &str, word: &str) -> bool {
 /// Whether a verb ends a text by which something moves: "went up to 256K" has no limit.
 fn moves(before: &str) -> bool {
     let last = before.split_whitespace().next_back().unwrap_or_default();
-    lexicon().words("guard.motion").iter().any(|verb| verb == last)
+    lexicon().is_in("guard.motion", last)
 }
 
 /// Whether a number, with a note in brackets perhaps, ends a text: "1.7016 (MoE) < 1.7100" orders two numbers.
@@ -164,11 +164,7 @@ fn stands_behind(behind: &str, word: &str) -> bool {
     let noun_end =
         direct.find(|c: char| !c.is_alphabetic() && !"/-".contains(c)).unwrap_or(direct.len());
     let noun = &direct[..noun_end];
-    let is_noun = !noun.is_empty()
-        && !matches!(
-            noun,
-            "and" | "or" | "but" | "to" | "in" | "is" | "at" | "for" | "with" | "of"
-        );
+    let is_noun = !noun.is_empty() && !lexicon().is_in("beside.no_nouns", noun);
     let after_noun = direct[noun_end..].trim_start_matches(CLOSING);
     let begins = |text: &str| {
         text.strip_prefix(word).is_some_and(|rest| {

@@ -123,11 +123,10 @@ pub fn is_loose(quote: &str, number: &Range<usize>) -> bool {
         .is_some_and(|token| token.reading.is_limit() || token.reading == Reading::About);
     let before = quote[..number.start].to_lowercase();
     let near: Vec<&str> = before.split_whitespace().rev().take(5).collect();
-    is_token
-        || near.iter().any(|word| {
-            let word = word.trim_matches(|c: char| !c.is_alphanumeric());
-            lexicon().words("limit.nouns").iter().any(|noun| noun == word)
-        })
+    let is_limit = |word: &&str| {
+        lexicon().is_in("limit.nouns", word.trim_matches(|c: char| !c.is_alphanumeric()))
+    };
+    is_token || near.iter().any(is_limit)
 }
 
 /// Whether the token beside a number says "about".
@@ -152,7 +151,7 @@ fn choose(number: NumberInQuote<'_>, claimed: &Printed, given: &Quantity) -> Cho
     // A threshold in a configuration is stated, not limited: "norms above 1 are clipped". "Over 1,000 items" is what a
     // mean runs over.
     let is_itself = |token: &beside::Token| {
-        let runs_over = lexicon().words("guard.runs_over").contains(&token.words);
+        let runs_over = lexicon().is_in("guard.runs_over", &token.words);
         let is_count = (runs_over || token.is_of_span) && claimed.is_integer_text();
         (token.guards_settings && is_stated(given) || is_count)
             && agreement::judge(claimed, Reading::Exact, given).is_verified()
