@@ -9,6 +9,7 @@ use crate::quote;
 use crate::seen::has_no_width;
 use crate::spelling::PlainSpelling;
 use crate::table::{self, PrintedCell, PrintedTable, TableLines};
+use crate::words::words;
 
 /// So many places of a head are looked at.
 const MOST_HEADS: usize = 8;
@@ -329,7 +330,6 @@ fn may_be_one_number(text: &str, left: usize, right: usize) -> bool {
 
 /// Whether a bar between two cells would part a number from its sign, its exponent or its unit.
 fn parts_a_number(left: &str, right: &str) -> bool {
-    const SIZES: [&str; 6] = ["thousand", "million", "billion", "trillion", "percent", "hundred"];
     let (left, right) = (left.trim(), right.trim());
     let sign = left.ends_with(['-', '+', '\u{2212}', '\u{2013}'])
         && right.starts_with(|c: char| c.is_ascii_digit());
@@ -338,7 +338,7 @@ fn parts_a_number(left: &str, right: &str) -> bool {
         (Some('%' | '\u{2030}' | '^'), _) => true,
         (Some('e' | 'E'), Some(c)) => c.is_ascii_digit() || matches!(c, '+' | '-'),
         (Some('k' | 'K' | 'M' | 'B' | 'T'), None) => true,
-        _ => SIZES.iter().any(|size| right.to_ascii_lowercase().starts_with(size)),
+        _ => words().start_of("table.sizes", &right.to_ascii_lowercase()).is_some(),
     };
     sign || left.ends_with(|c: char| c.is_ascii_digit()) && unit
 }

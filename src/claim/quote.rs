@@ -20,6 +20,7 @@ use std::ops::Range;
 use num_rational::BigRational;
 use repro_exact::decimal::{Printed, Unit};
 
+use crate::words::words;
 use aloud::Aloud;
 pub use heads::{HeadUnit, unit_of_head, unit_of_row};
 use written::Written;
@@ -69,31 +70,6 @@ impl QuoteItem {
         self.text(of).contains(|c: char| aloud::digit(c).is_some() || written::vulgar(c).is_some())
     }
 }
-
-/// Counts in words, from zero on without "one", which is a pronoun more often than a number.
-const COUNTS: &[&str] = &[
-    "zero",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-    "thirteen",
-    "fourteen",
-    "fifteen",
-    "sixteen",
-    "seventeen",
-    "eighteen",
-    "nineteen",
-];
-
-const SPREADS: &[&str] = &["±", "+/-", "+-", "\\pm", "&plusmn;"];
 
 /// The most bytes before and behind a number that are read for what they say of it: a text may be one line without
 /// an end, and all numbers.
@@ -216,13 +192,10 @@ impl Found {
     fn may_be_points(&mut self, text: &str) {
         let ItemKind::Number(printed) = &self.item.kind else { return };
         let rest = text[self.item.span.end..].trim_start_matches([' ', '-', '\u{a0}']);
-        let is_word = |word: &str| {
-            rest.get(..word.len()).is_some_and(|next| next.eq_ignore_ascii_case(word))
-                && is_boundary(rest, word.len())
-        };
+        let is_word = |word: &str| begins_with(rest, word) && is_boundary(rest, word.len());
         if self.item.other.is_none()
             && printed.unit() == Unit::Plain
-            && ["points", "point", "pts"].iter().any(|word| is_word(word))
+            && words().list("number.points").iter().any(|word| is_word(word))
         {
             self.item.other = Some(printed.clone().in_unit(Unit::Points));
         }
@@ -256,9 +229,8 @@ fn is_struck(text: &str, at: usize) -> bool {
 
 /// Reads a date, and returns where reading goes on.
 fn read_date(text: &str, at: usize, found: &mut Vec<Found>) -> Option<usize> {
-    let date = dates::read(text, at)?;
-    let end = date.span.end;
-    found.push(Found::other(date.span, ItemKind::Date(date.standard)));
+    let (end, date) = dates::read(text, at)?;
+    found.push(Found::other(at..end, ItemKind::Date(date)));
     Some(end)
 }
 
@@ -354,8 +326,7 @@ fn one_of(text: &str, top: &Written) -> Option<(usize, QuoteItem)> {
     let bottom: u32 = rest[..digits].parse().ok().filter(|bottom| (2..=100).contains(bottom))?;
     let end = text.len() - rest.len() + digits;
     let is_part = *top.printed.value() < BigRational::from_integer(bottom.into());
-    let goes_on =
-        [" of ", " is ", " are ", " was "].iter().any(|word| text[end..].starts_with(word));
+    let goes_on = words().start_of("number.of_a_share", &text[end..]).is_some();
     let is_whole = top.printed.is_integer_text() && top.printed.unit() == Unit::Plain;
     let is_share =
         is_whole && is_part && is_boundary(text, end) && !starts_with_digit(text, end + 1);
@@ -407,9 +378,7 @@ impl Joint {
     fn of(before: &str, between: &str, after: &str) -> Option<Self> {
         let near = before.trim_end().trim_end_matches(['$', '*', '`']).trim_end();
         let joint = between.trim_matches(|c: char| c.is_whitespace() || "$*{}`".contains(c));
-        let is_between = near
-            .get(near.len().saturating_sub(7)..)
-            .is_some_and(|word| word.eq_ignore_ascii_case("between"));
+        let is_between = near.to_ascii_lowercase().ends_with("between");
         let is_bracket = near.ends_with('[');
         let respectively = after.trim_start_matches([',', ' ']).starts_with("respectively");
         let (shares, is_range) = match joint {
@@ -445,7 +414,7 @@ fn mark_ends(first: &mut QuoteItem, second: &mut QuoteItem) {
 /// Where the number behind `±` begins, if it comes next.
 fn spread_start(text: &str, end: usize) -> Option<usize> {
     let rest = text[end..].trim_start_matches(['$', ' ', '\u{a0}', '\u{2009}', '\u{202f}']);
-    let rest = SPREADS.iter().find_map(|sign| rest.strip_prefix(sign))?;
+    let rest = words().behind("sign.spreads", rest)?;
     let at = text.len() - rest.trim_start_matches(|c: char| c.is_whitespace() || c == '$').len();
     starts_with_digit(text, at).then_some(at)
 }
@@ -535,9 +504,8 @@ fn is_a_footnote(before: &str, rest: &str) -> bool {
 /// Whether digits are a name by themselves: `0003`, `10th`, `1.2.3`.
 fn is_a_name(digits: &str, rest: &str) -> bool {
     let whole = digits.len() > 1 && digits.bytes().all(|byte| byte.is_ascii_digit());
-    let ordinal = ["st", "nd", "rd", "th"]
-        .iter()
-        .any(|ending| rest.starts_with(ending) && is_boundary(rest, ending.len()));
+    let ordinal = words().start_of("number.ordinals", rest);
+    let ordinal = ordinal.is_some_and(|ending| is_boundary(rest, ending.len()));
     let version = rest.starts_with('.') && digits.contains('.') && starts_with_digit(rest, 1);
     (whole && digits.starts_with('0')) || ordinal || version
 }
@@ -547,6 +515,11 @@ fn is_a_list_mark(before: &str, rest: &str) -> bool {
     let line = before.trim_end_matches(|c: char| c != '\n' && c.is_whitespace() || c == '#');
     let starts = line.is_empty() || line.ends_with('\n');
     starts && rest.strip_prefix(['.', ')']).is_some_and(|rest| rest.starts_with(' '))
+}
+
+/// Whether a text begins with a word, in small letters or not.
+fn begins_with(text: &str, word: &str) -> bool {
+    text.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word))
 }
 
 /// Whether no word goes on at `at`.

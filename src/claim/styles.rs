@@ -2,37 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use crate::words::words;
+
 /// Further off than any page is wide.
 const OFF_PAGE: f64 = -500.0;
 
-/// Properties that can hide.
-const HIDING: &[&str] = &[
-    "-webkit-text-fill-color",
-    "bottom",
-    "clip",
-    "clip-path",
-    "color",
-    "content-visibility",
-    "display",
-    "font-size",
-    "height",
-    "left",
-    "margin-left",
-    "margin-top",
-    "max-height",
-    "max-width",
-    "opacity",
-    "overflow",
-    "position",
-    "right",
-    "text-indent",
-    "top",
-    "transform",
-    "visibility",
-    "width",
-];
-
-/// Properties that can hide with their values, the last of each.
+/// Properties with their values, the last of each.
 type Declarations = BTreeMap<String, String>;
 
 /// The rules of the style sheets of a text, by class, id or name of element.
@@ -107,8 +82,7 @@ fn declarations(css: &str) -> impl Iterator<Item = (String, String)> + '_ {
     css.split(';').filter_map(|one| {
         let (property, value) = one.split_once(':')?;
         let value = value.trim().trim_end_matches("!important").trim();
-        let property = HIDING.iter().find(|known| **known == property.trim())?;
-        Some(((*property).to_owned(), value.to_owned()))
+        Some((property.trim().to_owned(), value.to_owned()))
     })
 }
 
@@ -120,40 +94,29 @@ fn amount(value: &str) -> Option<f64> {
 /// Whether declarations hide an element.
 fn hide(all: &Declarations) -> bool {
     let of = |property: &str| all.get(property).map_or("", String::as_str);
-    let is_zero = |property: &str| amount(of(property)) == Some(0.0);
-    let is_off = |property: &str| amount(of(property)).is_some_and(|amount| amount <= OFF_PAGE);
-    let is_moved = ["absolute", "fixed", "relative"].contains(&of("position"));
-    let is_clipped = ["hidden", "clip"].contains(&of("overflow"));
+    let number = |property: &str| amount(of(property));
+    let any =
+        |list: &str, hides: &dyn Fn(&str) -> bool| words().list(list).iter().any(|one| hides(one));
+    let is_off = |property: &str| number(property).is_some_and(|amount| amount <= OFF_PAGE);
     let is_small =
-        |property: &str| amount(of(property)).is_some_and(|amount| (0.0..=1.0).contains(&amount));
+        |property: &str| number(property).is_some_and(|amount| (0.0..=1.0).contains(&amount));
+    let is_moved = words().is_in("styles.positions", of("position"));
+    let is_clipped = words().is_in("styles.overflows", of("overflow"));
     let clip: String = format!("{}{}", of("clip"), of("clip-path")).split_whitespace().collect();
     let transform: String = of("transform").split_whitespace().collect();
     let is_far = transform.strip_prefix("translate").is_some_and(|rest| {
         let amounts = rest.trim_start_matches(['x', 'y', '3', 'd', '(']).trim_end_matches(')');
         amounts.split(',').any(|one| amount(one).is_some_and(|amount| amount <= OFF_PAGE))
     });
-    of("display") == "none"
-        || ["hidden", "collapse"].contains(&of("visibility"))
-        || of("content-visibility") == "hidden"
-        || is_zero("opacity")
-        || is_zero("font-size")
-        || is_transparent(of("color"))
-        || is_transparent(of("-webkit-text-fill-color"))
-        || is_off("text-indent")
-        || is_off("margin-left")
-        || is_off("margin-top")
-        || is_moved && ["left", "top", "right", "bottom"].into_iter().any(is_off)
-        || is_clipped && ["width", "height", "max-width", "max-height"].into_iter().any(is_small)
-        || [
-            "rect(0,0,0,0)",
-            "rect(0000)",
-            "rect(0px,0px,0px,0px)",
-            "inset(50%)",
-            "inset(100%)",
-            "circle(0)",
-        ]
-        .iter()
-        .any(|shape| clip.contains(shape))
+    words()
+        .lists("style")
+        .any(|(property, values)| values.iter().any(|value| value == of(property)))
+        || any("styles.zero", &|property| number(property) == Some(0.0))
+        || any("styles.color", &|property| is_transparent(of(property)))
+        || any("styles.off_page", &is_off)
+        || is_moved && any("styles.sides", &is_off)
+        || is_clipped && any("styles.sizes", &is_small)
+        || any("styles.clips", &|shape| clip.contains(shape))
         || transform.starts_with("scale(0)")
         || is_far
 }

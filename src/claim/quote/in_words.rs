@@ -5,26 +5,17 @@
 use num_rational::BigRational;
 use repro_exact::decimal::{Printed, Unit};
 
+use super::word_end;
 use super::written::{self, Written, factor_of};
-use super::{COUNTS, word_end};
-
-const TENS: &[&str] =
-    &["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"];
-/// The first part of a fraction is a half; the others begin with "third".
-const PARTS: &[&str] =
-    &["third", "quarter", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"];
-/// What follows "a third" where it is a fraction and no ordinal.
-const OF_A_PART: &[&str] = &[
-    "of", "as", "fewer", "fewest", "higher", "less", "longer", "lower", "more", "shorter",
-    "smaller",
-];
+use crate::words::words;
 
 /// Whether a word alone may be a number, or the first of one.
 pub(super) fn may_be_one(word: &str) -> bool {
     let word = word.to_ascii_lowercase();
     let whole = word.strip_suffix("fold").unwrap_or(&word);
     small(whole).is_some()
-        || ["half", "twice", "double", "thrice", "triple", "quadruple", "dozen"].contains(&whole)
+        || matches!(whole, "half" | "dozen")
+        || words().pair("multiple", whole).is_some()
         || factor_of(whole).is_some_and(|_| whole.len() > 2)
 }
 
@@ -80,11 +71,11 @@ fn fraction(text: &str, at: usize, word: &str, end: usize) -> Option<Written> {
         };
         let (last, part) = next(text, end)?;
         let single = part.strip_suffix('s').filter(|_| top > 1).unwrap_or(&part);
-        let bottom = PARTS.iter().position(|known| *known == single)? + 3;
+        let bottom = words().position("number.parts", single)? + 3;
         // A third run is no fraction, and "two third runs" is none.
         let is_part = match word {
             "a" => match next(text, last) {
-                Some((_, word)) => OF_A_PART.contains(&word.as_str()),
+                Some((_, word)) => words().is_in("number.of_a_part", &word),
                 None => is_said_of_something(&text[..at]),
             },
             "one" => true,
@@ -126,21 +117,14 @@ fn of_a_percent(text: &str, at: usize, end: usize, value: &BigRational) -> Optio
 
 /// Whether "a third" at the end of a clause is so much of something, and no third one.
 fn is_said_of_something(before: &str) -> bool {
-    let word = before.split_whitespace().last().unwrap_or_default().to_ascii_lowercase();
-    matches!(
-        word.as_str(),
-        "about" | "almost" | "by" | "exactly" | "least" | "most" | "nearly" | "roughly" | "than"
-    )
+    let word = before.split_whitespace().last().unwrap_or_default();
+    words().is_in("number.before_a_part", &word.to_ascii_lowercase())
 }
 
 /// "twice", "double", "triple", "fivefold", "a million", "a dozen".
 fn multiple(text: &str, at: usize, word: &str, end: usize) -> Option<Written> {
-    let times = match word {
-        "twice" | "double" => Some(2),
-        "thrice" | "triple" => Some(3),
-        "quadruple" => Some(4),
-        _ => word.strip_suffix("fold").and_then(small),
-    };
+    let times = words().pair("multiple", word).and_then(|times| times.parse().ok());
+    let times = times.or_else(|| word.strip_suffix("fold").and_then(small));
     if let Some(times) = times {
         return inexact(text, at, end, whole(times), Unit::Times);
     }
@@ -162,7 +146,7 @@ fn count(text: &str, at: usize, word: &str, end: usize) -> Option<Written> {
     let mut number = small(word)?;
     let mut end = end;
     let behind = next(text, end);
-    if TENS.contains(&word)
+    if words().is_in("number.tens", word)
         && let Some((last, next)) = &behind
         && let Some(ones) = small(next).filter(|ones| (1..10).contains(ones))
     {
@@ -222,11 +206,8 @@ fn and_a_half(text: &str, at: usize, number: usize, end: usize) -> Option<Writte
 
 /// A count in one word; "one" is none.
 fn small(word: &str) -> Option<usize> {
-    if let Some(tens) = TENS.iter().position(|known| *known == word) {
+    if let Some(tens) = words().position("number.tens", word) {
         return Some(10 * (tens + 2));
     }
-    match COUNTS.iter().position(|known| *known == word)? {
-        0 => Some(0),
-        at => Some(at + 1),
-    }
+    words().position("number.counts", word).filter(|count| *count != 1)
 }

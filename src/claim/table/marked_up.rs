@@ -5,6 +5,8 @@
 use std::ops::Range;
 
 use super::{PrintedCell, cell};
+use crate::markup::Tag;
+use crate::words::words;
 
 /// The lines of each table of a text, cell by cell.
 pub(super) fn tables(text: &str) -> Vec<Vec<Vec<PrintedCell>>> {
@@ -43,16 +45,9 @@ fn rfind(text: &str, mark: &str) -> Option<usize> {
 fn behind_tags(text: &str, inside: &Range<usize>, names: &[&str]) -> Vec<Range<usize>> {
     let part = &text[inside.clone()];
     let tag = |(at, _): (usize, &str)| {
-        let name = &part[at + 1..];
-        let is_named = |known: &&str| {
-            let behind = name.as_bytes().get(known.len());
-            name.get(..known.len()).is_some_and(|name| name.eq_ignore_ascii_case(known))
-                && behind.is_none_or(|byte| !byte.is_ascii_alphanumeric())
-        };
-        names.iter().any(is_named).then_some(())?;
-        // A tag ends before the next one begins.
-        let end = name.find(['<', '>']).filter(|end| name[*end..].starts_with('>'))?;
-        Some((inside.start + at, inside.start + at + 1 + end + 1))
+        let tag = Tag::read(&part[at..])?;
+        let is_named = !tag.is_closing && names.contains(&tag.name.as_str());
+        is_named.then_some((inside.start + at, inside.start + at + tag.length))
     };
     let tags: Vec<_> = part.match_indices('<').filter_map(tag).collect();
     let ends = tags.iter().skip(1).map(|(start, _)| *start).chain([inside.end]);
@@ -62,7 +57,7 @@ fn behind_tags(text: &str, inside: &Range<usize>, names: &[&str]) -> Vec<Range<u
 fn rows_of_html(text: &str, inside: Range<usize>) -> Vec<Vec<PrintedCell>> {
     let of_row = |row: Range<usize>| {
         let cells = behind_tags(text, &row, &["td", "th"]).into_iter().map(|inside| {
-            let closed = ["</td", "</th", "</tr", "</thead", "</tbody"].iter();
+            let closed = words().list("table.cell_ends").iter();
             let end =
                 closed.filter_map(|close| find(&text[..inside.end], inside.start, close)).min();
             cell(text, inside.start..end.unwrap_or(inside.end))
@@ -73,8 +68,6 @@ fn rows_of_html(text: &str, inside: Range<usize>) -> Vec<Vec<PrintedCell>> {
 }
 
 fn rows_of_tex(text: &str, inside: Range<usize>) -> Vec<Vec<PrintedCell>> {
-    /// What stands between rows.
-    const RULES: &[&str] = &["\\hline", "\\toprule", "\\midrule", "\\bottomrule"];
     let mut rows = Vec::new();
     let mut at = inside.start;
     // The columns are named before the first row.
@@ -85,7 +78,7 @@ fn rows_of_tex(text: &str, inside: Range<usize>) -> Vec<Vec<PrintedCell>> {
         let start = at;
         at += line.len() + 2;
         let mut bare = line.trim_start();
-        while let Some(rest) = RULES.iter().find_map(|rule| bare.strip_prefix(rule)) {
+        while let Some(rest) = words().behind("table.rules", bare) {
             bare = rest.trim_start();
         }
         let mut from = start + line.len() - bare.len();
