@@ -20,6 +20,7 @@ use std::ops::Range;
 use num_rational::BigRational;
 use repro_exact::decimal::{Printed, Unit};
 
+use crate::sentence::{first_bytes, last_bytes};
 use crate::words::words;
 use aloud::Aloud;
 pub use heads::{HeadUnit, unit_of_head, unit_of_row};
@@ -77,15 +78,12 @@ const NEAR: usize = 400;
 
 /// The words before a place, as far as they matter to it.
 fn before(text: &str, at: usize) -> &str {
-    let start = (at.saturating_sub(NEAR)..=at).find(|start| text.is_char_boundary(*start));
-    &text[start.unwrap_or(at)..at]
+    last_bytes(&text[..at], NEAR)
 }
 
 /// The words behind a place, as far as they matter to it.
 fn behind(text: &str, at: usize) -> &str {
-    let last = (at + NEAR).min(text.len());
-    let end = (at..=last).rev().find(|end| text.is_char_boundary(*end));
-    &text[at..end.unwrap_or(at)]
+    first_bytes(&text[at..], NEAR)
 }
 
 /// How many numbers a text may have, in digits and in words, without reading what stands around them.

@@ -12,7 +12,7 @@ use crate::markup::{self, Brackets, Seen};
 use crate::seen::has_no_width;
 
 /// A text with one spelling for each sign, and where each of its bytes comes from.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct PlainSpelling {
     /// The text: no emphasis, straight quotes, one kind of dash, single spaces.
     pub text: String,
@@ -25,7 +25,7 @@ pub struct PlainSpelling {
 impl PlainSpelling {
     /// Of a text of at most 4 GB.
     pub fn of(text: &str) -> Self {
-        let mut plain = Self { text: String::new(), starts: Vec::new(), ends: Vec::new() };
+        let mut plain = Self::default();
         let mut before = None;
         // Where the words of links end, and how far the marks there reach.
         let mut closes: Vec<Range<usize>> = Vec::new();
@@ -74,19 +74,16 @@ impl PlainSpelling {
 
     /// A text with its own signs, and one space for each run of white space.
     pub fn single_spaced(text: &str) -> Self {
-        let mut plain = Self { text: String::new(), starts: Vec::new(), ends: Vec::new() };
+        let mut plain = Self::default();
         for (at, c) in text.char_indices() {
-            let sign = if c.is_whitespace() { ' ' } else { c };
-            if sign != ' ' || !plain.text.ends_with(' ') {
-                plain.push(sign, at..at + c.len_utf8());
-            }
+            plain.say(if c.is_whitespace() { ' ' } else { c }, at..at + c.len_utf8());
         }
         plain
     }
 
     /// A text with its own signs and no white space.
     pub fn squeezed(text: &str) -> Self {
-        let mut plain = Self { text: String::new(), starts: Vec::new(), ends: Vec::new() };
+        let mut plain = Self::default();
         for (at, c) in text.char_indices().filter(|(_, c)| !c.is_whitespace()) {
             plain.push(c, at..at + c.len_utf8());
         }
@@ -107,10 +104,24 @@ impl PlainSpelling {
         self.ends.resize(self.text.len(), place(from.end));
     }
 
-    /// Every place of words that are spelled as this text is, in this text.
+    /// Every place of words that are spelled as this text is, in this text. Of places that overlap all are found (Knuth,
+    /// Morris and Pratt), as a text that repeats itself begins its quotes nearly everywhere.
     pub fn places(&self, words: &str) -> Vec<Range<usize>> {
-        let starts = if words.is_empty() { Vec::new() } else { starts_of(words, &self.text) };
-        starts.into_iter().map(|at| at..at + words.len()).collect()
+        let words = words.as_bytes();
+        let first = memmem::find(self.text.as_bytes(), words).filter(|_| !words.is_empty());
+        let Some(first) = first else { return Vec::new() };
+        let borders = borders(words);
+        let (mut found, mut read) = (Vec::new(), 0);
+        for (at, byte) in self.text.bytes().enumerate().skip(first) {
+            while read > 0 && words.get(read) != Some(&byte) {
+                read = borders[read - 1];
+            }
+            read += usize::from(words[read] == byte);
+            if read == words.len() {
+                found.push(at + 1 - words.len()..at + 1);
+            }
+        }
+        found
     }
 
     /// What a part of the plain text is in the original.
@@ -120,20 +131,8 @@ impl PlainSpelling {
     }
 }
 
-/// Where some words begin in a text, in time that grows with the text alone.
-fn starts_of(words: &str, text: &str) -> Vec<usize> {
-    let finder = memmem::Finder::new(words);
-    let find = |from: usize| Some(from + finder.find(text.as_bytes().get(from..)?)?);
-    let first = find(0);
-    let second = first.and_then(|first| find(first + 1));
-    let Some(second) = second else { return first.into_iter().collect() };
-    first.into_iter().chain(repeated(words.as_bytes(), text, second)).collect()
-}
-
-/// Where some words begin in a text from `first` on (Knuth, Morris and Pratt): a text that repeats itself begins its quotes
-/// nearly everywhere.
-fn repeated(words: &[u8], text: &str, first: usize) -> Vec<usize> {
-    // How much of the beginning of the words stands at the end of each part of them.
+/// How much of the beginning of some words stands at the end of each part of them.
+fn borders(words: &[u8]) -> Vec<usize> {
     let mut borders = vec![0; words.len()];
     let mut length = 0;
     for at in 1..words.len() {
@@ -143,17 +142,7 @@ fn repeated(words: &[u8], text: &str, first: usize) -> Vec<usize> {
         length += usize::from(words[at] == words[length]);
         borders[at] = length;
     }
-    let (mut found, mut read) = (Vec::new(), 0);
-    for (at, byte) in text.bytes().enumerate().skip(first) {
-        while read > 0 && (read == words.len() || words[read] != byte) {
-            read = borders[read - 1];
-        }
-        read += usize::from(words[read] == byte);
-        if read == words.len() {
-            found.push(at + 1 - words.len());
-        }
-    }
-    found
+    borders
 }
 
 /// Whether two texts are one when their spelling does not count.

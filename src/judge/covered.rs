@@ -286,10 +286,7 @@ fn quote_marks(
         items.retain(|item| item.is_in_digits(here));
     }
     if items.len() != reasons.len() {
-        let reason =
-            reasons.iter().all(Option::is_some).then(|| reasons.first().cloned().flatten());
-        let whole = Mark::new(span.clone(), by, reason.flatten());
-        in_words.push(whole);
+        in_words.push(Mark::new(span, by, common_reason(&sentence.is)));
         return in_words;
     }
     let each = std::iter::zip(items, reasons)
@@ -326,10 +323,12 @@ fn within(quote: &Range<usize>, item: &QuoteItem) -> Range<usize> {
 }
 
 fn reason(binding: &Binding) -> Option<String> {
-    match binding {
-        Binding::Excused(reason) => Some(reason.clone()),
-        Binding::Is(..) => None,
-    }
+    binding.reason().map(str::to_owned)
+}
+
+/// Why nothing is claimed where all of some bindings say so: the first reason.
+fn common_reason(bindings: &[Binding]) -> Option<String> {
+    bindings.iter().all(|one| reason(one).is_some()).then(|| bindings.first().and_then(reason))?
 }
 
 /// The cells that a table binds, each where it stands in the text, and the names of its rows.
@@ -354,9 +353,7 @@ fn table_marks(
         let one = |(label, list): &(String, Vec<Binding>)| {
             let at = column(label)?;
             let (head, span) = (found.head.get(at)?, cells.get(at)?.clone());
-            let reasons = list.iter().map(reason).collect::<Option<Vec<_>>>();
-            let reason = reasons.and_then(|reasons| reasons.first().cloned());
-            Some(Mark::of_cell(span, [&statement.id, row, &head.text], reason))
+            Some(Mark::of_cell(span, [&statement.id, row, &head.text], common_reason(list)))
         };
         bound.iter().filter_map(one).collect::<Vec<_>>()
     };
@@ -414,22 +411,17 @@ fn names(expression: &str, number: &str, behind_letters: bool) -> bool {
 /// The members of JSON that a table binds, each where it stands in the text.
 fn member_marks(statement: &PostStatement, table: &Table, read: &ReadText) -> Vec<Mark> {
     let Ok(found) = table.found(read) else { return Vec::new() };
-    let bound = |label: &str| {
-        let list = table.columns.iter().find(|(column, _)| column == label).map(|(_, list)| list);
-        let is_said = table.says.iter().any(|(column, _)| column == label);
-        (list, is_said)
-    };
     let mut marks = Vec::new();
     for row in found.rows {
         let label = row.first().map(|cell| cell.text.clone()).unwrap_or_default();
-        let label = label.as_str();
         for (head, cell) in std::iter::zip(&table.head, row).skip(1) {
-            let (list, is_said) = bound(&head.text);
-            let reasons = list.map(|list| list.iter().map(reason).collect::<Option<Vec<_>>>());
-            let excused = reasons.flatten().and_then(|reasons| reasons.first().cloned());
-            if list.is_some() || is_said {
-                let parts = [&*statement.id, label, &head.text];
-                marks.push(Mark::of_cell(cell.span, parts, excused.filter(|_| !is_said)));
+            let bound = table.columns.iter().find(|(column, _)| *column == head.text);
+            let is_said = table.says.iter().any(|(column, _)| *column == head.text);
+            if bound.is_some() || is_said {
+                let parts = [&*statement.id, &label, &head.text];
+                let excused = bound.filter(|_| !is_said);
+                let reason = excused.and_then(|(_, list)| common_reason(list));
+                marks.push(Mark::of_cell(cell.span, parts, reason));
             }
         }
     }

@@ -1,9 +1,9 @@
 //! The words that readings and lints know: `lexicon.toml`, read once.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::OnceLock;
 
+use repro_claim::words::WordLists;
 use repro_receipt::source::{Document, Error, Node, Source};
 use repro_report::meaning::Reading;
 
@@ -23,7 +23,7 @@ pub struct Vocabulary {
     pub statistics: Vec<LexiconTerm>,
     /// Names of tests.
     pub tests: Vec<LexiconTerm>,
-    lists: BTreeMap<String, Vec<String>>,
+    lists: WordLists,
 }
 
 /// Tokens that give the number beside them a reading.
@@ -78,39 +78,30 @@ impl Vocabulary {
         let document =
             Document::parse_toml(Source::new("lexicon.toml", text.as_bytes().to_vec())?)?;
         let root = document.root();
-        let mut lexicon = Self {
+        Ok(Self {
             readings: each(root, "reading")?.map(ReadingTokens::read).collect::<Result<_, _>>()?,
             quantities: terms(root, "quantity", "fields")?,
             units: terms(root, "unit", "fields")?,
             statistics: terms(root, "statistic", "functions")?,
             tests: terms(root, "test", "functions")?,
-            lists: BTreeMap::new(),
-        };
-        for (table, node) in root.members()? {
             // What is no list of tables holds lists of words by name.
-            let Ok(members) = node.members() else { continue };
-            for (name, words) in members {
-                lexicon.lists.insert(format!("{table}.{name}"), words_of(words)?);
-            }
-        }
-        Ok(lexicon)
+            lists: WordLists::parse(text).unwrap_or_default(),
+        })
     }
 
     /// The words of a list, `direction.up`.
     pub fn words(&self, list: &str) -> &[String] {
-        self.lists.get(list).map_or(&[], Vec::as_slice)
+        self.lists.list(list)
     }
 
     /// Whether a word is one of a list.
     pub fn is_in(&self, list: &str, word: &str) -> bool {
-        self.words(list).iter().any(|known| known == word)
+        self.lists.is_in(list, word)
     }
 
     /// The lists of a table.
     pub fn lists(&self, table: &str) -> impl Iterator<Item = &[String]> {
-        let before = format!("{table}.");
-        let behind = self.lists.range(before.clone()..);
-        behind.take_while(move |(key, _)| key.starts_with(&before)).map(|(_, words)| &**words)
+        self.lists.lists(table).map(|(_, words)| words)
     }
 
     /// The first word of a list that stands in a text, and its place. The text is in lower case.

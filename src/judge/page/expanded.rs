@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use repro_claim::Expression;
+use repro_claim::sentence::first_bytes;
 use repro_claim::syntax::{Argument, ExpressionKind};
 use repro_receipt::digest::Digest;
 
@@ -226,8 +227,7 @@ fn bounded(text: String) -> String {
     if text.len() <= MOST_BYTES {
         return text;
     }
-    let end = (0..=MOST_BYTES).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-    format!("{}… {}", &text[..end], Digest::of(text.as_bytes()).prefixed())
+    format!("{}… {}", first_bytes(&text, MOST_BYTES), Digest::of(text.as_bytes()).prefixed())
 }
 
 #[cfg(test)]

@@ -87,8 +87,23 @@ impl PlacedExpression {
 }
 
 impl Binding {
+    /// What it is bound to.
+    pub fn expression(&self) -> Option<&PlacedExpression> {
+        match self {
+            Self::Is(expression, _) => Some(expression),
+            Self::Excused(_) => None,
+        }
+    }
+
+    pub(crate) fn expression_mut(&mut self) -> Option<&mut PlacedExpression> {
+        match self {
+            Self::Is(expression, _) => Some(expression),
+            Self::Excused(_) => None,
+        }
+    }
+
     /// Why nothing is claimed.
-    pub(super) fn reason(&self) -> Option<&str> {
+    pub(crate) fn reason(&self) -> Option<&str> {
         match self {
             Self::Excused(reason) => Some(reason),
             Self::Is(..) => None,

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use repro_claim::sentence::{first_bytes, last_bytes};
 use repro_report::meaning::Reading;
 
 use crate::lexicon::{ReadingTokens, Vocabulary, lexicon};
@@ -32,8 +33,8 @@ pub struct Token {
 
 /// The token beside a number of a quote; the longest one, and one before the number rather than one behind it.
 pub fn token(lexicon: &Vocabulary, quote: &str, number: &Range<usize>) -> Option<Token> {
-    let before = near_end(&quote[..number.start]).to_lowercase();
-    let behind = near_start(&quote[number.end..]).to_lowercase();
+    let before = last_bytes(&quote[..number.start], NEAR).to_lowercase();
+    let behind = first_bytes(&quote[number.end..], NEAR).to_lowercase();
     let spans = || is_span(lexicon, &behind);
     let longest = |side: fn(&ReadingTokens) -> &[String], fits: &dyn Fn(&str) -> bool| {
         let all = lexicon
@@ -62,7 +63,7 @@ pub fn token(lexicon: &Vocabulary, quote: &str, number: &Range<usize>) -> Option
 
 /// Whether the size of a number stands in the name of a model: "the 755M model", "7B-parameter".
 pub fn names_a_model(lexicon: &Vocabulary, quote: &str, number: &Range<usize>) -> bool {
-    let behind = near_start(&quote[number.end..]).to_lowercase();
+    let behind = first_bytes(&quote[number.end..], NEAR).to_lowercase();
     let rest = behind.trim_start_matches(|c: char| CLOSING.contains(&c) || "-\u{2011}".contains(c));
     let mut words = rest.split(|c: char| c.is_whitespace() || "-\u{2011}".contains(c));
     // One word may part them: "the 7B base model".
@@ -177,21 +178,10 @@ fn stands_behind(behind: &str, word: &str) -> bool {
     begins(direct) || is_noun && is_phrase && begins(after_noun)
 }
 
-fn near_end(text: &str) -> &str {
-    let from = text.len().saturating_sub(NEAR);
-    let from = (from..=text.len()).find(|at| text.is_char_boundary(*at));
-    &text[from.unwrap_or(text.len())..]
-}
-
-fn near_start(text: &str) -> &str {
-    let to = NEAR.min(text.len());
-    let to = (0..=to).rev().find(|at| text.is_char_boundary(*at));
-    &text[..to.unwrap_or(0)]
-}
-
 #[cfg(test)]
 mod tests {
     use repro_claim::quote::items;
+    use repro_claim::sentence::{first_bytes, last_bytes};
     use repro_report::meaning::Reading;
 
     use super::{lexicon, names_a_model, token};
