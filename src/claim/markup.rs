@@ -60,7 +60,9 @@ pub(crate) struct Tag<'t> {
     pub(crate) name: String,
     pub(crate) is_closing: bool,
     /// What stands between its name and its `>`.
-    pub(crate) attributes: &'t str,
+    pub(crate) inside: &'t str,
+    /// Its attributes and their values, in small letters.
+    pub(crate) attributes: Vec<(String, String)>,
     /// How many bytes it takes.
     pub(crate) length: usize,
 }
@@ -72,42 +74,51 @@ impl<'t> Tag<'t> {
         let bare = inner.strip_prefix('/').unwrap_or(inner);
         let end = bare.find(|c: char| !(c.is_ascii_alphanumeric() || c == '-'))?;
         let (name, behind) = bare.split_at(end);
-        let attributes = &behind[..attributes_end(behind)?];
-        let length = text.len() - behind.len() + attributes.len() + 1;
+        let (attributes, end) = attributes(behind)?;
+        let length = text.len() - behind.len() + end + 1;
         name.starts_with(|c: char| c.is_ascii_alphabetic()).then(|| Self {
             name: name.to_ascii_lowercase(),
             is_closing: bare.len() < inner.len(),
+            inside: &behind[..end],
             attributes,
             length,
         })
     }
+
+    /// Whether it has no content: `<br/>`.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.inside.ends_with('/')
+    }
 }
 
-/// The length of the attributes of a tag up to its `>`; none where they are none.
-fn attributes_end(text: &str) -> Option<usize> {
+/// The attributes of a tag, and where its `>` stands; none where they are none by the grammar of HTML.
+fn attributes(text: &str) -> Option<(Vec<(String, String)>, usize)> {
     // What is hidden of a tag stands there as signs without width.
     let is_space = |c: char| c.is_whitespace() || c == '\0';
-    let mut at = 0;
+    let mut found = Vec::new();
+    let mut rest = text;
     loop {
-        let rest = &text[at..];
         let bare = rest.trim_start_matches(is_space);
-        let space = rest.len() - bare.len();
-        let bare = bare.strip_prefix('/').filter(|rest| rest.starts_with('>')).unwrap_or(bare);
-        if bare.starts_with('>') {
-            return Some(text.len() - bare.len());
+        let is_apart = bare.len() < rest.len();
+        let close = bare.strip_prefix('/').unwrap_or(bare);
+        if close.starts_with('>') {
+            return Some((found, text.len() - close.len()));
         }
-        if space == 0 || !bare.starts_with(|c: char| c.is_ascii_alphabetic() || "_:@".contains(c)) {
+        if !is_apart || !bare.starts_with(|c: char| c.is_ascii_alphabetic() || "_:@".contains(c)) {
             return None;
         }
-        let name = bare.find(|c: char| !(c.is_ascii_alphanumeric() || "_:.-@".contains(c)))?;
-        at = text.len() - bare.len() + name;
-        let value = text[at..].trim_start().strip_prefix('=').map(str::trim_start);
-        let Some(value) = value else { continue };
-        let length = match value.as_bytes().first()? {
-            quote @ (b'"' | b'\'') => value[1..].find(char::from(*quote))? + 2,
-            _ => value.find(|c: char| c.is_whitespace() || "\"'=<>`".contains(c))?,
+        let end = bare.find(|c: char| !(c.is_ascii_alphanumeric() || "_:.-@".contains(c)))?;
+        let (name, behind) = bare.split_at(end);
+        let given = behind.trim_start().strip_prefix('=').map(str::trim_start);
+        let (value, behind) = match given.map(|given| (given, given.chars().next())) {
+            None => ("", behind),
+            Some((given, Some(quote @ ('"' | '\'')))) => given[1..].split_once(quote)?,
+            Some((given, _)) => {
+                given.split_at(given.find(|c: char| c.is_whitespace() || "\"'=<>`".contains(c))?)
+            }
         };
-        at = text.len() - value.len() + length;
+        found.push((name.to_ascii_lowercase(), value.to_ascii_lowercase()));
+        rest = behind;
     }
 }
 

@@ -96,12 +96,10 @@ pub fn count(text: &str) -> usize {
 /// The items of `text` in their order.
 pub fn items(text: &str) -> Vec<QuoteItem> {
     let aloud = Aloud::of(text);
-    let mut items = items_of(&aloud.text);
+    let mut items = items_of(&aloud.plain.text);
     for item in &mut items {
-        item.span = aloud.original(&item.span);
-        if aloud.is_unsure(&item.span) {
-            item.is_unclear = true;
-        }
+        item.span = aloud.plain.original(item.span.clone());
+        item.is_unclear |= aloud.is_unsure(&item.span);
     }
     without_counters(text, items)
 }

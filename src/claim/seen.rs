@@ -354,8 +354,8 @@ impl<'t> Scan<'t> {
             }
             return self.hide(at..close);
         }
-        if !tag.attributes.trim_matches(['/', ' ']).is_empty() {
-            self.hide(end - 1 - tag.attributes.len()..end - 1);
+        if !tag.inside.trim_matches(['/', ' ']).is_empty() {
+            self.hide(end - 1 - tag.inside.len()..end - 1);
         }
         end
     }
@@ -429,38 +429,12 @@ impl<'t> Scan<'t> {
 
 /// Whether readers do not see what stands in an element.
 fn is_hiding(tag: &Tag<'_>, styles: &StyleSheet) -> bool {
-    if tag.is_closing || words().is_in("html.void", &tag.name) || tag.attributes.ends_with('/') {
+    if tag.is_closing || tag.is_alone() || words().is_in("html.void", &tag.name) {
         return false;
     }
-    let attributes = tag.attributes.to_ascii_lowercase();
-    let attributes = named(&attributes);
     words().is_in("html.not_shown", &tag.name)
-        || attributes.iter().any(|(name, _)| *name == "hidden")
-        || styles.hides(&tag.name, &attributes)
-}
-
-/// The attributes of a tag that are one by the grammar of HTML, with their values.
-fn named(attributes: &str) -> Vec<(&str, &str)> {
-    let mut all = Vec::new();
-    let mut rest = attributes.trim();
-    while !rest.is_empty() {
-        let end = rest.find(|c: char| c.is_whitespace() || c == '=').unwrap_or(rest.len());
-        let (name, behind) = rest.split_at(end);
-        let value = behind.trim_start().strip_prefix('=').map(str::trim_start);
-        let Some(value) = value else {
-            all.push((name, ""));
-            rest = behind.trim_start();
-            continue;
-        };
-        let quote = value.chars().next().filter(|c| matches!(c, '"' | '\''));
-        let (value, behind) = match quote {
-            Some(quote) => value[1..].split_once(quote).unwrap_or((&value[1..], "")),
-            None => value.split_at(value.find(char::is_whitespace).unwrap_or(value.len())),
-        };
-        all.push((name, value));
-        rest = behind.trim_start();
-    }
-    all
+        || tag.attributes.iter().any(|(name, _)| name == "hidden")
+        || styles.hides(tag)
 }
 
 /// Behind the tag that closes an element, or the end of the text.
@@ -477,7 +451,7 @@ fn close_of(text: &str, start: usize, name: &str) -> usize {
                 }
             }
             Some(tag) => {
-                depth += usize::from(!tag.attributes.ends_with('/'));
+                depth += usize::from(!tag.is_alone());
                 at += tag.length;
             }
             None => at += 1,

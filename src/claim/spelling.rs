@@ -16,10 +16,8 @@ use crate::seen::has_no_width;
 pub struct PlainSpelling {
     /// The text: no emphasis, straight quotes, one kind of dash, single spaces.
     pub text: String,
-    /// The byte of the original at which the sign of each byte begins.
-    starts: Vec<u32>,
-    /// The byte of the original at which the sign of each byte ends.
-    ends: Vec<u32>,
+    /// The bytes of the original at which the sign of each byte begins and ends.
+    from: Vec<(u32, u32)>,
 }
 
 impl PlainSpelling {
@@ -85,7 +83,7 @@ impl PlainSpelling {
     pub fn squeezed(text: &str) -> Self {
         let mut plain = Self::default();
         for (at, c) in text.char_indices().filter(|(_, c)| !c.is_whitespace()) {
-            plain.push(c, at..at + c.len_utf8());
+            plain.push(c.encode_utf8(&mut [0; 4]), at..at + c.len_utf8());
         }
         plain
     }
@@ -93,15 +91,15 @@ impl PlainSpelling {
     /// Says a sign; of several spaces only the first.
     fn say(&mut self, sign: char, from: Range<usize>) {
         if sign != ' ' || !self.text.ends_with(' ') {
-            self.push(sign, from);
+            self.push(sign.encode_utf8(&mut [0; 4]), from);
         }
     }
 
-    fn push(&mut self, sign: char, from: Range<usize>) {
-        self.text.push(sign);
+    /// Says signs that stand for a part of the original.
+    pub(crate) fn push(&mut self, signs: &str, from: Range<usize>) {
+        self.text.push_str(signs);
         let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
-        self.starts.resize(self.text.len(), place(from.start));
-        self.ends.resize(self.text.len(), place(from.end));
+        self.from.resize(self.text.len(), (place(from.start), place(from.end)));
     }
 
     /// Every place of words that are spelled as this text is, in this text. Of places that overlap all are found (Knuth,
@@ -126,8 +124,10 @@ impl PlainSpelling {
 
     /// What a part of the plain text is in the original.
     pub fn original(&self, part: Range<usize>) -> Range<usize> {
-        let of = |list: &[u32], at: usize| list.get(at).map_or(0, |found| *found as usize);
-        of(&self.starts, part.start)..of(&self.ends, part.end.saturating_sub(1))
+        let of = |at: usize| {
+            self.from.get(at).map_or((0, 0), |(start, end)| (*start as usize, *end as usize))
+        };
+        of(part.start).0..of(part.end.saturating_sub(1)).1
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::markup::Tag;
 use crate::words::words;
 
 /// Further off than any page is wide.
@@ -54,20 +55,19 @@ impl StyleSheet {
         self.0.is_empty()
     }
 
-    /// Whether an element with this name and these attributes is hidden by a style.
-    pub(crate) fn hides(&self, name: &str, attributes: &[(&str, &str)]) -> bool {
-        let of =
-            |key: &str| attributes.iter().find(|(name, _)| *name == key).map(|(_, value)| *value);
-        let classes =
-            of("class").unwrap_or_default().split_whitespace().map(|class| format!(".{class}"));
-        let names = std::iter::once(name.to_owned())
-            .chain(classes)
-            .chain(of("id").map(|id| format!("#{id}")));
+    /// Whether an element is hidden by a style.
+    pub(crate) fn hides(&self, tag: &Tag<'_>) -> bool {
+        let of = |key: &str| {
+            let found = tag.attributes.iter().find(|(name, _)| name == key);
+            found.map_or("", |(_, value)| value.as_str())
+        };
+        let classes = of("class").split_whitespace().map(|class| format!(".{class}"));
+        let id = format!("#{}", of("id"));
         let mut all = Declarations::new();
-        for rules in names.filter_map(|name| self.0.get(&name)) {
-            all.extend(rules.clone());
+        for name in std::iter::once(tag.name.clone()).chain(classes).chain([id]) {
+            all.extend(self.0.get(&name).cloned().unwrap_or_default());
         }
-        all.extend(declarations(&without_comments(of("style").unwrap_or_default())));
+        all.extend(declarations(&without_comments(of("style"))));
         hide(&all)
     }
 }
@@ -142,9 +142,11 @@ fn is_transparent(color: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::StyleSheet;
+    use crate::markup::Tag;
 
     fn hides(style: &str) -> bool {
-        StyleSheet::default().hides("span", &[("style", style)])
+        let tag = format!("<span style=\"{style}\">");
+        StyleSheet::default().hides(&Tag::read(&tag).unwrap())
     }
 
     #[test]
@@ -206,16 +208,11 @@ mod tests {
              @media print { .p {display:none} } @media screen { .s {display:none} } .b{display:none} .b{display:block} \
              .m .n {display:none} .h:hover {display:none}",
         );
-        let of = |attributes: &[(&str, &str)]| sheet.hides("span", attributes);
-        assert!(
-            of(&[("class", "a x")])
-                && of(&[("id", "y")])
-                && of(&[("class", "s")])
-                && sheet.hides("del", &[])
-        );
+        let of = |tag: &str| sheet.hides(&Tag::read(tag).unwrap());
+        assert!(of("<i class='a x'>") && of("<i id=y>") && of("<i class=s>") && of("<del>"));
         for class in ["z", "p", "b", "n", "m", "h", "y"] {
-            assert!(!of(&[("class", class)]), "{class}");
+            assert!(!of(&format!("<i class={class}>")), "{class}");
         }
-        assert!(!of(&[("class", "x"), ("style", "display:inline")]));
+        assert!(!of("<i class=x style=display:inline>"));
     }
 }

@@ -23,7 +23,8 @@ const CRATES: &[Crate] = &[
         on: &["exact"],
         rows: &[
             &["sentence", "words"],
-            &["markup", "styles"],
+            &["markup"],
+            &["styles"],
             &["seen"],
             &["spelling"],
             &["locator", "nearest", "quote", "syntax", "table"],

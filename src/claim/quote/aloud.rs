@@ -6,47 +6,28 @@ use std::ops::Range;
 use super::behind;
 use crate::markup::{Tag, entity};
 use crate::seen::has_no_width;
+use crate::spelling::PlainSpelling;
 use crate::words::words;
 
 const RAISED: &str = "⁰¹²³⁴⁵⁶⁷⁸⁹";
 const LOWERED: &str = "₀₁₂₃₄₅₆₇₈₉";
 
 /// What a text is when it is read, and where each byte of that comes from.
+#[derive(Default)]
 pub(super) struct Aloud {
-    pub(super) text: String,
-    /// The byte of the original at which the sign of each byte begins and ends; none where nothing differs.
-    from: Option<Vec<(u32, u32)>>,
+    pub(super) plain: PlainSpelling,
     /// Stretches of the original that are not read surely.
     unsure: Vec<Range<usize>>,
 }
 
 impl Aloud {
     pub(super) fn of(text: &str) -> Self {
-        if text.bytes().all(|byte| byte.is_ascii() && !b"<&*\0".contains(&byte)) {
-            return Self { text: text.to_owned(), from: None, unsure: Vec::new() };
-        }
-        let mut reader = Reader {
-            text,
-            aloud: Self {
-                text: String::with_capacity(text.len()),
-                from: Some(Vec::with_capacity(text.len())),
-                unsure: Vec::new(),
-            },
-            shift: Shift::None,
-        };
+        let mut reader = Reader { text, aloud: Self::default(), shift: Shift::None };
         let mut at = 0;
         while at < text.len() {
             at = reader.step(at);
         }
         reader.aloud
-    }
-
-    /// The stretch of the original that a stretch of what is read comes from.
-    pub(super) fn original(&self, span: &Range<usize>) -> Range<usize> {
-        let Some(from) = &self.from else { return span.clone() };
-        let start = from.get(span.start).map_or(0, |(start, _)| *start as usize);
-        let end = span.end.checked_sub(1).and_then(|last| from.get(last));
-        start..end.map_or(start, |(_, end)| *end as usize)
     }
 
     /// Whether a stretch of the original holds something that is not read surely.
@@ -80,7 +61,7 @@ impl Reader<'_> {
         match c {
             '<' => {
                 if let Some((length, spoken)) = self.tag(rest) {
-                    self.say(spoken, at..at + length);
+                    self.aloud.plain.push(spoken, at..at + length);
                     return at + length;
                 }
             }
@@ -129,7 +110,8 @@ impl Reader<'_> {
                 Shift::Up => RAISED.chars().nth(digit as usize),
                 Shift::Down => LOWERED.chars().nth(digit as usize),
             };
-            return self.say(spoken.unwrap_or(c).encode_utf8(&mut [0; 4]), from);
+            let spoken = spoken.unwrap_or(c);
+            return self.aloud.plain.push(spoken.encode_utf8(&mut [0; 4]), from);
         }
         let spoken = match c {
             '．' | '٫' | '\u{2024}' => '.',
@@ -139,15 +121,7 @@ impl Reader<'_> {
             '-' | '−' if self.shift == Shift::Up => '⁻',
             c => c,
         };
-        self.say(spoken.encode_utf8(&mut [0; 4]), from);
-    }
-
-    fn say(&mut self, spoken: &str, from: Range<usize>) {
-        self.aloud.text.push_str(spoken);
-        let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
-        if let Some(list) = &mut self.aloud.from {
-            list.resize(self.aloud.text.len(), (place(from.start), place(from.end)));
-        }
+        self.aloud.plain.push(spoken.encode_utf8(&mut [0; 4]), from);
     }
 
     /// The length of a tag that parts nothing, and what it says.
