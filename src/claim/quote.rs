@@ -132,13 +132,12 @@ pub fn notes_of(text: &str) -> String {
 /// The items without the marks of a list that counts ①, ②, ③.
 fn without_counters(text: &str, mut items: Vec<QuoteItem>) -> Vec<QuoteItem> {
     let mut last = 0;
-    items.retain(|item| {
-        let Some(number) = aloud::ornament(item.text(text)) else { return true };
-        let counts = number == 1 || number == last + 1;
-        if counts {
+    items.retain(|item| match aloud::ornament(item.text(text)) {
+        Some(number) if number == 1 || number == last + 1 => {
             last = number;
+            false
         }
-        !counts
+        _ => true,
     });
     items
 }
@@ -206,9 +205,7 @@ impl Found {
             return;
         }
         let lead = heads::that_leads(before(text, self.item.span.start));
-        let shown = printed.text().to_owned();
-        let in_it = |(factor, unit)| printed.clone().times(&factor).in_unit(unit).shown_as(&shown);
-        self.item.other = lead.map(in_it);
+        self.item.other = lead.map(|(factor, unit)| in_other_unit(printed, &factor, unit));
     }
 
     fn other(span: Range<usize>, kind: ItemKind) -> Self {
@@ -280,8 +277,9 @@ fn read_digits(text: &str, at: usize, found: &mut Vec<Found>) -> usize {
     if let Some(end) = read_spread(text, &written, found) {
         return end;
     }
-    if let Some((end, part)) = one_of(text, &written) {
-        found.push(Found { item: part, written: None });
+    if let Some(part) = one_of(text, &written) {
+        let end = part.span.end;
+        found.push(Found { item: Found::number(text, part).item, written: None });
         return end;
     }
     found.push(Found::number(text, written));
@@ -291,13 +289,10 @@ fn read_digits(text: &str, at: usize, found: &mut Vec<Found>) -> usize {
 /// Reads a number with its spread: `4.5 ± 0.2%` shares its unit, `1.702(13)` its last digits.
 fn read_spread(text: &str, main: &Written, found: &mut Vec<Found>) -> Option<usize> {
     if let Some(spread) = main.in_last_digits(text) {
-        let (span, end) = (spread.span.clone(), spread.span.end + 1);
-        let main = Written {
-            printed: main.printed.clone().with_spread(spread.printed.clone()),
-            ..main.clone()
-        };
-        found.push(Found::number(text, main));
-        found.push(Found::other(span, ItemKind::Spread(spread.printed)));
+        let end = spread.span.end + 1;
+        let printed = main.printed.clone().with_spread(spread.printed.clone());
+        found.push(Found::number(text, Written { printed, ..main.clone() }));
+        found.push(Found::other(spread.span, ItemKind::Spread(spread.printed)));
         return Some(end);
     }
     let after = spread_start(text, main.span.end)?;
@@ -316,7 +311,7 @@ fn read_spread(text: &str, main: &Written, found: &mut Vec<Found>) -> Option<usi
 }
 
 /// `1/5 of the steps`.
-fn one_of(text: &str, top: &Written) -> Option<(usize, QuoteItem)> {
+fn one_of(text: &str, top: &Written) -> Option<Written> {
     let rest = text[top.span.end..].strip_prefix('/')?;
     let digits = run(rest, |c| c.is_ascii_digit());
     let bottom: u32 = rest[..digits].parse().ok().filter(|bottom| (2..=100).contains(bottom))?;
@@ -330,8 +325,7 @@ fn one_of(text: &str, top: &Written) -> Option<(usize, QuoteItem)> {
     let span = top.span.start..end;
     let value = top.printed.value() / BigRational::from_integer(bottom.into());
     let printed = Printed::in_words(&text[span.clone()], value, Unit::Plain);
-    let written = Written { span, printed, scale: None };
-    Some((end, Found::number(text, written).item))
+    Some(Written { span, printed, scale: None })
 }
 
 /// Ranges: their ends share the unit of the last. The last unit of a list may be that of all its numbers.
@@ -397,14 +391,11 @@ impl Joint {
 
 /// Marks two numbers as the ends of a range, the lower one first or last.
 fn mark_ends(first: &mut QuoteItem, second: &mut QuoteItem) {
-    let (ItemKind::Number(one), ItemKind::Number(other)) = (&first.kind, &second.kind) else {
-        return;
-    };
-    let ends = match one.value() <= other.value() {
-        true => [RangeEnd::Low, RangeEnd::High],
-        false => [RangeEnd::High, RangeEnd::Low],
-    };
-    [first.range_end, second.range_end] = ends.map(Some);
+    if let (ItemKind::Number(one), ItemKind::Number(other)) = (&first.kind, &second.kind) {
+        let is_rising = one.value() <= other.value();
+        first.range_end = Some(if is_rising { RangeEnd::Low } else { RangeEnd::High });
+        second.range_end = Some(if is_rising { RangeEnd::High } else { RangeEnd::Low });
+    }
 }
 
 /// Where the number behind `±` begins, if it comes next.
@@ -444,10 +435,13 @@ pub fn in_unit(item: &mut QuoteItem, factor: &BigRational, unit: Unit) {
     if has_own {
         return;
     }
-    let plain = printed.clone();
-    let text = plain.text().to_owned();
-    *printed = plain.clone().times(factor).in_unit(unit).shown_as(&text);
-    item.other = Some(plain);
+    let other = in_other_unit(printed, factor, unit);
+    item.other = Some(std::mem::replace(printed, other));
+}
+
+/// A number in a unit that is not printed beside it.
+fn in_other_unit(printed: &Printed, factor: &BigRational, unit: Unit) -> Printed {
+    printed.clone().times(factor).in_unit(unit).shown_as(printed.text())
 }
 
 /// Whether a number is the second end of a range whose ends both have a suffix or a unit: `206k-329k`.

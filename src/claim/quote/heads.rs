@@ -22,20 +22,12 @@ pub struct HeadUnit {
 }
 
 impl HeadUnit {
-    fn percent() -> Self {
-        Self::of(Unit::Percent)
-    }
-
     fn of(unit: Unit) -> Self {
         Self { factor: BigRational::from_integer(1.into()), unit, is_sure: true }
     }
 
     fn size(factor: BigRational, is_sure: bool) -> Self {
         Self { factor, unit: Unit::Plain, is_sure }
-    }
-
-    fn says_the_same(&self, other: &Self) -> bool {
-        self.factor == other.factor && self.unit == other.unit
     }
 }
 
@@ -49,7 +41,7 @@ pub fn unit_of_head(head: &str) -> Option<HeadUnit> {
     let mut stated = brackets.iter().filter_map(|inside| of_brackets(inside, &outside));
     let words = of_words(&outside);
     let first = stated.next().or_else(|| words.clone())?;
-    let agrees = |other: HeadUnit| other.says_the_same(&first);
+    let agrees = |other: HeadUnit| other.factor == first.factor && other.unit == first.unit;
     (stated.all(agrees) && words.is_none_or(agrees)).then(|| first.clone())
 }
 
@@ -170,16 +162,14 @@ fn of_key(key: &str) -> Option<HeadUnit> {
         return Some(HeadUnit::size(size, true));
     }
     let counts = others.iter().any(|word| is_counted(word));
-    let power = match *last {
-        "k" => 3,
-        "m" => 6,
-        "b" | "bn" => 9,
-        "t" => 12,
+    let size = match *last {
+        "k" | "m" | "b" | "t" => factor_of_suffix(&last.to_uppercase()),
+        "bn" => factor_of_suffix(last),
         _ => return power_of_ten(last).filter(|_| counts),
     };
     // `tokens_a` and `tokens_b` may be those of two arms.
     let is_sure = matches!(*last, "k" | "m" | "bn");
-    counts.then(|| HeadUnit::size(BigRational::from_integer(10.into()).pow(power), is_sure))
+    size.filter(|_| counts).map(|size| HeadUnit::size(size, is_sure))
 }
 
 /// How many operations one of a key is: `mflops_per_token`; `tflops_per_s` is a rate.
@@ -196,9 +186,8 @@ fn operations_of_key(words: &[&str]) -> Option<BigRational> {
 /// The size of `tflops`, in small letters.
 fn prefix_of_operations(word: &str) -> Option<BigRational> {
     let prefix = word.strip_suffix("flops").or_else(|| word.strip_suffix("flop"))?;
-    let prefix = prefix.chars().next().filter(|_| prefix.len() == 1)?;
-    let power = "kmgtpez".find(prefix)? + 1;
-    Some(BigRational::from_integer(1000.into()).pow(i32::try_from(power).ok()?))
+    let prefix = if prefix == "k" { prefix.to_owned() } else { prefix.to_uppercase() };
+    factor_of_suffix(&format!("{prefix}FLOPs")).filter(|_| prefix.len() == 1)
 }
 
 /// Whether numbers are percentages or points of them: `Active %`, `Sums, %`, `Δ acc, pp`; `95% CI` says something else.
@@ -222,7 +211,7 @@ fn share(text: &str) -> Option<HeadUnit> {
     };
     let has_word = found.iter().enumerate().any(is_percent);
     let mut signs = text.match_indices('%').map(|(at, _)| &text[..at]);
-    (has_word || signs.any(|before| !is_a_level(before))).then(HeadUnit::percent)
+    (has_word || signs.any(|before| !is_a_level(before))).then(|| HeadUnit::of(Unit::Percent))
 }
 
 /// Whether a percent sign behind these words belongs to a number: `95% CI`. The 2 of `top-2 %` is part of a name.
@@ -244,8 +233,7 @@ fn power_of_ten(inside: &str) -> Option<HeadUnit> {
         Some(exponent) => exponent.replace('−', "-").parse().ok()?,
         None => {
             let power = bare.strip_prefix("10")?;
-            let (length, exponent) = raised(power)?;
-            (power.len() == length).then_some(exponent)?
+            raised(power).filter(|(length, _)| *length == power.len())?.1
         }
     };
     // Heads are written both ways: the cells times the power, or already multiplied.

@@ -105,14 +105,8 @@ impl Written {
         let digits = run(text[self.span.end..].strip_prefix('(')?, |c| c.is_ascii_digit());
         let end = at + digits;
         let closes = text[end..].starts_with(')') && is_boundary(text, end + 1);
-        let decimals = text[self.span.clone()]
-            .split('.')
-            .nth(1)
-            .map_or(0, |decimals| run(decimals, |c| c.is_ascii_digit()));
-        if !(1..=decimals.max(2)).contains(&digits)
-            || !closes
-            || !text[self.span.clone()].contains('.')
-        {
+        let decimals = run(text[self.span.clone()].split('.').nth(1)?, |c| c.is_ascii_digit());
+        if !closes || !(1..=decimals.max(2)).contains(&digits) {
             return None;
         }
         let digits = Printed::parse(&text[at..end]).ok()?;
@@ -269,29 +263,27 @@ fn power(text: &str, at: usize, end: usize, mantissa: &str) -> Option<(usize, St
 /// The length and value of an exponent: `^-3`, `^{-3}`, `^(3)`, `⁻³`; `^1^` is a footnote.
 pub(super) fn raised(text: &str) -> Option<(usize, i32)> {
     const SMALL: &str = "⁰¹²³⁴⁵⁶⁷⁸⁹";
-    let minus =
-        |text: &str| ["-", "−"].iter().find(|sign| text.starts_with(**sign)).map_or(0, |s| s.len());
     let Some(rest) = text.strip_prefix('^') else {
         let length = run(text, |c| SMALL.contains(c) || c == '⁻');
-        let digits = text[..length].strip_prefix('⁻').unwrap_or(&text[..length]);
-        let places = digits.chars().map(|c| SMALL.chars().position(|small| small == c));
-        let places: Option<Vec<_>> = places.collect();
-        let value =
-            places?.iter().map(ToString::to_string).collect::<String>().parse::<i32>().ok()?;
-        return Some((length, if text.starts_with('⁻') { -value } else { value }));
+        // Small digits as plain ones.
+        let plain = |c: char| match SMALL.chars().position(|small| small == c) {
+            Some(digit) => char::from(b'0' + digit as u8),
+            None => '-',
+        };
+        return Some((length, text[..length].chars().map(plain).collect::<String>().parse().ok()?));
     };
     let open = rest.starts_with(['{', '(']);
     let inside = if open { &rest[1..] } else { rest };
-    let sign = minus(inside);
-    let digits = run(&inside[sign..], |c| c.is_ascii_digit());
-    let value = inside[sign..sign + digits].parse::<i32>().ok()?;
-    let after = &inside[sign + digits..];
+    let unsigned = inside.strip_prefix(['-', '−']).unwrap_or(inside);
+    let digits = run(unsigned, |c| c.is_ascii_digit());
+    let value: i32 = unsigned[..digits].parse().ok()?;
+    let after = &unsigned[digits..];
     let closes = !open || after.starts_with(['}', ')']);
     if !closes || (!open && after.starts_with('^')) {
         return None;
     }
-    let length = 1 + sign + digits + 2 * usize::from(open);
-    Some((length, if sign > 0 { -value } else { value }))
+    let length = text.len() - after.len() + usize::from(open);
+    Some((length, if unsigned.len() < inside.len() { -value } else { value }))
 }
 
 fn exponent_end(text: &str, end: usize) -> Option<usize> {
