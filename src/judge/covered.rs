@@ -89,10 +89,6 @@ impl Mark {
         Self { span, by: by.to_owned(), claims: by.to_owned(), reason, is_open: false }
     }
 
-    fn open(span: Range<usize>) -> Self {
-        Self { is_open: true, ..Self::new(span, "", None) }
-    }
-
     /// Of the cell of a table.
     fn of_cell(span: Range<usize>, parts: [&str; 3], reason: Option<String>) -> Self {
         Self { claims: cell_id(&parts), ..Self::new(span, parts[0], reason) }
@@ -231,17 +227,14 @@ fn numbers(source: &Source, marks: &Marks, work: &Work) -> Vec<Number> {
         let (line, column) = source.line_column(item.span.start);
         let bound: Vec<_> = around.iter().filter(|mark| mark.reason.is_none()).collect();
         let is_open = around.iter().any(|mark| mark.is_open);
-        let of_bound = |name: &dyn Fn(&Mark) -> String| match is_open {
-            true => Vec::new(),
-            false => bound.iter().map(|mark| name(mark)).collect(),
-        };
+        let bound = if is_open { Vec::new() } else { bound };
         numbers.push(Number {
             text: item.text(text).to_owned(),
             line,
             column,
-            bound_by: of_bound(&|mark| format!("claim {}", mark.by)),
+            bound_by: bound.iter().map(|mark| format!("claim {}", mark.by)).collect(),
             reason: around.iter().find_map(|mark| mark.reason.clone()),
-            claims: of_bound(&|mark| mark.claims.clone()),
+            claims: bound.iter().map(|mark| mark.claims.clone()).collect(),
             span: item.span,
         });
     }
@@ -273,26 +266,24 @@ fn quote_marks(
     // the whole quote is marked.
     let here = text.get(span.clone()).unwrap_or_default();
     let mut items = quote::items(here);
-    let reasons: Vec<_> = sentence.is.iter().map(reason).collect();
     let by = statement.id.as_str();
-    let mut in_words = Vec::new();
-    if items.len() > reasons.len() {
+    let mut marks = Vec::new();
+    if items.len() > sentence.is.len() {
         let unsaid = unsaid_words(&items, here, sentence);
-        let marked = |item: &QuoteItem| match unsaid.iter().any(|other| other.span == item.span) {
-            true => Mark::open(within(&span, item)),
-            false => Mark::new(within(&span, item), by, None),
-        };
-        in_words = items.iter().filter(|item| !item.is_in_digits(here)).map(marked).collect();
+        for item in items.iter().filter(|item| !item.is_in_digits(here)) {
+            let is_open = unsaid.iter().any(|other| other.span == item.span);
+            let by = if is_open { "" } else { by };
+            marks.push(Mark { is_open, ..Mark::new(within(&span, item), by, None) });
+        }
         items.retain(|item| item.is_in_digits(here));
     }
-    if items.len() != reasons.len() {
-        in_words.push(Mark::new(span, by, common_reason(&sentence.is)));
-        return in_words;
+    if items.len() != sentence.is.len() {
+        marks.push(Mark::new(span, by, common_reason(&sentence.is)));
+        return marks;
     }
-    let each = std::iter::zip(items, reasons)
-        .map(|(item, reason)| Mark::new(within(&span, &item), by, reason));
-    in_words.extend(each);
-    in_words
+    let each = std::iter::zip(items, &sentence.is);
+    marks.extend(each.map(|(item, one)| Mark::new(within(&span, &item), by, reason(one))));
+    marks
 }
 
 /// The numbers in words of a quote that no relation takes from it or states itself: "six seeds" by
@@ -388,9 +379,8 @@ fn name_marks(
         let is_whole = name.trim_matches(['*', '_', '`']) == item.text(name);
         let number = item.text(name).replace(',', "");
         let named = expressions.iter().any(|one| names(one, &number, is_whole));
-        let span = cell.start + item.span.start..cell.start + item.span.end;
         let reason = Some("the name of a row".to_owned());
-        (named || is_counter && is_whole).then(|| Mark::new(span, "", reason))
+        (named || is_counter && is_whole).then(|| Mark::new(within(cell, &item), "", reason))
     };
     quote::items(name).into_iter().filter_map(marked).collect()
 }

@@ -2,7 +2,6 @@
 //! another step, a group without one of its runs.
 
 use std::collections::HashMap;
-use std::fmt::Write;
 
 use repro_claim::Expression;
 use repro_claim::locator::Locator;
@@ -179,22 +178,23 @@ impl<'p> Bench<'p> {
             return None;
         }
         let (piece, before) = drawn(from, rng)?;
-        let own = |piece| RandomMutant { kind, before, piece, page: None };
-        match kind {
-            MutationKind::FirstDigit => words_changed(piece, rng, |text, _| first_digit(text)),
-            MutationKind::OtherDigit => words_changed(piece, rng, other_digit),
-            MutationKind::Unit => words_changed(piece, rng, |text, _| other_unit(text)),
-            MutationKind::Rows => rows_exchanged(piece, rng),
+        let mut page = None;
+        let piece = match kind {
+            MutationKind::FirstDigit => words_changed(piece, rng, |text, _| first_digit(text))?,
+            MutationKind::OtherDigit => words_changed(piece, rng, other_digit)?,
+            MutationKind::Unit => words_changed(piece, rng, |text, _| other_unit(text))?,
+            MutationKind::Rows => rows_exchanged(piece, rng)?,
             MutationKind::Step => {
-                let (piece, page) = self.other_step(piece, rng)?;
-                return Some(RandomMutant { page: Some(page), ..own(piece) });
+                let (piece, other) = self.other_step(piece, rng)?;
+                page = Some(other);
+                piece
             }
             MutationKind::Group => {
-                let page = self.without_a_run(piece, rng)?;
-                return Some(RandomMutant { page: Some(page), ..own(piece.clone()) });
+                page = Some(self.without_a_run(piece, rng)?);
+                piece.clone()
             }
-        }
-        .map(own)
+        };
+        Some(RandomMutant { kind, before, piece, page })
     }
 
     /// Everything that a piece says, with the rows and formulas that it uses.
@@ -205,15 +205,10 @@ impl<'p> Bench<'p> {
             let rows = table.rows.iter().flat_map(|(_, variables)| variables.values());
             said.extend(rows.map(|one| format!("{} ", one.tree)));
         }
-        let mut used: Vec<&str> = Vec::new();
-        while let Some((name, formula)) = self
-            .page
-            .formulas
-            .iter()
-            .find(|(name, _)| !used.contains(&name.as_str()) && mentions(&said, name))
-        {
-            used.push(name);
-            let _ = write!(said, "{} ", formula.body.tree);
+        let mut unused: Vec<_> = self.page.formulas.iter().collect();
+        while let Some(at) = unused.iter().position(|(name, _)| mentions(&said, name)) {
+            let (_, formula) = unused.remove(at);
+            said += &format!("{} ", formula.body.tree);
         }
         said
     }

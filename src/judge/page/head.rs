@@ -85,11 +85,15 @@ pub(super) fn list<'a>(root: Node<'a>, key: &str) -> Result<Vec<Node<'a>>, Error
 /// `text = "file.md"` is the one text of a post; `[texts.id]` names several.
 pub(super) fn texts(root: Node) -> Result<Vec<TextSource>, Error> {
     let mut texts = Vec::new();
-    if let Some(file) = root.get("text") {
-        let file_name = file.text()?.to_owned();
-        let what = format!("the text beside the post, {file_name}");
-        let (id, place) = ("text".to_owned(), file.place());
-        texts.push(TextSource { id, what, file: Some(file_name), sha256: None, place });
+    if let Some(node) = root.get("text") {
+        let file = node.text()?.to_owned();
+        texts.push(TextSource {
+            id: "text".to_owned(),
+            what: format!("the text beside the post, {file}"),
+            file: Some(file),
+            sha256: None,
+            place: node.place(),
+        });
     }
     let Some(table) = root.get("texts") else { return Ok(texts) };
     for (id, node) in table.members()? {

@@ -181,7 +181,6 @@ fn stands_behind(behind: &str, word: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use repro_claim::quote::items;
-    use repro_claim::sentence::{first_bytes, last_bytes};
     use repro_report::meaning::Reading;
 
     use super::{lexicon, names_a_model, token};
