@@ -249,32 +249,34 @@ fn cuts_a_number(text: &str, place: &Range<usize>) -> bool {
     let inside = &text[place.clone()];
     let (before, after) = (&text[..place.start], &text[place.end..]);
     let digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());
-    let begins = digit(inside.chars().next()) && {
-        let mut back = before.chars().rev();
-        match back.next() {
-            Some(c) if c.is_ascii_digit() => true,
-            Some('.' | ',') => digit(back.next()),
-            // A sign, and not the dash of a range or a name.
-            Some('-' | '+' | '\u{2212}') => {
-                back.next().is_none_or(|c| !c.is_alphanumeric() && c != ')')
-            }
-            _ => false,
+    let mut back = before.chars().rev();
+    let begins = match back.next() {
+        Some(c) if c.is_ascii_digit() => true,
+        Some('.' | ',') => digit(back.next()),
+        // A sign, and not the dash of a range or a name.
+        Some('-' | '+' | '\u{2212}') => {
+            back.next().is_none_or(|c| !c.is_alphanumeric() && c != ')')
         }
+        _ => false,
     };
-    let ends = digit(inside.chars().next_back()) && {
-        let mut next = after.chars();
-        match next.next() {
-            Some(c) if c.is_ascii_digit() => true,
-            Some('%' | '\u{2030}' | '^') => true,
-            Some('.' | ',') => digit(next.next()),
-            Some('e' | 'E') => {
-                next.next().is_some_and(|c| c.is_ascii_digit() || matches!(c, '+' | '-'))
-            }
-            Some('k' | 'K' | 'M' | 'B' | 'T') => next.next().is_none_or(|c| !c.is_alphanumeric()),
-            _ => false,
-        }
+    let mut next = after.chars();
+    let ends = match next.next() {
+        Some(c) if c.is_ascii_digit() => true,
+        Some('.' | ',') => digit(next.next()),
+        _ => goes_on_a_number(after),
     };
-    begins || ends
+    begins && digit(inside.chars().next()) || ends && digit(inside.chars().next_back())
+}
+
+/// Whether a text begins with the unit, the exponent or the size of a number before it.
+fn goes_on_a_number(text: &str) -> bool {
+    let mut signs = text.chars();
+    match (signs.next(), signs.next()) {
+        (Some('%' | '\u{2030}' | '^'), _) => true,
+        (Some('e' | 'E'), Some(c)) => c.is_ascii_digit() || matches!(c, '+' | '-'),
+        (Some('k' | 'K' | 'M' | 'B' | 'T'), next) => next.is_none_or(|c| !c.is_alphanumeric()),
+        _ => false,
+    }
 }
 
 /// Whether a word of several letters and a number stand together with nothing between them: `stage7563`.
@@ -314,13 +316,8 @@ fn parts_a_number(left: &str, right: &str) -> bool {
     let (left, right) = (left.trim(), right.trim());
     let sign = left.ends_with(['-', '+', '\u{2212}', '\u{2013}'])
         && right.starts_with(|c: char| c.is_ascii_digit());
-    let mut next = right.chars();
-    let unit = match (next.next(), next.next()) {
-        (Some('%' | '\u{2030}' | '^'), _) => true,
-        (Some('e' | 'E'), Some(c)) => c.is_ascii_digit() || matches!(c, '+' | '-'),
-        (Some('k' | 'K' | 'M' | 'B' | 'T'), None) => true,
-        _ => words().start_of("table.sizes", &right.to_ascii_lowercase()).is_some(),
-    };
+    let word = || words().start_of("table.sizes", &right.to_ascii_lowercase()).is_some();
+    let unit = goes_on_a_number(right) || word();
     sign || left.ends_with(|c: char| c.is_ascii_digit()) && unit
 }
 

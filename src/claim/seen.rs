@@ -119,11 +119,12 @@ fn tex(text: &str) -> Vec<Range<usize>> {
         let rest = &text[at..];
         let mut blocks = words().pairs("comment_of_tex");
         if let Some((open, close)) = blocks.find(|(open, _)| rest.starts_with(open)) {
-            let end = after(text, at + open.len(), close);
+            let start = at + open.len();
+            let end = text[start..].find(close).map_or(text.len(), |end| start + end + close.len());
             hidden.push(at..end);
             at = end;
         } else if let Some(escaped) = rest.strip_prefix('\\') {
-            at += 1 + escaped.chars().next().map_or(0, char::len_utf8);
+            at += 1 + next_width(escaped);
         } else if rest.starts_with('%') {
             let end = line_end(text, at);
             hidden.push(at..end);
@@ -251,21 +252,22 @@ impl<'t> Scan<'t> {
 
     /// The settings at the top of a page, of which sites show the title and what describes it.
     fn settings(&mut self) -> usize {
-        let fence = ["---", "+++"].iter().find(|fence| first_line(self.text) == **fence);
-        let Some(fence) = fence else { return 0 };
-        let mut at = first_line(self.text).len() + 1;
-        let mut lines = Vec::new();
+        let fence = self.text.lines().next().unwrap_or_default();
+        if !matches!(fence, "---" | "+++") {
+            return 0;
+        }
+        let mut at = fence.len() + 1;
+        let mut hidden = vec![0..fence.len()];
         while at < self.text.len() {
             let end = line_end(self.text, at);
             let line = self.text[at..end].trim_end();
-            if line == *fence || (*fence == "---" && line == "...") {
-                self.hidden.push(0..fence.len());
-                lines.into_iter().for_each(|line| self.hidden.push(line));
+            if line == fence || (fence == "---" && line == "...") {
+                self.hidden = hidden;
                 return self.hide(at..end);
             }
             let key = line.split([':', '=']).next().unwrap_or_default().trim();
-            let shown = words().is_in("page.shown_settings", key);
-            lines.push(at..if shown { at + key.len() + 1 } else { end });
+            let is_shown = words().is_in("page.shown_settings", key);
+            hidden.push(at..if is_shown { at + key.len() + 1 } else { end });
             at = end + 1;
         }
         0
@@ -283,9 +285,9 @@ impl<'t> Scan<'t> {
             self.brackets = 0;
             return None;
         }
+        let numberless = bare.trim_start_matches(|c: char| c.is_ascii_digit());
         let is_item = ["- ", "* ", "+ "].iter().any(|mark| bare.starts_with(mark))
-            || bare.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with(". ")
-                && bare.starts_with(|c: char| c.is_ascii_digit());
+            || numberless.len() < bare.len() && numberless.starts_with(". ");
         self.in_list = is_item || self.in_list && indent > 0;
         let may_open = indent < 4 || self.in_list;
         if may_open && let Some(end) = fenced(self.text, at, bare, is_quotation) {
@@ -293,8 +295,8 @@ impl<'t> Scan<'t> {
         }
         let (label, target) = (indent < 4).then(|| definition(line)).flatten()?;
         self.found.labels.insert(label.to_lowercase());
-        let start = line.len() - bare.len();
-        self.hide(at + start + 1..at + start + 1 + label.len());
+        let start = at + indent + 1;
+        self.hide(start..start + label.len());
         Some(self.hide(at + target..at + line.len()))
     }
 
@@ -505,17 +507,8 @@ fn definition(line: &str) -> Option<(&str, usize)> {
     is_one.then_some((&label[..end], line.len() - target.len()))
 }
 
-fn first_line(text: &str) -> &str {
-    text.lines().next().unwrap_or_default()
-}
-
 fn line_end(text: &str, at: usize) -> usize {
     text[at..].find('\n').map_or(text.len(), |end| at + end)
-}
-
-/// Behind the next `close`, or the end of the text.
-fn after(text: &str, at: usize, close: &str) -> usize {
-    text[at..].find(close).map_or(text.len(), |found| at + found + close.len())
 }
 
 fn next_width(text: &str) -> usize {

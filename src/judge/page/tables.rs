@@ -51,10 +51,10 @@ impl Table {
         node: Node<'t>,
     ) -> impl Iterator<Item = (&'t str, Location)> {
         let of = move |key: &str| node.get(key).unwrap_or(node).place();
-        let columns = self.columns.iter().map(move |(label, _)| (label.as_str(), of("columns")));
-        let says = self.says.iter().map(move |(label, _)| (label.as_str(), of("says")));
-        let heads = self.heads.iter().map(move |(label, _)| (label.as_str(), of("heads")));
-        columns.chain(says).chain(heads)
+        let columns = self.columns.iter().map(|(label, _)| (label, "columns"));
+        let says = self.says.iter().map(|(label, _)| (label, "says"));
+        let heads = self.heads.iter().map(|(label, _)| (label, "heads"));
+        columns.chain(says).chain(heads).map(move |(label, key)| (label.as_str(), of(key)))
     }
 
     /// Its lines in the text: the members at its pointer, or the one table with its head.
@@ -79,12 +79,9 @@ pub(super) fn read_table(node: Node, place: Option<&str>) -> Result<Table, Error
     let bad = |node: Node, found: &str| {
         BAD_TABLE.at(node.place(), "a head and at least one line of cells between `|`", found)
     };
-    let printed = match node.get("printed") {
-        None => None,
-        Some(text) => {
-            Some(PrintedTable::parse(text.text()?).ok_or_else(|| bad(text, "something else"))?)
-        }
-    };
+    let parse =
+        |node: Node| PrintedTable::parse(node.text()?).ok_or_else(|| bad(node, "something else"));
+    let printed = node.get("printed").map(parse).transpose()?;
     let is_pointer = |place: &str| {
         // The root has the empty pointer.
         place.starts_with('/') || place.is_empty() && node.get("printed").is_none()
@@ -154,8 +151,7 @@ fn read_object(
     place: Option<&str>,
     mut says: Vec<(String, Vec<PlacedExpression>)>,
 ) -> Result<Table, Error> {
-    let pointer = place.filter(|place| place.is_empty() || place.starts_with('/'));
-    let Some(pointer) = pointer else {
+    let Some(pointer) = place.filter(|place| place.is_empty() || place.starts_with('/')) else {
         let expected = "a `place` that is a JSON pointer, such as `/runs/0`";
         return Err(BAD_TABLE.at(fields.place(), expected, "none"));
     };
