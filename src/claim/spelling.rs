@@ -147,17 +147,7 @@ fn borders(words: &[u8]) -> Vec<usize> {
 
 /// Whether two texts are one when their spelling does not count.
 pub fn same(a: &str, b: &str) -> bool {
-    let may_be_marked = |text: &str| text.contains(|c| has_no_width(c) || "<[&\\".contains(c));
-    let is_marked = may_be_marked(a) || may_be_marked(b);
-    // Letters and digits have one spelling, and most texts differ in them.
-    let letters = |c: &char| c.is_alphanumeric();
-    if !is_marked && a.chars().filter(letters).ne(b.chars().filter(letters)) {
-        return false;
-    }
-    let has_one_spelling =
-        |text: &str| !is_marked && text.is_ascii() && !text.contains(is_emphasis);
-    let plain = |text: &str| PlainSpelling::of(text).text.trim().to_owned();
-    a == b || !(has_one_spelling(a) && has_one_spelling(b)) && plain(a) == plain(b)
+    a == b || PlainSpelling::of(a).text.trim() == PlainSpelling::of(b).text.trim()
 }
 
 /// One spelling for all of a sign; an em dash before a digit is no minus and stays what it is.

@@ -7,7 +7,6 @@ use std::ops::AddAssign;
 
 use repro_claim::quote::{self, QuoteItem};
 use repro_receipt::source::Error;
-use repro_report::meaning::LintKind;
 use repro_report::outcome::{ClaimReport, Method, Verdict};
 use serde::{Serialize, Serializer};
 
@@ -89,6 +88,19 @@ impl Detection {
         }
     }
 
+    /// What the checks make of a change of one claim; none where its verdict is the same.
+    fn of_claim(before: &ClaimReport, after: &ClaimReport) -> Option<Self> {
+        let (was, is) = (before.outcome.verdict, after.outcome.verdict);
+        if is == Verdict::Refuted && was != Verdict::Refuted {
+            return Some(Self::Refuted);
+        }
+        if gains_a_lint(before, after) {
+            Some(Self::Linted)
+        } else {
+            (was != is).then_some(Self::Weakened)
+        }
+    }
+
     /// Compares the claims of one statement before and after a change; `changed` is the one whose words or value are
     /// others, as it is after the change.
     pub(crate) fn of(
@@ -96,22 +108,11 @@ impl Detection {
         after: &[ClaimReport],
         changed: Option<&ClaimReport>,
     ) -> Self {
-        let verdict = |claim: &ClaimReport| claim.outcome.verdict;
-        let pairs = || std::iter::zip(before, after);
-        let becomes_refuted = |(before, after): (&ClaimReport, &ClaimReport)| {
-            verdict(after) == Verdict::Refuted && verdict(before) != Verdict::Refuted
-        };
-        let gains_a_lint = |(before, after): (&ClaimReport, &ClaimReport)| {
-            let known = open_lints(before);
-            open_lints(after).iter().any(|kind| !known.contains(kind))
-        };
-        let is_other =
-            |(before, after): (&ClaimReport, &ClaimReport)| verdict(before) != verdict(after);
-        if pairs().any(becomes_refuted) {
-            Self::Refuted
-        } else if pairs().any(gains_a_lint) {
-            Self::Linted
-        } else if before.len() != after.len() || pairs().any(is_other) {
+        let pairs = std::iter::zip(before, after);
+        let strongest = pairs.filter_map(|(before, after)| Self::of_claim(before, after)).min();
+        if let Some(found) = strongest.filter(|found| *found < Self::Weakened) {
+            found
+        } else if before.len() != after.len() || strongest.is_some() {
             Self::Weakened
         } else if changed.is_some_and(|claim| ONE_SIDED.contains(&claim.outcome.rule)) {
             Self::StillTrue
@@ -121,9 +122,10 @@ impl Detection {
     }
 }
 
-/// The kinds of the lints of a claim that nobody answered.
-fn open_lints(claim: &ClaimReport) -> Vec<LintKind> {
-    claim.meaning.unanswered().map(|lint| lint.kind).collect()
+/// Whether a claim has a lint after a change that it did not have before.
+fn gains_a_lint(before: &ClaimReport, after: &ClaimReport) -> bool {
+    let mut lints = after.meaning.unanswered();
+    lints.any(|lint| before.meaning.unanswered().all(|known| known.kind != lint.kind))
 }
 
 /// How many changes came to what, in the order of [`Detection::ALL`].

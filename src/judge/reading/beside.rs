@@ -3,7 +3,6 @@
 use std::ops::Range;
 
 use repro_claim::sentence::{first_bytes, last_bytes};
-use repro_report::meaning::Reading;
 
 use crate::lexicon::{ReadingTokens, Vocabulary, lexicon};
 
@@ -17,48 +16,32 @@ const CLOSING: &[char] =
 const NEAR: usize = 60;
 
 /// A token beside a number.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Token {
-    /// The reading that it gives.
-    pub reading: Reading,
+#[derive(Debug, Clone, Copy)]
+pub struct Token<'l> {
+    /// What the lexicon says of it.
+    pub tokens: &'l ReadingTokens,
     /// The token as the lexicon has it.
-    pub words: String,
-    /// Whether settings and constants keep a reading of their own.
-    pub guards_settings: bool,
-    /// Whether the better side of the metric decides between at least and at most.
-    pub goes_by_polarity: bool,
+    pub words: &'l str,
     /// Whether the number counts seeds, steps and the like.
     pub is_of_span: bool,
 }
 
 /// The token beside a number of a quote; the longest one, and one before the number rather than one behind it.
-pub fn token(lexicon: &Vocabulary, quote: &str, number: &Range<usize>) -> Option<Token> {
+pub fn token<'l>(lexicon: &'l Vocabulary, quote: &str, number: &Range<usize>) -> Option<Token<'l>> {
     let before = last_bytes(&quote[..number.start], NEAR).to_lowercase();
     let behind = first_bytes(&quote[number.end..], NEAR).to_lowercase();
-    let spans = || is_span(lexicon, &behind);
+    let is_of_span = is_span(lexicon, &behind);
     let longest = |side: fn(&ReadingTokens) -> &[String], fits: &dyn Fn(&str) -> bool| {
-        let all = lexicon
-            .readings
-            .iter()
-            .flat_map(move |one| side(one).iter().map(move |word| (one, word)));
-        let fitting = all.filter(|(_, word)| fits(&word.to_lowercase()));
-        fitting.max_by_key(|(_, word)| word.len())
+        let all = lexicon.readings.iter();
+        let all = all.flat_map(|tokens| side(tokens).iter().map(move |words| (tokens, words)));
+        let fitting = all.filter(|(_, words)| fits(&words.to_lowercase()));
+        fitting.max_by_key(|(_, words)| words.len())
     };
-    let found = longest(|one| &one.before, &|word| stands_before(&before, word))
+    let (tokens, words) = longest(|one| &one.before, &|word| stands_before(&before, word))
         .or_else(|| longest(|one| &one.behind, &|word| stands_behind(&behind, word)))?;
-    let (tokens, words) = found;
     // What something runs over is no limit: "over six seeds". A sign or "more than" before them is one: ">1,200 steps".
-    let runs_over = || lexicon.is_in("guard.runs_over", words);
-    if tokens.guards_spans && runs_over() && spans() {
-        return None;
-    }
-    Some(Token {
-        reading: tokens.reading,
-        words: words.clone(),
-        guards_settings: tokens.guards_settings,
-        goes_by_polarity: tokens.goes_by_polarity,
-        is_of_span: spans(),
-    })
+    let runs_over = tokens.guards_spans && is_of_span && lexicon.is_in("guard.runs_over", words);
+    (!runs_over).then_some(Token { tokens, words, is_of_span })
 }
 
 /// Whether the size of a number stands in the name of a model: "the 755M model", "7B-parameter".
@@ -187,7 +170,7 @@ mod tests {
 
     fn reading(quote: &str) -> Option<Reading> {
         let item = items(quote).pop().unwrap_or_else(|| panic!("no number in {quote}"));
-        token(lexicon(), quote, &item.span).map(|token| token.reading)
+        token(lexicon(), quote, &item.span).map(|token| token.tokens.reading)
     }
 
     #[test]
