@@ -257,7 +257,7 @@ impl<'t> Scan<'t> {
             return 0;
         }
         let mut at = fence.len() + 1;
-        let mut hidden = vec![0..fence.len()];
+        let mut hidden: Vec<_> = std::iter::once(0..fence.len()).collect();
         while at < self.text.len() {
             let end = line_end(self.text, at);
             let line = self.text[at..end].trim_end();

@@ -3,47 +3,38 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
+use serde::Deserialize;
+
 /// The words of this crate as they stand in the source tree.
 const FILE: &str = include_str!("vocabulary.toml");
 
-/// Lists of words, and words that stand for others, by the name of their table and their own: `html.blocks`.
-#[derive(Debug, Default)]
-pub struct WordLists {
-    lists: BTreeMap<String, Vec<String>>,
-    pairs: BTreeMap<String, String>,
+/// Lists of words, and words that stand for others, by the names of their tables and their own: `html.blocks`.
+#[derive(Debug, Default, Deserialize)]
+pub struct WordLists(BTreeMap<String, BTreeMap<String, Entry>>);
+
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Entry {
+    Word(String),
+    List(Vec<String>),
 }
 
 /// The words of this crate.
 pub(crate) fn words() -> &'static WordLists {
     static WORDS: OnceLock<WordLists> = OnceLock::new();
     // A test of this module reads the file, so that no build ships one that cannot be read.
-    WORDS.get_or_init(|| WordLists::parse(FILE).unwrap_or_default())
+    WORDS.get_or_init(|| toml_edit::de::from_str(FILE).unwrap_or_default())
 }
 
 impl WordLists {
-    /// Reads the tables of a file; of a table, what is neither a word nor a list of words is left out. None where the
-    /// file is no TOML.
-    pub fn parse(text: &str) -> Option<Self> {
-        let document = toml_edit::Document::parse(text).ok()?;
-        let mut words = Self::default();
-        for (table, members) in document.as_table() {
-            let members = members.as_table().into_iter().flatten();
-            for (name, value) in members {
-                let name = format!("{table}.{name}");
-                if let Some(word) = value.as_str() {
-                    words.pairs.insert(name, word.to_owned());
-                } else if let Some(list) = value.as_array() {
-                    let list = list.iter().filter_map(|word| word.as_str().map(str::to_owned));
-                    words.lists.insert(name, list.collect());
-                }
-            }
-        }
-        Some(words)
+    fn table(&self, name: &str) -> impl Iterator<Item = (&str, &Entry)> {
+        self.0.get(name).into_iter().flatten().map(|(name, entry)| (name.as_str(), entry))
     }
 
     /// The words of a list.
     pub fn list(&self, name: &str) -> &[String] {
-        self.lists.get(name).map_or(&[], Vec::as_slice)
+        let entry = name.split_once('.').and_then(|(table, own)| self.0.get(table)?.get(own));
+        entry.and_then(Entry::list).unwrap_or_default()
     }
 
     /// Whether a word is one of a list.
@@ -58,17 +49,17 @@ impl WordLists {
 
     /// The lists of a table by their names.
     pub fn lists(&self, table: &str) -> impl Iterator<Item = (&str, &[String])> {
-        of_table(&self.lists, table).map(|(name, list)| (name, list.as_slice()))
+        self.table(table).filter_map(|(name, entry)| Some((name, entry.list()?)))
     }
 
     /// The words of a table, and what they stand for.
     pub fn pairs(&self, table: &str) -> impl Iterator<Item = (&str, &str)> {
-        of_table(&self.pairs, table).map(|(word, other)| (word, other.as_str()))
+        self.table(table).filter_map(|(word, entry)| Some((word, entry.word()?)))
     }
 
     /// What a word of a table stands for.
     pub fn pair(&self, table: &str, word: &str) -> Option<&str> {
-        self.pairs.get(&format!("{table}.{word}")).map(String::as_str)
+        self.0.get(table)?.get(word)?.word()
     }
 
     /// The word of a list that a text begins with.
@@ -89,14 +80,20 @@ impl WordLists {
     }
 }
 
-/// What a table holds, by the names behind the dot.
-fn of_table<'m, T>(
-    map: &'m BTreeMap<String, T>,
-    table: &str,
-) -> impl Iterator<Item = (&'m str, &'m T)> {
-    let before = format!("{table}.");
-    let behind = map.range(before.clone()..);
-    behind.map_while(move |(name, value)| Some((name.strip_prefix(&before)?, value)))
+impl Entry {
+    fn list(&self) -> Option<&[String]> {
+        match self {
+            Self::List(list) => Some(list),
+            Self::Word(_) => None,
+        }
+    }
+
+    fn word(&self) -> Option<&str> {
+        match self {
+            Self::Word(word) => Some(word),
+            Self::List(_) => None,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -105,12 +102,9 @@ mod tests {
 
     #[test]
     fn the_file_is_read_whole() {
-        let document = toml_edit::Document::parse(FILE).unwrap();
-        let tables = document.as_table().iter().map(|(_, table)| table.as_table().unwrap());
-        let members: usize = tables.map(toml_edit::Table::len).sum();
-        let words = words();
-        assert_eq!(words.lists.len() + words.pairs.len(), members);
-        assert!(words.lists.values().all(|list| !list.is_empty()));
+        let words: WordLists = toml_edit::de::from_str(FILE).unwrap();
+        let mut entries = words.0.values().flat_map(BTreeMap::values);
+        assert!(entries.all(|entry| entry.list().is_none_or(|list| !list.is_empty())));
         assert_eq!(words.pair("entity", "minus"), Some("−"));
         assert_eq!(words.lists("suffix").count(), 13);
     }
