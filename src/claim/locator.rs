@@ -62,25 +62,19 @@ fn way(text: &str) -> Option<Vec<String>> {
     let mut parts = Vec::new();
     let mut rest = text;
     loop {
-        let quote = rest.chars().next().filter(|first| ['\'', '"'].contains(first));
-        let (part, after) = match quote {
-            Some(quote) => {
-                let inside = rest.get(1..)?;
-                let (part, after) =
-                    inside.split_once(quote).filter(|(part, _)| !part.is_empty())?;
-                (part, after)
+        let (part, after) = match rest.chars().next()? {
+            quote @ ('\'' | '"') => {
+                rest[1..].split_once(quote).filter(|(part, _)| !part.is_empty())?
             }
-            None => {
+            _ => {
                 let end = rest.find('.').unwrap_or(rest.len());
-                let (part, after) = rest.split_at_checked(end)?;
-                (Some(part).filter(|part| is_plain(part))?, after)
+                Some(rest.split_at(end)).filter(|(part, _)| is_plain(part))?
             }
         };
         parts.push(part.to_owned());
         match after.strip_prefix('.') {
             Some(next) => rest = next,
-            None if after.is_empty() => return Some(parts),
-            None => return None,
+            None => return after.is_empty().then_some(parts),
         }
     }
 }
@@ -96,17 +90,12 @@ fn expand(text: &str) -> Option<Vec<String>> {
     }
     let name = |part: &str| format!("{before}{part}{after}");
     let Some((first, last)) = inside.split_once("..") else {
-        let parts: Vec<_> = inside.split(',').map(str::trim).collect();
-        return parts
-            .iter()
-            .all(|part| !part.is_empty())
-            .then(|| parts.into_iter().map(name).collect());
+        let parts = inside.split(',').map(str::trim);
+        return parts.map(|part| (!part.is_empty()).then(|| name(part))).collect();
     };
-    let digits = |end: &str| !end.is_empty() && end.bytes().all(|byte| byte.is_ascii_digit());
-    if !digits(first) || !digits(last) {
-        return None;
-    }
-    let (first, last): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);
+    // A sign would be read as a part of the number.
+    let number = |end: &str| end.parse::<u64>().ok().filter(|_| !end.starts_with('+'));
+    let (first, last) = (number(first)?, number(last)?);
     let few = first <= last && last - first < MOST_BUNDLES as u64;
     few.then(|| (first..=last).map(|number| name(&number.to_string())).collect())
 }

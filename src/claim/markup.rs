@@ -6,91 +6,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Tags that part nothing.
-const INLINE: &[&str] = &[
-    "a", "abbr", "b", "bdi", "big", "code", "em", "font", "i", "ins", "kbd", "mark", "nobr", "q",
-    "samp", "small", "span", "strong", "tt", "u", "var", "wbr",
-];
-/// Tags between what stands apart.
-const BLOCKS: &[&str] = &[
-    "article",
-    "blockquote",
-    "br",
-    "caption",
-    "center",
-    "dd",
-    "details",
-    "div",
-    "dl",
-    "dt",
-    "figcaption",
-    "figure",
-    "h1",
-    "h2",
-    "h3",
-    "h4",
-    "h5",
-    "h6",
-    "hr",
-    "img",
-    "li",
-    "ol",
-    "p",
-    "section",
-    "summary",
-    "table",
-    "tbody",
-    "td",
-    "tfoot",
-    "th",
-    "thead",
-    "tr",
-    "ul",
-];
-/// Entities, and the signs that they are.
-const ENTITIES: &[(&str, char)] = &[
-    ("nbsp", ' '),
-    ("ensp", ' '),
-    ("emsp", ' '),
-    ("thinsp", ' '),
-    ("hairsp", ' '),
-    ("numsp", ' '),
-    ("amp", '&'),
-    ("lt", '<'),
-    ("gt", '>'),
-    ("quot", '"'),
-    ("apos", '\''),
-    ("lsquo", '\''),
-    ("rsquo", '\''),
-    ("ldquo", '"'),
-    ("rdquo", '"'),
-    ("ndash", '–'),
-    ("mdash", '—'),
-    ("minus", '−'),
-    ("plusmn", '±'),
-    ("pm", '±'),
-    ("times", '×'),
-    ("middot", '·'),
-    ("percnt", '%'),
-    ("approx", '≈'),
-    ("asymp", '≈'),
-    ("le", '≤'),
-    ("ge", '≥'),
-    ("hellip", '…'),
-    ("rarr", '→'),
-    ("darr", '↓'),
-    ("uarr", '↑'),
-];
-
-/// What opens and closes words that are crossed out.
-const STRIKES: &[(&str, &str)] = &[
-    ("~~", "~~"),
-    ("<del>", "</del>"),
-    ("<s>", "</s>"),
-    ("<strike>", "</strike>"),
-    ("\\sout{", "}"),
-    ("\\st{", "}"),
-];
+use crate::words::words;
 
 /// What a mark is to readers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -138,12 +54,80 @@ impl Brackets {
     }
 }
 
+/// A tag of HTML.
+pub(crate) struct Tag<'t> {
+    /// Its name, in small letters.
+    pub(crate) name: String,
+    pub(crate) is_closing: bool,
+    /// What stands between its name and its `>`.
+    pub(crate) inside: &'t str,
+    /// Its attributes and their values, in small letters.
+    pub(crate) attributes: Vec<(String, String)>,
+    /// How many bytes it takes.
+    pub(crate) length: usize,
+}
+
+impl<'t> Tag<'t> {
+    /// The tag at the start of a text, if it is one by the grammar of HTML.
+    pub(crate) fn read(text: &'t str) -> Option<Self> {
+        let inner = text.strip_prefix('<')?;
+        let bare = inner.strip_prefix('/').unwrap_or(inner);
+        let end = bare.find(|c: char| !(c.is_ascii_alphanumeric() || c == '-'))?;
+        let (name, behind) = bare.split_at(end);
+        let (attributes, end) = attributes(behind)?;
+        let length = text.len() - behind.len() + end + 1;
+        name.starts_with(|c: char| c.is_ascii_alphabetic()).then(|| Self {
+            name: name.to_ascii_lowercase(),
+            is_closing: bare.len() < inner.len(),
+            inside: &behind[..end],
+            attributes,
+            length,
+        })
+    }
+
+    /// Whether it has no content: `<br/>`.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.inside.ends_with('/')
+    }
+}
+
+/// The attributes of a tag, and where its `>` stands; none where they are none by the grammar of HTML.
+fn attributes(text: &str) -> Option<(Vec<(String, String)>, usize)> {
+    // What is hidden of a tag stands there as signs without width.
+    let is_space = |c: char| c.is_whitespace() || c == '\0';
+    let mut found = Vec::new();
+    let mut rest = text;
+    loop {
+        let bare = rest.trim_start_matches(is_space);
+        let is_apart = bare.len() < rest.len();
+        let close = bare.strip_prefix('/').unwrap_or(bare);
+        if close.starts_with('>') {
+            return Some((found, text.len() - close.len()));
+        }
+        if !is_apart || !bare.starts_with(|c: char| c.is_ascii_alphabetic() || "_:@".contains(c)) {
+            return None;
+        }
+        let end = bare.find(|c: char| !(c.is_ascii_alphanumeric() || "_:.-@".contains(c)))?;
+        let (name, behind) = bare.split_at(end);
+        let given = behind.trim_start().strip_prefix('=').map(str::trim_start);
+        let (value, behind) = match given.map(|given| (given, given.chars().next())) {
+            None => ("", behind),
+            Some((given, Some(quote @ ('"' | '\'')))) => given[1..].split_once(quote)?,
+            Some((given, _)) => {
+                given.split_at(given.find(|c: char| c.is_whitespace() || "\"'=<>`".contains(c))?)
+            }
+        };
+        found.push((name.to_ascii_lowercase(), value.to_ascii_lowercase()));
+        rest = behind;
+    }
+}
+
 /// What a text crosses out, in order and apart: inside `~~`, `<del>`, `<s>`, `<strike>`, `\sout{}` and `\st{}` of one paragraph.
 pub(crate) fn struck(text: &str) -> Vec<Range<usize>> {
     let mut all = Vec::new();
     let mut at = 0;
     for paragraph in text.split_inclusive("\n\n") {
-        for (open, close) in STRIKES {
+        for (open, close) in words().pairs("strike") {
             let mut rest = 0;
             while let Some(start) =
                 paragraph[rest..].find(open).map(|found| rest + found + open.len())
@@ -180,19 +164,11 @@ pub(crate) fn mark(text: &str, at: usize, brackets: &Brackets) -> Option<(usize,
 
 /// A tag; what stands above or below the line is no part of what stands on it.
 fn tag(text: &str) -> Option<(usize, Seen)> {
-    let inner = text[1..].strip_prefix('/').unwrap_or(&text[1..]);
-    let name = &inner[..inner.find(|c: char| !c.is_ascii_alphanumeric())?];
-    let end = inner.find(['<', '>']).filter(|end| inner[*end..].starts_with('>'))?;
-    let goes_on =
-        inner[name.len()..].starts_with(|c: char| c.is_whitespace() || "\0/>".contains(c));
-    let name = name.to_ascii_lowercase();
-    let length = text.len() - inner.len() + end + 1;
-    match (INLINE.contains(&name.as_str()), BLOCKS.contains(&name.as_str())) {
-        _ if !goes_on => None,
-        (true, _) => Some((length, Seen::Nothing)),
-        (_, true) => Some((length, Seen::Sign(' '))),
-        _ => None,
+    let tag = Tag::read(text)?;
+    if words().is_in("html.inline", &tag.name) {
+        return Some((tag.length, Seen::Nothing));
     }
+    words().is_in("html.blocks", &tag.name).then_some((tag.length, Seen::Sign(' ')))
 }
 
 /// The tags around a mark above the line that is no digit: `<sup>†</sup>`.
@@ -203,8 +179,10 @@ fn raised_mark(text: &str) -> Option<(usize, Seen)> {
     is_mark.then_some((5, Seen::Link { words: end, close: 6 }))
 }
 
-fn entity(text: &str) -> Option<(usize, char)> {
-    let end = text.bytes().take(12).position(|byte| byte == b';')?;
+/// The length of an entity, and the sign that it is.
+pub(crate) fn entity(text: &str) -> Option<(usize, char)> {
+    const LONGEST: usize = 20;
+    let end = text.bytes().take(LONGEST).position(|byte| byte == b';')?;
     let name = &text[1..end];
     let sign = match name.strip_prefix('#') {
         Some(code) => {
@@ -212,7 +190,7 @@ fn entity(text: &str) -> Option<(usize, char)> {
             let code = hex.map_or_else(|| code.parse(), |hex| u32::from_str_radix(hex, 16)).ok()?;
             char::from_u32(code)?
         }
-        None => ENTITIES.iter().find(|(known, _)| *known == name)?.1,
+        None => words().pair("entity", name)?.chars().next()?,
     };
     Some((end + 1, sign))
 }

@@ -98,19 +98,17 @@ impl WordIndex {
 
 /// The words and numbers of a text in small letters, without what stands around them, and their places.
 fn words(text: &str) -> Vec<(String, Range<usize>)> {
+    let is_edge = |c: char| !c.is_alphanumeric() && !"-−±%$".contains(c);
     let mut words = Vec::new();
     let mut at = 0;
-    for part in text.split(char::is_whitespace) {
-        let inside = part.trim_matches(|c: char| !c.is_alphanumeric() && !"-−±%$".contains(c));
+    for part in text.split_inclusive(char::is_whitespace) {
+        let behind = part.trim_start_matches(is_edge);
+        let inside = behind.trim_end_matches(is_edge);
         if !inside.is_empty() {
-            let start = at + part.len()
-                - part
-                    .trim_start_matches(|c: char| !c.is_alphanumeric() && !"-−±%$".contains(c))
-                    .len();
+            let start = at + part.len() - behind.len();
             words.push((inside.to_lowercase(), start..start + inside.len()));
         }
         at += part.len();
-        at += text[at..].chars().next().map_or(0, char::len_utf8);
     }
     words
 }

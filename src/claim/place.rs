@@ -9,13 +9,14 @@ use crate::quote;
 use crate::seen::has_no_width;
 use crate::spelling::PlainSpelling;
 use crate::table::{self, PrintedCell, PrintedTable, TableLines};
+use crate::words::words;
 
 /// So many places of a head are looked at.
 const MOST_HEADS: usize = 8;
 
 /// A text in which quotes and lines of tables are sought. What helps to find them is made once, when it is first asked
 /// for: a text may be long, and its quotes many.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct SearchedText<'t> {
     text: &'t str,
     single_spaced: OnceLock<PlainSpelling>,
@@ -31,15 +32,7 @@ pub struct SearchedText<'t> {
 impl<'t> SearchedText<'t> {
     /// A text in which nothing was sought yet.
     pub fn new(text: &'t str) -> Self {
-        Self {
-            text,
-            single_spaced: OnceLock::new(),
-            plain: OnceLock::new(),
-            squeezed: OnceLock::new(),
-            lines: OnceLock::new(),
-            items: OnceLock::new(),
-            struck: OnceLock::new(),
-        }
+        Self { text, ..Self::default() }
     }
 
     /// The text.
@@ -61,13 +54,7 @@ impl<'t> SearchedText<'t> {
             found = self.as_read(quote);
         }
         found.retain(|place| !cuts_a_number(self.text, place) && !self.parts_an_item(place));
-        let mut end = 0;
-        found.retain(|place| {
-            let is_beside = place.start >= end;
-            end = if is_beside { place.end } else { end };
-            is_beside
-        });
-        found
+        beside_each_other(found)
     }
 
     /// Whether a stretch of the text ends or begins inside what is read as one number there: "329,280" of
@@ -117,41 +104,37 @@ impl<'t> SearchedText<'t> {
         let line = format!("|{quote}|");
         let cells = table::cells(&line, 0).unwrap_or_default();
         let parts = |pair: &[PrintedCell]| parts_a_number(&pair[0].text, &pair[1].text);
-        let found = match cells.windows(2).any(parts) {
-            true => Vec::new(),
-            false => self.of_parted_row(&cells),
-        };
+        if cells.windows(2).any(parts) {
+            return self.of_quote(quote);
+        }
+        // The quote alone does not show that a page ran two numbers together: its bars part no digits that may be one
+        // number, unless a word and a number stand together beside them.
+        let found = self.of_row_where(&cells, |cells| {
+            let pairs = || cells.windows(2).map(|pair| (pair[0].end, pair[1].start));
+            pairs().any(|(left, right)| is_word_and_number(self.text, left, right))
+                || !pairs().any(|(left, right)| may_be_one_number(self.text, left, right))
+        });
         if found.is_empty() { self.of_quote(quote) } else { found }
     }
 
     /// Every place of a line of a table: as a line of cells, or, where a page was copied without its
     /// lines, as the texts of the cells one behind the other with nothing but white space between them.
     pub fn of_row(&self, row: &[PrintedCell]) -> Vec<Range<usize>> {
-        let found: Vec<_> = self.lines().same_as(row).map(|line| line.span.clone()).collect();
-        if !found.is_empty() {
-            return found;
-        }
-        let ends = |cells: Vec<Range<usize>>| Some(cells.first()?.start..cells.last()?.end);
-        self.run_together(row).into_iter().filter_map(ends).collect()
+        self.of_row_where(row, |_| true)
     }
 
-    /// Every place of the cells of a quote. The quote alone does not show that a page ran two numbers together: its bars
-    /// part no digits that may be one number, unless a word and a number stand together beside them.
-    fn of_parted_row(&self, row: &[PrintedCell]) -> Vec<Range<usize>> {
+    /// The same, where the cells of a page without lines stand so.
+    fn of_row_where(
+        &self,
+        row: &[PrintedCell],
+        stand_so: impl Fn(&[Range<usize>]) -> bool,
+    ) -> Vec<Range<usize>> {
         let found: Vec<_> = self.lines().same_as(row).map(|line| line.span.clone()).collect();
         if !found.is_empty() {
             return found;
         }
-        let mut places = self.run_together(row);
-        places.retain(|cells| {
-            let pairs = || cells.windows(2).map(|pair| (pair[0].end, pair[1].start));
-            pairs().any(|(left, right)| is_word_and_number(self.text, left, right))
-                || !pairs().any(|(left, right)| may_be_one_number(self.text, left, right))
-        });
-        places
-            .into_iter()
-            .filter_map(|cells| Some(cells.first()?.start..cells.last()?.end))
-            .collect()
+        let places = self.run_together(row).into_iter().filter(|cells| stand_so(cells));
+        places.filter_map(|cells| Some(cells.first()?.start..cells.last()?.end)).collect()
     }
 
     /// Where the lines of a printed table stand in the table of the text that has its head, and the most of its rows; none
@@ -161,12 +144,8 @@ impl<'t> SearchedText<'t> {
         let tables = self.lines().tables(&printed.head).take(MOST_HEADS);
         let mut found: Vec<_> = tables.map(|table| placed_in(&table, printed)).collect();
         if found.is_empty() {
-            let heads = self.run_together(&printed.head);
-            found = heads
-                .into_iter()
-                .take(MOST_HEADS)
-                .map(|head| self.placed_behind(head, printed))
-                .collect();
+            let heads = self.run_together(&printed.head).into_iter().take(MOST_HEADS);
+            found = heads.map(|head| self.placed_behind(head, printed)).collect();
         }
         let most = found.iter().map(PlacedTable::count).max()?;
         found.into_iter().find(|table| table.count() == most)
@@ -190,25 +169,17 @@ impl<'t> SearchedText<'t> {
     fn run_together(&self, row: &[PrintedCell]) -> Vec<Vec<Range<usize>>> {
         let text = self.squeezed.get_or_init(|| PlainSpelling::squeezed(self.text));
         let cells: Vec<_> =
-            row.iter().map(|cell| PlainSpelling::squeezed(&cell.text).text.len()).collect();
-        let whole: String =
             row.iter().map(|cell| PlainSpelling::squeezed(&cell.text).text).collect();
-        let mut found = text.places(&whole);
-        let mut last = 0;
-        found.retain(|place| {
-            let is_beside = place.start >= last;
-            last = if is_beside { place.end } else { last };
-            is_beside
-        });
+        let found = beside_each_other(text.places(&cells.concat()));
         let spans = |place: Range<usize>| {
             let mut at = place.start;
             let mut end = text.original(place.start..place.start + 1).start;
-            let span = |length: &usize| {
-                let span = match length {
-                    0 => end..end,
-                    length => text.original(at..at + length),
+            let span = |cell: &String| {
+                let span = match cell.is_empty() {
+                    true => end..end,
+                    false => text.original(at..at + cell.len()),
                 };
-                at += length;
+                at += cell.len();
                 end = span.end;
                 span
             };
@@ -216,6 +187,17 @@ impl<'t> SearchedText<'t> {
         };
         found.into_iter().map(spans).collect()
     }
+}
+
+/// Of places in order, those that do not overlap one before them.
+fn beside_each_other(mut places: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    let mut end = 0;
+    places.retain(|place| {
+        let is_beside = place.start >= end;
+        end = if is_beside { place.end } else { end };
+        is_beside
+    });
+    places
 }
 
 /// Where the lines of a printed table stand in one table of a text, cell by cell.
@@ -267,32 +249,34 @@ fn cuts_a_number(text: &str, place: &Range<usize>) -> bool {
     let inside = &text[place.clone()];
     let (before, after) = (&text[..place.start], &text[place.end..]);
     let digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());
-    let begins = digit(inside.chars().next()) && {
-        let mut back = before.chars().rev();
-        match back.next() {
-            Some(c) if c.is_ascii_digit() => true,
-            Some('.' | ',') => digit(back.next()),
-            // A sign, and not the dash of a range or a name.
-            Some('-' | '+' | '\u{2212}') => {
-                back.next().is_none_or(|c| !c.is_alphanumeric() && c != ')')
-            }
-            _ => false,
+    let mut back = before.chars().rev();
+    let begins = match back.next() {
+        Some(c) if c.is_ascii_digit() => true,
+        Some('.' | ',') => digit(back.next()),
+        // A sign, and not the dash of a range or a name.
+        Some('-' | '+' | '\u{2212}') => {
+            back.next().is_none_or(|c| !c.is_alphanumeric() && c != ')')
         }
+        _ => false,
     };
-    let ends = digit(inside.chars().next_back()) && {
-        let mut next = after.chars();
-        match next.next() {
-            Some(c) if c.is_ascii_digit() => true,
-            Some('%' | '\u{2030}' | '^') => true,
-            Some('.' | ',') => digit(next.next()),
-            Some('e' | 'E') => {
-                next.next().is_some_and(|c| c.is_ascii_digit() || matches!(c, '+' | '-'))
-            }
-            Some('k' | 'K' | 'M' | 'B' | 'T') => next.next().is_none_or(|c| !c.is_alphanumeric()),
-            _ => false,
-        }
+    let mut next = after.chars();
+    let ends = match next.next() {
+        Some(c) if c.is_ascii_digit() => true,
+        Some('.' | ',') => digit(next.next()),
+        _ => goes_on_a_number(after),
     };
-    begins || ends
+    begins && digit(inside.chars().next()) || ends && digit(inside.chars().next_back())
+}
+
+/// Whether a text begins with the unit, the exponent or the size of a number before it.
+fn goes_on_a_number(text: &str) -> bool {
+    let mut signs = text.chars();
+    match (signs.next(), signs.next()) {
+        (Some('%' | '\u{2030}' | '^'), _) => true,
+        (Some('e' | 'E'), Some(c)) => c.is_ascii_digit() || matches!(c, '+' | '-'),
+        (Some('k' | 'K' | 'M' | 'B' | 'T'), next) => next.is_none_or(|c| !c.is_alphanumeric()),
+        _ => false,
+    }
 }
 
 /// Whether a word of several letters and a number stand together with nothing between them: `stage7563`.
@@ -329,17 +313,11 @@ fn may_be_one_number(text: &str, left: usize, right: usize) -> bool {
 
 /// Whether a bar between two cells would part a number from its sign, its exponent or its unit.
 fn parts_a_number(left: &str, right: &str) -> bool {
-    const SIZES: [&str; 6] = ["thousand", "million", "billion", "trillion", "percent", "hundred"];
     let (left, right) = (left.trim(), right.trim());
     let sign = left.ends_with(['-', '+', '\u{2212}', '\u{2013}'])
         && right.starts_with(|c: char| c.is_ascii_digit());
-    let mut next = right.chars();
-    let unit = match (next.next(), next.next()) {
-        (Some('%' | '\u{2030}' | '^'), _) => true,
-        (Some('e' | 'E'), Some(c)) => c.is_ascii_digit() || matches!(c, '+' | '-'),
-        (Some('k' | 'K' | 'M' | 'B' | 'T'), None) => true,
-        _ => SIZES.iter().any(|size| right.to_ascii_lowercase().starts_with(size)),
-    };
+    let word = || words().start_of("table.sizes", &right.to_ascii_lowercase()).is_some();
+    let unit = goes_on_a_number(right) || word();
     sign || left.ends_with(|c: char| c.is_ascii_digit()) && unit
 }
 

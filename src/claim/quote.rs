@@ -20,6 +20,8 @@ use std::ops::Range;
 use num_rational::BigRational;
 use repro_exact::decimal::{Printed, Unit};
 
+use crate::sentence::{first_bytes, last_bytes};
+use crate::words::words;
 use aloud::Aloud;
 pub use heads::{HeadUnit, unit_of_head, unit_of_row};
 use written::Written;
@@ -70,46 +72,18 @@ impl QuoteItem {
     }
 }
 
-/// Counts in words, from zero on without "one", which is a pronoun more often than a number.
-const COUNTS: &[&str] = &[
-    "zero",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-    "thirteen",
-    "fourteen",
-    "fifteen",
-    "sixteen",
-    "seventeen",
-    "eighteen",
-    "nineteen",
-];
-
-const SPREADS: &[&str] = &["±", "+/-", "+-", "\\pm", "&plusmn;"];
-
 /// The most bytes before and behind a number that are read for what they say of it: a text may be one line without
 /// an end, and all numbers.
 const NEAR: usize = 400;
 
 /// The words before a place, as far as they matter to it.
 fn before(text: &str, at: usize) -> &str {
-    let start = (at.saturating_sub(NEAR)..=at).find(|start| text.is_char_boundary(*start));
-    &text[start.unwrap_or(at)..at]
+    last_bytes(&text[..at], NEAR)
 }
 
 /// The words behind a place, as far as they matter to it.
 fn behind(text: &str, at: usize) -> &str {
-    let last = (at + NEAR).min(text.len());
-    let end = (at..=last).rev().find(|end| text.is_char_boundary(*end));
-    &text[at..end.unwrap_or(at)]
+    first_bytes(&text[at..], NEAR)
 }
 
 /// How many numbers a text may have, in digits and in words, without reading what stands around them.
@@ -122,12 +96,10 @@ pub fn count(text: &str) -> usize {
 /// The items of `text` in their order.
 pub fn items(text: &str) -> Vec<QuoteItem> {
     let aloud = Aloud::of(text);
-    let mut items = items_of(&aloud.text);
+    let mut items = items_of(&aloud.plain.text);
     for item in &mut items {
-        item.span = aloud.original(&item.span);
-        if aloud.is_unsure(&item.span) {
-            item.is_unclear = true;
-        }
+        item.span = aloud.plain.original(item.span.clone());
+        item.is_unclear |= aloud.is_unsure(&item.span);
     }
     without_counters(text, items)
 }
@@ -160,13 +132,12 @@ pub fn notes_of(text: &str) -> String {
 /// The items without the marks of a list that counts ①, ②, ③.
 fn without_counters(text: &str, mut items: Vec<QuoteItem>) -> Vec<QuoteItem> {
     let mut last = 0;
-    items.retain(|item| {
-        let Some(number) = aloud::ornament(item.text(text)) else { return true };
-        let counts = number == 1 || number == last + 1;
-        if counts {
+    items.retain(|item| match aloud::ornament(item.text(text)) {
+        Some(number) if number == 1 || number == last + 1 => {
             last = number;
+            false
         }
-        !counts
+        _ => true,
     });
     items
 }
@@ -216,13 +187,10 @@ impl Found {
     fn may_be_points(&mut self, text: &str) {
         let ItemKind::Number(printed) = &self.item.kind else { return };
         let rest = text[self.item.span.end..].trim_start_matches([' ', '-', '\u{a0}']);
-        let is_word = |word: &str| {
-            rest.get(..word.len()).is_some_and(|next| next.eq_ignore_ascii_case(word))
-                && is_boundary(rest, word.len())
-        };
+        let is_word = |word: &str| begins_with(rest, word) && is_boundary(rest, word.len());
         if self.item.other.is_none()
             && printed.unit() == Unit::Plain
-            && ["points", "point", "pts"].iter().any(|word| is_word(word))
+            && words().list("number.points").iter().any(|word| is_word(word))
         {
             self.item.other = Some(printed.clone().in_unit(Unit::Points));
         }
@@ -237,9 +205,7 @@ impl Found {
             return;
         }
         let lead = heads::that_leads(before(text, self.item.span.start));
-        let shown = printed.text().to_owned();
-        let in_it = |(factor, unit)| printed.clone().times(&factor).in_unit(unit).shown_as(&shown);
-        self.item.other = lead.map(in_it);
+        self.item.other = lead.map(|(factor, unit)| in_other_unit(printed, &factor, unit));
     }
 
     fn other(span: Range<usize>, kind: ItemKind) -> Self {
@@ -256,9 +222,8 @@ fn is_struck(text: &str, at: usize) -> bool {
 
 /// Reads a date, and returns where reading goes on.
 fn read_date(text: &str, at: usize, found: &mut Vec<Found>) -> Option<usize> {
-    let date = dates::read(text, at)?;
-    let end = date.span.end;
-    found.push(Found::other(date.span, ItemKind::Date(date.standard)));
+    let (end, date) = dates::read(text, at)?;
+    found.push(Found::other(at..end, ItemKind::Date(date)));
     Some(end)
 }
 
@@ -312,8 +277,9 @@ fn read_digits(text: &str, at: usize, found: &mut Vec<Found>) -> usize {
     if let Some(end) = read_spread(text, &written, found) {
         return end;
     }
-    if let Some((end, part)) = one_of(text, &written) {
-        found.push(Found { item: part, written: None });
+    if let Some(part) = one_of(text, &written) {
+        let end = part.span.end;
+        found.push(Found { item: Found::number(text, part).item, written: None });
         return end;
     }
     found.push(Found::number(text, written));
@@ -323,13 +289,10 @@ fn read_digits(text: &str, at: usize, found: &mut Vec<Found>) -> usize {
 /// Reads a number with its spread: `4.5 ± 0.2%` shares its unit, `1.702(13)` its last digits.
 fn read_spread(text: &str, main: &Written, found: &mut Vec<Found>) -> Option<usize> {
     if let Some(spread) = main.in_last_digits(text) {
-        let (span, end) = (spread.span.clone(), spread.span.end + 1);
-        let main = Written {
-            printed: main.printed.clone().with_spread(spread.printed.clone()),
-            ..main.clone()
-        };
-        found.push(Found::number(text, main));
-        found.push(Found::other(span, ItemKind::Spread(spread.printed)));
+        let end = spread.span.end + 1;
+        let printed = main.printed.clone().with_spread(spread.printed.clone());
+        found.push(Found::number(text, Written { printed, ..main.clone() }));
+        found.push(Found::other(spread.span, ItemKind::Spread(spread.printed)));
         return Some(end);
     }
     let after = spread_start(text, main.span.end)?;
@@ -348,14 +311,13 @@ fn read_spread(text: &str, main: &Written, found: &mut Vec<Found>) -> Option<usi
 }
 
 /// `1/5 of the steps`.
-fn one_of(text: &str, top: &Written) -> Option<(usize, QuoteItem)> {
+fn one_of(text: &str, top: &Written) -> Option<Written> {
     let rest = text[top.span.end..].strip_prefix('/')?;
     let digits = run(rest, |c| c.is_ascii_digit());
     let bottom: u32 = rest[..digits].parse().ok().filter(|bottom| (2..=100).contains(bottom))?;
     let end = text.len() - rest.len() + digits;
     let is_part = *top.printed.value() < BigRational::from_integer(bottom.into());
-    let goes_on =
-        [" of ", " is ", " are ", " was "].iter().any(|word| text[end..].starts_with(word));
+    let goes_on = words().start_of("number.of_a_share", &text[end..]).is_some();
     let is_whole = top.printed.is_integer_text() && top.printed.unit() == Unit::Plain;
     let is_share =
         is_whole && is_part && is_boundary(text, end) && !starts_with_digit(text, end + 1);
@@ -363,8 +325,7 @@ fn one_of(text: &str, top: &Written) -> Option<(usize, QuoteItem)> {
     let span = top.span.start..end;
     let value = top.printed.value() / BigRational::from_integer(bottom.into());
     let printed = Printed::in_words(&text[span.clone()], value, Unit::Plain);
-    let written = Written { span, printed, scale: None };
-    Some((end, Found::number(text, written).item))
+    Some(Written { span, printed, scale: None })
 }
 
 /// Ranges: their ends share the unit of the last. The last unit of a list may be that of all its numbers.
@@ -407,9 +368,7 @@ impl Joint {
     fn of(before: &str, between: &str, after: &str) -> Option<Self> {
         let near = before.trim_end().trim_end_matches(['$', '*', '`']).trim_end();
         let joint = between.trim_matches(|c: char| c.is_whitespace() || "$*{}`".contains(c));
-        let is_between = near
-            .get(near.len().saturating_sub(7)..)
-            .is_some_and(|word| word.eq_ignore_ascii_case("between"));
+        let is_between = near.to_ascii_lowercase().ends_with("between");
         let is_bracket = near.ends_with('[');
         let respectively = after.trim_start_matches([',', ' ']).starts_with("respectively");
         let (shares, is_range) = match joint {
@@ -432,20 +391,17 @@ impl Joint {
 
 /// Marks two numbers as the ends of a range, the lower one first or last.
 fn mark_ends(first: &mut QuoteItem, second: &mut QuoteItem) {
-    let (ItemKind::Number(one), ItemKind::Number(other)) = (&first.kind, &second.kind) else {
-        return;
-    };
-    let ends = match one.value() <= other.value() {
-        true => [RangeEnd::Low, RangeEnd::High],
-        false => [RangeEnd::High, RangeEnd::Low],
-    };
-    [first.range_end, second.range_end] = ends.map(Some);
+    if let (ItemKind::Number(one), ItemKind::Number(other)) = (&first.kind, &second.kind) {
+        let is_rising = one.value() <= other.value();
+        first.range_end = Some(if is_rising { RangeEnd::Low } else { RangeEnd::High });
+        second.range_end = Some(if is_rising { RangeEnd::High } else { RangeEnd::Low });
+    }
 }
 
 /// Where the number behind `±` begins, if it comes next.
 fn spread_start(text: &str, end: usize) -> Option<usize> {
     let rest = text[end..].trim_start_matches(['$', ' ', '\u{a0}', '\u{2009}', '\u{202f}']);
-    let rest = SPREADS.iter().find_map(|sign| rest.strip_prefix(sign))?;
+    let rest = words().behind("sign.spreads", rest)?;
     let at = text.len() - rest.trim_start_matches(|c: char| c.is_whitespace() || c == '$').len();
     starts_with_digit(text, at).then_some(at)
 }
@@ -479,10 +435,13 @@ pub fn in_unit(item: &mut QuoteItem, factor: &BigRational, unit: Unit) {
     if has_own {
         return;
     }
-    let plain = printed.clone();
-    let text = plain.text().to_owned();
-    *printed = plain.clone().times(factor).in_unit(unit).shown_as(&text);
-    item.other = Some(plain);
+    let other = in_other_unit(printed, factor, unit);
+    item.other = Some(std::mem::replace(printed, other));
+}
+
+/// A number in a unit that is not printed beside it.
+fn in_other_unit(printed: &Printed, factor: &BigRational, unit: Unit) -> Printed {
+    printed.clone().times(factor).in_unit(unit).shown_as(printed.text())
 }
 
 /// Whether a number is the second end of a range whose ends both have a suffix or a unit: `206k-329k`.
@@ -535,9 +494,8 @@ fn is_a_footnote(before: &str, rest: &str) -> bool {
 /// Whether digits are a name by themselves: `0003`, `10th`, `1.2.3`.
 fn is_a_name(digits: &str, rest: &str) -> bool {
     let whole = digits.len() > 1 && digits.bytes().all(|byte| byte.is_ascii_digit());
-    let ordinal = ["st", "nd", "rd", "th"]
-        .iter()
-        .any(|ending| rest.starts_with(ending) && is_boundary(rest, ending.len()));
+    let ordinal = words().start_of("number.ordinals", rest);
+    let ordinal = ordinal.is_some_and(|ending| is_boundary(rest, ending.len()));
     let version = rest.starts_with('.') && digits.contains('.') && starts_with_digit(rest, 1);
     (whole && digits.starts_with('0')) || ordinal || version
 }
@@ -547,6 +505,11 @@ fn is_a_list_mark(before: &str, rest: &str) -> bool {
     let line = before.trim_end_matches(|c: char| c != '\n' && c.is_whitespace() || c == '#');
     let starts = line.is_empty() || line.ends_with('\n');
     starts && rest.strip_prefix(['.', ')']).is_some_and(|rest| rest.starts_with(' '))
+}
+
+/// Whether a text begins with a word, in small letters or not.
+fn begins_with(text: &str, word: &str) -> bool {
+    text.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word))
 }
 
 /// Whether no word goes on at `at`.

@@ -3,11 +3,12 @@
 //!
 //! Every byte keeps its place, so that a place in what is seen is one in the file.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
-use crate::markup::Brackets;
+use crate::markup::{Brackets, Tag};
 use crate::styles::StyleSheet;
+use crate::words::words;
 
 /// How a text is marked up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,36 +26,17 @@ pub enum Markup {
 /// What stands for a hidden byte between two signs that readers see side by side.
 pub const HIDDEN: char = '\0';
 
-/// Tags without content, which nothing closes.
-const VOID: &[&str] = &["area", "br", "col", "hr", "img", "input", "link", "meta", "source", "wbr"];
-/// Elements whose content is not shown.
-const NOT_SHOWN: &[&str] = &["head", "noscript", "script", "style", "template", "title"];
-/// Comments in the languages of sites.
-const SITE_COMMENTS: [(&str, &str); 4] = [
-    ("{% comment %}", "{% endcomment %}"),
-    ("{%- comment -%}", "{%- endcomment -%}"),
-    ("{#- ", "-#}"),
-    ("{/*", "*/}"),
-];
 /// The most bytes of the words of a link with a label.
 const LONGEST_WORDS: usize = 1000;
-/// What a site shows of the settings above a page.
-const SHOWN_SETTINGS: &[&str] = &["title", "subtitle", "description", "summary", "excerpt"];
 
 impl Markup {
     /// Of the file of this name, by its ending; of others everything is seen.
     pub fn of_name(name: &str) -> Self {
         let name = name.to_ascii_lowercase();
-        let ends = |endings: &[&str]| endings.iter().any(|ending| name.ends_with(ending));
-        if ends(&[".html", ".htm", ".xhtml"]) {
-            Self::Html
-        } else if ends(&[".tex", ".latex"]) {
-            Self::Tex
-        } else if ends(&[".md", ".markdown", ".mdx", ".qmd", ".rmd"]) {
-            Self::Markdown
-        } else {
-            Self::Plain
-        }
+        let kinds =
+            [("file.html", Self::Html), ("file.tex", Self::Tex), ("file.markdown", Self::Markdown)];
+        let kind = kinds.into_iter().find(|(ends, _)| words().end_of(ends, &name).is_some());
+        kind.map_or(Self::Plain, |(_, markup)| markup)
     }
 }
 
@@ -74,27 +56,16 @@ pub fn of_quote(quote: &str, markup: Markup) -> String {
     if !matches!(markup, Markup::Markdown | Markup::Html) {
         return quote.to_owned();
     }
-    let page = Page { references: References::Any, ..Page::default() };
-    let mut scan = Scan::new(quote, markup == Markup::Markdown, &page);
-    scan.is_quote = true;
-    let hidden = scan.read().0;
-    let mut seen = String::with_capacity(quote.len());
-    let mut at = 0;
-    for stretch in hidden.into_iter().filter(|stretch| !stretch.is_empty()) {
-        if stretch.start >= at {
-            seen.push_str(&quote[at..stretch.start]);
-            at = stretch.end;
-        }
-    }
-    seen.push_str(&quote[at..]);
-    seen
+    let page = Page { is_part: true, ..Page::default() };
+    let hidden = Scan::new(quote, markup == Markup::Markdown, &page).read().0;
+    with_hidden(quote, &hidden, |_, _| {})
 }
 
 /// What of Markdown or HTML is hidden. Style sheets and the addresses of links may stand behind what they are for, so
 /// that a page which has some is read twice.
 fn hidden(text: &str, is_markdown: bool) -> Vec<Range<usize>> {
     let (hidden, page) = Scan::new(text, is_markdown, &Page::default()).read();
-    match page.is_empty() {
+    match page.styles.is_empty() && page.labels.is_empty() {
         true => hidden,
         false => Scan::new(text, is_markdown, &page).read().0,
     }
@@ -109,23 +80,32 @@ pub(crate) fn has_no_width(c: char) -> bool {
     )
 }
 
-/// The text with blanks for some of its stretches, which stand in order.
+/// The text with blanks for some of its stretches.
 fn blanked(text: &str, hidden: &[Range<usize>]) -> String {
-    let mut seen = String::with_capacity(text.len());
-    let mut at = 0;
-    for stretch in hidden.iter().filter(|stretch| !stretch.is_empty()) {
-        if stretch.start < at {
-            continue;
-        }
-        seen.push_str(&text[at..stretch.start]);
-        let is_solid = |c: Option<char>| c.is_some_and(|c| !c.is_whitespace());
+    let is_solid = |c: Option<char>| c.is_some_and(|c| !c.is_whitespace());
+    with_hidden(text, hidden, |seen, stretch| {
         let joins = is_solid(text[..stretch.start].chars().next_back())
             && is_solid(text[stretch.end..].chars().next());
         let blank = if joins { HIDDEN } else { ' ' };
-        for byte in text[stretch.clone()].bytes() {
-            seen.push(if byte == b'\n' { '\n' } else { blank });
+        let bytes = text[stretch.clone()].bytes();
+        seen.extend(bytes.map(|byte| if byte == b'\n' { '\n' } else { blank }));
+    })
+}
+
+/// The text with something else instead of some of its stretches, which stand in order.
+fn with_hidden(
+    text: &str,
+    hidden: &[Range<usize>],
+    put: impl Fn(&mut String, &Range<usize>),
+) -> String {
+    let mut seen = String::with_capacity(text.len());
+    let mut at = 0;
+    for stretch in hidden.iter().filter(|stretch| !stretch.is_empty()) {
+        if stretch.start >= at {
+            seen.push_str(&text[at..stretch.start]);
+            put(&mut seen, stretch);
+            at = stretch.end;
         }
-        at = stretch.end;
     }
     seen.push_str(&text[at..]);
     seen
@@ -137,13 +117,14 @@ fn tex(text: &str) -> Vec<Range<usize>> {
     let mut at = 0;
     while at < text.len() {
         let rest = &text[at..];
-        let block = [("\\iffalse", "\\fi"), ("\\begin{comment}", "\\end{comment}")];
-        if let Some((open, close)) = block.iter().find(|(open, _)| rest.starts_with(open)) {
-            let end = after(text, at + open.len(), close);
+        let mut blocks = words().pairs("comment_of_tex");
+        if let Some((open, close)) = blocks.find(|(open, _)| rest.starts_with(open)) {
+            let start = at + open.len();
+            let end = text[start..].find(close).map_or(text.len(), |end| start + end + close.len());
             hidden.push(at..end);
             at = end;
         } else if let Some(escaped) = rest.strip_prefix('\\') {
-            at += 1 + escaped.chars().next().map_or(0, char::len_utf8);
+            at += 1 + next_width(escaped);
         } else if rest.starts_with('%') {
             let end = line_end(text, at);
             hidden.push(at..end);
@@ -159,83 +140,54 @@ fn tex(text: &str) -> Vec<Range<usize>> {
 #[derive(Debug, Default)]
 struct Page {
     styles: StyleSheet,
-    references: References,
+    /// The labels that stand for addresses: `[1]: https://…`.
+    labels: BTreeSet<String>,
+    /// Whether it is a part of another, whose labels are not known and whose first line may begin before it.
+    is_part: bool,
 }
 
 impl Page {
-    fn is_empty(&self) -> bool {
-        let has_labels =
-            matches!(&self.references, References::Named(labels) if !labels.is_empty());
-        self.styles.is_empty() && !has_labels
-    }
-}
-
-/// The labels that stand for addresses: `[1]: https://…`.
-#[derive(Debug)]
-enum References {
-    Named(BTreeSet<String>),
-    /// Of a part of a page it is not known which.
-    Any,
-}
-
-impl Default for References {
-    fn default() -> Self {
-        Self::Named(BTreeSet::new())
-    }
-}
-
-impl References {
-    fn has(&self, label: &str) -> bool {
-        match self {
-            Self::Named(labels) => labels.contains(&label.to_lowercase()),
-            Self::Any => !label.contains('^'),
+    fn has_label(&self, label: &str) -> bool {
+        match self.is_part {
+            true => !label.contains('^'),
+            false => self.labels.contains(&label.to_lowercase()),
         }
     }
 }
 
-/// Where a mark stands next. Asking again from further on looks no further until that place is passed.
-struct Next {
-    mark: &'static str,
-    asked: usize,
+/// Where marks stand next. Asking again from further on looks no further until that place is passed.
+#[derive(Default)]
+struct NextMarks(HashMap<&'static str, AskedMark>);
+
+struct AskedMark {
+    from: usize,
     found: Option<usize>,
 }
 
-impl Next {
-    fn new(mark: &'static str) -> Self {
-        Self { mark, asked: usize::MAX, found: None }
-    }
-
-    fn from(&mut self, text: &str, at: usize) -> Option<usize> {
-        let is_known = self.asked <= at && self.found.is_none_or(|found| found >= at);
-        if !is_known {
-            self.asked = at;
-            self.found = text[at..].find(self.mark).map(|found| at + found);
+impl NextMarks {
+    fn from(&mut self, mark: &'static str, text: &str, at: usize) -> Option<usize> {
+        let is_known =
+            |asked: &&AskedMark| asked.from <= at && asked.found.is_none_or(|found| found >= at);
+        if let Some(asked) = self.0.get(mark).filter(is_known) {
+            return asked.found;
         }
-        self.found
+        let found = text[at..].find(mark).map(|found| at + found);
+        self.0.insert(mark, AskedMark { from: at, found });
+        found
     }
-}
-
-/// What is sought to the end of a text.
-struct Ends {
-    paragraph: Next,
-    comment: [Next; 2],
-    declaration: Next,
-    of_site: [Next; SITE_COMMENTS.len()],
 }
 
 /// One pass over Markdown or HTML.
 struct Scan<'t> {
     text: &'t str,
     is_markdown: bool,
-    /// Whether the text is a part of another, whose first line may begin before it.
-    is_quote: bool,
     /// What is known of the page.
     page: &'t Page,
     /// What this pass finds of it.
     found: Page,
     hidden: Vec<Range<usize>>,
     closed: Brackets,
-    ends: Ends,
+    next: NextMarks,
     /// Brackets that are open in this paragraph: only behind one stands the address of a link.
     brackets: usize,
     /// Whether the lines are those of a list, in which fences stand deeper.
@@ -244,21 +196,14 @@ struct Scan<'t> {
 
 impl<'t> Scan<'t> {
     fn new(text: &'t str, is_markdown: bool, page: &'t Page) -> Self {
-        let ends = Ends {
-            paragraph: Next::new("\n\n"),
-            comment: [Next::new("-->"), Next::new("--!>")],
-            declaration: Next::new(">"),
-            of_site: SITE_COMMENTS.map(|(_, close)| Next::new(close)),
-        };
         Self {
             text,
             is_markdown,
-            is_quote: false,
             page,
             found: Page::default(),
             hidden: Vec::new(),
             closed: Brackets::of(text),
-            ends,
+            next: NextMarks::default(),
             brackets: 0,
             in_list: false,
         }
@@ -266,8 +211,8 @@ impl<'t> Scan<'t> {
 
     /// What is hidden, and what the page says about itself.
     fn read(mut self) -> (Vec<Range<usize>>, Page) {
-        let mut at = if self.is_markdown && !self.is_quote { self.settings() } else { 0 };
-        let mut line_begins = !self.is_quote;
+        let mut at = if self.is_markdown && !self.page.is_part { self.settings() } else { 0 };
+        let mut line_begins = !self.page.is_part;
         while at < self.text.len() {
             if line_begins {
                 let begun = at;
@@ -307,21 +252,22 @@ impl<'t> Scan<'t> {
 
     /// The settings at the top of a page, of which sites show the title and what describes it.
     fn settings(&mut self) -> usize {
-        let fence = ["---", "+++"].iter().find(|fence| first_line(self.text) == **fence);
-        let Some(fence) = fence else { return 0 };
-        let mut at = first_line(self.text).len() + 1;
-        let mut lines = Vec::new();
+        let fence = self.text.lines().next().unwrap_or_default();
+        if !matches!(fence, "---" | "+++") {
+            return 0;
+        }
+        let mut at = fence.len() + 1;
+        let mut hidden: Vec<_> = std::iter::once(0..fence.len()).collect();
         while at < self.text.len() {
             let end = line_end(self.text, at);
             let line = self.text[at..end].trim_end();
-            if line == *fence || (*fence == "---" && line == "...") {
-                self.hidden.push(0..fence.len());
-                lines.into_iter().for_each(|line| self.hidden.push(line));
+            if line == fence || (fence == "---" && line == "...") {
+                self.hidden = hidden;
                 return self.hide(at..end);
             }
             let key = line.split([':', '=']).next().unwrap_or_default().trim();
-            let shown = SHOWN_SETTINGS.contains(&key);
-            lines.push(at..if shown { at + key.len() + 1 } else { end });
+            let is_shown = words().is_in("page.shown_settings", key);
+            hidden.push(at..if is_shown { at + key.len() + 1 } else { end });
             at = end + 1;
         }
         0
@@ -339,20 +285,18 @@ impl<'t> Scan<'t> {
             self.brackets = 0;
             return None;
         }
+        let numberless = bare.trim_start_matches(|c: char| c.is_ascii_digit());
         let is_item = ["- ", "* ", "+ "].iter().any(|mark| bare.starts_with(mark))
-            || bare.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with(". ")
-                && bare.starts_with(|c: char| c.is_ascii_digit());
+            || numberless.len() < bare.len() && numberless.starts_with(". ");
         self.in_list = is_item || self.in_list && indent > 0;
         let may_open = indent < 4 || self.in_list;
         if may_open && let Some(end) = fenced(self.text, at, bare, is_quotation) {
             return Some(end);
         }
         let (label, target) = (indent < 4).then(|| definition(line)).flatten()?;
-        if let References::Named(labels) = &mut self.found.references {
-            labels.insert(label.to_lowercase());
-        }
-        let start = line.len() - bare.len();
-        self.hide(at + start + 1..at + start + 1 + label.len());
+        self.found.labels.insert(label.to_lowercase());
+        let start = at + indent + 1;
+        self.hide(start..start + label.len());
         Some(self.hide(at + target..at + line.len()))
     }
 
@@ -385,7 +329,7 @@ impl<'t> Scan<'t> {
         let inside = &self.text[at + 1..close];
         let is_target = match self.text.as_bytes()[at] {
             b'(' => is_address(inside),
-            _ => self.page.references.has(inside) && self.follows_words(at),
+            _ => self.page.has_label(inside) && self.follows_words(at),
         };
         if is_target { self.hide(at + 1..close) + 1 } else { at }
     }
@@ -404,22 +348,18 @@ impl<'t> Scan<'t> {
         }
         let rest = &self.text[at..];
         let Some(tag) = Tag::read(rest) else { return at + 1 };
-        let inside = at + 1 + tag.name_end;
         let end = at + tag.length;
-        if !tag.is_hiding(&self.page.styles) {
-            return match tag.has_attributes(rest) {
-                true => {
-                    self.hide(inside..end - 1);
-                    end
-                }
-                false => end,
-            };
+        if is_hiding(&tag, &self.page.styles) {
+            let close = close_of(self.text, end, &tag.name);
+            if matches!(tag.name.as_str(), "style" | "head") {
+                self.sheets(at..close);
+            }
+            return self.hide(at..close);
         }
-        let close = close_of(self.text, end, &tag.name);
-        if matches!(tag.name.as_str(), "style" | "head") {
-            self.sheets(at..close);
+        if !tag.inside.trim_matches(['/', ' ']).is_empty() {
+            self.hide(end - 1 - tag.inside.len()..end - 1);
         }
-        self.hide(at..close)
+        end
     }
 
     /// The style sheets in what is not shown.
@@ -446,9 +386,9 @@ impl<'t> Scan<'t> {
             if let Some(short) = [">", "->"].iter().find(|end| rest.starts_with(**end)) {
                 return Some(start + short.len());
             }
-            let ends = self.ends.comment.iter_mut();
-            let end = ends.filter_map(|end| Some(end.from(text, start)? + end.mark.len())).min();
-            let paragraph = self.ends.paragraph.from(text, start);
+            let mut end_of = |mark| Some(self.next.from(mark, text, start)? + mark.len());
+            let end = ["-->", "--!>"].into_iter().filter_map(&mut end_of).min();
+            let paragraph = self.next.from("\n\n", text, start);
             return match end {
                 Some(end) if in_paragraph && paragraph.is_some_and(|last| last < end) => None,
                 Some(end) => Some(end),
@@ -458,18 +398,16 @@ impl<'t> Scan<'t> {
         let rest = &text[at..];
         let is_declaration = rest.starts_with("<?")
             || rest.strip_prefix("<!").is_some_and(|rest| rest.starts_with(char::is_alphabetic));
-        let end = is_declaration.then(|| self.ends.declaration.from(text, at)).flatten()?;
+        let end = is_declaration.then(|| self.next.from(">", text, at)).flatten()?;
         Some(end + 1)
     }
 
     /// Where a comment in the languages of sites ends: `{% comment %}`, `{# #}`, `{/* */}`.
     fn comment_of_site(&mut self, at: usize) -> Option<usize> {
         let rest = &self.text[at..];
-        let is_open = |(open, _): &(&str, &str)| rest.starts_with(open);
-        let which = SITE_COMMENTS.iter().position(is_open)?;
-        let (open, close) = SITE_COMMENTS[which];
-        let end = self.ends.of_site[which].from(self.text, at + open.len())?;
-        Some(end + close.len())
+        let mut all = words().pairs("comment_of_site");
+        let (open, close) = all.find(|(open, _)| rest.starts_with(open))?;
+        Some(self.next.from(close, self.text, at + open.len())? + close.len())
     }
 
     /// Where code in a line ends, or the marks that open none.
@@ -477,7 +415,7 @@ impl<'t> Scan<'t> {
         let text = self.text;
         let width = |at: usize| text[at..].bytes().take_while(|byte| *byte == b'`').count();
         let own = width(at);
-        let paragraph = self.ends.paragraph.from(text, at).unwrap_or(text.len());
+        let paragraph = self.next.from("\n\n", text, at).unwrap_or(text.len());
         let mut next = at + own;
         while let Some(found) = text.get(next..paragraph).and_then(|rest| rest.find('`')) {
             next += found;
@@ -491,96 +429,14 @@ impl<'t> Scan<'t> {
     }
 }
 
-/// A tag of HTML.
-struct Tag {
-    name: String,
-    is_closing: bool,
-    /// Where its name ends, behind the `<`.
-    name_end: usize,
-    length: usize,
-    attributes: String,
-}
-
-impl Tag {
-    /// The tag at the start of a text, if it is one by the grammar of HTML.
-    fn read(text: &str) -> Option<Self> {
-        let inner = text.strip_prefix('<')?;
-        let is_closing = inner.starts_with('/');
-        let start = usize::from(is_closing);
-        let length = inner[start..].find(|c: char| !(c.is_ascii_alphanumeric() || c == '-'));
-        let name_end = start + length.unwrap_or(inner.len() - start);
-        let name = inner[start..name_end].to_ascii_lowercase();
-        let length = attributes_end(&inner[name_end..])?;
-        let attributes = inner[name_end..name_end + length].to_ascii_lowercase();
-        let starts = name.starts_with(|c: char| c.is_ascii_alphabetic());
-        let length = 1 + name_end + length + 1;
-        starts.then_some(Self { name, is_closing, name_end, length, attributes })
+/// Whether readers do not see what stands in an element.
+fn is_hiding(tag: &Tag<'_>, styles: &StyleSheet) -> bool {
+    if tag.is_closing || tag.is_alone() || words().is_in("html.void", &tag.name) {
+        return false;
     }
-
-    fn has_attributes(&self, text: &str) -> bool {
-        !text[1 + self.name_end..self.length - 1].trim_matches(['/', ' ']).is_empty()
-    }
-
-    /// Whether readers do not see what stands in it.
-    fn is_hiding(&self, styles: &StyleSheet) -> bool {
-        if self.is_closing || VOID.contains(&self.name.as_str()) || self.attributes.ends_with('/') {
-            return false;
-        }
-        let attributes = named(&self.attributes);
-        NOT_SHOWN.contains(&self.name.as_str())
-            || attributes.iter().any(|(name, _)| *name == "hidden")
-            || styles.hides(&self.name, &attributes)
-    }
-}
-
-/// The attributes of a tag that are one by the grammar of HTML, with their values.
-fn named(attributes: &str) -> Vec<(&str, &str)> {
-    let mut all = Vec::new();
-    let mut rest = attributes.trim();
-    while !rest.is_empty() {
-        let end = rest.find(|c: char| c.is_whitespace() || c == '=').unwrap_or(rest.len());
-        let (name, behind) = rest.split_at(end);
-        let value = behind.trim_start().strip_prefix('=').map(str::trim_start);
-        let Some(value) = value else {
-            all.push((name, ""));
-            rest = behind.trim_start();
-            continue;
-        };
-        let quote = value.chars().next().filter(|c| matches!(c, '"' | '\''));
-        let (value, behind) = match quote {
-            Some(quote) => value[1..].split_once(quote).unwrap_or((&value[1..], "")),
-            None => value.split_at(value.find(char::is_whitespace).unwrap_or(value.len())),
-        };
-        all.push((name, value));
-        rest = behind.trim_start();
-    }
-    all
-}
-
-/// The length of the attributes of a tag up to its `>`; none where they are none.
-fn attributes_end(text: &str) -> Option<usize> {
-    let mut at = 0;
-    loop {
-        let rest = &text[at..];
-        let bare = rest.trim_start();
-        let space = rest.len() - bare.len();
-        let bare = bare.strip_prefix('/').filter(|rest| rest.starts_with('>')).unwrap_or(bare);
-        if bare.starts_with('>') {
-            return Some(text.len() - bare.len());
-        }
-        if space == 0 || !bare.starts_with(|c: char| c.is_ascii_alphabetic() || "_:@".contains(c)) {
-            return None;
-        }
-        let name = bare.find(|c: char| !(c.is_ascii_alphanumeric() || "_:.-@".contains(c)))?;
-        at = text.len() - bare.len() + name;
-        let value = text[at..].trim_start().strip_prefix('=').map(str::trim_start);
-        let Some(value) = value else { continue };
-        let length = match value.as_bytes().first()? {
-            quote @ (b'"' | b'\'') => value[1..].find(char::from(*quote))? + 2,
-            _ => value.find(|c: char| c.is_whitespace() || "\"'=<>`".contains(c))?,
-        };
-        at = text.len() - value.len() + length;
-    }
+    words().is_in("html.not_shown", &tag.name)
+        || tag.attributes.iter().any(|(name, _)| name == "hidden")
+        || styles.hides(tag)
 }
 
 /// Behind the tag that closes an element, or the end of the text.
@@ -597,7 +453,7 @@ fn close_of(text: &str, start: usize, name: &str) -> usize {
                 }
             }
             Some(tag) => {
-                depth += usize::from(!tag.attributes.ends_with('/'));
+                depth += usize::from(!tag.is_alone());
                 at += tag.length;
             }
             None => at += 1,
@@ -651,17 +507,8 @@ fn definition(line: &str) -> Option<(&str, usize)> {
     is_one.then_some((&label[..end], line.len() - target.len()))
 }
 
-fn first_line(text: &str) -> &str {
-    text.lines().next().unwrap_or_default()
-}
-
 fn line_end(text: &str, at: usize) -> usize {
     text[at..].find('\n').map_or(text.len(), |end| at + end)
-}
-
-/// Behind the next `close`, or the end of the text.
-fn after(text: &str, at: usize, close: &str) -> usize {
-    text[at..].find(close).map_or(text.len(), |found| at + found + close.len())
 }
 
 fn next_width(text: &str) -> usize {

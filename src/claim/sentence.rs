@@ -7,22 +7,17 @@ const REACH: usize = 200;
 
 /// The sentence, or the line of a table, that has a part of a text.
 pub fn around(text: &str, part: &Range<usize>) -> Range<usize> {
-    let boundary = |at: usize| (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-    let first = boundary(part.start.saturating_sub(REACH));
-    let last = boundary((part.end + REACH).min(text.len()));
-    let before = &text[first..part.start];
-    let mut ends = before.char_indices().filter(|(at, c)| is_end(*c, &before[at + c.len_utf8()..]));
-    let start = ends.next_back().map_or(first, |(at, c)| first + at + c.len_utf8());
-    let behind = &text[part.end..last];
-    let mut ends = behind.char_indices().filter(|(at, c)| is_end(*c, &behind[at + c.len_utf8()..]));
+    let (before, behind) = beside(text, part, REACH);
+    let ends = |text: &'_ str| {
+        let ends = text.char_indices().map(|(at, c)| (c, at + c.len_utf8()));
+        ends.filter(|(c, end)| is_end(*c, &text[*end..])).map(|(_, end)| end).collect::<Vec<_>>()
+    };
+    let first = part.start - before.len();
+    let start = first + ends(before).last().copied().unwrap_or(0);
     // What ends inside the part goes on to no other sentence.
     let is_over = text[part.clone()].trim_end().ends_with(['.', '!', '?']);
-    let end = match ends.next() {
-        _ if is_over => part.end,
-        Some((at, c)) => part.end + at + c.len_utf8(),
-        None => last,
-    };
-    start..end
+    let rest = if is_over { 0 } else { ends(behind).first().copied().unwrap_or(behind.len()) };
+    start..part.end + rest
 }
 
 /// A paragraph without an end is cut so many bytes before and behind the part.
@@ -30,17 +25,32 @@ const PARAGRAPH_REACH: usize = 2_000;
 
 /// The paragraph that has a part of a text: what stands between two empty lines.
 pub fn paragraph(text: &str, part: &Range<usize>) -> Range<usize> {
-    let boundary = |at: usize| (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-    let first = boundary(part.start.saturating_sub(PARAGRAPH_REACH));
-    let last = boundary((part.end + PARAGRAPH_REACH).min(text.len()));
+    let (before, behind) = beside(text, part, PARAGRAPH_REACH);
     let is_empty_line =
         |rest: &str| rest.split_once('\n').is_some_and(|(line, _)| line.trim().is_empty());
-    let before = &text[first..part.start];
     let mut starts = before.match_indices('\n').filter(|(at, _)| is_empty_line(&before[at + 1..]));
-    let start = starts.next_back().map_or(first, |(at, _)| first + at + 1);
-    let behind = &text[part.end..last];
     let mut ends = behind.match_indices('\n').filter(|(at, _)| is_empty_line(&behind[at + 1..]));
-    start..ends.next().map_or(last, |(at, _)| part.end + at)
+    let start = starts.next_back().map_or(0, |(at, _)| at + 1);
+    let end = ends.next().map_or(behind.len(), |(at, _)| at);
+    part.start - before.len() + start..part.end + end
+}
+
+/// What stands before and behind a part of a text, at most so many bytes of each.
+fn beside<'t>(text: &'t str, part: &Range<usize>, reach: usize) -> (&'t str, &'t str) {
+    (last_bytes(&text[..part.start], reach), first_bytes(&text[part.end..], reach))
+}
+
+/// The beginning of a text, of at most so many bytes.
+pub fn first_bytes(text: &str, most: usize) -> &str {
+    let end = (0..=most.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
+    &text[..end.unwrap_or(0)]
+}
+
+/// The end of a text, of at most so many bytes.
+pub fn last_bytes(text: &str, most: usize) -> &str {
+    let start =
+        (text.len().saturating_sub(most)..=text.len()).find(|at| text.is_char_boundary(*at));
+    &text[start.unwrap_or(text.len())..]
 }
 
 /// Whether a sign before `rest` ends a sentence, a paragraph or a heading.

@@ -12,20 +12,18 @@ use crate::markup::{self, Brackets, Seen};
 use crate::seen::has_no_width;
 
 /// A text with one spelling for each sign, and where each of its bytes comes from.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct PlainSpelling {
     /// The text: no emphasis, straight quotes, one kind of dash, single spaces.
     pub text: String,
-    /// The byte of the original at which the sign of each byte begins.
-    starts: Vec<u32>,
-    /// The byte of the original at which the sign of each byte ends.
-    ends: Vec<u32>,
+    /// The bytes of the original at which the sign of each byte begins and ends.
+    from: Vec<(u32, u32)>,
 }
 
 impl PlainSpelling {
     /// Of a text of at most 4 GB.
     pub fn of(text: &str) -> Self {
-        let mut plain = Self { text: String::new(), starts: Vec::new(), ends: Vec::new() };
+        let mut plain = Self::default();
         let mut before = None;
         // Where the words of links end, and how far the marks there reach.
         let mut closes: Vec<Range<usize>> = Vec::new();
@@ -74,21 +72,18 @@ impl PlainSpelling {
 
     /// A text with its own signs, and one space for each run of white space.
     pub fn single_spaced(text: &str) -> Self {
-        let mut plain = Self { text: String::new(), starts: Vec::new(), ends: Vec::new() };
+        let mut plain = Self::default();
         for (at, c) in text.char_indices() {
-            let sign = if c.is_whitespace() { ' ' } else { c };
-            if sign != ' ' || !plain.text.ends_with(' ') {
-                plain.push(sign, at..at + c.len_utf8());
-            }
+            plain.say(if c.is_whitespace() { ' ' } else { c }, at..at + c.len_utf8());
         }
         plain
     }
 
     /// A text with its own signs and no white space.
     pub fn squeezed(text: &str) -> Self {
-        let mut plain = Self { text: String::new(), starts: Vec::new(), ends: Vec::new() };
+        let mut plain = Self::default();
         for (at, c) in text.char_indices().filter(|(_, c)| !c.is_whitespace()) {
-            plain.push(c, at..at + c.len_utf8());
+            plain.push(c.encode_utf8(&mut [0; 4]), at..at + c.len_utf8());
         }
         plain
     }
@@ -96,44 +91,48 @@ impl PlainSpelling {
     /// Says a sign; of several spaces only the first.
     fn say(&mut self, sign: char, from: Range<usize>) {
         if sign != ' ' || !self.text.ends_with(' ') {
-            self.push(sign, from);
+            self.push(sign.encode_utf8(&mut [0; 4]), from);
         }
     }
 
-    fn push(&mut self, sign: char, from: Range<usize>) {
-        self.text.push(sign);
+    /// Says signs that stand for a part of the original.
+    pub(crate) fn push(&mut self, signs: &str, from: Range<usize>) {
+        self.text.push_str(signs);
         let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
-        self.starts.resize(self.text.len(), place(from.start));
-        self.ends.resize(self.text.len(), place(from.end));
+        self.from.resize(self.text.len(), (place(from.start), place(from.end)));
     }
 
-    /// Every place of words that are spelled as this text is, in this text.
+    /// Every place of words that are spelled as this text is, in this text. Of places that overlap all are found (Knuth,
+    /// Morris and Pratt), as a text that repeats itself begins its quotes nearly everywhere.
     pub fn places(&self, words: &str) -> Vec<Range<usize>> {
-        let starts = if words.is_empty() { Vec::new() } else { starts_of(words, &self.text) };
-        starts.into_iter().map(|at| at..at + words.len()).collect()
+        let words = words.as_bytes();
+        let first = memmem::find(self.text.as_bytes(), words).filter(|_| !words.is_empty());
+        let Some(first) = first else { return Vec::new() };
+        let borders = borders(words);
+        let (mut found, mut read) = (Vec::new(), 0);
+        for (at, byte) in self.text.bytes().enumerate().skip(first) {
+            while read > 0 && words.get(read) != Some(&byte) {
+                read = borders[read - 1];
+            }
+            read += usize::from(words[read] == byte);
+            if read == words.len() {
+                found.push(at + 1 - words.len()..at + 1);
+            }
+        }
+        found
     }
 
     /// What a part of the plain text is in the original.
     pub fn original(&self, part: Range<usize>) -> Range<usize> {
-        let of = |list: &[u32], at: usize| list.get(at).map_or(0, |found| *found as usize);
-        of(&self.starts, part.start)..of(&self.ends, part.end.saturating_sub(1))
+        let of = |at: usize| {
+            self.from.get(at).map_or((0, 0), |(start, end)| (*start as usize, *end as usize))
+        };
+        of(part.start).0..of(part.end.saturating_sub(1)).1
     }
 }
 
-/// Where some words begin in a text, in time that grows with the text alone.
-fn starts_of(words: &str, text: &str) -> Vec<usize> {
-    let finder = memmem::Finder::new(words);
-    let find = |from: usize| Some(from + finder.find(text.as_bytes().get(from..)?)?);
-    let first = find(0);
-    let second = first.and_then(|first| find(first + 1));
-    let Some(second) = second else { return first.into_iter().collect() };
-    first.into_iter().chain(repeated(words.as_bytes(), text, second)).collect()
-}
-
-/// Where some words begin in a text from `first` on (Knuth, Morris and Pratt): a text that repeats itself begins its quotes
-/// nearly everywhere.
-fn repeated(words: &[u8], text: &str, first: usize) -> Vec<usize> {
-    // How much of the beginning of the words stands at the end of each part of them.
+/// How much of the beginning of some words stands at the end of each part of them.
+fn borders(words: &[u8]) -> Vec<usize> {
     let mut borders = vec![0; words.len()];
     let mut length = 0;
     for at in 1..words.len() {
@@ -143,32 +142,12 @@ fn repeated(words: &[u8], text: &str, first: usize) -> Vec<usize> {
         length += usize::from(words[at] == words[length]);
         borders[at] = length;
     }
-    let (mut found, mut read) = (Vec::new(), 0);
-    for (at, byte) in text.bytes().enumerate().skip(first) {
-        while read > 0 && (read == words.len() || words[read] != byte) {
-            read = borders[read - 1];
-        }
-        read += usize::from(words[read] == byte);
-        if read == words.len() {
-            found.push(at + 1 - words.len());
-        }
-    }
-    found
+    borders
 }
 
 /// Whether two texts are one when their spelling does not count.
 pub fn same(a: &str, b: &str) -> bool {
-    let may_be_marked = |text: &str| text.contains(|c| has_no_width(c) || "<[&\\".contains(c));
-    let is_marked = may_be_marked(a) || may_be_marked(b);
-    // Letters and digits have one spelling, and most texts differ in them.
-    let letters = |c: &char| c.is_alphanumeric();
-    if !is_marked && a.chars().filter(letters).ne(b.chars().filter(letters)) {
-        return false;
-    }
-    let has_one_spelling =
-        |text: &str| !is_marked && text.is_ascii() && !text.contains(is_emphasis);
-    let plain = |text: &str| PlainSpelling::of(text).text.trim().to_owned();
-    a == b || !(has_one_spelling(a) && has_one_spelling(b)) && plain(a) == plain(b)
+    a == b || PlainSpelling::of(a).text.trim() == PlainSpelling::of(b).text.trim()
 }
 
 /// One spelling for all of a sign; an em dash before a digit is no minus and stays what it is.

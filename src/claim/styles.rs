@@ -2,37 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use crate::markup::Tag;
+use crate::words::words;
+
 /// Further off than any page is wide.
 const OFF_PAGE: f64 = -500.0;
 
-/// Properties that can hide.
-const HIDING: &[&str] = &[
-    "-webkit-text-fill-color",
-    "bottom",
-    "clip",
-    "clip-path",
-    "color",
-    "content-visibility",
-    "display",
-    "font-size",
-    "height",
-    "left",
-    "margin-left",
-    "margin-top",
-    "max-height",
-    "max-width",
-    "opacity",
-    "overflow",
-    "position",
-    "right",
-    "text-indent",
-    "top",
-    "transform",
-    "visibility",
-    "width",
-];
-
-/// Properties that can hide with their values, the last of each.
+/// Properties with their values, the last of each.
 type Declarations = BTreeMap<String, String>;
 
 /// The rules of the style sheets of a text, by class, id or name of element.
@@ -79,20 +55,19 @@ impl StyleSheet {
         self.0.is_empty()
     }
 
-    /// Whether an element with this name and these attributes is hidden by a style.
-    pub(crate) fn hides(&self, name: &str, attributes: &[(&str, &str)]) -> bool {
-        let of =
-            |key: &str| attributes.iter().find(|(name, _)| *name == key).map(|(_, value)| *value);
-        let classes =
-            of("class").unwrap_or_default().split_whitespace().map(|class| format!(".{class}"));
-        let names = std::iter::once(name.to_owned())
-            .chain(classes)
-            .chain(of("id").map(|id| format!("#{id}")));
+    /// Whether an element is hidden by a style.
+    pub(crate) fn hides(&self, tag: &Tag<'_>) -> bool {
+        let of = |key: &str| {
+            let found = tag.attributes.iter().find(|(name, _)| name == key);
+            found.map_or("", |(_, value)| value.as_str())
+        };
+        let classes = of("class").split_whitespace().map(|class| format!(".{class}"));
+        let id = format!("#{}", of("id"));
         let mut all = Declarations::new();
-        for rules in names.filter_map(|name| self.0.get(&name)) {
-            all.extend(rules.clone());
+        for name in std::iter::once(tag.name.clone()).chain(classes).chain([id]) {
+            all.extend(self.0.get(&name).cloned().unwrap_or_default());
         }
-        all.extend(declarations(&without_comments(of("style").unwrap_or_default())));
+        all.extend(declarations(&without_comments(of("style"))));
         hide(&all)
     }
 }
@@ -107,8 +82,7 @@ fn declarations(css: &str) -> impl Iterator<Item = (String, String)> + '_ {
     css.split(';').filter_map(|one| {
         let (property, value) = one.split_once(':')?;
         let value = value.trim().trim_end_matches("!important").trim();
-        let property = HIDING.iter().find(|known| **known == property.trim())?;
-        Some(((*property).to_owned(), value.to_owned()))
+        Some((property.trim().to_owned(), value.to_owned()))
     })
 }
 
@@ -120,40 +94,29 @@ fn amount(value: &str) -> Option<f64> {
 /// Whether declarations hide an element.
 fn hide(all: &Declarations) -> bool {
     let of = |property: &str| all.get(property).map_or("", String::as_str);
-    let is_zero = |property: &str| amount(of(property)) == Some(0.0);
-    let is_off = |property: &str| amount(of(property)).is_some_and(|amount| amount <= OFF_PAGE);
-    let is_moved = ["absolute", "fixed", "relative"].contains(&of("position"));
-    let is_clipped = ["hidden", "clip"].contains(&of("overflow"));
+    let number = |property: &str| amount(of(property));
+    let any =
+        |list: &str, hides: &dyn Fn(&str) -> bool| words().list(list).iter().any(|one| hides(one));
+    let is_off = |property: &str| number(property).is_some_and(|amount| amount <= OFF_PAGE);
     let is_small =
-        |property: &str| amount(of(property)).is_some_and(|amount| (0.0..=1.0).contains(&amount));
+        |property: &str| number(property).is_some_and(|amount| (0.0..=1.0).contains(&amount));
+    let is_moved = words().is_in("styles.positions", of("position"));
+    let is_clipped = words().is_in("styles.overflows", of("overflow"));
     let clip: String = format!("{}{}", of("clip"), of("clip-path")).split_whitespace().collect();
     let transform: String = of("transform").split_whitespace().collect();
     let is_far = transform.strip_prefix("translate").is_some_and(|rest| {
         let amounts = rest.trim_start_matches(['x', 'y', '3', 'd', '(']).trim_end_matches(')');
         amounts.split(',').any(|one| amount(one).is_some_and(|amount| amount <= OFF_PAGE))
     });
-    of("display") == "none"
-        || ["hidden", "collapse"].contains(&of("visibility"))
-        || of("content-visibility") == "hidden"
-        || is_zero("opacity")
-        || is_zero("font-size")
-        || is_transparent(of("color"))
-        || is_transparent(of("-webkit-text-fill-color"))
-        || is_off("text-indent")
-        || is_off("margin-left")
-        || is_off("margin-top")
-        || is_moved && ["left", "top", "right", "bottom"].into_iter().any(is_off)
-        || is_clipped && ["width", "height", "max-width", "max-height"].into_iter().any(is_small)
-        || [
-            "rect(0,0,0,0)",
-            "rect(0000)",
-            "rect(0px,0px,0px,0px)",
-            "inset(50%)",
-            "inset(100%)",
-            "circle(0)",
-        ]
-        .iter()
-        .any(|shape| clip.contains(shape))
+    words()
+        .lists("style")
+        .any(|(property, values)| values.iter().any(|value| value == of(property)))
+        || any("styles.zero", &|property| number(property) == Some(0.0))
+        || any("styles.color", &|property| is_transparent(of(property)))
+        || any("styles.off_page", &is_off)
+        || is_moved && any("styles.sides", &is_off)
+        || is_clipped && any("styles.sizes", &is_small)
+        || any("styles.clips", &|shape| clip.contains(shape))
         || transform.starts_with("scale(0)")
         || is_far
 }
@@ -179,9 +142,11 @@ fn is_transparent(color: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::StyleSheet;
+    use crate::markup::Tag;
 
     fn hides(style: &str) -> bool {
-        StyleSheet::default().hides("span", &[("style", style)])
+        let tag = format!("<span style=\"{style}\">");
+        StyleSheet::default().hides(&Tag::read(&tag).unwrap())
     }
 
     #[test]
@@ -243,16 +208,11 @@ mod tests {
              @media print { .p {display:none} } @media screen { .s {display:none} } .b{display:none} .b{display:block} \
              .m .n {display:none} .h:hover {display:none}",
         );
-        let of = |attributes: &[(&str, &str)]| sheet.hides("span", attributes);
-        assert!(
-            of(&[("class", "a x")])
-                && of(&[("id", "y")])
-                && of(&[("class", "s")])
-                && sheet.hides("del", &[])
-        );
+        let of = |tag: &str| sheet.hides(&Tag::read(tag).unwrap());
+        assert!(of("<i class='a x'>") && of("<i id=y>") && of("<i class=s>") && of("<del>"));
         for class in ["z", "p", "b", "n", "m", "h", "y"] {
-            assert!(!of(&[("class", class)]), "{class}");
+            assert!(!of(&format!("<i class={class}>")), "{class}");
         }
-        assert!(!of(&[("class", "x"), ("style", "display:inline")]));
+        assert!(!of("<i class=x style=display:inline>"));
     }
 }

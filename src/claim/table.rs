@@ -18,6 +18,11 @@ pub struct PrintedCell {
 }
 
 impl PrintedCell {
+    /// A cell that stands in no text.
+    pub fn alone(text: String) -> Self {
+        Self { text, span: 0..0 }
+    }
+
     /// The same cell of a text that begins so much later.
     fn shifted(mut self, by: usize) -> Self {
         self.span = self.span.start + by..self.span.end + by;
@@ -80,23 +85,22 @@ impl NamedRows {
         let parts: Vec<_> = label.split('|').map(str::trim).collect();
         let first = read_alike(parts[0]);
         let near =
-            |rows: &HashMap<String, Vec<usize>>| rows.get(&first).cloned().unwrap_or_default();
-        let fits = |index: usize, skipped: usize, same: &dyn Fn(&str, &str) -> bool| {
-            let row = &table.rows[index];
-            row.len() >= parts.len()
-                && std::iter::zip(row, &parts)
-                    .skip(skipped)
-                    .all(|(cell, part)| same(&cell.text, part))
-        };
-        let (named, grouped) = (near(&self.by_first), near(&self.by_group));
-        let only = |same: &dyn Fn(&str, &str) -> bool| {
-            let own = named.iter().filter(|index| fits(**index, 0, same));
-            let of_group = grouped.iter().filter(|index| parts.len() > 1 && fits(**index, 1, same));
-            let mut found = own.chain(of_group);
-            found.next().filter(|_| found.next().is_none()).copied()
+            |rows: &'_ HashMap<String, Vec<usize>>| rows.get(&first).cloned().unwrap_or_default();
+        // The lines with the name, and how many of its parts they have from a line above.
+        let own = near(&self.by_first).into_iter().map(|index| (index, 0));
+        let grouped = near(&self.by_group).into_iter().map(|index| (index, 1));
+        let lines: Vec<_> = own.chain(grouped.filter(|_| parts.len() > 1)).collect();
+        let only = |same: fn(&str, &str) -> bool| {
+            let fits = |(index, skipped): &&(usize, usize)| {
+                let row = &table.rows[*index];
+                let mut pairs = std::iter::zip(row, &parts).skip(*skipped);
+                row.len() >= parts.len() && pairs.all(|(cell, part)| same(&cell.text, part))
+            };
+            let mut found = lines.iter().filter(fits);
+            found.next().filter(|_| found.next().is_none()).map(|(index, _)| *index)
         };
         // A name that is spelled so goes before one that is only read so.
-        only(&|cell, part| cell == part).or_else(|| only(&|cell, part| spelling::same(cell, part)))
+        only(|cell, part| cell == part).or_else(|| only(spelling::same))
     }
 }
 
@@ -107,129 +111,96 @@ pub struct TableLine {
     pub cells: Vec<PrintedCell>,
     /// Where it stands, without the space behind it.
     pub span: Range<usize>,
-    /// Whether the next line of the text is a line of cells too.
-    goes_on: bool,
-    /// Whether it or a line of the same table below it is no rule.
-    has_rows: bool,
 }
 
-/// Where the head of a table stands.
-#[derive(Debug, Clone, Copy)]
-enum HeadPlace {
-    /// In this line of cells.
-    Line(usize),
-    /// In this row of this table that is marked up.
-    MarkedUp { table: usize, row: usize },
+/// Lines of cells below each other.
+#[derive(Debug)]
+struct TableBlock {
+    lines: Vec<TableLine>,
+    /// Whether it is marked up, so that cells over several columns or rows shift others.
+    is_marked_up: bool,
+}
+
+impl TableBlock {
+    /// The table below one of its lines; none where no other stands below it.
+    fn below(&self, at: usize) -> Option<PrintedTable> {
+        let head = &self.lines[at].cells;
+        let is_row = |row: &&TableLine| match self.is_marked_up {
+            true => row.cells.len() == head.len(),
+            false => !is_rule(&row.cells),
+        };
+        let below = self.lines[at + 1..].iter().filter(is_row);
+        let rows: Vec<_> = below.map(|row| row.cells.clone()).collect();
+        (!rows.is_empty()).then(|| PrintedTable { head: head.clone(), rows })
+    }
 }
 
 /// All lines of cells of a text, found by their cells, and its tables that are marked up.
 #[derive(Debug)]
 pub struct TableLines {
-    lines: Vec<TableLine>,
-    by_cells: HashMap<String, Vec<usize>>,
-    marked_up: Vec<Vec<Vec<PrintedCell>>>,
+    blocks: Vec<TableBlock>,
+    /// The block and the place in it of each line, by its cells as they are read.
+    by_cells: HashMap<String, Vec<(usize, usize)>>,
 }
 
 impl TableLines {
     /// Of a text.
     pub fn of(text: &str) -> Self {
-        let mut all: Vec<TableLine> = Vec::new();
+        let mut blocks: Vec<TableBlock> = Vec::new();
         let mut was_cells = false;
         let lines: Vec<_> = lines(text).collect();
         for ((start, line), cells) in std::iter::zip(&lines, cells_of_lines(&lines)) {
-            let start = *start;
-            if let Some(last) = all.last_mut() {
-                last.goes_on = was_cells && cells.is_some();
+            let goes_on = std::mem::replace(&mut was_cells, cells.is_some());
+            let Some(cells) = cells else { continue };
+            let line = TableLine { cells, span: *start..start + line.trim_end().len() };
+            match blocks.last_mut().filter(|_| goes_on) {
+                Some(block) => block.lines.push(line),
+                None => blocks.push(TableBlock { lines: vec![line], is_marked_up: false }),
             }
-            was_cells = cells.is_some();
-            let span = start..start + line.trim_end().len();
-            let line = |cells| TableLine { cells, span, goes_on: false, has_rows: false };
-            all.extend(cells.map(line));
         }
-        let mut has_rows = false;
-        for line in all.iter_mut().rev() {
-            has_rows = !is_rule(&line.cells) || (line.goes_on && has_rows);
-            line.has_rows = has_rows;
+        for rows in marked_up::tables(text) {
+            let lines = rows.into_iter().map(|cells| TableLine { cells, span: 0..0 }).collect();
+            blocks.push(TableBlock { lines, is_marked_up: true });
         }
-        let mut by_cells: HashMap<String, Vec<usize>> = HashMap::new();
-        for (index, line) in all.iter().enumerate() {
-            by_cells.entry(key(&line.cells)).or_default().push(index);
+        let mut by_cells: HashMap<String, Vec<_>> = HashMap::new();
+        for (number, block) in blocks.iter().enumerate() {
+            for (at, line) in block.lines.iter().enumerate() {
+                by_cells.entry(key(&line.cells)).or_default().push((number, at));
+            }
         }
-        Self { lines: all, by_cells, marked_up: marked_up::tables(text) }
+        Self { blocks, by_cells }
     }
 
     /// The lines with these cells, however their signs are spelled.
     pub fn same_as(&self, row: &[PrintedCell]) -> impl Iterator<Item = &TableLine> {
-        self.indices(row).map(|index| &self.lines[index])
+        let placed = self.places(row).filter(|(block, _)| !block.is_marked_up);
+        placed.map(|(block, at)| &block.lines[at])
     }
 
-    fn indices(&self, row: &[PrintedCell]) -> impl Iterator<Item = usize> {
+    fn places(&self, row: &[PrintedCell]) -> impl Iterator<Item = (&TableBlock, usize)> {
         let near = self.by_cells.get(&key(row)).map_or(&[][..], Vec::as_slice);
-        near.iter().copied().filter(move |index| same(&self.lines[*index].cells, row))
+        let placed = near.iter().map(|(block, at)| (&self.blocks[*block], *at));
+        placed.filter(move |(block, at)| same(&block.lines[*at].cells, row))
     }
 
     /// The one table whose head has these cells; else how many there are.
     pub fn table(&self, head: &[PrintedCell]) -> Result<PrintedTable, usize> {
-        let is_spelled_so = |place: &HeadPlace| {
-            std::iter::zip(self.head(*place), head).all(|(a, b)| a.text == b.text)
-        };
-        let mut found: Vec<_> = self.heads(head).collect();
+        let is_spelled_so =
+            |table: &PrintedTable| std::iter::zip(&table.head, head).all(|(a, b)| a.text == b.text);
+        let mut found: Vec<_> = self.tables(head).collect();
         // A head that is spelled so goes before one that is only read so.
         if found.iter().any(is_spelled_so) {
             found.retain(is_spelled_so);
         }
-        match found.as_slice() {
-            [place] => self.below(*place).ok_or(0),
-            others => Err(others.len()),
+        match found.len() {
+            1 => Ok(found.remove(0)),
+            others => Err(others),
         }
     }
 
     /// Every table whose head has these cells, however their signs are spelled.
     pub fn tables(&self, head: &[PrintedCell]) -> impl Iterator<Item = PrintedTable> {
-        self.heads(head).filter_map(|place| self.below(place))
-    }
-
-    /// Where these cells stand above others.
-    fn heads(&self, head: &[PrintedCell]) -> impl Iterator<Item = HeadPlace> {
-        let is_head = |index: &usize| {
-            let line = &self.lines[*index];
-            line.goes_on && self.lines.get(index + 1).is_some_and(|next| next.has_rows)
-        };
-        let marked_up = self.marked_up.iter().enumerate().filter_map(move |(table, rows)| {
-            let row = rows.iter().position(|row| same(row, head))?;
-            let is_long = |other: &Vec<_>| other.len() == rows[row].len();
-            rows[row + 1..].iter().any(is_long).then_some(HeadPlace::MarkedUp { table, row })
-        });
-        self.indices(head).filter(is_head).map(HeadPlace::Line).chain(marked_up)
-    }
-
-    fn head(&self, place: HeadPlace) -> &[PrintedCell] {
-        match place {
-            HeadPlace::Line(index) => &self.lines[index].cells,
-            HeadPlace::MarkedUp { table, row } => &self.marked_up[table][row],
-        }
-    }
-
-    /// The table below a head.
-    fn below(&self, place: HeadPlace) -> Option<PrintedTable> {
-        let head = self.head(place).to_vec();
-        let rows: Vec<_> = match place {
-            HeadPlace::Line(index) => self.lines_below(index),
-            HeadPlace::MarkedUp { table, row } => {
-                let below = self.marked_up[table][row + 1..].iter();
-                below.filter(|row| row.len() == head.len()).cloned().collect()
-            }
-        };
-        (!rows.is_empty()).then_some(PrintedTable { head, rows })
-    }
-
-    /// The lines of cells behind the one at an index, up to the first that is none.
-    fn lines_below(&self, index: usize) -> Vec<Vec<PrintedCell>> {
-        let mut goes_on = true;
-        let below = self.lines[index + 1..]
-            .iter()
-            .take_while(|line| std::mem::replace(&mut goes_on, line.goes_on));
-        below.map(|line| line.cells.clone()).filter(|row| !is_rule(row)).collect()
+        self.places(head).filter_map(|(block, at)| block.below(at))
     }
 }
 

@@ -298,14 +298,14 @@ token directly beside the number decides, else the kind of value.\n\n",
 
 /// The keys of a sentence or a table of a post file.
 fn keys_of(name: &str) -> String {
-    let tables = page_keys::TABLES.iter().filter(|table| table.name == name);
+    let tables = page_keys::tables().iter().filter(|table| table.name == name);
     let mut text = String::new();
     for table in tables {
         let _ =
             writeln!(text, "{} of a post file: `repro explain post` has examples.\n", table.head);
-        for key in table.keys {
+        for key in &table.keys {
             let need = if key.is_required { "required" } else { "optional" };
-            let lines = wrap(key.meaning, 78, 78).join(&format!("\n{:22}", ""));
+            let lines = wrap(&key.meaning, 78, 78).join(&format!("\n{:22}", ""));
             let _ = writeln!(text, "  {:<9} {need}  {lines}", key.name);
         }
     }

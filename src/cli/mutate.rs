@@ -213,6 +213,6 @@ pub fn run(root: &Path, own: &args::MutateArgs, output: &Output) -> Answer {
         output.print(&text);
     }
     let any = posts.iter().any(|post| !post.first_digit.changes.is_empty());
-    let misses = posts.iter().any(|post| post.first_digit.tally.missed > 0);
+    let misses = posts.iter().any(|post| post.first_digit.tally.count(Detection::Missed) > 0);
     Ok(if any && !misses { ExitStatus::Verified } else { ExitStatus::Undecided })
 }

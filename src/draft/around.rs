@@ -3,7 +3,7 @@
 use crate::candidates::DraftCandidate;
 use crate::mentions::{NumberOwner, ReadSentence};
 use crate::nouns::{AskedWords, NamedStep, is_step, is_untold_rate, step_of};
-use crate::quantities::{DOWN, LoggedPart, UP, has_one, is_won_by_the_higher, quantities};
+use crate::quantities::{LoggedPart, has_one, is_won_by_the_higher, quantities, words_of_list};
 
 /// The words around a number, as far as they tell what it is.
 pub struct Around<'s> {
@@ -233,7 +233,10 @@ impl Around<'_> {
 
     /// Whether the words say that the arm that is compared has more, or less, of a quantity.
     fn says_higher(&self, expression: &str) -> Option<bool> {
-        let of = |words: &[String]| match (has_one(UP, words), has_one(DOWN, words)) {
+        let of = |words: &[String]| match (
+            has_one(words_of_list("up"), words),
+            has_one(words_of_list("down"), words),
+        ) {
             (true, false) => Some(true),
             (false, true) => Some(false),
             _ => None,

@@ -16,7 +16,7 @@ use crate::evidence::{DraftEvidence, TRIED, head};
 use crate::judged::TriedPost;
 use crate::mentions::{NumberOwner, ReadSentence};
 use crate::nouns::{NamedStep, is_step};
-use crate::quantities::{DOWN, UP, is_won_by_the_higher, quantities};
+use crate::quantities::{is_in, is_won_by_the_higher, quantities};
 use crate::text::{DraftSentence, is_number};
 use crate::written::{quoted, sentence_statement};
 
@@ -250,7 +250,7 @@ fn moved_the_other_way(read: &ReadSentence<'_>, numbers: &[(usize, &QuoteItem)])
         let mut words = read.words.iter().rev().filter(|word| word.span.end <= before);
         let said = words.find_map(|word| {
             let word = word.text.as_str();
-            if UP.contains(&word) { Some(true) } else { DOWN.contains(&word).then_some(false) }
+            if is_in("up", word) { Some(true) } else { is_in("down", word).then_some(false) }
         });
         let is_other = said.is_some_and(|rises| rises != (end > start));
         if is_before(from, "from") && is_to(read, from, to) && is_other {
@@ -353,16 +353,10 @@ pub fn trimmed(text: &str, span: Range<usize>) -> Range<usize> {
     let mut kept = bare.trim_end_matches(|c: char| is_mark(c) || "(.".contains(c));
     // Words that only lead on to what comes behind.
     while let Some((before, last)) = kept.rsplit_once(char::is_whitespace) {
-        if !LEADING_ON.contains(&last.to_lowercase().as_str()) {
+        if !is_in("leading_on", &last.to_lowercase()) {
             break;
         }
         kept = before.trim_end_matches(is_mark);
     }
     start..start + kept.len()
 }
-
-/// Words that a quote does not end with.
-const LEADING_ON: &[&str] = &[
-    "a", "after", "against", "an", "and", "at", "before", "but", "by", "for", "from", "in", "is",
-    "of", "on", "or", "than", "the", "to", "versus", "vs", "was", "were", "with",
-];

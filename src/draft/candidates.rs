@@ -1,19 +1,17 @@
 //! The expressions that may stand behind a number: fields, statistics of runs, differences and ratios of arms.
 
 use repro_judge::given::{GivenNumber, given};
+use repro_judge::lexicon::lexicon;
 use repro_judge::page::PostPage;
 use repro_receipt::source::Error;
 
 use crate::evidence::{DraftEvidence, NamedArm, NamedMetric, words_of};
-use crate::quantities::has_one;
+use crate::quantities::{has_one, is_in, words_of_list};
 
 /// The most expressions that are tried.
 const MOST: usize = 200_000;
 /// Of so many arms at most, pairs are compared.
 const COMPARED: usize = 24;
-/// Fields that count how far a run has come; their means and spreads say nothing.
-const COURSE: &[&str] =
-    &["step", "tokens_seen", "predicted_tokens", "epochs_seen", "bytes", "block_bytes"];
 
 /// An expression with what it gives, and the words by which a text may mean it.
 #[derive(Debug, Clone)]
@@ -35,170 +33,71 @@ pub struct DraftCandidate {
     /// Whether it stands behind a ±.
     pub is_spread: bool,
     /// Words of which the text must have one: no other statistic is meant where a text names none.
-    pub needs: &'static [&'static str],
+    pub needs: &'static [String],
 }
 
-/// What is done to fields, how a text says so, and what it costs.
+/// What is done to fields, and what it costs.
 struct Shape {
     /// With `A` and `B` for the fields.
     pattern: &'static str,
-    words: &'static [&'static str],
     cost: f64,
     is_spread: bool,
     /// Whether a text means it only where it says one of its words.
     is_named: bool,
 }
 
-const fn shape(pattern: &'static str, words: &'static [&'static str], cost: f64) -> Shape {
-    Shape { pattern, words, cost, is_spread: false, is_named: false }
+impl Shape {
+    /// How a text says so.
+    fn words(&self) -> &'static [String] {
+        lexicon().words(&format!("draft_shape.{}", self.pattern))
+    }
 }
 
-const fn spread(pattern: &'static str, words: &'static [&'static str], cost: f64) -> Shape {
-    Shape { is_spread: true, ..shape(pattern, words, cost) }
+const fn shape(pattern: &'static str, cost: f64) -> Shape {
+    Shape { pattern, cost, is_spread: false, is_named: false }
 }
 
-const fn named(pattern: &'static str, words: &'static [&'static str], cost: f64) -> Shape {
-    Shape { is_named: true, ..shape(pattern, words, cost) }
+const fn spread(pattern: &'static str, cost: f64) -> Shape {
+    Shape { is_spread: true, ..shape(pattern, cost) }
+}
+
+const fn named(pattern: &'static str, cost: f64) -> Shape {
+    Shape { is_named: true, ..shape(pattern, cost) }
 }
 
 /// Of a field of a group.
 const OF_GROUP: &[Shape] = &[
-    shape("mean(A)", &["mean", "average", "averaged"], 1.0),
-    named("median(A)", &["median"], 2.0),
-    named("min(A)", &["best", "lowest", "min", "minimum", "smallest"], 2.0),
-    named("max(A)", &["worst", "highest", "max", "maximum", "largest", "best"], 2.0),
-    spread("sd(A)", &["sd", "std", "deviation"], 1.0),
-    spread("se(A)", &["se", "sem", "error"], 1.5),
-    spread("ci95(A)", &["ci", "interval", "95"], 1.5),
-    spread("population_sd(A)", &["population"], 2.5),
-    named("max(A) - min(A)", &["range", "spread", "apart", "between"], 3.0),
+    shape("mean(A)", 1.0),
+    named("median(A)", 2.0),
+    named("min(A)", 2.0),
+    named("max(A)", 2.0),
+    spread("sd(A)", 1.0),
+    spread("se(A)", 1.5),
+    spread("ci95(A)", 1.5),
+    spread("population_sd(A)", 2.5),
+    named("max(A) - min(A)", 3.0),
 ];
 
 /// Of a share that a text writes as a percentage without its sign.
-const OF_SHARE: &[Shape] = &[
-    shape("100 * mean(A)", &["mean", "average", "averaged"], 1.6),
-    spread("100 * sd(A)", &["sd", "std", "deviation"], 1.6),
-    spread("100 * se(A)", &["se", "sem", "error"], 2.1),
-];
+const OF_SHARE: &[Shape] =
+    &[shape("100 * mean(A)", 1.6), spread("100 * sd(A)", 1.6), spread("100 * se(A)", 2.1)];
 
 /// Of a field in two groups.
 const OF_GROUPS: &[Shape] = &[
-    shape(
-        "mean(A) - mean(B)",
-        &[
-            "gap",
-            "difference",
-            "higher",
-            "lower",
-            "more",
-            "less",
-            "points",
-            "ahead",
-            "worse",
-            "better",
-            "above",
-            "below",
-            "lead",
-            "improvement",
-            "δ",
-            "delta",
-            "diff",
-        ],
-        2.0,
-    ),
-    shape(
-        "percent_below(mean(A), mean(B))",
-        &[
-            "%",
-            "percent",
-            "below",
-            "lower",
-            "less",
-            "fewer",
-            "reduction",
-            "better",
-            "smaller",
-            "drop",
-        ],
-        2.2,
-    ),
-    shape(
-        "percent_above(mean(A), mean(B))",
-        &[
-            "%", "percent", "above", "higher", "more", "increase", "better", "larger", "gain",
-            "worse",
-        ],
-        2.2,
-    ),
-    shape("mean(A) / mean(B)", &["times", "ratio", "factor", "fold"], 2.5),
-    named("p(A, B)", &["p", "test", "significant", "welch"], 2.0),
-    spread("abs(gap_ci95(A, B))", &["ci", "interval"], 4.0),
+    shape("mean(A) - mean(B)", 2.0),
+    shape("percent_below(mean(A), mean(B))", 2.2),
+    shape("percent_above(mean(A), mean(B))", 2.2),
+    shape("mean(A) / mean(B)", 2.5),
+    named("p(A, B)", 2.0),
+    spread("abs(gap_ci95(A, B))", 4.0),
 ];
 
 /// Of a number of one run and that of another.
 const OF_RUNS: &[Shape] = &[
-    shape("A / B", &["times", "ratio", "factor", "fold"], 2.5),
-    shape(
-        "A - B",
-        &[
-            "gap",
-            "difference",
-            "more",
-            "less",
-            "higher",
-            "lower",
-            "better",
-            "worse",
-            "points",
-            "δ",
-            "delta",
-            "diff",
-        ],
-        2.5,
-    ),
-    shape(
-        "percent_below(A, B)",
-        &["%", "percent", "below", "lower", "less", "fewer", "reduction", "smaller"],
-        2.5,
-    ),
-    shape("percent_above(A, B)", &["%", "percent", "above", "higher", "more", "larger"], 2.5),
-];
-
-/// Words that a text has for a part of a path.
-const SAME: &[(&str, &[&str])] = &[
-    ("loss", &["losses", "nats"]),
-    ("val", &["validation", "held"]),
-    ("bpb", &["bits", "byte"]),
-    ("acc", &["accuracy"]),
-    ("accuracy", &["acc", "right", "correct"]),
-    ("ppl", &["perplexity"]),
-    ("wer", &["error", "word"]),
-    ("step", &["steps", "iterations", "updates"]),
-    ("steps", &["step", "iterations", "updates"]),
-    ("tokens", &["token"]),
-    ("lr", &["learning", "rate"]),
-    ("hidden", &["width", "dimension", "dim"]),
-    ("layers", &["layer", "depth", "deep", "blocks"]),
-    ("heads", &["head", "attention"]),
-    ("experts", &["expert"]),
-    ("batch", &["sequences"]),
-    ("seq", &["sequence", "context", "length"]),
-    ("vocab", &["vocabulary", "tokens"]),
-    ("weight_decay", &["decay"]),
-    ("epoch", &["epochs"]),
-    ("epochs", &["epoch"]),
-    ("time", &["second", "seconds"]),
-    ("elapsed", &["time", "second", "seconds"]),
-    ("seconds", &["second", "time"]),
-    ("ms", &["milliseconds"]),
-    ("hours", &["hour", "time"]),
-    ("minutes", &["minute", "time"]),
-    ("sec", &["second", "seconds"]),
-    ("examples", &["example"]),
-    ("samples", &["sample"]),
-    ("mem", &["memory"]),
-    ("train", &["training"]),
-    ("eval", &["evaluation"]),
+    shape("A / B", 2.5),
+    shape("A - B", 2.5),
+    shape("percent_below(A, B)", 2.5),
+    shape("percent_above(A, B)", 2.5),
 ];
 
 impl DraftCandidate {
@@ -291,17 +190,13 @@ fn words(path: &str) -> Vec<String> {
     words.retain(|word| !["config", "receipt"].contains(&word.as_str()));
     let known: Vec<String> = words.clone();
     for word in &known {
-        for (part, same) in SAME {
-            if word == part {
-                words.extend(same.iter().map(|word| (*word).to_owned()));
-            }
-        }
+        words.extend_from_slice(lexicon().words(&format!("draft_same.{word}")));
     }
     words
 }
 
-fn joined(fields: &[String], more: &[&str]) -> Vec<String> {
-    fields.iter().cloned().chain(more.iter().map(|word| (*word).to_owned())).collect()
+fn joined(fields: &[String], more: &[impl AsRef<str>]) -> Vec<String> {
+    fields.iter().cloned().chain(more.iter().map(|word| word.as_ref().to_owned())).collect()
 }
 
 /// What one arm gives.
@@ -344,7 +239,7 @@ fn of_arm(at: usize, arm: &NamedArm, all: &mut Vec<DraftCandidate>) {
         plain(format!("{first}.{path}"), words(path), 1.2);
     }
     for field in &arm.recorded {
-        let is_course = COURSE.contains(&field.as_str());
+        let is_course = is_in("course", field);
         if is_course {
             plain(format!("{first}.{field}"), words(field), 1.0);
         }
@@ -360,7 +255,7 @@ fn of_arm(at: usize, arm: &NamedArm, all: &mut Vec<DraftCandidate>) {
         all.push(DraftCandidate { step: Some(*step), is_step: true, ..one });
     }
     let before = all.len();
-    let measured = arm.recorded.iter().filter(|field| !COURSE.contains(&field.as_str()));
+    let measured = arm.recorded.iter().filter(|field| !is_in("course", field));
     for field in measured {
         let steps = arm.steps.split_last().map_or(&[][..], |(_, before)| before);
         of_field(at, arm, &format!("{name}.{field}"), &words(field), None, all);
@@ -383,8 +278,7 @@ fn measured_until(last: Option<&u64>, all: &mut [DraftCandidate], from: usize) {
 
 /// Whether a quantity is one that texts write as a share or as a percentage.
 fn is_share(fields: &[String]) -> bool {
-    const SHARES: &[&str] = &["acc", "accuracy", "f1", "precision", "recall", "wer", "cer"];
-    has_one(SHARES, fields)
+    has_one(words_of_list("shares"), fields)
 }
 
 /// What a quantity of the runs of an arm gives.
@@ -421,9 +315,9 @@ fn made(
 ) -> DraftCandidate {
     // `A` and `B` stand for fields, which are written in small letters.
     let expression = shape.pattern.replace('A', "\u{1}").replace('B', b).replace('\u{1}', a);
-    let words = joined(fields, shape.words);
+    let words = joined(fields, shape.words());
     let one = DraftCandidate::unvalued(expression, arms.to_vec(), words, shape.cost + more);
-    let needs = if shape.is_named { shape.words } else { &[] };
+    let needs = if shape.is_named { shape.words() } else { &[] };
     DraftCandidate { step, is_spread: shape.is_spread, needs, ..one }
 }
 
@@ -438,7 +332,7 @@ fn of_pair(
     let is_grouped = first.is_group() && second.is_group();
     let shapes = if is_grouped { OF_GROUPS } else { OF_RUNS };
     let both = first.recorded.iter().filter(|field| second.recorded.contains(field));
-    for field in both.filter(|field| !COURSE.contains(&field.as_str())) {
+    for field in both.filter(|field| !is_in("course", field)) {
         let path = |arm: &NamedArm| match is_grouped {
             true => format!("{}.{field}", arm.name),
             false => format!("{}.{field}", arm.first()),
@@ -497,7 +391,7 @@ fn of_all(arms: &[NamedArm], all: &mut Vec<DraftCandidate>) {
         )
     };
     let settings = first.settings.iter().filter(|path| everywhere(path, |arm| &arm.settings));
-    let course = first.recorded.iter().filter(|path| COURSE.contains(&path.as_str()));
+    let course = first.recorded.iter().filter(|path| is_in("course", path));
     let course = course.filter(|path| everywhere(path, |arm| &arm.recorded));
     for path in settings.chain(course) {
         all.push(each(path, &|arm| format!("{}.{path}", arm.first())));

@@ -2,7 +2,10 @@
 
 use std::ops::Range;
 
+use repro_judge::lexicon::lexicon;
+
 use crate::evidence::NamedArm;
+use crate::quantities::is_in;
 use crate::text::{DraftSentence, is_number};
 use repro_claim::quote::ItemKind;
 
@@ -52,72 +55,6 @@ pub enum NumberOwner {
     Unsaid,
 }
 
-/// Words that say that the arm behind them is missing, also in the label of a row.
-pub const ABSENT: &[&str] = &["without", "no", "minus", "not", "w/o", "o"];
-const OBJECT: &[&str] = &[
-    "than",
-    "beats",
-    "beat",
-    "over",
-    "outperforms",
-    "outperformed",
-    "against",
-    "versus",
-    "vs",
-    "unlike",
-    "from",
-    "replacing",
-    "on",
-];
-const OBJECT_OF_TWO: &[&str] =
-    &["compared", "relative", "instead", "opposed", "respect", "comparison", "rather"];
-const ARTICLES: &[&str] = &["the", "a", "an", "our", "its", "that", "those"];
-/// What may stand between a number and the arm behind it that it is of.
-const LEADS_TO_ARM: &[&str] = &[
-    "for",
-    "of",
-    "with",
-    "by",
-    "in",
-    "using",
-    "the",
-    "a",
-    "our",
-    "validation",
-    "val",
-    "test",
-    "train",
-    "training",
-    "loss",
-    "accuracy",
-    "perplexity",
-    "nats",
-    "points",
-    "final",
-    "mean",
-];
-/// What may stand between the numbers of a list.
-const JOINS: &[&str] = &[
-    "and",
-    "or",
-    "against",
-    "vs",
-    "versus",
-    "to",
-    "than",
-    "instead",
-    "of",
-    "compared",
-    "with",
-    "the",
-    "a",
-    "by",
-    "respectively",
-];
-
-/// What stands between arms that are spoken of alike.
-const ALIKE: &[&str] = &["and", "both", "or", "the", "as", "well", "with", "for", "of"];
-
 /// The names by which a text may speak of each arm: all of its words, those that not every arm has, and its first where
 /// no other arm has it.
 fn spoken_names(arms: &[NamedArm]) -> Vec<Vec<Vec<String>>> {
@@ -141,8 +78,11 @@ fn spoken_names(arms: &[NamedArm]) -> Vec<Vec<Vec<String>>> {
 }
 
 pub fn is_same_word(text: &str, name: &str) -> bool {
-    const SAME: &[(&str, &str)] = &[("moe", "mixture"), ("moe", "sparse"), ("baseline", "base")];
-    text == name || SAME.iter().any(|(a, b)| (*a, *b) == (name, text) || (*a, *b) == (text, name))
+    let stands_for = |one: &str, other: &str| {
+        let others = lexicon().words(&format!("draft_arm.{one}"));
+        others.iter().any(|known| known == other)
+    };
+    text == name || stands_for(text, name) || stands_for(name, text)
 }
 
 /// The arms that a text names, in its order; of `moe` and `moe big` the one that has more of its words.
@@ -183,17 +123,16 @@ fn is_joined(text: &str, window: &[PlacedWord]) -> bool {
 fn mention(words: &[PlacedWord], arm: usize, at: usize, length: usize) -> ArmMention {
     let mut before =
         words.get(..at).unwrap_or_default().iter().rev().map(|word| word.text.as_str());
-    let first = before.find(|word| !ARTICLES.contains(word)).unwrap_or_default();
+    let first = before.find(|word| !is_in("articles", word)).unwrap_or_default();
     let second = before.next().unwrap_or_default();
     let start = words.get(at).map_or(0, |word| word.span.start);
     let end = words.get(at + length - 1).map_or(start, |word| word.span.end);
-    let is_of_two =
-        ["with", "to", "of", "than"].contains(&first) && OBJECT_OF_TWO.contains(&second);
+    let is_of_two = ["with", "to", "of", "than"].contains(&first) && is_in("object_of_two", second);
     ArmMention {
         arm,
         span: start..end,
-        is_absent: ABSENT.contains(&first) && (first != "o" || second == "w"),
-        is_object: OBJECT.contains(&first) || is_of_two,
+        is_absent: is_in("absent", first) && (first != "o" || second == "w"),
+        is_object: is_in("object", first) || is_of_two,
     }
 }
 
@@ -282,13 +221,14 @@ impl<'t> ReadSentence<'t> {
         let behind =
             self.mentions.iter().find(|one| one.span.start >= end && one.span.end <= until)?;
         let gap = self.gap(end, behind.span.start);
-        let leads = placed_words(gap).iter().all(|word| LEADS_TO_ARM.contains(&word.text.as_str()));
+        let leads = placed_words(gap).iter().all(|word| is_in("leads_to_arm", &word.text));
         (leads && !gap.contains([',', ';', ':'])).then_some(behind.arm)
     }
 
-    fn are_joined(&self, before: usize, behind: usize, joins: &[&str]) -> bool {
+    /// Whether few words of a list stand between two places.
+    fn are_joined(&self, before: usize, behind: usize, list: &str) -> bool {
         let words = placed_words(self.gap(before, behind));
-        words.len() < 4 && words.iter().all(|word| joins.contains(&word.text.as_str()))
+        words.len() < 4 && words.iter().all(|word| is_in(list, &word.text))
     }
 
     /// "A and B end at x and y": numbers in the order of the arms, where all of these stand before the first of them.
@@ -301,7 +241,7 @@ impl<'t> ReadSentence<'t> {
             let next = means.get(rank + 1).copied().unwrap_or(self.items.len());
             self.span(next.saturating_sub(1)).end
         };
-        let joined = |rank: &usize| self.are_joined(end(*rank - 1), span(*rank).start, JOINS);
+        let joined = |rank: &usize| self.are_joined(end(*rank - 1), span(*rank).start, "joins");
         let first = (1..=own).rev().take_while(joined).last().map_or(own, |rank| rank - 1);
         let last = (own + 1..means.len()).take_while(joined).last().unwrap_or(own);
         let from = first.checked_sub(1).map_or(0, end);
@@ -324,7 +264,7 @@ impl<'t> ReadSentence<'t> {
             return arms.get(own - first).map(|arm| NumberOwner::Arm(*arm));
         }
         let are_alike = group.windows(2).all(|pair| match pair {
-            [a, b] => self.are_joined(a.span.end, b.span.start, ALIKE),
+            [a, b] => self.are_joined(a.span.end, b.span.start, "alike"),
             _ => true,
         });
         are_alike.then_some(NumberOwner::Several)
@@ -344,7 +284,8 @@ impl<'t> ReadSentence<'t> {
                 Some(subject.arm)
             }
             [.., one, last]
-                if one.arm != last.arm && self.are_joined(one.span.end, last.span.start, ALIKE) =>
+                if one.arm != last.arm
+                    && self.are_joined(one.span.end, last.span.start, "alike") =>
             {
                 return NumberOwner::Several;
             }

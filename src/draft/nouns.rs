@@ -1,86 +1,14 @@
 //! What the words right before and behind a number say that it counts or measures, and the steps that a sentence names.
 
-use crate::mentions::{PlacedWord, ReadSentence, placed_words};
-use crate::quantities::has_one;
+use repro_judge::lexicon::lexicon;
 
-/// What a number can be of, each by the words for it: the candidate must have one of them.
-const NOUNS: &[&[&str]] = &[
-    &["step", "steps", "iteration", "iterations", "update", "updates"],
-    &["token", "tokens"],
-    &["epoch", "epochs"],
-    &["parameter", "parameters", "params", "weights"],
-    &["seed", "seeds", "run", "runs", "replicate", "replicates"],
-    &["second", "seconds", "sec", "secs", "s"],
-    &["minute", "minutes", "min", "mins"],
-    &["hour", "hours", "h", "hrs"],
-    &["millisecond", "milliseconds", "ms"],
-    &["day", "days"],
-    &["document", "documents"],
-    &["trial", "trials"],
-    &["example", "examples", "sample", "samples"],
-    &["image", "images"],
-    &["layer", "layers", "block", "blocks"],
-    &["head", "heads"],
-    &["expert", "experts"],
-    &["gb", "gib", "mb", "mib", "memory"],
-    &["gpu", "gpus"],
-    &["dollar", "dollars"],
-    &["flop", "flops", "compute"],
-    &["time"],
-    &["times", "x", "×", "fold"],
-    &["point", "points", "pp"],
-];
-/// Words between a number and its noun.
-const BETWEEN: &[&str] = &[
-    "less",
-    "more",
-    "fewer",
-    "lower",
-    "higher",
-    "training",
-    "validation",
-    "total",
-    "active",
-    "warmup",
-    "percentage",
-    "percent",
-    "optimizer",
-    "optimization",
-    "gradient",
-    "random",
-    "of",
-    "wall",
-    "clock",
-    "gpu",
-    "peak",
-    "additional",
-    "extra",
-    "stored",
-    "transformer",
-    "attention",
-];
-/// What a number is where such a word stands before it, and in which words a candidate is the same.
-const BEFORE: &[&[&str]] = &[
-    &["batch"],
-    &["learning", "lr"],
-    &["warmup"],
-    &["dropout"],
-    &["momentum"],
-    &["decay"],
-    &["clip", "clipping"],
-    &["temperature"],
-    &["norm"],
-    &["precision"],
-    &["recall"],
-];
-/// Of which a number may be for each one: no rate.
-const EACH: &[&str] =
-    &["run", "arm", "seed", "model", "optimizer", "setting", "group", "configuration"];
+use crate::mentions::{PlacedWord, ReadSentence, placed_words};
+use crate::quantities::{has_one, is_in, words_of_list};
 
 /// What the words next to a number ask of a candidate: of each list it has a word.
 #[derive(Debug, Clone, Default)]
 pub struct AskedWords {
-    pub of: Vec<&'static [&'static str]>,
+    pub of: Vec<&'static [String]>,
     pub is_rate: bool,
 }
 
@@ -101,11 +29,13 @@ impl AskedWords {
         let close = before.iter().rev().take(4);
         let close: Vec<_> =
             close.map(|word| word.text.as_str()).take_while(|word| *word != "and").collect();
-        let named = BEFORE.iter().filter(|all| all.iter().any(|word| close.contains(word)));
-        let mut of: Vec<&'static [&'static str]> = named.copied().collect();
+        let named = lexicon()
+            .lists("draft_before")
+            .filter(|all| all.iter().any(|word| close.contains(&word.as_str())));
+        let mut of: Vec<&'static [String]> = named.collect();
         // "100 warmup steps" are of the warmup.
         if behind.first().is_some_and(|word| word.text == "warmup") {
-            of.push(&["warmup"]);
+            of.push(lexicon().words("draft_before.warmup"));
         }
         of.extend(noun);
         Self { of, is_rate }
@@ -120,21 +50,19 @@ impl AskedWords {
 
 /// Whether a candidate is a rate, and the words speak of none.
 pub fn is_untold_rate(candidate: &[String], said: &[String]) -> bool {
-    const RATES: &[&str] =
-        &["per", "throughput", "speed", "tps", "rate", "s", "sec", "fast", "faster"];
-    candidate.iter().any(|word| word == "per") && !has_one(RATES, said)
+    candidate.iter().any(|word| word == "per") && !has_one(words_of_list("rates"), said)
 }
 
 /// The noun that the words behind a number begin with, and whether it is one of a rate.
-fn noun(behind: &[PlacedWord]) -> (Option<&'static [&'static str]>, bool) {
+fn noun(behind: &[PlacedWord]) -> (Option<&'static [String]>, bool) {
     for (at, word) in behind.iter().enumerate().take(4) {
-        let own = NOUNS.iter().find(|all| all.contains(&word.text.as_str()));
+        let own = lexicon().lists("draft_noun").find(|all| all.contains(&word.text));
         if let Some(own) = own.filter(|_| !(word.text == "gpu" && at == 0 && behind.len() > 1)) {
             let is_per = behind.get(at + 1).is_some_and(|word| word.text == "per");
             let of = behind.get(at + 2).map_or("", |word| word.text.as_str());
-            return (Some(own), is_per && !EACH.contains(&of));
+            return (Some(own), is_per && !is_in("each", of));
         }
-        if !BETWEEN.contains(&word.text.as_str()) {
+        if !is_in("between", &word.text) {
             break;
         }
     }
@@ -156,16 +84,13 @@ impl NamedStep {
 
 /// Whether the words around a number say that it is a step: "after 4500 steps", "at step 1900".
 pub fn is_step(sentence: &ReadSentence<'_>, item: usize) -> bool {
-    const STEPS: &[&str] = &["step", "steps", "iteration", "iterations", "update", "updates"];
-    const UNTIL: &[&str] = &["after", "at", "by", "until", "past", "within"];
-    const ABOUT: &[&str] = &["about", "around", "only", "roughly", "just"];
     let Some((span, _)) = sentence.items.get(item) else { return false };
     let mut before = sentence.words.iter().rev().filter(|word| word.span.end <= span.start);
-    let word = before.find(|word| !ABOUT.contains(&word.text.as_str()));
+    let word = before.find(|word| !is_in("about", &word.text));
     let before = word.map_or("", |word| word.text.as_str());
     let behind = sentence.words.iter().find(|word| word.span.start >= span.end);
-    let is_behind = behind.is_some_and(|word| STEPS.contains(&word.text.as_str()));
-    STEPS.contains(&before) || UNTIL.contains(&before) && is_behind
+    let is_behind = behind.is_some_and(|word| is_in("steps", &word.text));
+    is_in("steps", before) || is_in("until", before) && is_behind
 }
 
 /// The step at which a number of a sentence is read, where it names one.
@@ -177,18 +102,13 @@ pub fn step_of(sentence: &ReadSentence<'_>, steps: &[NamedStep], item: usize) ->
         let Some((span, _)) = sentence.items.get(step.item) else { return false };
         let between = (item + 1..step.item).all(|at| sentence.mean_of(at) == item);
         let gap = sentence.gap(end, span.start);
-        let breaks = placed_words(gap)
-            .iter()
-            .any(|word| ["and", "but", "while"].contains(&word.text.as_str()));
+        let breaks = placed_words(gap).iter().any(|word| is_in("breaks", &word.text));
         between && !breaks && !gap.contains([',', ';', ':'])
     };
     let last = steps.iter().rev().find(|step| step.item < item);
     next.filter(is_right_behind).or(last).copied().or_else(|| {
         // "Muon has 3.2 and AdamW 3.3 at step 1900".
-        let says_the_end = sentence
-            .words
-            .iter()
-            .any(|word| ["final", "finally", "end", "ends", "ended"].contains(&word.text.as_str()));
+        let says_the_end = sentence.words.iter().any(|word| is_in("final", &word.text));
         next.filter(|_| !says_the_end).copied()
     })
 }

@@ -1,106 +1,51 @@
 //! The words for quantities, for what they are measured on, and for which way they differ.
 
+use repro_judge::lexicon::lexicon;
+
+/// The words of a list of this crate, which the lexicon holds.
+pub fn words_of_list(name: &str) -> &'static [String] {
+    lexicon().words(&format!("draft.{name}"))
+}
+
+/// Whether a list of this crate has a word.
+pub fn is_in(list: &str, word: &str) -> bool {
+    words_of_list(list).iter().any(|known| known == word)
+}
+
 /// A quantity of which a number is one alone, by its words.
-pub struct NamedQuantity {
-    words: &'static [&'static str],
-    pub lower_is_better: bool,
+struct NamedQuantity {
+    words: &'static [String],
+    lower_is_better: bool,
 }
 
-const fn falling(words: &'static [&'static str]) -> NamedQuantity {
-    NamedQuantity { words, lower_is_better: true }
+fn named_quantities() -> impl Iterator<Item = NamedQuantity> {
+    let of = |table, lower_is_better| {
+        lexicon().lists(table).map(move |words| NamedQuantity { words, lower_is_better })
+    };
+    of("draft_falling", true).chain(of("draft_rising", false))
 }
-
-const fn rising(words: &'static [&'static str]) -> NamedQuantity {
-    NamedQuantity { words, lower_is_better: false }
-}
-
-pub const QUANTITIES: &[NamedQuantity] = &[
-    falling(&["loss", "losses"]),
-    rising(&["accuracy", "acc", "accuracies"]),
-    falling(&["perplexity", "ppl"]),
-    falling(&["bpb"]),
-    rising(&["reward", "return"]),
-    falling(&["wer", "cer", "error"]),
-    rising(&["f1"]),
-    rising(&["bleu", "rouge"]),
-    rising(&["precision"]),
-    rising(&["recall"]),
-    falling(&["norm"]),
-];
-
-/// Words by which the arm that is named first is the better one, the worse one, and words that turn them around.
-pub const WINS: &[&str] = &[
-    "wins",
-    "won",
-    "beats",
-    "beat",
-    "outperforms",
-    "outperformed",
-    "better",
-    "ahead",
-    "improves",
-    "improved",
-    "improve",
-    "improvement",
-];
-pub const WORSE: &[&str] = &["worse", "behind", "loses", "lost", "degrades", "degraded", "hurts"];
-pub const TURNS: &[&str] = &["not", "never", "no"];
-/// Words by which the arm that is named first has more of a quantity, or less.
-pub const UP: &[&str] = &[
-    "increases",
-    "increased",
-    "increase",
-    "raises",
-    "raised",
-    "rises",
-    "rose",
-    "higher",
-    "more",
-    "above",
-    "larger",
-    "grows",
-    "grew",
-];
-pub const DOWN: &[&str] = &[
-    "lowers",
-    "lowered",
-    "reduces",
-    "reduced",
-    "falls",
-    "fell",
-    "drops",
-    "dropped",
-    "decreases",
-    "decreased",
-    "lower",
-    "less",
-    "fewer",
-    "below",
-    "smaller",
-    "cuts",
-    "cut",
-];
 
 /// The quantities that words name. A standard error is none.
 pub fn quantities(words: &[String]) -> Vec<usize> {
-    let is_standard = has_one(&["standard", "bar", "bars"], words);
+    let is_standard = has_one(words_of_list("standard"), words);
     let words: Vec<String> =
         words.iter().filter(|word| !is_standard || word.as_str() != "error").cloned().collect();
-    let is_named = |at: &usize| QUANTITIES.get(*at).is_some_and(|one| has_one(one.words, &words));
-    (0..QUANTITIES.len()).filter(is_named).collect()
+    let all = named_quantities().enumerate();
+    all.filter(|(_, one)| has_one(one.words, &words)).map(|(at, _)| at).collect()
 }
 
-pub fn has_one(wanted: &[&str], words: &[String]) -> bool {
-    words.iter().any(|word| wanted.contains(&word.as_str()))
+pub fn has_one(wanted: &[impl AsRef<str>], words: &[String]) -> bool {
+    words.iter().any(|word| wanted.iter().any(|known| known.as_ref() == word))
 }
 
 /// Whether words say that the arm that is named first has the higher value of a quantity; none where they do not say which one is better.
 pub fn is_won_by_the_higher(quantities: &[usize], words: &[String]) -> Option<bool> {
     let lower_is_better = match *quantities {
-        [one] => QUANTITIES.get(one)?.lower_is_better,
+        [one] => named_quantities().nth(one)?.lower_is_better,
         _ => return None,
     };
-    match (has_one(WINS, words), has_one(WORSE, words), has_one(TURNS, words)) {
+    let has = |list: &str| has_one(words_of_list(list), words);
+    match (has("wins"), has("worse"), has("turns")) {
         (true, false, false) => Some(!lower_is_better),
         (false, true, false) => Some(lower_is_better),
         _ => None,
@@ -118,15 +63,16 @@ pub enum LoggedPart {
 impl LoggedPart {
     /// The one that words name; none where they name several.
     pub fn of(words: &[String]) -> Option<Self> {
-        const PARTS: &[(LoggedPart, &[&str])] = &[
-            (LoggedPart::Training, &["training", "train"]),
-            (LoggedPart::Validation, &["validation", "val", "eval", "evaluation", "dev"]),
-            (LoggedPart::Test, &["test"]),
+        let parts = [
+            (Self::Training, "draft_part.training"),
+            (Self::Validation, "draft_part.validation"),
+            (Self::Test, "draft_part.test"),
         ];
-        let mut named = PARTS.iter().filter(|(_, own)| has_one(own, words)).map(|(part, _)| *part);
+        let named = parts.into_iter().filter(|(_, list)| has_one(lexicon().words(list), words));
+        let mut named = named.map(|(part, _)| part);
         let first = named.next();
         // A Welch test is no set.
-        let is_of_statistics = has_one(&["welch", "significance", "significant", "p"], words);
+        let is_of_statistics = has_one(words_of_list("of_statistics"), words);
         let first = first.filter(|part| *part != Self::Test || !is_of_statistics);
         first.filter(|_| named.next().is_none())
     }

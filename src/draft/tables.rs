@@ -10,9 +10,8 @@ use crate::around::{is_another_quantity, words_of_text};
 use crate::bound::{printed, range};
 use crate::candidates::DraftCandidate;
 use crate::evidence::{NamedArm, NamedMetric};
-use crate::mentions::ABSENT;
 use crate::nouns::is_untold_rate;
-use crate::quantities::{LoggedPart, has_one, quantities};
+use crate::quantities::{LoggedPart, has_one, is_in, quantities, words_of_list};
 use crate::text::DraftTable;
 use crate::written::{one_or_list, toml_text};
 
@@ -45,7 +44,7 @@ pub struct BoundTable {
 fn arm_of(row: &[PrintedCell], arms: &[NamedArm]) -> Option<usize> {
     let words = words_of_text(&row.first()?.text);
     // The row "without RoPE" is about other runs than those with it.
-    let is_absent = |word: &&String| ABSENT.contains(&word.as_str());
+    let is_absent = |word: &&String| is_in("absent", word);
     let absent: Vec<_> = words.iter().filter(is_absent).collect();
     let fits = |arm: &&(usize, &NamedArm)| {
         arm.1.words.iter().all(|word| words.contains(word))
@@ -159,7 +158,6 @@ struct HeadWords {
 
 impl HeadWords {
     fn of(head: &str, place: &str, before: &[ColumnDraft]) -> Self {
-        const SPREADS: &[&str] = &["sd", "std", "stdev", "stderr", "sem", "se", "±", "ci"];
         let words = words_of_text(head);
         let steps = words_of_text(place).into_iter().chain(words.clone());
         let means =
@@ -168,7 +166,7 @@ impl HeadWords {
             quantities: quantities(&words),
             part: LoggedPart::of(&words),
             steps: steps.filter_map(|word| word.parse().ok()).collect(),
-            means: means.filter(|_| has_one(SPREADS, &words)),
+            means: means.filter(|_| has_one(words_of_list("spreads"), &words)),
             words,
         }
     }

@@ -12,6 +12,7 @@ use repro_receipt::source::{Error, Source};
 use serde::Serialize;
 
 use crate::json_text::ReadText;
+use crate::lexicon::lexicon;
 use crate::page::{
     Binding, HEAD, PlacedExpression, PostPage, PostStatement, Sentence, StatementKind, Table,
     TextSource, cell_id, quoted_numbers, stated_numbers,
@@ -86,10 +87,6 @@ struct Mark {
 impl Mark {
     fn new(span: Range<usize>, by: &str, reason: Option<String>) -> Self {
         Self { span, by: by.to_owned(), claims: by.to_owned(), reason, is_open: false }
-    }
-
-    fn open(span: Range<usize>) -> Self {
-        Self { is_open: true, ..Self::new(span, "", None) }
     }
 
     /// Of the cell of a table.
@@ -230,17 +227,14 @@ fn numbers(source: &Source, marks: &Marks, work: &Work) -> Vec<Number> {
         let (line, column) = source.line_column(item.span.start);
         let bound: Vec<_> = around.iter().filter(|mark| mark.reason.is_none()).collect();
         let is_open = around.iter().any(|mark| mark.is_open);
-        let of_bound = |name: &dyn Fn(&Mark) -> String| match is_open {
-            true => Vec::new(),
-            false => bound.iter().map(|mark| name(mark)).collect(),
-        };
+        let bound = if is_open { Vec::new() } else { bound };
         numbers.push(Number {
             text: item.text(text).to_owned(),
             line,
             column,
-            bound_by: of_bound(&|mark| format!("claim {}", mark.by)),
+            bound_by: bound.iter().map(|mark| format!("claim {}", mark.by)).collect(),
             reason: around.iter().find_map(|mark| mark.reason.clone()),
-            claims: of_bound(&|mark| mark.claims.clone()),
+            claims: bound.iter().map(|mark| mark.claims.clone()).collect(),
             span: item.span,
         });
     }
@@ -272,29 +266,24 @@ fn quote_marks(
     // the whole quote is marked.
     let here = text.get(span.clone()).unwrap_or_default();
     let mut items = quote::items(here);
-    let reasons: Vec<_> = sentence.is.iter().map(reason).collect();
     let by = statement.id.as_str();
-    let mut in_words = Vec::new();
-    if items.len() > reasons.len() {
+    let mut marks = Vec::new();
+    if items.len() > sentence.is.len() {
         let unsaid = unsaid_words(&items, here, sentence);
-        let marked = |item: &QuoteItem| match unsaid.iter().any(|other| other.span == item.span) {
-            true => Mark::open(within(&span, item)),
-            false => Mark::new(within(&span, item), by, None),
-        };
-        in_words = items.iter().filter(|item| !item.is_in_digits(here)).map(marked).collect();
+        for item in items.iter().filter(|item| !item.is_in_digits(here)) {
+            let is_open = unsaid.iter().any(|other| other.span == item.span);
+            let by = if is_open { "" } else { by };
+            marks.push(Mark { is_open, ..Mark::new(within(&span, item), by, None) });
+        }
         items.retain(|item| item.is_in_digits(here));
     }
-    if items.len() != reasons.len() {
-        let reason =
-            reasons.iter().all(Option::is_some).then(|| reasons.first().cloned().flatten());
-        let whole = Mark::new(span.clone(), by, reason.flatten());
-        in_words.push(whole);
-        return in_words;
+    if items.len() != sentence.is.len() {
+        marks.push(Mark::new(span, by, common_reason(&sentence.is)));
+        return marks;
     }
-    let each = std::iter::zip(items, reasons)
-        .map(|(item, reason)| Mark::new(within(&span, &item), by, reason));
-    in_words.extend(each);
-    in_words
+    let each = std::iter::zip(items, &sentence.is);
+    marks.extend(each.map(|(item, one)| Mark::new(within(&span, &item), by, reason(one))));
+    marks
 }
 
 /// The numbers in words of a quote that no relation takes from it or states itself: "six seeds" by
@@ -325,10 +314,12 @@ fn within(quote: &Range<usize>, item: &QuoteItem) -> Range<usize> {
 }
 
 fn reason(binding: &Binding) -> Option<String> {
-    match binding {
-        Binding::Excused(reason) => Some(reason.clone()),
-        Binding::Is(..) => None,
-    }
+    binding.reason().map(str::to_owned)
+}
+
+/// Why nothing is claimed where all of some bindings say so: the first reason.
+fn common_reason(bindings: &[Binding]) -> Option<String> {
+    bindings.iter().all(|one| reason(one).is_some()).then(|| bindings.first().and_then(reason))?
 }
 
 /// The cells that a table binds, each where it stands in the text, and the names of its rows.
@@ -353,9 +344,7 @@ fn table_marks(
         let one = |(label, list): &(String, Vec<Binding>)| {
             let at = column(label)?;
             let (head, span) = (found.head.get(at)?, cells.get(at)?.clone());
-            let reasons = list.iter().map(reason).collect::<Option<Vec<_>>>();
-            let reason = reasons.and_then(|reasons| reasons.first().cloned());
-            Some(Mark::of_cell(span, [&statement.id, row, &head.text], reason))
+            Some(Mark::of_cell(span, [&statement.id, row, &head.text], common_reason(list)))
         };
         bound.iter().filter_map(one).collect::<Vec<_>>()
     };
@@ -375,12 +364,6 @@ fn table_marks(
     marks
 }
 
-/// What numbers a row by its place, and measures nothing.
-const COUNTERS: &[&str] = &[
-    "", "#", "no", "no.", "nr", "nr.", "id", "idx", "index", "row", "case", "run", "seed", "fold",
-    "trial",
-];
-
 /// The numbers of a row's name that only name it: a counter, or what the expressions of the row's variables name
 /// too. All others say something about the row that nobody holds against evidence.
 fn name_marks(
@@ -390,15 +373,14 @@ fn name_marks(
     variables: &BTreeMap<String, PlacedExpression>,
 ) -> Vec<Mark> {
     let name = &text[cell.clone()];
-    let is_counter = COUNTERS.contains(&head.to_lowercase().as_str());
+    let is_counter = lexicon().is_in("row.counters", &head.to_lowercase());
     let expressions: Vec<_> = variables.values().map(|one| one.tree.to_string()).collect();
     let marked = |item: QuoteItem| {
         let is_whole = name.trim_matches(['*', '_', '`']) == item.text(name);
         let number = item.text(name).replace(',', "");
         let named = expressions.iter().any(|one| names(one, &number, is_whole));
-        let span = cell.start + item.span.start..cell.start + item.span.end;
         let reason = Some("the name of a row".to_owned());
-        (named || is_counter && is_whole).then(|| Mark::new(span, "", reason))
+        (named || is_counter && is_whole).then(|| Mark::new(within(cell, &item), "", reason))
     };
     quote::items(name).into_iter().filter_map(marked).collect()
 }
@@ -419,22 +401,17 @@ fn names(expression: &str, number: &str, behind_letters: bool) -> bool {
 /// The members of JSON that a table binds, each where it stands in the text.
 fn member_marks(statement: &PostStatement, table: &Table, read: &ReadText) -> Vec<Mark> {
     let Ok(found) = table.found(read) else { return Vec::new() };
-    let bound = |label: &str| {
-        let list = table.columns.iter().find(|(column, _)| column == label).map(|(_, list)| list);
-        let is_said = table.says.iter().any(|(column, _)| column == label);
-        (list, is_said)
-    };
     let mut marks = Vec::new();
     for row in found.rows {
         let label = row.first().map(|cell| cell.text.clone()).unwrap_or_default();
-        let label = label.as_str();
         for (head, cell) in std::iter::zip(&table.head, row).skip(1) {
-            let (list, is_said) = bound(&head.text);
-            let reasons = list.map(|list| list.iter().map(reason).collect::<Option<Vec<_>>>());
-            let excused = reasons.flatten().and_then(|reasons| reasons.first().cloned());
-            if list.is_some() || is_said {
-                let parts = [&*statement.id, label, &head.text];
-                marks.push(Mark::of_cell(cell.span, parts, excused.filter(|_| !is_said)));
+            let bound = table.columns.iter().find(|(column, _)| *column == head.text);
+            let is_said = table.says.iter().any(|(column, _)| *column == head.text);
+            if bound.is_some() || is_said {
+                let parts = [&*statement.id, &label, &head.text];
+                let excused = bound.filter(|_| !is_said);
+                let reason = excused.and_then(|(_, list)| common_reason(list));
+                marks.push(Mark::of_cell(cell.span, parts, reason));
             }
         }
     }

@@ -53,13 +53,13 @@ fn contents(node: Node<'_>, wanted: &str) -> String {
             let hint = did_you_mean(wanted, names()).map(|hint| format!("; {hint}"));
             format!("an object with {}{more}{}", listed.join(", "), hint.unwrap_or_default())
         }
-        Kind::Array(items) => match items.len() {
-            0 => "an empty list".to_owned(),
-            count => format!(
-                "a list of {count}: `0` to `{}`, or `name=value` for the entry with that member",
-                count - 1
-            ),
-        },
+        Kind::Array(items) if items.is_empty() => "an empty list".to_owned(),
+        Kind::Array(items) => {
+            let (count, last) = (items.len(), items.len() - 1);
+            format!(
+                "a list of {count}: `0` to `{last}`, or `name=value` for the entry with that member"
+            )
+        }
         other => other.word().to_owned(),
     }
 }
@@ -201,11 +201,15 @@ fn table(
     for row in rows {
         let at = below(pointer, row);
         let node = document.root().at(&at).map_err(|_| breaks_off(document, &at))?;
-        let mut cells = vec![PrintedCell { text: (*row).to_owned(), span: 0..0 }];
+        let mut cells = vec![PrintedCell::alone((*row).to_owned())];
         for (index, column) in head.iter().enumerate().skip(1) {
             let found = node.at(&below("", &column.text)).ok();
             is_found[index] |= found.is_some();
-            cells.push(found.map_or(empty(), |found| cell(found.value(), document.source.text())));
+            let text = document.source.text();
+            cells.push(found.map_or_else(
+                || PrintedCell::alone(String::new()),
+                |found| cell(found.value(), text),
+            ));
         }
         table.rows.push(cells);
     }
@@ -218,24 +222,16 @@ fn table(
     }
 }
 
-fn empty() -> PrintedCell {
-    PrintedCell { text: String::new(), span: 0..0 }
-}
-
 /// A value as it stands in the text; a string without its quotation marks.
 fn cell(value: &Value, text: &str) -> PrintedCell {
-    let raw = text.get(value.span.clone()).unwrap_or_default();
+    let span = value.span.clone();
     match &value.kind {
-        Kind::Text(words) => {
-            let is_plain = raw.len() == words.len() + 2;
-            let inside = if is_plain {
-                value.span.start + 1..value.span.end - 1
-            } else {
-                value.span.clone()
-            };
-            PrintedCell { text: words.to_string(), span: inside }
+        // Its signs stand in the text as they are.
+        Kind::Text(words) if span.len() == words.len() + 2 => {
+            PrintedCell { text: words.to_string(), span: span.start + 1..span.end - 1 }
         }
-        _ => PrintedCell { text: raw.to_owned(), span: value.span.clone() },
+        Kind::Text(words) => PrintedCell { text: words.to_string(), span },
+        _ => PrintedCell { text: text.get(span.clone()).unwrap_or_default().to_owned(), span },
     }
 }
 

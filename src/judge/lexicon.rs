@@ -1,104 +1,110 @@
 //! The words that readings and lints know: `lexicon.toml`, read once.
 
-use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use repro_receipt::source::{Document, Error, Node, Source};
+use repro_claim::words::WordLists;
 use repro_report::meaning::Reading;
+use serde::{Deserialize, Deserializer};
 
 /// The lexicon as it stands in the source tree.
 const FILE: &str = include_str!("lexicon.toml");
 
 /// The words of the program.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Deserialize)]
 pub struct Vocabulary {
     /// Tokens beside a number, by the reading that they give it.
+    #[serde(rename = "reading")]
     pub readings: Vec<ReadingTokens>,
     /// Quantities, by the words and the fields that stand for them.
+    #[serde(rename = "quantity")]
     pub quantities: Vec<LexiconTerm>,
     /// Units of losses.
+    #[serde(rename = "unit")]
     pub units: Vec<LexiconTerm>,
     /// Statistics, by their words and functions.
+    #[serde(rename = "statistic")]
     pub statistics: Vec<LexiconTerm>,
     /// Names of tests.
+    #[serde(rename = "test")]
     pub tests: Vec<LexiconTerm>,
-    lists: HashMap<String, Vec<String>>,
+    /// What is no list of tables holds lists of words by name.
+    #[serde(flatten)]
+    lists: WordLists,
 }
 
 /// Tokens that give the number beside them a reading.
-#[derive(Debug)]
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ReadingTokens {
     /// The reading.
     pub reading: Reading,
     /// Tokens directly before the number.
+    #[serde(rename = "pre", default)]
     pub before: Vec<String>,
     /// Tokens directly behind it.
+    #[serde(rename = "post", default)]
     pub behind: Vec<String>,
-    /// Whether settings and constants keep a reading of their own.
-    pub guards_settings: bool,
-    /// Whether the better side of the metric decides between at least and at most.
-    pub goes_by_polarity: bool,
-    /// Whether a number of seeds, steps and the like keeps a reading of its own.
-    pub guards_spans: bool,
+    #[serde(default)]
+    guard: Vec<String>,
 }
 
 /// A name of the lexicon with its words and what gives it.
-#[derive(Debug)]
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct LexiconTerm {
     /// The name.
     pub name: String,
     /// The words for it.
     pub words: Vec<String>,
     /// The fields or functions that give it; a function ends with `()` among fields.
+    #[serde(alias = "fields", alias = "functions", default)]
     pub given_by: Vec<String>,
     /// Names of wider terms whose words it may have.
+    #[serde(default)]
     pub of: Vec<String>,
     /// Words that tell it from the other parts of a wider term.
+    #[serde(default)]
     pub shares: Vec<String>,
     /// Whether higher values are better; none where neither side is.
+    #[serde(rename = "better", deserialize_with = "is_higher", default)]
     pub higher_is_better: Option<bool>,
     /// Whether it is a spread, as a number behind ± is.
+    #[serde(rename = "spread", default)]
     pub is_spread: bool,
     /// Whether it is one of several values.
+    #[serde(default)]
     pub selects: bool,
     /// Of a test: whether it pairs runs.
+    #[serde(rename = "paired")]
     pub is_paired: Option<bool>,
+}
+
+fn is_higher<'d, D: Deserializer<'d>>(from: D) -> Result<Option<bool>, D::Error> {
+    Ok(Some(String::deserialize(from)? == "higher"))
 }
 
 /// The lexicon.
 pub fn lexicon() -> &'static Vocabulary {
     static LEXICON: OnceLock<Vocabulary> = OnceLock::new();
     // A test of this module reads the file, so that no build ships one that cannot be read.
-    LEXICON.get_or_init(|| Vocabulary::parse(FILE).unwrap_or_default())
+    LEXICON.get_or_init(|| toml_edit::de::from_str(FILE).unwrap_or_default())
 }
 
 impl Vocabulary {
-    fn parse(text: &str) -> Result<Self, Error> {
-        let document =
-            Document::parse_toml(Source::new("lexicon.toml", text.as_bytes().to_vec())?)?;
-        let root = document.root();
-        let mut lexicon = Self {
-            readings: each(root, "reading")?.map(ReadingTokens::read).collect::<Result<_, _>>()?,
-            quantities: terms(root, "quantity", "fields")?,
-            units: terms(root, "unit", "fields")?,
-            statistics: terms(root, "statistic", "functions")?,
-            tests: terms(root, "test", "functions")?,
-            lists: HashMap::new(),
-        };
-        for (table, node) in root.members()? {
-            // What is no list of tables holds lists of words by name.
-            let Ok(members) = node.members() else { continue };
-            for (name, words) in members {
-                lexicon.lists.insert(format!("{table}.{name}"), words_of(words)?);
-            }
-        }
-        Ok(lexicon)
-    }
-
     /// The words of a list, `direction.up`.
     pub fn words(&self, list: &str) -> &[String] {
-        self.lists.get(list).map_or(&[], Vec::as_slice)
+        self.lists.list(list)
+    }
+
+    /// Whether a word is one of a list.
+    pub fn is_in(&self, list: &str, word: &str) -> bool {
+        self.lists.is_in(list, word)
+    }
+
+    /// The lists of a table.
+    pub fn lists(&self, table: &str) -> impl Iterator<Item = &[String]> {
+        self.lists.lists(table).map(|(_, words)| words)
     }
 
     /// The first word of a list that stands in a text, and its place. The text is in lower case.
@@ -138,19 +144,19 @@ impl LexiconTerm {
 }
 
 impl ReadingTokens {
-    fn read(node: Node<'_>) -> Result<Self, Error> {
-        node.only(&["reading", "pre", "post", "guard"])?;
-        let word = node.required("reading")?.text()?;
-        let reading = Reading::of_word(word).unwrap_or(Reading::Rounded);
-        let guards = optional_words(node, "guard")?;
-        Ok(Self {
-            reading,
-            before: optional_words(node, "pre")?,
-            behind: optional_words(node, "post")?,
-            guards_settings: guards.iter().any(|guard| guard == "limit"),
-            goes_by_polarity: guards.iter().any(|guard| guard == "better"),
-            guards_spans: guards.iter().any(|guard| guard == "span"),
-        })
+    /// Whether settings and constants keep a reading of their own.
+    pub fn guards_settings(&self) -> bool {
+        self.guard.iter().any(|guard| guard == "limit")
+    }
+
+    /// Whether the better side of the metric decides between at least and at most.
+    pub fn goes_by_polarity(&self) -> bool {
+        self.guard.iter().any(|guard| guard == "better")
+    }
+
+    /// Whether a number of seeds, steps and the like keeps a reading of its own.
+    pub fn guards_spans(&self) -> bool {
+        self.guard.iter().any(|guard| guard == "span")
     }
 }
 
@@ -172,47 +178,13 @@ pub fn places_of<'t>(text: &'t str, word: &'t str) -> impl Iterator<Item = Range
     })
 }
 
-fn each<'a>(root: Node<'a>, key: &str) -> Result<impl Iterator<Item = Node<'a>> + use<'a>, Error> {
-    Ok(root.get(key).map(Node::items).transpose()?.into_iter().flatten())
-}
-
-fn terms(root: Node<'_>, key: &str, given_by: &str) -> Result<Vec<LexiconTerm>, Error> {
-    let term = |node: Node<'_>| {
-        node.only(&[
-            "name", "words", given_by, "of", "shares", "better", "spread", "selects", "paired",
-        ])?;
-        let truth = |key: &str| node.get(key).map(Node::truth).transpose();
-        let better = node.get("better").map(Node::text).transpose()?;
-        Ok(LexiconTerm {
-            name: node.required("name")?.text()?.to_owned(),
-            words: words_of(node.required("words")?)?,
-            given_by: optional_words(node, given_by)?,
-            of: optional_words(node, "of")?,
-            shares: optional_words(node, "shares")?,
-            higher_is_better: better.map(|side| side == "higher"),
-            is_spread: truth("spread")?.unwrap_or(false),
-            selects: truth("selects")?.unwrap_or(false),
-            is_paired: truth("paired")?,
-        })
-    };
-    each(root, key)?.map(term).collect()
-}
-
-fn optional_words(node: Node<'_>, key: &str) -> Result<Vec<String>, Error> {
-    node.get(key).map_or(Ok(Vec::new()), words_of)
-}
-
-fn words_of(node: Node<'_>) -> Result<Vec<String>, Error> {
-    node.items()?.map(|word| Ok(word.text()?.to_owned())).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn the_file_is_read_whole() {
-        let lexicon = Vocabulary::parse(FILE).unwrap();
+        let lexicon = toml_edit::de::from_str::<Vocabulary>(FILE).unwrap();
         assert!(lexicon.readings.len() >= 7 && lexicon.quantities.len() > 20);
         for list in [
             "guard.span",
@@ -229,16 +201,6 @@ mod tests {
             "degree.words",
         ] {
             assert!(!lexicon.words(list).is_empty(), "{list}");
-        }
-    }
-
-    #[test]
-    fn every_reading_of_the_file_is_one_that_posts_can_declare() {
-        let document = Source::new("lexicon.toml", FILE.as_bytes().to_vec()).unwrap();
-        let document = Document::parse_toml(document).unwrap();
-        for node in document.root().at("/reading").unwrap().items().unwrap() {
-            let word = node.get("reading").unwrap().text().unwrap();
-            assert!(Reading::of_word(word).is_some(), "{word}");
         }
     }
 

@@ -2,9 +2,9 @@
 //! another step, a group without one of its runs.
 
 use std::collections::HashMap;
-use std::fmt::Write;
 
 use repro_claim::Expression;
+use repro_claim::locator::Locator;
 use repro_claim::quote;
 use repro_claim::syntax::ExpressionKind;
 use repro_claim::table::{self, NamedRows};
@@ -16,8 +16,8 @@ use serde::Serialize;
 use crate::context::PostContext;
 use crate::json_text::ReadText;
 use crate::library::Library;
-use crate::mutated::{Detection, DetectionTally, parts};
-use crate::page::{Binding, PlacedExpression, PostPage, PostStatement, StatementKind};
+use crate::mutated::{Detection, DetectionTally, Digit, parts, with_other_number, words};
+use crate::page::{Binding, PlacedExpression, PostPage, PostStatement, Sentence, StatementKind};
 use crate::statement;
 use crate::texts::TextsAtHand;
 use crate::work::Work;
@@ -110,6 +110,11 @@ fn below(rng: &mut Rng, count: usize) -> usize {
     usize::try_from(rng.below(count as u64)).unwrap_or(0)
 }
 
+/// One of a list, drawn at random.
+fn drawn<'l, T>(list: &'l [T], rng: &mut Rng) -> Option<&'l T> {
+    list.get(below(rng, list.len().max(1)))
+}
+
 /// The pieces of a post of which at least one claim is verified, with what they come to.
 struct Bench<'p> {
     page: &'p PostPage,
@@ -168,44 +173,42 @@ impl<'p> Bench<'p> {
             MutationKind::Rows => &self.tables,
             _ => &self.pieces,
         };
+        // Nothing is drawn from none, so that the next draws are the same.
         if from.is_empty() {
             return None;
         }
-        let (piece, before) = &from[below(rng, from.len())];
-        let own = |piece| RandomMutant { kind, before, piece, page: None };
-        match kind {
-            MutationKind::FirstDigit => words_changed(piece, rng, |text, _| first_digit(text)),
-            MutationKind::OtherDigit => words_changed(piece, rng, other_digit),
-            MutationKind::Unit => words_changed(piece, rng, |text, _| other_unit(text)),
-            MutationKind::Rows => rows_exchanged(piece, rng),
+        let (piece, before) = drawn(from, rng)?;
+        let mut page = None;
+        let piece = match kind {
+            MutationKind::FirstDigit => words_changed(piece, rng, |text, _| first_digit(text))?,
+            MutationKind::OtherDigit => words_changed(piece, rng, other_digit)?,
+            MutationKind::Unit => words_changed(piece, rng, |text, _| other_unit(text))?,
+            MutationKind::Rows => rows_exchanged(piece, rng)?,
             MutationKind::Step => {
-                let (piece, page) = self.other_step(piece, rng)?;
-                return Some(RandomMutant { page: Some(page), ..own(piece) });
+                let (piece, other) = self.other_step(piece, rng)?;
+                page = Some(other);
+                piece
             }
             MutationKind::Group => {
-                let page = self.without_a_run(piece, rng)?;
-                return Some(RandomMutant { page: Some(page), ..own(piece.clone()) });
+                page = Some(self.without_a_run(piece, rng)?);
+                piece.clone()
             }
-        }
-        .map(own)
+        };
+        Some(RandomMutant { kind, before, piece, page })
     }
 
     /// Everything that a piece says, with the rows and formulas that it uses.
     fn said(&self, piece: &PostStatement) -> String {
-        let mut said: String = expressions(piece).map(|one| format!("{} ", one.tree)).collect();
+        let own = expressions(piece).into_iter();
+        let mut said: String = own.map(|one| format!("{} ", one.tree)).collect();
         if let StatementKind::Table(table) = &piece.kind {
             let rows = table.rows.iter().flat_map(|(_, variables)| variables.values());
             said.extend(rows.map(|one| format!("{} ", one.tree)));
         }
-        let mut used: Vec<&str> = Vec::new();
-        while let Some((name, formula)) = self
-            .page
-            .formulas
-            .iter()
-            .find(|(name, _)| !used.contains(&name.as_str()) && mentions(&said, name))
-        {
-            used.push(name);
-            let _ = write!(said, "{} ", formula.body.tree);
+        let mut unused: Vec<_> = self.page.formulas.iter().collect();
+        while let Some(at) = unused.iter().position(|(name, _)| mentions(&said, name)) {
+            let (_, formula) = unused.remove(at);
+            said += &format!("{} ", formula.body.tree);
         }
         said
     }
@@ -219,9 +222,9 @@ impl<'p> Bench<'p> {
         let said = self.said(piece);
         let used = |step: &&String| said.contains(&format!("@ {step}"));
         let own: Vec<_> = self.steps.iter().filter(used).collect();
-        let from = *own.get(below(rng, own.len().max(1)))?;
+        let from = *drawn(&own, rng)?;
         let others: Vec<_> = self.steps.iter().filter(|step| *step != from).collect();
-        let to = others.get(below(rng, others.len().max(1)))?;
+        let to = drawn(&others, rng)?;
         let change = |tree: &mut Expression| {
             let text = tree.to_string().replace(&format!("@ {from}"), &format!("@ {to}"));
             if let Ok(changed) = Expression::parse(&text) {
@@ -229,7 +232,7 @@ impl<'p> Bench<'p> {
             }
         };
         let (mut piece, mut page) = (piece.clone(), self.page.clone());
-        expressions_mut(&mut piece).for_each(|one| change(&mut one.tree));
+        expressions_mut(&mut piece).into_iter().for_each(|one| change(&mut one.tree));
         page.formulas.values_mut().for_each(|formula| change(&mut formula.body.tree));
         Some((piece, page))
     }
@@ -237,15 +240,13 @@ impl<'p> Bench<'p> {
     /// The post whose group, one that the piece names, lacks a run.
     fn without_a_run(&self, piece: &PostStatement, rng: &mut Rng) -> Option<PostPage> {
         let said = self.said(piece);
-        let named = self
-            .page
-            .names
-            .iter()
-            .filter(|(name, (locator, _))| locator.bundles.len() > 2 && mentions(&said, name));
-        let named: Vec<_> = named.map(|(name, _)| name.clone()).collect();
-        let name = named.get(below(rng, named.len().max(1)))?;
+        let is_used_group = |(name, (locator, _)): &(&String, &(Locator, _))| {
+            locator.bundles.len() > 2 && mentions(&said, name)
+        };
+        let groups: Vec<_> = self.page.names.iter().filter(is_used_group).collect();
+        let (name, _) = drawn(&groups, rng)?;
         let mut page = self.page.clone();
-        let (locator, _) = page.names.get_mut(name)?;
+        let (locator, _) = page.names.get_mut(*name)?;
         let run = below(rng, locator.bundles.len());
         locator.bundles.remove(run);
         Some(page)
@@ -313,42 +314,26 @@ fn mentions(said: &str, name: &str) -> bool {
 }
 
 /// The expressions of a piece.
-fn expressions(piece: &PostStatement) -> Box<dyn Iterator<Item = &PlacedExpression> + '_> {
+fn expressions(piece: &PostStatement) -> Vec<&PlacedExpression> {
     match &piece.kind {
-        StatementKind::Sentence(sentence) => {
-            let relations = sentence.says.iter().chain(&sentence.may_mean);
-            Box::new(sentence.is.iter().filter_map(bound).chain(relations))
+        StatementKind::Sentence(Sentence { is, says, may_mean, .. }) => {
+            is.iter().filter_map(Binding::expression).chain(says).chain(may_mean).collect()
         }
         StatementKind::Table(table) => {
-            Box::new(table.columns.iter().flat_map(|(_, list)| list).filter_map(bound))
+            let bindings = table.columns.iter().flat_map(|(_, list)| list);
+            bindings.filter_map(Binding::expression).collect()
         }
     }
 }
 
-fn bound(binding: &Binding) -> Option<&PlacedExpression> {
-    match binding {
-        Binding::Is(expression, _) => Some(expression),
-        Binding::Excused(_) => None,
-    }
-}
-
-fn expressions_mut(
-    piece: &mut PostStatement,
-) -> Box<dyn Iterator<Item = &mut PlacedExpression> + '_> {
+fn expressions_mut(piece: &mut PostStatement) -> Vec<&mut PlacedExpression> {
     match &mut piece.kind {
-        StatementKind::Sentence(sentence) => {
-            let bound = sentence.is.iter_mut().filter_map(|binding| match binding {
-                Binding::Is(expression, _) => Some(expression),
-                Binding::Excused(_) => None,
-            });
-            Box::new(bound.chain(sentence.says.iter_mut().chain(&mut sentence.may_mean)))
+        StatementKind::Sentence(Sentence { is, says, may_mean, .. }) => {
+            is.iter_mut().filter_map(Binding::expression_mut).chain(says).chain(may_mean).collect()
         }
         StatementKind::Table(table) => {
-            let columns = table.columns.iter_mut().flat_map(|(_, list)| list);
-            Box::new(columns.filter_map(|binding| match binding {
-                Binding::Is(expression, _) => Some(expression),
-                Binding::Excused(_) => None,
-            }))
+            let bindings = table.columns.iter_mut().flat_map(|(_, list)| list);
+            bindings.filter_map(Binding::expression_mut).collect()
         }
     }
 }
@@ -359,36 +344,21 @@ fn words_changed(
     rng: &mut Rng,
     change: impl Fn(&str, &mut Rng) -> Option<String>,
 ) -> Option<PostStatement> {
-    let mut piece = piece.clone();
-    let words = match &mut piece.kind {
-        StatementKind::Sentence(sentence) => &mut sentence.quote,
-        StatementKind::Table(table) => {
-            let (row, column) = statement::only_cell(table)?;
-            &mut table.printed.as_mut()?.rows.get_mut(row)?.get_mut(column)?.text
-        }
-    };
-    let items = quote::items(words);
-    let item = items.get(below(rng, items.len().max(1)))?;
-    let changed = change(item.text(words), rng)?;
-    let (before, after) = (&words[..item.span.start], &words[item.span.end..]);
-    *words = format!("{before}{changed}{after}");
-    Some(piece)
+    let items = quote::items(words(piece)?);
+    let item = drawn(&items, rng)?;
+    Some(with_other_number(piece, item, |text| change(text, rng))?.1)
 }
 
 fn first_digit(text: &str) -> Option<String> {
-    let changed = crate::mutated::Digit::First.change(text);
+    let changed = Digit::First.change(text);
     (changed != text).then_some(changed)
 }
 
 fn other_digit(text: &str, rng: &mut Rng) -> Option<String> {
-    let digits: Vec<usize> =
-        text.char_indices().filter(|(_, c)| c.is_ascii_digit()).map(|(at, _)| at).collect();
-    let at = *digits.get(below(rng, digits.len().max(1)))?;
-    let old = text.as_bytes()[at] - b'0';
-    let new = (u64::from(old) + 1 + rng.below(9)) % 10;
-    let mut changed = String::new();
-    let _ = write!(changed, "{}{new}{}", &text[..at], &text[at + 1..]);
-    Some(changed)
+    let digits: Vec<_> = text.char_indices().filter(|(_, c)| c.is_ascii_digit()).collect();
+    let (at, old) = *drawn(&digits, rng)?;
+    let new = (u64::from(old.to_digit(10)?) + 1 + rng.below(9)) % 10;
+    Some(format!("{}{new}{}", &text[..at], &text[at + 1..]))
 }
 
 fn other_unit(text: &str) -> Option<String> {
@@ -403,9 +373,8 @@ fn other_unit(text: &str) -> Option<String> {
     }
     let other = match unit {
         '%' => "",
-        'K' => "M",
+        'K' | 'B' => "M",
         'M' => "B",
-        'B' => "M",
         _ => "%",
     };
     Some(format!("{number}{other}"))
@@ -419,22 +388,16 @@ fn rows_exchanged(piece: &PostStatement, rng: &mut Rng) -> Option<PostStatement>
     let named = NamedRows::of(printed);
     let rows = table.rows.iter().filter_map(|(label, _)| named.row(printed, label));
     let rows: Vec<_> = rows.collect();
-    let first = *rows.get(below(rng, rows.len().max(1)))?;
-    let second = *rows.get(below(rng, rows.len().max(1)))?;
-    let columns: Vec<_> =
-        table.columns.iter().filter_map(|(label, _)| table::column(&table.head, label)).collect();
-    let differ = columns.iter().any(|&column| {
-        let text = |row: usize| printed.rows[row].get(column).map(|cell| cell.text.clone());
-        text(first) != text(second)
-    });
-    if first == second || !differ {
-        return None;
-    }
-    for column in columns {
-        let text = |row: usize| printed.rows[row].get(column).map(|cell| cell.text.clone());
+    let first = *drawn(&rows, rng)?;
+    let second = *drawn(&rows, rng)?;
+    let mut differ = false;
+    for (label, _) in &table.columns {
+        let Some(column) = table::column(&table.head, label) else { continue };
+        let text = |row: usize| Some(printed.rows[row].get(column)?.text.clone());
         let (one, other) = (text(first)?, text(second)?);
+        differ |= one != other;
         printed.rows[first][column].text = other;
         printed.rows[second][column].text = one;
     }
-    Some(piece)
+    differ.then_some(piece)
 }

@@ -5,17 +5,15 @@
 
 use std::ops::AddAssign;
 
-use repro_claim::quote;
-use repro_claim::table::PrintedTable;
+use repro_claim::quote::{self, QuoteItem};
 use repro_receipt::source::Error;
-use repro_report::meaning::LintKind;
 use repro_report::outcome::{ClaimReport, Method, Verdict};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::context::PostContext;
 use crate::json_text::ReadText;
 use crate::library::Library;
-use crate::page::{PostPage, PostStatement, Sentence, StatementKind, Table};
+use crate::page::{PostPage, PostStatement, StatementKind, Table};
 use crate::statement;
 use crate::texts::TextsAtHand;
 use crate::work::Work;
@@ -90,6 +88,19 @@ impl Detection {
         }
     }
 
+    /// What the checks make of a change of one claim; none where its verdict is the same.
+    fn of_claim(before: &ClaimReport, after: &ClaimReport) -> Option<Self> {
+        let (was, is) = (before.outcome.verdict, after.outcome.verdict);
+        if is == Verdict::Refuted && was != Verdict::Refuted {
+            return Some(Self::Refuted);
+        }
+        if gains_a_lint(before, after) {
+            Some(Self::Linted)
+        } else {
+            (was != is).then_some(Self::Weakened)
+        }
+    }
+
     /// Compares the claims of one statement before and after a change; `changed` is the one whose words or value are
     /// others, as it is after the change.
     pub(crate) fn of(
@@ -97,22 +108,11 @@ impl Detection {
         after: &[ClaimReport],
         changed: Option<&ClaimReport>,
     ) -> Self {
-        let verdict = |claim: &ClaimReport| claim.outcome.verdict;
-        let pairs = || std::iter::zip(before, after);
-        let becomes_refuted = |(before, after): (&ClaimReport, &ClaimReport)| {
-            verdict(after) == Verdict::Refuted && verdict(before) != Verdict::Refuted
-        };
-        let gains_a_lint = |(before, after): (&ClaimReport, &ClaimReport)| {
-            let known = open_lints(before);
-            open_lints(after).iter().any(|kind| !known.contains(kind))
-        };
-        let is_other =
-            |(before, after): (&ClaimReport, &ClaimReport)| verdict(before) != verdict(after);
-        if pairs().any(becomes_refuted) {
-            Self::Refuted
-        } else if pairs().any(gains_a_lint) {
-            Self::Linted
-        } else if before.len() != after.len() || pairs().any(is_other) {
+        let pairs = std::iter::zip(before, after);
+        let strongest = pairs.filter_map(|(before, after)| Self::of_claim(before, after)).min();
+        if let Some(found) = strongest.filter(|found| *found < Self::Weakened) {
+            found
+        } else if before.len() != after.len() || strongest.is_some() {
             Self::Weakened
         } else if changed.is_some_and(|claim| ONE_SIDED.contains(&claim.outcome.rule)) {
             Self::StillTrue
@@ -122,58 +122,42 @@ impl Detection {
     }
 }
 
-/// The kinds of the lints of a claim that nobody answered.
-fn open_lints(claim: &ClaimReport) -> Vec<LintKind> {
-    claim.meaning.unanswered().map(|lint| lint.kind).collect()
+/// Whether a claim has a lint after a change that it did not have before.
+fn gains_a_lint(before: &ClaimReport, after: &ClaimReport) -> bool {
+    let mut lints = after.meaning.unanswered();
+    lints.any(|lint| before.meaning.unanswered().all(|known| known.kind != lint.kind))
 }
 
-/// How many changes came to what.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct DetectionTally {
-    pub refuted: usize,
-    pub linted: usize,
-    pub weakened: usize,
-    pub still_true: usize,
-    pub missed: usize,
-}
+/// How many changes came to what, in the order of [`Detection::ALL`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct DetectionTally([usize; Detection::ALL.len()]);
 
 impl DetectionTally {
     /// All changes.
     pub fn tried(&self) -> usize {
-        Detection::ALL.into_iter().map(|one| self.count(one)).sum()
+        self.0.iter().sum()
     }
 
     /// Those that came to one outcome.
     pub fn count(&self, detection: Detection) -> usize {
-        match detection {
-            Detection::Refuted => self.refuted,
-            Detection::Linted => self.linted,
-            Detection::Weakened => self.weakened,
-            Detection::StillTrue => self.still_true,
-            Detection::Missed => self.missed,
-        }
+        self.0[detection as usize]
     }
 
     /// Counts one change.
     pub fn add(&mut self, detection: Detection) {
-        let count = match detection {
-            Detection::Refuted => &mut self.refuted,
-            Detection::Linted => &mut self.linted,
-            Detection::Weakened => &mut self.weakened,
-            Detection::StillTrue => &mut self.still_true,
-            Detection::Missed => &mut self.missed,
-        };
-        *count += 1;
+        self.0[detection as usize] += 1;
     }
 }
 
 impl AddAssign for DetectionTally {
     fn add_assign(&mut self, other: Self) {
-        self.refuted += other.refuted;
-        self.linted += other.linted;
-        self.weakened += other.weakened;
-        self.still_true += other.still_true;
-        self.missed += other.missed;
+        std::iter::zip(&mut self.0, other.0).for_each(|(own, other)| *own += other);
+    }
+}
+
+impl Serialize for DetectionTally {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(Detection::ALL.into_iter().map(|one| (one, self.count(one))))
     }
 }
 
@@ -215,7 +199,12 @@ pub fn changed(
         let text = texts.get(&one.text).map(|text| ReadText::new(&text.seen, &work));
         for part in parts(one, text.as_ref()) {
             let before = statement::judge(&context, &part)?;
-            for (from, other) in variants(&part, digit) {
+            for item in quote::items(words(&part).unwrap_or_default()) {
+                let changed = with_other_number(&part, &item, |from| {
+                    let to = digit.change(from);
+                    (to != from).then_some(to)
+                });
+                let Some((from, other)) = changed else { continue };
                 let Ok(after) = statement::judge(&context, &other) else {
                     // Nothing holds the number any more: the post no longer parses.
                     let Some(own) = before.first() else { continue };
@@ -243,51 +232,61 @@ pub(crate) fn parts(statement: &PostStatement, text: Option<&ReadText>) -> Vec<P
         StatementKind::Sentence(_) => vec![statement.clone()],
         StatementKind::Table(table) => {
             let Ok(printed) = table.lines(text) else { return Vec::new() };
-            let cell = |row: &_, column: &_| Table {
-                printed: Some(printed.clone().into_owned()),
-                pointer: table.pointer.clone(),
-                head: table.head.clone(),
-                rows: vec![Clone::clone(row)],
-                columns: vec![Clone::clone(column)],
-                says: Vec::new(),
-                heads: Vec::new(),
-            };
-            let rows = table.rows.iter();
-            rows.flat_map(|row| table.columns.iter().map(move |column| (row, column)))
-                .map(|(row, column)| with(StatementKind::Table(cell(row, column))))
-                .collect()
+            let mut cells = Vec::new();
+            for row in &table.rows {
+                for column in &table.columns {
+                    cells.push(with(StatementKind::Table(Table {
+                        printed: Some(printed.clone().into_owned()),
+                        pointer: table.pointer.clone(),
+                        head: table.head.clone(),
+                        rows: vec![row.clone()],
+                        columns: vec![column.clone()],
+                        says: Vec::new(),
+                        heads: Vec::new(),
+                    })));
+                }
+            }
+            cells
         }
     }
 }
 
-/// The piece with each of its numbers changed in turn, and the number as it was.
-fn variants(part: &PostStatement, digit: Digit) -> Vec<(String, PostStatement)> {
-    let with = |kind| PostStatement { kind, ..part.clone() };
-    match &part.kind {
-        StatementKind::Sentence(sentence) => changes(&sentence.quote, digit)
-            .into_iter()
-            .map(|(from, quote)| {
-                (from, with(StatementKind::Sentence(Sentence { quote, ..sentence.clone() })))
-            })
-            .collect(),
+/// The words of a piece.
+pub(crate) fn words(piece: &PostStatement) -> Option<&str> {
+    match &piece.kind {
+        StatementKind::Sentence(sentence) => Some(&sentence.quote),
         StatementKind::Table(table) => {
-            let Some((row, column)) = statement::only_cell(table) else { return Vec::new() };
-            let Some(printed) = &table.printed else { return Vec::new() };
-            let other = |(from, text): (String, String)| {
-                let mut rows = table.rows.clone();
-                if let Some((label, _)) = rows.first_mut() {
-                    *label = renamed(label, column, &text);
-                }
-                let mut line = printed.rows[row].clone();
-                line[column].text = text;
-                // Alone, so that its new name is no other row's.
-                let printed = PrintedTable { head: printed.head.clone(), rows: vec![line] };
-                let table = Table { printed: Some(printed), rows, ..table.clone() };
-                (from, with(StatementKind::Table(table)))
-            };
-            changes(&printed.rows[row][column].text, digit).into_iter().map(other).collect()
+            let (row, column) = statement::only_cell(table)?;
+            Some(&table.printed.as_ref()?.rows[row][column].text)
         }
     }
+}
+
+/// The piece with another number for one of its words, and the number as it was; none where it is not to be changed.
+pub(crate) fn with_other_number(
+    piece: &PostStatement,
+    item: &QuoteItem,
+    change: impl FnOnce(&str) -> Option<String>,
+) -> Option<(String, PostStatement)> {
+    let own = words(piece)?;
+    let from = item.text(own).to_owned();
+    let to = change(&from)?;
+    let text = format!("{}{to}{}", &own[..item.span.start], &own[item.span.end..]);
+    let mut piece = piece.clone();
+    match &mut piece.kind {
+        StatementKind::Sentence(sentence) => sentence.quote = text,
+        StatementKind::Table(table) => {
+            let (row, column) = statement::only_cell(table)?;
+            if let Some((label, _)) = table.rows.first_mut() {
+                *label = renamed(label, column, &text);
+            }
+            let printed = table.printed.as_mut()?;
+            // Alone, so that its new name is no other row's.
+            printed.rows = vec![printed.rows.swap_remove(row)];
+            printed.rows[0][column].text = text;
+        }
+    }
+    Some((from, piece))
 }
 
 /// The name of a row one of whose cells has another text.
@@ -297,15 +296,4 @@ fn renamed(label: &str, column: usize, text: &str) -> String {
         *part = text;
     }
     parts.join(" | ")
-}
-
-/// A text with each of its numbers changed in turn.
-fn changes(text: &str, digit: Digit) -> Vec<(String, String)> {
-    let change = |item: quote::QuoteItem| {
-        let from = item.text(text).to_owned();
-        let to = digit.change(&from);
-        let (before, after) = (&text[..item.span.start], &text[item.span.end..]);
-        (to != from).then(|| (from, format!("{before}{to}{after}")))
-    };
-    quote::items(text).into_iter().filter_map(change).collect()
 }

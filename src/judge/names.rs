@@ -5,6 +5,8 @@ use std::ops::Range;
 
 use repro_receipt::source::codes;
 
+use crate::lexicon::lexicon;
+
 codes! {
     MAY_BE_ONE = "value::perhaps-same-name", "two names that may be of one thing", "write the name as the evidence has it";
 }
@@ -20,87 +22,6 @@ pub enum Likeness {
     Other,
 }
 
-/// Names of one thing, without the signs that join words.
-const SYNONYMS: &[&[&str]] = &[
-    &["float32", "fp32", "f32", "singleprecision", "torch.float32", "32bitfloat", "32bitfloats"],
-    &["bfloat16", "bf16", "torch.bfloat16", "brainfloat16"],
-    &["float16", "fp16", "f16", "halfprecision", "torch.float16", "16bitfloat", "16bitfloats"],
-    &["float64", "fp64", "f64", "doubleprecision", "torch.float64", "64bitfloat", "64bitfloats"],
-    &["bytes", "byte", "bytelevel"],
-    &["characters", "character", "characterlevel", "charlevel", "char", "chars"],
-    &["warmupstabledecay", "wsd"],
-    &["validation", "val", "valid"],
-    &["mixtureofexperts", "moe"],
-    &["stochasticgradientdescent", "sgd"],
-    &["tied", "weighttied", "yes", "true"],
-    &["untied", "notweighttied", "no", "false"],
-];
-/// Names of one kind each: every other listed name is of another thing.
-const KINDS: &[&[&str]] = &[
-    &[
-        "float64", "float32", "float16", "bfloat16", "float8", "fp8", "mxfp8", "nvfp4", "mxfp4",
-        "int8", "int4",
-    ],
-    &[
-        "wsd",
-        "warmupstabledecay",
-        "cosine",
-        "linear",
-        "constant",
-        "inversesqrt",
-        "polynomial",
-        "exponential",
-    ],
-    &[
-        "adam",
-        "adamw",
-        "sgd",
-        "stochasticgradientdescent",
-        "muon",
-        "lion",
-        "adafactor",
-        "shampoo",
-        "soap",
-        "sophia",
-        "rmsprop",
-        "adagrad",
-    ],
-    &["train", "training", "validation", "test"],
-    &[
-        "bytes",
-        "characters",
-        "words",
-        "gpt2",
-        "gpt3",
-        "gpt4",
-        "llama2",
-        "llama3",
-        "cl100k",
-        "o200k",
-    ],
-    &[
-        "gelu", "relu", "silu", "swish", "swiglu", "geglu", "reglu", "tanh", "sigmoid", "softmax",
-        "relu2",
-    ],
-    &["dense", "moe", "mixtureofexperts", "sparse"],
-    &["rope", "alibi", "learned", "sinusoidal", "nope"],
-    &["layernorm", "rmsnorm", "batchnorm"],
-    &["mha", "mqa", "gqa", "mla"],
-    &["tied", "untied"],
-];
-/// Names that are often, and not always, of one thing.
-const PERHAPS: &[&[&str]] = &[
-    &["validation", "val", "valid", "heldout", "dev", "development", "eval", "evaluation"],
-    &["test", "heldout", "eval", "evaluation"],
-    &["cosine", "cosineannealing", "cosinedecay"],
-    &["linear", "lineardecay"],
-];
-/// What says yes, whatever it is asked of.
-const YES: &[&str] = &["true", "yes", "y", "on", "enabled", "✓", "✔", "✅", "☑"];
-/// What says no.
-const NO: &[&str] = &["false", "no", "n", "off", "disabled", "✗", "✘", "✖", "❌", "☐"];
-/// Those of them that mean something else in a sentence.
-const SHORT_TRUTHS: &[&str] = &["y", "on", "n", "off"];
 /// So many digits of a digest are enough to tell it from others.
 const SHORTEST_DIGEST: usize = 7;
 /// And so many may be its beginning.
@@ -130,27 +51,24 @@ pub fn likeness(said: &str, has: &str) -> Likeness {
         return if are_one { Likeness::Same } else { Likeness::Other };
     }
     let (a, b) = (spelled(&said), spelled(&has));
-    let share = |lists: &[&[&str]]| {
-        lists.iter().any(|list| [&a, &b].iter().all(|one| list.contains(&one.as_str())))
-    };
+    let share =
+        |table: &str| lexicon().lists(table).any(|list| list.contains(&a) && list.contains(&b));
     // What is asked of a truth decides whether another word than yes and no affirms it.
     if truth(&said).or(truth(&has)).is_some() {
-        let is_tied =
-            ["tied", "untied"].contains(&a.as_str()) || ["tied", "untied"].contains(&b.as_str());
-        return if is_tied && share(SYNONYMS) { Likeness::Same } else { Likeness::Perhaps };
+        let is_tied = [&a, &b].iter().any(|name| lexicon().is_in("name.tied", name));
+        return if is_tied && share("synonym") { Likeness::Same } else { Likeness::Perhaps };
     }
-    if a == b && !a.is_empty() || share(SYNONYMS) || is_beginning(&said, &has, SHORTEST_DIGEST) {
+    if a == b && !a.is_empty() || share("synonym") || is_beginning(&said, &has, SHORTEST_DIGEST) {
         return Likeness::Same;
     }
     let may_be = !are_known_apart([&a, &b])
-        || share(PERHAPS)
-        || is_beginning(&said, &has, SHORTEST_BEGINNING)
-        || is_beginning(&has, &said, SHORTEST_BEGINNING)
-        || are_cut([&a, &b])
-        || are_initials([&said, &has])
-        || is_plural([&a, &b])
-        || is_series([&a, &b])
-        || is_part([&said, &has]);
+        || share("perhaps")
+        || either(is_first_digits, &said, &has)
+        || either(is_cut_off, &a, &b)
+        || either(are_initials, &said, &has)
+        || either(is_one_of_many, &a, &b)
+        || either(is_series, &a, &b)
+        || either(is_part, &said, &has);
     if may_be { Likeness::Perhaps } else { Likeness::Other }
 }
 
@@ -159,12 +77,12 @@ pub fn likeness(said: &str, has: &str) -> Likeness {
 fn are_known_apart(names: [&String; 2]) -> bool {
     let all = |is: fn(&str) -> bool| names.iter().all(|name| is(name));
     // The first of the names that are one stands for them.
-    let first = names.map(|name| {
-        let own = SYNONYMS.iter().find(|names| names.contains(&name.as_str()));
-        own.map_or(name.as_str(), |names| names[0])
-    });
-    let is_listed = |name: &str| KINDS.iter().any(|kind| kind.contains(&name));
-    first.iter().all(|name| is_listed(name))
+    let is_listed = |name: &String| {
+        let first = lexicon().lists("synonym").find(|names| names.contains(name));
+        let name = first.map_or(name, |names| &names[0]);
+        lexicon().lists("kind").any(|kind| kind.contains(name))
+    };
+    names.into_iter().all(is_listed)
         || all(is_number) && !are_one_day(names)
         || all(is_digest)
         || differ_in_number(names)
@@ -198,11 +116,8 @@ fn is_digest(name: &str) -> bool {
 
 /// Whether a word says yes or no.
 fn truth(word: &str) -> Option<bool> {
-    match (YES.contains(&word), NO.contains(&word)) {
-        (true, _) => Some(true),
-        (_, true) => Some(false),
-        _ => None,
-    }
+    let is = |list: &str| lexicon().is_in(list, word);
+    if is("name.yes") { Some(true) } else { is("name.no").then_some(false) }
 }
 
 /// A name without the signs that join its words, and without the `v` of a version. Between digits they part numbers,
@@ -250,49 +165,44 @@ fn is_beginning(said: &str, digest: &str, least: usize) -> bool {
         && digest.starts_with(said)
 }
 
-/// Whether one name may be the other, cut off: "const" of "constant". "Adam" is not cut off from "AdamW".
-fn are_cut(names: [&String; 2]) -> bool {
-    let cut = |short: &str, long: &str| {
-        let rest = long.strip_prefix(short);
-        let is_word = |text: &str| text.chars().all(char::is_alphabetic);
-        CUT_OFF.contains(&short.chars().count())
-            && rest.is_some_and(|rest| rest.chars().count() >= CUT_OFF.start && is_word(long))
-    };
-    cut(names[0], names[1]) || cut(names[1], names[0])
+/// Whether something holds of two names in one order or the other.
+fn either(holds: fn(&str, &str) -> bool, one: &str, other: &str) -> bool {
+    holds(one, other) || holds(other, one)
 }
 
-/// Whether one name may be the initials of the other's words.
-fn are_initials(names: [&String; 2]) -> bool {
-    let are = |short: &str, long: &str| {
-        let words = parts(long);
-        let initials: String = words.iter().filter_map(|word| word.chars().next()).collect();
-        words.len() > 1 && initials == short && short.chars().all(char::is_alphabetic)
-    };
-    are(names[0], names[1]) || are(names[1], names[0])
+fn is_first_digits(short: &str, digest: &str) -> bool {
+    is_beginning(short, digest, SHORTEST_BEGINNING)
 }
 
-fn is_plural(names: [&String; 2]) -> bool {
-    let is = |one: &str, many: &str| many.strip_suffix('s') == Some(one) && one.len() > 2;
-    is(names[0], names[1]) || is(names[1], names[0])
+/// Whether a name may be the other, cut off: "const" of "constant". "Adam" is not cut off from "AdamW".
+fn is_cut_off(short: &str, long: &str) -> bool {
+    let rest = long.strip_prefix(short).map_or(0, |rest| rest.chars().count());
+    CUT_OFF.contains(&short.chars().count())
+        && rest >= CUT_OFF.start
+        && long.chars().all(char::is_alphabetic)
 }
 
-/// Whether one is the series of versions that the other belongs to: 0.11 and 0.11.1.
-fn is_series(names: [&String; 2]) -> bool {
-    let is = |series: &str, version: &str| {
-        let rest = version.strip_prefix(series);
-        series.starts_with(|c: char| c.is_ascii_digit())
-            && rest.is_some_and(|rest| rest.starts_with('.'))
-    };
-    is(names[0], names[1]) || is(names[1], names[0])
+/// Whether a name may be the initials of the other's words.
+fn are_initials(short: &str, long: &str) -> bool {
+    let words = parts(long);
+    let initials: String = words.iter().filter_map(|word| word.chars().next()).collect();
+    words.len() > 1 && initials == short && short.chars().all(char::is_alphabetic)
 }
 
-/// Whether all words of one name are words of the other: "GPT-2 BPE" and "gpt2", "torch.float32" and "float32".
-fn is_part(names: [&String; 2]) -> bool {
-    let [a, b] = names.map(|name| parts(name));
-    let within = |few: &[String], many: &[String]| {
-        !few.is_empty() && few.iter().all(|part| many.contains(part))
-    };
-    within(&a, &b) || within(&b, &a)
+fn is_one_of_many(one: &str, many: &str) -> bool {
+    many.strip_suffix('s') == Some(one) && one.len() > 2
+}
+
+/// Whether a name is the series of versions that the other belongs to: 0.11 and 0.11.1.
+fn is_series(series: &str, version: &str) -> bool {
+    series.starts_with(|c: char| c.is_ascii_digit())
+        && version.strip_prefix(series).is_some_and(|rest| rest.starts_with('.'))
+}
+
+/// Whether all words of a name are words of the other: "GPT-2 BPE" and "gpt2", "torch.float32" and "float32".
+fn is_part(few: &str, many: &str) -> bool {
+    let (few, many) = (parts(few), parts(many));
+    !few.is_empty() && few.iter().all(|part| many.contains(part))
 }
 
 /// The words of a name, and its numbers with their points.
@@ -347,7 +257,7 @@ pub fn places(text: &str, name: &str) -> Vec<Range<usize>> {
         let is_name = |place: &Range<usize>| {
             let own = &text[place.clone()];
             // "On" stands in many sentences without saying yes.
-            let is_short = truth(name).is_some() && SHORT_TRUTHS.contains(&simple(own).as_str());
+            let is_short = truth(name).is_some() && lexicon().is_in("name.short", &simple(own));
             !is_short && likeness(own, name) == Likeness::Same
         };
         found.extend(ends.into_iter().find(is_name));
@@ -357,9 +267,8 @@ pub fn places(text: &str, name: &str) -> Vec<Range<usize>> {
 
 /// Whether a text has a name, alone or joined to other words: "weight-tied", "float32-trained".
 pub fn stands_in(text: &str, name: &str) -> bool {
-    const DENIALS: &[&str] = &["non", "un", "not", "anti"];
     let (own, all) = (parts(&simple(name)), parts(&simple(text)));
-    let denied = |at: usize| at > 0 && DENIALS.contains(&all[at - 1].as_str());
+    let denied = |at: usize| at > 0 && lexicon().is_in("name.denials", &all[at - 1]);
     let is_joined = !own.is_empty()
         && all.windows(own.len()).enumerate().any(|(at, part)| part == own && !denied(at));
     is_joined || !places(text, name).is_empty()

@@ -1,10 +1,9 @@
-//! Post files on disk, and what their parts share: names, schema, the lists of a referee.
+//! Post files on disk, and what their parts share: names and schema.
 
 use std::path::Path;
 
 use repro_claim::quote;
 use repro_receipt::source::{Document, Error, Location, Node, Source, codes};
-use repro_report::outcome::Referee;
 
 use crate::work::{MOST_BYTES, MOST_NUMBERS};
 
@@ -93,18 +92,6 @@ pub fn list(root: &Path) -> Result<Vec<String>, Error> {
     Ok(names)
 }
 
-/// Each table of the list `key`, parsed; an absent list is empty.
-fn each<'a, T>(
-    root: Node<'a>,
-    key: &str,
-    parse: impl Fn(Node<'a>) -> Result<T, Error>,
-) -> Result<Vec<T>, Error> {
-    match root.get(key) {
-        Some(list) => list.items()?.map(parse).collect(),
-        None => Ok(Vec::new()),
-    }
-}
-
 /// A name made of characters that are safe in file names, selectors and messages.
 pub(crate) fn identifier(node: Node<'_>) -> Result<&str, Error> {
     let text = node.text()?;
@@ -113,16 +100,4 @@ pub(crate) fn identifier(node: Node<'_>) -> Result<&str, Error> {
         return Err(BAD_ID.at(node.place(), "an id such as `p-total-moe64`", format!("`{text}`")));
     }
     Ok(text)
-}
-
-pub(crate) fn parse_referee(node: Node) -> Result<Referee, Error> {
-    node.only(&["load_bearing_premises", "free_parameters", "missing_facts"])?;
-    let lines = |field: &str| -> Result<Vec<String>, Error> {
-        each(node, field, |line| line.text().map(str::to_owned))
-    };
-    Ok(Referee {
-        load_bearing_premises: lines("load_bearing_premises")?,
-        free_parameters: lines("free_parameters")?,
-        missing_facts: lines("missing_facts")?,
-    })
 }

@@ -113,11 +113,10 @@ impl GivenTexts {
         is_short_text(&source)?;
         let digest = Digest::of(source.text().as_bytes());
         match &text.sha256 {
-            Some(wanted) if *wanted != digest => Err(OTHER_TEXT.at(
-                Location::file(format!("repro/{file}")),
-                wanted.prefixed(),
-                digest.prefixed(),
-            )),
+            Some(wanted) if *wanted != digest => {
+                let place = Location::file(source.name());
+                Err(OTHER_TEXT.at(place, wanted.prefixed(), digest.prefixed()))
+            }
             _ => TextAtHand::of(&source).map(Some),
         }
     }

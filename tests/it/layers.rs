@@ -22,7 +22,9 @@ const CRATES: &[Crate] = &[
         name: "claim",
         on: &["exact"],
         rows: &[
-            &["markup", "sentence", "styles"],
+            &["sentence", "words"],
+            &["markup"],
+            &["styles"],
             &["seen"],
             &["spelling"],
             &["locator", "nearest", "quote", "syntax", "table"],

@@ -483,8 +483,8 @@ fn the_page_and_the_schema_of_posts_are_those_of_the_program() {
     same("tests/docs/formats/schemas/post.json", &String::from_utf8(printed).unwrap());
     let page = std::fs::read_to_string(root().join("tests/docs/formats/post.md")).unwrap();
     let mut keys = String::new();
-    for table in page_keys::TABLES {
-        let head = match table.head {
+    for table in page_keys::tables() {
+        let head = match table.head.as_str() {
             "" => "The file:".to_owned(),
             head => format!("`{head}`:"),
         };

@@ -7,9 +7,7 @@ use num_rational::BigRational;
 use repro_exact::decimal::{Printed, Unit};
 
 use super::{run, starts_with_digit};
-
-/// Where groups of three digits are parted by a space.
-const SPACES: &[&str] = &[" ", "\u{a0}", "\u{2009}", "\u{202f}", "&nbsp;", "&thinsp;"];
+use crate::words::words;
 
 /// The number that begins at `at`, if it is written so that an English reader would part it.
 pub(super) fn read(text: &str, at: usize) -> Option<(Range<usize>, Printed)> {
@@ -29,7 +27,7 @@ pub(super) fn read(text: &str, at: usize) -> Option<(Range<usize>, Printed)> {
 
 /// `1.234.567`, `1.234,56`.
 fn with_points(text: &str) -> Option<(usize, String)> {
-    let (mut length, groups) = in_groups(text, &["."], 3)?;
+    let (mut length, groups) = in_groups(text, ".", 3)?;
     let mut digits = text[..length].replace('.', "");
     if let Some(decimals) = decimals(text, length) {
         digits = format!("{digits}.{}", &text[length + 1..decimals]);
@@ -42,7 +40,8 @@ fn with_points(text: &str) -> Option<(usize, String)> {
 
 /// `6 150,5`.
 fn with_spaces(text: &str) -> Option<(usize, String)> {
-    let (length, _) = in_groups(text, SPACES, 3)?;
+    let digits = run(text, |c| c.is_ascii_digit());
+    let (length, _) = in_groups(text, words().start_of("sign.spaces", &text[digits..])?, 3)?;
     let decimals = decimals(text, length)?;
     let digits: String = text[..length].chars().filter(char::is_ascii_digit).collect();
     Some((decimals, format!("{digits}.{}", &text[length + 1..decimals])))
@@ -50,7 +49,7 @@ fn with_spaces(text: &str) -> Option<(usize, String)> {
 
 /// `12,34,567`.
 fn of_india(text: &str) -> Option<(usize, String)> {
-    let (length, _) = in_groups(text, &[","], 2)?;
+    let (length, _) = in_groups(text, ",", 2)?;
     let last = text[length..].strip_prefix(',')?;
     let is_group = run(last, |c| c.is_ascii_digit()) == 3 && run(text, |c| c.is_ascii_digit()) < 3;
     let length = length + 4;
@@ -58,9 +57,8 @@ fn of_india(text: &str) -> Option<(usize, String)> {
 }
 
 /// The length of up to three digits with groups of so many behind them, and how many groups there are.
-fn in_groups(text: &str, separators: &[&str], size: usize) -> Option<(usize, usize)> {
+fn in_groups(text: &str, separator: &str, size: usize) -> Option<(usize, usize)> {
     let mut length = run(text, |c| c.is_ascii_digit());
-    let separator = separators.iter().find(|mark| text[length..].starts_with(**mark))?;
     let is_first = (1..=3).contains(&length);
     let mut groups = 0;
     while let Some(rest) = text[length..].strip_prefix(separator)

@@ -1,41 +1,16 @@
 //! Days and moments: `2026-01-09 02:08:10`, "9 January 2026", "Jan 9, 2026".
 
-use std::ops::Range;
-
 use super::{belongs_to_a_name, is_boundary};
+use crate::words::words;
 
-/// The months, of which three letters are enough.
-const MONTHS: [&str; 12] = [
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-];
 /// The shortest form of a month: "Jan".
 const SHORTEST_MONTH: usize = 3;
 
-/// A date as the text writes it, and as a standard date.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WrittenDate {
-    /// Where it stands.
-    pub span: Range<usize>,
-    /// `2026-01-09` or `2026-01-09 02:08:10`.
-    pub standard: String,
-}
-
-/// The date that begins with the digit or letter at `at`.
-pub fn read(text: &str, at: usize) -> Option<WrittenDate> {
-    let (end, standard) = standard(text, at).or_else(|| in_english(text, at))?;
-    let is_date = is_boundary(text, end) && !belongs_to_a_name(text, at);
-    is_date.then_some(WrittenDate { span: at..end, standard })
+/// The end of the date that begins with the digit or letter at `at`, and the date as `2026-01-09` or
+/// `2026-01-09 02:08:10`.
+pub(super) fn read(text: &str, at: usize) -> Option<(usize, String)> {
+    let date = standard(text, at).or_else(|| in_english(text, at));
+    date.filter(|(end, _)| is_boundary(text, *end) && !belongs_to_a_name(text, at))
 }
 
 /// `2026-01-09`, with or without a time.
@@ -49,8 +24,8 @@ fn standard(text: &str, at: usize) -> Option<(usize, String)> {
         fits.then_some(at + shape.len())
     };
     let day = shape(at, "0000-00-00")?;
-    let time = ["T00:00:00Z", " 00:00:00Z", "T00:00:00", " 00:00:00", " 00:00", "T00:00"];
-    let end = time.iter().find_map(|time| shape(day, time)).unwrap_or(day);
+    let mut times = words().list("date.times").iter();
+    let end = times.find_map(|time| shape(day, time)).unwrap_or(day);
     Some((end, text[at..end].to_owned()))
 }
 
@@ -59,20 +34,16 @@ fn in_english(text: &str, at: usize) -> Option<(usize, String)> {
     let day_first = || {
         let (day, rest) = day(text, at)?;
         let (month, rest) = month(text, spaces(text, rest)?)?;
-        let (year, end) = year(text, spaces(text, comma(text, rest))?)?;
-        Some((end, standard_day(year, month, day)))
+        Some((day, month, rest))
     };
     let month_first = || {
         let (month, rest) = month(text, at)?;
         let (day, rest) = day(text, spaces(text, rest)?)?;
-        let (year, end) = year(text, spaces(text, comma(text, rest))?)?;
-        Some((end, standard_day(year, month, day)))
+        Some((day, month, rest))
     };
-    day_first().or_else(month_first)
-}
-
-fn standard_day(year: &str, month: usize, day: u32) -> String {
-    format!("{year}-{month:02}-{day:02}")
+    let (day, month, rest) = day_first().or_else(month_first)?;
+    let (year, end) = year(text, spaces(text, comma(text, rest))?)?;
+    Some((end, format!("{year}-{month:02}-{day:02}")))
 }
 
 /// A day of a month, also "9th".
@@ -80,8 +51,8 @@ fn day(text: &str, at: usize) -> Option<(u32, usize)> {
     let digits = digits(text, at);
     let day = text[at..at + digits].parse().ok().filter(|day| (1..=31).contains(day))?;
     let end = at + digits;
-    let ordinal = ["st", "nd", "rd", "th"].iter().any(|one| text[end..].starts_with(one));
-    Some((day, if ordinal { end + 2 } else { end }))
+    let ordinal = words().start_of("number.ordinals", &text[end..]).map_or(0, str::len);
+    Some((day, end + ordinal))
 }
 
 /// A month by its capitalised name, also "Jan" and "Jan."; its number from 1.
@@ -92,11 +63,12 @@ fn month(text: &str, at: usize) -> Option<(usize, usize)> {
     let is_capital = word.starts_with(|c: char| c.is_ascii_uppercase());
     let word = word.to_ascii_lowercase();
     let is_month =
-        |name: &&str| name.starts_with(&word) || (word == "sept" && name.starts_with("sep"));
+        |name: &String| name.starts_with(&word) || (word == "sept" && name.starts_with("sep"));
     let is_long_enough = is_capital && length >= SHORTEST_MONTH;
-    let index = MONTHS.iter().position(is_month).filter(|_| is_long_enough)?;
+    let months = words().list("date.months");
+    let index = months.iter().position(is_month).filter(|_| is_long_enough)?;
     let end = at + length;
-    let dotted = rest[length..].starts_with('.') && word != MONTHS[index];
+    let dotted = rest[length..].starts_with('.') && word != months[index];
     Some((index + 1, if dotted { end + 1 } else { end }))
 }
 
@@ -128,8 +100,7 @@ mod tests {
 
     #[test]
     fn dates_are_read_in_figures_and_in_english() {
-        let found =
-            |text: &str| read(text, 0).map(|date| (date.standard, text[date.span].to_owned()));
+        let found = |text: &str| read(text, 0).map(|(end, date)| (date, text[..end].to_owned()));
         for (text, standard, written) in [
             ("2026-01-09 02:08:10 UTC", "2026-01-09 02:08:10", "2026-01-09 02:08:10"),
             ("9 January 2026.", "2026-01-09", "9 January 2026"),

@@ -1,6 +1,7 @@
 //! Digests, commits and addresses: names whose digits are no numbers.
 
 use super::{before, behind};
+use crate::words::words;
 
 /// A shorter run of hexadecimal digits may be a number and its unit.
 const FEWEST: usize = 7;
@@ -36,7 +37,6 @@ fn is_in_digest(before: &str, behind: &str) -> bool {
     if length < FEWEST || !ends || !is_alone(label.chars().next_back()) {
         return false;
     }
-    let labels = ["sha256:", "sha1:", "md5:", "commit", "revision"];
     let bare = label
         .trim_end_matches(|c: char| c.is_whitespace() || "`*_".contains(c))
         .to_ascii_lowercase();
@@ -44,7 +44,7 @@ fn is_in_digest(before: &str, behind: &str) -> bool {
     let digits = [head, tail].concat();
     let letters = digits.bytes().filter(u8::is_ascii_alphabetic).count();
     let is_power = letters == 1 && digits.contains('e') && !digits.starts_with('e');
-    labels.iter().any(|known| bare.ends_with(known)) || letters > 0 && !is_power
+    words().end_of("digest.labels", &bare).is_some() || letters > 0 && !is_power
 }
 
 #[cfg(test)]

@@ -7,7 +7,8 @@
 use num_rational::BigRational;
 use repro_exact::decimal::Unit;
 
-use super::written::{SUFFIXES, factor_of, is_of_operations, raised};
+use super::written::{factor_of, factor_of_suffix, is_of_operations, raised};
+use crate::words::words as known;
 
 /// The unit of the numbers below a head.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,10 +22,6 @@ pub struct HeadUnit {
 }
 
 impl HeadUnit {
-    fn percent() -> Self {
-        Self::of(Unit::Percent)
-    }
-
     fn of(unit: Unit) -> Self {
         Self { factor: BigRational::from_integer(1.into()), unit, is_sure: true }
     }
@@ -32,44 +29,7 @@ impl HeadUnit {
     fn size(factor: BigRational, is_sure: bool) -> Self {
         Self { factor, unit: Unit::Plain, is_sure }
     }
-
-    fn says_the_same(&self, other: &Self) -> bool {
-        self.factor == other.factor && self.unit == other.unit
-    }
 }
-
-/// What things are counted in with a prefix: `Gtokens`, `Mparams`.
-const COUNTED: &[&str] = &["tokens", "token", "toks", "tok", "params", "parameters", "steps"];
-/// What else is counted in thousands and millions.
-const ALSO_COUNTED: &[&str] = &[
-    "batch",
-    "batches",
-    "byte",
-    "bytes",
-    "character",
-    "characters",
-    "chars",
-    "docs",
-    "documents",
-    "example",
-    "examples",
-    "iterations",
-    "iters",
-    "param",
-    "parameter",
-    "sample",
-    "samples",
-    "sequence",
-    "sequences",
-    "step",
-    "weights",
-    "words",
-];
-/// What operations are told of, besides what is counted: `TFLOPs/s` and `TFLOPs/GPU` are rates.
-const WHOLE: &[&str] = &["forward", "model", "pass", "run"];
-/// Beginnings of words for what is told in percentage points.
-const SHARES: &[&str] =
-    &["acc", "agree", "change", "delta", "diff", "drop", "error", "gain", "rate", "share", "δ"];
 
 /// What a column head or the name of a field states for its numbers.
 pub fn unit_of_head(head: &str) -> Option<HeadUnit> {
@@ -81,7 +41,7 @@ pub fn unit_of_head(head: &str) -> Option<HeadUnit> {
     let mut stated = brackets.iter().filter_map(|inside| of_brackets(inside, &outside));
     let words = of_words(&outside);
     let first = stated.next().or_else(|| words.clone())?;
-    let agrees = |other: HeadUnit| other.says_the_same(&first);
+    let agrees = |other: HeadUnit| other.factor == first.factor && other.unit == first.unit;
     (stated.all(agrees) && words.is_none_or(agrees)).then(|| first.clone())
 }
 
@@ -155,8 +115,8 @@ fn of_brackets(inside: &str, outside: &str) -> Option<HeadUnit> {
     if let Some(unit) = share(inside) {
         return Some(unit);
     }
-    if matches!(inside, "point" | "points" | "pts") {
-        let is_sure = words(outside).any(|word| SHARES.iter().any(|part| word.starts_with(part)));
+    if known().is_in("head.points", inside) {
+        let is_sure = words(outside).any(|word| known().start_of("head.shares", &word).is_some());
         return Some(HeadUnit { is_sure, ..HeadUnit::of(Unit::Points) });
     }
     let counts = counts_things(outside) || counts_things(inside);
@@ -182,7 +142,7 @@ fn of_key(key: &str) -> Option<HeadUnit> {
     let words: Vec<&str> = lower.split('_').collect();
     let is_number = |word: &&str| word.bytes().all(|byte| byte.is_ascii_digit());
     // `loss_at_20_pct` is a loss.
-    let share = words.iter().position(|word| matches!(*word, "percent" | "pct" | "percentage"));
+    let share = words.iter().position(|word| known().is_in("head.percent", word));
     if let Some(at) = share {
         let beside = [at.checked_sub(1), Some(at + 1)].into_iter().flatten();
         let is_level = beside.filter_map(|at| words.get(at)).any(is_number);
@@ -202,16 +162,14 @@ fn of_key(key: &str) -> Option<HeadUnit> {
         return Some(HeadUnit::size(size, true));
     }
     let counts = others.iter().any(|word| is_counted(word));
-    let power = match *last {
-        "k" => 3,
-        "m" => 6,
-        "b" | "bn" => 9,
-        "t" => 12,
+    let size = match *last {
+        "k" | "m" | "b" | "t" => factor_of_suffix(&last.to_uppercase()),
+        "bn" => factor_of_suffix(last),
         _ => return power_of_ten(last).filter(|_| counts),
     };
     // `tokens_a` and `tokens_b` may be those of two arms.
     let is_sure = matches!(*last, "k" | "m" | "bn");
-    counts.then(|| HeadUnit::size(BigRational::from_integer(10.into()).pow(power), is_sure))
+    size.filter(|_| counts).map(|size| HeadUnit::size(size, is_sure))
 }
 
 /// How many operations one of a key is: `mflops_per_token`; `tflops_per_s` is a rate.
@@ -219,7 +177,7 @@ fn operations_of_key(words: &[&str]) -> Option<BigRational> {
     let at = words.iter().position(|word| prefix_of_operations(word).is_some())?;
     let is_amount = match words.get(at + 1) {
         Some(&"per") => words.get(at + 2).is_some_and(|word| is_whole(word)),
-        Some(next) => !matches!(*next, "s" | "sec" | "second" | "seconds" | "gpu"),
+        Some(next) => !known().is_in("head.rates", next),
         None => true,
     };
     prefix_of_operations(words[at]).filter(|_| is_amount)
@@ -228,9 +186,8 @@ fn operations_of_key(words: &[&str]) -> Option<BigRational> {
 /// The size of `tflops`, in small letters.
 fn prefix_of_operations(word: &str) -> Option<BigRational> {
     let prefix = word.strip_suffix("flops").or_else(|| word.strip_suffix("flop"))?;
-    let prefix = prefix.chars().next().filter(|_| prefix.len() == 1)?;
-    let power = "kmgtpez".find(prefix)? + 1;
-    Some(BigRational::from_integer(1000.into()).pow(i32::try_from(power).ok()?))
+    let prefix = if prefix == "k" { prefix.to_owned() } else { prefix.to_uppercase() };
+    factor_of_suffix(&format!("{prefix}FLOPs")).filter(|_| prefix.len() == 1)
 }
 
 /// Whether numbers are percentages or points of them: `Active %`, `Sums, %`, `Δ acc, pp`; `95% CI` says something else.
@@ -248,13 +205,13 @@ fn share(text: &str) -> Option<HeadUnit> {
     }
     let is_number = |word: &String| word.bytes().all(|byte| byte.is_ascii_digit());
     let is_percent = |(at, word): (usize, &String)| {
-        matches!(word.as_str(), "percent" | "percentage" | "pct")
+        known().is_in("head.percent", word)
             && !at.checked_sub(1).and_then(|at| found.get(at)).is_some_and(is_number)
             && !found.get(at + 1).is_some_and(is_number)
     };
     let has_word = found.iter().enumerate().any(is_percent);
     let mut signs = text.match_indices('%').map(|(at, _)| &text[..at]);
-    (has_word || signs.any(|before| !is_a_level(before))).then(HeadUnit::percent)
+    (has_word || signs.any(|before| !is_a_level(before))).then(|| HeadUnit::of(Unit::Percent))
 }
 
 /// Whether a percent sign behind these words belongs to a number: `95% CI`. The 2 of `top-2 %` is part of a name.
@@ -276,8 +233,7 @@ fn power_of_ten(inside: &str) -> Option<HeadUnit> {
         Some(exponent) => exponent.replace('−', "-").parse().ok()?,
         None => {
             let power = bare.strip_prefix("10")?;
-            let (length, exponent) = raised(power)?;
-            (power.len() == length).then_some(exponent)?
+            raised(power).filter(|(length, _)| *length == power.len())?.1
         }
     };
     // Heads are written both ways: the cells times the power, or already multiplied.
@@ -305,8 +261,9 @@ fn size_at_the_end(head: &str) -> Option<BigRational> {
     if let Some((_, size)) = head.rsplit_once(", in ") {
         return size_of(size);
     }
-    let counts =
-        COUNTED.iter().chain(["FLOP", "FLOPs"].iter()).any(|things| head.ends_with(things));
+    let counts = known().end_of("head.counted", head).is_some()
+        || head.ends_with("FLOP")
+        || head.ends_with("FLOPs");
     match counts {
         true => size_of(head),
         false => factor_of(head.rsplit_once('_')?.1.strip_suffix('s')?),
@@ -317,27 +274,23 @@ fn size_at_the_end(head: &str) -> Option<BigRational> {
 fn size_behind(head: &str) -> Option<BigRational> {
     let ends = [", ", " in "].iter().filter_map(|joint| head.rsplit_once(joint));
     let size = ends.filter(|(of, _)| counts_things(of)).find_map(|(_, size)| size_of(size));
-    let prefixed = |word: &str| {
-        let is_counted = COUNTED.iter().any(|things| word.ends_with(things));
-        size_of(word).filter(|_| is_counted)
-    };
+    let prefixed =
+        |word: &str| size_of(word).filter(|_| known().end_of("head.counted", word).is_some());
     size.or_else(|| head.split_whitespace().find_map(prefixed))
 }
 
 /// How many one of a size is: `B`, `billions`, `in millions`, `M tokens`, `Gtokens`.
 fn size_of(size: &str) -> Option<BigRational> {
     let size = size.strip_prefix("in ").unwrap_or(size).trim();
-    let things = COUNTED.iter().find_map(|things| size.strip_suffix(things));
-    let size = things.map_or(size, str::trim_end);
+    let things = known().end_of("head.counted", size);
+    let size = things.map_or(size, |things| size[..size.len() - things.len()].trim_end());
     // Alone, a G may be anything; of things that are counted it is a prefix.
     let size = if things.is_some() && size == "G" { "B" } else { size };
-    let known = |size: &str| SUFFIXES.iter().find(|(name, ..)| *name == size);
     let other_number = || match size.strip_suffix('s') {
-        Some(one) => known(one),
-        None => known(&format!("{size}s")),
+        Some(one) => factor_of_suffix(one),
+        None => factor_of_suffix(&format!("{size}s")),
     };
-    let (_, base, power) = known(size).or_else(other_number)?;
-    Some(BigRational::from_integer((*base).into()).pow(*power))
+    factor_of_suffix(size).or_else(other_number)
 }
 
 /// The words of a text, in small letters.
@@ -352,13 +305,14 @@ fn counts_things(head: &str) -> bool {
 }
 
 fn is_counted(word: &str) -> bool {
-    COUNTED.contains(&word) || ALSO_COUNTED.contains(&word) || is_of_operations(word)
+    ["head.counted", "head.also_counted"].iter().any(|list| known().is_in(list, word))
+        || is_of_operations(word)
 }
 
 /// Whether operations of it are an amount, and no rate.
 fn is_whole(word: &str) -> bool {
     let word = word.to_lowercase();
-    is_counted(&word) || WHOLE.contains(&word.as_str())
+    is_counted(&word) || known().is_in("head.whole", &word)
 }
 
 #[cfg(test)]

@@ -5,26 +5,17 @@
 use num_rational::BigRational;
 use repro_exact::decimal::{Printed, Unit};
 
+use super::word_end;
 use super::written::{self, Written, factor_of};
-use super::{COUNTS, word_end};
-
-const TENS: &[&str] =
-    &["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"];
-/// The first part of a fraction is a half; the others begin with "third".
-const PARTS: &[&str] =
-    &["third", "quarter", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"];
-/// What follows "a third" where it is a fraction and no ordinal.
-const OF_A_PART: &[&str] = &[
-    "of", "as", "fewer", "fewest", "higher", "less", "longer", "lower", "more", "shorter",
-    "smaller",
-];
+use crate::words::words;
 
 /// Whether a word alone may be a number, or the first of one.
 pub(super) fn may_be_one(word: &str) -> bool {
     let word = word.to_ascii_lowercase();
     let whole = word.strip_suffix("fold").unwrap_or(&word);
     small(whole).is_some()
-        || ["half", "twice", "double", "thrice", "triple", "quadruple", "dozen"].contains(&whole)
+        || matches!(whole, "half" | "dozen")
+        || words().pair("multiple", whole).is_some()
         || factor_of(whole).is_some_and(|_| whole.len() > 2)
 }
 
@@ -51,9 +42,9 @@ fn whole(number: usize) -> BigRational {
     BigRational::from_integer(number.into())
 }
 
-fn inexact(text: &str, at: usize, end: usize, value: BigRational, unit: Unit) -> Option<Written> {
+fn inexact(text: &str, at: usize, end: usize, value: BigRational, unit: Unit) -> Written {
     let printed = Printed::in_words(&text[at..end], value, unit);
-    Some(Written { span: at..end, printed, scale: None })
+    Written { span: at..end, printed, scale: None }
 }
 
 /// "One in three", "one out of three".
@@ -64,9 +55,8 @@ fn one_in(text: &str, at: usize, word: &str, end: usize) -> Option<Written> {
     let bottom = small(&text[bottom..last].to_ascii_lowercase()).filter(|bottom| *bottom > 1)?;
     let goes_on = text[last..].starts_with('-')
         || next(text, last).is_some_and(|(_, word)| factor_of(&word).is_some());
-    let is_one = word == "one" && !goes_on;
-    is_one
-        .then(|| inexact(text, at, last, BigRational::new(1.into(), bottom.into()), Unit::Plain))?
+    let value = BigRational::new(1.into(), bottom.into());
+    (word == "one" && !goes_on).then(|| inexact(text, at, last, value, Unit::Plain))
 }
 
 /// "two thirds", "a quarter of", "half a million", "a third of a million".
@@ -80,11 +70,11 @@ fn fraction(text: &str, at: usize, word: &str, end: usize) -> Option<Written> {
         };
         let (last, part) = next(text, end)?;
         let single = part.strip_suffix('s').filter(|_| top > 1).unwrap_or(&part);
-        let bottom = PARTS.iter().position(|known| *known == single)? + 3;
+        let bottom = words().position("number.parts", single)? + 3;
         // A third run is no fraction, and "two third runs" is none.
         let is_part = match word {
             "a" => match next(text, last) {
-                Some((_, word)) => OF_A_PART.contains(&word.as_str()),
+                Some((_, word)) => words().is_in("number.of_a_part", &word),
                 None => is_said_of_something(&text[..at]),
             },
             "one" => true,
@@ -104,11 +94,21 @@ fn fraction(text: &str, at: usize, word: &str, end: usize) -> Option<Written> {
             last = after;
         }
     }
-    match next(text, last).and_then(|(last, word)| Some((last, size_of(&word)?))) {
-        Some((last, size)) => inexact(text, at, last, value * size, Unit::Plain),
-        None => of_a_percent(text, at, last, &value)
-            .or_else(|| inexact(text, at, end, value, Unit::Plain)),
+    let part = || inexact(text, at, end, value.clone(), Unit::Plain);
+    Some(of_something(text, at, last, &value).unwrap_or_else(part))
+}
+
+/// So many of the size or percent that stands next: "half a million", "half a percent", "two and a half percent".
+fn of_something(text: &str, at: usize, end: usize, value: &BigRational) -> Option<Written> {
+    if let Some((last, word)) = next(text, end)
+        && let Some(size) = size_of(&word)
+    {
+        return Some(inexact(text, at, last, value * size, Unit::Plain));
     }
+    let (last, tenths, unit) = written::unit(text, at, end)?;
+    let value = value * BigRational::new(tenths.into(), 10.into());
+    let is_percent = matches!(unit, Unit::Percent | Unit::Points);
+    is_percent.then(|| inexact(text, at, last, value, unit))
 }
 
 /// The size of a word of which there may be a part: "half a million", "half a dozen".
@@ -116,45 +116,30 @@ fn size_of(word: &str) -> Option<BigRational> {
     if word == "dozen" { Some(whole(12)) } else { factor_of(word) }
 }
 
-/// "half a percent", "a quarter of a percentage point", "two and a half percent".
-fn of_a_percent(text: &str, at: usize, end: usize, value: &BigRational) -> Option<Written> {
-    let (last, tenths, unit) = written::unit(text, at, end)?;
-    let value = value * BigRational::new(tenths.into(), 10.into());
-    let is_percent = matches!(unit, Unit::Percent | Unit::Points);
-    is_percent.then(|| inexact(text, at, last, value, unit))?
-}
-
 /// Whether "a third" at the end of a clause is so much of something, and no third one.
 fn is_said_of_something(before: &str) -> bool {
-    let word = before.split_whitespace().last().unwrap_or_default().to_ascii_lowercase();
-    matches!(
-        word.as_str(),
-        "about" | "almost" | "by" | "exactly" | "least" | "most" | "nearly" | "roughly" | "than"
-    )
+    let word = before.split_whitespace().last().unwrap_or_default();
+    words().is_in("number.before_a_part", &word.to_ascii_lowercase())
 }
 
 /// "twice", "double", "triple", "fivefold", "a million", "a dozen".
 fn multiple(text: &str, at: usize, word: &str, end: usize) -> Option<Written> {
-    let times = match word {
-        "twice" | "double" => Some(2),
-        "thrice" | "triple" => Some(3),
-        "quadruple" => Some(4),
-        _ => word.strip_suffix("fold").and_then(small),
-    };
+    let times = words().pair("multiple", word).and_then(|times| times.parse().ok());
+    let times = times.or_else(|| word.strip_suffix("fold").and_then(small));
     if let Some(times) = times {
-        return inexact(text, at, end, whole(times), Unit::Times);
+        return Some(inexact(text, at, end, whole(times), Unit::Times));
     }
     if word == "dozen" {
-        return inexact(text, at, end, whole(12), Unit::Plain);
+        return Some(inexact(text, at, end, whole(12), Unit::Plain));
     }
     if !matches!(word, "a" | "one") {
         return None;
     }
     if let Some(rest) = text[end..].strip_prefix(" and a half").filter(|_| word == "one") {
-        return and_a_half(text, at, 1, text.len() - rest.len());
+        return Some(and_a_half(text, at, 1, text.len() - rest.len()));
     }
     let (last, next) = next(text, end)?;
-    inexact(text, at, last, size_of(&next)?, Unit::Plain)
+    Some(inexact(text, at, last, size_of(&next)?, Unit::Plain))
 }
 
 /// "two", "twenty-five", "two hundred", "four million".
@@ -162,7 +147,7 @@ fn count(text: &str, at: usize, word: &str, end: usize) -> Option<Written> {
     let mut number = small(word)?;
     let mut end = end;
     let behind = next(text, end);
-    if TENS.contains(&word)
+    if words().is_in("number.tens", word)
         && let Some((last, next)) = &behind
         && let Some(ones) = small(next).filter(|ones| (1..10).contains(ones))
     {
@@ -173,22 +158,14 @@ fn count(text: &str, at: usize, word: &str, end: usize) -> Option<Written> {
         return None;
     }
     if let Some(rest) = text[end..].strip_prefix(" and a half") {
-        return and_a_half(text, at, number, text.len() - rest.len());
+        return Some(and_a_half(text, at, number, text.len() - rest.len()));
     }
     let printed = Printed::parse(&number.to_string()).ok()?;
     let plain = Written { span: at..end, printed: printed.shown_as(&text[at..end]), scale: None };
-    let scaled = |last: usize, factor: BigRational| {
-        let printed = plain.printed.clone().times(&factor).shown_as(&text[at..last]);
-        Written { span: at..last, printed, scale: Some(factor) }
-    };
-    match next(text, end) {
-        Some((last, word)) if word == "dozen" => Some(scaled(last, whole(12))),
-        Some((last, word)) => match factor_of(&word) {
-            Some(factor) => Some(scaled(last, factor)),
-            None => Some(in_percent(text, plain)),
-        },
-        None => Some(in_percent(text, plain)),
-    }
+    let size = next(text, end).and_then(|(last, word)| Some((last, size_of(&word)?)));
+    let Some((last, factor)) = size else { return Some(in_percent(text, plain)) };
+    let printed = plain.printed.times(&factor).shown_as(&text[at..last]);
+    Some(Written { span: at..last, printed, scale: Some(factor) })
 }
 
 /// "One percent": before a unit, "one" is a number.
@@ -211,22 +188,16 @@ fn in_percent(text: &str, number: Written) -> Written {
 }
 
 /// "two and a half", "two and a half million".
-fn and_a_half(text: &str, at: usize, number: usize, end: usize) -> Option<Written> {
+fn and_a_half(text: &str, at: usize, number: usize, end: usize) -> Written {
     let value = whole(number) + BigRational::new(1.into(), 2.into());
-    match next(text, end).and_then(|(last, word)| Some((last, factor_of(&word)?))) {
-        Some((last, factor)) => inexact(text, at, last, value * factor, Unit::Plain),
-        None => of_a_percent(text, at, end, &value)
-            .or_else(|| inexact(text, at, end, value, Unit::Plain)),
-    }
+    let alone = || inexact(text, at, end, value.clone(), Unit::Plain);
+    of_something(text, at, end, &value).unwrap_or_else(alone)
 }
 
 /// A count in one word; "one" is none.
 fn small(word: &str) -> Option<usize> {
-    if let Some(tens) = TENS.iter().position(|known| *known == word) {
+    if let Some(tens) = words().position("number.tens", word) {
         return Some(10 * (tens + 2));
     }
-    match COUNTS.iter().position(|known| *known == word)? {
-        0 => Some(0),
-        at => Some(at + 1),
-    }
+    words().position("number.counts", word).filter(|count| *count != 1)
 }

@@ -2,31 +2,18 @@
 
 use std::ops::Range;
 
+use super::begins_with;
 use super::written::vulgar;
-
-/// What stands before a number that it is only the argument of.
-const BEFORE: &[&str] = &["√", "∛", "\\sqrt{", "sqrt(", "exp(", "log(", "ln(", "log ", "ln "];
-/// What stands behind a number in digits of another base.
-const BASES: &[&str] = &[
-    "(base two)",
-    "(base 2)",
-    "(base 8)",
-    "(base 16)",
-    "(base ten)",
-    "(base 3)",
-    "in base ",
-    "(hex",
-    "(binary",
-    "(octal",
-    "in binary",
-    "in hex",
-];
+use crate::words::words;
 
 /// Whether a number is a part of a formula, or goes on in signs that are not read with it.
 pub(super) fn are_part_of_a_formula(text: &str, span: &Range<usize>) -> bool {
     let before = &text[..span.start];
     let rest = &text[span.end..];
-    BEFORE.iter().any(|sign| before.ends_with(sign) && !is_inside_a_word(before, sign))
+    let functions = words().list("sign.functions").iter();
+    functions
+        .map(String::as_str)
+        .any(|sign| before.ends_with(sign) && !is_inside_a_word(before, sign))
         || is_exponent(before)
         || goes_on(&text[span.clone()], rest)
 }
@@ -61,11 +48,8 @@ fn goes_on(number: &str, rest: &str) -> bool {
         sign if "⁰¹²³⁴⁵⁶⁷⁸⁹⁻".contains(sign) => is_decimal,
         sign if vulgar(sign).is_some() => true,
         _ => {
-            let words = rest.trim_start();
-            let is_first = |base: &&str| {
-                words.get(..base.len()).is_some_and(|word| word.eq_ignore_ascii_case(base))
-            };
-            BASES.iter().any(is_first)
+            let rest = rest.trim_start();
+            words().list("sign.bases").iter().any(|base| begins_with(rest, base))
         }
     }
 }

@@ -3,12 +3,14 @@
 //! What is found is handed to [`Printed`] in its plainest spelling, and keeps the text as it stands.
 
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use num_bigint::BigInt;
 use num_rational::BigRational;
 use repro_exact::decimal::{Printed, Unit};
 
-use super::{is_boundary, run, starts_with_digit};
+use super::{begins_with, is_boundary, run, starts_with_digit};
+use crate::words::words;
 
 /// A number as it is written.
 #[derive(Debug, Clone)]
@@ -21,88 +23,28 @@ pub(super) struct Written {
     pub(super) scale: Option<BigRational>,
 }
 
-/// Base and power of each suffix.
-pub(super) const SUFFIXES: &[(&str, i32, i32)] = &[
-    ("hundred", 10, 2),
-    ("thousand", 10, 3),
-    ("million", 10, 6),
-    ("mln", 10, 6),
-    ("mio", 10, 6),
-    ("mn", 10, 6),
-    ("billion", 10, 9),
-    ("bn", 10, 9),
-    ("Bn", 10, 9),
-    ("tn", 10, 12),
-    ("trillion", 10, 12),
-    ("quadrillion", 10, 15),
-    ("dozen", 12, 1),
-    ("KiB", 2, 10),
-    ("MiB", 2, 20),
-    ("GiB", 2, 30),
-    ("TiB", 2, 40),
-    ("kB", 10, 3),
-    ("KB", 10, 3),
-    ("MB", 10, 6),
-    ("GB", 10, 9),
-    ("TB", 10, 12),
-    ("kFLOPs", 10, 3),
-    ("MFLOPs", 10, 6),
-    ("GFLOPs", 10, 9),
-    ("TFLOPs", 10, 12),
-    ("PFLOPs", 10, 15),
-    ("EFLOPs", 10, 18),
-    ("ZFLOPs", 10, 21),
-    ("kiloFLOPs", 10, 3),
-    ("megaFLOPs", 10, 6),
-    ("gigaFLOPs", 10, 9),
-    ("teraFLOPs", 10, 12),
-    ("petaFLOPs", 10, 15),
-    ("exaFLOPs", 10, 18),
-    ("zettaFLOPs", 10, 21),
-    ("ktok", 10, 3),
-    ("Ktok", 10, 3),
-    ("Mtok", 10, 6),
-    ("Gtok", 10, 9),
-    ("Btok", 10, 9),
-    ("Ttok", 10, 12),
-    ("Ki", 2, 10),
-    ("Mi", 2, 20),
-    ("Gi", 2, 30),
-    ("Ti", 2, 40),
-    ("k", 10, 3),
-    ("K", 10, 3),
-    ("M", 10, 6),
-    ("B", 10, 9),
-    ("T", 10, 12),
-];
+/// What stands behind a number that it is multiplied by.
+struct Suffix {
+    word: &'static str,
+    factor: BigRational,
+}
 
-/// Signs behind a number: how many tenths of the unit, and the unit.
-const UNIT_SIGNS: &[(&str, i32, Unit)] = &[
-    ("%", 10, Unit::Percent),
-    ("\\%", 10, Unit::Percent),
-    ("-%", 10, Unit::Percent),
-    ("\u{2011}%", 10, Unit::Percent),
-    ("‰", 1, Unit::Percent),
-];
-const UNIT_WORDS: &[(&str, Unit)] = &[
-    ("percentage points", Unit::Points),
-    ("percentage point", Unit::Points),
-    ("percent", Unit::Percent),
-    ("pct", Unit::Percent),
-    ("per cent", Unit::Percent),
-    ("pp", Unit::Points),
-];
+fn suffixes() -> &'static [Suffix] {
+    static SUFFIXES: OnceLock<Vec<Suffix>> = OnceLock::new();
+    let of_power = |(power, list): (&str, &'static [String])| {
+        let (base, exponent) = power.split_once('^')?;
+        let base = BigRational::from_integer(base.parse().ok()?);
+        let factor = base.pow(exponent.parse().ok()?);
+        Some(list.iter().map(move |word| Suffix { word, factor: factor.clone() }))
+    };
+    SUFFIXES.get_or_init(|| words().lists("suffix").filter_map(of_power).flatten().collect())
+}
 
-/// What parts groups of three digits.
-const SEPARATORS: &[&str] = &[
-    ",", "_", "\u{2009}", "\u{202f}", "\u{a0}", "'", "’", "{,}", "\\,", "&nbsp;", "&thinsp;", " ",
-];
-const MINUS: &[&str] = &["-", "−", "–", "‐", "\u{2011}", "﹣", "－", "&minus;"];
-/// What stands between a number and its power of ten.
-const TIMES: &[&str] = &["×", "x", "·", "⋅", "*", "\\times", "\\cdot"];
-/// Words before a minus that belongs to the number behind it.
-const BEFORE_MINUS: &[&str] =
-    &["at", "by", "equals", "from", "is", "of", "than", "to", "was", "were", "about"];
+/// The factor of a suffix.
+pub(super) fn factor_of_suffix(word: &str) -> Option<BigRational> {
+    let found = suffixes().iter().find(|suffix| suffix.word == word);
+    found.map(|suffix| suffix.factor.clone())
+}
 
 /// Reads the number whose digits begin at `at`.
 pub(super) fn read(text: &str, at: usize) -> Option<Written> {
@@ -143,28 +85,7 @@ pub(super) fn read(text: &str, at: usize) -> Option<Written> {
 
 /// The value of a fraction in one sign.
 pub(super) fn vulgar(c: char) -> Option<BigRational> {
-    const SIGNS: &[(char, u32, u32)] = &[
-        ('½', 1, 2),
-        ('⅓', 1, 3),
-        ('⅔', 2, 3),
-        ('¼', 1, 4),
-        ('¾', 3, 4),
-        ('⅕', 1, 5),
-        ('⅖', 2, 5),
-        ('⅗', 3, 5),
-        ('⅘', 4, 5),
-        ('⅙', 1, 6),
-        ('⅚', 5, 6),
-        ('⅐', 1, 7),
-        ('⅛', 1, 8),
-        ('⅜', 3, 8),
-        ('⅝', 5, 8),
-        ('⅞', 7, 8),
-        ('⅑', 1, 9),
-        ('⅒', 1, 10),
-    ];
-    let (_, top, bottom) = SIGNS.iter().find(|(sign, ..)| *sign == c)?;
-    Some(BigRational::new((*top).into(), (*bottom).into()))
+    words().pair("fraction", c.encode_utf8(&mut [0; 4]))?.parse().ok()
 }
 
 /// A whole number, if there is one, with a fraction in one sign behind it: `6½`, `6 ½`, `½`.
@@ -184,14 +105,8 @@ impl Written {
         let digits = run(text[self.span.end..].strip_prefix('(')?, |c| c.is_ascii_digit());
         let end = at + digits;
         let closes = text[end..].starts_with(')') && is_boundary(text, end + 1);
-        let decimals = text[self.span.clone()]
-            .split('.')
-            .nth(1)
-            .map_or(0, |decimals| run(decimals, |c| c.is_ascii_digit()));
-        if !(1..=decimals.max(2)).contains(&digits)
-            || !closes
-            || !text[self.span.clone()].contains('.')
-        {
+        let decimals = run(text[self.span.clone()].split('.').nth(1)?, |c| c.is_ascii_digit());
+        if !closes || !(1..=decimals.max(2)).contains(&digits) {
             return None;
         }
         let digits = Printed::parse(&text[at..end]).ok()?;
@@ -222,20 +137,19 @@ fn sign(text: &str, at: usize) -> (usize, bool) {
     {
         return (head.len(), false);
     }
-    for sign in MINUS {
-        if let Some(head) = bare.strip_suffix(sign)
+    for sign in words().list("sign.minus") {
+        if let Some(head) = bare.strip_suffix(sign.as_str())
             && is_free(head)
             // "1.2 –1.5" is a range however it is spaced.
-            && !(*sign == "–" && head.trim_end().ends_with(|c: char| c.is_ascii_digit() || c == '%'))
+            && !(sign == "–" && head.trim_end().ends_with(|c: char| c.is_ascii_digit() || c == '%'))
         {
             return (head.len(), true);
         }
     }
     let spaced = bare.trim_end();
     if spaced.len() < bare.len()
-        && let Some(head) = ["−", "minus", "Minus", "negative", "&minus;"]
-            .iter()
-            .find_map(|sign| spaced.strip_suffix(sign))
+        && let Some(sign) = words().end_of("number.spaced_minus", spaced)
+        && let head = &spaced[..spaced.len() - sign.len()]
         && belongs_to_what_follows(head)
     {
         return (head.len(), true);
@@ -258,7 +172,7 @@ fn belongs_to_what_follows(head: &str) -> bool {
     let word = head.rsplit(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
     head.is_empty()
         || head.ends_with(['=', ':', '(', '[', '|', ','])
-        || BEFORE_MINUS.contains(&word.to_ascii_lowercase().as_str())
+        || words().is_in("number.before_minus", &word.to_ascii_lowercase())
 }
 
 /// Whether the `$` before `at` means dollars: it neither opens nor closes mathematics.
@@ -288,9 +202,7 @@ fn mantissa_end(text: &str, at: usize) -> usize {
 
 /// Groups of three digits behind one kind of separator.
 fn groups_end(text: &str, start: usize, end: usize) -> usize {
-    let Some(separator) = SEPARATORS.iter().find(|mark| text[end..].starts_with(**mark)) else {
-        return end;
-    };
+    let Some(separator) = words().start_of("sign.separators", &text[end..]) else { return end };
     if end - start > 3 || text[start..].starts_with('0') {
         return end;
     }
@@ -304,7 +216,7 @@ fn groups_end(text: &str, start: usize, end: usize) -> usize {
     let goes_on = text[last..]
         .strip_prefix(separator)
         .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
-    match *separator {
+    match separator {
         // `1,209,5` is a list, whatever it means.
         "," => last,
         // A row of numbers is no number; `12 500` behind a name or a number may be two.
@@ -330,7 +242,7 @@ fn power(text: &str, at: usize, end: usize, mantissa: &str) -> Option<(usize, St
         return Some((last, format!("{mantissa}{}", text[end..last].replace('−', "-"))));
     }
     let rest = text[end..].trim_start();
-    let times = TIMES.iter().find_map(|sign| rest.strip_prefix(sign));
+    let times = words().behind("sign.times", rest);
     if let Some(ten) = times.and_then(|rest| rest.trim_start().strip_prefix("10"))
         && let Some((length, exponent)) = raised(ten)
     {
@@ -351,29 +263,27 @@ fn power(text: &str, at: usize, end: usize, mantissa: &str) -> Option<(usize, St
 /// The length and value of an exponent: `^-3`, `^{-3}`, `^(3)`, `⁻³`; `^1^` is a footnote.
 pub(super) fn raised(text: &str) -> Option<(usize, i32)> {
     const SMALL: &str = "⁰¹²³⁴⁵⁶⁷⁸⁹";
-    let minus =
-        |text: &str| ["-", "−"].iter().find(|sign| text.starts_with(**sign)).map_or(0, |s| s.len());
     let Some(rest) = text.strip_prefix('^') else {
         let length = run(text, |c| SMALL.contains(c) || c == '⁻');
-        let digits = text[..length].strip_prefix('⁻').unwrap_or(&text[..length]);
-        let places = digits.chars().map(|c| SMALL.chars().position(|small| small == c));
-        let places: Option<Vec<_>> = places.collect();
-        let value =
-            places?.iter().map(ToString::to_string).collect::<String>().parse::<i32>().ok()?;
-        return Some((length, if text.starts_with('⁻') { -value } else { value }));
+        // Small digits as plain ones.
+        let plain = |c: char| match SMALL.chars().position(|small| small == c) {
+            Some(digit) => char::from(b'0' + digit as u8),
+            None => '-',
+        };
+        return Some((length, text[..length].chars().map(plain).collect::<String>().parse().ok()?));
     };
     let open = rest.starts_with(['{', '(']);
     let inside = if open { &rest[1..] } else { rest };
-    let sign = minus(inside);
-    let digits = run(&inside[sign..], |c| c.is_ascii_digit());
-    let value = inside[sign..sign + digits].parse::<i32>().ok()?;
-    let after = &inside[sign + digits..];
+    let unsigned = inside.strip_prefix(['-', '−']).unwrap_or(inside);
+    let digits = run(unsigned, |c| c.is_ascii_digit());
+    let value: i32 = unsigned[..digits].parse().ok()?;
+    let after = &unsigned[digits..];
     let closes = !open || after.starts_with(['}', ')']);
     if !closes || (!open && after.starts_with('^')) {
         return None;
     }
-    let length = 1 + sign + digits + 2 * usize::from(open);
-    Some((length, if sign > 0 { -value } else { value }))
+    let length = text.len() - after.len() + usize::from(open);
+    Some((length, if unsigned.len() < inside.len() { -value } else { value }))
 }
 
 fn exponent_end(text: &str, end: usize) -> Option<usize> {
@@ -391,22 +301,14 @@ pub(super) fn is_of_operations(suffix: &str) -> bool {
 
 /// The factor of a word such as "million" that is all of `word`.
 pub(super) fn factor_of(word: &str) -> Option<BigRational> {
-    let power = match word {
-        "hundred" => 2,
-        "thousand" => 3,
-        "million" => 6,
-        "billion" => 9,
-        "trillion" => 12,
-        _ => return None,
-    };
-    Some(BigRational::from_integer(10.into()).pow(power))
+    factor_of_suffix(word).filter(|_| words().is_in("number.sizes", word))
 }
 
 /// The size behind a number, or only a word of it: "329,280 **million**", `1.3B`.
 fn suffix(text: &str, start: usize, end: usize, only_words: bool) -> Option<(usize, BigRational)> {
     let far = word_gap(text, end);
     let near = letter_gap(text, start, end);
-    SUFFIXES.iter().find_map(|(suffix, base, power)| {
+    suffixes().iter().find_map(|Suffix { word: suffix, factor }| {
         let counts_operations = suffix.ends_with("FLOPs");
         let is_word = suffix.len() > 3 && suffix.starts_with(|c: char| c.is_ascii_lowercase())
             || counts_operations;
@@ -427,24 +329,25 @@ fn suffix(text: &str, start: usize, end: usize, only_words: bool) -> Option<(usi
         };
         // "Three millions" are no other number than "three million".
         let last = if is_word && text[last..].starts_with('s') { last + 1 } else { last };
-        (fits && is_boundary(text, last))
-            .then(|| (last, BigRational::from_integer((*base).into()).pow(*power)))
+        (fits && is_boundary(text, last)).then(|| (last, factor.clone()))
     })
 }
 
 pub(super) fn unit(text: &str, start: usize, end: usize) -> Option<(usize, i32, Unit)> {
     let at = word_gap(text, end);
     let rest = &text[at..];
-    if let Some((sign, tenths, unit)) = UNIT_SIGNS.iter().find(|(sign, ..)| rest.starts_with(sign))
-    {
-        return Some((at + sign.len(), *tenths, *unit));
+    if let Some(sign) = words().start_of("unit.percent_signs", rest) {
+        return Some((at + sign.len(), 10, Unit::Percent));
     }
-    let word = UNIT_WORDS.iter().find(|(unit, _)| {
-        rest.get(..unit.len()).is_some_and(|next| next.eq_ignore_ascii_case(unit))
-            && is_boundary(text, at + unit.len())
-    });
-    if let Some((word, unit)) = word {
-        return Some((at + word.len(), 10, *unit));
+    if rest.starts_with('‰') {
+        return Some((at + '‰'.len_utf8(), 1, Unit::Percent));
+    }
+    for (list, unit) in [("unit.points", Unit::Points), ("unit.percent", Unit::Percent)] {
+        let is_next =
+            |word: &&String| begins_with(rest, word) && is_boundary(text, at + word.len());
+        if let Some(word) = words().list(list).iter().find(is_next) {
+            return Some((at + word.len(), 10, unit));
+        }
     }
     // `1.7x` is so many times; `8 x 384` is a product.
     if let Some(rest) = text[end..].strip_prefix("\\times")
@@ -504,7 +407,5 @@ fn closed_emphasis(text: &str, start: usize, end: usize) -> usize {
 
 /// The width of one space at `at`, or 0.
 fn space_width(text: &str, at: usize) -> usize {
-    let rest = &text[at..];
-    let spaces = [" ", "\u{2009}", "\u{202f}", "\u{a0}", "\\,", "\\ ", "&nbsp;", "&thinsp;"];
-    spaces.iter().find(|space| rest.starts_with(**space)).map_or(0, |space| space.len())
+    words().start_of("sign.unit_spaces", &text[at..]).map_or(0, str::len)
 }

@@ -5,76 +5,54 @@
 use std::ops::Range;
 
 use super::{PrintedCell, cell};
+use crate::markup::Tag;
+use crate::words::words;
 
 /// The lines of each table of a text, cell by cell.
 pub(super) fn tables(text: &str) -> Vec<Vec<Vec<PrintedCell>>> {
-    let html =
-        stretches(text, "<table", "</table").into_iter().map(|inside| rows_of_html(text, inside));
-    let tabulars = ["tabular}", "tabular*}", "tabularx}"]
-        .into_iter()
-        .flat_map(|name| stretches(text, &format!("\\begin{{{name}"), &format!("\\end{{{name}")));
-    html.chain(tabulars.map(|inside| rows_of_tex(text, inside))).collect()
+    let mut found = of_html(text);
+    for name in ["tabular}", "tabular*}", "tabularx}"] {
+        let inside = stretches(text, &format!("\\begin{{{name}"), &format!("\\end{{{name}"));
+        found.extend(inside.into_iter().map(|inside| rows_of_tex(text, inside)));
+    }
+    found
 }
 
 /// What stands between each opening and its end; of those inside each other only the innermost.
 fn stretches(text: &str, open: &str, close: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut at = 0;
-    while let Some(end) = find(text, at, close) {
-        let start = rfind(&text[at..end], open).map(|start| at + start + open.len());
+    while let Some(end) = text[at..].find(close).map(|end| at + end) {
+        let start = text[at..end].rfind(open).map(|start| at + start + open.len());
         found.extend(start.map(|start| start..end));
         at = end + close.len();
     }
     found
 }
 
-fn find(text: &str, from: usize, mark: &str) -> Option<usize> {
-    let bytes = text.as_bytes().get(from..)?;
-    let is_here = |part: &[u8]| part.eq_ignore_ascii_case(mark.as_bytes());
-    bytes.windows(mark.len()).position(is_here).map(|at| from + at)
-}
-
-fn rfind(text: &str, mark: &str) -> Option<usize> {
-    let is_here = |part: &[u8]| part.eq_ignore_ascii_case(mark.as_bytes());
-    text.as_bytes().windows(mark.len()).rposition(is_here)
-}
-
-/// The stretches that begin behind one of some tags, each up to the next.
-fn behind_tags(text: &str, inside: &Range<usize>, names: &[&str]) -> Vec<Range<usize>> {
-    let part = &text[inside.clone()];
-    let tag = |(at, _): (usize, &str)| {
-        let name = &part[at + 1..];
-        let is_named = |known: &&str| {
-            let behind = name.as_bytes().get(known.len());
-            name.get(..known.len()).is_some_and(|name| name.eq_ignore_ascii_case(known))
-                && behind.is_none_or(|byte| !byte.is_ascii_alphanumeric())
-        };
-        names.iter().any(is_named).then_some(())?;
-        // A tag ends before the next one begins.
-        let end = name.find(['<', '>']).filter(|end| name[*end..].starts_with('>'))?;
-        Some((inside.start + at, inside.start + at + 1 + end + 1))
-    };
-    let tags: Vec<_> = part.match_indices('<').filter_map(tag).collect();
-    let ends = tags.iter().skip(1).map(|(start, _)| *start).chain([inside.end]);
-    std::iter::zip(&tags, ends).map(|((_, start), end)| *start..end.max(*start)).collect()
-}
-
-fn rows_of_html(text: &str, inside: Range<usize>) -> Vec<Vec<PrintedCell>> {
-    let of_row = |row: Range<usize>| {
-        let cells = behind_tags(text, &row, &["td", "th"]).into_iter().map(|inside| {
-            let closed = ["</td", "</th", "</tr", "</thead", "</tbody"].iter();
-            let end =
-                closed.filter_map(|close| find(&text[..inside.end], inside.start, close)).min();
-            cell(text, inside.start..end.unwrap_or(inside.end))
-        });
-        cells.collect()
-    };
-    behind_tags(text, &inside, &["tr"]).into_iter().map(of_row).collect()
+/// The rows of each table of HTML; of those inside each other only the innermost.
+fn of_html(text: &str) -> Vec<Vec<Vec<PrintedCell>>> {
+    let mut found = Vec::new();
+    let mut rows: Option<Vec<Vec<PrintedCell>>> = None;
+    let mut cell_start = None;
+    let tags = text.match_indices('<').filter_map(|(at, _)| Some((at, Tag::read(&text[at..])?)));
+    for (at, tag) in tags.filter(|(_, tag)| words().is_in("table.tags", &tag.name)) {
+        let open_row = rows.as_mut().and_then(|rows| rows.last_mut());
+        if let (Some(start), Some(row)) = (cell_start.take(), open_row) {
+            row.push(cell(text, start..at));
+        }
+        match (tag.name.as_str(), tag.is_closing) {
+            ("table", false) => rows = Some(Vec::new()),
+            ("table", true) => found.extend(rows.take()),
+            ("tr", false) => rows.iter_mut().for_each(|rows| rows.push(Vec::new())),
+            ("td" | "th", false) => cell_start = Some(at + tag.length),
+            _ => {}
+        }
+    }
+    found
 }
 
 fn rows_of_tex(text: &str, inside: Range<usize>) -> Vec<Vec<PrintedCell>> {
-    /// What stands between rows.
-    const RULES: &[&str] = &["\\hline", "\\toprule", "\\midrule", "\\bottomrule"];
     let mut rows = Vec::new();
     let mut at = inside.start;
     // The columns are named before the first row.
@@ -85,7 +63,7 @@ fn rows_of_tex(text: &str, inside: Range<usize>) -> Vec<Vec<PrintedCell>> {
         let start = at;
         at += line.len() + 2;
         let mut bare = line.trim_start();
-        while let Some(rest) = RULES.iter().find_map(|rule| bare.strip_prefix(rule)) {
+        while let Some(rest) = words().behind("table.rules", bare) {
             bare = rest.trim_start();
         }
         let mut from = start + line.len() - bare.len();

@@ -4,7 +4,7 @@ use repro_claim::Expression;
 use repro_claim::syntax::{Argument, ArithmeticOperator, ExpressionKind};
 
 use super::nouns::{Noun, Scope, short};
-use crate::lexicon::lexicon;
+use crate::evaluate::functions;
 
 /// A phrase with more bytes names the formulas that it uses instead of opening them.
 const MOST_BYTES: usize = 200;
@@ -102,13 +102,14 @@ impl Phrases<'_, '_> {
         }
     }
 
-    /// A function by its phrase of the lexicon; a formula, which the post defines, by its name.
+    /// A function by its phrase; a formula, which the post defines, by its name.
     fn call(&self, name: &str, arguments: &[Argument]) -> String {
         let plain = || arguments.iter().filter(|argument| argument.name.is_none());
         let all = self.list(plain().map(|argument| &argument.value));
-        let mut text = match lexicon().words(&format!("phrase.{name}")) {
-            [words] => words.replace("{*}", &all),
-            _ => format!("`{name}` of {all}"),
+        let phrase = functions::find(name).map(|function| function.texts().phrase);
+        let mut text = match phrase.filter(|phrase| !phrase.is_empty()) {
+            Some(phrase) => phrase.replace("{*}", &all),
+            None => format!("`{name}` of {all}"),
         };
         for (at, argument) in (1..).zip(plain()) {
             text = text.replace(&format!("{{{at}}}"), &self.inside(&argument.value, u8::MAX));

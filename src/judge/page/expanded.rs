@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use repro_claim::Expression;
+use repro_claim::sentence::first_bytes;
 use repro_claim::syntax::{Argument, ExpressionKind};
 use repro_receipt::digest::Digest;
 
@@ -61,10 +62,10 @@ impl<'a> Expander<'a> {
             return self.of(&tree, row);
         }
         for joint in [" or ", " and "] {
-            let parts: Vec<_> = said.split(joint).map(Expression::parse).collect();
-            if parts.len() > 1 && parts.iter().all(Result::is_ok) {
-                let expanded = parts.iter().flatten().map(|tree| self.of(tree, row));
-                return bounded(expanded.collect::<Vec<_>>().join(joint));
+            let parts: Result<Vec<_>, _> = said.split(joint).map(Expression::parse).collect();
+            if let Ok(parts) = parts {
+                let expanded: Vec<_> = parts.iter().map(|tree| self.of(tree, row)).collect();
+                return bounded(expanded.join(joint));
             }
         }
         bounded(said.to_owned())
@@ -89,10 +90,12 @@ impl<'a> Expander<'a> {
             ExpressionKind::Number(text) => text.clone(),
             ExpressionKind::Text(text) => format!("{text:?}"),
             ExpressionKind::Name(name) => self.name(name, scope)?,
-            ExpressionKind::Field(of, key) => match self.locator(tree) {
-                Some(locator) => locator,
-                None => format!("{}.{key:?}", part(of)?),
-            },
+            ExpressionKind::Field(of, key) => {
+                match dotted(tree).and_then(|name| self.written(&name)) {
+                    Some(locator) => locator,
+                    None => format!("{}.{key:?}", part(of)?),
+                }
+            }
             ExpressionKind::At(of, step) => format!("({} @ {})", part(of)?, part(step)?),
             ExpressionKind::List(items) => {
                 let items = items.iter().map(part).collect::<Result<Vec<_>, _>>()?;
@@ -137,30 +140,22 @@ impl<'a> Expander<'a> {
         arguments: &[Argument],
         scope: Scope<'_>,
     ) -> Result<String, TooLong> {
-        let mut values = Vec::new();
-        for argument in arguments {
-            let value = self.inline(&argument.value, scope)?;
-            values.push((argument.name.as_deref(), value));
-        }
+        let values = arguments.iter().map(|argument| self.inline(&argument.value, scope));
+        let values: Vec<String> = values.collect::<Result<_, _>>()?;
+        let given = std::iter::zip(arguments, values);
         let Some(formula) = self.page.formulas.get(name) else {
-            let written = values.iter().map(|(name, value)| match name {
+            let written = given.map(|(argument, value)| match &argument.name {
                 Some(name) => format!("{name} = {value}"),
-                None => value.clone(),
+                None => value,
             });
             return Ok(format!("{name}({})", written.collect::<Vec<_>>().join(", ")));
         };
-        let mut parameters = Parameters::new();
-        for ((given, value), parameter) in values.into_iter().zip(&formula.parameters) {
-            parameters.insert(given.unwrap_or(parameter).to_owned(), value);
-        }
+        let named = given.zip(&formula.parameters).map(|((argument, value), parameter)| {
+            (argument.name.as_ref().unwrap_or(parameter).clone(), value)
+        });
+        let parameters: Parameters = named.collect();
         let depth = scope.depth + 1;
         self.inline(&formula.body.tree, Scope { given: &parameters, depth, ..scope })
-    }
-
-    /// The evidence that a dotted name stands for: `dense.bf16`, where the post has a group `dense`.
-    fn locator(&self, tree: &Expression) -> Option<String> {
-        let name = dotted(tree)?;
-        self.written(&name)
     }
 
     /// Where the evidence of a name lies, as the post writes it.
@@ -226,8 +221,7 @@ fn bounded(text: String) -> String {
     if text.len() <= MOST_BYTES {
         return text;
     }
-    let end = (0..=MOST_BYTES).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-    format!("{}… {}", &text[..end], Digest::of(text.as_bytes()).prefixed())
+    format!("{}… {}", first_bytes(&text, MOST_BYTES), Digest::of(text.as_bytes()).prefixed())
 }
 
 #[cfg(test)]

@@ -10,9 +10,9 @@ use repro_report::outcome::Referee;
 use repro_signature::PublicKey;
 
 use super::PostRole;
-use super::placed::{PlacedExpression, each_of};
-use crate::page_keys::{PAIRED_BY, REFEREE, SOURCE};
-use crate::post::{self, parse_referee};
+use super::placed::{PlacedExpression, each_of, optional_text};
+use crate::page_keys::{self, PAIRED_BY};
+use crate::post;
 
 codes! {
     BAD_LOCATOR = "post::bad-locator", "a name does not say where its evidence lies", "write `BUNDLE`, `BUNDLE:FILE`, `BUNDLE#FACTS`, or a group such as `run-s{1..6}`";
@@ -58,8 +58,18 @@ pub(super) fn role(root: Node) -> Result<PostRole, Error> {
 }
 
 pub(super) fn referee(node: Node) -> Result<Referee, Error> {
-    REFEREE.only(node)?;
-    parse_referee(node)
+    page_keys::only("referee", node)?;
+    let lines = |key: &str| node.get(key).map_or(Ok(Vec::new()), words);
+    Ok(Referee {
+        load_bearing_premises: lines("load_bearing_premises")?,
+        free_parameters: lines("free_parameters")?,
+        missing_facts: lines("missing_facts")?,
+    })
+}
+
+/// The texts of a list.
+fn words(list: Node) -> Result<Vec<String>, Error> {
+    list.items()?.map(|word| Ok(word.text()?.to_owned())).collect()
 }
 
 /// The tables that are written `[[key]]`, one behind the other.
@@ -77,17 +87,22 @@ pub(super) fn list<'a>(root: Node<'a>, key: &str) -> Result<Vec<Node<'a>>, Error
 /// `text = "file.md"` is the one text of a post; `[texts.id]` names several.
 pub(super) fn texts(root: Node) -> Result<Vec<TextSource>, Error> {
     let mut texts = Vec::new();
-    if let Some(file) = root.get("text") {
-        let file_name = file.text()?.to_owned();
-        let what = format!("the text beside the post, {file_name}");
-        let (id, place) = ("text".to_owned(), file.place());
-        texts.push(TextSource { id, what, file: Some(file_name), sha256: None, place });
+    if let Some(node) = root.get("text") {
+        let file = node.text()?.to_owned();
+        texts.push(TextSource {
+            id: "text".to_owned(),
+            what: format!("the text beside the post, {file}"),
+            file: Some(file),
+            sha256: None,
+            place: node.place(),
+        });
     }
     let Some(table) = root.get("texts") else { return Ok(texts) };
     for (id, node) in table.members()? {
-        SOURCE.only(node)?;
+        page_keys::only("source", node)?;
+        // For people; only what they are is checked.
         for field in ["date", "url"] {
-            node.get(field).map(Node::text).transpose()?;
+            optional_text(node, field)?;
         }
         let sha256 = node.get("sha256").map(|digest| {
             let text = digest.text()?;
@@ -100,7 +115,7 @@ pub(super) fn texts(root: Node) -> Result<Vec<TextSource>, Error> {
         texts.push(TextSource {
             id: id.to_owned(),
             what: node.required("what")?.text()?.to_owned(),
-            file: node.get("file").map(Node::text).transpose()?.map(str::to_owned),
+            file: optional_text(node, "file")?,
             sha256: sha256.transpose()?,
             place: node.place(),
         });
@@ -156,7 +171,8 @@ pub(super) fn aliases<'n>(
     Ok(aliases)
 }
 
-pub(super) fn are_few(named: usize, node: Node) -> Result<(), Error> {
+/// Refuses more bundles than a post names.
+fn are_few(named: usize, node: Node) -> Result<(), Error> {
     if named <= MOST_BUNDLES {
         return Ok(());
     }
@@ -165,7 +181,7 @@ pub(super) fn are_few(named: usize, node: Node) -> Result<(), Error> {
 }
 
 /// The names of a table, and of the tables in it with a dot between.
-pub(super) fn add_names(
+fn add_names(
     table: Node,
     before: &str,
     names: &mut BTreeMap<String, (Locator, Location)>,
@@ -178,10 +194,8 @@ pub(super) fn add_names(
             continue;
         }
         let text = node.text()?;
-        let locator = Locator::parse(text).ok_or_else(|| {
-            let expected = "where evidence lies: `BUNDLE:FILE#PATH` or a part of that";
-            BAD_LOCATOR.at(node.place(), expected, format!("`{text}`"))
-        })?;
+        let expected = "where evidence lies: `BUNDLE:FILE#PATH` or a part of that";
+        let locator = locator(node, text, expected)?;
         *named += locator.bundles.len();
         names.insert(name, (locator, node.place()));
         are_few(*named, node)?;
@@ -189,14 +203,17 @@ pub(super) fn add_names(
     Ok(())
 }
 
+fn locator(node: Node, text: &str, expected: &str) -> Result<Locator, Error> {
+    let error = || BAD_LOCATOR.at(node.place(), expected, format!("`{text}`"));
+    Locator::parse(text).ok_or_else(error)
+}
+
 /// `"run-s{1..6}" = "-----BEGIN PUBLIC KEY-----..."`: who must have signed these bundles.
 pub(super) fn keys(root: Node) -> Result<BTreeMap<String, PublicKey>, Error> {
     let mut keys = BTreeMap::new();
     let Some(table) = root.get("keys") else { return Ok(keys) };
     for (names, node) in table.members()? {
-        let locator = Locator::parse(names).ok_or_else(|| {
-            BAD_LOCATOR.at(node.place(), "the names of bundles", format!("`{names}`"))
-        })?;
+        let locator = locator(node, names, "the names of bundles")?;
         let key = PublicKey::parse(node.text()?, node.place())?;
         keys.extend(locator.bundles.into_iter().map(|name| (name, key.clone())));
         are_few(keys.len(), node)?;
@@ -209,25 +226,31 @@ pub(super) fn formulas(root: Node) -> Result<BTreeMap<String, PostFormula>, Erro
     let mut formulas = BTreeMap::new();
     let Some(table) = root.get("formulas") else { return Ok(formulas) };
     for (key, node) in table.members()? {
-        let word = |text: &str| {
-            let text = text.trim();
-            let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-            let good = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-                && text.chars().all(plain);
-            good.then(|| text.to_owned())
-        };
-        let (name, inside) = match key.split_once('(') {
-            Some((name, rest)) => (name, rest.strip_suffix(')')),
-            None => (key, Some("")),
-        };
-        let parameters = inside
-            .filter(|inside| !inside.is_empty())
-            .map_or(Some(Vec::new()), |list| list.split(',').map(word).collect::<Option<Vec<_>>>());
-        let (Some(name), Some(parameters), Some(_)) = (word(name), parameters, inside) else {
+        let Some((name, parameters)) = signature(key) else {
             let expected = "a name, with the names of what it is given in parentheses";
             return Err(BAD_FORMULA.at(node.place(), expected, format!("`{key}`")));
         };
         formulas.insert(name, PostFormula { parameters, body: PlacedExpression::read(node)? });
     }
     Ok(formulas)
+}
+
+/// The name of a formula, and of what it is given: `name(a, b)`.
+fn signature(key: &str) -> Option<(String, Vec<String>)> {
+    let word = |text: &str| {
+        let text = text.trim();
+        let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        let good = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && text.chars().all(plain);
+        good.then(|| text.to_owned())
+    };
+    let (name, inside) = match key.split_once('(') {
+        Some((name, rest)) => (name, rest.strip_suffix(')')?),
+        None => (key, ""),
+    };
+    let parameters = match inside {
+        "" => Some(Vec::new()),
+        list => list.split(',').map(word).collect(),
+    };
+    Some((word(name)?, parameters?))
 }

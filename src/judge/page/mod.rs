@@ -23,10 +23,10 @@ use repro_receipt::source::{Document, Error, Location, Node, codes};
 use repro_report::outcome::{Definition, ExcusedWords, Referee};
 use repro_signature::PublicKey;
 
-use crate::page_keys::{EXCUSED, ROOT, SCHEMA};
+use crate::page_keys::{self, SCHEMA};
 use crate::post::{self};
 use head::{aliases, formulas, keys, list, names, paired_by_seed, referee, role, texts};
-use placed::each_of;
+use placed::{each_of, optional_text, with_hint};
 use sentences::read_sentence;
 use tables::read_table;
 
@@ -159,7 +159,7 @@ impl PostPage {
             let found = format!("`{}`", schema.text()?);
             return Err(post::WRONG_SCHEMA.at(schema.place(), format!("`{SCHEMA}`"), found));
         }
-        ROOT.only(root)?;
+        page_keys::only("post", root)?;
         let id = post::identifier(root.required("id")?)?.to_owned();
         post::matches_file_name(&document, root.required("id")?)?;
         let known = names(root)?;
@@ -248,26 +248,24 @@ impl PostPage {
 
     /// What it leaves without a claim, with the reasons.
     pub fn excuses(&self) -> Vec<ExcusedWords> {
-        let words = |words: &str, reason: &str| ExcusedWords {
-            words: words.to_owned(),
-            reason: reason.to_owned(),
-        };
         let mut all = Vec::new();
+        let mut excuse = |words: &str, reason: &str| {
+            all.push(ExcusedWords { words: words.to_owned(), reason: reason.to_owned() });
+        };
         for one in &self.statements {
-            match &one.kind {
-                StatementKind::Sentence(sentence) => {
-                    let reasons = sentence.is.iter().filter_map(Binding::reason);
-                    all.extend(reasons.map(|reason| words(&sentence.quote, reason)));
-                }
+            let bound: Vec<(&str, &[Binding])> = match &one.kind {
+                StatementKind::Sentence(sentence) => vec![(&sentence.quote, &sentence.is)],
                 StatementKind::Table(table) => {
-                    for (head, bindings) in table.columns.iter().chain(&table.heads) {
-                        let reasons = bindings.iter().filter_map(Binding::reason);
-                        all.extend(reasons.map(|reason| words(head, reason)));
-                    }
+                    let columns = table.columns.iter().chain(&table.heads);
+                    columns.map(|(head, list)| (head.as_str(), list.as_slice())).collect()
                 }
+            };
+            for (words, bindings) in bound {
+                let reasons = bindings.iter().filter_map(Binding::reason);
+                reasons.for_each(|reason| excuse(words, reason));
             }
         }
-        all.extend(self.excused.iter().map(|excuse| words(&excuse.quote, &excuse.reason)));
+        self.excused.iter().for_each(|one| excuse(&one.quote, &one.reason));
         all
     }
 
@@ -284,14 +282,10 @@ impl PostPage {
 
     /// Sentences and tables in the order of the file, each with a name of its own.
     fn read_statements(&self, root: Node) -> Result<Vec<PostStatement>, Error> {
-        let mut nodes: Vec<(Node, bool)> =
-            list(root, "sentence")?.into_iter().map(|node| (node, false)).collect();
-        nodes.extend(list(root, "table")?.into_iter().map(|node| (node, true)));
-        nodes.sort_by_key(|(node, _)| node.value().span.start);
         let mut statements: Vec<PostStatement> = Vec::new();
         let mut used = BTreeMap::new();
         let mut place_in_text = (String::new(), String::new());
-        for (node, is_table, place) in at_each_place(nodes)? {
+        for (node, is_table, place) in at_each_place(root)? {
             let text = self.text_of(node)?;
             if let Some(place) = place {
                 place_in_text = (text.clone(), place.to_owned());
@@ -319,15 +313,14 @@ impl PostPage {
                 return Err(post::REPEATED_ID.at(own.place(), "each id once", found));
             }
             let id = if *count > 1 { format!("{id}-{count}") } else { id };
-            let word = |key: &str| node.get(key).map(Node::text).transpose();
             let same_text = place_in_text.0 == text;
             statements.push(PostStatement {
                 id,
                 place_in_text: if same_text { place_in_text.1.clone() } else { String::new() },
                 text,
-                premise: word("premise")?.map(str::to_owned),
-                reading: word("reading")?.map(str::to_owned),
-                note: word("note")?.unwrap_or_default().to_owned(),
+                premise: optional_text(node, "premise")?,
+                reading: optional_text(node, "reading")?,
+                note: optional_text(node, "note")?.unwrap_or_default(),
                 place,
                 kind,
             });
@@ -337,7 +330,7 @@ impl PostPage {
 
     /// Words without a claim: one quote or several, of one text or several.
     fn read_excuses(&self, node: Node) -> Result<Vec<Excuse>, Error> {
-        EXCUSED.only(node)?;
+        page_keys::only("excused", node)?;
         let reason = node.required("reason")?.text()?;
         let texts: Vec<String> = match node.get("text").map(each_of) {
             None => vec![self.main_text()],
@@ -390,28 +383,30 @@ impl PostPage {
             false => format!("one of {}", known.join(", ")),
         };
         let error = post::UNKNOWN_TEXT.at(named.place(), expected, format!("`{name}`"));
-        Err(match did_you_mean(name, ids) {
-            Some(hint) => error.help(hint),
-            None => error,
-        })
+        Err(with_hint(error, did_you_mean(name, ids)))
     }
 }
 
 /// A sentence or a table, whether it is a table, and its place.
 type PlacedNode<'a> = (Node<'a>, bool, Option<&'a str>);
 
-/// Each sentence and table with its place; one that stands at several places stands there in turn.
-fn at_each_place<'a>(nodes: Vec<(Node<'a>, bool)>) -> Result<Vec<PlacedNode<'a>>, Error> {
+/// Each sentence and table in the order of the file, with its place; one that stands at several places stands there in
+/// turn.
+fn at_each_place(root: Node<'_>) -> Result<Vec<PlacedNode<'_>>, Error> {
     let mut all = Vec::new();
-    for (node, is_table) in nodes {
-        let Some(place) = node.get("place") else {
-            all.push((node, is_table, None));
-            continue;
-        };
-        for place in each_of(place) {
-            all.push((node, is_table, Some(place.text()?)));
+    for (key, is_table) in [("sentence", false), ("table", true)] {
+        for node in list(root, key)? {
+            match node.get("place") {
+                None => all.push((node, is_table, None)),
+                Some(places) => {
+                    for place in each_of(places) {
+                        all.push((node, is_table, Some(place.text()?)));
+                    }
+                }
+            }
         }
     }
+    all.sort_by_key(|(node, ..)| node.value().span.start);
     Ok(all)
 }
 
@@ -435,22 +430,21 @@ pub fn cell_id(parts: &[&str]) -> String {
 
 /// A name made of the first words of a statement.
 fn slug(kind: &StatementKind) -> String {
-    let (text, before) = match kind {
-        StatementKind::Sentence(sentence) => (sentence.quote.clone(), ""),
-        StatementKind::Table(table) => {
-            let heads: Vec<_> = table.head.iter().map(|cell| cell.text.as_str()).collect();
-            let words = table.pointer.clone().filter(|pointer| !pointer.is_empty());
-            match words {
-                // The last members of a pointer say more than its first.
-                Some(pointer) => {
-                    let parts: Vec<_> = pointer.rsplit('/').take(2).collect();
-                    (parts.into_iter().rev().collect::<Vec<_>>().join(" "), "")
-                }
-                None => (heads.join(" "), "table "),
+    let text = match kind {
+        StatementKind::Sentence(sentence) => sentence.quote.clone(),
+        StatementKind::Table(table) => match table.pointer.as_deref().filter(|at| !at.is_empty()) {
+            // The last members of a pointer say more than its first.
+            Some(pointer) => {
+                let mut parts: Vec<_> = pointer.rsplit('/').take(2).collect();
+                parts.reverse();
+                parts.join(" ")
             }
-        }
+            None => {
+                let heads: Vec<_> = table.head.iter().map(|cell| cell.text.as_str()).collect();
+                format!("table {}", heads.join(" "))
+            }
+        },
     };
-    let text = format!("{before}{text}");
     let words = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     let words: Vec<_> = words.take(6).map(str::to_ascii_lowercase).collect();
     if words.is_empty() { "statement".to_owned() } else { words.join("-") }

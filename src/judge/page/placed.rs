@@ -53,9 +53,8 @@ impl PlacedExpression {
                 let start = span.start + error.at;
                 source.place(start..(start + error.found.len().saturating_sub(2)).max(start + 1))
             });
-            let help = other_language(text);
             let error = BAD_EXPRESSION.at(at, error.expected, error.found);
-            help.map_or(error.clone(), |help| error.help(help))
+            with_hint(error, other_language(text).map(str::to_owned))
         })?;
         Ok(Self { tree, text: span, place: node.place() })
     }
@@ -88,8 +87,23 @@ impl PlacedExpression {
 }
 
 impl Binding {
+    /// What it is bound to.
+    pub fn expression(&self) -> Option<&PlacedExpression> {
+        match self {
+            Self::Is(expression, _) => Some(expression),
+            Self::Excused(_) => None,
+        }
+    }
+
+    pub(crate) fn expression_mut(&mut self) -> Option<&mut PlacedExpression> {
+        match self {
+            Self::Is(expression, _) => Some(expression),
+            Self::Excused(_) => None,
+        }
+    }
+
     /// Why nothing is claimed.
-    pub(super) fn reason(&self) -> Option<&str> {
+    pub(crate) fn reason(&self) -> Option<&str> {
         match self {
             Self::Excused(reason) => Some(reason),
             Self::Is(..) => None,
@@ -104,20 +118,14 @@ impl Binding {
             return Ok(Self::Is(PlacedExpression::read(value)?, declared));
         }
         let text = node.text()?;
-        match text
-            .trim_start()
-            .strip_prefix('_')
-            .filter(|rest| rest.is_empty() || rest.starts_with(' '))
-        {
-            Some(reason) if !reason.trim().is_empty() => {
-                Ok(Self::Excused(reason.trim().to_owned()))
-            }
-            Some(_) => Err(BAD_EXPRESSION.at(
-                node.place(),
-                "`_` and the reason why nothing is claimed",
-                "`_` alone",
-            )),
+        let excuse = text.trim_start().strip_prefix('_');
+        match excuse.filter(|rest| rest.is_empty() || rest.starts_with(' ')).map(str::trim) {
             None => Ok(Self::Is(PlacedExpression::read(node)?, None)),
+            Some("") => {
+                let expected = "`_` and the reason why nothing is claimed";
+                Err(BAD_EXPRESSION.at(node.place(), expected, "`_` alone"))
+            }
+            Some(reason) => Ok(Self::Excused(reason.to_owned())),
         }
     }
 
@@ -132,11 +140,8 @@ pub(super) fn read_reading(node: Node) -> Result<Reading, Error> {
     let word = node.text()?;
     Reading::of_word(word).ok_or_else(|| {
         let known: Vec<_> = Reading::ALL.iter().map(|one| format!("`{}`", one.word())).collect();
-        UNKNOWN_READING.at(
-            node.place(),
-            format!("one of {}", known.join(", ")),
-            format!("`{word}`"),
-        )
+        let expected = format!("one of {}", known.join(", "));
+        UNKNOWN_READING.at(node.place(), expected, format!("`{word}`"))
     })
 }
 
@@ -180,6 +185,19 @@ pub(super) fn other_language(text: &str) -> Option<&'static str> {
         (" or ", "relations of which any may be meant stand in a list, `may_mean = [...]`"),
     ];
     signs.iter().find(|(sign, _)| text.contains(sign)).map(|(_, help)| *help)
+}
+
+/// The words behind a key that may be left out.
+pub(super) fn optional_text(node: Node, key: &str) -> Result<Option<String>, Error> {
+    node.get(key).map(|text| Ok(text.text()?.to_owned())).transpose()
+}
+
+/// The error with a hint at the name that may be meant, where one is spelled like it.
+pub(super) fn with_hint(error: Error, hint: Option<String>) -> Error {
+    match hint {
+        Some(hint) => error.help(hint),
+        None => error,
+    }
 }
 
 /// The entries of a list; of anything else, that alone.

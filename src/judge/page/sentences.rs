@@ -3,8 +3,8 @@
 use repro_claim::Expression;
 use repro_receipt::source::{Error, Node, codes};
 
-use super::placed::{Binding, PlacedExpression};
-use crate::page_keys::SENTENCE;
+use super::placed::{Binding, PlacedExpression, optional_text};
+use crate::page_keys;
 use crate::post::{self};
 use crate::work::MOST_QUOTED;
 
@@ -14,9 +14,10 @@ codes! {
 }
 
 /// What a sentence does: only what asserts a fact can be wrong.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mood {
     /// It states a fact.
+    #[default]
     Fact,
     /// It says what should be.
     Norm,
@@ -25,7 +26,7 @@ pub enum Mood {
 }
 
 /// A sentence of the text and what it says.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Sentence {
     /// Its words.
     pub quote: String,
@@ -44,14 +45,7 @@ pub struct Sentence {
 impl Sentence {
     /// Words that state a fact, with nothing bound to them.
     pub fn of_words(words: &str) -> Self {
-        Self {
-            quote: words.to_owned(),
-            is: Vec::new(),
-            says: Vec::new(),
-            may_mean: Vec::new(),
-            missing: None,
-            mood: Mood::Fact,
-        }
+        Self { quote: words.to_owned(), ..Self::default() }
     }
 
     /// The relations that it states.
@@ -60,37 +54,44 @@ impl Sentence {
     }
 }
 
-pub(super) fn read_sentence(node: Node) -> Result<Sentence, Error> {
-    SENTENCE.only(node)?;
-    let expressions = |key: &str| node.get(key).map_or(Ok(Vec::new()), PlacedExpression::read_all);
-    let mood = match node.get("asserts").map(|word| Ok((word.text()?, word))).transpose()? {
-        None | Some(("fact", _)) => Mood::Fact,
-        Some(("norm", _)) => Mood::Norm,
-        Some(("definition", _)) => Mood::Definition,
-        Some((other, word)) => {
+fn read_mood(node: Node) -> Result<Mood, Error> {
+    match node.text()? {
+        "fact" => Ok(Mood::Fact),
+        "norm" => Ok(Mood::Norm),
+        "definition" => Ok(Mood::Definition),
+        other => {
             let expected = "`fact`, `norm` or `definition`";
-            return Err(post::BAD_MOOD.at(word.place(), expected, format!("`{other}`")));
+            Err(post::BAD_MOOD.at(node.place(), expected, format!("`{other}`")))
         }
-    };
+    }
+}
+
+pub(super) fn read_sentence(node: Node) -> Result<Sentence, Error> {
+    page_keys::only("sentence", node)?;
+    let expressions = |key: &str| node.get(key).map_or(Ok(Vec::new()), PlacedExpression::read_all);
+    let mood = node.get("asserts").map_or(Ok(Mood::Fact), read_mood)?;
     let quote = node.required("quote")?;
-    if quote.text()?.chars().nth(MOST_QUOTED).is_some() {
-        let found = format!("{} characters", quote.text()?.chars().count());
+    let length = quote.text()?.chars().count();
+    if length > MOST_QUOTED {
         let expected = format!("a quote of at most {MOST_QUOTED} characters");
-        return Err(LONG_QUOTE.at(quote.place(), expected, found));
+        return Err(LONG_QUOTE.at(quote.place(), expected, format!("{length} characters")));
     }
     let sentence = Sentence {
         quote: quote.text()?.to_owned(),
         is: node.get("is").map(Binding::read_all).transpose()?.unwrap_or_default(),
         says: expressions("says")?,
         may_mean: expressions("may_mean")?,
-        missing: node.get("missing").map(Node::text).transpose()?.map(str::to_owned),
+        missing: optional_text(node, "missing")?,
         mood,
     };
     let is_said = !sentence.is.is_empty() || sentence.relations().next().is_some();
     if is_said == sentence.missing.is_some() {
         let found = if is_said { "both" } else { "none of them" };
-        let place = node.required("quote")?.place();
-        return Err(NOTHING_SAID.at(place, "`is`, `says` or `may_mean`, or else `missing`", found));
+        return Err(NOTHING_SAID.at(
+            quote.place(),
+            "`is`, `says` or `may_mean`, or else `missing`",
+            found,
+        ));
     }
     Ok(sentence)
 }

@@ -7,30 +7,13 @@ use repro_claim::table::{self, PrintedCell, PrintedTable};
 use repro_receipt::similar::did_you_mean;
 use repro_receipt::source::{Error, Location, Node, codes};
 
-use super::placed::{Binding, PlacedExpression};
+use super::placed::{Binding, PlacedExpression, with_hint};
 use crate::json_text::ReadText;
-use crate::page_keys::TABLE;
+use crate::page_keys;
 
 codes! {
     BAD_TABLE = "post::bad-table", "a table cannot be read", "write its lines as in Markdown: cells between `|`, the head first";
     NO_SUCH_ROW = "post::no-such-row", "a row or column that the post binds is not in the table", "name it as the table does: the text of its first cells, or of its head";
-}
-
-/// One cell that the post binds.
-#[derive(Debug, Clone)]
-pub struct BoundCell {
-    /// The text of its row's first cells, or the head.
-    pub row: String,
-    /// The text of its column's head.
-    pub column: String,
-    /// What its line prints, for the place in the text.
-    pub line: Vec<PrintedCell>,
-    /// What the cell prints.
-    pub text: String,
-    /// The variables of its row.
-    pub variables: BTreeMap<String, PlacedExpression>,
-    /// One binding for each number of the cell, in order.
-    pub is: Vec<Binding>,
 }
 
 /// A table of the text.
@@ -68,10 +51,10 @@ impl Table {
         node: Node<'t>,
     ) -> impl Iterator<Item = (&'t str, Location)> {
         let of = move |key: &str| node.get(key).unwrap_or(node).place();
-        let columns = self.columns.iter().map(move |(label, _)| (label.as_str(), of("columns")));
-        let says = self.says.iter().map(move |(label, _)| (label.as_str(), of("says")));
-        let heads = self.heads.iter().map(move |(label, _)| (label.as_str(), of("heads")));
-        columns.chain(says).chain(heads)
+        let columns = self.columns.iter().map(|(label, _)| (label, "columns"));
+        let says = self.says.iter().map(|(label, _)| (label, "says"));
+        let heads = self.heads.iter().map(|(label, _)| (label, "heads"));
+        columns.chain(says).chain(heads).map(move |(label, key)| (label.as_str(), of(key)))
     }
 
     /// Its lines in the text: the members at its pointer, or the one table with its head.
@@ -86,22 +69,19 @@ impl Table {
 }
 
 pub(super) fn read_table(node: Node, place: Option<&str>) -> Result<Table, Error> {
-    TABLE.only(node)?;
-    let columns = bindings(node, "columns")?;
-    let says = relations(node)?;
-    let heads = bindings(node, "heads")?;
+    page_keys::only("table", node)?;
+    let columns = by_label(node, "columns", Binding::read_all)?;
+    let says = by_label(node, "says", PlacedExpression::read_all)?;
+    let heads = by_label(node, "heads", Binding::read_all)?;
     if let Some(fields) = node.get("fields") {
         return read_object(node, fields, place, says);
     }
     let bad = |node: Node, found: &str| {
         BAD_TABLE.at(node.place(), "a head and at least one line of cells between `|`", found)
     };
-    let printed = match node.get("printed") {
-        None => None,
-        Some(text) => {
-            Some(PrintedTable::parse(text.text()?).ok_or_else(|| bad(text, "something else"))?)
-        }
-    };
+    let parse =
+        |node: Node| PrintedTable::parse(node.text()?).ok_or_else(|| bad(node, "something else"));
+    let printed = node.get("printed").map(parse).transpose()?;
     let is_pointer = |place: &str| {
         // The root has the empty pointer.
         place.starts_with('/') || place.is_empty() && node.get("printed").is_none()
@@ -120,21 +100,9 @@ pub(super) fn read_table(node: Node, place: Option<&str>) -> Result<Table, Error
             return Err(BAD_TABLE.at(node.place(), expected, "neither"));
         }
     };
-    let mut rows = Vec::new();
-    for (label, row) in node.required("rows")?.members()? {
-        let mut variables = BTreeMap::new();
-        match row.members() {
-            Ok(members) => {
-                for (name, value) in members {
-                    variables.insert(name.to_owned(), PlacedExpression::read(value)?);
-                }
-            }
-            Err(_) => {
-                variables.insert("it".to_owned(), PlacedExpression::read(row)?);
-            }
-        }
-        rows.push((label.to_owned(), variables));
-    }
+    let rows = node.required("rows")?.members()?;
+    let rows = rows.map(|(label, row)| Ok((label.to_owned(), variables(row)?)));
+    let rows = rows.collect::<Result<_, Error>>()?;
     let pointer = pointer.map(str::to_owned);
     let table = Table { printed, pointer, head, rows, columns, says, heads };
     for (label, place) in table.labels(node) {
@@ -144,6 +112,14 @@ pub(super) fn read_table(node: Node, place: Option<&str>) -> Result<Table, Error
         }
     }
     Ok(table)
+}
+
+/// What the names of a row stand for: `it` where there is one expression alone.
+fn variables(row: Node) -> Result<BTreeMap<String, PlacedExpression>, Error> {
+    let Ok(members) = row.members() else {
+        return Ok(BTreeMap::from([("it".to_owned(), PlacedExpression::read(row)?)]));
+    };
+    members.map(|(name, value)| Ok((name.to_owned(), PlacedExpression::read(value)?))).collect()
 }
 
 /// The names of columns, those of one text with their numbers: `loss #1`, `loss #2`.
@@ -165,41 +141,34 @@ pub fn no_such<'t>(
 ) -> Error {
     let listed: Vec<_> = known.clone().map(|text| format!("`{text}`")).collect();
     let error = NO_SUCH_ROW.at(place, listed.join(", "), format!("`{label}`"));
-    match did_you_mean(label, known) {
-        Some(hint) => error.help(hint),
-        None => error,
-    }
+    with_hint(error, did_you_mean(label, known))
 }
 
 /// One object of JSON: a table with one line, whose columns are named `field: value` with what is printed.
-pub(super) fn read_object(
+fn read_object(
     node: Node,
     fields: Node,
     place: Option<&str>,
-    says: Vec<(String, Vec<PlacedExpression>)>,
+    mut says: Vec<(String, Vec<PlacedExpression>)>,
 ) -> Result<Table, Error> {
-    let pointer = place.filter(|place| place.is_empty() || place.starts_with('/'));
-    let Some(pointer) = pointer else {
+    let Some(pointer) = place.filter(|place| place.is_empty() || place.starts_with('/')) else {
         let expected = "a `place` that is a JSON pointer, such as `/runs/0`";
         return Err(BAD_TABLE.at(fields.place(), expected, "none"));
     };
     for key in ["printed", "head", "rows", "columns", "heads"] {
         if let Some(other) = node.get(key) {
-            return Err(BAD_TABLE.at(
-                other.place(),
-                "`fields` alone, or `rows` and `columns`",
-                format!("`{key}`"),
-            ));
+            let expected = "`fields` alone, or `rows` and `columns`";
+            return Err(BAD_TABLE.at(other.place(), expected, format!("`{key}`")));
         }
     }
-    let mut columns = bindings(node, "fields")?;
-    let mut says = says;
+    let mut columns = by_label(node, "fields", Binding::read_all)?;
     let mut values: Vec<(String, Option<String>)> = Vec::new();
     let labels =
         columns.iter_mut().map(|(label, _)| label).chain(says.iter_mut().map(|(label, _)| label));
     for label in labels {
-        let value = label.split_once(": ").map(|(_, value)| value.to_owned());
-        if let Some((field, _)) = label.split_once(": ") {
+        let mut value = None;
+        if let Some((field, printed)) = label.split_once(": ") {
+            value = Some(printed.to_owned());
             *label = field.to_owned();
         }
         match values.iter_mut().find(|(known, _)| known == label) {
@@ -208,45 +177,31 @@ pub(super) fn read_object(
         }
     }
     let head = members(values.iter().map(|(label, _)| label));
-    let cells: Option<Vec<PrintedCell>> = std::iter::once(Some(String::new()))
-        .chain(values.into_iter().map(|(_, value)| value))
-        .map(|text| Some(PrintedCell { text: text?, span: 0..0 }))
-        .collect();
+    let values = values.into_iter().map(|(_, value)| Some(PrintedCell::alone(value?)));
+    let cells: Option<Vec<_>> =
+        std::iter::once(Some(PrintedCell::alone(String::new()))).chain(values).collect();
     let printed = cells.map(|cells| PrintedTable { head: head.clone(), rows: vec![cells] });
-    let rows = vec![(String::new(), BTreeMap::new())];
-    Ok(Table {
-        printed,
-        pointer: Some(pointer.to_owned()),
-        head,
-        rows,
-        columns,
-        says,
-        heads: Vec::new(),
-    })
+    let (rows, heads) = (vec![(String::new(), BTreeMap::new())], Vec::new());
+    Ok(Table { printed, pointer: Some(pointer.to_owned()), head, rows, columns, says, heads })
 }
 
 /// The head of a table in JSON: the names of its columns behind that of its rows, each once.
-pub(super) fn members<'s>(labels: impl Iterator<Item = &'s String>) -> Vec<PrintedCell> {
-    let mut head = vec![PrintedCell { text: String::new(), span: 0..0 }];
+fn members<'s>(labels: impl Iterator<Item = &'s String>) -> Vec<PrintedCell> {
+    let mut head = vec![PrintedCell::alone(String::new())];
     for label in labels {
         if !head.iter().any(|cell| cell.text == *label) {
-            head.push(PrintedCell { text: label.clone(), span: 0..0 });
+            head.push(PrintedCell::alone(label.clone()));
         }
     }
     head
 }
 
-/// What the numbers of each column are bound to.
-pub(super) fn bindings(node: Node, key: &str) -> Result<Vec<(String, Vec<Binding>)>, Error> {
+/// What is written for each column behind a key.
+fn by_label<T>(
+    node: Node,
+    key: &str,
+    read: fn(Node) -> Result<Vec<T>, Error>,
+) -> Result<Vec<(String, Vec<T>)>, Error> {
     let Some(table) = node.get(key) else { return Ok(Vec::new()) };
-    let each = |(label, node): (&str, Node)| Ok((label.to_owned(), Binding::read_all(node)?));
-    table.members()?.map(each).collect()
-}
-
-/// What the cells of each column state.
-pub(super) fn relations(node: Node) -> Result<Vec<(String, Vec<PlacedExpression>)>, Error> {
-    let Some(table) = node.get("says") else { return Ok(Vec::new()) };
-    let each =
-        |(label, node): (&str, Node)| Ok((label.to_owned(), PlacedExpression::read_all(node)?));
-    table.members()?.map(each).collect()
+    table.members()?.map(|(label, node)| Ok((label.to_owned(), read(node)?))).collect()
 }

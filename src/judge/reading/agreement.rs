@@ -111,18 +111,26 @@ impl Scaled {
 /// Half a unit of the last printed digit. Zeros at the end count, unless a size stands behind them: `330k` has two
 /// digits. Never more than 5% of the number for the sake of such zeros.
 fn half_place(claimed: &Printed) -> BigRational {
-    let two = BigRational::from_integer(2.into());
-    let own = claimed.last_place() / &two;
+    let own = half(claimed.last_place());
     if !is_size(claimed) || claimed.text().contains('.') {
         return own;
     }
+    let most = claimed.value().abs() * about_tolerance();
+    half(&significant_place(claimed)).min(most).max(own)
+}
+
+fn half(place: &BigRational) -> BigRational {
+    place / BigRational::from_integer(2.into())
+}
+
+/// The place of the last digit of a print that is not zero.
+fn significant_place(claimed: &Printed) -> BigRational {
     let ten = BigRational::from_integer(10.into());
     let mut place = claimed.last_place().clone();
     while !place.is_zero() && (claimed.value() / (&place * &ten)).is_integer() {
         place *= &ten;
     }
-    let most = claimed.value().abs() * about_tolerance();
-    (place / two).min(most).max(own)
+    place
 }
 
 /// The values that round to a print.
@@ -248,11 +256,7 @@ fn binary(claimed: &Printed, scaled: &Scaled) -> Outcome {
         left /= &thousand;
         ratio *= BigRational::new(1024.into(), 1000.into());
     }
-    let allowed = Interval::around(
-        claimed.value(),
-        &(claimed.last_place() / BigRational::from_integer(2.into())),
-    )
-    .scaled(&ratio);
+    let allowed = Interval::around(claimed.value(), &half(claimed.last_place())).scaled(&ratio);
     whether(allowed.meets(&scaled.interval), claimed, scaled)
         .within("binary", "powers of 1,024, rounded at the last digit")
 }
@@ -268,15 +272,9 @@ fn mantissa(claimed: &Printed) -> BigRational {
 
 /// The size in the name of a model: rounded, cut off, or without its trailing zeros, those within 10%.
 fn nominal(claimed: &Printed, scaled: &Scaled) -> Outcome {
-    let ten = BigRational::from_integer(10.into());
-    let two = BigRational::from_integer(2.into());
-    let mut place = claimed.last_place().clone();
-    while !place.is_zero() && (claimed.value() / (&place * &ten)).is_integer() {
-        place *= &ten;
-    }
-    let own = claimed.last_place() / &two;
-    let half = (place / &two).min(claimed.value().abs() / &ten).max(own);
-    let agrees = Interval::around(claimed.value(), &half).meets(&scaled.interval)
+    let most = claimed.value().abs() / BigRational::from_integer(10.into());
+    let width = half(&significant_place(claimed)).min(most).max(half(claimed.last_place()));
+    let agrees = Interval::around(claimed.value(), &width).meets(&scaled.interval)
         || truncates_to(&scaled.interval, claimed);
     whether(agrees, claimed, scaled)
         .within("nominal", "rounded, cut off, or without its trailing zeros")

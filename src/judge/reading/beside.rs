@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use repro_report::meaning::Reading;
+use repro_claim::sentence::{first_bytes, last_bytes};
 
 use crate::lexicon::{ReadingTokens, Vocabulary, lexicon};
 
@@ -16,59 +16,43 @@ const CLOSING: &[char] =
 const NEAR: usize = 60;
 
 /// A token beside a number.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Token {
-    /// The reading that it gives.
-    pub reading: Reading,
+#[derive(Debug, Clone, Copy)]
+pub struct Token<'l> {
+    /// What the lexicon says of it.
+    pub tokens: &'l ReadingTokens,
     /// The token as the lexicon has it.
-    pub words: String,
-    /// Whether settings and constants keep a reading of their own.
-    pub guards_settings: bool,
-    /// Whether the better side of the metric decides between at least and at most.
-    pub goes_by_polarity: bool,
+    pub words: &'l str,
     /// Whether the number counts seeds, steps and the like.
     pub is_of_span: bool,
 }
 
 /// The token beside a number of a quote; the longest one, and one before the number rather than one behind it.
-pub fn token(lexicon: &Vocabulary, quote: &str, number: &Range<usize>) -> Option<Token> {
-    let before = near_end(&quote[..number.start]).to_lowercase();
-    let behind = near_start(&quote[number.end..]).to_lowercase();
-    let spans = || is_span(lexicon, &behind);
+pub fn token<'l>(lexicon: &'l Vocabulary, quote: &str, number: &Range<usize>) -> Option<Token<'l>> {
+    let before = last_bytes(&quote[..number.start], NEAR).to_lowercase();
+    let behind = first_bytes(&quote[number.end..], NEAR).to_lowercase();
+    let is_of_span = is_span(lexicon, &behind);
     let longest = |side: fn(&ReadingTokens) -> &[String], fits: &dyn Fn(&str) -> bool| {
-        let all = lexicon
-            .readings
-            .iter()
-            .flat_map(move |one| side(one).iter().map(move |word| (one, word)));
-        let fitting = all.filter(|(_, word)| fits(&word.to_lowercase()));
-        fitting.max_by_key(|(_, word)| word.len())
+        let all = lexicon.readings.iter();
+        let all = all.flat_map(|tokens| side(tokens).iter().map(move |words| (tokens, words)));
+        let fitting = all.filter(|(_, words)| fits(&words.to_lowercase()));
+        fitting.max_by_key(|(_, words)| words.len())
     };
-    let found = longest(|one| &one.before, &|word| stands_before(&before, word))
+    let (tokens, words) = longest(|one| &one.before, &|word| stands_before(&before, word))
         .or_else(|| longest(|one| &one.behind, &|word| stands_behind(&behind, word)))?;
-    let (tokens, words) = found;
     // What something runs over is no limit: "over six seeds". A sign or "more than" before them is one: ">1,200 steps".
-    let runs_over = || lexicon.words("guard.runs_over").iter().any(|one| one == words);
-    if tokens.guards_spans && runs_over() && spans() {
-        return None;
-    }
-    Some(Token {
-        reading: tokens.reading,
-        words: words.clone(),
-        guards_settings: tokens.guards_settings,
-        goes_by_polarity: tokens.goes_by_polarity,
-        is_of_span: spans(),
-    })
+    let runs_over = tokens.guards_spans() && is_of_span && lexicon.is_in("guard.runs_over", words);
+    (!runs_over).then_some(Token { tokens, words, is_of_span })
 }
 
 /// Whether the size of a number stands in the name of a model: "the 755M model", "7B-parameter".
 pub fn names_a_model(lexicon: &Vocabulary, quote: &str, number: &Range<usize>) -> bool {
-    let behind = near_start(&quote[number.end..]).to_lowercase();
+    let behind = first_bytes(&quote[number.end..], NEAR).to_lowercase();
     let rest = behind.trim_start_matches(|c: char| CLOSING.contains(&c) || "-\u{2011}".contains(c));
     let mut words = rest.split(|c: char| c.is_whitespace() || "-\u{2011}".contains(c));
     // One word may part them: "the 7B base model".
     let is_name = |word: &str| {
         let word = word.trim_matches(|c: char| !c.is_alphanumeric());
-        lexicon.words("nominal.words").iter().any(|own| own == word)
+        lexicon.is_in("nominal.words", word)
     };
     let ends = |word: &str| word.ends_with([',', '.', ';', ':', ')']);
     match words.next() {
@@ -84,7 +68,7 @@ pub fn names_a_model(lexicon: &Vocabulary, quote: &str, number: &Range<usize>) -
 fn is_adjective(word: &str) -> bool {
     word.chars().all(char::is_alphabetic)
         && word.len() > 3
-        && !["parameters", "params", "tokens"].contains(&word)
+        && !lexicon().is_in("nominal.counted", word)
 }
 
 /// Whether the number counts what something runs over.
@@ -125,7 +109,7 @@ fn stands_before(before: &str, word: &str) -> bool {
 /// Whether a verb ends a text by which something moves: "went up to 256K" has no limit.
 fn moves(before: &str) -> bool {
     let last = before.split_whitespace().next_back().unwrap_or_default();
-    lexicon().words("guard.motion").iter().any(|verb| verb == last)
+    lexicon().is_in("guard.motion", last)
 }
 
 /// Whether a number, with a note in brackets perhaps, ends a text: "1.7016 (MoE) < 1.7100" orders two numbers.
@@ -164,11 +148,7 @@ fn stands_behind(behind: &str, word: &str) -> bool {
     let noun_end =
         direct.find(|c: char| !c.is_alphabetic() && !"/-".contains(c)).unwrap_or(direct.len());
     let noun = &direct[..noun_end];
-    let is_noun = !noun.is_empty()
-        && !matches!(
-            noun,
-            "and" | "or" | "but" | "to" | "in" | "is" | "at" | "for" | "with" | "of"
-        );
+    let is_noun = !noun.is_empty() && !lexicon().is_in("beside.no_nouns", noun);
     let after_noun = direct[noun_end..].trim_start_matches(CLOSING);
     let begins = |text: &str| {
         text.strip_prefix(word).is_some_and(|rest| {
@@ -181,18 +161,6 @@ fn stands_behind(behind: &str, word: &str) -> bool {
     begins(direct) || is_noun && is_phrase && begins(after_noun)
 }
 
-fn near_end(text: &str) -> &str {
-    let from = text.len().saturating_sub(NEAR);
-    let from = (from..=text.len()).find(|at| text.is_char_boundary(*at));
-    &text[from.unwrap_or(text.len())..]
-}
-
-fn near_start(text: &str) -> &str {
-    let to = NEAR.min(text.len());
-    let to = (0..=to).rev().find(|at| text.is_char_boundary(*at));
-    &text[..to.unwrap_or(0)]
-}
-
 #[cfg(test)]
 mod tests {
     use repro_claim::quote::items;
@@ -202,7 +170,7 @@ mod tests {
 
     fn reading(quote: &str) -> Option<Reading> {
         let item = items(quote).pop().unwrap_or_else(|| panic!("no number in {quote}"));
-        token(lexicon(), quote, &item.span).map(|token| token.reading)
+        token(lexicon(), quote, &item.span).map(|token| token.tokens.reading)
     }
 
     #[test]

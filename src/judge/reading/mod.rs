@@ -66,38 +66,30 @@ pub fn judge(
         }
         _ => claimed,
     };
-    let first = choose(number, claimed, given);
-    let outcome = agreement::judge(claimed, first.reading, given);
-    let (choice, outcome, read) = match &number.item.other {
-        Some(other) if !outcome.is_verified() => {
-            let choice = choose(number, other, given);
-            let second = agreement::judge(other, choice.reading, given);
-            // Of two that are wrong the nearer one is shown.
-            if second.is_verified() || agreement::is_nearer(other, claimed, given) {
-                (choice, second, other)
-            } else {
-                (first, outcome, claimed)
-            }
+    let mut read = claimed;
+    let mut choice = choose(number, claimed, given);
+    let mut outcome = agreement::judge(claimed, choice.reading, given);
+    if let Some(other) = number.item.other.as_ref().filter(|_| !outcome.is_verified()) {
+        let second = choose(number, other, given);
+        let judged = agreement::judge(other, second.reading, given);
+        // Of two that are wrong the nearer one is shown.
+        if judged.is_verified() || agreement::is_nearer(other, claimed, given) {
+            (read, choice, outcome) = (other, second, judged);
         }
-        _ => (first, outcome, claimed),
-    };
-    let outcome = match is_denied(number, choice.reading) {
-        true => agreement::denied(outcome, claimed),
-        false => outcome,
-    };
-    let because = match number.scale {
-        Some(factor) => {
-            format!("{}, times {factor} as its column or series is printed", choice.because)
-        }
-        None => choice.because,
-    };
+    }
+    if is_denied(number, choice.reading) {
+        outcome = agreement::denied(outcome, claimed);
+    }
+    outcome = agreement::measured_by(outcome, read, given);
+    if number.item.is_unclear {
+        outcome = agreement::unclear(outcome, claimed);
+    }
+    let ChosenReading { reading, mut because } = choice;
+    if let Some(factor) = number.scale {
+        because += &format!(", times {factor} as its column or series is printed");
+    }
     let token = number.item.text(number.quote).to_owned();
-    let outcome = agreement::measured_by(outcome, read, given);
-    let outcome = match number.item.is_unclear {
-        true => agreement::unclear(outcome, claimed),
-        false => outcome,
-    };
-    (outcome, TokenReading { token, reading: choice.reading, because })
+    (outcome, TokenReading { token, reading, because })
 }
 
 /// Whether the clause of a limit denies something: "none of the seeds ends above 1.73" is no lower bound.
@@ -120,19 +112,20 @@ fn is_denied(number: NumberInQuote<'_>, reading: Reading) -> bool {
 /// Whether the words right before a number make it a limit or an approximation: "below", "about", "the target of".
 pub fn is_loose(quote: &str, number: &Range<usize>) -> bool {
     let is_token = beside::token(lexicon(), quote, number)
-        .is_some_and(|token| token.reading.is_limit() || token.reading == Reading::About);
+        .map(|token| token.tokens.reading)
+        .is_some_and(|reading| reading.is_limit() || reading == Reading::About);
     let before = quote[..number.start].to_lowercase();
     let near: Vec<&str> = before.split_whitespace().rev().take(5).collect();
-    is_token
-        || near.iter().any(|word| {
-            let word = word.trim_matches(|c: char| !c.is_alphanumeric());
-            lexicon().words("limit.nouns").iter().any(|noun| noun == word)
-        })
+    let is_limit = |word: &&str| {
+        lexicon().is_in("limit.nouns", word.trim_matches(|c: char| !c.is_alphanumeric()))
+    };
+    is_token || near.iter().any(is_limit)
 }
 
 /// Whether the token beside a number says "about".
 pub fn says_about(text: &str, number: &Range<usize>) -> bool {
-    beside::token(lexicon(), text, number).is_some_and(|token| token.reading == Reading::About)
+    let token = beside::token(lexicon(), text, number);
+    token.is_some_and(|token| token.tokens.reading == Reading::About)
 }
 
 /// The reading of a number: declared, of the token beside it, or of the kind of value.
@@ -151,20 +144,20 @@ fn choose(number: NumberInQuote<'_>, claimed: &Printed, given: &Quantity) -> Cho
         .or_else(|| beside::token(lexicon(), number.quote, number.range_start?));
     // A threshold in a configuration is stated, not limited: "norms above 1 are clipped". "Over 1,000 items" is what a
     // mean runs over.
-    let is_itself = |token: &beside::Token| {
-        let runs_over = lexicon().words("guard.runs_over").contains(&token.words);
+    let is_itself = |token: &beside::Token<'_>| {
+        let runs_over = lexicon().is_in("guard.runs_over", token.words);
         let is_count = (runs_over || token.is_of_span) && claimed.is_integer_text();
-        (token.guards_settings && is_stated(given) || is_count)
+        (token.tokens.guards_settings() && is_stated(given) || is_count)
             && agreement::judge(claimed, Reading::Exact, given).is_verified()
     };
-    let near = near.map(|token| match token.goes_by_polarity && lower_is_better(given) {
-        true => beside::Token { reading: Reading::AtMost, ..token },
-        false => token,
-    });
     if let Some(token) = near.filter(|token| !is_itself(token)) {
-        let is_cut = token.reading == Reading::Floor && !claimed.text().contains('.');
-        if !is_cut {
-            return ChosenReading::of(token.reading, format!("\"{}\"", token.words));
+        let reading = match token.tokens.goes_by_polarity() && lower_is_better(given) {
+            true => Reading::AtMost,
+            false => token.tokens.reading,
+        };
+        // No digit of a whole number is cut off.
+        if reading != Reading::Floor || claimed.text().contains('.') {
+            return ChosenReading::of(reading, format!("\"{}\"", token.words));
         }
     }
     if claimed.approximate() {
@@ -196,12 +189,16 @@ fn choose(number: NumberInQuote<'_>, claimed: &Printed, given: &Quantity) -> Cho
 
 /// Whether lower values of a quantity are better, by the fields that were read for it.
 fn lower_is_better(given: &Quantity) -> bool {
-    let pointers = given.leaves.iter().filter_map(|leaf| leaf.evidence.as_ref());
-    let mut fields = pointers.filter_map(|one| one.pointer.rsplit(['/', '.']).next());
-    fields.any(|field| {
+    fields(given).any(|field| {
         let quantity = lexicon().quantity_of_field(field);
         quantity.is_some_and(|quantity| quantity.higher_is_better == Some(false))
     })
+}
+
+/// The fields that were read for a value.
+fn fields(given: &Quantity) -> impl Iterator<Item = &str> {
+    let pointers = given.leaves.iter().filter_map(|leaf| leaf.evidence.as_ref());
+    pointers.filter_map(|one| one.pointer.rsplit(['/', '.']).next())
 }
 
 /// Whether a value is a share that a column of percents may print without signs: between 0 and 1, and no loss, no p, no
@@ -246,14 +243,11 @@ fn by_kind(claimed: &Printed, given: &Quantity) -> ChosenReading {
 
 /// Whether the suffix of a number may stand for a power of 1,024: of a context length, a vocabulary, of bytes.
 fn may_be_binary(claimed: &Printed, given: &Quantity) -> bool {
-    let lexicon = lexicon();
-    let pointers = given.leaves.iter().filter_map(|leaf| leaf.evidence.as_ref());
-    let mut fields = pointers.filter_map(|one| one.pointer.rsplit(['/', '.']).next());
     let is_in = |list: &str, word: &str| {
-        lexicon.words(list).iter().any(|known| known.eq_ignore_ascii_case(word))
+        lexicon().words(list).iter().any(|known| known.eq_ignore_ascii_case(word))
     };
     let is_whole = !claimed.text().contains('.');
     let are_bytes = |field: &str| field.split(['_', '-']).any(|part| is_in("binary.bytes", part));
     agreement::is_size(claimed)
-        && fields.any(|field| is_whole && is_in("binary.fields", field) || are_bytes(field))
+        && fields(given).any(|field| is_whole && is_in("binary.fields", field) || are_bytes(field))
 }

@@ -38,6 +38,8 @@ use Gives::{AsItStands, Derived, Ends};
 pub struct FunctionTexts {
     /// How it is written: `mean(numbers)`.
     pub signature: &'static str,
+    /// Its words in a fact: {1} is the first argument, {*} all of them. Empty where a noun of facts says it.
+    pub phrase: &'static str,
     /// One line for lists.
     pub summary: &'static str,
     /// How it misleads.
@@ -174,6 +176,7 @@ impl Function {
         let text = |key: &str| own.and_then(|own| own.get(key)?.text().ok()).unwrap_or_default();
         FunctionTexts {
             signature: text("signature"),
+            phrase: text("phrase"),
             summary: text("summary"),
             misleads: text("misleads"),
             example: text("example"),
@@ -182,7 +185,7 @@ impl Function {
 
     /// All of that for a reader.
     pub fn explain(&self) -> String {
-        let FunctionTexts { signature, summary, misleads, example } = self.texts();
+        let FunctionTexts { signature, summary, misleads, example, .. } = self.texts();
         format!("{signature}\n  {summary}\n\nIt misleads: {misleads}\nExample: {example}\n")
     }
 }
@@ -194,7 +197,7 @@ mod tests {
     #[test]
     fn every_function_has_its_texts() {
         for function in all() {
-            let FunctionTexts { signature, summary, misleads, example } = function.texts();
+            let FunctionTexts { signature, summary, misleads, example, .. } = function.texts();
             assert!(signature.starts_with(function.name), "{}", function.name);
             let texts = [summary, misleads, example];
             assert!(texts.iter().all(|text| !text.is_empty()), "{}", function.name);
