@@ -101,6 +101,11 @@ impl Vocabulary {
         self.lists.get(list).map_or(&[], Vec::as_slice)
     }
 
+    /// Whether a word is one of a list.
+    pub fn is_in(&self, list: &str, word: &str) -> bool {
+        self.words(list).iter().any(|one| one == word)
+    }
+
     /// The first word of a list that stands in a text, and its place. The text is in lower case.
     pub fn find(&self, list: &str, text: &str) -> Option<(&str, Range<usize>)> {
         let found = self.words(list).iter();
@@ -111,6 +116,17 @@ impl Vocabulary {
     /// Whether a text in lower case has a word of a list.
     pub fn has(&self, list: &str, text: &str) -> bool {
         self.words(list).iter().any(|word| place_of(text, word).is_some())
+    }
+
+    /// Whether a text in lower case has a word of one of several lists.
+    pub fn has_any(&self, lists: &[&str], text: &str) -> bool {
+        lists.iter().any(|list| self.has(list, text))
+    }
+
+    /// Whether a text in lower case ends with a word that makes a number behind it a limit.
+    pub fn opens_limit(&self, text: &str) -> bool {
+        let limits = self.readings.iter().filter(|one| one.reading.is_limit());
+        limits.flat_map(|one| &one.before).any(|word| text.ends_with(word.as_str()))
     }
 
     /// The quantity that a field, or a function with `()` behind it, gives.

@@ -7,7 +7,7 @@ use repro_claim::Expression;
 use repro_claim::syntax::ExpressionKind;
 use repro_exact::decimal::grouped;
 
-use super::arms::{ClaimArm, arm_of, path_of};
+use super::arms::{ClaimArm, arm_of, path_of, shared};
 use super::provenance::TextSplit;
 use crate::lexicon::lexicon;
 use crate::library::Library;
@@ -40,6 +40,22 @@ pub struct Noun {
     pub arm: Option<ClaimArm>,
     /// The step that the expression names.
     pub step: Option<String>,
+}
+
+impl Noun {
+    fn new(metric: String, arm: Option<ClaimArm>) -> Self {
+        Self { statistics: Vec::new(), metric, arm, step: None }
+    }
+
+    /// The name of its arm.
+    pub fn label(&self) -> &str {
+        self.arm.as_ref().map_or("", |arm| &arm.label)
+    }
+
+    /// Its step: `step 1,209`.
+    pub fn step_words(&self) -> Option<String> {
+        self.step.as_ref().map(|step| format!("step {}", grouped(step)))
+    }
 }
 
 impl Scope<'_> {
@@ -85,7 +101,7 @@ impl Scope<'_> {
             let metric =
                 path.strip_prefix(&[EACH_ARM.to_owned()]).filter(|rest| !rest.is_empty())?;
             let metric = metric.join(".").replacen("config.", "setting ", 1);
-            return Some(Noun { statistics: Vec::new(), metric, arm: None, step: None });
+            return Some(Noun::new(metric, None));
         };
         let metric = match rest.as_slice() {
             [] => {
@@ -98,7 +114,7 @@ impl Scope<'_> {
             [kind, inner @ ..] if kind == "receipt" && !inner.is_empty() => inner.join("."),
             fields => fields.join("."),
         };
-        Some(Noun { statistics: Vec::new(), metric, arm: Some(arm), step: None })
+        Some(Noun::new(metric, Some(arm)))
     }
 
     /// A count of a model, a statistic, or the value as printed.
@@ -106,17 +122,11 @@ impl Scope<'_> {
         if let Some(count) = lexicon().quantity_of_field(&format!("{name}()")) {
             let is_each = matches!(&of.kind, ExpressionKind::Name(name) if name == EACH_ARM);
             let arm = if is_each { None } else { Some(self.arm(of)?) };
-            let metric = count.name.clone();
-            return Some(Noun { statistics: Vec::new(), metric, arm, step: None });
+            return Some(Noun::new(count.name.clone(), arm));
         }
         if name == "count" {
-            let arm = self.arm(of)?;
-            return Some(Noun {
-                statistics: vec!["number".to_owned()],
-                metric: "runs".to_owned(),
-                arm: Some(arm),
-                step: None,
-            });
+            let runs = Noun::new("runs".to_owned(), Some(self.arm(of)?));
+            return Some(Noun { statistics: vec!["number".to_owned()], ..runs });
         }
         let noun = self.noun(of)?;
         if matches!(name, "printed" | "whole") {
@@ -146,31 +156,21 @@ impl Scope<'_> {
 
     /// The runs, split and step of a noun: `, 6 runs (seeds 1-6), held-out, step 1,209`.
     pub fn scope_of(&self, noun: &Noun) -> String {
-        let mut parts = Vec::new();
         let is_of_runs = noun.metric != "runs"
             && !noun.metric.ends_with("parameters")
             && !noun.metric.starts_with("setting ");
-        if let Some(arm) = noun.arm.as_ref().filter(|_| is_of_runs) {
-            parts.push(arm.runs(self.library));
-        }
+        let runs = noun.arm.as_ref().filter(|_| is_of_runs).map(|arm| arm.runs(self.library));
         let own: Vec<_> = self.leaves.iter().filter(|leaf| is_of(leaf, noun)).collect();
-        let splits: BTreeSet<_> = own.iter().filter_map(|leaf| TextSplit::of_leaf(leaf)).collect();
-        if let (Some(split), 1) = (splits.first(), splits.len()) {
-            parts.push(split.word().to_owned());
-        }
+        let split = shared(own.iter().filter_map(|leaf| TextSplit::of_leaf(leaf)).map(Some));
         let steps: BTreeSet<u64> = own.iter().filter_map(|leaf| leaf.step).collect();
-        parts.push(match (&noun.step, steps.first(), steps.last()) {
-            (Some(step), ..) => format!("step {}", grouped(step)),
-            (None, Some(first), Some(last)) if first == last => {
-                format!("step {}", grouped(&first.to_string()))
-            }
-            (None, Some(first), Some(last)) => {
-                format!("steps {}-{}", grouped(&first.to_string()), grouped(&last.to_string()))
-            }
-            _ => String::new(),
-        });
-        let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-        parts.iter().map(|part| format!(", {part}")).collect()
+        let read = |first: &u64, last: &u64| {
+            let [one, other] = [first, last].map(|step| grouped(&step.to_string()));
+            if one == other { format!("step {one}") } else { format!("steps {one}-{other}") }
+        };
+        let read = || Some(read(steps.first()?, steps.last()?));
+        let parts = [runs, split.map(|one| one.word().to_owned()), noun.step_words().or_else(read)];
+        let parts = parts.into_iter().flatten().filter(|part| !part.is_empty());
+        parts.map(|part| format!(", {part}")).collect()
     }
 }
 

@@ -8,6 +8,7 @@ use repro_claim::Expression;
 use repro_claim::syntax::{Argument, ExpressionKind};
 use repro_receipt::digest::Digest;
 
+use super::unfolded::dotted;
 use super::{PlacedExpression, PostPage};
 use crate::work::Work;
 
@@ -15,8 +16,6 @@ use crate::work::Work;
 const MOST_INLINE: usize = 1_000;
 /// The most bytes of an expression with its definitions; a longer one is cut, and its digest is of the whole.
 const MOST_BYTES: usize = 4_000;
-/// The deepest nesting of formulas that is expanded in place.
-const MOST_DEPTH: usize = 24;
 /// So many bytes are written in one step of work.
 const BYTES_IN_A_STEP: usize = 100;
 
@@ -29,21 +28,6 @@ pub struct Expander<'a> {
     page: &'a PostPage,
     work: &'a Work,
 }
-
-/// What is written in place of parameters.
-type Parameters = BTreeMap<String, String>;
-
-/// What names stand for where a part of an expression is written.
-#[derive(Clone, Copy)]
-struct Scope<'s> {
-    row: &'s RowVariables,
-    given: &'s Parameters,
-    /// How many formulas and variables it stands inside of.
-    depth: usize,
-}
-
-/// The text of an expansion would be too long, or nests too deeply.
-struct TooLong;
 
 impl<'a> Expander<'a> {
     /// Of a post whose work is counted in `work`.
@@ -72,102 +56,11 @@ impl<'a> Expander<'a> {
 
     /// One expression: each name and formula in its place, or behind it where that would be long.
     pub fn of(&self, tree: &Expression, row: &RowVariables) -> String {
-        let given = Parameters::new();
-        let inline = self.inline(tree, Scope { row, given: &given, depth: 0 });
-        let text = inline.unwrap_or_else(|TooLong| self.with_definitions(tree, row));
+        let inline = self.page.located(tree, row, self.work).map(|tree| written(&tree));
+        let inline = inline.filter(|text| text.len() <= MOST_INLINE);
+        let text = inline.unwrap_or_else(|| self.with_definitions(tree, row));
         self.work.takes(1 + text.len() / BYTES_IN_A_STEP);
         bounded(text)
-    }
-
-    fn inline(&self, tree: &Expression, scope: Scope<'_>) -> Result<String, TooLong> {
-        self.work.takes(1);
-        if scope.depth > MOST_DEPTH || self.work.is_spent() {
-            return Err(TooLong);
-        }
-        let part = |inner: &Expression| self.inline(inner, scope);
-        let text = match &tree.kind {
-            ExpressionKind::Number(text) => text.clone(),
-            ExpressionKind::Text(text) => format!("{text:?}"),
-            ExpressionKind::Name(name) => self.name(name, scope)?,
-            ExpressionKind::Field(of, key) => match self.locator(tree) {
-                Some(locator) => locator,
-                None => format!("{}.{key:?}", part(of)?),
-            },
-            ExpressionKind::At(of, step) => format!("({} @ {})", part(of)?, part(step)?),
-            ExpressionKind::List(items) => {
-                let items = items.iter().map(part).collect::<Result<Vec<_>, _>>()?;
-                format!("[{}]", items.join(", "))
-            }
-            ExpressionKind::Negative(of) => format!("-{}", part(of)?),
-            ExpressionKind::Not(of) => format!("not {}", part(of)?),
-            ExpressionKind::Arithmetic(operator, left, right) => {
-                format!("({} {} {})", part(left)?, operator.sign(), part(right)?)
-            }
-            ExpressionKind::Relation(first, rest) => {
-                let mut text = part(first)?;
-                for (operator, value) in rest {
-                    text = format!("{text} {} {}", operator.sign(), part(value)?);
-                }
-                format!("({text})")
-            }
-            ExpressionKind::Call(name, arguments) => self.call(name, arguments, scope)?,
-        };
-        if text.len() > MOST_INLINE { Err(TooLong) } else { Ok(text) }
-    }
-
-    fn name(&self, name: &str, scope: Scope<'_>) -> Result<String, TooLong> {
-        let (given, depth) = (Parameters::new(), scope.depth + 1);
-        if let Some(text) = scope.given.get(name) {
-            return Ok(text.clone());
-        }
-        if let Some(variable) = scope.row.get(name) {
-            // Inside a variable the names of the row mean nothing: it cannot stand for itself.
-            let row = RowVariables::new();
-            return self.inline(&variable.tree, Scope { row: &row, given: &given, depth });
-        }
-        if let Some(formula) = self.page.formulas.get(name) {
-            return self.inline(&formula.body.tree, Scope { given: &given, depth, ..scope });
-        }
-        Ok(self.written(name).unwrap_or_else(|| name.to_owned()))
-    }
-
-    fn call(
-        &self,
-        name: &str,
-        arguments: &[Argument],
-        scope: Scope<'_>,
-    ) -> Result<String, TooLong> {
-        let mut values = Vec::new();
-        for argument in arguments {
-            let value = self.inline(&argument.value, scope)?;
-            values.push((argument.name.as_deref(), value));
-        }
-        let Some(formula) = self.page.formulas.get(name) else {
-            let written = values.iter().map(|(name, value)| match name {
-                Some(name) => format!("{name} = {value}"),
-                None => value.clone(),
-            });
-            return Ok(format!("{name}({})", written.collect::<Vec<_>>().join(", ")));
-        };
-        let mut parameters = Parameters::new();
-        for ((given, value), parameter) in values.into_iter().zip(&formula.parameters) {
-            parameters.insert(given.unwrap_or(parameter).to_owned(), value);
-        }
-        let depth = scope.depth + 1;
-        self.inline(&formula.body.tree, Scope { given: &parameters, depth, ..scope })
-    }
-
-    /// The evidence that a dotted name stands for: `dense.bf16`, where the post has a group `dense`.
-    fn locator(&self, tree: &Expression) -> Option<String> {
-        let name = dotted(tree)?;
-        self.written(&name)
-    }
-
-    /// Where the evidence of a name lies, as the post writes it.
-    fn written(&self, name: &str) -> Option<String> {
-        let (_, place) = self.page.names.get(name)?;
-        let node = self.page.document().root().at(&place.pointer).ok()?;
-        Some(format!("`{}`", node.text().ok()?))
     }
 
     /// The expression as it is written, with what it reaches behind it, each once.
@@ -198,7 +91,7 @@ impl<'a> Expander<'a> {
                     let given = formula.parameters.join(", ");
                     known.insert(name, format!("({given}) {}", formula.body.tree));
                     open.push(&formula.body.tree);
-                } else if let Some(locator) = self.written(&name) {
+                } else if let Some(locator) = self.page.evidence_of(&name) {
                     known.insert(name, locator);
                 }
             }
@@ -212,12 +105,41 @@ impl<'a> Expander<'a> {
     }
 }
 
-/// The name that fields of a name are: `dense.bf16`.
-fn dotted(tree: &Expression) -> Option<String> {
+impl PostPage {
+    /// Where the evidence of a name lies, as the post writes it.
+    pub(super) fn evidence_of(&self, name: &str) -> Option<String> {
+        let (_, place) = self.names.get(name)?;
+        let node = self.document().root().at(&place.pointer).ok()?;
+        Some(format!("`{}`", node.text().ok()?))
+    }
+}
+
+/// An expression with all its brackets, which the keys of reviews rest on.
+fn written(tree: &Expression) -> String {
+    let list = |items: Vec<String>| items.join(", ");
     match &tree.kind {
-        ExpressionKind::Name(name) => Some(name.clone()),
-        ExpressionKind::Field(of, key) => Some(format!("{}.{key}", dotted(of)?)),
-        _ => None,
+        ExpressionKind::Number(text) | ExpressionKind::Name(text) => text.clone(),
+        ExpressionKind::Text(text) => format!("{text:?}"),
+        ExpressionKind::Field(of, key) => format!("{}.{key:?}", written(of)),
+        ExpressionKind::At(of, step) => format!("({} @ {})", written(of), written(step)),
+        ExpressionKind::List(items) => format!("[{}]", list(items.iter().map(written).collect())),
+        ExpressionKind::Negative(of) => format!("-{}", written(of)),
+        ExpressionKind::Not(of) => format!("not {}", written(of)),
+        ExpressionKind::Arithmetic(operator, left, right) => {
+            format!("({} {} {})", written(left), operator.sign(), written(right))
+        }
+        ExpressionKind::Relation(first, rest) => {
+            let sides =
+                rest.iter().map(|(sign, side)| format!(" {} {}", sign.sign(), written(side)));
+            format!("({}{})", written(first), sides.collect::<String>())
+        }
+        ExpressionKind::Call(name, arguments) => {
+            let argument = |one: &Argument| match &one.name {
+                Some(name) => format!("{name} = {}", written(&one.value)),
+                None => written(&one.value),
+            };
+            format!("{name}({})", list(arguments.iter().map(argument).collect()))
+        }
     }
 }
 

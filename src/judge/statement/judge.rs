@@ -11,14 +11,16 @@ use repro_claim::sentence;
 use repro_claim::syntax::ExpressionKind;
 use repro_exact::decimal::Printed;
 use repro_receipt::source::{Error, codes};
-use repro_report::outcome::{ClaimReport, Definition, Outcome, Verdict};
+use repro_report::meaning::Meaning;
+use repro_report::outcome::{ClaimReport, Definition, Impact, Outcome, Verdict};
 
 use super::{horizons, own_numbers};
 use crate::context::PostContext;
 use crate::evaluate::functions::{self, Gives};
-use crate::evaluate::{Evaluator, Variables};
+use crate::evaluate::{Evaluator, Frame, Variables};
 use crate::json_text::{self, ReadText};
-use crate::page::{Binding, PlacedExpression, PostStatement, StatementKind};
+use crate::meaning::counted_runs;
+use crate::page::{Binding, PlacedExpression, PostStatement, StatementKind, quoted_numbers};
 use crate::value::{Evaluated, Leaf};
 
 codes! {
@@ -46,14 +48,6 @@ pub(super) struct SoughtWords {
     pub(super) around: String,
 }
 
-impl SoughtWords {
-    /// Of words that stand at one place.
-    fn at(text: &str, place: &Range<usize>) -> Self {
-        let whole = sentence::around(text, place);
-        Self { not_there: None, around: around(text, place, &whole) }
-    }
-}
-
 /// Words of the text and what their numbers are bound to.
 pub(super) struct BoundWords<'b> {
     pub(super) id: String,
@@ -75,6 +69,26 @@ pub(super) struct BoundWords<'b> {
     pub(super) bindings: &'b [Binding],
     /// The numbers of the quote that its relations take, from 1.
     pub(super) said: BTreeSet<usize>,
+}
+
+/// What evaluates the expressions of some words.
+pub(super) struct Evaluation<'a> {
+    pub(super) evaluator: Evaluator<'a>,
+    /// The values of what the words have around them.
+    pub(super) variables: Variables<'a>,
+}
+
+impl<'a> Evaluation<'a> {
+    pub(super) fn frame<'f>(&'f self, source: &'f PlacedExpression) -> Frame<'f, 'a> {
+        Frame { source, variables: &self.variables }
+    }
+
+    /// What an expression gives.
+    pub(super) fn value(&self, expression: &PlacedExpression) -> Result<Evaluated<'a>, Error> {
+        let frame = self.frame(expression);
+        let value = self.evaluator.evaluate(&expression.tree, frame)?;
+        self.evaluator.settled(value, frame, &expression.tree)
+    }
 }
 
 impl<'a> Judge<'a> {
@@ -109,14 +123,9 @@ impl<'a> Judge<'a> {
         let objection = evaluator.objections().into_iter().find(|one| one.step.is_none());
         let beyond = || horizons::beyond(&evaluator.leaves(), evaluator.library());
         let found = objection.map(|one| (one.code, one.what)).or_else(beyond);
-        match found {
-            Some((code, reason)) => {
-                let method = outcome.method;
-                let open = Outcome::inconclusive(code, reason);
-                Outcome { method, ..open.with_evidence_of(outcome) }
-            }
-            None => outcome,
-        }
+        let Some((code, reason)) = found else { return outcome };
+        let method = outcome.method;
+        Outcome { method, ..Outcome::inconclusive(code, reason).with_evidence_of(outcome) }
     }
 
     /// Whether a piece of evidence was typed from the words that it is held against.
@@ -191,16 +200,13 @@ impl<'a> Judge<'a> {
             return SoughtWords::default();
         };
         let places = text.places_of_quote(&self.statement.place_in_text, quote);
+        let missing = |why| SoughtWords { not_there: Some(why), around: String::new() };
         match places.as_slice() {
-            [] => {
-                let not_there = Some(self.not_there(text, quote));
-                SoughtWords { not_there, ..SoughtWords::default() }
-            }
+            [] => missing(self.not_there(text, quote)),
             [place] if text.searched().is_struck(place) => {
-                let not_there = Some("the text crosses these words out".into());
-                SoughtWords { not_there, ..SoughtWords::default() }
+                missing("the text crosses these words out".into())
             }
-            [place] => SoughtWords::at(text.source().text(), place),
+            [place] => SoughtWords { not_there: None, around: around(text.source().text(), place) },
             _ => SoughtWords::default(),
         }
     }
@@ -222,56 +228,102 @@ impl<'a> Judge<'a> {
         absent(near.or_else(|| self.context.nearest(&self.statement.text, quote)))
     }
 
-    /// Whether an expression derives anything, or only holds values against each other. Each formula is looked at
-    /// once: formulas may use each other often.
-    pub(super) fn computes<'t>(
-        &'t self,
-        expression: &'t Expression,
-        seen: &mut BTreeSet<&'t str>,
-    ) -> bool {
+    /// Whether an expression derives anything, or only holds values against each other.
+    pub(super) fn computes(&self, expression: &Expression) -> bool {
         let formulas = &self.context.page.formulas;
-        let formula = |name: &'t str, seen: &mut BTreeSet<&'t str>| {
-            let formula = formulas.get(name)?;
-            Some(seen.insert(name) && self.computes(&formula.body.tree, seen))
-        };
-        match &expression.kind {
+        let derives = |part: &Expression| match &part.kind {
             ExpressionKind::Arithmetic(..) | ExpressionKind::Negative(_) => true,
-            ExpressionKind::Name(name) => formula(name, seen).unwrap_or(false),
-            ExpressionKind::Call(name, arguments) => {
-                let own = formula(name, seen).unwrap_or_else(|| {
-                    functions::find(name).is_none_or(|own| own.gives != Gives::AsItStands)
-                });
-                own || arguments.iter().any(|argument| self.computes(&argument.value, seen))
+            ExpressionKind::Call(name, _) if !formulas.contains_key(name) => {
+                functions::find(name).is_none_or(|own| own.gives != Gives::AsItStands)
             }
-            ExpressionKind::List(items) => items.iter().any(|item| self.computes(item, seen)),
-            ExpressionKind::Not(of) => self.computes(of, seen),
-            ExpressionKind::Relation(first, rest) => {
-                self.computes(first, seen) || rest.iter().any(|(_, one)| self.computes(one, seen))
-            }
-            ExpressionKind::At(of, _) | ExpressionKind::Field(of, _) => self.computes(of, seen),
-            ExpressionKind::Number(_) | ExpressionKind::Text(_) => false,
+            _ => false,
+        };
+        let mut computes = false;
+        for tree in self.with_formulas(expression) {
+            tree.each(&mut |part| computes |= derives(part));
+        }
+        computes
+    }
+
+    /// The numbers of the quote that an expression takes, from 0.
+    pub(super) fn taken(&self, tree: &Expression) -> BTreeSet<usize> {
+        let taken = self.with_formulas(tree).into_iter().flat_map(quoted_numbers);
+        taken.filter_map(|number| number.checked_sub(1)).collect()
+    }
+
+    /// What evaluates the expressions of some words, whose numbers are `quoted`.
+    pub(super) fn evaluation(
+        &self,
+        bound: &BoundWords,
+        quoted: Vec<Printed>,
+    ) -> Result<Evaluation<'a>, Error> {
+        let evaluator = Evaluator::new(self.context, quoted);
+        let variables = scope(&evaluator, bound)?;
+        Ok(Evaluation { evaluator, variables })
+    }
+
+    /// The report of an outcome on some words that nothing was evaluated for.
+    pub(super) fn report(
+        &self,
+        bound: &BoundWords,
+        kind: &'static str,
+        outcome: Outcome,
+    ) -> ClaimReport {
+        ClaimReport {
+            id: bound.id.clone(),
+            kind,
+            claimed: String::new(),
+            said: String::new(),
+            row: Vec::new(),
+            own_numbers: Vec::new(),
+            around: bound.sought.around.clone(),
+            quote: bound.quote.to_owned(),
+            at: Some((self.statement.text.clone(), bound.place_in_text.clone())),
+            note: self.statement.note.clone(),
+            meaning: Meaning::default(),
+            place: self.statement.place.clone(),
+            origin: None,
+            impact: outcome.impact.unwrap_or(Impact::Decision),
+            outcome,
+            evidence: Vec::new(),
+        }
+    }
+
+    /// The report of what some expressions came to.
+    pub(super) fn evaluated(
+        &self,
+        bound: &BoundWords,
+        evaluation: &Evaluation<'a>,
+        expressions: &[PlacedExpression],
+        outcome: Outcome,
+    ) -> ClaimReport {
+        let (evidence, origin) = evaluation.evaluator.shown();
+        let report = self.report(bound, "relation", outcome);
+        ClaimReport {
+            row: stands_for(bound, &evaluation.variables),
+            own_numbers: self.own_numbers(expressions.iter().map(|one| &one.tree), bound),
+            place: expressions.first().map_or(report.place, |first| first.place().clone()),
+            origin,
+            evidence,
+            ..report
         }
     }
 }
 
 /// The sentence around a place of a text, as it is shown; none where the place is the whole sentence.
-fn around(text: &str, place: &Range<usize>, whole: &Range<usize>) -> String {
+fn around(text: &str, place: &Range<usize>) -> String {
+    let whole = sentence::around(text, place);
     let says_nothing = |part: &str| part.chars().all(|c| !c.is_alphanumeric());
-    match says_nothing(&text[whole.start..place.start]) && says_nothing(&text[place.end..whole.end])
-    {
-        true => String::new(),
-        false => {
-            let ends =
-                |part: &str| part.is_empty() || part.ends_with(['.', '!', '?', '\n', '|', ' ']);
-            let before = if ends(&text[..whole.start]) { "" } else { "…" };
-            let behind =
-                if whole.end == text.len() || ends(&text[..whole.end]) { "" } else { "…" };
-            // What nobody sees is not shown.
-            let seen = text[whole.clone()].replace(HIDDEN, "");
-            let words = seen.split_whitespace().collect::<Vec<_>>().join(" ");
-            format!("{before}{words}{behind}")
-        }
+    if says_nothing(&text[whole.start..place.start]) && says_nothing(&text[place.end..whole.end]) {
+        return String::new();
     }
+    let ends = |part: &str| part.is_empty() || part.ends_with(['.', '!', '?', '\n', '|', ' ']);
+    let before = if ends(&text[..whole.start]) { "" } else { "…" };
+    let behind = if whole.end == text.len() || ends(&text[..whole.end]) { "" } else { "…" };
+    // What nobody sees is not shown.
+    let seen = text[whole.clone()].replace(HIDDEN, "");
+    let words = seen.split_whitespace().collect::<Vec<_>>().join(" ");
+    format!("{before}{words}{behind}")
 }
 
 /// Why words are not in the text, with what is there instead, where that is known.
@@ -299,21 +351,17 @@ pub(super) fn scope<'a>(
 
 /// What each variable of a row stands for: `moe (6 runs)`.
 pub(super) fn stands_for(bound: &BoundWords, variables: &Variables) -> Vec<Definition> {
-    let meaning = |name: &String, expression: &PlacedExpression| {
+    let meaning = |(name, expression): (&String, &PlacedExpression)| {
         let written = expression.tree.to_string();
-        match variables.get(name) {
+        let meaning = match variables.get(name) {
             Some(Evaluated::Reference(path)) if path.is_group => {
-                let plural = if path.bundles.len() == 1 { "" } else { "s" };
-                format!("{written} ({} run{plural})", path.bundles.len())
+                format!("{written} ({})", counted_runs(path.bundles.len()))
             }
             _ => written,
-        }
+        };
+        Definition { name: name.clone(), meaning }
     };
-    let one = |(name, expression)| Definition {
-        name: String::clone(name),
-        meaning: meaning(name, expression),
-    };
-    bound.variables.iter().map(one).collect()
+    bound.variables.iter().map(meaning).collect()
 }
 
 pub(super) fn single_source(leaf: &Leaf) -> String {
@@ -340,11 +388,15 @@ pub(super) fn instead(
 }
 
 pub(super) fn plain_numbers(items: &[QuoteItem]) -> Vec<Printed> {
-    let number = |item: &QuoteItem| match &item.kind {
-        ItemKind::Number(printed) | ItemKind::Spread(printed) => Some(printed.clone()),
+    items.iter().filter_map(printed).cloned().collect()
+}
+
+/// The number of an item; none of a date.
+pub(super) fn printed(item: &QuoteItem) -> Option<&Printed> {
+    match &item.kind {
+        ItemKind::Number(printed) | ItemKind::Spread(printed) => Some(printed),
         ItemKind::Date(_) => None,
-    };
-    items.iter().filter_map(number).collect()
+    }
 }
 
 /// The kind of a claim: the function at the root of its expression.

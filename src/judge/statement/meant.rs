@@ -5,6 +5,7 @@ use std::rc::Rc;
 use repro_claim::Expression;
 use repro_claim::quote::{ItemKind, QuoteItem};
 use repro_report::meaning::{Lint, Reading};
+use repro_report::outcome::Verdict;
 
 use super::judge::{BoundWords, Judge};
 use crate::evaluate::Evaluator;
@@ -66,13 +67,18 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// The lints of a claim, with the answer of the author where the statement has one.
+    /// The lints of a claim, with the answer of the author where the statement has one; a claim that is wrong or
+    /// unchecked needs none.
     pub(super) fn lints(
         &self,
         bound: &BoundWords,
         value: &LintedValue<'_>,
         sources: &Sources,
+        verdict: Verdict,
     ) -> Vec<Lint> {
+        if !matches!(verdict, Verdict::Verified | Verdict::Inconclusive) {
+            return Vec::new();
+        }
         self.context.work.takes(bound.quote.len());
         let lower = bound.quote.to_lowercase();
         // The places of numbers are those of the quote itself.

@@ -9,13 +9,13 @@ use repro_claim::Expression;
 use repro_claim::quote::{self, ItemKind, QuoteItem};
 use repro_claim::syntax::{ExpressionKind, RelationOperator};
 use repro_exact::decimal::{Printed, Unit};
-use repro_receipt::source::{Error, codes};
+use repro_receipt::source::{Code, Error, codes};
 use repro_report::meaning::{Lint, LintKind, Meaning};
-use repro_report::outcome::{ClaimReport, EvidenceRef, Impact, Method, Outcome, Verdict};
+use repro_report::outcome::{ClaimReport, EvidenceRef, Method, Outcome, Verdict};
 
 use super::judge::{
-    BoundWords, CLAIM, Judge, NO_EVIDENCE, PROOF, instead, kind_of, plain_numbers, scope,
-    single_source, stands_for,
+    BoundWords, CLAIM, Evaluation, Judge, NO_EVIDENCE, PROOF, instead, kind_of, plain_numbers,
+    single_source,
 };
 use super::meant::LintedValue;
 use super::numbers::SINGLE_SOURCE;
@@ -86,8 +86,10 @@ impl<'a> Judge<'a> {
         }
         let mut reports = Vec::new();
         match &sentence.missing {
+            // Nothing published bears it out or contradicts it.
             Some(what) => {
-                reports.push(self.finished(self.unpublished(sentence, what, &bound), &bound));
+                let outcome = Outcome::unchecked(&NOT_PUBLISHED, format!("not published: {what}"));
+                reports.push(self.finished(self.report(&bound, "missing", outcome), &bound));
             }
             // What a relation takes from the quote is bound by it.
             None if sentence.is.is_empty() && are_all_quoted(sentence) => {}
@@ -115,33 +117,6 @@ impl<'a> Judge<'a> {
         Ok(reports)
     }
 
-    /// A sentence that nothing published bears out or contradicts.
-    pub(super) fn unpublished(
-        &self,
-        sentence: &Sentence,
-        what: &str,
-        bound: &BoundWords,
-    ) -> ClaimReport {
-        ClaimReport {
-            id: self.statement.id.clone(),
-            kind: "missing",
-            claimed: String::new(),
-            said: String::new(),
-            row: Vec::new(),
-            own_numbers: Vec::new(),
-            around: bound.sought.around.clone(),
-            quote: sentence.quote.clone(),
-            at: Some((self.statement.text.clone(), self.statement.place_in_text.clone())),
-            note: self.statement.note.clone(),
-            meaning: Meaning::default(),
-            place: self.statement.place.clone(),
-            origin: None,
-            impact: Impact::Decision,
-            outcome: Outcome::unchecked(&NOT_PUBLISHED, format!("not published: {what}")),
-            evidence: Vec::new(),
-        }
-    }
-
     /// One relation, or several of which the sentence may mean any.
     pub(super) fn relations(
         &self,
@@ -152,86 +127,73 @@ impl<'a> Judge<'a> {
     ) -> Result<ClaimReport, Error> {
         self.context.work.takes(CLAIM + bound.quote.len() / 4);
         self.context.work.goes_on(&self.statement.place)?;
-        let numbers = plain_numbers(&quote::items(bound.quote));
-        let evaluator = Evaluator::new(self.context, numbers);
-        let variables = scope(&evaluator, bound)?;
+        let items = quote::items(bound.quote);
+        let printed = plain_numbers(&items);
+        let evaluation = self.evaluation(bound, printed.clone())?;
+        let evaluator = &evaluation.evaluator;
         let mut parts = Vec::new();
         for expression in expressions {
-            let frame = Frame { source: expression, variables: &variables };
-            let outcome = evaluator.judgement(&expression.tree, frame)?;
+            let outcome = evaluator.judgement(&expression.tree, evaluation.frame(expression))?;
             parts.push((expression.tree.to_string(), outcome));
         }
-        let outcome = if any { readings(parts) } else { order::all(parts) };
-        let says_nothing = |one: &PlacedExpression| {
-            let frame = Frame { source: one, variables: &variables };
-            self.says_nothing(&one.tree, frame, &evaluator, bound.quote)
-        };
-        let outcome = match outcome.verdict {
-            Verdict::Verified if expressions.iter().any(says_nothing) => {
-                instead(&NO_EVIDENCE, "it holds whatever the evidence is", outcome)
-            }
-            _ => outcome,
-        };
-        let outcome = self.of_another_place(outcome, bound, &evaluator);
-        let outcome = match outcome.verdict {
-            Verdict::Verified
-                if !any && expressions.iter().any(|one| self.holds_any(one, bound)) =>
-            {
-                let reason = "the relation holds whatever the number of the text is";
-                instead(&NO_EVIDENCE, reason, outcome)
-            }
-            _ => outcome,
-        };
+        let mut outcome = if any { readings(parts) } else { order::all(parts) };
+        if outcome.is_verified()
+            && let Some((code, reason)) = self.worthless(bound, &evaluation, expressions, any)
+        {
+            outcome = instead(code, &reason, outcome);
+        }
         let outcome = worded(outcome, sentence, self.statement.premise.as_deref());
-        let outcome = self.settled(outcome, &evaluator);
+        let outcome = self.settled(outcome, evaluator);
         let trees: Vec<_> = expressions.iter().map(|one| &one.tree).collect();
-        let computed = expressions.iter().any(|one| self.computes(&one.tree, &mut BTreeSet::new()));
-        let kind = expressions.first().map_or("relation", |first| kind_of(&first.tree, "relation"));
+        let kind = trees.first().map_or("relation", |first| kind_of(first, "relation"));
+        let computed = trees.iter().any(|tree| self.computes(tree));
         let method = if computed { Method::Recomputed } else { Method::Compared };
         // Only what was executed is replayed.
         let method = outcome.method.or((kind != again::REPLAYED).then_some(method));
         let outcome = Outcome { method, ..outcome };
-        let (evidence, origin) = evaluator.shown();
-        let place = expressions.first().map(|first| first.place().clone());
-        let quoted = expressions.iter().flat_map(|one| quoted_numbers(&one.tree));
-        let quoted: BTreeSet<_> = quoted.filter_map(|number| number.checked_sub(1)).collect();
-        let claimed = quoted.iter().filter_map(|number| evaluator.quoted().get(*number));
-        let claimed: Vec<_> = claimed.map(|printed| printed.text()).collect();
-        let said: Vec<_> = expressions.iter().map(|one| one.tree.to_string()).collect();
-        let said = said.join(if any { " or " } else { " and " });
-        let sources = self.sources(bound, &trees, &evaluator, &[]);
+        let quoted: BTreeSet<_> = trees.iter().flat_map(|tree| quoted_numbers(tree)).collect();
+        let claimed = quoted.into_iter().filter_map(|number| printed.get(number.checked_sub(1)?));
+        let claimed: Vec<_> = claimed.map(Printed::text).collect();
+        let said: Vec<_> = trees.iter().map(|tree| tree.to_string()).collect();
+        let sources = self.sources(bound, &trees, evaluator, &[]);
         let fact = fact::of_relations(&self.naming(bound, &sources), &trees, &outcome);
-        let items = quote::items(bound.quote);
         let linted =
             LintedValue { items: &items, number: None, declared: None, trees: &trees, given: &[] };
-        let mut lints = match outcome.verdict {
-            Verdict::Verified | Verdict::Inconclusive => self.lints(bound, &linted, &sources),
-            _ => Vec::new(),
-        };
+        let mut lints = self.lints(bound, &linted, &sources, outcome.verdict);
         if outcome.is_verified() && !any {
             lints.extend(expressions.iter().find_map(|one| self.loose(one, bound)));
         }
-        Ok(self.finished(
-            ClaimReport {
-                id: bound.id.clone(),
-                kind,
-                claimed: claimed.join(", "),
-                said,
-                row: stands_for(bound, &variables),
-                own_numbers: self.own_numbers(expressions.iter().map(|one| &one.tree), bound),
-                around: bound.sought.around.clone(),
-                quote: sentence.quote.clone(),
-                at: Some((self.statement.text.clone(), bound.place_in_text.clone())),
-                note: self.statement.note.clone(),
-                meaning: Meaning { fact: Some(fact), lints, ..Meaning::default() },
-                place: place.unwrap_or_else(|| self.statement.place.clone()),
-                origin,
-                impact: outcome.impact.unwrap_or(Impact::Decision),
-                outcome,
-                evidence,
-            },
-            bound,
-        ))
+        let report = ClaimReport {
+            kind,
+            claimed: claimed.join(", "),
+            said: said.join(if any { " or " } else { " and " }),
+            meaning: Meaning { fact: Some(fact), lints, ..Meaning::default() },
+            ..self.evaluated(bound, &evaluation, expressions, outcome)
+        };
+        Ok(self.finished(report, bound))
+    }
+
+    /// Why relations that hold say nothing about the evidence; none where they do.
+    fn worthless(
+        &self,
+        bound: &BoundWords,
+        evaluation: &Evaluation<'a>,
+        expressions: &[PlacedExpression],
+        any: bool,
+    ) -> Option<(&'static Code, String)> {
+        if expressions.iter().any(|one| self.says_nothing(one, evaluation, bound.quote)) {
+            return Some((&NO_EVIDENCE, "it holds whatever the evidence is".to_owned()));
+        }
+        // All that was read for it was typed from the quoted words.
+        let leaves = evaluation.evaluator.leaves();
+        if let Some(leaf) = leaves.first()
+            && leaves.iter().all(|leaf| self.is_quoted(leaf, bound, ""))
+        {
+            return Some((&SINGLE_SOURCE, single_source(leaf)));
+        }
+        let reason = "the relation holds whatever the number of the text is";
+        let holds_any = !any && expressions.iter().any(|one| self.holds_any(one, bound));
+        holds_any.then(|| (&NO_EVIDENCE, reason.to_owned()))
     }
 
     /// Refuses numbers of the quote that no relation holds: "a tenth of a percent" over `within = 0.5%`.
@@ -258,7 +220,7 @@ impl<'a> Judge<'a> {
     /// Whether a relation that takes a number of the quote holds whatever that number is.
     fn holds_any(&self, expression: &PlacedExpression, bound: &BoundWords) -> bool {
         let printed = plain_numbers(&quote::items(bound.quote));
-        self.taken(expression).into_iter().any(|index| {
+        self.taken(&expression.tree).into_iter().any(|index| {
             let Some(own) = printed.get(index) else { return false };
             others(own)
                 .into_iter()
@@ -270,7 +232,7 @@ impl<'a> Judge<'a> {
     fn loose(&self, expression: &PlacedExpression, bound: &BoundWords) -> Option<Lint> {
         let items = quote::items(bound.quote);
         let printed = plain_numbers(&items);
-        let index = self.taken(expression).into_iter().find(|index| {
+        let index = self.taken(&expression.tree).into_iter().find(|index| {
             let (Some(own), Some(item)) = (printed.get(*index), items.get(*index)) else {
                 return false;
             };
@@ -288,13 +250,6 @@ impl<'a> Judge<'a> {
         Some(Lint { kind: LintKind::Limit, message, answer: self.statement.reading.clone() })
     }
 
-    /// The numbers of the quote that a relation takes, from 0.
-    fn taken(&self, expression: &PlacedExpression) -> BTreeSet<usize> {
-        let all = self.with_formulas(&expression.tree);
-        let taken = all.into_iter().flat_map(quoted_numbers);
-        taken.filter_map(|number| number.checked_sub(1)).collect()
-    }
-
     /// Whether a relation holds with a different number in the place of one of the quote.
     fn holds(
         &self,
@@ -306,68 +261,41 @@ impl<'a> Judge<'a> {
     ) -> bool {
         let mut quoted = printed.to_vec();
         quoted[index] = other;
-        let evaluator = Evaluator::new(self.context, quoted);
-        let Ok(variables) = scope(&evaluator, bound) else { return false };
-        let frame = Frame { source: expression, variables: &variables };
-        let judged = evaluator.judgement(&expression.tree, frame);
-        judged.is_ok_and(|outcome| outcome.verdict == Verdict::Verified)
-    }
-
-    /// A relation that holds, unless all that was read for it was typed from the quoted words.
-    pub(super) fn of_another_place(
-        &self,
-        outcome: Outcome,
-        bound: &BoundWords,
-        evaluator: &Evaluator<'a>,
-    ) -> Outcome {
-        let leaves = evaluator.leaves();
-        let quoted = leaves.iter().all(|leaf| self.is_quoted(leaf, bound, ""));
-        match leaves.first() {
-            Some(leaf) if quoted && outcome.verdict == Verdict::Verified => {
-                instead(&SINGLE_SOURCE, &single_source(leaf), outcome)
-            }
-            _ => outcome,
-        }
+        let Ok(evaluation) = self.evaluation(bound, quoted) else { return false };
+        let frame = evaluation.frame(expression);
+        let judged = evaluation.evaluator.judgement(&expression.tree, frame);
+        judged.is_ok_and(|outcome| outcome.is_verified())
     }
 
     /// Whether a relation that holds rests on no evidence, or on one thing held against itself.
     pub(super) fn says_nothing(
         &self,
-        tree: &Expression,
-        frame: Frame<'_, 'a>,
-        evaluator: &Evaluator<'a>,
+        expression: &PlacedExpression,
+        evaluation: &Evaluation<'a>,
         quote: &str,
     ) -> bool {
-        let (evidence, _) = evaluator.shown();
-        if evidence.is_empty() {
+        let (tree, evaluator) = (&expression.tree, &evaluation.evaluator);
+        if evaluator.shown().0.is_empty() {
             return !self.is_proof(tree, quote);
         }
-        let read = |part: &Expression| {
+        let frame = evaluation.frame(expression);
+        let read = |part: &&Expression| {
             let own = Evaluator::new(self.context, evaluator.quoted().to_vec());
             let value = own.evaluate(part, frame);
             let _ = value.and_then(|value| own.settled(value, frame, part));
             own.numbers_read()
         };
-        let on_both_sides = |first: &Expression, rest: &[(RelationOperator, Expression)]| {
-            let sides: Vec<_> =
-                std::iter::once(first).chain(rest.iter().map(|(_, side)| side)).map(read).collect();
-            sides.windows(2).any(|pair| !pair[0].is_empty() && pair[0] == pair[1])
-        };
-        if let ExpressionKind::Relation(first, rest) = &tree.kind {
-            let sides: Vec<_> =
-                std::iter::once(&**first).chain(rest.iter().map(|(_, side)| side)).collect();
-            let words = |side: &Expression| self.evidence_of_words(side, frame);
-            if sides
-                .windows(2)
-                .any(|pair| words(pair[0]).is_some_and(|a| Some(a) == words(pair[1])))
-            {
-                return true;
-            }
-        }
         let may_be_empty = match &tree.kind {
-            ExpressionKind::Relation(first, rest) => {
-                let equal = rest.iter().any(|(sign, _)| *sign == RelationOperator::Equal);
-                equal || on_both_sides(first, rest)
+            ExpressionKind::Relation(_, rest) => {
+                let sides = tree.parts();
+                let words: Vec<_> =
+                    sides.iter().map(|side| self.evidence_of_words(side, frame)).collect();
+                if words.windows(2).any(|pair| pair[0].is_some() && pair[0] == pair[1]) {
+                    return true;
+                }
+                let numbers = || sides.iter().map(read).collect::<Vec<_>>();
+                rest.iter().any(|(sign, _)| *sign == RelationOperator::Equal)
+                    || numbers().windows(2).any(|pair| !pair[0].is_empty() && pair[0] == pair[1])
             }
             ExpressionKind::Call(name, _) => fixed::EQUALITIES.contains(&name.as_str()),
             _ => false,
@@ -396,9 +324,7 @@ impl<'a> Judge<'a> {
         let names = self.context.page.names.keys().flat_map(|name| name.split('.'));
         let mut names = names.filter(|part| part.len() > 2);
         lexicon.quantities.iter().any(|term| term.place_in(&lower).is_some())
-            || ["count.runs", "arm.dense", "arm.sparse", "nominal.words"]
-                .iter()
-                .any(|list| lexicon.has(list, &lower))
+            || lexicon.has_any(&["count.runs", "arm.dense", "arm.sparse", "nominal.words"], &lower)
             || names.any(|part| place_of(&lower, &part.to_lowercase()).is_some())
     }
 

@@ -9,7 +9,7 @@ use repro_receipt::source::{Error, codes};
 use repro_report::outcome::{ClaimReport, Verdict};
 
 use super::coherence;
-use super::judge::{BoundWords, Judge, SoughtWords, absent};
+use super::judge::{BoundWords, Judge, SoughtWords, absent, printed};
 use super::numbers;
 use crate::json_text::{self, ReadText};
 use crate::page::{self, Binding, HEAD, PlacedExpression, Table, cell_id};
@@ -168,7 +168,7 @@ impl<'a> Judge<'a> {
                         continue;
                     };
                     is_refuted |= report.outcome.verdict == Verdict::Refuted;
-                    let printed = numbers::printed(item);
+                    let printed = printed(item);
                     cells.extend(printed.and_then(|one| numbers::cell_of(report, one, true)));
                 }
             }
