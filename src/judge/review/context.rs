@@ -9,9 +9,9 @@ use repro_claim::table::{self, NamedRows, PrintedCell};
 use repro_report::outcome::{ClaimReport, ReadBy};
 
 use crate::context::PostContext;
-use crate::json_text;
 use crate::page::expanded::{Expander, RowVariables};
 use crate::page::{HEAD, PostRole, PostStatement, StatementHead, StatementKind, Table};
+use crate::statement::place_of_cell;
 
 /// A quote that stands at more places is told by the first ones.
 const MOST_PLACES: usize = 4;
@@ -124,17 +124,6 @@ impl<'a> MeaningReader<'a> {
 fn head_of<'t>(table: &'t Table, column: &str) -> Option<&'t str> {
     let at = table::column(&table.head, column)?;
     table.head.get(at).map(|cell| cell.text.as_str())
-}
-
-/// The place of a cell as its claims name it: a pointer in JSON, else words.
-fn place_of_cell(statement: &PostStatement, table: &Table, row: &str, column: &str) -> String {
-    if let Some(pointer) = &table.pointer {
-        return json_text::below(&json_text::below(pointer, row), column);
-    }
-    match statement.place_in_text.as_str() {
-        "" => format!("row {row}, {column}"),
-        before => format!("{before}, row {row}, {column}"),
-    }
 }
 
 /// Cells as one line of at most [`MOST_CELLS`] bytes.

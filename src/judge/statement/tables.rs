@@ -12,7 +12,7 @@ use super::coherence;
 use super::judge::{BoundWords, Judge, SoughtWords, absent, printed};
 use super::numbers;
 use crate::json_text::{self, ReadText};
-use crate::page::{self, Binding, HEAD, PlacedExpression, Table, cell_id};
+use crate::page::{self, Binding, HEAD, PlacedExpression, PostStatement, Table, cell_id};
 use crate::reading;
 
 codes! {
@@ -211,7 +211,7 @@ impl<'a> Judge<'a> {
             let bound = BoundWords {
                 id: cell_id(&[&self.statement.id, row.label, &head.text]),
                 quote: &cell.text,
-                place_in_text: self.place_of_cell(table, row.label, &head.text),
+                place_in_text: place_of_cell(self.statement, table, row.label, &head.text),
                 sought: SoughtWords {
                     not_there: there.and_then(|there| self.cell_not_there(there, row, at)),
                     ..SoughtWords::default()
@@ -274,17 +274,16 @@ impl<'a> Judge<'a> {
             }
         }
     }
+}
 
-    /// The place of a cell: its pointer in JSON, else in words.
-    pub(super) fn place_of_cell(&self, table: &Table, row: &str, column: &str) -> String {
-        if let Some(pointer) = &table.pointer {
-            return json_text::below(&json_text::below(pointer, row), column);
-        }
-        let place = format!("row {row}, {column}");
-        match self.statement.place_in_text.as_str() {
-            "" => place,
-            before => format!("{before}, {place}"),
-        }
+/// The place of a cell as its claims name it: a pointer in JSON, else words.
+pub fn place_of_cell(statement: &PostStatement, table: &Table, row: &str, column: &str) -> String {
+    if let Some(pointer) = &table.pointer {
+        return json_text::below(&json_text::below(pointer, row), column);
+    }
+    match statement.place_in_text.as_str() {
+        "" => format!("row {row}, {column}"),
+        before => format!("{before}, row {row}, {column}"),
     }
 }
 
