@@ -15,7 +15,7 @@ use super::nouns::{Noun, Scope, head};
 use super::provenance::{Provenance, design_of};
 use crate::evaluate::functions::fixed;
 use crate::loss_unit::{LossUnit, unit_of_leaf};
-use crate::value::{LeafKind, Quantity};
+use crate::value::{EvidenceWords, LeafKind, Quantity};
 
 /// The significant digits of values, unless the claim prints more.
 const DIGITS: usize = 5;
@@ -66,10 +66,13 @@ pub fn of_number(
 }
 
 /// The fact of words of the evidence.
-pub fn of_words(scope: &Scope<'_>, tree: &Expression, words: &[String], source: &str) -> Fact {
+pub fn of_words(scope: &Scope<'_>, tree: &Expression, words: &[EvidenceWords]) -> Fact {
     let subject = Subject::of(scope, tree, &[]);
-    let said: Vec<_> = words.iter().map(|word| format!("\"{word}\"")).collect();
-    let source = if source.is_empty() { String::new() } else { format!(", from {source}") };
+    let said: Vec<_> = words.iter().map(|words| format!("\"{}\"", words.text)).collect();
+    let leaf = words.iter().flat_map(|words| &words.leaves).next();
+    let evidence = leaf.and_then(|leaf| leaf.evidence.as_ref());
+    let file = evidence.map(|one| name_of(&one.file)).filter(|file| !file.is_empty());
+    let source = file.map(|file| format!(", from {file}")).unwrap_or_default();
     Fact {
         sentence: format!("{}: {}{source}", subject.words, said.join(", ")),
         shape: format!("{}: {VALUE}{source}", subject.words),
@@ -334,16 +337,18 @@ fn unit_of(
     }
 }
 
+/// The name of a file without its folders.
+fn name_of(file: &str) -> &str {
+    file.rsplit('/').next().unwrap_or(file)
+}
+
 /// Where a value was read that nothing recomputes: a setting, a print.
 fn source_of(given: &[Quantity]) -> String {
     let [number] = given else { return String::new() };
     let [leaf] = number.leaves.as_slice() else { return String::new() };
     let Some(evidence) = &leaf.evidence else { return String::new() };
     match number.leaf {
-        Some(LeafKind::Setting) => {
-            let file = evidence.file.rsplit('/').next().unwrap_or(&evidence.file);
-            format!(", from {file}")
-        }
+        Some(LeafKind::Setting) => format!(", from {}", name_of(&evidence.file)),
         Some(LeafKind::Printed) => match &evidence.document {
             Some(document) => format!(", transcribed from {document}"),
             None => String::new(),

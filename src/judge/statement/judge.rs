@@ -15,12 +15,14 @@ use repro_report::meaning::Meaning;
 use repro_report::outcome::{ClaimReport, Definition, Impact, Outcome, Verdict};
 
 use super::{horizons, own_numbers};
-use crate::context::PostContext;
+use crate::context::{PostContext, as_read};
 use crate::evaluate::functions::{self, Gives};
 use crate::evaluate::{Evaluator, Frame, Variables};
 use crate::json_text::{self, ReadText};
 use crate::meaning::counted_runs;
-use crate::page::{Binding, PlacedExpression, PostStatement, StatementKind, quoted_numbers};
+use crate::page::{
+    Binding, PlacedExpression, PostRole, PostStatement, StatementKind, quoted_numbers,
+};
 use crate::value::{Evaluated, Leaf};
 
 codes! {
@@ -30,6 +32,9 @@ codes! {
 
 /// The steps of a claim beside those of its expressions.
 pub(super) const CLAIM: usize = 200;
+
+/// A quote that stands at more places is told by the first ones.
+const MOST_PLACES: usize = 4;
 
 /// The function that proves a relation of formulas, which needs no evidence.
 pub(super) const PROOF: &str = "holds";
@@ -46,6 +51,8 @@ pub(super) struct SoughtWords {
     pub(super) not_there: Option<String>,
     /// The sentence around them, where they are a part of one.
     pub(super) around: String,
+    /// The paragraphs in which they stand, or the head and the row of their table: what an approval depends on.
+    pub(super) context: String,
 }
 
 /// Words of the text and what their numbers are bound to.
@@ -200,15 +207,32 @@ impl<'a> Judge<'a> {
             return SoughtWords::default();
         };
         let places = text.places_of_quote(&self.statement.place_in_text, quote);
-        let missing = |why| SoughtWords { not_there: Some(why), around: String::new() };
+        let whole = text.source().text();
+        let mut sought =
+            SoughtWords { context: self.paragraphs(whole, &places), ..Default::default() };
         match places.as_slice() {
-            [] => missing(self.not_there(text, quote)),
+            [] => sought.not_there = Some(self.not_there(text, quote)),
             [place] if text.searched().is_struck(place) => {
-                missing("the text crosses these words out".into())
+                sought.not_there = Some("the text crosses these words out".into());
             }
-            [place] => SoughtWords { not_there: None, around: around(text.source().text(), place) },
-            _ => SoughtWords::default(),
+            [place] => sought.around = around(whole, place),
+            _ => {}
         }
+        sought
+    }
+
+    /// The paragraphs around some places, as they read: where their lines break says nothing.
+    fn paragraphs(&self, text: &str, places: &[Range<usize>]) -> String {
+        let mut paragraphs: Vec<String> = Vec::new();
+        for place in places.iter().take(MOST_PLACES) {
+            let paragraph = &text[sentence::paragraph(text, place)];
+            self.context.work.looks_through(paragraph);
+            let words = as_read(paragraph);
+            if !paragraphs.contains(&words) {
+                paragraphs.push(words);
+            }
+        }
+        paragraphs.join("\n")
     }
 
     /// What the text has instead of some words.
@@ -280,7 +304,14 @@ impl<'a> Judge<'a> {
             quote: bound.quote.to_owned(),
             at: Some((self.statement.text.clone(), bound.place_in_text.clone())),
             note: self.statement.note.clone(),
-            meaning: Meaning::default(),
+            meaning: Meaning {
+                read_by: Some(self.context.reader_of(self.statement)),
+                premise: self.statement.premise.clone().unwrap_or_default(),
+                is_audit: self.context.page.role == PostRole::Audit,
+                context: bound.sought.context.clone(),
+                column: bound.head.map(|head| format!("{} / {head}", self.statement.id)),
+                ..Meaning::default()
+            },
             place: self.statement.place.clone(),
             origin: None,
             impact: outcome.impact.unwrap_or(Impact::Decision),
@@ -295,13 +326,19 @@ impl<'a> Judge<'a> {
         bound: &BoundWords,
         evaluation: &Evaluation<'a>,
         expressions: &[PlacedExpression],
+        joint: &str,
         outcome: Outcome,
     ) -> ClaimReport {
         let (evidence, origin) = evaluation.evaluator.shown();
-        let report = self.report(bound, "relation", outcome);
+        let mut report = self.report(bound, "relation", outcome);
+        let trees = || expressions.iter().map(|one| &one.tree);
+        let (page, work) = (self.context.page, self.context.work);
+        report.meaning.expanded = page.expanded(trees(), bound.variables, joint, work);
+        let said: Vec<_> = trees().map(Expression::to_string).collect();
         ClaimReport {
+            said: said.join(joint),
             row: stands_for(bound, &evaluation.variables),
-            own_numbers: self.own_numbers(expressions.iter().map(|one| &one.tree), bound),
+            own_numbers: self.own_numbers(trees(), bound),
             place: expressions.first().map_or(report.place, |first| first.place().clone()),
             origin,
             evidence,
@@ -328,8 +365,12 @@ fn around(text: &str, place: &Range<usize>) -> String {
 
 /// Why words are not in the text, with what is there instead, where that is known.
 pub(super) fn absent(instead: Option<String>) -> String {
-    let instead = instead.map(|what| format!("; {what}"));
-    format!("the text does not have these words{}", instead.unwrap_or_default())
+    followed("the text does not have these words", instead)
+}
+
+/// Some words with more behind them, where there is more.
+pub(super) fn followed(words: &str, more: Option<String>) -> String {
+    more.map_or_else(|| words.to_owned(), |more| format!("{words}; {more}"))
 }
 
 /// Words at a length that an error can quote.

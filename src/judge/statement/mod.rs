@@ -18,7 +18,7 @@ use repro_report::outcome::ClaimReport;
 use crate::context::PostContext;
 use crate::page::{PostStatement, StatementKind};
 use judge::Judge;
-pub use tables::{only_cell, place_of_cell};
+pub use tables::only_cell;
 
 /// Judges one statement: a report for each number that is bound and each relation.
 pub fn judge(

@@ -7,7 +7,7 @@ use repro_claim::syntax::ExpressionKind;
 use repro_exact::decimal::{Interval, Printed, nearest_f64};
 use repro_receipt::bundle::TRANSCRIPTION_DIFFERS;
 use repro_receipt::source::{Error, codes};
-use repro_report::meaning::{Lint, Meaning, Reading, TokenReading};
+use repro_report::meaning::{Meaning, Reading, TokenReading};
 use repro_report::outcome::{ClaimReport, Impact, Method, Outcome, Verdict};
 use repro_stats::spread::ErrorBarMeaning;
 
@@ -16,7 +16,7 @@ use super::judge::{
     BoundWords, CLAIM, Evaluation, Judge, NO_EVIDENCE, instead, kind_of, plain_numbers, printed,
     scope, shortened, single_source,
 };
-use super::meant::{LintedValue, Sources};
+use super::meant::LintedValue;
 use super::own_scale;
 use super::wording::resting_on;
 use crate::evaluate::Evaluator;
@@ -48,6 +48,19 @@ pub(super) struct Pair<'p> {
     pub(super) declared: Option<Reading>,
     /// Which end of a range it is, where both ends are bound to one value, which lies between them.
     pub(super) between: Option<RangeEnd>,
+}
+
+/// Numbers or words of the text that were held against what they are bound to.
+struct JudgedValue<'p> {
+    outcome: Outcome,
+    /// The numbers of the quote; none beside words, which are no numbers.
+    items: &'p [QuoteItem],
+    /// Those that are claimed.
+    numbers: Vec<&'p QuoteItem>,
+    given: Vec<Quantity>,
+    readings: Vec<TokenReading>,
+    /// The words of the evidence; none of numbers.
+    words: Vec<EvidenceWords>,
 }
 
 impl<'a> Judge<'a> {
@@ -272,12 +285,56 @@ impl<'a> Judge<'a> {
         self.context.work.takes(CLAIM + items.len() / 4 + bound.quote.len() / 64);
         self.context.work.goes_on(&self.statement.place)?;
         let evaluation = self.evaluation(bound, plain_numbers(items))?;
-        let tree = &pair.expression.tree;
         let value = evaluation.value(pair.expression)?;
-        if let Some(words) = value.words() {
-            return Ok(self.words(bound, pair, &evaluation, &words, id));
-        }
-        let place = || pair.expression.place().clone();
+        let JudgedValue { outcome, items, numbers, given, readings, words } = match value.words() {
+            Some(words) => self.words(bound, pair, words),
+            None => self.quantities(bound, pair, items, scale, (&evaluation, value))?,
+        };
+        let tree = &pair.expression.tree;
+        let sources = self.sources(bound, &[tree], &evaluation.evaluator, &given);
+        let outcome = match &sources.provenance.design {
+            Some(design) => design.noted(outcome),
+            None => outcome,
+        };
+        let naming = self.naming(bound, &sources);
+        let digits = numbers.iter().filter_map(|item| printed(item)?.significant_digits().into());
+        let digits = digits.max().unwrap_or_default() + 1;
+        let fact = match words.as_slice() {
+            [] => fact::of_number(&naming, tree, &given, &sources.provenance, digits),
+            words => fact::of_words(&naming, tree, words),
+        };
+        let impact = outcome.impact.unwrap_or(Impact::Digit);
+        let expression = std::slice::from_ref(pair.expression);
+        let report = ClaimReport {
+            id,
+            kind: kind_of(tree, "number"),
+            claimed: claimed(bound.quote, &numbers),
+            impact,
+            ..self.evaluated(bound, &evaluation, expression, "", outcome)
+        };
+        let mut report = self.finished(report, bound);
+        let (number, declared) = (numbers.first().copied(), pair.declared);
+        let linted = LintedValue { items, number, declared, trees: &[tree], given: &given };
+        report.meaning = Meaning {
+            fact: Some(fact),
+            readings,
+            is_share: words.is_empty() && given.iter().all(reading::is_share),
+            lints: self.lints(bound, &linted, &sources, report.outcome.verdict),
+            ..report.meaning
+        };
+        Ok(report)
+    }
+
+    /// Numbers of the text against numbers of the evidence.
+    fn quantities<'p>(
+        &self,
+        bound: &BoundWords,
+        pair: &Pair<'p>,
+        items: &'p [QuoteItem],
+        scale: Option<&BigRational>,
+        (evaluation, value): (&Evaluation<'a>, Evaluated<'a>),
+    ) -> Result<JudgedValue<'p>, Error> {
+        let (tree, place) = (&pair.expression.tree, || pair.expression.place().clone());
         if matches!(value, Evaluated::Judgement(_)) {
             let expected = "what a number of the quote is";
             return Err(RELATION_AS_NUMBER.at(place(), expected, format!("`{tree}`")));
@@ -296,7 +353,7 @@ impl<'a> Judge<'a> {
             let scope = |evaluator: &Evaluator<'a>| scope(evaluator, bound);
             let rests_on_nothing = leaves().all(|leaf| leaf.kind.is_stated())
                 || !evaluator.depends_on_evidence(pair.expression, scope, &given);
-            let claimed = claimed(bound.quote, pair);
+            let claimed = claimed(bound.quote, &pair.items);
             let quoted = || leaves().find(|leaf| self.is_quoted(leaf, bound, &claimed));
             if rests_on_nothing {
                 outcome = instead(&NO_EVIDENCE, "the value follows from no evidence", outcome);
@@ -318,24 +375,8 @@ impl<'a> Judge<'a> {
         };
         let outcome = resting_on(outcome.by(method), self.statement.premise.as_deref());
         let outcome = self.settled(outcome, evaluator);
-        let sources = self.sources(bound, &[tree], evaluator, &given);
-        let outcome = match &sources.provenance.design {
-            Some(design) => design.noted(outcome),
-            None => outcome,
-        };
-        let mut report = self.number_report(bound, pair, &evaluation, outcome, id);
-        let naming = self.naming(bound, &sources);
-        let digits =
-            pair.items.iter().filter_map(|item| printed(item)).map(Printed::significant_digits);
-        let digits = digits.max().unwrap_or_default() + 1;
-        report.meaning = Meaning {
-            fact: Some(fact::of_number(&naming, tree, &given, &sources.provenance, digits)),
-            readings,
-            is_share: given.iter().all(reading::is_share),
-            ..Meaning::default()
-        };
-        report.meaning.lints = self.lints_of(bound, pair, items, &sources, &given, &report);
-        Ok(report)
+        let (numbers, words) = (pair.items.clone(), Vec::new());
+        Ok(JudgedValue { outcome, items, numbers, given, readings, words })
     }
 
     /// Whether an expression, or a formula that it uses, takes from the quote the number that it is for.
@@ -347,28 +388,25 @@ impl<'a> Judge<'a> {
 
     /// Words of evidence against words of the text: a date, a name, a boolean. Each piece of evidence must have
     /// the words.
-    pub(super) fn words(
+    fn words<'p>(
         &self,
         bound: &BoundWords,
-        pair: &Pair,
-        evaluation: &Evaluation<'a>,
-        words: &[EvidenceWords],
-        id: String,
-    ) -> ClaimReport {
+        pair: &Pair<'p>,
+        words: Vec<EvidenceWords>,
+    ) -> JudgedValue<'p> {
         // Digits in a name are no number of their own: "the `portable-f32/1` arithmetic".
         let is_in_name =
-            |item: &&QuoteItem| evidence_words::is_in_name(bound.quote, &item.span, words);
+            |item: &&QuoteItem| evidence_words::is_in_name(bound.quote, &item.span, &words);
         let is_alone = bound.bindings.len() == 1 && pair.items.iter().all(is_in_name);
-        let whole = Pair { items: Vec::new(), ..*pair };
-        let pair = if is_alone { &whole } else { pair };
-        let claimed = claimed(bound.quote, pair);
-        let date = pair.items.first().and_then(|item| match &item.kind {
+        let numbers = if is_alone { Vec::new() } else { pair.items.clone() };
+        let claimed = claimed(bound.quote, &numbers);
+        let date = numbers.first().and_then(|item| match &item.kind {
             ItemKind::Date(date) => Some(date.as_str()),
             _ => None,
         });
         let is_among_others = claimed.trim() != bound.quote.trim();
         let said = ClaimedWords { words: &claimed, is_among_others, date };
-        let mut outcome = evidence_words::judged(said, words);
+        let mut outcome = evidence_words::judged(said, &words);
         let leaves = || words.iter().flat_map(|words| &words.leaves);
         if leaves().next().is_none() {
             outcome = instead(&NO_EVIDENCE, "the words follow from no evidence", outcome);
@@ -376,16 +414,8 @@ impl<'a> Judge<'a> {
             outcome = instead(&SINGLE_SOURCE, &single_source(leaf), outcome);
         }
         let outcome = outcome.by(Method::Compared);
-        let mut report = self.number_report(bound, pair, evaluation, outcome, id);
-        let tree = &pair.expression.tree;
-        let texts: Vec<_> = words.iter().map(|words| words.text.clone()).collect();
-        let evidence = leaves().next().and_then(|leaf| leaf.evidence.as_ref());
-        let source = evidence.and_then(|one| one.file.rsplit('/').next()).unwrap_or_default();
-        let sources = self.sources(bound, &[tree], &evaluation.evaluator, &[]);
-        let fact = fact::of_words(&self.naming(bound, &sources), tree, &texts, source);
-        report.meaning = Meaning { fact: Some(fact), ..Meaning::default() };
-        report.meaning.lints = self.lints_of(bound, pair, &[], &sources, &[], &report);
-        report
+        let (given, readings) = (Vec::new(), Vec::new());
+        JudgedValue { outcome, items: &[], numbers, given, readings, words }
     }
 
     /// The printed numbers of a pair against what its expression gives.
@@ -438,39 +468,6 @@ impl<'a> Judge<'a> {
             outcomes.push((number.derivation.clone(), outcome));
         }
         (order::all(outcomes), readings)
-    }
-
-    /// The lints of a number.
-    fn lints_of(
-        &self,
-        bound: &BoundWords,
-        pair: &Pair,
-        items: &[QuoteItem],
-        sources: &Sources,
-        given: &[Quantity],
-        report: &ClaimReport,
-    ) -> Vec<Lint> {
-        let trees = [&pair.expression.tree];
-        let (number, declared) = (pair.items.first().copied(), pair.declared);
-        let value = LintedValue { items, number, declared, trees: &trees, given };
-        self.lints(bound, &value, sources, report.outcome.verdict)
-    }
-
-    fn number_report(
-        &self,
-        bound: &BoundWords,
-        pair: &Pair,
-        evaluation: &Evaluation<'a>,
-        outcome: Outcome,
-        id: String,
-    ) -> ClaimReport {
-        let impact = outcome.impact.unwrap_or(Impact::Digit);
-        let expression = std::slice::from_ref(pair.expression);
-        let report = self.evaluated(bound, evaluation, expression, outcome);
-        let kind = kind_of(&pair.expression.tree, "number");
-        let claimed = claimed(bound.quote, pair);
-        let said = pair.expression.tree.to_string();
-        self.finished(ClaimReport { id, kind, claimed, said, impact, ..report }, bound)
     }
 }
 
@@ -562,8 +559,8 @@ fn other_copy(pair: &Pair, claimed: &str, leaf: &Leaf) -> Error {
 }
 
 /// What is claimed, as printed.
-pub(super) fn claimed(quote: &str, pair: &Pair) -> String {
-    let texts: Vec<_> = pair.items.iter().map(|item| item.text(quote)).collect();
+fn claimed(quote: &str, items: &[&QuoteItem]) -> String {
+    let texts: Vec<_> = items.iter().map(|item| item.text(quote)).collect();
     match texts.as_slice() {
         [] => quote.to_owned(),
         [one] => (*one).to_owned(),

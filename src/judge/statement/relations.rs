@@ -95,26 +95,35 @@ impl<'a> Judge<'a> {
             None if sentence.is.is_empty() && are_all_quoted(sentence) => {}
             None => reports.extend(self.numbers(&bound)?),
         }
-        let relation = |expressions: &[PlacedExpression], any: bool| {
-            self.relations(sentence, &bound, expressions, any)
-        };
-        for (index, expression) in sentence.says.iter().enumerate() {
-            let mut report = relation(std::slice::from_ref(expression), false)?;
-            report.id = match (sentence.says.len(), reports.is_empty()) {
-                (1, true) => report.id,
-                (1, false) => format!("{}.says", report.id),
-                _ => format!("{}.says-{}", self.statement.id, index + 1),
-            };
-            reports.push(report);
-        }
+        reports.extend(self.each_relation(sentence, &bound, &sentence.says, reports.is_empty())?);
         if !sentence.may_mean.is_empty() {
-            let mut report = relation(&sentence.may_mean, true)?;
+            let mut report = self.relations(sentence, &bound, &sentence.may_mean, true)?;
             if !reports.is_empty() {
                 report.id.push_str(".may-mean");
             }
             reports.push(report);
         }
         Ok(reports)
+    }
+
+    /// The relations that some words state, each by itself; only a single one that stands alone has the id of the words.
+    fn each_relation(
+        &self,
+        sentence: &Sentence,
+        bound: &BoundWords,
+        says: &[PlacedExpression],
+        is_alone: bool,
+    ) -> Result<Vec<ClaimReport>, Error> {
+        let each = says.iter().enumerate().map(|(index, relation)| {
+            let report = self.relations(sentence, bound, std::slice::from_ref(relation), false)?;
+            let id = match (says.len(), is_alone) {
+                (1, true) => report.id,
+                (1, false) => format!("{}.says", bound.id),
+                _ => format!("{}.says-{}", bound.id, index + 1),
+            };
+            Ok(ClaimReport { id, ..report })
+        });
+        each.collect()
     }
 
     /// One relation, or several of which the sentence may mean any.
@@ -154,7 +163,6 @@ impl<'a> Judge<'a> {
         let quoted: BTreeSet<_> = trees.iter().flat_map(|tree| quoted_numbers(tree)).collect();
         let claimed = quoted.into_iter().filter_map(|number| printed.get(number.checked_sub(1)?));
         let claimed: Vec<_> = claimed.map(Printed::text).collect();
-        let said: Vec<_> = trees.iter().map(|tree| tree.to_string()).collect();
         let sources = self.sources(bound, &trees, evaluator, &[]);
         let fact = fact::of_relations(&self.naming(bound, &sources), &trees, &outcome);
         let linted =
@@ -163,13 +171,10 @@ impl<'a> Judge<'a> {
         if outcome.is_verified() && !any {
             lints.extend(expressions.iter().find_map(|one| self.loose(one, bound)));
         }
-        let report = ClaimReport {
-            kind,
-            claimed: claimed.join(", "),
-            said: said.join(if any { " or " } else { " and " }),
-            meaning: Meaning { fact: Some(fact), lints, ..Meaning::default() },
-            ..self.evaluated(bound, &evaluation, expressions, outcome)
-        };
+        let joint = if any { " or " } else { " and " };
+        let report = self.evaluated(bound, &evaluation, expressions, joint, outcome);
+        let meaning = Meaning { fact: Some(fact), lints, ..report.meaning };
+        let report = ClaimReport { kind, claimed: claimed.join(", "), meaning, ..report };
         Ok(self.finished(report, bound))
     }
 
@@ -198,7 +203,6 @@ impl<'a> Judge<'a> {
 
     /// Refuses numbers of the quote that no relation holds: "a tenth of a percent" over `within = 0.5%`.
     fn are_held(&self, sentence: &Sentence, bound: &BoundWords) -> Result<(), Error> {
-        let taken: BTreeSet<usize> = sentence.relations().flat_map(quoted_numbers).collect();
         let relations = sentence.relations().flat_map(|relation| self.with_formulas(relation));
         let held = stated_numbers(relations);
         let items = quote::items(bound.quote);
@@ -207,7 +211,7 @@ impl<'a> Judge<'a> {
             // Counts in words are compared with the runs of the fact, by a lint.
             let is_measure = printed.unit() != Unit::Plain
                 || !printed.is_integer_text() && !item.is_in_digits(bound.quote);
-            if !is_measure || taken.contains(&number) || held.contains(&printed.in_ones()) {
+            if !is_measure || bound.said.contains(&number) || held.contains(&printed.in_ones()) {
                 continue;
             }
             let found = format!("\"{}\"", item.text(bound.quote));
@@ -222,9 +226,7 @@ impl<'a> Judge<'a> {
         let printed = plain_numbers(&quote::items(bound.quote));
         self.taken(&expression.tree).into_iter().any(|index| {
             let Some(own) = printed.get(index) else { return false };
-            others(own)
-                .into_iter()
-                .all(|other| self.holds(expression, bound, &printed, index, other))
+            self.holds_of_all(expression, bound, index, others(own))
         })
     }
 
@@ -239,9 +241,7 @@ impl<'a> Judge<'a> {
             let step = own.last_place() * BigRational::from_integer(BigInt::from(OTHER_DIGITS));
             let both = [own.clone().moved(&step), own.clone().moved(&-step)];
             !reading::is_loose(bound.quote, &item.span)
-                && both
-                    .into_iter()
-                    .all(|other| self.holds(expression, bound, &printed, *index, other))
+                && self.holds_of_all(expression, bound, *index, both.to_vec())
         })?;
         let message = format!(
             "the relation would hold of other numbers than \"{}\", and no word makes it a limit",
@@ -250,21 +250,22 @@ impl<'a> Judge<'a> {
         Some(Lint { kind: LintKind::Limit, message, answer: self.statement.reading.clone() })
     }
 
-    /// Whether a relation holds with a different number in the place of one of the quote.
-    fn holds(
+    /// Whether a relation holds with each of several numbers in the place of one of the quote.
+    fn holds_of_all(
         &self,
         expression: &PlacedExpression,
         bound: &BoundWords,
-        printed: &[Printed],
         index: usize,
-        other: Printed,
+        others: Vec<Printed>,
     ) -> bool {
-        let mut quoted = printed.to_vec();
-        quoted[index] = other;
-        let Ok(evaluation) = self.evaluation(bound, quoted) else { return false };
-        let frame = evaluation.frame(expression);
-        let judged = evaluation.evaluator.judgement(&expression.tree, frame);
-        judged.is_ok_and(|outcome| outcome.is_verified())
+        let mut quoted = plain_numbers(&quote::items(bound.quote));
+        others.into_iter().all(|other| {
+            quoted[index] = other;
+            let Ok(evaluation) = self.evaluation(bound, quoted.clone()) else { return false };
+            let frame = evaluation.frame(expression);
+            let judged = evaluation.evaluator.judgement(&expression.tree, frame);
+            judged.is_ok_and(|outcome| outcome.is_verified())
+        })
     }
 
     /// Whether a relation that holds rests on no evidence, or on one thing held against itself.
@@ -349,18 +350,15 @@ impl<'a> Judge<'a> {
         says: &[PlacedExpression],
     ) -> Result<Vec<ClaimReport>, Error> {
         let truth = CellTruth::of(bound.quote);
-        let says: Vec<_> = says
-            .iter()
-            .map(|relation| match truth {
-                CellTruth::Denies => relation.negated(),
-                _ => relation.clone(),
-            })
-            .collect();
+        let relation = |relation: &PlacedExpression| match truth {
+            CellTruth::Denies => relation.negated(),
+            _ => relation.clone(),
+        };
+        let says: Vec<_> = says.iter().map(relation).collect();
         let sentence = Sentence::of_words(bound.quote);
-        let mut reports = Vec::new();
-        for (index, relation) in says.iter().enumerate() {
-            let mut report =
-                self.relations(&sentence, bound, std::slice::from_ref(relation), false)?;
+        let is_alone = bound.bindings.is_empty();
+        let mut reports = self.each_relation(&sentence, bound, &says, is_alone)?;
+        for report in &mut reports {
             let is_open = match truth {
                 CellTruth::Affirms | CellTruth::Denies => false,
                 // "dense" in a column that states `total(it) > active(it)` may well deny it.
@@ -370,14 +368,8 @@ impl<'a> Judge<'a> {
             if is_open {
                 let reason = format!("whether \"{}\" says that it is so is not clear", bound.quote);
                 let open = Outcome::inconclusive(&UNCLEAR_CELL, reason);
-                report.outcome = open.giving(report.outcome.recomputed);
+                report.outcome = open.giving(std::mem::take(&mut report.outcome.recomputed));
             }
-            match (says.len(), bound.bindings.is_empty()) {
-                (1, true) => {}
-                (1, false) => report.id.push_str(".says"),
-                _ => report.id.push_str(&format!(".says-{}", index + 1)),
-            }
-            reports.push(report);
         }
         Ok(reports)
     }
