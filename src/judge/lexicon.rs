@@ -119,8 +119,8 @@ impl Vocabulary {
     }
 
     /// Whether a text in lower case has a word of one of several lists.
-    pub fn has_any(&self, lists: &[&str], text: &str) -> bool {
-        lists.iter().any(|list| self.has(list, text))
+    pub fn has_any(&self, lists: &[impl AsRef<str>], text: &str) -> bool {
+        lists.iter().any(|list| self.has(list.as_ref(), text))
     }
 
     /// Whether a text in lower case ends with a word that makes a number behind it a limit.

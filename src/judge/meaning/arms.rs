@@ -7,7 +7,7 @@ use repro_claim::locator::Locator;
 use repro_claim::syntax::ExpressionKind;
 
 use crate::library::Library;
-use crate::page::PostPage;
+use crate::page::{PostPage, path_of};
 
 /// A name of the post that an expression uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -108,19 +108,6 @@ fn seed_words(seeds: &BTreeSet<u64>, word: &str) -> String {
     }
     let list: Vec<_> = seeds.iter().map(u64::to_string).collect();
     format!("{word} {}", list.join(", "))
-}
-
-/// A chain of fields as a list of names: `moe.active12.loss`.
-pub fn path_of(part: &Expression) -> Option<Vec<String>> {
-    match &part.kind {
-        ExpressionKind::Name(name) => Some(vec![name.clone()]),
-        ExpressionKind::Field(of, key) => {
-            let mut path = path_of(of)?;
-            path.push(key.clone());
-            Some(path)
-        }
-        _ => None,
-    }
 }
 
 /// The longest chains of fields of an expression, in their order.

@@ -7,11 +7,11 @@ use repro_claim::Expression;
 use repro_claim::syntax::ExpressionKind;
 use repro_exact::decimal::grouped;
 
-use super::arms::{ClaimArm, arm_of, path_of, shared};
+use super::arms::{ClaimArm, arm_of, shared};
 use super::provenance::TextSplit;
 use crate::lexicon::lexicon;
 use crate::library::Library;
-use crate::page::{PlacedExpression, PostPage};
+use crate::page::{PlacedExpression, PostPage, path_of};
 use crate::value::Leaf;
 
 /// The quantity of a name that stands for runs, and no field of theirs.
@@ -26,7 +26,7 @@ pub struct Scope<'s> {
     /// The variables of a table's row.
     pub variables: &'s BTreeMap<String, PlacedExpression>,
     /// What was read.
-    pub leaves: &'s [Rc<Leaf>],
+    pub leaves: Vec<Rc<Leaf>>,
 }
 
 /// One quantity of one arm.
@@ -75,6 +75,11 @@ impl Scope<'_> {
             body = &formula.body.tree;
         }
         body
+    }
+
+    /// The noun that an expression is.
+    pub fn noun_of(&self, tree: &Expression) -> Option<Noun> {
+        self.noun(&self.plain(tree))
     }
 
     /// The noun that a plain expression is.
@@ -132,14 +137,9 @@ impl Scope<'_> {
         if matches!(name, "printed" | "whole") {
             return Some(noun);
         }
-        let statistic = match name {
-            "min" => "lowest".to_owned(),
-            "max" => "highest".to_owned(),
-            "sd" => "standard deviation (n-1) of".to_owned(),
-            "population_sd" => "standard deviation (n) of".to_owned(),
-            "se" => "standard error of".to_owned(),
-            "ci95" => "95% confidence interval of mean".to_owned(),
-            name => lexicon().statistic_of_function(name)?.name.clone(),
+        let statistic = match lexicon().words(&format!("noun.{name}")) {
+            [words] => words.clone(),
+            _ => lexicon().statistic_of_function(name)?.name.clone(),
         };
         let statistics = std::iter::once(statistic).chain(noun.statistics.clone()).collect();
         Some(Noun { statistics, ..noun })

@@ -8,7 +8,7 @@ use repro_claim::Expression;
 use repro_claim::syntax::{Argument, ExpressionKind};
 use repro_receipt::digest::Digest;
 
-use super::unfolded::dotted;
+use super::unfolded::path_of;
 use super::{PlacedExpression, PostPage};
 use crate::work::Work;
 
@@ -56,7 +56,9 @@ impl PostPage {
                     ExpressionKind::Name(name) | ExpressionKind::Call(name, _) => {
                         names.push(name.clone());
                     }
-                    ExpressionKind::Field(..) => names.extend(dotted(part)),
+                    ExpressionKind::Field(..) => {
+                        names.extend(path_of(part).map(|path| path.join(".")))
+                    }
                     _ => {}
                 }
             });

@@ -141,16 +141,20 @@ impl<'p> Unfolding<'p> {
 
     /// The place of the evidence that a name stands for, as a name: "`moe-s1`".
     fn place_of(&self, tree: &Expression) -> Option<ExpressionKind> {
-        let name = dotted(tree).filter(|_| self.locates_names)?;
-        self.page.evidence_of(&name).map(ExpressionKind::Name)
+        let path = path_of(tree).filter(|_| self.locates_names)?;
+        self.page.evidence_of(&path.join(".")).map(ExpressionKind::Name)
     }
 }
 
-/// The name that fields of a name are: `dense.bf16`.
-pub(super) fn dotted(tree: &Expression) -> Option<String> {
-    match &tree.kind {
-        ExpressionKind::Name(name) => Some(name.clone()),
-        ExpressionKind::Field(of, key) => Some(format!("{}.{key}", dotted(of)?)),
+/// A chain of fields as a list of names: `moe.active12.loss`.
+pub fn path_of(part: &Expression) -> Option<Vec<String>> {
+    match &part.kind {
+        ExpressionKind::Name(name) => Some(vec![name.clone()]),
+        ExpressionKind::Field(of, key) => {
+            let mut path = path_of(of)?;
+            path.push(key.clone());
+            Some(path)
+        }
         _ => None,
     }
 }

@@ -58,7 +58,6 @@ struct Found<'r> {
     status: ReviewStatus,
     answers: BTreeMap<LintKind, String>,
     forged: Vec<&'r ReviewRecord>,
-    is_approved: bool,
     /// The records that are of it, by their places in the list.
     own: Vec<usize>,
 }
@@ -67,8 +66,7 @@ struct Found<'r> {
 pub fn apply(post: &mut PostReport, reviews: &Reviews, policy: &ReviewPolicy) {
     let id = post.id.clone();
     let index = RecordIndex::new(&id, reviews, policy);
-    let mut findings: Vec<Finding> =
-        reviews.problems.iter().map(|error| broken(error, &id)).collect();
+    post.findings.extend(reviews.problems.iter().map(|error| broken(error, &id)));
     let all: Vec<Found<'_>> = post.claims.iter().map(|claim| index.found(claim)).collect();
     let standing = StandingRecords {
         own: all.iter().flat_map(|found| found.own.iter().copied()).collect(),
@@ -81,7 +79,7 @@ pub fn apply(post: &mut PostReport, reviews: &Reviews, policy: &ReviewPolicy) {
         if found.status.approved_by.is_empty() && found.status.void_since.is_none() {
             found.status.void_since = index.changed(claim, &standing);
         }
-        findings.extend(found.forged.iter().map(|record| {
+        post.findings.extend(found.forged.iter().map(|record| {
             let who = record.reviewer.shown();
             let message = format!("a record by {who} is signed, and the signature is not of it");
             finding(claim, &FORGED, message)
@@ -91,13 +89,12 @@ pub fn apply(post: &mut PostReport, reviews: &Reviews, policy: &ReviewPolicy) {
                 lint.answer = found.answers.get(&lint.kind).cloned();
             }
         }
-        if found.is_approved {
+        if !found.status.approved_by.is_empty() && found.status.disputed_by.is_empty() {
             claim.meaning.read_by = Some(ReadBy::Reviewed);
         }
         claim.meaning.review = found.status;
-        findings.extend(findings_of(claim));
+        post.findings.extend(findings_of(claim));
     }
-    post.findings.extend(findings);
     post.findings.sort_by(|a, b| {
         let key = |one: &Finding| (one.severity, one.place.line, one.place.column, one.code.id);
         key(a).cmp(&key(b)).then_with(|| a.message.cmp(&b.message))
@@ -163,7 +160,6 @@ impl<'r> RecordIndex<'r> {
             }
         }
         let is_approved = !found.status.approved_by.is_empty();
-        found.is_approved = is_approved && found.status.disputed_by.is_empty();
         found.status.evidence_changed = is_approved && is_old;
         if is_approved {
             found.status.void_since = None;
@@ -274,11 +270,11 @@ fn finding(claim: &ClaimReport, code: &'static Code, message: String) -> Finding
 fn findings_of(claim: &ClaimReport) -> Vec<Finding> {
     let meaning = &claim.meaning;
     let disputes = meaning.review.disputed_by.iter();
-    let mut all: Vec<_> =
-        disputes.map(|words| finding(claim, &DISPUTED, format!("disputed by {words}"))).collect();
-    all.extend(meaning.unanswered().map(|lint| {
+    let disputes = disputes.map(|words| finding(claim, &DISPUTED, format!("disputed by {words}")));
+    let lints = meaning.unanswered().map(|lint| {
         finding(claim, &UNANSWERED_LINT, format!("{}: {}", lint.kind.word(), lint.message))
-    }));
+    });
+    let mut all: Vec<_> = disputes.chain(lints).collect();
     if let Some(since) = &meaning.review.void_since {
         let note = finding(claim, &VOID, since.clone());
         all.push(Finding { severity: Severity::Note, ..note });

@@ -14,6 +14,7 @@ use repro_receipt::source::{Error, codes};
 use repro_report::meaning::Meaning;
 use repro_report::outcome::{ClaimReport, Definition, Impact, Outcome, Verdict};
 
+use super::wording::undecided;
 use super::{horizons, own_numbers};
 use crate::context::{PostContext, as_read};
 use crate::evaluate::functions::{self, Gives};
@@ -130,9 +131,10 @@ impl<'a> Judge<'a> {
         let objection = evaluator.objections().into_iter().find(|one| one.step.is_none());
         let beyond = || horizons::beyond(&evaluator.leaves(), evaluator.library());
         let found = objection.map(|one| (one.code, one.what)).or_else(beyond);
-        let Some((code, reason)) = found else { return outcome };
-        let method = outcome.method;
-        Outcome { method, ..Outcome::inconclusive(code, reason).with_evidence_of(outcome) }
+        match found {
+            Some((code, reason)) => undecided(code, reason, outcome),
+            None => outcome,
+        }
     }
 
     /// Whether a piece of evidence was typed from the words that it is held against.

@@ -296,12 +296,11 @@ impl<'a> Judge<'a> {
             Some(design) => design.noted(outcome),
             None => outcome,
         };
-        let naming = self.naming(bound, &sources);
         let digits = numbers.iter().filter_map(|item| printed(item)?.significant_digits().into());
         let digits = digits.max().unwrap_or_default() + 1;
         let fact = match words.as_slice() {
-            [] => fact::of_number(&naming, tree, &given, &sources.provenance, digits),
-            words => fact::of_words(&naming, tree, words),
+            [] => fact::of_number(&sources.scope, tree, &given, &sources.provenance, digits),
+            words => fact::of_words(&sources.scope, tree, words),
         };
         let impact = outcome.impact.unwrap_or(Impact::Digit);
         let expression = std::slice::from_ref(pair.expression);

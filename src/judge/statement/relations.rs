@@ -6,7 +6,7 @@ use num_bigint::BigInt;
 use num_rational::BigRational;
 use num_traits::{Signed, Zero};
 use repro_claim::Expression;
-use repro_claim::quote::{self, ItemKind, QuoteItem};
+use repro_claim::quote::{self, ItemKind};
 use repro_claim::syntax::{ExpressionKind, RelationOperator};
 use repro_exact::decimal::{Printed, Unit};
 use repro_receipt::source::{Code, Error, codes};
@@ -91,8 +91,6 @@ impl<'a> Judge<'a> {
                 let outcome = Outcome::unchecked(&NOT_PUBLISHED, format!("not published: {what}"));
                 reports.push(self.finished(self.report(&bound, "missing", outcome), &bound));
             }
-            // What a relation takes from the quote is bound by it.
-            None if sentence.is.is_empty() && are_all_quoted(sentence) => {}
             None => reports.extend(self.numbers(&bound)?),
         }
         reports.extend(self.each_relation(sentence, &bound, &sentence.says, reports.is_empty())?);
@@ -164,7 +162,7 @@ impl<'a> Judge<'a> {
         let claimed = quoted.into_iter().filter_map(|number| printed.get(number.checked_sub(1)?));
         let claimed: Vec<_> = claimed.map(Printed::text).collect();
         let sources = self.sources(bound, &trees, evaluator, &[]);
-        let fact = fact::of_relations(&self.naming(bound, &sources), &trees, &outcome);
+        let fact = fact::of_relations(&sources.scope, &trees, &outcome);
         let linted =
             LintedValue { items: &items, number: None, declared: None, trees: &trees, given: &[] };
         let mut lints = self.lints(bound, &linted, &sources, outcome.verdict);
@@ -386,14 +384,4 @@ fn others(own: &Printed) -> Vec<Printed> {
     let reaches = [unit.clone() / whole(2), &unit * whole(1_000), unit * whole(1_000_000_000_000)];
     let both = |reach: &BigRational| [own.clone().moved(reach), own.clone().moved(&-reach)];
     reaches.iter().flat_map(both).collect()
-}
-/// Whether the relations of a sentence take every number that its quote has in digits.
-pub(super) fn are_all_quoted(sentence: &Sentence) -> bool {
-    let quoted: BTreeSet<_> = sentence.relations().flat_map(quoted_numbers).collect();
-    let items = quote::items(&sentence.quote);
-    let dates = items.iter().any(|item| matches!(item.kind, ItemKind::Date(_)));
-    let taken = |(index, item): (usize, &QuoteItem)| {
-        quoted.contains(&(index + 1)) || !item.is_in_digits(&sentence.quote)
-    };
-    !dates && !quoted.is_empty() && items.iter().enumerate().all(taken)
 }

@@ -13,33 +13,6 @@ use super::super::arms::counted_runs;
 use super::{LintedClaim, lint, plain_words};
 use crate::lexicon::{lexicon, place_of};
 
-/// Functions whose value is of each run.
-const OF_EACH: [&str; 12] = [
-    "min",
-    "max",
-    "how_many",
-    "count",
-    "quoted",
-    "fraction",
-    "share",
-    "held_fixed",
-    "nearly_fixed",
-    "everywhere",
-    "best",
-    "complete",
-];
-/// Functions whose value is of all runs together.
-const MEANS: [&str; 2] = ["mean", "median"];
-/// Words with which a limit may be said.
-const LIMITING: [&str; 6] = [
-    "direction.up",
-    "direction.down",
-    "direction.better",
-    "direction.worse",
-    "direction.denies",
-    "selection.words",
-];
-
 /// A number of runs in the words that the fact does not have.
 pub(super) fn runs(claim: &LintedClaim<'_>) -> Option<Lint> {
     let groups = claim.provenance.arms.iter().filter(|arm| arm.is_group);
@@ -108,15 +81,17 @@ fn quantified(claim: &LintedClaim<'_>, sizes: &[usize]) -> Option<Lint> {
 pub(super) fn every(claim: &LintedClaim<'_>) -> Option<Lint> {
     let words = claim.lower;
     let said = said_of_each(words)?;
-    let has = |name: &&str| claim.provenance.functions.contains(*name);
+    let calls = |list: &str| {
+        lexicon().words(list).iter().any(|name| claim.provenance.functions.contains(name))
+    };
     let compares = claim.number.is_none()
         && claim.trees.iter().all(|tree| matches!(tree.kind, ExpressionKind::Relation(..)));
     let is_of_means =
-        MEANS.iter().any(has) || compares && claim.provenance.arms.iter().any(|arm| arm.is_group);
+        calls("count.of_all") || compares && claim.provenance.arms.iter().any(|arm| arm.is_group);
     // "Over all seeds" is what a mean runs over.
     let before = words[..said.start].trim_end();
     let is_over = lexicon().words("count.over").iter().any(|word| before.ends_with(word.as_str()));
-    if OF_EACH.iter().any(has) || !is_of_means || is_over {
+    if calls("count.of_each") || !is_of_means || is_over {
         return None;
     }
     let said = &words[said];
@@ -206,7 +181,8 @@ pub(super) fn declared(claim: &LintedClaim<'_>) -> Option<Lint> {
             });
             let mut words = alike.flat_map(|one| one.before.iter().chain(&one.behind));
             words.any(|word| place_of(claim.lower, &word.to_lowercase()).is_some())
-                || reading.is_limit() && lexicon().has_any(&LIMITING, claim.lower)
+                || reading.is_limit()
+                    && lexicon().has_any(lexicon().words("limit.lists"), claim.lower)
         }
     };
     if is_said {

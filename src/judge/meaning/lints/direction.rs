@@ -5,14 +5,13 @@ use std::ops::Range;
 use num_rational::BigRational;
 use num_traits::Signed;
 use repro_claim::Expression;
-use repro_claim::quote::{ItemKind, QuoteItem};
 use repro_claim::syntax::{ArithmeticOperator, ExpressionKind, RelationOperator};
 use repro_report::meaning::{Lint, LintKind};
 
 use super::super::arms::{ClaimArm, arms_of};
 use super::super::nouns::{Noun, head};
 use super::super::provenance::quantity_of;
-use super::{LintedClaim, denies_before, lint, plain_words};
+use super::{LintedClaim, denies_before, lint, number_of, plain_words};
 use crate::lexicon::{lexicon, places_of};
 
 /// So many bytes before a word of direction may hold what denies it.
@@ -54,8 +53,7 @@ pub(super) fn change(claim: &LintedClaim<'_>) -> Option<Lint> {
         return None;
     };
     let [number] = claim.given else { return None };
-    let noun = |tree: &Expression| claim.scope.noun(&claim.scope.plain(tree));
-    let (first, second) = (noun(a)?, noun(b)?);
+    let (first, second) = (claim.scope.noun_of(a)?, claim.scope.noun_of(b)?);
     let step = |noun: &Noun| noun.step.as_ref().map_or(Some(u64::MAX), |step| step.parse().ok());
     let (earlier, later) = (step(&first)?, step(&second)?);
     if head(&first) != head(&second) || first.arm != second.arm || earlier == later {
@@ -86,11 +84,7 @@ pub(super) fn trend(claim: &LintedClaim<'_>) -> Option<Lint> {
     {
         return None;
     }
-    let value = |kind: &ItemKind| match kind {
-        ItemKind::Number(printed) => Some(printed.value().clone()),
-        _ => None,
-    };
-    let (first, second) = (value(&before.kind)?, value(&own.kind)?);
+    let (first, second) = (number_of(before)?.value(), number_of(own)?.value());
     let opening = claim.lower.get(..own.span.start)?;
     let said = last_move(opening, ["direction.grows"], ["direction.shrinks"])?;
     let is_falling = second < first;
@@ -119,27 +113,12 @@ fn last_move<const N: usize>(text: &str, grows: [&str; N], shrinks: [&str; N]) -
     (!is_denied(text, at)).then_some(last)
 }
 
-/// Words that put two sides into an order, or deny that there is one.
-const ORDERING: [&str; 11] = [
-    "direction.up",
-    "direction.down",
-    "direction.better",
-    "direction.worse",
-    "direction.grows",
-    "direction.shrinks",
-    "direction.than",
-    "direction.equal",
-    "count.every",
-    "selection.words",
-    "degree.words",
-];
-
 /// An order of two sides over words that name none.
 pub(super) fn unsaid_order(claim: &LintedClaim<'_>) -> Option<Lint> {
     let sides = sides_of(claim).filter(|_| claim.number.is_none())?;
     let has_sign =
         claim.quote.contains(['<', '>', '≺', '≻', '≪', '≫', '≤', '≥', '✓', '✗', '✅', '❌']);
-    let is_said = lexicon().has_any(&ORDERING, claim.lower);
+    let is_said = lexicon().has_any(lexicon().words("direction.orders"), claim.lower);
     if has_sign || is_said || claim.head.is_some() || !claim.items.is_empty() {
         return None;
     }
@@ -208,16 +187,11 @@ pub(super) fn pair(claim: &LintedClaim<'_>) -> Option<Lint> {
     if a.span != *number || b.range_end.is_some() {
         return None;
     }
-    let noun = |tree: &Expression| claim.scope.noun(&claim.scope.plain(tree));
-    let (one, other) = (noun(first)?, noun(second)?);
+    let (one, other) = (claim.scope.noun_of(first)?, claim.scope.noun_of(second)?);
     if head(&one) != head(&other) || one.arm == other.arm {
         return None;
     }
-    let value = |item: &QuoteItem| match &item.kind {
-        ItemKind::Number(printed) => Some(printed.in_ones()),
-        _ => None,
-    };
-    let first_is_lower = value(a)? < value(b)?;
+    let first_is_lower = number_of(a)?.in_ones() < number_of(b)?.in_ones();
     let sides = Sides { first, second, first_is_lower, has_subject: false };
     let relation = LintedClaim { number: None, ..*claim };
     let is_spread = one.statistics.iter().any(|name| name.starts_with("standard"));

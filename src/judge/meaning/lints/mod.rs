@@ -16,7 +16,8 @@ mod statistic;
 use std::ops::Range;
 
 use repro_claim::Expression;
-use repro_claim::quote::QuoteItem;
+use repro_claim::quote::{ItemKind, QuoteItem};
+use repro_exact::decimal::Printed;
 use repro_report::meaning::{Lint, LintKind, Reading};
 
 use super::arms::ClaimArm;
@@ -113,6 +114,14 @@ pub fn of(claim: &LintedClaim<'_>) -> Vec<Lint> {
 fn denies_before(text: &str, at: usize, within: usize) -> bool {
     let start = (at.saturating_sub(within)..=at).find(|start| text.is_char_boundary(*start));
     lexicon().has("direction.denies", text.get(start.unwrap_or(at)..at).unwrap_or_default())
+}
+
+/// The number that an item of a quote is; none of a date or a spread.
+fn number_of(item: &QuoteItem) -> Option<&Printed> {
+    match &item.kind {
+        ItemKind::Number(printed) => Some(printed),
+        _ => None,
+    }
 }
 
 /// The words of a text without signs.

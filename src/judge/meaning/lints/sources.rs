@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use repro_claim::quote::{ItemKind, items};
+use repro_claim::quote::items;
 use repro_exact::decimal::{grouped, nearest_f64};
 use repro_report::meaning::{Lint, LintKind};
 
 use super::super::provenance::TextSplit;
-use super::{LintedClaim, lint};
+use super::{LintedClaim, lint, number_of};
 use crate::lexicon::{lexicon, place_of};
 
 /// How far a step may lie from the part of the training that the words name.
@@ -94,15 +94,12 @@ fn part_of_training(claim: &LintedClaim<'_>) -> Option<Lint> {
     let [own] = claim.provenance.steps.iter().collect::<Vec<_>>()[..] else { return None };
     let last = claim.provenance.last_step.filter(|last| *last > 0)?;
     let mut others = claim.items.iter().filter(|item| claim.number.as_ref() != Some(&item.span));
-    let counted = others.find_map(|item| match &item.kind {
-        ItemKind::Number(printed) => {
-            let share = nearest_f64(&printed.in_ones());
-            let behind = claim.lower.get(item.span.end..)?.trim_start();
-            let is_of_training =
-                lexicon().words("step.parts").iter().any(|word| behind.starts_with(word.as_str()));
-            (is_of_training && (0.0..1.0).contains(&share)).then_some(share)
-        }
-        _ => None,
+    let counted = others.find_map(|item| {
+        let share = nearest_f64(&number_of(item)?.in_ones());
+        let behind = claim.lower.get(item.span.end..)?.trim_start();
+        let mut words = lexicon().words("step.parts").iter();
+        let is_of_training = words.any(|word| behind.starts_with(word.as_str()));
+        (is_of_training && (0.0..1.0).contains(&share)).then_some(share)
     });
     let said = counted.or_else(|| lexicon().has("step.half", claim.lower).then_some(0.5))?;
     let is = *own as f64 / last as f64;
@@ -139,7 +136,7 @@ pub(super) fn said_step_items(quote: &str) -> Vec<(u64, Range<usize>)> {
     let mut steps = Vec::new();
     let mut was_step = false;
     for item in items(quote) {
-        let ItemKind::Number(printed) = &item.kind else { continue };
+        let Some(printed) = number_of(&item) else { continue };
         let before = lower[..item.span.start]
             .trim_end_matches(|c: char| c.is_whitespace() || "*_`=:".contains(c));
         let behind = lower[item.span.end..]
