@@ -10,10 +10,11 @@ use repro_claim::seen::HIDDEN;
 use repro_receipt::bundle::{Bundle, TrainingRecords};
 use repro_receipt::similar;
 use repro_receipt::source::{Error, Location, codes};
+use repro_report::meaning::ReadBy;
 
 use crate::json_text::ReadText;
 use crate::library::Library;
-use crate::page::PostPage;
+use crate::page::{PostPage, PostStatement, StatementHead};
 use crate::texts::{TextAtHand, TextsAtHand};
 use crate::work::Work;
 
@@ -38,6 +39,8 @@ pub struct PostContext<'a> {
     pub work: &'a Work,
     /// The texts that are at hand.
     texts: BTreeMap<&'a str, ReadText<'a>>,
+    /// Where its statements begin.
+    heads: Vec<StatementHead>,
     /// Why some names cannot be used.
     refused: BTreeMap<&'a str, Error>,
     /// The words of each text, sought when a quote is not there.
@@ -61,7 +64,7 @@ impl<'a> PostContext<'a> {
             (id.as_str(), ReadText::new(&text.seen, work))
         };
         let texts = texts.iter().map(read).collect();
-        Self { page, library, work, texts, refused: refused.collect(), words }
+        Self { page, library, work, texts, heads: page.heads(), refused: refused.collect(), words }
     }
 
     /// A text that is at hand.
@@ -85,16 +88,29 @@ impl<'a> PostContext<'a> {
         let is_one_word = !words.trim().contains(char::is_whitespace);
         let found = index.nearest(words).or_else(|| is_one_word.then(alike)?)?;
         let start = found.start;
-        let found = text.text().get(found)?.replace(HIDDEN, " ");
-        let shown: Vec<_> = found.split_whitespace().collect();
-        let shown: String = shown.join(" ").chars().take(MOST_SHOWN).collect();
+        let shown: String = as_read(text.text().get(found)?).chars().take(MOST_SHOWN).collect();
         Some(format!("the text has \"{shown}\" in line {}", text.line_column(start).0))
+    }
+
+    /// Who says that the words of a statement mean its facts, before anybody reviews them.
+    pub fn reader_of(&self, statement: &PostStatement) -> ReadBy {
+        let before = self.heads.partition_point(|head| head.line <= statement.place.line);
+        match self.heads[..before].last() {
+            Some(head) if head.is_drafted => ReadBy::Drafted,
+            _ => ReadBy::Author,
+        }
     }
 
     /// Refuses the name of a group that holds a run twice.
     pub fn usable(&self, name: &str) -> Result<(), Error> {
         self.refused.get(name).map_or(Ok(()), |error| Err(error.clone()))
     }
+}
+
+/// A text with single spaces between its words; what its marks hide is left out.
+pub fn as_read(text: &str) -> String {
+    let text = text.replace(HIDDEN, " ");
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// The word of a text that is spelled most like a single word that it does not have.

@@ -119,6 +119,17 @@ impl Vocabulary {
         self.words(list).iter().any(|word| place_of(text, word).is_some())
     }
 
+    /// Whether a text in lower case has a word of one of several lists.
+    pub fn has_any(&self, lists: &[impl AsRef<str>], text: &str) -> bool {
+        lists.iter().any(|list| self.has(list.as_ref(), text))
+    }
+
+    /// Whether a text in lower case ends with a word that makes a number behind it a limit.
+    pub fn opens_limit(&self, text: &str) -> bool {
+        let limits = self.readings.iter().filter(|one| one.reading.is_limit());
+        limits.flat_map(|one| &one.before).any(|word| text.ends_with(word.as_str()))
+    }
+
     /// The quantity that a field, or a function with `()` behind it, gives.
     pub fn quantity_of_field(&self, field: &str) -> Option<&LexiconTerm> {
         self.quantities.iter().find(|term| term.given_by.iter().any(|own| own == field))

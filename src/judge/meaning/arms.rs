@@ -8,7 +8,7 @@ use repro_claim::syntax::ExpressionKind;
 use repro_receipt::bundle::Origin;
 
 use crate::library::Library;
-use crate::page::PostPage;
+use crate::page::{PostPage, path_of};
 
 /// A name of the post that an expression uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,12 +29,12 @@ impl ClaimArm {
 
     /// Its runs in words: `6 runs (seeds 1-6)`; nothing of a single run without a seed.
     pub fn runs(&self, library: &Library) -> String {
+        let seeds = self.seeds(library);
         if !self.is_group {
-            return seed_words(&self.seeds(library), "seed");
+            return seed_words(&seeds, "seed");
         }
-        let plural = if self.bundles.len() == 1 { "" } else { "s" };
-        let count = format!("{} run{plural}", self.bundles.len());
-        match seed_words(&self.seeds(library), "seeds").as_str() {
+        let count = counted_runs(self.bundles.len());
+        match seed_words(&seeds, "seeds").as_str() {
             "" => count,
             seeds => format!("{count} ({seeds})"),
         }
@@ -52,12 +52,10 @@ impl ClaimArm {
     /// What the receipts of all its runs call it: its arm in the study, and its budget.
     pub fn names_in_receipts(&self, library: &Library) -> Vec<String> {
         let name = |pointer: &str| {
-            let mut names = self.bundles.iter().map(|name| {
+            shared(self.bundles.iter().map(|name| {
                 let receipt = library.bundle(name)?.receipt_document().root();
                 Some(receipt.at(pointer).ok()?.text().ok()?.to_lowercase())
-            });
-            let first = names.next()??;
-            names.all(|name| name.as_ref() == Some(&first)).then_some(first)
+            }))
         };
         ["/predicate/run/arm", "/predicate/extra/budget"].into_iter().filter_map(name).collect()
     }
@@ -92,10 +90,20 @@ impl ClaimArm {
             let model = library.bundle(name)?.receipt().model.as_ref()?;
             Some(model.params_total? > model.params_active?)
         };
-        let mut kinds = self.bundles.iter().map(kind);
-        let first = kinds.next()??;
-        kinds.all(|kind| kind == Some(first)).then_some(first)
+        shared(self.bundles.iter().map(kind))
     }
+}
+
+/// What several things all have, and have alike.
+pub fn shared<T: PartialEq>(each: impl IntoIterator<Item = Option<T>>) -> Option<T> {
+    let mut each = each.into_iter();
+    let first = each.next()??;
+    each.all(|one| one.as_ref() == Some(&first)).then_some(first)
+}
+
+/// `1 run`, `6 runs`.
+pub fn counted_runs(count: usize) -> String {
+    format!("{count} run{}", if count == 1 { "" } else { "s" })
 }
 
 /// Seeds in words: `seeds 1-6`, `seeds 1, 3`.
@@ -106,19 +114,6 @@ fn seed_words(seeds: &BTreeSet<u64>, word: &str) -> String {
     }
     let list: Vec<_> = seeds.iter().map(u64::to_string).collect();
     format!("{word} {}", list.join(", "))
-}
-
-/// A chain of fields as a list of names: `moe.active12.loss`.
-pub fn path_of(part: &Expression) -> Option<Vec<String>> {
-    match &part.kind {
-        ExpressionKind::Name(name) => Some(vec![name.clone()]),
-        ExpressionKind::Field(of, key) => {
-            let mut path = path_of(of)?;
-            path.push(key.clone());
-            Some(path)
-        }
-        _ => None,
-    }
 }
 
 /// The longest chains of fields of an expression, in their order.

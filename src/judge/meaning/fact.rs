@@ -5,20 +5,22 @@
 use num_rational::BigRational;
 use num_traits::{Signed, Zero};
 use repro_claim::Expression;
-use repro_claim::syntax::{ArithmeticOperator, ExpressionKind, RelationOperator};
+use repro_claim::syntax::{ArithmeticOperator, ExpressionKind};
 use repro_exact::decimal::{format_float, format_significant, grouped};
 use repro_params::CountScope;
 use repro_report::meaning::Fact;
 use repro_report::outcome::{Outcome, Verdict};
 
 use super::nouns::{Noun, Scope, head};
-use super::provenance::Provenance;
+use super::provenance::{Provenance, design_of};
 use crate::evaluate::functions::fixed;
-use crate::loss_unit::LossUnit;
-use crate::value::{LeafKind, NumberRole, Quantity};
+use crate::loss_unit::{LossUnit, unit_of_leaf};
+use crate::value::{EvidenceWords, LeafKind, Quantity};
 
 /// The significant digits of values, unless the claim prints more.
 const DIGITS: usize = 5;
+/// Functions whose value has the unit of what they are given.
+const SUMMARIES: [&str; 8] = ["mean", "sd", "se", "min", "max", "median", "ci95", "best"];
 /// What stands for a value in the shape of a fact.
 const VALUE: &str = "…";
 
@@ -46,7 +48,7 @@ pub fn of_number(
     let (value, unit) = match (&subject.change, given) {
         (Some(change), [number]) => (change.value(number, digits), change.unit().to_owned()),
         _ => {
-            let unit = unit_of(&scope.plain(tree), given, provenance);
+            let unit = unit_of(scope, tree, given, provenance);
             (format!("{value}{unit}"), unit)
         }
     };
@@ -64,10 +66,13 @@ pub fn of_number(
 }
 
 /// The fact of words of the evidence.
-pub fn of_words(scope: &Scope<'_>, tree: &Expression, words: &[String], source: &str) -> Fact {
+pub fn of_words(scope: &Scope<'_>, tree: &Expression, words: &[EvidenceWords]) -> Fact {
     let subject = Subject::of(scope, tree, &[]);
-    let said: Vec<_> = words.iter().map(|word| format!("\"{word}\"")).collect();
-    let source = if source.is_empty() { String::new() } else { format!(", from {source}") };
+    let said: Vec<_> = words.iter().map(|words| format!("\"{}\"", words.text)).collect();
+    let leaf = words.iter().flat_map(|words| &words.leaves).next();
+    let evidence = leaf.and_then(|leaf| leaf.evidence.as_ref());
+    let file = evidence.map(|one| name_of(&one.file)).filter(|file| !file.is_empty());
+    let source = file.map(|file| format!(", from {file}")).unwrap_or_default();
     Fact {
         sentence: format!("{}: {}{source}", subject.words, said.join(", ")),
         shape: format!("{}: {VALUE}{source}", subject.words),
@@ -135,18 +140,14 @@ impl Change {
         let size = format_significant(&point.abs(), digits);
         let hundred = BigRational::from_integer(100.into());
         let percent = |share: &BigRational| format_significant(&(share * &hundred).abs(), 4);
-        let (is_negative, is_zero) = (point.is_negative(), point.is_zero());
         match self {
+            Self::Difference(_, unit) if point.is_zero() => format!("{size}{unit} (equal)"),
             Self::Difference(first, unit) => {
-                let side = match (is_zero, is_negative) {
-                    (true, _) => "equal".to_owned(),
-                    (_, true) => format!("{first} lower"),
-                    (_, false) => format!("{first} higher"),
-                };
-                format!("{size}{unit} ({side})")
+                let side = if point.is_negative() { "lower" } else { "higher" };
+                format!("{size}{unit} ({first} {side})")
             }
             Self::Below | Self::Above => {
-                let is_below = matches!(self, Self::Below) != is_negative;
+                let is_below = matches!(self, Self::Below) != point.is_negative();
                 format!("{}% {}", percent(&point), if is_below { "below" } else { "above" })
             }
             Self::Ratio => format!("{} ({}% of)", value_of(number, digits), percent(&point)),
@@ -175,10 +176,7 @@ impl Subject {
         }
         match &plain.kind {
             ExpressionKind::Arithmetic(ArithmeticOperator::Subtract, a, b) => {
-                let unit = match given {
-                    [number] => loss_unit(number),
-                    _ => "",
-                };
+                let unit = if let [number] = given { loss_unit(number) } else { "" };
                 let label = first_label(scope, a, b).unwrap_or_else(|| "the first".to_owned());
                 let change = Some(Change::Difference(label, unit.to_owned()));
                 Self { words: two(scope, tree, [a, b], "less"), change }
@@ -190,22 +188,23 @@ impl Subject {
                 let change = is_share.then_some(Change::Ratio);
                 Self { words: two(scope, tree, [a, b], "/"), change }
             }
-            ExpressionKind::Call(name, arguments) => match (name.as_str(), arguments.as_slice()) {
-                ("percent_below", [a, b]) => Self {
-                    words: two(scope, tree, [&a.value, &b.value], "against"),
-                    change: Some(Change::Below),
-                },
-                ("percent_above", [a, b]) => Self {
-                    words: two(scope, tree, [&a.value, &b.value], "against"),
-                    change: Some(Change::Above),
-                },
-                ("p", [a, b]) => {
-                    let test = test_name(given);
-                    let sides = two(scope, tree, [&a.value, &b.value], "less");
-                    Self::plain(format!("p of {test}, two-sided, {sides}"))
+            ExpressionKind::Call(name, arguments) => {
+                let [a, b] = arguments.as_slice() else { return Self::plain(scope.phrase(tree)) };
+                let sides = |joint: &str| two(scope, tree, [&a.value, &b.value], joint);
+                match name.as_str() {
+                    "percent_below" => {
+                        Self { words: sides("against"), change: Some(Change::Below) }
+                    }
+                    "percent_above" => {
+                        Self { words: sides("against"), change: Some(Change::Above) }
+                    }
+                    "p" => {
+                        let test = test_name(given);
+                        Self::plain(format!("p of {test}, two-sided, {}", sides("less")))
+                    }
+                    _ => Self::plain(scope.phrase(tree)),
                 }
-                _ => Self::plain(scope.phrase(tree)),
-            },
+            }
             _ => Self::plain(scope.phrase(tree)),
         }
     }
@@ -216,28 +215,21 @@ fn two(scope: &Scope<'_>, whole: &Expression, [a, b]: [&Expression; 2], joint: &
     let (Some(first), Some(second)) = (scope.noun(a), scope.noun(b)) else {
         return scope.phrase(whole);
     };
-    let is_one_metric = head(&first) == head(&second);
-    let label = |noun: &Noun| noun.arm.as_ref().map_or_else(String::new, |arm| arm.label.clone());
-    if is_one_metric && first.arm == second.arm {
-        let step = |noun: &Noun| noun.step.as_ref().map(|step| format!("step {}", grouped(step)));
-        let (one, other) = (step(&first), step(&second));
-        let own = Noun { step: None, ..first.clone() };
-        let steps = [one, other].map(|step| step.unwrap_or_else(|| "the last step".to_owned()));
-        return format!("{} of {}: {} {joint} {}", head(&own), label(&own), steps[0], steps[1]);
+    let (metric, other_metric) = (head(&first), head(&second));
+    let (label, other) = (first.label(), second.label());
+    let scoped = scope.scope_of(&first);
+    let is_one_scope = scoped == scope.scope_of(&second);
+    if metric == other_metric && first.arm == second.arm {
+        let [one, other] = [&first, &second]
+            .map(|noun| noun.step_words().unwrap_or_else(|| "the last step".to_owned()));
+        return format!("{metric} of {label}: {one} {joint} {other}");
     }
-    if is_one_metric && scope.scope_of(&first) == scope.scope_of(&second) {
-        let of = if joint == "/" { label(&second) } else { format!("that of {}", label(&second)) };
-        let scoped = scope.scope_of(&first);
-        return format!("{} of {} {joint} {of}{scoped}", head(&first), label(&first));
+    if metric == other_metric && is_one_scope {
+        let that = if joint == "/" { "" } else { "that of " };
+        return format!("{metric} of {label} {joint} {that}{other}{scoped}");
     }
-    if first.arm == second.arm && scope.scope_of(&first) == scope.scope_of(&second) {
-        return format!(
-            "{} {joint} {} of {}{}",
-            head(&first),
-            head(&second),
-            label(&first),
-            scope.scope_of(&first)
-        );
+    if first.arm == second.arm && is_one_scope {
+        return format!("{metric} {joint} {other_metric} of {label}{scoped}");
     }
     format!("{} {joint} {}", scope.words(&first), scope.words(&second))
 }
@@ -247,7 +239,7 @@ fn first_label(scope: &Scope<'_>, a: &Expression, b: &Expression) -> Option<Stri
     let (first, second) = (scope.noun(a)?, scope.noun(b)?);
     match (&first.arm, &second.arm) {
         (Some(one), Some(other)) if one.label != other.label => Some(one.label.clone()),
-        _ => first.step.map(|step| format!("step {}", grouped(&step))),
+        _ => first.step_words(),
     }
 }
 
@@ -259,22 +251,20 @@ fn relation(scope: &Scope<'_>, tree: &Expression, outcome: &Outcome) -> String {
     }
     let plain = scope.plain(tree);
     match &plain.kind {
-        ExpressionKind::Relation(first, rest) => {
-            let sides = std::iter::once(&**first).chain(rest.iter().map(|(_, side)| side));
-            let nouns: Option<Vec<Noun>> = sides.map(|side| scope.noun(side)).collect();
+        ExpressionKind::Relation(_, rest) => {
+            let nouns: Option<Vec<Noun>> =
+                plain.parts().into_iter().map(|side| scope.noun(side)).collect();
             let is_one_metric = |nouns: &Vec<Noun>| {
-                nouns
-                    .windows(2)
-                    .all(|pair| head(&pair[0]) == head(&pair[1]) && pair[0].arm != pair[1].arm)
+                let mut pairs = nouns.windows(2);
+                pairs.all(|pair| head(&pair[0]) == head(&pair[1]) && pair[0].arm != pair[1].arm)
             };
             let Some(nouns) = nouns.filter(is_one_metric) else { return scope.phrase(tree) };
-            let labels: Vec<_> = nouns
-                .iter()
-                .map(|noun| noun.arm.as_ref().map_or_else(String::new, |arm| arm.label.clone()))
-                .collect();
-            let scoped = nouns.first().map(|noun| scope.scope_of(noun)).unwrap_or_default();
-            let head = nouns.first().map(head).unwrap_or_default();
-            format!("{head}: {}{scoped}", joined(&labels, rest))
+            let [first, others @ ..] = nouns.as_slice() else { return scope.phrase(tree) };
+            let others = std::iter::zip(rest, others);
+            let others = others
+                .map(|((operator, _), side)| format!(" {} {}", operator.sign(), side.label()));
+            let others: String = others.collect();
+            format!("{}: {}{others}{}", head(first), first.label(), scope.scope_of(first))
         }
         ExpressionKind::Call(name, arguments)
             if fixed::EQUALITIES.contains(&name.as_str()) || name == "differs" =>
@@ -292,22 +282,9 @@ fn relation(scope: &Scope<'_>, tree: &Expression, outcome: &Outcome) -> String {
     }
 }
 
-/// Sides with the signs between them.
-fn joined(sides: &[String], rest: &[(RelationOperator, Expression)]) -> String {
-    let mut text = sides.first().cloned().unwrap_or_default();
-    for (side, (operator, _)) in std::iter::zip(sides.iter().skip(1), rest) {
-        text.push_str(&format!(" {} {side}", operator.sign()));
-    }
-    text
-}
-
 /// The test of a p.
 fn test_name(given: &[Quantity]) -> &'static str {
-    let design = given.iter().find_map(|number| match &number.role {
-        NumberRole::P(design) => Some(design),
-        _ => None,
-    });
-    match design {
+    match design_of(given) {
         Some(design) if design.is_paired => "a paired t test by seed",
         _ => "Welch's t test",
     }
@@ -326,7 +303,7 @@ fn value_of(number: &Quantity, digits: usize) -> String {
 
 /// The unit of a loss, where a number is one.
 fn loss_unit(number: &Quantity) -> &'static str {
-    let mut units = number.leaves.iter().filter_map(|leaf| crate::loss_unit::unit_of_leaf(leaf));
+    let mut units = number.leaves.iter().filter_map(|leaf| unit_of_leaf(leaf));
     match units.next() {
         Some(LossUnit::Nats) => " nats/token",
         Some(LossUnit::Bits) => " bits/byte",
@@ -335,23 +312,23 @@ fn loss_unit(number: &Quantity) -> &'static str {
 }
 
 /// The unit behind a value.
-fn unit_of(tree: &Expression, given: &[Quantity], provenance: &Provenance) -> String {
+fn unit_of(
+    scope: &Scope<'_>,
+    tree: &Expression,
+    given: &[Quantity],
+    provenance: &Provenance,
+) -> String {
     let is_plain = matches!(
-        &tree.kind,
+        scope.plain(tree).kind,
         ExpressionKind::Field(..) | ExpressionKind::At(..) | ExpressionKind::Name(_)
     );
-    let is_summary = matches!(
-        provenance.root.as_deref(),
-        Some("mean" | "sd" | "se" | "min" | "max" | "median" | "ci95" | "best")
-    );
+    let is_summary =
+        matches!(&tree.kind, ExpressionKind::Call(name, _) if SUMMARIES.contains(&name.as_str()));
     match given {
         [number, ..] if is_plain || is_summary => {
             // A sum of nats is no loss of a token.
-            if provenance.fields.contains("nats") {
-                " nats".to_owned()
-            } else {
-                loss_unit(number).to_owned()
-            }
+            let is_sum = provenance.fields.contains("nats");
+            if is_sum { " nats" } else { loss_unit(number) }.to_owned()
         }
         _ => match provenance.quantity.map(|one| one.name.as_str()) {
             Some(name @ ("tokens" | "steps")) => format!(" {name}"),
@@ -360,16 +337,18 @@ fn unit_of(tree: &Expression, given: &[Quantity], provenance: &Provenance) -> St
     }
 }
 
+/// The name of a file without its folders.
+fn name_of(file: &str) -> &str {
+    file.rsplit('/').next().unwrap_or(file)
+}
+
 /// Where a value was read that nothing recomputes: a setting, a print.
 fn source_of(given: &[Quantity]) -> String {
     let [number] = given else { return String::new() };
     let [leaf] = number.leaves.as_slice() else { return String::new() };
     let Some(evidence) = &leaf.evidence else { return String::new() };
     match number.leaf {
-        Some(LeafKind::Setting) => {
-            let file = evidence.file.rsplit('/').next().unwrap_or(&evidence.file);
-            format!(", from {file}")
-        }
+        Some(LeafKind::Setting) => format!(", from {}", name_of(&evidence.file)),
         Some(LeafKind::Printed) => match &evidence.document {
             Some(document) => format!(", transcribed from {document}"),
             None => String::new(),

@@ -7,11 +7,11 @@ use repro_claim::Expression;
 use repro_claim::syntax::ExpressionKind;
 use repro_exact::decimal::grouped;
 
-use super::arms::{ClaimArm, arm_of, path_of};
+use super::arms::{ClaimArm, arm_of, shared};
 use super::provenance::TextSplit;
 use crate::lexicon::lexicon;
 use crate::library::Library;
-use crate::page::{PlacedExpression, PostPage};
+use crate::page::{PlacedExpression, PostPage, path_of};
 use crate::value::Leaf;
 
 /// The quantity of a name that stands for runs, and no field of theirs.
@@ -26,7 +26,7 @@ pub struct Scope<'s> {
     /// The variables of a table's row.
     pub variables: &'s BTreeMap<String, PlacedExpression>,
     /// What was read.
-    pub leaves: &'s [Rc<Leaf>],
+    pub leaves: Vec<Rc<Leaf>>,
 }
 
 /// One quantity of one arm.
@@ -40,6 +40,22 @@ pub struct Noun {
     pub arm: Option<ClaimArm>,
     /// The step that the expression names.
     pub step: Option<String>,
+}
+
+impl Noun {
+    fn new(metric: String, arm: Option<ClaimArm>) -> Self {
+        Self { statistics: Vec::new(), metric, arm, step: None }
+    }
+
+    /// The name of its arm.
+    pub fn label(&self) -> &str {
+        self.arm.as_ref().map_or("", |arm| &arm.label)
+    }
+
+    /// Its step: `step 1,209`.
+    pub fn step_words(&self) -> Option<String> {
+        self.step.as_ref().map(|step| format!("step {}", grouped(step)))
+    }
 }
 
 impl Scope<'_> {
@@ -59,6 +75,11 @@ impl Scope<'_> {
             body = &formula.body.tree;
         }
         body
+    }
+
+    /// The noun that an expression is.
+    pub fn noun_of(&self, tree: &Expression) -> Option<Noun> {
+        self.noun(&self.plain(tree))
     }
 
     /// The noun that a plain expression is.
@@ -85,7 +106,7 @@ impl Scope<'_> {
             let metric =
                 path.strip_prefix(&[EACH_ARM.to_owned()]).filter(|rest| !rest.is_empty())?;
             let metric = metric.join(".").replacen("config.", "setting ", 1);
-            return Some(Noun { statistics: Vec::new(), metric, arm: None, step: None });
+            return Some(Noun::new(metric, None));
         };
         let metric = match rest.as_slice() {
             [] => {
@@ -98,7 +119,7 @@ impl Scope<'_> {
             [kind, inner @ ..] if kind == "receipt" && !inner.is_empty() => inner.join("."),
             fields => fields.join("."),
         };
-        Some(Noun { statistics: Vec::new(), metric, arm: Some(arm), step: None })
+        Some(Noun::new(metric, Some(arm)))
     }
 
     /// A count of a model, a statistic, or the value as printed.
@@ -106,30 +127,19 @@ impl Scope<'_> {
         if let Some(count) = lexicon().quantity_of_field(&format!("{name}()")) {
             let is_each = matches!(&of.kind, ExpressionKind::Name(name) if name == EACH_ARM);
             let arm = if is_each { None } else { Some(self.arm(of)?) };
-            let metric = count.name.clone();
-            return Some(Noun { statistics: Vec::new(), metric, arm, step: None });
+            return Some(Noun::new(count.name.clone(), arm));
         }
         if name == "count" {
-            let arm = self.arm(of)?;
-            return Some(Noun {
-                statistics: vec!["number".to_owned()],
-                metric: "runs".to_owned(),
-                arm: Some(arm),
-                step: None,
-            });
+            let runs = Noun::new("runs".to_owned(), Some(self.arm(of)?));
+            return Some(Noun { statistics: vec!["number".to_owned()], ..runs });
         }
         let noun = self.noun(of)?;
         if matches!(name, "printed" | "whole") {
             return Some(noun);
         }
-        let statistic = match name {
-            "min" => "lowest".to_owned(),
-            "max" => "highest".to_owned(),
-            "sd" => "standard deviation (n-1) of".to_owned(),
-            "population_sd" => "standard deviation (n) of".to_owned(),
-            "se" => "standard error of".to_owned(),
-            "ci95" => "95% confidence interval of mean".to_owned(),
-            name => lexicon().statistic_of_function(name)?.name.clone(),
+        let statistic = match lexicon().words(&format!("noun.{name}")) {
+            [words] => words.clone(),
+            _ => lexicon().statistic_of_function(name)?.name.clone(),
         };
         let statistics = std::iter::once(statistic).chain(noun.statistics.clone()).collect();
         Some(Noun { statistics, ..noun })
@@ -146,31 +156,21 @@ impl Scope<'_> {
 
     /// The runs, split and step of a noun: `, 6 runs (seeds 1-6), held-out, step 1,209`.
     pub fn scope_of(&self, noun: &Noun) -> String {
-        let mut parts = Vec::new();
         let is_of_runs = noun.metric != "runs"
             && !noun.metric.ends_with("parameters")
             && !noun.metric.starts_with("setting ");
-        if let Some(arm) = noun.arm.as_ref().filter(|_| is_of_runs) {
-            parts.push(arm.runs(self.library));
-        }
+        let runs = noun.arm.as_ref().filter(|_| is_of_runs).map(|arm| arm.runs(self.library));
         let own: Vec<_> = self.leaves.iter().filter(|leaf| is_of(leaf, noun)).collect();
-        let splits: BTreeSet<_> = own.iter().filter_map(|leaf| TextSplit::of_leaf(leaf)).collect();
-        if let (Some(split), 1) = (splits.first(), splits.len()) {
-            parts.push(split.word().to_owned());
-        }
+        let split = shared(own.iter().filter_map(|leaf| TextSplit::of_leaf(leaf)).map(Some));
         let steps: BTreeSet<u64> = own.iter().filter_map(|leaf| leaf.step).collect();
-        parts.push(match (&noun.step, steps.first(), steps.last()) {
-            (Some(step), ..) => format!("step {}", grouped(step)),
-            (None, Some(first), Some(last)) if first == last => {
-                format!("step {}", grouped(&first.to_string()))
-            }
-            (None, Some(first), Some(last)) => {
-                format!("steps {}-{}", grouped(&first.to_string()), grouped(&last.to_string()))
-            }
-            _ => String::new(),
-        });
-        let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-        parts.iter().map(|part| format!(", {part}")).collect()
+        let read = |first: &u64, last: &u64| {
+            let [one, other] = [first, last].map(|step| grouped(&step.to_string()));
+            if one == other { format!("step {one}") } else { format!("steps {one}-{other}") }
+        };
+        let read = || Some(read(steps.first()?, steps.last()?));
+        let parts = [runs, split.map(|one| one.word().to_owned()), noun.step_words().or_else(read)];
+        let parts = parts.into_iter().flatten().filter(|part| !part.is_empty());
+        parts.map(|part| format!(", {part}")).collect()
     }
 }
 

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use repro_claim::Expression;
 use repro_claim::syntax::ExpressionKind;
 
-use super::arms::{ClaimArm, arms_of};
+use super::arms::{ClaimArm, arms_of, shared};
 use crate::lexicon::{LexiconTerm, lexicon};
 use crate::library::Library;
 use crate::loss_unit::{LossUnit, unit_of_leaf};
@@ -64,8 +64,6 @@ pub struct Provenance {
     pub is_at_end: bool,
     /// The functions of the expression and of its formulas.
     pub functions: BTreeSet<String>,
-    /// The function at its root.
-    pub root: Option<String>,
     /// What the expression gives, where that is one quantity of the lexicon.
     pub quantity: Option<&'static LexiconTerm>,
     /// The design of its test.
@@ -84,24 +82,20 @@ impl Provenance {
         let evidence = || leaves.iter().filter_map(|leaf| leaf.evidence.as_ref());
         let is_index = |part: &&str| part.bytes().all(|byte| byte.is_ascii_digit());
         let field = |pointer: &str| {
-            let last = pointer.rsplit(['/', '.']).find(|part| !is_index(part))?;
-            Some(last.to_owned())
+            pointer.rsplit(['/', '.']).find(|part| !is_index(part)).map(str::to_owned)
         };
-        let recorded = || leaves.iter().filter(|leaf| leaf.kind == LeafKind::Recorded);
+        let runs = leaves.iter().filter(|leaf| leaf.kind == LeafKind::Recorded);
+        let runs = runs.filter_map(|leaf| Some(leaf.evidence.as_ref()?.bundle.clone()));
         let last_step = |bundle: &str| {
             let receipt = library.bundle(bundle)?.receipt();
             receipt.checkpoints.iter().map(|checkpoint| checkpoint.step).max()
         };
-        let is_last = |leaf: &Rc<Leaf>| {
-            let bundle = leaf.evidence.as_ref().map(|one| one.bundle.as_str());
-            leaf.step.is_none_or(|step| bundle.and_then(last_step) == Some(step))
-        };
-        let mut units: Vec<LossUnit> = Vec::new();
-        for unit in leaves.iter().filter_map(|leaf| unit_of_leaf(leaf)) {
-            if !units.contains(&unit) {
-                units.push(unit);
-            }
-        }
+        let stepped = leaves.iter().filter(|leaf| leaf.step.is_some());
+        let last_steps: Vec<_> = stepped
+            .map(|leaf| (leaf.step, leaf.evidence.as_ref().and_then(|one| last_step(&one.bundle))))
+            .collect();
+        let mut units: Vec<_> = leaves.iter().filter_map(|leaf| unit_of_leaf(leaf)).collect();
+        units.dedup();
         let mut functions = BTreeSet::new();
         for expression in expressions {
             expression.each(&mut |part| {
@@ -110,45 +104,28 @@ impl Provenance {
                 }
             });
         }
-        let last_steps: BTreeSet<_> = leaves
-            .iter()
-            .filter(|leaf| leaf.step.is_some())
-            .map(|leaf| last_step(&leaf.evidence.as_ref()?.bundle))
-            .collect();
-        let last_step = match last_steps.first() {
-            Some(last) if last_steps.len() == 1 => *last,
-            _ => None,
-        };
-        let first = expressions.first().copied();
-        let design = given.iter().find_map(|number| match &number.role {
-            NumberRole::P(design) => Some(Rc::clone(design)),
-            _ => None,
-        });
         Self {
             arms: arms_of(page, expressions.iter().copied()),
-            runs: recorded()
-                .filter_map(|leaf| Some(leaf.evidence.as_ref()?.bundle.clone()))
-                .collect(),
+            runs: runs.collect(),
             fields: evidence().filter_map(|one| field(&one.pointer)).collect(),
             splits: leaves.iter().filter_map(|leaf| TextSplit::of_leaf(leaf)).collect(),
             units,
             steps: leaves.iter().filter_map(|leaf| leaf.step).collect(),
-            last_step,
-            is_at_end: leaves.iter().any(|leaf| leaf.step.is_some()) && leaves.iter().all(is_last),
+            is_at_end: !last_steps.is_empty() && last_steps.iter().all(|(own, last)| own == last),
+            last_step: shared(last_steps.into_iter().map(|(_, last)| last)),
             functions,
-            root: first.and_then(root_function),
-            quantity: first.and_then(quantity_of),
-            design,
+            quantity: expressions.first().and_then(|first| quantity_of(first)),
+            design: design_of(given).cloned(),
         }
     }
 }
 
-/// The function at the root of an expression.
-fn root_function(expression: &Expression) -> Option<String> {
-    match &expression.kind {
-        ExpressionKind::Call(name, _) => Some(name.clone()),
+/// The design of the test whose p is among some numbers.
+pub fn design_of(given: &[Quantity]) -> Option<&Rc<RunDesign>> {
+    given.iter().find_map(|number| match &number.role {
+        NumberRole::P(design) => Some(design),
         _ => None,
-    }
+    })
 }
 
 /// The quantity that an expression gives: of one field or count, of a summary of it, or of so many times it.

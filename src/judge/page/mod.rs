@@ -34,6 +34,7 @@ pub use head::{PostFormula, TextSource};
 pub use placed::{Binding, PlacedExpression, quoted_numbers, stated_numbers};
 pub use sentences::{Mood, Sentence};
 pub use tables::{Table, no_such};
+pub use unfolded::path_of;
 
 /// Whose text a post file is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -7,6 +7,7 @@ use repro_claim::syntax::{Argument, ExpressionKind};
 
 use super::expanded::RowVariables;
 use super::{PostFormula, PostPage};
+use crate::work::Work;
 
 /// The most parts of an expression that is unfolded.
 const MOST_PARTS: usize = 2_000;
@@ -16,73 +17,121 @@ const MOST_DEPTH: usize = 24;
 /// What parameters stand for.
 type Given = BTreeMap<String, Expression>;
 
+/// What names stand for where a part of an expression stands.
+#[derive(Clone, Copy)]
+struct Names<'n> {
+    row: &'n RowVariables,
+    given: &'n Given,
+    /// How many formulas and variables the part stands inside of.
+    depth: usize,
+}
+
 struct Unfolding<'p> {
     page: &'p PostPage,
     /// Whether formulas are put in place, or keep their names.
     opens_formulas: bool,
+    /// Whether names of the post become the places of their evidence.
+    locates_names: bool,
     parts: usize,
 }
 
 impl PostPage {
     /// An expression with each formula and each variable of the row in place; none where that would be too long.
     pub fn unfolded(&self, tree: &Expression, row: &RowVariables) -> Option<Expression> {
-        let mut unfolding = Unfolding { page: self, opens_formulas: true, parts: 0 };
-        unfolding.within(tree, row, &Given::new(), 0)
+        Unfolding { opens_formulas: true, ..Unfolding::new(self) }.whole(tree, row)
     }
 
     /// The same with the names of formulas as they are.
     pub fn with_row(&self, tree: &Expression, row: &RowVariables) -> Option<Expression> {
-        let mut unfolding = Unfolding { page: self, opens_formulas: false, parts: 0 };
-        unfolding.within(tree, row, &Given::new(), 0)
+        Unfolding::new(self).whole(tree, row)
+    }
+
+    /// The same as unfolded with the names of the post as the places of their evidence.
+    pub(super) fn located(
+        &self,
+        tree: &Expression,
+        row: &RowVariables,
+        work: &Work,
+    ) -> Option<Expression> {
+        let new = Unfolding::new(self);
+        let mut unfolding = Unfolding { opens_formulas: true, locates_names: true, ..new };
+        let located = unfolding.whole(tree, row);
+        work.takes(unfolding.parts);
+        located
+    }
+
+    /// The body of the formula that an expression names or calls, and of one that this one does in turn.
+    pub fn root_of<'e>(&'e self, tree: &'e Expression) -> &'e Expression {
+        let mut root = tree;
+        // Formulas may call each other in a circle.
+        for _ in 0..=self.formulas.len() {
+            let (ExpressionKind::Call(name, _) | ExpressionKind::Name(name)) = &root.kind else {
+                break;
+            };
+            let Some(formula) = self.formulas.get(name) else { break };
+            root = &formula.body.tree;
+        }
+        root
     }
 }
 
 impl<'p> Unfolding<'p> {
-    fn within(
-        &mut self,
-        tree: &Expression,
-        row: &RowVariables,
-        given: &Given,
-        depth: usize,
-    ) -> Option<Expression> {
+    fn new(page: &'p PostPage) -> Self {
+        Self { page, opens_formulas: false, locates_names: false, parts: 0 }
+    }
+
+    fn whole(&mut self, tree: &Expression, row: &RowVariables) -> Option<Expression> {
+        self.copy(tree, Names { row, given: &Given::new(), depth: 0 })
+    }
+
+    fn copy(&mut self, tree: &Expression, names: Names<'_>) -> Option<Expression> {
+        let mut copy = tree.clone();
+        self.unfold(&mut copy, names)?;
+        Some(copy)
+    }
+
+    fn unfold(&mut self, tree: &mut Expression, names: Names<'_>) -> Option<()> {
         self.parts += 1;
-        if self.parts > MOST_PARTS || depth > MOST_DEPTH {
+        if self.parts > MOST_PARTS || names.depth > MOST_DEPTH {
             return None;
         }
-        let mut part = |tree: &Expression| self.within(tree, row, given, depth);
-        let mut boxed = |tree: &Expression| part(tree).map(Box::new);
-        let kind = match &tree.kind {
-            ExpressionKind::Number(_) | ExpressionKind::Text(_) => tree.kind.clone(),
-            ExpressionKind::Name(name) => return self.name(name, tree, row, given, depth),
-            ExpressionKind::Field(of, key) => ExpressionKind::Field(boxed(of)?, key.clone()),
-            ExpressionKind::At(of, step) => ExpressionKind::At(boxed(of)?, boxed(step)?),
-            ExpressionKind::Negative(of) => ExpressionKind::Negative(boxed(of)?),
-            ExpressionKind::Not(of) => ExpressionKind::Not(boxed(of)?),
-            ExpressionKind::Arithmetic(operator, left, right) => {
-                ExpressionKind::Arithmetic(*operator, boxed(left)?, boxed(right)?)
-            }
-            ExpressionKind::List(items) => {
-                ExpressionKind::List(items.iter().map(part).collect::<Option<_>>()?)
-            }
-            ExpressionKind::Relation(first, rest) => {
-                let rest = rest.iter().map(|(operator, side)| Some((*operator, part(side)?)));
-                let rest = rest.collect::<Option<_>>()?;
-                ExpressionKind::Relation(self.within(first, row, given, depth).map(Box::new)?, rest)
-            }
-            ExpressionKind::Call(name, arguments) => {
-                let value = |one: &Argument| {
-                    Some(Argument { name: one.name.clone(), value: part(&one.value)? })
-                };
-                let arguments: Vec<_> = arguments.iter().map(value).collect::<Option<_>>()?;
-                let Some(formula) = self.formula(name) else {
-                    let kind = ExpressionKind::Call(name.clone(), arguments);
-                    return Some(Expression { kind, span: tree.span.clone() });
-                };
-                let named = std::iter::zip(arguments, &formula.parameters);
-                let given = named.map(|(one, own)| (one.name.unwrap_or(own.clone()), one.value));
-                return self.within(&formula.body.tree, row, &given.collect(), depth + 1);
-            }
-        };
+        if let ExpressionKind::Name(name) = &tree.kind {
+            *tree = self.named(name, tree, names)?;
+            return Some(());
+        }
+        if let Some(place) = self.place_of(tree) {
+            tree.kind = place;
+            return Some(());
+        }
+        parts_of(tree).into_iter().try_for_each(|part| self.unfold(part, names))?;
+        if let ExpressionKind::Call(name, arguments) = &mut tree.kind
+            && let Some(formula) = self.formula(name)
+        {
+            let named = std::iter::zip(std::mem::take(arguments), &formula.parameters);
+            let given = named.map(|(one, own)| (one.name.unwrap_or(own.clone()), one.value));
+            let given = given.collect();
+            *tree = self.copy(
+                &formula.body.tree,
+                Names { given: &given, depth: names.depth + 1, ..names },
+            )?;
+        }
+        Some(())
+    }
+
+    fn named(&mut self, name: &str, tree: &Expression, names: Names<'_>) -> Option<Expression> {
+        if let Some(value) = names.given.get(name) {
+            value.each(&mut |_| self.parts += 1);
+            return Some(value.clone());
+        }
+        let inside = Names { given: &Given::new(), depth: names.depth + 1, ..names };
+        if let Some(variable) = names.row.get(name) {
+            // Inside a variable the names of the row mean nothing: it cannot stand for itself.
+            return self.copy(&variable.tree, Names { row: &RowVariables::new(), ..inside });
+        }
+        if let Some(formula) = self.formula(name).filter(|one| one.parameters.is_empty()) {
+            return self.copy(&formula.body.tree, inside);
+        }
+        let kind = self.place_of(tree).unwrap_or_else(|| tree.kind.clone());
         Some(Expression { kind, span: tree.span.clone() })
     }
 
@@ -90,27 +139,42 @@ impl<'p> Unfolding<'p> {
         self.page.formulas.get(name).filter(|_| self.opens_formulas)
     }
 
-    fn name(
-        &mut self,
-        name: &str,
-        tree: &Expression,
-        row: &RowVariables,
-        given: &Given,
-        depth: usize,
-    ) -> Option<Expression> {
-        if let Some(value) = given.get(name) {
-            value.each(&mut |_| self.parts += 1);
-            return Some(value.clone());
+    /// The place of the evidence that a name stands for, as a name: "`moe-s1`".
+    fn place_of(&self, tree: &Expression) -> Option<ExpressionKind> {
+        let path = path_of(tree).filter(|_| self.locates_names)?;
+        self.page.evidence_of(&path.join(".")).map(ExpressionKind::Name)
+    }
+}
+
+/// A chain of fields as a list of names: `moe.active12.loss`.
+pub fn path_of(part: &Expression) -> Option<Vec<String>> {
+    match &part.kind {
+        ExpressionKind::Name(name) => Some(vec![name.clone()]),
+        ExpressionKind::Field(of, key) => {
+            let mut path = path_of(of)?;
+            path.push(key.clone());
+            Some(path)
         }
-        if let Some(variable) = row.get(name) {
-            // Inside a variable the names of the row mean nothing: it cannot stand for itself.
-            return self.within(&variable.tree, &RowVariables::new(), &Given::new(), depth + 1);
+        _ => None,
+    }
+}
+
+/// The parts directly inside an expression, to be changed.
+fn parts_of(tree: &mut Expression) -> Vec<&mut Expression> {
+    match &mut tree.kind {
+        ExpressionKind::Number(_) | ExpressionKind::Text(_) | ExpressionKind::Name(_) => Vec::new(),
+        ExpressionKind::Field(of, _) | ExpressionKind::Negative(of) | ExpressionKind::Not(of) => {
+            vec![of]
         }
-        match self.formula(name) {
-            Some(formula) if formula.parameters.is_empty() => {
-                self.within(&formula.body.tree, row, &Given::new(), depth + 1)
-            }
-            _ => Some(tree.clone()),
+        ExpressionKind::At(left, right) | ExpressionKind::Arithmetic(_, left, right) => {
+            vec![left, right]
+        }
+        ExpressionKind::List(items) => items.iter_mut().collect(),
+        ExpressionKind::Relation(first, rest) => {
+            std::iter::once(&mut **first).chain(rest.iter_mut().map(|(_, side)| side)).collect()
+        }
+        ExpressionKind::Call(_, arguments) => {
+            arguments.iter_mut().map(|Argument { value, .. }| value).collect()
         }
     }
 }

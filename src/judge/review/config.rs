@@ -58,24 +58,11 @@ impl ReviewPolicy {
         let Some(review) = root.get("review") else { return Ok(Self::default()) };
         review.only(&["authors", "reviewers", "models", "min_reading"])?;
         let mut policy = Self::default();
-        if let Some(list) = review.get("authors") {
-            for node in few(list)? {
-                policy.authors.insert(identity(node)?);
-            }
+        for node in few(review, "authors")? {
+            policy.authors.insert(identity(node)?);
         }
-        if let Some(list) = review.get("reviewers") {
-            for node in few(list)? {
-                node.only(&["name", "key"])?;
-                let name = node.required("name")?;
-                let length = name.text()?.chars().count();
-                if length == 0 || length > MOST_NAME {
-                    let expected = format!("a name of 1 to {MOST_NAME} characters");
-                    return Err(BAD_CONFIG.at(name.place(), expected, format!("{length}")));
-                }
-                let key = node.required("key")?;
-                let key = PublicKey::parse(key.text()?, key.place())?;
-                policy.reviewers.push(ListedReviewer { name: name.text()?.to_owned(), key });
-            }
+        for node in few(review, "reviewers")? {
+            policy.reviewers.push(reviewer(node)?);
         }
         if let Some(models) = review.get("models") {
             models.only(&["count"])?;
@@ -91,14 +78,28 @@ impl ReviewPolicy {
     }
 }
 
-fn few(list: Node<'_>) -> Result<impl Iterator<Item = Node<'_>>, Error> {
-    let items = list.items()?;
-    match items.len() {
-        0..=MOST_KEYS => Ok(items),
-        more => {
-            Err(BAD_CONFIG.at(list.place(), format!("at most {MOST_KEYS} keys"), format!("{more}")))
-        }
+/// The entries of a list of keys.
+fn few<'a>(review: Node<'a>, list: &str) -> Result<Vec<Node<'a>>, Error> {
+    let Some(list) = review.get(list) else { return Ok(Vec::new()) };
+    let items: Vec<_> = list.items()?.collect();
+    if items.len() > MOST_KEYS {
+        let found = format!("{}", items.len());
+        return Err(BAD_CONFIG.at(list.place(), format!("at most {MOST_KEYS} keys"), found));
     }
+    Ok(items)
+}
+
+fn reviewer(node: Node) -> Result<ListedReviewer, Error> {
+    node.only(&["name", "key"])?;
+    let name = node.required("name")?;
+    let length = name.text()?.chars().count();
+    if length == 0 || length > MOST_NAME {
+        let expected = format!("a name of 1 to {MOST_NAME} characters");
+        return Err(BAD_CONFIG.at(name.place(), expected, format!("{length}")));
+    }
+    let key = node.required("key")?;
+    let key = PublicKey::parse(key.text()?, key.place())?;
+    Ok(ListedReviewer { name: name.text()?.to_owned(), key })
 }
 
 /// The identity of a key: of the PEM, or written as `sha256:…`.
@@ -110,13 +111,9 @@ fn identity(node: Node) -> Result<Digest, Error> {
 }
 
 fn reading(node: Node) -> Result<ReadBy, Error> {
-    match node.text()? {
-        "drafted" => Ok(ReadBy::Drafted),
-        "author" => Ok(ReadBy::Author),
-        "reviewed" => Ok(ReadBy::Reviewed),
-        other => {
-            let expected = "`drafted`, `author` or `reviewed`";
-            Err(BAD_CONFIG.at(node.place(), expected, format!("`{other}`")))
-        }
-    }
+    let word = node.text()?;
+    serde_json::from_value(word.into()).map_err(|_| {
+        let expected = "`drafted`, `author` or `reviewed`";
+        BAD_CONFIG.at(node.place(), expected, format!("`{word}`"))
+    })
 }

@@ -4,29 +4,10 @@ use repro_receipt::digest::Digest;
 use repro_report::outcome::{ClaimReport, Verdict};
 
 use super::session::fact_of;
+use crate::lexicon::lexicon;
 
 /// Of so many facts that are shown, one is altered.
 pub const PERIOD: u64 = 12;
-/// Words that turn a direction around.
-const DIRECTIONS: &[(&str, &str)] = &[
-    ("lower", "higher"),
-    ("below", "above"),
-    ("less", "more"),
-    ("falls", "grows"),
-    ("smaller", "larger"),
-    ("<", ">"),
-    ("<=", ">="),
-];
-/// Statistics that are taken for each other.
-const STATISTICS: &[(&str, &str)] = &[
-    ("mean", "median"),
-    ("standard deviation", "standard error"),
-    ("best", "last"),
-    ("max", "min"),
-    ("sd", "sem"),
-    ("total", "active"),
-];
-
 /// What is shown instead of a fact.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decoy {
@@ -70,8 +51,8 @@ impl DecoyPlan {
         let digit = (!is_limit).then(|| self.other_digit(&sentence, at)).flatten();
         let decoys = [
             ("a digit", digit),
-            ("the direction", exchanged(&sentence, DIRECTIONS)),
-            ("the statistic", exchanged(&sentence, STATISTICS)),
+            ("the direction", exchanged(&sentence, "decoy.directions")),
+            ("the statistic", exchanged(&sentence, "decoy.statistics")),
             ("the step", self.other_step(&sentence, at)),
             ("the arm", self.other_arm(&sentence, arms, at)),
         ];
@@ -114,10 +95,9 @@ impl DecoyPlan {
 }
 
 /// The sentence with the first word that is found of some pairs exchanged for its partner.
-fn exchanged(sentence: &str, pairs: &[(&str, &str)]) -> Option<String> {
-    let either =
-        |(a, b): &(&str, &str)| replaced(sentence, a, b).or_else(|| replaced(sentence, b, a));
-    pairs.iter().find_map(either)
+fn exchanged(sentence: &str, pairs: &str) -> Option<String> {
+    let mut pairs = lexicon().words(pairs).iter().filter_map(|pair| pair.split_once('/'));
+    pairs.find_map(|(a, b)| replaced(sentence, a, b).or_else(|| replaced(sentence, b, a)))
 }
 
 fn replaced(sentence: &str, from: &str, to: &str) -> Option<String> {
@@ -165,10 +145,10 @@ mod tests {
         let step = plan.other_step("loss of moe, step 1,209: 1.7243", 3).unwrap();
         assert!(step.ends_with(",209: 1.7243") && !step.contains("step 1,"), "{step}");
         let of = |text: &str, pairs| exchanged(text, pairs);
-        assert_eq!(of("(moe lower)", DIRECTIONS).as_deref(), Some("(moe higher)"));
-        assert_eq!(of("moe < dense", DIRECTIONS).as_deref(), Some("moe > dense"));
-        assert_eq!(of("mean loss", STATISTICS).as_deref(), Some("median loss"));
-        assert_eq!(of("meaning", STATISTICS), None);
+        assert_eq!(of("(moe lower)", "decoy.directions").as_deref(), Some("(moe higher)"));
+        assert_eq!(of("moe < dense", "decoy.directions").as_deref(), Some("moe > dense"));
+        assert_eq!(of("mean loss", "decoy.statistics").as_deref(), Some("median loss"));
+        assert_eq!(of("meaning", "decoy.statistics"), None);
         let arm = plan.other_arm("loss of moe: 1.7", &["moe", "dense"], 1);
         assert_eq!(arm.as_deref(), Some("loss of dense: 1.7"));
     }

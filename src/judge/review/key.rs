@@ -31,15 +31,12 @@ impl MeaningParts {
     pub fn of(claim: &ClaimReport) -> Self {
         let meaning = &claim.meaning;
         let shape = meaning.fact.as_ref().map_or("", |fact| fact.shape.as_str());
-        let readings: Vec<Json> = match meaning.readings.is_empty() {
-            true => vec![json!([claim.claimed])],
-            false => {
-                let one = |token: &repro_report::outcome::TokenReading| {
-                    json!([token.token, token.reading.word()])
-                };
-                meaning.readings.iter().map(one).collect()
-            }
-        };
+        let readings = meaning.readings.iter();
+        let mut readings: Vec<Json> =
+            readings.map(|token| json!([token.token, token.reading.word()])).collect();
+        if readings.is_empty() {
+            readings.push(json!([claim.claimed]));
+        }
         let context = (!meaning.context.is_empty()).then(|| digest(&json!(meaning.context)));
         Self {
             quote: digest(&json!(claim.quote)),
@@ -53,7 +50,6 @@ impl MeaningParts {
 
     /// The key of a claim with these kinds of lints.
     pub fn key(&self, lints: &BTreeSet<LintKind>) -> Digest {
-        let lints: Vec<_> = lints.iter().map(|kind| kind.word()).collect();
         digest(&json!({
             "quote": self.quote.to_string(),
             "context": self.context.map(|context| context.to_string()),

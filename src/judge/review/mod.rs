@@ -4,7 +4,6 @@
 //! session talks to a person is left to the command line.
 
 pub mod config;
-pub mod context;
 pub mod decoy;
 pub mod key;
 pub mod record;

@@ -1,7 +1,6 @@
 //! One judgement of one reviewer, as `repro/ID.reviews.toml` holds it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write;
 
 use repro_receipt::digest::{Digest, canonical};
 use repro_receipt::source::{Error, Node, codes};
@@ -115,6 +114,8 @@ pub struct ReviewRecord {
 }
 
 impl ReviewVerdict {
+    const ALL: [Self; 3] = [Self::Approve, Self::Dispute, Self::Exempt];
+
     /// The word in records.
     pub fn word(self) -> &'static str {
         match self {
@@ -137,42 +138,60 @@ impl Reviewer {
 
     /// The name for reports.
     pub fn shown(&self) -> String {
+        self.shown_as(&self.name)
+    }
+
+    /// The same where the project lists them by this name.
+    pub(super) fn shown_as(&self, name: &str) -> String {
         match &self.model {
-            Some(model) => format!("{} {} (run by {})", model.name, model.version, self.name),
-            None => self.name.clone(),
+            Some(model) => format!("{} {} (run by {name})", model.name, model.version),
+            None => name.to_owned(),
         }
     }
 }
 
 impl ReviewRecord {
-    /// The text that is signed: everything but the signature, with the post that it belongs to.
-    fn payload(&self, post: &str) -> String {
-        let answers: BTreeMap<_, _> =
-            self.answers.iter().map(|(kind, answer)| (kind.word(), answer)).collect();
+    /// Everything but the signature, in the order of the file; what there is none of is null or empty.
+    fn fields(&self) -> Json {
+        let prefixed = |digest: &Digest| digest.prefixed();
         let model = self.reviewer.model.as_ref().map(|model| {
             json!({"name": model.name, "version": model.version, "prompt": model.prompt.prefixed()})
         });
-        let parts: Vec<Json> =
-            self.part_texts().iter().map(|(name, digest)| json!([name, digest])).collect();
+        let MeaningParts { quote, context, readings, binding, premise, fact } = &self.parts;
         let SessionCounts { shown, decoys, caught } = self.session;
-        // As texts, which canonical JSON writes whatever their size is.
-        let session = [shown, decoys, caught].map(|count| count.to_string());
-        let payload = json!({
-            "post": post,
+        json!({
             "key": self.key.prefixed(),
             "claim": self.claim,
             "verdict": self.verdict.word(),
             "reviewer": self.reviewer.name,
-            "public_key": self.reviewer.public_key.map(|key| key.prefixed()),
+            "public_key": self.reviewer.public_key.as_ref().map(prefixed),
             "model": model,
             "date": self.date,
             "reason": self.reason,
-            "lints": self.lints.iter().map(|kind| kind.word()).collect::<Vec<_>>(),
-            "answers": answers,
+            "lints": self.lints,
+            "answers": self.answers,
             "values": self.values.prefixed(),
-            "parts": parts,
-            "session": session,
-        });
+            "parts": {
+                "quote": quote.prefixed(),
+                "context": context.as_ref().map(prefixed),
+                "readings": readings.prefixed(),
+                "binding": binding.prefixed(),
+                "premise": premise.prefixed(),
+                "fact": fact.prefixed(),
+            },
+            "session": (shown > 0).then(|| json!({"shown": shown, "decoys": decoys, "caught": caught})),
+        })
+    }
+
+    /// The text that is signed: everything but the signature, with the post that it belongs to.
+    fn payload(&self, post: &str) -> String {
+        let mut payload = self.fields();
+        payload["post"] = Json::from(post);
+        let parts = members(&payload["parts"]);
+        payload["parts"] = parts.map(|(name, digest)| json!([name, digest])).collect();
+        let SessionCounts { shown, decoys, caught } = self.session;
+        // As texts, which canonical JSON writes whatever their size is.
+        payload["session"] = [shown, decoys, caught].map(|count| count.to_string()).into();
         // Texts and lists of them always have a canonical form.
         canonical(&payload).unwrap_or_default()
     }
@@ -187,20 +206,6 @@ impl ReviewRecord {
     pub fn is_signed_by(&self, post: &str, key: &PublicKey) -> bool {
         let signature = self.signature.as_deref().unwrap_or_default();
         is_signed_by(KIND, &self.payload(post), signature, key)
-    }
-
-    fn part_texts(&self) -> Vec<(&'static str, String)> {
-        let MeaningParts { quote, context, readings, binding, premise, fact } = &self.parts;
-        let parts = [
-            ("quote", Some(quote)),
-            ("context", context.as_ref()),
-            ("readings", Some(readings)),
-            ("binding", Some(binding)),
-            ("premise", Some(premise)),
-            ("fact", Some(fact)),
-        ];
-        let parts = parts.into_iter().filter_map(|(name, digest)| Some((name, digest?.prefixed())));
-        parts.collect()
     }
 
     /// Reads a record.
@@ -252,50 +257,33 @@ impl ReviewRecord {
 
     /// The record as a table of TOML.
     pub fn write(&self, text: &mut String) {
-        // Writing to a string cannot fail.
-        let mut line = |name: &str, value: &str| {
-            let _ = writeln!(text, "{name} = {value}");
+        let is_empty = |value: &Json| {
+            value == "" || value.as_array().is_some_and(Vec::is_empty) || *value == json!({})
         };
-        line("key", &quoted(&self.key.prefixed()));
-        line("claim", &quoted(&self.claim));
-        line("verdict", &quoted(self.verdict.word()));
-        line("reviewer", &quoted(&self.reviewer.name));
-        if let Some(key) = self.reviewer.public_key {
-            line("public_key", &quoted(&key.prefixed()));
+        let mut fields = self.fields();
+        fields["signature"] = json!(self.signature);
+        for (name, value) in members(&fields).filter(|(_, value)| !is_empty(value)) {
+            text.push_str(&format!("{name} = {}\n", in_toml(value)));
         }
-        if let Some(ModelIdentity { name, version, prompt }) = &self.reviewer.model {
-            let [name, version, prompt] =
-                [name, version, &prompt.prefixed()].map(|text| quoted(text));
-            line("model", &format!("{{ name = {name}, version = {version}, prompt = {prompt} }}"));
+    }
+}
+
+/// The members of an object that are something.
+fn members(of: &Json) -> impl Iterator<Item = (&String, &Json)> {
+    of.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null())
+}
+
+/// A value on one line of TOML.
+fn in_toml(value: &Json) -> String {
+    let listed = |parts: Vec<String>| parts.join(", ");
+    match value {
+        Json::String(text) => quoted(text),
+        Json::Array(items) => format!("[{}]", listed(items.iter().map(in_toml).collect())),
+        Json::Object(_) => {
+            let member = |(name, value)| format!("{name} = {}", in_toml(value));
+            format!("{{ {} }}", listed(members(value).map(member).collect()))
         }
-        line("date", &quoted(&self.date));
-        if !self.reason.is_empty() {
-            line("reason", &quoted(&self.reason));
-        }
-        if !self.lints.is_empty() {
-            let lints: Vec<_> = self.lints.iter().map(|kind| quoted(kind.word())).collect();
-            line("lints", &format!("[{}]", lints.join(", ")));
-        }
-        if !self.answers.is_empty() {
-            let answers = self.answers.iter();
-            let answers =
-                answers.map(|(kind, answer)| format!("{} = {}", kind.word(), quoted(answer)));
-            line("answers", &format!("{{ {} }}", answers.collect::<Vec<_>>().join(", ")));
-        }
-        line("values", &quoted(&self.values.prefixed()));
-        let parts = self.part_texts();
-        let parts = parts.iter().map(|(name, digest)| format!("{name} = {}", quoted(digest)));
-        line("parts", &format!("{{ {} }}", parts.collect::<Vec<_>>().join(", ")));
-        let SessionCounts { shown, decoys, caught } = self.session;
-        if shown > 0 {
-            line(
-                "session",
-                &format!("{{ shown = {shown}, decoys = {decoys}, caught = {caught} }}"),
-            );
-        }
-        if let Some(signature) = &self.signature {
-            line("signature", &quoted(signature));
-        }
+        other => other.to_string(),
     }
 }
 
@@ -307,13 +295,12 @@ pub fn quoted(text: &str) -> String {
 
 fn words(node: Node, most: usize) -> Result<String, Error> {
     let text = node.text()?;
-    match text.chars().nth(most) {
-        None => Ok(text.to_owned()),
-        Some(_) => {
-            let found = format!("{} characters", text.chars().count());
-            Err(BAD_RECORD.at(node.place(), format!("at most {most} characters"), found))
-        }
+    let length = text.chars().count();
+    if length <= most {
+        return Ok(text.to_owned());
     }
+    let found = format!("{length} characters");
+    Err(BAD_RECORD.at(node.place(), format!("at most {most} characters"), found))
 }
 
 fn digest(node: Node) -> Result<Digest, Error> {
@@ -324,15 +311,11 @@ fn digest(node: Node) -> Result<Digest, Error> {
 }
 
 fn verdict(node: Node) -> Result<ReviewVerdict, Error> {
-    match node.text()? {
-        "approve" => Ok(ReviewVerdict::Approve),
-        "dispute" => Ok(ReviewVerdict::Dispute),
-        "exempt" => Ok(ReviewVerdict::Exempt),
-        other => {
-            let expected = "`approve`, `dispute` or `exempt`";
-            Err(BAD_RECORD.at(node.place(), expected, format!("`{other}`")))
-        }
-    }
+    let word = node.text()?;
+    ReviewVerdict::ALL.into_iter().find(|verdict| verdict.word() == word).ok_or_else(|| {
+        let expected = "`approve`, `dispute` or `exempt`";
+        BAD_RECORD.at(node.place(), expected, format!("`{word}`"))
+    })
 }
 
 fn model(node: Node) -> Result<ModelIdentity, Error> {

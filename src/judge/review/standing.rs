@@ -31,7 +31,6 @@ struct RecordIndex<'r> {
     policy: &'r ReviewPolicy,
     records: Vec<WeighedRecord<'r>>,
     /// The places of records in the list.
-    by_words: HashMap<(Digest, Digest), Vec<usize>>,
     by_claim: HashMap<&'r str, Vec<usize>>,
     by_binding: HashMap<Digest, Vec<usize>>,
 }
@@ -59,7 +58,6 @@ struct Found<'r> {
     status: ReviewStatus,
     answers: BTreeMap<LintKind, String>,
     forged: Vec<&'r ReviewRecord>,
-    is_approved: bool,
     /// The records that are of it, by their places in the list.
     own: Vec<usize>,
 }
@@ -68,8 +66,7 @@ struct Found<'r> {
 pub fn apply(post: &mut PostReport, reviews: &Reviews, policy: &ReviewPolicy) {
     let id = post.id.clone();
     let index = RecordIndex::new(&id, reviews, policy);
-    let mut findings: Vec<Finding> =
-        reviews.problems.iter().map(|error| broken(error, &id)).collect();
+    post.findings.extend(reviews.problems.iter().map(|error| broken(error, &id)));
     let all: Vec<Found<'_>> = post.claims.iter().map(|claim| index.found(claim)).collect();
     let standing = StandingRecords {
         own: all.iter().flat_map(|found| found.own.iter().copied()).collect(),
@@ -82,7 +79,7 @@ pub fn apply(post: &mut PostReport, reviews: &Reviews, policy: &ReviewPolicy) {
         if found.status.approved_by.is_empty() && found.status.void_since.is_none() {
             found.status.void_since = index.changed(claim, &standing);
         }
-        findings.extend(found.forged.iter().map(|record| {
+        post.findings.extend(found.forged.iter().map(|record| {
             let who = record.reviewer.shown();
             let message = format!("a record by {who} is signed, and the signature is not of it");
             finding(claim, &FORGED, message)
@@ -92,13 +89,12 @@ pub fn apply(post: &mut PostReport, reviews: &Reviews, policy: &ReviewPolicy) {
                 lint.answer = found.answers.get(&lint.kind).cloned();
             }
         }
-        if found.is_approved {
+        if !found.status.approved_by.is_empty() && found.status.disputed_by.is_empty() {
             claim.meaning.read_by = Some(ReadBy::Reviewed);
         }
         claim.meaning.review = found.status;
-        findings.extend(findings_of(claim));
+        post.findings.extend(findings_of(claim));
     }
-    post.findings.extend(findings);
     post.findings.sort_by(|a, b| {
         let key = |one: &Finding| (one.severity, one.place.line, one.place.column, one.code.id);
         key(a).cmp(&key(b)).then_with(|| a.message.cmp(&b.message))
@@ -111,14 +107,11 @@ impl<'r> RecordIndex<'r> {
             post,
             policy,
             records: Vec::new(),
-            by_words: HashMap::new(),
             by_claim: HashMap::new(),
             by_binding: HashMap::new(),
         };
         for (at, record) in reviews.records.iter().enumerate() {
-            let words = (record.parts.quote, record.parts.binding);
             index.records.push(WeighedRecord { record, worth: OnceCell::new() });
-            index.by_words.entry(words).or_default().push(at);
             index.by_claim.entry(&record.claim).or_default().push(at);
             index.by_binding.entry(record.parts.binding).or_default().push(at);
         }
@@ -131,15 +124,15 @@ impl<'r> RecordIndex<'r> {
         if claim.meaning.read_by.is_none() {
             return found;
         }
-        let mut void = Void::default();
         let mut is_old = true;
-        let about = self.by_words.get(&(parts.quote, parts.binding));
-        for at in about.into_iter().flatten().take(MOST_PER_CLAIM) {
-            let Some(WeighedRecord { record, worth }) = self.records.get(*at) else { continue };
+        let about = self.by_binding.get(&parts.binding).into_iter().flatten();
+        let about = about.map(|at| (*at, &self.records[*at]));
+        let about = about.filter(|(_, one)| one.record.parts.quote == parts.quote);
+        for (at, WeighedRecord { record, worth }) in about.take(MOST_PER_CLAIM) {
             if parts.seen_by(&record.parts).key(&record.lints) != record.key {
                 continue;
             }
-            found.own.push(*at);
+            found.own.push(at);
             let fresh: BTreeSet<_> = lints.difference(&record.lints).copied().collect();
             let is_whole = fresh.is_empty();
             match (worth.get_or_init(|| self.worth(record)).clone(), record.verdict) {
@@ -153,7 +146,9 @@ impl<'r> RecordIndex<'r> {
                     let who = record.reviewer.shown();
                     found.status.disputed_by.push(format!("{who}: {}", record.reason));
                 }
-                _ if !is_whole => void.has_new_lints(record, &fresh),
+                _ if !is_whole => {
+                    found.status.void_since.get_or_insert_with(|| new_lints(record, &fresh));
+                }
                 (Worth::Noted(why), _) => found.status.noted.push(noted(record, why)),
                 (Worth::Counts(name), _) => {
                     is_old &= record.values != now;
@@ -165,10 +160,9 @@ impl<'r> RecordIndex<'r> {
             }
         }
         let is_approved = !found.status.approved_by.is_empty();
-        found.is_approved = is_approved && found.status.disputed_by.is_empty();
         found.status.evidence_changed = is_approved && is_old;
-        if !is_approved {
-            found.status.void_since = void.since;
+        if is_approved {
+            found.status.void_since = None;
         }
         found
     }
@@ -179,31 +173,27 @@ impl<'r> RecordIndex<'r> {
         let parts = MeaningParts::of(claim);
         let of_id = self.by_claim.get(claim.id.as_str()).into_iter().flatten();
         let of_binding = self.by_binding.get(&parts.binding).into_iter().flatten();
-        let of_binding = of_binding.take(MOST_PER_CLAIM).filter(|at| {
-            let record = self.records.get(**at).map(|one| one.record);
-            record.is_some_and(|record| !standing.claims.contains(&record.claim))
-        });
+        let is_of_another =
+            |at: &&usize| standing.claims.contains(&self.records[**at].record.claim);
+        let of_binding = of_binding.take(MOST_PER_CLAIM).filter(|at| !is_of_another(at));
         let candidates = of_id.take(MOST_PER_CLAIM).chain(of_binding);
         let candidates = candidates.filter(|at| !standing.own.contains(at));
         let changes = candidates.filter_map(|at| {
-            let record = self.records.get(*at)?.record;
+            let record = self.records[*at].record;
             let changes = parts.seen_by(&record.parts).changes(&record.parts);
             (!changes.is_empty()).then_some((changes, record))
         });
         let (changes, record) = changes.min_by(|(a, one), (b, other)| {
             a.len().cmp(&b.len()).then_with(|| other.date.cmp(&one.date))
         })?;
-        let who = record.reviewer.shown();
-        let verb = verb(record.verdict);
-        Some(format!("{} changed since {who} {verb} it on {}", listed(&changes), record.date))
+        Some(format!("{} changed since {}", listed(&changes), judged(record)))
     }
 
     fn worth(&self, record: &ReviewRecord) -> Worth {
-        let key = match (&record.signature, record.reviewer.public_key) {
-            (None, _) => return Worth::Noted("not signed"),
-            (Some(_), None) => return Worth::Forged,
-            (Some(_), Some(key)) => key,
-        };
+        if record.signature.is_none() {
+            return Worth::Noted("not signed");
+        }
+        let Some(key) = record.reviewer.public_key else { return Worth::Forged };
         if self.policy.authors.contains(&key) {
             return Worth::Noted("signed by an author's key");
         }
@@ -213,15 +203,10 @@ impl<'r> RecordIndex<'r> {
         if !record.is_signed_by(self.post, &listed.key) {
             return Worth::Forged;
         }
-        match &record.reviewer.model {
-            Some(_) if !self.policy.counts_models => {
-                Worth::Noted("a model, which repro/config.toml does not count")
-            }
-            Some(model) => {
-                Worth::Counts(format!("{} {} (run by {})", model.name, model.version, listed.name))
-            }
-            None => Worth::Counts(listed.name.clone()),
+        if record.reviewer.model.is_some() && !self.policy.counts_models {
+            return Worth::Noted("a model, which repro/config.toml does not count");
         }
+        Worth::Counts(record.reviewer.shown_as(&listed.name))
     }
 }
 
@@ -231,29 +216,21 @@ struct StandingRecords {
     claims: BTreeSet<String>,
 }
 
-/// Why an approval no longer stands.
-#[derive(Default)]
-struct Void {
-    since: Option<String>,
+/// Why an approval no longer stands where there are new lints.
+fn new_lints(record: &ReviewRecord, fresh: &BTreeSet<LintKind>) -> String {
+    let kinds: Vec<_> = fresh.iter().map(|kind| kind.word()).collect();
+    let noun = if kinds.len() == 1 { "a new lint" } else { "new lints" };
+    format!("{noun} ({}) since {}", kinds.join(", "), judged(record))
 }
 
-impl Void {
-    fn has_new_lints(&mut self, record: &ReviewRecord, fresh: &BTreeSet<LintKind>) {
-        let kinds: Vec<_> = fresh.iter().map(|kind| kind.word()).collect();
-        let (who, verb) = (record.reviewer.shown(), verb(record.verdict));
-        let noun = if kinds.len() == 1 { "a new lint" } else { "new lints" };
-        let since =
-            format!("{noun} ({}) since {who} {verb} it on {}", kinds.join(", "), record.date);
-        self.since.get_or_insert(since);
-    }
-}
-
-fn verb(verdict: ReviewVerdict) -> &'static str {
-    match verdict {
+/// `Ada approved it on 2026-11-26`.
+fn judged(record: &ReviewRecord) -> String {
+    let verb = match record.verdict {
         ReviewVerdict::Approve => "approved",
         ReviewVerdict::Dispute => "disputed",
         ReviewVerdict::Exempt => "exempted",
-    }
+    };
+    format!("{} {verb} it on {}", record.reviewer.shown(), record.date)
 }
 
 /// "the quote and the fact".
@@ -272,10 +249,10 @@ fn noted(record: &ReviewRecord, why: &str) -> String {
 /// " (caught 1 of 2 decoys)", where there were any.
 fn decoys(session: SessionCounts) -> String {
     let SessionCounts { decoys, caught, .. } = session;
+    let plural = if decoys == 1 { "" } else { "s" };
     match decoys {
         0 => String::new(),
-        1 => format!(" (caught {caught} of 1 decoy)"),
-        _ => format!(" (caught {caught} of {decoys} decoys)"),
+        _ => format!(" (caught {caught} of {decoys} decoy{plural})"),
     }
 }
 
@@ -293,11 +270,11 @@ fn finding(claim: &ClaimReport, code: &'static Code, message: String) -> Finding
 fn findings_of(claim: &ClaimReport) -> Vec<Finding> {
     let meaning = &claim.meaning;
     let disputes = meaning.review.disputed_by.iter();
-    let mut all: Vec<_> =
-        disputes.map(|words| finding(claim, &DISPUTED, format!("disputed by {words}"))).collect();
-    all.extend(meaning.unanswered().map(|lint| {
+    let disputes = disputes.map(|words| finding(claim, &DISPUTED, format!("disputed by {words}")));
+    let lints = meaning.unanswered().map(|lint| {
         finding(claim, &UNANSWERED_LINT, format!("{}: {}", lint.kind.word(), lint.message))
-    }));
+    });
+    let mut all: Vec<_> = disputes.chain(lints).collect();
     if let Some(since) = &meaning.review.void_since {
         let note = finding(claim, &VOID, since.clone());
         all.push(Finding { severity: Severity::Note, ..note });

@@ -13,37 +13,31 @@ pub(super) fn lint(statement: &PostStatement, table: &Table, reports: &mut [Clai
     for (column, _) in &table.columns {
         let ids: Vec<_> =
             table.rows.iter().map(|(row, _)| cell_id(&[&statement.id, row, column])).collect();
-        let cells: Vec<usize> =
-            (0..reports.len()).filter(|at| ids.contains(&reports[*at].id)).collect();
+        let facts = reports.iter().enumerate().filter(|(_, report)| ids.contains(&report.id));
+        let facts = facts.filter_map(|(at, report)| Some((at, report.meaning.fact.as_ref()?)));
+        let cells: Vec<_> = facts.map(|(at, fact)| (at, fact.shape.clone())).collect();
         let mut shapes: BTreeMap<String, Vec<usize>> = BTreeMap::new();
-        for at in &cells {
-            let Some(fact) = &reports[*at].meaning.fact else { continue };
-            shapes.entry(scope_of(&fact.shape)).or_default().push(*at);
+        for (at, (_, shape)) in cells.iter().enumerate() {
+            shapes.entry(scope_of(shape)).or_default().push(at);
         }
         // Two rows say nothing about which is the odd one.
-        let [(_, one), (_, other)] = shapes.iter().collect::<Vec<_>>()[..] else { continue };
-        let odd = match (one.as_slice(), other.as_slice()) {
-            ([odd], rest) if rest.len() > 1 => *odd,
-            (rest, [odd]) if rest.len() > 1 => *odd,
-            _ => continue,
+        let [one, other] = shapes.values().collect::<Vec<_>>()[..] else { continue };
+        let (([odd], [_, _, ..]) | ([_, _, ..], [odd])) = (one.as_slice(), other.as_slice()) else {
+            continue;
         };
+        let (odd, shape) = &cells[*odd];
         // Rows of different quantities have scopes of their own.
-        let metric =
-            |at: &usize| reports[*at].meaning.fact.as_ref().map(|fact| metric_of(&fact.shape));
-        if !cells.iter().any(|at| *at != odd && metric(at) == metric(&odd)) {
+        let is_alike =
+            |(at, other): &(usize, String)| at != odd && metric_of(other) == metric_of(shape);
+        if !cells.iter().any(is_alike) {
             continue;
         }
-        let report = &mut reports[odd];
-        let shape =
-            report.meaning.fact.as_ref().map(|fact| scope_of(&fact.shape)).unwrap_or_default();
+        let (report, shape) = (&mut reports[*odd], scope_of(shape));
         if report.outcome.verdict != Verdict::Unchecked {
-            report.meaning.lints.push(Lint {
-                kind: LintKind::Coherence,
-                message: format!(
-                    "this row is of \"{shape}\", and every other row of its column is not"
-                ),
-                answer: statement.reading.clone(),
-            });
+            let message =
+                format!("this row is of \"{shape}\", and every other row of its column is not");
+            let (kind, answer) = (LintKind::Coherence, statement.reading.clone());
+            report.meaning.lints.push(Lint { kind, message, answer });
         }
     }
 }

@@ -11,14 +11,19 @@ use repro_claim::sentence;
 use repro_claim::syntax::ExpressionKind;
 use repro_exact::decimal::Printed;
 use repro_receipt::source::{Error, codes};
-use repro_report::outcome::{ClaimReport, Definition, Outcome, Verdict};
+use repro_report::meaning::Meaning;
+use repro_report::outcome::{ClaimReport, Definition, Impact, Outcome, Verdict};
 
+use super::wording::undecided;
 use super::{horizons, own_numbers};
-use crate::context::PostContext;
+use crate::context::{PostContext, as_read};
 use crate::evaluate::functions::{self, Gives};
-use crate::evaluate::{Evaluator, Variables};
+use crate::evaluate::{Evaluator, Frame, Variables};
 use crate::json_text::{self, ReadText};
-use crate::page::{Binding, PlacedExpression, PostStatement, StatementKind};
+use crate::meaning::counted_runs;
+use crate::page::{
+    Binding, PlacedExpression, PostRole, PostStatement, StatementKind, quoted_numbers,
+};
 use crate::value::{Evaluated, Leaf};
 
 codes! {
@@ -28,6 +33,9 @@ codes! {
 
 /// The steps of a claim beside those of its expressions.
 pub(super) const CLAIM: usize = 200;
+
+/// A quote that stands at more places is told by the first ones.
+const MOST_PLACES: usize = 4;
 
 /// The function that proves a relation of formulas, which needs no evidence.
 pub(super) const PROOF: &str = "holds";
@@ -44,14 +52,8 @@ pub(super) struct SoughtWords {
     pub(super) not_there: Option<String>,
     /// The sentence around them, where they are a part of one.
     pub(super) around: String,
-}
-
-impl SoughtWords {
-    /// Of words that stand at one place.
-    fn at(text: &str, place: &Range<usize>) -> Self {
-        let whole = sentence::around(text, place);
-        Self { not_there: None, around: around(text, place, &whole) }
-    }
+    /// The paragraphs in which they stand, or the head and the row of their table: what an approval depends on.
+    pub(super) context: String,
 }
 
 /// Words of the text and what their numbers are bound to.
@@ -75,6 +77,26 @@ pub(super) struct BoundWords<'b> {
     pub(super) bindings: &'b [Binding],
     /// The numbers of the quote that its relations take, from 1.
     pub(super) said: BTreeSet<usize>,
+}
+
+/// What evaluates the expressions of some words.
+pub(super) struct Evaluation<'a> {
+    pub(super) evaluator: Evaluator<'a>,
+    /// The values of what the words have around them.
+    pub(super) variables: Variables<'a>,
+}
+
+impl<'a> Evaluation<'a> {
+    pub(super) fn frame<'f>(&'f self, source: &'f PlacedExpression) -> Frame<'f, 'a> {
+        Frame { source, variables: &self.variables }
+    }
+
+    /// What an expression gives.
+    pub(super) fn value(&self, expression: &PlacedExpression) -> Result<Evaluated<'a>, Error> {
+        let frame = self.frame(expression);
+        let value = self.evaluator.evaluate(&expression.tree, frame)?;
+        self.evaluator.settled(value, frame, &expression.tree)
+    }
 }
 
 impl<'a> Judge<'a> {
@@ -110,11 +132,7 @@ impl<'a> Judge<'a> {
         let beyond = || horizons::beyond(&evaluator.leaves(), evaluator.library());
         let found = objection.map(|one| (one.code, one.what)).or_else(beyond);
         match found {
-            Some((code, reason)) => {
-                let method = outcome.method;
-                let open = Outcome::inconclusive(code, reason);
-                Outcome { method, ..open.with_evidence_of(outcome) }
-            }
+            Some((code, reason)) => undecided(code, reason, outcome),
             None => outcome,
         }
     }
@@ -191,18 +209,32 @@ impl<'a> Judge<'a> {
             return SoughtWords::default();
         };
         let places = text.places_of_quote(&self.statement.place_in_text, quote);
+        let whole = text.source().text();
+        let mut sought =
+            SoughtWords { context: self.paragraphs(whole, &places), ..Default::default() };
         match places.as_slice() {
-            [] => {
-                let not_there = Some(self.not_there(text, quote));
-                SoughtWords { not_there, ..SoughtWords::default() }
-            }
+            [] => sought.not_there = Some(self.not_there(text, quote)),
             [place] if text.searched().is_struck(place) => {
-                let not_there = Some("the text crosses these words out".into());
-                SoughtWords { not_there, ..SoughtWords::default() }
+                sought.not_there = Some("the text crosses these words out".into());
             }
-            [place] => SoughtWords::at(text.source().text(), place),
-            _ => SoughtWords::default(),
+            [place] => sought.around = around(whole, place),
+            _ => {}
         }
+        sought
+    }
+
+    /// The paragraphs around some places, as they read: where their lines break says nothing.
+    fn paragraphs(&self, text: &str, places: &[Range<usize>]) -> String {
+        let mut paragraphs: Vec<String> = Vec::new();
+        for place in places.iter().take(MOST_PLACES) {
+            let paragraph = &text[sentence::paragraph(text, place)];
+            self.context.work.looks_through(paragraph);
+            let words = as_read(paragraph);
+            if !paragraphs.contains(&words) {
+                paragraphs.push(words);
+            }
+        }
+        paragraphs.join("\n")
     }
 
     /// What the text has instead of some words.
@@ -222,62 +254,125 @@ impl<'a> Judge<'a> {
         absent(near.or_else(|| self.context.nearest(&self.statement.text, quote)))
     }
 
-    /// Whether an expression derives anything, or only holds values against each other. Each formula is looked at
-    /// once: formulas may use each other often.
-    pub(super) fn computes<'t>(
-        &'t self,
-        expression: &'t Expression,
-        seen: &mut BTreeSet<&'t str>,
-    ) -> bool {
+    /// Whether an expression derives anything, or only holds values against each other.
+    pub(super) fn computes(&self, expression: &Expression) -> bool {
         let formulas = &self.context.page.formulas;
-        let formula = |name: &'t str, seen: &mut BTreeSet<&'t str>| {
-            let formula = formulas.get(name)?;
-            Some(seen.insert(name) && self.computes(&formula.body.tree, seen))
-        };
-        match &expression.kind {
+        let derives = |part: &Expression| match &part.kind {
             ExpressionKind::Arithmetic(..) | ExpressionKind::Negative(_) => true,
-            ExpressionKind::Name(name) => formula(name, seen).unwrap_or(false),
-            ExpressionKind::Call(name, arguments) => {
-                let own = formula(name, seen).unwrap_or_else(|| {
-                    functions::find(name).is_none_or(|own| own.gives != Gives::AsItStands)
-                });
-                own || arguments.iter().any(|argument| self.computes(&argument.value, seen))
+            ExpressionKind::Call(name, _) if !formulas.contains_key(name) => {
+                functions::find(name).is_none_or(|own| own.gives != Gives::AsItStands)
             }
-            ExpressionKind::List(items) => items.iter().any(|item| self.computes(item, seen)),
-            ExpressionKind::Not(of) => self.computes(of, seen),
-            ExpressionKind::Relation(first, rest) => {
-                self.computes(first, seen) || rest.iter().any(|(_, one)| self.computes(one, seen))
-            }
-            ExpressionKind::At(of, _) | ExpressionKind::Field(of, _) => self.computes(of, seen),
-            ExpressionKind::Number(_) | ExpressionKind::Text(_) => false,
+            _ => false,
+        };
+        let mut computes = false;
+        for tree in self.with_formulas(expression) {
+            tree.each(&mut |part| computes |= derives(part));
+        }
+        computes
+    }
+
+    /// The numbers of the quote that an expression takes, from 0.
+    pub(super) fn taken(&self, tree: &Expression) -> BTreeSet<usize> {
+        let taken = self.with_formulas(tree).into_iter().flat_map(quoted_numbers);
+        taken.filter_map(|number| number.checked_sub(1)).collect()
+    }
+
+    /// What evaluates the expressions of some words, whose numbers are `quoted`.
+    pub(super) fn evaluation(
+        &self,
+        bound: &BoundWords,
+        quoted: Vec<Printed>,
+    ) -> Result<Evaluation<'a>, Error> {
+        let evaluator = Evaluator::new(self.context, quoted);
+        let variables = scope(&evaluator, bound)?;
+        Ok(Evaluation { evaluator, variables })
+    }
+
+    /// The report of an outcome on some words that nothing was evaluated for.
+    pub(super) fn report(
+        &self,
+        bound: &BoundWords,
+        kind: &'static str,
+        outcome: Outcome,
+    ) -> ClaimReport {
+        ClaimReport {
+            id: bound.id.clone(),
+            kind,
+            claimed: String::new(),
+            said: String::new(),
+            row: Vec::new(),
+            own_numbers: Vec::new(),
+            around: bound.sought.around.clone(),
+            quote: bound.quote.to_owned(),
+            at: Some((self.statement.text.clone(), bound.place_in_text.clone())),
+            note: self.statement.note.clone(),
+            meaning: Meaning {
+                read_by: Some(self.context.reader_of(self.statement)),
+                premise: self.statement.premise.clone().unwrap_or_default(),
+                is_audit: self.context.page.role == PostRole::Audit,
+                context: bound.sought.context.clone(),
+                column: bound.head.map(|head| format!("{} / {head}", self.statement.id)),
+                ..Meaning::default()
+            },
+            place: self.statement.place.clone(),
+            origin: None,
+            impact: outcome.impact.unwrap_or(Impact::Decision),
+            outcome,
+            evidence: Vec::new(),
+        }
+    }
+
+    /// The report of what some expressions came to.
+    pub(super) fn evaluated(
+        &self,
+        bound: &BoundWords,
+        evaluation: &Evaluation<'a>,
+        expressions: &[PlacedExpression],
+        joint: &str,
+        outcome: Outcome,
+    ) -> ClaimReport {
+        let (evidence, origin) = evaluation.evaluator.shown();
+        let mut report = self.report(bound, "relation", outcome);
+        let trees = || expressions.iter().map(|one| &one.tree);
+        let (page, work) = (self.context.page, self.context.work);
+        report.meaning.expanded = page.expanded(trees(), bound.variables, joint, work);
+        let said: Vec<_> = trees().map(Expression::to_string).collect();
+        ClaimReport {
+            said: said.join(joint),
+            row: stands_for(bound, &evaluation.variables),
+            own_numbers: self.own_numbers(trees(), bound),
+            place: expressions.first().map_or(report.place, |first| first.place().clone()),
+            origin,
+            evidence,
+            ..report
         }
     }
 }
 
 /// The sentence around a place of a text, as it is shown; none where the place is the whole sentence.
-fn around(text: &str, place: &Range<usize>, whole: &Range<usize>) -> String {
+fn around(text: &str, place: &Range<usize>) -> String {
+    let whole = sentence::around(text, place);
     let says_nothing = |part: &str| part.chars().all(|c| !c.is_alphanumeric());
-    match says_nothing(&text[whole.start..place.start]) && says_nothing(&text[place.end..whole.end])
-    {
-        true => String::new(),
-        false => {
-            let ends =
-                |part: &str| part.is_empty() || part.ends_with(['.', '!', '?', '\n', '|', ' ']);
-            let before = if ends(&text[..whole.start]) { "" } else { "…" };
-            let behind =
-                if whole.end == text.len() || ends(&text[..whole.end]) { "" } else { "…" };
-            // What nobody sees is not shown.
-            let seen = text[whole.clone()].replace(HIDDEN, "");
-            let words = seen.split_whitespace().collect::<Vec<_>>().join(" ");
-            format!("{before}{words}{behind}")
-        }
+    if says_nothing(&text[whole.start..place.start]) && says_nothing(&text[place.end..whole.end]) {
+        return String::new();
     }
+    let ends = |part: &str| part.is_empty() || part.ends_with(['.', '!', '?', '\n', '|', ' ']);
+    let before = if ends(&text[..whole.start]) { "" } else { "…" };
+    let behind = if whole.end == text.len() || ends(&text[..whole.end]) { "" } else { "…" };
+    // What nobody sees is not shown.
+    let seen = text[whole.clone()].replace(HIDDEN, "");
+    let words = seen.split_whitespace().collect::<Vec<_>>().join(" ");
+    format!("{before}{words}{behind}")
 }
 
 /// Why words are not in the text, with what is there instead, where that is known.
 pub(super) fn absent(instead: Option<String>) -> String {
-    let instead = instead.map(|what| format!("; {what}"));
-    format!("the text does not have these words{}", instead.unwrap_or_default())
+    followed("the text does not have these words", instead)
+}
+
+/// Some words with more behind them, where there is more.
+pub(super) fn followed(words: &str, more: Option<String>) -> String {
+    more.map_or_else(|| words.to_owned(), |more| format!("{words}; {more}"))
 }
 
 /// Words at a length that an error can quote.
@@ -299,21 +394,17 @@ pub(super) fn scope<'a>(
 
 /// What each variable of a row stands for: `moe (6 runs)`.
 pub(super) fn stands_for(bound: &BoundWords, variables: &Variables) -> Vec<Definition> {
-    let meaning = |name: &String, expression: &PlacedExpression| {
+    let meaning = |(name, expression): (&String, &PlacedExpression)| {
         let written = expression.tree.to_string();
-        match variables.get(name) {
+        let meaning = match variables.get(name) {
             Some(Evaluated::Reference(path)) if path.is_group => {
-                let plural = if path.bundles.len() == 1 { "" } else { "s" };
-                format!("{written} ({} run{plural})", path.bundles.len())
+                format!("{written} ({})", counted_runs(path.bundles.len()))
             }
             _ => written,
-        }
+        };
+        Definition { name: name.clone(), meaning }
     };
-    let one = |(name, expression)| Definition {
-        name: String::clone(name),
-        meaning: meaning(name, expression),
-    };
-    bound.variables.iter().map(one).collect()
+    bound.variables.iter().map(meaning).collect()
 }
 
 pub(super) fn single_source(leaf: &Leaf) -> String {
@@ -340,11 +431,15 @@ pub(super) fn instead(
 }
 
 pub(super) fn plain_numbers(items: &[QuoteItem]) -> Vec<Printed> {
-    let number = |item: &QuoteItem| match &item.kind {
-        ItemKind::Number(printed) | ItemKind::Spread(printed) => Some(printed.clone()),
+    items.iter().filter_map(printed).cloned().collect()
+}
+
+/// The number of an item; none of a date.
+pub(super) fn printed(item: &QuoteItem) -> Option<&Printed> {
+    match &item.kind {
+        ItemKind::Number(printed) | ItemKind::Spread(printed) => Some(printed),
         ItemKind::Date(_) => None,
-    };
-    items.iter().filter_map(number).collect()
+    }
 }
 
 /// The kind of a claim: the function at the root of its expression.

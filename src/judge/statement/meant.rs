@@ -1,21 +1,20 @@
 //! What a claim of a statement is taken to mean: its provenance, the names in its fact, its lints.
 
-use std::rc::Rc;
-
 use repro_claim::Expression;
 use repro_claim::quote::{ItemKind, QuoteItem};
 use repro_report::meaning::{Lint, Reading};
+use repro_report::outcome::Verdict;
 
 use super::judge::{BoundWords, Judge};
 use crate::evaluate::Evaluator;
 use crate::meaning::lints::{self, LintedClaim};
 use crate::meaning::{Provenance, Scope};
 use crate::page::Binding;
-use crate::value::{Leaf, Quantity};
+use crate::value::Quantity;
 
-/// What was read for a claim, and where it comes from.
-pub(super) struct Sources {
-    pub(super) leaves: Vec<Rc<Leaf>>,
+/// What names stand for in a claim, and where its value comes from.
+pub(super) struct Sources<'s> {
+    pub(super) scope: Scope<'s>,
     pub(super) provenance: Provenance,
 }
 
@@ -35,13 +34,13 @@ pub(super) struct LintedValue<'v> {
 
 impl<'a> Judge<'a> {
     /// The sources of a claim: of its expressions, the formulas that they use and the variables of its row.
-    pub(super) fn sources(
-        &self,
-        bound: &BoundWords,
+    pub(super) fn sources<'s>(
+        &'s self,
+        bound: &'s BoundWords,
         trees: &[&Expression],
         evaluator: &Evaluator<'a>,
         given: &[Quantity],
-    ) -> Sources {
+    ) -> Sources<'s> {
         let row = bound.variables.values().map(|variable| &variable.tree);
         let roots = trees.iter().copied().chain(row);
         let mut all: Vec<&Expression> = Vec::new();
@@ -51,28 +50,23 @@ impl<'a> Judge<'a> {
             }
         }
         let leaves = evaluator.compared();
-        let context = self.context;
-        let provenance = Provenance::of(context.page, context.library, &all, &leaves, given);
-        Sources { leaves, provenance }
+        let (page, library) = (self.context.page, self.context.library);
+        let provenance = Provenance::of(page, library, &all, &leaves, given);
+        Sources { scope: Scope { page, library, variables: bound.variables, leaves }, provenance }
     }
 
-    /// What names stand for in the fact of a claim.
-    pub(super) fn naming<'s>(&'s self, bound: &'s BoundWords, sources: &'s Sources) -> Scope<'s> {
-        Scope {
-            page: self.context.page,
-            library: self.context.library,
-            variables: bound.variables,
-            leaves: &sources.leaves,
-        }
-    }
-
-    /// The lints of a claim, with the answer of the author where the statement has one.
+    /// The lints of a claim, with the answer of the author where the statement has one; a claim that is wrong or
+    /// unchecked needs none.
     pub(super) fn lints(
         &self,
         bound: &BoundWords,
         value: &LintedValue<'_>,
         sources: &Sources,
+        verdict: Verdict,
     ) -> Vec<Lint> {
+        if !matches!(verdict, Verdict::Verified | Verdict::Inconclusive) {
+            return Vec::new();
+        }
         self.context.work.takes(bound.quote.len());
         let lower = bound.quote.to_lowercase();
         // The places of numbers are those of the quote itself.
@@ -81,7 +75,6 @@ impl<'a> Judge<'a> {
         let text = self.context.text(&self.statement.text);
         let first = value.number;
         let siblings = self.trees_of_statement();
-        let naming = self.naming(bound, sources);
         let claim = LintedClaim {
             quote: bound.quote,
             lower: &lower,
@@ -97,7 +90,7 @@ impl<'a> Judge<'a> {
             trees: value.trees,
             siblings: &siblings,
             provenance: &sources.provenance,
-            scope: &naming,
+            scope: &sources.scope,
             given: value.given,
         };
         let answer = self.statement.reading.as_ref();

@@ -1,7 +1,5 @@
 //! The numbers and words of a quote, each against what it is bound to.
 
-use std::collections::BTreeSet;
-
 use num_rational::BigRational;
 use repro_claim::Expression;
 use repro_claim::quote::{self, HeadUnit, ItemKind, QuoteItem, RangeEnd};
@@ -9,23 +7,23 @@ use repro_claim::syntax::ExpressionKind;
 use repro_exact::decimal::{Interval, Printed, nearest_f64};
 use repro_receipt::bundle::TRANSCRIPTION_DIFFERS;
 use repro_receipt::source::{Error, codes};
-use repro_report::meaning::{Lint, Meaning, Reading, TokenReading};
+use repro_report::meaning::{Meaning, Reading, TokenReading};
 use repro_report::outcome::{ClaimReport, Impact, Method, Outcome, Verdict};
 use repro_stats::spread::ErrorBarMeaning;
 
 use super::evidence_words::{self, ClaimedWords};
 use super::judge::{
-    BoundWords, CLAIM, Judge, NO_EVIDENCE, instead, kind_of, plain_numbers, scope, shortened,
-    single_source, stands_for,
+    BoundWords, CLAIM, Evaluation, Judge, NO_EVIDENCE, instead, kind_of, plain_numbers, printed,
+    scope, shortened, single_source,
 };
-use super::meant::{LintedValue, Sources};
+use super::meant::LintedValue;
 use super::own_scale;
 use super::wording::resting_on;
+use crate::evaluate::Evaluator;
 use crate::evaluate::functions::{self, Gives};
 use crate::evaluate::order;
-use crate::evaluate::{Evaluator, Frame, Variables};
 use crate::meaning::fact;
-use crate::page::{Binding, PlacedExpression, quoted_numbers};
+use crate::page::{Binding, PlacedExpression};
 use crate::reading::{self, ColumnCell, NumberInQuote};
 use crate::value::{Evaluated, EvidenceWords, Leaf, LeafKind, NumberRole, Quantity};
 
@@ -52,10 +50,17 @@ pub(super) struct Pair<'p> {
     pub(super) between: Option<RangeEnd>,
 }
 
-/// A number that was judged: its outcome, and how each printed number was read.
-pub(super) struct JudgedNumber {
-    pub(super) outcome: Outcome,
-    pub(super) readings: Vec<TokenReading>,
+/// Numbers or words of the text that were held against what they are bound to.
+struct JudgedValue<'p> {
+    outcome: Outcome,
+    /// The numbers of the quote; none beside words, which are no numbers.
+    items: &'p [QuoteItem],
+    /// Those that are claimed.
+    numbers: Vec<&'p QuoteItem>,
+    given: Vec<Quantity>,
+    readings: Vec<TokenReading>,
+    /// The words of the evidence; none of numbers.
+    words: Vec<EvidenceWords>,
 }
 
 impl<'a> Judge<'a> {
@@ -82,17 +87,15 @@ impl<'a> Judge<'a> {
         if bound.scale.is_some() || bound.head.is_some() || !literal.iter().any(is_refuted) {
             return Ok(literal);
         }
-        match reading::column_scale(&cells_of(&literal, &pairs)) {
-            Some(scale) => {
-                let scaled = self.each_number(bound, &pairs, &items, Some(&scale))?;
-                // What holds as it stands keeps its own scale: "six seeds" beside percents.
-                let each = std::iter::zip(literal, scaled);
-                let chosen =
-                    |(literal, scaled)| if is_refuted(&literal) { scaled } else { literal };
-                Ok(each.map(chosen).collect())
-            }
-            None => Ok(literal),
-        }
+        let Some(scale) = reading::column_scale(&cells_of(&literal, &pairs)) else {
+            return Ok(literal);
+        };
+        let scaled = self.each_number(bound, &pairs, &items, Some(&scale))?;
+        // What holds as it stands keeps its own scale: "six seeds" beside percents.
+        let each = std::iter::zip(literal, scaled);
+        Ok(each
+            .map(|(literal, scaled)| if is_refuted(&literal) { scaled } else { literal })
+            .collect())
     }
 
     /// The numbers of the quote; small digits above the line are no exponents where the text defines notes by them.
@@ -123,11 +126,8 @@ impl<'a> Judge<'a> {
         if word.contains(char::is_whitespace) || !word.contains(char::is_alphabetic) {
             return false;
         }
-        let evaluator = Evaluator::new(self.context, Vec::new());
-        let Ok(variables) = scope(&evaluator, bound) else { return false };
-        let frame = Frame { source: expression, variables: &variables };
-        let value = evaluator.evaluate(&expression.tree, frame);
-        let value = value.and_then(|value| evaluator.settled(value, frame, &expression.tree));
+        let Ok(evaluation) = self.evaluation(bound, Vec::new()) else { return false };
+        let value = evaluation.value(expression);
         value.is_ok_and(|value| value.words().is_some())
     }
 
@@ -166,17 +166,16 @@ impl<'a> Judge<'a> {
         items: &'p [QuoteItem],
     ) -> Result<Vec<Pair<'p>>, Error> {
         let all: Vec<&QuoteItem> = items.iter().collect();
-        let numbered = || all.iter().copied().enumerate();
         // What a relation takes from the quote is bound by it.
-        let said = numbered().filter(|(at, _)| !bound.said.contains(&(at + 1)));
-        let said: Vec<_> = said.map(|(_, item)| item).collect();
+        let free = (1..).zip(items).filter(|(number, _)| !bound.said.contains(number));
+        let free: Vec<_> = free.map(|(_, item)| item).collect();
         let in_digits = |items: &[&'p QuoteItem]| -> Vec<&'p QuoteItem> {
             items.iter().copied().filter(|item| item.is_in_digits(bound.quote)).collect()
         };
-        let others = [said.clone(), in_digits(&said), in_digits(&all)];
+        let others = [in_digits(&free), in_digits(&all)];
+        let others = std::iter::once(&free).chain(&others);
         let mut pairs = self.aligned(bound, &all).or_else(|error| {
-            let mut aligned = others.iter().filter_map(|items| self.aligned(bound, items).ok());
-            aligned.next().ok_or(error)
+            others.filter_map(|items| self.aligned(bound, items).ok()).next().ok_or(error)
         })?;
         mark_values_between(&mut pairs);
         Ok(pairs)
@@ -192,16 +191,9 @@ impl<'a> Judge<'a> {
         let mut pairs = Vec::new();
         let mut wanted = 0;
         for binding in bound.bindings {
-            let count = match binding {
-                Binding::Excused(_) => 1,
-                Binding::Is(expression, _) if self.is_interval(&expression.tree) => {
-                    match left.first().map(|item| &item.kind) {
-                        Some(ItemKind::Spread(_)) => 1,
-                        _ => 2,
-                    }
-                }
-                Binding::Is(..) => 1,
-            };
+            let is_spread =
+                left.first().is_some_and(|item| matches!(item.kind, ItemKind::Spread(_)));
+            let count = if self.is_of_ends(binding) && !is_spread { 2 } else { 1 };
             wanted += count;
             let (now, rest) = left.split_at(count.min(left.len()));
             left = rest;
@@ -229,17 +221,11 @@ impl<'a> Judge<'a> {
             1 => format!("a binding for 1 number: {}", numbers[0]),
             count => format!("bindings for {count} numbers: {}", numbers.join(", ")),
         };
-        let is_interval =
-            |one: &Binding| matches!(one, Binding::Is(one, _) if self.is_interval(&one.tree));
-        let of_two = match bound.bindings.iter().any(is_interval) {
+        let of_two = match bound.bindings.iter().any(|one| self.is_of_ends(one)) {
             true => ", as an interval is two",
             false => "",
         };
-        let cell = if bound.head.is_some() {
-            format!(", in {}", bound.place_in_text)
-        } else {
-            String::new()
-        };
+        let cell = bound.head.map(|_| format!(", in {}", bound.place_in_text)).unwrap_or_default();
         // What comes after the last number of the quote is too much; else something is missing.
         let mut bound_places =
             bound.bindings.iter().enumerate().filter_map(|(index, one)| match one {
@@ -263,39 +249,28 @@ impl<'a> Judge<'a> {
 
     /// Whether an expression gives two ends, itself or by the formula that it calls.
     fn is_interval(&self, expression: &Expression) -> bool {
-        let formulas = &self.context.page.formulas;
-        let mut expression = expression;
-        // Formulas may call each other in a circle.
-        for _ in 0..=formulas.len() {
-            match &expression.kind {
-                ExpressionKind::Call(name, _) | ExpressionKind::Name(name) => {
-                    match formulas.get(name) {
-                        Some(formula) => expression = &formula.body.tree,
-                        None => {
-                            let gives = functions::find(name).map(|function| function.gives);
-                            return gives == Some(Gives::Ends);
-                        }
-                    }
-                }
-                ExpressionKind::List(items) => return items.len() == 2,
-                _ => return false,
+        match &self.context.page.root_of(expression).kind {
+            ExpressionKind::Call(name, _) | ExpressionKind::Name(name) => {
+                functions::find(name).is_some_and(|function| function.gives == Gives::Ends)
             }
+            ExpressionKind::List(items) => items.len() == 2,
+            _ => false,
         }
-        false
+    }
+
+    /// Whether a number is bound to two ends.
+    fn is_of_ends(&self, binding: &Binding) -> bool {
+        matches!(binding, Binding::Is(expression, _) if self.is_interval(&expression.tree))
     }
 
     /// Refuses a relation where the value of a number is wanted.
     pub(super) fn is_no_relation(&self, expression: &PlacedExpression) -> Result<(), Error> {
-        let is_relation =
-            matches!(expression.tree.kind, ExpressionKind::Relation(..) | ExpressionKind::Not(_));
-        match is_relation {
-            true => Err(RELATION_AS_NUMBER.at(
-                expression.place_of(&expression.tree, self.context.page.document()),
-                "what a number of the quote is",
-                format!("`{}`", expression.tree),
-            )),
-            false => Ok(()),
+        let tree = &expression.tree;
+        if !matches!(tree.kind, ExpressionKind::Relation(..) | ExpressionKind::Not(_)) {
+            return Ok(());
         }
+        let place = expression.place_of(tree, self.context.page.document());
+        Err(RELATION_AS_NUMBER.at(place, "what a number of the quote is", format!("`{tree}`")))
     }
 
     pub(super) fn number(
@@ -309,47 +284,84 @@ impl<'a> Judge<'a> {
         // Each number is held against the others, and its report repeats the quote.
         self.context.work.takes(CLAIM + items.len() / 4 + bound.quote.len() / 64);
         self.context.work.goes_on(&self.statement.place)?;
-        let evaluator = Evaluator::new(self.context, plain_numbers(items));
-        let variables = scope(&evaluator, bound)?;
-        let frame = Frame { source: pair.expression, variables: &variables };
+        let evaluation = self.evaluation(bound, plain_numbers(items))?;
+        let value = evaluation.value(pair.expression)?;
+        let JudgedValue { outcome, items, numbers, given, readings, words } = match value.words() {
+            Some(words) => self.words(bound, pair, words),
+            None => self.quantities(bound, pair, items, scale, (&evaluation, value))?,
+        };
         let tree = &pair.expression.tree;
-        let value = evaluator.evaluate(tree, frame)?;
-        let value = evaluator.settled(value, frame, tree)?;
-        if let Some(words) = value.words() {
-            return Ok(self.words(bound, pair, (&evaluator, &variables), &words, id));
-        }
+        let sources = self.sources(bound, &[tree], &evaluation.evaluator, &given);
+        let outcome = match &sources.provenance.design {
+            Some(design) => design.noted(outcome),
+            None => outcome,
+        };
+        let digits = numbers.iter().filter_map(|item| printed(item)?.significant_digits().into());
+        let digits = digits.max().unwrap_or_default() + 1;
+        let fact = match words.as_slice() {
+            [] => fact::of_number(&sources.scope, tree, &given, &sources.provenance, digits),
+            words => fact::of_words(&sources.scope, tree, words),
+        };
+        let impact = outcome.impact.unwrap_or(Impact::Digit);
+        let expression = std::slice::from_ref(pair.expression);
+        let report = ClaimReport {
+            id,
+            kind: kind_of(tree, "number"),
+            claimed: claimed(bound.quote, &numbers),
+            impact,
+            ..self.evaluated(bound, &evaluation, expression, "", outcome)
+        };
+        let mut report = self.finished(report, bound);
+        let (number, declared) = (numbers.first().copied(), pair.declared);
+        let linted = LintedValue { items, number, declared, trees: &[tree], given: &given };
+        report.meaning = Meaning {
+            fact: Some(fact),
+            readings,
+            is_share: words.is_empty() && given.iter().all(reading::is_share),
+            lints: self.lints(bound, &linted, &sources, report.outcome.verdict),
+            ..report.meaning
+        };
+        Ok(report)
+    }
+
+    /// Numbers of the text against numbers of the evidence.
+    fn quantities<'p>(
+        &self,
+        bound: &BoundWords,
+        pair: &Pair<'p>,
+        items: &'p [QuoteItem],
+        scale: Option<&BigRational>,
+        (evaluation, value): (&Evaluation<'a>, Evaluated<'a>),
+    ) -> Result<JudgedValue<'p>, Error> {
+        let (tree, place) = (&pair.expression.tree, || pair.expression.place().clone());
         if matches!(value, Evaluated::Judgement(_)) {
             let expected = "what a number of the quote is";
-            let found = format!("`{tree}`");
-            return Err(RELATION_AS_NUMBER.at(pair.expression.place().clone(), expected, found));
+            return Err(RELATION_AS_NUMBER.at(place(), expected, format!("`{tree}`")));
         }
         if pair.items.is_empty() {
             let found =
                 format!("{}, and \"{}\" has no number", value.word(), shortened(bound.quote));
             let expected = "words, which are bound as a whole";
-            let error = OTHER_COUNT.at(pair.expression.place().clone(), expected, found);
-            return Err(error.help(WORDS_ARE_WHOLE));
+            return Err(OTHER_COUNT.at(place(), expected, found).help(WORDS_ARE_WHOLE));
         }
-        let given = evaluator.parts(value, frame, tree)?;
-        let JudgedNumber { mut outcome, readings } =
-            self.compared(bound.quote, pair, items, &given, scale);
+        let evaluator = &evaluation.evaluator;
+        let given = evaluator.parts(value, evaluation.frame(pair.expression), tree)?;
+        let (mut outcome, readings) = self.compared(bound.quote, pair, items, &given, scale);
         let leaves = || given.iter().flat_map(|number| &number.leaves);
         if outcome.verdict != Verdict::Unchecked {
             let scope = |evaluator: &Evaluator<'a>| scope(evaluator, bound);
-            if leaves().all(|leaf| leaf.kind.is_stated())
-                || !evaluator.depends_on_evidence(pair.expression, scope, &given)
-            {
+            let rests_on_nothing = leaves().all(|leaf| leaf.kind.is_stated())
+                || !evaluator.depends_on_evidence(pair.expression, scope, &given);
+            let claimed = claimed(bound.quote, &pair.items);
+            let quoted = || leaves().find(|leaf| self.is_quoted(leaf, bound, &claimed));
+            if rests_on_nothing {
                 outcome = instead(&NO_EVIDENCE, "the value follows from no evidence", outcome);
             } else if self.takes_itself(tree, pair, items) {
                 outcome = instead(&NO_EVIDENCE, "the number is part of its own evidence", outcome);
-            } else if let Some(leaf) =
-                leaves().find(|leaf| self.is_quoted(leaf, bound, &claimed(bound.quote, pair)))
-            {
-                if outcome.verdict == Verdict::Refuted
-                    && leaf.quote.is_some()
-                    && is_one_print(&given)
-                {
-                    return Err(other_copy(bound, pair, leaf));
+            } else if let Some(leaf) = quoted() {
+                let is_refuted = outcome.verdict == Verdict::Refuted;
+                if is_refuted && leaf.quote.is_some() && is_one_print(&given) {
+                    return Err(other_copy(pair, &claimed, leaf));
                 }
                 outcome = instead(&SINGLE_SOURCE, &single_source(leaf), outcome);
             }
@@ -361,85 +373,48 @@ impl<'a> Judge<'a> {
             false => Method::Recomputed,
         };
         let outcome = resting_on(outcome.by(method), self.statement.premise.as_deref());
-        let outcome = self.settled(outcome, &evaluator);
-        let design = given.iter().find_map(|number| match &number.role {
-            NumberRole::P(design) => Some(design),
-            _ => None,
-        });
-        let outcome = match design {
-            Some(design) => design.noted(outcome),
-            None => outcome,
-        };
-        let mut report = self.report(bound, pair, (&evaluator, &variables), outcome, id);
-        let sources = self.sources(bound, &[tree], &evaluator, &given);
-        let naming = self.naming(bound, &sources);
-        let digits =
-            pair.items.iter().filter_map(|item| printed(item)).map(Printed::significant_digits);
-        let digits = digits.max().unwrap_or_default() + 1;
-        report.meaning = Meaning {
-            fact: Some(fact::of_number(&naming, tree, &given, &sources.provenance, digits)),
-            readings,
-            is_share: given.iter().all(reading::is_share),
-            ..Meaning::default()
-        };
-        report.meaning.lints = self.lints_of(bound, pair, items, &sources, &given, &report);
-        Ok(report)
+        let outcome = self.settled(outcome, evaluator);
+        let (numbers, words) = (pair.items.clone(), Vec::new());
+        Ok(JudgedValue { outcome, items, numbers, given, readings, words })
     }
 
     /// Whether an expression, or a formula that it uses, takes from the quote the number that it is for.
     pub(super) fn takes_itself(&self, tree: &Expression, pair: &Pair, items: &[QuoteItem]) -> bool {
-        let own: BTreeSet<usize> = (1..)
-            .zip(items)
-            .filter(|(_, item)| pair.items.iter().any(|own| own.span == item.span))
-            .map(|(number, _)| number)
-            .collect();
-        let taken: BTreeSet<usize> =
-            self.with_formulas(tree).into_iter().flat_map(quoted_numbers).collect();
-        !taken.is_disjoint(&own)
+        let taken = self.taken(tree);
+        let is_own = |item: &QuoteItem| pair.items.iter().any(|own| own.span == item.span);
+        items.iter().enumerate().any(|(at, item)| taken.contains(&at) && is_own(item))
     }
 
     /// Words of evidence against words of the text: a date, a name, a boolean. Each piece of evidence must have
     /// the words.
-    pub(super) fn words(
+    fn words<'p>(
         &self,
         bound: &BoundWords,
-        pair: &Pair,
-        (evaluator, variables): (&Evaluator<'a>, &Variables<'a>),
-        words: &[EvidenceWords],
-        id: String,
-    ) -> ClaimReport {
+        pair: &Pair<'p>,
+        words: Vec<EvidenceWords>,
+    ) -> JudgedValue<'p> {
         // Digits in a name are no number of their own: "the `portable-f32/1` arithmetic".
         let is_in_name =
-            |item: &&QuoteItem| evidence_words::is_in_name(bound.quote, &item.span, words);
+            |item: &&QuoteItem| evidence_words::is_in_name(bound.quote, &item.span, &words);
         let is_alone = bound.bindings.len() == 1 && pair.items.iter().all(is_in_name);
-        let whole = Pair { items: Vec::new(), ..*pair };
-        let pair = if is_alone { &whole } else { pair };
-        let claimed = claimed(bound.quote, pair);
-        let date = pair.items.first().and_then(|item| match &item.kind {
+        let numbers = if is_alone { Vec::new() } else { pair.items.clone() };
+        let claimed = claimed(bound.quote, &numbers);
+        let date = numbers.first().and_then(|item| match &item.kind {
             ItemKind::Date(date) => Some(date.as_str()),
             _ => None,
         });
         let is_among_others = claimed.trim() != bound.quote.trim();
         let said = ClaimedWords { words: &claimed, is_among_others, date };
-        let mut outcome = evidence_words::judged(said, words);
-        let mut leaves = words.iter().flat_map(|words| &words.leaves).peekable();
-        if leaves.peek().is_none() {
+        let mut outcome = evidence_words::judged(said, &words);
+        let leaves = || words.iter().flat_map(|words| &words.leaves);
+        if leaves().next().is_none() {
             outcome = instead(&NO_EVIDENCE, "the words follow from no evidence", outcome);
-        } else if let Some(leaf) = leaves.find(|leaf| self.is_quoted(leaf, bound, &claimed)) {
+        } else if let Some(leaf) = leaves().find(|leaf| self.is_quoted(leaf, bound, &claimed)) {
             outcome = instead(&SINGLE_SOURCE, &single_source(leaf), outcome);
         }
-        let mut report =
-            self.report(bound, pair, (evaluator, variables), outcome.by(Method::Compared), id);
-        let tree = &pair.expression.tree;
-        let texts: Vec<_> = words.iter().map(|words| words.text.clone()).collect();
-        let leaf = words.iter().flat_map(|words| &words.leaves).next();
-        let file = leaf.and_then(|leaf| leaf.evidence.as_ref()).map(|one| one.file.clone());
-        let source = file.as_deref().and_then(|file| file.rsplit('/').next()).unwrap_or_default();
-        let sources = self.sources(bound, &[tree], evaluator, &[]);
-        let fact = fact::of_words(&self.naming(bound, &sources), tree, &texts, source);
-        report.meaning = Meaning { fact: Some(fact), ..Meaning::default() };
-        report.meaning.lints = self.lints_of(bound, pair, &[], &sources, &[], &report);
-        report
+        let outcome = outcome.by(Method::Compared);
+        let (given, readings) = (Vec::new(), Vec::new());
+        JudgedValue { outcome, items: &[], numbers, given, readings, words }
     }
 
     /// The printed numbers of a pair against what its expression gives.
@@ -450,18 +425,7 @@ impl<'a> Judge<'a> {
         items: &[QuoteItem],
         given: &[Quantity],
         scale: Option<&BigRational>,
-    ) -> JudgedNumber {
-        let half_width = |ends: &[Quantity]| match ends {
-            [low, high] => {
-                let half = BigRational::new(1.into(), 2.into());
-                let interval = (&high.interval - &low.interval).scaled(&half);
-                let float = (high.float - low.float) / 2.0;
-                let text = format!("half of {}", low.derivation);
-                let result = Quantity::result(interval, float, text, &[low, high]);
-                Some(Quantity { role: low.role.clone(), ..result })
-            }
-            _ => None,
-        };
+    ) -> (Outcome, Vec<TokenReading>) {
         let is_one = pair.items.len() == 1;
         let is_spread =
             matches!(pair.items.first().map(|item| &item.kind), Some(ItemKind::Spread(_)));
@@ -502,57 +466,19 @@ impl<'a> Judge<'a> {
             };
             outcomes.push((number.derivation.clone(), outcome));
         }
-        JudgedNumber { outcome: order::all(outcomes), readings }
+        (order::all(outcomes), readings)
     }
+}
 
-    /// The lints of a number; a claim that is wrong or unchecked needs none.
-    fn lints_of(
-        &self,
-        bound: &BoundWords,
-        pair: &Pair,
-        items: &[QuoteItem],
-        sources: &Sources,
-        given: &[Quantity],
-        report: &ClaimReport,
-    ) -> Vec<Lint> {
-        if !matches!(report.outcome.verdict, Verdict::Verified | Verdict::Inconclusive) {
-            return Vec::new();
-        }
-        let trees = [&pair.expression.tree];
-        let (number, declared) = (pair.items.first().copied(), pair.declared);
-        let value = LintedValue { items, number, declared, trees: &trees, given };
-        self.lints(bound, &value, sources)
-    }
-
-    pub(super) fn report(
-        &self,
-        bound: &BoundWords,
-        pair: &Pair,
-        (evaluator, variables): (&Evaluator<'a>, &Variables<'a>),
-        outcome: Outcome,
-        id: String,
-    ) -> ClaimReport {
-        let (evidence, origin) = evaluator.shown();
-        let report = ClaimReport {
-            id,
-            kind: kind_of(&pair.expression.tree, "number"),
-            claimed: claimed(bound.quote, pair),
-            said: pair.expression.tree.to_string(),
-            row: stands_for(bound, variables),
-            own_numbers: self.own_numbers([&pair.expression.tree], bound),
-            around: bound.sought.around.clone(),
-            quote: bound.quote.to_owned(),
-            at: Some((self.statement.text.clone(), bound.place_in_text.clone())),
-            note: self.statement.note.clone(),
-            meaning: Meaning::default(),
-            place: pair.expression.place().clone(),
-            origin,
-            impact: outcome.impact.unwrap_or(Impact::Digit),
-            outcome,
-            evidence,
-        };
-        self.finished(report, bound)
-    }
+/// Half of the width between two ends.
+fn half_width(ends: &[Quantity]) -> Option<Quantity> {
+    let [low, high] = ends else { return None };
+    let half = BigRational::new(1.into(), 2.into());
+    let interval = (&high.interval - &low.interval).scaled(&half);
+    let float = (high.float - low.float) / 2.0;
+    let text = format!("half of {}", low.derivation);
+    let result = Quantity::result(interval, float, text, &[low, high]);
+    Some(Quantity { role: low.role.clone(), ..result })
 }
 
 /// The outcome with the numbers of the runs that a number behind ± is the spread of; a mismatch says which other
@@ -615,14 +541,6 @@ pub(super) fn cell_of(
     })
 }
 
-/// The number of an item; none of a date.
-pub(super) fn printed(item: &QuoteItem) -> Option<&Printed> {
-    match &item.kind {
-        ItemKind::Number(printed) | ItemKind::Spread(printed) => Some(printed),
-        ItemKind::Date(_) => None,
-    }
-}
-
 /// Whether all that numbers rest on is one print: a fact times 1 is that fact.
 pub(super) fn is_one_print(given: &[Quantity]) -> bool {
     let leaves = given.iter().flat_map(|number| &number.leaves);
@@ -632,16 +550,16 @@ pub(super) fn is_one_print(given: &[Quantity]) -> bool {
 }
 
 /// The error of a number that differs from the copy of it that was typed from its own quote.
-fn other_copy(bound: &BoundWords, pair: &Pair, leaf: &Leaf) -> Error {
-    let expected = format!("\"{}\", which is printed there", claimed(bound.quote, pair));
+fn other_copy(pair: &Pair, claimed: &str, leaf: &Leaf) -> Error {
+    let expected = format!("\"{claimed}\", which is printed there");
     let found = format!("\"{}\", typed from there", leaf.text);
     let error = TRANSCRIPTION_DIFFERS.at(pair.expression.place().clone(), expected, found);
     error.help("bind the number to its own copy, or correct the copy and seal its bundle again")
 }
 
 /// What is claimed, as printed.
-pub(super) fn claimed(quote: &str, pair: &Pair) -> String {
-    let texts: Vec<_> = pair.items.iter().map(|item| item.text(quote)).collect();
+fn claimed(quote: &str, items: &[&QuoteItem]) -> String {
+    let texts: Vec<_> = items.iter().map(|item| item.text(quote)).collect();
     match texts.as_slice() {
         [] => quote.to_owned(),
         [one] => (*one).to_owned(),

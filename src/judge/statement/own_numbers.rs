@@ -33,8 +33,9 @@ fn collect(part: &Expression, is_factor: bool, found: &mut BTreeSet<String>) {
             let scales =
                 !matches!(operator, ArithmeticOperator::Add | ArithmeticOperator::Subtract);
             let differs = *operator == ArithmeticOperator::Subtract;
-            let sides = [left, right].into_iter();
-            sides.for_each(|side| collect(side, scales || differs && is_one(side), found));
+            for side in [left, right] {
+                collect(side, scales || differs && is_one(side), found);
+            }
         }
         ExpressionKind::Call(name, arguments) => {
             let values = arguments.iter().filter(|argument| argument.name.is_none());
@@ -54,17 +55,15 @@ fn collect(part: &Expression, is_factor: bool, found: &mut BTreeSet<String>) {
             let values = values.take(taken).map(|argument| &argument.value);
             values.filter(|value| !is_base(value)).for_each(|value| collect(value, false, found));
         }
-        ExpressionKind::Relation(first, rest) => {
+        ExpressionKind::Relation(_, rest) => {
             // A limit is said by the relation itself; what something is equal to should stand in the words.
             let is_equality = rest.iter().any(|(sign, _)| *sign == RelationOperator::Equal);
-            let sides = std::iter::once(&**first).chain(rest.iter().map(|(_, side)| side));
+            let sides = part.parts().into_iter();
             let told = sides.filter(|side| is_equality && !is_one(side) || !is_number(side));
             told.for_each(|side| collect(side, false, found));
         }
-        ExpressionKind::List(items) => items.iter().for_each(|item| collect(item, false, found)),
         ExpressionKind::Negative(of) | ExpressionKind::Not(of) => collect(of, is_factor, found),
-        ExpressionKind::Field(of, _) | ExpressionKind::At(of, _) => collect(of, false, found),
-        ExpressionKind::Name(_) | ExpressionKind::Text(_) => {}
+        _ => part.parts().into_iter().for_each(|inner| collect(inner, false, found)),
     }
 }
 

@@ -6,16 +6,16 @@ use num_bigint::BigInt;
 use num_rational::BigRational;
 use num_traits::{Signed, Zero};
 use repro_claim::Expression;
-use repro_claim::quote::{self, ItemKind, QuoteItem};
+use repro_claim::quote::{self, ItemKind};
 use repro_claim::syntax::{ExpressionKind, RelationOperator};
 use repro_exact::decimal::{Printed, Unit};
-use repro_receipt::source::{Error, codes};
+use repro_receipt::source::{Code, Error, codes};
 use repro_report::meaning::{Lint, LintKind, Meaning};
-use repro_report::outcome::{ClaimReport, EvidenceRef, Impact, Method, Outcome, Verdict};
+use repro_report::outcome::{ClaimReport, EvidenceRef, Method, Outcome, Verdict};
 
 use super::judge::{
-    BoundWords, CLAIM, Judge, NO_EVIDENCE, PROOF, instead, kind_of, plain_numbers, scope,
-    single_source, stands_for,
+    BoundWords, CLAIM, Evaluation, Judge, NO_EVIDENCE, PROOF, instead, kind_of, plain_numbers,
+    single_source,
 };
 use super::meant::LintedValue;
 use super::numbers::SINGLE_SOURCE;
@@ -86,27 +86,16 @@ impl<'a> Judge<'a> {
         }
         let mut reports = Vec::new();
         match &sentence.missing {
+            // Nothing published bears it out or contradicts it.
             Some(what) => {
-                reports.push(self.finished(self.unpublished(sentence, what, &bound), &bound));
+                let outcome = Outcome::unchecked(&NOT_PUBLISHED, format!("not published: {what}"));
+                reports.push(self.finished(self.report(&bound, "missing", outcome), &bound));
             }
-            // What a relation takes from the quote is bound by it.
-            None if sentence.is.is_empty() && are_all_quoted(sentence) => {}
             None => reports.extend(self.numbers(&bound)?),
         }
-        let relation = |expressions: &[PlacedExpression], any: bool| {
-            self.relations(sentence, &bound, expressions, any)
-        };
-        for (index, expression) in sentence.says.iter().enumerate() {
-            let mut report = relation(std::slice::from_ref(expression), false)?;
-            report.id = match (sentence.says.len(), reports.is_empty()) {
-                (1, true) => report.id,
-                (1, false) => format!("{}.says", report.id),
-                _ => format!("{}.says-{}", self.statement.id, index + 1),
-            };
-            reports.push(report);
-        }
+        reports.extend(self.each_relation(sentence, &bound, &sentence.says, reports.is_empty())?);
         if !sentence.may_mean.is_empty() {
-            let mut report = relation(&sentence.may_mean, true)?;
+            let mut report = self.relations(sentence, &bound, &sentence.may_mean, true)?;
             if !reports.is_empty() {
                 report.id.push_str(".may-mean");
             }
@@ -115,31 +104,24 @@ impl<'a> Judge<'a> {
         Ok(reports)
     }
 
-    /// A sentence that nothing published bears out or contradicts.
-    pub(super) fn unpublished(
+    /// The relations that some words state, each by itself; only a single one that stands alone has the id of the words.
+    fn each_relation(
         &self,
         sentence: &Sentence,
-        what: &str,
         bound: &BoundWords,
-    ) -> ClaimReport {
-        ClaimReport {
-            id: self.statement.id.clone(),
-            kind: "missing",
-            claimed: String::new(),
-            said: String::new(),
-            row: Vec::new(),
-            own_numbers: Vec::new(),
-            around: bound.sought.around.clone(),
-            quote: sentence.quote.clone(),
-            at: Some((self.statement.text.clone(), self.statement.place_in_text.clone())),
-            note: self.statement.note.clone(),
-            meaning: Meaning::default(),
-            place: self.statement.place.clone(),
-            origin: None,
-            impact: Impact::Decision,
-            outcome: Outcome::unchecked(&NOT_PUBLISHED, format!("not published: {what}")),
-            evidence: Vec::new(),
-        }
+        says: &[PlacedExpression],
+        is_alone: bool,
+    ) -> Result<Vec<ClaimReport>, Error> {
+        let each = says.iter().enumerate().map(|(index, relation)| {
+            let report = self.relations(sentence, bound, std::slice::from_ref(relation), false)?;
+            let id = match (says.len(), is_alone) {
+                (1, true) => report.id,
+                (1, false) => format!("{}.says", bound.id),
+                _ => format!("{}.says-{}", bound.id, index + 1),
+            };
+            Ok(ClaimReport { id, ..report })
+        });
+        each.collect()
     }
 
     /// One relation, or several of which the sentence may mean any.
@@ -152,91 +134,73 @@ impl<'a> Judge<'a> {
     ) -> Result<ClaimReport, Error> {
         self.context.work.takes(CLAIM + bound.quote.len() / 4);
         self.context.work.goes_on(&self.statement.place)?;
-        let numbers = plain_numbers(&quote::items(bound.quote));
-        let evaluator = Evaluator::new(self.context, numbers);
-        let variables = scope(&evaluator, bound)?;
+        let items = quote::items(bound.quote);
+        let printed = plain_numbers(&items);
+        let evaluation = self.evaluation(bound, printed.clone())?;
+        let evaluator = &evaluation.evaluator;
         let mut parts = Vec::new();
         for expression in expressions {
-            let frame = Frame { source: expression, variables: &variables };
-            let outcome = evaluator.judgement(&expression.tree, frame)?;
+            let outcome = evaluator.judgement(&expression.tree, evaluation.frame(expression))?;
             parts.push((expression.tree.to_string(), outcome));
         }
-        let outcome = if any { readings(parts) } else { order::all(parts) };
-        let says_nothing = |one: &PlacedExpression| {
-            let frame = Frame { source: one, variables: &variables };
-            self.says_nothing(&one.tree, frame, &evaluator, bound.quote)
-        };
-        let outcome = match outcome.verdict {
-            Verdict::Verified if expressions.iter().any(says_nothing) => {
-                instead(&NO_EVIDENCE, "it holds whatever the evidence is", outcome)
-            }
-            _ => outcome,
-        };
-        let outcome = self.of_another_place(outcome, bound, &evaluator);
-        let outcome = match outcome.verdict {
-            Verdict::Verified
-                if !any && expressions.iter().any(|one| self.holds_any(one, bound)) =>
-            {
-                let reason = "the relation holds whatever the number of the text is";
-                instead(&NO_EVIDENCE, reason, outcome)
-            }
-            _ => outcome,
-        };
+        let mut outcome = if any { readings(parts) } else { order::all(parts) };
+        if outcome.is_verified()
+            && let Some((code, reason)) = self.worthless(bound, &evaluation, expressions, any)
+        {
+            outcome = instead(code, &reason, outcome);
+        }
         let outcome = worded(outcome, sentence, self.statement.premise.as_deref());
-        let outcome = self.settled(outcome, &evaluator);
+        let outcome = self.settled(outcome, evaluator);
         let trees: Vec<_> = expressions.iter().map(|one| &one.tree).collect();
-        let computed = expressions.iter().any(|one| self.computes(&one.tree, &mut BTreeSet::new()));
-        let kind = expressions.first().map_or("relation", |first| kind_of(&first.tree, "relation"));
+        let kind = trees.first().map_or("relation", |first| kind_of(first, "relation"));
+        let computed = trees.iter().any(|tree| self.computes(tree));
         let method = if computed { Method::Recomputed } else { Method::Compared };
         // Only what was executed is replayed.
         let method = outcome.method.or((kind != again::REPLAYED).then_some(method));
         let outcome = Outcome { method, ..outcome };
-        let (evidence, origin) = evaluator.shown();
-        let place = expressions.first().map(|first| first.place().clone());
-        let quoted = expressions.iter().flat_map(|one| quoted_numbers(&one.tree));
-        let quoted: BTreeSet<_> = quoted.filter_map(|number| number.checked_sub(1)).collect();
-        let claimed = quoted.iter().filter_map(|number| evaluator.quoted().get(*number));
-        let claimed: Vec<_> = claimed.map(|printed| printed.text()).collect();
-        let said: Vec<_> = expressions.iter().map(|one| one.tree.to_string()).collect();
-        let said = said.join(if any { " or " } else { " and " });
-        let sources = self.sources(bound, &trees, &evaluator, &[]);
-        let fact = fact::of_relations(&self.naming(bound, &sources), &trees, &outcome);
-        let items = quote::items(bound.quote);
+        let quoted: BTreeSet<_> = trees.iter().flat_map(|tree| quoted_numbers(tree)).collect();
+        let claimed = quoted.into_iter().filter_map(|number| printed.get(number.checked_sub(1)?));
+        let claimed: Vec<_> = claimed.map(Printed::text).collect();
+        let sources = self.sources(bound, &trees, evaluator, &[]);
+        let fact = fact::of_relations(&sources.scope, &trees, &outcome);
         let linted =
             LintedValue { items: &items, number: None, declared: None, trees: &trees, given: &[] };
-        let mut lints = match outcome.verdict {
-            Verdict::Verified | Verdict::Inconclusive => self.lints(bound, &linted, &sources),
-            _ => Vec::new(),
-        };
+        let mut lints = self.lints(bound, &linted, &sources, outcome.verdict);
         if outcome.is_verified() && !any {
             lints.extend(expressions.iter().find_map(|one| self.loose(one, bound)));
         }
-        Ok(self.finished(
-            ClaimReport {
-                id: bound.id.clone(),
-                kind,
-                claimed: claimed.join(", "),
-                said,
-                row: stands_for(bound, &variables),
-                own_numbers: self.own_numbers(expressions.iter().map(|one| &one.tree), bound),
-                around: bound.sought.around.clone(),
-                quote: sentence.quote.clone(),
-                at: Some((self.statement.text.clone(), bound.place_in_text.clone())),
-                note: self.statement.note.clone(),
-                meaning: Meaning { fact: Some(fact), lints, ..Meaning::default() },
-                place: place.unwrap_or_else(|| self.statement.place.clone()),
-                origin,
-                impact: outcome.impact.unwrap_or(Impact::Decision),
-                outcome,
-                evidence,
-            },
-            bound,
-        ))
+        let joint = if any { " or " } else { " and " };
+        let report = self.evaluated(bound, &evaluation, expressions, joint, outcome);
+        let meaning = Meaning { fact: Some(fact), lints, ..report.meaning };
+        let report = ClaimReport { kind, claimed: claimed.join(", "), meaning, ..report };
+        Ok(self.finished(report, bound))
+    }
+
+    /// Why relations that hold say nothing about the evidence; none where they do.
+    fn worthless(
+        &self,
+        bound: &BoundWords,
+        evaluation: &Evaluation<'a>,
+        expressions: &[PlacedExpression],
+        any: bool,
+    ) -> Option<(&'static Code, String)> {
+        if expressions.iter().any(|one| self.says_nothing(one, evaluation, bound.quote)) {
+            return Some((&NO_EVIDENCE, "it holds whatever the evidence is".to_owned()));
+        }
+        // All that was read for it was typed from the quoted words.
+        let leaves = evaluation.evaluator.leaves();
+        if let Some(leaf) = leaves.first()
+            && leaves.iter().all(|leaf| self.is_quoted(leaf, bound, ""))
+        {
+            return Some((&SINGLE_SOURCE, single_source(leaf)));
+        }
+        let reason = "the relation holds whatever the number of the text is";
+        let holds_any = !any && expressions.iter().any(|one| self.holds_any(one, bound));
+        holds_any.then(|| (&NO_EVIDENCE, reason.to_owned()))
     }
 
     /// Refuses numbers of the quote that no relation holds: "a tenth of a percent" over `within = 0.5%`.
     fn are_held(&self, sentence: &Sentence, bound: &BoundWords) -> Result<(), Error> {
-        let taken: BTreeSet<usize> = sentence.relations().flat_map(quoted_numbers).collect();
         let relations = sentence.relations().flat_map(|relation| self.with_formulas(relation));
         let held = stated_numbers(relations);
         let items = quote::items(bound.quote);
@@ -245,7 +209,7 @@ impl<'a> Judge<'a> {
             // Counts in words are compared with the runs of the fact, by a lint.
             let is_measure = printed.unit() != Unit::Plain
                 || !printed.is_integer_text() && !item.is_in_digits(bound.quote);
-            if !is_measure || taken.contains(&number) || held.contains(&printed.in_ones()) {
+            if !is_measure || bound.said.contains(&number) || held.contains(&printed.in_ones()) {
                 continue;
             }
             let found = format!("\"{}\"", item.text(bound.quote));
@@ -258,11 +222,9 @@ impl<'a> Judge<'a> {
     /// Whether a relation that takes a number of the quote holds whatever that number is.
     fn holds_any(&self, expression: &PlacedExpression, bound: &BoundWords) -> bool {
         let printed = plain_numbers(&quote::items(bound.quote));
-        self.taken(expression).into_iter().any(|index| {
+        self.taken(&expression.tree).into_iter().any(|index| {
             let Some(own) = printed.get(index) else { return false };
-            others(own)
-                .into_iter()
-                .all(|other| self.holds(expression, bound, &printed, index, other))
+            self.holds_of_all(expression, bound, index, others(own))
         })
     }
 
@@ -270,16 +232,14 @@ impl<'a> Judge<'a> {
     fn loose(&self, expression: &PlacedExpression, bound: &BoundWords) -> Option<Lint> {
         let items = quote::items(bound.quote);
         let printed = plain_numbers(&items);
-        let index = self.taken(expression).into_iter().find(|index| {
+        let index = self.taken(&expression.tree).into_iter().find(|index| {
             let (Some(own), Some(item)) = (printed.get(*index), items.get(*index)) else {
                 return false;
             };
             let step = own.last_place() * BigRational::from_integer(BigInt::from(OTHER_DIGITS));
             let both = [own.clone().moved(&step), own.clone().moved(&-step)];
             !reading::is_loose(bound.quote, &item.span)
-                && both
-                    .into_iter()
-                    .all(|other| self.holds(expression, bound, &printed, *index, other))
+                && self.holds_of_all(expression, bound, *index, both.to_vec())
         })?;
         let message = format!(
             "the relation would hold of other numbers than \"{}\", and no word makes it a limit",
@@ -288,86 +248,53 @@ impl<'a> Judge<'a> {
         Some(Lint { kind: LintKind::Limit, message, answer: self.statement.reading.clone() })
     }
 
-    /// The numbers of the quote that a relation takes, from 0.
-    fn taken(&self, expression: &PlacedExpression) -> BTreeSet<usize> {
-        let all = self.with_formulas(&expression.tree);
-        let taken = all.into_iter().flat_map(quoted_numbers);
-        taken.filter_map(|number| number.checked_sub(1)).collect()
-    }
-
-    /// Whether a relation holds with a different number in the place of one of the quote.
-    fn holds(
+    /// Whether a relation holds with each of several numbers in the place of one of the quote.
+    fn holds_of_all(
         &self,
         expression: &PlacedExpression,
         bound: &BoundWords,
-        printed: &[Printed],
         index: usize,
-        other: Printed,
+        others: Vec<Printed>,
     ) -> bool {
-        let mut quoted = printed.to_vec();
-        quoted[index] = other;
-        let evaluator = Evaluator::new(self.context, quoted);
-        let Ok(variables) = scope(&evaluator, bound) else { return false };
-        let frame = Frame { source: expression, variables: &variables };
-        let judged = evaluator.judgement(&expression.tree, frame);
-        judged.is_ok_and(|outcome| outcome.verdict == Verdict::Verified)
-    }
-
-    /// A relation that holds, unless all that was read for it was typed from the quoted words.
-    pub(super) fn of_another_place(
-        &self,
-        outcome: Outcome,
-        bound: &BoundWords,
-        evaluator: &Evaluator<'a>,
-    ) -> Outcome {
-        let leaves = evaluator.leaves();
-        let quoted = leaves.iter().all(|leaf| self.is_quoted(leaf, bound, ""));
-        match leaves.first() {
-            Some(leaf) if quoted && outcome.verdict == Verdict::Verified => {
-                instead(&SINGLE_SOURCE, &single_source(leaf), outcome)
-            }
-            _ => outcome,
-        }
+        let mut quoted = plain_numbers(&quote::items(bound.quote));
+        others.into_iter().all(|other| {
+            quoted[index] = other;
+            let Ok(evaluation) = self.evaluation(bound, quoted.clone()) else { return false };
+            let frame = evaluation.frame(expression);
+            let judged = evaluation.evaluator.judgement(&expression.tree, frame);
+            judged.is_ok_and(|outcome| outcome.is_verified())
+        })
     }
 
     /// Whether a relation that holds rests on no evidence, or on one thing held against itself.
     pub(super) fn says_nothing(
         &self,
-        tree: &Expression,
-        frame: Frame<'_, 'a>,
-        evaluator: &Evaluator<'a>,
+        expression: &PlacedExpression,
+        evaluation: &Evaluation<'a>,
         quote: &str,
     ) -> bool {
-        let (evidence, _) = evaluator.shown();
-        if evidence.is_empty() {
+        let (tree, evaluator) = (&expression.tree, &evaluation.evaluator);
+        if evaluator.shown().0.is_empty() {
             return !self.is_proof(tree, quote);
         }
-        let read = |part: &Expression| {
+        let frame = evaluation.frame(expression);
+        let read = |part: &&Expression| {
             let own = Evaluator::new(self.context, evaluator.quoted().to_vec());
             let value = own.evaluate(part, frame);
             let _ = value.and_then(|value| own.settled(value, frame, part));
             own.numbers_read()
         };
-        let on_both_sides = |first: &Expression, rest: &[(RelationOperator, Expression)]| {
-            let sides: Vec<_> =
-                std::iter::once(first).chain(rest.iter().map(|(_, side)| side)).map(read).collect();
-            sides.windows(2).any(|pair| !pair[0].is_empty() && pair[0] == pair[1])
-        };
-        if let ExpressionKind::Relation(first, rest) = &tree.kind {
-            let sides: Vec<_> =
-                std::iter::once(&**first).chain(rest.iter().map(|(_, side)| side)).collect();
-            let words = |side: &Expression| self.evidence_of_words(side, frame);
-            if sides
-                .windows(2)
-                .any(|pair| words(pair[0]).is_some_and(|a| Some(a) == words(pair[1])))
-            {
-                return true;
-            }
-        }
         let may_be_empty = match &tree.kind {
-            ExpressionKind::Relation(first, rest) => {
-                let equal = rest.iter().any(|(sign, _)| *sign == RelationOperator::Equal);
-                equal || on_both_sides(first, rest)
+            ExpressionKind::Relation(_, rest) => {
+                let sides = tree.parts();
+                let words: Vec<_> =
+                    sides.iter().map(|side| self.evidence_of_words(side, frame)).collect();
+                if words.windows(2).any(|pair| pair[0].is_some() && pair[0] == pair[1]) {
+                    return true;
+                }
+                let numbers = || sides.iter().map(read).collect::<Vec<_>>();
+                rest.iter().any(|(sign, _)| *sign == RelationOperator::Equal)
+                    || numbers().windows(2).any(|pair| !pair[0].is_empty() && pair[0] == pair[1])
             }
             ExpressionKind::Call(name, _) => fixed::EQUALITIES.contains(&name.as_str()),
             _ => false,
@@ -396,9 +323,7 @@ impl<'a> Judge<'a> {
         let names = self.context.page.names.keys().flat_map(|name| name.split('.'));
         let mut names = names.filter(|part| part.len() > 2);
         lexicon.quantities.iter().any(|term| term.place_in(&lower).is_some())
-            || ["count.runs", "arm.dense", "arm.sparse", "nominal.words"]
-                .iter()
-                .any(|list| lexicon.has(list, &lower))
+            || lexicon.has_any(&["count.runs", "arm.dense", "arm.sparse", "nominal.words"], &lower)
             || names.any(|part| place_of(&lower, &part.to_lowercase()).is_some())
     }
 
@@ -423,18 +348,15 @@ impl<'a> Judge<'a> {
         says: &[PlacedExpression],
     ) -> Result<Vec<ClaimReport>, Error> {
         let truth = CellTruth::of(bound.quote);
-        let says: Vec<_> = says
-            .iter()
-            .map(|relation| match truth {
-                CellTruth::Denies => relation.negated(),
-                _ => relation.clone(),
-            })
-            .collect();
+        let relation = |relation: &PlacedExpression| match truth {
+            CellTruth::Denies => relation.negated(),
+            _ => relation.clone(),
+        };
+        let says: Vec<_> = says.iter().map(relation).collect();
         let sentence = Sentence::of_words(bound.quote);
-        let mut reports = Vec::new();
-        for (index, relation) in says.iter().enumerate() {
-            let mut report =
-                self.relations(&sentence, bound, std::slice::from_ref(relation), false)?;
+        let is_alone = bound.bindings.is_empty();
+        let mut reports = self.each_relation(&sentence, bound, &says, is_alone)?;
+        for report in &mut reports {
             let is_open = match truth {
                 CellTruth::Affirms | CellTruth::Denies => false,
                 // "dense" in a column that states `total(it) > active(it)` may well deny it.
@@ -444,14 +366,8 @@ impl<'a> Judge<'a> {
             if is_open {
                 let reason = format!("whether \"{}\" says that it is so is not clear", bound.quote);
                 let open = Outcome::inconclusive(&UNCLEAR_CELL, reason);
-                report.outcome = open.giving(report.outcome.recomputed);
+                report.outcome = open.giving(std::mem::take(&mut report.outcome.recomputed));
             }
-            match (says.len(), bound.bindings.is_empty()) {
-                (1, true) => {}
-                (1, false) => report.id.push_str(".says"),
-                _ => report.id.push_str(&format!(".says-{}", index + 1)),
-            }
-            reports.push(report);
         }
         Ok(reports)
     }
@@ -468,14 +384,4 @@ fn others(own: &Printed) -> Vec<Printed> {
     let reaches = [unit.clone() / whole(2), &unit * whole(1_000), unit * whole(1_000_000_000_000)];
     let both = |reach: &BigRational| [own.clone().moved(reach), own.clone().moved(&-reach)];
     reaches.iter().flat_map(both).collect()
-}
-/// Whether the relations of a sentence take every number that its quote has in digits.
-pub(super) fn are_all_quoted(sentence: &Sentence) -> bool {
-    let quoted: BTreeSet<_> = sentence.relations().flat_map(quoted_numbers).collect();
-    let items = quote::items(&sentence.quote);
-    let dates = items.iter().any(|item| matches!(item.kind, ItemKind::Date(_)));
-    let taken = |(index, item): (usize, &QuoteItem)| {
-        quoted.contains(&(index + 1)) || !item.is_in_digits(&sentence.quote)
-    };
-    !dates && !quoted.is_empty() && items.iter().enumerate().all(taken)
 }

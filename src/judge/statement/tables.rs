@@ -9,10 +9,11 @@ use repro_receipt::source::{Error, codes};
 use repro_report::outcome::{ClaimReport, Verdict};
 
 use super::coherence;
-use super::judge::{BoundWords, Judge, SoughtWords, absent};
+use super::judge::{BoundWords, Judge, SoughtWords, absent, followed, printed};
 use super::numbers;
+use crate::context::as_read;
 use crate::json_text::{self, ReadText};
-use crate::page::{self, Binding, HEAD, PlacedExpression, Table, cell_id};
+use crate::page::{self, Binding, HEAD, PlacedExpression, PostStatement, Table, cell_id};
 use crate::reading;
 
 codes! {
@@ -20,6 +21,9 @@ codes! {
     NO_TABLE = "sentence::no-table", "the text has no such table, or several", "give its head as it stands, or its lines in `printed`";
     NOT_AT_HAND = "sentence::not-at-hand", "the text is not at hand", "give it: `--text FILE`";
 }
+
+/// The most bytes of the cells around one.
+const MOST_CELLS: usize = 4_000;
 
 /// The factor of each column that has one.
 type Scales = BTreeMap<String, BigRational>;
@@ -39,6 +43,8 @@ pub(super) struct TableRow<'t> {
     pub(super) at: Option<usize>,
     pub(super) cells: &'t [PrintedCell],
     pub(super) variables: &'t BTreeMap<String, PlacedExpression>,
+    /// The head of the table and its own line, for reviewers.
+    pub(super) context: String,
 }
 
 /// What the text itself has where a table is said to stand.
@@ -77,37 +83,33 @@ impl<'a> Judge<'a> {
             return Err(NOT_AT_HAND.at(self.statement.place.clone(), expected, "neither"));
         }
         let found = table.lines(text).map_err(|found| {
-            let (place, pointer) = (self.statement.place.clone(), &table.pointer);
-            match pointer {
+            let place = self.statement.place.clone();
+            match &table.pointer {
                 Some(pointer) => NO_MEMBER.at(place, format!("what lies at `{pointer}`"), found),
                 None => {
                     let head: Vec<_> = table.head.iter().map(|cell| cell.text.as_str()).collect();
                     let near = self.context.nearest(&self.statement.text, &head.join(" "));
-                    let near = near.map(|near| format!("; {near}")).unwrap_or_default();
-                    NO_TABLE.at(place, "the table in the text, once", format!("{found}{near}"))
+                    NO_TABLE.at(place, "the table in the text, once", followed(&found, near))
                 }
             }
         })?;
         let none = BTreeMap::new();
         let there = text.map(|text| There::of(table, text));
-        let head = TableRow { label: HEAD, at: None, cells: &found.head, variables: &none };
-        let mut reports = self.row(
-            table,
-            &head,
-            there.as_ref(),
-            &TableBindings { numbers: &table.heads, says: &[] },
-            &Scales::new(),
-        )?;
+        let context = joined(&found.head);
+        let head =
+            TableRow { label: HEAD, at: None, cells: &found.head, variables: &none, context };
+        let bindings = TableBindings { numbers: &table.heads, says: &[] };
+        let mut reports = self.row(table, &head, there.as_ref(), &bindings, &Scales::new())?;
         let rows = self.named_rows(table, &found)?;
-        let of_rows = |scales: &Scales| -> Result<Vec<Vec<ClaimReport>>, Error> {
-            let bindings = TableBindings { numbers: &table.columns, says: &table.says };
-            let each =
-                rows.iter().map(|row| self.row(table, row, there.as_ref(), &bindings, scales));
-            each.collect()
+        let bindings = TableBindings { numbers: &table.columns, says: &table.says };
+        let of_rows = |scales: &Scales| -> Result<Vec<_>, Error> {
+            rows.iter().map(|row| self.row(table, row, there.as_ref(), &bindings, scales)).collect()
         };
-        let literal = of_rows(&Scales::new())?;
-        let scales = self.scales(table, &found, &rows, &literal);
-        let judged = if scales.is_empty() { literal } else { of_rows(&scales)? };
+        let mut judged = of_rows(&Scales::new())?;
+        let scales = self.scales(table, &found, &rows, &judged);
+        if !scales.is_empty() {
+            judged = of_rows(&scales)?;
+        }
         let mut judged: Vec<_> = judged.into_iter().flatten().collect();
         coherence::lint(self.statement, table, &mut judged);
         reports.extend(judged);
@@ -120,7 +122,7 @@ impl<'a> Judge<'a> {
         table: &'t Table,
         found: &'t PrintedTable,
     ) -> Result<Vec<TableRow<'t>>, Error> {
-        let named = NamedRows::of(found);
+        let (named, head) = (NamedRows::of(found), joined(&found.head));
         let mut rows = Vec::new();
         for (label, variables) in &table.rows {
             self.context.work.goes_on(&self.statement.place)?;
@@ -130,7 +132,9 @@ impl<'a> Judge<'a> {
                 let place = variables.values().next().map(PlacedExpression::place);
                 page::no_such(label, known, place.unwrap_or(&self.statement.place).clone())
             })?;
-            rows.push(TableRow { label, at: Some(row), cells: &found.rows[row], variables });
+            let cells = &found.rows[row];
+            let context = format!("{head}\n{}", joined(cells));
+            rows.push(TableRow { label, at: Some(row), cells, variables, context });
         }
         Ok(rows)
     }
@@ -155,8 +159,8 @@ impl<'a> Judge<'a> {
             let mut is_refuted = false;
             for (row, reports) in std::iter::zip(rows, reports) {
                 let id = cell_id(&[&self.statement.id, row.label, &head.text]);
-                let items = row.cells.get(at).map(|cell| quote::items(&cell.text));
-                let items = items.unwrap_or_default();
+                let items =
+                    row.cells.get(at).map(|cell| quote::items(&cell.text)).unwrap_or_default();
                 // A spread has the scale of the number before it; other numbers of a cell are of another kind.
                 let is_spread = |item: &QuoteItem| matches!(item.kind, ItemKind::Spread(_));
                 if items.len() != bindings.len() || !items.iter().skip(1).all(is_spread) {
@@ -168,7 +172,7 @@ impl<'a> Judge<'a> {
                         continue;
                     };
                     is_refuted |= report.outcome.verdict == Verdict::Refuted;
-                    let printed = numbers::printed(item);
+                    let printed = printed(item);
                     cells.extend(printed.and_then(|one| numbers::cell_of(report, one, true)));
                 }
             }
@@ -191,13 +195,11 @@ impl<'a> Judge<'a> {
         let TableBindings { numbers: bindings, says } = *bound;
         let mut reports = Vec::new();
         let columns = bindings.iter().map(|(column, _)| column);
-        let only_said = says.iter().map(|(column, _)| column);
-        let mut seen: Vec<&String> = Vec::new();
-        for column in columns.chain(only_said) {
-            if seen.contains(&column) {
+        let mut seen = BTreeSet::new();
+        for column in columns.chain(says.iter().map(|(column, _)| column)) {
+            if !seen.insert(column) {
                 continue;
             }
-            seen.push(column);
             let Some(at) = table::column(&table.head, column) else { continue };
             let (Some(head), Some(cell)) = (table.head.get(at), row.cells.get(at)) else {
                 continue;
@@ -207,14 +209,15 @@ impl<'a> Judge<'a> {
             if is_empty {
                 continue;
             }
-            let of_column = |(label, _): &&(String, Vec<Binding>)| label == column;
+            let own = bindings.iter().find(|(label, _)| label == column);
             let bound = BoundWords {
                 id: cell_id(&[&self.statement.id, row.label, &head.text]),
                 quote: &cell.text,
-                place_in_text: self.place_of_cell(table, row.label, &head.text),
+                place_in_text: place_of_cell(self.statement, table, row.label, &head.text),
                 sought: SoughtWords {
                     not_there: there.and_then(|there| self.cell_not_there(there, row, at)),
-                    ..SoughtWords::default()
+                    around: String::new(),
+                    context: row.context.clone(),
                 },
                 head: Some(&head.text),
                 row: row.at.and_then(|_| row.cells.first()).map(|cell| cell.text.as_str()),
@@ -222,7 +225,7 @@ impl<'a> Judge<'a> {
                 scale: scales.get(column).cloned(),
                 row_unit: unit_of_row(table, row),
                 variables: row.variables,
-                bindings: bindings.iter().find(of_column).map_or(&[], |(_, list)| list),
+                bindings: own.map_or(&[], |(_, list)| list),
                 said: BTreeSet::new(),
             };
             // One reason excuses all that stands in a column.
@@ -250,41 +253,46 @@ impl<'a> Judge<'a> {
         match there {
             There::Read => None,
             There::NoHead(head) => {
-                let near = nearest(head).map(|near| format!("; {near}")).unwrap_or_default();
-                Some(format!("the text has no table with this head{near}"))
+                Some(followed("the text has no table with this head", nearest(head)))
             }
             There::Lines(rows) => {
                 let is_there = row.at.is_none_or(|at| rows.get(at).is_some_and(|found| *found));
                 (!is_there).then(|| absent(nearest(row.cells)))
             }
             There::Members(Err(why)) => Some(absent(Some(why.clone()))),
-            There::Members(Ok(found)) => {
-                let (found, named) = found;
+            There::Members(Ok((found, named))) => {
                 let Some(at) = named.row(found, row.label) else {
                     return Some(absent(Some(format!("no row `{}`", row.label))));
                 };
                 let wanted = row.cells.get(column).map_or("", |cell| cell.text.as_str());
-                match found.rows[at].get(column) {
-                    Some(found) if found.text == wanted => None,
-                    Some(found) => {
-                        Some(absent(Some(format!("the text has `{}` there", found.text))))
-                    }
-                    None => Some(absent(None)),
-                }
+                let printed = found.rows[at].get(column).map(|cell| cell.text.as_str());
+                let instead = printed.map(|text| format!("the text has `{text}` there"));
+                (printed != Some(wanted)).then(|| absent(instead))
             }
         }
     }
+}
 
-    /// The place of a cell: its pointer in JSON, else in words.
-    pub(super) fn place_of_cell(&self, table: &Table, row: &str, column: &str) -> String {
-        if let Some(pointer) = &table.pointer {
-            return json_text::below(&json_text::below(pointer, row), column);
+/// Cells as one line of at most [`MOST_CELLS`] bytes.
+fn joined(cells: &[PrintedCell]) -> String {
+    let mut line = String::from("|");
+    for cell in cells {
+        if line.len() > MOST_CELLS {
+            return line + " …";
         }
-        let place = format!("row {row}, {column}");
-        match self.statement.place_in_text.as_str() {
-            "" => place,
-            before => format!("{before}, {place}"),
-        }
+        line = format!("{line} {} |", as_read(&cell.text));
+    }
+    line
+}
+
+/// The place of a cell as its claims name it: a pointer in JSON, else words.
+fn place_of_cell(statement: &PostStatement, table: &Table, row: &str, column: &str) -> String {
+    if let Some(pointer) = &table.pointer {
+        return json_text::below(&json_text::below(pointer, row), column);
+    }
+    match statement.place_in_text.as_str() {
+        "" => format!("row {row}, {column}"),
+        before => format!("{before}, row {row}, {column}"),
     }
 }
 

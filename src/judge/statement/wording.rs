@@ -1,6 +1,6 @@
 //! Premises, moods and the several meanings of a sentence.
 
-use repro_receipt::source::codes;
+use repro_receipt::source::{Code, codes};
 use repro_report::outcome::{Outcome, Verdict};
 
 use crate::evaluate::functions::fixed;
@@ -27,11 +27,12 @@ fn degree<'l>(lexicon: &'l Vocabulary, quote: &str) -> Option<&'l str> {
 
 /// What the words of a sentence add to its relation.
 pub fn worded(outcome: Outcome, sentence: &Sentence, premise: Option<&str>) -> Outcome {
-    if sentence.mood != Mood::Fact {
-        let what = match sentence.mood {
-            Mood::Norm => "it says what should be",
-            _ => "it says what a word means",
-        };
+    let what = match sentence.mood {
+        Mood::Fact => "",
+        Mood::Norm => "it says what should be",
+        Mood::Definition => "it says what a word means",
+    };
+    if !what.is_empty() {
         let reason = match outcome.verdict {
             Verdict::Verified => format!("{what}; here it is so"),
             _ => format!("{what}; here: {}", outcome.reason),
@@ -40,21 +41,20 @@ pub fn worded(outcome: Outcome, sentence: &Sentence, premise: Option<&str>) -> O
         return unchecked.measuring(outcome.measured);
     }
     let outcome = resting_on(outcome, premise);
-    let vague = degree(lexicon(), &sentence.quote);
-    match vague {
-        Some(word)
-            if outcome.verdict == Verdict::Verified
-                || outcome.verdict == Verdict::Refuted && outcome.rule == fixed::NEARLY =>
-        {
-            let held = match outcome.verdict {
-                Verdict::Verified => "it holds as stated".to_owned(),
-                _ => outcome.reason.clone(),
-            };
-            let reason = format!("{held}; \"{word}\" has no agreed meaning");
-            Outcome::inconclusive(&NO_MEANING, reason).with_evidence_of(outcome)
-        }
-        _ => outcome,
-    }
+    let held = match outcome.verdict {
+        Verdict::Verified => "it holds as stated",
+        Verdict::Refuted if outcome.rule == fixed::NEARLY => &outcome.reason,
+        _ => return outcome,
+    };
+    let Some(word) = degree(lexicon(), &sentence.quote) else { return outcome };
+    let reason = format!("{held}; \"{word}\" has no agreed meaning");
+    Outcome::inconclusive(&NO_MEANING, reason).with_evidence_of(outcome)
+}
+
+/// An outcome that is left open for a reason, with what was found and how.
+pub fn undecided(code: &'static Code, reason: String, outcome: Outcome) -> Outcome {
+    let method = outcome.method;
+    Outcome { method, ..Outcome::inconclusive(code, reason).with_evidence_of(outcome) }
 }
 
 /// What a refutation is worth that rests on a premise which the text does not state.
@@ -64,8 +64,7 @@ pub fn resting_on(outcome: Outcome, premise: Option<&str>) -> Outcome {
     };
     let reason =
         format!("wrong on a premise that the text does not state ({premise}): {}", outcome.reason);
-    let method = outcome.method;
-    Outcome { method, ..Outcome::inconclusive(&PREMISE, reason).with_evidence_of(outcome) }
+    undecided(&PREMISE, reason, outcome)
 }
 
 /// What a sentence with several readings comes to: all of them, none of them, or undecided.

@@ -27,7 +27,6 @@ use crate::evaluate::without_shadows;
 use crate::library::Library;
 use crate::lock;
 use crate::page::{DRAFTED, Excuse, NOT_THERE, PostPage, PostStatement, TextSource};
-use crate::review::context::MeaningReader;
 use crate::review::{self, ReviewPolicy, Reviews};
 use crate::run_design::AFTER_THE_FACT;
 use crate::started::StartedRuns;
@@ -239,13 +238,9 @@ pub fn judge_within(
     let reports = parallel::map(&page.statements, threads, judge);
     let mut claims = Vec::new();
     let mut failures = Vec::new();
-    let reader = MeaningReader::new(&context);
-    for (statement, report) in std::iter::zip(&page.statements, reports) {
+    for report in reports {
         match report {
-            Ok(mut reports) => {
-                reader.read(statement, &mut reports);
-                claims.extend(reports);
-            }
+            Ok(reports) => claims.extend(reports),
             Err(error) => failures.push(error),
         }
     }

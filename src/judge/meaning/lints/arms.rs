@@ -1,13 +1,14 @@
 //! The arm of a value: names of the post, of its receipts and of its text, and the kind of model.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use repro_claim::locator::Locator;
 use repro_receipt::bundle::Origin;
 use repro_report::meaning::{Lint, LintKind};
 
-use super::super::arms::{ClaimArm, arms_of};
-use super::{LintedClaim, label_parts, lint};
+use super::super::arms::{ClaimArm, arms_of, shared};
+use super::{LintedClaim, label_parts, lint, plain_words};
 use crate::lexicon::{lexicon, place_of};
 
 /// A value of another arm than the words name.
@@ -24,10 +25,8 @@ pub(super) fn arm(claim: &LintedClaim<'_>) -> Option<Lint> {
     let clause = clause_of(claim)?;
     let siblings = arms_of(claim.scope.page, claim.siblings.iter().copied());
     // What a single arm is compared with is no arm of its value.
-    let is_of_one = || {
-        let parts = |arm: &ClaimArm| label_parts(arm).into_iter().collect::<BTreeSet<_>>();
-        siblings.iter().all(|arm| parts(arm) == parts(own[0]))
-    };
+    let parts = |arm: &ClaimArm| BTreeSet::from_iter(label_parts(arm));
+    let is_of_one = || siblings.iter().all(|arm| parts(arm) == parts(own[0]));
     let has_others = claim.items.len() > 1 && claim.number.is_some() && !is_of_one();
     let is_difference = own.len() > 1;
     if !is_difference && (has_others || lexicon().has("arm.compares", clause)) {
@@ -35,11 +34,8 @@ pub(super) fn arm(claim: &LintedClaim<'_>) -> Option<Lint> {
     }
     // What a formula is given may be any part of an arm.
     let page = claim.scope.page;
-    let has_parts =
-        claim.provenance.functions.iter().any(|name| {
-            page.formulas.get(name).is_some_and(|formula| !formula.parameters.is_empty())
-        });
-    if has_parts {
+    let mut formulas = claim.provenance.functions.iter().filter_map(|name| page.formulas.get(name));
+    if formulas.any(|formula| !formula.parameters.is_empty()) {
         return None;
     }
     let said_of: BTreeSet<String> =
@@ -91,14 +87,11 @@ fn names(
     if !own.is_beside(other) {
         return false;
     }
-    let is_own = |place: &std::ops::Range<usize>| {
-        // "The wide dense model" is called so by the longer of two names.
-        called
-            .as_ref()
-            .is_none_or(|called| !(called.start <= place.start && place.end <= called.end))
+    let Some(place) = claim.mention(own, &[other], clause) else {
+        return adds || called.is_some();
     };
-    (adds || called.is_some())
-        && !claim.mention(own, &[other], clause).is_some_and(|place| is_own(&place))
+    // "The wide dense model" is called so by the longer of two names.
+    called.is_some_and(|called| called.start <= place.start && place.end <= called.end)
 }
 
 /// The part of the quote, between semicolons, in which the number stands.
@@ -158,23 +151,18 @@ fn kind_of_another(claim: &LintedClaim<'_>, own: &[&ClaimArm], clause: &str) -> 
     if own.iter().any(|arm| label_parts(arm).iter().any(|part| place_of(clause, part).is_some())) {
         return None;
     }
-    let mut kinds = own.iter().map(|arm| arm.is_mixture(claim.scope.library));
-    let first = kinds.next()??;
-    if kinds.any(|kind| kind != Some(first)) {
-        return None;
-    }
-    let is_part = |place: std::ops::Range<usize>| {
-        let next =
-            clause[place.end..].split(|c: char| !c.is_alphanumeric()).find(|word| !word.is_empty());
-        next.is_some_and(|next| lexicon().words("arm.dense_parts").iter().any(|part| part == next))
+    let is_mixture = shared(own.iter().map(|arm| arm.is_mixture(claim.scope.library)))?;
+    let is_part = |place: &Range<usize>| {
+        let next = plain_words(&clause[place.end..]).next();
+        next.is_some_and(|next| lexicon().is_in("arm.dense_parts", next))
     };
-    let dense = lexicon().find("arm.dense", clause).filter(|(_, place)| !is_part(place.clone()));
+    let dense = lexicon().find("arm.dense", clause).filter(|(_, place)| !is_part(place));
     let sparse = lexicon().find("arm.sparse", clause);
-    let word = match (dense, sparse, first) {
+    let word = match (dense, sparse, is_mixture) {
         (Some((word, _)), None, true) | (None, Some((word, _)), false) => word,
         _ => return None,
     };
-    let kind = if first { "a mixture" } else { "a dense model" };
+    let kind = if is_mixture { "a mixture" } else { "a dense model" };
     lint(LintKind::Arm, format!("the text says \"{word}\", and {} is {kind}", labels(own)))
 }
 

@@ -9,18 +9,14 @@ use repro_claim::syntax::ExpressionKind;
 use repro_exact::decimal::Printed;
 use repro_report::meaning::{Lint, LintKind, Reading};
 
-use super::{LintedClaim, lint};
+use super::super::arms::counted_runs;
+use super::{LintedClaim, lint, plain_words};
 use crate::lexicon::{lexicon, place_of};
 
 /// A number of runs in the words that the fact does not have.
 pub(super) fn runs(claim: &LintedClaim<'_>) -> Option<Lint> {
-    let sizes: Vec<usize> = claim
-        .provenance
-        .arms
-        .iter()
-        .filter(|arm| arm.is_group)
-        .map(|arm| arm.bundles.len())
-        .collect();
+    let groups = claim.provenance.arms.iter().filter(|arm| arm.is_group);
+    let sizes: Vec<usize> = groups.map(|arm| arm.bundles.len()).collect();
     let all = claim.provenance.runs.len();
     if all == 0 {
         return None;
@@ -32,12 +28,12 @@ pub(super) fn runs(claim: &LintedClaim<'_>) -> Option<Lint> {
             continue;
         }
         let behind = claim.lower.get(item.span.end..).unwrap_or_default();
-        let mut words =
-            behind.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-        let is_noun = |word: &str| lexicon().words("count.runs").iter().any(|noun| noun == word);
+        let is_noun = |word: &str| lexicon().is_in("count.runs", word);
+        let mut words = plain_words(behind);
         let first = words.next().unwrap_or_default();
-        let is_of_runs =
-            is_noun(first) || is_span_adjective(first) && words.next().is_some_and(is_noun);
+        // One word may stand between: "six random seeds".
+        let is_of_runs = is_noun(first)
+            || lexicon().is_in("guard.span", first) && words.next().is_some_and(is_noun);
         let before = claim.lower.get(..item.span.start).unwrap_or_default().trim_end();
         // "Five of six seeds" has two numbers of its own.
         let part = before.strip_suffix(" of").map(|rest| rest.trim_end().trim_end_matches(" out"));
@@ -55,11 +51,9 @@ pub(super) fn runs(claim: &LintedClaim<'_>) -> Option<Lint> {
         let fits = is_listed || sizes.contains(&count) || all == count;
         if !fits {
             let found = sizes.first().copied().unwrap_or(all);
-            let plural = if found == 1 { "" } else { "s" };
-            let message = format!(
-                "the text says {} {first}, and the value is of {found} run{plural}",
-                item.text(claim.quote)
-            );
+            let said = item.text(claim.quote);
+            let found = counted_runs(found);
+            let message = format!("the text says {said} {first}, and the value is of {found}");
             return lint(LintKind::Count, message);
         }
     }
@@ -68,61 +62,36 @@ pub(super) fn runs(claim: &LintedClaim<'_>) -> Option<Lint> {
 
 /// "All nine" over another number of things.
 fn quantified(claim: &LintedClaim<'_>, sizes: &[usize]) -> Option<Lint> {
-    let numbers = lexicon().words("count.numbers");
     let listed = claim.trees.iter().find_map(|tree| longest_list(tree));
     let arms = claim.provenance.arms.len();
-    for (at, word) in numbers.iter().enumerate() {
-        let count = at + 2;
-        let phrase = format!("all {word}");
-        if place_of(claim.lower, &phrase).is_none() {
-            continue;
-        }
-        let fits = sizes.contains(&count)
+    let fits = |count: usize| {
+        sizes.contains(&count)
             || listed == Some(count)
             || arms == count
-            || claim.provenance.runs.len() == count;
-        if !fits {
-            let found = listed.or(sizes.first().copied()).unwrap_or(arms);
-            return lint(
-                LintKind::Count,
-                format!("the text says \"{phrase}\", and the fact is of {found}"),
-            );
-        }
-    }
-    None
+            || claim.provenance.runs.len() == count
+    };
+    let numbers = lexicon().words("count.numbers").iter().map(|word| format!("all {word}"));
+    let mut said = (2..).zip(numbers).filter(|(_, all)| place_of(claim.lower, all).is_some());
+    let (_, phrase) = said.find(|(count, _)| !fits(*count))?;
+    let found = listed.or(sizes.first().copied()).unwrap_or(arms);
+    lint(LintKind::Count, format!("the text says \"{phrase}\", and the fact is of {found}"))
 }
 
 /// Words about each run, over a mean or a test of means.
 pub(super) fn every(claim: &LintedClaim<'_>) -> Option<Lint> {
     let words = claim.lower;
     let said = said_of_each(words)?;
-    let functions = &claim.provenance.functions;
-    let has = |name: &str| functions.contains(name);
-    let is_of_each = [
-        "min",
-        "max",
-        "how_many",
-        "count",
-        "quoted",
-        "fraction",
-        "share",
-        "held_fixed",
-        "nearly_fixed",
-        "everywhere",
-        "best",
-        "complete",
-    ]
-    .iter()
-    .any(|name| has(name));
+    let calls = |list: &str| {
+        lexicon().words(list).iter().any(|name| claim.provenance.functions.contains(name))
+    };
     let compares = claim.number.is_none()
         && claim.trees.iter().all(|tree| matches!(tree.kind, ExpressionKind::Relation(..)));
-    let is_of_means = has("mean")
-        || has("median")
-        || compares && claim.provenance.arms.iter().any(|arm| arm.is_group);
+    let is_of_means =
+        calls("count.of_all") || compares && claim.provenance.arms.iter().any(|arm| arm.is_group);
     // "Over all seeds" is what a mean runs over.
     let before = words[..said.start].trim_end();
     let is_over = lexicon().words("count.over").iter().any(|word| before.ends_with(word.as_str()));
-    if is_of_each || !is_of_means || is_over {
+    if calls("count.of_each") || !is_of_means || is_over {
         return None;
     }
     let said = &words[said];
@@ -131,13 +100,13 @@ pub(super) fn every(claim: &LintedClaim<'_>) -> Option<Lint> {
 
 /// Where the words speak of each run: "every seed", "all six runs", "each of our runs".
 fn said_of_each(words: &str) -> Option<Range<usize>> {
-    let is_in = |list: &str, word: &str| lexicon().words(list).iter().any(|one| one == word);
+    let lexicon = lexicon();
     let is_between = |word: &str| {
-        is_in("count.between", word)
-            || is_in("count.numbers", word)
+        lexicon.is_in("count.between", word)
+            || lexicon.is_in("count.numbers", word)
             || word.bytes().all(|byte| byte.is_ascii_digit())
     };
-    lexicon().words("count.every").iter().find_map(|every| {
+    lexicon.words("count.every").iter().find_map(|every| {
         let start = place_of(words, every)?;
         let mut end = start.end;
         loop {
@@ -146,7 +115,7 @@ fn said_of_each(words: &str) -> Option<Range<usize>> {
             end = words.len() - behind.len() + word.len();
             match word {
                 "" => return None,
-                noun if is_in("count.runs", noun) => return Some(start.start..end),
+                noun if lexicon.is_in("count.runs", noun) => return Some(start.start..end),
                 other if !is_between(other) => return None,
                 _ => {}
             }
@@ -159,20 +128,16 @@ pub(super) fn limit(claim: &LintedClaim<'_>) -> Option<Lint> {
     if claim.number.is_some() || claim.provenance.functions.contains("quoted") {
         return None;
     }
-    let mut constants: Vec<BigRational> = Vec::new();
-    for tree in claim.trees {
-        let ExpressionKind::Relation(first, rest) = &tree.kind else { continue };
-        let sides = std::iter::once(&**first).chain(rest.iter().map(|(_, side)| side));
-        constants.extend(sides.filter_map(constant));
-    }
+    let relations =
+        claim.trees.iter().filter(|tree| matches!(tree.kind, ExpressionKind::Relation(..)));
+    let sides = relations.flat_map(|tree| tree.parts());
+    let constants: Vec<BigRational> = sides.filter_map(constant).collect();
     if constants.is_empty() {
         return None;
     }
     let item = claim.items.iter().find(|item| {
-        let before = claim.lower.get(..item.span.start).unwrap_or_default().trim_end();
-        lexicon().readings.iter().any(|one| {
-            one.reading.is_limit() && one.before.iter().any(|word| before.ends_with(word.as_str()))
-        })
+        let before = claim.lower.get(..item.span.start).unwrap_or_default();
+        lexicon().opens_limit(before.trim_end())
     })?;
     let ItemKind::Number(printed) = &item.kind else { return None };
     let value = printed.in_ones();
@@ -202,12 +167,6 @@ fn longest_list(tree: &Expression) -> Option<usize> {
     longest
 }
 
-/// Whether a word may stand between a number and the runs that it counts: "six random seeds".
-fn is_span_adjective(word: &str) -> bool {
-    lexicon().words("guard.span").iter().any(|span| span == word)
-        && !lexicon().words("count.runs").iter().any(|noun| noun == word)
-}
-
 /// A limit or an approximation that the post declares, and that no word of the quote states.
 pub(super) fn declared(claim: &LintedClaim<'_>) -> Option<Lint> {
     let reading = claim.declared.filter(|reading| {
@@ -217,21 +176,13 @@ pub(super) fn declared(claim: &LintedClaim<'_>) -> Option<Lint> {
         Reading::Nominal => lexicon().has("nominal.words", claim.lower),
         // Any word of a limit, in a clause that denies it perhaps.
         _ => {
-            lexicon().readings.iter().any(|one| {
-                let is_alike =
-                    one.reading == reading || one.reading.is_limit() && reading.is_limit();
-                let mut words = one.before.iter().chain(&one.behind);
-                is_alike && words.any(|word| place_of(claim.lower, &word.to_lowercase()).is_some())
-            }) || [
-                "direction.up",
-                "direction.down",
-                "direction.better",
-                "direction.worse",
-                "direction.denies",
-                "selection.words",
-            ]
-            .iter()
-            .any(|list| reading.is_limit() && lexicon().has(list, claim.lower))
+            let alike = lexicon().readings.iter().filter(|one| {
+                one.reading == reading || one.reading.is_limit() && reading.is_limit()
+            });
+            let mut words = alike.flat_map(|one| one.before.iter().chain(&one.behind));
+            words.any(|word| place_of(claim.lower, &word.to_lowercase()).is_some())
+                || reading.is_limit()
+                    && lexicon().has_any(lexicon().words("limit.lists"), claim.lower)
         }
     };
     if is_said {

@@ -5,14 +5,13 @@ use std::ops::Range;
 use num_rational::BigRational;
 use num_traits::Signed;
 use repro_claim::Expression;
-use repro_claim::quote::{ItemKind, QuoteItem};
 use repro_claim::syntax::{ArithmeticOperator, ExpressionKind, RelationOperator};
 use repro_report::meaning::{Lint, LintKind};
 
 use super::super::arms::{ClaimArm, arms_of};
 use super::super::nouns::{Noun, head};
 use super::super::provenance::quantity_of;
-use super::{LintedClaim, denies_before, lint};
+use super::{LintedClaim, denies_before, lint, number_of, plain_words};
 use crate::lexicon::{lexicon, places_of};
 
 /// So many bytes before a word of direction may hold what denies it.
@@ -37,10 +36,9 @@ pub(super) fn direction(claim: &LintedClaim<'_>) -> Option<Lint> {
     let sides = sides_of(claim)?;
     let said = said(claim)?;
     // A sentence of several clauses may put the sides both ways, each in its place.
-    let goes_both_ways = claim.number.is_none()
-        && (LISTS.iter().filter(|one| lexicon().has(one, claim.lower)).count() > 1
-            || lexicon().has("direction.denies", claim.lower));
-    if goes_both_ways {
+    let goes_both_ways = LISTS.iter().filter(|one| lexicon().has(one, claim.lower)).count() > 1
+        || lexicon().has("direction.denies", claim.lower);
+    if claim.number.is_none() && goes_both_ways {
         return None;
     }
     contradicted(claim, &sides, &said)
@@ -55,8 +53,7 @@ pub(super) fn change(claim: &LintedClaim<'_>) -> Option<Lint> {
         return None;
     };
     let [number] = claim.given else { return None };
-    let noun = |tree: &Expression| claim.scope.noun(&claim.scope.plain(tree));
-    let (first, second) = (noun(a)?, noun(b)?);
+    let (first, second) = (claim.scope.noun_of(a)?, claim.scope.noun_of(b)?);
     let step = |noun: &Noun| noun.step.as_ref().map_or(Some(u64::MAX), |step| step.parse().ok());
     let (earlier, later) = (step(&first)?, step(&second)?);
     if head(&first) != head(&second) || first.arm != second.arm || earlier == later {
@@ -65,22 +62,16 @@ pub(super) fn change(claim: &LintedClaim<'_>) -> Option<Lint> {
     let first_is_later = earlier > later;
     let rises = number.point().is_positive() == first_is_later;
     let opening = claim.before();
-    let said = |lists: [&str; 2]| {
-        lists.iter().filter_map(|list| last_of(opening, list)).max_by_key(|(_, at)| *at)
-    };
-    let (up, down) =
-        (said(["direction.grows", "direction.up"]), said(["direction.shrinks", "direction.down"]));
-    let (word, says_up) = match (up, down) {
-        (Some((word, one)), Some((_, other))) if one > other => (word, true),
-        (_, Some((word, _))) => (word, false),
-        (Some((word, _)), None) => (word, true),
-        (None, None) => return None,
-    };
-    if says_up == rises || is_denied(claim.lower, opening.rfind(word)?) {
+    let said = last_move(
+        opening,
+        ["direction.grows", "direction.up"],
+        ["direction.shrinks", "direction.down"],
+    )?;
+    if said.grows == rises {
         return None;
     }
     let moves = if rises { "rises" } else { "falls" };
-    lint(LintKind::Direction, format!("the text says \"{word}\", and it {moves}"))
+    lint(LintKind::Direction, format!("the text says \"{}\", and it {moves}", said.word))
 }
 
 /// Words by which something grows from one number to a smaller one, or shrinks to a larger one.
@@ -93,27 +84,33 @@ pub(super) fn trend(claim: &LintedClaim<'_>) -> Option<Lint> {
     {
         return None;
     }
-    let value = |kind: &ItemKind| match kind {
-        ItemKind::Number(printed) => Some(printed.value().clone()),
-        _ => None,
-    };
-    let (first, second) = (value(&before.kind)?, value(&own.kind)?);
+    let (first, second) = (number_of(before)?.value(), number_of(own)?.value());
     let opening = claim.lower.get(..own.span.start)?;
-    let grows = last_of(opening, "direction.grows");
-    let shrinks = last_of(opening, "direction.shrinks");
-    let (word, says_grows) = match (grows, shrinks) {
-        (Some((word, one)), Some((_, other))) if one > other => (word, true),
-        (_, Some((word, _))) => (word, false),
-        (Some((word, _)), None) => (word, true),
-        (None, None) => return None,
-    };
-    let place = opening.rfind(word)?;
+    let said = last_move(opening, ["direction.grows"], ["direction.shrinks"])?;
     let is_falling = second < first;
-    if is_denied(claim.lower, place) || says_grows != is_falling {
+    if said.grows != is_falling {
         return None;
     }
     let moves = if is_falling { "falls" } else { "rises" };
-    lint(LintKind::Direction, format!("the text says \"{word}\", and the second number {moves}"))
+    let message = format!("the text says \"{}\", and the second number {moves}", said.word);
+    lint(LintKind::Direction, message)
+}
+
+/// A word by which something grows or shrinks.
+struct Move {
+    word: &'static str,
+    grows: bool,
+}
+
+/// The last word of two opposing groups of lists in a text; none where it is denied.
+fn last_move<const N: usize>(text: &str, grows: [&str; N], shrinks: [&str; N]) -> Option<Move> {
+    let lists = grows.map(|list| (list, true)).into_iter().chain(shrinks.map(|list| (list, false)));
+    let all = lists.flat_map(|(list, grows)| {
+        lexicon().words(list).iter().map(move |word| Move { word, grows })
+    });
+    let placed = all.filter_map(|one| Some((places_of(text, one.word).last()?.start, one)));
+    let (at, last) = placed.max_by_key(|(at, _)| *at)?;
+    (!is_denied(text, at)).then_some(last)
 }
 
 /// An order of two sides over words that name none.
@@ -121,20 +118,7 @@ pub(super) fn unsaid_order(claim: &LintedClaim<'_>) -> Option<Lint> {
     let sides = sides_of(claim).filter(|_| claim.number.is_none())?;
     let has_sign =
         claim.quote.contains(['<', '>', '≺', '≻', '≪', '≫', '≤', '≥', '✓', '✗', '✅', '❌']);
-    let lists = [
-        "direction.up",
-        "direction.down",
-        "direction.better",
-        "direction.worse",
-        "direction.grows",
-        "direction.shrinks",
-        "direction.than",
-        "direction.equal",
-        "count.every",
-        "selection.words",
-        "degree.words",
-    ];
-    let is_said = lists.iter().any(|list| lexicon().has(list, claim.lower));
+    let is_said = lexicon().has_any(lexicon().words("direction.orders"), claim.lower);
     if has_sign || is_said || claim.head.is_some() || !claim.items.is_empty() {
         return None;
     }
@@ -203,16 +187,11 @@ pub(super) fn pair(claim: &LintedClaim<'_>) -> Option<Lint> {
     if a.span != *number || b.range_end.is_some() {
         return None;
     }
-    let noun = |tree: &Expression| claim.scope.noun(&claim.scope.plain(tree));
-    let (one, other) = (noun(first)?, noun(second)?);
+    let (one, other) = (claim.scope.noun_of(first)?, claim.scope.noun_of(second)?);
     if head(&one) != head(&other) || one.arm == other.arm {
         return None;
     }
-    let value = |item: &QuoteItem| match &item.kind {
-        ItemKind::Number(printed) => Some(printed.in_ones()),
-        _ => None,
-    };
-    let first_is_lower = value(a)? < value(b)?;
+    let first_is_lower = number_of(a)?.in_ones() < number_of(b)?.in_ones();
     let sides = Sides { first, second, first_is_lower, has_subject: false };
     let relation = LintedClaim { number: None, ..*claim };
     let is_spread = one.statistics.iter().any(|name| name.starts_with("standard"));
@@ -255,18 +234,19 @@ fn contradicted(claim: &LintedClaim<'_>, sides: &Sides<'_>, said: &Said) -> Opti
 
 /// The word of direction of a claim: the one nearest to its number, the first of a relation.
 fn said(claim: &LintedClaim<'_>) -> Option<Said> {
-    let words =
-        LISTS.iter().flat_map(|list| lexicon().words(list).iter().map(move |word| (*list, word)));
-    let places = words.flat_map(|(list, word)| {
-        places_of(claim.lower, word).map(move |place| Said { list, word, place, is_spread: false })
+    let places = LISTS.iter().flat_map(|list| {
+        lexicon().words(list).iter().flat_map(move |word| {
+            let places = places_of(claim.lower, word);
+            places.map(move |place| Said { list, word, place, is_spread: false })
+        })
     });
     // "The larger mixture" says which arm it is.
     let is_adjective = |said: &Said| {
         let (before, behind) = (&claim.lower[..said.place.start], &claim.lower[said.place.end..]);
-        let is_in = |list: &str, word: &str| lexicon().words(list).iter().any(|one| one == word);
         let article = before.split_whitespace().next_back().unwrap_or_default();
-        let noun = behind.split(|c: char| !c.is_alphanumeric()).find(|word| !word.is_empty());
-        is_in("arm.articles", article) && noun.is_some_and(|noun| is_in("arm.nouns", noun))
+        let mut behind = plain_words(behind);
+        lexicon().is_in("arm.articles", article)
+            && behind.next().is_some_and(|noun| lexicon().is_in("arm.nouns", noun))
     };
     let places = places.filter(|said| !is_adjective(said));
     let near = places.filter_map(|said| Some((distance(claim, &said.place)?, said)));
@@ -338,12 +318,4 @@ fn subject_is_first(
 
 fn is_denied(text: &str, at: usize) -> bool {
     denies_before(text, at, DENIED_WITHIN)
-}
-
-/// The last word of a list in a text, and where it stands.
-fn last_of(text: &str, list: &str) -> Option<(&'static str, usize)> {
-    let words = lexicon().words(list).iter();
-    let placed =
-        words.filter_map(|word| Some((word.as_str(), places_of(text, word).last()?.start)));
-    placed.max_by_key(|(_, at)| *at)
 }

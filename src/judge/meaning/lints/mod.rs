@@ -16,7 +16,8 @@ mod statistic;
 use std::ops::Range;
 
 use repro_claim::Expression;
-use repro_claim::quote::QuoteItem;
+use repro_claim::quote::{ItemKind, QuoteItem};
+use repro_exact::decimal::Printed;
 use repro_report::meaning::{Lint, LintKind, Reading};
 
 use super::arms::ClaimArm;
@@ -115,6 +116,19 @@ fn denies_before(text: &str, at: usize, within: usize) -> bool {
     lexicon().has("direction.denies", text.get(start.unwrap_or(at)..at).unwrap_or_default())
 }
 
+/// The number that an item of a quote is; none of a date or a spread.
+fn number_of(item: &QuoteItem) -> Option<&Printed> {
+    match &item.kind {
+        ItemKind::Number(printed) => Some(printed),
+        _ => None,
+    }
+}
+
+/// The words of a text without signs.
+fn plain_words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty())
+}
+
 fn first_words(text: &str, count: usize) -> String {
     text.split_whitespace().take(count).collect::<Vec<_>>().join(" ")
 }
@@ -174,10 +188,8 @@ impl LintedClaim<'_> {
     /// Whether a number is one of runs: "six seeds".
     fn counts_runs(&self, item: &QuoteItem) -> bool {
         let behind = self.lower.get(item.span.end..).unwrap_or_default();
-        let words = behind.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
         // One word may stand between: "six random seeds", "six mixture runs".
-        let mut near = words.take(2);
-        near.any(|word| lexicon().words("count.runs").iter().any(|noun| noun == word))
+        plain_words(behind).take(2).any(|word| lexicon().is_in("count.runs", word))
     }
 
     /// Where a text in lower case mentions an arm: by its name, its declared aliases, or its kind of model.
@@ -239,11 +251,10 @@ fn spellings(part: &str) -> Vec<String> {
 /// The parts of an arm's name that may stand for it in a sentence.
 fn label_parts(arm: &ClaimArm) -> Vec<String> {
     let lower = arm.label.to_lowercase();
-    let parts = lower.split(|c: char| !c.is_alphanumeric());
     let is_word = |part: &&str| {
         part.len() > 2
             && part.contains(char::is_alphabetic)
-            && !lexicon().words("arm.generic").iter().any(|word| word == part)
+            && !lexicon().is_in("arm.generic", part)
     };
-    parts.filter(is_word).map(str::to_owned).collect()
+    plain_words(&lower).filter(is_word).map(str::to_owned).collect()
 }

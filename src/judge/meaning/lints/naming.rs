@@ -12,7 +12,7 @@ use crate::names;
 pub(super) fn unsaid(claim: &LintedClaim<'_>) -> Option<Lint> {
     let around = [Some(claim.quote), claim.head, claim.row, Some(claim.context)];
     let has = |name: &str| around.into_iter().flatten().any(|text| names::stands_in(text, name));
-    let name = held(claim.trees).into_iter().find(|name| !has(name))?;
+    let name = held(claim.trees).find(|name| !has(name))?;
     lint(LintKind::Quantity, format!("the relation has \"{name}\", and the text does not"))
 }
 
@@ -32,8 +32,8 @@ pub(super) fn denied(claim: &LintedClaim<'_>) -> Option<Lint> {
     let (word, place) = lexicon().find("direction.negates", claim.lower)?;
     // "No longer than" and "do not differ" deny no equality.
     let behind = claim.lower.get(place.end..).unwrap_or_default();
-    let denies_a_difference =
-        lexicon().words("direction.differs").iter().any(|stem| behind.contains(stem.as_str()));
+    let mut stems = lexicon().words("direction.differs").iter();
+    let denies_a_difference = stems.any(|stem| behind.contains(stem.as_str()));
     if !is_affirmed || denies_a_difference || claim.head.is_some() || !claim.items.is_empty() {
         return None;
     }
@@ -45,13 +45,11 @@ pub(super) fn denied_number(claim: &LintedClaim<'_>) -> Option<Lint> {
     // "Does not reach 34%" states a limit, where it is declared as one.
     claim.number.as_ref().filter(|_| !claim.declared.is_some_and(Reading::is_limit))?;
     let mut words = claim.before().split_whitespace().rev();
-    let denies = |word: &&str| lexicon().words("direction.negates").iter().any(|one| one == word);
+    let denies = |word: &&str| lexicon().is_in("direction.negates", word);
     let last = words.next()?;
-    let verb = words.next().filter(denies).filter(|_| {
-        ["step.elsewhere", "direction.denied_else"]
-            .iter()
-            .all(|list| !lexicon().words(list).iter().any(|word| word == last))
-    });
+    let is_elsewhere =
+        ["step.elsewhere", "direction.denied_else"].iter().any(|list| lexicon().is_in(list, last));
+    let verb = words.next().filter(denies).filter(|_| !is_elsewhere);
     let word = Some(last).filter(denies).or(verb)?;
     lint(LintKind::Direction, format!("the text says \"{word}\", and the fact affirms the number"))
 }
@@ -66,16 +64,10 @@ fn is_false(side: &Expression) -> bool {
 }
 
 /// The names in quotation marks that relations compare with something.
-fn held<'e>(trees: &[&'e Expression]) -> Vec<&'e str> {
-    let mut found = Vec::new();
-    for tree in trees {
-        if let ExpressionKind::Relation(first, rest) = &tree.kind {
-            let sides = std::iter::once(&**first).chain(rest.iter().map(|(_, side)| side));
-            found.extend(sides.filter_map(|side| match &side.kind {
-                ExpressionKind::Text(name) => Some(name.as_str()),
-                _ => None,
-            }));
-        }
-    }
-    found
+fn held<'e>(trees: &[&'e Expression]) -> impl Iterator<Item = &'e str> {
+    let relations = trees.iter().filter(|tree| matches!(tree.kind, ExpressionKind::Relation(..)));
+    relations.flat_map(|tree| tree.parts()).filter_map(|side| match &side.kind {
+        ExpressionKind::Text(name) => Some(name.as_str()),
+        _ => None,
+    })
 }

@@ -115,8 +115,7 @@ fn is_list(claim: &LintedClaim<'_>, first: &[&Range<usize>], second: &[&Range<us
     let is_joint = |pair: &[&Range<usize>]| {
         let between = claim.lower.get(pair[0].end..pair[1].start).unwrap_or_default();
         let words = between.split(|c: char| c.is_whitespace() || ",/&".contains(c));
-        let joints = lexicon().words("arm.joints");
-        words.filter(|word| !word.is_empty()).all(|word| joints.iter().any(|joint| joint == word))
+        words.filter(|word| !word.is_empty()).all(|word| lexicon().is_in("arm.joints", word))
     };
     let is_before = std::iter::zip(first.last(), second.first()).all(|(a, b)| a.end <= b.start);
     is_before && first.windows(2).all(is_joint)

@@ -35,18 +35,16 @@ pub(super) fn quantity(claim: &LintedClaim<'_>) -> Option<Lint> {
 
 /// The count of a part that the words call the total of the model.
 pub(super) fn scope(claim: &LintedClaim<'_>) -> Option<Lint> {
-    let part = claim
-        .given
-        .iter()
-        .filter_map(Quantity::count_scope)
-        .find(|one| *one != CountScope::Whole)?;
+    let mut scopes = claim.given.iter().filter_map(Quantity::count_scope);
+    let part = scopes.find(|one| *one != CountScope::Whole)?;
     let (word, _) = lexicon().find("whole.words", claim.lower)?;
     if lexicon().has("whole.parts", claim.lower) {
         return None;
     }
+    let part = part.name();
     lint(
         LintKind::Quantity,
-        format!("the text says \"{word}\", and the count is of the {} only", part.name()),
+        format!("the text says \"{word}\", and the count is of the {part} only"),
     )
 }
 
@@ -56,23 +54,7 @@ pub(super) fn unit(claim: &LintedClaim<'_>) -> Option<Lint> {
     let [own] = claim.provenance.units.as_slice() else { return None };
     // What converts between units may be in either.
     let converts = ["ln", "exp"].iter().any(|name| claim.provenance.functions.contains(*name));
-    let is_plain = |tree: &Expression| {
-        let mut is_plain = true;
-        tree.each(&mut |part| match &part.kind {
-            ExpressionKind::Arithmetic(
-                ArithmeticOperator::Divide | ArithmeticOperator::Multiply,
-                ..,
-            ) => {
-                is_plain = false;
-            }
-            ExpressionKind::Call(name, _) if name.starts_with("percent_") || name == "p" => {
-                is_plain = false
-            }
-            _ => {}
-        });
-        is_plain
-    };
-    if converts || !claim.trees.iter().all(|tree| is_plain(tree)) {
+    if converts || claim.trees.iter().any(|tree| has_a_unit_of_its_own(tree)) {
         return None;
     }
     let name = match own {
@@ -80,13 +62,9 @@ pub(super) fn unit(claim: &LintedClaim<'_>) -> Option<Lint> {
         LossUnit::Nats => "nats",
     };
     let item = claim.items.iter().find(|item| item.span == *number)?;
-    let is_share =
-        matches!(&item.kind, ItemKind::Number(printed) if printed.unit() == Unit::Percent);
-    if is_share {
-        return lint(
-            LintKind::Quantity,
-            format!("the text has a percentage, and the value is in {name}"),
-        );
+    if matches!(&item.kind, ItemKind::Number(printed) if printed.unit() == Unit::Percent) {
+        let message = format!("the text has a percentage, and the value is in {name}");
+        return lint(LintKind::Quantity, message);
     }
     let near = first_words(claim.behind(), 3);
     let before = last_words(claim.before(), 5);
@@ -98,10 +76,22 @@ pub(super) fn unit(claim: &LintedClaim<'_>) -> Option<Lint> {
     if said.name == name {
         return None;
     }
-    lint(
-        LintKind::Quantity,
-        format!("the text gives it in {}, and the value is in {name}", said.name),
-    )
+    let message = format!("the text gives it in {}, and the value is in {name}", said.name);
+    lint(LintKind::Quantity, message)
+}
+
+/// Whether an expression gives something else than a loss: a ratio, a product, a percentage, a p.
+fn has_a_unit_of_its_own(tree: &Expression) -> bool {
+    use ArithmeticOperator::{Divide, Multiply};
+    let mut has_one = false;
+    tree.each(&mut |part| {
+        has_one |= match &part.kind {
+            ExpressionKind::Arithmetic(operator, ..) => matches!(operator, Divide | Multiply),
+            ExpressionKind::Call(name, _) => name.starts_with("percent_") || name == "p",
+            _ => false,
+        };
+    });
+    has_one
 }
 
 /// The quantities that the words directly behind a number name.
@@ -111,18 +101,15 @@ fn said_behind(behind: &str) -> Vec<&'static LexiconTerm> {
         return Vec::new();
     }
     let near = behind.trim_start_matches(|c: char| c.is_whitespace() || "*_`-\u{a0}".contains(c));
-    let near = near
-        .split(['.', ',', ';', ':', '(', ')', '—', '–', '[', ']', '/', '|'])
-        .next()
-        .unwrap_or_default();
-    let near = first_words(near, 4);
+    let clause = near.split(['.', ',', ';', ':', '(', ')', '—', '–', '[', ']', '/', '|']).next();
+    let near = first_words(clause.unwrap_or_default(), 4);
     let starts = |term: &&LexiconTerm| {
         let Some(place) = term.place_in(&near) else { return false };
         // One adjective may stand between: "329,280 trainable parameters".
         let mut before = near[..place.start].split_whitespace();
         match (before.next(), before.next()) {
             (None, _) => true,
-            (Some(word), None) => !lexicon().words("beside.stops").iter().any(|stop| stop == word),
+            (Some(word), None) => !lexicon().is_in("beside.stops", word),
             _ => false,
         }
     };
@@ -131,11 +118,10 @@ fn said_behind(behind: &str) -> Vec<&'static LexiconTerm> {
 
 /// The other share of a whole that the clause names: stored parameters for active ones.
 fn sibling(claim: &LintedClaim<'_>, own: &LexiconTerm) -> Option<&'static LexiconTerm> {
-    let stops = lexicon().words("beside.stops");
     let behind = claim.behind().split([',', '.', ';', '(', ')']).next().unwrap_or_default();
     let mut near = last_words(claim.before(), 4);
     for word in behind.split_whitespace().take(4) {
-        if stops.iter().any(|stop| stop == word) && word != "in" {
+        if lexicon().is_in("beside.stops", word) && word != "in" {
             break;
         }
         near = format!("{near} {word}");

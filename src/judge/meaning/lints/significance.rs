@@ -10,6 +10,8 @@ use crate::value::NumberRole;
 
 /// Functions that test.
 const TESTS: [&str; 7] = ["p", "significant", "equivalent", "gap_ci95", "rises", "falls", "ci95"];
+/// Functions that hold one execution against another.
+const REPLAYS: [&str; 4] = ["replayed", "same", "bitwise", "sha256"];
 
 /// So many bytes before "significant" may hold what denies it.
 const DENIED_WITHIN: usize = 32;
@@ -51,23 +53,17 @@ pub(super) fn test(claim: &LintedClaim<'_>) -> Option<Lint> {
 pub(super) fn significance(claim: &LintedClaim<'_>) -> Option<Lint> {
     let words = claim.lower;
     let lexicon = lexicon();
+    let said = lexicon.find("significance.words", words);
+    let denies = lexicon.has("significance.denied", words)
+        || said.is_some_and(|(_, place)| denies_before(words, place.start, DENIED_WITHIN));
     let says = lexicon.has("significance.words", words);
-    let is_negated = lexicon
-        .find("significance.words", words)
-        .is_some_and(|(_, place)| denies_before(words, place.start, DENIED_WITHIN));
-    let denies = lexicon.has("significance.denied", words) || is_negated;
-    let level = lexicon.has("significance.between", words);
-    let all = || claim.siblings.iter().chain(claim.trees).copied();
-    let has_test = all().any(|tree| calls(tree, &TESTS)) || compares_groups(claim);
-    let replays = lexicon.has("significance.replayed", words);
-    if replays
-        && claim.number.is_none()
-        && !all().any(|tree| calls(tree, &["replayed", "same", "bitwise", "sha256"]))
-    {
-        return lint(
-            LintKind::Test,
-            "the text says that runs were executed again, and no relation replays them".to_owned(),
-        );
+    let has_call = |functions: &[&str]| {
+        claim.siblings.iter().chain(claim.trees).any(|tree| calls(tree, functions))
+    };
+    let is_replayed = claim.number.is_some() || has_call(&REPLAYS);
+    if lexicon.has("significance.replayed", words) && !is_replayed {
+        let message = "the text says that runs were executed again, and no relation replays them";
+        return lint(LintKind::Test, message.to_owned());
     }
     if !says && !denies {
         return None;
@@ -75,11 +71,9 @@ pub(super) fn significance(claim: &LintedClaim<'_>) -> Option<Lint> {
     if let Some(lint) = contradicted_p(claim, says && !denies) {
         return Some(lint);
     }
-    if !has_test {
-        return lint(
-            LintKind::Test,
-            "the text speaks of significance, and no relation tests it".to_owned(),
-        );
+    if !has_call(&TESTS) && !compares_groups(claim) {
+        let message = "the text speaks of significance, and no relation tests it";
+        return lint(LintKind::Test, message.to_owned());
     }
     let [tree] = claim.trees else { return None };
     let message = match &tree.kind {
@@ -89,7 +83,9 @@ pub(super) fn significance(claim: &LintedClaim<'_>) -> Option<Lint> {
         _ if is_call(tree, "significant") && denies => {
             "the text says that it is not significant, and the relation that it is"
         }
-        _ if level => "the text names a borderline result, and the relation decides at 5%",
+        _ if lexicon.has("significance.between", words) => {
+            "the text names a borderline result, and the relation decides at 5%"
+        }
         _ => return None,
     };
     lint(LintKind::Test, message.to_owned())

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use repro_claim::quote::{ItemKind, items};
+use repro_claim::quote::items;
 use repro_exact::decimal::{grouped, nearest_f64};
 use repro_report::meaning::{Lint, LintKind};
 
 use super::super::provenance::TextSplit;
-use super::{LintedClaim, lint};
+use super::{LintedClaim, lint, number_of};
 use crate::lexicon::{lexicon, place_of};
 
 /// How far a step may lie from the part of the training that the words name.
@@ -25,51 +25,37 @@ pub(super) fn step(claim: &LintedClaim<'_>) -> Option<Lint> {
     }
     let mut said = said_of_number(claim);
     if said.is_empty() {
-        said = claim.head.map(said_steps).unwrap_or_default();
+        let head = said_step_items(claim.head.unwrap_or_default());
+        said = head.into_iter().map(|(step, _)| step).collect();
     }
-    let list = |steps: &BTreeSet<u64>| {
-        let words: Vec<_> = steps.iter().map(|step| grouped(&step.to_string())).collect();
-        words.join(", ")
-    };
-    if !said.is_empty() && said.is_disjoint(found) {
-        let message = format!(
-            "the text names step {}, and the value is of step {}",
-            list(&said),
-            list(found)
-        );
-        return lint(LintKind::Step, message);
-    }
-    if claim.provenance.is_at_end && said.is_empty() && !claim.provenance.units.is_empty() {
-        let (word, _) =
-            lexicon().find("step.midway", &format!("{} {}", claim.before(), claim.behind()))?;
-        let list = list(found);
+    let steps = listed(found);
+    if !said.is_empty() {
         let message =
-            format!("the text says \"{word}\", and the value is of the last step, {list}");
-        return lint(LintKind::Step, message);
+            format!("the text names step {}, and the value is of step {steps}", listed(&said));
+        return lint(LintKind::Step, message).filter(|_| said.is_disjoint(found));
     }
-    if claim.provenance.is_at_end || !said.is_empty() {
-        return None;
+    if claim.provenance.is_at_end {
+        let near = format!("{} {}", claim.before(), claim.behind());
+        let of_loss = Some(near).filter(|_| !claim.provenance.units.is_empty())?;
+        let (word, _) = lexicon().find("step.midway", &of_loss)?;
+        let message =
+            format!("the text says \"{word}\", and the value is of the last step, {steps}");
+        return lint(LintKind::Step, message);
     }
     if lexicon().has("step.last", claim.lower) {
-        let message =
-            format!("the text names the last step, and the value is of step {}", list(found));
+        let message = format!("the text names the last step, and the value is of step {steps}");
         return lint(LintKind::Step, message);
     }
-    let moves = ["direction.grows", "direction.shrinks"]
-        .iter()
-        .any(|list| lexicon().has(list, claim.lower));
-    let is_range = claim.items.iter().any(|item| item.range_end.is_some());
-    if moves
-        || is_range
-        || lexicon().has("step.early", claim.lower)
+    let moves = ["direction.grows", "direction.shrinks", "step.early"];
+    if lexicon().has_any(&moves, claim.lower)
+        || claim.items.iter().any(|item| item.range_end.is_some())
         || lexicon().has("step.early", &claim.context.to_lowercase())
     {
         return None;
     }
     // A head, a row, the place or another number of the sentence may name it.
     let around = [claim.head, claim.row, Some(claim.context), Some(claim.quote)];
-    let digits = |text: &str| text.replace([',', '_', '\u{a0}', '\u{2009}'], "");
-    let around: String = around.into_iter().flatten().map(digits).collect::<Vec<_>>().join(" ");
+    let around = around.into_iter().flatten().map(ungrouped).collect::<Vec<_>>().join(" ");
     let is_named = found.iter().any(|step| place_of(&around, &step.to_string()).is_some());
     // Shares, trends and rows of a course have steps of their own kind.
     let is_course =
@@ -78,18 +64,27 @@ pub(super) fn step(claim: &LintedClaim<'_>) -> Option<Lint> {
     if is_named || has_share {
         return None;
     }
-    lint(
-        LintKind::Step,
-        format!("the value is of step {}, before the end, and no word says so", list(found)),
-    )
+    let message = format!("the value is of step {steps}, before the end, and no word says so");
+    lint(LintKind::Step, message)
+}
+
+/// Steps in words: `242, 1,209`.
+fn listed(steps: &BTreeSet<u64>) -> String {
+    let words: Vec<_> = steps.iter().map(|step| grouped(&step.to_string())).collect();
+    words.join(", ")
+}
+
+/// A text whose numbers have no separators.
+fn ungrouped(text: &str) -> String {
+    text.replace([',', '_', '\u{a0}', '\u{2009}'], "")
 }
 
 /// A row that is headed by another step than that of its value.
 fn row_of_another(claim: &LintedClaim<'_>) -> Option<Lint> {
     let [own] = claim.provenance.steps.iter().collect::<Vec<_>>()[..] else { return None };
     let head = claim.row_head?.to_lowercase();
-    let is_step = lexicon().words("step.words").iter().any(|word| *word == head.trim());
-    let row = claim.row.filter(|_| is_step)?.replace([',', '_', '\u{a0}', '\u{2009}'], "");
+    let is_step = lexicon().is_in("step.words", head.trim());
+    let row = ungrouped(claim.row.filter(|_| is_step)?);
     let said: u64 = row.trim().parse().ok().filter(|said| said != own)?;
     let [said, own] = [said, *own].map(|step| grouped(&step.to_string()));
     lint(LintKind::Step, format!("the row is of step {said}, and the value of step {own}"))
@@ -100,15 +95,12 @@ fn part_of_training(claim: &LintedClaim<'_>) -> Option<Lint> {
     let [own] = claim.provenance.steps.iter().collect::<Vec<_>>()[..] else { return None };
     let last = claim.provenance.last_step.filter(|last| *last > 0)?;
     let mut others = claim.items.iter().filter(|item| claim.number.as_ref() != Some(&item.span));
-    let counted = others.find_map(|item| match &item.kind {
-        ItemKind::Number(printed) => {
-            let share = nearest_f64(&printed.in_ones());
-            let behind = claim.lower.get(item.span.end..)?.trim_start();
-            let is_of_training =
-                lexicon().words("step.parts").iter().any(|word| behind.starts_with(word.as_str()));
-            (is_of_training && (0.0..1.0).contains(&share)).then_some(share)
-        }
-        _ => None,
+    let counted = others.find_map(|item| {
+        let share = nearest_f64(&number_of(item)?.in_ones());
+        let behind = claim.lower.get(item.span.end..)?.trim_start();
+        let mut words = lexicon().words("step.parts").iter();
+        let is_of_training = words.any(|word| behind.starts_with(word.as_str()));
+        (is_of_training && (0.0..1.0).contains(&share)).then_some(share)
     });
     let said = counted.or_else(|| lexicon().has("step.half", claim.lower).then_some(0.5))?;
     let is = *own as f64 / last as f64;
@@ -130,21 +122,13 @@ fn said_of_number(claim: &LintedClaim<'_>) -> BTreeSet<u64> {
     let is_of_another = |place: &Range<usize>| {
         let Some(before) = values().rfind(|one| one.end <= place.start) else { return false };
         let between = claim.lower.get(before.end..place.start).unwrap_or_default();
-        let is_link = |word: &str| {
-            ["step.at", "step.words"]
-                .iter()
-                .any(|list| lexicon().words(list).iter().any(|one| one == word))
-        };
+        let is_link =
+            |word: &str| lexicon().is_in("step.at", word) || lexicon().is_in("step.words", word);
         claim.number.as_ref().is_some_and(|number| number != before)
             && between.split_whitespace().all(|word| is_link(word.trim_start_matches('(')))
     };
     let own = said.iter().filter(|(_, place)| !is_of_another(place));
     own.map(|(step, _)| *step).collect()
-}
-
-/// The steps that a text names.
-fn said_steps(quote: &str) -> BTreeSet<u64> {
-    said_step_items(quote).into_iter().map(|(step, _)| step).collect()
 }
 
 /// The steps that a text names, with their numbers: "step 242", "after 242 steps", "@ 484".
@@ -153,23 +137,20 @@ pub(super) fn said_step_items(quote: &str) -> Vec<(u64, Range<usize>)> {
     let mut steps = Vec::new();
     let mut was_step = false;
     for item in items(quote) {
-        let ItemKind::Number(printed) = &item.kind else { continue };
+        let Some(printed) = number_of(&item) else { continue };
         let before = lower[..item.span.start]
             .trim_end_matches(|c: char| c.is_whitespace() || "*_`=:".contains(c));
         let behind = lower[item.span.end..]
             .trim_start_matches(|c: char| c.is_whitespace() || "*_`-".contains(c));
-        let starts = |list: &str, text: &str| {
-            lexicon()
-                .words(list)
-                .iter()
-                .any(|word| place_of(text, word).is_some_and(|place| place.start == 0))
-        };
         let ends = |list: &str, text: &str| {
             lexicon().words(list).iter().any(|word| {
                 text.strip_suffix(word.as_str())
                     .is_some_and(|rest| !rest.ends_with(char::is_alphanumeric))
             })
         };
+        let mut words = lexicon().words("step.words").iter();
+        let has_noun =
+            words.any(|word| place_of(behind, word).is_some_and(|place| place.start == 0));
         let word = before.rsplit(char::is_whitespace).next().unwrap_or_default();
         let lead = before[..before.len() - word.len()].trim_end();
         let is_listed =
@@ -177,7 +158,7 @@ pub(super) fn said_step_items(quote: &str) -> Vec<(u64, Range<usize>)> {
         let is_named = ends("step.words", before) && !ends("step.elsewhere", lead)
             || before.ends_with('@')
             || is_listed;
-        let is_counted = starts("step.words", behind) && ends("step.at", before);
+        let is_counted = has_noun && ends("step.at", before);
         was_step = is_named;
         if is_named || is_counted {
             let value = printed.as_f64();
@@ -196,11 +177,11 @@ pub(super) fn split(claim: &LintedClaim<'_>) -> Option<Lint> {
         Some(_) => format!("{} {}", claim.before(), claim.behind()),
         None => claim.lower.to_owned(),
     };
-    let says = |list: &str, text: &str| lexicon().has(list, text);
-    let of_text = |text: &str| match (says("split.training", text), says("split.held_out", text)) {
-        (true, false) => Some(TextSplit::Training),
-        (false, true) => Some(TextSplit::HeldOut),
-        _ => None,
+    let of_text = |text: &str| {
+        let is_training = lexicon().has("split.training", text);
+        let is_one = is_training != lexicon().has("split.held_out", text);
+        let split = if is_training { TextSplit::Training } else { TextSplit::HeldOut };
+        is_one.then_some(split)
     };
     let head = claim.head.map(str::to_lowercase).unwrap_or_default();
     let said = of_text(&near).or_else(|| of_text(&head)).filter(|said| said != own)?;

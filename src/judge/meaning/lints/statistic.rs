@@ -12,19 +12,13 @@ pub(super) fn statistic(claim: &LintedClaim<'_>) -> Option<Lint> {
     let Some(own) = root_term(claim) else { return single(claim) };
     let head = claim.head.unwrap_or_default().to_lowercase();
     let near = format!("{} | {head}", claim.before_with_runs());
-    let said: Vec<_> = lexicon()
-        .statistics
-        .iter()
-        .filter(|term| term.is_spread == own.is_spread)
-        .filter(|term| term.place_in(&near).is_some())
-        .collect();
+    let said = said_in(&near, |term| term.is_spread == own.is_spread);
     let fits =
-        |term: &&&LexiconTerm| term.name == own.name || is_best_of(claim, &term.name, &own.name);
-    if said.is_empty() || said.iter().any(|term| fits(&term)) {
-        return level(claim, own);
+        |term: &&LexiconTerm| term.name == own.name || is_best_of(claim, &term.name, &own.name);
+    match said.as_slice() {
+        [first, ..] if !said.iter().any(fits) => another(first, own),
+        _ => level(claim, own),
     }
-    let message = format!("the text says {}, and the value is a {}", said[0].name, own.name);
-    lint(LintKind::Statistic, message)
 }
 
 /// A mean in the words, over the value of a single run.
@@ -33,22 +27,19 @@ fn single(claim: &LintedClaim<'_>) -> Option<Lint> {
     let is_plain = matches!(tree.kind, ExpressionKind::Field(..) | ExpressionKind::At(..));
     let is_one_run = claim.provenance.runs.len() == 1 && claim.provenance.arms.len() == 1;
     let near = claim.before_with_runs();
-    let is_mean = |term: &&LexiconTerm| term.name == "mean" && term.place_in(near).is_some();
-    let over_runs = lexicon().words("count.runs").iter().any(|noun| place_of(near, noun).is_some());
-    lexicon().statistics.iter().find(is_mean).filter(|_| is_plain && is_one_run && over_runs)?;
-    lint(
-        LintKind::Statistic,
-        "the text says a mean over runs, and the value is of one run".to_owned(),
-    )
+    let says_mean = !said_in(near, |term| term.name == "mean").is_empty();
+    if !is_plain || !is_one_run || !says_mean || !lexicon().has("count.runs", near) {
+        return None;
+    }
+    let message = "the text says a mean over runs, and the value is of one run";
+    lint(LintKind::Statistic, message.to_owned())
 }
 
 /// The number behind ± under another name, or under none.
 pub(super) fn spread(claim: &LintedClaim<'_>) -> Option<Lint> {
     claim.number.as_ref().filter(|_| claim.is_spread)?;
     let own = root_term(claim)?;
-    let spreads = || lexicon().statistics.iter().filter(|term| term.is_spread);
-    let in_text =
-        |text: &str| spreads().filter(|term| term.place_in(text).is_some()).collect::<Vec<_>>();
+    let in_text = |text: &str| said_in(text, |term| term.is_spread);
     let words = format!("{} {}", claim.words(), claim.context.to_lowercase());
     let near = in_text(&words);
     let said = if near.is_empty() { claim.text.map(in_text).unwrap_or_default() } else { near };
@@ -58,11 +49,19 @@ pub(super) fn spread(claim: &LintedClaim<'_>) -> Option<Lint> {
             format!("no word says what the number behind ± is; the value is a {}", own.name),
         ),
         terms if terms.iter().any(|term| term.name == own.name) => level(claim, own),
-        [first, ..] => lint(
-            LintKind::Statistic,
-            format!("the text says {}, and the value is a {}", first.name, own.name),
-        ),
+        [first, ..] => another(first, own),
     }
+}
+
+/// The statistics of a kind that a text names.
+fn said_in(text: &str, is_of_kind: impl Fn(&LexiconTerm) -> bool) -> Vec<&'static LexiconTerm> {
+    let terms = lexicon().statistics.iter().filter(|term| is_of_kind(term));
+    terms.filter(|term| term.place_in(text).is_some()).collect()
+}
+
+fn another(said: &LexiconTerm, own: &LexiconTerm) -> Option<Lint> {
+    let message = format!("the text says {}, and the value is a {}", said.name, own.name);
+    lint(LintKind::Statistic, message)
 }
 
 /// The least or the greatest of several runs, over words that name no selection.
@@ -70,56 +69,40 @@ pub(super) fn selection(claim: &LintedClaim<'_>) -> Option<Lint> {
     let own = root_term(claim).filter(|term| term.selects)?;
     claim.number.as_ref().filter(|_| claim.provenance.runs.len() > 1)?;
     let is_said = |text: &str| {
-        lexicon().has("selection.words", text)
-            || lexicon().statistics.iter().any(|term| term.selects && term.place_in(text).is_some())
+        lexicon().has("selection.words", text) || !said_in(text, |term| term.selects).is_empty()
     };
-    let is_limit = lexicon().readings.iter().any(|one| {
-        one.reading.is_limit() && one.before.iter().any(|word| claim.lower.contains(word.as_str()))
-    });
-    let is_range = claim.items.iter().any(|item| item.range_end.is_some());
-    let row = claim.row.map(str::to_lowercase).unwrap_or_default();
-    if is_said(&claim.words())
-        || is_said(&row)
-        || is_said(&claim.context.to_lowercase())
-        || is_limit
-        || is_range
+    let row = claim.row.unwrap_or_default();
+    let around = [claim.words(), row.to_lowercase(), claim.context.to_lowercase()];
+    let limits = lexicon().readings.iter().filter(|one| one.reading.is_limit());
+    let mut limits = limits.flat_map(|one| &one.before);
+    if around.iter().any(|text| is_said(text))
+        || limits.any(|word| claim.lower.contains(word.as_str()))
+        || claim.items.iter().any(|item| item.range_end.is_some())
     {
         return None;
     }
-    let message = format!(
-        "the value is the {} of {} runs, and no word says so",
-        own.name,
-        claim.provenance.runs.len()
-    );
-    lint(LintKind::Statistic, message)
+    let (name, runs) = (&own.name, claim.provenance.runs.len());
+    lint(
+        LintKind::Statistic,
+        format!("the value is the {name} of {runs} runs, and no word says so"),
+    )
 }
 
 /// The statistic at the root of the expression.
 fn root_term(claim: &LintedClaim<'_>) -> Option<&'static LexiconTerm> {
     let [tree] = claim.trees else { return None };
-    let mut tree = *tree;
     // A formula may be the name of a statistic.
-    for _ in 0..=claim.scope.page.formulas.len() {
-        match &tree.kind {
-            ExpressionKind::Call(name, _) | ExpressionKind::Name(name)
-                if claim.scope.page.formulas.contains_key(name) =>
-            {
-                tree = &claim.scope.page.formulas.get(name)?.body.tree;
-            }
-            ExpressionKind::Call(name, arguments) => {
-                // An end of an interval is of its kind.
-                let end = matches!(name.as_str(), "min" | "max").then(|| arguments.first());
-                let inner = end.flatten().and_then(|one| match &one.value.kind {
-                    ExpressionKind::Call(inner, _) => lexicon().statistic_of_function(inner),
-                    _ => None,
-                });
-                let spread = inner.filter(|term| term.is_spread);
-                return spread.or_else(|| lexicon().statistic_of_function(name));
-            }
-            _ => return None,
-        }
-    }
-    None
+    let ExpressionKind::Call(name, arguments) = &claim.scope.page.root_of(tree).kind else {
+        return None;
+    };
+    // An end of an interval is of its kind.
+    let inner = arguments.first().filter(|_| matches!(name.as_str(), "min" | "max"));
+    let inner = inner.and_then(|one| match &one.value.kind {
+        ExpressionKind::Call(inner, _) => lexicon().statistic_of_function(inner),
+        _ => None,
+    });
+    let spread = inner.filter(|term| term.is_spread);
+    spread.or_else(|| lexicon().statistic_of_function(name))
 }
 
 /// Whether "best" and "worst" say the same as the least and the greatest of this quantity.
