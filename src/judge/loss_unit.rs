@@ -17,7 +17,9 @@ pub enum LossUnit {
 /// The unit of what a run recorded. A loss that is only typed may be in any.
 pub fn unit_of_leaf(leaf: &Leaf) -> Option<LossUnit> {
     let pointer = &leaf.evidence.as_ref()?.pointer;
-    match pointer.rsplit('/').next()? {
+    // A slash inside a name is `~1` in a pointer: `eval/paloma/c4_en/bpb`.
+    let last = pointer.rsplit('/').next()?;
+    match last.rsplit("~1").next()? {
         "bpb" => Some(LossUnit::Bits),
         "loss" | "nats" if leaf.kind == LeafKind::Recorded => Some(LossUnit::Nats),
         _ => None,

@@ -275,7 +275,12 @@ fn relation(scope: &Scope<'_>, tree: &Expression, outcome: &Outcome) -> String {
                 Some(ExpressionKind::List(items)) => items.len(),
                 _ => outcome.measured.len(),
             };
-            let of = arguments.first().map(|argument| scope.phrase(&argument.value));
+            let of = arguments.first().map(|argument| match &argument.value.kind {
+                ExpressionKind::List(items) => {
+                    scope.one_quantity(items).unwrap_or_else(|| scope.phrase(&argument.value))
+                }
+                _ => scope.phrase(&argument.value),
+            });
             format!("{}, {count} arms", of.unwrap_or_default())
         }
         _ => scope.phrase(tree),
@@ -326,6 +331,9 @@ fn unit_of(
         matches!(&tree.kind, ExpressionKind::Call(name, _) if SUMMARIES.contains(&name.as_str()));
     match given {
         [number, ..] if is_plain || is_summary => {
+            if let Some(unit) = scope.fact_of(number).and_then(|fact| fact.unit.as_ref()) {
+                return format!(" {unit}");
+            }
             // A sum of nats is no loss of a token.
             let is_sum = provenance.fields.contains("nats");
             if is_sum { " nats" } else { loss_unit(number) }.to_owned()

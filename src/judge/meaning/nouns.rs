@@ -6,13 +6,14 @@ use std::rc::Rc;
 use repro_claim::Expression;
 use repro_claim::syntax::ExpressionKind;
 use repro_exact::decimal::grouped;
+use repro_receipt::bundle::Fact;
 
 use super::arms::{ClaimArm, arm_of, shared};
 use super::provenance::TextSplit;
 use crate::lexicon::lexicon;
 use crate::library::Library;
 use crate::page::{PlacedExpression, PostPage, path_of};
-use crate::value::Leaf;
+use crate::value::{Leaf, Quantity};
 
 /// The quantity of a name that stands for runs, and no field of theirs.
 const ITSELF: &str = "value";
@@ -96,6 +97,13 @@ impl Scope<'_> {
             }
             _ => None,
         }
+    }
+
+    /// The typed fact that a number is.
+    pub fn fact_of(&self, number: &Quantity) -> Option<&Fact> {
+        let [leaf] = number.leaves.as_slice() else { return None };
+        let evidence = leaf.evidence.as_ref()?;
+        self.library.bundle(&evidence.bundle)?.fact_at(&evidence.file, &evidence.pointer)
     }
 
     /// A field of an arm.

@@ -3,7 +3,7 @@
 use repro_claim::Expression;
 use repro_claim::syntax::{Argument, ArithmeticOperator, ExpressionKind};
 
-use super::nouns::{Noun, Scope, short};
+use super::nouns::{Noun, Scope, head, short};
 use crate::evaluate::functions;
 
 /// A phrase with more bytes names the formulas that it uses instead of opening them.
@@ -22,6 +22,26 @@ impl Scope<'_> {
         let named = self.page.with_row(tree, self.variables);
         named.map_or(opened, |tree| Phrases::of(self, &tree))
     }
+
+    /// One quantity of several arms: `tokens / active parameters of dense, moe64 and moe256`. None of items that are not
+    /// of one quantity.
+    pub fn one_quantity(&self, items: &[Expression]) -> Option<String> {
+        let without_arms = Phrases { scope: self, shared: Some(String::new()), has_arms: false };
+        let (first, rest) = items.split_first()?;
+        let quantity = without_arms.part(first);
+        let is_same = |item: &Expression| without_arms.part(item) == quantity;
+        let label = |item: &Expression| {
+            let mut nouns = Vec::new();
+            nouns_of(self, item, &mut nouns);
+            Some(nouns.first()?.arm.as_ref()?.label.clone())
+        };
+        let mut labels: Vec<_> = items.iter().map(label).collect::<Option<_>>()?;
+        if rest.is_empty() || !rest.iter().all(is_same) {
+            return None;
+        }
+        let last = labels.pop()?;
+        Some(format!("{quantity} of {} and {last}", labels.join(", ")))
+    }
 }
 
 /// Writes the parts of one expression.
@@ -29,6 +49,8 @@ struct Phrases<'s, 'p> {
     scope: &'s Scope<'p>,
     /// The runs, split and step that all nouns of the expression have, which stand behind it once.
     shared: Option<String>,
+    /// Whether nouns name their arms.
+    has_arms: bool,
 }
 
 impl Phrases<'_, '_> {
@@ -40,11 +62,14 @@ impl Phrases<'_, '_> {
         scopes.dedup();
         let shared = if scopes.len() == 1 { scopes.pop() } else { None };
         let behind = shared.clone().unwrap_or_default();
-        format!("{}{behind}", Phrases { scope, shared }.part(tree))
+        format!("{}{behind}", Phrases { scope, shared, has_arms: true }.part(tree))
     }
 
     fn part(&self, tree: &Expression) -> String {
         if let Some(noun) = self.scope.noun(tree) {
+            if !self.has_arms {
+                return head(&noun);
+            }
             let own = self.scope.scope_of(&noun);
             return match own.strip_prefix(", ").filter(|_| self.shared.is_none()) {
                 Some(own) => format!("{} ({own})", short(&noun)),

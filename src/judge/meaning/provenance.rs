@@ -134,7 +134,10 @@ pub fn quantity_of(expression: &Expression) -> Option<&'static LexiconTerm> {
     let is_number = |part: &Expression| matches!(part.kind, ExpressionKind::Number(_));
     let is_field = |part: &Expression, name: &str| matches!(&part.kind, ExpressionKind::Field(_, field) if field == name);
     match &expression.kind {
-        ExpressionKind::Field(_, field) => lexicon().quantity_of_field(field),
+        ExpressionKind::Field(_, field) => {
+            let last = field.rsplit('/').next().unwrap_or(field);
+            lexicon().quantity_of_field(field).or_else(|| lexicon().quantity_of_field(last))
+        }
         ExpressionKind::At(of, _) | ExpressionKind::Negative(of) => quantity_of(of),
         ExpressionKind::Call(name, arguments) => {
             let own = lexicon().quantity_of_field(&format!("{name}()"));

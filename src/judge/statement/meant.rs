@@ -75,6 +75,10 @@ impl<'a> Judge<'a> {
         let text = self.context.text(&self.statement.text);
         let first = value.number;
         let siblings = self.trees_of_statement();
+        let pairs = self.pairs(bound, value.items).unwrap_or_default();
+        let numbers =
+            pairs.iter().filter_map(|pair| Some((*pair.items.first()?, &pair.expression.tree)));
+        let numbers: Vec<_> = numbers.collect();
         let claim = LintedClaim {
             quote: bound.quote,
             lower: &lower,
@@ -89,6 +93,7 @@ impl<'a> Judge<'a> {
             declared: value.declared,
             trees: value.trees,
             siblings: &siblings,
+            bound: &numbers,
             provenance: &sources.provenance,
             scope: &sources.scope,
             given: value.given,

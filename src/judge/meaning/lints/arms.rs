@@ -17,8 +17,9 @@ pub(super) fn arm(claim: &LintedClaim<'_>) -> Option<Lint> {
     if own.is_empty() {
         return None;
     }
+    let others = others(claim, &own);
     if let Some(row) = claim.row.map(str::to_lowercase)
-        && let Some(lint) = row_of_another(claim, &own, &row)
+        && let Some(lint) = row_of_another(claim, &own, &others, &row)
     {
         return Some(lint);
     }
@@ -26,7 +27,13 @@ pub(super) fn arm(claim: &LintedClaim<'_>) -> Option<Lint> {
     let siblings = arms_of(claim.scope.page, claim.siblings.iter().copied());
     // What a single arm is compared with is no arm of its value.
     let parts = |arm: &ClaimArm| BTreeSet::from_iter(label_parts(arm));
-    let is_of_one = || siblings.iter().all(|arm| parts(arm) == parts(own[0]));
+    let library = claim.scope.library;
+    let is_of_one = || {
+        siblings.iter().all(|arm| {
+            parts(arm) == parts(own[0])
+                && (!parts(arm).is_empty() || arm.is_within(own[0], library))
+        })
+    };
     let has_others = claim.items.len() > 1 && claim.number.is_some() && !is_of_one();
     let is_difference = own.len() > 1;
     if !is_difference && (has_others || lexicon().has("arm.compares", clause)) {
@@ -40,11 +47,6 @@ pub(super) fn arm(claim: &LintedClaim<'_>) -> Option<Lint> {
     }
     let said_of: BTreeSet<String> =
         siblings.iter().chain(own.iter().copied()).flat_map(label_parts).collect();
-    let others = page.names.iter().filter(|(_, (locator, _))| is_alike(claim, locator));
-    let others = others.map(|(label, (locator, _))| ClaimArm::new(label.clone(), locator));
-    let others: Vec<_> = others
-        .filter(|arm| !own.iter().any(|own| own.is_within(arm, claim.scope.library)))
-        .collect();
     let named = others.iter().find(|other| {
         own.iter().any(|own| {
             (!is_difference || own.is_beside(other)) && names(claim, clause, own, other, &said_of)
@@ -60,6 +62,26 @@ pub(super) fn arm(claim: &LintedClaim<'_>) -> Option<Lint> {
     }
 }
 
+/// The other arms of the post that the value might be of: its names, and the lanes of its documents.
+fn others(claim: &LintedClaim<'_>, own: &[&ClaimArm]) -> Vec<ClaimArm> {
+    let (page, library) = (claim.scope.page, claim.scope.library);
+    let names = page.names.iter().filter(|(_, (locator, _))| is_alike(claim, locator));
+    let names = names.map(|(label, (locator, _))| ClaimArm::new(label.clone(), locator));
+    let lanes = page.names.iter().flat_map(|(label, (locator, _))| {
+        let bundle = locator.bundles.first().and_then(|name| library.bundle(name));
+        let facts = bundle.into_iter().flat_map(|bundle| bundle.facts());
+        let prefix = locator.path.join(".");
+        facts.filter_map(move |fact| {
+            let inside = fact.id.strip_prefix(&prefix)?.strip_prefix('.')?;
+            let (lane, field) = inside.rsplit_once('.')?;
+            let label = format!("{label}.{lane}");
+            claim.provenance.fields.contains(field).then(|| ClaimArm::new(label, locator))
+        })
+    });
+    let is_other = |arm: &ClaimArm| !own.iter().any(|own| own.is_within(arm, library));
+    names.chain(lanes).filter(is_other).collect()
+}
+
 /// Whether words name another arm and not the own one. `said_of` are the parts of all names that the statement uses.
 fn names(
     claim: &LintedClaim<'_>,
@@ -71,12 +93,14 @@ fn names(
     let mine: BTreeSet<String> = label_parts(own).into_iter().collect();
     let theirs: BTreeSet<String> = label_parts(other).into_iter().collect();
     // "Dense" is no name of another arm where the own one is dense.
-    let kind = match own.is_mixture(claim.scope.library) {
-        Some(true) => lexicon().words("arm.sparse"),
-        Some(false) => lexicon().words("arm.dense"),
-        None => &[],
+    let is_kind = |part: &String| {
+        claim.provenance.arms.iter().any(|own| match own.is_mixture(claim.scope.library) {
+            Some(true) => lexicon().is_in("arm.sparse", part),
+            Some(false) => lexicon().is_in("arm.dense", part),
+            None => false,
+        })
     };
-    let mut extra = theirs.difference(said_of).filter(|part| !kind.contains(part)).peekable();
+    let mut extra = theirs.difference(said_of).filter(|part| !is_kind(part)).peekable();
     let adds =
         extra.peek().is_some() && extra.all(|part| claim.place_of_part(clause, part).is_some());
     let called = claim.called(other, &[own]).into_iter().find_map(|name| place_of(clause, &name));
@@ -127,7 +151,12 @@ fn is_alike(claim: &LintedClaim<'_>, locator: &Locator) -> bool {
 }
 
 /// A row whose first cell is the name, or the kind, of another arm.
-fn row_of_another(claim: &LintedClaim<'_>, own: &[&ClaimArm], row: &str) -> Option<Lint> {
+fn row_of_another(
+    claim: &LintedClaim<'_>,
+    own: &[&ClaimArm],
+    others: &[ClaimArm],
+    row: &str,
+) -> Option<Lint> {
     let plain = |text: &str| -> String {
         text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
     };
@@ -136,7 +165,14 @@ fn row_of_another(claim: &LintedClaim<'_>, own: &[&ClaimArm], row: &str) -> Opti
         .iter()
         .map(|arm| plain(&arm.label))
         .any(|label| label.contains(&name) || name.contains(&label));
-    let other = claim.scope.page.names.keys().find(|label| plain(label) == name);
+    let is_named = |other: &&ClaimArm| {
+        let none = BTreeSet::new();
+        let [own] = own else { return false };
+        own.is_beside(other) && names(claim, row, own, other, &none)
+    };
+    let labels_of = claim.scope.page.names.keys();
+    let other = labels_of.into_iter().find(|label| plain(label) == name);
+    let other = other.or_else(|| others.iter().find(is_named).map(|other| &other.label));
     match other.filter(|_| !is_own && !name.is_empty()) {
         Some(other) => lint(
             LintKind::Arm,

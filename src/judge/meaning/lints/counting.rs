@@ -91,7 +91,13 @@ pub(super) fn every(claim: &LintedClaim<'_>) -> Option<Lint> {
     // "Over all seeds" is what a mean runs over.
     let before = words[..said.start].trim_end();
     let is_over = lexicon().words("count.over").iter().any(|word| before.ends_with(word.as_str()));
-    if calls("count.of_each") || !is_of_means || is_over {
+    // "None of our seeds gets to the mean of 1.70" says that it is one.
+    let says_mean = claim.number.is_some()
+        && lexicon()
+            .statistics
+            .iter()
+            .any(|term| term.name == "mean" && term.place_in(claim.before()).is_some());
+    if calls("count.of_each") || !is_of_means || is_over || says_mean {
         return None;
     }
     let said = &words[said];
@@ -102,7 +108,7 @@ pub(super) fn every(claim: &LintedClaim<'_>) -> Option<Lint> {
 fn said_of_each(words: &str) -> Option<Range<usize>> {
     let lexicon = lexicon();
     let is_between = |word: &str| {
-        lexicon.is_in("count.between", word)
+        ["count.between", "arm.dense", "arm.sparse"].iter().any(|list| lexicon.is_in(list, word))
             || lexicon.is_in("count.numbers", word)
             || word.bytes().all(|byte| byte.is_ascii_digit())
     };

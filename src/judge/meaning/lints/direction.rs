@@ -34,7 +34,9 @@ const LISTS: [&str; 4] = ["direction.up", "direction.down", "direction.better", 
 /// The sides named in the opposite direction.
 pub(super) fn direction(claim: &LintedClaim<'_>) -> Option<Lint> {
     let sides = sides_of(claim)?;
-    let said = said(claim)?;
+    // "Raises the loss by 9.9%": a percentage changes what it is of.
+    let lists = [LISTS.as_slice(), &["direction.grows", "direction.shrinks"]].concat();
+    let said = said(claim, if sides.has_subject { &lists } else { &LISTS })?;
     // A sentence of several clauses may put the sides both ways, each in its place.
     let goes_both_ways = LISTS.iter().filter(|one| lexicon().has(one, claim.lower)).count() > 1
         || lexicon().has("direction.denies", claim.lower);
@@ -180,10 +182,7 @@ fn unscaled(tree: &Expression) -> &Expression {
 /// Two numbers of one quantity, of two arms, in the other order than the words put them.
 pub(super) fn pair(claim: &LintedClaim<'_>) -> Option<Lint> {
     let number = claim.number.as_ref()?;
-    let [first, second] = claim.siblings else { return None };
-    let numbers: Vec<_> =
-        claim.items.iter().filter(|item| item.is_in_digits(claim.quote)).collect();
-    let [a, b] = numbers.as_slice() else { return None };
+    let [(a, first), (b, second), ..] = claim.bound else { return None };
     if a.span != *number || b.range_end.is_some() {
         return None;
     }
@@ -195,7 +194,7 @@ pub(super) fn pair(claim: &LintedClaim<'_>) -> Option<Lint> {
     let sides = Sides { first, second, first_is_lower, has_subject: false };
     let relation = LintedClaim { number: None, ..*claim };
     let is_spread = one.statistics.iter().any(|name| name.starts_with("standard"));
-    contradicted(claim, &sides, &Said { is_spread, ..said(&relation)? })
+    contradicted(claim, &sides, &Said { is_spread, ..said(&relation, &LISTS)? })
 }
 
 /// A word of direction where it stands.
@@ -216,8 +215,8 @@ fn contradicted(claim: &LintedClaim<'_>, sides: &Sides<'_>, said: &Said) -> Opti
     let higher_is_better =
         quantity.and_then(|one| one.higher_is_better).filter(|_| !said.is_spread);
     let says_lower = match (said.list, higher_is_better) {
-        ("direction.up", _) => false,
-        ("direction.down", _) => true,
+        ("direction.up" | "direction.grows", _) => false,
+        ("direction.down" | "direction.shrinks", _) => true,
         ("direction.better", Some(higher)) => !higher,
         ("direction.worse", Some(higher)) => higher,
         _ => return None,
@@ -233,8 +232,8 @@ fn contradicted(claim: &LintedClaim<'_>, sides: &Sides<'_>, said: &Said) -> Opti
 }
 
 /// The word of direction of a claim: the one nearest to its number, the first of a relation.
-fn said(claim: &LintedClaim<'_>) -> Option<Said> {
-    let places = LISTS.iter().flat_map(|list| {
+fn said(claim: &LintedClaim<'_>, lists: &[&'static str]) -> Option<Said> {
+    let places = lists.iter().flat_map(|list| {
         lexicon().words(list).iter().flat_map(move |word| {
             let places = places_of(claim.lower, word);
             places.map(move |place| Said { list, word, place, is_spread: false })

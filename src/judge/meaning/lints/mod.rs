@@ -55,6 +55,8 @@ pub struct LintedClaim<'c> {
     pub trees: &'c [&'c Expression],
     /// Every relation and binding of the statement.
     pub siblings: &'c [&'c Expression],
+    /// The numbers of the quote that are bound, each with its expression.
+    pub bound: &'c [(&'c QuoteItem, &'c Expression)],
     /// Where the value comes from.
     pub provenance: &'c Provenance,
     /// What names stand for.
@@ -178,8 +180,11 @@ impl LintedClaim<'_> {
     fn before_with_runs(&self) -> &str {
         let Some(number) = &self.number else { return "" };
         let mut before = self.items.iter().filter(|item| item.span.end <= number.start).rev();
-        if !before.next().is_some_and(|item| self.counts_runs(item)) {
-            return self.before();
+        match before.next() {
+            // Before the first number of a sentence a comma ends nothing: "in its best seed, dense has".
+            None => return self.lower.get(..number.start).unwrap_or_default(),
+            Some(item) if !self.counts_runs(item) => return self.before(),
+            _ => {}
         }
         let start = before.find(|item| !self.counts_runs(item)).map_or(0, |item| item.span.end);
         self.lower.get(start..number.start).unwrap_or_default()
@@ -188,8 +193,9 @@ impl LintedClaim<'_> {
     /// Whether a number is one of runs: "six seeds".
     fn counts_runs(&self, item: &QuoteItem) -> bool {
         let behind = self.lower.get(item.span.end..).unwrap_or_default();
+        let clause = behind.split(['(', ')', ',', ';', '.', ':', '|']).next().unwrap_or_default();
         // One word may stand between: "six random seeds", "six mixture runs".
-        plain_words(behind).take(2).any(|word| lexicon().is_in("count.runs", word))
+        plain_words(clause).take(2).any(|word| lexicon().is_in("count.runs", word))
     }
 
     /// Where a text in lower case mentions an arm: by its name, its declared aliases, or its kind of model.

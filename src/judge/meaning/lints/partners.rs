@@ -71,13 +71,14 @@ fn partner<N: PartialEq>(
         end = end.max(mention.place.end);
         is_beside
     });
-    let is_value = |item: &&QuoteItem| {
+    let is_value = |item: &&&QuoteItem| {
         matches!(item.kind, ItemKind::Number(_))
             && item.range_end.is_none()
             && !elsewhere.contains(&item.span)
             && !claim.counts_runs(item)
     };
-    let numbers: Vec<_> = claim.items.iter().filter(is_value).map(|item| &item.span).collect();
+    let numbers: Vec<_> =
+        claim.bound.iter().map(|(item, _)| item).filter(is_value).map(|item| &item.span).collect();
     let at = numbers.iter().position(|place| *place == number)?;
     if numbers.len() < 2 || numbers.len() != mentions.len() {
         return None;

@@ -135,19 +135,38 @@ fn sibling(claim: &LintedClaim<'_>, own: &LexiconTerm) -> Option<&'static Lexico
     (own.of.iter().any(|whole| whole == "parameters") && !is_named(own)).then_some(other)
 }
 
-/// A time in another unit than the expression divides seconds by.
+/// The units of time in the lexicon, by their seconds.
+const TIMES: [&str; 6] = ["0.000001", "0.001", "1", "60", "3600", "86400"];
+
+/// A time in another unit than its evidence has, or than the expression divides seconds by.
 pub(super) fn time(claim: &LintedClaim<'_>) -> Option<Lint> {
     claim.number.as_ref()?;
     let [tree] = claim.trees else { return None };
-    let ExpressionKind::Arithmetic(ArithmeticOperator::Divide, of, by) = &tree.kind else {
-        return None;
-    };
-    quantity_of(of).filter(|term| term.name == "time")?;
-    let ExpressionKind::Number(seconds) = &by.kind else { return None };
     let lexicon = lexicon();
+    let unit_of =
+        |word: &str| TIMES.into_iter().find(|unit| lexicon.is_in(&format!("time.{unit}"), word));
+    let seconds = match &tree.kind {
+        ExpressionKind::Arithmetic(ArithmeticOperator::Divide, of, by) => {
+            quantity_of(of).filter(|term| term.name == "time")?;
+            let ExpressionKind::Number(seconds) = &by.kind else { return None };
+            seconds.as_str()
+        }
+        ExpressionKind::Field(_, field) => {
+            let [number] = claim.given else { return None };
+            let typed = claim.scope.fact_of(number);
+            let named = || field.split(['-', '_']).find_map(unit_of);
+            match typed {
+                Some(fact) => fact.unit.as_deref().map_or_else(named, unit_of)?,
+                None => {
+                    quantity_of(tree).filter(|term| term.name == "time")?;
+                    named().unwrap_or("1")
+                }
+            }
+        }
+        _ => return None,
+    };
     let near = first_words(claim.behind().split(['.', ',', ';', '(', ')']).next()?, 1);
-    let is_said = |unit: &&str| lexicon.words(&format!("time.{unit}")).contains(&near);
-    let said = ["1", "60", "3600", "86400"].into_iter().find(|unit| is_said(unit))?;
+    let said = unit_of(&near)?;
     let own = lexicon.words(&format!("time.{seconds}")).first()?;
     if said == seconds {
         return None;
