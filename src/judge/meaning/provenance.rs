@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use repro_claim::Expression;
 use repro_claim::syntax::ExpressionKind;
+use repro_receipt::bundle::fact_id;
 
 use super::arms::{ClaimArm, arms_of, shared};
 use crate::lexicon::{LexiconTerm, lexicon};
@@ -82,6 +83,8 @@ impl Provenance {
         let evidence = || leaves.iter().filter_map(|leaf| leaf.evidence.as_ref());
         let is_index = |part: &&str| part.bytes().all(|byte| byte.is_ascii_digit());
         let field = |pointer: &str| {
+            // The value of a fact is what its id says.
+            let pointer = fact_id(pointer).unwrap_or(pointer);
             pointer.rsplit(['/', '.']).find(|part| !is_index(part)).map(str::to_owned)
         };
         let runs = leaves.iter().filter(|leaf| leaf.kind == LeafKind::Recorded);

@@ -244,8 +244,12 @@ fn said(claim: &LintedClaim<'_>, lists: &[&'static str]) -> Option<Said> {
         let (before, behind) = (&claim.lower[..said.place.start], &claim.lower[said.place.end..]);
         let article = before.split_whitespace().next_back().unwrap_or_default();
         let mut behind = plain_words(behind);
-        lexicon().is_in("arm.articles", article)
-            && behind.next().is_some_and(|noun| lexicon().is_in("arm.nouns", noun))
+        let noun = behind.next().unwrap_or_default();
+        // "Lower is better" says it of the metric.
+        let is_of_metric = noun == "is" && behind.next() == Some("better")
+            || ["lower is", "higher is"].iter().any(|words| before.trim_end().ends_with(words));
+        is_of_metric
+            || lexicon().is_in("arm.articles", article) && lexicon().is_in("arm.nouns", noun)
     };
     let places = places.filter(|said| !is_adjective(said));
     let near = places.filter_map(|said| Some((distance(claim, &said.place)?, said)));
