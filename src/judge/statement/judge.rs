@@ -107,14 +107,13 @@ impl<'a> Judge<'a> {
         let mut all = vec![tree];
         let mut at = 0;
         while let Some(next) = all.get(at).copied() {
-            let mut used = BTreeSet::new();
+            let mut used = BTreeMap::new();
             next.each(&mut |part| {
                 if let ExpressionKind::Call(name, _) | ExpressionKind::Name(name) = &part.kind {
-                    used.insert(name.clone());
+                    used.extend(formulas.get_key_value(name));
                 }
             });
-            let used = used.iter().filter_map(|name| formulas.get_key_value(name));
-            let fresh = used.filter(|(name, _)| seen.insert(name.as_str()));
+            let fresh = used.into_iter().filter(|(name, _)| seen.insert(*name));
             all.extend(fresh.map(|(_, formula)| &formula.body.tree));
             at += 1;
         }
@@ -440,6 +439,14 @@ pub(super) fn printed(item: &QuoteItem) -> Option<&Printed> {
         ItemKind::Number(printed) | ItemKind::Spread(printed) => Some(printed),
         ItemKind::Date(_) => None,
     }
+}
+
+/// The expressions that numbers are bound to.
+pub(super) fn expressions_of(bindings: &[Binding]) -> impl Iterator<Item = &PlacedExpression> {
+    bindings.iter().filter_map(|binding| match binding {
+        Binding::Is(expression, _) => Some(expression),
+        Binding::Excused(_) => None,
+    })
 }
 
 /// The kind of a claim: the function at the root of its expression.

@@ -13,8 +13,8 @@ use repro_stats::spread::ErrorBarMeaning;
 
 use super::evidence_words::{self, ClaimedWords};
 use super::judge::{
-    BoundWords, CLAIM, Evaluation, Judge, NO_EVIDENCE, instead, kind_of, plain_numbers, printed,
-    scope, shortened, single_source,
+    BoundWords, CLAIM, Evaluation, Judge, NO_EVIDENCE, expressions_of, instead, kind_of,
+    plain_numbers, printed, scope, shortened, single_source,
 };
 use super::meant::LintedValue;
 use super::own_scale;
@@ -66,11 +66,7 @@ struct JudgedValue<'p> {
 impl<'a> Judge<'a> {
     /// The numbers of some words of the text, each with its binding.
     pub(super) fn numbers(&self, bound: &BoundWords) -> Result<Vec<ClaimReport>, Error> {
-        for binding in bound.bindings {
-            if let Binding::Is(expression, _) = binding {
-                self.is_no_relation(expression)?;
-            }
-        }
+        expressions_of(bound.bindings).try_for_each(|one| self.is_no_relation(one))?;
         let items = self.items(bound);
         if let [Binding::Is(expression, declared)] = bound.bindings
             && (items.is_empty() || self.is_name(bound, expression))
@@ -221,20 +217,17 @@ impl<'a> Judge<'a> {
             1 => format!("a binding for 1 number: {}", numbers[0]),
             count => format!("bindings for {count} numbers: {}", numbers.join(", ")),
         };
-        let of_two = match bound.bindings.iter().any(|one| self.is_of_ends(one)) {
-            true => ", as an interval is two",
-            false => "",
-        };
+        let is_of_two = bound.bindings.iter().any(|one| self.is_of_ends(one));
+        let of_two = if is_of_two { ", as an interval is two" } else { "" };
         let cell = bound.head.map(|_| format!(", in {}", bound.place_in_text)).unwrap_or_default();
         // What comes after the last number of the quote is too much; else something is missing.
-        let mut bound_places =
-            bound.bindings.iter().enumerate().filter_map(|(index, one)| match one {
-                Binding::Is(one, _) => Some((index, one.place())),
-                Binding::Excused(_) => None,
-            });
-        let too_much = bound_places.clone().find(|(index, _)| *index >= numbers.len());
-        let place = too_much.or(bound_places.next_back()).map(|(_, place)| place.clone());
-        let place = place.unwrap_or_else(|| self.statement.place.clone());
+        let places = bound.bindings.iter().map(|one| match one {
+            Binding::Is(one, _) => Some(one.place()),
+            Binding::Excused(_) => None,
+        });
+        let too_much = places.clone().skip(numbers.len()).flatten().next();
+        let place = too_much.or(places.flatten().next_back()).unwrap_or(&self.statement.place);
+        let place = place.clone();
         let found = match wanted {
             0 => format!("none in `is`{cell}"),
             wanted => format!("bindings for {wanted}{of_two}{cell}"),
@@ -458,10 +451,8 @@ impl<'a> Judge<'a> {
                     if !readings.contains(&reading) {
                         readings.push(reading);
                     }
-                    match &item.kind {
-                        ItemKind::Spread(_) => with_runs(outcome, printed, number),
-                        _ => outcome,
-                    }
+                    let is_spread = matches!(item.kind, ItemKind::Spread(_));
+                    if is_spread { with_runs(outcome, printed, number) } else { outcome }
                 }
             };
             outcomes.push((number.derivation.clone(), outcome));

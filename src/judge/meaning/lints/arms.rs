@@ -69,11 +69,7 @@ fn names(
     let mine: BTreeSet<String> = label_parts(own).into_iter().collect();
     let theirs: BTreeSet<String> = label_parts(other).into_iter().collect();
     // "Dense" is no name of another arm where the own one is dense.
-    let kind = match own.is_mixture(claim.scope.library) {
-        Some(true) => lexicon().words("arm.sparse"),
-        Some(false) => lexicon().words("arm.dense"),
-        None => &[],
-    };
+    let kind = claim.kind_words(own);
     let mut extra = theirs.difference(said_of).filter(|part| !kind.contains(part)).peekable();
     let adds =
         extra.peek().is_some() && extra.all(|part| claim.place_of_part(clause, part).is_some());

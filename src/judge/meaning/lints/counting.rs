@@ -188,8 +188,7 @@ pub(super) fn declared(claim: &LintedClaim<'_>) -> Option<Lint> {
     if is_said {
         return None;
     }
-    lint(
-        LintKind::Limit,
-        format!("the number is declared as `{}`, and no word of the text says so", reading.word()),
-    )
+    let message =
+        format!("the number is declared as `{}`, and no word of the text says so", reading.word());
+    lint(LintKind::Limit, message)
 }

@@ -124,10 +124,9 @@ pub(super) fn unsaid_order(claim: &LintedClaim<'_>) -> Option<Lint> {
     }
     // Only results have a side that is ahead.
     quantity_of(sides.first).and_then(|one| one.higher_is_better)?;
-    lint(
-        LintKind::Direction,
-        "the relation puts two sides into an order, and no word of the text does".to_owned(),
-    )
+    let message =
+        "the relation puts two sides into an order, and no word of the text does".to_owned();
+    lint(LintKind::Direction, message)
 }
 
 /// The two sides of a difference, a percentage, a ratio, or of one relation.
@@ -279,40 +278,31 @@ fn subject_is_first(
     let page = claim.scope.page;
     let arms = |side: &Expression| arms_of(page, [side]);
     let (first, second) = (arms(sides.first), arms(sides.second));
-    let (Some(a), Some(b)) = (first.first(), second.first()) else {
-        return sides.has_subject.then_some(true);
-    };
-    if a.label == b.label {
-        return sides.has_subject.then_some(true);
-    }
+    let both = first.first().zip(second.first()).filter(|(a, b)| a.label != b.label);
+    let Some((a, b)) = both else { return sides.has_subject.then_some(true) };
     let before = claim.lower.get(..word.start)?;
     let behind = claim.lower.get(word.end..)?;
-    let place = |arm: &ClaimArm, other: &ClaimArm, text: &str| claim.mention(arm, &[other], text);
-    // What follows the word directly is the object: "below dense", "beats the baseline".
+    let places = |text: &str| {
+        let place = |arm: &ClaimArm, other: &ClaimArm| {
+            claim.mention(arm, &[other], text).map(|place| place.start)
+        };
+        (place(a, b), place(b, a))
+    };
     let clause = behind.split([',', ';', '.', ':']).next().unwrap_or_default();
-    match (place(a, b, clause), place(b, a, clause)) {
-        (None, Some(_)) => return Some(true),
-        (Some(_), None) => return Some(false),
-        (Some(one), Some(other))
-            if place(a, b, before).is_none() && place(b, a, before).is_none() =>
-        {
-            return Some(one.start < other.start);
-        }
-        _ => {}
-    }
-    if sides.has_subject {
-        return Some(true);
-    }
-    match (place(a, b, before), place(b, a, before)) {
-        (Some(_), None) => Some(true),
-        (None, Some(_)) => Some(false),
-        (Some(one), Some(other)) => {
+    match (places(clause), places(before)) {
+        // What follows the word directly is the object: "below dense", "beats the baseline".
+        ((None, Some(_)), _) => Some(true),
+        ((Some(_), None), _) => Some(false),
+        ((Some(one), Some(other)), (None, None)) => Some(one < other),
+        _ if sides.has_subject => Some(true),
+        (_, (Some(_), None)) => Some(true),
+        (_, (None, Some(_))) => Some(false),
+        (_, (Some(one), Some(other))) => {
             // "From dense to the mixture it improves": what it comes to is the subject.
-            let first = before[..one.start.min(other.start)]
-                .trim_end_matches(|c: char| !c.is_alphanumeric());
-            Some((one.start < other.start) != first.ends_with("from"))
+            let first = before[..one.min(other)].trim_end_matches(|c: char| !c.is_alphanumeric());
+            Some((one < other) != first.ends_with("from"))
         }
-        (None, None) => None,
+        (_, (None, None)) => None,
     }
 }
 

@@ -40,10 +40,8 @@ pub(super) fn scope(claim: &LintedClaim<'_>) -> Option<Lint> {
         return None;
     }
     let part = part.name();
-    lint(
-        LintKind::Quantity,
-        format!("the text says \"{word}\", and the count is of the {part} only"),
-    )
+    let message = format!("the text says \"{word}\", and the count is of the {part} only");
+    lint(LintKind::Quantity, message)
 }
 
 /// A loss that the words give in another unit.
