@@ -168,14 +168,6 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// A claim about words that the text does not have says nothing about the text.
-    pub(super) fn finished(&self, mut report: ClaimReport, bound: &BoundWords) -> ClaimReport {
-        if let Some(reason) = &bound.sought.not_there {
-            report.outcome = instead(&NOT_THERE, reason, report.outcome);
-        }
-        report
-    }
-
     /// The numbers that the post itself brings in by the expressions of a claim and by the names of its row.
     pub(super) fn own_numbers<'e>(
         &'e self,
@@ -287,7 +279,8 @@ impl<'a> Judge<'a> {
         Ok(Evaluation { evaluator, variables })
     }
 
-    /// The report of an outcome on some words that nothing was evaluated for.
+    /// The report of an outcome on some words that nothing was evaluated for. A claim about words that the text does not
+    /// have says nothing about the text.
     pub(super) fn report(
         &self,
         bound: &BoundWords,
@@ -316,7 +309,10 @@ impl<'a> Judge<'a> {
             place: self.statement.place.clone(),
             origin: None,
             impact: outcome.impact.unwrap_or(Impact::Decision),
-            outcome,
+            outcome: match &bound.sought.not_there {
+                Some(reason) => instead(&NOT_THERE, reason, outcome),
+                None => outcome,
+            },
             evidence: Vec::new(),
         }
     }

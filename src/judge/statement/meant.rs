@@ -43,12 +43,7 @@ impl<'a> Judge<'a> {
     ) -> Sources<'s> {
         let row = bound.variables.values().map(|variable| &variable.tree);
         let roots = trees.iter().copied().chain(row);
-        let mut all: Vec<&Expression> = Vec::new();
-        for tree in roots.flat_map(|tree| self.with_formulas(tree)) {
-            if !all.iter().any(|known| std::ptr::eq(*known, tree)) {
-                all.push(tree);
-            }
-        }
+        let all: Vec<_> = roots.flat_map(|tree| self.with_formulas(tree)).collect();
         let leaves = evaluator.compared();
         let (page, library) = (self.context.page, self.context.library);
         let provenance = Provenance::of(page, library, &all, &leaves, given);

@@ -170,12 +170,10 @@ impl<'a> Judge<'a> {
                 }
                 for (number, item) in (1..).zip(&items) {
                     let id = if items.len() == 1 { id.clone() } else { format!("{id}.{number}") };
-                    let Some(report) = reports.iter().find(|report| report.id == id) else {
-                        continue;
-                    };
-                    is_refuted |= report.outcome.verdict == Verdict::Refuted;
-                    let printed = printed(item);
-                    cells.extend(printed.and_then(|one| numbers::cell_of(report, one, true)));
+                    let report = reports.iter().find(|report| report.id == id);
+                    is_refuted |= report.is_some_and(|one| one.outcome.verdict == Verdict::Refuted);
+                    cells
+                        .extend(report.and_then(|one| numbers::cell_of(one, printed(item)?, true)));
                 }
             }
             if let Some(scale) = reading::column_scale(&cells).filter(|_| is_refuted) {

@@ -48,14 +48,11 @@ pub(super) fn arm(claim: &LintedClaim<'_>) -> Option<Lint> {
             (!is_difference || own.is_beside(other)) && names(claim, clause, own, other, &said_of)
         })
     });
-    match named {
-        Some(named) => lint(
-            LintKind::Arm,
-            format!("the text names {}, and the value is of {}", named.label, labels(&own)),
-        ),
-        None if is_difference => None,
-        None => kind_of_another(claim, &own, clause),
-    }
+    let Some(named) = named else {
+        return if is_difference { None } else { kind_of_another(claim, &own, clause) };
+    };
+    let message = format!("the text names {}, and the value is of {}", named.label, labels(&own));
+    lint(LintKind::Arm, message)
 }
 
 /// Whether words name another arm and not the own one. `said_of` are the parts of all names that the statement uses.
@@ -104,17 +101,16 @@ fn is_alike(claim: &LintedClaim<'_>, locator: &Locator) -> bool {
         return false;
     };
     let is_run = bundle.origin() == Origin::Emitted;
-    let has_fact = || {
-        claim.provenance.fields.iter().any(|field| {
-            let id = locator.path.iter().chain([field]).cloned().collect::<Vec<_>>().join(".");
-            bundle.fact(&id).is_some()
-        })
+    let mut fields = claim.provenance.fields.iter();
+    let has_fact = |field: &String| {
+        let id: Vec<_> = locator.path.iter().chain([field]).map(String::as_str).collect();
+        bundle.fact(&id.join(".")).is_some()
     };
     let names = &claim.scope.page.names;
     let is_of_file =
         |arm: &ClaimArm| names.get(&arm.label).is_some_and(|(own, _)| own.file.is_some());
     let is_config = locator.file.is_some() && claim.provenance.arms.iter().all(is_of_file);
-    is_run || is_config || has_fact()
+    is_run || is_config || fields.any(has_fact)
 }
 
 /// A row whose first cell is the name, or the kind, of another arm.
@@ -123,18 +119,14 @@ fn row_of_another(claim: &LintedClaim<'_>, own: &[&ClaimArm], row: &str) -> Opti
         text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
     };
     let name = plain(row);
-    let is_own = own
-        .iter()
-        .map(|arm| plain(&arm.label))
-        .any(|label| label.contains(&name) || name.contains(&label));
+    let mut labels_of_own = own.iter().map(|arm| plain(&arm.label));
+    let is_own = labels_of_own.any(|label| label.contains(&name) || name.contains(&label));
     let other = claim.scope.page.names.keys().find(|label| plain(label) == name);
-    match other.filter(|_| !is_own && !name.is_empty()) {
-        Some(other) => lint(
-            LintKind::Arm,
-            format!("the row is that of {other}, and the value is of {}", labels(own)),
-        ),
-        None => kind_of_another(claim, own, row),
-    }
+    let Some(other) = other.filter(|_| !is_own && !name.is_empty()) else {
+        return kind_of_another(claim, own, row);
+    };
+    let message = format!("the row is that of {other}, and the value is of {}", labels(own));
+    lint(LintKind::Arm, message)
 }
 
 /// A dense model that the words call a mixture, or the other way.

@@ -41,7 +41,7 @@ pub(super) fn direction(claim: &LintedClaim<'_>) -> Option<Lint> {
     if claim.number.is_none() && goes_both_ways {
         return None;
     }
-    contradicted(claim, &sides, &said)
+    contradicted(claim, &sides, &said, false)
 }
 
 /// A change of one quantity between two steps, in the other direction than the words say.
@@ -67,11 +67,7 @@ pub(super) fn change(claim: &LintedClaim<'_>) -> Option<Lint> {
         ["direction.grows", "direction.up"],
         ["direction.shrinks", "direction.down"],
     )?;
-    if said.grows == rises {
-        return None;
-    }
-    let moves = if rises { "rises" } else { "falls" };
-    lint(LintKind::Direction, format!("the text says \"{}\", and it {moves}", said.word))
+    moves_otherwise(&said, rises, "it")
 }
 
 /// Words by which something grows from one number to a smaller one, or shrinks to a larger one.
@@ -87,13 +83,14 @@ pub(super) fn trend(claim: &LintedClaim<'_>) -> Option<Lint> {
     let (first, second) = (number_of(before)?.value(), number_of(own)?.value());
     let opening = claim.lower.get(..own.span.start)?;
     let said = last_move(opening, ["direction.grows"], ["direction.shrinks"])?;
-    let is_falling = second < first;
-    if said.grows != is_falling {
-        return None;
-    }
-    let moves = if is_falling { "falls" } else { "rises" };
-    let message = format!("the text says \"{}\", and the second number {moves}", said.word);
-    lint(LintKind::Direction, message)
+    moves_otherwise(&said, second >= first, "the second number")
+}
+
+/// The lint of something that rises where the words say that it falls, or the other way.
+fn moves_otherwise(said: &Move, rises: bool, what: &str) -> Option<Lint> {
+    let moves = if rises { "rises" } else { "falls" };
+    let message = format!("the text says \"{}\", and {what} {moves}", said.word);
+    lint(LintKind::Direction, message).filter(|_| said.grows != rises)
 }
 
 /// A word by which something grows or shrinks.
@@ -143,27 +140,25 @@ fn sides_of<'e>(claim: &LintedClaim<'e>) -> Option<Sides<'e>> {
     }
     let [number] = claim.given else { return None };
     let point = number.point();
-    let one = BigRational::from_integer(1.into());
-    let tree = unscaled(tree);
-    match &tree.kind {
+    let (first, second, first_is_lower, has_subject) = match &unscaled(tree).kind {
         ExpressionKind::Arithmetic(ArithmeticOperator::Subtract, first, second) => {
-            let first_is_lower = point.is_negative();
-            Some(Sides { first, second, first_is_lower, has_subject: false })
+            (&**first, &**second, point.is_negative(), false)
         }
         ExpressionKind::Arithmetic(ArithmeticOperator::Divide, first, second) => {
-            Some(Sides { first, second, first_is_lower: point < one, has_subject: false })
+            (&**first, &**second, point < BigRational::from_integer(1.into()), false)
         }
         ExpressionKind::Call(name, arguments) => {
-            let [a, b] = arguments.as_slice() else { return None };
+            let [first, second] = arguments.as_slice() else { return None };
             let first_is_lower = match name.as_str() {
                 "percent_below" => !point.is_negative(),
                 "percent_above" => point.is_negative(),
                 _ => return None,
             };
-            Some(Sides { first: &a.value, second: &b.value, first_is_lower, has_subject: true })
+            (&first.value, &second.value, first_is_lower, true)
         }
-        _ => None,
-    }
+        _ => return None,
+    };
+    Some(Sides { first, second, first_is_lower, has_subject })
 }
 
 /// An expression without a number that multiplies it: a difference in points.
@@ -194,7 +189,7 @@ pub(super) fn pair(claim: &LintedClaim<'_>) -> Option<Lint> {
     let sides = Sides { first, second, first_is_lower, has_subject: false };
     let relation = LintedClaim { number: None, ..*claim };
     let is_spread = one.statistics.iter().any(|name| name.starts_with("standard"));
-    contradicted(claim, &sides, &Said { is_spread, ..said(&relation)? })
+    contradicted(claim, &sides, &said(&relation)?, is_spread)
 }
 
 /// A word of direction where it stands.
@@ -202,18 +197,20 @@ struct Said {
     list: &'static str,
     word: &'static str,
     place: Range<usize>,
-    /// Whether the sides are spreads, of which none is better.
-    is_spread: bool,
 }
 
-/// The lint of sides that the words put the other way round.
-fn contradicted(claim: &LintedClaim<'_>, sides: &Sides<'_>, said: &Said) -> Option<Lint> {
+/// The lint of sides that the words put the other way round; of spreads none is better.
+fn contradicted(
+    claim: &LintedClaim<'_>,
+    sides: &Sides<'_>,
+    said: &Said,
+    is_spread: bool,
+) -> Option<Lint> {
     if is_denied(claim.lower, said.place.start) {
         return None;
     }
     let quantity = quantity_of(sides.first).or_else(|| quantity_of(sides.second));
-    let higher_is_better =
-        quantity.and_then(|one| one.higher_is_better).filter(|_| !said.is_spread);
+    let higher_is_better = quantity.and_then(|one| one.higher_is_better).filter(|_| !is_spread);
     let says_lower = match (said.list, higher_is_better) {
         ("direction.up", _) => false,
         ("direction.down", _) => true,
@@ -236,7 +233,7 @@ fn said(claim: &LintedClaim<'_>) -> Option<Said> {
     let places = LISTS.iter().flat_map(|list| {
         lexicon().words(list).iter().flat_map(move |word| {
             let places = places_of(claim.lower, word);
-            places.map(move |place| Said { list, word, place, is_spread: false })
+            places.map(move |place| Said { list, word, place })
         })
     });
     // "The larger mixture" says which arm it is.

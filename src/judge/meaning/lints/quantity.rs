@@ -158,10 +158,11 @@ pub(super) fn constant(claim: &LintedClaim<'_>) -> Option<Lint> {
     let mut own: Vec<String> = Vec::new();
     tree.each(&mut |part| {
         if let ExpressionKind::Arithmetic(_, left, right) = &part.kind {
-            own.extend([left, right].into_iter().filter_map(|side| match &side.kind {
-                ExpressionKind::Number(text) => Some(text.clone()),
-                _ => None,
-            }));
+            for side in [left, right] {
+                own.extend(
+                    matches!(side.kind, ExpressionKind::Number(_)).then(|| side.to_string()),
+                );
+            }
         }
     });
     let printed: Vec<_> = claim.items.iter().filter_map(|item| in_ones(&item.kind)).collect();
