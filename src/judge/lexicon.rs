@@ -109,8 +109,8 @@ impl Vocabulary {
 
     /// The first word of a list that stands in a text, and its place. The text is in lower case.
     pub fn find(&self, list: &str, text: &str) -> Option<(&str, Range<usize>)> {
-        let found = self.words(list).iter();
-        let placed = found.filter_map(|word| Some((word.as_str(), place_of(text, word)?)));
+        let placed =
+            self.words(list).iter().filter_map(|word| Some((word.as_str(), place_of(text, word)?)));
         placed.min_by_key(|(word, place)| (place.start, std::cmp::Reverse(word.len())))
     }
 

@@ -33,25 +33,26 @@ pub fn of_number(
     digits: usize,
 ) -> Fact {
     let digits = digits.max(DIGITS);
-    let values: Vec<_> = given.iter().map(|number| value_of(number, digits)).collect();
-    let value = match values.as_slice() {
-        [one] => one.clone(),
-        several => format!("[{}]", several.join(", ")),
-    };
-    let mut subject = Subject::of(scope, tree, given);
+    let mut subject = Subject::of(scope, tree, given, digits);
     // A part is never taken for the whole.
     let part = given.iter().filter_map(Quantity::count_scope).find(|one| *one != CountScope::Whole);
     if let Some(part) = part {
         subject.words = format!("{}, {} only", subject.words, part.name());
     }
     let source = source_of(given);
-    let (value, unit) = match (&subject.change, given) {
-        (Some(change), [number]) => (change.value(number, digits), change.unit().to_owned()),
-        _ => {
-            let unit = unit_of(scope, tree, given, provenance);
-            (format!("{value}{unit}"), unit)
+    let worded = subject.value.map(|(value, unit)| (value, unit.to_owned()));
+    let (value, unit) = worded.unwrap_or_else(|| {
+        let typed = given.first().and_then(|number| scope.fact_of(number)?.unit.as_ref());
+        let unit = match typed {
+            Some(unit) => format!(" {unit}"),
+            None => unit_of(scope, tree, given, provenance).to_owned(),
+        };
+        let values: Vec<_> = given.iter().map(|number| value_of(number, digits)).collect();
+        match values.as_slice() {
+            [one] => (format!("{one}{unit}"), unit),
+            several => (format!("[{}]{unit}", several.join(", ")), unit),
         }
-    };
+    });
     // A formula is a name of its body: with another name the fact is the same.
     let name = match &tree.kind {
         ExpressionKind::Name(name) if scope.page.formulas.contains_key(name) => {
@@ -67,7 +68,7 @@ pub fn of_number(
 
 /// The fact of words of the evidence.
 pub fn of_words(scope: &Scope<'_>, tree: &Expression, words: &[EvidenceWords]) -> Fact {
-    let subject = Subject::of(scope, tree, &[]);
+    let subject = Subject::of(scope, tree, &[], DIGITS);
     let said: Vec<_> = words.iter().map(|words| format!("\"{}\"", words.text)).collect();
     let leaf = words.iter().flat_map(|words| &words.leaves).next();
     let evidence = leaf.and_then(|leaf| leaf.evidence.as_ref());
@@ -116,91 +117,56 @@ fn spread_of(outcome: &Outcome) -> String {
     }
 }
 
-/// What a number is of, and how its sign is worded.
+/// What a number is of, and its value with its unit where a sign or a share is worded.
 struct Subject {
     words: String,
-    change: Option<Change>,
-}
-
-/// A difference or a percentage between two sides, whose sign says which is the lower.
-enum Change {
-    /// Of the first less the second; the label of the first.
-    Difference(String, String),
-    /// In percent of the second: positive where the first lies below.
-    Below,
-    /// In percent of the second: positive where the first lies above.
-    Above,
-    /// A ratio of two parts.
-    Ratio,
-}
-
-impl Change {
-    fn value(&self, number: &Quantity, digits: usize) -> String {
-        let point = number.point();
-        let size = format_significant(&point.abs(), digits);
-        let hundred = BigRational::from_integer(100.into());
-        let percent = |share: &BigRational| format_significant(&(share * &hundred).abs(), 4);
-        match self {
-            Self::Difference(_, unit) if point.is_zero() => format!("{size}{unit} (equal)"),
-            Self::Difference(first, unit) => {
-                let side = if point.is_negative() { "lower" } else { "higher" };
-                format!("{size}{unit} ({first} {side})")
-            }
-            Self::Below | Self::Above => {
-                let is_below = matches!(self, Self::Below) != point.is_negative();
-                format!("{}% {}", percent(&point), if is_below { "below" } else { "above" })
-            }
-            Self::Ratio => format!("{} ({}% of)", value_of(number, digits), percent(&point)),
-        }
-    }
-
-    /// What stands behind the value.
-    fn unit(&self) -> &str {
-        match self {
-            Self::Difference(_, unit) => unit,
-            Self::Below | Self::Above => "%",
-            Self::Ratio => "",
-        }
-    }
+    value: Option<(String, &'static str)>,
 }
 
 impl Subject {
     fn plain(words: String) -> Self {
-        Self { words, change: None }
+        Self { words, value: None }
     }
 
-    fn of(scope: &Scope<'_>, tree: &Expression, given: &[Quantity]) -> Self {
+    fn of(scope: &Scope<'_>, tree: &Expression, given: &[Quantity], digits: usize) -> Self {
         let plain = scope.plain(tree);
         if let Some(noun) = scope.noun(&plain) {
             return Self::plain(scope.words(&noun));
         }
+        let number = if let [number] = given { Some(number) } else { None };
         match &plain.kind {
             ExpressionKind::Arithmetic(ArithmeticOperator::Subtract, a, b) => {
-                let unit = if let [number] = given { loss_unit(number) } else { "" };
-                let label = first_label(scope, a, b).unwrap_or_else(|| "the first".to_owned());
-                let change = Some(Change::Difference(label, unit.to_owned()));
-                Self { words: two(scope, tree, [a, b], "less"), change }
+                let value =
+                    number.map(|number| difference(number, first_label(scope, a, b), digits));
+                Self { words: two(scope, tree, [a, b], "less"), value }
             }
             ExpressionKind::Arithmetic(ArithmeticOperator::Divide, a, b) => {
                 let unit = |noun: &Noun| noun.metric.rsplit(' ').next().map(str::to_owned);
                 let is_share = |(a, b): (Noun, Noun)| a.arm == b.arm && unit(&a) == unit(&b);
                 let is_share = scope.noun(a).zip(scope.noun(b)).is_some_and(is_share);
-                let change = is_share.then_some(Change::Ratio);
-                Self { words: two(scope, tree, [a, b], "/"), change }
+                let share = |number: &Quantity| {
+                    (format!("{} ({}% of)", value_of(number, digits), percent(number)), "")
+                };
+                let value = number.filter(|_| is_share).map(share);
+                Self { words: two(scope, tree, [a, b], "/"), value }
             }
             ExpressionKind::Call(name, arguments) => {
                 let [a, b] = arguments.as_slice() else { return Self::plain(scope.phrase(tree)) };
-                let sides = |joint: &str| two(scope, tree, [&a.value, &b.value], joint);
+                let words = |joint: &str| two(scope, tree, [&a.value, &b.value], joint);
+                let against = |is_below: bool| {
+                    let value = number.map(|number| {
+                        let is_below = is_below != number.point().is_negative();
+                        let side = if is_below { "below" } else { "above" };
+                        (format!("{}% {side}", percent(number)), "%")
+                    });
+                    Self { words: words("against"), value }
+                };
                 match name.as_str() {
-                    "percent_below" => {
-                        Self { words: sides("against"), change: Some(Change::Below) }
-                    }
-                    "percent_above" => {
-                        Self { words: sides("against"), change: Some(Change::Above) }
-                    }
+                    "percent_below" => against(true),
+                    "percent_above" => against(false),
                     "p" => {
                         let test = test_name(given);
-                        Self::plain(format!("p of {test}, two-sided, {}", sides("less")))
+                        Self::plain(format!("p of {test}, two-sided, {}", words("less")))
                     }
                     _ => Self::plain(scope.phrase(tree)),
                 }
@@ -208,6 +174,25 @@ impl Subject {
             _ => Self::plain(scope.phrase(tree)),
         }
     }
+}
+
+/// A difference with the side that is lower, and its unit.
+fn difference(number: &Quantity, first: Option<String>, digits: usize) -> (String, &'static str) {
+    let (point, unit) = (number.point(), loss_unit(number));
+    let size = format_significant(&point.abs(), digits);
+    let first = first.unwrap_or_else(|| "the first".to_owned());
+    let side = match point.is_negative() {
+        _ if point.is_zero() => "equal".to_owned(),
+        true => format!("{first} lower"),
+        false => format!("{first} higher"),
+    };
+    (format!("{size}{unit} ({side})"), unit)
+}
+
+/// The size of a share in percent.
+fn percent(share: &Quantity) -> String {
+    let hundred = BigRational::from_integer(100.into());
+    format_significant(&(share.point() * hundred).abs(), 4)
 }
 
 /// Two sides of a plain expression in words; what both have stands once. Sides without nouns are said as the whole is.
@@ -322,7 +307,7 @@ fn unit_of(
     tree: &Expression,
     given: &[Quantity],
     provenance: &Provenance,
-) -> String {
+) -> &'static str {
     let is_plain = matches!(
         scope.plain(tree).kind,
         ExpressionKind::Field(..) | ExpressionKind::At(..) | ExpressionKind::Name(_)
@@ -331,16 +316,13 @@ fn unit_of(
         matches!(&tree.kind, ExpressionKind::Call(name, _) if SUMMARIES.contains(&name.as_str()));
     match given {
         [number, ..] if is_plain || is_summary => {
-            if let Some(unit) = scope.fact_of(number).and_then(|fact| fact.unit.as_ref()) {
-                return format!(" {unit}");
-            }
             // A sum of nats is no loss of a token.
-            let is_sum = provenance.fields.contains("nats");
-            if is_sum { " nats" } else { loss_unit(number) }.to_owned()
+            if provenance.fields.contains("nats") { " nats" } else { loss_unit(number) }
         }
         _ => match provenance.quantity.map(|one| one.name.as_str()) {
-            Some(name @ ("tokens" | "steps")) => format!(" {name}"),
-            _ => String::new(),
+            Some("tokens") => " tokens",
+            Some("steps") => " steps",
+            _ => "",
         },
     }
 }

@@ -2,23 +2,19 @@
 //! computation, whatever they are called.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 
 use repro_claim::Expression;
 use repro_claim::syntax::{Argument, ExpressionKind};
 use repro_receipt::digest::Digest;
 
 use super::unfolded::path_of;
-use super::{PlacedExpression, PostPage};
+use super::{PlacedExpression, PostFormula, PostPage};
 use crate::work::Work;
 
 /// The most bytes of an expression in which each use is expanded; a longer one is written with its definitions behind it.
 const MOST_INLINE: usize = 1_000;
 /// The most bytes of an expression with its definitions; a longer one is cut, and its digest is of the whole.
 const MOST_BYTES: usize = 4_000;
-/// So many bytes are written in one step of work.
-const BYTES_IN_A_STEP: usize = 100;
-
 /// What the names of a table's row stand for.
 pub type RowVariables = BTreeMap<String, PlacedExpression>;
 
@@ -39,13 +35,12 @@ impl PostPage {
         let inline = self.located(tree, row, work).map(|tree| written(&tree));
         let inline = inline.filter(|text| text.len() <= MOST_INLINE);
         let text = inline.unwrap_or_else(|| self.with_definitions(tree, row, work));
-        work.takes(1 + text.len() / BYTES_IN_A_STEP);
+        work.looks_through(&text);
         bounded(text)
     }
 
     /// The expression as it is written, with what it reaches behind it, each once.
     fn with_definitions(&self, tree: &Expression, row: &RowVariables, work: &Work) -> String {
-        let mut text = tree.to_string();
         let mut known: BTreeMap<String, String> = BTreeMap::new();
         let mut open: Vec<&Expression> = vec![tree];
         while let Some(next) = open.pop() {
@@ -53,36 +48,28 @@ impl PostPage {
             next.each(&mut |part| {
                 work.takes(1);
                 match &part.kind {
-                    ExpressionKind::Name(name) | ExpressionKind::Call(name, _) => {
-                        names.push(name.clone());
-                    }
-                    ExpressionKind::Field(..) => {
-                        names.extend(path_of(part).map(|path| path.join(".")))
-                    }
-                    _ => {}
+                    ExpressionKind::Call(name, _) => names.push(name.clone()),
+                    _ => names.extend(path_of(part).map(|path| path.join("."))),
                 }
             });
+            names.retain(|name| !known.contains_key(name) && !work.is_spent());
             for name in names {
-                if known.contains_key(&name) || work.is_spent() {
-                    continue;
-                }
-                if let Some(variable) = row.get(&name) {
-                    known.insert(name, variable.tree.to_string());
-                    open.push(&variable.tree);
-                } else if let Some(formula) = self.formulas.get(&name) {
-                    let given = formula.parameters.join(", ");
-                    known.insert(name, format!("({given}) {}", formula.body.tree));
-                    open.push(&formula.body.tree);
-                } else if let Some(locator) = self.evidence_of(&name) {
-                    known.insert(name, locator);
+                let variable = row.get(&name).map(|own| (own.tree.to_string(), &own.tree));
+                let formula = || {
+                    let PostFormula { parameters, body } = self.formulas.get(&name)?;
+                    Some((format!("({}) {}", parameters.join(", "), body.tree), &body.tree))
+                };
+                if let Some((meaning, body)) = variable.or_else(formula) {
+                    known.insert(name, meaning);
+                    open.push(body);
+                } else if let Some(place) = self.evidence_of(&name) {
+                    known.insert(name, place);
                 }
             }
         }
-        for (name, meaning) in &known {
-            // Writing to a string cannot fail.
-            let _ = write!(text, "; {name} = {meaning}");
-        }
-        text
+        let known: String =
+            known.iter().map(|(name, meaning)| format!("; {name} = {meaning}")).collect();
+        format!("{tree}{known}")
     }
 
     /// Where the evidence of a name lies, as the post writes it.

@@ -74,13 +74,12 @@ pub struct ReviewSession<'a> {
 impl ReviewSession<'_> {
     /// Whether this reviewer has approved a claim before, on the same values. A dispute is asked about again: it may be settled.
     pub fn has_approved(&self, reviews: &Reviews, claim: &ClaimReport) -> bool {
-        let (parts, lints, now) = (MeaningParts::of(claim), lint_kinds(claim), values(claim));
-        let key = parts.key(&lints);
+        let now = self.record(claim, ReviewVerdict::Approve, "", &BTreeMap::new());
         let identity = self.reviewer.identity();
         reviews.records.iter().any(|record| {
-            record.verdict == ReviewVerdict::Approve
-                && record.key == key
-                && record.values == now
+            record.verdict == now.verdict
+                && record.key == now.key
+                && record.values == now.values
                 && record.reviewer.identity() == identity
         })
     }

@@ -1,6 +1,5 @@
 //! Which records stand for which claims of a post, and what follows: who read it, who disputes it, what changed since.
 
-use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use repro_receipt::digest::Digest;
@@ -29,20 +28,13 @@ const MOST_PER_CLAIM: usize = 64;
 struct RecordIndex<'r> {
     post: &'r str,
     policy: &'r ReviewPolicy,
-    records: Vec<WeighedRecord<'r>>,
+    records: &'r [ReviewRecord],
     /// The places of records in the list.
     by_claim: HashMap<&'r str, Vec<usize>>,
     by_binding: HashMap<Digest, Vec<usize>>,
 }
 
-/// A record and what it is worth, which is found out once: a signature takes its time.
-struct WeighedRecord<'r> {
-    record: &'r ReviewRecord,
-    worth: OnceCell<Worth>,
-}
-
 /// What a record is worth.
-#[derive(Clone)]
 enum Worth {
     /// It counts, by this name.
     Counts(String),
@@ -106,12 +98,11 @@ impl<'r> RecordIndex<'r> {
         let mut index = Self {
             post,
             policy,
-            records: Vec::new(),
+            records: &reviews.records,
             by_claim: HashMap::new(),
             by_binding: HashMap::new(),
         };
         for (at, record) in reviews.records.iter().enumerate() {
-            index.records.push(WeighedRecord { record, worth: OnceCell::new() });
             index.by_claim.entry(&record.claim).or_default().push(at);
             index.by_binding.entry(record.parts.binding).or_default().push(at);
         }
@@ -127,15 +118,15 @@ impl<'r> RecordIndex<'r> {
         let mut is_old = true;
         let about = self.by_binding.get(&parts.binding).into_iter().flatten();
         let about = about.map(|at| (*at, &self.records[*at]));
-        let about = about.filter(|(_, one)| one.record.parts.quote == parts.quote);
-        for (at, WeighedRecord { record, worth }) in about.take(MOST_PER_CLAIM) {
+        let about = about.filter(|(_, record)| record.parts.quote == parts.quote);
+        for (at, record) in about.take(MOST_PER_CLAIM) {
             if parts.seen_by(&record.parts).key(&record.lints) != record.key {
                 continue;
             }
             found.own.push(at);
             let fresh: BTreeSet<_> = lints.difference(&record.lints).copied().collect();
             let is_whole = fresh.is_empty();
-            match (worth.get_or_init(|| self.worth(record)).clone(), record.verdict) {
+            match (self.worth(record), record.verdict) {
                 (_, ReviewVerdict::Exempt) if is_whole => found.status.is_exempted = true,
                 (Worth::Forged, _) => found.forged.push(record),
                 (Worth::Noted(why), ReviewVerdict::Dispute) if record.reviewer.model.is_some() => {
@@ -173,13 +164,12 @@ impl<'r> RecordIndex<'r> {
         let parts = MeaningParts::of(claim);
         let of_id = self.by_claim.get(claim.id.as_str()).into_iter().flatten();
         let of_binding = self.by_binding.get(&parts.binding).into_iter().flatten();
-        let is_of_another =
-            |at: &&usize| standing.claims.contains(&self.records[**at].record.claim);
+        let is_of_another = |at: &&usize| standing.claims.contains(&self.records[**at].claim);
         let of_binding = of_binding.take(MOST_PER_CLAIM).filter(|at| !is_of_another(at));
         let candidates = of_id.take(MOST_PER_CLAIM).chain(of_binding);
         let candidates = candidates.filter(|at| !standing.own.contains(at));
         let changes = candidates.filter_map(|at| {
-            let record = self.records[*at].record;
+            let record = &self.records[*at];
             let changes = parts.seen_by(&record.parts).changes(&record.parts);
             (!changes.is_empty()).then_some((changes, record))
         });

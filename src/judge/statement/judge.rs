@@ -107,14 +107,13 @@ impl<'a> Judge<'a> {
         let mut all = vec![tree];
         let mut at = 0;
         while let Some(next) = all.get(at).copied() {
-            let mut used = BTreeSet::new();
+            let mut used = BTreeMap::new();
             next.each(&mut |part| {
                 if let ExpressionKind::Call(name, _) | ExpressionKind::Name(name) = &part.kind {
-                    used.insert(name.clone());
+                    used.extend(formulas.get_key_value(name));
                 }
             });
-            let used = used.iter().filter_map(|name| formulas.get_key_value(name));
-            let fresh = used.filter(|(name, _)| seen.insert(name.as_str()));
+            let fresh = used.into_iter().filter(|(name, _)| seen.insert(*name));
             all.extend(fresh.map(|(_, formula)| &formula.body.tree));
             at += 1;
         }
@@ -167,14 +166,6 @@ impl<'a> Judge<'a> {
             None if is_pointer(typed_at) => false,
             None => claimed.contains(&leaf.text),
         }
-    }
-
-    /// A claim about words that the text does not have says nothing about the text.
-    pub(super) fn finished(&self, mut report: ClaimReport, bound: &BoundWords) -> ClaimReport {
-        if let Some(reason) = &bound.sought.not_there {
-            report.outcome = instead(&NOT_THERE, reason, report.outcome);
-        }
-        report
     }
 
     /// The numbers that the post itself brings in by the expressions of a claim and by the names of its row.
@@ -288,7 +279,8 @@ impl<'a> Judge<'a> {
         Ok(Evaluation { evaluator, variables })
     }
 
-    /// The report of an outcome on some words that nothing was evaluated for.
+    /// The report of an outcome on some words that nothing was evaluated for. A claim about words that the text does not
+    /// have says nothing about the text.
     pub(super) fn report(
         &self,
         bound: &BoundWords,
@@ -317,7 +309,10 @@ impl<'a> Judge<'a> {
             place: self.statement.place.clone(),
             origin: None,
             impact: outcome.impact.unwrap_or(Impact::Decision),
-            outcome,
+            outcome: match &bound.sought.not_there {
+                Some(reason) => instead(&NOT_THERE, reason, outcome),
+                None => outcome,
+            },
             evidence: Vec::new(),
         }
     }
@@ -440,6 +435,14 @@ pub(super) fn printed(item: &QuoteItem) -> Option<&Printed> {
         ItemKind::Number(printed) | ItemKind::Spread(printed) => Some(printed),
         ItemKind::Date(_) => None,
     }
+}
+
+/// The expressions that numbers are bound to.
+pub(super) fn expressions_of(bindings: &[Binding]) -> impl Iterator<Item = &PlacedExpression> {
+    bindings.iter().filter_map(|binding| match binding {
+        Binding::Is(expression, _) => Some(expression),
+        Binding::Excused(_) => None,
+    })
 }
 
 /// The kind of a claim: the function at the root of its expression.

@@ -5,11 +5,11 @@ use repro_claim::quote::{ItemKind, QuoteItem};
 use repro_report::meaning::{Lint, Reading};
 use repro_report::outcome::Verdict;
 
-use super::judge::{BoundWords, Judge};
+use super::judge::{BoundWords, Judge, expressions_of};
 use crate::evaluate::Evaluator;
 use crate::meaning::lints::{self, LintedClaim};
 use crate::meaning::{Provenance, Scope};
-use crate::page::Binding;
+use crate::page::{Binding, StatementKind};
 use crate::value::Quantity;
 
 /// What names stand for in a claim, and where its value comes from.
@@ -43,12 +43,7 @@ impl<'a> Judge<'a> {
     ) -> Sources<'s> {
         let row = bound.variables.values().map(|variable| &variable.tree);
         let roots = trees.iter().copied().chain(row);
-        let mut all: Vec<&Expression> = Vec::new();
-        for tree in roots.flat_map(|tree| self.with_formulas(tree)) {
-            if !all.iter().any(|known| std::ptr::eq(*known, tree)) {
-                all.push(tree);
-            }
-        }
+        let all: Vec<_> = roots.flat_map(|tree| self.with_formulas(tree)).collect();
         let leaves = evaluator.compared();
         let (page, library) = (self.context.page, self.context.library);
         let provenance = Provenance::of(page, library, &all, &leaves, given);
@@ -105,13 +100,10 @@ impl<'a> Judge<'a> {
 
     /// Every expression of the statement, of bindings and of relations.
     fn trees_of_statement(&self) -> Vec<&'a Expression> {
-        let crate::page::StatementKind::Sentence(sentence) = &self.statement.kind else {
-            return Vec::new();
+        let bindings: &'a [Binding] = match &self.statement.kind {
+            StatementKind::Sentence(sentence) => &sentence.is,
+            StatementKind::Table(_) => &[],
         };
-        let bindings = sentence.is.iter().filter_map(|binding| match binding {
-            Binding::Is(expression, _) => Some(&expression.tree),
-            Binding::Excused(_) => None,
-        });
-        bindings.chain(sentence.relations()).collect()
+        expressions_of(bindings).map(|one| &one.tree).chain(self.statement.relations()).collect()
     }
 }

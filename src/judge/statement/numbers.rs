@@ -13,8 +13,8 @@ use repro_stats::spread::ErrorBarMeaning;
 
 use super::evidence_words::{self, ClaimedWords};
 use super::judge::{
-    BoundWords, CLAIM, Evaluation, Judge, NO_EVIDENCE, instead, kind_of, plain_numbers, printed,
-    scope, shortened, single_source,
+    BoundWords, CLAIM, Evaluation, Judge, NO_EVIDENCE, expressions_of, instead, kind_of,
+    plain_numbers, printed, scope, shortened, single_source,
 };
 use super::meant::LintedValue;
 use super::own_scale;
@@ -42,6 +42,8 @@ pub(super) const BIND_OR_QUOTE: &str = "bind each number in `is`, as `is = \"mea
 
 /// A number of the text, or a pair of them that one expression gives, and that expression.
 pub(super) struct Pair<'p> {
+    /// What its report is called.
+    pub(super) id: String,
     pub(super) items: Vec<&'p QuoteItem>,
     pub(super) expression: &'p PlacedExpression,
     /// The reading that the post declares.
@@ -66,22 +68,25 @@ struct JudgedValue<'p> {
 impl<'a> Judge<'a> {
     /// The numbers of some words of the text, each with its binding.
     pub(super) fn numbers(&self, bound: &BoundWords) -> Result<Vec<ClaimReport>, Error> {
-        for binding in bound.bindings {
-            if let Binding::Is(expression, _) = binding {
-                self.is_no_relation(expression)?;
-            }
-        }
-        let items = self.items(bound);
+        expressions_of(bound.bindings).try_for_each(|one| self.is_no_relation(one))?;
+        // Small digits above the line are no exponents where the text defines notes by them.
+        let text = self.context.text(&self.statement.text);
+        let notes = text.map(|text| text.notes()).unwrap_or_default();
+        let items = quote::items_beside_notes(bound.quote, notes);
         if let [Binding::Is(expression, declared)] = bound.bindings
             && (items.is_empty() || self.is_name(bound, expression))
         {
             // Words are bound as a whole: a name, a path, a boolean.
-            let pair = Pair { items: Vec::new(), expression, declared: *declared, between: None };
-            return Ok(vec![self.number(bound, &pair, &items, None, bound.id.clone())?]);
+            let (id, declared) = (bound.id.clone(), *declared);
+            let pair = Pair { id, items: Vec::new(), expression, declared, between: None };
+            return Ok(vec![self.number(bound, &pair, &items, None)?]);
         }
         let items = self.in_context(bound, items)?;
         let pairs = self.pairs(bound, &items)?;
-        let literal = self.each_number(bound, &pairs, &items, bound.scale.as_ref())?;
+        let each_number = |scale: Option<&BigRational>| -> Result<Vec<_>, Error> {
+            pairs.iter().map(|pair| self.number(bound, pair, &items, scale)).collect()
+        };
+        let literal = each_number(bound.scale.as_ref())?;
         // The numbers of a series share one scale: "32.7, 33.1 and 32.3".
         let is_refuted = |one: &ClaimReport| one.outcome.verdict == Verdict::Refuted;
         if bound.scale.is_some() || bound.head.is_some() || !literal.iter().any(is_refuted) {
@@ -90,34 +95,12 @@ impl<'a> Judge<'a> {
         let Some(scale) = reading::column_scale(&cells_of(&literal, &pairs)) else {
             return Ok(literal);
         };
-        let scaled = self.each_number(bound, &pairs, &items, Some(&scale))?;
+        let scaled = each_number(Some(&scale))?;
         // What holds as it stands keeps its own scale: "six seeds" beside percents.
         let each = std::iter::zip(literal, scaled);
         Ok(each
             .map(|(literal, scaled)| if is_refuted(&literal) { scaled } else { literal })
             .collect())
-    }
-
-    /// The numbers of the quote; small digits above the line are no exponents where the text defines notes by them.
-    fn items(&self, bound: &BoundWords) -> Vec<QuoteItem> {
-        let text = self.context.text(&self.statement.text);
-        let notes = text.map(|text| text.notes()).unwrap_or_default();
-        quote::items_beside_notes(bound.quote, notes)
-    }
-
-    fn each_number(
-        &self,
-        bound: &BoundWords,
-        pairs: &[Pair],
-        items: &[QuoteItem],
-        scale: Option<&BigRational>,
-    ) -> Result<Vec<ClaimReport>, Error> {
-        let many = bound.bindings.len() > 1;
-        let each = pairs.iter().enumerate().map(|(index, pair)| {
-            let id = if many { format!("{}.{}", bound.id, index + 1) } else { bound.id.clone() };
-            self.number(bound, pair, items, scale, id)
-        });
-        each.collect()
     }
 
     /// Whether the whole quote is one word that is bound to words: the digits of `portable-f32/1` are no numbers.
@@ -198,8 +181,12 @@ impl<'a> Judge<'a> {
             let (now, rest) = left.split_at(count.min(left.len()));
             left = rest;
             if let Binding::Is(expression, declared) = binding {
+                let id = match bound.bindings.len() {
+                    1 => bound.id.clone(),
+                    _ => format!("{}.{}", bound.id, pairs.len() + 1),
+                };
                 let (items, declared) = (now.to_vec(), *declared);
-                pairs.push(Pair { items, expression, declared, between: None });
+                pairs.push(Pair { id, items, expression, declared, between: None });
             }
         }
         if wanted == items.len() {
@@ -221,20 +208,17 @@ impl<'a> Judge<'a> {
             1 => format!("a binding for 1 number: {}", numbers[0]),
             count => format!("bindings for {count} numbers: {}", numbers.join(", ")),
         };
-        let of_two = match bound.bindings.iter().any(|one| self.is_of_ends(one)) {
-            true => ", as an interval is two",
-            false => "",
-        };
+        let is_of_two = bound.bindings.iter().any(|one| self.is_of_ends(one));
+        let of_two = if is_of_two { ", as an interval is two" } else { "" };
         let cell = bound.head.map(|_| format!(", in {}", bound.place_in_text)).unwrap_or_default();
         // What comes after the last number of the quote is too much; else something is missing.
-        let mut bound_places =
-            bound.bindings.iter().enumerate().filter_map(|(index, one)| match one {
-                Binding::Is(one, _) => Some((index, one.place())),
-                Binding::Excused(_) => None,
-            });
-        let too_much = bound_places.clone().find(|(index, _)| *index >= numbers.len());
-        let place = too_much.or(bound_places.next_back()).map(|(_, place)| place.clone());
-        let place = place.unwrap_or_else(|| self.statement.place.clone());
+        let places = bound.bindings.iter().map(|one| match one {
+            Binding::Is(one, _) => Some(one.place()),
+            Binding::Excused(_) => None,
+        });
+        let too_much = places.clone().skip(numbers.len()).flatten().next();
+        let place = too_much.or(places.flatten().next_back()).unwrap_or(&self.statement.place);
+        let place = place.clone();
         let found = match wanted {
             0 => format!("none in `is`{cell}"),
             wanted => format!("bindings for {wanted}{of_two}{cell}"),
@@ -279,7 +263,6 @@ impl<'a> Judge<'a> {
         pair: &Pair,
         items: &[QuoteItem],
         scale: Option<&BigRational>,
-        id: String,
     ) -> Result<ClaimReport, Error> {
         // Each number is held against the others, and its report repeats the quote.
         self.context.work.takes(CLAIM + items.len() / 4 + bound.quote.len() / 64);
@@ -304,14 +287,13 @@ impl<'a> Judge<'a> {
         };
         let impact = outcome.impact.unwrap_or(Impact::Digit);
         let expression = std::slice::from_ref(pair.expression);
-        let report = ClaimReport {
-            id,
+        let mut report = ClaimReport {
+            id: pair.id.clone(),
             kind: kind_of(tree, "number"),
             claimed: claimed(bound.quote, &numbers),
             impact,
             ..self.evaluated(bound, &evaluation, expression, "", outcome)
         };
-        let mut report = self.finished(report, bound);
         let (number, declared) = (numbers.first().copied(), pair.declared);
         let linted = LintedValue { items, number, declared, trees: &[tree], given: &given };
         report.meaning = Meaning {
@@ -438,8 +420,7 @@ impl<'a> Judge<'a> {
         let numbers =
             pair.items.iter().cycle().take(if is_one { given.len() } else { pair.items.len() });
         for (item, number) in std::iter::zip(numbers, given) {
-            let at = items.iter().position(|one| one.span == item.span);
-            let before = at.and_then(|at| items.get(at.checked_sub(1)?));
+            let before = items.iter().take_while(|one| one.span != item.span).last();
             let range_start = before
                 .filter(|before| before.range_end.is_some() && item.range_end.is_some())
                 .map(|before| &before.span);
@@ -458,10 +439,8 @@ impl<'a> Judge<'a> {
                     if !readings.contains(&reading) {
                         readings.push(reading);
                     }
-                    match &item.kind {
-                        ItemKind::Spread(_) => with_runs(outcome, printed, number),
-                        _ => outcome,
-                    }
+                    let is_spread = matches!(item.kind, ItemKind::Spread(_));
+                    if is_spread { with_runs(outcome, printed, number) } else { outcome }
                 }
             };
             outcomes.push((number.derivation.clone(), outcome));

@@ -63,6 +63,7 @@ fn collect(part: &Expression, is_factor: bool, found: &mut BTreeSet<String>) {
             told.for_each(|side| collect(side, false, found));
         }
         ExpressionKind::Negative(of) | ExpressionKind::Not(of) => collect(of, is_factor, found),
+        ExpressionKind::At(of, _) => collect(of, false, found),
         _ => part.parts().into_iter().for_each(|inner| collect(inner, false, found)),
     }
 }

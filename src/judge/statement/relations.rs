@@ -89,7 +89,7 @@ impl<'a> Judge<'a> {
             // Nothing published bears it out or contradicts it.
             Some(what) => {
                 let outcome = Outcome::unchecked(&NOT_PUBLISHED, format!("not published: {what}"));
-                reports.push(self.finished(self.report(&bound, "missing", outcome), &bound));
+                reports.push(self.report(&bound, "missing", outcome));
             }
             None => reports.extend(self.numbers(&bound)?),
         }
@@ -172,8 +172,7 @@ impl<'a> Judge<'a> {
         let joint = if any { " or " } else { " and " };
         let report = self.evaluated(bound, &evaluation, expressions, joint, outcome);
         let meaning = Meaning { fact: Some(fact), lints, ..report.meaning };
-        let report = ClaimReport { kind, claimed: claimed.join(", "), meaning, ..report };
-        Ok(self.finished(report, bound))
+        Ok(ClaimReport { kind, claimed: claimed.join(", "), meaning, ..report })
     }
 
     /// Why relations that hold say nothing about the evidence; none where they do.

@@ -28,14 +28,6 @@ const MOST_CELLS: usize = 4_000;
 /// The factor of each column that has one.
 type Scales = BTreeMap<String, BigRational>;
 
-/// What the columns of a line are bound to.
-pub(super) struct TableBindings<'t> {
-    /// Numbers by column.
-    pub(super) numbers: &'t [(String, Vec<Binding>)],
-    /// Relations by column.
-    pub(super) says: &'t [(String, Vec<PlacedExpression>)],
-}
-
 /// One line of a table.
 pub(super) struct TableRow<'t> {
     pub(super) label: &'t str,
@@ -43,13 +35,17 @@ pub(super) struct TableRow<'t> {
     pub(super) at: Option<usize>,
     pub(super) cells: &'t [PrintedCell],
     pub(super) variables: &'t BTreeMap<String, PlacedExpression>,
+    /// The numbers that are bound, by column.
+    pub(super) numbers: &'t [(String, Vec<Binding>)],
+    /// Relations by column.
+    pub(super) says: &'t [(String, Vec<PlacedExpression>)],
     /// The head of the table and its own line, for reviewers.
     pub(super) context: String,
 }
 
 /// What the text itself has where a table is said to stand.
 pub(super) enum There {
-    /// Its lines were read from the text.
+    /// Its lines were read from the text, or the text is not at hand.
     Read,
     /// No table with this head.
     NoHead(Vec<PrintedCell>),
@@ -60,7 +56,8 @@ pub(super) enum There {
 }
 
 impl There {
-    fn of(table: &Table, text: &ReadText) -> Self {
+    fn of(table: &Table, text: Option<&ReadText>) -> Self {
+        let Some(text) = text else { return Self::Read };
         match &table.printed {
             _ if table.pointer.is_some() => Self::Members(table.found(text).map(|found| {
                 let named = NamedRows::of(&found);
@@ -94,16 +91,20 @@ impl<'a> Judge<'a> {
             }
         })?;
         let none = BTreeMap::new();
-        let there = text.map(|text| There::of(table, text));
-        let context = joined(&found.head);
-        let head =
-            TableRow { label: HEAD, at: None, cells: &found.head, variables: &none, context };
-        let bindings = TableBindings { numbers: &table.heads, says: &[] };
-        let mut reports = self.row(table, &head, there.as_ref(), &bindings, &Scales::new())?;
+        let there = There::of(table, text);
+        let head = TableRow {
+            label: HEAD,
+            at: None,
+            cells: &found.head,
+            variables: &none,
+            numbers: &table.heads,
+            says: &[],
+            context: joined(&found.head),
+        };
+        let mut reports = self.row(table, &head, &there, &Scales::new())?;
         let rows = self.named_rows(table, &found)?;
-        let bindings = TableBindings { numbers: &table.columns, says: &table.says };
         let of_rows = |scales: &Scales| -> Result<Vec<_>, Error> {
-            rows.iter().map(|row| self.row(table, row, there.as_ref(), &bindings, scales)).collect()
+            rows.iter().map(|row| self.row(table, row, &there, scales)).collect()
         };
         let mut judged = of_rows(&Scales::new())?;
         let scales = self.scales(table, &found, &rows, &judged);
@@ -134,7 +135,8 @@ impl<'a> Judge<'a> {
             })?;
             let cells = &found.rows[row];
             let context = format!("{head}\n{}", joined(cells));
-            rows.push(TableRow { label, at: Some(row), cells, variables, context });
+            let (at, numbers, says) = (Some(row), &table.columns, &table.says);
+            rows.push(TableRow { label, at, cells, variables, numbers, says, context });
         }
         Ok(rows)
     }
@@ -168,12 +170,10 @@ impl<'a> Judge<'a> {
                 }
                 for (number, item) in (1..).zip(&items) {
                     let id = if items.len() == 1 { id.clone() } else { format!("{id}.{number}") };
-                    let Some(report) = reports.iter().find(|report| report.id == id) else {
-                        continue;
-                    };
-                    is_refuted |= report.outcome.verdict == Verdict::Refuted;
-                    let printed = printed(item);
-                    cells.extend(printed.and_then(|one| numbers::cell_of(report, one, true)));
+                    let report = reports.iter().find(|report| report.id == id);
+                    is_refuted |= report.is_some_and(|one| one.outcome.verdict == Verdict::Refuted);
+                    cells
+                        .extend(report.and_then(|one| numbers::cell_of(one, printed(item)?, true)));
                 }
             }
             if let Some(scale) = reading::column_scale(&cells).filter(|_| is_refuted) {
@@ -188,11 +188,10 @@ impl<'a> Judge<'a> {
         &self,
         table: &Table,
         row: &TableRow,
-        there: Option<&There>,
-        bound: &TableBindings,
+        there: &There,
         scales: &Scales,
     ) -> Result<Vec<ClaimReport>, Error> {
-        let TableBindings { numbers: bindings, says } = *bound;
+        let TableRow { numbers: bindings, says, .. } = *row;
         let mut reports = Vec::new();
         let columns = bindings.iter().map(|(column, _)| column);
         let mut seen = BTreeSet::new();
@@ -215,7 +214,7 @@ impl<'a> Judge<'a> {
                 quote: &cell.text,
                 place_in_text: place_of_cell(self.statement, table, row.label, &head.text),
                 sought: SoughtWords {
-                    not_there: there.and_then(|there| self.cell_not_there(there, row, at)),
+                    not_there: self.cell_not_there(there, row, at),
                     around: String::new(),
                     context: row.context.clone(),
                 },

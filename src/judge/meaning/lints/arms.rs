@@ -52,14 +52,11 @@ pub(super) fn arm(claim: &LintedClaim<'_>) -> Option<Lint> {
             (!is_difference || own.is_beside(other)) && names(claim, clause, own, other, &said_of)
         })
     });
-    match named {
-        Some(named) => lint(
-            LintKind::Arm,
-            format!("the text names {}, and the value is of {}", named.label, labels(&own)),
-        ),
-        None if is_difference => None,
-        None => kind_of_another(claim, &own, clause),
-    }
+    let Some(named) = named else {
+        return if is_difference { None } else { kind_of_another(claim, &own, clause) };
+    };
+    let message = format!("the text names {}, and the value is of {}", named.label, labels(&own));
+    lint(LintKind::Arm, message)
 }
 
 /// The other arms of the post that the value might be of: its names, and the lanes of its documents.
@@ -93,14 +90,9 @@ fn names(
     let mine: BTreeSet<String> = label_parts(own).into_iter().collect();
     let theirs: BTreeSet<String> = label_parts(other).into_iter().collect();
     // "Dense" is no name of another arm where the own one is dense.
-    let is_kind = |part: &String| {
-        claim.provenance.arms.iter().any(|own| match own.is_mixture(claim.scope.library) {
-            Some(true) => lexicon().is_in("arm.sparse", part),
-            Some(false) => lexicon().is_in("arm.dense", part),
-            None => false,
-        })
-    };
-    let mut extra = theirs.difference(said_of).filter(|part| !is_kind(part)).peekable();
+    let own_kinds: Vec<&String> =
+        claim.provenance.arms.iter().flat_map(|own| claim.kind_words(own)).collect();
+    let mut extra = theirs.difference(said_of).filter(|part| !own_kinds.contains(part)).peekable();
     let adds =
         extra.peek().is_some() && extra.all(|part| claim.place_of_part(clause, part).is_some());
     let called = claim.called(other, &[own]).into_iter().find_map(|name| place_of(clause, &name));
@@ -134,11 +126,10 @@ fn is_alike(claim: &LintedClaim<'_>, locator: &Locator) -> bool {
         return false;
     };
     let is_run = bundle.origin() == Origin::Emitted;
-    let has_fact = || {
-        claim.provenance.fields.iter().any(|field| {
-            let id = locator.path.iter().chain([field]).cloned().collect::<Vec<_>>().join(".");
-            bundle.fact(&id).is_some()
-        })
+    let mut fields = claim.provenance.fields.iter();
+    let has_fact = |field: &String| {
+        let id: Vec<_> = locator.path.iter().chain([field]).map(String::as_str).collect();
+        bundle.fact(&id.join(".")).is_some()
     };
     let names = &claim.scope.page.names;
     let is_of_file =
@@ -147,7 +138,7 @@ fn is_alike(claim: &LintedClaim<'_>, locator: &Locator) -> bool {
     if claim.provenance.arms.iter().all(is_of_file) {
         return locator.file.is_some();
     }
-    is_run || has_fact()
+    is_run || fields.any(has_fact)
 }
 
 /// A row whose first cell is the name, or the kind, of another arm.
@@ -161,25 +152,19 @@ fn row_of_another(
         text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
     };
     let name = plain(row);
-    let is_own = own
-        .iter()
-        .map(|arm| plain(&arm.label))
-        .any(|label| label.contains(&name) || name.contains(&label));
-    let is_named = |other: &&ClaimArm| {
-        let none = BTreeSet::new();
-        let [own] = own else { return false };
-        own.is_beside(other) && names(claim, row, own, other, &none)
+    let mut labels_of_own = own.iter().map(|arm| plain(&arm.label));
+    let is_own = labels_of_own.any(|label| label.contains(&name) || name.contains(&label));
+    let is_named = |other: &&ClaimArm| match own {
+        [own] => own.is_beside(other) && names(claim, row, own, other, &BTreeSet::new()),
+        _ => false,
     };
-    let labels_of = claim.scope.page.names.keys();
-    let other = labels_of.into_iter().find(|label| plain(label) == name);
+    let other = claim.scope.page.names.keys().find(|label| plain(label) == name);
     let other = other.or_else(|| others.iter().find(is_named).map(|other| &other.label));
-    match other.filter(|_| !is_own && !name.is_empty()) {
-        Some(other) => lint(
-            LintKind::Arm,
-            format!("the row is that of {other}, and the value is of {}", labels(own)),
-        ),
-        None => kind_of_another(claim, own, row),
-    }
+    let Some(other) = other.filter(|_| !is_own && !name.is_empty()) else {
+        return kind_of_another(claim, own, row);
+    };
+    let message = format!("the row is that of {other}, and the value is of {}", labels(own));
+    lint(LintKind::Arm, message)
 }
 
 /// A dense model that the words call a mixture, or the other way.

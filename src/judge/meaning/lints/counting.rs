@@ -4,13 +4,13 @@ use std::ops::Range;
 
 use num_rational::BigRational;
 use repro_claim::Expression;
-use repro_claim::quote::ItemKind;
+use repro_claim::quote::QuoteItem;
 use repro_claim::syntax::ExpressionKind;
 use repro_exact::decimal::Printed;
 use repro_report::meaning::{Lint, LintKind, Reading};
 
 use super::super::arms::counted_runs;
-use super::{LintedClaim, lint, plain_words};
+use super::{LintedClaim, lint, number_of, plain_words};
 use crate::lexicon::{lexicon, place_of};
 
 /// A number of runs in the words that the fact does not have.
@@ -21,43 +21,43 @@ pub(super) fn runs(claim: &LintedClaim<'_>) -> Option<Lint> {
     if all == 0 {
         return None;
     }
+    // A list of single runs says nothing about how many there are of each, nor does one run that is named.
+    let names_one = ["seed", "run"].iter().any(|noun| place_of(claim.lower, noun).is_some());
+    let is_listed = sizes.is_empty() && (all > 1 || names_one);
     for item in claim.items {
-        let ItemKind::Number(printed) = &item.kind else { continue };
         // What is bound has a verdict of its own.
         if claim.number.as_ref() == Some(&item.span) {
             continue;
         }
-        let behind = claim.lower.get(item.span.end..).unwrap_or_default();
-        let is_noun = |word: &str| lexicon().is_in("count.runs", word);
-        let mut words = plain_words(behind);
-        let first = words.next().unwrap_or_default();
-        // One word may stand between: "six random seeds".
-        let is_of_runs = is_noun(first)
-            || lexicon().is_in("guard.span", first) && words.next().is_some_and(is_noun);
-        let before = claim.lower.get(..item.span.start).unwrap_or_default().trim_end();
-        // "Five of six seeds" has two numbers of its own.
-        let part = before.strip_suffix(" of").map(|rest| rest.trim_end().trim_end_matches(" out"));
-        let of_number =
-            part.is_some_and(|rest| claim.items.iter().any(|item| rest.len() == item.span.end));
-        let is_part = of_number || behind.trim_start().starts_with("of ");
-        let count = printed.as_f64();
-        if !is_of_runs || is_part || count < 2.0 || count.fract() != 0.0 {
-            continue;
-        }
-        let count = count as usize;
-        // A list of single runs says nothing about how many there are of each, nor does one run that is named.
-        let names_one = ["seed", "run"].iter().any(|noun| place_of(claim.lower, noun).is_some());
-        let is_listed = sizes.is_empty() && (all > 1 || names_one);
-        let fits = is_listed || sizes.contains(&count) || all == count;
-        if !fits {
-            let found = sizes.first().copied().unwrap_or(all);
+        let Some((count, noun)) = said_of_runs(claim, item) else { continue };
+        if !is_listed && !sizes.contains(&count) && all != count {
             let said = item.text(claim.quote);
-            let found = counted_runs(found);
-            let message = format!("the text says {said} {first}, and the value is of {found}");
+            let found = counted_runs(sizes.first().copied().unwrap_or(all));
+            let message = format!("the text says {said} {noun}, and the value is of {found}");
             return lint(LintKind::Count, message);
         }
     }
     quantified(claim, &sizes)
+}
+
+/// The number of runs that a number of the words is, and the word behind it.
+fn said_of_runs<'c>(claim: &LintedClaim<'c>, item: &QuoteItem) -> Option<(usize, &'c str)> {
+    let count = number_of(item)?.as_f64();
+    let behind = claim.lower.get(item.span.end..).unwrap_or_default();
+    let is_noun = |word: &str| lexicon().is_in("count.runs", word);
+    let mut words = plain_words(behind);
+    let first = words.next().unwrap_or_default();
+    // One word may stand between: "six random seeds".
+    let is_of_runs =
+        is_noun(first) || lexicon().is_in("guard.span", first) && words.next().is_some_and(is_noun);
+    let before = claim.lower.get(..item.span.start).unwrap_or_default().trim_end();
+    // "Five of six seeds" has two numbers of its own.
+    let part = before.strip_suffix(" of").map(|rest| rest.trim_end().trim_end_matches(" out"));
+    let of_number =
+        part.is_some_and(|rest| claim.items.iter().any(|item| rest.len() == item.span.end));
+    let is_part = of_number || behind.trim_start().starts_with("of ");
+    let is_count = is_of_runs && !is_part && count >= 2.0 && count.fract() == 0.0;
+    is_count.then_some((count as usize, first))
 }
 
 /// "All nine" over another number of things.
@@ -145,8 +145,7 @@ pub(super) fn limit(claim: &LintedClaim<'_>) -> Option<Lint> {
         let before = claim.lower.get(..item.span.start).unwrap_or_default();
         lexicon().opens_limit(before.trim_end())
     })?;
-    let ItemKind::Number(printed) = &item.kind else { return None };
-    let value = printed.in_ones();
+    let value = number_of(item)?.in_ones();
     if constants.contains(&value) {
         return None;
     }
@@ -194,8 +193,7 @@ pub(super) fn declared(claim: &LintedClaim<'_>) -> Option<Lint> {
     if is_said {
         return None;
     }
-    lint(
-        LintKind::Limit,
-        format!("the number is declared as `{}`, and no word of the text says so", reading.word()),
-    )
+    let message =
+        format!("the number is declared as `{}`, and no word of the text says so", reading.word());
+    lint(LintKind::Limit, message)
 }

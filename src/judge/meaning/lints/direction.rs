@@ -43,7 +43,7 @@ pub(super) fn direction(claim: &LintedClaim<'_>) -> Option<Lint> {
     if claim.number.is_none() && goes_both_ways {
         return None;
     }
-    contradicted(claim, &sides, &said)
+    contradicted(claim, &sides, &said, false)
 }
 
 /// A change of one quantity between two steps, in the other direction than the words say.
@@ -69,11 +69,7 @@ pub(super) fn change(claim: &LintedClaim<'_>) -> Option<Lint> {
         ["direction.grows", "direction.up"],
         ["direction.shrinks", "direction.down"],
     )?;
-    if said.grows == rises {
-        return None;
-    }
-    let moves = if rises { "rises" } else { "falls" };
-    lint(LintKind::Direction, format!("the text says \"{}\", and it {moves}", said.word))
+    moves_otherwise(&said, rises, "it")
 }
 
 /// Words by which something grows from one number to a smaller one, or shrinks to a larger one.
@@ -89,13 +85,14 @@ pub(super) fn trend(claim: &LintedClaim<'_>) -> Option<Lint> {
     let (first, second) = (number_of(before)?.value(), number_of(own)?.value());
     let opening = claim.lower.get(..own.span.start)?;
     let said = last_move(opening, ["direction.grows"], ["direction.shrinks"])?;
-    let is_falling = second < first;
-    if said.grows != is_falling {
-        return None;
-    }
-    let moves = if is_falling { "falls" } else { "rises" };
-    let message = format!("the text says \"{}\", and the second number {moves}", said.word);
-    lint(LintKind::Direction, message)
+    moves_otherwise(&said, second >= first, "the second number")
+}
+
+/// The lint of something that rises where the words say that it falls, or the other way.
+fn moves_otherwise(said: &Move, rises: bool, what: &str) -> Option<Lint> {
+    let moves = if rises { "rises" } else { "falls" };
+    let message = format!("the text says \"{}\", and {what} {moves}", said.word);
+    lint(LintKind::Direction, message).filter(|_| said.grows != rises)
 }
 
 /// A word by which something grows or shrinks.
@@ -126,10 +123,9 @@ pub(super) fn unsaid_order(claim: &LintedClaim<'_>) -> Option<Lint> {
     }
     // Only results have a side that is ahead.
     quantity_of(sides.first).and_then(|one| one.higher_is_better)?;
-    lint(
-        LintKind::Direction,
-        "the relation puts two sides into an order, and no word of the text does".to_owned(),
-    )
+    let message =
+        "the relation puts two sides into an order, and no word of the text does".to_owned();
+    lint(LintKind::Direction, message)
 }
 
 /// The two sides of a difference, a percentage, a ratio, or of one relation.
@@ -146,27 +142,25 @@ fn sides_of<'e>(claim: &LintedClaim<'e>) -> Option<Sides<'e>> {
     }
     let [number] = claim.given else { return None };
     let point = number.point();
-    let one = BigRational::from_integer(1.into());
-    let tree = unscaled(tree);
-    match &tree.kind {
+    let (first, second, first_is_lower, has_subject) = match &unscaled(tree).kind {
         ExpressionKind::Arithmetic(ArithmeticOperator::Subtract, first, second) => {
-            let first_is_lower = point.is_negative();
-            Some(Sides { first, second, first_is_lower, has_subject: false })
+            (&**first, &**second, point.is_negative(), false)
         }
         ExpressionKind::Arithmetic(ArithmeticOperator::Divide, first, second) => {
-            Some(Sides { first, second, first_is_lower: point < one, has_subject: false })
+            (&**first, &**second, point < BigRational::from_integer(1.into()), false)
         }
         ExpressionKind::Call(name, arguments) => {
-            let [a, b] = arguments.as_slice() else { return None };
+            let [first, second] = arguments.as_slice() else { return None };
             let first_is_lower = match name.as_str() {
                 "percent_below" => !point.is_negative(),
                 "percent_above" => point.is_negative(),
                 _ => return None,
             };
-            Some(Sides { first: &a.value, second: &b.value, first_is_lower, has_subject: true })
+            (&first.value, &second.value, first_is_lower, true)
         }
-        _ => None,
-    }
+        _ => return None,
+    };
+    Some(Sides { first, second, first_is_lower, has_subject })
 }
 
 /// An expression without a number that multiplies it: a difference in points.
@@ -194,7 +188,7 @@ pub(super) fn pair(claim: &LintedClaim<'_>) -> Option<Lint> {
     let sides = Sides { first, second, first_is_lower, has_subject: false };
     let relation = LintedClaim { number: None, ..*claim };
     let is_spread = one.statistics.iter().any(|name| name.starts_with("standard"));
-    contradicted(claim, &sides, &Said { is_spread, ..said(&relation, &LISTS)? })
+    contradicted(claim, &sides, &said(&relation, &LISTS)?, is_spread)
 }
 
 /// A word of direction where it stands.
@@ -202,18 +196,20 @@ struct Said {
     list: &'static str,
     word: &'static str,
     place: Range<usize>,
-    /// Whether the sides are spreads, of which none is better.
-    is_spread: bool,
 }
 
-/// The lint of sides that the words put the other way round.
-fn contradicted(claim: &LintedClaim<'_>, sides: &Sides<'_>, said: &Said) -> Option<Lint> {
+/// The lint of sides that the words put the other way round; of spreads none is better.
+fn contradicted(
+    claim: &LintedClaim<'_>,
+    sides: &Sides<'_>,
+    said: &Said,
+    is_spread: bool,
+) -> Option<Lint> {
     if is_denied(claim.lower, said.place.start) {
         return None;
     }
     let quantity = quantity_of(sides.first).or_else(|| quantity_of(sides.second));
-    let higher_is_better =
-        quantity.and_then(|one| one.higher_is_better).filter(|_| !said.is_spread);
+    let higher_is_better = quantity.and_then(|one| one.higher_is_better).filter(|_| !is_spread);
     let says_lower = match (said.list, higher_is_better) {
         ("direction.up" | "direction.grows", _) => false,
         ("direction.down" | "direction.shrinks", _) => true,
@@ -236,7 +232,7 @@ fn said(claim: &LintedClaim<'_>, lists: &[&'static str]) -> Option<Said> {
     let places = lists.iter().flat_map(|list| {
         lexicon().words(list).iter().flat_map(move |word| {
             let places = places_of(claim.lower, word);
-            places.map(move |place| Said { list, word, place, is_spread: false })
+            places.map(move |place| Said { list, word, place })
         })
     });
     // "The larger mixture" says which arm it is.
@@ -282,40 +278,31 @@ fn subject_is_first(
     let page = claim.scope.page;
     let arms = |side: &Expression| arms_of(page, [side]);
     let (first, second) = (arms(sides.first), arms(sides.second));
-    let (Some(a), Some(b)) = (first.first(), second.first()) else {
-        return sides.has_subject.then_some(true);
-    };
-    if a.label == b.label {
-        return sides.has_subject.then_some(true);
-    }
+    let both = first.first().zip(second.first()).filter(|(a, b)| a.label != b.label);
+    let Some((a, b)) = both else { return sides.has_subject.then_some(true) };
     let before = claim.lower.get(..word.start)?;
     let behind = claim.lower.get(word.end..)?;
-    let place = |arm: &ClaimArm, other: &ClaimArm, text: &str| claim.mention(arm, &[other], text);
-    // What follows the word directly is the object: "below dense", "beats the baseline".
+    let places = |text: &str| {
+        let place = |arm: &ClaimArm, other: &ClaimArm| {
+            claim.mention(arm, &[other], text).map(|place| place.start)
+        };
+        (place(a, b), place(b, a))
+    };
     let clause = behind.split([',', ';', '.', ':']).next().unwrap_or_default();
-    match (place(a, b, clause), place(b, a, clause)) {
-        (None, Some(_)) => return Some(true),
-        (Some(_), None) => return Some(false),
-        (Some(one), Some(other))
-            if place(a, b, before).is_none() && place(b, a, before).is_none() =>
-        {
-            return Some(one.start < other.start);
-        }
-        _ => {}
-    }
-    if sides.has_subject {
-        return Some(true);
-    }
-    match (place(a, b, before), place(b, a, before)) {
-        (Some(_), None) => Some(true),
-        (None, Some(_)) => Some(false),
-        (Some(one), Some(other)) => {
+    match (places(clause), places(before)) {
+        // What follows the word directly is the object: "below dense", "beats the baseline".
+        ((None, Some(_)), _) => Some(true),
+        ((Some(_), None), _) => Some(false),
+        ((Some(one), Some(other)), (None, None)) => Some(one < other),
+        _ if sides.has_subject => Some(true),
+        (_, (Some(_), None)) => Some(true),
+        (_, (None, Some(_))) => Some(false),
+        (_, (Some(one), Some(other))) => {
             // "From dense to the mixture it improves": what it comes to is the subject.
-            let first = before[..one.start.min(other.start)]
-                .trim_end_matches(|c: char| !c.is_alphanumeric());
-            Some((one.start < other.start) != first.ends_with("from"))
+            let first = before[..one.min(other)].trim_end_matches(|c: char| !c.is_alphanumeric());
+            Some((one < other) != first.ends_with("from"))
         }
-        (None, None) => None,
+        (_, (None, None)) => None,
     }
 }
 

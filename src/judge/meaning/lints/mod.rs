@@ -210,14 +210,20 @@ impl LintedClaim<'_> {
         let own = label_parts(arm).into_iter().filter(|part| !theirs.contains(part));
         let mut names: Vec<String> = own.flat_map(|part| spellings(&part)).collect();
         names.extend(self.called(arm, others));
-        let kind = |arm: &ClaimArm| arm.is_mixture(self.scope.library);
-        let own = kind(arm);
-        let is_alone = own.is_some() && others.iter().all(|other| kind(other) != own);
-        if is_alone {
-            let list = if own == Some(true) { "arm.sparse" } else { "arm.dense" };
-            names.extend(lexicon().words(list).iter().cloned());
+        let kind = self.kind_words(arm);
+        if others.iter().all(|other| self.kind_words(other) != kind) {
+            names.extend(kind.iter().cloned());
         }
         names
+    }
+
+    /// The words for the kind of models of an arm; none where it is not known.
+    fn kind_words(&self, arm: &ClaimArm) -> &'static [String] {
+        match arm.is_mixture(self.scope.library) {
+            Some(true) => lexicon().words("arm.sparse"),
+            Some(false) => lexicon().words("arm.dense"),
+            None => &[],
+        }
     }
 
     /// What the text and the receipts of its runs call an arm, and no other one.

@@ -50,10 +50,8 @@ pub(super) fn step(claim: &LintedClaim<'_>) -> Option<Lint> {
         return None;
     }
     let [named, own] = [named, *own].map(|step| grouped(&step.to_string()));
-    lint(
-        LintKind::Step,
-        format!("the number stands beside step {named}, and the value is of step {own}"),
-    )
+    let message = format!("the number stands beside step {named}, and the value is of step {own}");
+    lint(LintKind::Step, message)
 }
 
 /// The name that goes with the number of a claim, where there are as many names as numbers and they alternate, or all

@@ -42,10 +42,8 @@ pub(super) fn scope(claim: &LintedClaim<'_>) -> Option<Lint> {
         return None;
     }
     let part = part.name();
-    lint(
-        LintKind::Quantity,
-        format!("the text says \"{word}\", and the count is of the {part} only"),
-    )
+    let message = format!("the text says \"{word}\", and the count is of the {part} only");
+    lint(LintKind::Quantity, message)
 }
 
 /// A loss that the words give in another unit.
@@ -181,10 +179,11 @@ pub(super) fn constant(claim: &LintedClaim<'_>) -> Option<Lint> {
     let mut own: Vec<String> = Vec::new();
     tree.each(&mut |part| {
         if let ExpressionKind::Arithmetic(_, left, right) = &part.kind {
-            own.extend([left, right].into_iter().filter_map(|side| match &side.kind {
-                ExpressionKind::Number(text) => Some(text.clone()),
-                _ => None,
-            }));
+            for side in [left, right] {
+                own.extend(
+                    matches!(side.kind, ExpressionKind::Number(_)).then(|| side.to_string()),
+                );
+            }
         }
     });
     let printed: Vec<_> = claim.items.iter().filter_map(|item| in_ones(&item.kind)).collect();

@@ -8,11 +8,6 @@ use super::{LintedClaim, denies_before, first_words, last_words, lint};
 use crate::lexicon::lexicon;
 use crate::value::NumberRole;
 
-/// Functions that test.
-const TESTS: [&str; 7] = ["p", "significant", "equivalent", "gap_ci95", "rises", "falls", "ci95"];
-/// Functions that hold one execution against another.
-const REPLAYS: [&str; 4] = ["replayed", "same", "bitwise", "sha256"];
-
 /// So many bytes before "significant" may hold what denies it.
 const DENIED_WITHIN: usize = 32;
 
@@ -57,10 +52,8 @@ pub(super) fn significance(claim: &LintedClaim<'_>) -> Option<Lint> {
     let denies = lexicon.has("significance.denied", words)
         || said.is_some_and(|(_, place)| denies_before(words, place.start, DENIED_WITHIN));
     let says = lexicon.has("significance.words", words);
-    let has_call = |functions: &[&str]| {
-        claim.siblings.iter().chain(claim.trees).any(|tree| calls(tree, functions))
-    };
-    let is_replayed = claim.number.is_some() || has_call(&REPLAYS);
+    let calls = |list: &str| claim.siblings.iter().chain(claim.trees).any(|tree| calls(tree, list));
+    let is_replayed = claim.number.is_some() || calls("significance.replays");
     if lexicon.has("significance.replayed", words) && !is_replayed {
         let message = "the text says that runs were executed again, and no relation replays them";
         return lint(LintKind::Test, message.to_owned());
@@ -71,7 +64,7 @@ pub(super) fn significance(claim: &LintedClaim<'_>) -> Option<Lint> {
     if let Some(lint) = contradicted_p(claim, says && !denies) {
         return Some(lint);
     }
-    if !has_call(&TESTS) && !compares_groups(claim) {
+    if !calls("significance.tests") && !compares_groups(claim) {
         let message = "the text speaks of significance, and no relation tests it";
         return lint(LintKind::Test, message.to_owned());
     }
@@ -116,11 +109,12 @@ fn is_call(part: &Expression, function: &str) -> bool {
     matches!(&part.kind, ExpressionKind::Call(name, _) if name == function)
 }
 
-fn calls(tree: &Expression, functions: &[&str]) -> bool {
+/// Whether an expression calls a function of a list.
+fn calls(tree: &Expression, list: &str) -> bool {
     let mut found = false;
     tree.each(&mut |part| {
         if let ExpressionKind::Call(name, _) = &part.kind {
-            found |= functions.contains(&name.as_str());
+            found |= lexicon().is_in(list, name);
         }
     });
     found

@@ -108,10 +108,9 @@ fn part_of_training(claim: &LintedClaim<'_>) -> Option<Lint> {
         return None;
     }
     let [own, last] = [*own, last].map(|step| grouped(&step.to_string()));
-    lint(
-        LintKind::Step,
-        format!("the words put it at {said} of the training, and it is step {own} of {last}"),
-    )
+    let message =
+        format!("the words put it at {said} of the training, and it is step {own} of {last}");
+    lint(LintKind::Step, message)
 }
 
 /// The steps that the quote names, without those that go with another number: "2.11 after 242 steps".

@@ -82,10 +82,8 @@ pub(super) fn selection(claim: &LintedClaim<'_>) -> Option<Lint> {
         return None;
     }
     let (name, runs) = (&own.name, claim.provenance.runs.len());
-    lint(
-        LintKind::Statistic,
-        format!("the value is the {name} of {runs} runs, and no word says so"),
-    )
+    let message = format!("the value is the {name} of {runs} runs, and no word says so");
+    lint(LintKind::Statistic, message)
 }
 
 /// The statistic at the root of the expression.
