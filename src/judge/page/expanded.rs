@@ -7,17 +7,14 @@ use repro_claim::Expression;
 use repro_claim::syntax::{Argument, ExpressionKind};
 use repro_receipt::digest::Digest;
 
-use super::unfolded::path_of;
-use super::{PlacedExpression, PostFormula, PostPage};
+use super::unfolded::{RowVariables, path_of};
+use super::{PostFormula, PostPage};
 use crate::work::Work;
 
 /// The most bytes of an expression in which each use is expanded; a longer one is written with its definitions behind it.
 const MOST_INLINE: usize = 1_000;
 /// The most bytes of an expression with its definitions; a longer one is cut, and its digest is of the whole.
 const MOST_BYTES: usize = 4_000;
-/// What the names of a table's row stand for.
-pub type RowVariables = BTreeMap<String, PlacedExpression>;
-
 impl PostPage {
     /// Expressions with each name and formula in its place, or behind them where that would be long.
     pub fn expanded<'e>(
@@ -122,6 +119,7 @@ fn bounded(text: String) -> String {
 mod tests {
     use repro_receipt::source::{Document, Source};
 
+    use super::super::PlacedExpression;
     use super::*;
 
     fn page(formulas: &str) -> PostPage {

@@ -5,14 +5,16 @@ use std::collections::BTreeMap;
 use repro_claim::Expression;
 use repro_claim::syntax::{Argument, ExpressionKind};
 
-use super::expanded::RowVariables;
-use super::{PostFormula, PostPage};
+use super::{PlacedExpression, PostFormula, PostPage};
 use crate::work::Work;
 
 /// The most parts of an expression that is unfolded.
 const MOST_PARTS: usize = 2_000;
 /// The deepest nesting of formulas; they may call each other in a circle.
 const MOST_DEPTH: usize = 24;
+
+/// What the names of a table's row stand for.
+pub type RowVariables = BTreeMap<String, PlacedExpression>;
 
 /// What parameters stand for.
 type Given = BTreeMap<String, Expression>;

@@ -80,13 +80,13 @@ pub(super) struct BoundWords<'b> {
 }
 
 /// What evaluates the expressions of some words.
-pub(super) struct Evaluation<'a> {
+pub(super) struct ScopedEvaluator<'a> {
     pub(super) evaluator: Evaluator<'a>,
     /// The values of what the words have around them.
     pub(super) variables: Variables<'a>,
 }
 
-impl<'a> Evaluation<'a> {
+impl<'a> ScopedEvaluator<'a> {
     pub(super) fn frame<'f>(&'f self, source: &'f PlacedExpression) -> Frame<'f, 'a> {
         Frame { source, variables: &self.variables }
     }
@@ -273,10 +273,10 @@ impl<'a> Judge<'a> {
         &self,
         bound: &BoundWords,
         quoted: Vec<Printed>,
-    ) -> Result<Evaluation<'a>, Error> {
+    ) -> Result<ScopedEvaluator<'a>, Error> {
         let evaluator = Evaluator::new(self.context, quoted);
         let variables = scope(&evaluator, bound)?;
-        Ok(Evaluation { evaluator, variables })
+        Ok(ScopedEvaluator { evaluator, variables })
     }
 
     /// The report of an outcome on some words that nothing was evaluated for. A claim about words that the text does not
@@ -321,7 +321,7 @@ impl<'a> Judge<'a> {
     pub(super) fn evaluated(
         &self,
         bound: &BoundWords,
-        evaluation: &Evaluation<'a>,
+        evaluation: &ScopedEvaluator<'a>,
         expressions: &[PlacedExpression],
         joint: &str,
         outcome: Outcome,

@@ -13,7 +13,7 @@ use repro_stats::spread::ErrorBarMeaning;
 
 use super::evidence_words::{self, ClaimedWords};
 use super::judge::{
-    BoundWords, CLAIM, Evaluation, Judge, NO_EVIDENCE, expressions_of, instead, kind_of,
+    BoundWords, CLAIM, Judge, NO_EVIDENCE, ScopedEvaluator, expressions_of, instead, kind_of,
     plain_numbers, printed, scope, shortened, single_source,
 };
 use super::meant::LintedValue;
@@ -313,7 +313,7 @@ impl<'a> Judge<'a> {
         pair: &Pair<'p>,
         items: &'p [QuoteItem],
         scale: Option<&BigRational>,
-        (evaluation, value): (&Evaluation<'a>, Evaluated<'a>),
+        (evaluation, value): (&ScopedEvaluator<'a>, Evaluated<'a>),
     ) -> Result<JudgedValue<'p>, Error> {
         let (tree, place) = (&pair.expression.tree, || pair.expression.place().clone());
         if matches!(value, Evaluated::Judgement(_)) {

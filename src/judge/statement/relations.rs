@@ -14,7 +14,7 @@ use repro_report::meaning::{Lint, LintKind, Meaning};
 use repro_report::outcome::{ClaimReport, EvidenceRef, Method, Outcome, Verdict};
 
 use super::judge::{
-    BoundWords, CLAIM, Evaluation, Judge, NO_EVIDENCE, PROOF, instead, kind_of, plain_numbers,
+    BoundWords, CLAIM, Judge, NO_EVIDENCE, PROOF, ScopedEvaluator, instead, kind_of, plain_numbers,
     single_source,
 };
 use super::meant::LintedValue;
@@ -179,7 +179,7 @@ impl<'a> Judge<'a> {
     fn worthless(
         &self,
         bound: &BoundWords,
-        evaluation: &Evaluation<'a>,
+        evaluation: &ScopedEvaluator<'a>,
         expressions: &[PlacedExpression],
         any: bool,
     ) -> Option<(&'static Code, String)> {
@@ -269,7 +269,7 @@ impl<'a> Judge<'a> {
     pub(super) fn says_nothing(
         &self,
         expression: &PlacedExpression,
-        evaluation: &Evaluation<'a>,
+        evaluation: &ScopedEvaluator<'a>,
         quote: &str,
     ) -> bool {
         let (tree, evaluator) = (&expression.tree, &evaluation.evaluator);
