@@ -84,9 +84,9 @@ pub fn run(root: &Path, own: &VerifyArgs, output: &Output) -> Answer {
             claim.outcome.is_verified() && claim.meaning.unanswered().next().is_none()
         };
         let is_refuted = |claim: &&ClaimReport| claim.outcome.verdict == Verdict::Refuted;
-        return Ok(match claims.iter().all(|claim| is_settled(claim)) {
+        return Ok(match claims.iter().all(is_settled) {
             true => ExitStatus::Verified,
-            false if claims.iter().any(|claim| is_refuted(claim)) => ExitStatus::Refuted,
+            false if claims.iter().any(is_refuted) => ExitStatus::Refuted,
             false => ExitStatus::Undecided,
         });
     }
