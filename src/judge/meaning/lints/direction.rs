@@ -176,7 +176,7 @@ fn unscaled(tree: &Expression) -> &Expression {
 /// Two numbers of one quantity, of two arms, in the other order than the words put them.
 pub(super) fn pair(claim: &LintedClaim<'_>) -> Option<Lint> {
     let number = claim.number.as_ref()?;
-    let [(a, first), (b, second), ..] = claim.bound else { return None };
+    let [(a, first), (b, second), rest @ ..] = claim.bound else { return None };
     if a.span != *number || b.range_end.is_some() {
         return None;
     }
@@ -187,8 +187,11 @@ pub(super) fn pair(claim: &LintedClaim<'_>) -> Option<Lint> {
     let first_is_lower = number_of(a)?.in_ones() < number_of(b)?.in_ones();
     let sides = Sides { first, second, first_is_lower, has_subject: false };
     let relation = LintedClaim { number: None, ..*claim };
+    // What is said behind a third number is said of that one.
+    let end = rest.first().map_or(claim.lower.len(), |(third, _)| third.span.start);
+    let said = said(&relation, &LISTS).filter(|said| said.place.end <= end)?;
     let is_spread = one.statistics.iter().any(|name| name.starts_with("standard"));
-    contradicted(claim, &sides, &said(&relation, &LISTS)?, is_spread)
+    contradicted(claim, &sides, &said, is_spread)
 }
 
 /// A word of direction where it stands.
