@@ -215,7 +215,7 @@ const CRATES: &[Crate] = &[
             &["page"],
             &["covered", "texts", "value"],
             &["context", "loss_unit"],
-            &["reading"],
+            &["reading", "transcribed"],
             &["evaluate"],
             &["given", "meaning"],
             &["statement"],
