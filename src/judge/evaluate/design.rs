@@ -10,7 +10,8 @@ use repro_receipt::source::{Code, Kind, Node, codes};
 use repro_report::outcome::EvidenceRef;
 use repro_runs::study::{PlannedRun, RunKind, Study};
 
-use super::{Evaluator, words_of};
+use super::Evaluator;
+use crate::lexicon::lexicon;
 use crate::run_design::{ALPHA, Comparison, PlannedFamily, RunDesign};
 use crate::started::StartedRuns;
 use crate::value::{LeafKind, Quantity, RunSample};
@@ -226,8 +227,10 @@ fn unlike(evaluator: &Evaluator<'_>, group: &RunSample) {
 /// The numbers of a configuration that fix what is trained and how, by their names.
 fn settings(config: Node<'_>) -> BTreeMap<&str, &str> {
     let members = config.members().into_iter().flatten();
-    let fixes =
-        |name: &str| !name.contains(SEED) && words_of("settings").any(|one| name.contains(one));
+    let fixes = |name: &str| {
+        !name.contains(SEED)
+            && lexicon().words("metric.settings").iter().any(|one| name.contains(one.as_str()))
+    };
     members
         .filter(|(name, node)| fixes(name) && matches!(node.value().kind, Kind::Number(_)))
         .filter_map(|(name, node)| Some((name, node.printed().ok()?)))

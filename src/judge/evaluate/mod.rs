@@ -27,7 +27,6 @@ use repro_receipt::source::{Code, Document, Error, codes};
 use repro_report::outcome::{EvidenceOrigin, EvidenceRef, Outcome};
 
 use crate::context::PostContext;
-use crate::data::DataFile;
 use crate::evaluate::design::{DEPARTS, Objection};
 use crate::library::Library;
 use crate::page::{PlacedExpression, PostFormula, PostPage};
@@ -70,14 +69,6 @@ const CALLING: usize = 200;
 const MOST_BITS: u64 = 1 << 13;
 /// How far from one, in powers of two, a number may lie: as far as binary floats.
 const MOST_MAGNITUDE: u64 = 1100;
-
-static WORDS: DataFile = DataFile::new("words.toml", include_str!("words.toml"));
-
-/// The words of a list of `words.toml`.
-fn words_of(list: &str) -> impl Iterator<Item = &'static str> {
-    let words = WORDS.root().and_then(|root| root.get(list)?.items().ok());
-    words.into_iter().flatten().filter_map(|word| word.text().ok())
-}
 
 /// Values by the names that a formula, a row or a function gives them.
 pub type Variables<'a> = BTreeMap<String, Evaluated<'a>>;

@@ -8,7 +8,8 @@ use repro_receipt::bundle::{Bundle, Origin};
 use repro_receipt::source::{Document, Error, Kind, Node};
 
 use crate::evaluate::reference::{as_recorded, pointer};
-use crate::evaluate::{Call, READING, WRONG_ARGUMENTS, WRONG_KIND, words_of};
+use crate::evaluate::{Call, READING, WRONG_ARGUMENTS, WRONG_KIND};
+use crate::lexicon::lexicon;
 use crate::value::{BestOf, Evaluated, EvidencePath, Quantity, RunSample};
 
 /// The words of `by`.
@@ -55,8 +56,9 @@ fn is_highest(call: &Call<'_, '_, '_>, metric: &str) -> Result<bool, Error> {
 fn polarity(metric: &str) -> Option<bool> {
     let lower = metric.to_ascii_lowercase();
     let words: Vec<&str> = lower.split(|c: char| !c.is_ascii_alphanumeric()).collect();
-    let has = |list: &str| words_of(list).any(|known| words.contains(&known));
-    match (has("lowest"), has("highest"), has("turning")) {
+    let has =
+        |list: &str| lexicon().words(list).iter().any(|known| words.contains(&known.as_str()));
+    match (has("metric.lowest"), has("metric.highest"), has("metric.turning")) {
         (true, false, false) => Some(false),
         (false, true, false) => Some(true),
         _ => None,
