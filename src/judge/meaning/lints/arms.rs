@@ -17,9 +17,8 @@ pub(super) fn arm(claim: &LintedClaim<'_>) -> Option<Lint> {
     if own.is_empty() {
         return None;
     }
-    let others = others(claim, &own);
     if let Some(row) = claim.row.map(str::to_lowercase)
-        && let Some(lint) = row_of_another(claim, &own, &others, &row)
+        && let Some(lint) = row_of_another(claim, &own, &others(claim, &own), &row)
     {
         return Some(lint);
     }
@@ -47,6 +46,7 @@ pub(super) fn arm(claim: &LintedClaim<'_>) -> Option<Lint> {
     }
     let said_of: BTreeSet<String> =
         siblings.iter().chain(own.iter().copied()).flat_map(label_parts).collect();
+    let others = others(claim, &own);
     let named = others.iter().find(|other| {
         own.iter().any(|own| {
             (!is_difference || own.is_beside(other)) && names(claim, clause, own, other, &said_of)
@@ -64,8 +64,11 @@ fn others(claim: &LintedClaim<'_>, own: &[&ClaimArm]) -> Vec<ClaimArm> {
     let (page, library) = (claim.scope.page, claim.scope.library);
     let names = page.names.iter().filter(|(_, (locator, _))| is_alike(claim, locator));
     let names = names.map(|(label, (locator, _))| ClaimArm::new(label.clone(), locator));
+    // Lanes are parts of the documents that the own arms are of.
+    let is_of_own = |name: &&String| own.iter().any(|arm| arm.bundles.contains(name));
     let lanes = page.names.iter().flat_map(|(label, (locator, _))| {
-        let bundle = locator.bundles.first().and_then(|name| library.bundle(name));
+        let bundle = locator.bundles.first().filter(is_of_own);
+        let bundle = bundle.and_then(|name| library.bundle(name));
         let facts = bundle.into_iter().flat_map(|bundle| bundle.facts());
         let prefix = locator.path.join(".");
         facts.filter_map(move |fact| {
