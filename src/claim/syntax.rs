@@ -93,7 +93,7 @@ impl ArithmeticOperator {
     }
 
     /// How tightly it binds.
-    fn strength(self) -> u8 {
+    pub fn strength(self) -> u8 {
         match self {
             Self::Add | Self::Subtract => 2,
             Self::Multiply | Self::Divide => 3,

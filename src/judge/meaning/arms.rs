@@ -94,7 +94,7 @@ impl ClaimArm {
     }
 }
 
-/// What several things all have, and have alike.
+/// The value that all of them share; none if one lacks it or differs.
 pub fn shared<T: PartialEq>(each: impl IntoIterator<Item = Option<T>>) -> Option<T> {
     let mut each = each.into_iter();
     let first = each.next()??;

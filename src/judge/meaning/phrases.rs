@@ -78,7 +78,9 @@ impl Phrases<'_, '_> {
         }
         match &tree.kind {
             ExpressionKind::Not(of) => format!("not {}", self.part(of)),
-            ExpressionKind::Negative(of) => format!("-{}", self.inside(of, 2)),
+            ExpressionKind::Negative(of) => {
+                format!("-{}", self.inside(of, ArithmeticOperator::Multiply.strength()))
+            }
             ExpressionKind::At(of, step) => {
                 format!("{} at step {}", self.part(of), self.part(step))
             }
@@ -89,7 +91,7 @@ impl Phrases<'_, '_> {
                     ArithmeticOperator::Multiply => "×",
                     other => other.sign(),
                 };
-                let own = strength(*operator);
+                let own = operator.strength();
                 format!("{} {sign} {}", self.inside(left, own), self.inside(right, own + 1))
             }
             ExpressionKind::Relation(first, rest) => {
@@ -107,7 +109,7 @@ impl Phrases<'_, '_> {
     /// A part of something else: in brackets where it binds less than `least`.
     fn inside(&self, tree: &Expression, least: u8) -> String {
         match &tree.kind {
-            ExpressionKind::Arithmetic(operator, ..) if strength(*operator) < least => {
+            ExpressionKind::Arithmetic(operator, ..) if operator.strength() < least => {
                 format!("({})", self.part(tree))
             }
             _ => self.part(tree),
@@ -146,15 +148,6 @@ impl Phrases<'_, '_> {
             }
         }
         text
-    }
-}
-
-/// How tightly an operator binds.
-fn strength(operator: ArithmeticOperator) -> u8 {
-    match operator {
-        ArithmeticOperator::Add | ArithmeticOperator::Subtract => 1,
-        ArithmeticOperator::Multiply | ArithmeticOperator::Divide => 2,
-        ArithmeticOperator::Power => 3,
     }
 }
 

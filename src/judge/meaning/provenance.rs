@@ -72,6 +72,11 @@ pub struct Provenance {
 }
 
 impl Provenance {
+    /// The step of its values, where they are of one.
+    pub fn only_step(&self) -> Option<u64> {
+        self.steps.first().copied().filter(|_| self.steps.len() == 1)
+    }
+
     /// Of an expression, the formulas that it uses, and what was read for it.
     pub fn of(
         page: &PostPage,

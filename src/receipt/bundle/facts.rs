@@ -89,8 +89,8 @@ pub fn parse(document: &Document) -> Result<Vec<Fact>, Error> {
     Ok(facts)
 }
 
-/// Whether words have a value, apart from white space: as a whole, so that `1.5` does not stand in "loss 11.52". In
-/// "75633.26250.0518", cells that a page runs together, nothing tells where a number ends.
+/// Whether words hold a value as a whole, apart from white space: `1.5` is not in "loss 11.52". Where a page runs its
+/// cells together, as in "75633.26250.0518", nothing marks the end of a number, and any place will do.
 fn prints(words: &str, value: &str) -> bool {
     let spaced = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let is_digit = |c: char| c.is_ascii_digit();

@@ -10,6 +10,7 @@ use repro_exact::decimal::Printed;
 use repro_report::meaning::{Lint, LintKind, Reading};
 
 use super::super::arms::counted_runs;
+use super::statistic::said_in;
 use super::{LintedClaim, lint, number_of, plain_words};
 use crate::lexicon::{lexicon, place_of};
 
@@ -92,11 +93,7 @@ pub(super) fn every(claim: &LintedClaim<'_>) -> Option<Lint> {
     let before = words[..said.start].trim_end();
     let is_over = lexicon().words("count.over").iter().any(|word| before.ends_with(word.as_str()));
     // "None of our seeds gets to the mean of 1.70" says that it is one.
-    let says_mean = claim.number.is_some()
-        && lexicon()
-            .statistics
-            .iter()
-            .any(|term| term.name == "mean" && term.place_in(claim.before()).is_some());
+    let says_mean = !said_in(claim.before(), |term| term.name == "mean").is_empty();
     if calls("count.of_each") || !is_of_means || is_over || says_mean {
         return None;
     }

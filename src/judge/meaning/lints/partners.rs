@@ -30,8 +30,7 @@ pub(super) fn arm(claim: &LintedClaim<'_>) -> Option<Lint> {
             mentions.extend(places.into_iter().map(|place| Mention { name: &arm.label, place }));
         }
     }
-    let steps: Vec<_> = said_step_items(claim.quote).into_iter().map(|(_, place)| place).collect();
-    let named = partner(claim, mentions, &steps)?;
+    let named = partner(claim, mentions)?;
     if *named == own.label {
         return None;
     }
@@ -41,26 +40,20 @@ pub(super) fn arm(claim: &LintedClaim<'_>) -> Option<Lint> {
 
 /// A number beside another step than its own.
 pub(super) fn step(claim: &LintedClaim<'_>) -> Option<Lint> {
-    let [own] = claim.provenance.steps.iter().collect::<Vec<_>>()[..] else { return None };
-    let said = said_step_items(claim.quote);
-    let places: Vec<_> = said.iter().map(|(_, place)| place.clone()).collect();
-    let mentions = said.into_iter().map(|(name, place)| Mention { name, place }).collect();
-    let named = partner(claim, mentions, &places)?;
-    if named == *own {
+    let own = claim.provenance.only_step()?;
+    let said = said_step_items(claim.quote).into_iter();
+    let named = partner(claim, said.map(|(name, place)| Mention { name, place }).collect())?;
+    if named == own {
         return None;
     }
-    let [named, own] = [named, *own].map(|step| grouped(&step.to_string()));
+    let [named, own] = [named, own].map(|step| grouped(&step.to_string()));
     let message = format!("the number stands beside step {named}, and the value is of step {own}");
     lint(LintKind::Step, message)
 }
 
 /// The name that goes with the number of a claim, where there are as many names as numbers and they alternate, or all
-/// of the one stand before all of the other. `elsewhere` are numbers that are no values: those of steps.
-fn partner<N: PartialEq>(
-    claim: &LintedClaim<'_>,
-    mut mentions: Vec<Mention<N>>,
-    elsewhere: &[Range<usize>],
-) -> Option<N> {
+/// of the one stand before all of the other. Numbers of steps are no values.
+fn partner<N: PartialEq>(claim: &LintedClaim<'_>, mut mentions: Vec<Mention<N>>) -> Option<N> {
     let number = claim.number.as_ref()?;
     mentions.sort_by_key(|mention| (mention.place.start, usize::MAX - mention.place.end));
     let mut end = 0;
@@ -69,10 +62,11 @@ fn partner<N: PartialEq>(
         end = end.max(mention.place.end);
         is_beside
     });
+    let steps = said_step_items(claim.quote);
     let is_value = |item: &&&QuoteItem| {
         matches!(item.kind, ItemKind::Number(_))
             && item.range_end.is_none()
-            && !elsewhere.contains(&item.span)
+            && !steps.iter().any(|(_, place)| *place == item.span)
             && !claim.counts_runs(item)
     };
     let numbers: Vec<_> =

@@ -81,18 +81,18 @@ fn ungrouped(text: &str) -> String {
 
 /// A row that is headed by another step than that of its value.
 fn row_of_another(claim: &LintedClaim<'_>) -> Option<Lint> {
-    let [own] = claim.provenance.steps.iter().collect::<Vec<_>>()[..] else { return None };
+    let own = claim.provenance.only_step()?;
     let head = claim.row_head?.to_lowercase();
     let is_step = lexicon().is_in("step.words", head.trim());
     let row = ungrouped(claim.row.filter(|_| is_step)?);
-    let said: u64 = row.trim().parse().ok().filter(|said| said != own)?;
-    let [said, own] = [said, *own].map(|step| grouped(&step.to_string()));
+    let said: u64 = row.trim().parse().ok().filter(|said| *said != own)?;
+    let [said, own] = [said, own].map(|step| grouped(&step.to_string()));
     lint(LintKind::Step, format!("the row is of step {said}, and the value of step {own}"))
 }
 
 /// A step that the words put at another part of the training: "halfway", "one fifth of the way".
 fn part_of_training(claim: &LintedClaim<'_>) -> Option<Lint> {
-    let [own] = claim.provenance.steps.iter().collect::<Vec<_>>()[..] else { return None };
+    let own = claim.provenance.only_step()?;
     let last = claim.provenance.last_step.filter(|last| *last > 0)?;
     let mut others = claim.items.iter().filter(|item| claim.number.as_ref() != Some(&item.span));
     let counted = others.find_map(|item| {
@@ -103,11 +103,11 @@ fn part_of_training(claim: &LintedClaim<'_>) -> Option<Lint> {
         (is_of_training && (0.0..1.0).contains(&share)).then_some(share)
     });
     let said = counted.or_else(|| lexicon().has("step.half", claim.lower).then_some(0.5))?;
-    let is = *own as f64 / last as f64;
+    let is = own as f64 / last as f64;
     if (said - is).abs() < PART_WITHIN {
         return None;
     }
-    let [own, last] = [*own, last].map(|step| grouped(&step.to_string()));
+    let [own, last] = [own, last].map(|step| grouped(&step.to_string()));
     let message =
         format!("the words put it at {said} of the training, and it is step {own} of {last}");
     lint(LintKind::Step, message)

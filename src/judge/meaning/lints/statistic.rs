@@ -54,7 +54,10 @@ pub(super) fn spread(claim: &LintedClaim<'_>) -> Option<Lint> {
 }
 
 /// The statistics of a kind that a text names.
-fn said_in(text: &str, is_of_kind: impl Fn(&LexiconTerm) -> bool) -> Vec<&'static LexiconTerm> {
+pub(super) fn said_in(
+    text: &str,
+    is_of_kind: impl Fn(&LexiconTerm) -> bool,
+) -> Vec<&'static LexiconTerm> {
     let terms = lexicon().statistics.iter().filter(|term| is_of_kind(term));
     terms.filter(|term| term.place_in(text).is_some()).collect()
 }
