@@ -28,6 +28,9 @@ pub struct Vocabulary {
     /// Names of tests.
     #[serde(rename = "test")]
     pub tests: Vec<LexiconTerm>,
+    /// Kinds of intervals.
+    #[serde(rename = "interval")]
+    pub intervals: Vec<LexiconTerm>,
     /// What is no list of tables holds lists of words by name.
     #[serde(flatten)]
     lists: WordLists,

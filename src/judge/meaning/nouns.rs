@@ -169,7 +169,8 @@ impl Scope<'_> {
             && !noun.metric.starts_with("setting ");
         let runs = noun.arm.as_ref().filter(|_| is_of_runs).map(|arm| arm.runs(self.library));
         let own: Vec<_> = self.leaves.iter().filter(|leaf| is_of(leaf, noun)).collect();
-        let split = shared(own.iter().filter_map(|leaf| TextSplit::of_leaf(leaf)).map(Some));
+        let splits = own.iter().filter_map(|leaf| TextSplit::of_leaf(leaf, self.library));
+        let split = shared(splits.map(Some));
         let steps: BTreeSet<u64> = own.iter().filter_map(|leaf| leaf.step).collect();
         let read = |first: &u64, last: &u64| {
             let [one, other] = [first, last].map(|step| grouped(&step.to_string()));

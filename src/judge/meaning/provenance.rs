@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use repro_claim::Expression;
 use repro_claim::syntax::ExpressionKind;
-use repro_receipt::bundle::fact_id;
+use repro_receipt::bundle::{CONFIG, fact_id};
 
 use super::arms::{ClaimArm, arms_of, shared};
 use crate::lexicon::{LexiconTerm, lexicon};
@@ -15,10 +15,11 @@ use crate::page::PostPage;
 use crate::run_design::RunDesign;
 use crate::value::{Leaf, LeafKind, NumberRole, Quantity};
 
-/// Text that a run trains on, or text that it does not.
+/// Text that a run trains on, text that its settings are chosen on, or text that nothing is fitted to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TextSplit {
     Training,
+    Development,
     HeldOut,
 }
 
@@ -27,20 +28,51 @@ impl TextSplit {
     pub fn word(self) -> &'static str {
         match self {
             Self::Training => "training",
+            Self::Development => "development",
             Self::HeldOut => "held-out",
         }
     }
 
-    /// The split of a loss; what else is recorded with it is of neither.
-    pub fn of_leaf(leaf: &Leaf) -> Option<Self> {
+    /// The split of a loss: of a recorded one by its file and the run's `evaluation.split`, of a typed one by the field
+    /// that it was typed from. Everything else has none.
+    pub fn of_leaf(leaf: &Leaf, library: &Library) -> Option<Self> {
+        let evidence = leaf.evidence.as_ref()?;
+        if let Some(field) = &evidence.printed_at {
+            return Self::of_field(field);
+        }
         unit_of_leaf(leaf)?;
-        let file = leaf.evidence.as_ref()?.file.as_str();
-        let is_in = |list: &str| lexicon().words(list).iter().any(|start| file.starts_with(start));
+        let is_in = |list: &str| {
+            lexicon().words(list).iter().any(|start| evidence.file.starts_with(start.as_str()))
+        };
         match (is_in("split.training_files"), is_in("split.held_out_files")) {
             (true, _) => Some(Self::Training),
-            (_, true) => Some(Self::HeldOut),
+            (_, true) => {
+                let config = library.bundle(&evidence.bundle)?.document(CONFIG).ok();
+                let stated = config.and_then(|config| config.root().at("/evaluation/split").ok());
+                let is_development = stated
+                    .and_then(|node| node.text().ok())
+                    .is_some_and(|split| lexicon().is_in("split.development", split));
+                Some(if is_development { Self::Development } else { Self::HeldOut })
+            }
             _ => None,
         }
+    }
+
+    /// The split that the name of a loss states: `final_valid_loss`.
+    fn of_field(place: &str) -> Option<Self> {
+        let field = place.rsplit('/').next()?.to_lowercase();
+        let parts = || field.split(|c: char| !c.is_alphanumeric());
+        let has = |list: &str| parts().any(|part| lexicon().is_in(list, part));
+        if !has("metric.lowest") {
+            return None;
+        }
+        [
+            ("split.training_fields", Self::Training),
+            ("split.development", Self::Development),
+            ("split.held_out", Self::HeldOut),
+        ]
+        .into_iter()
+        .find_map(|(list, split)| has(list).then_some(split))
     }
 }
 
@@ -116,7 +148,7 @@ impl Provenance {
             arms: arms_of(page, expressions.iter().copied()),
             runs: runs.collect(),
             fields: evidence().filter_map(|one| field(&one.pointer)).collect(),
-            splits: leaves.iter().filter_map(|leaf| TextSplit::of_leaf(leaf)).collect(),
+            splits: leaves.iter().filter_map(|leaf| TextSplit::of_leaf(leaf, library)).collect(),
             units,
             steps: leaves.iter().filter_map(|leaf| leaf.step).collect(),
             is_at_end: !last_steps.is_empty() && last_steps.iter().all(|(own, last)| own == last),

@@ -35,7 +35,13 @@ pub(super) fn arm(claim: &LintedClaim<'_>) -> Option<Lint> {
     };
     let has_others = claim.items.len() > 1 && claim.number.is_some() && !is_of_one();
     let is_difference = own.len() > 1;
-    if !is_difference && (has_others || lexicon().has("arm.compares", clause)) {
+    let is_unnamed = || {
+        let others: Vec<&ClaimArm> = siblings.iter().filter(|arm| !own.contains(arm)).collect();
+        own.iter().all(|arm| claim.mention(arm, &others, claim.lower).is_none())
+    };
+    // Where several arms are spoken of, one that no number is of stands in for an own one without a name.
+    let stands_in = has_others && is_unnamed();
+    if !is_difference && (has_others && !stands_in || lexicon().has("arm.compares", clause)) {
         return None;
     }
     // What a formula is given may be any part of an arm.
@@ -47,20 +53,22 @@ pub(super) fn arm(claim: &LintedClaim<'_>) -> Option<Lint> {
     let said_of: BTreeSet<String> =
         siblings.iter().chain(own.iter().copied()).flat_map(label_parts).collect();
     let others = others(claim, &own);
-    let named = others.iter().find(|other| {
+    let is_of_sibling = |other: &ClaimArm| siblings.iter().any(|arm| arm.label == other.label);
+    let named = others.iter().filter(|other| !(stands_in && is_of_sibling(other))).find(|other| {
         own.iter().any(|own| {
             (!is_difference || own.is_beside(other)) && names(claim, clause, own, other, &said_of)
         })
     });
     let Some(named) = named else {
-        return if is_difference { None } else { kind_of_another(claim, &own, clause) };
+        let is_single = !is_difference && !stands_in;
+        return is_single.then(|| kind_of_another(claim, &own, clause)).flatten();
     };
     let message = format!("the text names {}, and the value is of {}", named.label, labels(&own));
     lint(LintKind::Arm, message)
 }
 
 /// The other arms of the post that the value might be of: its names, and the lanes of its documents.
-fn others(claim: &LintedClaim<'_>, own: &[&ClaimArm]) -> Vec<ClaimArm> {
+pub(super) fn others(claim: &LintedClaim<'_>, own: &[&ClaimArm]) -> Vec<ClaimArm> {
     let (page, library) = (claim.scope.page, claim.scope.library);
     let names = page.names.iter().filter(|(_, (locator, _))| is_alike(claim, locator));
     let names = names.map(|(label, (locator, _))| ClaimArm::new(label.clone(), locator));

@@ -36,7 +36,9 @@ pub(super) fn direction(claim: &LintedClaim<'_>) -> Option<Lint> {
     let sides = sides_of(claim)?;
     // "Raises the loss by 9.9%": a percentage changes what it is of.
     let lists = [LISTS.as_slice(), &["direction.grows", "direction.shrinks"]].concat();
-    let said = said(claim, if sides.has_subject { &lists } else { &LISTS })?;
+    let is_motion =
+        sides.has_subject || claim.lower.starts_with("from ") || claim.lower.contains(" from ");
+    let said = said(claim, if is_motion { &lists } else { &LISTS })?;
     // A sentence of several clauses may put the sides both ways, each in its place.
     let goes_both_ways = LISTS.iter().filter(|one| lexicon().has(one, claim.lower)).count() > 1
         || lexicon().has("direction.denies", claim.lower);
@@ -63,11 +65,16 @@ pub(super) fn change(claim: &LintedClaim<'_>) -> Option<Lint> {
     }
     let first_is_later = earlier > later;
     let rises = number.point().is_positive() == first_is_later;
-    let opening = claim.before();
+    // A better loss falls.
+    let (better, worse) = ("direction.better", "direction.worse");
+    let (grows, shrinks) = match quantity_of(a).and_then(|one| one.higher_is_better) {
+        Some(true) => (better, worse),
+        _ => (worse, better),
+    };
     let said = last_move(
-        opening,
-        ["direction.grows", "direction.up"],
-        ["direction.shrinks", "direction.down"],
+        claim.before(),
+        ["direction.grows", "direction.up", grows],
+        ["direction.shrinks", "direction.down", shrinks],
     )?;
     moves_otherwise(&said, rises, "it")
 }
@@ -194,6 +201,26 @@ pub(super) fn pair(claim: &LintedClaim<'_>) -> Option<Lint> {
     contradicted(claim, &sides, &said, is_spread)
 }
 
+/// Two numbers of different quantities in the other order than the words say: "the gap exceeds the limit (0.0152 against
+/// 0.0258)".
+pub(super) fn numbers(claim: &LintedClaim<'_>) -> Option<Lint> {
+    let number = claim.number.as_ref()?;
+    let [(a, first), (b, second)] = claim.bound else { return None };
+    let between = claim.lower.get(a.span.end..b.span.start)?.trim();
+    let is_pair = a.span == *number && lexicon().is_in("direction.against", between);
+    let nouns = claim.scope.noun_of(first).zip(claim.scope.noun_of(second));
+    // Two values of one quantity are compared by their arms.
+    if !is_pair || nouns.is_some_and(|(one, other)| head(&one) == head(&other)) {
+        return None;
+    }
+    let opening = claim.lower.get(..a.span.start)?;
+    let said = last_move(opening, ["direction.exceeds"], ["direction.stays_below"])?;
+    let is_above = number_of(a)?.in_ones() >= number_of(b)?.in_ones();
+    let side = if is_above { "above" } else { "below" };
+    let message = format!("the text says \"{}\", and the first number is {side}", said.word);
+    lint(LintKind::Direction, message).filter(|_| said.grows != is_above)
+}
+
 /// A word of direction where it stands.
 struct Said {
     list: &'static str,
@@ -220,7 +247,8 @@ fn contradicted(
         ("direction.worse", Some(higher)) => higher,
         _ => return None,
     };
-    let subject_is_first = subject_is_first(claim, sides, &said.place)?;
+    let subject_is_first =
+        subject_is_first(claim, sides, &said.place)? != is_passive(claim, sides, &said.place);
     let subject_is_lower = sides.first_is_lower == subject_is_first;
     if says_lower == subject_is_lower {
         return None;
@@ -307,6 +335,17 @@ fn subject_is_first(
         }
         (_, (None, None)) => None,
     }
+}
+
+/// Whether a word of direction is passive: "outperformed by the dense model", and not "improved by 3% over dense".
+fn is_passive(claim: &LintedClaim<'_>, sides: &Sides<'_>, word: &Range<usize>) -> bool {
+    let starts = claim.items.iter().map(|item| item.span.start);
+    let end = starts.filter(|start| *start >= word.end).min().unwrap_or(claim.lower.len());
+    let behind = claim.lower.get(word.end..end).unwrap_or_default();
+    let Some(agent) = behind.trim_start().strip_prefix("by ") else { return false };
+    let agent = agent.split([',', ';', '.', ':', '(']).next();
+    let arms = arms_of(claim.scope.page, [sides.first, sides.second]);
+    agent.is_some_and(|agent| arms.iter().any(|arm| claim.mention(arm, &[], agent).is_some()))
 }
 
 fn is_denied(text: &str, at: usize) -> bool {

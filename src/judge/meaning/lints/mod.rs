@@ -6,6 +6,7 @@
 mod arms;
 mod counting;
 mod direction;
+mod fields;
 mod naming;
 mod partners;
 mod quantity;
@@ -72,6 +73,7 @@ type LintCheck = fn(&LintedClaim<'_>) -> Option<Lint>;
 pub const ALL: &[(&str, LintCheck)] = &[
     ("direction", direction::direction),
     ("direction: pair", direction::pair),
+    ("direction: numbers", direction::numbers),
     ("direction: trend", direction::trend),
     ("direction: change", direction::change),
     ("direction: order", direction::unsaid_order),
@@ -83,6 +85,8 @@ pub const ALL: &[(&str, LintCheck)] = &[
     ("quantity: time", quantity::time),
     ("quantity: name", naming::unsaid),
     ("quantity: constant", quantity::constant),
+    ("quantity: field", fields::field),
+    ("quantity: rate", quantity::rate),
     ("step", sources::step),
     ("step: pair", partners::step),
     ("split", sources::split),
@@ -94,6 +98,7 @@ pub const ALL: &[(&str, LintCheck)] = &[
     ("count", counting::runs),
     ("count: every", counting::every),
     ("test", significance::test),
+    ("test: interval", significance::interval),
     ("test: significance", significance::significance),
     ("limit", counting::limit),
     ("limit: declared", counting::declared),
@@ -160,6 +165,14 @@ impl LintedClaim<'_> {
         let end = next.unwrap_or(self.lower.len()).min(self.lower.len());
         let clause = self.lower.get(number.end..end).unwrap_or_default();
         clause.split([';', '|', '\n']).next().unwrap_or_default()
+    }
+
+    /// The same, up to the comma before the words of the next number.
+    fn behind_itself(&self) -> &str {
+        let behind = self.behind();
+        let end = self.number.as_ref().map_or(0, |number| number.end) + behind.len();
+        let has_next = self.items.iter().any(|item| item.span.start == end);
+        behind.split_once(',').filter(|_| has_next).map_or(behind, |(own, _)| own)
     }
 
     /// Those before the number, from the last number or the start of the clause on.

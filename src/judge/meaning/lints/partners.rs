@@ -8,6 +8,7 @@ use repro_exact::decimal::grouped;
 use repro_report::meaning::{Lint, LintKind};
 
 use super::super::arms::{ClaimArm, arms_of};
+use super::arms::others;
 use super::sources::said_step_items;
 use super::{LintedClaim, lint};
 use crate::lexicon::{lexicon, places_of};
@@ -18,24 +19,33 @@ struct Mention<N> {
     place: Range<usize>,
 }
 
-/// A number beside the name of another arm than its own.
+/// A number beside the name of another arm than its own: of the statement, or of the whole post.
 pub(super) fn arm(claim: &LintedClaim<'_>) -> Option<Lint> {
     let [own] = claim.provenance.arms.as_slice() else { return None };
-    let all = arms_of(claim.scope.page, claim.siblings.iter().copied());
-    let mut mentions = Vec::new();
-    for arm in &all {
-        let others: Vec<&ClaimArm> = all.iter().filter(|other| other.label != arm.label).collect();
-        for name in claim.names_of(arm, &others) {
-            let places = places_of(claim.lower, &name).collect::<Vec<_>>();
-            mentions.extend(places.into_iter().map(|place| Mention { name: &arm.label, place }));
-        }
-    }
-    let named = partner(claim, mentions)?;
-    if *named == own.label {
+    let of_statement = arms_of(claim.scope.page, claim.siblings.iter().copied());
+    let named = partner(claim, mentions_of(claim, &of_statement)).or_else(|| {
+        let mut all = of_statement.clone();
+        all.extend(others(claim, &[own]).into_iter().filter(|other| own.is_beside(other)));
+        partner(claim, mentions_of(claim, &all))
+    })?;
+    if named == own.label {
         return None;
     }
     let message = format!("the number stands beside {named}, and the value is of {}", own.label);
     lint(LintKind::Arm, message)
+}
+
+/// Where the quote names arms by words that no other one of them has.
+fn mentions_of(claim: &LintedClaim<'_>, arms: &[ClaimArm]) -> Vec<Mention<String>> {
+    let mut mentions = Vec::new();
+    for arm in arms {
+        let others: Vec<&ClaimArm> = arms.iter().filter(|other| other.label != arm.label).collect();
+        for name in claim.names_of(arm, &others) {
+            let places = places_of(claim.lower, &name);
+            mentions.extend(places.map(|place| Mention { name: arm.label.clone(), place }));
+        }
+    }
+    mentions
 }
 
 /// A number beside another step than its own.

@@ -130,7 +130,7 @@ fn sibling(claim: &LintedClaim<'_>, own: &LexiconTerm) -> Option<&'static Lexico
         term.name != own.name && term.of.iter().any(|whole| own.of.contains(whole))
     };
     let other = lexicon().quantities.iter().filter(shares_a_whole).find(|term| is_named(term))?;
-    (own.of.iter().any(|whole| whole == "parameters") && !is_named(own)).then_some(other)
+    (!own.shares.is_empty() && !is_named(own)).then_some(other)
 }
 
 /// The units of time in the lexicon, by their seconds.
@@ -170,6 +170,33 @@ pub(super) fn time(claim: &LintedClaim<'_>) -> Option<Lint> {
         return None;
     }
     lint(LintKind::Quantity, format!("the text says {near}, and the value is in {own}"))
+}
+
+/// A rate per something else than the unit of its evidence: "tokens per step" over `tokens/s`.
+pub(super) fn rate(claim: &LintedClaim<'_>) -> Option<Lint> {
+    claim.number.as_ref()?;
+    let [number] = claim.given else { return None };
+    let unit = claim.scope.fact_of(number)?.unit.as_deref()?;
+    let own: Vec<&str> = unit.split('/').skip(1).map(per_unit).collect();
+    let near = first_words(claim.behind(), 4).replace('/', " per ");
+    let said = near.split_whitespace().skip_while(|word| *word != "per").nth(1)?;
+    let said = said.trim_matches(|c: char| !c.is_alphanumeric());
+    if own.is_empty() || own.contains(&per_unit(said)) {
+        return None;
+    }
+    lint(LintKind::Quantity, format!("the text says per {said}, and the value is in {unit}"))
+}
+
+/// What a rate is per, under one name for each unit of time and each thing that is counted.
+fn per_unit(word: &str) -> &str {
+    let lexicon = lexicon();
+    let time = TIMES.into_iter().find(|unit| lexicon.is_in(&format!("time.{unit}"), word));
+    let of_counted = || {
+        let mut terms = lexicon.quantities.iter();
+        let has = |term: &&LexiconTerm| term.words.iter().any(|own| own.eq_ignore_ascii_case(word));
+        terms.find(has).map(|term| term.name.as_str())
+    };
+    time.or_else(of_counted).unwrap_or(word)
 }
 
 /// A number of the post's own that its expression brings in, and that the words do not have: `loss * 0.88`.

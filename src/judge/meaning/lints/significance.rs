@@ -5,7 +5,7 @@ use repro_claim::syntax::ExpressionKind;
 use repro_report::meaning::{Lint, LintKind};
 
 use super::{LintedClaim, denies_before, first_words, last_words, lint};
-use crate::lexicon::lexicon;
+use crate::lexicon::{LexiconTerm, lexicon};
 use crate::value::NumberRole;
 
 /// So many bytes before "significant" may hold what denies it.
@@ -25,14 +25,9 @@ pub(super) fn test(claim: &LintedClaim<'_>) -> Option<Lint> {
             (Some(_), None) => false,
             (None, _) => true,
         };
-        // An adjustment is said of the p beside it: a second p of the sentence may have another one.
         let is_said = match test.given_by.as_slice() {
             [] => test.place_in(&words).is_some(),
-            own => {
-                let near =
-                    format!("{} {}", last_words(claim.before(), 5), first_words(claim.behind(), 4));
-                !own.iter().any(|name| functions.contains(name)) && test.place_in(&near).is_some()
-            }
+            _ => says_adjusted(claim, test) && !is_raw(claim),
         };
         is_other && is_said
     })?;
@@ -44,6 +39,44 @@ pub(super) fn test(claim: &LintedClaim<'_>) -> Option<Lint> {
     lint(LintKind::Test, format!("the text names {}, and the fact is of {own}", named.name))
 }
 
+/// Whether the words name an adjustment that the expression does not have. Where another part of the sentence has it, only
+/// the words beside the p are of the p.
+fn says_adjusted(claim: &LintedClaim<'_>, test: &LexiconTerm) -> bool {
+    let adjusts = |name: &String| test.given_by.contains(name);
+    let mut siblings = claim.siblings.iter().filter(|tree| !claim.trees.contains(tree));
+    let is_elsewhere = siblings.any(|tree| {
+        let mut found = false;
+        tree.each(&mut |part| {
+            found |= matches!(&part.kind, ExpressionKind::Call(name, _) if adjusts(name));
+        });
+        found
+    });
+    let near = if is_elsewhere { near(claim) } else { claim.words() };
+    !claim.provenance.functions.iter().any(adjusts) && test.place_in(&near).is_some()
+}
+
+/// The words right beside a number.
+fn near(claim: &LintedClaim<'_>) -> String {
+    format!("{} {}", last_words(claim.before(), 5), first_words(claim.behind(), 4))
+}
+
+/// Whether the words say that no adjustment changes the p: "raw p = 0.044".
+fn is_raw(claim: &LintedClaim<'_>) -> bool {
+    lexicon().has("significance.raw", &near(claim))
+}
+
+/// Another kind of interval than the expression computes.
+pub(super) fn interval(claim: &LintedClaim<'_>) -> Option<Lint> {
+    claim.number.as_ref()?;
+    let functions = &claim.provenance.functions;
+    let kinds = &lexicon().intervals;
+    let own = kinds.iter().find(|kind| kind.given_by.iter().any(|one| functions.contains(one)))?;
+    let words = claim.words();
+    let said = kinds.iter().find(|kind| kind.place_in(&words).is_some())?;
+    let message = format!("the text names {}, and the value is an end of {}", said.name, own.name);
+    lint(LintKind::Test, message).filter(|_| own.place_in(&words).is_none())
+}
+
 /// Significance in the words and none in the relations, or the other way.
 pub(super) fn significance(claim: &LintedClaim<'_>) -> Option<Lint> {
     let words = claim.lower;
@@ -52,8 +85,8 @@ pub(super) fn significance(claim: &LintedClaim<'_>) -> Option<Lint> {
     let denies = lexicon.has("significance.denied", words)
         || said.is_some_and(|(_, place)| denies_before(words, place.start, DENIED_WITHIN));
     let says = lexicon.has("significance.words", words);
-    let calls = |list: &str| claim.siblings.iter().chain(claim.trees).any(|tree| calls(tree, list));
-    let is_replayed = claim.number.is_some() || calls("significance.replays");
+    let has = |list: &str| claim.siblings.iter().chain(claim.trees).any(|tree| calls(tree, list));
+    let is_replayed = claim.number.is_some() || has("significance.replays");
     if lexicon.has("significance.replayed", words) && !is_replayed {
         let message = "the text says that runs were executed again, and no relation replays them";
         return lint(LintKind::Test, message.to_owned());
@@ -61,10 +94,15 @@ pub(super) fn significance(claim: &LintedClaim<'_>) -> Option<Lint> {
     if !says && !denies {
         return None;
     }
-    if let Some(lint) = contradicted_p(claim, says && !denies) {
+    // Where a relation decides, or the p is named as the raw one, the p need not agree with the words.
+    let decides = claim.siblings.iter().any(|tree| calls(tree, "significance.decides"));
+    if !decides
+        && !is_raw(claim)
+        && let Some(lint) = contradicted_p(claim, says && !denies)
+    {
         return Some(lint);
     }
-    if !calls("significance.tests") && !compares_groups(claim) {
+    if !has("significance.tests") && !compares_groups(claim) {
         let message = "the text speaks of significance, and no relation tests it";
         return lint(LintKind::Test, message.to_owned());
     }

@@ -20,8 +20,15 @@ pub(super) fn step(claim: &LintedClaim<'_>) -> Option<Lint> {
     if found.is_empty() {
         return None;
     }
-    if let Some(lint) = row_of_another(claim).or_else(|| part_of_training(claim)) {
+    if let Some(lint) = row_of_another(claim) {
         return Some(lint);
+    }
+    if let Some(part) = said_part(claim) {
+        return of_another_part(claim, part);
+    }
+    // "At step 967 it has 1.80; it ends at 1.70": the words nearest to the number decide.
+    if claim.provenance.is_at_end && lexicon().has("step.last", claim.before()) {
+        return None;
     }
     let mut said = said_of_number(claim);
     if said.is_empty() {
@@ -90,11 +97,14 @@ fn row_of_another(claim: &LintedClaim<'_>) -> Option<Lint> {
     lint(LintKind::Step, format!("the row is of step {said}, and the value of step {own}"))
 }
 
-/// A step that the words put at another part of the training: "halfway", "one fifth of the way".
-fn part_of_training(claim: &LintedClaim<'_>) -> Option<Lint> {
-    let own = claim.provenance.only_step()?;
-    let last = claim.provenance.last_step.filter(|last| *last > 0)?;
-    let mut others = claim.items.iter().filter(|item| claim.number.as_ref() != Some(&item.span));
+/// The part of the training at which the words put a number: "halfway", "one fifth of the way".
+fn said_part(claim: &LintedClaim<'_>) -> Option<f64> {
+    let number = claim.number.as_ref()?;
+    // What stands before another value is said of that one.
+    let before = claim.bound.iter().map(|(other, _)| other.span.end);
+    let start = before.filter(|end| *end <= number.start).max().unwrap_or(0);
+    let others = claim.items.iter().filter(|item| item.span != *number);
+    let mut others = others.filter(|item| item.span.start >= start);
     let counted = others.find_map(|item| {
         let share = nearest_f64(&number_of(item)?.in_ones());
         let behind = claim.lower.get(item.span.end..)?.trim_start();
@@ -102,15 +112,20 @@ fn part_of_training(claim: &LintedClaim<'_>) -> Option<Lint> {
         let is_of_training = words.any(|word| behind.starts_with(word.as_str()));
         (is_of_training && (0.0..1.0).contains(&share)).then_some(share)
     });
-    let said = counted.or_else(|| lexicon().has("step.half", claim.lower).then_some(0.5))?;
+    let before = claim.lower.get(start..number.start).unwrap_or_default();
+    let mut near = [before, claim.behind_itself()].into_iter();
+    counted.or_else(|| near.any(|text| lexicon().has("step.half", text)).then_some(0.5))
+}
+
+/// The lint of a step that lies at another part of the training than the words say.
+fn of_another_part(claim: &LintedClaim<'_>, said: f64) -> Option<Lint> {
+    let own = claim.provenance.only_step()?;
+    let last = claim.provenance.last_step.filter(|last| *last > 0)?;
     let is = own as f64 / last as f64;
-    if (said - is).abs() < PART_WITHIN {
-        return None;
-    }
     let [own, last] = [own, last].map(|step| grouped(&step.to_string()));
     let message =
         format!("the words put it at {said} of the training, and it is step {own} of {last}");
-    lint(LintKind::Step, message)
+    lint(LintKind::Step, message).filter(|_| (said - is).abs() >= PART_WITHIN)
 }
 
 /// The steps that the quote names, without those that go with another number: "2.11 after 242 steps".
@@ -169,20 +184,37 @@ pub(super) fn said_step_items(quote: &str) -> Vec<(u64, Range<usize>)> {
     steps
 }
 
-/// A training loss that the words call held out, or the other way.
+/// A loss of another split than the words name.
 pub(super) fn split(claim: &LintedClaim<'_>) -> Option<Lint> {
-    let [own] = claim.provenance.splits.iter().collect::<Vec<_>>()[..] else { return None };
-    let near = match claim.number {
-        Some(_) => format!("{} {}", claim.before(), claim.behind()),
-        None => claim.lower.to_owned(),
+    let [own] = claim.provenance.splits.iter().copied().collect::<Vec<_>>()[..] else {
+        return None;
     };
-    let of_text = |text: &str| {
-        let is_training = lexicon().has("split.training", text);
-        let is_one = is_training != lexicon().has("split.held_out", text);
-        let split = if is_training { TextSplit::Training } else { TextSplit::HeldOut };
-        is_one.then_some(split)
+    let words = match claim.number {
+        Some(_) => [claim.before_with_runs(), claim.behind_itself()],
+        None => [claim.lower, ""],
     };
     let head = claim.head.map(str::to_lowercase).unwrap_or_default();
-    let said = of_text(&near).or_else(|| of_text(&head)).filter(|said| said != own)?;
-    lint(LintKind::Split, format!("the text says {}, and the value is {}", said.word(), own.word()))
+    let mut near = words.into_iter().chain([head.as_str()]);
+    let said = near.find_map(split_in)?;
+    // Development text is held out of training too.
+    let is_other = match (said, own) {
+        (TextSplit::HeldOut, TextSplit::Development) => {
+            lexicon().has("split.not_development", claim.lower)
+        }
+        _ => said != own,
+    };
+    let message = format!("the text says {}, and the value is {}", said.word(), own.word());
+    lint(LintKind::Split, message).filter(|_| is_other)
+}
+
+/// The one split that a text in lower case names.
+fn split_in(text: &str) -> Option<TextSplit> {
+    let lists = [
+        ("split.training", TextSplit::Training),
+        ("split.development", TextSplit::Development),
+        ("split.held_out", TextSplit::HeldOut),
+    ];
+    let mut said = lists.into_iter().filter(|(list, _)| lexicon().has(list, text));
+    let (_, first) = said.next()?;
+    said.next().is_none().then_some(first)
 }

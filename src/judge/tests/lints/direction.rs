@@ -30,6 +30,26 @@ fn two_numbers_stand_in_the_order_of_the_words() {
 }
 
 #[test]
+fn a_passive_turns_the_sides_around() {
+    let both = "is = ['mean(moe.loss)', 'mean(dense.loss)']";
+    check(
+        LintKind::Direction,
+        &[("the MoE is beaten by dense, 1.7015 against 1.7186", both)],
+        &[("the MoE beats dense, 1.7015 against 1.7186", both)],
+    );
+}
+
+#[test]
+fn numbers_of_two_kinds_stand_in_the_order_of_the_words() {
+    let both = "is = ['mean(dense.loss) - mean(moe.loss)', 'sd(moe.loss)']";
+    check(
+        LintKind::Direction,
+        &[("the gap is below the sd (0.0170 against 0.0072)", both)],
+        &[("the gap is above the sd (0.0170 against 0.0072)", both)],
+    );
+}
+
+#[test]
 fn what_grows_ends_higher() {
     let both = "is = ['mean(moe.loss @ 242)', 'mean(moe.loss)']";
     check(

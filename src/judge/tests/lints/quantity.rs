@@ -12,6 +12,8 @@ fn a_number_counts_what_the_words_say() {
             ("329,280 active parameters", "is = 'total(one)'"),
             ("beta2 was 0.9", "is = 'one.config.adam_beta1'"),
             ("dropout is 0.1", "is = 'one.config.weight_decay'"),
+            ("grad clip 0.1, and nothing else", "is = 'one.config.weight_decay'"),
+            ("every token is sent to 4 experts", "is = 'one.config.num_experts'"),
         ],
         &[
             ("a loss of 1.7015 for the MoE", "is = 'mean(moe.loss)'"),

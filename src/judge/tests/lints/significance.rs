@@ -18,6 +18,31 @@ fn significance_needs_a_test() {
 }
 
 #[test]
+fn an_adjustment_is_said_of_the_sentence() {
+    let p = "is = ['p(moe.loss, dense.loss)']";
+    let decided =
+        "says = 'not significant(p(moe.loss, dense.loss))'\nis = ['p(moe.loss, dense.loss)']";
+    check(
+        LintKind::Test,
+        &[(
+            "with Holm's correction over all of the gaps, the one between the arms has p = 0.27",
+            p,
+        )],
+        &[("not significant after Holm's correction (raw p = 0.27)", decided)],
+    );
+}
+
+#[test]
+fn an_interval_is_of_the_kind_of_the_words() {
+    let interval = "is = 'ci95(moe.loss)'";
+    check(
+        LintKind::Test,
+        &[("bootstrap interval of the MoE: 1.684 to 1.720", interval)],
+        &[("t interval of the MoE: 1.684 to 1.720", interval)],
+    );
+}
+
+#[test]
 fn the_test_is_the_one_of_the_words() {
     let p = "is = ['p(moe.loss, dense.loss)']";
     check(

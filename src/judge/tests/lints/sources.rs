@@ -14,6 +14,14 @@ fn a_value_is_of_the_step_that_the_words_name() {
             ("one fifth of the way the MoE has 1.7015", "is = ['_ a part', 'mean(moe.loss)']"),
         ],
         &[
+            (
+                "one fifth of the way the MoE has 2.117; it ends at 1.7015",
+                "is = ['_ a part', 'mean(moe.loss @ 242)', 'mean(moe.loss)']",
+            ),
+            (
+                "at step 242 the MoE has 2.117, and it ends at 1.7015",
+                "is = ['_ a step', 'mean(moe.loss @ 242)', 'mean(moe.loss)']",
+            ),
             ("at step 242 the MoE has 2.117", early),
             (
                 "from 2.117 after 242 steps to 1.7015",
@@ -27,7 +35,10 @@ fn a_value_is_of_the_step_that_the_words_name() {
 fn a_loss_is_of_the_split_that_the_words_name() {
     check(
         LintKind::Split,
-        &[("a training loss of 1.7015", "is = 'mean(moe.loss)'")],
+        &[
+            ("a training loss of 1.7015", "is = 'mean(moe.loss)'"),
+            ("on the development split the MoE has 1.7015", "is = 'mean(moe.loss)'"),
+        ],
         &[("a validation loss of 1.7015", "is = 'mean(moe.loss)'")],
     );
 }

@@ -1,0 +1,101 @@
+//! Names of fields: words beside a number that another field of the same evidence has for its name.
+
+use repro_exact::decimal::Printed;
+use repro_receipt::bundle::{Bundle, fact_id};
+use repro_report::meaning::{Lint, LintKind};
+use repro_report::outcome::EvidenceRef;
+
+use super::{LintedClaim, lint, plain_words};
+use crate::lexicon::lexicon;
+
+/// The longest name of a field, in words.
+const LONGEST: usize = 4;
+/// What joins the words of a name in files.
+const JOINTS: [&str; 4] = ["-", "_", "", " "];
+
+/// A number beside the name of another field: "ARC-Challenge: 0.47" over `arc-easy`. The other field stands at the same
+/// place as the own one but for one part of its address, and holds a number.
+pub(super) fn field(claim: &LintedClaim<'_>) -> Option<Lint> {
+    claim.number.as_ref()?;
+    if claim.provenance.fields.len() != 1 {
+        return None;
+    }
+    let evidence = claim.scope.leaves.iter().find_map(|leaf| leaf.evidence.as_ref())?;
+    let address = Address::of(claim.scope.library.bundle(&evidence.bundle)?, evidence);
+    let words = words_before(claim);
+    let near = [claim.head, claim.row].into_iter().flatten();
+    let near = near.map(|text| plain_words(text).collect::<Vec<_>>());
+    // A head or a row is the name as a whole, and the words before a number end with it.
+    let (said, own) = (1..=LONGEST.min(words.len()))
+        .rev()
+        .find_map(|count| address.named(&words[words.len() - count..]))
+        .or_else(|| {
+            near.filter(|words| words.len() <= LONGEST).find_map(|words| address.named(&words))
+        })?;
+    let message = format!("the words beside the number name `{said}`, and the value is of `{own}`");
+    lint(LintKind::Quantity, message).filter(|_| said != own)
+}
+
+/// The words before a number, without those that link a name to it: "an MMLU score of".
+fn words_before<'c>(claim: &'c LintedClaim<'_>) -> Vec<&'c str> {
+    let Some(number) = &claim.number else { return Vec::new() };
+    let end = number.start;
+    let start = end - claim.before().len().min(end);
+    let mut words: Vec<&str> =
+        plain_words(claim.quote.get(start..end).unwrap_or_default()).collect();
+    let links = ["beside.links", "beside.measures"];
+    let is_link =
+        |word: &&str| links.iter().any(|list| lexicon().is_in(list, &word.to_lowercase()));
+    while words.last().is_some_and(is_link) {
+        words.pop();
+    }
+    words
+}
+
+/// Where a value stands in its bundle, part by part.
+struct Address<'b> {
+    bundle: &'b Bundle,
+    file: &'b str,
+    parts: Vec<&'b str>,
+    /// Whether it is the id of a typed fact.
+    is_fact: bool,
+}
+
+impl<'b> Address<'b> {
+    fn of(bundle: &'b Bundle, evidence: &'b EvidenceRef) -> Self {
+        let id = fact_id(&evidence.pointer);
+        let parts = match id {
+            Some(id) => id.split('.').collect(),
+            None => evidence.pointer.split('/').skip(1).collect(),
+        };
+        Self { bundle, file: &evidence.file, parts, is_fact: id.is_some() }
+    }
+
+    /// The field that some words name, with the part of the address that stands there: itself where they name that.
+    fn named(&self, words: &[&str]) -> Option<(String, &'b str)> {
+        let lower: Vec<String> = words.iter().map(|word| word.to_lowercase()).collect();
+        let spelled = |joint: &str| [words.join(joint), lower.join(joint)];
+        let names: Vec<String> = JOINTS.iter().flat_map(|joint| spelled(joint)).collect();
+        let own = self.parts.iter().find(|part| names.iter().any(|name| name == *part));
+        if let Some(own) = own {
+            return Some(((*own).to_owned(), own));
+        }
+        let at = |at: usize| names.iter().find(|name| self.holds_number(at, name)).cloned();
+        (0..self.parts.len()).rev().find_map(|place| Some((at(place)?, *self.parts.get(place)?)))
+    }
+
+    /// Whether the address with another part in one place leads to a number.
+    fn holds_number(&self, at: usize, name: &str) -> bool {
+        let is_number = |text: &str| Printed::parse(text).is_ok();
+        let parts = self.parts.iter().enumerate();
+        let parts = parts.map(|(place, part)| if place == at { name } else { *part });
+        let parts: Vec<&str> = parts.collect();
+        if self.is_fact {
+            let fact = self.bundle.fact(&parts.join("."));
+            return fact.is_some_and(|(_, fact)| is_number(&fact.value));
+        }
+        let document = self.bundle.document(self.file).ok();
+        let node = document.and_then(|one| one.root().at(&format!("/{}", parts.join("/"))).ok());
+        node.and_then(|node| node.printed().ok()).is_some_and(is_number)
+    }
+}
