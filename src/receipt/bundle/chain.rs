@@ -4,13 +4,14 @@
 //! 1. the `chain` of the line before, as its 64 hexadecimal characters; nothing for the first line;
 //! 2. the canonical text of this line without its member `chain`, and without the line feed.
 
+use std::ops::Range;
+
 use serde_json::{Map, Value as Json};
 
 use super::BROKEN_CHAIN;
-use super::canonical::to_json;
 use super::record::RecordValue;
 use crate::digest::{Digest, Hasher, NotCanonical, canonical};
-use crate::source::{Document, Error, Node};
+use crate::source::{Document, Error, Kind, Node};
 
 /// The file of training records, whose lines are chained.
 pub const METRICS: &str = "data/metrics.jsonl";
@@ -39,7 +40,7 @@ impl Chain {
     pub fn extend(&mut self, mut record: Map<String, Json>) -> Result<String, NotCanonical> {
         record.remove(MEMBER);
         let mut line = Json::Object(record);
-        let link = self.link(&line)?;
+        let link = self.link([&canonical(&line)?, ""]);
         if let Json::Object(record) = &mut line {
             record.insert(MEMBER.to_owned(), link.to_string().into());
         }
@@ -48,33 +49,44 @@ impl Chain {
         Ok(text)
     }
 
-    /// Checks the chain of one more line.
+    /// Checks the chain of one more line, whose text is canonical.
     pub(super) fn check_line(&mut self, line: Node<'_>) -> Result<(), Error> {
         let stated = line.required(MEMBER)?;
-        let mut record = to_json(line.value());
-        if let Json::Object(members) = &mut record {
-            members.remove(MEMBER);
+        let (link, digest) = (self.link(around_chain(line)), Digest::read(stated)?);
+        if link != digest {
+            return Err(BROKEN_CHAIN.at(stated.place(), link.to_string(), digest.to_string()));
         }
-        let refuse =
-            |expected: String, found: String| Err(BROKEN_CHAIN.at(stated.place(), expected, found));
-        match (self.link(&record), Digest::read(stated)?) {
-            (Ok(link), stated) if link == stated => self.last = Some(link),
-            (Ok(link), stated) => return refuse(link.to_string(), stated.to_string()),
-            (Err(error), _) => {
-                return refuse("a line that canonical JSON allows".into(), error.to_string());
-            }
-        }
+        self.last = Some(link);
         Ok(())
     }
 
-    fn link(&self, record: &Json) -> Result<Digest, NotCanonical> {
+    /// The chain of the next line: of its canonical text without the chain, in two parts.
+    fn link(&self, [before, behind]: [&str; 2]) -> Digest {
         let mut hasher = Hasher::default();
         if let Some(last) = self.last {
             hasher.update(last.to_string().as_bytes());
         }
-        hasher.update(canonical(record)?.as_bytes());
-        Ok(hasher.finish())
+        hasher.update(before.as_bytes());
+        hasher.update(behind.as_bytes());
+        hasher.finish()
     }
+}
+
+/// The text of a line before its chain and behind it: together the canonical text without the chain, where that of the line
+/// is canonical.
+fn around_chain(line: Node<'_>) -> [&str; 2] {
+    let (value, text) = (line.value(), line.document().source.text());
+    let part = |range: Range<usize>| text.get(range).unwrap_or_default();
+    let Kind::Object(members) = &value.kind else { return [part(value.span.clone()), ""] };
+    let at = members.iter().position(|member| &*member.key == MEMBER).unwrap_or(members.len());
+    let Some(chain) = members.get(at) else { return [part(value.span.clone()), ""] };
+    // One comma goes with it: that before it, or that behind the first member.
+    let (from, to) = match (at.checked_sub(1).and_then(|at| members.get(at)), members.get(at + 1)) {
+        (Some(before), _) => (before.value.span.end, chain.value.span.end),
+        (None, Some(next)) => (chain.key_span.start, next.key_span.start),
+        (None, None) => (chain.key_span.start, chain.value.span.end),
+    };
+    [part(value.span.start..from), part(to..value.span.end)]
 }
 
 /// The chain of each line of a document; refuses it where one is not that of its line and of all before it.
