@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use repro_claim::quote::items;
+use repro_claim::quote::{QuoteItem, items};
 use repro_exact::decimal::{grouped, nearest_f64};
 use repro_report::meaning::{Lint, LintKind};
 
@@ -100,17 +100,18 @@ fn row_of_another(claim: &LintedClaim<'_>) -> Option<Lint> {
 /// The part of the training at which the words put a number: "halfway", "one fifth of the way".
 fn said_part(claim: &LintedClaim<'_>) -> Option<f64> {
     let number = claim.number.as_ref()?;
+    let is_part = |item: &&QuoteItem| {
+        let behind = claim.lower.get(item.span.end..).unwrap_or_default().trim_start();
+        lexicon().words("step.parts").iter().any(|word| behind.starts_with(word.as_str()))
+    };
     // What stands before another value is said of that one.
-    let before = claim.bound.iter().map(|(other, _)| other.span.end);
-    let start = before.filter(|end| *end <= number.start).max().unwrap_or(0);
-    let others = claim.items.iter().filter(|item| item.span != *number);
-    let mut others = others.filter(|item| item.span.start >= start);
-    let counted = others.find_map(|item| {
+    let values = claim.bound.iter().map(|(other, _)| other).filter(|other| !is_part(other));
+    let before = values.map(|other| other.span.end).filter(|end| *end <= number.start);
+    let start = before.max().unwrap_or(0);
+    let others = claim.items.iter().filter(|item| item.span != *number && item.span.start >= start);
+    let counted = others.filter(is_part).find_map(|item| {
         let share = nearest_f64(&number_of(item)?.in_ones());
-        let behind = claim.lower.get(item.span.end..)?.trim_start();
-        let mut words = lexicon().words("step.parts").iter();
-        let is_of_training = words.any(|word| behind.starts_with(word.as_str()));
-        (is_of_training && (0.0..1.0).contains(&share)).then_some(share)
+        (0.0..1.0).contains(&share).then_some(share)
     });
     let before = claim.lower.get(start..number.start).unwrap_or_default();
     let mut near = [before, claim.behind_itself()].into_iter();
