@@ -72,18 +72,26 @@ pub(super) fn others(claim: &LintedClaim<'_>, own: &[&ClaimArm]) -> Vec<ClaimArm
     let (page, library) = (claim.scope.page, claim.scope.library);
     let names = page.names.iter().filter(|(_, (locator, _))| is_alike(claim, locator));
     let names = names.map(|(label, (locator, _))| ClaimArm::new(label.clone(), locator));
-    // Lanes are parts of the documents that the own arms are of.
-    let is_of_own = |name: &&String| own.iter().any(|arm| arm.bundles.contains(name));
+    // Lanes are parts of the documents that the own arms are of, with a field that was read.
+    let fields = &claim.provenance.fields;
+    let documents: BTreeSet<&String> = own.iter().flat_map(|arm| &arm.bundles).collect();
+    let of_document = |name: &&'_ String| {
+        let facts = library.bundle(name).into_iter().flat_map(|bundle| bundle.facts());
+        facts
+            .filter_map(|fact| fact.id.rsplit_once('.'))
+            .filter(|(_, field)| fields.contains(*field))
+    };
+    let lanes: Vec<(&String, &str)> = documents
+        .iter()
+        .flat_map(|name| of_document(name).map(|(lane, _)| (*name, lane)))
+        .collect();
     let lanes = page.names.iter().flat_map(|(label, (locator, _))| {
-        let bundle = locator.bundles.first().filter(is_of_own);
-        let bundle = bundle.and_then(|name| library.bundle(name));
-        let facts = bundle.into_iter().flat_map(|bundle| bundle.facts());
-        let prefix = locator.path.join(".");
-        facts.filter_map(move |fact| {
-            let inside = fact.id.strip_prefix(&prefix)?.strip_prefix('.')?;
-            let (lane, field) = inside.rsplit_once('.')?;
-            let label = format!("{label}.{lane}");
-            claim.provenance.fields.contains(field).then(|| ClaimArm::new(label, locator))
+        let prefix = format!("{}.", locator.path.join("."));
+        let bundle = locator.bundles.first();
+        let own = lanes.iter().filter(move |(document, _)| bundle == Some(*document));
+        own.filter_map(move |(_, lane)| {
+            let lane = lane.strip_prefix(&prefix)?;
+            Some(ClaimArm::new(format!("{label}.{lane}"), locator))
         })
     });
     let is_other = |arm: &ClaimArm| !own.iter().any(|own| own.is_within(arm, library));
