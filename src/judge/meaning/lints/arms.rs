@@ -37,7 +37,11 @@ pub(super) fn arm(claim: &LintedClaim<'_>) -> Option<Lint> {
     let is_difference = own.len() > 1;
     let is_unnamed = || {
         let others: Vec<&ClaimArm> = siblings.iter().filter(|arm| !own.contains(arm)).collect();
-        own.iter().all(|arm| claim.mention(arm, &others, claim.lower).is_none())
+        // "Qwen2.5-3B" has the name of `qwen` as a part.
+        own.iter().all(|arm| {
+            claim.mention(arm, &others, claim.lower).is_none()
+                && !label_parts(arm).iter().any(|part| claim.lower.contains(part.as_str()))
+        })
     };
     // Where several arms are spoken of, one that no number is of stands in for an own one without a name.
     let stands_in = has_others && is_unnamed();

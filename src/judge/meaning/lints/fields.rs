@@ -17,23 +17,25 @@ const JOINTS: [&str; 4] = ["-", "_", "", " "];
 /// place as the own one but for one part of its address, and holds a number.
 pub(super) fn field(claim: &LintedClaim<'_>) -> Option<Lint> {
     claim.number.as_ref()?;
-    if claim.provenance.fields.len() != 1 {
+    let evidence = claim.scope.leaves.iter().map(|leaf| leaf.evidence.as_ref());
+    let evidence: Vec<&EvidenceRef> = evidence.collect::<Option<_>>()?;
+    let (first, others) = evidence.split_first()?;
+    if others.iter().any(|other| other.pointer != first.pointer || other.file != first.file) {
         return None;
     }
-    let evidence = claim.scope.leaves.iter().find_map(|leaf| leaf.evidence.as_ref())?;
-    let address = Address::of(claim.scope.library.bundle(&evidence.bundle)?, evidence);
+    let address = Address::of(claim.scope.library.bundle(&first.bundle)?, first);
     let words = words_before(claim);
+    // A head or a row is the name as a whole, and the words before a number end with it.
     let near = [claim.head, claim.row].into_iter().flatten();
     let near = near.map(|text| plain_words(text).collect::<Vec<_>>());
-    // A head or a row is the name as a whole, and the words before a number end with it.
-    let (said, own) = (1..=LONGEST.min(words.len()))
-        .rev()
-        .find_map(|count| address.named(&words[words.len() - count..]))
-        .or_else(|| {
-            near.filter(|words| words.len() <= LONGEST).find_map(|words| address.named(&words))
-        })?;
+    let ends = (1..=words.len()).rev().map(|count| words[words.len() - count..].to_vec());
+    let names: Vec<Vec<&str>> = ends.chain(near).filter(|words| words.len() <= LONGEST).collect();
+    if names.iter().any(|words| address.is_own(words)) {
+        return None;
+    }
+    let (said, own) = names.iter().find_map(|words| address.named(words))?;
     let message = format!("the words beside the number name `{said}`, and the value is of `{own}`");
-    lint(LintKind::Quantity, message).filter(|_| said != own)
+    lint(LintKind::Quantity, message)
 }
 
 /// The words before a number, without those that link a name to it: "an MMLU score of".
@@ -41,15 +43,18 @@ fn words_before<'c>(claim: &'c LintedClaim<'_>) -> Vec<&'c str> {
     let Some(number) = &claim.number else { return Vec::new() };
     let end = number.start;
     let start = end - claim.before().len().min(end);
-    let mut words: Vec<&str> =
-        plain_words(claim.quote.get(start..end).unwrap_or_default()).collect();
+    let own = claim.quote.get(start..end).unwrap_or_default();
+    let mut words: Vec<&str> = plain_words(own).collect();
     let links = ["beside.links", "beside.measures"];
     let is_link =
         |word: &&str| links.iter().any(|list| lexicon().is_in(list, &word.to_lowercase()));
     while words.last().is_some_and(is_link) {
         words.pop();
     }
-    words
+    // "78 passed of 892": what follows a number directly is counted by that one.
+    let follows_number = claim.items.iter().any(|item| item.span.end == start);
+    let skipped = usize::from(follows_number).min(words.len());
+    words[skipped..].to_vec()
 }
 
 /// Where a value stands in its bundle, part by part.
@@ -71,15 +76,20 @@ impl<'b> Address<'b> {
         Self { bundle, file: &evidence.file, parts, is_fact: id.is_some() }
     }
 
-    /// The field that some words name, with the part of the address that stands there: itself where they name that.
+    /// Whether some words name a part of the address itself: `run1-depth` is a "depth", `warmup` are "warmup steps".
+    fn is_own(&self, words: &[&str]) -> bool {
+        let is_in = |one: &str, all: &[&str]| all.iter().any(|word| word.eq_ignore_ascii_case(one));
+        self.parts.iter().any(|part| {
+            let own: Vec<&str> = plain_words(part).collect();
+            words.iter().all(|word| is_in(word, &own)) || own.iter().all(|one| is_in(one, words))
+        })
+    }
+
+    /// The field that some words name, with the part of the address that stands there.
     fn named(&self, words: &[&str]) -> Option<(String, &'b str)> {
         let lower: Vec<String> = words.iter().map(|word| word.to_lowercase()).collect();
         let spelled = |joint: &str| [words.join(joint), lower.join(joint)];
         let names: Vec<String> = JOINTS.iter().flat_map(|joint| spelled(joint)).collect();
-        let own = self.parts.iter().find(|part| names.iter().any(|name| name == *part));
-        if let Some(own) = own {
-            return Some(((*own).to_owned(), own));
-        }
         let at = |at: usize| names.iter().find(|name| self.holds_number(at, name)).cloned();
         (0..self.parts.len()).rev().find_map(|place| Some((at(place)?, *self.parts.get(place)?)))
     }
