@@ -66,10 +66,10 @@ pub(super) fn change(claim: &LintedClaim<'_>) -> Option<Lint> {
     let first_is_later = earlier > later;
     let rises = number.point().is_positive() == first_is_later;
     // A better loss falls.
-    let (better, worse) = ("direction.better", "direction.worse");
     let (grows, shrinks) = match quantity_of(a).and_then(|one| one.higher_is_better) {
-        Some(true) => (better, worse),
-        _ => (worse, better),
+        Some(true) => ("direction.better", "direction.worse"),
+        Some(false) => ("direction.worse", "direction.better"),
+        None => ("direction.grows", "direction.shrinks"),
     };
     let said = last_move(
         claim.before(),
