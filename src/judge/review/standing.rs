@@ -2,15 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use repro_receipt::digest::Digest;
 use repro_receipt::source::{Code, Error, Location, codes};
-use repro_report::outcome::{
-    ClaimReport, Finding, LintKind, PostReport, ReadBy, ReviewStatus, Severity,
-};
+use repro_report::outcome::{ClaimReport, Finding, PostReport, ReadBy, ReviewStatus, Severity};
 
 use super::config::ReviewPolicy;
 use super::key::{MeaningParts, lint_kinds, values};
-use super::record::{ReviewRecord, ReviewVerdict, SessionCounts};
+use super::record::{ReviewRecord, ReviewVerdict, SessionCounts, WrittenDigest};
 use super::store::Reviews;
 
 codes! {
@@ -31,7 +28,7 @@ struct RecordIndex<'r> {
     records: &'r [ReviewRecord],
     /// The places of records in the list.
     by_claim: HashMap<&'r str, Vec<usize>>,
-    by_binding: HashMap<Digest, Vec<usize>>,
+    by_binding: HashMap<WrittenDigest, Vec<usize>>,
 }
 
 /// What a record is worth.
@@ -48,7 +45,7 @@ enum Worth {
 #[derive(Default)]
 struct Found<'r> {
     status: ReviewStatus,
-    answers: BTreeMap<LintKind, String>,
+    answers: BTreeMap<String, String>,
     forged: Vec<&'r ReviewRecord>,
     /// The records that are of it, by their places in the list.
     own: Vec<usize>,
@@ -72,13 +69,13 @@ pub fn apply(post: &mut PostReport, reviews: &Reviews, policy: &ReviewPolicy) {
             found.status.void_since = index.changed(claim, &standing);
         }
         post.findings.extend(found.forged.iter().map(|record| {
-            let who = record.reviewer.shown();
+            let who = record.reviewer().shown();
             let message = format!("a record by {who} is signed, and the signature is not of it");
             finding(claim, &FORGED, message)
         }));
         for lint in &mut claim.meaning.lints {
             if lint.answer.is_none() {
-                lint.answer = found.answers.get(&lint.kind).cloned();
+                lint.answer = found.answers.get(lint.kind.word()).cloned();
             }
         }
         if !found.status.approved_by.is_empty() && found.status.disputed_by.is_empty() {
@@ -124,18 +121,21 @@ impl<'r> RecordIndex<'r> {
                 continue;
             }
             found.own.push(at);
-            let fresh: BTreeSet<_> = lints.difference(&record.lints).copied().collect();
+            let fresh: Vec<_> = lints.iter().filter(|kind| !record.lints.contains(kind)).collect();
             let is_whole = fresh.is_empty();
             match (self.worth(record), record.verdict) {
                 (_, ReviewVerdict::Exempt) if is_whole => found.status.is_exempted = true,
                 (Worth::Forged, _) => found.forged.push(record),
-                (Worth::Noted(why), ReviewVerdict::Dispute) if record.reviewer.model.is_some() => {
+                (Worth::Noted(why), ReviewVerdict::Dispute) if record.model.is_some() => {
                     found.status.noted.push(noted(record, why));
                 }
                 // Doubt needs no key.
                 (_, ReviewVerdict::Dispute) => {
-                    let who = record.reviewer.shown();
-                    found.status.disputed_by.push(format!("{who}: {}", record.reason));
+                    let reason = record.reason.as_deref().unwrap_or_default();
+                    found
+                        .status
+                        .disputed_by
+                        .push(format!("{}: {reason}", record.reviewer().shown()));
                 }
                 _ if !is_whole => {
                     found.status.void_since.get_or_insert_with(|| new_lints(record, &fresh));
@@ -144,9 +144,12 @@ impl<'r> RecordIndex<'r> {
                 (Worth::Counts(name), _) => {
                     is_old &= record.values != now;
                     for (kind, answer) in &record.answers {
-                        found.answers.insert(*kind, format!("{name}: {answer}"));
+                        found.answers.insert(kind.clone(), format!("{name}: {answer}"));
                     }
-                    found.status.approved_by.push(name + &decoys(record.session));
+                    found
+                        .status
+                        .approved_by
+                        .push(name + &decoys(record.session.unwrap_or_default()));
                 }
             }
         }
@@ -183,7 +186,8 @@ impl<'r> RecordIndex<'r> {
         if record.signature.is_none() {
             return Worth::Noted("not signed");
         }
-        let Some(key) = record.reviewer.public_key else { return Worth::Forged };
+        let reviewer = record.reviewer();
+        let Some(key) = reviewer.public_key else { return Worth::Forged };
         if self.policy.authors.contains(&key) {
             return Worth::Noted("signed by an author's key");
         }
@@ -193,10 +197,10 @@ impl<'r> RecordIndex<'r> {
         if !record.is_signed_by(self.post, &listed.key) {
             return Worth::Forged;
         }
-        if record.reviewer.model.is_some() && !self.policy.counts_models {
+        if record.model.is_some() && !self.policy.counts_models {
             return Worth::Noted("a model, which repro/config.toml does not count");
         }
-        Worth::Counts(record.reviewer.shown_as(&listed.name))
+        Worth::Counts(reviewer.shown_as(&listed.name))
     }
 }
 
@@ -207,9 +211,9 @@ struct StandingRecords {
 }
 
 /// Why an approval no longer stands where there are new lints.
-fn new_lints(record: &ReviewRecord, fresh: &BTreeSet<LintKind>) -> String {
-    let kinds: Vec<_> = fresh.iter().map(|kind| kind.word()).collect();
-    let noun = if kinds.len() == 1 { "a new lint" } else { "new lints" };
+fn new_lints(record: &ReviewRecord, fresh: &[&String]) -> String {
+    let noun = if fresh.len() == 1 { "a new lint" } else { "new lints" };
+    let kinds: Vec<_> = fresh.iter().map(|kind| kind.as_str()).collect();
     format!("{noun} ({}) since {}", kinds.join(", "), judged(record))
 }
 
@@ -220,7 +224,7 @@ fn judged(record: &ReviewRecord) -> String {
         ReviewVerdict::Dispute => "disputed",
         ReviewVerdict::Exempt => "exempted",
     };
-    format!("{} {verb} it on {}", record.reviewer.shown(), record.date)
+    format!("{} {verb} it on {}", record.reviewer().shown(), record.date)
 }
 
 /// "the quote and the fact".
@@ -233,7 +237,7 @@ fn listed(parts: &[&str]) -> String {
 }
 
 fn noted(record: &ReviewRecord, why: &str) -> String {
-    format!("{} by {}: {why}", record.verdict.word(), record.reviewer.shown())
+    format!("{} by {}: {why}", record.verdict.word(), record.reviewer().shown())
 }
 
 /// " (caught 1 of 2 decoys)", where there were any.
@@ -293,7 +297,7 @@ fn broken(error: &Error, post: &str) -> Finding {
 #[cfg(test)]
 mod tests {
     use repro_report::outcome::{
-        Fact, Impact, Lint, Meaning, Outcome, PostPictures, Reading, TokenReading,
+        Fact, Impact, Lint, LintKind, Meaning, Outcome, PostPictures, Reading, TokenReading,
     };
     use repro_signature::PrivateKey;
 
@@ -461,7 +465,7 @@ mod tests {
         let (claim_now, codes) = disputed.applied(claim());
         assert!(claim_now.is_disputed() && codes == ["review::disputed"], "{codes:?}");
         let mut forged = Reviewed::of(&claim(), ReviewVerdict::Approve);
-        forged.reviews.records[0].session.caught = 2;
+        forged.reviews.records[0].session.as_mut().unwrap().caught = 2;
         let (claim_now, codes) = forged.applied(claim());
         assert_eq!(claim_now.meaning.read_by, Some(ReadBy::Author));
         assert_eq!(codes, ["review::forged"]);
