@@ -12,7 +12,7 @@ use repro_claim::syntax::ExpressionKind;
 use repro_exact::decimal::Printed;
 use repro_receipt::source::{Error, codes};
 use repro_report::meaning::Meaning;
-use repro_report::outcome::{ClaimReport, Definition, Impact, Outcome, Verdict};
+use repro_report::outcome::{ClaimReport, Definition, Impact, Outcome, ReadBy, Verdict};
 
 use super::wording::undecided;
 use super::{horizons, own_numbers};
@@ -299,7 +299,10 @@ impl<'a> Judge<'a> {
             at: Some((self.statement.text.clone(), bound.place_in_text.clone())),
             note: self.statement.note.clone(),
             meaning: Meaning {
-                read_by: Some(self.context.reader_of(self.statement)),
+                read_by: Some(match self.statement.is_drafted {
+                    true => ReadBy::Drafted,
+                    false => ReadBy::Author,
+                }),
                 premise: self.statement.premise.clone().unwrap_or_default(),
                 is_audit: self.context.page.role == PostRole::Audit,
                 context: bound.sought.context.clone(),
