@@ -450,13 +450,9 @@ fn fenced(text: &str, at: usize, line: &str, is_quotation: bool) -> Option<usize
 
 /// Whether a text is an address, with a title behind it or without one.
 fn is_address(text: &str) -> bool {
-    let text = text.trim();
-    let target = text.split_whitespace().next().unwrap_or_default();
-    let title = text[target.len()..].trim();
-    let is_title = title.is_empty()
-        || [('"', '"'), ('\'', '\''), ('(', ')')]
-            .iter()
-            .any(|(open, close)| title.starts_with(*open) && title.ends_with(*close));
+    let mut words = text.split_whitespace();
+    let target = words.next().unwrap_or_default();
+    let is_title = words.next().is_none_or(|title| title.starts_with(['"', '\'', '(']));
     is_title && target.contains(|c: char| c.is_alphabetic() || "/#".contains(c))
 }
 
