@@ -1,13 +1,13 @@
 //! Which records stand for which claims of a post, and what follows: who read it, who disputes it, what changed since.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use repro_receipt::source::{Code, Error, Location, codes};
 use repro_report::outcome::{ClaimReport, Finding, PostReport, ReadBy, ReviewStatus, Severity};
 
 use super::config::ReviewPolicy;
 use super::key::{MeaningParts, lint_kinds, values};
-use super::record::{ReviewRecord, ReviewVerdict, SessionCounts, WrittenDigest};
+use super::record::{ReviewRecord, ReviewVerdict, SessionCounts};
 use super::store::Reviews;
 
 codes! {
@@ -21,14 +21,11 @@ codes! {
 /// The most records that are looked at for one claim.
 const MOST_PER_CLAIM: usize = 64;
 
-/// The records of a post, ready to be looked up.
-struct RecordIndex<'r> {
+/// The records of a post, and whose count.
+struct PostRecords<'r> {
     post: &'r str,
     policy: &'r ReviewPolicy,
     records: &'r [ReviewRecord],
-    /// The places of records in the list.
-    by_claim: HashMap<&'r str, Vec<usize>>,
-    by_binding: HashMap<WrittenDigest, Vec<usize>>,
 }
 
 /// What a record is worth.
@@ -54,13 +51,10 @@ struct Found<'r> {
 /// Applies the records of a post to its claims, and adds the findings that follow.
 pub fn apply(post: &mut PostReport, reviews: &Reviews, policy: &ReviewPolicy) {
     let id = post.id.clone();
-    let index = RecordIndex::new(&id, reviews, policy);
+    let index = PostRecords { post: &id, policy, records: &reviews.records };
     post.findings.extend(reviews.problems.iter().map(|error| broken(error, &id)));
     let all: Vec<Found<'_>> = post.claims.iter().map(|claim| index.found(claim)).collect();
-    let standing = StandingRecords {
-        own: all.iter().flat_map(|found| found.own.iter().copied()).collect(),
-        claims: post.claims.iter().map(|claim| claim.id.clone()).collect(),
-    };
+    let standing: BTreeSet<_> = all.iter().flat_map(|found| found.own.iter().copied()).collect();
     for (claim, mut found) in std::iter::zip(&mut post.claims, all) {
         if claim.meaning.read_by.is_none() {
             continue;
@@ -90,20 +84,14 @@ pub fn apply(post: &mut PostReport, reviews: &Reviews, policy: &ReviewPolicy) {
     });
 }
 
-impl<'r> RecordIndex<'r> {
-    fn new(post: &'r str, reviews: &'r Reviews, policy: &'r ReviewPolicy) -> Self {
-        let mut index = Self {
-            post,
-            policy,
-            records: &reviews.records,
-            by_claim: HashMap::new(),
-            by_binding: HashMap::new(),
-        };
-        for (at, record) in reviews.records.iter().enumerate() {
-            index.by_claim.entry(&record.claim).or_default().push(at);
-            index.by_binding.entry(record.parts.binding).or_default().push(at);
-        }
-        index
+impl<'r> PostRecords<'r> {
+    /// The records that are of something, with their places in the list.
+    fn which(
+        &self,
+        is_it: impl Fn(&ReviewRecord) -> bool,
+    ) -> impl Iterator<Item = (usize, &'r ReviewRecord)> {
+        let fitting = self.records.iter().enumerate().filter(move |(_, record)| is_it(record));
+        fitting.take(MOST_PER_CLAIM)
     }
 
     fn found(&self, claim: &ClaimReport) -> Found<'r> {
@@ -113,10 +101,10 @@ impl<'r> RecordIndex<'r> {
             return found;
         }
         let mut is_old = true;
-        let about = self.by_binding.get(&parts.binding).into_iter().flatten();
-        let about = about.map(|at| (*at, &self.records[*at]));
-        let about = about.filter(|(_, record)| record.parts.quote == parts.quote);
-        for (at, record) in about.take(MOST_PER_CLAIM) {
+        let is_about = |record: &ReviewRecord| {
+            record.parts.binding == parts.binding && record.parts.quote == parts.quote
+        };
+        for (at, record) in self.which(is_about) {
             if parts.seen_by(&record.parts).key(&record.lints) != record.key {
                 continue;
             }
@@ -161,18 +149,11 @@ impl<'r> RecordIndex<'r> {
         found
     }
 
-    /// What changed since the latest record on this claim, where that stands for no claim any more. A claim whose id is another
-    /// one is known by what it is bound to.
-    fn changed(&self, claim: &ClaimReport, standing: &StandingRecords) -> Option<String> {
+    /// What changed since the latest record on a claim of this id, where that stands for no claim any more.
+    fn changed(&self, claim: &ClaimReport, standing: &BTreeSet<usize>) -> Option<String> {
         let parts = MeaningParts::of(claim);
-        let of_id = self.by_claim.get(claim.id.as_str()).into_iter().flatten();
-        let of_binding = self.by_binding.get(&parts.binding).into_iter().flatten();
-        let is_of_another = |at: &&usize| standing.claims.contains(&self.records[**at].claim);
-        let of_binding = of_binding.take(MOST_PER_CLAIM).filter(|at| !is_of_another(at));
-        let candidates = of_id.take(MOST_PER_CLAIM).chain(of_binding);
-        let candidates = candidates.filter(|at| !standing.own.contains(at));
-        let changes = candidates.filter_map(|at| {
-            let record = &self.records[*at];
+        let of_id = self.which(|record| record.claim == claim.id);
+        let changes = of_id.filter(|(at, _)| !standing.contains(at)).filter_map(|(_, record)| {
             let changes = parts.seen_by(&record.parts).changes(&record.parts);
             (!changes.is_empty()).then_some((changes, record))
         });
@@ -204,12 +185,6 @@ impl<'r> RecordIndex<'r> {
     }
 }
 
-/// Which records stand for a claim, and which claims there are.
-struct StandingRecords {
-    own: BTreeSet<usize>,
-    claims: BTreeSet<String>,
-}
-
 /// Why an approval no longer stands where there are new lints.
 fn new_lints(record: &ReviewRecord, fresh: &[&String]) -> String {
     let noun = if fresh.len() == 1 { "a new lint" } else { "new lints" };
@@ -219,11 +194,8 @@ fn new_lints(record: &ReviewRecord, fresh: &[&String]) -> String {
 
 /// `Ada approved it on 2026-11-26`.
 fn judged(record: &ReviewRecord) -> String {
-    let verb = match record.verdict {
-        ReviewVerdict::Approve => "approved",
-        ReviewVerdict::Dispute => "disputed",
-        ReviewVerdict::Exempt => "exempted",
-    };
+    let word = record.verdict.word();
+    let verb = if word.ends_with('e') { format!("{word}d") } else { format!("{word}ed") };
     format!("{} {verb} it on {}", record.reviewer().shown(), record.date)
 }
 
