@@ -115,22 +115,13 @@ fn spelled(name: &str) -> String {
         .filter(is_version)
         .unwrap_or(name);
     let joins = |c: char| matches!(c, '-' | '_' | ' ' | '‐' | '‑' | '–');
-    let mut spelled = String::new();
-    let mut is_joined = false;
-    for c in name.chars() {
-        if joins(c) {
-            // A sign before a number is its own.
-            is_joined = true;
-            continue;
-        }
-        let digits = c.is_ascii_digit() && spelled.ends_with(|c: char| c.is_ascii_digit());
-        if is_joined && (digits || spelled.is_empty()) {
-            spelled.push('-');
-        }
-        is_joined = false;
-        spelled.push(c);
-    }
-    spelled
+    let is_digit = |c: char| c.is_ascii_digit();
+    // A sign before a number is its own.
+    let start = if name.starts_with(joins) { "-" } else { "" };
+    name.split(joins).filter(|part| !part.is_empty()).fold(start.to_owned(), |all, part| {
+        let joint = if all.ends_with(is_digit) && part.starts_with(is_digit) { "-" } else { "" };
+        all + joint + part
+    })
 }
 
 /// Whether a word is the first digits of a digest, and enough of them.

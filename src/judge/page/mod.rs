@@ -409,14 +409,15 @@ pub const HEAD: &str = "head";
 
 /// The id of a cell: its statement, row and column; parts without a word are left out.
 pub fn cell_id(parts: &[&str]) -> String {
-    let short = |text: &&str| {
-        let words = text.split(|c: char| !c.is_ascii_alphanumeric());
-        let words: Vec<_> = words.filter(|word| !word.is_empty()).collect();
-        words.join("-").to_ascii_lowercase()
-    };
     let [first, rest @ ..] = parts else { return String::new() };
-    let rest = rest.iter().map(short).filter(|part| !part.is_empty());
+    let rest = rest.iter().map(|part| in_id(part, usize::MAX)).filter(|part| !part.is_empty());
     std::iter::once((*first).to_owned()).chain(rest).collect::<Vec<_>>().join(".")
+}
+
+/// The first words of a text as a part of an id.
+fn in_id(text: &str, most: usize) -> String {
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    words.take(most).collect::<Vec<_>>().join("-").to_ascii_lowercase()
 }
 
 /// A name made of the first words of a statement.
@@ -436,7 +437,6 @@ fn slug(kind: &StatementKind) -> String {
             }
         },
     };
-    let words = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
-    let words: Vec<_> = words.take(6).map(str::to_ascii_lowercase).collect();
-    if words.is_empty() { "statement".to_owned() } else { words.join("-") }
+    let id = in_id(&text, 6);
+    if id.is_empty() { "statement".to_owned() } else { id }
 }
