@@ -4,7 +4,6 @@ use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use crate::markup;
 use crate::quote;
 use crate::seen::has_no_width;
 use crate::spelling::PlainSpelling;
@@ -24,8 +23,6 @@ pub struct SearchedText<'t> {
     lines: OnceLock<TableLines>,
     /// Where its numbers stand.
     items: OnceLock<Vec<Range<usize>>>,
-    /// What is crossed out.
-    struck: OnceLock<Vec<Range<usize>>>,
 }
 
 impl<'t> SearchedText<'t> {
@@ -74,13 +71,6 @@ impl<'t> SearchedText<'t> {
             return false;
         };
         at < item.end && !self.text[item.start..at].trim_end_matches(['$', '+']).is_empty()
-    }
-
-    /// Whether a stretch of the text lies in what is crossed out.
-    pub fn is_struck(&self, place: &Range<usize>) -> bool {
-        let struck = self.struck.get_or_init(|| markup::struck(self.text));
-        let behind = struck.partition_point(|part| part.start <= place.start);
-        behind.checked_sub(1).is_some_and(|last| place.end <= struck[last].end)
     }
 
     /// Every place of a quote with the same signs.

@@ -73,7 +73,6 @@ impl Reader {
                 };
                 ""
             }
-            name if words().is_in("html.deleted", name) => "~~",
             name if words().is_in("html.inline", name) => "",
             _ => return None,
         };

@@ -45,25 +45,6 @@ pub fn unit_of_row(name: &str) -> Option<HeadUnit> {
     unit_of_head(name).filter(|unit| unit.is_sure)
 }
 
-/// The unit of all numbers of a list that stands before it: "Tokens, in millions: 0.72", "Accuracies (%): 32.7".
-pub(super) fn that_leads(before: &str) -> Option<(BigRational, Unit)> {
-    let (head, list) = before.rsplit_once(':')?;
-    let joins = |word: &str| {
-        let word = word.trim_matches(|c: char| !c.is_alphabetic());
-        matches!(word, "" | "and" | "or" | "vs" | "versus")
-    };
-    if list.contains('\n') || !list.split_whitespace().all(joins) {
-        return None;
-    }
-    let line = head.rsplit('\n').next().unwrap_or_default().trim_end_matches(['*', ' ']);
-    // Elsewhere in a line of text a unit is of something else.
-    let end = match line.ends_with([')', ']']) {
-        true => line.rfind(['(', '['])?,
-        false => line.rfind(" in ")?,
-    };
-    unit_of_head(&line[end..]).map(|found| (found.factor, found.unit))
-}
-
 /// The words and signs of a head, in order.
 struct Head {
     words: Vec<String>,
@@ -183,13 +164,12 @@ impl Head {
     /// How many operations one is: `train PFLOPs`, `MFLOPs/token`, `mflops_per_token`; `TFLOPs/s` is a rate.
     fn operations(&self, at: usize) -> Option<HeadUnit> {
         let word = self.words[at].to_lowercase();
-        let prefix = word.strip_suffix("flops").or_else(|| word.strip_suffix("flop"))?;
-        let prefix = if prefix == "k" { prefix.to_owned() } else { prefix.to_uppercase() };
         let is_amount = match self.behind(at) {
             "/" | "per" => is_whole(self.word(Some(at + 2))),
             next => !known().is_in("head.rates", next),
         };
-        let size = factor_of_suffix(&format!("{prefix}FLOPs")).filter(|_| is_amount)?;
+        let size =
+            factor_of_suffix(word.strip_suffix('s').unwrap_or(&word)).filter(|_| is_amount)?;
         Some(HeadUnit::size(size, !self.is_key))
     }
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::before;
-use super::written::{raised, vulgar};
+use super::written::raised;
 use crate::words::words;
 
 /// Signs behind which the line is shown in another order.
@@ -19,10 +19,12 @@ pub(super) fn are_part_of_more(text: &str, span: &Range<usize>) -> bool {
         || may_have_a_decimal_comma(text, span)
 }
 
-/// Whether a power or a part behind a number was not read with it. `^1^` is a note.
+/// Whether a power or a part behind a number was not read with it: `1.7^2`, `6²`, `6½`. `^1^` is a note, and so is a
+/// small digit behind groups of digits.
 fn goes_on(number: &str, rest: &str) -> bool {
-    let is_power = raised(rest).is_some() && (rest.starts_with('^') || number.contains('.'));
-    is_power || rest.chars().next().is_some_and(|sign| vulgar(sign).is_some())
+    let is_power = rest.starts_with('^') && raised(rest).is_some();
+    let is_sign = |c: char| !c.is_ascii() && c.is_numeric() || c == '⁻';
+    is_power || rest.starts_with(is_sign) && !number.contains(',')
 }
 
 /// Whether a number is one side of a comma that may be a decimal one: `1,5`, `1.234,56`, and no list of more.

@@ -61,20 +61,6 @@ impl PostPage {
         work.takes(unfolding.parts);
         located
     }
-
-    /// The body of the formula that an expression names or calls, and of one that this one does in turn.
-    pub fn root_of<'e>(&'e self, tree: &'e Expression) -> &'e Expression {
-        let mut root = tree;
-        // Formulas may call each other in a circle.
-        for _ in 0..=self.formulas.len() {
-            let (ExpressionKind::Call(name, _) | ExpressionKind::Name(name)) = &root.kind else {
-                break;
-            };
-            let Some(formula) = self.formulas.get(name) else { break };
-            root = &formula.body.tree;
-        }
-        root
-    }
 }
 
 impl<'p> Unfolding<'p> {
