@@ -9,9 +9,9 @@ use super::args::{JudgedArgs, ReviewArgs};
 use super::output::{Output, write_file};
 use super::{Answer, BAD_USAGE, threads, verify};
 use repro_judge::review::decoy::{Decoy, DecoyPlan};
+use repro_judge::review::key::WrittenDigest;
 use repro_judge::review::record::{
     MOST_NAME, MOST_WORDS, ModelIdentity, ReviewRecord, ReviewVerdict, Reviewer, SessionCounts,
-    WrittenDigest,
 };
 use repro_judge::review::session::{self, OpenClaim, ReviewSession, fact_of};
 use repro_judge::review::{ReviewPolicy, Reviews, store};

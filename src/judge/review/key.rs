@@ -5,12 +5,30 @@
 
 use std::collections::BTreeSet;
 
-use repro_receipt::bundle::record::record;
-use repro_receipt::digest::{Digest, canonical};
+use repro_receipt::bundle::record::{RecordValue, record};
+use repro_receipt::digest::{Digest, NotCanonical, canonical};
+use repro_receipt::source::{Error, Node};
 use repro_report::outcome::ClaimReport;
 use serde_json::{Value as Json, json};
 
-use super::record::WrittenDigest;
+use crate::post::BAD_DIGEST;
+
+/// A digest as records write it: `sha256:` and 64 hexadecimal digits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct WrittenDigest(pub Digest);
+
+impl RecordValue for WrittenDigest {
+    fn read(node: Node<'_>) -> Result<Self, Error> {
+        let text = node.text()?;
+        Digest::parse_prefixed(text).map(Self).ok_or_else(|| {
+            BAD_DIGEST.at(node.place(), "`sha256:` and 64 hexadecimal digits", format!("`{text}`"))
+        })
+    }
+
+    fn write(&self) -> Result<Option<Json>, NotCanonical> {
+        Ok(Some(self.0.prefixed().into()))
+    }
+}
 
 record! {
     /// What carries meaning, each part by its digest.

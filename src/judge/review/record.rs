@@ -8,7 +8,7 @@ use repro_receipt::source::{Error, Node, codes};
 use repro_signature::{PrivateKey, PublicKey, is_signed_by, sign_record};
 use serde_json::{Value as Json, json};
 
-use super::key::MeaningParts;
+use super::key::{MeaningParts, WrittenDigest};
 
 codes! {
     BAD_RECORD = "review::bad-record", "a record of a review cannot be read", "restore it from version control, or remove it and review the claim again";
@@ -21,23 +21,6 @@ const KIND: &str = "application/vnd.repro.review+json";
 pub const MOST_NAME: usize = 120;
 /// The most characters of a reason or an answer.
 pub const MOST_WORDS: usize = 1_000;
-
-/// A digest as records write it: `sha256:` and 64 hexadecimal digits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct WrittenDigest(pub Digest);
-
-impl RecordValue for WrittenDigest {
-    fn read(node: Node<'_>) -> Result<Self, Error> {
-        let text = node.text()?;
-        Digest::parse_prefixed(text).map(Self).ok_or_else(|| {
-            BAD_RECORD.at(node.place(), "`sha256:` and 64 hexadecimal digits", format!("`{text}`"))
-        })
-    }
-
-    fn write(&self) -> Result<Option<Json>, NotCanonical> {
-        Ok(Some(self.0.prefixed().into()))
-    }
-}
 
 /// What a reviewer says of a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

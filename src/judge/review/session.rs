@@ -3,8 +3,8 @@
 use repro_report::outcome::{ClaimReport, LintKind, PostReport, ReadBy};
 use std::collections::BTreeMap;
 
-use super::key::{MeaningParts, lint_kinds, values};
-use super::record::{ReviewRecord, ReviewVerdict, Reviewer, SessionCounts, WrittenDigest};
+use super::key::{MeaningParts, WrittenDigest, lint_kinds, values};
+use super::record::{ReviewRecord, ReviewVerdict, Reviewer, SessionCounts};
 use super::store::Reviews;
 
 /// A claim that waits for a reviewer.

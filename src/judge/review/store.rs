@@ -9,7 +9,8 @@ use std::path::Path;
 use repro_receipt::bundle::record::RecordValue;
 use repro_receipt::source::{Document, Error, Location, Source, codes};
 
-use super::record::{ReviewRecord, ReviewVerdict, WrittenDigest, quoted};
+use super::key::WrittenDigest;
+use super::record::{ReviewRecord, ReviewVerdict, quoted};
 
 codes! {
     BAD_FILE = "review::bad-file", "the records of a post cannot be read", "restore the file from version control";
