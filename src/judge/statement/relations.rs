@@ -6,7 +6,7 @@ use num_bigint::BigInt;
 use num_rational::BigRational;
 use num_traits::{Signed, Zero};
 use repro_claim::Expression;
-use repro_claim::quote::{self, ItemKind};
+use repro_claim::quote::{self, ItemKind, QuoteItem};
 use repro_claim::syntax::{ExpressionKind, RelationOperator};
 use repro_exact::decimal::{Printed, Unit};
 use repro_receipt::source::{Code, Error, codes};
@@ -205,25 +205,19 @@ impl<'a> Judge<'a> {
 
     /// Whether a relation that takes a number of the quote holds whatever that number is.
     fn holds_any(&self, expression: &PlacedExpression, bound: &BoundWords) -> bool {
-        let printed = plain_numbers(&bound.items);
-        self.taken(&expression.tree).into_iter().any(|index| {
-            let Some(own) = printed.get(index) else { return false };
-            self.holds_of_all(expression, bound, index, others(own))
-        })
+        self.held_of_all(expression, bound, |_, own| others(own)).is_some()
     }
 
     /// The lint of a number that its relation does not hold to its digits, where no word makes it a limit.
     fn loose(&self, expression: &PlacedExpression, bound: &BoundWords) -> Option<Lint> {
-        let printed = plain_numbers(&bound.items);
-        let index = self.taken(&expression.tree).into_iter().find(|index| {
-            let (Some(own), Some(item)) = (printed.get(*index), bound.items.get(*index)) else {
-                return false;
-            };
+        let near = |item: &QuoteItem, own: &Printed| {
             let step = own.last_place() * BigRational::from_integer(BigInt::from(OTHER_DIGITS));
-            let both = [own.clone().moved(&step), own.clone().moved(&-step)];
-            !reading::is_loose(bound.quote, &item.span)
-                && self.holds_of_all(expression, bound, *index, both.to_vec())
-        })?;
+            match reading::is_loose(bound.quote, &item.span) {
+                true => Vec::new(),
+                false => vec![own.clone().moved(&step), own.clone().moved(&-step)],
+            }
+        };
+        let index = self.held_of_all(expression, bound, near)?;
         let message = format!(
             "the relation would hold of other numbers than \"{}\", and no word makes it a limit",
             bound.items.get(index)?.text(bound.quote)
@@ -231,21 +225,28 @@ impl<'a> Judge<'a> {
         Some(Lint { kind: LintKind::Limit, message, answer: self.statement.reading.clone() })
     }
 
-    /// Whether a relation holds with each of several numbers in the place of one of the quote.
-    fn holds_of_all(
+    /// The first number of the quote, from 0, that a relation takes and that may as well be each of several others.
+    fn held_of_all(
         &self,
         expression: &PlacedExpression,
         bound: &BoundWords,
-        index: usize,
-        others: Vec<Printed>,
-    ) -> bool {
-        let mut quoted = plain_numbers(&bound.items);
-        others.into_iter().all(|other| {
+        others: impl Fn(&QuoteItem, &Printed) -> Vec<Printed>,
+    ) -> Option<usize> {
+        let printed = plain_numbers(&bound.items);
+        let holds = |index: usize, other: Printed| {
+            let mut quoted = printed.clone();
             quoted[index] = other;
-            let Ok(evaluation) = self.evaluation(bound, quoted.clone()) else { return false };
+            let Ok(evaluation) = self.evaluation(bound, quoted) else { return false };
             let frame = evaluation.frame(expression);
             let judged = evaluation.evaluator.judgement(&expression.tree, frame);
             judged.is_ok_and(|outcome| outcome.is_verified())
+        };
+        self.taken(&expression.tree).into_iter().find(|index| {
+            let (Some(item), Some(own)) = (bound.items.get(*index), printed.get(*index)) else {
+                return false;
+            };
+            let others = others(item, own);
+            !others.is_empty() && others.into_iter().all(|other| holds(*index, other))
         })
     }
 
