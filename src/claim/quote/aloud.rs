@@ -90,7 +90,9 @@ fn is_a_spread(text: &str) -> bool {
 
 /// The digit that a sign is, in any script.
 pub(super) fn digit(c: char) -> Option<u32> {
+    if c.is_ascii() {
+        return c.to_digit(10);
+    }
     let mut zeros = words().list("sign.zeros").iter().filter_map(|zero| zero.chars().next());
-    let in_row = |zero: char| u32::from(c).checked_sub(u32::from(zero)).filter(|place| *place < 10);
-    if c.is_ascii() { c.to_digit(10) } else { zeros.find_map(in_row) }
+    zeros.find_map(|zero| u32::from(c).checked_sub(u32::from(zero)).filter(|place| *place < 10))
 }

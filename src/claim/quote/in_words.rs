@@ -62,7 +62,7 @@ pub(super) fn read(text: &str, at: usize) -> Option<Written> {
     }
     let mut unit = Unit::Plain;
     match written::unit(text, at, behind) {
-        Some((last, _, percent @ (Unit::Percent | Unit::Points))) if word != "a" || !is_article => {
+        Some((last, percent @ (Unit::Percent | Unit::Points))) if word != "a" || !is_article => {
             (end, unit) = (last, percent);
         }
         _ if is_article => return None,

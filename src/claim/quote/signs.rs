@@ -14,16 +14,16 @@ pub(super) fn are_part_of_more(text: &str, span: &Range<usize>) -> bool {
     let before = before(text, span.start);
     let line = before.rsplit('\n').next().unwrap_or_default();
     words().end_of("sign.functions", before).is_some()
-        || line.contains(OTHER_ORDER)
+        || OTHER_ORDER.iter().any(|sign| line.contains(*sign))
         || goes_on(&text[span.clone()], &text[span.end..])
         || may_have_a_decimal_comma(text, span)
 }
 
-/// Whether a power or a part behind a number was not read with it: `1.7^2`, `6²`, `6½`. `^1^` is a note, and so is a
+/// Whether a power or a part behind a number was not read with it: `1.7^2`, `6²`, `6½`, `6‰`. `^1^` is a note, and so is a
 /// small digit behind groups of digits.
 fn goes_on(number: &str, rest: &str) -> bool {
     let is_power = rest.starts_with('^') && raised(rest).is_some();
-    let is_sign = |c: char| !c.is_ascii() && c.is_numeric() || c == '⁻';
+    let is_sign = |c: char| !c.is_ascii() && c.is_numeric() || matches!(c, '⁻' | '‰');
     is_power || rest.starts_with(is_sign) && !number.contains(',')
 }
 

@@ -65,10 +65,9 @@ pub(super) fn read(text: &str, at: usize) -> Option<Written> {
         written.printed = written.printed.times(&factor);
         written.scale = Some(written.scale.map_or(factor.clone(), |scale| scale * factor));
     }
-    if let Some((end, tenths, unit)) = unit(text, start, written.span.end) {
+    if let Some((end, unit)) = unit(text, start, written.span.end) {
         written.span.end = end;
-        let tenths = BigRational::new(tenths.into(), 10.into());
-        written.printed = written.printed.times(&tenths).in_unit(unit);
+        written.printed = written.printed.in_unit(unit);
     }
     let shown = &text[written.span.clone()];
     written.printed = written.printed.shown_as(shown);
@@ -303,38 +302,35 @@ fn suffix(text: &str, start: usize, end: usize, only_words: bool) -> Option<(usi
     Some((last, factor))
 }
 
-pub(super) fn unit(text: &str, start: usize, end: usize) -> Option<(usize, i32, Unit)> {
+pub(super) fn unit(text: &str, start: usize, end: usize) -> Option<(usize, Unit)> {
     let at = word_gap(text, end);
     let rest = &text[at..];
     if let Some(sign) = words().start_of("unit.percent_signs", rest) {
-        return Some((at + sign.len(), 10, Unit::Percent));
-    }
-    if rest.starts_with('‰') {
-        return Some((at + '‰'.len_utf8(), 1, Unit::Percent));
+        return Some((at + sign.len(), Unit::Percent));
     }
     for (list, unit) in [("unit.points", Unit::Points), ("unit.percent", Unit::Percent)] {
         let is_next =
             |word: &&String| begins_with(rest, word) && is_boundary(text, at + word.len());
         if let Some(word) = words().list(list).iter().find(is_next) {
-            return Some((at + word.len(), 10, unit));
+            return Some((at + word.len(), unit));
         }
     }
     // `1.7x` is so many times; `8 x 384` is a product.
     if let Some(rest) = text[end..].strip_prefix("\\times")
         && (rest.is_empty() || rest.starts_with(['$', '}']))
     {
-        return Some((text.len() - rest.len(), 10, Unit::Times));
+        return Some((text.len() - rest.len(), Unit::Times));
     }
     let fold = text[end..].trim_start_matches(['-', '\u{2011}', ' ']);
     if let Some(rest) = fold.strip_prefix("fold")
         && is_boundary(rest, 0)
     {
-        return Some((text.len() - rest.len(), 10, Unit::Times));
+        return Some((text.len() - rest.len(), Unit::Times));
     }
     let end = end + closed_emphasis(text, start, end);
     let times = text[end..].chars().next().filter(|c| matches!(c, '×' | 'x'))?;
     let last = end + times.len_utf8();
-    is_boundary(text, last).then_some((last, 10, Unit::Times))
+    is_boundary(text, last).then_some((last, Unit::Times))
 }
 
 /// Where a word that belongs to a number may begin: behind emphasis, a dash, spaces or the end of a line.
