@@ -14,7 +14,6 @@ pub mod quote;
 pub mod seen;
 pub mod sentence;
 pub mod spelling;
-mod styles;
 pub mod syntax;
 pub mod table;
 pub mod words;

@@ -4,7 +4,6 @@
 //! sought to the end of the text again and again.
 
 use std::collections::HashMap;
-use std::ops::Range;
 
 use crate::words::words;
 
@@ -120,32 +119,6 @@ fn attributes(text: &str) -> Option<(Vec<(String, String)>, usize)> {
         found.push((name.to_ascii_lowercase(), value.to_ascii_lowercase()));
         rest = behind;
     }
-}
-
-/// What a text crosses out, in order and apart: inside `~~`, `<del>`, `<s>`, `<strike>`, `\sout{}` and `\st{}` of one paragraph.
-pub(crate) fn struck(text: &str) -> Vec<Range<usize>> {
-    let mut all = Vec::new();
-    let mut at = 0;
-    for paragraph in text.split_inclusive("\n\n") {
-        for (open, close) in words().pairs("strike") {
-            let mut rest = 0;
-            while let Some(start) =
-                paragraph[rest..].find(open).map(|found| rest + found + open.len())
-                && let Some(end) = paragraph[start..].find(close).map(|found| start + found)
-            {
-                all.push(at + start..at + end);
-                rest = end + close.len();
-            }
-        }
-        at += paragraph.len();
-    }
-    all.sort_by_key(|part: &Range<usize>| part.start);
-    all.dedup_by(|next, last| {
-        let is_inside = next.start <= last.end;
-        last.end = if is_inside { last.end.max(next.end) } else { last.end };
-        is_inside
-    });
-    all
 }
 
 /// The length of the mark that stands at a place of a text, and what readers see of it.

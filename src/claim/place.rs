@@ -4,12 +4,10 @@ use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use crate::markup;
 use crate::quote;
 use crate::seen::has_no_width;
 use crate::spelling::PlainSpelling;
 use crate::table::{self, PrintedCell, PrintedTable, TableLines};
-use crate::words::words;
 
 /// So many places of a head are looked at.
 const MOST_HEADS: usize = 8;
@@ -25,8 +23,6 @@ pub struct SearchedText<'t> {
     lines: OnceLock<TableLines>,
     /// Where its numbers stand.
     items: OnceLock<Vec<Range<usize>>>,
-    /// What is crossed out.
-    struck: OnceLock<Vec<Range<usize>>>,
 }
 
 impl<'t> SearchedText<'t> {
@@ -53,33 +49,28 @@ impl<'t> SearchedText<'t> {
         if found.is_empty() {
             found = self.as_read(quote);
         }
-        found.retain(|place| !cuts_a_number(self.text, place) && !self.parts_an_item(place));
+        found.retain(|place| !self.cuts_a_number(place));
         beside_each_other(found)
     }
 
-    /// Whether a stretch of the text ends or begins inside what is read as one number there: "329,280" of
-    /// "329,280\nmillion". A mark of money or of nearness alone may be left out.
-    fn parts_an_item(&self, place: &Range<usize>) -> bool {
-        let spans = || quote::items(self.text).into_iter().map(|item| item.span).collect();
-        let items: &Vec<Range<usize>> = self.items.get_or_init(spans);
-        let parts = |at: usize| {
-            let behind = items.partition_point(|item| item.start < at);
-            let Some(item) = behind.checked_sub(1).and_then(|last| items.get(last)) else {
-                return false;
-            };
-            at < item.end && !self.text[item.start..at].trim_end_matches(['$', '+']).is_empty()
-        };
+    /// Whether a stretch of the text begins or ends with a digit inside what is read as one number there: "329,280" of
+    /// "329,280\nmillion".
+    fn cuts_a_number(&self, place: &Range<usize>) -> bool {
         let inside = self.text[place.clone()].trim_matches(char::is_whitespace);
-        let ends_with_digit = inside.ends_with(|c: char| c.is_ascii_digit());
-        let begins_with_digit = inside.starts_with(|c: char| c.is_ascii_digit());
-        begins_with_digit && parts(place.start) || ends_with_digit && parts(place.end)
+        let is_digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());
+        is_digit(inside.chars().next()) && self.is_inside_a_number(place.start)
+            || is_digit(inside.chars().next_back()) && self.is_inside_a_number(place.end)
     }
 
-    /// Whether a stretch of the text lies in what is crossed out.
-    pub fn is_struck(&self, place: &Range<usize>) -> bool {
-        let struck = self.struck.get_or_init(|| markup::struck(self.text));
-        let behind = struck.partition_point(|part| part.start <= place.start);
-        behind.checked_sub(1).is_some_and(|last| place.end <= struck[last].end)
+    /// Whether a place lies inside a number. A mark of money or of nearness alone may be left out.
+    fn is_inside_a_number(&self, at: usize) -> bool {
+        let spans = || quote::items(self.text).into_iter().map(|item| item.span).collect();
+        let items: &Vec<Range<usize>> = self.items.get_or_init(spans);
+        let behind = items.partition_point(|item| item.start < at);
+        let Some(item) = behind.checked_sub(1).and_then(|last| items.get(last)) else {
+            return false;
+        };
+        at < item.end && !self.text[item.start..at].trim_end_matches(['$', '+']).is_empty()
     }
 
     /// Every place of a quote with the same signs.
@@ -103,27 +94,21 @@ impl<'t> SearchedText<'t> {
         }
         let line = format!("|{quote}|");
         let cells = table::cells(&line, 0).unwrap_or_default();
-        let parts = |pair: &[PrintedCell]| parts_a_number(&pair[0].text, &pair[1].text);
-        if cells.windows(2).any(parts) {
-            return self.of_quote(quote);
-        }
-        // The quote alone does not show that a page ran two numbers together: its bars part no digits that may be one
-        // number, unless a word and a number stand together beside them.
-        let found = self.of_row_where(&cells, |cells| {
-            let pairs = || cells.windows(2).map(|pair| (pair[0].end, pair[1].start));
-            pairs().any(|(left, right)| is_word_and_number(self.text, left, right))
-                || !pairs().any(|(left, right)| may_be_one_number(self.text, left, right))
-        });
+        // The quote alone does not show that a page ran two numbers together: its bars part none.
+        let parts_a_number = |pair: &[Range<usize>]| {
+            let (left, right) = (pair[0].end, pair[1].start);
+            let is_digit = |c: char| c.is_ascii_digit();
+            let are_digits =
+                self.text[..left].ends_with(is_digit) && self.text[right..].starts_with(is_digit);
+            may_be_one_number(self.text, left, right)
+                || !are_digits && self.is_inside_a_number(left)
+        };
+        let found = self.of_row_where(&cells, |cells| !cells.windows(2).any(parts_a_number));
         if found.is_empty() { self.of_quote(quote) } else { found }
     }
 
-    /// Every place of a line of a table: as a line of cells, or, where a page was copied without its
-    /// lines, as the texts of the cells one behind the other with nothing but white space between them.
-    pub fn of_row(&self, row: &[PrintedCell]) -> Vec<Range<usize>> {
-        self.of_row_where(row, |_| true)
-    }
-
-    /// The same, where the cells of a page without lines stand so.
+    /// Every place of a line of a table: as a line of cells, or, where a page was copied without its lines, as the texts
+    /// of the cells one behind the other with nothing but white space between them, where those stand so.
     fn of_row_where(
         &self,
         row: &[PrintedCell],
@@ -244,49 +229,6 @@ fn originals(text: &PlainSpelling, words: &str) -> Vec<Range<usize>> {
     text.places(words).into_iter().map(|place| text.original(place)).collect()
 }
 
-/// Whether a stretch of a text begins or ends inside a number, or leaves out its sign or unit.
-fn cuts_a_number(text: &str, place: &Range<usize>) -> bool {
-    let inside = &text[place.clone()];
-    let (before, after) = (&text[..place.start], &text[place.end..]);
-    let digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());
-    let mut back = before.chars().rev();
-    let begins = match back.next() {
-        Some(c) if c.is_ascii_digit() => true,
-        Some('.' | ',') => digit(back.next()),
-        // A sign, and not the dash of a range or a name.
-        Some('-' | '+' | '\u{2212}') => {
-            back.next().is_none_or(|c| !c.is_alphanumeric() && c != ')')
-        }
-        _ => false,
-    };
-    let mut next = after.chars();
-    let ends = match next.next() {
-        Some(c) if c.is_ascii_digit() => true,
-        Some('.' | ',') => digit(next.next()),
-        _ => goes_on_a_number(after),
-    };
-    begins && digit(inside.chars().next()) || ends && digit(inside.chars().next_back())
-}
-
-/// Whether a text begins with the unit, the exponent or the size of a number before it.
-fn goes_on_a_number(text: &str) -> bool {
-    let mut signs = text.chars();
-    match (signs.next(), signs.next()) {
-        (Some('%' | '\u{2030}' | '^'), _) => true,
-        (Some('e' | 'E'), Some(c)) => c.is_ascii_digit() || matches!(c, '+' | '-'),
-        (Some('k' | 'K' | 'M' | 'B' | 'T'), next) => next.is_none_or(|c| !c.is_alphanumeric()),
-        _ => false,
-    }
-}
-
-/// Whether a word of several letters and a number stand together with nothing between them: `stage7563`.
-fn is_word_and_number(text: &str, left: usize, right: usize) -> bool {
-    let mut before = text[..left].chars().rev();
-    let is_word = before.next().is_some_and(char::is_alphabetic)
-        && before.next().is_some_and(char::is_alphabetic);
-    left == right && is_word && text[right..].starts_with(|c: char| c.is_ascii_digit())
-}
-
 /// Whether nothing is seen between two cells and the digits on both sides may be one number: `41.7016`, and not
 /// `1,2092,476` or `0.4570.257`.
 fn may_be_one_number(text: &str, left: usize, right: usize) -> bool {
@@ -311,16 +253,6 @@ fn may_be_one_number(text: &str, left: usize, right: usize) -> bool {
     are_groups && !decimals.contains(['.', ','])
 }
 
-/// Whether a bar between two cells would part a number from its sign, its exponent or its unit.
-fn parts_a_number(left: &str, right: &str) -> bool {
-    let (left, right) = (left.trim(), right.trim());
-    let sign = left.ends_with(['-', '+', '\u{2212}', '\u{2013}'])
-        && right.starts_with(|c: char| c.is_ascii_digit());
-    let word = || words().start_of("table.sizes", &right.to_ascii_lowercase()).is_some();
-    let unit = goes_on_a_number(right) || word();
-    sign || left.ends_with(|c: char| c.is_ascii_digit()) && unit
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -334,7 +266,7 @@ mod tests {
     }
 
     fn of_row(text: &str, row: &[PrintedCell]) -> Vec<Range<usize>> {
-        SearchedText::new(text).of_row(row)
+        SearchedText::new(text).of_row_where(row, |_| true)
     }
 
     #[test]
@@ -352,7 +284,7 @@ mod tests {
         assert!(searched.of_quote(&format!("{}b", "a ".repeat(100_000))).is_empty());
         let row: Vec<_> =
             (0..50_000).map(|_| PrintedCell { text: "a".into(), span: 0..0 }).collect();
-        assert_eq!(searched.of_row(&row).len(), 4);
+        assert_eq!(searched.of_row_where(&row, |_| true).len(), 4);
     }
 
     /// Texts of one mark that opens what nothing closes.

@@ -11,6 +11,9 @@ use memchr::memmem;
 use crate::markup::{self, Brackets, Seen};
 use crate::seen::has_no_width;
 
+/// So many places of a quote may overlap.
+const MOST_OVERLAPPING: usize = 100;
+
 /// A text with one spelling for each sign, and where each of its bytes comes from.
 #[derive(Debug, Default)]
 pub struct PlainSpelling {
@@ -102,22 +105,25 @@ impl PlainSpelling {
         self.from.resize(self.text.len(), (place(from.start), place(from.end)));
     }
 
-    /// Every place of words that are spelled as this text is, in this text. Of places that overlap all are found (Knuth,
-    /// Morris and Pratt), as a text that repeats itself begins its quotes nearly everywhere.
+    /// Every place of words that are spelled as this text is, in this text. Places may overlap; where more than
+    /// [`MOST_OVERLAPPING`] do, the later ones stand beside each other, as a text that repeats itself begins its quotes
+    /// nearly everywhere.
     pub fn places(&self, words: &str) -> Vec<Range<usize>> {
-        let words = words.as_bytes();
-        let first = memmem::find(self.text.as_bytes(), words).filter(|_| !words.is_empty());
-        let Some(first) = first else { return Vec::new() };
-        let borders = borders(words);
-        let (mut found, mut read) = (Vec::new(), 0);
-        for (at, byte) in self.text.bytes().enumerate().skip(first) {
-            while read > 0 && words.get(read) != Some(&byte) {
-                read = borders[read - 1];
+        let mut found = Vec::new();
+        if words.is_empty() {
+            return found;
+        }
+        let (text, finder) = (self.text.as_bytes(), memmem::Finder::new(words));
+        let (mut from, mut beside, mut overlapping) = (0, 0, 0);
+        while let Some(at) = text.get(from..).and_then(|rest| finder.find(rest)) {
+            let start = from + at;
+            found.push(start..start + words.len());
+            if start < beside {
+                overlapping += 1;
+            } else {
+                beside = start + words.len();
             }
-            read += usize::from(words[read] == byte);
-            if read == words.len() {
-                found.push(at + 1 - words.len()..at + 1);
-            }
+            from = if overlapping < MOST_OVERLAPPING { start + 1 } else { beside };
         }
         found
     }
@@ -129,20 +135,6 @@ impl PlainSpelling {
         };
         of(part.start).0..of(part.end.saturating_sub(1)).1
     }
-}
-
-/// How much of the beginning of some words stands at the end of each part of them.
-fn borders(words: &[u8]) -> Vec<usize> {
-    let mut borders = vec![0; words.len()];
-    let mut length = 0;
-    for at in 1..words.len() {
-        while length > 0 && words[at] != words[length] {
-            length = borders[length - 1];
-        }
-        length += usize::from(words[at] == words[length]);
-        borders[at] = length;
-    }
-    borders
 }
 
 /// Whether two texts are one when their spelling does not count.

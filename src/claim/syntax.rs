@@ -134,10 +134,10 @@ impl PartialEq for Expression {
     }
 }
 
-impl Expression {
-    /// The parts directly inside this one, from left to right.
-    pub fn parts(&self) -> Vec<&Self> {
-        match &self.kind {
+/// The parts directly inside an expression, shared or to be changed.
+macro_rules! parts_of {
+    ($kind:expr, $iter:ident $(, $mut:ident)?) => {
+        match $kind {
             ExpressionKind::Number(_) | ExpressionKind::Text(_) | ExpressionKind::Name(_) => {
                 Vec::new()
             }
@@ -147,12 +147,27 @@ impl Expression {
             ExpressionKind::At(left, right) | ExpressionKind::Arithmetic(_, left, right) => {
                 vec![left, right]
             }
-            ExpressionKind::List(items) => items.iter().collect(),
+            ExpressionKind::List(items) => items.$iter().collect(),
             ExpressionKind::Relation(first, rest) => {
-                std::iter::once(&**first).chain(rest.iter().map(|(_, side)| side)).collect()
+                let rest = rest.$iter().map(|(_, side)| side);
+                std::iter::once(&$($mut)? **first).chain(rest).collect()
             }
-            ExpressionKind::Call(_, arguments) => arguments.iter().map(|one| &one.value).collect(),
+            ExpressionKind::Call(_, arguments) => {
+                arguments.$iter().map(|one| &$($mut)? one.value).collect()
+            }
         }
+    };
+}
+
+impl Expression {
+    /// The parts directly inside this one, from left to right.
+    pub fn parts(&self) -> Vec<&Self> {
+        parts_of!(&self.kind, iter)
+    }
+
+    /// The same, to be changed.
+    pub fn parts_mut(&mut self) -> Vec<&mut Self> {
+        parts_of!(&mut self.kind, iter_mut, mut)
     }
 
     /// Calls `see` with this part and every part inside it.

@@ -22,12 +22,6 @@ impl PrintedCell {
     pub fn alone(text: String) -> Self {
         Self { text, span: 0..0 }
     }
-
-    /// The same cell of a text that begins so much later.
-    fn shifted(mut self, by: usize) -> Self {
-        self.span = self.span.start + by..self.span.end + by;
-        self
-    }
 }
 
 /// A table: the line of its head, and its other lines.
@@ -224,12 +218,13 @@ fn cells_of_lines(lines: &[(usize, &str)]) -> Vec<Option<Vec<PrintedCell>>> {
     let mut all: Vec<_> = lines.iter().map(|(start, line)| cells(line, *start)).collect();
     let mut at = 1;
     while at < lines.len() {
-        let (head, rule) = (bare_cells(lines[at - 1]), bare_cells(lines[at]));
+        let bare = |at: usize| lines.get(at).and_then(|(start, line)| bare_cells(line, *start));
+        let (head, rule) = (bare(at - 1), bare(at));
         let is_table = all[at].as_ref().is_none_or(|_| all[at - 1].is_none())
             && matches!((&head, &rule), (Some(head), Some(rule)) if is_rule(rule) && head.len() == rule.len());
         if is_table {
             all[at - 1] = head;
-            while let Some(row) = lines.get(at).and_then(|line| bare_cells(*line)) {
+            while let Some(row) = bare(at) {
                 all[at] = Some(row);
                 at += 1;
             }
@@ -239,34 +234,30 @@ fn cells_of_lines(lines: &[(usize, &str)]) -> Vec<Option<Vec<PrintedCell>>> {
     all
 }
 
-/// The cells of the head of a table, with bars around them or without.
-pub fn head(line: &str) -> Option<Vec<PrintedCell>> {
-    cells(line, 0).or_else(|| bare_cells((0, line)))
+/// The cells of a line that need not begin with a bar; none where no bar parts two.
+fn bare_cells(line: &str, start: usize) -> Option<Vec<PrintedCell>> {
+    line.contains('|').then(|| split(line, start))
 }
 
-/// The cells of a line that need not begin with a bar; none where no bar parts two.
-fn bare_cells((start, line): (usize, &str)) -> Option<Vec<PrintedCell>> {
-    if let Some(cells) = cells(line, start) {
-        return Some(cells);
-    }
-    let trimmed = line.trim_end();
-    let inner = trimmed.strip_suffix('|').unwrap_or(trimmed);
-    trimmed.contains('|').then(|| split(line, start, 0, inner))
+/// The cells of the head of a table, with bars around them or without.
+pub fn head(line: &str) -> Option<Vec<PrintedCell>> {
+    bare_cells(line, 0)
 }
 
 /// The cells of a line; none where it does not begin with `|`.
 pub fn cells(line: &str, start: usize) -> Option<Vec<PrintedCell>> {
-    let trimmed = line.trim_end();
-    let inner = trimmed.trim_start().strip_prefix('|')?;
-    let at = trimmed.len() - inner.len();
-    Some(split(line, start, at, inner.strip_suffix('|').unwrap_or(inner)))
+    line.trim_start().starts_with('|').then(|| split(line, start))
 }
 
-/// The cells between the bars of a part of a line, which begins at `at`.
-fn split(line: &str, start: usize, mut at: usize, inner: &str) -> Vec<PrintedCell> {
+/// The cells of a line, with bars around them or without.
+fn split(line: &str, start: usize) -> Vec<PrintedCell> {
+    let trimmed = line.trim_end();
+    let inner = trimmed.trim_start().strip_prefix('|').unwrap_or(trimmed);
+    let mut at = trimmed.len() - inner.len();
     let mut cells = Vec::new();
-    for part in inner.split('|') {
-        cells.push(cell(line, at..at + part.len()).shifted(start));
+    for part in inner.strip_suffix('|').unwrap_or(inner).split('|') {
+        let PrintedCell { text, span } = cell(line, at..at + part.len());
+        cells.push(PrintedCell { text, span: start + span.start..start + span.end });
         at += part.len() + 1;
     }
     cells

@@ -9,6 +9,7 @@ use super::args::{JudgedArgs, ReviewArgs};
 use super::output::{Output, write_file};
 use super::{Answer, BAD_USAGE, threads, verify};
 use repro_judge::review::decoy::{Decoy, DecoyPlan};
+use repro_judge::review::key::WrittenDigest;
 use repro_judge::review::record::{
     MOST_NAME, MOST_WORDS, ModelIdentity, ReviewRecord, ReviewVerdict, Reviewer, SessionCounts,
 };
@@ -115,7 +116,7 @@ fn reviewer(
             is_short("--model", model)?;
             is_short("--model-version", version)?;
             let prompt = Source::load(prompt, prompt.display().to_string())?;
-            let prompt = Digest::of(prompt.text().as_bytes());
+            let prompt = WrittenDigest(Digest::of(prompt.text().as_bytes()));
             Some(ModelIdentity { name: model.clone(), version: version.clone(), prompt })
         }
         _ => None,
@@ -436,7 +437,7 @@ impl LiveSession<'_> {
     fn close(&mut self) -> Result<(), Error> {
         let SessionCounts { shown, decoys, caught } = self.session.counts;
         for record in &mut self.judged {
-            record.session = self.session.counts;
+            record.session = Some(self.session.counts);
             self.file.sign(record);
             self.reviews.add(record.clone());
         }

@@ -10,11 +10,10 @@ use repro_claim::seen::HIDDEN;
 use repro_receipt::bundle::{Bundle, TrainingRecords};
 use repro_receipt::similar;
 use repro_receipt::source::{Error, Location, codes};
-use repro_report::meaning::ReadBy;
 
 use crate::json_text::ReadText;
 use crate::library::Library;
-use crate::page::{PostPage, PostStatement, StatementHead};
+use crate::page::PostPage;
 use crate::texts::{TextAtHand, TextsAtHand};
 use crate::work::Work;
 
@@ -39,8 +38,6 @@ pub struct PostContext<'a> {
     pub work: &'a Work,
     /// The texts that are at hand.
     texts: BTreeMap<&'a str, ReadText<'a>>,
-    /// Where its statements begin.
-    heads: Vec<StatementHead>,
     /// Why some names cannot be used.
     refused: BTreeMap<&'a str, Error>,
     /// The words of each text, sought when a quote is not there.
@@ -64,7 +61,7 @@ impl<'a> PostContext<'a> {
             (id.as_str(), ReadText::new(&text.seen, work))
         };
         let texts = texts.iter().map(read).collect();
-        Self { page, library, work, texts, heads: page.heads(), refused: refused.collect(), words }
+        Self { page, library, work, texts, refused: refused.collect(), words }
     }
 
     /// A text that is at hand.
@@ -90,15 +87,6 @@ impl<'a> PostContext<'a> {
         let start = found.start;
         let shown: String = as_read(text.text().get(found)?).chars().take(MOST_SHOWN).collect();
         Some(format!("the text has \"{shown}\" in line {}", text.line_column(start).0))
-    }
-
-    /// Who says that the words of a statement mean its facts, before anybody reviews them.
-    pub fn reader_of(&self, statement: &PostStatement) -> ReadBy {
-        let before = self.heads.partition_point(|head| head.line <= statement.place.line);
-        match self.heads[..before].last() {
-            Some(head) if head.is_drafted => ReadBy::Drafted,
-            _ => ReadBy::Author,
-        }
     }
 
     /// Refuses the name of a group that holds a run twice.

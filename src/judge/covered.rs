@@ -1,5 +1,6 @@
 //! Which numbers of a text the statements of a post bind, which they excuse, and which nobody mentions.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
@@ -329,23 +330,26 @@ fn table_marks(
     read: &ReadText,
     work: &Work,
 ) -> Vec<Mark> {
-    if table.pointer.is_some() {
-        return member_marks(statement, table, read);
-    }
-    let Ok(found) = table.lines(Some(read)) else { return Vec::new() };
+    let found = match table.pointer {
+        Some(_) => table.found(read).map(Cow::Owned),
+        None => table.lines(Some(read)),
+    };
+    let Ok(found) = found else { return Vec::new() };
     let placed = match &table.printed {
-        Some(printed) => read.of_table(printed),
-        None => Some(PlacedTable::itself(&found)),
+        Some(printed) if table.pointer.is_none() => read.of_table(printed),
+        _ => Some(PlacedTable::itself(&found)),
     };
     let Some(PlacedTable { head, rows }) = placed else { return Vec::new() };
     let text = read.source().text();
     let column = |label: &str| table::column(&found.head, label);
+    let mark = |row: &str, cells: &[Range<usize>], label: &str, reason: Option<String>| {
+        let at = column(label)?;
+        let (head, span) = (found.head.get(at)?, cells.get(at)?.clone());
+        Some(Mark::of_cell(span, [&statement.id, row, &head.text], reason))
+    };
     let marked = |row: &str, cells: &[Range<usize>], bound: &[(String, Vec<Binding>)]| {
-        let one = |(label, list): &(String, Vec<Binding>)| {
-            let at = column(label)?;
-            let (head, span) = (found.head.get(at)?, cells.get(at)?.clone());
-            Some(Mark::of_cell(span, [&statement.id, row, &head.text], common_reason(list)))
-        };
+        let one =
+            |(label, list): &(String, Vec<Binding>)| mark(row, cells, label, common_reason(list));
         bound.iter().filter_map(one).collect::<Vec<_>>()
     };
     let mut marks = marked(HEAD, &head, &table.heads);
@@ -358,6 +362,7 @@ fn table_marks(
         let row = named.row(&found, label).and_then(|row| rows.get(row)?.as_ref());
         let Some(cells) = row else { continue };
         marks.extend(marked(label, cells, &table.columns));
+        marks.extend(table.says.iter().filter_map(|(said, _)| mark(label, cells, said, None)));
         let names = std::iter::zip(&found.head, cells).take(label.split('|').count());
         marks.extend(names.flat_map(|(head, cell)| name_marks(text, &head.text, cell, variables)));
     }
@@ -396,24 +401,4 @@ fn names(expression: &str, number: &str, behind_letters: bool) -> bool {
         !before.ends_with(is_part)
             && !after.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
     })
-}
-
-/// The members of JSON that a table binds, each where it stands in the text.
-fn member_marks(statement: &PostStatement, table: &Table, read: &ReadText) -> Vec<Mark> {
-    let Ok(found) = table.found(read) else { return Vec::new() };
-    let mut marks = Vec::new();
-    for row in found.rows {
-        let label = row.first().map(|cell| cell.text.clone()).unwrap_or_default();
-        for (head, cell) in std::iter::zip(&table.head, row).skip(1) {
-            let bound = table.columns.iter().find(|(column, _)| *column == head.text);
-            let is_said = table.says.iter().any(|(column, _)| *column == head.text);
-            if bound.is_some() || is_said {
-                let parts = [&*statement.id, &label, &head.text];
-                let excused = bound.filter(|_| !is_said);
-                let reason = excused.and_then(|(_, list)| common_reason(list));
-                marks.push(Mark::of_cell(cell.span, parts, reason));
-            }
-        }
-    }
-    marks
 }

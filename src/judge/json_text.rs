@@ -4,7 +4,6 @@ use std::ops::Range;
 use std::sync::OnceLock;
 
 use repro_claim::place::{PlacedTable, SearchedText};
-use repro_claim::quote;
 use repro_claim::table::{PrintedCell, PrintedTable};
 use repro_receipt::similar::did_you_mean;
 use repro_receipt::source::{Document, Error, Kind, Node, Source, Value, escape};
@@ -87,7 +86,6 @@ pub struct ReadText<'t> {
     searched: SearchedText<'t>,
     document: OnceLock<Result<Document, Error>>,
     lower: OnceLock<String>,
-    notes: OnceLock<String>,
     work: &'t Work,
 }
 
@@ -95,8 +93,8 @@ impl<'t> ReadText<'t> {
     /// A text in which nothing was sought yet; what is sought in it is counted.
     pub fn new(source: &'t Source, work: &'t Work) -> Self {
         let searched = SearchedText::new(source.text());
-        let (document, lower, notes) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
-        Self { source, searched, document, lower, notes, work }
+        let (document, lower) = (OnceLock::new(), OnceLock::new());
+        Self { source, searched, document, lower, work }
     }
 
     /// The text.
@@ -107,11 +105,6 @@ impl<'t> ReadText<'t> {
     /// The text in lower case.
     pub fn lower(&self) -> &str {
         self.lower.get_or_init(|| self.source.text().to_lowercase())
-    }
-
-    /// The small digits above the line by which it defines notes.
-    pub fn notes(&self) -> &str {
-        self.notes.get_or_init(|| quote::notes_of(self.source.text()))
     }
 
     /// What finds quotes and lines.

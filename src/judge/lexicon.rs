@@ -158,19 +158,10 @@ impl LexiconTerm {
 }
 
 impl ReadingTokens {
-    /// Whether settings and constants keep a reading of their own.
-    pub fn guards_settings(&self) -> bool {
-        self.guard.iter().any(|guard| guard == "limit")
-    }
-
-    /// Whether the better side of the metric decides between at least and at most.
-    pub fn goes_by_polarity(&self) -> bool {
-        self.guard.iter().any(|guard| guard == "better")
-    }
-
-    /// Whether a number of seeds, steps and the like keeps a reading of its own.
-    pub fn guards_spans(&self) -> bool {
-        self.guard.iter().any(|guard| guard == "span")
+    /// What keeps a number from this reading: settings (`limit`), numbers of seeds and the like (`span`), a metric whose
+    /// lower values are better (`better`).
+    pub fn guards(&self, what: &str) -> bool {
+        self.guard.iter().any(|guard| guard == what)
     }
 }
 

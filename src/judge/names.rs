@@ -24,12 +24,8 @@ pub enum Likeness {
 
 /// So many digits of a digest are enough to tell it from others.
 const SHORTEST_DIGEST: usize = 7;
-/// And so many may be its beginning.
-const SHORTEST_BEGINNING: usize = 4;
 /// No digest is shorter.
 const WHOLE_DIGEST: usize = 16;
-/// A name is cut off after so many letters, and misses as many at least: "val", "const".
-const CUT_OFF: Range<usize> = 3..6;
 /// A text may spell a name in so many more words.
 const MORE_WORDS: usize = 3;
 
@@ -58,15 +54,11 @@ pub fn likeness(said: &str, has: &str) -> Likeness {
         let is_tied = [&a, &b].iter().any(|name| lexicon().is_in("name.tied", name));
         return if is_tied && share("synonym") { Likeness::Same } else { Likeness::Perhaps };
     }
-    if a == b && !a.is_empty() || share("synonym") || is_beginning(&said, &has, SHORTEST_DIGEST) {
+    if a == b && !a.is_empty() || share("synonym") || is_beginning(&said, &has) {
         return Likeness::Same;
     }
     let may_be = !are_known_apart([&a, &b])
         || share("perhaps")
-        || either(is_first_digits, &said, &has)
-        || either(is_cut_off, &a, &b)
-        || either(are_initials, &said, &has)
-        || either(is_one_of_many, &a, &b)
         || either(is_series, &a, &b)
         || either(is_part, &said, &has);
     if may_be { Likeness::Perhaps } else { Likeness::Other }
@@ -82,26 +74,13 @@ fn are_known_apart(names: [&String; 2]) -> bool {
         let name = first.map_or(name, |names| &names[0]);
         lexicon().lists("kind").any(|kind| kind.contains(name))
     };
-    names.into_iter().all(is_listed)
-        || all(is_number) && !are_one_day(names)
-        || all(is_digest)
-        || differ_in_number(names)
+    names.into_iter().all(is_listed) || all(is_number) || all(is_digest) || differ_in_number(names)
 }
 
 /// Whether two names are alike but for their numbers: gpt2 and gpt3, portable-f32/1 and portable-f32/2.
 fn differ_in_number(names: [&String; 2]) -> bool {
     let letters = names.map(|name| name.replace(|c: char| c.is_ascii_digit(), "#"));
     letters[0] == letters[1] && letters[0].contains(char::is_alphabetic)
-}
-
-/// Whether two dates have the same day, month and year in another order.
-fn are_one_day(names: [&String; 2]) -> bool {
-    let groups = names.map(|name| {
-        let mut groups: Vec<_> = name.split(['.', '-']).collect();
-        groups.sort_unstable();
-        groups
-    });
-    groups[0] == groups[1] && groups[0].len() == 3 && groups[0].iter().any(|part| part.len() == 4)
 }
 
 /// Whether a name is a version or another number.
@@ -136,29 +115,20 @@ fn spelled(name: &str) -> String {
         .filter(is_version)
         .unwrap_or(name);
     let joins = |c: char| matches!(c, '-' | '_' | ' ' | '‐' | '‑' | '–');
-    let mut spelled = String::new();
-    let mut is_joined = false;
-    for c in name.chars() {
-        if joins(c) {
-            // A sign before a number is its own.
-            is_joined = true;
-            continue;
-        }
-        let digits = c.is_ascii_digit() && spelled.ends_with(|c: char| c.is_ascii_digit());
-        if is_joined && (digits || spelled.is_empty()) {
-            spelled.push('-');
-        }
-        is_joined = false;
-        spelled.push(c);
-    }
-    spelled
+    let is_digit = |c: char| c.is_ascii_digit();
+    // A sign before a number is its own.
+    let start = if name.starts_with(joins) { "-" } else { "" };
+    name.split(joins).filter(|part| !part.is_empty()).fold(start.to_owned(), |all, part| {
+        let joint = if all.ends_with(is_digit) && part.starts_with(is_digit) { "-" } else { "" };
+        all + joint + part
+    })
 }
 
-/// Whether a word is the first digits of a digest, so many at least.
-fn is_beginning(said: &str, digest: &str, least: usize) -> bool {
+/// Whether a word is the first digits of a digest, and enough of them.
+fn is_beginning(said: &str, digest: &str) -> bool {
     let said = said.trim_end_matches(['…', '.']);
     let is_hex = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    said.len() >= least
+    said.len() >= SHORTEST_DIGEST
         && digest.len() >= WHOLE_DIGEST
         && is_hex(said)
         && is_hex(digest)
@@ -168,29 +138,6 @@ fn is_beginning(said: &str, digest: &str, least: usize) -> bool {
 /// Whether something holds of two names in one order or the other.
 fn either(holds: fn(&str, &str) -> bool, one: &str, other: &str) -> bool {
     holds(one, other) || holds(other, one)
-}
-
-fn is_first_digits(short: &str, digest: &str) -> bool {
-    is_beginning(short, digest, SHORTEST_BEGINNING)
-}
-
-/// Whether a name may be the other, cut off: "const" of "constant". "Adam" is not cut off from "AdamW".
-fn is_cut_off(short: &str, long: &str) -> bool {
-    let rest = long.strip_prefix(short).map_or(0, |rest| rest.chars().count());
-    CUT_OFF.contains(&short.chars().count())
-        && rest >= CUT_OFF.start
-        && long.chars().all(char::is_alphabetic)
-}
-
-/// Whether a name may be the initials of the other's words.
-fn are_initials(short: &str, long: &str) -> bool {
-    let words = parts(long);
-    let initials: String = words.iter().filter_map(|word| word.chars().next()).collect();
-    words.len() > 1 && initials == short && short.chars().all(char::is_alphabetic)
-}
-
-fn is_one_of_many(one: &str, many: &str) -> bool {
-    many.strip_suffix('s') == Some(one) && one.len() > 2
 }
 
 /// Whether a name is the series of versions that the other belongs to: 0.11 and 0.11.1.

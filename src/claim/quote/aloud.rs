@@ -3,7 +3,6 @@
 
 use std::ops::Range;
 
-use super::behind;
 use crate::markup::{Tag, entity};
 use crate::seen::has_no_width;
 use crate::spelling::PlainSpelling;
@@ -12,88 +11,34 @@ use crate::words::words;
 const RAISED: &str = "⁰¹²³⁴⁵⁶⁷⁸⁹";
 const LOWERED: &str = "₀₁₂₃₄₅₆₇₈₉";
 
-/// What a text is when it is read, and where each byte of that comes from.
-#[derive(Default)]
-pub(super) struct Aloud {
-    pub(super) plain: PlainSpelling,
-    /// Stretches of the original that are not read surely.
-    unsure: Vec<Range<usize>>,
+/// What a text is when it is read.
+pub(super) fn read(text: &str) -> PlainSpelling {
+    let mut reader = Reader { plain: PlainSpelling::default(), digits: "0123456789" };
+    let mut at = 0;
+    while let Some(c) = text[at..].chars().next() {
+        at += reader.step(&text[at..], c, at);
+    }
+    reader.plain
 }
 
-impl Aloud {
-    pub(super) fn of(text: &str) -> Self {
-        let mut reader = Reader { text, aloud: Self::default(), shift: Shift::None };
-        let mut at = 0;
-        while at < text.len() {
-            at = reader.step(at);
+struct Reader {
+    plain: PlainSpelling,
+    /// The digits of the line, or those above or below it.
+    digits: &'static str,
+}
+
+impl Reader {
+    /// Reads what a part of the text begins with, and returns its length.
+    fn step(&mut self, rest: &str, c: char, at: usize) -> usize {
+        let tag = if c == '<' { self.tag(rest) } else { None };
+        if let Some((length, spoken)) = tag {
+            self.plain.push(spoken, at..at + length);
+            return length;
         }
-        reader.aloud
-    }
-
-    /// Whether a stretch of the original holds something that is not read surely.
-    pub(super) fn is_unsure(&self, original: &Range<usize>) -> bool {
-        // They stand in order beside each other.
-        let begun = self.unsure.partition_point(|part| part.start < original.end);
-        self.unsure[..begun].last().is_some_and(|part| original.start < part.end)
-    }
-}
-
-/// Whether digits stand on the line.
-#[derive(Clone, Copy, PartialEq)]
-enum Shift {
-    None,
-    Up,
-    Down,
-}
-
-struct Reader<'t> {
-    text: &'t str,
-    aloud: Aloud,
-    shift: Shift,
-}
-
-impl Reader<'_> {
-    /// Reads what stands at `at`, and returns where reading goes on.
-    fn step(&mut self, at: usize) -> usize {
-        let rest = &self.text[at..];
-        let Some(c) = rest.chars().next() else { return self.text.len() };
-        let end = at + c.len_utf8();
-        match c {
-            '<' => {
-                if let Some((length, spoken)) = self.tag(rest) {
-                    self.aloud.plain.push(spoken, at..at + length);
-                    return at + length;
-                }
-            }
-            '&' => {
-                if let Some((length, sign)) = entity(rest) {
-                    self.sign(sign, at..at + length);
-                    return at + length;
-                }
-            }
-            '*' => {
-                if let Some(length) = self.bold(at) {
-                    return at + length;
-                }
-            }
-            '\u{202d}' | '\u{202e}' | '\u{2066}'..='\u{2068}' => {
-                // What follows is shown in another order, to the end of the line.
-                if self.is_doubted(at) {
-                    self.sign(c, at..end);
-                    return end;
-                }
-                let line = rest.find('\n').map_or(self.text.len(), |line| at + line);
-                self.aloud.unsure.push(at..line);
-            }
-            _ => {}
-        }
-        self.sign(c, at..end);
-        end
-    }
-
-    /// Whether a place is part of what is not read surely anyway.
-    fn is_doubted(&self, at: usize) -> bool {
-        self.aloud.unsure.last().is_some_and(|last| last.end > at)
+        let entity = if c == '&' { entity(rest) } else { None };
+        let (length, sign) = entity.unwrap_or((c.len_utf8(), c));
+        self.sign(sign, at..at + length);
+        length
     }
 
     /// Says one sign of the text.
@@ -101,27 +46,16 @@ impl Reader<'_> {
         if has_no_width(c) {
             return;
         }
-        if let Some((digit, is_sure)) = digit(c) {
-            if !is_sure && !self.is_doubted(from.start) {
-                self.aloud.unsure.push(from.clone());
-            }
-            let spoken = match self.shift {
-                Shift::None => char::from_digit(digit, 10),
-                Shift::Up => RAISED.chars().nth(digit as usize),
-                Shift::Down => LOWERED.chars().nth(digit as usize),
-            };
-            let spoken = spoken.unwrap_or(c);
-            return self.aloud.plain.push(spoken.encode_utf8(&mut [0; 4]), from);
-        }
         let spoken = match c {
+            _ if let Some(digit) = digit(c) => self.digits.chars().nth(digit as usize).unwrap_or(c),
             '．' | '٫' | '\u{2024}' => '.',
             '，' | '٬' => ',',
             '％' | '٪' | '﹪' => '%',
             '＋' => '+',
-            '-' | '−' if self.shift == Shift::Up => '⁻',
+            '-' | '−' if self.digits == RAISED => '⁻',
             c => c,
         };
-        self.aloud.plain.push(spoken.encode_utf8(&mut [0; 4]), from);
+        self.plain.push(spoken.encode_utf8(&mut [0; 4]), from);
     }
 
     /// The length of a tag that parts nothing, and what it says.
@@ -131,39 +65,18 @@ impl Reader<'_> {
         let is_before_a_spread = is_a_spread(&rest[tag.length..]);
         let spoken = match tag.name.as_str() {
             "br" if is_before_a_spread => " ",
-            "sup" | "sub" if tag.is_closing || is_before_a_spread => {
-                self.shift = Shift::None;
+            name @ ("sup" | "sub") => {
+                self.digits = match name {
+                    _ if tag.is_closing || is_before_a_spread => "0123456789",
+                    "sup" => RAISED,
+                    _ => LOWERED,
+                };
                 ""
             }
-            "sup" => {
-                self.shift = Shift::Up;
-                ""
-            }
-            "sub" => {
-                self.shift = Shift::Down;
-                ""
-            }
-            name if words().is_in("html.deleted", name) => "~~",
             name if words().is_in("html.inline", name) => "",
             _ => return None,
         };
         Some((tag.length, spoken))
-    }
-
-    /// The length of marks of bold print inside a number: `1.**70**`.
-    fn bold(&self, at: usize) -> Option<usize> {
-        let rest = self.text[at..].strip_prefix("**")?;
-        let in_number = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit() || c == '.');
-        let before = self.text[..at].chars().next_back();
-        let is_inside = in_number(before) && in_number(rest.chars().next());
-        // On the same line, and not far away.
-        let has_other = || {
-            let ahead = behind(self.text, at + 2).lines().next();
-            let back = super::before(self.text, at).rsplit('\n').next();
-            ahead.is_some_and(|line| line.contains("**"))
-                || back.is_some_and(|line| line.contains("**"))
-        };
-        (is_inside && has_other()).then_some(2)
     }
 }
 
@@ -175,24 +88,11 @@ fn is_a_spread(text: &str) -> bool {
     bare.starts_with("&plusmn;") || words().start_of("sign.spreads", bare).is_some()
 }
 
-/// The digit that a sign is, and whether that is sure.
-pub(super) fn digit(c: char) -> Option<(u32, bool)> {
+/// The digit that a sign is, in any script.
+pub(super) fn digit(c: char) -> Option<u32> {
     if c.is_ascii() {
-        return c.to_digit(10).map(|digit| (digit, true));
+        return c.to_digit(10);
     }
-    // The place of a sign behind the first of a row of so many.
-    let place = |firsts: &str, count: u32| {
-        let firsts = words().list(firsts).iter().filter_map(|first| first.chars().next());
-        let mut places = firsts.filter_map(|first| u32::from(c).checked_sub(u32::from(first)));
-        places.find(|place| *place < count)
-    };
-    let sure = place("sign.zeros", 10).map(|digit| (digit, true));
-    sure.or_else(|| place("sign.ornaments", 9).map(|place| (place + 1, false)))
-}
-
-/// The number in a circle, brackets or with a full stop that a sign is.
-pub(super) fn ornament(text: &str) -> Option<u32> {
-    let mut signs = text.chars();
-    let (digit, is_sure) = digit(signs.next()?)?;
-    (!is_sure && signs.next().is_none()).then_some(digit)
+    let mut zeros = words().list("sign.zeros").iter().filter_map(|zero| zero.chars().next());
+    zeros.find_map(|zero| u32::from(c).checked_sub(u32::from(zero)).filter(|place| *place < 10))
 }

@@ -1,6 +1,7 @@
 //! Days and moments: `2026-01-09 02:08:10`, "9 January 2026", "Jan 9, 2026".
 
-use super::{belongs_to_a_name, is_boundary};
+use super::{belongs_to_a_name, is_boundary, run};
+use crate::sentence::first_bytes;
 use crate::words::words;
 
 /// The shortest form of a month: "Jan".
@@ -31,67 +32,37 @@ fn standard(text: &str, at: usize) -> Option<(usize, String)> {
 
 /// "9 January 2026" or "January 9, 2026".
 fn in_english(text: &str, at: usize) -> Option<(usize, String)> {
-    let day_first = || {
-        let (day, rest) = day(text, at)?;
-        let (month, rest) = month(text, spaces(text, rest)?)?;
-        Some((day, month, rest))
-    };
-    let month_first = || {
-        let (month, rest) = month(text, at)?;
-        let (day, rest) = day(text, spaces(text, rest)?)?;
-        Some((day, month, rest))
-    };
-    let (day, month, rest) = day_first().or_else(month_first)?;
-    let (year, end) = year(text, spaces(text, comma(text, rest))?)?;
-    Some((end, format!("{year}-{month:02}-{day:02}")))
+    /// No date is longer.
+    const LONGEST: usize = 40;
+    let near = first_bytes(&text[at..], LONGEST);
+    let parts = near.split_inclusive(char::is_whitespace).map(str::trim_end);
+    let mut parts = parts.filter(|part| !part.is_empty());
+    let (first, second, year) = (parts.next()?, parts.next()?.trim_end_matches(','), parts.next()?);
+    let (day, month) = day(first).zip(month(second)).or_else(|| day(second).zip(month(first)))?;
+    let year = &year[..run(year, |c| c.is_ascii_digit())];
+    let start = year.as_ptr() as usize - text.as_ptr() as usize;
+    let is_year = year.len() == 4 && year.starts_with(['1', '2']);
+    is_year.then(|| (start + year.len(), format!("{year}-{month:02}-{day:02}")))
 }
 
 /// A day of a month, also "9th".
-fn day(text: &str, at: usize) -> Option<(u32, usize)> {
-    let digits = digits(text, at);
-    let day = text[at..at + digits].parse().ok().filter(|day| (1..=31).contains(day))?;
-    let end = at + digits;
-    let ordinal = words().start_of("number.ordinals", &text[end..]).map_or(0, str::len);
-    Some((day, end + ordinal))
+fn day(word: &str) -> Option<u32> {
+    let (digits, behind) = word.split_at(run(word, |c| c.is_ascii_digit()));
+    let is_day = behind.is_empty() || words().is_in("number.ordinals", behind);
+    digits.parse().ok().filter(|day| is_day && (1..=31).contains(day))
 }
 
 /// A month by its capitalised name, also "Jan" and "Jan."; its number from 1.
-fn month(text: &str, at: usize) -> Option<(usize, usize)> {
-    let rest = &text[at..];
-    let length = rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(rest.len());
-    let word = &rest[..length];
-    let is_capital = word.starts_with(|c: char| c.is_ascii_uppercase());
-    let word = word.to_ascii_lowercase();
-    let is_month =
-        |name: &String| name.starts_with(&word) || (word == "sept" && name.starts_with("sep"));
-    let is_long_enough = is_capital && length >= SHORTEST_MONTH;
+fn month(word: &str) -> Option<usize> {
+    if word.len() < SHORTEST_MONTH || !word.starts_with(|c: char| c.is_ascii_uppercase()) {
+        return None;
+    }
+    let bare = word.trim_end_matches('.').to_lowercase();
+    let bare = if bare == "sept" { "sep" } else { &bare };
     let months = words().list("date.months");
-    let index = months.iter().position(is_month).filter(|_| is_long_enough)?;
-    let end = at + length;
-    let dotted = rest[length..].starts_with('.') && word != months[index];
-    Some((index + 1, if dotted { end + 1 } else { end }))
-}
-
-/// A year of four digits.
-fn year(text: &str, at: usize) -> Option<(&str, usize)> {
-    let digits = digits(text, at);
-    let year = &text[at..at + digits];
-    (digits == 4 && year.starts_with(['1', '2'])).then_some((year, at + digits))
-}
-
-fn digits(text: &str, at: usize) -> usize {
-    text[at..].bytes().take_while(u8::is_ascii_digit).count()
-}
-
-fn comma(text: &str, at: usize) -> usize {
-    if text[at..].starts_with(',') { at + 1 } else { at }
-}
-
-/// Where spaces end, of which there is one at least.
-fn spaces(text: &str, at: usize) -> Option<usize> {
-    let rest = text[at..].trim_start_matches([' ', '\n', '\u{a0}']);
-    let end = text.len() - rest.len();
-    (end > at).then_some(end)
+    let index =
+        months.iter().position(|name| bare.len() >= SHORTEST_MONTH && name.starts_with(bare));
+    index.map(|index| index + 1)
 }
 
 #[cfg(test)]

@@ -20,31 +20,22 @@ fn is_in_address(before: &str) -> bool {
 }
 
 fn is_in_digest(before: &str, behind: &str) -> bool {
+    let is_edge = |c: char| !c.is_alphanumeric() && !"_.-+".contains(c);
+    let head = before.rsplit(is_edge).next().unwrap_or_default();
+    let tail = behind.split(is_edge).next().unwrap_or_default();
+    // A sentence ends, or the digest is cut off.
+    let digits = [head, tail.trim_end_matches('.')].concat();
     let is_hex = |c: char| c.is_ascii_hexdigit() && !c.is_ascii_uppercase();
-    let label = before.trim_end_matches(is_hex);
-    let rest = behind.trim_start_matches(is_hex);
-    let head = &before[label.len()..];
-    let tail = &behind[..behind.len() - rest.len()];
-    let length = head.len() + tail.len();
-    let is_alone =
-        |edge: Option<char>| edge.is_none_or(|c| !c.is_alphanumeric() && !"_.-+".contains(c));
-    let mut after = rest.chars();
-    let ends = match after.next() {
-        // A sentence ends, or the digest is cut off.
-        Some('.') => after.next().is_none_or(|c| !c.is_alphanumeric()),
-        edge => is_alone(edge),
-    };
-    if length < FEWEST || !ends || !is_alone(label.chars().next_back()) {
+    if digits.len() < FEWEST || !digits.chars().all(is_hex) {
         return false;
     }
-    let bare = label
+    let label = before[..before.len() - head.len()]
         .trim_end_matches(|c: char| c.is_whitespace() || "`*_".contains(c))
         .to_ascii_lowercase();
     // `1e10` and `12e4567` are powers; a commit has other letters too, or begins with one.
-    let digits = [head, tail].concat();
     let letters = digits.bytes().filter(u8::is_ascii_alphabetic).count();
     let is_power = letters == 1 && digits.contains('e') && !digits.starts_with('e');
-    words().end_of("digest.labels", &bare).is_some() || letters > 0 && !is_power
+    words().end_of("digest.labels", &label).is_some() || letters > 0 && !is_power
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! The unit that a column's head, the name of a row or a key of JSON states for its numbers: `Active %`,
 //! `Params (M) total`, `train PFLOPs`, `tokens_m`.
 //!
-//! A unit stands in brackets or among the words, and not always at the end. Where two parts of a head state
-//! different units, it is not known which is meant, and none is taken.
+//! A head is read word by word, and each word may state a unit. Where two of them state different units, it is not known
+//! which is meant, and none is taken.
 
 use num_rational::BigRational;
 use repro_exact::decimal::Unit;
@@ -22,8 +22,8 @@ pub struct HeadUnit {
 }
 
 impl HeadUnit {
-    fn of(unit: Unit) -> Self {
-        Self { factor: BigRational::from_integer(1.into()), unit, is_sure: true }
+    fn of(unit: Unit, is_sure: bool) -> Self {
+        Self { factor: BigRational::from_integer(1.into()), unit, is_sure }
     }
 
     fn size(factor: BigRational, is_sure: bool) -> Self {
@@ -33,16 +33,11 @@ impl HeadUnit {
 
 /// What a column head or the name of a field states for its numbers.
 pub fn unit_of_head(head: &str) -> Option<HeadUnit> {
-    let head = plain(head);
-    if head.contains('_') && !head.contains(char::is_whitespace) {
-        return of_key(&head).or_else(|| of_words(&head));
-    }
-    let (brackets, outside) = parts(&head);
-    let mut stated = brackets.iter().filter_map(|inside| of_brackets(inside, &outside));
-    let words = of_words(&outside);
-    let first = stated.next().or_else(|| words.clone())?;
-    let agrees = |other: HeadUnit| other.factor == first.factor && other.unit == first.unit;
-    (stated.all(agrees) && words.is_none_or(agrees)).then(|| first.clone())
+    let head = Head::of(head);
+    let mut stated =
+        (0..head.words.len()).filter_map(|at| head.share(at).or_else(|| head.size(at)));
+    let first = stated.next()?;
+    stated.all(|other| other.factor == first.factor && other.unit == first.unit).then_some(first)
 }
 
 /// What the name of a row states for the numbers beside it, where nothing else can be meant: `Params (M)`.
@@ -50,185 +45,138 @@ pub fn unit_of_row(name: &str) -> Option<HeadUnit> {
     unit_of_head(name).filter(|unit| unit.is_sure)
 }
 
-/// The unit at the end of a line that leads a list; elsewhere in a line of text it is of something else.
-fn at_the_end_of(line: &str) -> Option<(BigRational, Unit)> {
-    let line = plain(line);
-    let inside = [('(', ')'), ('[', ']')].iter().find_map(|(open, close)| {
-        let inside = line.strip_suffix(*close)?;
-        Some(inside[inside.rfind(*open)? + 1..].trim())
-    });
-    let found = match inside {
-        Some(inside) => of_brackets(inside, &line)?,
-        None => HeadUnit::size(size_at_the_end(&line)?, true),
-    };
-    Some((found.factor, found.unit))
+/// The words and signs of a head, in order.
+struct Head {
+    words: Vec<String>,
+    /// Whether they are the parts of a key: small letters are sizes there, and none of them is sure.
+    is_key: bool,
+    /// Whether it names things that are counted.
+    counts: bool,
 }
 
-/// The unit of all numbers of a list that stands before it: "Tokens, in millions: 0.72", "Accuracies (%): 32.7".
-pub(super) fn that_leads(before: &str) -> Option<(BigRational, Unit)> {
-    let (head, list) = before.rsplit_once(':')?;
-    let joins = |word: &str| {
-        let word = word.trim_matches(|c: char| !c.is_alphabetic());
-        matches!(word, "" | "and" | "or" | "vs" | "versus")
-    };
-    if list.contains('\n') || !list.split_whitespace().all(joins) {
-        return None;
-    }
-    let line = head.rsplit('\n').next().unwrap_or_default().trim_end_matches(['*', ' ']);
-    at_the_end_of(line).or_else(|| {
-        let (lead, word) = line.rsplit_once("in ")?;
-        let one = BigRational::from_integer(1.into());
-        match word.trim_end_matches(')') {
-            _ if lead.ends_with(char::is_alphanumeric) => None,
-            "percent" | "per cent" | "%" => Some((one, Unit::Percent)),
-            size => Some((factor_of(size.trim_end_matches('s'))?, Unit::Plain)),
+impl Head {
+    fn of(head: &str) -> Self {
+        let head = head.trim().trim_matches(['*', '`']);
+        let head = head
+            .replace("\\times", "×")
+            .replace("\\cdot", "×")
+            .replace("× ", "×")
+            .replace(['\\', '$', '~'], "");
+        let is_key = head.contains('_') && !head.contains(char::is_whitespace);
+        let (mut words, mut word) = (Vec::new(), String::new());
+        for c in head.chars() {
+            let is_sign = "()[],;:/%".contains(c);
+            if (is_sign || c.is_whitespace() || c == '_') && !word.is_empty() {
+                words.push(std::mem::take(&mut word));
+            }
+            match is_sign {
+                true => words.push(c.to_string()),
+                false if !c.is_whitespace() && c != '_' => word.push(c),
+                false => {}
+            }
         }
-    })
-}
-
-/// The head without emphasis and marks of TeX.
-fn plain(head: &str) -> String {
-    let head = head.trim().trim_matches(['*', '`']);
-    let times = head.replace("\\times", "×").replace("\\cdot", "×");
-    times.replace("\\%", "%").replace(['$', '~'], " ").trim().to_owned()
-}
-
-/// What stands in brackets, and the head without it.
-fn parts(head: &str) -> (Vec<&str>, String) {
-    let (mut inside, mut outside) = (Vec::new(), String::new());
-    let mut rest = head;
-    while let Some(open) = rest.find(['(', '[']) {
-        let close = if rest[open..].starts_with('(') { ')' } else { ']' };
-        let Some(length) = rest[open..].find(close) else { break };
-        inside.push(rest[open + 1..open + length].trim());
-        outside.push_str(&rest[..open]);
-        rest = &rest[open + length + 1..];
+        words.extend(Some(word).filter(|word| !word.is_empty()));
+        let counts = words.iter().any(|word| is_counted(&word.to_lowercase()));
+        Self { words, is_key, counts }
     }
-    outside.push_str(rest);
-    (inside, outside.trim().to_owned())
-}
 
-/// The unit in brackets behind or among other words.
-fn of_brackets(inside: &str, outside: &str) -> Option<HeadUnit> {
-    let inside = inside.strip_prefix("in ").unwrap_or(inside);
-    let inside = inside.strip_prefix("units of ").unwrap_or(inside);
-    if let Some(unit) = share(inside) {
-        return Some(unit);
+    fn word(&self, at: Option<usize>) -> &str {
+        at.and_then(|at| self.words.get(at)).map_or("", String::as_str)
     }
-    if known().is_in("head.points", inside) {
-        let is_sure = words(outside).any(|word| known().start_of("head.shares", &word).is_some());
-        return Some(HeadUnit { is_sure, ..HeadUnit::of(Unit::Points) });
+
+    fn before(&self, at: usize) -> &str {
+        self.word(at.checked_sub(1))
     }
-    let counts = counts_things(outside) || counts_things(inside);
-    let mut parts = inside.split([',', ';']).map(str::trim);
-    let is_whole = parts.clone().count() == 1;
-    // `(K, V)` are no thousands.
-    let size = parts.find_map(size_of).filter(|_| is_whole || counts);
-    let is_letter = inside.chars().count() == 1;
-    power_of_ten(inside)
-        .or_else(|| size.map(|size| HeadUnit::size(size, counts || !is_letter)))
-        .or_else(|| operations(inside).map(|size| HeadUnit::size(size, true)))
-}
 
-/// The unit among the words of a head.
-fn of_words(head: &str) -> Option<HeadUnit> {
-    let size = || operations(head).or_else(|| size_at_the_end(head)).or_else(|| size_behind(head));
-    share(head).or_else(|| size().map(|size| HeadUnit::size(size, true)))
-}
-
-/// The unit that the key of an object states: `params_total_m`, `pct_active`, `train_tflops`.
-fn of_key(key: &str) -> Option<HeadUnit> {
-    let lower = key.to_lowercase();
-    let words: Vec<&str> = lower.split('_').collect();
-    let is_number = |word: &&str| word.bytes().all(|byte| byte.is_ascii_digit());
-    // `loss_at_20_pct` is a loss.
-    let share = words.iter().position(|word| known().is_in("head.percent", word));
-    if let Some(at) = share {
-        let beside = [at.checked_sub(1), Some(at + 1)].into_iter().flatten();
-        let is_level = beside.filter_map(|at| words.get(at)).any(is_number);
-        let is_points = words.get(at + 1).is_some_and(|word| word.starts_with("point"));
-        let unit = HeadUnit::of(if is_points { Unit::Points } else { Unit::Percent });
-        return (!is_level).then_some(unit);
+    fn behind(&self, at: usize) -> &str {
+        self.word(Some(at + 1))
     }
-    let (last, others) = words.split_last()?;
-    if *last == "pp" {
-        return Some(HeadUnit::of(Unit::Points));
+
+    /// Percentages or points of them: `Active %`, `Δ acc, pp`; `95% CI` and `loss_at_20_pct` say something else.
+    fn share(&self, at: usize) -> Option<HeadUnit> {
+        let word = self.words[at].to_lowercase();
+        let is_level = |beside: &str| beside.ends_with(|c: char| c.is_ascii_digit());
+        let is_points = |word: &str| known().is_in("head.points", word.trim_start_matches('-'));
+        let is_percent = word == "%" || known().is_in("head.percent", &word);
+        if is_percent && !is_points(&self.behind(at).to_lowercase()) {
+            // The 2 of `top-2 %` is part of a name.
+            let name = self.before(at).contains(char::is_alphabetic);
+            let is_level = is_level(self.before(at)) && !name || is_level(self.behind(at));
+            return (!is_level).then(|| HeadUnit::of(Unit::Percent, true));
+        }
+        let behind_percent = matches!(self.before(at), "%")
+            || known().is_in("head.percent", &self.before(at).to_lowercase());
+        let is_alone = matches!(self.before(at), "(" | "[") && matches!(self.behind(at), ")" | "]");
+        let shares = || {
+            self.words
+                .iter()
+                .any(|word| known().start_of("head.shares", &word.to_lowercase()).is_some())
+        };
+        match is_points(&word) {
+            true if behind_percent => Some(HeadUnit::of(Unit::Points, true)),
+            true if is_alone => Some(HeadUnit::of(Unit::Points, shares())),
+            _ => (word == "pp").then(|| HeadUnit::of(Unit::Points, true)),
+        }
     }
-    if let Some(size) = operations_of_key(&words) {
-        // Small letters may mean operations per second.
-        return Some(HeadUnit::size(size, false));
+
+    /// What the numbers are multiplied by: `tokens (M)`, `Gtokens`, `tokens_m`, `PFLOPs`, `×1e12`.
+    fn size(&self, at: usize) -> Option<HeadUnit> {
+        let word = self.words[at].as_str();
+        let is_in_brackets = matches!(self.before(at), "(" | "[" | "of");
+        if let Some((factor, is_marked)) = power_of_ten(word) {
+            return (is_in_brackets || self.counts).then(|| HeadUnit::size(factor, is_marked));
+        }
+        if is_of_operations(word) {
+            return self.operations(at);
+        }
+        if let Some(factor) = factor_of(word.trim_end_matches('s')) {
+            return Some(HeadUnit::size(factor, true));
+        }
+        // `Gtokens`: alone, a G may be anything; of things that are counted it is a prefix.
+        if let Some(things) = known().end_of("head.counted", word)
+            && things.len() < word.len()
+        {
+            return self
+                .prefix(&word[..word.len() - things.len()])
+                .map(|size| HeadUnit::size(size, true));
+        }
+        // `(K, V)` are no thousands, and `hits, K` none of hits.
+        let is_alone = is_in_brackets && matches!(self.behind(at), ")" | "]");
+        let is_last = at + 1 == self.words.len();
+        let is_placed = is_in_brackets
+            || matches!(self.before(at), "," | "in")
+            || self.is_key && is_last
+            || known().is_in("head.counted", self.behind(at));
+        let size = self.prefix(word).filter(|_| is_alone || self.counts && is_placed)?;
+        // `tokens_a` and `tokens_b` may be those of two arms.
+        let is_sure = if self.is_key { word != "b" } else { self.counts || word.len() > 1 };
+        Some(HeadUnit::size(size, is_sure))
     }
-    if let Some(size) = factor_of(last.strip_suffix('s').unwrap_or(last)) {
-        return Some(HeadUnit::size(size, true));
+
+    fn prefix(&self, word: &str) -> Option<BigRational> {
+        match word {
+            "G" => factor_of_suffix("B"),
+            "k" | "m" | "b" | "t" if self.is_key => factor_of_suffix(&word.to_uppercase()),
+            _ => factor_of_suffix(word),
+        }
     }
-    let counts = others.iter().any(|word| is_counted(word));
-    let size = match *last {
-        "k" | "m" | "b" | "t" => factor_of_suffix(&last.to_uppercase()),
-        "bn" => factor_of_suffix(last),
-        _ => return power_of_ten(last).filter(|_| counts),
-    };
-    // `tokens_a` and `tokens_b` may be those of two arms.
-    let is_sure = matches!(*last, "k" | "m" | "bn");
-    size.filter(|_| counts).map(|size| HeadUnit::size(size, is_sure))
-}
 
-/// How many operations one of a key is: `mflops_per_token`; `tflops_per_s` is a rate.
-fn operations_of_key(words: &[&str]) -> Option<BigRational> {
-    let at = words.iter().position(|word| prefix_of_operations(word).is_some())?;
-    let is_amount = match words.get(at + 1) {
-        Some(&"per") => words.get(at + 2).is_some_and(|word| is_whole(word)),
-        Some(next) => !known().is_in("head.rates", next),
-        None => true,
-    };
-    prefix_of_operations(words[at]).filter(|_| is_amount)
-}
-
-/// The size of `tflops`, in small letters.
-fn prefix_of_operations(word: &str) -> Option<BigRational> {
-    let prefix = word.strip_suffix("flops").or_else(|| word.strip_suffix("flop"))?;
-    let prefix = if prefix == "k" { prefix.to_owned() } else { prefix.to_uppercase() };
-    factor_of_suffix(&format!("{prefix}FLOPs")).filter(|_| prefix.len() == 1)
-}
-
-/// Whether numbers are percentages or points of them: `Active %`, `Sums, %`, `Δ acc, pp`; `95% CI` says something else.
-fn share(text: &str) -> Option<HeadUnit> {
-    let found: Vec<String> = words(text).collect();
-    let is_points = |pair: &[String]| {
-        let is_share = matches!(pair[0].as_str(), "percent" | "percentage" | "cent");
-        is_share && pair[1].starts_with("point")
-    };
-    let has_points = found.iter().any(|word| word == "pp")
-        || found.windows(2).any(is_points)
-        || ["%-point", "% point"].iter().any(|points| text.contains(points));
-    if has_points {
-        return Some(HeadUnit::of(Unit::Points));
+    /// How many operations one is: `train PFLOPs`, `MFLOPs/token`, `mflops_per_token`; `TFLOPs/s` is a rate.
+    fn operations(&self, at: usize) -> Option<HeadUnit> {
+        let word = self.words[at].to_lowercase();
+        let is_amount = match self.behind(at) {
+            "/" | "per" => is_whole(self.word(Some(at + 2))),
+            next => !known().is_in("head.rates", next),
+        };
+        let size =
+            factor_of_suffix(word.strip_suffix('s').unwrap_or(&word)).filter(|_| is_amount)?;
+        Some(HeadUnit::size(size, !self.is_key))
     }
-    let is_number = |word: &String| word.bytes().all(|byte| byte.is_ascii_digit());
-    let is_percent = |(at, word): (usize, &String)| {
-        known().is_in("head.percent", word)
-            && !at.checked_sub(1).and_then(|at| found.get(at)).is_some_and(is_number)
-            && !found.get(at + 1).is_some_and(is_number)
-    };
-    let has_word = found.iter().enumerate().any(is_percent);
-    let mut signs = text.match_indices('%').map(|(at, _)| &text[..at]);
-    (has_word || signs.any(|before| !is_a_level(before))).then(|| HeadUnit::of(Unit::Percent))
 }
 
-/// Whether a percent sign behind these words belongs to a number: `95% CI`. The 2 of `top-2 %` is part of a name.
-fn is_a_level(before: &str) -> bool {
-    let near = before.trim_end();
-    let word = near.rsplit(|c: char| c.is_whitespace() || "([,".contains(c)).next().unwrap_or(near);
-    let is_name = near.len() < before.len() && word.contains(char::is_alphabetic);
-    near.ends_with(|c: char| c.is_ascii_digit()) && !is_name
-}
-
-/// What numbers are multiplied by: `×10^-3`, `×1e12`, `1e-3`.
-fn power_of_ten(inside: &str) -> Option<HeadUnit> {
-    let bare = inside.trim_start_matches(['×', 'x', '*']).trim();
-    let is_marked = bare.len() < inside.len();
-    // "10^12 FLOPs"
-    let things = bare.split_once(' ').filter(|(_, things)| counts_things(things));
-    let bare = things.map_or(bare, |(power, _)| power);
+/// A power of ten, and whether a sign before it says that it is a factor: `×10^-3`, `×1e12`, `1e-3`.
+fn power_of_ten(word: &str) -> Option<(BigRational, bool)> {
+    let bare = word.trim_start_matches(['×', 'x', '*']);
     let exponent = match bare.strip_prefix("1e").or_else(|| bare.strip_prefix("1E")) {
         Some(exponent) => exponent.replace('−', "-").parse().ok()?,
         None => {
@@ -237,75 +185,12 @@ fn power_of_ten(inside: &str) -> Option<HeadUnit> {
         }
     };
     // Heads are written both ways: the cells times the power, or already multiplied.
-    let factor = (-100..100).contains(&exponent).then(|| BigRational::from_integer(10.into()))?;
-    Some(HeadUnit::size(factor.pow(exponent), is_marked))
-}
-
-/// How many operations one of a head is: `train PFLOPs`, `MFLOPs/token`, `MFLOP per token`.
-fn operations(text: &str) -> Option<BigRational> {
-    let spaced = text.replace('/', " / ");
-    let words: Vec<&str> = spaced.split_whitespace().collect();
-    words.iter().enumerate().find_map(|(at, word)| {
-        let word = word.trim_end_matches([',', ';', ':']);
-        let size = size_of(word).filter(|_| word.contains("FLOP"))?;
-        let is_amount = match words.get(at + 1) {
-            Some(&("/" | "per")) => words.get(at + 2).is_some_and(|word| is_whole(word)),
-            _ => true,
-        };
-        is_amount.then_some(size)
-    })
-}
-
-/// How many one of what a head without brackets counts is: `tokens, in billions`, `Gtokens`, `tokens_millions`.
-fn size_at_the_end(head: &str) -> Option<BigRational> {
-    if let Some((_, size)) = head.rsplit_once(", in ") {
-        return size_of(size);
-    }
-    let counts = known().end_of("head.counted", head).is_some()
-        || head.ends_with("FLOP")
-        || head.ends_with("FLOPs");
-    match counts {
-        true => size_of(head),
-        false => factor_of(head.rsplit_once('_')?.1.strip_suffix('s')?),
-    }
-}
-
-/// The size behind what is counted, or of one word of the head: `Tokens, M`, `Tokens in millions`, `active Mparams`.
-fn size_behind(head: &str) -> Option<BigRational> {
-    let ends = [", ", " in "].iter().filter_map(|joint| head.rsplit_once(joint));
-    let size = ends.filter(|(of, _)| counts_things(of)).find_map(|(_, size)| size_of(size));
-    let prefixed =
-        |word: &str| size_of(word).filter(|_| known().end_of("head.counted", word).is_some());
-    size.or_else(|| head.split_whitespace().find_map(prefixed))
-}
-
-/// How many one of a size is: `B`, `billions`, `in millions`, `M tokens`, `Gtokens`.
-fn size_of(size: &str) -> Option<BigRational> {
-    let size = size.strip_prefix("in ").unwrap_or(size).trim();
-    let things = known().end_of("head.counted", size);
-    let size = things.map_or(size, |things| size[..size.len() - things.len()].trim_end());
-    // Alone, a G may be anything; of things that are counted it is a prefix.
-    let size = if things.is_some() && size == "G" { "B" } else { size };
-    let other_number = || match size.strip_suffix('s') {
-        Some(one) => factor_of_suffix(one),
-        None => factor_of_suffix(&format!("{size}s")),
-    };
-    factor_of_suffix(size).or_else(other_number)
-}
-
-/// The words of a text, in small letters.
-fn words(text: &str) -> impl Iterator<Item = String> {
-    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-    words.map(str::to_lowercase)
-}
-
-/// Whether a head names things that are counted.
-fn counts_things(head: &str) -> bool {
-    words(head).any(|word| is_counted(&word))
+    let ten = (-100..100).contains(&exponent).then(|| BigRational::from_integer(10.into()))?;
+    Some((ten.pow(exponent), bare.len() < word.len()))
 }
 
 fn is_counted(word: &str) -> bool {
-    ["head.counted", "head.also_counted"].iter().any(|list| known().is_in(list, word))
+    ["head.counted", "head.also_counted"].iter().any(|list| known().end_of(list, word).is_some())
         || is_of_operations(word)
 }
 

@@ -1,55 +1,42 @@
-//! Signs around a number that make another number of it: a root, a power, a logarithm, another base.
+//! Signs around a number that make another number of it: a root, a power, the comma of other countries.
 
 use std::ops::Range;
 
-use super::begins_with;
-use super::written::vulgar;
+use super::before;
+use super::written::raised;
 use crate::words::words;
 
+/// Signs behind which the line is shown in another order.
+const OTHER_ORDER: [char; 5] = ['\u{202d}', '\u{202e}', '\u{2066}', '\u{2067}', '\u{2068}'];
+
 /// Whether a number is a part of a formula, or goes on in signs that are not read with it.
-pub(super) fn are_part_of_a_formula(text: &str, span: &Range<usize>) -> bool {
-    let before = &text[..span.start];
-    let rest = &text[span.end..];
-    let functions = words().list("sign.functions").iter();
-    functions
-        .map(String::as_str)
-        .any(|sign| before.ends_with(sign) && !is_inside_a_word(before, sign))
-        || is_exponent(before)
-        || goes_on(&text[span.clone()], rest)
+pub(super) fn are_part_of_more(text: &str, span: &Range<usize>) -> bool {
+    let before = before(text, span.start);
+    let line = before.rsplit('\n').next().unwrap_or_default();
+    words().end_of("sign.functions", before).is_some()
+        || OTHER_ORDER.iter().any(|sign| line.contains(*sign))
+        || goes_on(&text[span.clone()], &text[span.end..])
+        || may_have_a_decimal_comma(text, span)
 }
 
-/// Whether letters of a word stand before a sign that begins with a letter: "the dialog 5".
-fn is_inside_a_word(before: &str, sign: &str) -> bool {
-    sign.starts_with(|c: char| c.is_ascii_alphabetic())
-        && before[..before.len() - sign.len()].ends_with(char::is_alphanumeric)
-}
-
-/// Whether a number is the power to which `e` or a number is raised.
-fn is_exponent(before: &str) -> bool {
-    let bare = before.trim_end_matches(['{', '(']);
-    let Some(base) = bare.strip_suffix('^') else { return false };
-    base.ends_with(|c: char| c.is_ascii_digit())
-        || base.strip_suffix('e').is_some_and(|head| !head.ends_with(char::is_alphanumeric))
-}
-
-/// Whether signs behind a number belong to it and were not read.
+/// Whether a power or a part behind a number was not read with it: `1.7^2`, `6²`, `6½`, `6‰`. `^1^` is a note, and so is a
+/// small digit behind groups of digits.
 fn goes_on(number: &str, rest: &str) -> bool {
-    let is_decimal = number.contains('.');
-    let mut signs = rest.chars();
-    let first = signs.next().unwrap_or(' ');
-    let then_digit = signs.next().is_some_and(|c| c.is_ascii_digit() || "{(-−".contains(c));
-    // `^1^` is a note.
-    let is_note = || rest[1..].trim_start_matches(|c: char| c.is_ascii_digit()).starts_with('^');
-    match first {
-        '\'' | '’' => then_digit,
-        '^' => then_digit && !is_note(),
-        // `1.7_{016}` goes on below the line.
-        '_' => then_digit && rest.starts_with("_{"),
-        sign if "⁰¹²³⁴⁵⁶⁷⁸⁹⁻".contains(sign) => is_decimal,
-        sign if vulgar(sign).is_some() => true,
-        _ => {
-            let rest = rest.trim_start();
-            words().list("sign.bases").iter().any(|base| begins_with(rest, base))
-        }
-    }
+    let is_power = rest.starts_with('^') && raised(rest).is_some();
+    let is_sign = |c: char| !c.is_ascii() && c.is_numeric() || matches!(c, '⁻' | '‰');
+    is_power || rest.starts_with(is_sign) && !number.contains(',')
+}
+
+/// Whether a number is one side of a comma that may be a decimal one: `1,5`, `1.234,56`, and no list of more.
+fn may_have_a_decimal_comma(text: &str, span: &Range<usize>) -> bool {
+    let is_part = |c: char| c.is_ascii_digit() || ",.".contains(c);
+    let start = text[..span.start].trim_end_matches(is_part).len();
+    let rest = &text[start..];
+    let token = &rest[..rest.len() - rest.trim_start_matches(is_part).len()];
+    let Some((whole, decimals)) = token.trim_end_matches([',', '.']).split_once(',') else {
+        return false;
+    };
+    let is_listed = text[..start].ends_with(['(', '[', '{', ',', '_', '=']);
+    let are_decimals = decimals.len() != 3 && decimals.bytes().all(|byte| byte.is_ascii_digit());
+    !whole.is_empty() && !decimals.is_empty() && are_decimals && !is_listed
 }

@@ -9,7 +9,7 @@ use num_bigint::BigInt;
 use num_rational::BigRational;
 use repro_exact::decimal::{Printed, Unit};
 
-use super::{begins_with, is_boundary, run, starts_with_digit};
+use super::{begins_with, is_boundary, run, starts_with_digit, word_end};
 use crate::words::words;
 
 /// A number as it is written.
@@ -53,19 +53,11 @@ pub(super) fn read(text: &str, at: usize) -> Option<Written> {
     let mantissa_end = mantissa_end(text, at);
     let mantissa: String =
         text[at..mantissa_end].chars().filter(|c| c.is_ascii_digit() || *c == '.').collect();
-    let (end, printed) = match with_part(text, mantissa_end, &mantissa) {
-        Some((end, value)) => {
-            let value = if is_negative { -value } else { value };
-            (end, Printed::in_words(&text[start..end], value, Unit::Plain))
-        }
-        None => {
-            let (end, core) = match power(text, at, mantissa_end, &mantissa) {
-                Some(found) => found,
-                None => (mantissa_end, mantissa),
-            };
-            (end, Printed::parse(&format!("{sign}{core}")).ok()?)
-        }
+    let (end, core) = match power(text, at, mantissa_end, &mantissa) {
+        Some(found) => found,
+        None => (mantissa_end, mantissa),
     };
+    let printed = Printed::parse(&format!("{sign}{core}")).ok()?;
     let mut written = Written { span: start..end, printed, scale: None };
     // "Five hundred thousand" has two words of size.
     while let Some((end, factor)) = suffix(text, start, written.span.end, written.scale.is_some()) {
@@ -73,29 +65,13 @@ pub(super) fn read(text: &str, at: usize) -> Option<Written> {
         written.printed = written.printed.times(&factor);
         written.scale = Some(written.scale.map_or(factor.clone(), |scale| scale * factor));
     }
-    if let Some((end, tenths, unit)) = unit(text, start, written.span.end) {
+    if let Some((end, unit)) = unit(text, start, written.span.end) {
         written.span.end = end;
-        let tenths = BigRational::new(tenths.into(), 10.into());
-        written.printed = written.printed.times(&tenths).in_unit(unit);
+        written.printed = written.printed.in_unit(unit);
     }
     let shown = &text[written.span.clone()];
     written.printed = written.printed.shown_as(shown);
     Some(written)
-}
-
-/// The value of a fraction in one sign.
-pub(super) fn vulgar(c: char) -> Option<BigRational> {
-    words().pair("fraction", c.encode_utf8(&mut [0; 4]))?.parse().ok()
-}
-
-/// A whole number, if there is one, with a fraction in one sign behind it: `6½`, `6 ½`, `½`.
-fn with_part(text: &str, end: usize, mantissa: &str) -> Option<(usize, BigRational)> {
-    let whole: BigInt = if mantissa.is_empty() { 0.into() } else { mantissa.parse().ok()? };
-    let rest = &text[end..];
-    let part = rest.trim_start_matches([' ', '\u{a0}', '\u{2009}', '\u{202f}', '\u{2064}']);
-    let sign = part.chars().next()?;
-    let value = BigRational::from_integer(whole) + vulgar(sign)?;
-    Some((text.len() - part.len() + sign.len_utf8(), value))
 }
 
 impl Written {
@@ -250,7 +226,10 @@ fn power(text: &str, at: usize, end: usize, mantissa: &str) -> Option<(usize, St
     }
     let base: u32 = text[at..end].parse().ok().filter(|base| (2..10_000).contains(base))?;
     let (length, exponent) = raised(&text[end..])?;
+    // A small digit behind a count may be a note.
+    let is_power = text[end..].starts_with('^') || matches!(base, 2 | 10);
     match base {
+        _ if !is_power => None,
         10 => Some((end + length, format!("1e{exponent}"))),
         2.. if (0..=64).contains(&exponent) => {
             let value = BigInt::from(base).pow(exponent.unsigned_abs());
@@ -306,65 +285,52 @@ pub(super) fn factor_of(word: &str) -> Option<BigRational> {
 
 /// The size behind a number, or only a word of it: "329,280 **million**", `1.3B`.
 fn suffix(text: &str, start: usize, end: usize, only_words: bool) -> Option<(usize, BigRational)> {
-    let far = word_gap(text, end);
-    let near = letter_gap(text, start, end);
-    suffixes().iter().find_map(|Suffix { word: suffix, factor }| {
-        let counts_operations = suffix.ends_with("FLOPs");
-        let is_word = suffix.len() > 3 && suffix.starts_with(|c: char| c.is_ascii_lowercase())
-            || counts_operations;
-        let at = if is_word { far } else { near };
-        // `TFLOP` is one of them.
-        let one = at + suffix.len() - 1;
-        let is_one = counts_operations && text.get(at..one).is_some() && is_boundary(text, one);
-        let last = if is_one { one } else { at + suffix.len() };
-        let spelled = text.get(at..last)?;
-        let fits = match is_word {
-            true if counts_operations => {
-                !only_words
-                    && spelled.eq_ignore_ascii_case(&suffix[..spelled.len()])
-                    && !text[last..].starts_with("/s")
-            }
-            true => spelled.eq_ignore_ascii_case(suffix),
-            false => spelled == *suffix && !only_words,
-        };
-        // "Three millions" are no other number than "three million".
-        let last = if is_word && text[last..].starts_with('s') { last + 1 } else { last };
-        (fits && is_boundary(text, last)).then(|| (last, factor.clone()))
-    })
+    let behind = |at: usize| {
+        let last = word_end(text, at);
+        Some((last, text.get(at..last)?))
+    };
+    let (near, letters) = behind(letter_gap(text, start, end))?;
+    if let Some(factor) = factor_of_suffix(letters).filter(|_| !only_words && letters.len() <= 3) {
+        return Some((near, factor));
+    }
+    let (last, word) = behind(word_gap(text, end))?;
+    // "Three millions" are no other number than "three million", and `TFLOP` is one of them.
+    let word = word.to_ascii_lowercase();
+    let is_amount = !is_of_operations(&word) || !only_words && !text[last..].starts_with("/s");
+    let word = word.strip_suffix('s').unwrap_or(&word);
+    let factor = factor_of_suffix(word).filter(|_| is_amount && word.len() > 3)?;
+    Some((last, factor))
 }
 
-pub(super) fn unit(text: &str, start: usize, end: usize) -> Option<(usize, i32, Unit)> {
+pub(super) fn unit(text: &str, start: usize, end: usize) -> Option<(usize, Unit)> {
     let at = word_gap(text, end);
     let rest = &text[at..];
     if let Some(sign) = words().start_of("unit.percent_signs", rest) {
-        return Some((at + sign.len(), 10, Unit::Percent));
-    }
-    if rest.starts_with('‰') {
-        return Some((at + '‰'.len_utf8(), 1, Unit::Percent));
+        return Some((at + sign.len(), Unit::Percent));
     }
     for (list, unit) in [("unit.points", Unit::Points), ("unit.percent", Unit::Percent)] {
         let is_next =
             |word: &&String| begins_with(rest, word) && is_boundary(text, at + word.len());
         if let Some(word) = words().list(list).iter().find(is_next) {
-            return Some((at + word.len(), 10, unit));
+            return Some((at + word.len(), unit));
         }
     }
     // `1.7x` is so many times; `8 x 384` is a product.
     if let Some(rest) = text[end..].strip_prefix("\\times")
         && (rest.is_empty() || rest.starts_with(['$', '}']))
     {
-        return Some((text.len() - rest.len(), 10, Unit::Times));
+        return Some((text.len() - rest.len(), Unit::Times));
     }
     let fold = text[end..].trim_start_matches(['-', '\u{2011}', ' ']);
     if let Some(rest) = fold.strip_prefix("fold")
         && is_boundary(rest, 0)
     {
-        return Some((text.len() - rest.len(), 10, Unit::Times));
+        return Some((text.len() - rest.len(), Unit::Times));
     }
     let end = end + closed_emphasis(text, start, end);
     let times = text[end..].chars().next().filter(|c| matches!(c, '×' | 'x'))?;
     let last = end + times.len_utf8();
-    is_boundary(text, last).then_some((last, 10, Unit::Times))
+    is_boundary(text, last).then_some((last, Unit::Times))
 }
 
 /// Where a word that belongs to a number may begin: behind emphasis, a dash, spaces or the end of a line.

@@ -10,7 +10,7 @@ use repro_report::outcome::Referee;
 use repro_signature::PublicKey;
 
 use super::PostRole;
-use super::placed::{PlacedExpression, each_of, optional_text};
+use super::placed::{PlacedExpression, each_of, optional_text, with_hint, word_of};
 use crate::page_keys::{self, PAIRED_BY};
 use crate::post;
 
@@ -49,12 +49,9 @@ pub struct PostFormula {
 
 /// `role = "author"` or `"audit"`; an author's where none is written.
 pub(super) fn role(root: Node) -> Result<PostRole, Error> {
-    let Some(node) = root.get("role") else { return Ok(PostRole::default()) };
-    match node.text()? {
-        "author" => Ok(PostRole::Author),
-        "audit" => Ok(PostRole::Audit),
-        other => Err(BAD_ROLE.at(node.place(), "`author` or `audit`", format!("`{other}`"))),
-    }
+    let known = [("author", PostRole::Author), ("audit", PostRole::Audit)];
+    let role = root.get("role").map(|word| word_of(word, &known, &BAD_ROLE));
+    Ok(role.transpose()?.unwrap_or_default())
 }
 
 pub(super) fn referee(node: Node) -> Result<Referee, Error> {
@@ -126,13 +123,8 @@ pub(super) fn texts(root: Node) -> Result<Vec<TextSource>, Error> {
 /// Where the post says that runs of equal seeds are pairs.
 pub(super) fn paired_by_seed(root: Node) -> Result<Option<Location>, Error> {
     let Some(node) = root.get("paired_by") else { return Ok(None) };
-    match node.text()? {
-        PAIRED_BY => Ok(Some(node.place())),
-        other => {
-            let (expected, found) = (format!("`{PAIRED_BY}`"), format!("`{other}`"));
-            Err(BAD_PAIRING.at(node.place(), expected, found))
-        }
-    }
+    word_of(node, &[(PAIRED_BY, ())], &BAD_PAIRING)?;
+    Ok(Some(node.place()))
 }
 
 pub(super) fn names(root: Node) -> Result<BTreeMap<String, (Locator, Location)>, Error> {
@@ -160,10 +152,7 @@ pub(super) fn aliases<'n>(
                 "a name of `[names]`, or a part of one",
                 format!("`{name}`"),
             );
-            return Err(match did_you_mean(name, parts()) {
-                Some(hint) => error.help(hint),
-                None => error,
-            });
+            return Err(with_hint(error, did_you_mean(name, parts())));
         }
         let words = each_of(words).into_iter().map(|word| Ok(word.text()?.to_owned()));
         aliases.insert(name.to_owned(), words.collect::<Result<_, Error>>()?);

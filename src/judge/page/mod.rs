@@ -46,15 +46,6 @@ pub enum PostRole {
     Audit,
 }
 
-/// Where a statement begins in a post file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct StatementHead {
-    /// The line of its `[[sentence]]` or `[[table]]`.
-    pub line: usize,
-    /// Whether a program has drafted it and nobody has taken the mark away.
-    pub is_drafted: bool,
-}
-
 codes! {
     NO_NUMBER = "excused::no-number", "an excuse is of words without a number", "quote the number that carries no claim, or remove the excuse";
     NOT_THERE = "excused::not-there", "the text does not have the words that are excused", "quote the text as it stands, or remove the excuse";
@@ -84,6 +75,8 @@ pub struct PostStatement {
     pub note: String,
     /// Why its lints do not matter, as its author answers them.
     pub reading: Option<String>,
+    /// Whether a program has drafted it and nobody has taken the mark away.
+    pub is_drafted: bool,
     /// Where it stands in the post file.
     pub place: Location,
     /// What it is.
@@ -232,21 +225,6 @@ impl PostPage {
         self.document.source.text().lines().filter(|line| line.starts_with(DRAFTED)).count()
     }
 
-    /// Where its statements begin, in the order of the file.
-    pub fn heads(&self) -> Vec<StatementHead> {
-        let mut heads = Vec::new();
-        let mut is_drafted = false;
-        for (at, line) in self.document.source.text().lines().enumerate() {
-            if line.starts_with(DRAFTED) {
-                is_drafted = true;
-            } else if line.starts_with("[[") {
-                heads.push(StatementHead { line: at + 1, is_drafted });
-                is_drafted = false;
-            }
-        }
-        heads
-    }
-
     /// What it leaves without a claim, with the reasons.
     pub fn excuses(&self) -> Vec<ExcusedWords> {
         let mut all = Vec::new();
@@ -322,6 +300,7 @@ impl PostPage {
                 premise: optional_text(node, "premise")?,
                 reading: optional_text(node, "reading")?,
                 note: optional_text(node, "note")?.unwrap_or_default(),
+                is_drafted: is_drafted(node),
                 place,
                 kind,
             });
@@ -414,19 +393,31 @@ fn at_each_place(root: Node<'_>) -> Result<Vec<PlacedNode<'_>>, Error> {
 /// How a line above a statement begins that a program has drafted; its author takes it away.
 pub const DRAFTED: &str = "# drafted";
 
+/// Whether the mark of a draft stands between the head of a statement and the head before it.
+fn is_drafted(node: Node) -> bool {
+    let first = node.members().ok().and_then(|mut members| members.next());
+    let end = first.map_or(0, |(_, first)| first.value().span.start);
+    let above = node.document().source.text().get(..end).unwrap_or_default().lines().rev();
+    let is_head = |line: &&str| line.starts_with("[[");
+    let mut above =
+        above.skip_while(|line| !is_head(line)).skip(1).take_while(|line| !is_head(line));
+    above.any(|line| line.starts_with(DRAFTED))
+}
+
 /// What the line of a table's head is called in ids.
 pub const HEAD: &str = "head";
 
 /// The id of a cell: its statement, row and column; parts without a word are left out.
 pub fn cell_id(parts: &[&str]) -> String {
-    let short = |text: &&str| {
-        let words = text.split(|c: char| !c.is_ascii_alphanumeric());
-        let words: Vec<_> = words.filter(|word| !word.is_empty()).collect();
-        words.join("-").to_ascii_lowercase()
-    };
     let [first, rest @ ..] = parts else { return String::new() };
-    let rest = rest.iter().map(short).filter(|part| !part.is_empty());
+    let rest = rest.iter().map(|part| in_id(part, usize::MAX)).filter(|part| !part.is_empty());
     std::iter::once((*first).to_owned()).chain(rest).collect::<Vec<_>>().join(".")
+}
+
+/// The first words of a text as a part of an id.
+fn in_id(text: &str, most: usize) -> String {
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    words.take(most).collect::<Vec<_>>().join("-").to_ascii_lowercase()
 }
 
 /// A name made of the first words of a statement.
@@ -446,7 +437,6 @@ fn slug(kind: &StatementKind) -> String {
             }
         },
     };
-    let words = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
-    let words: Vec<_> = words.take(6).map(str::to_ascii_lowercase).collect();
-    if words.is_empty() { "statement".to_owned() } else { words.join("-") }
+    let id = in_id(&text, 6);
+    if id.is_empty() { "statement".to_owned() } else { id }
 }

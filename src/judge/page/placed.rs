@@ -7,7 +7,7 @@ use num_rational::BigRational;
 use repro_claim::Expression;
 use repro_claim::syntax::{Argument, ExpressionKind};
 use repro_exact::decimal::Printed;
-use repro_receipt::source::{Document, Error, Location, Node, codes};
+use repro_receipt::source::{Code, Document, Error, Location, Node, codes};
 use repro_report::meaning::Reading;
 
 codes! {
@@ -135,13 +135,24 @@ impl Binding {
     }
 }
 
-/// Reads the word of a reading.
-pub(super) fn read_reading(node: Node) -> Result<Reading, Error> {
+/// The reading of a word.
+fn read_reading(node: Node) -> Result<Reading, Error> {
+    let known: Vec<_> = Reading::ALL.iter().map(|one| (one.word(), *one)).collect();
+    word_of(node, &known, &UNKNOWN_READING)
+}
+
+/// What the word of a key stands for; else an error with the words that are known.
+pub(super) fn word_of<T: Copy>(
+    node: Node,
+    known: &[(&str, T)],
+    code: &'static Code,
+) -> Result<T, Error> {
     let word = node.text()?;
-    Reading::of_word(word).ok_or_else(|| {
-        let known: Vec<_> = Reading::ALL.iter().map(|one| format!("`{}`", one.word())).collect();
-        let expected = format!("one of {}", known.join(", "));
-        UNKNOWN_READING.at(node.place(), expected, format!("`{word}`"))
+    let found = known.iter().find(|(name, _)| *name == word);
+    found.map(|(_, value)| *value).ok_or_else(|| {
+        let names: Vec<_> = known.iter().map(|(name, _)| format!("`{name}`")).collect();
+        let one_of = if names.len() == 1 { "" } else { "one of " };
+        code.at(node.place(), format!("{one_of}{}", names.join(", ")), format!("`{word}`"))
     })
 }
 

@@ -3,7 +3,7 @@
 use repro_claim::Expression;
 use repro_receipt::source::{Error, Node, codes};
 
-use super::placed::{Binding, PlacedExpression, optional_text};
+use super::placed::{Binding, PlacedExpression, optional_text, word_of};
 use crate::page_keys;
 use crate::post::{self};
 use crate::work::MOST_QUOTED;
@@ -54,22 +54,12 @@ impl Sentence {
     }
 }
 
-fn read_mood(node: Node) -> Result<Mood, Error> {
-    match node.text()? {
-        "fact" => Ok(Mood::Fact),
-        "norm" => Ok(Mood::Norm),
-        "definition" => Ok(Mood::Definition),
-        other => {
-            let expected = "`fact`, `norm` or `definition`";
-            Err(post::BAD_MOOD.at(node.place(), expected, format!("`{other}`")))
-        }
-    }
-}
-
 pub(super) fn read_sentence(node: Node) -> Result<Sentence, Error> {
     page_keys::only("sentence", node)?;
     let expressions = |key: &str| node.get(key).map_or(Ok(Vec::new()), PlacedExpression::read_all);
-    let mood = node.get("asserts").map_or(Ok(Mood::Fact), read_mood)?;
+    let moods = [("fact", Mood::Fact), ("norm", Mood::Norm), ("definition", Mood::Definition)];
+    let mood =
+        node.get("asserts").map(|word| word_of(word, &moods, &post::BAD_MOOD)).transpose()?;
     let quote = node.required("quote")?;
     let length = quote.text()?.chars().count();
     if length > MOST_QUOTED {
@@ -82,7 +72,7 @@ pub(super) fn read_sentence(node: Node) -> Result<Sentence, Error> {
         says: expressions("says")?,
         may_mean: expressions("may_mean")?,
         missing: optional_text(node, "missing")?,
-        mood,
+        mood: mood.unwrap_or_default(),
     };
     let is_said = !sentence.is.is_empty() || sentence.relations().next().is_some();
     if is_said == sentence.missing.is_some() {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use repro_claim::Expression;
-use repro_claim::syntax::{Argument, ExpressionKind};
+use repro_claim::syntax::ExpressionKind;
 
 use super::{PlacedExpression, PostFormula, PostPage};
 use crate::work::Work;
@@ -61,20 +61,6 @@ impl PostPage {
         work.takes(unfolding.parts);
         located
     }
-
-    /// The body of the formula that an expression names or calls, and of one that this one does in turn.
-    pub fn root_of<'e>(&'e self, tree: &'e Expression) -> &'e Expression {
-        let mut root = tree;
-        // Formulas may call each other in a circle.
-        for _ in 0..=self.formulas.len() {
-            let (ExpressionKind::Call(name, _) | ExpressionKind::Name(name)) = &root.kind else {
-                break;
-            };
-            let Some(formula) = self.formulas.get(name) else { break };
-            root = &formula.body.tree;
-        }
-        root
-    }
 }
 
 impl<'p> Unfolding<'p> {
@@ -105,7 +91,7 @@ impl<'p> Unfolding<'p> {
             tree.kind = place;
             return Some(());
         }
-        parts_of(tree).into_iter().try_for_each(|part| self.unfold(part, names))?;
+        tree.parts_mut().into_iter().try_for_each(|part| self.unfold(part, names))?;
         if let ExpressionKind::Call(name, arguments) = &mut tree.kind
             && let Some(formula) = self.formula(name)
         {
@@ -158,25 +144,5 @@ pub fn path_of(part: &Expression) -> Option<Vec<String>> {
             Some(path)
         }
         _ => None,
-    }
-}
-
-/// The parts directly inside an expression, to be changed.
-fn parts_of(tree: &mut Expression) -> Vec<&mut Expression> {
-    match &mut tree.kind {
-        ExpressionKind::Number(_) | ExpressionKind::Text(_) | ExpressionKind::Name(_) => Vec::new(),
-        ExpressionKind::Field(of, _) | ExpressionKind::Negative(of) | ExpressionKind::Not(of) => {
-            vec![of]
-        }
-        ExpressionKind::At(left, right) | ExpressionKind::Arithmetic(_, left, right) => {
-            vec![left, right]
-        }
-        ExpressionKind::List(items) => items.iter_mut().collect(),
-        ExpressionKind::Relation(first, rest) => {
-            std::iter::once(&mut **first).chain(rest.iter_mut().map(|(_, side)| side)).collect()
-        }
-        ExpressionKind::Call(_, arguments) => {
-            arguments.iter_mut().map(|Argument { value, .. }| value).collect()
-        }
     }
 }

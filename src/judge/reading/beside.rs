@@ -40,7 +40,7 @@ pub fn token<'l>(lexicon: &'l Vocabulary, quote: &str, number: &Range<usize>) ->
     let (tokens, words) = longest(|one| &one.before, &|word| stands_before(&before, word))
         .or_else(|| longest(|one| &one.behind, &|word| stands_behind(&behind, word)))?;
     // What something runs over is no limit: "over six seeds". A sign or "more than" before them is one: ">1,200 steps".
-    let runs_over = tokens.guards_spans() && is_of_span && lexicon.is_in("guard.runs_over", words);
+    let runs_over = tokens.guards("span") && is_of_span && lexicon.is_in("guard.runs_over", words);
     (!runs_over).then_some(Token { tokens, words, is_of_span })
 }
 

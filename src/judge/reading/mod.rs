@@ -147,11 +147,11 @@ fn choose(number: NumberInQuote<'_>, claimed: &Printed, given: &Quantity) -> Cho
     let is_itself = |token: &beside::Token<'_>| {
         let runs_over = lexicon().is_in("guard.runs_over", token.words);
         let is_count = (runs_over || token.is_of_span) && claimed.is_integer_text();
-        (token.tokens.guards_settings() && is_stated(given) || is_count)
+        (token.tokens.guards("limit") && is_stated(given) || is_count)
             && agreement::judge(claimed, Reading::Exact, given).is_verified()
     };
     if let Some(token) = near.filter(|token| !is_itself(token)) {
-        let reading = match token.tokens.goes_by_polarity() && lower_is_better(given) {
+        let reading = match token.tokens.guards("better") && lower_is_better(given) {
             true => Reading::AtMost,
             false => token.tokens.reading,
         };

@@ -16,8 +16,6 @@ codes! {
 
 /// The name of the file.
 pub const FILE: &str = "repro/config.toml";
-/// The most keys of each list.
-const MOST_KEYS: usize = 1_000;
 
 /// A reviewer whose signature counts.
 #[derive(Debug, Clone)]
@@ -58,10 +56,10 @@ impl ReviewPolicy {
         let Some(review) = root.get("review") else { return Ok(Self::default()) };
         review.only(&["authors", "reviewers", "models", "min_reading"])?;
         let mut policy = Self::default();
-        for node in few(review, "authors")? {
+        for node in entries(review, "authors")? {
             policy.authors.insert(identity(node)?);
         }
-        for node in few(review, "reviewers")? {
+        for node in entries(review, "reviewers")? {
             policy.reviewers.push(reviewer(node)?);
         }
         if let Some(models) = review.get("models") {
@@ -79,14 +77,8 @@ impl ReviewPolicy {
 }
 
 /// The entries of a list of keys.
-fn few<'a>(review: Node<'a>, list: &str) -> Result<Vec<Node<'a>>, Error> {
-    let Some(list) = review.get(list) else { return Ok(Vec::new()) };
-    let items: Vec<_> = list.items()?.collect();
-    if items.len() > MOST_KEYS {
-        let found = format!("{}", items.len());
-        return Err(BAD_CONFIG.at(list.place(), format!("at most {MOST_KEYS} keys"), found));
-    }
-    Ok(items)
+fn entries<'a>(review: Node<'a>, list: &str) -> Result<Vec<Node<'a>>, Error> {
+    review.get(list).map_or(Ok(Vec::new()), |list| Ok(list.items()?.collect()))
 }
 
 fn reviewer(node: Node) -> Result<ListedReviewer, Error> {

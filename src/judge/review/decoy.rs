@@ -53,7 +53,6 @@ impl DecoyPlan {
             ("a digit", digit),
             ("the direction", exchanged(&sentence, "decoy.directions")),
             ("the statistic", exchanged(&sentence, "decoy.statistics")),
-            ("the step", self.other_step(&sentence, at)),
             ("the arm", self.other_arm(&sentence, arms, at)),
         ];
         let known: Vec<_> = decoys
@@ -68,18 +67,7 @@ impl DecoyPlan {
     /// Another first digit of the value, which no rounding explains.
     fn other_digit(&self, sentence: &str, at: u64) -> Option<String> {
         let value = sentence.rfind(": ")? + 2;
-        let first = sentence[value..].find(|c: char| ('1'..='9').contains(&c))?;
-        self.with_other_digit(sentence, value + first, at)
-    }
-
-    fn other_step(&self, sentence: &str, at: u64) -> Option<String> {
-        let start = sentence.find("step ")? + "step ".len();
-        let digit = sentence[start..].starts_with(|c: char| ('1'..='9').contains(&c));
-        digit.then(|| self.with_other_digit(sentence, start, at))?
-    }
-
-    /// The sentence with the digit at a place, which is none of 0, made another.
-    fn with_other_digit(&self, sentence: &str, place: usize, at: u64) -> Option<String> {
+        let place = value + sentence[value..].find(|c: char| ('1'..='9').contains(&c))?;
         let old = sentence[place..].chars().next()?.to_digit(10)?;
         let shift = 1 + u32::try_from(self.draw("digit", at, 7)).ok()?;
         let new = (old - 1 + shift) % 9 + 1;
@@ -142,8 +130,6 @@ mod tests {
         assert!(digit.starts_with("loss of moe, step 1,209: "), "{digit}");
         assert!(!digit.contains(": 1.7"), "{digit}");
         assert_eq!(plan.other_digit("no value", 1), None);
-        let step = plan.other_step("loss of moe, step 1,209: 1.7243", 3).unwrap();
-        assert!(step.ends_with(",209: 1.7243") && !step.contains("step 1,"), "{step}");
         let of = |text: &str, pairs| exchanged(text, pairs);
         assert_eq!(of("(moe lower)", "decoy.directions").as_deref(), Some("(moe higher)"));
         assert_eq!(of("moe < dense", "decoy.directions").as_deref(), Some("moe > dense"));

@@ -5,25 +5,48 @@
 
 use std::collections::BTreeSet;
 
-use repro_receipt::digest::{Digest, canonical};
-use repro_report::outcome::{ClaimReport, LintKind};
+use repro_receipt::bundle::record::{RecordValue, record};
+use repro_receipt::digest::{Digest, NotCanonical, canonical};
+use repro_receipt::source::{Error, Node};
+use repro_report::outcome::ClaimReport;
 use serde_json::{Value as Json, json};
 
-/// What carries meaning, each part by its digest.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MeaningParts {
-    /// The words of the text.
-    pub quote: Digest,
-    /// The paragraph around them, or the head and the row of their table; none where the text was not at hand.
-    pub context: Option<Digest>,
-    /// The printed numbers with their readings.
-    pub readings: Digest,
-    /// The expression, with names and formulas expanded.
-    pub binding: Digest,
-    /// The premise.
-    pub premise: Digest,
-    /// The fact without its values.
-    pub fact: Digest,
+use crate::post::BAD_DIGEST;
+
+/// A digest as records write it: `sha256:` and 64 hexadecimal digits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct WrittenDigest(pub Digest);
+
+impl RecordValue for WrittenDigest {
+    fn read(node: Node<'_>) -> Result<Self, Error> {
+        let text = node.text()?;
+        Digest::parse_prefixed(text).map(Self).ok_or_else(|| {
+            BAD_DIGEST.at(node.place(), "`sha256:` and 64 hexadecimal digits", format!("`{text}`"))
+        })
+    }
+
+    fn write(&self) -> Result<Option<Json>, NotCanonical> {
+        Ok(Some(self.0.prefixed().into()))
+    }
+}
+
+record! {
+    /// What carries meaning, each part by its digest.
+    #[derive(Eq)]
+    MeaningParts {
+        /// The words of the text.
+        quote: WrittenDigest,
+        /// The paragraph around them, or the head and the row of their table; none where the text was not at hand.
+        context: Option<WrittenDigest>,
+        /// The printed numbers with their readings.
+        readings: WrittenDigest,
+        /// The expression, with names and formulas expanded.
+        binding: WrittenDigest,
+        /// The premise.
+        premise: WrittenDigest,
+        /// The fact without its values.
+        fact: WrittenDigest,
+    }
 }
 
 impl MeaningParts {
@@ -49,15 +72,15 @@ impl MeaningParts {
     }
 
     /// The key of a claim with these kinds of lints.
-    pub fn key(&self, lints: &BTreeSet<LintKind>) -> Digest {
+    pub fn key(&self, lints: &[String]) -> WrittenDigest {
         digest(&json!({
-            "quote": self.quote.to_string(),
-            "context": self.context.map(|context| context.to_string()),
-            "readings": self.readings.to_string(),
-            "expression": self.binding.to_string(),
-            "premise": self.premise.to_string(),
+            "quote": self.quote.0,
+            "context": self.context.map(|context| context.0),
+            "readings": self.readings.0,
+            "expression": self.binding.0,
+            "premise": self.premise.0,
             "lints": lints,
-            "fact": self.fact.to_string(),
+            "fact": self.fact.0,
         }))
     }
 
@@ -80,13 +103,14 @@ impl MeaningParts {
     }
 }
 
-/// The kinds of lints of a claim.
-pub fn lint_kinds(claim: &ClaimReport) -> BTreeSet<LintKind> {
-    claim.meaning.lints.iter().map(|lint| lint.kind).collect()
+/// The kinds of lints of a claim, each once, as words.
+pub fn lint_kinds(claim: &ClaimReport) -> Vec<String> {
+    let kinds: BTreeSet<_> = claim.meaning.lints.iter().map(|lint| lint.kind).collect();
+    kinds.into_iter().map(|kind| kind.word().to_owned()).collect()
 }
 
 /// The digest of what the evidence gives: when it changes, an approval stands, and the report says that the evidence is another.
-pub fn values(claim: &ClaimReport) -> Digest {
+pub fn values(claim: &ClaimReport) -> WrittenDigest {
     match &claim.meaning.fact {
         Some(fact) => digest(&json!(fact.sentence)),
         None => digest(&json!(claim.outcome.recomputed)),
@@ -94,7 +118,7 @@ pub fn values(claim: &ClaimReport) -> Digest {
 }
 
 /// The digest of canonical JSON.
-pub fn digest(of: &Json) -> Digest {
+pub fn digest(of: &Json) -> WrittenDigest {
     // Texts and lists of them always have a canonical form.
-    Digest::of(canonical(of).unwrap_or_default().as_bytes())
+    WrittenDigest(Digest::of(canonical(of).unwrap_or_default().as_bytes()))
 }

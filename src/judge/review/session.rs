@@ -3,7 +3,7 @@
 use repro_report::outcome::{ClaimReport, LintKind, PostReport, ReadBy};
 use std::collections::BTreeMap;
 
-use super::key::{MeaningParts, lint_kinds, values};
+use super::key::{MeaningParts, WrittenDigest, lint_kinds, values};
 use super::record::{ReviewRecord, ReviewVerdict, Reviewer, SessionCounts};
 use super::store::Reviews;
 
@@ -80,7 +80,7 @@ impl ReviewSession<'_> {
             record.verdict == now.verdict
                 && record.key == now.key
                 && record.values == now.values
-                && record.reviewer.identity() == identity
+                && record.reviewer().identity() == identity
         })
     }
 
@@ -93,18 +93,22 @@ impl ReviewSession<'_> {
         answers: &BTreeMap<LintKind, String>,
     ) -> ReviewRecord {
         let (parts, lints) = (MeaningParts::of(claim), lint_kinds(claim));
+        let answers = answers.iter().map(|(kind, words)| (kind.word().to_owned(), words.clone()));
+        let Reviewer { name, public_key, model } = self.reviewer.clone();
         ReviewRecord {
             key: parts.key(&lints),
             claim: claim.id.clone(),
             verdict,
-            reviewer: self.reviewer.clone(),
+            reviewer: name,
+            public_key: public_key.map(WrittenDigest),
+            model,
             date: self.date.to_owned(),
-            reason: reason.to_owned(),
+            reason: (!reason.is_empty()).then(|| reason.to_owned()),
             lints,
-            answers: answers.clone(),
+            answers: answers.collect(),
             values: values(claim),
             parts,
-            session: self.counts,
+            session: (self.counts.shown > 0).then_some(self.counts),
             signature: None,
         }
     }

@@ -1,12 +1,9 @@
 //! Which records stand for which claims of a post, and what follows: who read it, who disputes it, what changed since.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
-use repro_receipt::digest::Digest;
 use repro_receipt::source::{Code, Error, Location, codes};
-use repro_report::outcome::{
-    ClaimReport, Finding, LintKind, PostReport, ReadBy, ReviewStatus, Severity,
-};
+use repro_report::outcome::{ClaimReport, Finding, PostReport, ReadBy, ReviewStatus, Severity};
 
 use super::config::ReviewPolicy;
 use super::key::{MeaningParts, lint_kinds, values};
@@ -24,14 +21,11 @@ codes! {
 /// The most records that are looked at for one claim.
 const MOST_PER_CLAIM: usize = 64;
 
-/// The records of a post, ready to be looked up.
-struct RecordIndex<'r> {
+/// The records of a post, and whose count.
+struct PostRecords<'r> {
     post: &'r str,
     policy: &'r ReviewPolicy,
     records: &'r [ReviewRecord],
-    /// The places of records in the list.
-    by_claim: HashMap<&'r str, Vec<usize>>,
-    by_binding: HashMap<Digest, Vec<usize>>,
 }
 
 /// What a record is worth.
@@ -48,7 +42,7 @@ enum Worth {
 #[derive(Default)]
 struct Found<'r> {
     status: ReviewStatus,
-    answers: BTreeMap<LintKind, String>,
+    answers: BTreeMap<String, String>,
     forged: Vec<&'r ReviewRecord>,
     /// The records that are of it, by their places in the list.
     own: Vec<usize>,
@@ -57,13 +51,10 @@ struct Found<'r> {
 /// Applies the records of a post to its claims, and adds the findings that follow.
 pub fn apply(post: &mut PostReport, reviews: &Reviews, policy: &ReviewPolicy) {
     let id = post.id.clone();
-    let index = RecordIndex::new(&id, reviews, policy);
+    let index = PostRecords { post: &id, policy, records: &reviews.records };
     post.findings.extend(reviews.problems.iter().map(|error| broken(error, &id)));
     let all: Vec<Found<'_>> = post.claims.iter().map(|claim| index.found(claim)).collect();
-    let standing = StandingRecords {
-        own: all.iter().flat_map(|found| found.own.iter().copied()).collect(),
-        claims: post.claims.iter().map(|claim| claim.id.clone()).collect(),
-    };
+    let standing: BTreeSet<_> = all.iter().flat_map(|found| found.own.iter().copied()).collect();
     for (claim, mut found) in std::iter::zip(&mut post.claims, all) {
         if claim.meaning.read_by.is_none() {
             continue;
@@ -72,13 +63,13 @@ pub fn apply(post: &mut PostReport, reviews: &Reviews, policy: &ReviewPolicy) {
             found.status.void_since = index.changed(claim, &standing);
         }
         post.findings.extend(found.forged.iter().map(|record| {
-            let who = record.reviewer.shown();
+            let who = record.reviewer().shown();
             let message = format!("a record by {who} is signed, and the signature is not of it");
             finding(claim, &FORGED, message)
         }));
         for lint in &mut claim.meaning.lints {
             if lint.answer.is_none() {
-                lint.answer = found.answers.get(&lint.kind).cloned();
+                lint.answer = found.answers.get(lint.kind.word()).cloned();
             }
         }
         if !found.status.approved_by.is_empty() && found.status.disputed_by.is_empty() {
@@ -93,20 +84,14 @@ pub fn apply(post: &mut PostReport, reviews: &Reviews, policy: &ReviewPolicy) {
     });
 }
 
-impl<'r> RecordIndex<'r> {
-    fn new(post: &'r str, reviews: &'r Reviews, policy: &'r ReviewPolicy) -> Self {
-        let mut index = Self {
-            post,
-            policy,
-            records: &reviews.records,
-            by_claim: HashMap::new(),
-            by_binding: HashMap::new(),
-        };
-        for (at, record) in reviews.records.iter().enumerate() {
-            index.by_claim.entry(&record.claim).or_default().push(at);
-            index.by_binding.entry(record.parts.binding).or_default().push(at);
-        }
-        index
+impl<'r> PostRecords<'r> {
+    /// The records that are of something, with their places in the list.
+    fn which(
+        &self,
+        is_it: impl Fn(&ReviewRecord) -> bool,
+    ) -> impl Iterator<Item = (usize, &'r ReviewRecord)> {
+        let fitting = self.records.iter().enumerate().filter(move |(_, record)| is_it(record));
+        fitting.take(MOST_PER_CLAIM)
     }
 
     fn found(&self, claim: &ClaimReport) -> Found<'r> {
@@ -116,26 +101,29 @@ impl<'r> RecordIndex<'r> {
             return found;
         }
         let mut is_old = true;
-        let about = self.by_binding.get(&parts.binding).into_iter().flatten();
-        let about = about.map(|at| (*at, &self.records[*at]));
-        let about = about.filter(|(_, record)| record.parts.quote == parts.quote);
-        for (at, record) in about.take(MOST_PER_CLAIM) {
+        let is_about = |record: &ReviewRecord| {
+            record.parts.binding == parts.binding && record.parts.quote == parts.quote
+        };
+        for (at, record) in self.which(is_about) {
             if parts.seen_by(&record.parts).key(&record.lints) != record.key {
                 continue;
             }
             found.own.push(at);
-            let fresh: BTreeSet<_> = lints.difference(&record.lints).copied().collect();
+            let fresh: Vec<_> = lints.iter().filter(|kind| !record.lints.contains(kind)).collect();
             let is_whole = fresh.is_empty();
             match (self.worth(record), record.verdict) {
                 (_, ReviewVerdict::Exempt) if is_whole => found.status.is_exempted = true,
                 (Worth::Forged, _) => found.forged.push(record),
-                (Worth::Noted(why), ReviewVerdict::Dispute) if record.reviewer.model.is_some() => {
+                (Worth::Noted(why), ReviewVerdict::Dispute) if record.model.is_some() => {
                     found.status.noted.push(noted(record, why));
                 }
                 // Doubt needs no key.
                 (_, ReviewVerdict::Dispute) => {
-                    let who = record.reviewer.shown();
-                    found.status.disputed_by.push(format!("{who}: {}", record.reason));
+                    let reason = record.reason.as_deref().unwrap_or_default();
+                    found
+                        .status
+                        .disputed_by
+                        .push(format!("{}: {reason}", record.reviewer().shown()));
                 }
                 _ if !is_whole => {
                     found.status.void_since.get_or_insert_with(|| new_lints(record, &fresh));
@@ -144,9 +132,12 @@ impl<'r> RecordIndex<'r> {
                 (Worth::Counts(name), _) => {
                     is_old &= record.values != now;
                     for (kind, answer) in &record.answers {
-                        found.answers.insert(*kind, format!("{name}: {answer}"));
+                        found.answers.insert(kind.clone(), format!("{name}: {answer}"));
                     }
-                    found.status.approved_by.push(name + &decoys(record.session));
+                    found
+                        .status
+                        .approved_by
+                        .push(name + &decoys(record.session.unwrap_or_default()));
                 }
             }
         }
@@ -158,18 +149,11 @@ impl<'r> RecordIndex<'r> {
         found
     }
 
-    /// What changed since the latest record on this claim, where that stands for no claim any more. A claim whose id is another
-    /// one is known by what it is bound to.
-    fn changed(&self, claim: &ClaimReport, standing: &StandingRecords) -> Option<String> {
+    /// What changed since the latest record on a claim of this id, where that stands for no claim any more.
+    fn changed(&self, claim: &ClaimReport, standing: &BTreeSet<usize>) -> Option<String> {
         let parts = MeaningParts::of(claim);
-        let of_id = self.by_claim.get(claim.id.as_str()).into_iter().flatten();
-        let of_binding = self.by_binding.get(&parts.binding).into_iter().flatten();
-        let is_of_another = |at: &&usize| standing.claims.contains(&self.records[**at].claim);
-        let of_binding = of_binding.take(MOST_PER_CLAIM).filter(|at| !is_of_another(at));
-        let candidates = of_id.take(MOST_PER_CLAIM).chain(of_binding);
-        let candidates = candidates.filter(|at| !standing.own.contains(at));
-        let changes = candidates.filter_map(|at| {
-            let record = &self.records[*at];
+        let of_id = self.which(|record| record.claim == claim.id);
+        let changes = of_id.filter(|(at, _)| !standing.contains(at)).filter_map(|(_, record)| {
             let changes = parts.seen_by(&record.parts).changes(&record.parts);
             (!changes.is_empty()).then_some((changes, record))
         });
@@ -183,7 +167,8 @@ impl<'r> RecordIndex<'r> {
         if record.signature.is_none() {
             return Worth::Noted("not signed");
         }
-        let Some(key) = record.reviewer.public_key else { return Worth::Forged };
+        let reviewer = record.reviewer();
+        let Some(key) = reviewer.public_key else { return Worth::Forged };
         if self.policy.authors.contains(&key) {
             return Worth::Noted("signed by an author's key");
         }
@@ -193,34 +178,25 @@ impl<'r> RecordIndex<'r> {
         if !record.is_signed_by(self.post, &listed.key) {
             return Worth::Forged;
         }
-        if record.reviewer.model.is_some() && !self.policy.counts_models {
+        if record.model.is_some() && !self.policy.counts_models {
             return Worth::Noted("a model, which repro/config.toml does not count");
         }
-        Worth::Counts(record.reviewer.shown_as(&listed.name))
+        Worth::Counts(reviewer.shown_as(&listed.name))
     }
 }
 
-/// Which records stand for a claim, and which claims there are.
-struct StandingRecords {
-    own: BTreeSet<usize>,
-    claims: BTreeSet<String>,
-}
-
 /// Why an approval no longer stands where there are new lints.
-fn new_lints(record: &ReviewRecord, fresh: &BTreeSet<LintKind>) -> String {
-    let kinds: Vec<_> = fresh.iter().map(|kind| kind.word()).collect();
-    let noun = if kinds.len() == 1 { "a new lint" } else { "new lints" };
+fn new_lints(record: &ReviewRecord, fresh: &[&String]) -> String {
+    let noun = if fresh.len() == 1 { "a new lint" } else { "new lints" };
+    let kinds: Vec<_> = fresh.iter().map(|kind| kind.as_str()).collect();
     format!("{noun} ({}) since {}", kinds.join(", "), judged(record))
 }
 
 /// `Ada approved it on 2026-11-26`.
 fn judged(record: &ReviewRecord) -> String {
-    let verb = match record.verdict {
-        ReviewVerdict::Approve => "approved",
-        ReviewVerdict::Dispute => "disputed",
-        ReviewVerdict::Exempt => "exempted",
-    };
-    format!("{} {verb} it on {}", record.reviewer.shown(), record.date)
+    let word = record.verdict.word();
+    let verb = if word.ends_with('e') { format!("{word}d") } else { format!("{word}ed") };
+    format!("{} {verb} it on {}", record.reviewer().shown(), record.date)
 }
 
 /// "the quote and the fact".
@@ -233,7 +209,7 @@ fn listed(parts: &[&str]) -> String {
 }
 
 fn noted(record: &ReviewRecord, why: &str) -> String {
-    format!("{} by {}: {why}", record.verdict.word(), record.reviewer.shown())
+    format!("{} by {}: {why}", record.verdict.word(), record.reviewer().shown())
 }
 
 /// " (caught 1 of 2 decoys)", where there were any.
@@ -293,7 +269,7 @@ fn broken(error: &Error, post: &str) -> Finding {
 #[cfg(test)]
 mod tests {
     use repro_report::outcome::{
-        Fact, Impact, Lint, Meaning, Outcome, PostPictures, Reading, TokenReading,
+        Fact, Impact, Lint, LintKind, Meaning, Outcome, PostPictures, Reading, TokenReading,
     };
     use repro_signature::PrivateKey;
 
@@ -461,7 +437,7 @@ mod tests {
         let (claim_now, codes) = disputed.applied(claim());
         assert!(claim_now.is_disputed() && codes == ["review::disputed"], "{codes:?}");
         let mut forged = Reviewed::of(&claim(), ReviewVerdict::Approve);
-        forged.reviews.records[0].session.caught = 2;
+        forged.reviews.records[0].session.as_mut().unwrap().caught = 2;
         let (claim_now, codes) = forged.applied(claim());
         assert_eq!(claim_now.meaning.read_by, Some(ReadBy::Author));
         assert_eq!(codes, ["review::forged"]);

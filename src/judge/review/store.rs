@@ -6,9 +6,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use repro_receipt::digest::Digest;
+use repro_receipt::bundle::record::RecordValue;
 use repro_receipt::source::{Document, Error, Location, Source, codes};
 
+use super::key::WrittenDigest;
 use super::record::{ReviewRecord, ReviewVerdict, quoted};
 
 codes! {
@@ -71,18 +72,18 @@ impl Reviews {
             let place = Location::file(document.source.name());
             return Err(TOO_MANY.at(place, format!("at most {MOST_RECORDS} records"), found));
         }
-        let mut known: BTreeMap<(Digest, String), ReviewRecord> = BTreeMap::new();
+        let mut known: BTreeMap<(WrittenDigest, String), ReviewRecord> = BTreeMap::new();
         for node in list.items()? {
-            let record = match ReviewRecord::parse(node) {
+            let record = match ReviewRecord::read(node) {
                 Ok(record) => record,
                 Err(error) => {
                     reviews.problems.push(error);
                     continue;
                 }
             };
-            let of = (record.key, record.reviewer.identity());
+            let of = (record.key, record.reviewer().identity());
             if let Some(other) = known.get(&of) {
-                let found = format!("two by {}", record.reviewer.shown());
+                let found = format!("two by {}", record.reviewer().shown());
                 let expected = format!("one record of `{}` for each reviewer", record.claim);
                 reviews.problems.push(CONFLICT.at(node.place(), expected, found));
                 if weight(other) >= weight(&record) {
@@ -97,7 +98,7 @@ impl Reviews {
 
     /// Puts a record in its place; one of the same reviewer on the same key goes.
     pub fn add(&mut self, record: ReviewRecord) {
-        let of = |one: &ReviewRecord| (one.key, one.reviewer.identity());
+        let of = |one: &ReviewRecord| (one.key, one.reviewer().identity());
         let wanted = of(&record);
         match self.records.binary_search_by(|one| of(one).cmp(&wanted)) {
             Ok(at) => self.records[at] = record,
@@ -114,7 +115,7 @@ impl Reviews {
         );
         for record in &self.records {
             text.push_str("\n[[review]]\n");
-            record.write(&mut text);
+            record.write_toml(&mut text);
         }
         text
     }

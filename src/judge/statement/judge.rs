@@ -5,16 +5,15 @@ use std::ops::Range;
 
 use num_rational::BigRational;
 use repro_claim::Expression;
-use repro_claim::quote::{HeadUnit, ItemKind, QuoteItem};
+use repro_claim::quote::{self, HeadUnit, ItemKind, QuoteItem};
 use repro_claim::seen::HIDDEN;
 use repro_claim::sentence;
 use repro_claim::syntax::ExpressionKind;
 use repro_exact::decimal::Printed;
 use repro_receipt::source::{Error, codes};
 use repro_report::meaning::Meaning;
-use repro_report::outcome::{ClaimReport, Definition, Impact, Outcome, Verdict};
+use repro_report::outcome::{ClaimReport, Definition, Impact, Outcome, ReadBy, Verdict};
 
-use super::wording::undecided;
 use super::{horizons, own_numbers};
 use crate::context::{PostContext, as_read};
 use crate::evaluate::functions::{self, Gives};
@@ -75,6 +74,8 @@ pub(super) struct BoundWords<'b> {
     pub(super) row_unit: Option<HeadUnit>,
     pub(super) variables: &'b BTreeMap<String, PlacedExpression>,
     pub(super) bindings: &'b [Binding],
+    /// Its numbers and dates.
+    pub(super) items: Vec<QuoteItem>,
     /// The numbers of the quote that its relations take, from 1.
     pub(super) said: BTreeSet<usize>,
 }
@@ -131,7 +132,7 @@ impl<'a> Judge<'a> {
         let beyond = || horizons::beyond(&evaluator.leaves(), evaluator.library());
         let found = objection.map(|one| (one.code, one.what)).or_else(beyond);
         match found {
-            Some((code, reason)) => undecided(code, reason, outcome),
+            Some((code, reason)) => outcome.undecided(code, reason),
             None => outcome,
         }
     }
@@ -205,7 +206,7 @@ impl<'a> Judge<'a> {
             SoughtWords { context: self.paragraphs(whole, &places), ..Default::default() };
         match places.as_slice() {
             [] => sought.not_there = Some(self.not_there(text, quote)),
-            [place] if text.searched().is_struck(place) => {
+            [place] if quote::is_struck(whole, place.start) => {
                 sought.not_there = Some("the text crosses these words out".into());
             }
             [place] => sought.around = around(whole, place),
@@ -299,7 +300,10 @@ impl<'a> Judge<'a> {
             at: Some((self.statement.text.clone(), bound.place_in_text.clone())),
             note: self.statement.note.clone(),
             meaning: Meaning {
-                read_by: Some(self.context.reader_of(self.statement)),
+                read_by: Some(match self.statement.is_drafted {
+                    true => ReadBy::Drafted,
+                    false => ReadBy::Author,
+                }),
                 premise: self.statement.premise.clone().unwrap_or_default(),
                 is_audit: self.context.page.role == PostRole::Audit,
                 context: bound.sought.context.clone(),
@@ -439,10 +443,7 @@ pub(super) fn printed(item: &QuoteItem) -> Option<&Printed> {
 
 /// The expressions that numbers are bound to.
 pub(super) fn expressions_of(bindings: &[Binding]) -> impl Iterator<Item = &PlacedExpression> {
-    bindings.iter().filter_map(|binding| match binding {
-        Binding::Is(expression, _) => Some(expression),
-        Binding::Excused(_) => None,
-    })
+    bindings.iter().filter_map(Binding::expression)
 }
 
 /// The kind of a claim: the function at the root of its expression.

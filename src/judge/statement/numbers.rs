@@ -1,5 +1,7 @@
 //! The numbers and words of a quote, each against what it is bound to.
 
+use std::collections::BTreeMap;
+
 use num_rational::BigRational;
 use repro_claim::Expression;
 use repro_claim::quote::{self, HeadUnit, ItemKind, QuoteItem, RangeEnd};
@@ -69,19 +71,15 @@ impl<'a> Judge<'a> {
     /// The numbers of some words of the text, each with its binding.
     pub(super) fn numbers(&self, bound: &BoundWords) -> Result<Vec<ClaimReport>, Error> {
         expressions_of(bound.bindings).try_for_each(|one| self.is_no_relation(one))?;
-        // Small digits above the line are no exponents where the text defines notes by them.
-        let text = self.context.text(&self.statement.text);
-        let notes = text.map(|text| text.notes()).unwrap_or_default();
-        let items = quote::items_beside_notes(bound.quote, notes);
         if let [Binding::Is(expression, declared)] = bound.bindings
-            && (items.is_empty() || self.is_name(bound, expression))
+            && (bound.items.is_empty() || self.is_name(bound, expression))
         {
             // Words are bound as a whole: a name, a path, a boolean.
             let (id, declared) = (bound.id.clone(), *declared);
             let pair = Pair { id, items: Vec::new(), expression, declared, between: None };
-            return Ok(vec![self.number(bound, &pair, &items, None)?]);
+            return Ok(vec![self.number(bound, &pair, &bound.items, None)?]);
         }
-        let items = self.in_context(bound, items)?;
+        let items = self.in_context(bound)?;
         let pairs = self.pairs(bound, &items)?;
         let each_number = |scale: Option<&BigRational>| -> Result<Vec<_>, Error> {
             pairs.iter().map(|pair| self.number(bound, pair, &items, scale)).collect()
@@ -92,9 +90,8 @@ impl<'a> Judge<'a> {
         if bound.scale.is_some() || bound.head.is_some() || !literal.iter().any(is_refuted) {
             return Ok(literal);
         }
-        let Some(scale) = reading::column_scale(&cells_of(&literal, &pairs)) else {
-            return Ok(literal);
-        };
+        let cells: Vec<_> = literal.iter().filter_map(|one| column_cell(one, false)).collect();
+        let Some(scale) = reading::column_scale(&cells) else { return Ok(literal) };
         let scaled = each_number(Some(&scale))?;
         // What holds as it stands keeps its own scale: "six seeds" beside percents.
         let each = std::iter::zip(literal, scaled);
@@ -115,26 +112,20 @@ impl<'a> Judge<'a> {
     }
 
     /// The numbers in the light of what they are bound to and what stands above them.
-    pub(super) fn in_context(
-        &self,
-        bound: &BoundWords,
-        items: Vec<QuoteItem>,
-    ) -> Result<Vec<QuoteItem>, Error> {
+    pub(super) fn in_context(&self, bound: &BoundWords) -> Result<Vec<QuoteItem>, Error> {
+        let items = &bound.items;
         let mut known = items.clone();
         let unit = bound.head.and_then(quote::unit_of_head).or_else(|| bound.row_unit.clone());
-        for pair in self.pairs(bound, &items)? {
+        for pair in self.pairs(bound, items)? {
             let tree = &pair.expression.tree;
             for item in &pair.items {
                 let Some(at) = items.iter().position(|one| one.span == item.span) else { continue };
                 if own_scale::may_have_one(tree) {
-                    quote::may_lack_bytes(&mut known[at]);
-                }
-                if own_scale::is_percentage(tree) {
-                    quote::may_be_a_percentage(&mut known[at]);
+                    quote::may_lack_its_unit(&mut known[at]);
                 }
                 if let Some(HeadUnit { factor, unit, is_sure }) = &unit {
                     quote::in_unit(&mut known[at], factor, *unit);
-                    let own = !is_sure || own_scale::may_be_in(tree, &(factor / unit.per_one()));
+                    let own = !is_sure || own_scale::may_be_in_a_unit(tree);
                     known[at].other = known[at].other.take().filter(|_| own);
                 }
             }
@@ -211,14 +202,8 @@ impl<'a> Judge<'a> {
         let is_of_two = bound.bindings.iter().any(|one| self.is_of_ends(one));
         let of_two = if is_of_two { ", as an interval is two" } else { "" };
         let cell = bound.head.map(|_| format!(", in {}", bound.place_in_text)).unwrap_or_default();
-        // What comes after the last number of the quote is too much; else something is missing.
-        let places = bound.bindings.iter().map(|one| match one {
-            Binding::Is(one, _) => Some(one.place()),
-            Binding::Excused(_) => None,
-        });
-        let too_much = places.clone().skip(numbers.len()).flatten().next();
-        let place = too_much.or(places.flatten().next_back()).unwrap_or(&self.statement.place);
-        let place = place.clone();
+        let place = expressions_of(bound.bindings).last().map(PlacedExpression::place);
+        let place = place.unwrap_or(&self.statement.place).clone();
         let found = match wanted {
             0 => format!("none in `is`{cell}"),
             wanted => format!("bindings for {wanted}{of_two}{cell}"),
@@ -233,7 +218,8 @@ impl<'a> Judge<'a> {
 
     /// Whether an expression gives two ends, itself or by the formula that it calls.
     fn is_interval(&self, expression: &Expression) -> bool {
-        match &self.context.page.root_of(expression).kind {
+        let plain = self.context.page.unfolded(expression, &BTreeMap::new());
+        match &plain.as_ref().unwrap_or(expression).kind {
             ExpressionKind::Call(name, _) | ExpressionKind::Name(name) => {
                 functions::find(name).is_some_and(|function| function.gives == Gives::Ends)
             }
@@ -493,31 +479,24 @@ fn mark_values_between(pairs: &mut [Pair]) {
     }
 }
 
-/// The printed numbers of reports with where their values lie.
-fn cells_of(reports: &[ClaimReport], pairs: &[Pair]) -> Vec<ColumnCell> {
-    let cell = |(report, pair): (&ClaimReport, &Pair)| {
-        let [item] = pair.items.as_slice() else { return None };
-        cell_of(report, printed(item)?, false)
+/// The reports of the numbers of a cell with this id.
+pub(super) fn of_cell<'r>(reports: &'r [ClaimReport], id: &str) -> Vec<&'r ClaimReport> {
+    let is_own = |report: &&ClaimReport| {
+        report.id.strip_prefix(id).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
     };
-    std::iter::zip(reports, pairs).filter_map(cell).collect()
+    reports.iter().filter(is_own).collect()
 }
 
-/// A printed number with where the value of its report lies, in units of one.
-pub(super) fn cell_of(
-    report: &ClaimReport,
-    printed: &Printed,
-    is_of_table: bool,
-) -> Option<ColumnCell> {
+/// The printed number of a report with where its value lies, in units of one.
+pub(super) fn column_cell(report: &ClaimReport, is_of_table: bool) -> Option<ColumnCell> {
+    let items = quote::items(&report.claimed);
+    let [item] = items.as_slice() else { return None };
+    let printed = printed(item)?.clone();
     let [low, high] = report.outcome.measured.first()?.interval?;
     let exact = |end: f64| BigRational::from_float(end);
-    let per_one = printed.unit().per_one().recip();
-    let value = Interval::between(exact(low)?, exact(high)?).scaled(&per_one);
-    Some(ColumnCell {
-        printed: printed.clone(),
-        value,
-        is_share: report.meaning.is_share,
-        is_of_table,
-    })
+    let value = Interval::between(exact(low)?, exact(high)?);
+    let value = value.scaled(&printed.unit().per_one().recip());
+    Some(ColumnCell { printed, value, is_share: report.meaning.is_share, is_of_table })
 }
 
 /// Whether all that numbers rest on is one print: a fact times 1 is that fact.

@@ -6,7 +6,7 @@ use num_bigint::BigInt;
 use num_rational::BigRational;
 use num_traits::{Signed, Zero};
 use repro_claim::Expression;
-use repro_claim::quote::{self, ItemKind};
+use repro_claim::quote::{self, ItemKind, QuoteItem};
 use repro_claim::syntax::{ExpressionKind, RelationOperator};
 use repro_exact::decimal::{Printed, Unit};
 use repro_receipt::source::{Code, Error, codes};
@@ -34,34 +34,15 @@ codes! {
     NOT_HELD = "sentence::number-not-held", "a number of the quote is held by no binding and no relation", "bind it in `is`, or take it into the relation as `quoted(1)`; `\"_ reason\"` excuses it";
 }
 
-/// What a cell says of the relation of its column.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum CellTruth {
-    Affirms,
-    Denies,
-    /// It has words of its own, which may state what its column says.
-    OwnWords,
-    Unclear,
-}
-
-impl CellTruth {
-    /// Of a cell as it stands.
-    fn of(cell: &str) -> Self {
-        let marks = |c: char| c.is_whitespace() || "*_`\"'.!()[]{}\u{fe0f}".contains(c);
-        let words = cell.trim_matches(marks).to_lowercase();
-        let lexicon = lexicon();
-        let is = |list: &str| lexicon.words(list).contains(&words);
-        let is_number = words.contains(|c: char| c.is_ascii_digit()) && words != "0";
-        if is("truth.no") {
-            Self::Denies
-        } else if lexicon.has("truth.denies", &words) && !is_number {
-            Self::Unclear
-        } else if is_number || is("truth.yes") {
-            Self::Affirms
-        } else {
-            Self::OwnWords
-        }
+/// Whether a cell affirms or denies the relation of its column; none where it has words of its own.
+fn truth_of_cell(cell: &str) -> Option<bool> {
+    let marks = |c: char| c.is_whitespace() || "*_`\"'.!()[]{}\u{fe0f}".contains(c);
+    let words = cell.trim_matches(marks).to_lowercase();
+    if lexicon().is_in("truth.no", &words) {
+        return Some(false);
     }
+    let is_number = words.contains(|c: char| c.is_ascii_digit()) && words != "0";
+    (is_number || lexicon().is_in("truth.yes", &words)).then_some(true)
 }
 
 impl<'a> Judge<'a> {
@@ -79,6 +60,7 @@ impl<'a> Judge<'a> {
             row_unit: None,
             variables: &none,
             bindings: &sentence.is,
+            items: quote::items(&sentence.quote),
             said: sentence.relations().flat_map(quoted_numbers).collect(),
         };
         if sentence.is.is_empty() && sentence.missing.is_none() {
@@ -134,8 +116,7 @@ impl<'a> Judge<'a> {
     ) -> Result<ClaimReport, Error> {
         self.context.work.takes(CLAIM + bound.quote.len() / 4);
         self.context.work.goes_on(&self.statement.place)?;
-        let items = quote::items(bound.quote);
-        let printed = plain_numbers(&items);
+        let printed = plain_numbers(&bound.items);
         let evaluation = self.evaluation(bound, printed.clone())?;
         let evaluator = &evaluation.evaluator;
         let mut parts = Vec::new();
@@ -163,8 +144,13 @@ impl<'a> Judge<'a> {
         let claimed: Vec<_> = claimed.map(Printed::text).collect();
         let sources = self.sources(bound, &trees, evaluator, &[]);
         let fact = fact::of_relations(&sources.scope, &trees, &outcome);
-        let linted =
-            LintedValue { items: &items, number: None, declared: None, trees: &trees, given: &[] };
+        let linted = LintedValue {
+            items: &bound.items,
+            number: None,
+            declared: None,
+            trees: &trees,
+            given: &[],
+        };
         let mut lints = self.lints(bound, &linted, &sources, outcome.verdict);
         if outcome.is_verified() && !any {
             lints.extend(expressions.iter().find_map(|one| self.loose(one, bound)));
@@ -202,8 +188,7 @@ impl<'a> Judge<'a> {
     fn are_held(&self, sentence: &Sentence, bound: &BoundWords) -> Result<(), Error> {
         let relations = sentence.relations().flat_map(|relation| self.with_formulas(relation));
         let held = stated_numbers(relations);
-        let items = quote::items(bound.quote);
-        for (number, item) in (1..).zip(&items) {
+        for (number, item) in (1..).zip(&bound.items) {
             let ItemKind::Number(printed) = &item.kind else { continue };
             // Counts in words are compared with the runs of the fact, by a lint.
             let is_measure = printed.unit() != Unit::Plain
@@ -220,48 +205,48 @@ impl<'a> Judge<'a> {
 
     /// Whether a relation that takes a number of the quote holds whatever that number is.
     fn holds_any(&self, expression: &PlacedExpression, bound: &BoundWords) -> bool {
-        let printed = plain_numbers(&quote::items(bound.quote));
-        self.taken(&expression.tree).into_iter().any(|index| {
-            let Some(own) = printed.get(index) else { return false };
-            self.holds_of_all(expression, bound, index, others(own))
-        })
+        self.held_of_all(expression, bound, |_, own| others(own)).is_some()
     }
 
     /// The lint of a number that its relation does not hold to its digits, where no word makes it a limit.
     fn loose(&self, expression: &PlacedExpression, bound: &BoundWords) -> Option<Lint> {
-        let items = quote::items(bound.quote);
-        let printed = plain_numbers(&items);
-        let index = self.taken(&expression.tree).into_iter().find(|index| {
-            let (Some(own), Some(item)) = (printed.get(*index), items.get(*index)) else {
-                return false;
-            };
+        let near = |item: &QuoteItem, own: &Printed| {
             let step = own.last_place() * BigRational::from_integer(BigInt::from(OTHER_DIGITS));
-            let both = [own.clone().moved(&step), own.clone().moved(&-step)];
-            !reading::is_loose(bound.quote, &item.span)
-                && self.holds_of_all(expression, bound, *index, both.to_vec())
-        })?;
+            match reading::is_loose(bound.quote, &item.span) {
+                true => Vec::new(),
+                false => vec![own.clone().moved(&step), own.clone().moved(&-step)],
+            }
+        };
+        let index = self.held_of_all(expression, bound, near)?;
         let message = format!(
             "the relation would hold of other numbers than \"{}\", and no word makes it a limit",
-            items.get(index)?.text(bound.quote)
+            bound.items.get(index)?.text(bound.quote)
         );
         Some(Lint { kind: LintKind::Limit, message, answer: self.statement.reading.clone() })
     }
 
-    /// Whether a relation holds with each of several numbers in the place of one of the quote.
-    fn holds_of_all(
+    /// The first number of the quote, from 0, that a relation takes and that may as well be each of several others.
+    fn held_of_all(
         &self,
         expression: &PlacedExpression,
         bound: &BoundWords,
-        index: usize,
-        others: Vec<Printed>,
-    ) -> bool {
-        let mut quoted = plain_numbers(&quote::items(bound.quote));
-        others.into_iter().all(|other| {
+        others: impl Fn(&QuoteItem, &Printed) -> Vec<Printed>,
+    ) -> Option<usize> {
+        let printed = plain_numbers(&bound.items);
+        let holds = |index: usize, other: Printed| {
+            let mut quoted = printed.clone();
             quoted[index] = other;
-            let Ok(evaluation) = self.evaluation(bound, quoted.clone()) else { return false };
+            let Ok(evaluation) = self.evaluation(bound, quoted) else { return false };
             let frame = evaluation.frame(expression);
             let judged = evaluation.evaluator.judgement(&expression.tree, frame);
             judged.is_ok_and(|outcome| outcome.is_verified())
+        };
+        self.taken(&expression.tree).into_iter().find(|index| {
+            let (Some(item), Some(own)) = (bound.items.get(*index), printed.get(*index)) else {
+                return false;
+            };
+            let others = others(item, own);
+            !others.is_empty() && others.into_iter().all(|other| holds(*index, other))
         })
     }
 
@@ -346,21 +331,22 @@ impl<'a> Judge<'a> {
         bound: &BoundWords,
         says: &[PlacedExpression],
     ) -> Result<Vec<ClaimReport>, Error> {
-        let truth = CellTruth::of(bound.quote);
+        let truth = truth_of_cell(bound.quote);
         let relation = |relation: &PlacedExpression| match truth {
-            CellTruth::Denies => relation.negated(),
+            Some(false) => relation.negated(),
             _ => relation.clone(),
         };
+        // "dense" in a column that states `total(it) > active(it)` may well deny it, and "not tied" does.
+        let denies = lexicon().has("truth.denies", &bound.quote.to_lowercase());
         let says: Vec<_> = says.iter().map(relation).collect();
         let sentence = Sentence::of_words(bound.quote);
         let is_alone = bound.bindings.is_empty();
         let mut reports = self.each_relation(&sentence, bound, &says, is_alone)?;
         for report in &mut reports {
-            let is_open = match truth {
-                CellTruth::Affirms | CellTruth::Denies => false,
-                // "dense" in a column that states `total(it) > active(it)` may well deny it.
-                CellTruth::OwnWords => report.outcome.verdict == Verdict::Refuted,
-                CellTruth::Unclear => report.outcome.verdict != Verdict::Unchecked,
+            let is_open = match report.outcome.verdict {
+                Verdict::Unchecked => false,
+                Verdict::Refuted => truth.is_none(),
+                _ => truth.is_none() && denies,
             };
             if is_open {
                 let reason = format!("whether \"{}\" says that it is so is not clear", bound.quote);

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use num_rational::BigRational;
-use repro_claim::quote::{self, HeadUnit, ItemKind, QuoteItem};
+use repro_claim::quote::{self, HeadUnit};
 use repro_claim::table::{self, NamedRows, PrintedCell, PrintedTable};
 use repro_receipt::source::{Error, codes};
 use repro_report::outcome::{ClaimReport, Verdict};
 
 use super::coherence;
-use super::judge::{BoundWords, Judge, SoughtWords, absent, followed, printed};
+use super::judge::{BoundWords, Judge, SoughtWords, absent, followed};
 use super::numbers;
 use crate::context::as_read;
 use crate::json_text::{self, ReadText};
@@ -142,40 +142,27 @@ impl<'a> Judge<'a> {
     }
 
     /// The scale of each column whose cells do not hold as they stand, and hold under one factor.
-    fn scales(
+    fn scales<'r>(
         &self,
         table: &Table,
         found: &PrintedTable,
         rows: &[TableRow],
-        reports: &[Vec<ClaimReport>],
+        reports: &'r [Vec<ClaimReport>],
     ) -> Scales {
         let mut scales = Scales::new();
         for (label, bindings) in &table.columns {
-            let Some(at) = table::column(&found.head, label) else { continue };
-            let Some(head) = found.head.get(at) else { continue };
-            // A head with a unit has declared the scale.
-            if quote::unit_of_head(&head.text).is_some() {
-                continue;
-            }
-            let mut cells = Vec::new();
-            let mut is_refuted = false;
-            for (row, reports) in std::iter::zip(rows, reports) {
+            let head = table::column(&found.head, label).and_then(|at| found.head.get(at));
+            // A head with a unit has declared the scale, and behind a number and its spread stands one of another kind.
+            let plain = |head: &&PrintedCell| quote::unit_of_head(&head.text).is_none();
+            let Some(head) = head.filter(plain).filter(|_| bindings.len() <= 2) else { continue };
+            let of_row = |(row, reports): (&TableRow, &'r Vec<ClaimReport>)| {
                 let id = cell_id(&[&self.statement.id, row.label, &head.text]);
-                let items =
-                    row.cells.get(at).map(|cell| quote::items(&cell.text)).unwrap_or_default();
-                // A spread has the scale of the number before it; other numbers of a cell are of another kind.
-                let is_spread = |item: &QuoteItem| matches!(item.kind, ItemKind::Spread(_));
-                if items.len() != bindings.len() || !items.iter().skip(1).all(is_spread) {
-                    continue;
-                }
-                for (number, item) in (1..).zip(&items) {
-                    let id = if items.len() == 1 { id.clone() } else { format!("{id}.{number}") };
-                    let report = reports.iter().find(|report| report.id == id);
-                    is_refuted |= report.is_some_and(|one| one.outcome.verdict == Verdict::Refuted);
-                    cells
-                        .extend(report.and_then(|one| numbers::cell_of(one, printed(item)?, true)));
-                }
-            }
+                numbers::of_cell(reports, &id)
+            };
+            let own: Vec<_> = std::iter::zip(rows, reports).flat_map(of_row).collect();
+            let is_refuted = own.iter().any(|one| one.outcome.verdict == Verdict::Refuted);
+            let cells: Vec<_> =
+                own.into_iter().filter_map(|one| numbers::column_cell(one, true)).collect();
             if let Some(scale) = reading::column_scale(&cells).filter(|_| is_refuted) {
                 scales.insert(label.clone(), scale);
             }
@@ -225,6 +212,7 @@ impl<'a> Judge<'a> {
                 row_unit: unit_of_row(table, row),
                 variables: row.variables,
                 bindings: own.map_or(&[], |(_, list)| list),
+                items: quote::items(&cell.text),
                 said: BTreeSet::new(),
             };
             // One reason excuses all that stands in a column.

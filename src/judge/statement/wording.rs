@@ -1,6 +1,6 @@
 //! Premises, moods and the several meanings of a sentence.
 
-use repro_receipt::source::{Code, codes};
+use repro_receipt::source::codes;
 use repro_report::outcome::{Outcome, Verdict};
 
 use crate::evaluate::functions::fixed;
@@ -51,12 +51,6 @@ pub fn worded(outcome: Outcome, sentence: &Sentence, premise: Option<&str>) -> O
     Outcome::inconclusive(&NO_MEANING, reason).with_evidence_of(outcome)
 }
 
-/// An outcome that is left open for a reason, with what was found and how.
-pub fn undecided(code: &'static Code, reason: String, outcome: Outcome) -> Outcome {
-    let method = outcome.method;
-    Outcome { method, ..Outcome::inconclusive(code, reason).with_evidence_of(outcome) }
-}
-
 /// What a refutation is worth that rests on a premise which the text does not state.
 pub fn resting_on(outcome: Outcome, premise: Option<&str>) -> Outcome {
     let Some(premise) = premise.filter(|_| outcome.verdict == Verdict::Refuted) else {
@@ -64,7 +58,7 @@ pub fn resting_on(outcome: Outcome, premise: Option<&str>) -> Outcome {
     };
     let reason =
         format!("wrong on a premise that the text does not state ({premise}): {}", outcome.reason);
-    undecided(&PREMISE, reason, outcome)
+    outcome.undecided(&PREMISE, reason)
 }
 
 /// What a sentence with several readings comes to: all of them, none of them, or undecided.

@@ -93,7 +93,8 @@ pub(super) fn selection(claim: &LintedClaim<'_>) -> Option<Lint> {
 fn root_term(claim: &LintedClaim<'_>) -> Option<&'static LexiconTerm> {
     let [tree] = claim.trees else { return None };
     // A formula may be the name of a statistic.
-    let ExpressionKind::Call(name, arguments) = &claim.scope.page.root_of(tree).kind else {
+    let plain = claim.scope.plain(tree);
+    let ExpressionKind::Call(name, arguments) = &plain.kind else {
         return None;
     };
     // An end of an interval is of its kind.
