@@ -14,10 +14,8 @@ use crate::value::{Evaluated, Quantity, RunSample};
 pub struct Call<'c, 'f, 'a> {
     /// Who evaluates.
     pub evaluator: &'c Evaluator<'a>,
-    /// Where.
+    /// The whole call.
     pub frame: Frame<'f, 'a>,
-    /// The whole call, for messages.
-    pub whole: &'c Expression,
     /// The name of the function.
     pub name: &'c str,
     /// What it is given.
@@ -70,19 +68,24 @@ impl<'c, 'a> Call<'c, '_, 'a> {
         Ok(())
     }
 
+    /// An argument as a part to be evaluated.
+    pub fn at(&self, index: usize) -> Result<Frame<'_, 'a>, Error> {
+        Ok(self.frame.at(self.argument(index)?))
+    }
+
     /// What an argument gives.
     pub fn evaluate(&self, part: &Expression) -> Result<Evaluated<'a>, Error> {
-        self.evaluator.evaluate(part, self.frame)
+        self.frame.at(part).evaluate()
     }
 
     /// What an argument gives, every reference followed to what stands there.
     pub fn settled(&self, part: &Expression) -> Result<Evaluated<'a>, Error> {
-        self.evaluator.evaluate_settled(part, self.frame)
+        self.frame.at(part).settled()
     }
 
     /// The one number that an argument is.
     pub fn number_of(&self, part: &Expression) -> Result<Quantity, Error> {
-        self.evaluator.evaluate_number(part, self.frame)
+        self.frame.at(part).number()
     }
 
     /// The one number that the argument at a position is.
@@ -92,7 +95,7 @@ impl<'c, 'a> Call<'c, '_, 'a> {
 
     /// The numbers of which an argument consists: of a list, or of the runs of a group.
     pub fn numbers_of(&self, part: &Expression) -> Result<RunSample, Error> {
-        self.evaluator.numbers(part, self.frame)
+        self.frame.at(part).numbers()
     }
 
     /// The numbers that all plain arguments are together: `f(group)`, `f([a, b])` or `f(a, b)`.
@@ -114,6 +117,6 @@ impl<'c, 'a> Call<'c, '_, 'a> {
 
     /// An error of the whole call.
     pub fn wrong(&self, code: &'static Code, expected: &str, found: &str) -> Error {
-        self.evaluator.wrong(code, self.whole, self.frame, expected, found)
+        self.frame.wrong(code, expected, found)
     }
 }

@@ -11,12 +11,13 @@ use repro_report::outcome::{Impact, Measured, Outcome, TestNumbers, Verdict};
 use repro_stats::{Decimals, Refused, T, one_sample_of, welch_of};
 
 use crate::evaluate::design;
+use crate::evaluate::error_bars::{OrderSide, StatedOrder};
 use crate::evaluate::functions::parameters::PART_AND_WHOLE;
 pub use crate::evaluate::noise::{
     ARE_EQUAL, COARSE, NO_FAMILY, NOT_EQUAL, OF_MEANS, ONE_RUN, ORDER, WITHIN_NOISE, WRONG_WAY,
     digits,
 };
-use crate::evaluate::{Evaluator, Frame, TRUTHS, WRONG_KIND, error_bars};
+use crate::evaluate::{Evaluator, Frame, TRUTHS, WRONG_KIND};
 use crate::names::{self, Likeness};
 use crate::reading;
 use crate::run_design::RunDesign;
@@ -35,55 +36,55 @@ const SEEDS_IN_RECEIPTS: [&str; 3] =
 const SEED: &str = "seed";
 
 /// What two or more values in a relation come to: every neighbouring pair must hold.
-pub fn relation<'a>(
-    evaluator: &Evaluator<'a>,
+pub fn relation(
+    frame: Frame<'_, '_>,
     first: &Expression,
     rest: &[(RelationOperator, Expression)],
-    frame: Frame<'_, 'a>,
 ) -> Result<Outcome, Error> {
-    let mut left = (first, evaluator.evaluate_settled(first, frame)?);
+    let mut left = frame.at(first);
+    let mut a = left.settled()?;
     let mut outcomes = Vec::new();
     for (operator, part) in rest {
-        let right = evaluator.evaluate_settled(part, frame)?;
-        let stated = |value: &Evaluated<'_>| matches!(value, Evaluated::Stated(_));
-        let pair = match (&left.1, &right) {
-            (a, b) if stated(a) || stated(b) => {
-                let a = error_bars::OrderSide::of(evaluator, a.clone(), frame, left.0)?;
-                let b = error_bars::OrderSide::of(evaluator, b.clone(), frame, part)?;
-                error_bars::StatedOrder { operator: *operator, sides: [a, b] }.judge(&[])
-            }
-            (Evaluated::Sample(a), Evaluated::Sample(b)) => samples(evaluator, *operator, a, b),
-            (Evaluated::Sample(a), Evaluated::Number(b))
-                if b.is_quoted() && !a.are_differences() =>
-            {
-                each(*operator, a, b, |one, limit| certain(*operator, one, limit))
-            }
-            (Evaluated::Number(a), Evaluated::Sample(b))
-                if a.is_quoted() && !b.are_differences() =>
-            {
-                each(*operator, b, a, |one, limit| certain(*operator, limit, one))
-            }
-            (Evaluated::Sample(a), Evaluated::Number(b)) => gap(evaluator, *operator, a, b),
-            (Evaluated::Number(a), Evaluated::Sample(b)) => gap(evaluator, operator.turned(), b, a),
-            (a, b) if let (Some(a), Some(b)) = (a.words(), b.words()) => {
-                let equality = [RelationOperator::Equal, RelationOperator::NotEqual];
-                if !equality.contains(operator) {
-                    let found = format!("`{}` between words", operator.sign());
-                    return Err(evaluator.wrong(&WRONG_KIND, part, frame, "`=` or `!=`", &found));
-                }
-                words(*operator == RelationOperator::Equal, &a, &b)
-            }
-            _ => {
-                let a = evaluator.number(left.1.clone(), frame, left.0)?;
-                let b = evaluator.number(right.clone(), frame, part)?;
-                numbers(*operator, &a, &b)
-            }
-        };
-        let labelled = format!("{} {} {part}", left.0, operator.sign());
-        outcomes.push((labelled, pair));
-        left = (part, right);
+        let right = frame.at(part);
+        let b = right.settled()?;
+        let labelled = format!("{} {} {part}", left.part, operator.sign());
+        outcomes.push((labelled, pair(*operator, (left, &a), (right, &b))?));
+        (left, a) = (right, b);
     }
     Ok(all(outcomes))
+}
+
+/// What two values in a relation come to.
+fn pair<'a>(
+    operator: RelationOperator,
+    (left, a): (Frame<'_, 'a>, &Evaluated<'a>),
+    (right, b): (Frame<'_, 'a>, &Evaluated<'a>),
+) -> Result<Outcome, Error> {
+    let evaluator = left.evaluator;
+    Ok(match (a, b) {
+        (Evaluated::Stated(_), _) | (_, Evaluated::Stated(_)) => {
+            let sides = [OrderSide::of(left, a.clone())?, OrderSide::of(right, b.clone())?];
+            StatedOrder { operator, sides }.judge(&[])
+        }
+        (Evaluated::Sample(a), Evaluated::Sample(b)) => samples(evaluator, operator, a, b),
+        (Evaluated::Sample(a), Evaluated::Number(b)) if b.is_quoted() && !a.are_differences() => {
+            each(operator, a, b, |one, limit| certain(operator, one, limit))
+        }
+        (Evaluated::Number(a), Evaluated::Sample(b)) if a.is_quoted() && !b.are_differences() => {
+            each(operator, b, a, |one, limit| certain(operator, limit, one))
+        }
+        (Evaluated::Sample(a), Evaluated::Number(b)) => gap(evaluator, operator, a, b),
+        (Evaluated::Number(a), Evaluated::Sample(b)) => gap(evaluator, operator.turned(), b, a),
+        _ => match (a.words(), b.words(), operator) {
+            (Some(a), Some(b), RelationOperator::Equal) => words(true, &a, &b),
+            (Some(a), Some(b), RelationOperator::NotEqual) => words(false, &a, &b),
+            (Some(_), Some(_), _) => {
+                let found = format!("`{}` between words", operator.sign());
+                return Err(right.wrong(&WRONG_KIND, "`=` or `!=`", &found));
+            }
+            _ => numbers(operator, &left.number_of(a.clone())?, &right.number_of(b.clone())?),
+        },
+    })
 }
 
 /// Whether each word on one side is a name of each on the other, or, of `!=`, none is.

@@ -2,7 +2,6 @@
 //! whether a relation holds whatever is measured.
 
 use num_rational::BigRational;
-use repro_claim::Expression;
 use repro_exact::decimal::Interval;
 use repro_receipt::source::Error;
 use repro_report::outcome::Verdict;
@@ -61,7 +60,7 @@ impl<'a> Evaluator<'a> {
         given: &[Quantity],
     ) -> bool {
         // Most claims read no loss, and nothing of them would change.
-        if !self.leaves.borrow().iter().any(|leaf| unit_of_leaf(leaf).is_some()) {
+        if !self.leaves.borrow().iter().any(|(leaf, _)| unit_of_leaf(leaf).is_some()) {
             return false;
         }
         let Ok(doubled) = self.parts_where(Supposition::DoubledLosses, source, &variables) else {
@@ -74,10 +73,10 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Whether a relation that holds would hold whatever number of the evidence were another: it says nothing.
-    pub fn holds_whatever(&self, tree: &Expression, frame: Frame<'_, 'a>) -> bool {
+    pub fn holds_whatever(&self, frame: Frame<'_, 'a>) -> bool {
         let count = self.read.borrow().len().min(MOST_NUDGES);
         let holds = |index: usize| {
-            let judged = self.supposing(Supposition::Moved(index), || self.judgement(tree, frame));
+            let judged = self.supposing(Supposition::Moved(index), || frame.judgement());
             // A nudge that leaves the domain of a function shows that the number matters.
             judged.is_ok_and(|outcome| outcome.verdict == Verdict::Verified)
         };
@@ -94,8 +93,8 @@ impl<'a> Evaluator<'a> {
         self.followed.set(0);
         self.supposing(supposed, || {
             let variables = variables(self)?;
-            let frame = Frame { source, variables: &variables };
-            self.parts(self.evaluate(&source.tree, frame)?, frame, &source.tree)
+            let frame = Frame::of(self, source, &variables);
+            frame.parts(frame.evaluate()?)
         })
     }
 

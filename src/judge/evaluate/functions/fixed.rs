@@ -60,7 +60,7 @@ fn spread<'a>(call: &Call<'_, '_, 'a>, wanted: Wanted) -> Result<Evaluated<'a>, 
         |count: usize| call.wrong(&WRONG_ARGUMENTS, "at least two values", &count.to_string());
     let values = match Values::of(call)? {
         Values::Words(words) => {
-            call.evaluator.pairs(words.len(), PAIR, call.frame)?;
+            call.frame.pairs(words.len(), PAIR)?;
             let places: BTreeSet<_> = words
                 .iter()
                 .flat_map(|(_, words)| &words.leaves)
@@ -76,7 +76,7 @@ fn spread<'a>(call: &Call<'_, '_, 'a>, wanted: Wanted) -> Result<Evaluated<'a>, 
     if values.len() < 2 {
         return Err(few(values.len()));
     }
-    call.evaluator.pairs(values.len(), PAIR, call.frame)?;
+    call.frame.pairs(values.len(), PAIR)?;
     let within = match (wanted, call.named("within")) {
         (Wanted::Near, Some(part)) => {
             let share = call.number_of(part)?;
@@ -242,8 +242,8 @@ impl Values {
             let value = call.evaluate(item)?;
             let mut variables = call.frame.variables.clone();
             variables.insert("it".to_owned(), value);
-            let frame = Frame { source: call.frame.source, variables: &variables };
-            match call.evaluator.evaluate_settled(each, frame)? {
+            let frame = Frame { variables: &variables, ..call.frame.at(each) };
+            match frame.settled()? {
                 // Losses of a group have a mean and a spread; settings have one value or several.
                 Evaluated::Sample(sample)
                     if sample.numbers.iter().all(Quantity::is_without_noise) =>
@@ -253,7 +253,7 @@ impl Values {
                 value => match value.words() {
                     Some(all) => words.extend(all.into_iter().map(|one| (item.to_string(), one))),
                     None => {
-                        let number = call.evaluator.number(value, frame, each)?;
+                        let number = frame.number_of(value)?;
                         numbers.push((item.to_string(), number));
                     }
                 },

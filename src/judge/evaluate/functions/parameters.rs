@@ -23,8 +23,7 @@ pub fn count<'a>(call: &Call<'_, '_, 'a>, which: ParameterCount) -> Result<Evalu
     let value = call.evaluate(part)?;
     let (convention, asked) = (convention(call)?, scope(call)?);
     let models = models(value).map_err(|found| {
-        let expected = "a configuration or runs";
-        call.evaluator.wrong(&WRONG_KIND, part, call.frame, expected, found)
+        call.frame.at(part).wrong(&WRONG_KIND, "a configuration or runs", found)
     })?;
     let mut counts = Vec::new();
     for (bundle, file) in &models {

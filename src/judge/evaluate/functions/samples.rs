@@ -19,7 +19,7 @@ pub fn count<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     let value = call.evaluate(part)?;
     let (items, role) = match sources(&value) {
         Some(all) => count_sources(call, &all)?,
-        None => match call.evaluator.settled(value, call.frame, part)? {
+        None => match call.frame.at(part).settle(value)? {
             Evaluated::List(items) if !are_distinct(&items) => {
                 let expected = "a list of things that each have evidence of their own";
                 return Err(call.wrong(&NOT_COMPUTABLE, expected, &format!("`{part}`")));
@@ -101,7 +101,7 @@ fn are_distinct(items: &[Evaluated<'_>]) -> bool {
 }
 
 pub fn means<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
-    let groups = call.evaluator.groups(call.argument(0)?, call.frame)?;
+    let groups = call.at(0)?.groups()?;
     let each = groups.iter().map(|group| mean_of(call, group).map(Evaluated::Number));
     each.collect::<Result<_, _>>().map(Evaluated::List)
 }
