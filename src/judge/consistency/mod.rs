@@ -132,14 +132,13 @@ impl ReadRelation {
         count: usize,
     ) -> (usize, Option<(usize, usize)>) {
         let views = self.views(columns);
-        let is_scalar = self.when.iter().chain([&self.says]).all(Formula::is_scalar);
-        let numbers: Option<Vec<_>> = views.iter().map(View::numbers).collect();
-        let numbers = numbers.filter(|_| is_scalar);
-        let holds = |formula: &'static Formula, at: usize| match &numbers {
-            Some(numbers) => {
-                formula.holds_of(&|name| numbers.get(name).map_or(f64::NAN, |view| view.at(at)))
+        let is_scalar = self.when.iter().chain([&self.says]).all(Formula::is_scalar)
+            && views.iter().all(View::is_of_numbers);
+        let holds = |formula: &'static Formula, at: usize| match is_scalar {
+            true => {
+                formula.holds_of(&|name| views.get(name).map_or(f64::NAN, |view| view.number(at)))
             }
-            None => formula.holds(&|name: usize| views.get(name)?.at(at)),
+            false => formula.holds(&|name: usize| views.get(name)?.at(at)),
         };
         let (mut times, mut failed) = (0, None);
         for at in 0..count {

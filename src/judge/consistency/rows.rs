@@ -374,27 +374,32 @@ impl<'a> Rows<'a> {
         listed.len() + logged
     }
 
-    /// What a path stands for in all rows of a kind, where these are of a log, which may be long.
-    pub fn logged(&self, over: Over, path: &str) -> Option<Vec<f64>> {
+    /// Whether the rows of a kind are of a log, which may be long.
+    pub fn is_logged(&self, over: Over) -> bool {
+        self.known[over as usize].as_ref().is_some_and(|set| !matches!(set.log, Log::None))
+    }
+
+    /// The numbers that a path stands for in all rows of a kind; no number where there is none.
+    pub fn numbers(&self, over: Over, path: &str) -> Vec<f64> {
         let or_none = |number: Option<f64>| number.unwrap_or(f64::NAN);
-        let RowSet { listed, log } = self.known[over as usize].as_ref()?;
+        let Some(RowSet { listed, log }) = &self.known[over as usize] else { return Vec::new() };
         let listed = listed.iter().map(|row| match row.field(path) {
             Some(LoggedTerm::Number(number)) => number,
             _ => f64::NAN,
         });
         match log {
-            Log::None => None,
+            Log::None => listed.collect(),
             Log::Lines(records) => {
                 let number = |record: &TrainingRecord| match path {
                     "nonfinite" => f64::from(u8::from(record.is_nonfinite)),
                     "routers" => records.routers(record).len() as f64,
                     _ => or_none(record.number(path)),
                 };
-                Some(records.kept.iter().map(number).collect())
+                records.kept.iter().map(number).collect()
             }
             Log::Layers(records) => {
                 let logged = records.iter().flat_map(|records| records.layers());
-                Some(listed.chain(logged.map(|router| or_none(router.number(path)))).collect())
+                listed.chain(logged.map(|router| or_none(router.number(path)))).collect()
             }
         }
     }
