@@ -33,7 +33,6 @@ use crate::page::{PlacedExpression, PostFormula, PostPage};
 use crate::value::{Evaluated, EvidencePath, EvidenceWords, Leaf, LeafKind, Quantity, RunSample};
 
 pub use call::Call;
-use supposed::Supposition;
 
 codes! {
     UNKNOWN_NAME = "expression::unknown-name", "nothing has this name", "name it in `[names]` or `[formulas]`, or correct it";
@@ -108,8 +107,8 @@ pub struct Evaluator<'a> {
     /// What was read as a number or words, and whether it only adjusts a test: the other tests of its family.
     leaves: RefCell<Vec<(Rc<Leaf>, bool)>>,
     is_aside: Cell<bool>,
-    /// What the evidence is supposed to be, to see what follows from it.
-    supposed: Cell<Supposition>,
+    /// The number that is supposed to be another, by the order of reading, to see what follows from it.
+    moved: Cell<Option<usize>>,
     /// The numbers of evidence by where they stand and how they were read, for when they are supposed to be others.
     known: RefCell<HashMap<ReadNumber, Quantity>>,
     /// The numbers that were read, each once, with their places in the order of reading.
@@ -131,7 +130,7 @@ impl<'a> Evaluator<'a> {
             leaves: RefCell::default(),
             objections: RefCell::default(),
             is_aside: Cell::new(false),
-            supposed: Cell::default(),
+            moved: Cell::default(),
             known: RefCell::default(),
             read: RefCell::default(),
             within: Cell::new(0),
