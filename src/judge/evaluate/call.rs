@@ -40,6 +40,25 @@ impl<'c, 'a> Call<'c, '_, 'a> {
         self.arguments.iter().find(of).map(|argument| &argument.value)
     }
 
+    /// What the words of an option name among what is `known`; none where it is left out.
+    pub fn word<T, const N: usize>(
+        &self,
+        option: &str,
+        read: impl Fn(&str) -> Option<T>,
+        known: impl Fn() -> [&'static str; N],
+    ) -> Result<Option<T>, Error> {
+        let Some(part) = self.named(option) else { return Ok(None) };
+        let found = match self.evaluate(part)? {
+            Evaluated::Text(words) => read(&words.text),
+            _ => None,
+        };
+        let wrong = || {
+            let known = known().map(|word| format!("`'{word}'`"));
+            self.wrong(&WRONG_ARGUMENTS, &known.join(" or "), &format!("`{part}`"))
+        };
+        found.map(Some).ok_or_else(wrong)
+    }
+
     /// Refuses another number of plain arguments than the function takes, and names that are none of its options.
     pub fn check(&self, takes: &RangeInclusive<usize>, options: &[&str]) -> Result<(), Error> {
         let plain = self.plain().count();

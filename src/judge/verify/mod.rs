@@ -22,7 +22,6 @@ use std::sync::Arc;
 use crate::checkpoints::Beginnings;
 use crate::context::PostContext;
 use crate::covered::covered_in;
-use crate::evaluate::functions::parameters;
 use crate::evaluate::without_shadows;
 use crate::library::Library;
 use crate::lock;
@@ -246,7 +245,6 @@ pub fn judge_within(
     }
     failures.extend(excuses_not_there(&context));
     failures.extend(transcribed::differences(&context, &claims));
-    parameters::undecide_parts(library, &mut claims);
     contradicted(page, library, &mut claims);
     each_its_own_id(&mut claims);
     let read = texts_of(&context, texts, &claims);

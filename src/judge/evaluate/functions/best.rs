@@ -2,7 +2,6 @@
 
 use num_rational::BigRational;
 use repro_claim::Expression;
-use repro_claim::syntax::ExpressionKind;
 use repro_exact::decimal::Printed;
 use repro_receipt::bundle::{Bundle, Origin};
 use repro_receipt::source::{Document, Error, Kind, Node};
@@ -39,13 +38,8 @@ fn no_metric(call: &Call<'_, '_, '_>, part: &Expression, found: &str) -> Error {
 
 /// Whether the highest of a metric is the best: as the call says, else by the words of its name.
 fn is_highest(call: &Call<'_, '_, '_>, metric: &str) -> Result<bool, Error> {
-    if let Some(by) = call.named("by") {
-        return match &by.kind {
-            ExpressionKind::Text(word) if BY.contains(&word.as_str()) => Ok(word == "max"),
-            _ => Err(call.wrong(&WRONG_ARGUMENTS, "`by = 'min'` or `by = 'max'`", &by.to_string())),
-        };
-    }
-    polarity(metric).ok_or_else(|| {
+    let by = call.word("by", |word| BY.contains(&word).then(|| word == "max"), || BY)?;
+    by.or_else(|| polarity(metric)).ok_or_else(|| {
         let expected = "a metric whose name says whether more or less of it is better";
         let error = call.wrong(&WRONG_ARGUMENTS, expected, &format!("`{metric}`"));
         error.help(format!("write `{}(..., by = 'min')` or `by = 'max'`", call.name))
