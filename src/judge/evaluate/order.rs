@@ -1,7 +1,5 @@
 //! Relations between values: exact ones by their intervals, those between runs with their noise.
 
-use std::collections::HashMap;
-
 use repro_claim::Expression;
 use repro_claim::syntax::RelationOperator;
 use repro_exact::decimal::Printed;
@@ -27,6 +25,9 @@ use crate::value::{Evaluated, EvidenceWords, LeafKind, Quantity, RunSample};
 const PAIRED: &str = "the paired t test";
 /// The test of runs that only the post pairs.
 const PAIRED_AFTER_THE_FACT: &str = "the paired t test, paired by seed after the fact";
+/// Why an order of single runs is open.
+const NOISE_UNKNOWN: &str =
+    "as printed it holds; one run on a side, so the noise between runs is not known";
 /// What stands between the names of runs that were joined.
 const JOINS: &str = ", ";
 /// Where a receipt has the seed of a run: of its data, of its weights, or of what its path says.
@@ -145,9 +146,7 @@ pub fn opposite(outcome: Outcome) -> Outcome {
         }
         // What single runs contradict as printed is not shown by them either.
         Verdict::Refuted if outcome.rule == ORDER => {
-            let reason =
-                "as printed it holds; one run on a side, so the noise between runs is not known";
-            let turned = Outcome::inconclusive(&ONE_RUN, reason).with_evidence_of(outcome);
+            let turned = Outcome::inconclusive(&ONE_RUN, NOISE_UNKNOWN).with_evidence_of(outcome);
             turned.with_impact(Impact::Decision)
         }
         Verdict::Refuted => Outcome::verified().with_evidence_of(outcome),
@@ -276,10 +275,7 @@ fn few(operator: RelationOperator, a: &Quantity, b: &Quantity) -> Outcome {
             &OF_MEANS,
             "as printed it holds; written so, nothing says how far the runs lie apart",
         ),
-        Verdict::Verified => Outcome::inconclusive(
-            &ONE_RUN,
-            "as printed it holds; one run on a side, so the noise between runs is not known",
-        ),
+        Verdict::Verified => Outcome::inconclusive(&ONE_RUN, NOISE_UNKNOWN),
         _ => plain,
     };
     outcome
@@ -361,7 +357,7 @@ pub fn design(
     let n = groups.iter().map(|group| group.count()).collect();
     let of_pairs = |b: &RunSample| one_sample_of(&Decimals::of(&a.less(b))?, 0.0);
     if design.is_paired {
-        if let Some(b) = in_the_order_of(evaluator, a, b) {
+        if let Some(b) = in_the_order_of(a, b, false, |run| data_of(evaluator, run)) {
             return Ok(ChosenTest { test: of_pairs(&b)?, name: PAIRED, n, design });
         }
         evaluator
@@ -444,24 +440,28 @@ fn decided(operator: RelationOperator, chosen: Result<ChosenTest, Refused>) -> O
     design.noted(outcome).with_impact(Impact::Decision)
 }
 
-/// The second group in the order in which its runs saw the data of the first; none where they do not pair.
-fn in_the_order_of(evaluator: &Evaluator<'_>, a: &RunSample, b: &RunSample) -> Option<RunSample> {
-    let mut left: Vec<usize> = (0..b.count()).collect();
-    let mut order = Vec::new();
-    for run in &a.runs {
-        let wanted = Some(data_of(evaluator, run)?);
-        let at = left.iter().position(|&other| data_of(evaluator, &b.runs[other]) == wanted)?;
-        order.push(left.remove(at));
+/// The second group so that each of its runs stands beside the one of the first with the same key, which each run
+/// of a side has to itself where it is a seed; none where they do not pair.
+fn in_the_order_of<K: PartialEq>(
+    a: &RunSample,
+    b: &RunSample,
+    is_seed: bool,
+    key: impl Fn(&str) -> Option<K>,
+) -> Option<RunSample> {
+    let keys = |group: &RunSample| -> Option<Vec<K>> {
+        let keys: Vec<K> = group.runs.iter().map(|run| key(run)).collect::<Option<_>>()?;
+        let is_own = |at: usize| !is_seed || !keys[..at].contains(&keys[at]);
+        (0..keys.len()).all(is_own).then_some(keys)
+    };
+    let (wanted, keys) = (keys(a)?, keys(b)?);
+    let mut left: Vec<usize> = (0..keys.len()).collect();
+    let mut ordered = RunSample { runs: Vec::new(), numbers: Vec::new() };
+    for own in &wanted {
+        let other = left.remove(left.iter().position(|&other| keys[other] == *own)?);
+        ordered.runs.push(b.runs[other].clone());
+        ordered.numbers.push(b.numbers[other].clone());
     }
-    left.is_empty().then(|| ordered(b, &order))
-}
-
-/// The numbers of a group in another order.
-fn ordered(group: &RunSample, order: &[usize]) -> RunSample {
-    RunSample {
-        runs: order.iter().map(|&at| group.runs[at].clone()).collect(),
-        numbers: order.iter().map(|&at| group.numbers[at].clone()).collect(),
-    }
+    left.is_empty().then_some(ordered)
 }
 
 /// The second group in the order of the first by equal seeds, where the post pairs runs so and no plan says how they
@@ -477,27 +477,8 @@ fn paired_after_the_fact(
     }
     evaluator.works(2 * (a.count() + b.count()));
     // One seed may be the same of all runs, while another tells them apart.
-    let in_receipts = SEEDS_IN_RECEIPTS.iter().map(|seed| by_seed(evaluator, a, b, Some(seed)));
-    in_receipts.chain([by_seed(evaluator, a, b, None)]).flatten().next()
-}
-
-/// The second group in the order of the first by one of their seeds, which each run of a side has to itself: that at a
-/// place in the receipts, else that of the configurations.
-fn by_seed(
-    evaluator: &Evaluator<'_>,
-    a: &RunSample,
-    b: &RunSample,
-    in_receipts: Option<&str>,
-) -> Option<RunSample> {
-    let places = |group: &RunSample| {
-        let seeds = group.runs.iter().map(|run| seed_of(evaluator, run, in_receipts));
-        let seeds = seeds.collect::<Option<Vec<_>>>()?;
-        let places: HashMap<String, usize> = seeds.iter().cloned().zip(0..).collect();
-        (places.len() == seeds.len()).then_some((seeds, places))
-    };
-    let ((wanted, _), (_, places)) = (places(a)?, places(b)?);
-    let order = wanted.iter().map(|seed| places.get(seed).copied()).collect::<Option<Vec<_>>>()?;
-    Some(ordered(b, &order))
+    let mut seeds = SEEDS_IN_RECEIPTS.iter().copied().map(Some).chain([None]);
+    seeds.find_map(|place| in_the_order_of(a, b, true, |run| seed_of(evaluator, run, place)))
 }
 
 /// Whether some numbers were joined run by run because the post pairs runs by their seeds.
@@ -514,7 +495,10 @@ fn are_joined_after_the_fact(evaluator: &Evaluator<'_>, sample: &RunSample) -> b
 /// The second group so that each of its runs stands beside its pair in the first: the runs saw the same data in the
 /// same order, one by one, or the post pairs them by their seeds. None where nothing pairs them.
 pub fn beside(evaluator: &Evaluator<'_>, a: &RunSample, b: &RunSample) -> Option<RunSample> {
-    if a.runs == b.runs || have_equal_data(evaluator, a, b) {
+    let data = |group: &RunSample| -> Option<Vec<_>> {
+        group.runs.iter().map(|run| data_of(evaluator, run)).collect()
+    };
+    if a.runs == b.runs || data(a).is_some_and(|own| Some(own) == data(b)) {
         return Some(b.clone());
     }
     paired_after_the_fact(evaluator, a, b)
@@ -539,11 +523,4 @@ fn data_of(evaluator: &Evaluator<'_>, run: &str) -> Option<(String, String, Stri
         read("/predicate/data/order")?,
         read("/predicate/data/sha256")?,
     ))
-}
-
-/// Whether the runs of two groups saw the same data in the same order, one by one.
-fn have_equal_data(evaluator: &Evaluator<'_>, a: &RunSample, b: &RunSample) -> bool {
-    let data = |run: &String| data_of(evaluator, run);
-    let mut pairs = std::iter::zip(&a.runs, &b.runs);
-    a.count() == b.count() && pairs.all(|(a, b)| data(a).is_some_and(|own| Some(own) == data(b)))
 }
