@@ -1,13 +1,16 @@
 //! A call of a function, as the function sees it.
 
 use std::ops::RangeInclusive;
+use std::rc::Rc;
 
 use repro_claim::Expression;
 use repro_claim::syntax::Argument;
+use repro_exact::decimal::Interval;
 use repro_receipt::source::{Code, Error};
+use repro_report::outcome::EvidenceRef;
 
 use super::{Evaluator, Frame, WRONG_ARGUMENTS};
-use crate::value::{Evaluated, Quantity, RunSample};
+use crate::value::{Evaluated, Leaf, LeafKind, Quantity, RunSample};
 
 /// A call while it is evaluated.
 #[derive(Debug)]
@@ -57,6 +60,17 @@ impl<'c, 'a> Call<'c, '_, 'a> {
             self.wrong(&WRONG_ARGUMENTS, &known.join(" or "), &format!("`{part}`"))
         };
         found.map(Some).ok_or_else(wrong)
+    }
+
+    /// A number that was counted, from evidence where it has a place. Where `name` is supposed to be another number it is
+    /// moved by what no rounding hides.
+    pub fn counted(&self, name: &str, number: u64, evidence: Option<EvidenceRef>) -> Quantity {
+        let leaf = Leaf::without_place(LeafKind::Counted, number.to_string());
+        let leaf = Rc::new(Leaf { evidence, ..leaf });
+        let moved = if self.evaluator.nudge(name) { number * 1_009 + 1 } else { number };
+        let text = number.to_string();
+        let counted = Quantity::result(Interval::integer(moved), moved as f64, text, &[]);
+        Quantity { leaf: Some(LeafKind::Counted), leaves: vec![leaf], ..counted }
     }
 
     /// Refuses another number of plain arguments than the function takes, and names that are none of its options.

@@ -597,9 +597,8 @@ impl<'f, 'a> Frame<'f, 'a> {
 
     /// A file of a bundle; an error stands at the part that asks for it.
     fn document(self, bundle: &Bundle, file: &str) -> Result<&'a Document, Error> {
-        let page = self.evaluator.page().document();
-        let document = self.evaluator.library().document(bundle.name(), file, page.root());
-        document.map_err(|error| error.moved(self.source.place_of(self.part, page)))
+        let place = || self.source.place_of(self.part, self.evaluator.page().document());
+        self.evaluator.library().document(bundle.name(), file, place)
     }
 
     /// An error at the part.

@@ -10,9 +10,10 @@ use repro_exact::decimal::{Printed, Unit, nearest_f64};
 use repro_receipt::bundle::{Bundle, CONFIG, FACTS, Origin, RECEIPT};
 use repro_receipt::similar::did_you_mean;
 use repro_receipt::source::{Document, Error, Kind, Location, Node, escape};
-use repro_report::outcome::EvidenceOrigin;
+use repro_report::outcome::{EvidenceOrigin, EvidenceRef};
 
 use super::{Evaluator, Frame, NO_FIELD, READING, UNREADABLE_VALUE, WRONG_KIND};
+use crate::library::evidence_ref;
 use crate::post::UNKNOWN_BUNDLE;
 use crate::value::{
     BestOf, Evaluated, EvidencePath, EvidenceWords, Leaf, LeafKind, Quantity, RunSample,
@@ -300,12 +301,10 @@ impl<'a> At<'_, 'a> {
             self.frame.evaluator.works(READING);
             return Ok(Evaluated::Number(self.frame.evaluator.as_supposed(&key.0, known)));
         }
-        let evidence = crate::library::evidence_ref(self.bundle, file, pointer);
-        self.frame.evaluator.show(self.bundle, evidence.clone());
+        let evidence = self.frame.evaluator.show(self.bundle, file, pointer);
         let quote = self.bundle.fact_at(file, pointer).and_then(|fact| fact.at.quote.clone());
-        let text_of = text.to_owned();
-        let best = self.best;
-        let leaf = Leaf { kind, evidence: Some(evidence), quote, text: text_of, step, best };
+        let leaf = Leaf::without_place(kind, text.to_owned());
+        let leaf = Leaf { evidence: Some(evidence), quote, step, best: self.best, ..leaf };
         let leaf = Rc::new(leaf);
         self.frame.evaluator.note(&leaf);
         let leaves = vec![leaf];
@@ -363,16 +362,18 @@ impl<'a> At<'_, 'a> {
 }
 
 impl Evaluator<'_> {
-    /// Notes that a claim saw a piece of evidence.
-    pub fn show(&self, bundle: &Bundle, evidence: repro_report::outcome::EvidenceRef) {
+    /// Notes that a claim saw a piece of evidence, and says where it stands.
+    pub fn show(&self, bundle: &Bundle, file: &str, pointer: &str) -> EvidenceRef {
+        let evidence = evidence_ref(bundle, file, pointer);
         // A number that is moved to see whether it matters stands where it was shown before.
         if self.supposes() {
-            return;
+            return evidence;
         }
         let signature = self.library().signature(&self.page().id, bundle.name());
         let origin = EvidenceOrigin::from(bundle.origin());
         let is_attested = self.library().builders.contains_key(bundle.name());
         let origin = origin.vouched_for(signature, is_attested);
-        self.shown.borrow_mut().push((evidence, origin));
+        self.shown.borrow_mut().push((evidence.clone(), origin));
+        evidence
     }
 }

@@ -80,8 +80,7 @@ impl<'a> RunFile<'a> {
     /// The file as one piece of evidence that was measured, which is noted, and whether it is the one to be
     /// moved.
     pub fn leaf(&self, call: &Call<'_, '_, 'a>) -> (Rc<Leaf>, bool) {
-        let evidence = crate::library::evidence_ref(self.bundle, &self.name, "");
-        call.evaluator.show(self.bundle, evidence.clone());
+        let evidence = call.evaluator.show(self.bundle, &self.name, "");
         let leaf = Leaf::without_place(LeafKind::Recorded, self.name.clone());
         let leaf = Rc::new(Leaf { evidence: Some(evidence), step: self.step, ..leaf });
         call.evaluator.note(&leaf);

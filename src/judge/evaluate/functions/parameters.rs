@@ -1,16 +1,15 @@
 //! Parameter counts: total and active.
 
-use std::rc::Rc;
 use std::sync::Arc;
 
-use repro_exact::decimal::Interval;
 use repro_params::{self as params, Convention, CountScope, ParameterCount, ParameterCounts};
 use repro_receipt::bundle::{Bundle, CONFIG, Origin};
 use repro_receipt::source::{Document, Error, codes};
 
 use crate::evaluate::design::Objection;
 use crate::evaluate::{Call, WRONG_KIND};
-use crate::value::{Evaluated, Leaf, LeafKind, NumberRole, Quantity};
+use crate::library::evidence_ref;
+use crate::value::{Evaluated, NumberRole, Quantity};
 
 codes! {
     PART_ONLY = "value::part-only", "only the language model can be counted", "bind the number to `total(model, of = 'language model')` if that part is meant";
@@ -37,29 +36,17 @@ pub fn count<'a>(call: &Call<'_, '_, 'a>, which: ParameterCount) -> Result<Evalu
         let found = format!("{first} in `{}` and {other} in `{}`", bundle.name(), odd.name());
         return Err(call.wrong(&WRONG_KIND, "one model in all runs of the group", &found));
     }
-    let document = call.evaluator.library().document(
-        bundle.name(),
-        file,
-        call.evaluator.page().document().root(),
-    )?;
+    let document = config(call, bundle, file)?;
     if (asked, model.scope) == (CountScope::Whole, CountScope::LanguageModel) {
         let why = model.notes.last().map_or("", String::as_str);
         let what = format!("{file}: {why}");
         call.evaluator.object(Objection { code: &PART_ONLY, what, step: None });
     }
-    let evidence = crate::library::evidence_ref(bundle, file, place_of(document, asked));
-    let nudged = call.evaluator.nudge(&format!("{} of {} {file}", call.name, bundle.name()));
-    let leaf = Leaf::without_place(LeafKind::Counted, first.to_string());
-    let leaf = Leaf { evidence: Some(evidence), ..leaf };
-    // Moved by what no rounding hides, where a result is asked whether it depends on this.
-    let number = if nudged { first * 1_009 + 1 } else { *first };
+    let evidence = evidence_ref(bundle, file, place_of(document, asked));
+    let name = format!("{} of {} {file}", call.name, bundle.name());
     // A model without encoders is its language model: the words that ask for that do not narrow it.
-    Ok(Evaluated::Number(Quantity {
-        leaf: Some(LeafKind::Counted),
-        leaves: vec![Rc::new(leaf)],
-        role: NumberRole::Parameters(model.scope),
-        ..Quantity::result(Interval::integer(number), number as f64, first.to_string(), &[])
-    }))
+    let role = NumberRole::Parameters(model.scope);
+    Ok(Evaluated::Number(Quantity { role, ..call.counted(&name, *first, Some(evidence)) }))
 }
 
 /// The bundles and files of a model: a configuration that is named, or those of runs; else what it is instead.
@@ -97,6 +84,11 @@ fn convention(call: &Call<'_, '_, '_>) -> Result<Convention, Error> {
     Ok(named?.unwrap_or(Convention::Default))
 }
 
+fn config<'a>(call: &Call<'_, '_, 'a>, bundle: &Bundle, file: &str) -> Result<&'a Document, Error> {
+    let page = call.evaluator.page().document();
+    call.evaluator.library().document(bundle.name(), file, || page.root().place())
+}
+
 /// The counts of a model, once for a run of the program: of the whole if that is asked for and can be counted, else of its language model.
 fn counted(
     call: &Call<'_, '_, '_>,
@@ -106,9 +98,8 @@ fn counted(
 ) -> Result<Arc<ParameterCounts>, Error> {
     let evaluator = call.evaluator;
     let library = evaluator.library();
-    let asked = evaluator.page().document().root();
-    let document = library.document(bundle.name(), file, asked)?;
-    evaluator.show(bundle, crate::library::evidence_ref(bundle, file, place_of(document, scope)));
+    let document = config(call, bundle, file)?;
+    evaluator.show(bundle, file, place_of(document, scope));
     let key = (bundle.name().to_owned(), file.to_owned(), scope);
     if let Some(known) = library.counted().get(&key) {
         return Ok(Arc::clone(known));
