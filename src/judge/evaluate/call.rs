@@ -56,8 +56,8 @@ impl<'c, 'a> Call<'c, '_, 'a> {
             _ => None,
         };
         let wrong = || {
-            let known = known().map(|word| format!("`'{word}'`"));
-            self.wrong(&WRONG_ARGUMENTS, &known.join(" or "), &format!("`{part}`"))
+            let known = known().map(|word| format!("'{word}'")).join("` or `");
+            self.wrong(&WRONG_ARGUMENTS, &format!("`{option} = {known}`"), &format!("`{part}`"))
         };
         found.map(Some).ok_or_else(wrong)
     }
