@@ -1,7 +1,6 @@
 //! What expressions give on the bundles of a post, whether or not a statement says them: for whoever looks for the expression of a
 //! printed number.
 
-use repro_claim::Expression;
 use repro_exact::decimal::nearest_f64;
 use repro_receipt::parallel;
 use repro_receipt::source::{Document, Error, Node, Source};
@@ -41,12 +40,10 @@ pub fn given(
 
 fn numbers(context: &PostContext<'_>, node: Node<'_>) -> Result<Vec<GivenNumber>, Error> {
     let placed = PlacedExpression::read(node)?;
-    let tree: &Expression = &placed.tree;
     let evaluator = Evaluator::new(context, Vec::new());
     let variables = Variables::new();
-    let frame = Frame { source: &placed, variables: &variables };
-    let value = evaluator.value(&placed, &variables)?;
-    let parts = evaluator.parts(value, frame, tree)?;
+    let frame = Frame::of(&evaluator, &placed, &variables);
+    let parts = frame.parts(frame.evaluate()?)?;
     let ends = |number: Quantity| {
         let ends = &number.interval;
         GivenNumber { low: nearest_f64(ends.low()), high: nearest_f64(ends.high()) }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::started::StartedRuns;
 use repro_params::{CountScope, ParameterCounts};
 use repro_receipt::bundle::Bundle;
-use repro_receipt::source::{Document, Error, Node};
+use repro_receipt::source::{Document, Error, Location};
 use repro_report::outcome::{ClaimReport, EvidenceRef, SignatureReport};
 use repro_runs::replay::Replays;
 use repro_runs::study::{Present, Study};
@@ -87,22 +87,19 @@ impl Library {
         self.objects.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A file of a bundle; a refusal stands at `asked`.
+    /// A file of a bundle; a refusal stands at the place that asks for it.
     pub(crate) fn document(
         &self,
         bundle: &str,
         file: &str,
-        asked: Node,
+        place: impl Fn() -> Location,
     ) -> Result<&Document, Error> {
         let bundle = self.bundle(bundle).ok_or_else(|| {
-            crate::post::UNKNOWN_BUNDLE.at(asked.place(), "a loaded bundle", format!("`{bundle}`"))
+            crate::post::UNKNOWN_BUNDLE.at(place(), "a loaded bundle", format!("`{bundle}`"))
         })?;
         bundle.document(file).map_err(|error| {
-            let (expected, found) = (
-                error.expected.clone(),
-                format!("{} in `{}`: `{file}`", error.found, bundle.name()),
-            );
-            error.code.at(asked.place(), expected, found).help(error.help.clone())
+            let found = format!("{} in `{}`: `{file}`", error.found, bundle.name());
+            error.code.at(place(), error.expected.clone(), found).help(error.help.clone())
         })
     }
 }

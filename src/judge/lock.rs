@@ -5,7 +5,6 @@
 //! claim, that changes. The file is TOML with one line a claim, sorted, so that a change is one line of a diff.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write;
 use std::path::Path;
 
 use repro_receipt::bundle::Bundle;
@@ -112,24 +111,20 @@ impl PostLock {
     /// The text of the lock, one line for each bundle and claim.
     pub fn render(&self) -> String {
         let quoted = |text: &str| serde_json::Value::from(text).to_string();
-        let mut text = format!(
-            "# Written by `repro verify --write-lock`.\nschema = \"{SCHEMA}\"\npost = \"{}\"\n\n[texts]\n",
-            self.post
-        );
-        for (id, digest) in &self.texts {
-            let _ = writeln!(text, "{} = \"{digest}\"", quoted(id));
-        }
-        text.push_str("\n[bundles]\n");
-        // Writing to a string cannot fail.
-        for (name, (digest, _)) in &self.bundles {
-            let _ = writeln!(text, "{} = \"{digest}\"", quoted(name));
-        }
-        text.push_str("\n[claims]\n");
-        for (id, parts) in &self.claims {
+        let line = |name: &str, value: &str| format!("{} = {value}\n", quoted(name));
+        let texts = self.texts.iter().map(|(id, digest)| line(id, &quoted(digest)));
+        let bundles = self.bundles.iter().map(|(name, (digest, _))| line(name, &quoted(digest)));
+        let claims = self.claims.iter().map(|(id, parts)| {
             let parts: Vec<_> = parts.iter().map(|part| quoted(part)).collect();
-            let _ = writeln!(text, "{} = [{}]", quoted(id), parts.join(", "));
-        }
-        text
+            line(id, &format!("[{}]", parts.join(", ")))
+        });
+        format!(
+            "# Written by `repro verify --write-lock`.\nschema = \"{SCHEMA}\"\npost = \"{}\"\n\n[texts]\n{}\n[bundles]\n{}\n[claims]\n{}",
+            self.post,
+            texts.collect::<String>(),
+            bundles.collect::<String>(),
+            claims.collect::<String>()
+        )
     }
 
     /// Refuses a bundle that is not the recorded one.
@@ -182,27 +177,17 @@ impl PostLock {
 /// Whether a claim is as it was recorded. That more people have read it since is no difference: reviews are added all the time.
 fn is_as_recorded(recorded: Option<&[String; 3]>, found: Option<&[String; 3]>) -> bool {
     let (Some(recorded), Some(found)) = (recorded, found) else { return recorded == found };
-    let (was, is) = (ReadEntry::of(&recorded[0]), ReadEntry::of(&found[0]));
-    recorded[1..] == found[1..] && was.evidence == is.evidence && was.read_by <= is.read_by
+    let ((was, before), (is, now)) = (read_by(&recorded[0]), read_by(&found[0]));
+    recorded[1..] == found[1..] && was == is && before <= now
 }
 
-/// An entry of a claim: verdict, origin and method, and who read it.
-struct ReadEntry<'e> {
-    evidence: &'e str,
-    read_by: ReadBy,
-}
-
-impl<'e> ReadEntry<'e> {
-    /// Where nobody is named it was the author.
-    fn of(entry: &'e str) -> Self {
-        for read_by in [ReadBy::Drafted, ReadBy::Reviewed] {
-            let before = entry.strip_suffix(read_by.word()).and_then(|rest| rest.strip_suffix(' '));
-            if let Some(evidence) = before {
-                return Self { evidence, read_by };
-            }
-        }
-        Self { evidence: entry, read_by: ReadBy::Author }
-    }
+/// An entry of a claim without who read it, and that: where nobody is named it was the author.
+fn read_by(entry: &str) -> (&str, ReadBy) {
+    let named = [ReadBy::Drafted, ReadBy::Reviewed].into_iter().find_map(|by| {
+        let before = entry.strip_suffix(by.word())?.strip_suffix(' ')?;
+        Some((before, by))
+    });
+    named.unwrap_or((entry, ReadBy::Author))
 }
 
 /// Whether the verdict of a claim is another one, or nobody recorded that it is refuted. The first part of an entry begins with it.

@@ -1,15 +1,15 @@
 //! Random changes of a post and its text, and what the checks make of each: another digit or unit, rows exchanged,
 //! another step, a group without one of its runs.
 
-use std::collections::HashMap;
+use std::borrow::Cow;
+use std::collections::{BTreeSet, HashMap};
 
 use repro_claim::Expression;
-use repro_claim::locator::Locator;
 use repro_claim::quote;
 use repro_claim::syntax::ExpressionKind;
 use repro_claim::table::{self, NamedRows};
 use repro_receipt::source::Error;
-use repro_report::outcome::{ClaimReport, Verdict};
+use repro_report::outcome::ClaimReport;
 use repro_stats::rng::Rng;
 use serde::Serialize;
 
@@ -17,7 +17,9 @@ use crate::context::PostContext;
 use crate::json_text::ReadText;
 use crate::library::Library;
 use crate::mutated::{Detection, DetectionTally, Digit, parts, with_other_number, words};
-use crate::page::{Binding, PlacedExpression, PostPage, PostStatement, Sentence, StatementKind};
+use crate::page::{
+    Binding, PlacedExpression, PostPage, PostStatement, Sentence, StatementKind, Table,
+};
 use crate::statement;
 use crate::texts::TextsAtHand;
 use crate::work::Work;
@@ -91,19 +93,50 @@ pub fn random(
     count: usize,
     seed: u64,
 ) -> Result<RandomMutants, Error> {
-    let none = TextsAtHand::new();
-    let work = Work::without_end();
-    let bench = Bench::of(page, texts, &PostContext::new(page, library, &none, &work))?;
+    let (none, work) = (TextsAtHand::new(), Work::without_end());
+    let bench = Bench::of(texts, &PostContext::new(page, library, &none, &work))?;
     let mut rng = Rng::new(seed, &format!("mutants of {}", page.id));
     let mut found = RandomMutants::default();
     for _ in 0..count {
         let kind = MutationKind::ALL[below(&mut rng, MutationKind::ALL.len())];
         // Not every piece has a step, a group or a unit.
         let drawn = (0..DRAWS).find_map(|_| bench.mutant(kind, &mut rng));
-        let Some(mutant) = drawn else { continue };
-        bench.judge(mutant, library, &none, &mut found);
+        let Some(Mutant { before, piece, page }) = drawn else { continue };
+        let context = PostContext::new(&page, library, &none, &work);
+        found.add(kind, before, statement::judge(&context, &piece).ok());
     }
     Ok(found)
+}
+
+impl RandomMutants {
+    /// Counts what came of a change: the claims before and after, none where the post no longer parses.
+    fn add(&mut self, kind: MutationKind, before: &[ClaimReport], after: Option<Vec<ClaimReport>>) {
+        let tally = self.tallies.entry(kind).or_default();
+        let Some(after) = after else { return tally.add(Detection::Refuted) };
+        // Of the claims that hold, the one whose words or value are others.
+        let mut pairs = std::iter::zip(before, &after);
+        let moved = pairs.find(|(before, after)| {
+            before.outcome.is_verified()
+                && (before.claimed != after.claimed
+                    || before.outcome.recomputed != after.outcome.recomputed)
+        });
+        let changed = moved.map(|(_, claim)| claim);
+        let detection = Detection::of(before, &after, changed);
+        // A change that is missed and moves no claim that holds is none.
+        if detection != Detection::Missed || changed.is_some() {
+            tally.add(detection);
+        }
+        let missed = changed.filter(|_| detection == Detection::Missed);
+        self.missed.extend(missed.map(|claim| MissedMutant {
+            kind,
+            claim: claim.id.clone(),
+            rule: claim.outcome.rule,
+            words: match claim.claimed.is_empty() {
+                true => claim.said.clone(),
+                false => claim.claimed.clone(),
+            },
+        }));
+    }
 }
 
 fn below(rng: &mut Rng, count: usize) -> usize {
@@ -123,23 +156,19 @@ struct Bench<'p> {
     steps: Vec<String>,
 }
 
-/// A changed piece, or a changed post around one.
-struct RandomMutant<'b> {
-    kind: MutationKind,
+/// A changed piece, the post around it, and what the piece came to before.
+struct Mutant<'b> {
     before: &'b [ClaimReport],
     piece: PostStatement,
-    page: Option<PostPage>,
+    page: Cow<'b, PostPage>,
 }
 
 impl<'p> Bench<'p> {
-    fn of(
-        page: &'p PostPage,
-        texts: &TextsAtHand,
-        context: &PostContext<'_>,
-    ) -> Result<Self, Error> {
+    fn of(texts: &TextsAtHand, context: &PostContext<'p>) -> Result<Self, Error> {
+        let page = context.page;
         let judged = |piece: PostStatement| {
             let before = statement::judge(context, &piece)?;
-            let holds = before.iter().any(|claim| claim.outcome.verdict == Verdict::Verified);
+            let holds = before.iter().any(|claim| claim.outcome.is_verified());
             Ok::<_, Error>(holds.then_some((piece, before)))
         };
         let (mut pieces, mut tables) = (Vec::new(), Vec::new());
@@ -152,59 +181,50 @@ impl<'p> Bench<'p> {
                 && table.rows.len() > 1
                 && let Ok(lines) = table.lines(text.as_ref())
             {
-                let mut table = table.clone();
-                table.printed = Some(lines.into_owned());
-                let whole = PostStatement { kind: StatementKind::Table(table), ..one.clone() };
-                tables.extend(judged(whole)?);
+                let printed = Some(lines.into_owned());
+                let kind = StatementKind::Table(Table { printed, ..table.clone() });
+                tables.extend(judged(PostStatement { kind, ..one.clone() })?);
             }
         }
-        let mut steps = Vec::new();
+        let mut steps = BTreeSet::new();
         let own = pieces.iter().flat_map(|(piece, _)| expressions(piece));
-        for expression in own.chain(page.formulas.values().map(|formula| &formula.body)) {
-            steps.extend(steps_of(&expression.tree));
+        for tree in own.chain(page.formulas.values().map(|formula| formula.body.tree.clone())) {
+            tree.each(&mut |part| {
+                if let ExpressionKind::At(_, step) = &part.kind {
+                    steps.insert(step.to_string());
+                }
+            });
         }
-        steps.sort();
-        steps.dedup();
-        Ok(Self { page, pieces, tables, steps })
+        Ok(Self { page, pieces, tables, steps: steps.into_iter().collect() })
     }
 
-    fn mutant(&self, kind: MutationKind, rng: &mut Rng) -> Option<RandomMutant<'_>> {
-        let from = match kind {
-            MutationKind::Rows => &self.tables,
-            _ => &self.pieces,
-        };
+    fn mutant(&self, kind: MutationKind, rng: &mut Rng) -> Option<Mutant<'_>> {
+        let from = if kind == MutationKind::Rows { &self.tables } else { &self.pieces };
         // Nothing is drawn from none, so that the next draws are the same.
         if from.is_empty() {
             return None;
         }
-        let (piece, before) = drawn(from, rng)?;
-        let mut page = None;
+        let (own, before) = drawn(from, rng)?;
+        let mut page = Cow::Borrowed(self.page);
         let piece = match kind {
-            MutationKind::FirstDigit => words_changed(piece, rng, |text, _| first_digit(text))?,
-            MutationKind::OtherDigit => words_changed(piece, rng, other_digit)?,
-            MutationKind::Unit => words_changed(piece, rng, |text, _| other_unit(text))?,
-            MutationKind::Rows => rows_exchanged(piece, rng)?,
-            MutationKind::Step => {
-                let (piece, other) = self.other_step(piece, rng)?;
-                page = Some(other);
-                piece
+            MutationKind::FirstDigit => {
+                words_changed(own, rng, |text, _| Digit::First.change(text))?
             }
+            MutationKind::OtherDigit => words_changed(own, rng, other_digit)?,
+            MutationKind::Unit => words_changed(own, rng, |text, _| other_unit(text))?,
+            MutationKind::Rows => rows_exchanged(own, rng)?,
+            MutationKind::Step => self.other_step(own, &mut page, rng)?,
             MutationKind::Group => {
-                page = Some(self.without_a_run(piece, rng)?);
-                piece.clone()
+                self.without_a_run(own, &mut page, rng)?;
+                own.clone()
             }
         };
-        Some(RandomMutant { kind, before, piece, page })
+        Some(Mutant { before, piece, page })
     }
 
     /// Everything that a piece says, with the rows and formulas that it uses.
     fn said(&self, piece: &PostStatement) -> String {
-        let own = expressions(piece).into_iter();
-        let mut said: String = own.map(|one| format!("{} ", one.tree)).collect();
-        if let StatementKind::Table(table) = &piece.kind {
-            let rows = table.rows.iter().flat_map(|(_, variables)| variables.values());
-            said.extend(rows.map(|one| format!("{} ", one.tree)));
-        }
+        let mut said: String = expressions(piece).iter().map(|tree| format!("{tree} ")).collect();
         let mut unused: Vec<_> = self.page.formulas.iter().collect();
         while let Some(at) = unused.iter().position(|(name, _)| mentions(&said, name)) {
             let (_, formula) = unused.remove(at);
@@ -213,94 +233,49 @@ impl<'p> Bench<'p> {
         said
     }
 
-    /// Piece and post with another step behind one of the `@` that the piece uses.
+    /// The piece with another step behind one of the `@` that it uses, and so in the formulas of the post.
     fn other_step(
         &self,
         piece: &PostStatement,
+        page: &mut Cow<'_, PostPage>,
         rng: &mut Rng,
-    ) -> Option<(PostStatement, PostPage)> {
+    ) -> Option<PostStatement> {
         let said = self.said(piece);
         let used = |step: &&String| said.contains(&format!("@ {step}"));
         let own: Vec<_> = self.steps.iter().filter(used).collect();
         let from = *drawn(&own, rng)?;
         let others: Vec<_> = self.steps.iter().filter(|step| *step != from).collect();
         let to = drawn(&others, rng)?;
-        let change = |tree: &mut Expression| {
+        let mut piece = piece.clone();
+        let formulas = page.to_mut().formulas.values_mut().map(|formula| &mut formula.body);
+        for PlacedExpression { tree, .. } in expressions_mut(&mut piece).into_iter().chain(formulas)
+        {
             let text = tree.to_string().replace(&format!("@ {from}"), &format!("@ {to}"));
-            if let Ok(changed) = Expression::parse(&text) {
-                *tree = changed;
-            }
-        };
-        let (mut piece, mut page) = (piece.clone(), self.page.clone());
-        expressions_mut(&mut piece).into_iter().for_each(|one| change(&mut one.tree));
-        page.formulas.values_mut().for_each(|formula| change(&mut formula.body.tree));
-        Some((piece, page))
+            *tree = Expression::parse(&text).ok()?;
+        }
+        Some(piece)
     }
 
-    /// The post whose group, one that the piece names, lacks a run.
-    fn without_a_run(&self, piece: &PostStatement, rng: &mut Rng) -> Option<PostPage> {
-        let said = self.said(piece);
-        let is_used_group = |(name, (locator, _)): &(&String, &(Locator, _))| {
-            locator.bundles.len() > 2 && mentions(&said, name)
-        };
-        let groups: Vec<_> = self.page.names.iter().filter(is_used_group).collect();
-        let (name, _) = drawn(&groups, rng)?;
-        let mut page = self.page.clone();
-        let (locator, _) = page.names.get_mut(*name)?;
-        let run = below(rng, locator.bundles.len());
-        locator.bundles.remove(run);
-        Some(page)
-    }
-
-    /// Judges a mutant and counts what came of it.
-    fn judge(
+    /// Takes a run out of a group that the piece names.
+    fn without_a_run(
         &self,
-        mutant: RandomMutant<'_>,
-        library: &Library,
-        texts: &TextsAtHand,
-        found: &mut RandomMutants,
-    ) {
-        let page = mutant.page.as_ref().unwrap_or(self.page);
-        let work = Work::without_end();
-        let context = PostContext::new(page, library, texts, &work);
-        let after = statement::judge(&context, &mutant.piece);
-        let tally = found.tallies.entry(mutant.kind).or_default();
-        let Ok(after) = after else { return tally.add(Detection::Refuted) };
-        // Of the claims that hold, the one whose words or value are others.
-        let moved = std::iter::zip(mutant.before, &after).find(|(before, after)| {
-            before.outcome.verdict == Verdict::Verified
-                && (before.claimed != after.claimed
-                    || before.outcome.recomputed != after.outcome.recomputed)
-        });
-        let changed = moved.map(|(_, claim)| claim);
-        let detection = Detection::of(mutant.before, &after, changed);
-        if detection != Detection::Missed {
-            return tally.add(detection);
-        }
-        // A change that moves no claim that holds is none.
-        let Some(claim) = changed else { return };
-        tally.add(detection);
-        found.missed.push(MissedMutant {
-            kind: mutant.kind,
-            claim: claim.id.clone(),
-            rule: claim.outcome.rule,
-            words: match claim.claimed.is_empty() {
-                true => claim.said.clone(),
-                false => claim.claimed.clone(),
-            },
-        });
+        piece: &PostStatement,
+        page: &mut Cow<'_, PostPage>,
+        rng: &mut Rng,
+    ) -> Option<()> {
+        let said = self.said(piece);
+        let groups = self
+            .page
+            .names
+            .iter()
+            .filter(|(name, (locator, _))| locator.bundles.len() > 2 && mentions(&said, name));
+        let groups: Vec<_> = groups.map(|(name, _)| name).collect();
+        let (locator, _) = page.to_mut().names.get_mut(*drawn(&groups, rng)?)?;
+        let runs = &mut locator.bundles;
+        let run = below(rng, runs.len());
+        runs.remove(run);
+        Some(())
     }
-}
-
-/// The steps behind the `@` of an expression.
-fn steps_of(tree: &Expression) -> Vec<String> {
-    let mut steps = Vec::new();
-    tree.each(&mut |part| {
-        if let ExpressionKind::At(_, step) = &part.kind {
-            steps.push(step.to_string());
-        }
-    });
-    steps
 }
 
 /// Whether an expression uses a name, and not only one that begins or ends with it.
@@ -313,17 +288,10 @@ fn mentions(said: &str, name: &str) -> bool {
     })
 }
 
-/// The expressions of a piece.
-fn expressions(piece: &PostStatement) -> Vec<&PlacedExpression> {
-    match &piece.kind {
-        StatementKind::Sentence(Sentence { is, says, may_mean, .. }) => {
-            is.iter().filter_map(Binding::expression).chain(says).chain(may_mean).collect()
-        }
-        StatementKind::Table(table) => {
-            let bindings = table.columns.iter().flat_map(|(_, list)| list);
-            bindings.filter_map(Binding::expression).collect()
-        }
-    }
+/// The expressions of a piece, and of the rows of its table.
+fn expressions(piece: &PostStatement) -> Vec<Expression> {
+    let mut piece = piece.clone();
+    expressions_mut(&mut piece).into_iter().map(|one| one.tree.clone()).collect()
 }
 
 fn expressions_mut(piece: &mut PostStatement) -> Vec<&mut PlacedExpression> {
@@ -331,9 +299,10 @@ fn expressions_mut(piece: &mut PostStatement) -> Vec<&mut PlacedExpression> {
         StatementKind::Sentence(Sentence { is, says, may_mean, .. }) => {
             is.iter_mut().filter_map(Binding::expression_mut).chain(says).chain(may_mean).collect()
         }
-        StatementKind::Table(table) => {
-            let bindings = table.columns.iter_mut().flat_map(|(_, list)| list);
-            bindings.filter_map(Binding::expression_mut).collect()
+        StatementKind::Table(Table { columns, rows, .. }) => {
+            let bindings = columns.iter_mut().flat_map(|(_, list)| list);
+            let rows = rows.iter_mut().flat_map(|(_, variables)| variables.values_mut());
+            bindings.filter_map(Binding::expression_mut).chain(rows).collect()
         }
     }
 }
@@ -346,12 +315,7 @@ fn words_changed(
 ) -> Option<PostStatement> {
     let items = quote::items(words(piece)?);
     let item = drawn(&items, rng)?;
-    Some(with_other_number(piece, item, |text| change(text, rng))?.1)
-}
-
-fn first_digit(text: &str) -> Option<String> {
-    let changed = Digit::First.change(text);
-    (changed != text).then_some(changed)
+    with_other_number(piece, item, |text| change(text, rng)).map(|(_, _, piece)| piece)
 }
 
 fn other_digit(text: &str, rng: &mut Rng) -> Option<String> {
@@ -362,22 +326,16 @@ fn other_digit(text: &str, rng: &mut Rng) -> Option<String> {
 }
 
 fn other_unit(text: &str) -> Option<String> {
-    let (number, unit) = match text.char_indices().next_back()? {
-        (at, unit @ ('%' | 'K' | 'M' | 'B')) => (&text[..at], unit),
-        (_, c) if c.is_ascii_digit() => (text, ' '),
+    let (number, other) = match text.char_indices().next_back()? {
+        (at, '%') => (&text[..at], ""),
+        (at, 'K' | 'B') => (&text[..at], "M"),
+        (at, 'M') => (&text[..at], "B"),
+        (_, c) if c.is_ascii_digit() => (text, "%"),
         _ => return None,
     };
     // Nothing is nothing in any unit.
-    if !number.contains(|c: char| c.is_ascii_digit() && c != '0') {
-        return None;
-    }
-    let other = match unit {
-        '%' => "",
-        'K' | 'B' => "M",
-        'M' => "B",
-        _ => "%",
-    };
-    Some(format!("{number}{other}"))
+    let is_nothing = !number.contains(|c: char| c.is_ascii_digit() && c != '0');
+    (!is_nothing).then(|| format!("{number}{other}"))
 }
 
 /// A table with what two of its rows print exchanged.

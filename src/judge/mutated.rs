@@ -28,18 +28,18 @@ pub enum Digit {
 }
 
 impl Digit {
-    /// The text with this digit changed: 9 becomes 8, any other the next one.
-    pub fn change(self, text: &str) -> String {
+    /// The text with this digit changed, 9 to 8 and any other to the next one; none where there is none.
+    pub fn change(self, text: &str) -> Option<String> {
         let found = match self {
             Self::First => {
                 text.find(|c: char| c.is_ascii_digit() && c != '0').or_else(|| last_digit(text))
             }
             Self::Last => last_digit(text),
         };
-        let Some(at) = found else { return text.to_owned() };
+        let at = found?;
         let digit = text.as_bytes()[at];
         let other = if digit == b'9' { '8' } else { char::from(digit + 1) };
-        format!("{}{other}{}", &text[..at], &text[at + 1..])
+        Some(format!("{}{other}{}", &text[..at], &text[at + 1..]))
     }
 }
 
@@ -88,19 +88,6 @@ impl Detection {
         }
     }
 
-    /// What the checks make of a change of one claim; none where its verdict is the same.
-    fn of_claim(before: &ClaimReport, after: &ClaimReport) -> Option<Self> {
-        let (was, is) = (before.outcome.verdict, after.outcome.verdict);
-        if is == Verdict::Refuted && was != Verdict::Refuted {
-            return Some(Self::Refuted);
-        }
-        if gains_a_lint(before, after) {
-            Some(Self::Linted)
-        } else {
-            (was != is).then_some(Self::Weakened)
-        }
-    }
-
     /// Compares the claims of one statement before and after a change; `changed` is the one whose words or value are
     /// others, as it is after the change.
     pub(crate) fn of(
@@ -108,11 +95,15 @@ impl Detection {
         after: &[ClaimReport],
         changed: Option<&ClaimReport>,
     ) -> Self {
-        let pairs = std::iter::zip(before, after);
-        let strongest = pairs.filter_map(|(before, after)| Self::of_claim(before, after)).min();
-        if let Some(found) = strongest.filter(|found| *found < Self::Weakened) {
-            found
-        } else if before.len() != after.len() || strongest.is_some() {
+        let verdict = |claim: &ClaimReport| claim.outcome.verdict;
+        let any = |fits: fn(&ClaimReport, &ClaimReport) -> bool| {
+            std::iter::zip(before, after).any(|(before, after)| fits(before, after))
+        };
+        if any(|before, after| !is_refuted(before) && is_refuted(after)) {
+            Self::Refuted
+        } else if any(gains_a_lint) {
+            Self::Linted
+        } else if !before.iter().map(verdict).eq(after.iter().map(verdict)) {
             Self::Weakened
         } else if changed.is_some_and(|claim| ONE_SIDED.contains(&claim.outcome.rule)) {
             Self::StillTrue
@@ -120,6 +111,10 @@ impl Detection {
             Self::Missed
         }
     }
+}
+
+fn is_refuted(claim: &ClaimReport) -> bool {
+    claim.outcome.verdict == Verdict::Refuted
 }
 
 /// Whether a claim has a lint after a change that it did not have before.
@@ -176,13 +171,6 @@ pub struct ChangedNumber {
     pub detection: Detection,
 }
 
-impl ChangedNumber {
-    fn new(before: &ClaimReport, texts: (String, String), detection: Detection) -> Self {
-        let (verdict, method) = (before.outcome.verdict, before.outcome.method);
-        Self { claim: before.id.clone(), texts, verdict, method, detection }
-    }
-}
-
 /// Changes `digit` of every number that the statements of `page` bind, one after the other.
 pub fn changed(
     page: &PostPage,
@@ -200,25 +188,26 @@ pub fn changed(
         for part in parts(one, text.as_ref()) {
             let before = statement::judge(&context, &part)?;
             for item in quote::items(words(&part).unwrap_or_default()) {
-                let changed = with_other_number(&part, &item, |from| {
-                    let to = digit.change(from);
-                    (to != from).then_some(to)
-                });
-                let Some((from, other)) = changed else { continue };
-                let Ok(after) = statement::judge(&context, &other) else {
+                let changed = with_other_number(&part, &item, |from| digit.change(from));
+                let Some((from, to, other)) = changed else { continue };
+                let (own, to, detection) = match statement::judge(&context, &other) {
                     // Nothing holds the number any more: the post no longer parses.
-                    let Some(own) = before.first() else { continue };
-                    let to = digit.change(&from);
-                    all.push(ChangedNumber::new(own, (from, to), Detection::Refuted));
-                    continue;
+                    Err(_) => (before.first(), to, Detection::Refuted),
+                    Ok(after) => {
+                        let mut pairs = std::iter::zip(&before, &after);
+                        let pair = pairs.find(|(before, after)| before.claimed != after.claimed);
+                        let to = pair.map(|(_, changed)| changed.claimed.clone());
+                        let detection = Detection::of(&before, &after, pair.map(|(_, one)| one));
+                        (pair.map(|(own, _)| own), to.unwrap_or_default(), detection)
+                    }
                 };
-                let differs = |(before, after): &(&ClaimReport, &ClaimReport)| {
-                    before.claimed != after.claimed
-                };
-                let pair = std::iter::zip(&before, &after).find(differs);
-                let Some((own, changed)) = pair else { continue };
-                let detection = Detection::of(&before, &after, Some(changed));
-                all.push(ChangedNumber::new(own, (from, changed.claimed.clone()), detection));
+                all.extend(own.map(|own| ChangedNumber {
+                    claim: own.id.clone(),
+                    texts: (from, to),
+                    verdict: own.outcome.verdict,
+                    method: own.outcome.method,
+                    detection,
+                }));
             }
         }
     }
@@ -227,28 +216,21 @@ pub fn changed(
 
 /// A statement as pieces that each hold one quote: a sentence, or one cell of a table.
 pub(crate) fn parts(statement: &PostStatement, text: Option<&ReadText>) -> Vec<PostStatement> {
-    let with = |kind| PostStatement { kind, ..statement.clone() };
-    match &statement.kind {
-        StatementKind::Sentence(_) => vec![statement.clone()],
-        StatementKind::Table(table) => {
-            let Ok(printed) = table.lines(text) else { return Vec::new() };
-            let mut cells = Vec::new();
-            for row in &table.rows {
-                for column in &table.columns {
-                    cells.push(with(StatementKind::Table(Table {
-                        printed: Some(printed.clone().into_owned()),
-                        pointer: table.pointer.clone(),
-                        head: table.head.clone(),
-                        rows: vec![row.clone()],
-                        columns: vec![column.clone()],
-                        says: Vec::new(),
-                        heads: Vec::new(),
-                    })));
-                }
-            }
-            cells
-        }
-    }
+    let StatementKind::Table(table) = &statement.kind else { return vec![statement.clone()] };
+    let Ok(printed) = table.lines(text) else { return Vec::new() };
+    let cells = table.rows.iter().flat_map(|row| table.columns.iter().map(move |one| (row, one)));
+    let cell = |(row, column): (&(String, _), &(String, _))| {
+        let kind = StatementKind::Table(Table {
+            printed: Some(printed.clone().into_owned()),
+            rows: vec![row.clone()],
+            columns: vec![column.clone()],
+            says: Vec::new(),
+            heads: Vec::new(),
+            ..table.clone()
+        });
+        PostStatement { kind, ..statement.clone() }
+    };
+    cells.map(cell).collect()
 }
 
 /// The words of a piece.
@@ -262,12 +244,13 @@ pub(crate) fn words(piece: &PostStatement) -> Option<&str> {
     }
 }
 
-/// The piece with another number for one of its words, and the number as it was; none where it is not to be changed.
+/// The piece with another number for one of its words, after the number before and after; none where it is not to be
+/// changed.
 pub(crate) fn with_other_number(
     piece: &PostStatement,
     item: &QuoteItem,
     change: impl FnOnce(&str) -> Option<String>,
-) -> Option<(String, PostStatement)> {
+) -> Option<(String, String, PostStatement)> {
     let own = words(piece)?;
     let from = item.text(own).to_owned();
     let to = change(&from)?;
@@ -286,7 +269,7 @@ pub(crate) fn with_other_number(
             printed.rows[0][column].text = text;
         }
     }
-    Some((from, piece))
+    Some((from, to, piece))
 }
 
 /// The name of a row one of whose cells has another text.

@@ -3,7 +3,7 @@
 use repro_receipt::bundle::record::RecordValue;
 use repro_receipt::bundle::{Bundle, CONFIG, Contract};
 use repro_receipt::source::{Error, Node, codes};
-use repro_report::outcome::{Method, Outcome};
+use repro_report::outcome::Outcome;
 use repro_runs::study::{PlannedRun, Study};
 use serde_json::Value as Json;
 
@@ -64,7 +64,7 @@ pub fn follows(study: &Study, bundle: &Bundle) -> Result<Option<Outcome>, Error>
         None => Outcome::verified().giving(format!("`{}` of `{}`", run.id, study.id)),
         Some(other) => Outcome::refuted(&NOT_OF_PLAN, other),
     };
-    Ok(Some(outcome.within("plan", "equal settings").by(Method::Recomputed)))
+    Ok(Some(outcome.within("plan", "equal settings")))
 }
 
 /// The first of some names.

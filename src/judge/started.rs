@@ -5,7 +5,7 @@ use std::path::Path;
 use repro_receipt::bundle::{Bundle, CONFIG};
 use repro_receipt::digest::Digest;
 use repro_receipt::source::{Error, Location, codes};
-use repro_report::outcome::{Finding, Method, Outcome, Severity};
+use repro_report::outcome::{Finding, Outcome, Severity};
 use repro_runs::starts::{LoggedStart, StartsLog};
 use repro_runs::study::{Present, Study};
 
@@ -65,7 +65,7 @@ impl StartedRuns {
             let told = format!("{} is of an earlier or later start of this run", line(start));
             outcome.noting(&AGAIN, told)
         });
-        outcome.within("log", "equal digests").by(Method::Recomputed)
+        outcome.within("log", "equal digests")
     }
 
     /// In what a line is not that of a bundle.

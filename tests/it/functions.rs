@@ -179,7 +179,7 @@ fn the_best_evaluation_of_each_run_has_its_step() {
     let refused = [
         ("best(one.loss @ 20)", "a metric without a step"),
         ("best(one.step)", "whose name says whether more or less"),
-        ("best(one.loss, by = 'most')", "`by = 'min'` or `by = 'max'`"),
+        ("best(one.loss, by = 'most')", "`by = 'min'` or `'max'`"),
         ("best(one.bleu)", "one of `loss`"),
         ("best(one)", "a metric that a run evaluated"),
         ("best(one.config.loss)", "a metric that a run evaluated"),

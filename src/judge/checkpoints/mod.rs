@@ -11,7 +11,7 @@ use repro_receipt::digest::Digest;
 use repro_receipt::source::{Code, codes};
 
 use adam::AdamSettings;
-use kept::{Elements, KeptCheckpoint, TrainedTensor};
+use kept::{KeptCheckpoint, TrainedTensor};
 
 /// Rounding to float32, step by step, is within this part of a bound.
 const ROUNDING: f64 = 1e-3;
@@ -50,12 +50,6 @@ pub struct WeightsFault {
     /// The file.
     pub file: String,
     pub reason: String,
-}
-
-fn add_once(all: &mut Vec<String>, what: &str) {
-    if !all.iter().any(|known| known == what) {
-        all.push(what.to_owned());
-    }
 }
 
 /// What was found in the checkpoints of a bundle.
@@ -142,11 +136,15 @@ impl CheckpointsFound {
     }
 
     fn no(&mut self, what: &str) {
-        add_once(&mut self.not_looked_at, what);
+        if !self.not_looked_at.iter().any(|known| known == what) {
+            self.not_looked_at.push(what.to_owned());
+        }
     }
 
     fn yes(&mut self, what: &str) {
-        add_once(&mut self.looked_at, what);
+        if !self.looked_at.iter().any(|known| known == what) {
+            self.looked_at.push(what.to_owned());
+        }
     }
 
     fn fault(&mut self, code: &'static Code, file: &str, reason: String) {
@@ -275,82 +273,44 @@ impl CheckpointsFound {
         let steps = after.step - before.step;
         let reach = settings.reach(before.step, &rates);
         let left: f64 = rates.iter().map(|rate| 1.0 - rate * settings.decay).product();
-        let least = settings.least_square(steps) * (1.0 - ROUNDING);
-        for (name, tensor) in after.tensors() {
-            let Some(old) = before.tensor(name).filter(|old| old.shape == tensor.shape) else {
+        let least = settings.least_square(steps);
+        for (name, new) in after.tensors() {
+            let Some(old) = before.tensor(name).filter(|old| old.shape == new.shape) else {
                 continue;
             };
-            self.reached(after, name, (old, tensor), (reach, left, steps));
-            let Some((mean, square)) = tensor.moments else {
+            let moved = most_moved(old, new, left, steps);
+            if moved > reach * (1.0 + ROUNDING) {
+                let reason = format!(
+                    "`{name}` moved by {moved:.6} in {steps} steps, which can move it by {reach:.6}"
+                );
+                self.fault(&TOO_FAR, &after.file, reason);
+            }
+            self.yes("no tensor moved further than learning rates and AdamW allow");
+            let Some((_, square)) = new.moments else {
                 self.no(&format!("whether each tensor moved: `{name}` has no moments"));
                 continue;
             };
             if let Some((_, old)) = old.moments {
+                let kept = least * (1.0 - ROUNDING);
                 let is_lost =
-                    |old: f64, new: f64| (old * least > SMALLEST_SQUARE) & (new < old * least);
+                    |old: f64, new: f64| (old * kept > SMALLEST_SQUARE) & (new < old * kept);
                 if let Some((old, new)) = old.find(square, is_lost) {
                     let reason = format!(
-                        "`{name}`: a mean square fell from {old} to {new} in {steps} steps, and {:.4e} of it stays",
-                        settings.least_square(steps)
+                        "`{name}`: a mean square fell from {old} to {new} in {steps} steps, and {least:.4e} of it stays"
                     );
                     self.fault(&LOST_SQUARES, &after.file, reason);
                 }
                 self.yes("mean squares that fall no faster than the optimizer lets them");
             }
-            self.has_moved(after, name, (old, tensor), (mean, square), (settings, &rates));
+            let Some(rate) = rates.last().filter(|rate| **rate > 0.0) else { continue };
+            let mut weights = std::iter::zip(old.weights.iter(), new.weights.iter());
+            if weights.all(|(a, b)| a == b) && must_move(new, after.step, settings, *rate) {
+                let reason =
+                    format!("`{name}` is the same, bit for bit, in checkpoint {}", after.step);
+                self.fault(&NOT_MOVED, &after.file, reason);
+            }
+            self.yes("tensors with moments moved");
         }
-    }
-
-    /// Whether no element went further than the updates can have moved it, with weight decay or without.
-    fn reached(
-        &mut self,
-        after: &KeptCheckpoint,
-        name: &str,
-        (old, new): (TrainedTensor<'_>, TrainedTensor<'_>),
-        (reach, left, steps): (f64, f64, u64),
-    ) {
-        let beyond = |(old, new): (f64, f64)| {
-            // Weight decay leaves something between all of it and the least.
-            let (a, b) = (old * left, old);
-            let moved = (a.min(b) - new).max(new - a.max(b)).max(0.0);
-            // Each step rounds the weight once.
-            moved - steps as f64 * f64::from(f32::EPSILON) * new.abs().max(old.abs())
-        };
-        let moved = std::iter::zip(old.weights.iter(), new.weights.iter());
-        let moved = moved.map(beyond).fold(0.0, f64::max);
-        if moved > reach * (1.0 + ROUNDING) {
-            let reason = format!(
-                "`{name}` moved by {moved:.6} in {steps} steps, which can move it by {reach:.6}"
-            );
-            self.fault(&TOO_FAR, &after.file, reason);
-        }
-        self.yes("no tensor moved further than learning rates and AdamW allow");
-    }
-
-    /// Whether a tensor of which the last update must have been seen is another than before.
-    fn has_moved(
-        &mut self,
-        after: &KeptCheckpoint,
-        name: &str,
-        (old, new): (TrainedTensor<'_>, TrainedTensor<'_>),
-        (mean, square): (Elements<'_>, Elements<'_>),
-        (settings, rates): (&AdamSettings, &[f64]),
-    ) {
-        let is_same =
-            || std::iter::zip(old.weights.iter(), new.weights.iter()).all(|(a, b)| a == b);
-        let Some(rate) = rates.last().filter(|rate| **rate > 0.0) else { return };
-        let corrected = |beta: f64| 1.0 - libm::pow(beta, after.step as f64);
-        let (c1, c2) = (corrected(settings.beta1), corrected(settings.beta2));
-        let shows = |((m, v), w): ((f64, f64), f64)| {
-            let update = rate * (m / c1) / (libm::sqrt(v / c2) + settings.epsilon);
-            update.abs() > 4.0 * f64::from(f32::EPSILON) * w.abs()
-        };
-        let moments = std::iter::zip(mean.iter(), square.iter());
-        if is_same() && std::iter::zip(moments, new.weights.iter()).any(shows) {
-            let reason = format!("`{name}` is the same, bit for bit, in checkpoint {}", after.step);
-            self.fault(&NOT_MOVED, &after.file, reason);
-        }
-        self.yes("tensors with moments moved");
     }
 
     /// Whether tensors moved between two checkpoints as the slice that begins with the first one says.
@@ -420,4 +380,29 @@ impl CheckpointsFound {
         }
         self.yes("norms");
     }
+}
+
+/// How far an element went beyond what weight decay, of which `left` is the least that it leaves, and rounding explain.
+fn most_moved(old: TrainedTensor<'_>, new: TrainedTensor<'_>, left: f64, steps: u64) -> f64 {
+    let beyond = |(old, new): (f64, f64)| {
+        // Weight decay leaves something between all of it and the least.
+        let (a, b) = (old * left, old);
+        let moved = (a.min(b) - new).max(new - a.max(b)).max(0.0);
+        // Each step rounds the weight once.
+        moved - steps as f64 * f64::from(f32::EPSILON) * new.abs().max(old.abs())
+    };
+    std::iter::zip(old.weights.iter(), new.weights.iter()).map(beyond).fold(0.0, f64::max)
+}
+
+/// Whether the last update of a tensor, as its moments give it, must be seen in an element.
+fn must_move(tensor: TrainedTensor<'_>, step: u64, settings: &AdamSettings, rate: f64) -> bool {
+    let Some((mean, square)) = tensor.moments else { return false };
+    let corrected = |beta: f64| 1.0 - libm::pow(beta, step as f64);
+    let (c1, c2) = (corrected(settings.beta1), corrected(settings.beta2));
+    let shows = |((m, v), w): ((f64, f64), f64)| {
+        let update = rate * (m / c1) / (libm::sqrt(v / c2) + settings.epsilon);
+        update.abs() > 4.0 * f64::from(f32::EPSILON) * w.abs()
+    };
+    let moments = std::iter::zip(mean.iter(), square.iter());
+    std::iter::zip(moments, tensor.weights.iter()).any(shows)
 }

@@ -66,58 +66,13 @@ impl Name {
     }
 }
 
-/// What a path stands for in all rows of a kind.
-#[derive(Debug)]
-pub enum Column<'a> {
-    /// Only numbers; no number where there is none.
-    Numbers(Vec<f64>),
-    Terms(Vec<Option<LoggedTerm<'a>>>),
-}
-
-impl<'a> Column<'a> {
-    fn of(rows: impl Iterator<Item = Option<LoggedTerm<'a>>>) -> Self {
-        let terms: Vec<_> = rows.collect();
-        let number = |term: &Option<LoggedTerm<'a>>| match term {
-            Some(LoggedTerm::Number(number)) => Some(*number),
-            Some(_) => None,
-            None => Some(f64::NAN),
-        };
-        let numbers: Option<Vec<_>> = terms.iter().map(number).collect();
-        numbers.map_or(Self::Terms(terms), Self::Numbers)
-    }
-
-    fn at(&self, row: usize) -> Option<LoggedTerm<'_>> {
-        match self {
-            Self::Numbers(numbers) => {
-                numbers.get(row).copied().filter(|number| !number.is_nan()).map(LoggedTerm::Number)
-            }
-            Self::Terms(terms) => terms.get(row)?.as_ref().map(LoggedTerm::borrowed),
-        }
-    }
-
-    fn is_empty(&self) -> bool {
-        match self {
-            Self::Numbers(numbers) => numbers.iter().all(|number| number.is_nan()),
-            Self::Terms(terms) => terms.iter().all(Option::is_none),
-        }
-    }
-
-    /// All of it as one list; none where a row has no number.
-    fn list(&self) -> Option<LoggedTerm<'_>> {
-        match self {
-            Self::Numbers(numbers) if !numbers.iter().any(|number| number.is_nan()) => {
-                Some(LoggedTerm::List(Cow::Borrowed(numbers)))
-            }
-            _ => None,
-        }
-    }
-}
-
-/// The columns of a bundle that relations have asked for.
+/// The columns of a bundle that relations have asked for: those of logs, which may be long, and those that are
+/// asked for as lists. Other rows are few, and looked up one by one.
 #[derive(Debug)]
 pub struct RelationColumns<'a> {
     rows: Rows<'a>,
-    known: HashMap<(Over, &'static str), Column<'a>>,
+    /// No number where there is none.
+    known: HashMap<(Over, &'static str), Vec<f64>>,
     constants: HashMap<&'static str, Option<LoggedTerm<'a>>>,
 }
 
@@ -125,37 +80,24 @@ pub struct RelationColumns<'a> {
 #[derive(Debug)]
 pub enum View<'c, 'a> {
     Constant(Option<LoggedTerm<'c>>),
-    Column(&'c Column<'a>, RowShift),
+    Numbers(&'c [f64], RowShift),
+    Rows(&'c Rows<'a>, Over, &'static str, RowShift),
 }
 
-/// What a name stands for that is a number in every row where it stands for something.
-#[derive(Debug, Clone, Copy)]
-pub enum NumberView<'c> {
-    Constant(f64),
-    Column(&'c [f64], RowShift),
-}
+impl View<'_, '_> {
+    /// Whether it stands for a number in every row where it stands for something.
+    pub fn is_of_numbers(&self) -> bool {
+        matches!(self, Self::Constant(Some(LoggedTerm::Number(_))) | Self::Numbers(..))
+    }
 
-impl NumberView<'_> {
-    /// In one row; no number where it stands for nothing.
-    pub fn at(&self, row: usize) -> f64 {
+    /// The number in one row; no number where it stands for nothing.
+    pub fn number(&self, row: usize) -> f64 {
         match self {
-            Self::Constant(number) => *number,
-            Self::Column(numbers, shift) => {
+            Self::Constant(Some(LoggedTerm::Number(number))) => *number,
+            Self::Numbers(numbers, shift) => {
                 shift.row(row).and_then(|at| numbers.get(at)).copied().unwrap_or(f64::NAN)
             }
-        }
-    }
-}
-
-impl<'c> View<'c, '_> {
-    /// The same, where it stands for numbers alone.
-    pub fn numbers(&self) -> Option<NumberView<'c>> {
-        match self {
-            Self::Constant(Some(LoggedTerm::Number(number))) => Some(NumberView::Constant(*number)),
-            Self::Column(Column::Numbers(numbers), shift) => {
-                Some(NumberView::Column(numbers, *shift))
-            }
-            Self::Constant(_) | Self::Column(Column::Terms(_), _) => None,
+            _ => f64::NAN,
         }
     }
 
@@ -163,7 +105,10 @@ impl<'c> View<'c, '_> {
     pub fn at(&self, row: usize) -> Option<LoggedTerm<'_>> {
         match self {
             Self::Constant(term) => term.as_ref().map(LoggedTerm::borrowed),
-            Self::Column(column, shift) => column.at(shift.row(row)?),
+            Self::Numbers(..) => {
+                Some(self.number(row)).filter(|number| !number.is_nan()).map(LoggedTerm::Number)
+            }
+            Self::Rows(rows, over, path, shift) => rows.row(*over, shift.row(row)?)?.field(path),
         }
     }
 }
@@ -173,28 +118,30 @@ impl<'a> RelationColumns<'a> {
         Self { rows: Rows::of(bundle), known: HashMap::new(), constants: HashMap::new() }
     }
 
-    /// Looks up a name of a relation over rows of a kind, and answers whether it stands for something anywhere.
+    /// Looks up a name of a relation over rows of a kind, and answers whether it stands for something, as far as no row
+    /// decides that.
     pub fn find(&mut self, over: Over, name: &'static Name) -> bool {
         let root = match name.scope {
             Scope::Config => self.rows.config,
             Scope::Receipt => self.rows.receipt,
             Scope::All(listed) => {
-                let column = self.column(listed, &name.path).list().is_some();
-                return column && self.rows.is_whole(listed);
+                let is_list = !self.column(listed, &name.path).iter().any(|number| number.is_nan());
+                return is_list && self.rows.is_whole(listed);
             }
-            Scope::Row(_) => return !self.column(over, &name.path).is_empty(),
+            Scope::Row(_) => {
+                if self.rows.find(over) > 0 && self.rows.is_logged(over) {
+                    self.column(over, &name.path);
+                }
+                return true;
+            }
         };
         let term = self.constants.entry(&name.text);
         term.or_insert_with(|| term_at(root?, &name.path)).is_some()
     }
 
-    fn column(&mut self, over: Over, path: &'static str) -> &Column<'a> {
-        let count = self.rows.find(over);
-        let rows = &self.rows;
-        let cell = |at| rows.row(over, at)?.field(path);
-        let listed = || Column::of((0..count).map(cell));
-        let column = || rows.logged(over, path).map_or_else(listed, Column::Numbers);
-        self.known.entry((over, path)).or_insert_with(column)
+    fn column(&mut self, over: Over, path: &'static str) -> &[f64] {
+        self.rows.find(over);
+        self.known.entry((over, path)).or_insert_with(|| self.rows.numbers(over, path))
     }
 
     /// What a name stands for that was looked up.
@@ -205,10 +152,14 @@ impl<'a> RelationColumns<'a> {
                 let term = self.constants.get(name.text.as_str()).and_then(Option::as_ref);
                 View::Constant(term.map(LoggedTerm::borrowed))
             }
-            Scope::All(listed) => View::Constant(column(listed).and_then(Column::list)),
-            Scope::Row(shift) => {
-                column(over).map_or(View::Constant(None), |column| View::Column(column, shift))
+            Scope::All(listed) => {
+                let list = column(listed).filter(|all| !all.iter().any(|number| number.is_nan()));
+                View::Constant(list.map(|numbers| LoggedTerm::List(Cow::Borrowed(numbers))))
             }
+            Scope::Row(shift) if self.rows.is_logged(over) => {
+                View::Numbers(column(over).map_or(&[], Vec::as_slice), shift)
+            }
+            Scope::Row(shift) => View::Rows(&self.rows, over, &name.path, shift),
         }
     }
 

@@ -4,9 +4,10 @@ use std::sync::OnceLock;
 
 use repro_receipt::source::{Code, Node};
 
-use super::ReadRelation;
+use super::columns::Name;
 use super::rows::Over;
 use crate::data::DataFile;
+use repro_relation::Formula;
 
 /// What a person can do about each of them.
 const HELP: &str = "correct the one that is wrong where it was written";
@@ -18,54 +19,72 @@ pub struct BundleRelation {
     pub code: Code,
     /// The rows that it is about.
     pub over: Over,
-    /// What must hold for it to be asked.
-    pub when: Vec<&'static str>,
-    /// What it says.
-    pub says: &'static str,
+    /// What must hold for it to be asked, as it is written.
+    pub conditions: Vec<&'static str>,
+    /// What it says, as it is written.
+    pub text: &'static str,
     /// Where it comes from.
     pub source: &'static str,
-    /// Its sentences, read where a bundle has rows of its kind.
-    pub read: OnceLock<Option<ReadRelation>>,
-}
-
-/// What `relations.toml` holds.
-#[derive(Debug, Default)]
-pub struct KnownRelations {
-    /// The relations.
-    pub relations: Vec<BundleRelation>,
-    /// Formulas that they call with one argument, `it`.
-    pub formulas: Vec<(&'static str, &'static str)>,
+    /// The names in its sentences.
+    pub names: Vec<Name>,
+    /// The conditions that are the same in every row,
+    pub first: Vec<Formula>,
+    /// and the others.
+    pub when: Vec<Formula>,
+    /// What it says.
+    pub says: Formula,
 }
 
 static FILE: DataFile = DataFile::new("relations.toml", include_str!("relations.toml"));
 
 /// All relations, in their order.
-pub fn known_relations() -> &'static KnownRelations {
-    static KNOWN: OnceLock<KnownRelations> = OnceLock::new();
-    KNOWN.get_or_init(|| FILE.root().and_then(KnownRelations::read).unwrap_or_default())
+pub fn known_relations() -> &'static [BundleRelation] {
+    static KNOWN: OnceLock<Vec<BundleRelation>> = OnceLock::new();
+    KNOWN.get_or_init(|| FILE.root().and_then(read).unwrap_or_default())
 }
 
-impl KnownRelations {
-    fn read(root: Node<'static>) -> Option<Self> {
-        let text = |node: Node<'static>, key: &str| node.get(key)?.text().ok();
-        let ours = text(root, "ours")?;
-        let mut known = Self::default();
-        for (name, formula) in root.get("formulas")?.members().ok()? {
-            known.formulas.push((name, formula.text().ok()?));
-        }
-        for (id, node) in root.members().ok()?.filter(|(id, _)| id.starts_with("relation::")) {
-            let own = node.get("when").and_then(|when| when.items().ok()).into_iter().flatten();
-            let own: Vec<_> = own.map(|one| one.text().ok()).collect::<Option<_>>()?;
-            let ours = node.get("is_ours").map(|_| ours);
-            known.relations.push(BundleRelation {
-                code: Code { id, meaning: text(node, "meaning")?, help: HELP },
-                over: Over::named(text(node, "over")?)?,
-                when: ours.into_iter().chain(own).collect(),
-                says: text(node, "says")?,
-                source: text(node, "source")?,
-                read: OnceLock::new(),
-            });
-        }
-        Some(known)
+fn read(root: Node<'static>) -> Option<Vec<BundleRelation>> {
+    let ours = root.get("ours")?.text().ok()?;
+    let formulas = root.get("formulas")?.members().ok()?;
+    let formulas = formulas.map(|(name, formula)| Some((name, formula.text().ok()?)));
+    let formulas: Vec<_> = formulas.collect::<Option<_>>()?;
+    let relations = root.members().ok()?.filter(|(id, _)| id.starts_with("relation::"));
+    relations.map(|(id, node)| BundleRelation::read(id, node, ours, &formulas)).collect()
+}
+
+impl BundleRelation {
+    /// Of a table of the file; `ours` stands before the conditions of runs in our arithmetic, and `formulas` are those
+    /// that it may call with one argument, `it`.
+    fn read(
+        id: &'static str,
+        node: Node<'static>,
+        ours: &'static str,
+        formulas: &[(&'static str, &'static str)],
+    ) -> Option<Self> {
+        let text = |key: &str| node.get(key)?.text().ok();
+        let own = node.get("when").and_then(|when| when.items().ok()).into_iter().flatten();
+        let own: Vec<_> = own.map(|one| one.text().ok()).collect::<Option<_>>()?;
+        let ours = node.get("is_ours").map(|_| ours);
+        let conditions: Vec<_> = ours.into_iter().chain(own).collect();
+        let mut names = Vec::new();
+        let mut formula = |text: &str| Formula::read(text, formulas, &mut names);
+        let when: Vec<_> = conditions.iter().map(|text| formula(text)).collect::<Option<_>>()?;
+        let says = formula(text("says")?)?;
+        let names: Vec<_> = names.into_iter().map(Name::read).collect();
+        let is_constant = |formula: &Formula| {
+            formula.names.iter().all(|at| names.get(*at).is_some_and(Name::is_constant))
+        };
+        let (first, when) = when.into_iter().partition(is_constant);
+        Some(Self {
+            code: Code { id, meaning: text("meaning")?, help: HELP },
+            over: Over::named(text("over")?)?,
+            conditions,
+            text: text("says")?,
+            source: text("source")?,
+            names,
+            first,
+            when,
+            says,
+        })
     }
 }

@@ -16,67 +16,74 @@ const TIMING: &str = "data/timing.jsonl";
 const EVALUATIONS: &str = "data/evaluation/";
 
 /// What the rows are of which a relation is said.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Over {
-    /// The run: one row.
-    Run,
-    /// Its evaluations.
-    Evaluation,
-    /// The lines of its training log.
-    Record,
-    /// The layers with experts, in each evaluation and in each line of its training log.
-    Router,
-    /// The checkpoints that its receipt lists.
-    Checkpoint,
-    /// The checkpoints that it keeps.
-    Weights,
-    /// The slices that its receipt lists.
-    Slice,
-    /// The steps of its slices.
-    SliceStep,
-    /// The layers with experts of each step of its slices.
-    SliceLayer,
-    /// The lines of the tables of its tasks.
-    Task,
-    /// The lines of the outcomes of its tasks.
-    Outcome,
-    /// The states that it has committed itself to.
-    State,
-    /// The lines of its times.
-    Timing,
+struct RowKind {
+    /// In words, of several.
+    words: &'static str,
+    /// The name of the list of its numbers, where there is one: `evaluations.step`.
+    list: Option<&'static str>,
+    /// Those in a bundle that are not lines of its training log.
+    listed: for<'a> fn(&Rows<'a>) -> Vec<Row<'a>>,
+    /// What of the training log they are too.
+    log: for<'a> fn(Option<&'a TrainingRecords>) -> Log<'a>,
 }
 
-/// Each kind in words, of several, and the name of the list of its numbers where there is one: `evaluations.step`.
-const KINDS: [(Over, &str, Option<&str>); 13] = [
-    (Over::Run, "runs", None),
-    (Over::Evaluation, "evaluations", Some("evaluations")),
-    (Over::Record, "training records", Some("records")),
-    (Over::Router, "routers", None),
-    (Over::Checkpoint, "checkpoints", Some("checkpoints")),
-    (Over::Weights, "files of weights", Some("weights")),
-    (Over::Slice, "slices", Some("slices")),
-    (Over::SliceStep, "steps of slices", None),
-    (Over::SliceLayer, "routers in steps of slices", None),
-    (Over::Task, "tasks", None),
-    (Over::Outcome, "outcomes of tasks", None),
-    (Over::State, "committed states", Some("states")),
-    (Over::Timing, "times", Some("timing")),
+impl RowKind {
+    const fn new(
+        words: &'static str,
+        list: Option<&'static str>,
+        listed: for<'a> fn(&Rows<'a>) -> Vec<Row<'a>>,
+    ) -> Self {
+        Self { words, list, listed, log: |_| Log::None }
+    }
+}
+
+static KINDS: [RowKind; 13] = [
+    RowKind::new("runs", None, |_| vec![Row::new(RECEIPT, At::Predicate, Fields::None)]),
+    RowKind::new("evaluations", Some("evaluations"), |rows| rows.evaluations()),
+    RowKind {
+        log: |records| records.map_or(Log::None, Log::Lines),
+        ..RowKind::new("training records", Some("records"), |_| Vec::new())
+    },
+    // The layers with experts, in each evaluation and in each line of the training log.
+    RowKind {
+        log: |records| Log::Layers(records),
+        ..RowKind::new("routers", None, |rows| rows.evaluated_routers())
+    },
+    RowKind::new("checkpoints", Some("checkpoints"), |rows| rows.listed("checkpoints")),
+    RowKind::new("files of weights", Some("weights"), |rows| rows.weights()),
+    RowKind::new("slices", Some("slices"), |rows| rows.slices()),
+    RowKind::new("steps of slices", None, |rows| rows.steps()),
+    RowKind::new("routers in steps of slices", None, |rows| {
+        rows.steps().into_iter().flat_map(|row| rows.layers(row)).collect()
+    }),
+    RowKind::new("tasks", None, |rows| rows.tables(".tasks.csv", Fields::Cells).collect()),
+    RowKind::new("outcomes of tasks", None, |rows| rows.outcomes()),
+    RowKind::new("committed states", Some("states"), |rows| rows.states()),
+    RowKind::new("times", Some("timing"), |rows| rows.lines(TIMING, Fields::Json)),
 ];
 
+/// A kind of rows, by its place in the list of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Over(usize);
+
 impl Over {
+    fn find(fits: impl Fn(&RowKind) -> bool) -> Option<Self> {
+        KINDS.iter().position(fits).map(Self)
+    }
+
     /// In words, of several.
     pub fn words(self) -> &'static str {
-        KINDS[self as usize].1
+        KINDS[self.0].words
     }
 
     /// The kind that has this name in words.
     pub fn named(words: &str) -> Option<Self> {
-        KINDS.iter().find(|(_, known, _)| *known == words).map(|(over, ..)| *over)
+        Self::find(|kind| kind.words == words)
     }
 
     /// The kind whose numbers a list of this name has.
     pub fn of_list(name: &str) -> Option<Self> {
-        KINDS.iter().find(|(.., list)| *list == Some(name)).map(|(over, ..)| *over)
+        Self::find(|kind| kind.list == Some(name))
     }
 }
 
@@ -261,16 +268,6 @@ fn label(file: &str) -> Option<f64> {
     digits.split('.').next()?.parse().ok()
 }
 
-/// A number, or the number that a text is: a cell of a table.
-fn number(node: Node<'_>) -> Option<f64> {
-    let number: f64 = match &node.value().kind {
-        Kind::Number(_) => node.float().ok()?,
-        Kind::Text(text) => text.parse().ok()?,
-        _ => return None,
-    };
-    number.is_finite().then_some(number)
-}
-
 /// What stands behind a path of fields; of a list, that of each of its items.
 pub fn term_at<'a>(node: Node<'a>, path: &str) -> Option<LoggedTerm<'a>> {
     let (field, rest) = path.split_once('.').map_or((path, None), |(a, b)| (a, Some(b)));
@@ -308,9 +305,7 @@ fn term_of(node: Node<'_>) -> Option<LoggedTerm<'_>> {
         Kind::Number(_) => node.float().ok().map(LoggedTerm::Number),
         Kind::Text(text) => Some(LoggedTerm::Text(Cow::Borrowed(text))),
         Kind::Bool(truth) => Some(LoggedTerm::Truth(*truth)),
-        Kind::Array(_) => {
-            node.items().ok()?.map(number).collect::<Option<_>>().map(LoggedTerm::List)
-        }
+        Kind::Array(_) => list_of(node.items().ok()?.map(term_of).collect::<Option<_>>()?),
         _ => None,
     }
 }
@@ -352,20 +347,17 @@ impl<'a> Rows<'a> {
 
     /// Finds the rows of a kind, where that was not done yet, and answers how many there are.
     pub fn find(&mut self, over: Over) -> usize {
-        if self.known[over as usize].is_none() {
-            let log = match (over, self.bundle.records()) {
-                (Over::Record, Some(records)) => Log::Lines(records),
-                (Over::Router, records) => Log::Layers(records),
-                _ => Log::None,
-            };
-            self.known[over as usize] = Some(RowSet { listed: self.read(over), log });
+        if self.known[over.0].is_none() {
+            let RowKind { listed, log, .. } = &KINDS[over.0];
+            self.known[over.0] =
+                Some(RowSet { listed: listed(self), log: log(self.bundle.records()) });
         }
         self.count(over)
     }
 
     /// How many rows of a kind were found.
     pub fn count(&self, over: Over) -> usize {
-        let Some(RowSet { listed, log }) = &self.known[over as usize] else { return 0 };
+        let Some(RowSet { listed, log }) = &self.known[over.0] else { return 0 };
         let logged = match log {
             Log::None => 0,
             Log::Lines(records) => records.kept.len(),
@@ -374,34 +366,39 @@ impl<'a> Rows<'a> {
         listed.len() + logged
     }
 
-    /// What a path stands for in all rows of a kind, where these are of a log, which may be long.
-    pub fn logged(&self, over: Over, path: &str) -> Option<Vec<f64>> {
+    /// Whether the rows of a kind are of a log, which may be long.
+    pub fn is_logged(&self, over: Over) -> bool {
+        self.known[over.0].as_ref().is_some_and(|set| !matches!(set.log, Log::None))
+    }
+
+    /// The numbers that a path stands for in all rows of a kind; no number where there is none.
+    pub fn numbers(&self, over: Over, path: &str) -> Vec<f64> {
         let or_none = |number: Option<f64>| number.unwrap_or(f64::NAN);
-        let RowSet { listed, log } = self.known[over as usize].as_ref()?;
+        let Some(RowSet { listed, log }) = &self.known[over.0] else { return Vec::new() };
         let listed = listed.iter().map(|row| match row.field(path) {
             Some(LoggedTerm::Number(number)) => number,
             _ => f64::NAN,
         });
         match log {
-            Log::None => None,
+            Log::None => listed.collect(),
             Log::Lines(records) => {
                 let number = |record: &TrainingRecord| match path {
                     "nonfinite" => f64::from(u8::from(record.is_nonfinite)),
                     "routers" => records.routers(record).len() as f64,
                     _ => or_none(record.number(path)),
                 };
-                Some(records.kept.iter().map(number).collect())
+                records.kept.iter().map(number).collect()
             }
             Log::Layers(records) => {
                 let logged = records.iter().flat_map(|records| records.layers());
-                Some(listed.chain(logged.map(|router| or_none(router.number(path)))).collect())
+                listed.chain(logged.map(|router| or_none(router.number(path)))).collect()
             }
         }
     }
 
     /// Whether no row of a kind was left out for its size.
     pub fn is_whole(&self, over: Over) -> bool {
-        match &self.known[over as usize] {
+        match &self.known[over.0] {
             Some(RowSet { log: Log::Lines(records), .. }) => records.is_whole(),
             _ => true,
         }
@@ -409,7 +406,7 @@ impl<'a> Rows<'a> {
 
     /// One of the rows that were found.
     pub fn row(&self, over: Over, at: usize) -> Option<Row<'a>> {
-        let RowSet { listed, log } = self.known[over as usize].as_ref()?;
+        let RowSet { listed, log } = self.known[over.0].as_ref()?;
         let Some(at) = at.checked_sub(listed.len()) else { return listed.get(at).copied() };
         match *log {
             Log::None => None,
@@ -421,25 +418,6 @@ impl<'a> Rows<'a> {
                 let (line, layer, router) = records?.layer(at)?;
                 Some(Row::logged(At::Layer(line, layer), Fields::Router(router)))
             }
-        }
-    }
-
-    fn read(&self, over: Over) -> Vec<Row<'a>> {
-        match over {
-            Over::Run => vec![Row::new(RECEIPT, At::Predicate, Fields::None)],
-            Over::Evaluation => self.evaluations(),
-            // Those of a log are not listed.
-            Over::Record => Vec::new(),
-            Over::Router => self.evaluated_routers(),
-            Over::Checkpoint => self.listed("checkpoints"),
-            Over::Weights => self.weights(),
-            Over::Slice => self.slices(),
-            Over::SliceStep => self.steps(),
-            Over::SliceLayer => self.steps().into_iter().flat_map(|row| self.layers(row)).collect(),
-            Over::Task => self.tables(".tasks.csv", Fields::Cells).collect(),
-            Over::Outcome => self.outcomes(),
-            Over::State => self.states(),
-            Over::Timing => self.lines(TIMING, Fields::Json),
         }
     }
 

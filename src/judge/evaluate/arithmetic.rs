@@ -5,9 +5,9 @@ use std::rc::Rc;
 use repro_claim::Expression;
 use repro_claim::syntax::ArithmeticOperator;
 use repro_exact::decimal::{Interval, format_significant};
-use repro_receipt::source::{Code, Error};
+use repro_receipt::source::Error;
 
-use super::{Evaluator, Frame, NOT_COMPUTABLE, NOT_PAIRED, PAIRED_RUNS};
+use super::{Frame, NOT_COMPUTABLE, NOT_PAIRED, PAIRED_RUNS};
 use crate::evaluate::order::beside;
 use crate::value::{DIGITS, Evaluated, NumberRole, Quantity, RunSample};
 
@@ -15,17 +15,13 @@ use crate::value::{DIGITS, Evaluated, NumberRole, Quantity, RunSample};
 const LONGEST_POWER: u64 = 1 << 18;
 
 /// The negative of a number, or of each number of a group.
-pub fn negative<'a>(
-    evaluator: &Evaluator<'a>,
-    of: &Expression,
-    frame: Frame<'_, 'a>,
-) -> Result<Evaluated<'a>, Error> {
-    match evaluator.evaluate_settled(of, frame)? {
+pub fn negative<'a>(of: Frame<'_, 'a>) -> Result<Evaluated<'a>, Error> {
+    match of.settled()? {
         Evaluated::Sample(sample) => {
             let numbers = sample.numbers.iter().map(minus).collect();
             Ok(Evaluated::Sample(RunSample { numbers, ..sample }))
         }
-        other => Ok(Evaluated::Number(minus(&evaluator.number(other, frame, of)?))),
+        other => Ok(Evaluated::Number(minus(&of.number_of(other)?))),
     }
 }
 
@@ -40,28 +36,25 @@ fn minus(number: &Quantity) -> Quantity {
 /// Two numbers joined. A group and a number, two groups of the same runs and two lists of one length are
 /// joined one by one.
 pub fn join<'a>(
-    evaluator: &Evaluator<'a>,
+    whole: Frame<'_, 'a>,
     operator: ArithmeticOperator,
-    (left, right): (&Expression, &Expression),
-    whole: &Expression,
-    frame: Frame<'_, 'a>,
+    left: &Expression,
+    right: &Expression,
 ) -> Result<Evaluated<'a>, Error> {
-    let a = evaluator.evaluate_settled(left, frame)?;
-    let b = evaluator.evaluate_settled(right, frame)?;
-    Join { evaluator, operator, left, right, whole, frame }.values(a, b)
+    let (left, right) = (whole.at(left), whole.at(right));
+    let (a, b) = (left.settled()?, right.settled()?);
+    Join { operator, left, right, whole }.values(a, b)
 }
 
 /// One operator between two parts of an expression.
-struct Join<'e, 'f, 'a> {
-    evaluator: &'e Evaluator<'a>,
+struct Join<'f, 'a> {
     operator: ArithmeticOperator,
-    left: &'e Expression,
-    right: &'e Expression,
-    whole: &'e Expression,
-    frame: Frame<'f, 'a>,
+    left: Frame<'f, 'a>,
+    right: Frame<'f, 'a>,
+    whole: Frame<'f, 'a>,
 }
 
-impl<'a> Join<'_, '_, 'a> {
+impl<'a> Join<'_, 'a> {
     fn values(&self, a: Evaluated<'a>, b: Evaluated<'a>) -> Result<Evaluated<'a>, Error> {
         match (a, b) {
             (Evaluated::List(a), Evaluated::List(b)) => {
@@ -71,20 +64,19 @@ impl<'a> Join<'_, '_, 'a> {
             }
             (Evaluated::Sample(a), Evaluated::Sample(b)) => self.samples(&a, &b),
             (Evaluated::Sample(a), b) => {
-                let b = self.evaluator.number(b, self.frame, self.right)?;
+                let b = self.right.number_of(b)?;
                 let numbers = a.numbers.iter().map(|a| self.numbers(a, &b));
                 let numbers = numbers.collect::<Result<_, _>>()?;
                 Ok(Evaluated::Sample(RunSample { numbers, ..a }))
             }
             (a, Evaluated::Sample(b)) => {
-                let a = self.evaluator.number(a, self.frame, self.left)?;
+                let a = self.left.number_of(a)?;
                 let numbers = b.numbers.iter().map(|b| self.numbers(&a, b));
                 let numbers = numbers.collect::<Result<_, _>>()?;
                 Ok(Evaluated::Sample(RunSample { numbers, ..b }))
             }
             (a, b) => {
-                let a = self.evaluator.number(a, self.frame, self.left)?;
-                let b = self.evaluator.number(b, self.frame, self.right)?;
+                let (a, b) = (self.left.number_of(a)?, self.right.number_of(b)?);
                 self.numbers(&a, &b).map(Evaluated::Number)
             }
         }
@@ -92,8 +84,8 @@ impl<'a> Join<'_, '_, 'a> {
 
     fn samples(&self, a: &RunSample, b: &RunSample) -> Result<Evaluated<'a>, Error> {
         self.as_many(a.count(), b.count(), "groups")?;
-        let Some(b) = &beside(self.evaluator, a, b) else {
-            return Err(self.wrong(&NOT_PAIRED, PAIRED_RUNS, "runs that nothing pairs"));
+        let Some(b) = &beside(self.whole.evaluator, a, b) else {
+            return Err(self.whole.wrong(&NOT_PAIRED, PAIRED_RUNS, "runs that nothing pairs"));
         };
         let numbers = std::iter::zip(&a.numbers, &b.numbers).map(|(a, b)| self.numbers(a, b));
         let numbers = numbers.collect::<Result<_, _>>()?;
@@ -104,8 +96,9 @@ impl<'a> Join<'_, '_, 'a> {
 
     fn numbers(&self, a: &Quantity, b: &Quantity) -> Result<Quantity, Error> {
         // Nobody reads how what is only supposed was derived.
-        operate(self.operator, a, b, !self.evaluator.supposes())
-            .map_err(|why| self.wrong(&NOT_COMPUTABLE, "numbers for which there is a value", &why))
+        let expected = "numbers for which there is a value";
+        operate(self.operator, a, b, !self.whole.evaluator.supposes())
+            .map_err(|why| self.whole.wrong(&NOT_COMPUTABLE, expected, &why))
     }
 
     fn as_many(&self, a: usize, b: usize, what: &str) -> Result<(), Error> {
@@ -113,11 +106,7 @@ impl<'a> Join<'_, '_, 'a> {
             return Ok(());
         }
         let expected = format!("{what} of one length on both sides");
-        Err(self.wrong(&NOT_COMPUTABLE, &expected, &format!("{a} and {b}")))
-    }
-
-    fn wrong(&self, code: &'static Code, expected: &str, found: &str) -> Error {
-        self.evaluator.wrong(code, self.whole, self.frame, expected, found)
+        Err(self.whole.wrong(&NOT_COMPUTABLE, &expected, &format!("{a} and {b}")))
     }
 }
 

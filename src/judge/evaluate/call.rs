@@ -1,23 +1,24 @@
 //! A call of a function, as the function sees it.
 
 use std::ops::RangeInclusive;
+use std::rc::Rc;
 
 use repro_claim::Expression;
 use repro_claim::syntax::Argument;
+use repro_exact::decimal::Interval;
 use repro_receipt::source::{Code, Error};
+use repro_report::outcome::EvidenceRef;
 
 use super::{Evaluator, Frame, WRONG_ARGUMENTS};
-use crate::value::{Evaluated, Quantity, RunSample};
+use crate::value::{Evaluated, Leaf, LeafKind, Quantity, RunSample};
 
 /// A call while it is evaluated.
 #[derive(Debug)]
 pub struct Call<'c, 'f, 'a> {
     /// Who evaluates.
     pub evaluator: &'c Evaluator<'a>,
-    /// Where.
+    /// The whole call.
     pub frame: Frame<'f, 'a>,
-    /// The whole call, for messages.
-    pub whole: &'c Expression,
     /// The name of the function.
     pub name: &'c str,
     /// What it is given.
@@ -40,6 +41,36 @@ impl<'c, 'a> Call<'c, '_, 'a> {
     pub fn named(&self, name: &str) -> Option<&'c Expression> {
         let of = |argument: &&Argument| argument.name.as_deref() == Some(name);
         self.arguments.iter().find(of).map(|argument| &argument.value)
+    }
+
+    /// What the words of an option name among what is `known`; none where it is left out.
+    pub fn word<T, const N: usize>(
+        &self,
+        option: &str,
+        read: impl Fn(&str) -> Option<T>,
+        known: impl Fn() -> [&'static str; N],
+    ) -> Result<Option<T>, Error> {
+        let Some(part) = self.named(option) else { return Ok(None) };
+        let found = match self.evaluate(part)? {
+            Evaluated::Text(words) => read(&words.text),
+            _ => None,
+        };
+        let wrong = || {
+            let known = known().map(|word| format!("'{word}'")).join("` or `");
+            self.wrong(&WRONG_ARGUMENTS, &format!("`{option} = {known}`"), &format!("`{part}`"))
+        };
+        found.map(Some).ok_or_else(wrong)
+    }
+
+    /// A number that was counted, from evidence where it has a place. Where `name` is supposed to be another number it is
+    /// moved by what no rounding hides.
+    pub fn counted(&self, name: &str, number: u64, evidence: Option<EvidenceRef>) -> Quantity {
+        let leaf = Leaf::without_place(LeafKind::Counted, number.to_string());
+        let leaf = Rc::new(Leaf { evidence, ..leaf });
+        let moved = if self.evaluator.nudge(name) { number * 1_009 + 1 } else { number };
+        let text = number.to_string();
+        let counted = Quantity::result(Interval::integer(moved), moved as f64, text, &[]);
+        Quantity { leaf: Some(LeafKind::Counted), leaves: vec![leaf], ..counted }
     }
 
     /// Refuses another number of plain arguments than the function takes, and names that are none of its options.
@@ -70,19 +101,24 @@ impl<'c, 'a> Call<'c, '_, 'a> {
         Ok(())
     }
 
+    /// An argument as a part to be evaluated.
+    pub fn at(&self, index: usize) -> Result<Frame<'_, 'a>, Error> {
+        Ok(self.frame.at(self.argument(index)?))
+    }
+
     /// What an argument gives.
     pub fn evaluate(&self, part: &Expression) -> Result<Evaluated<'a>, Error> {
-        self.evaluator.evaluate(part, self.frame)
+        self.frame.at(part).evaluate()
     }
 
     /// What an argument gives, every reference followed to what stands there.
     pub fn settled(&self, part: &Expression) -> Result<Evaluated<'a>, Error> {
-        self.evaluator.evaluate_settled(part, self.frame)
+        self.frame.at(part).settled()
     }
 
     /// The one number that an argument is.
     pub fn number_of(&self, part: &Expression) -> Result<Quantity, Error> {
-        self.evaluator.evaluate_number(part, self.frame)
+        self.frame.at(part).number()
     }
 
     /// The one number that the argument at a position is.
@@ -92,7 +128,7 @@ impl<'c, 'a> Call<'c, '_, 'a> {
 
     /// The numbers of which an argument consists: of a list, or of the runs of a group.
     pub fn numbers_of(&self, part: &Expression) -> Result<RunSample, Error> {
-        self.evaluator.numbers(part, self.frame)
+        self.frame.at(part).numbers()
     }
 
     /// The numbers that all plain arguments are together: `f(group)`, `f([a, b])` or `f(a, b)`.
@@ -114,6 +150,6 @@ impl<'c, 'a> Call<'c, '_, 'a> {
 
     /// An error of the whole call.
     pub fn wrong(&self, code: &'static Code, expected: &str, found: &str) -> Error {
-        self.evaluator.wrong(code, self.whole, self.frame, expected, found)
+        self.frame.wrong(code, expected, found)
     }
 }

@@ -3,7 +3,6 @@
 //! A publication often prints "1.58 ± 0.02 over three seeds" and neither the runs nor what the number
 //! behind ± is. Each reading of it gives a test, each with a range of p, because the digits are rounded.
 
-use repro_claim::Expression;
 use repro_claim::syntax::RelationOperator;
 use repro_exact::decimal::Interval;
 use repro_receipt::source::{Error, codes};
@@ -11,8 +10,8 @@ use repro_report::outcome::{Impact, Measured, Outcome};
 use repro_stats::holm;
 use repro_stats::spread::{ErrorBarMeaning, Estimate, Spread, Tested};
 
+use crate::evaluate::Frame;
 use crate::evaluate::noise::{ONE_RUN, WITHIN_NOISE, WRONG_WAY, digits};
-use crate::evaluate::{Evaluator, Frame};
 use crate::run_design::ALPHA;
 use crate::value::{Evaluated, PrintedRuns, Quantity};
 
@@ -49,15 +48,10 @@ enum Answer {
 
 impl OrderSide {
     /// The side that a value is.
-    pub fn of<'a>(
-        evaluator: &Evaluator<'a>,
-        value: Evaluated<'a>,
-        frame: Frame<'_, 'a>,
-        part: &Expression,
-    ) -> Result<Self, Error> {
-        Ok(match evaluator.settled(value, frame, part)? {
+    pub fn of<'a>(frame: Frame<'_, 'a>, value: Evaluated<'a>) -> Result<Self, Error> {
+        Ok(match frame.settle(value)? {
             Evaluated::Stated(runs) => Self::Runs(runs),
-            other => Self::Number(Box::new(evaluator.number(other, frame, part)?)),
+            other => Self::Number(Box::new(frame.number_of(other)?)),
         })
     }
 

@@ -33,7 +33,6 @@ use crate::page::{PlacedExpression, PostFormula, PostPage};
 use crate::value::{Evaluated, EvidencePath, EvidenceWords, Leaf, LeafKind, Quantity, RunSample};
 
 pub use call::Call;
-use supposed::Supposition;
 
 codes! {
     UNKNOWN_NAME = "expression::unknown-name", "nothing has this name", "name it in `[names]` or `[formulas]`, or correct it";
@@ -54,8 +53,6 @@ codes! {
 const PAIRED_RUNS: &str = "runs whose receipts have the same data seeds and order, pair by pair";
 /// The words for what is so and what is not.
 const TRUTHS: [&str; 2] = ["true", "false"];
-/// Formulas within formulas.
-const DEEPEST: usize = 32;
 /// Parts within parts, those of formulas too: as many as the stack of a thread holds.
 const MOST_WITHIN: usize = 130;
 /// Parts of an expression, those of its formulas counted each time: formulas that use each other twice double
@@ -76,13 +73,17 @@ pub type Variables<'a> = BTreeMap<String, Evaluated<'a>>;
 /// Where a number of evidence stands, as what it was read and of which step.
 pub type ReadNumber = (String, LeafKind, Option<u64>);
 
-/// What an expression is evaluated in.
+/// A part of an expression while it is evaluated.
 #[derive(Debug, Clone, Copy)]
 pub struct Frame<'f, 'a> {
-    /// The expression that is read, for the places of its parts.
+    /// Who evaluates it.
+    pub evaluator: &'f Evaluator<'a>,
+    /// The expression that it belongs to, for the places of its parts.
     pub source: &'f PlacedExpression,
     /// What has a name here.
     pub variables: &'f Variables<'a>,
+    /// The part.
+    pub part: &'f Expression,
 }
 
 /// Refuses formulas that would take the place of a function: what `p(a, b)` is, a reader knows.
@@ -103,18 +104,15 @@ pub struct Evaluator<'a> {
     shown: RefCell<Vec<(EvidenceRef, EvidenceOrigin)>>,
     /// Why comparisons of runs decide nothing.
     objections: RefCell<Vec<Objection>>,
-    /// What was read as a number or words.
-    leaves: RefCell<Vec<Rc<Leaf>>>,
-    /// The same without what only adjusts a test: the other tests of its family.
-    compared: RefCell<Vec<Rc<Leaf>>>,
+    /// What was read as a number or words, and whether it only adjusts a test: the other tests of its family.
+    leaves: RefCell<Vec<(Rc<Leaf>, bool)>>,
     is_aside: Cell<bool>,
-    /// What the evidence is supposed to be, to see what follows from it.
-    supposed: Cell<Supposition>,
+    /// The number that is supposed to be another, by the order of reading, to see what follows from it.
+    moved: Cell<Option<usize>>,
     /// The numbers of evidence by where they stand and how they were read, for when they are supposed to be others.
     known: RefCell<HashMap<ReadNumber, Quantity>>,
     /// The numbers that were read, each once, with their places in the order of reading.
     read: RefCell<HashMap<String, usize>>,
-    depth: Cell<usize>,
     /// Within how many parts the part stands that is evaluated.
     within: Cell<usize>,
     /// How many parts were evaluated so far.
@@ -131,12 +129,10 @@ impl<'a> Evaluator<'a> {
             shown: RefCell::default(),
             leaves: RefCell::default(),
             objections: RefCell::default(),
-            compared: RefCell::default(),
             is_aside: Cell::new(false),
-            supposed: Cell::default(),
+            moved: Cell::default(),
             known: RefCell::default(),
             read: RefCell::default(),
-            depth: Cell::new(0),
             within: Cell::new(0),
             followed: Cell::new(0),
             quoted,
@@ -147,18 +143,6 @@ impl<'a> Evaluator<'a> {
     pub fn works(&self, steps: usize) -> bool {
         self.context.work.takes(steps);
         !self.context.work.is_spent()
-    }
-
-    /// Counts steps before they are taken; an error where the work ends.
-    pub fn takes(&self, steps: usize, frame: Frame<'_, 'a>) -> Result<(), Error> {
-        self.context.work.takes(steps);
-        self.context.work.goes_on(frame.source.place())
-    }
-
-    /// Counts the pairs of so many things before each is held against each other; a pair takes so many steps.
-    pub fn pairs(&self, count: usize, steps: usize, frame: Frame<'_, 'a>) -> Result<(), Error> {
-        let pairs = count.saturating_mul(count.saturating_sub(1)) / 2;
-        self.takes(pairs.saturating_mul(steps), frame)
     }
 
     /// The post.
@@ -197,7 +181,7 @@ impl<'a> Evaluator<'a> {
 
     /// What was read so far.
     pub fn leaves(&self) -> Vec<Rc<Leaf>> {
-        self.leaves.borrow().clone()
+        self.leaves.borrow().iter().map(|(leaf, _)| Rc::clone(leaf)).collect()
     }
 
     /// The names of the numbers that were read, each once.
@@ -208,18 +192,15 @@ impl<'a> Evaluator<'a> {
     /// Notes what was read; where a number is moved, all is read once more.
     pub fn note(&self, leaf: &Rc<Leaf>) {
         self.context.work.takes(READING);
-        if self.supposes() {
-            return;
-        }
-        self.leaves.borrow_mut().push(Rc::clone(leaf));
-        if !self.is_aside.get() {
-            self.compared.borrow_mut().push(Rc::clone(leaf));
+        if !self.supposes() {
+            self.leaves.borrow_mut().push((Rc::clone(leaf), self.is_aside.get()));
         }
     }
 
     /// What was read so far and is compared.
     pub fn compared(&self) -> Vec<Rc<Leaf>> {
-        self.compared.borrow().clone()
+        let leaves = self.leaves.borrow();
+        leaves.iter().filter(|(_, is_aside)| !is_aside).map(|(leaf, _)| Rc::clone(leaf)).collect()
     }
 
     /// Evaluates what only adjusts a test: the other tests of its family.
@@ -240,196 +221,6 @@ impl<'a> Evaluator<'a> {
         (all, weakest)
     }
 
-    /// Evaluates a whole expression.
-    pub fn value(
-        &self,
-        source: &PlacedExpression,
-        variables: &Variables<'a>,
-    ) -> Result<Evaluated<'a>, Error> {
-        self.evaluate(&source.tree, Frame { source, variables })
-    }
-
-    /// A value as the numbers of which it consists: one, or those of a list.
-    pub fn parts(
-        &self,
-        value: Evaluated<'a>,
-        frame: Frame<'_, 'a>,
-        part: &Expression,
-    ) -> Result<Vec<Quantity>, Error> {
-        match self.settled(value, frame, part)? {
-            Evaluated::List(items) => {
-                items.into_iter().map(|item| self.number(item, frame, part)).collect()
-            }
-            other => Ok(vec![self.number(other, frame, part)?]),
-        }
-    }
-
-    /// Evaluates a part of an expression. What it takes is bounded: in parts, and in the size of numbers.
-    pub fn evaluate(
-        &self,
-        part: &Expression,
-        frame: Frame<'_, 'a>,
-    ) -> Result<Evaluated<'a>, Error> {
-        self.takes(2, frame)?;
-        self.followed.set(self.followed.get() + 1);
-        if self.followed.get() > MOST_PARTS {
-            let (expected, found) = (format!("at most {MOST_PARTS} parts"), "more");
-            return Err(self.wrong(&TOO_LONG, part, frame, &expected, found));
-        }
-        let mut value = self.one_deeper(part, frame)?;
-        let numbers: &mut [Quantity] = match &mut value {
-            Evaluated::Number(number) => std::slice::from_mut(number),
-            Evaluated::Sample(sample) => &mut sample.numbers,
-            Evaluated::List(items) => {
-                self.context.work.takes(items.len() / 4);
-                &mut []
-            }
-            _ => &mut [],
-        };
-        let leaves: usize = numbers.iter().map(|number| number.leaves.len()).sum();
-        // A fraction is shortened in the square of its length.
-        let long = |number: &Quantity| (number.interval.bits() * number.interval.bits()) >> 16;
-        let long: u64 = numbers.iter().map(long).sum();
-        self.context.work.takes(numbers.len() + leaves / 16 + long as usize);
-        for number in numbers {
-            if number.interval.magnitude() > MOST_MAGNITUDE {
-                let expected = "a number that can be measured";
-                let found = format!("one of {} bits", number.interval.magnitude());
-                return Err(self.wrong(&TOO_LARGE, part, frame, expected, &found));
-            }
-            number.interval.round_outwards(MOST_BITS);
-        }
-        Ok(value)
-    }
-
-    /// A part within another. Whatever formulas it stands in, the stack does not end.
-    fn one_deeper(&self, part: &Expression, frame: Frame<'_, 'a>) -> Result<Evaluated<'a>, Error> {
-        let depth = self.within.get();
-        if depth >= MOST_WITHIN {
-            let expected = format!("at most {MOST_WITHIN} parts within each other");
-            return Err(self.wrong(&TOO_DEEP, part, frame, &expected, "more"));
-        }
-        self.within.set(depth + 1);
-        let value = self.part(part, frame);
-        self.within.set(depth);
-        value
-    }
-
-    fn part(&self, part: &Expression, frame: Frame<'_, 'a>) -> Result<Evaluated<'a>, Error> {
-        match &part.kind {
-            ExpressionKind::Number(text) => self.literal(text, part, frame),
-            ExpressionKind::Text(text) => Ok(Evaluated::Text(EvidenceWords::without_place(text))),
-            ExpressionKind::Name(name) => self.name(name, part, frame),
-            ExpressionKind::Field(of, key) => {
-                let of = self.evaluate(of, frame)?;
-                self.field(of, key, part, frame)
-            }
-            ExpressionKind::At(of, step) => {
-                let step = self.whole(step, frame)?;
-                match self.evaluate(of, frame)? {
-                    Evaluated::Reference(reference) => {
-                        Ok(Evaluated::Reference(EvidencePath { step: Some(step), ..reference }))
-                    }
-                    other => {
-                        let expected = "a quantity of a run";
-                        Err(self.wrong(&WRONG_KIND, part, frame, expected, other.word()))
-                    }
-                }
-            }
-            ExpressionKind::List(items) => {
-                let items = items.iter().map(|item| self.evaluate(item, frame));
-                items.collect::<Result<_, _>>().map(Evaluated::List)
-            }
-            ExpressionKind::Negative(of) => arithmetic::negative(self, of, frame),
-            ExpressionKind::Not(of) => {
-                let judged = self.judgement(of, frame)?;
-                Ok(Evaluated::Judgement(Box::new(order::opposite(judged))))
-            }
-            ExpressionKind::Arithmetic(operator, left, right) => {
-                arithmetic::join(self, *operator, (left, right), part, frame)
-            }
-            ExpressionKind::Relation(first, rest) => order::relation(self, first, rest, frame)
-                .map(|outcome| Evaluated::Judgement(Box::new(outcome))),
-            ExpressionKind::Call(name, arguments) => self.call(name, arguments, part, frame),
-        }
-    }
-
-    fn literal(
-        &self,
-        text: &str,
-        part: &Expression,
-        frame: Frame<'_, 'a>,
-    ) -> Result<Evaluated<'a>, Error> {
-        let printed = Printed::parse(text).map_err(|error| {
-            self.wrong(&WRONG_KIND, part, frame, "a number", &error.to_string())
-        })?;
-        Ok(Evaluated::Number(Quantity::stated(&printed, LeafKind::Literal)))
-    }
-
-    /// What has this name: a variable, a piece of evidence, a formula, or the beginning of names.
-    fn name(
-        &self,
-        name: &str,
-        part: &Expression,
-        frame: Frame<'_, 'a>,
-    ) -> Result<Evaluated<'a>, Error> {
-        if let Some(value) = frame.variables.get(name) {
-            return Ok(value.clone());
-        }
-        if let Some(value) = self.named(name)? {
-            return Ok(value);
-        }
-        if let Some(formula) = self.context.page.formulas.get(name) {
-            if formula.parameters.is_empty() {
-                return self.formula(&formula.body, &Variables::new(), part, frame);
-            }
-            let expected = format!("`{name}({})`", formula.parameters.join(", "));
-            return Err(self.wrong(&WRONG_ARGUMENTS, part, frame, &expected, "its name alone"));
-        }
-        if TRUTHS.contains(&name) {
-            return Ok(Evaluated::Text(EvidenceWords::without_place(name)));
-        }
-        let known =
-            self.context.page.names.keys().map(|known| known.split('.').next().unwrap_or(known));
-        let known = known.chain(self.context.page.formulas.keys().map(String::as_str));
-        let known = known.chain(frame.variables.keys().map(String::as_str));
-        let known: BTreeSet<&str> = known.collect();
-        // `a-b` was perhaps meant as a difference.
-        let is_known = |part: &str| known.contains(part);
-        let is_difference = name.contains('-')
-            && match did_you_mean(name, known.iter().copied()) {
-                Some(_) => name.split('-').all(is_known),
-                None => name.split('-').any(is_known),
-            };
-        let error = self.unknown(&UNKNOWN_NAME, part, frame, name, known);
-        let help = "a minus between two names needs a space on both sides";
-        Err(if is_difference { error.help(help) } else { error })
-    }
-
-    /// The error of a name that nothing has: what was perhaps meant, else what there is.
-    fn unknown<'k>(
-        &self,
-        code: &'static Code,
-        part: &Expression,
-        frame: Frame<'_, 'a>,
-        name: &str,
-        known: impl IntoIterator<Item = &'k str> + Clone,
-    ) -> Error {
-        let found = format!("`{name}`");
-        self.context.work.takes(2 * known.clone().into_iter().count());
-        match did_you_mean(name, known.clone()) {
-            Some(hint) => self.wrong(code, part, frame, "a name that is known", &found).help(hint),
-            None => {
-                let known: Vec<_> = known.into_iter().map(|known| format!("`{known}`")).collect();
-                let expected = match known.is_empty() {
-                    true => "a name of `[names]` or `[formulas]`, and there is none".to_owned(),
-                    false => format!("one of {}", known.join(", ")),
-                };
-                self.wrong(code, part, frame, &expected, &found)
-            }
-        }
-    }
-
     /// The evidence of a whole name, or the names that begin with it.
     fn named(&self, name: &str) -> Result<Option<Evaluated<'a>>, Error> {
         if let Some((locator, place)) = self.context.page.names.get(name) {
@@ -440,53 +231,206 @@ impl<'a> Evaluator<'a> {
         let begins = self.context.page.names.keys().any(|known| known.starts_with(&longer));
         Ok(begins.then(|| Evaluated::Names(name.to_owned())))
     }
+}
 
-    fn field(
-        &self,
-        of: Evaluated<'a>,
-        key: &str,
-        part: &Expression,
-        frame: Frame<'_, 'a>,
-    ) -> Result<Evaluated<'a>, Error> {
+impl<'f, 'a> Frame<'f, 'a> {
+    /// A whole expression.
+    pub fn of(
+        evaluator: &'f Evaluator<'a>,
+        source: &'f PlacedExpression,
+        variables: &'f Variables<'a>,
+    ) -> Self {
+        Self { evaluator, source, variables, part: &source.tree }
+    }
+
+    /// Another part of the same expression.
+    pub fn at(self, part: &'f Expression) -> Self {
+        Self { part, ..self }
+    }
+
+    /// Counts steps before they are taken; an error where the work ends.
+    pub fn takes(self, steps: usize) -> Result<(), Error> {
+        self.evaluator.context.work.takes(steps);
+        self.evaluator.context.work.goes_on(self.source.place())
+    }
+
+    /// Counts the pairs of so many things before each is held against each other; a pair takes so many steps.
+    pub fn pairs(self, count: usize, steps: usize) -> Result<(), Error> {
+        let pairs = count.saturating_mul(count.saturating_sub(1)) / 2;
+        self.takes(pairs.saturating_mul(steps))
+    }
+
+    /// What the part gives. What it takes is bounded: in parts, and in the size of numbers.
+    pub fn evaluate(self) -> Result<Evaluated<'a>, Error> {
+        self.takes(2)?;
+        let Evaluator { followed, context, .. } = self.evaluator;
+        followed.set(followed.get() + 1);
+        if followed.get() > MOST_PARTS {
+            return Err(self.wrong(&TOO_LONG, &format!("at most {MOST_PARTS} parts"), "more"));
+        }
+        let mut value = self.one_deeper(|| self.value())?;
+        let numbers: &mut [Quantity] = match &mut value {
+            Evaluated::Number(number) => std::slice::from_mut(number),
+            Evaluated::Sample(sample) => &mut sample.numbers,
+            Evaluated::List(items) => {
+                context.work.takes(items.len() / 4);
+                &mut []
+            }
+            _ => &mut [],
+        };
+        let leaves: usize = numbers.iter().map(|number| number.leaves.len()).sum();
+        // A fraction is shortened in the square of its length.
+        let long = |number: &Quantity| (number.interval.bits() * number.interval.bits()) >> 16;
+        let long: u64 = numbers.iter().map(long).sum();
+        context.work.takes(numbers.len() + leaves / 16 + long as usize);
+        for number in numbers {
+            if number.interval.magnitude() > MOST_MAGNITUDE {
+                let found = format!("one of {} bits", number.interval.magnitude());
+                return Err(self.wrong(&TOO_LARGE, "a number that can be measured", &found));
+            }
+            number.interval.round_outwards(MOST_BITS);
+        }
+        Ok(value)
+    }
+
+    /// A part within another. Whatever formulas it stands in, the stack does not end.
+    fn one_deeper<T>(self, found: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+        let within = &self.evaluator.within;
+        let depth = within.get();
+        if depth >= MOST_WITHIN {
+            let expected = format!("at most {MOST_WITHIN} parts within each other");
+            return Err(self.wrong(&TOO_DEEP, &expected, "more"));
+        }
+        within.set(depth + 1);
+        let value = found();
+        within.set(depth);
+        value
+    }
+
+    fn value(self) -> Result<Evaluated<'a>, Error> {
+        match &self.part.kind {
+            ExpressionKind::Number(text) => {
+                let printed = Printed::parse(text)
+                    .map_err(|error| self.wrong(&WRONG_KIND, "a number", &error.to_string()))?;
+                Ok(Evaluated::Number(Quantity::stated(&printed, LeafKind::Literal)))
+            }
+            ExpressionKind::Text(text) => Ok(Evaluated::Text(EvidenceWords::without_place(text))),
+            ExpressionKind::Name(name) => self.name(name),
+            ExpressionKind::Field(of, key) => self.field(self.at(of).evaluate()?, key),
+            ExpressionKind::At(of, step) => {
+                let step = self.at(step).whole()?;
+                match self.at(of).evaluate()? {
+                    Evaluated::Reference(reference) => {
+                        Ok(Evaluated::Reference(EvidencePath { step: Some(step), ..reference }))
+                    }
+                    other => Err(self.wrong(&WRONG_KIND, "a quantity of a run", other.word())),
+                }
+            }
+            ExpressionKind::List(items) => {
+                let items = items.iter().map(|item| self.at(item).evaluate());
+                items.collect::<Result<_, _>>().map(Evaluated::List)
+            }
+            ExpressionKind::Negative(of) => arithmetic::negative(self.at(of)),
+            ExpressionKind::Not(of) => {
+                let judged = self.at(of).judgement()?;
+                Ok(Evaluated::Judgement(Box::new(order::opposite(judged))))
+            }
+            ExpressionKind::Arithmetic(operator, left, right) => {
+                arithmetic::join(self, *operator, left, right)
+            }
+            ExpressionKind::Relation(first, rest) => order::relation(self, first, rest)
+                .map(|outcome| Evaluated::Judgement(Box::new(outcome))),
+            ExpressionKind::Call(name, arguments) => self.call(name, arguments),
+        }
+    }
+
+    /// What has this name: a variable, a piece of evidence, a formula, or the beginning of names.
+    fn name(self, name: &str) -> Result<Evaluated<'a>, Error> {
+        let page = self.evaluator.page();
+        if let Some(value) = self.variables.get(name) {
+            return Ok(value.clone());
+        }
+        if let Some(value) = self.evaluator.named(name)? {
+            return Ok(value);
+        }
+        if let Some(formula) = page.formulas.get(name) {
+            if formula.parameters.is_empty() {
+                return self.within(&formula.body, &Variables::new()).evaluate();
+            }
+            let expected = format!("`{name}({})`", formula.parameters.join(", "));
+            return Err(self.wrong(&WRONG_ARGUMENTS, &expected, "its name alone"));
+        }
+        if TRUTHS.contains(&name) {
+            return Ok(Evaluated::Text(EvidenceWords::without_place(name)));
+        }
+        let known = page.names.keys().map(|known| known.split('.').next().unwrap_or(known));
+        let known = known.chain(page.formulas.keys().map(String::as_str));
+        let known: BTreeSet<&str> =
+            known.chain(self.variables.keys().map(String::as_str)).collect();
+        // `a-b` was perhaps meant as a difference.
+        let is_known = |part: &str| known.contains(part);
+        let is_difference = name.contains('-')
+            && match did_you_mean(name, known.iter().copied()) {
+                Some(_) => name.split('-').all(is_known),
+                None => name.split('-').any(is_known),
+            };
+        let error = self.unknown(&UNKNOWN_NAME, name, known);
+        let help = "a minus between two names needs a space on both sides";
+        Err(if is_difference { error.help(help) } else { error })
+    }
+
+    /// The error of a name that nothing has: what was perhaps meant, else what there is.
+    fn unknown<'k>(
+        self,
+        code: &'static Code,
+        name: &str,
+        known: impl IntoIterator<Item = &'k str> + Clone,
+    ) -> Error {
+        let found = format!("`{name}`");
+        self.evaluator.context.work.takes(2 * known.clone().into_iter().count());
+        if let Some(hint) = did_you_mean(name, known.clone()) {
+            return self.wrong(code, "a name that is known", &found).help(hint);
+        }
+        let known: Vec<_> = known.into_iter().map(|known| format!("`{known}`")).collect();
+        let expected = match known.is_empty() {
+            true => "a name of `[names]` or `[formulas]`, and there is none".to_owned(),
+            false => format!("one of {}", known.join(", ")),
+        };
+        self.wrong(code, &expected, &found)
+    }
+
+    fn field(self, of: Evaluated<'a>, key: &str) -> Result<Evaluated<'a>, Error> {
         match of {
             Evaluated::Names(before) => {
                 let name = format!("{before}.{key}");
-                self.named(&name)?.ok_or_else(|| {
+                self.evaluator.named(&name)?.ok_or_else(|| {
                     let longer = format!("{before}.");
-                    let known =
-                        self.context.page.names.keys().filter(|known| known.starts_with(&longer));
-                    let known: Vec<&str> = known.map(String::as_str).collect();
-                    self.unknown(&UNKNOWN_NAME, part, frame, &name, known)
+                    let known = self.evaluator.page().names.keys().map(String::as_str);
+                    let known = known.filter(|known| known.starts_with(&longer));
+                    self.unknown(&UNKNOWN_NAME, &name, known)
                 })
             }
             Evaluated::Reference(mut reference) => {
                 reference.path.push(key.to_owned());
                 Ok(Evaluated::Reference(reference))
             }
-            other => {
-                Err(self.wrong(&WRONG_KIND, part, frame, "evidence with fields", other.word()))
-            }
+            other => Err(self.wrong(&WRONG_KIND, "evidence with fields", other.word())),
         }
     }
 
-    fn call(
-        &self,
-        name: &str,
-        arguments: &[Argument],
-        whole: &Expression,
-        frame: Frame<'_, 'a>,
-    ) -> Result<Evaluated<'a>, Error> {
-        if let Some(formula) = self.context.page.formulas.get(name) {
-            let variables = self.given(name, formula, arguments, whole, frame)?;
-            return self.formula(&formula.body, &variables, whole, frame);
+    fn call(self, name: &str, arguments: &[Argument]) -> Result<Evaluated<'a>, Error> {
+        let formulas = &self.evaluator.page().formulas;
+        if let Some(formula) = formulas.get(name) {
+            let variables = self.given(name, formula, arguments)?;
+            return self.within(&formula.body, &variables).evaluate();
         }
         let Some(function) = functions::find(name) else {
-            let mut known: Vec<&str> = functions::all().map(|function| function.name).collect();
-            known.extend(self.context.page.formulas.keys().map(String::as_str));
-            return Err(self.unknown(&UNKNOWN_FUNCTION, whole, frame, name, known));
+            let known = functions::all().map(|function| function.name);
+            let known: Vec<&str> = known.chain(formulas.keys().map(String::as_str)).collect();
+            return Err(self.unknown(&UNKNOWN_FUNCTION, name, known));
         };
-        self.context.work.takes(CALLING);
-        let call = Call { evaluator: self, frame, whole, name: function.name, arguments };
+        self.evaluator.context.work.takes(CALLING);
+        let call = Call { evaluator: self.evaluator, frame: self, name: function.name, arguments };
         let value =
             call.check(&function.takes, function.options).and_then(|()| (function.evaluate)(&call));
         value.map_err(|error| {
@@ -500,220 +444,166 @@ impl<'a> Evaluator<'a> {
 
     /// What the parameters of a formula are in a call.
     fn given(
-        &self,
+        self,
         name: &str,
         formula: &PostFormula,
-        arguments: &[Argument],
-        whole: &Expression,
-        frame: Frame<'_, 'a>,
+        arguments: &'f [Argument],
     ) -> Result<Variables<'a>, Error> {
         if arguments.len() != formula.parameters.len()
             || arguments.iter().any(|argument| argument.name.is_some())
         {
             let expected = format!("`{name}({})`", formula.parameters.join(", "));
             let found = format!("{} values", arguments.len());
-            return Err(self.wrong(&WRONG_ARGUMENTS, whole, frame, &expected, &found));
+            return Err(self.wrong(&WRONG_ARGUMENTS, &expected, &found));
         }
         let pairs = formula.parameters.iter().zip(arguments);
         let each = pairs.map(|(parameter, argument)| {
-            Ok((parameter.clone(), self.evaluate(&argument.value, frame)?))
+            Ok((parameter.clone(), self.at(&argument.value).evaluate()?))
         });
         each.collect()
     }
 
-    /// The value of a formula of the post; errors inside it stand where it is written.
-    fn formula(
-        &self,
-        body: &PlacedExpression,
-        variables: &Variables<'a>,
-        part: &Expression,
-        frame: Frame<'_, 'a>,
-    ) -> Result<Evaluated<'a>, Error> {
-        let inside = Frame { source: body, variables };
-        self.nested(part, frame, || self.evaluate(&body.tree, inside))
+    /// A formula of the post; errors inside it stand where it is written.
+    fn within<'i>(self, body: &'i PlacedExpression, variables: &'i Variables<'a>) -> Frame<'i, 'a>
+    where
+        'f: 'i,
+    {
+        Frame { source: body, variables, part: &body.tree, ..self }
     }
 
-    /// One formula deeper.
-    fn nested<T>(
-        &self,
-        part: &Expression,
-        frame: Frame<'_, 'a>,
-        found: impl FnOnce() -> Result<T, Error>,
-    ) -> Result<T, Error> {
-        if self.depth.get() >= DEEPEST {
-            let found = "more than 32 formulas within each other";
-            return Err(self.wrong(&TOO_DEEP, part, frame, "an end", found));
-        }
-        self.depth.set(self.depth.get() + 1);
-        let value = found();
-        self.depth.set(self.depth.get() - 1);
-        value
-    }
-
-    /// What `found` makes of the formula of the post that a part names or calls; none where it is none.
+    /// What `found` makes of the formula of the post that the part names or calls; none where it is none.
     pub fn in_formula<T>(
-        &self,
-        part: &Expression,
-        frame: Frame<'_, 'a>,
-        found: impl FnOnce(Frame<'_, 'a>, &Expression) -> Result<T, Error>,
+        self,
+        found: impl FnOnce(Frame<'_, 'a>) -> Result<T, Error>,
     ) -> Option<Result<T, Error>> {
-        let (name, arguments) = match &part.kind {
-            ExpressionKind::Name(name) if !frame.variables.contains_key(name) => (name, &[][..]),
+        let (name, arguments) = match &self.part.kind {
+            ExpressionKind::Name(name) if !self.variables.contains_key(name) => (name, &[][..]),
             ExpressionKind::Call(name, arguments) => (name, &arguments[..]),
             _ => return None,
         };
-        let formula = self.context.page.formulas.get(name)?;
-        let value = self.given(name, formula, arguments, part, frame).and_then(|variables| {
-            let inside = Frame { source: &formula.body, variables: &variables };
-            self.nested(part, frame, || found(inside, &formula.body.tree))
+        let formula = self.evaluator.page().formulas.get(name)?;
+        let value = self.given(name, formula, arguments).and_then(|variables| {
+            self.one_deeper(|| found(self.within(&formula.body, &variables)))
         });
         Some(value)
     }
 
-    /// A value as one number.
-    pub fn number(
-        &self,
-        value: Evaluated<'a>,
-        frame: Frame<'_, 'a>,
-        part: &Expression,
-    ) -> Result<Quantity, Error> {
-        let value = self.settled(value, frame, part)?;
-        match value {
-            Evaluated::Number(number) => Ok(number),
-            Evaluated::Sample(sample) => {
-                let found = format!(
-                    "a group of {}, one number for each: take `mean(...)` or another summary",
-                    sample.count()
-                );
-                let error = self.wrong(&WRONG_KIND, part, frame, "one number", &found);
-                Err(error.help("`mean(...)`, `sd(...)`, `min(...)` and others make one of several"))
-            }
-            Evaluated::Text(words) => {
-                let found = format!("the words \"{}\"", words.text);
-                let error = self.wrong(&WRONG_KIND, part, frame, "one number", &found);
-                Err(error.help(
-                    "words are compared with words by `=` and `!=`: `run.config.dtype = 'float32'`",
-                ))
-            }
-            other => Err(self.wrong(&WRONG_KIND, part, frame, "one number", other.word())),
-        }
-    }
-
     /// A value with every reference followed to what stands there.
-    pub fn settled(
-        &self,
-        value: Evaluated<'a>,
-        frame: Frame<'_, 'a>,
-        part: &Expression,
-    ) -> Result<Evaluated<'a>, Error> {
+    pub fn settle(self, value: Evaluated<'a>) -> Result<Evaluated<'a>, Error> {
         match value {
-            Evaluated::Reference(reference) => reference::read(self, &reference, part, frame),
+            Evaluated::Reference(reference) => reference::read(self, &reference),
             Evaluated::List(items) => {
-                let items = items.into_iter().map(|item| self.settled(item, frame, part));
+                let items = items.into_iter().map(|item| self.settle(item));
                 items.collect::<Result<_, _>>().map(Evaluated::List)
             }
             other => Ok(other),
         }
     }
 
-    /// What a part gives, every reference followed to what stands there.
-    pub fn evaluate_settled(
-        &self,
-        part: &Expression,
-        frame: Frame<'_, 'a>,
-    ) -> Result<Evaluated<'a>, Error> {
-        self.settled(self.evaluate(part, frame)?, frame, part)
+    /// What the part gives, every reference followed to what stands there.
+    pub fn settled(self) -> Result<Evaluated<'a>, Error> {
+        self.settle(self.evaluate()?)
     }
 
-    /// The one number that a part gives.
-    pub fn evaluate_number(
-        &self,
-        part: &Expression,
-        frame: Frame<'_, 'a>,
-    ) -> Result<Quantity, Error> {
-        self.number(self.evaluate(part, frame)?, frame, part)
+    /// A value as one number.
+    pub fn number_of(self, value: Evaluated<'a>) -> Result<Quantity, Error> {
+        let wrong = |found: &str| self.wrong(&WRONG_KIND, "one number", found);
+        match self.settle(value)? {
+            Evaluated::Number(number) => Ok(number),
+            Evaluated::Sample(sample) => {
+                let found = format!(
+                    "a group of {}, one number for each: take `mean(...)` or another summary",
+                    sample.count()
+                );
+                let help = "`mean(...)`, `sd(...)`, `min(...)` and others make one of several";
+                Err(wrong(&found).help(help))
+            }
+            Evaluated::Text(words) => {
+                let help =
+                    "words are compared with words by `=` and `!=`: `run.config.dtype = 'float32'`";
+                Err(wrong(&format!("the words \"{}\"", words.text)).help(help))
+            }
+            other => Err(wrong(other.word())),
+        }
+    }
+
+    /// The one number that the part gives.
+    pub fn number(self) -> Result<Quantity, Error> {
+        self.number_of(self.evaluate()?)
+    }
+
+    /// A value as the numbers of which it consists: one, or those of a list.
+    pub fn parts(self, value: Evaluated<'a>) -> Result<Vec<Quantity>, Error> {
+        match self.settle(value)? {
+            Evaluated::List(items) => items.into_iter().map(|item| self.number_of(item)).collect(),
+            other => Ok(vec![self.number_of(other)?]),
+        }
     }
 
     /// Several numbers: of a list, or of the runs of a group.
-    pub fn numbers(&self, part: &Expression, frame: Frame<'_, 'a>) -> Result<RunSample, Error> {
-        match self.evaluate_settled(part, frame)? {
+    pub fn numbers(self) -> Result<RunSample, Error> {
+        match self.settled()? {
             Evaluated::Sample(sample) => Ok(sample),
             Evaluated::Number(number) => {
                 Ok(RunSample { runs: vec![String::new()], numbers: vec![number] })
             }
             Evaluated::List(items) => {
-                let labels = match &part.kind {
+                let runs = match &self.part.kind {
                     ExpressionKind::List(parts) => parts.iter().map(ToString::to_string).collect(),
                     _ => vec![String::new(); items.len()],
                 };
-                let numbers = items.into_iter().map(|item| self.number(item, frame, part));
-                Ok(RunSample { runs: labels, numbers: numbers.collect::<Result<_, _>>()? })
+                let numbers = items.into_iter().map(|item| self.number_of(item));
+                Ok(RunSample { runs, numbers: numbers.collect::<Result<_, _>>()? })
             }
-            other => Err(self.wrong(&WRONG_KIND, part, frame, "numbers", other.word())),
+            other => Err(self.wrong(&WRONG_KIND, "numbers", other.word())),
         }
     }
 
     /// Several groups of runs, one by one.
-    pub fn groups(&self, part: &Expression, frame: Frame<'_, 'a>) -> Result<Vec<RunSample>, Error> {
-        let Evaluated::List(items) = self.evaluate_settled(part, frame)? else {
-            let found = format!("`{part}`");
-            return Err(self.wrong(&WRONG_KIND, part, frame, "a list of groups of runs", &found));
+    pub fn groups(self) -> Result<Vec<RunSample>, Error> {
+        let Evaluated::List(items) = self.settled()? else {
+            let found = format!("`{}`", self.part);
+            return Err(self.wrong(&WRONG_KIND, "a list of groups of runs", &found));
         };
         let group = |item| match item {
             Evaluated::Sample(group) => Ok(group),
-            other => Err(self.wrong(&WRONG_KIND, part, frame, "groups of runs", other.word())),
+            other => Err(self.wrong(&WRONG_KIND, "groups of runs", other.word())),
         };
         items.into_iter().map(group).collect()
     }
 
-    /// A part that is a relation.
-    pub fn judgement(&self, part: &Expression, frame: Frame<'_, 'a>) -> Result<Outcome, Error> {
-        match self.evaluate(part, frame)? {
-            Evaluated::Judgement(outcome) => Ok(*outcome),
-            Evaluated::Reference(reference) => {
-                let value = reference::read(self, &reference, part, frame)?;
-                order::truth(&value).ok_or_else(|| self.no_relation(part, frame, value.word()))
-            }
-            other => Err(self.no_relation(part, frame, other.word())),
-        }
+    /// What a part that is a relation comes to.
+    pub fn judgement(self) -> Result<Outcome, Error> {
+        let other = match self.evaluate()? {
+            Evaluated::Judgement(outcome) => return Ok(*outcome),
+            Evaluated::Reference(reference) => reference::read(self, &reference)?,
+            other => return Err(self.no_relation(&other)),
+        };
+        order::truth(&other).ok_or_else(|| self.no_relation(&other))
     }
 
-    fn no_relation(&self, part: &Expression, frame: Frame<'_, 'a>, found: &str) -> Error {
+    fn no_relation(self, found: &Evaluated<'_>) -> Error {
         let expected = "a relation: `a < b`, `a = b`, or a field that is `true` or `false`";
-        let error = self.wrong(&WRONG_KIND, part, frame, expected, found);
+        let error = self.wrong(&WRONG_KIND, expected, found.word());
         error.help("what a number of the quote is stands in `is`; what the words say in `says`")
     }
 
-    /// A part that is a whole number from zero up.
-    fn whole(&self, part: &Expression, frame: Frame<'_, 'a>) -> Result<u64, Error> {
-        let number = self.evaluate_number(part, frame)?;
-        number.count().ok_or_else(|| {
-            self.wrong(&WRONG_KIND, part, frame, "a whole number", &number.derivation)
-        })
+    /// The whole number from zero up that the part is.
+    fn whole(self) -> Result<u64, Error> {
+        let number = self.number()?;
+        let wrong = || self.wrong(&WRONG_KIND, "a whole number", &number.derivation);
+        number.count().ok_or_else(wrong)
     }
 
     /// A file of a bundle; an error stands at the part that asks for it.
-    fn document(
-        &self,
-        bundle: &Bundle,
-        file: &str,
-        part: &Expression,
-        frame: Frame<'_, 'a>,
-    ) -> Result<&'a Document, Error> {
-        let page = self.page().document();
-        let document = self.library().document(bundle.name(), file, page.root());
-        document.map_err(|error| error.moved(frame.source.place_of(part, page)))
+    fn document(self, bundle: &Bundle, file: &str) -> Result<&'a Document, Error> {
+        let place = || self.source.place_of(self.part, self.evaluator.page().document());
+        self.evaluator.library().document(bundle.name(), file, place)
     }
 
-    /// An error at a part of an expression.
-    pub fn wrong(
-        &self,
-        code: &'static Code,
-        part: &Expression,
-        frame: Frame<'_, 'a>,
-        expected: &str,
-        found: &str,
-    ) -> Error {
-        code.at(frame.source.place_of(part, self.context.page.document()), expected, found)
+    /// An error at the part.
+    pub fn wrong(self, code: &'static Code, expected: &str, found: &str) -> Error {
+        let page = self.evaluator.page().document();
+        code.at(self.source.place_of(self.part, page), expected, found)
     }
 }

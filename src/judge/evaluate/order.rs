@@ -1,7 +1,5 @@
 //! Relations between values: exact ones by their intervals, those between runs with their noise.
 
-use std::collections::HashMap;
-
 use repro_claim::Expression;
 use repro_claim::syntax::RelationOperator;
 use repro_exact::decimal::Printed;
@@ -11,12 +9,13 @@ use repro_report::outcome::{Impact, Measured, Outcome, TestNumbers, Verdict};
 use repro_stats::{Decimals, Refused, T, one_sample_of, welch_of};
 
 use crate::evaluate::design;
+use crate::evaluate::error_bars::{OrderSide, StatedOrder};
 use crate::evaluate::functions::parameters::PART_AND_WHOLE;
 pub use crate::evaluate::noise::{
     ARE_EQUAL, COARSE, NO_FAMILY, NOT_EQUAL, OF_MEANS, ONE_RUN, ORDER, WITHIN_NOISE, WRONG_WAY,
     digits,
 };
-use crate::evaluate::{Evaluator, Frame, TRUTHS, WRONG_KIND, error_bars};
+use crate::evaluate::{Evaluator, Frame, TRUTHS, WRONG_KIND};
 use crate::names::{self, Likeness};
 use crate::reading;
 use crate::run_design::RunDesign;
@@ -26,6 +25,9 @@ use crate::value::{Evaluated, EvidenceWords, LeafKind, Quantity, RunSample};
 const PAIRED: &str = "the paired t test";
 /// The test of runs that only the post pairs.
 const PAIRED_AFTER_THE_FACT: &str = "the paired t test, paired by seed after the fact";
+/// Why an order of single runs is open.
+const NOISE_UNKNOWN: &str =
+    "as printed it holds; one run on a side, so the noise between runs is not known";
 /// What stands between the names of runs that were joined.
 const JOINS: &str = ", ";
 /// Where a receipt has the seed of a run: of its data, of its weights, or of what its path says.
@@ -35,55 +37,55 @@ const SEEDS_IN_RECEIPTS: [&str; 3] =
 const SEED: &str = "seed";
 
 /// What two or more values in a relation come to: every neighbouring pair must hold.
-pub fn relation<'a>(
-    evaluator: &Evaluator<'a>,
+pub fn relation(
+    frame: Frame<'_, '_>,
     first: &Expression,
     rest: &[(RelationOperator, Expression)],
-    frame: Frame<'_, 'a>,
 ) -> Result<Outcome, Error> {
-    let mut left = (first, evaluator.evaluate_settled(first, frame)?);
+    let mut left = frame.at(first);
+    let mut a = left.settled()?;
     let mut outcomes = Vec::new();
     for (operator, part) in rest {
-        let right = evaluator.evaluate_settled(part, frame)?;
-        let stated = |value: &Evaluated<'_>| matches!(value, Evaluated::Stated(_));
-        let pair = match (&left.1, &right) {
-            (a, b) if stated(a) || stated(b) => {
-                let a = error_bars::OrderSide::of(evaluator, a.clone(), frame, left.0)?;
-                let b = error_bars::OrderSide::of(evaluator, b.clone(), frame, part)?;
-                error_bars::StatedOrder { operator: *operator, sides: [a, b] }.judge(&[])
-            }
-            (Evaluated::Sample(a), Evaluated::Sample(b)) => samples(evaluator, *operator, a, b),
-            (Evaluated::Sample(a), Evaluated::Number(b))
-                if b.is_quoted() && !a.are_differences() =>
-            {
-                each(*operator, a, b, |one, limit| certain(*operator, one, limit))
-            }
-            (Evaluated::Number(a), Evaluated::Sample(b))
-                if a.is_quoted() && !b.are_differences() =>
-            {
-                each(*operator, b, a, |one, limit| certain(*operator, limit, one))
-            }
-            (Evaluated::Sample(a), Evaluated::Number(b)) => gap(evaluator, *operator, a, b),
-            (Evaluated::Number(a), Evaluated::Sample(b)) => gap(evaluator, operator.turned(), b, a),
-            (a, b) if let (Some(a), Some(b)) = (a.words(), b.words()) => {
-                let equality = [RelationOperator::Equal, RelationOperator::NotEqual];
-                if !equality.contains(operator) {
-                    let found = format!("`{}` between words", operator.sign());
-                    return Err(evaluator.wrong(&WRONG_KIND, part, frame, "`=` or `!=`", &found));
-                }
-                words(*operator == RelationOperator::Equal, &a, &b)
-            }
-            _ => {
-                let a = evaluator.number(left.1.clone(), frame, left.0)?;
-                let b = evaluator.number(right.clone(), frame, part)?;
-                numbers(*operator, &a, &b)
-            }
-        };
-        let labelled = format!("{} {} {part}", left.0, operator.sign());
-        outcomes.push((labelled, pair));
-        left = (part, right);
+        let right = frame.at(part);
+        let b = right.settled()?;
+        let labelled = format!("{} {} {part}", left.part, operator.sign());
+        outcomes.push((labelled, pair(*operator, (left, &a), (right, &b))?));
+        (left, a) = (right, b);
     }
     Ok(all(outcomes))
+}
+
+/// What two values in a relation come to.
+fn pair<'a>(
+    operator: RelationOperator,
+    (left, a): (Frame<'_, 'a>, &Evaluated<'a>),
+    (right, b): (Frame<'_, 'a>, &Evaluated<'a>),
+) -> Result<Outcome, Error> {
+    let evaluator = left.evaluator;
+    Ok(match (a, b) {
+        (Evaluated::Stated(_), _) | (_, Evaluated::Stated(_)) => {
+            let sides = [OrderSide::of(left, a.clone())?, OrderSide::of(right, b.clone())?];
+            StatedOrder { operator, sides }.judge(&[])
+        }
+        (Evaluated::Sample(a), Evaluated::Sample(b)) => samples(evaluator, operator, a, b),
+        (Evaluated::Sample(a), Evaluated::Number(b)) if b.is_quoted() && !a.are_differences() => {
+            each(operator, a, b, |one, limit| certain(operator, one, limit))
+        }
+        (Evaluated::Number(a), Evaluated::Sample(b)) if a.is_quoted() && !b.are_differences() => {
+            each(operator, b, a, |one, limit| certain(operator, limit, one))
+        }
+        (Evaluated::Sample(a), Evaluated::Number(b)) => gap(evaluator, operator, a, b),
+        (Evaluated::Number(a), Evaluated::Sample(b)) => gap(evaluator, operator.turned(), b, a),
+        _ => match (a.words(), b.words(), operator) {
+            (Some(a), Some(b), RelationOperator::Equal) => words(true, &a, &b),
+            (Some(a), Some(b), RelationOperator::NotEqual) => words(false, &a, &b),
+            (Some(_), Some(_), _) => {
+                let found = format!("`{}` between words", operator.sign());
+                return Err(right.wrong(&WRONG_KIND, "`=` or `!=`", &found));
+            }
+            _ => numbers(operator, &left.number_of(a.clone())?, &right.number_of(b.clone())?),
+        },
+    })
 }
 
 /// Whether each word on one side is a name of each on the other, or, of `!=`, none is.
@@ -144,9 +146,7 @@ pub fn opposite(outcome: Outcome) -> Outcome {
         }
         // What single runs contradict as printed is not shown by them either.
         Verdict::Refuted if outcome.rule == ORDER => {
-            let reason =
-                "as printed it holds; one run on a side, so the noise between runs is not known";
-            let turned = Outcome::inconclusive(&ONE_RUN, reason).with_evidence_of(outcome);
+            let turned = Outcome::inconclusive(&ONE_RUN, NOISE_UNKNOWN).with_evidence_of(outcome);
             turned.with_impact(Impact::Decision)
         }
         Verdict::Refuted => Outcome::verified().with_evidence_of(outcome),
@@ -275,10 +275,7 @@ fn few(operator: RelationOperator, a: &Quantity, b: &Quantity) -> Outcome {
             &OF_MEANS,
             "as printed it holds; written so, nothing says how far the runs lie apart",
         ),
-        Verdict::Verified => Outcome::inconclusive(
-            &ONE_RUN,
-            "as printed it holds; one run on a side, so the noise between runs is not known",
-        ),
+        Verdict::Verified => Outcome::inconclusive(&ONE_RUN, NOISE_UNKNOWN),
         _ => plain,
     };
     outcome
@@ -360,7 +357,7 @@ pub fn design(
     let n = groups.iter().map(|group| group.count()).collect();
     let of_pairs = |b: &RunSample| one_sample_of(&Decimals::of(&a.less(b))?, 0.0);
     if design.is_paired {
-        if let Some(b) = in_the_order_of(evaluator, a, b) {
+        if let Some(b) = in_the_order_of(a, b, false, |run| data_of(evaluator, run)) {
             return Ok(ChosenTest { test: of_pairs(&b)?, name: PAIRED, n, design });
         }
         evaluator
@@ -443,24 +440,28 @@ fn decided(operator: RelationOperator, chosen: Result<ChosenTest, Refused>) -> O
     design.noted(outcome).with_impact(Impact::Decision)
 }
 
-/// The second group in the order in which its runs saw the data of the first; none where they do not pair.
-fn in_the_order_of(evaluator: &Evaluator<'_>, a: &RunSample, b: &RunSample) -> Option<RunSample> {
-    let mut left: Vec<usize> = (0..b.count()).collect();
-    let mut order = Vec::new();
-    for run in &a.runs {
-        let wanted = Some(data_of(evaluator, run)?);
-        let at = left.iter().position(|&other| data_of(evaluator, &b.runs[other]) == wanted)?;
-        order.push(left.remove(at));
+/// The second group so that each of its runs stands beside the one of the first with the same key, which each run
+/// of a side has to itself where it is a seed; none where they do not pair.
+fn in_the_order_of<K: PartialEq>(
+    a: &RunSample,
+    b: &RunSample,
+    is_seed: bool,
+    key: impl Fn(&str) -> Option<K>,
+) -> Option<RunSample> {
+    let keys = |group: &RunSample| -> Option<Vec<K>> {
+        let keys: Vec<K> = group.runs.iter().map(|run| key(run)).collect::<Option<_>>()?;
+        let is_own = |at: usize| !is_seed || !keys[..at].contains(&keys[at]);
+        (0..keys.len()).all(is_own).then_some(keys)
+    };
+    let (wanted, keys) = (keys(a)?, keys(b)?);
+    let mut left: Vec<usize> = (0..keys.len()).collect();
+    let mut ordered = RunSample { runs: Vec::new(), numbers: Vec::new() };
+    for own in &wanted {
+        let other = left.remove(left.iter().position(|&other| keys[other] == *own)?);
+        ordered.runs.push(b.runs[other].clone());
+        ordered.numbers.push(b.numbers[other].clone());
     }
-    left.is_empty().then(|| ordered(b, &order))
-}
-
-/// The numbers of a group in another order.
-fn ordered(group: &RunSample, order: &[usize]) -> RunSample {
-    RunSample {
-        runs: order.iter().map(|&at| group.runs[at].clone()).collect(),
-        numbers: order.iter().map(|&at| group.numbers[at].clone()).collect(),
-    }
+    left.is_empty().then_some(ordered)
 }
 
 /// The second group in the order of the first by equal seeds, where the post pairs runs so and no plan says how they
@@ -476,27 +477,8 @@ fn paired_after_the_fact(
     }
     evaluator.works(2 * (a.count() + b.count()));
     // One seed may be the same of all runs, while another tells them apart.
-    let in_receipts = SEEDS_IN_RECEIPTS.iter().map(|seed| by_seed(evaluator, a, b, Some(seed)));
-    in_receipts.chain([by_seed(evaluator, a, b, None)]).flatten().next()
-}
-
-/// The second group in the order of the first by one of their seeds, which each run of a side has to itself: that at a
-/// place in the receipts, else that of the configurations.
-fn by_seed(
-    evaluator: &Evaluator<'_>,
-    a: &RunSample,
-    b: &RunSample,
-    in_receipts: Option<&str>,
-) -> Option<RunSample> {
-    let places = |group: &RunSample| {
-        let seeds = group.runs.iter().map(|run| seed_of(evaluator, run, in_receipts));
-        let seeds = seeds.collect::<Option<Vec<_>>>()?;
-        let places: HashMap<String, usize> = seeds.iter().cloned().zip(0..).collect();
-        (places.len() == seeds.len()).then_some((seeds, places))
-    };
-    let ((wanted, _), (_, places)) = (places(a)?, places(b)?);
-    let order = wanted.iter().map(|seed| places.get(seed).copied()).collect::<Option<Vec<_>>>()?;
-    Some(ordered(b, &order))
+    let mut seeds = SEEDS_IN_RECEIPTS.iter().copied().map(Some).chain([None]);
+    seeds.find_map(|place| in_the_order_of(a, b, true, |run| seed_of(evaluator, run, place)))
 }
 
 /// Whether some numbers were joined run by run because the post pairs runs by their seeds.
@@ -513,7 +495,10 @@ fn are_joined_after_the_fact(evaluator: &Evaluator<'_>, sample: &RunSample) -> b
 /// The second group so that each of its runs stands beside its pair in the first: the runs saw the same data in the
 /// same order, one by one, or the post pairs them by their seeds. None where nothing pairs them.
 pub fn beside(evaluator: &Evaluator<'_>, a: &RunSample, b: &RunSample) -> Option<RunSample> {
-    if a.runs == b.runs || have_equal_data(evaluator, a, b) {
+    let data = |group: &RunSample| -> Option<Vec<_>> {
+        group.runs.iter().map(|run| data_of(evaluator, run)).collect()
+    };
+    if a.runs == b.runs || data(a).is_some_and(|own| Some(own) == data(b)) {
         return Some(b.clone());
     }
     paired_after_the_fact(evaluator, a, b)
@@ -538,11 +523,4 @@ fn data_of(evaluator: &Evaluator<'_>, run: &str) -> Option<(String, String, Stri
         read("/predicate/data/order")?,
         read("/predicate/data/sha256")?,
     ))
-}
-
-/// Whether the runs of two groups saw the same data in the same order, one by one.
-fn have_equal_data(evaluator: &Evaluator<'_>, a: &RunSample, b: &RunSample) -> bool {
-    let data = |run: &String| data_of(evaluator, run);
-    let mut pairs = std::iter::zip(&a.runs, &b.runs);
-    a.count() == b.count() && pairs.all(|(a, b)| data(a).is_some_and(|own| Some(own) == data(b)))
 }

@@ -5,15 +5,15 @@
 
 use std::rc::Rc;
 
-use repro_claim::Expression;
 use repro_claim::locator::Locator;
 use repro_exact::decimal::{Printed, Unit, nearest_f64};
 use repro_receipt::bundle::{Bundle, CONFIG, FACTS, Origin, RECEIPT};
 use repro_receipt::similar::did_you_mean;
-use repro_receipt::source::{Code, Document, Error, Kind, Location, Node, escape};
-use repro_report::outcome::EvidenceOrigin;
+use repro_receipt::source::{Document, Error, Kind, Location, Node, escape};
+use repro_report::outcome::{EvidenceOrigin, EvidenceRef};
 
 use super::{Evaluator, Frame, NO_FIELD, READING, UNREADABLE_VALUE, WRONG_KIND};
+use crate::library::evidence_ref;
 use crate::post::UNKNOWN_BUNDLE;
 use crate::value::{
     BestOf, Evaluated, EvidencePath, EvidenceWords, Leaf, LeafKind, Quantity, RunSample,
@@ -59,28 +59,24 @@ pub fn as_recorded(path: &[String]) -> Vec<String> {
 
 /// What stands at a place: a number, words, or one number of each run of a group.
 pub fn read<'a>(
-    evaluator: &Evaluator<'a>,
-    reference: &EvidencePath<'a>,
-    part: &Expression,
     frame: Frame<'_, 'a>,
+    reference: &EvidencePath<'a>,
 ) -> Result<Evaluated<'a>, Error> {
-    let one = |bundle| read_one(evaluator, bundle, reference, part, frame);
+    let one = |bundle| At { frame, bundle, best: reference.best }.read(reference);
     match reference.bundles.as_slice() {
         [bundle] if !reference.is_group => one(bundle),
         bundles => {
             let values = bundles.iter().map(|bundle| one(bundle)).collect::<Result<Vec<_>, _>>()?;
-            group(evaluator, &reference.runs(), values, part, frame)
+            group(frame, &reference.runs(), values)
         }
     }
 }
 
 /// One value of each run as a group; where each run has a list, a list of groups.
 fn group<'a>(
-    evaluator: &Evaluator<'a>,
+    frame: Frame<'_, 'a>,
     runs: &[String],
     values: Vec<Evaluated<'a>>,
-    part: &Expression,
-    frame: Frame<'_, 'a>,
 ) -> Result<Evaluated<'a>, Error> {
     let length = values.iter().find_map(|value| match value {
         Evaluated::List(items) => Some(items.len()),
@@ -91,7 +87,7 @@ fn group<'a>(
         if values.iter().all(|value| matches!(value, Evaluated::Text(_))) {
             return Ok(Evaluated::List(values));
         }
-        let numbers = values.into_iter().map(|value| evaluator.number(value, frame, part));
+        let numbers = values.into_iter().map(|value| frame.number_of(value));
         let numbers = numbers.collect::<Result<_, _>>()?;
         return Ok(Evaluated::Sample(RunSample { runs: runs.to_vec(), numbers }));
     };
@@ -103,48 +99,19 @@ fn group<'a>(
             }
             _ => {
                 let expected = "lists of one length in all runs";
-                return Err(evaluator.wrong(&WRONG_KIND, part, frame, expected, "others"));
+                return Err(frame.wrong(&WRONG_KIND, expected, "others"));
             }
         }
     }
-    let groups = columns.into_iter().map(|column| group(evaluator, runs, column, part, frame));
+    let groups = columns.into_iter().map(|column| group(frame, runs, column));
     groups.collect::<Result<_, _>>().map(Evaluated::List)
 }
 
-fn read_one<'a>(
-    evaluator: &Evaluator<'a>,
-    bundle: &'a Bundle,
-    reference: &EvidencePath<'a>,
-    part: &Expression,
-    frame: Frame<'_, 'a>,
-) -> Result<Evaluated<'a>, Error> {
-    let here = At { evaluator, bundle, best: reference.best, part, frame };
-    let is_recorded = reference.file.is_none()
-        && bundle.origin() == Origin::Emitted
-        && !reference.path.first().is_some_and(|first| ["config", "receipt"].contains(&&**first));
-    // A record of a table that was chosen as the best knows its step.
-    if let (Some(step), false, None) = (reference.step, is_recorded, reference.best) {
-        let expected = "what a run records at its evaluations, such as `run.loss @ 500`";
-        let found = format!("step {step} of `{}`", bundle.name());
-        return Err(evaluator.wrong(&WRONG_KIND, part, frame, expected, &found));
-    }
-    match (&reference.file, bundle.origin()) {
-        (Some(file), _) => {
-            let step = here.step_of(file, &reference.path).or(reference.step);
-            here.in_file(file, &reference.path, step)
-        }
-        (None, Origin::Transcribed) => here.fact(&reference.path),
-        (None, Origin::Emitted) => here.of_run(&reference.path, reference.step),
-    }
-}
-
 /// A bundle and the part of an expression that reads it.
-struct At<'e, 'f, 'a> {
-    evaluator: &'e Evaluator<'a>,
+struct At<'f, 'a> {
+    frame: Frame<'f, 'a>,
     bundle: &'a Bundle,
     best: Option<BestOf>,
-    part: &'e Expression,
-    frame: Frame<'f, 'a>,
 }
 
 /// Whether a number of a receipt was measured: a fraction outside the members that are fixed or counted.
@@ -157,7 +124,25 @@ fn is_measured(node: Node<'_>, pointer: &str) -> bool {
     !is_settled && matches!(node.value().kind, Kind::Number(_)) && is_fraction
 }
 
-impl<'a> At<'_, '_, 'a> {
+impl<'a> At<'_, 'a> {
+    fn read(&self, reference: &EvidencePath<'a>) -> Result<Evaluated<'a>, Error> {
+        let EvidencePath { file, path, step, .. } = reference;
+        let is_recorded = file.is_none()
+            && self.bundle.origin() == Origin::Emitted
+            && !path.first().is_some_and(|first| ["config", "receipt"].contains(&&**first));
+        // A record of a table that was chosen as the best knows its step.
+        if let (Some(step), false, None) = (step, is_recorded, self.best) {
+            let expected = "what a run records at its evaluations, such as `run.loss @ 500`";
+            let found = format!("step {step} of `{}`", self.bundle.name());
+            return Err(self.frame.wrong(&WRONG_KIND, expected, &found));
+        }
+        match (file, self.bundle.origin()) {
+            (Some(file), _) => self.in_file(file, path, self.step_of(file, path).or(*step)),
+            (None, Origin::Transcribed) => self.fact(path),
+            (None, Origin::Emitted) => self.of_run(path, *step),
+        }
+    }
+
     /// The fact whose name is the way.
     fn fact(&self, path: &[String]) -> Result<Evaluated<'a>, Error> {
         let id = path.join(".");
@@ -310,27 +295,25 @@ impl<'a> At<'_, '_, 'a> {
     ) -> Result<Evaluated<'a>, Error> {
         let name = format!("{} {file} {pointer}", self.bundle.name());
         let key = (name, kind, step);
-        if self.evaluator.supposes()
-            && let Some(known) = self.evaluator.known.borrow().get(&key).cloned()
+        if self.frame.evaluator.supposes()
+            && let Some(known) = self.frame.evaluator.known.borrow().get(&key).cloned()
         {
-            self.evaluator.works(READING);
-            return Ok(Evaluated::Number(self.evaluator.as_supposed(&key.0, known)));
+            self.frame.evaluator.works(READING);
+            return Ok(Evaluated::Number(self.frame.evaluator.as_supposed(&key.0, known)));
         }
-        let evidence = crate::library::evidence_ref(self.bundle, file, pointer);
-        self.evaluator.show(self.bundle, evidence.clone());
+        let evidence = self.frame.evaluator.show(self.bundle, file, pointer);
         let quote = self.bundle.fact_at(file, pointer).and_then(|fact| fact.at.quote.clone());
-        let text_of = text.to_owned();
-        let best = self.best;
-        let leaf = Leaf { kind, evidence: Some(evidence), quote, text: text_of, step, best };
+        let leaf = Leaf::without_place(kind, text.to_owned());
+        let leaf = Leaf { evidence: Some(evidence), quote, step, best: self.best, ..leaf };
         let leaf = Rc::new(leaf);
-        self.evaluator.note(&leaf);
+        self.frame.evaluator.note(&leaf);
         let leaves = vec![leaf];
         let Ok(printed) = Printed::parse(text) else {
             return Ok(Evaluated::Text(EvidenceWords { text: text.to_owned(), leaves }));
         };
         if printed.bound().is_some() {
             let found = format!("\"{text}\", which only bounds a value");
-            return Err(self.wrong(&UNREADABLE_VALUE, "a number", &found));
+            return Err(self.frame.wrong(&UNREADABLE_VALUE, "a number", &found));
         }
         let per_one = printed.unit().per_one();
         let exact = kind != LeafKind::Printed
@@ -350,18 +333,14 @@ impl<'a> At<'_, '_, 'a> {
             leaves,
             ..Quantity::result(interval, float, text.to_owned(), &[])
         };
-        let supposed = self.evaluator.as_supposed(&key.0, number.clone());
-        self.evaluator.known.borrow_mut().insert(key, number);
+        let supposed = self.frame.evaluator.as_supposed(&key.0, number.clone());
+        self.frame.evaluator.known.borrow_mut().insert(key, number);
         Ok(Evaluated::Number(supposed))
     }
 
     /// A file of the bundle; an error stands at the expression.
     fn document(&self, file: &str) -> Result<&'a Document, Error> {
-        self.evaluator.document(self.bundle, file, self.part, self.frame)
-    }
-
-    fn wrong(&self, code: &'static Code, expected: &str, found: &str) -> Error {
-        self.evaluator.wrong(code, self.part, self.frame, expected, found)
+        self.frame.document(self.bundle, file)
     }
 
     fn no_field(&self, wanted: &str, known: Vec<String>) -> Error {
@@ -374,7 +353,7 @@ impl<'a> At<'_, '_, 'a> {
             format!("one of {}{more}", shown.join(", "))
         };
         let found = format!("`{wanted}` of `{}`", self.bundle.name());
-        let error = self.wrong(&NO_FIELD, &expected, &found);
+        let error = self.frame.wrong(&NO_FIELD, &expected, &found);
         match hint {
             Some(hint) => error.help(hint),
             None => error,
@@ -383,16 +362,18 @@ impl<'a> At<'_, '_, 'a> {
 }
 
 impl Evaluator<'_> {
-    /// Notes that a claim saw a piece of evidence.
-    pub fn show(&self, bundle: &Bundle, evidence: repro_report::outcome::EvidenceRef) {
+    /// Notes that a claim saw a piece of evidence, and says where it stands.
+    pub fn show(&self, bundle: &Bundle, file: &str, pointer: &str) -> EvidenceRef {
+        let evidence = evidence_ref(bundle, file, pointer);
         // A number that is moved to see whether it matters stands where it was shown before.
         if self.supposes() {
-            return;
+            return evidence;
         }
         let signature = self.library().signature(&self.page().id, bundle.name());
         let origin = EvidenceOrigin::from(bundle.origin());
         let is_attested = self.library().builders.contains_key(bundle.name());
         let origin = origin.vouched_for(signature, is_attested);
-        self.shown.borrow_mut().push((evidence, origin));
+        self.shown.borrow_mut().push((evidence.clone(), origin));
+        evidence
     }
 }

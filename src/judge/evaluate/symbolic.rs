@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 
 use num_rational::BigRational;
-use repro_claim::Expression;
 use repro_claim::syntax::{ArithmeticOperator, ExpressionKind, RelationOperator};
 
 use super::polynomial::Quotient;
-use crate::evaluate::{Evaluator, Frame};
+use crate::evaluate::Frame;
 
 /// The steps of a part, and of each term of the base of a power, times the power.
 const PART: usize = 20;
@@ -18,17 +17,12 @@ type Symbols = BTreeMap<String, Quotient>;
 
 /// Whether a relation surely holds for all positive values of its variables. What is no quotient of
 /// polynomials, or has coefficients on both sides of zero, is not shown.
-pub fn is_proven(
-    evaluator: &Evaluator<'_>,
-    relation: &Expression,
-    variables: &[String],
-    frame: Frame<'_, '_>,
-) -> bool {
-    let ExpressionKind::Relation(first, rest) = &relation.kind else { return false };
+pub fn is_proven(relation: Frame<'_, '_>, variables: &[String]) -> bool {
+    let ExpressionKind::Relation(first, rest) = &relation.part.kind else { return false };
     let symbols = variables.iter().zip(0..);
     let symbols = symbols.map(|(name, place)| (name.clone(), Quotient::variable(place)));
     let symbols: Symbols = symbols.collect();
-    let worked = |part: &Expression| work_out(evaluator, part, &symbols, frame);
+    let worked = |part| work_out(relation.at(part), &symbols);
     let mut left = worked(first);
     rest.iter().all(|(operator, part)| {
         let right = worked(part);
@@ -54,27 +48,21 @@ fn pair(operator: RelationOperator, a: &Quotient, b: &Quotient) -> Option<bool> 
 }
 
 /// A part as a quotient of polynomials; none where it is no such thing.
-fn work_out<'a>(
-    evaluator: &Evaluator<'a>,
-    part: &Expression,
-    symbols: &Symbols,
-    frame: Frame<'_, 'a>,
-) -> Option<Quotient> {
+fn work_out(frame: Frame<'_, '_>, symbols: &Symbols) -> Option<Quotient> {
+    let Frame { evaluator, part, .. } = frame;
     evaluator.works(PART).then_some(())?;
-    let inner = |part: &Expression| work_out(evaluator, part, symbols, frame);
+    let inner = |part| work_out(frame.at(part), symbols);
     match &part.kind {
         ExpressionKind::Name(name) if symbols.contains_key(name) => symbols.get(name).cloned(),
         ExpressionKind::Negative(of) => inner(of)?.negative(),
+        ExpressionKind::Arithmetic(ArithmeticOperator::Power, base, power) => {
+            let power = constant(frame.at(power), symbols)?;
+            let whole = power.is_integer().then(|| power.to_integer().try_into().ok())??;
+            let base = inner(base)?;
+            let steps = TERM * base.terms() * i32::unsigned_abs(whole) as usize;
+            evaluator.works(steps).then(|| base.power(whole))?
+        }
         ExpressionKind::Arithmetic(operator, a, b) => {
-            if *operator == ArithmeticOperator::Power {
-                let power = constant(evaluator, b, symbols, frame)?;
-                let whole = power.is_integer().then(|| power.to_integer().try_into().ok())??;
-                let base = inner(a)?;
-                evaluator
-                    .works(TERM * base.terms() * i32::unsigned_abs(whole) as usize)
-                    .then_some(())?;
-                return base.power(whole);
-            }
             let (a, b) = (inner(a)?, inner(b)?);
             match operator {
                 ArithmeticOperator::Add => a.plus(&b),
@@ -84,38 +72,30 @@ fn work_out<'a>(
                 ArithmeticOperator::Power => None,
             }
         }
-        ExpressionKind::Call(name, arguments) if evaluator.page().formulas.contains_key(name) => {
-            let formula = evaluator.page().formulas.get(name)?;
-            if arguments.len() != formula.parameters.len() {
-                return None;
-            }
+        ExpressionKind::Call(name, arguments)
+            if let Some(formula) = evaluator.page().formulas.get(name) =>
+        {
             let given = std::iter::zip(&formula.parameters, arguments);
             let given = given.map(|(name, argument)| Some((name.clone(), inner(&argument.value)?)));
             let symbols: Symbols = given.collect::<Option<_>>()?;
+            if arguments.len() != formula.parameters.len() {
+                return None;
+            }
             let variables = crate::evaluate::Variables::new();
-            let inside = Frame { source: &formula.body, variables: &variables };
-            let body = || Ok(work_out(evaluator, &formula.body.tree, &symbols, inside));
-            evaluator.nested(part, frame, body).ok()?
+            let body = frame.within(&formula.body, &variables);
+            frame.one_deeper(|| Ok(work_out(body, &symbols))).ok()?
         }
-        _ => constant(evaluator, part, symbols, frame).map(Quotient::constant),
+        _ => constant(frame, symbols).map(Quotient::constant),
     }
 }
 
 /// The one exact number that a part without free variables is.
-fn constant<'a>(
-    evaluator: &Evaluator<'a>,
-    part: &Expression,
-    symbols: &Symbols,
-    frame: Frame<'_, 'a>,
-) -> Option<BigRational> {
+fn constant(frame: Frame<'_, '_>, symbols: &Symbols) -> Option<BigRational> {
     // A variable may have the name of a piece of evidence, which is not meant.
     let mut is_free = true;
-    part.each(&mut |inner| {
+    frame.part.each(&mut |inner| {
         is_free &= !matches!(&inner.kind, ExpressionKind::Name(name) if symbols.contains_key(name));
     });
-    if !is_free {
-        return None;
-    }
-    let number = evaluator.evaluate_number(part, frame).ok()?;
+    let number = is_free.then(|| frame.number().ok())??;
     number.interval.is_point().then(|| number.interval.middle())
 }

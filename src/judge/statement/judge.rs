@@ -89,14 +89,12 @@ pub(super) struct ScopedEvaluator<'a> {
 
 impl<'a> ScopedEvaluator<'a> {
     pub(super) fn frame<'f>(&'f self, source: &'f PlacedExpression) -> Frame<'f, 'a> {
-        Frame { source, variables: &self.variables }
+        Frame::of(&self.evaluator, source, &self.variables)
     }
 
     /// What an expression gives.
     pub(super) fn value(&self, expression: &PlacedExpression) -> Result<Evaluated<'a>, Error> {
-        let frame = self.frame(expression);
-        let value = self.evaluator.evaluate(&expression.tree, frame)?;
-        self.evaluator.settled(value, frame, &expression.tree)
+        self.frame(expression).settled()
     }
 }
 
@@ -388,7 +386,8 @@ pub(super) fn scope<'a>(
 ) -> Result<Variables<'a>, Error> {
     let none = Variables::new();
     let each = bound.variables.iter();
-    each.map(|(name, value)| Ok((name.clone(), evaluator.value(value, &none)?))).collect()
+    each.map(|(name, value)| Ok((name.clone(), Frame::of(evaluator, value, &none).evaluate()?)))
+        .collect()
 }
 
 /// What each variable of a row stands for: `moe (6 runs)`.

@@ -313,7 +313,7 @@ impl<'a> Judge<'a> {
             return Err(OTHER_COUNT.at(place(), expected, found).help(WORDS_ARE_WHOLE));
         }
         let evaluator = &evaluation.evaluator;
-        let given = evaluator.parts(value, evaluation.frame(pair.expression), tree)?;
+        let given = evaluation.frame(pair.expression).parts(value)?;
         let (mut outcome, readings) = self.compared(bound.quote, pair, items, &given, scale);
         let leaves = || given.iter().flat_map(|number| &number.leaves);
         if outcome.verdict != Verdict::Unchecked {

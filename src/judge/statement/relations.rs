@@ -118,10 +118,9 @@ impl<'a> Judge<'a> {
         self.context.work.goes_on(&self.statement.place)?;
         let printed = plain_numbers(&bound.items);
         let evaluation = self.evaluation(bound, printed.clone())?;
-        let evaluator = &evaluation.evaluator;
         let mut parts = Vec::new();
         for expression in expressions {
-            let outcome = evaluator.judgement(&expression.tree, evaluation.frame(expression))?;
+            let outcome = evaluation.frame(expression).judgement()?;
             parts.push((expression.tree.to_string(), outcome));
         }
         let mut outcome = if any { readings(parts) } else { order::all(parts) };
@@ -131,7 +130,7 @@ impl<'a> Judge<'a> {
             outcome = instead(code, &reason, outcome);
         }
         let outcome = worded(outcome, sentence, self.statement.premise.as_deref());
-        let outcome = self.settled(outcome, evaluator);
+        let outcome = self.settled(outcome, &evaluation.evaluator);
         let trees: Vec<_> = expressions.iter().map(|one| &one.tree).collect();
         let kind = trees.first().map_or("relation", |first| kind_of(first, "relation"));
         let computed = trees.iter().any(|tree| self.computes(tree));
@@ -142,7 +141,7 @@ impl<'a> Judge<'a> {
         let quoted: BTreeSet<_> = trees.iter().flat_map(|tree| quoted_numbers(tree)).collect();
         let claimed = quoted.into_iter().filter_map(|number| printed.get(number.checked_sub(1)?));
         let claimed: Vec<_> = claimed.map(Printed::text).collect();
-        let sources = self.sources(bound, &trees, evaluator, &[]);
+        let sources = self.sources(bound, &trees, &evaluation.evaluator, &[]);
         let fact = fact::of_relations(&sources.scope, &trees, &outcome);
         let linted = LintedValue {
             items: &bound.items,
@@ -237,9 +236,7 @@ impl<'a> Judge<'a> {
             let mut quoted = printed.clone();
             quoted[index] = other;
             let Ok(evaluation) = self.evaluation(bound, quoted) else { return false };
-            let frame = evaluation.frame(expression);
-            let judged = evaluation.evaluator.judgement(&expression.tree, frame);
-            judged.is_ok_and(|outcome| outcome.is_verified())
+            evaluation.frame(expression).judgement().is_ok_and(|outcome| outcome.is_verified())
         };
         self.taken(&expression.tree).into_iter().find(|index| {
             let (Some(item), Some(own)) = (bound.items.get(*index), printed.get(*index)) else {
@@ -264,8 +261,7 @@ impl<'a> Judge<'a> {
         let frame = evaluation.frame(expression);
         let read = |part: &&Expression| {
             let own = Evaluator::new(self.context, evaluator.quoted().to_vec());
-            let value = own.evaluate(part, frame);
-            let _ = value.and_then(|value| own.settled(value, frame, part));
+            let _ = Frame { evaluator: &own, part, ..frame }.settled();
             own.numbers_read()
         };
         let may_be_empty = match &tree.kind {
@@ -283,7 +279,7 @@ impl<'a> Judge<'a> {
             ExpressionKind::Call(name, _) => fixed::EQUALITIES.contains(&name.as_str()),
             _ => false,
         };
-        may_be_empty && evaluator.holds_whatever(tree, frame)
+        may_be_empty && evaluator.holds_whatever(frame)
     }
 
     /// Whether an expression proves what the words say: something of a formula of the post or of numbers of its text.
@@ -318,8 +314,7 @@ impl<'a> Judge<'a> {
         frame: Frame<'_, 'a>,
     ) -> Option<Vec<EvidenceRef>> {
         let evaluator = Evaluator::new(self.context, Vec::new());
-        let value = evaluator.evaluate(side, frame).ok()?;
-        let words = evaluator.settled(value, frame, side).ok()?.words()?;
+        let words = Frame { evaluator: &evaluator, part: side, ..frame }.settled().ok()?.words()?;
         let leaves = words.iter().flat_map(|words| &words.leaves);
         let evidence: Vec<_> = leaves.filter_map(|leaf| leaf.evidence.clone()).collect();
         (!evidence.is_empty()).then_some(evidence)

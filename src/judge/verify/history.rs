@@ -5,7 +5,7 @@ use crate::planned::few;
 use repro_receipt::bundle::Bundle;
 use repro_receipt::digest::Digest;
 use repro_receipt::source::{Document, Source, codes};
-use repro_report::outcome::{ClaimReport, Method, Outcome};
+use repro_report::outcome::{ClaimReport, Outcome};
 use repro_runs::study::Study;
 
 codes! {
@@ -56,8 +56,7 @@ pub fn planned_before(bundle: &Bundle, history: &dyn PlanHistory) -> Option<Clai
         let reason = format!(
             "`repro/studies/{study}.toml` has the sha256 {now}, and the receipt names no commit"
         );
-        let outcome = Outcome::inconclusive(&CHANGED, reason);
-        let outcome = outcome.within("git", "equal digests").by(Method::Recomputed);
+        let outcome = Outcome::inconclusive(&CHANGED, reason).within("git", "equal digests");
         let claimed = stated.unwrap_or_default().to_owned();
         let claim = own_claim(bundle, "plan", "the plan is the one at hand", outcome);
         return Some(ClaimReport { claimed, ..claim });
@@ -94,7 +93,7 @@ pub fn planned_before(bundle: &Bundle, history: &dyn PlanHistory) -> Option<Clai
             }
         }
     };
-    let outcome = outcome.within("git", "equal digests").by(Method::Recomputed);
+    let outcome = outcome.within("git", "equal digests");
     let quote = "the plan was committed before the run";
     let claimed = commit.clone();
     Some(ClaimReport { claimed, ..own_claim(bundle, "plan-commit", quote, outcome) })

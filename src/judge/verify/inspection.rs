@@ -10,7 +10,7 @@ use super::replays::{Replayer, SliceRequest};
 use super::stamped::stamped;
 use super::{Demands, below, describe, executed, findings_of, signature_finding};
 use crate::checkpoints::{CheckpointsFound, NOT_LOOKED_AT, OUTLIERS, WeightsFault};
-use crate::consistency::{self, BrokenRelation, SelfConsistency};
+use crate::consistency::{BrokenRelation, SelfConsistency};
 use crate::evaluate::functions::again;
 use crate::planned::follows;
 use crate::started::{NOT_LOGGED, StartedRuns};
@@ -20,8 +20,8 @@ use repro_params::{
 use repro_receipt::bundle::{Bundle, CONFIG, ListedFile, Open, RECEIPT, ReadOptions, artifact};
 use repro_receipt::source::{Error, codes};
 use repro_report::outcome::{
-    BundleReport, ChallengeReport, ClaimReport, Finding, Impact, Method, Outcome, PostReport,
-    Severity, Verdict,
+    BundleReport, ChallengeReport, ClaimReport, Finding, Impact, Outcome, PostReport, Severity,
+    Verdict,
 };
 use repro_report::part::{PartSubject, ReportPart};
 use repro_runs::replay::{Extent, Replays};
@@ -124,12 +124,7 @@ impl InspectedBundle {
     ) -> Result<(Bundle, Self), Error> {
         let reading = reading.into();
         let shown = reading.shown(path);
-        let bundle = std::thread::scope(|scope| {
-            if reading.threads > 1 {
-                scope.spawn(consistency::read_ahead);
-            }
-            Bundle::load_folder(path, &shown, None, reading)
-        })?;
+        let bundle = Bundle::load_folder(path, &shown, None, reading)?;
         let signature = signature::judge(&bundle, &demands.keys, None)?;
         let builder = demands.attestations.of(&bundle).map(|one| one.builder.clone());
         let described = describe(&bundle, signature, builder);
@@ -297,7 +292,7 @@ fn not_logged(study: &Study, bundle: &Bundle) -> Option<ClaimReport> {
     let start = bundle.receipt().start.as_ref()?;
     study.starts.is_none().then(|| {
         let reason = format!("the start is in `{}`, and the plan at hand names no log", start.log);
-        let outcome = Outcome::inconclusive(&NOT_LOGGED, reason).by(Method::Recomputed);
+        let outcome = Outcome::inconclusive(&NOT_LOGGED, reason);
         let quote = "the start of the run is in the log of its plan";
         let claimed = start.log.clone();
         ClaimReport { claimed, ..own_claim(bundle, "started", quote, outcome) }
@@ -312,10 +307,7 @@ fn intact(bundle: &Bundle) -> ClaimReport {
         count => format!(", {count} of them from the cache"),
     };
     let recomputed = format!("{} files{spared}, {bytes} bytes", bundle.files().len());
-    let outcome = Outcome::verified()
-        .giving(recomputed)
-        .within("sha-256", "equal digests")
-        .by(Method::Recomputed);
+    let outcome = Outcome::verified().giving(recomputed).within("sha-256", "equal digests");
     own_claim(bundle, "intact", "files, sizes, digests and receipt agree", outcome)
 }
 
@@ -326,8 +318,7 @@ fn agreeing(bundle: &Bundle, found: &SelfConsistency) -> Vec<ClaimReport> {
     if contradictions.is_empty() && relations > 0 {
         let outcome = Outcome::verified()
             .giving(format!("{relations} relations, asked {times} times"))
-            .within("relations", "`repro explain relations`")
-            .by(Method::Recomputed);
+            .within("relations", "`repro explain relations`");
         let quote = "what the bundle says agrees with itself";
         return vec![own_claim(bundle, "agrees", quote, outcome)];
     }
@@ -348,8 +339,7 @@ pub(super) fn contradictions(
 /// One relation of a bundle that does not hold.
 fn disagreeing(bundle: &Bundle, one: &BrokenRelation) -> ClaimReport {
     let outcome = Outcome::refuted(one.code, one.reason.as_str())
-        .within("relations", "`repro explain relations`")
-        .by(Method::Recomputed);
+        .within("relations", "`repro explain relations`");
     let id = one.code.id.rsplit(':').next().unwrap_or_default();
     let claim = own_claim(bundle, id, one.code.meaning, outcome).with_impact(Impact::Decision);
     ClaimReport { evidence: one.evidence.clone(), ..claim }
@@ -393,7 +383,7 @@ fn declared_count(counts: &ParameterCounts, object: ParameterCount, declared: u6
     } else {
         Outcome::refuted(&OTHER_COUNT, reason)
     };
-    outcome.giving(found.to_string()).within("exact_integer", "exact").by(Method::Recomputed)
+    outcome.giving(found.to_string()).within("exact_integer", "exact")
 }
 
 /// Whether the parts that a receipt of ours declares are those of its config; others divide a model otherwise.
@@ -420,7 +410,7 @@ fn declared_parts(bundle: &Bundle, counts: &ParameterCounts) -> Option<ClaimRepo
             Outcome::refuted(&OTHER_COUNT, reason)
         }
     };
-    let outcome = outcome.within("exact_integer", "exact").by(Method::Recomputed);
+    let outcome = outcome.within("exact_integer", "exact");
     let quote = "the declared parts follow from the config";
     Some(own_claim(bundle, "params-parts", quote, outcome))
 }
@@ -445,7 +435,7 @@ fn checkpoints(bundle: &Bundle, demands: &Demands) -> Vec<ClaimReport> {
         found;
     let quote = "the checkpoints are ones that this run can have made";
     let claim = |id: &str, outcome: Outcome| {
-        let outcome = outcome.within("checkpoints", "AdamW's bounds").by(Method::Recomputed);
+        let outcome = outcome.within("checkpoints", "AdamW's bounds");
         own_claim(bundle, id, quote, outcome).with_impact(Impact::Decision)
     };
     if faults.is_empty() {
@@ -492,7 +482,7 @@ fn artifacts(bundle: &Bundle, demands: &Demands) -> Result<Vec<ClaimReport>, Err
                 Outcome::refuted(&OTHER_ARTIFACT, reason)
             }
         };
-        let outcome = outcome.within("sha-256", "equal digests").by(Method::Recomputed);
+        let outcome = outcome.within("sha-256", "equal digests");
         let quote = "a file outside of the bundle is the one that the receipt names";
         let id = format!("artifact-{}", file.name);
         let claimed = format!("{} bytes", file.bytes);

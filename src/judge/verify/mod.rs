@@ -22,7 +22,6 @@ use std::sync::Arc;
 use crate::checkpoints::Beginnings;
 use crate::context::PostContext;
 use crate::covered::covered_in;
-use crate::evaluate::functions::parameters;
 use crate::evaluate::without_shadows;
 use crate::library::Library;
 use crate::lock;
@@ -246,7 +245,6 @@ pub fn judge_within(
     }
     failures.extend(excuses_not_there(&context));
     failures.extend(transcribed::differences(&context, &claims));
-    parameters::undecide_parts(library, &mut claims);
     contradicted(page, library, &mut claims);
     each_its_own_id(&mut claims);
     let read = texts_of(&context, texts, &claims);
@@ -328,13 +326,6 @@ fn texts_of(
     page.texts.iter().map(one).collect()
 }
 
-/// The finding that a post names no text.
-fn no_text(page: &PostPage) -> Option<Finding> {
-    let message = "no quote was looked up, and no number of a text is accounted for";
-    let is_missing = page.texts.is_empty();
-    is_missing.then(|| Finding::new(&NONE_NAMED, Severity::Warning, message, page.place()))
-}
-
 /// Numbers claims of one name, such as the cells below two columns of one head.
 fn each_its_own_id(claims: &mut [ClaimReport]) {
     let mut used: HashMap<String, usize> = HashMap::new();
@@ -347,20 +338,25 @@ fn each_its_own_id(claims: &mut [ClaimReport]) {
     }
 }
 
-/// The finding that a program has drafted statements which nobody has confirmed.
-fn unconfirmed(page: &PostPage, drafted: usize) -> Option<Finding> {
-    let have = if drafted == 1 { "has" } else { "have" };
-    let message = format!(
-        "{drafted} of its statements {have} `{DRAFTED}` above: the digits agree with the evidence, and that the words mean so nobody has said"
-    );
-    (drafted > 0).then(|| Finding::new(&UNCONFIRMED, Severity::Warning, message, page.place()))
-}
-
-/// The finding that a post pairs runs whose pairs no plan declared.
-fn paired_by_the_post(page: &PostPage) -> Option<Finding> {
-    let place = page.paired_by_seed.clone()?;
-    let message = "runs of no plan are paired by their seeds, with the results known";
-    Some(Finding::new(&AFTER_THE_FACT, Severity::Note, message, place))
+/// What is to be said of a post besides its claims: that it names no text, that a program has drafted statements which
+/// nobody has confirmed, that it pairs runs whose pairs no plan declared.
+fn remarks(page: &PostPage, drafted: usize) -> impl Iterator<Item = Finding> {
+    let no_text = page.texts.is_empty().then(|| {
+        let message = "no quote was looked up, and no number of a text is accounted for";
+        Finding::new(&NONE_NAMED, Severity::Warning, message, page.place())
+    });
+    let unconfirmed = (drafted > 0).then(|| {
+        let have = if drafted == 1 { "has" } else { "have" };
+        let message = format!(
+            "{drafted} of its statements {have} `{DRAFTED}` above: the digits agree with the evidence, and that the words mean so nobody has said"
+        );
+        Finding::new(&UNCONFIRMED, Severity::Warning, message, page.place())
+    });
+    let paired = page.paired_by_seed.clone().map(|place| {
+        let message = "runs of no plan are paired by their seeds, with the results known";
+        Finding::new(&AFTER_THE_FACT, Severity::Note, message, place)
+    });
+    [no_text, unconfirmed, paired].into_iter().flatten()
 }
 
 /// The report of a post whose claims are judged.
@@ -372,9 +368,7 @@ fn reported(
 ) -> PostReport {
     let drafted = page.drafted();
     let mut findings: Vec<_> = claims.iter().flat_map(findings_of).collect();
-    findings.extend(no_text(page));
-    findings.extend(unconfirmed(page, drafted));
-    findings.extend(paired_by_the_post(page));
+    findings.extend(remarks(page, drafted));
     let (mut bundles, mut studies) = (Vec::new(), BTreeSet::new());
     for (name, _) in page.bundles() {
         let Some(bundle) = library.bundle(name) else { continue };

@@ -3,7 +3,9 @@
 use repro_receipt::bundle::{Bundle, RECEIPT};
 use repro_receipt::kept;
 use repro_receipt::source::Location;
-use repro_report::outcome::{ClaimReport, EvidenceOrigin, Impact, Meaning, Outcome};
+use repro_report::outcome::{
+    ClaimReport, EvidenceOrigin, Impact, Meaning, Method, Outcome, Verdict,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::started::StartedRuns;
@@ -49,8 +51,12 @@ impl BundleSubject {
     }
 }
 
-/// A claim that a bundle makes about itself.
+/// A claim that a bundle makes about itself, recomputed as far as it was checked.
 pub fn own_claim(bundle: &Bundle, id: &str, quote: &str, outcome: Outcome) -> ClaimReport {
+    let outcome = match outcome.verdict {
+        Verdict::Unchecked => outcome,
+        _ => outcome.by(Method::Recomputed),
+    };
     BundleSubject::of(bundle).claim(id, quote, outcome)
 }
 

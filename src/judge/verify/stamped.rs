@@ -4,7 +4,7 @@ use super::own::own_claim;
 use crate::started::StartedRuns;
 use repro_receipt::bundle::{Bundle, CONFIG};
 use repro_receipt::digest::Digest;
-use repro_report::outcome::{ClaimReport, Method, Outcome};
+use repro_report::outcome::{ClaimReport, Outcome};
 use repro_signature::Timestamps;
 
 /// What of a bundle can be stamped, and its digest.
@@ -39,8 +39,7 @@ pub fn stamped(
             };
             let outcome = Outcome::verified()
                 .giving(format!("{}, by {}", stamp.time, stamp.authority))
-                .within("RFC 3161", "equal digests")
-                .by(Method::Recomputed);
+                .within("RFC 3161", "equal digests");
             own_claim(bundle, &format!("stamped-{what}"), quote, outcome)
         })
     };

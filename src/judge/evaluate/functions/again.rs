@@ -51,7 +51,7 @@ pub fn extent(steps: &Expression) -> Option<Extent> {
 
 pub fn replayed<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     let (bundle, extent) = asked(call)?;
-    call.evaluator.show(bundle, crate::library::evidence_ref(bundle, RECEIPT, ""));
+    call.evaluator.show(bundle, RECEIPT, "");
     let answer = call.evaluator.library().replays.get(&(bundle.name().to_owned(), extent));
     let outcome = match answer {
         None => Outcome::unchecked(&NOT_ASKED, "no replay was asked for"),

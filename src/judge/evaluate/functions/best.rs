@@ -2,7 +2,6 @@
 
 use num_rational::BigRational;
 use repro_claim::Expression;
-use repro_claim::syntax::ExpressionKind;
 use repro_exact::decimal::Printed;
 use repro_receipt::bundle::{Bundle, Origin};
 use repro_receipt::source::{Document, Error, Kind, Node};
@@ -34,18 +33,13 @@ pub fn best<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
 
 fn no_metric(call: &Call<'_, '_, '_>, part: &Expression, found: &str) -> Error {
     let expected = "a metric that a run evaluated more than once, such as `run.loss`";
-    call.evaluator.wrong(&WRONG_KIND, part, call.frame, expected, found)
+    call.frame.at(part).wrong(&WRONG_KIND, expected, found)
 }
 
 /// Whether the highest of a metric is the best: as the call says, else by the words of its name.
 fn is_highest(call: &Call<'_, '_, '_>, metric: &str) -> Result<bool, Error> {
-    if let Some(by) = call.named("by") {
-        return match &by.kind {
-            ExpressionKind::Text(word) if BY.contains(&word.as_str()) => Ok(word == "max"),
-            _ => Err(call.wrong(&WRONG_ARGUMENTS, "`by = 'min'` or `by = 'max'`", &by.to_string())),
-        };
-    }
-    polarity(metric).ok_or_else(|| {
+    let by = call.word("by", |word| BY.contains(&word).then(|| word == "max"), || BY)?;
+    by.or_else(|| polarity(metric)).ok_or_else(|| {
         let expected = "a metric whose name says whether more or less of it is better";
         let error = call.wrong(&WRONG_ARGUMENTS, expected, &format!("`{metric}`"));
         error.help(format!("write `{}(..., by = 'min')` or `by = 'max'`", call.name))
@@ -95,7 +89,7 @@ impl<'a> Search<'_, '_, '_, 'a> {
         if all.is_empty() {
             // What stands in place of a number, or that nothing does, is told as of any field.
             let found = Evaluated::Reference(one);
-            let found = self.call.evaluator.settled(found, self.call.frame, self.part)?;
+            let found = self.call.frame.at(self.part).settle(found)?;
             return Err(no_metric(self.call, self.part, found.word()));
         }
         let chosen = BestOf { is_highest: is_highest?, records };
@@ -110,7 +104,7 @@ impl<'a> Search<'_, '_, '_, 'a> {
         };
         let value = EvidencePath { path, step, best: Some(chosen), ..one };
         let value = Evaluated::Reference(value);
-        let number = self.call.evaluator.number(value, self.call.frame, self.part)?;
+        let number = self.call.frame.at(self.part).number_of(value)?;
         let at = step.map_or_else(String::new, |step| format!(" at step {step}"));
         let derivation = format!("{}{at}, {}", number.derivation, chosen.words());
         Ok(Quantity { derivation, leaf: None, ..number })
@@ -123,7 +117,7 @@ impl<'a> Search<'_, '_, '_, 'a> {
             return Err(no_metric(self.call, self.part, "what has no evaluations"));
         }
         let checkpoints = &self.bundle.receipt().checkpoints;
-        self.call.evaluator.takes(checkpoints.len().saturating_mul(READING), self.call.frame)?;
+        self.call.frame.takes(checkpoints.len().saturating_mul(READING))?;
         let renamed = as_recorded(path);
         let mut found = Vec::new();
         for saved in checkpoints {
@@ -143,7 +137,7 @@ impl<'a> Search<'_, '_, '_, 'a> {
             return Err(no_metric(self.call, self.part, "a file that is no list of records"));
         };
         let records: Vec<_> = root.items()?.collect();
-        self.call.evaluator.takes(records.len().saturating_mul(READING), self.call.frame)?;
+        self.call.frame.takes(records.len().saturating_mul(READING))?;
         let candidate = |(index, record): (usize, Node<'_>)| {
             let value = value_at(record, path)?;
             // A table in CSV has its steps as text.
@@ -155,7 +149,7 @@ impl<'a> Search<'_, '_, '_, 'a> {
     }
 
     fn document(&self, file: &str) -> Result<&'a Document, Error> {
-        self.call.evaluator.document(self.bundle, file, self.part, self.call.frame)
+        self.call.frame.at(self.part).document(self.bundle, file)
     }
 }
 

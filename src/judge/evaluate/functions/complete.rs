@@ -2,19 +2,16 @@
 //! learning rates, whether each was made under this plan, and whether it was configured as planned.
 
 use std::collections::HashSet;
-use std::rc::Rc;
 
-use repro_exact::decimal::Interval;
 use repro_receipt::bundle::{Bundle, CONFIG, RECEIPT};
 use repro_receipt::source::{Code, Document, Error, codes};
 use repro_report::outcome::Outcome;
 use repro_runs::study::{PlannedRun, Rates, RunKind, Study, Tuned};
 
 use crate::evaluate::{Call, NOT_COMPUTABLE, WRONG_ARGUMENTS};
-use crate::library::evidence_ref;
 use crate::planned::{differs, few};
 use crate::started::StartedRuns;
-use crate::value::{Evaluated, Leaf, LeafKind, Quantity};
+use crate::value::Evaluated;
 
 codes! {
     NOT_RUN = "complete::not-run", "a planned run has no bundle", "run it, or say why it was not run: a plan that shrinks afterwards chooses its results";
@@ -26,52 +23,22 @@ codes! {
 }
 
 /// In which way the bundles depart from the plan, the gravest first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Departure {
-    /// The plan at hand is not the one that a bundle names.
-    OtherDigest,
-    /// A planned run has no bundle, or one of a run that did not end.
-    NotRun,
-    /// A run was started and is not reported.
-    NotReported,
-    /// A bundle of the study is not in the plan.
-    NotPlanned,
-    /// A bundle was made under another plan, or names none.
-    OtherPlan,
-    /// The tuning runs choose no learning rates.
-    NoRates,
-    /// A run was configured otherwise than planned.
-    OtherConfig,
-}
-
-impl Departure {
-    fn code(self) -> &'static Code {
-        match self {
-            Self::NotRun => &NOT_RUN,
-            Self::NotReported => &NOT_REPORTED,
-            Self::NotPlanned => &NOT_PLANNED,
-            Self::OtherDigest | Self::OtherPlan => &OTHER_PLAN,
-            Self::NoRates => &NO_RATES,
-            Self::OtherConfig => &OTHER_CONFIG,
-        }
-    }
-}
+static GRAVEST: [&Code; 6] =
+    [&NOT_RUN, &NOT_REPORTED, &NOT_PLANNED, &OTHER_PLAN, &NO_RATES, &OTHER_CONFIG];
 
 pub fn complete<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     let mut plan = PlanCheck::of(call)?;
     let planned = plan.compare()?.map_or("unknown".to_owned(), |runs| runs.to_string());
-    plan.departures.sort_by_key(|(departure, _)| *departure);
-    let mut departures = plan.departures.into_iter();
+    let is_other = !plan.other_digest.is_empty();
+    plan.departures.sort_by_key(|(code, _)| GRAVEST.iter().position(|one| one == code));
+    let mut departures = plan.other_digest.into_iter().chain(plan.departures);
     let outcome = match departures.next() {
         None => Outcome::verified(),
         // A plan with another digest is not the one that the runs were made under, and says nothing of them.
-        Some((Departure::OtherDigest, reason)) => {
-            Outcome::inconclusive(Departure::OtherDigest.code(), reason)
-        }
-        Some((gravest, reason)) => Outcome::refuted(gravest.code(), reason),
+        Some((code, reason)) if is_other => Outcome::inconclusive(code, reason),
+        Some((code, reason)) => Outcome::refuted(code, reason),
     };
-    let outcome =
-        departures.fold(outcome, |outcome, (other, reason)| outcome.noting(other.code(), reason));
+    let outcome = departures.fold(outcome, |outcome, (code, reason)| outcome.noting(code, reason));
     let given = format!("planned runs: {planned}");
     Ok(Evaluated::decided(outcome.giving(given).within("exact_integer", "exact")))
 }
@@ -83,19 +50,17 @@ pub fn planned_runs<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error>
         let found = "a plan without some of them";
         return Err(call.wrong(&NOT_COMPUTABLE, expected, found));
     };
-    let leaf = Leaf::without_place(LeafKind::Counted, runs.to_string());
-    let runs = if call.evaluator.nudge("planned runs") { runs * 2 + 1 } else { runs };
-    let number = Quantity::result(Interval::integer(runs), runs as f64, runs.to_string(), &[]);
-    let (leaf, leaves) = (Some(LeafKind::Counted), vec![Rc::new(leaf)]);
-    Ok(Evaluated::Number(Quantity { leaf, leaves, ..number }))
+    Ok(Evaluated::Number(call.counted("planned runs", runs as u64, None)))
 }
 
 /// The plan of a post while it is compared with the bundles.
 struct PlanCheck<'c, 'f, 'a> {
     call: &'c Call<'c, 'f, 'a>,
     study: &'a Study,
-    /// Every departure, with a sentence.
-    departures: Vec<(Departure, String)>,
+    /// Runs that were made under a plan with another digest.
+    other_digest: Vec<(&'static Code, String)>,
+    /// Every other departure, with a sentence.
+    departures: Vec<(&'static Code, String)>,
 }
 
 impl<'c, 'f, 'a> PlanCheck<'c, 'f, 'a> {
@@ -105,7 +70,7 @@ impl<'c, 'f, 'a> PlanCheck<'c, 'f, 'a> {
         let study = study.ok_or_else(|| {
             call.wrong(&WRONG_ARGUMENTS, "a post with a plan: `plan = \"STUDY\"`", "none")
         })?;
-        Ok(Self { call, study, departures: Vec::new() })
+        Ok(Self { call, study, other_digest: Vec::new(), departures: Vec::new() })
     }
 
     /// Notes every departure, and answers how many runs the plan has; none where its tuning runs choose no learning rates.
@@ -127,12 +92,12 @@ impl<'c, 'f, 'a> PlanCheck<'c, 'f, 'a> {
         }
         if !missing.is_empty() {
             let of = format!("{} of {}, {}", missing.len(), runs.len(), few(&missing));
-            self.departs(Departure::NotRun, format!("planned runs without a pinned bundle: {of}"));
+            self.departs(&NOT_RUN, format!("planned runs without a pinned bundle: {of}"));
         }
         let library = self.call.evaluator.library();
         let started = library.started.get(&study.id).into_iter();
         for start in started.flat_map(StartedRuns::not_reported) {
-            self.departs(Departure::NotReported, format!("started and not reported: {start}"));
+            self.departs(&NOT_REPORTED, format!("started and not reported: {start}"));
         }
         let mut wanted: HashSet<&str> = runs.iter().map(|run| run.id.as_str()).collect();
         if rates.is_none() {
@@ -143,13 +108,13 @@ impl<'c, 'f, 'a> PlanCheck<'c, 'f, 'a> {
         if !surplus.is_empty() {
             let of = format!("{}, {}", surplus.len(), few(&surplus));
             let what = format!("bundles of the study that are not in its plan: {of}");
-            self.departs(Departure::NotPlanned, what);
+            self.departs(&NOT_PLANNED, what);
         }
         Ok(rates.map(|_| runs.len()))
     }
 
-    fn departs(&mut self, departure: Departure, what: String) {
-        self.departures.push((departure, what));
+    fn departs(&mut self, code: &'static Code, what: String) {
+        self.departures.push((code, what));
     }
 
     /// The bundle of a run, where the post names it.
@@ -158,15 +123,17 @@ impl<'c, 'f, 'a> PlanCheck<'c, 'f, 'a> {
         let named = evaluator.page().names.values();
         let mut named = named.flat_map(|(locator, _)| &locator.bundles);
         let bundle = evaluator.library().bundle(id).filter(|_| named.any(|name| name == id))?;
-        evaluator.show(bundle, evidence_ref(bundle, RECEIPT, ""));
+        evaluator.show(bundle, RECEIPT, "");
         Some(bundle)
     }
 
     /// A parsed file of a bundle.
     fn file(&self, bundle: &Bundle, file: &str) -> Result<&'a Document, Error> {
         let evaluator = self.call.evaluator;
-        evaluator.show(bundle, evidence_ref(bundle, file, ""));
-        evaluator.library().document(bundle.name(), file, evaluator.page().document().root())
+        evaluator.show(bundle, file, "");
+        evaluator
+            .library()
+            .document(bundle.name(), file, || evaluator.page().document().root().place())
     }
 
     /// The learning rates that the tuning runs choose; none where they choose none.
@@ -178,15 +145,11 @@ impl<'c, 'f, 'a> PlanCheck<'c, 'f, 'a> {
             let loss = self.development_loss(bundle)?;
             results.push(Tuned { arm: &run.arm, rate: run.rate.unwrap_or(f64::NAN), loss });
         }
-        match self.study.rates(&results) {
-            Ok(rates) => Ok(Some(rates)),
-            Err(error) => {
-                let why = format!("expected {}, found {}", error.expected, error.found);
-                let what = format!("the tuning runs choose no rate: {why}");
-                self.departs(Departure::NoRates, what);
-                Ok(None)
-            }
-        }
+        let rates = self.study.rates(&results).map_err(|error| {
+            let why = format!("expected {}, found {}", error.expected, error.found);
+            self.departs(&NO_RATES, format!("the tuning runs choose no rate: {why}"));
+        });
+        Ok(rates.ok())
     }
 
     /// Nats per token on the split that a tuning run was evaluated on; none where it diverged or was not evaluated.
@@ -207,34 +170,30 @@ impl<'c, 'f, 'a> PlanCheck<'c, 'f, 'a> {
         let stated = receipt.run.as_ref();
         // A run that diverged was made as planned, and counts.
         if receipt.finished() != Some(true) && bundle.diverged_at()?.is_none() {
-            self.departs(Departure::NotRun, format!("`{}` did not run to its end", run.id));
+            self.departs(&NOT_RUN, format!("`{}` did not run to its end", run.id));
         }
         let digest = receipt.plan_sha256();
         let study = stated.and_then(|stated| stated.study.as_deref());
         let arm = stated.and_then(|stated| stated.arm.as_deref());
         let commit = stated.and_then(|stated| stated.plan_commit.as_deref());
-        let wrong = if study != Some(run.study.as_str()) || arm != Some(run.arm.as_str()) {
-            let said = [study, arm].map(|word| word.unwrap_or("none"));
-            Some(format!("says study `{}`, arm `{}`", said[0], said[1]))
+        let wrong = |what: &str| format!("`{}` {what}", run.id);
+        if study != Some(run.study.as_str()) || arm != Some(run.arm.as_str()) {
+            let [study, arm] = [study, arm].map(|word| word.unwrap_or("none"));
+            self.departs(&OTHER_PLAN, wrong(&format!("says study `{study}`, arm `{arm}`")));
         } else if commit.is_none_or(str::is_empty) {
-            Some("names no commit of its plan".to_owned())
+            self.departs(&OTHER_PLAN, wrong("names no commit of its plan"));
         } else if digest.is_none() {
-            Some("names no plan: it has no `plan_sha256`".to_owned())
-        } else {
-            None
-        };
-        if let Some(wrong) = wrong {
-            self.departs(Departure::OtherPlan, format!("`{}` {wrong}", run.id));
+            self.departs(&OTHER_PLAN, wrong("names no plan: it has no `plan_sha256`"));
         } else if digest != Some(run.plan.to_string().as_str()) {
-            let wrong =
+            let what =
                 "was made under another plan: `plan_sha256` is not the digest of the study file";
-            self.departs(Departure::OtherDigest, format!("`{}` {wrong}", run.id));
+            self.other_digest.push((&OTHER_PLAN, wrong(what)));
             // What the plan at hand has is not what that run was to be.
             return Ok(());
         }
         let config = self.file(bundle, CONFIG)?;
         if let Some(other) = run.differs_from(config.root())?.or_else(|| differs(run, bundle)) {
-            self.departs(Departure::OtherConfig, format!("`{}`: {other}", run.id));
+            self.departs(&OTHER_CONFIG, format!("`{}`: {other}", run.id));
         }
         Ok(())
     }

@@ -28,10 +28,10 @@ pub fn how_many<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
         possible += usize::from(verdict != Verdict::Refuted);
     }
     // The count follows from the runs, though no small change of one of them need change it.
-    let nudge = usize::from(call.evaluator.nudge(&format!("count of {}", call.whole)));
+    let nudge = usize::from(call.evaluator.nudge(&format!("count of {}", call.frame.part)));
     let (sure, possible) = (sure + nudge, possible + nudge);
     let interval = Interval::integer(sure).hull(&Interval::integer(possible));
-    let text = format!("{} of {} runs", call.whole, pairs.len());
+    let text = format!("{} of {} runs", call.frame.part, pairs.len());
     let of: Vec<&Quantity> = pairs.iter().flat_map(|(a, b)| [a, b]).collect();
     let mut number = Quantity::result(interval, sure as f64, text, &of);
     // Of the evidence only how it stands to the other side is counted.
@@ -49,7 +49,9 @@ fn sides<'c>(
             let (operator, right) = &rest[0];
             Ok((left, *operator, right))
         }
-        _ => Err(call.wrong(&WRONG_ARGUMENTS, "one relation: `a < b`", &call.whole.to_string())),
+        _ => {
+            Err(call.wrong(&WRONG_ARGUMENTS, "one relation: `a < b`", &call.frame.part.to_string()))
+        }
     }
 }
 
@@ -67,11 +69,11 @@ fn pairs(
             Ok(std::iter::zip(a.numbers, b.numbers).collect())
         }
         (Evaluated::Sample(a), b) => {
-            let b = call.evaluator.number(b, call.frame, right)?;
+            let b = call.frame.at(right).number_of(b)?;
             Ok(a.numbers.into_iter().map(|a| (a, b.clone())).collect())
         }
         (a, Evaluated::Sample(b)) => {
-            let a = call.evaluator.number(a, call.frame, left)?;
+            let a = call.frame.at(left).number_of(a)?;
             Ok(b.numbers.into_iter().map(|b| (a.clone(), b)).collect())
         }
         _ => Err(call.wrong(&WRONG_ARGUMENTS, "a group of runs on one side at least", "none")),

@@ -37,8 +37,7 @@ pub fn holds<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     let mut outcomes = Vec::new();
     for tried in 0..POINTS {
         // What algebra shows needs no more points; most of what is wrong is wrong at the first.
-        if tried == FEW_POINTS && symbolic::is_proven(call.evaluator, relation, &names, call.frame)
-        {
+        if tried == FEW_POINTS && symbolic::is_proven(call.at(0)?, &names) {
             let shown = format!("{relation} at {tried} points, and by algebra at all");
             return Ok(judged(Outcome::verified().giving(shown)));
         }
@@ -89,8 +88,7 @@ fn at(
         let number = Quantity::result(interval, float, format_significant(value, SHOWN), &[]);
         variables.insert(name.clone(), Evaluated::Number(number));
     }
-    let frame = Frame { source: call.frame.source, variables: &variables };
-    call.evaluator.judgement(relation, frame)
+    Frame { variables: &variables, ..call.frame.at(relation) }.judgement()
 }
 
 /// "alpha = 2.75, mu = 12".

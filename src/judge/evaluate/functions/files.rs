@@ -57,7 +57,7 @@ fn named_file<'a>(
     }
     let path = reference.path.iter().cloned().chain([key.to_owned()]).collect();
     let of_one = EvidencePath { bundles: vec![bundle], is_group: false, path, ..reference.clone() };
-    match call.evaluator.settled(Evaluated::Reference(of_one), call.frame, part)? {
+    match call.frame.at(part).settle(Evaluated::Reference(of_one))? {
         Evaluated::Text(words) => {
             let step = words.leaves.first().and_then(|leaf| leaf.step);
             Ok(RunFile { bundle, name: words.text, path: Vec::new(), step })
@@ -69,7 +69,7 @@ fn named_file<'a>(
 impl<'a> RunFile<'a> {
     /// The file.
     pub fn document(&self, call: &Call<'_, '_, 'a>) -> Result<&'a Document, Error> {
-        call.evaluator.document(self.bundle, &self.name, call.whole, call.frame)
+        call.frame.document(self.bundle, &self.name)
     }
 
     /// The part of the file that is meant.
@@ -80,8 +80,7 @@ impl<'a> RunFile<'a> {
     /// The file as one piece of evidence that was measured, which is noted, and whether it is the one to be
     /// moved.
     pub fn leaf(&self, call: &Call<'_, '_, 'a>) -> (Rc<Leaf>, bool) {
-        let evidence = crate::library::evidence_ref(self.bundle, &self.name, "");
-        call.evaluator.show(self.bundle, evidence.clone());
+        let evidence = call.evaluator.show(self.bundle, &self.name, "");
         let leaf = Leaf::without_place(LeafKind::Recorded, self.name.clone());
         let leaf = Rc::new(Leaf { evidence: Some(evidence), step: self.step, ..leaf });
         call.evaluator.note(&leaf);

@@ -6,7 +6,7 @@ use num_rational::BigRational;
 use num_traits::Signed;
 use repro_claim::Expression;
 use repro_claim::syntax::ExpressionKind;
-use repro_exact::decimal::{Interval, format_significant};
+use repro_exact::decimal::format_significant;
 use repro_receipt::source::{Error, codes};
 use repro_report::outcome::{Measured, Outcome};
 
@@ -60,7 +60,7 @@ fn spread<'a>(call: &Call<'_, '_, 'a>, wanted: Wanted) -> Result<Evaluated<'a>, 
         |count: usize| call.wrong(&WRONG_ARGUMENTS, "at least two values", &count.to_string());
     let values = match Values::of(call)? {
         Values::Words(words) => {
-            call.evaluator.pairs(words.len(), PAIR, call.frame)?;
+            call.frame.pairs(words.len(), PAIR)?;
             let places: BTreeSet<_> = words
                 .iter()
                 .flat_map(|(_, words)| &words.leaves)
@@ -76,7 +76,7 @@ fn spread<'a>(call: &Call<'_, '_, 'a>, wanted: Wanted) -> Result<Evaluated<'a>, 
     if values.len() < 2 {
         return Err(few(values.len()));
     }
-    call.evaluator.pairs(values.len(), PAIR, call.frame)?;
+    call.frame.pairs(values.len(), PAIR)?;
     let within = match (wanted, call.named("within")) {
         (Wanted::Near, Some(part)) => {
             let share = call.number_of(part)?;
@@ -104,17 +104,13 @@ fn judge(values: &[(String, Quantity)], wanted: Wanted, within: &BigRational) ->
     };
     let listed: Vec<_> = values.iter().map(shown).collect();
     let listed = listed.join(", ");
-    let one = BigRational::from_integer(1.into());
     // Every pair whose intervals cannot be within the share of each other is surely apart, and every
     // pair whose intervals cannot be further apart is surely near.
-    let factor = &one + within;
+    let above = |a: &BigRational, b: &BigRational| a - b > within * a.abs().min(b.abs());
     let (mut surely_apart, mut surely_near) = (false, true);
     for (index, (_, a)) in values.iter().enumerate() {
         for (_, b) in values.iter().skip(index + 1) {
-            surely_apart |= opposite(&a.interval, &b.interval);
-            surely_near &= same_sign(&a.interval, &b.interval);
-            let (a, b) = (&a.interval.abs(), &b.interval.abs());
-            let above = |low: &BigRational, high: &BigRational| *low > high * &factor;
+            let (a, b) = (&a.interval, &b.interval);
             surely_apart |= above(a.low(), b.high()) || above(b.low(), a.high());
             surely_near &= !above(a.high(), b.low()) && !above(b.high(), a.low());
         }
@@ -162,22 +158,12 @@ fn names(values: &[(String, Quantity)]) -> Vec<String> {
     };
     let places: Vec<Vec<String>> =
         values.iter().map(|(_, number)| place(number).unwrap_or_default()).collect();
-    let alike = |at: fn(&[String], usize) -> Option<&String>| {
-        let least = places.iter().map(Vec::len).min().unwrap_or_default();
-        let first = places.first();
-        let is_alike = |index: &usize| {
-            let one = first.and_then(|first| at(first, *index));
-            places.iter().all(|place| at(place, *index) == one)
-        };
-        (0..least).take_while(is_alike).count()
-    };
-    let before = alike(|place, index| place.get(index));
-    let behind = alike(|place, index| place.iter().rev().nth(index));
+    let differs = |part: &&String| !places.iter().all(|place| place.contains(part));
     let named = std::iter::zip(values, &places).map(|((label, number), place)| {
-        let differs = place.get(before..place.len().saturating_sub(behind)).unwrap_or_default();
-        match (label.is_empty(), differs.is_empty()) {
+        let own: Vec<&str> = place.iter().filter(differs).map(String::as_str).collect();
+        match (label.is_empty(), own.is_empty()) {
             (false, _) => label.clone(),
-            (true, false) => differs.join(" "),
+            (true, false) => own.join(" "),
             (true, true) => number.derivation.clone(),
         }
     });
@@ -205,20 +191,6 @@ fn widest(values: &[(String, Quantity)]) -> String {
     }
 }
 
-/// Whether one number is surely above zero and the other surely below.
-fn opposite(a: &Interval, b: &Interval) -> bool {
-    let above = |one: &Interval| one.low().is_positive();
-    let below = |one: &Interval| one.high().is_negative();
-    above(a) && below(b) || below(a) && above(b)
-}
-
-/// Whether two numbers surely lie on one side of zero, or both are zero.
-fn same_sign(a: &Interval, b: &Interval) -> bool {
-    let above = |one: &Interval| !one.low().is_negative();
-    let below = |one: &Interval| !one.high().is_positive();
-    above(a) && above(b) || below(a) && below(b)
-}
-
 /// What several models or runs have, each with what it is called.
 enum Values {
     Numbers(Vec<(String, Quantity)>),
@@ -242,8 +214,8 @@ impl Values {
             let value = call.evaluate(item)?;
             let mut variables = call.frame.variables.clone();
             variables.insert("it".to_owned(), value);
-            let frame = Frame { source: call.frame.source, variables: &variables };
-            match call.evaluator.evaluate_settled(each, frame)? {
+            let frame = Frame { variables: &variables, ..call.frame.at(each) };
+            match frame.settled()? {
                 // Losses of a group have a mean and a spread; settings have one value or several.
                 Evaluated::Sample(sample)
                     if sample.numbers.iter().all(Quantity::is_without_noise) =>
@@ -253,7 +225,7 @@ impl Values {
                 value => match value.words() {
                     Some(all) => words.extend(all.into_iter().map(|one| (item.to_string(), one))),
                     None => {
-                        let number = call.evaluator.number(value, frame, each)?;
+                        let number = frame.number_of(value)?;
                         numbers.push((item.to_string(), number));
                     }
                 },

@@ -2,7 +2,6 @@
 
 use std::rc::Rc;
 
-use repro_claim::syntax::ExpressionKind;
 use repro_receipt::source::{Error, Node, codes};
 use repro_stats::proportion::{Proportion, fisher, mcnemar, two_proportions};
 
@@ -20,6 +19,9 @@ codes! {
 /// Below this many items expected in a cell the z test is not to be trusted.
 const FEW: f64 = 5.0;
 
+/// The names of the tests of two lots of items.
+const TESTS: [&str; 2] = ["z", "fisher"];
+
 /// A task with whether each of its items was right.
 struct TaskOutcomes<'a> {
     task: &'a str,
@@ -27,11 +29,8 @@ struct TaskOutcomes<'a> {
 }
 
 pub fn paired<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
-    let task = match call.named("task").map(|part| &part.kind) {
-        None => None,
-        Some(ExpressionKind::Text(name)) => Some(name.as_str()),
-        Some(_) => return Err(call.wrong(&WRONG_ARGUMENTS, "`task = 'name'`", "no words")),
-    };
+    let task = call.word("task", |name| Some(name.to_owned()), || ["the name of a task"])?;
+    let task = task.as_deref();
     let (first, second) = (one_file(call, 0)?, one_file(call, 1)?);
     let (a, b) = (outcomes(call, &first, task)?, outcomes(call, &second, task)?);
     same_items(call, &a, &b)?;
@@ -140,14 +139,8 @@ pub fn two_lots<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
         Proportion::new(numbers[right].0, numbers[items].0).map_err(|why| refused(call, why))
     };
     let (a, b) = (share(0, 1)?, share(2, 3)?);
-    let is_exact = match call.named("test").map(|part| &part.kind) {
-        None => a.least_expected(&b) < FEW,
-        Some(ExpressionKind::Text(name)) if name == "z" => false,
-        Some(ExpressionKind::Text(name)) if name == "fisher" => true,
-        Some(_) => {
-            return Err(call.wrong(&WRONG_ARGUMENTS, "`test = 'z'` or `'fisher'`", "another test"));
-        }
-    };
+    let test = call.word("test", |name| TESTS.iter().position(|test| *test == name), || TESTS)?;
+    let is_exact = test.map_or(a.least_expected(&b) < FEW, |test| test == 1);
     let (p, name) = if is_exact {
         (fisher(&a, &b), "Fisher's exact test")
     } else {

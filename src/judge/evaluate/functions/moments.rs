@@ -24,7 +24,7 @@ pub fn part<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     let index = call.number(1)?.count().and_then(|index| usize::try_from(index).ok());
     let Some(found) = index.and_then(|index| parts.get(index.checked_sub(1)?)) else {
         let expected = format!("1 to {}, the parts of \"{}\"", parts.len(), name.text);
-        return Err(call.wrong(&WRONG_ARGUMENTS, &expected, &call.whole.to_string()));
+        return Err(call.wrong(&WRONG_ARGUMENTS, &expected, &call.frame.part.to_string()));
     };
     let is_digits = !found.is_empty() && found.bytes().all(|byte| byte.is_ascii_digit());
     match Printed::parse(found) {

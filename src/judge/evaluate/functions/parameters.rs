@@ -1,17 +1,15 @@
 //! Parameter counts: total and active.
 
-use std::rc::Rc;
 use std::sync::Arc;
 
-use repro_exact::decimal::Interval;
 use repro_params::{self as params, Convention, CountScope, ParameterCount, ParameterCounts};
 use repro_receipt::bundle::{Bundle, CONFIG, Origin};
 use repro_receipt::source::{Document, Error, codes};
-use repro_report::outcome::{ClaimReport, Outcome, Verdict};
 
-use crate::evaluate::{Call, WRONG_ARGUMENTS, WRONG_KIND};
-use crate::library::Library;
-use crate::value::{Evaluated, Leaf, LeafKind, NumberRole, Quantity};
+use crate::evaluate::design::Objection;
+use crate::evaluate::{Call, WRONG_KIND};
+use crate::library::evidence_ref;
+use crate::value::{Evaluated, NumberRole, Quantity};
 
 codes! {
     PART_ONLY = "value::part-only", "only the language model can be counted", "bind the number to `total(model, of = 'language model')` if that part is meant";
@@ -23,8 +21,7 @@ pub fn count<'a>(call: &Call<'_, '_, 'a>, which: ParameterCount) -> Result<Evalu
     let value = call.evaluate(part)?;
     let (convention, asked) = (convention(call)?, scope(call)?);
     let models = models(value).map_err(|found| {
-        let expected = "a configuration or runs";
-        call.evaluator.wrong(&WRONG_KIND, part, call.frame, expected, found)
+        call.frame.at(part).wrong(&WRONG_KIND, "a configuration or runs", found)
     })?;
     let mut counts = Vec::new();
     for (bundle, file) in &models {
@@ -39,24 +36,17 @@ pub fn count<'a>(call: &Call<'_, '_, 'a>, which: ParameterCount) -> Result<Evalu
         let found = format!("{first} in `{}` and {other} in `{}`", bundle.name(), odd.name());
         return Err(call.wrong(&WRONG_KIND, "one model in all runs of the group", &found));
     }
-    let document = call.evaluator.library().document(
-        bundle.name(),
-        file,
-        call.evaluator.page().document().root(),
-    )?;
-    let evidence = crate::library::evidence_ref(bundle, file, place_of(document, asked));
-    let nudged = call.evaluator.nudge(&format!("{} of {} {file}", call.name, bundle.name()));
-    let leaf = Leaf::without_place(LeafKind::Counted, first.to_string());
-    let leaf = Leaf { evidence: Some(evidence), ..leaf };
-    // Moved by what no rounding hides, where a result is asked whether it depends on this.
-    let number = if nudged { first * 1_009 + 1 } else { *first };
+    let document = config(call, bundle, file)?;
+    if (asked, model.scope) == (CountScope::Whole, CountScope::LanguageModel) {
+        let why = model.notes.last().map_or("", String::as_str);
+        let what = format!("{file}: {why}");
+        call.evaluator.object(Objection { code: &PART_ONLY, what, step: None });
+    }
+    let evidence = evidence_ref(bundle, file, place_of(document, asked));
+    let name = format!("{} of {} {file}", call.name, bundle.name());
     // A model without encoders is its language model: the words that ask for that do not narrow it.
-    Ok(Evaluated::Number(Quantity {
-        leaf: Some(LeafKind::Counted),
-        leaves: vec![Rc::new(leaf)],
-        role: NumberRole::Parameters(model.scope),
-        ..Quantity::result(Interval::integer(number), number as f64, first.to_string(), &[])
-    }))
+    let role = NumberRole::Parameters(model.scope);
+    Ok(Evaluated::Number(Quantity { role, ..call.counted(&name, *first, Some(evidence)) }))
 }
 
 /// The bundles and files of a model: a configuration that is named, or those of runs; else what it is instead.
@@ -77,69 +67,26 @@ fn models<'a>(value: Evaluated<'a>) -> Result<Vec<(&'a Bundle, String)>, &'stati
 fn place_of(config: &Document, scope: CountScope) -> &'static str {
     let has = |key: &str| config.root().get(key).is_some();
     match scope {
-        CountScope::Whole => WHOLE,
-        CountScope::LanguageModel if has("text_config") => PARTS[0],
-        CountScope::LanguageModel if has("model_type") => PARTS[1],
-        CountScope::LanguageModel => WHOLE,
-    }
-}
-
-/// Where a whole model stands in its config.
-const WHOLE: &str = "";
-/// Where a language model does: in a table of its own, or at the root beside the table of its encoder.
-const PARTS: [&str; 2] = ["/text_config", "/model_type"];
-
-/// Makes a claim undecided that asks for a whole of which only the language model can be counted.
-pub fn undecide_parts(library: &Library, claims: &mut [ClaimReport]) {
-    let counted = library.counted();
-    let partial = counted.iter().filter(|((.., asked), counts)| {
-        *asked == CountScope::Whole && counts.scope != CountScope::Whole
-    });
-    let partial: Vec<_> =
-        partial.map(|((bundle, file, _), counts)| (bundle, file, counts)).collect();
-    for claim in claims {
-        let asks = |bundle: &str, file: &str| {
-            let mut evidence = claim.evidence.iter();
-            evidence.any(|one| one.bundle == bundle && one.file == file && one.pointer == WHOLE)
-        };
-        let is_decided = matches!(claim.outcome.verdict, Verdict::Verified | Verdict::Refuted);
-        let asked = partial.iter().find(|(bundle, file, _)| is_decided && asks(bundle, file));
-        let Some((_, file, counts)) = asked else { continue };
-        let why = counts.notes.last().map_or("", String::as_str);
-        let outcome = std::mem::replace(&mut claim.outcome, Outcome::verified());
-        let open = outcome.undecided(&PART_ONLY, format!("{file}: {why}"));
-        // The count of the part is not shown beside the number: it is another quantity.
-        claim.outcome = Outcome { measured: Vec::new(), recomputed: String::new(), ..open };
-    }
-}
-
-/// The words that an option is, where it is given.
-fn words(call: &Call<'_, '_, '_>, option: &str, expected: &str) -> Result<Option<String>, Error> {
-    let Some(part) = call.named(option) else { return Ok(None) };
-    match call.evaluate(part)? {
-        Evaluated::Text(words) => Ok(Some(words.text)),
-        value => Err(call.wrong(&WRONG_KIND, expected, value.word())),
+        CountScope::LanguageModel if has("text_config") => "/text_config",
+        CountScope::LanguageModel if has("model_type") => "/model_type",
+        CountScope::LanguageModel | CountScope::Whole => "",
     }
 }
 
 fn scope(call: &Call<'_, '_, '_>) -> Result<CountScope, Error> {
-    let Some(name) = words(call, "of", "what of the model is counted")? else {
-        return Ok(CountScope::Whole);
-    };
-    CountScope::named(&name).ok_or_else(|| {
-        let known = CountScope::ALL.map(|known| format!("`'{}'`", known.name()));
-        call.wrong(&WRONG_ARGUMENTS, &known.join(" or "), &format!("`'{name}'`"))
-    })
+    let named = call.word("of", CountScope::named, || CountScope::ALL.map(CountScope::name));
+    Ok(named?.unwrap_or(CountScope::Whole))
 }
 
 fn convention(call: &Call<'_, '_, '_>) -> Result<Convention, Error> {
-    let Some(name) = words(call, "convention", "the name of a convention")? else {
-        return Ok(Convention::Default);
-    };
-    Convention::named(&name).ok_or_else(|| {
-        let known = Convention::ALL.map(|known| format!("`'{}'`", known.name()));
-        call.wrong(&WRONG_ARGUMENTS, &known.join(", "), &format!("`'{name}'`"))
-    })
+    let named =
+        call.word("convention", Convention::named, || Convention::ALL.map(Convention::name));
+    Ok(named?.unwrap_or(Convention::Default))
+}
+
+fn config<'a>(call: &Call<'_, '_, 'a>, bundle: &Bundle, file: &str) -> Result<&'a Document, Error> {
+    let page = call.evaluator.page().document();
+    call.evaluator.library().document(bundle.name(), file, || page.root().place())
 }
 
 /// The counts of a model, once for a run of the program: of the whole if that is asked for and can be counted, else of its language model.
@@ -151,9 +98,8 @@ fn counted(
 ) -> Result<Arc<ParameterCounts>, Error> {
     let evaluator = call.evaluator;
     let library = evaluator.library();
-    let asked = evaluator.page().document().root();
-    let document = library.document(bundle.name(), file, asked)?;
-    evaluator.show(bundle, crate::library::evidence_ref(bundle, file, place_of(document, scope)));
+    let document = config(call, bundle, file)?;
+    evaluator.show(bundle, file, place_of(document, scope));
     let key = (bundle.name().to_owned(), file.to_owned(), scope);
     if let Some(known) = library.counted().get(&key) {
         return Ok(Arc::clone(known));

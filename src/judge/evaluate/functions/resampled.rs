@@ -59,7 +59,7 @@ pub fn bootstrap<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     // A short list is enumerated, and nothing is drawn.
     if sample.count() > ENUMERATED_TO {
         let draws = resamples.saturating_mul(sample.count()).saturating_mul(SEEDS as usize);
-        call.evaluator.takes(draws / DRAWS_IN_A_STEP, call.frame)?;
+        call.frame.takes(draws / DRAWS_IN_A_STEP)?;
     }
     let mut drawn: Vec<[f64; 2]> = Vec::new();
     // What other draws would give is no part of what is only supposed.
@@ -90,7 +90,7 @@ pub fn slopes<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
         return Err(call.wrong(&WRONG_ARGUMENTS, "groups, and `over = `", "one of them alone"));
     };
     let x = call.numbers_of(over)?;
-    let groups = call.evaluator.groups(call.argument(0)?, call.frame)?;
+    let groups = call.at(0)?.groups()?;
     let runs = groups.first().map(|group| group.runs.clone()).unwrap_or_default();
     if groups.len() != x.count() || groups.iter().any(|group| group.runs != runs) {
         let found = format!("{} groups over {}", groups.len(), x.count());

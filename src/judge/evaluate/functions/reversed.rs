@@ -21,13 +21,12 @@ type GapSign = Option<bool>;
 const TEST: usize = 250;
 
 pub fn reversed<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
-    let contract = |index| call.evaluator.groups(call.argument(index)?, call.frame);
-    let (first, second) = (contract(0)?, contract(1)?);
+    let (first, second) = (call.at(0)?.groups()?, call.at(1)?.groups()?);
     if first.len() != second.len() || first.len() < 2 {
         let found = format!("{} and {}", first.len(), second.len());
         return Err(call.wrong(&WRONG_ARGUMENTS, "the same two groups or more in both", &found));
     }
-    call.evaluator.pairs(first.len(), 2 * TEST, call.frame)?;
+    call.frame.pairs(first.len(), 2 * TEST)?;
     let ((before, shown), (after, also)) = (signs(call, &first), signs(call, &second));
     let pairs: Vec<_> = std::iter::zip(before, after).collect();
     let outcome = judge(&pairs)

@@ -61,7 +61,7 @@ pub fn quoted<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     let printed = index.and_then(|index| numbers.get(index.checked_sub(1)?));
     let printed = printed.ok_or_else(|| {
         let expected = format!("1 to {}, the numbers of the quote", numbers.len());
-        call.wrong(&WRONG_ARGUMENTS, &expected, &call.whole.to_string())
+        call.wrong(&WRONG_ARGUMENTS, &expected, &call.frame.part.to_string())
     })?;
     Ok(Evaluated::Number(Quantity::stated(printed, LeafKind::Quoted)))
 }

@@ -12,14 +12,14 @@ use repro_stats::{Summary, one_sample};
 
 use super::numbers::listed;
 use crate::evaluate::{Call, NOT_COMPUTABLE, design};
-use crate::value::{Evaluated, Leaf, LeafKind, NumberRole, Quantity, RunSample};
+use crate::value::{Evaluated, NumberRole, Quantity, RunSample};
 
 pub fn count<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     let part = call.argument(0)?;
     let value = call.evaluate(part)?;
     let (items, role) = match sources(&value) {
         Some(all) => count_sources(call, &all)?,
-        None => match call.evaluator.settled(value, call.frame, part)? {
+        None => match call.frame.at(part).settle(value)? {
             Evaluated::List(items) if !are_distinct(&items) => {
                 let expected = "a list of things that each have evidence of their own";
                 return Err(call.wrong(&NOT_COMPUTABLE, expected, &format!("`{part}`")));
@@ -32,12 +32,13 @@ pub fn count<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
             other => return Err(call.wrong(&NOT_COMPUTABLE, "a group or a list", other.word())),
         },
     };
-    let items = items + usize::from(call.evaluator.nudge(&format!("count of {part}")));
-    let text = format!("count({part})");
-    let number = Quantity::result(Interval::integer(items), items as f64, text, &[]);
-    let mut number = Quantity { role, ..number };
-    number.leaves = vec![Rc::new(Leaf::without_place(LeafKind::Counted, items.to_string()))];
-    Ok(Evaluated::Number(number))
+    let number = call.counted(&format!("count of {part}"), items as u64, None);
+    Ok(Evaluated::Number(Quantity {
+        leaf: None,
+        derivation: format!("count({part})"),
+        role,
+        ..number
+    }))
 }
 
 /// A run, or a file of a bundle that stands for one thing, such as a configuration.
@@ -75,8 +76,7 @@ fn count_sources(
     }
     for source in all {
         if let Some(bundle) = call.evaluator.library().bundle(source.bundle) {
-            let file = source.file.unwrap_or(RECEIPT);
-            call.evaluator.show(bundle, crate::library::evidence_ref(bundle, file, ""));
+            call.evaluator.show(bundle, source.file.unwrap_or(RECEIPT), "");
         }
     }
     let runs = all.iter().map(|source| source.bundle.to_owned()).collect();
@@ -101,7 +101,7 @@ fn are_distinct(items: &[Evaluated<'_>]) -> bool {
 }
 
 pub fn means<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
-    let groups = call.evaluator.groups(call.argument(0)?, call.frame)?;
+    let groups = call.at(0)?.groups()?;
     let each = groups.iter().map(|group| mean_of(call, group).map(Evaluated::Number));
     each.collect::<Result<_, _>>().map(Evaluated::List)
 }

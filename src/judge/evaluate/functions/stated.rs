@@ -1,11 +1,10 @@
 //! Runs of which only mean ± spread is printed.
 
-use repro_claim::Expression;
-use repro_claim::syntax::{ExpressionKind, RelationOperator};
+use repro_claim::syntax::ExpressionKind;
 use repro_receipt::source::Error;
 
 use crate::evaluate::error_bars::{OrderSide, StatedOrder};
-use crate::evaluate::{Call, Evaluator, Frame, WRONG_ARGUMENTS};
+use crate::evaluate::{Call, Frame, WRONG_ARGUMENTS};
 use crate::value::{Evaluated, LeafKind, PrintedRuns};
 
 pub fn printed_runs<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
@@ -34,10 +33,10 @@ pub fn in_family<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
         call.wrong(&WRONG_ARGUMENTS, "an order and the family of orders that it is of", found)
     };
     let Some(family) = call.named("family") else { return Err(wrong("no family")) };
-    let [own] = &orders(call.evaluator, call.argument(0)?, call.frame)?[..] else {
+    let [own] = &orders(call.at(0)?)?[..] else {
         return Err(wrong("several orders"));
     };
-    let mut others = call.evaluator.aside(|| orders(call.evaluator, family, call.frame))?;
+    let mut others = call.evaluator.aside(|| orders(call.frame.at(family)))?;
     let Some(index) = others.iter().position(|order| order.shown() == own.shown()) else {
         return Err(wrong("a family without the order itself"));
     };
@@ -46,30 +45,19 @@ pub fn in_family<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
 }
 
 /// The orders that are written, or that formulas of the post stand for.
-fn orders<'a>(
-    evaluator: &Evaluator<'a>,
-    part: &Expression,
-    frame: Frame<'_, 'a>,
-) -> Result<Vec<StatedOrder>, Error> {
-    let found = |frame: Frame<'_, 'a>, body: &Expression| orders(evaluator, body, frame);
-    match &part.kind {
+fn orders(frame: Frame<'_, '_>) -> Result<Vec<StatedOrder>, Error> {
+    match &frame.part.kind {
         ExpressionKind::List(items) => {
-            let each = items.iter().map(|item| found(frame, item));
-            Ok(each.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
+            let each = items.iter().map(|item| orders(frame.at(item)));
+            Ok(each.collect::<Result<Vec<_>, _>>()?.concat())
         }
-        ExpressionKind::Relation(first, rest) if rest.len() == 1 => {
-            let side = |part: &Expression| {
-                OrderSide::of(evaluator, evaluator.evaluate(part, frame)?, frame, part)
-            };
-            let one = |(operator, second): &(RelationOperator, Expression)| {
-                let sides = [side(first)?, side(second)?];
-                Ok(StatedOrder { operator: *operator, sides })
-            };
-            rest.iter().map(one).collect()
+        ExpressionKind::Relation(first, rest) if let [(operator, second)] = rest.as_slice() => {
+            let side = |part| OrderSide::of(frame.at(part), frame.at(part).evaluate()?);
+            Ok(vec![StatedOrder { operator: *operator, sides: [side(first)?, side(second)?] }])
         }
-        _ => evaluator.in_formula(part, frame, found).unwrap_or_else(|| {
-            let found = format!("`{part}`");
-            Err(evaluator.wrong(&WRONG_ARGUMENTS, part, frame, "an order: `a < b`", &found))
+        _ => frame.in_formula(|body| orders(body)).unwrap_or_else(|| {
+            let found = format!("`{}`", frame.part);
+            Err(frame.wrong(&WRONG_ARGUMENTS, "an order: `a < b`", &found))
         }),
     }
 }

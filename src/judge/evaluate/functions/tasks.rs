@@ -3,7 +3,6 @@
 use num_bigint::BigInt;
 use num_rational::BigRational;
 use num_traits::{One, Zero};
-use repro_claim::syntax::ExpressionKind;
 use repro_exact::decimal::{Interval, nearest_f64};
 use repro_receipt::source::{Error, codes};
 use repro_runs::scores;
@@ -23,11 +22,8 @@ codes! {
 
 pub fn core<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     // Over the tasks of the table, else over the 22 of CORE.
-    let of_table = match call.named("tasks").map(|part| &part.kind) {
-        None => false,
-        Some(ExpressionKind::Text(word)) if word == "given" => true,
-        Some(_) => return Err(call.wrong(&WRONG_ARGUMENTS, "`tasks = 'given'`", "other words")),
-    };
+    let of_table =
+        call.word("tasks", |word| (word == "given").then_some(()), || ["given"])?.is_some();
     let baselines = baselines(call)?;
     let (files, is_group) = of_runs(call, call.argument(0)?, "table")?;
     let mut sample = RunSample { runs: Vec::new(), numbers: Vec::new() };

@@ -47,27 +47,32 @@ fn tested(call: &Call<'_, '_, '_>) -> Result<(ChosenTest, RunSample), Error> {
     Ok((design.map_err(refused)?, all))
 }
 
+/// A number of a test, derived in these words before the name of the test.
+fn of_test(
+    call: &Call<'_, '_, '_>,
+    (design, all): &(ChosenTest, RunSample),
+    value: f64,
+    what: &str,
+) -> Result<Quantity, Error> {
+    let derivation = format!("{what} by {}", design.name);
+    Ok(Quantity { derivation, ..from_float(call, value, all)? })
+}
+
 pub fn p_value<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
-    let (design, all) = tested(call)?;
-    let number = from_float(call, design.test.p_two_sided(), &all)?;
-    let text = format!("p by {}", design.name);
-    let role = NumberRole::P(Rc::new(design.design));
-    Ok(Evaluated::Number(Quantity { derivation: text, role, ..number }))
+    let tested = tested(call)?;
+    let number = of_test(call, &tested, tested.0.test.p_two_sided(), "p")?;
+    let role = NumberRole::P(Rc::new(tested.0.design));
+    Ok(Evaluated::Number(Quantity { role, ..number }))
 }
 
 pub fn interval<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
-    let (design, all) = tested(call)?;
-    ends(design.test.interval(1.0 - ALPHA).map(|end| {
-        let number = from_float(call, end, &all)?;
-        Ok(Quantity { derivation: format!("95% by {}", design.name), ..number })
-    }))
+    let tested = tested(call)?;
+    ends(tested.0.test.interval(1.0 - ALPHA).map(|end| of_test(call, &tested, end, "95%")))
 }
 
 pub fn standard_error<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
-    let (design, all) = tested(call)?;
-    let number = from_float(call, design.test.standard_error, &all)?;
-    let derivation = format!("standard error by {}", design.name);
-    Ok(Evaluated::Number(Quantity { derivation, ..number }))
+    let tested = tested(call)?;
+    of_test(call, &tested, tested.0.test.standard_error, "standard error").map(Evaluated::Number)
 }
 
 pub fn significant<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {

@@ -36,9 +36,13 @@ pub(super) fn direction(claim: &LintedClaim<'_>) -> Option<Lint> {
     let sides = sides_of(claim)?;
     // "Raises the loss by 9.9%": a percentage changes what it is of.
     let lists = [LISTS.as_slice(), &["direction.grows", "direction.shrinks"]].concat();
-    let is_motion =
-        sides.has_subject || claim.lower.starts_with("from ") || claim.lower.contains(" from ");
-    let said = said(claim, if is_motion { &lists } else { &LISTS })?;
+    // "From moe16 to moe64 the parameters grow": what moves from one side to the other.
+    let moves_from = |arm: &ClaimArm| {
+        let place = claim.mention(arm, &[], claim.lower);
+        place.is_some_and(|place| claim.lower[..place.start].trim_end().ends_with("from"))
+    };
+    let moves = || arms_of(claim.scope.page, [sides.first, sides.second]).iter().any(moves_from);
+    let said = said(claim, if sides.has_subject || moves() { &lists } else { &LISTS })?;
     // A sentence of several clauses may put the sides both ways, each in its place.
     let goes_both_ways = LISTS.iter().filter(|one| lexicon().has(one, claim.lower)).count() > 1
         || lexicon().has("direction.denies", claim.lower);

@@ -43,7 +43,8 @@ fn words_before<'c>(claim: &'c LintedClaim<'_>) -> Vec<&'c str> {
     let Some(number) = &claim.number else { return Vec::new() };
     let end = number.start;
     let start = end - claim.before().len().min(end);
-    let own = claim.quote.get(start..end).unwrap_or_default();
+    // "ARC-E / MMLU = 46.8 / 33.1": names of a list go with their numbers one by one.
+    let own = claim.quote.get(start..end).filter(|own| !own.contains('/')).unwrap_or_default();
     let mut words: Vec<&str> = plain_words(own).collect();
     let links = ["beside.links", "beside.measures"];
     let is_link =
