@@ -249,7 +249,7 @@ fn two_arms(asked: &StatsRequest, a: &ArmValues, b: &ArmValues, add: &mut Add<'_
     let compared = |test: &Result<T, Why>| {
         let test = test.clone()?;
         let mut fields = vec![("n", counts.clone()), ("diff", AnswerField::Number(test.estimate))];
-        fields.extend(test_fields(&test, asked.level));
+        fields.extend(test_fields(&test, asked.level)?);
         Ok(Answer::of(fields).doubted(few_values(fewest)))
     };
     add("welch", "Welch t", compared(&welch));
@@ -265,7 +265,7 @@ fn two_arms(asked: &StatsRequest, a: &ArmValues, b: &ArmValues, add: &mut Add<'_
         "paired t",
         paired.clone().and_then(|test| {
             let mut fields = summary_fields(&differences.clone()?);
-            fields.extend(test_fields(&test, asked.level));
+            fields.extend(test_fields(&test, asked.level)?);
             Ok(Answer::of(fields).doubted(few_values(fewest)))
         }),
     );
@@ -352,17 +352,17 @@ fn described(arm: &ArmValues) -> Result<Answer, Why> {
     }
 }
 
-fn test_fields(test: &T, level: f64) -> Vec<(&'static str, AnswerField)> {
+fn test_fields(test: &T, level: f64) -> Result<Vec<(&'static str, AnswerField)>, Refused> {
     let mut fields = vec![
         ("t", AnswerField::Number(test.t)),
         ("df", AnswerField::Number(test.df)),
         ("p_two_sided", AnswerField::Number(test.p_two_sided())),
         ("p_less", AnswerField::Number(test.p_less())),
         ("p_greater", AnswerField::Number(test.p_greater())),
-        ("ci", AnswerField::Numbers(test.interval(level).to_vec())),
+        ("ci", AnswerField::Numbers(test.interval(level)?.to_vec())),
     ];
     fields.insert(0, ("se", AnswerField::Number(test.standard_error)));
-    fields
+    Ok(fields)
 }
 
 /// Two values measure the noise by one difference only.
@@ -380,7 +380,7 @@ fn against_target(
     let mut fields = summary_fields(&arm.summary()?);
     fields.retain(|(key, _)| *key != "se");
     fields.push(("target", AnswerField::Number(target)));
-    fields.extend(test_fields(&test, level));
+    fields.extend(test_fields(&test, level)?);
     Ok(Answer::of(fields).doubted(few_values(arm.count())))
 }
 
@@ -512,7 +512,9 @@ fn proportions(asked: &StatsRequest, add: &mut Add<'_>) {
     add(
         "fisher",
         "Fisher's exact",
-        Ok(Answer::of(vec![("p_two_sided", AnswerField::Number(fisher(a, b)))])),
+        fisher(a, b)
+            .map(|p| Answer::of(vec![("p_two_sided", AnswerField::Number(p))]))
+            .map_err(Why::from),
     );
 }
 

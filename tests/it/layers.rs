@@ -36,9 +36,10 @@ const CRATES: &[Crate] = &[
         on: &["exact"],
         rows: &[
             &["holm", "refused", "rng", "special"],
-            &["decimals", "distribution"],
+            &["decimals", "second_opinion", "tail"],
+            &["distribution", "noncentral_t"],
             &["summary"],
-            &["bootstrap", "noncentral_t", "proportion", "t_test"],
+            &["anova", "bootstrap", "categories", "proportion", "ranks", "t_test"],
             &["equivalence", "interquartile", "line", "power", "sign_flip"],
             &["answers"],
             &["spread"],

@@ -16,7 +16,7 @@ pub use crate::evaluate::noise::{
     ARE_EQUAL, COARSE, NO_FAMILY, NOT_EQUAL, OF_MEANS, ONE_RUN, ORDER, WITHIN_NOISE, WRONG_WAY,
     digits,
 };
-use crate::evaluate::{Evaluator, Frame, TRUTHS, WRONG_KIND, error_bars};
+use crate::evaluate::{DISAGREE, Evaluator, Frame, TRUTHS, WRONG_KIND, error_bars};
 use crate::names::{self, Likeness};
 use crate::reading;
 use crate::run_design::RunDesign;
@@ -329,15 +329,21 @@ pub struct ChosenTest {
     pub n: Vec<usize>,
     /// What fixes it.
     pub design: RunDesign,
+    /// The 95% interval about its estimate.
+    interval95: [f64; 2],
 }
 
 impl ChosenTest {
+    fn new(test: T, name: &'static str, n: Vec<usize>, design: RunDesign) -> Result<Self, Refused> {
+        Ok(Self { interval95: test.interval(0.95)?, test, name, n, design })
+    }
+
     /// Its numbers, for programs.
     pub fn measured(&self) -> Measured {
         let test = TestNumbers {
             name: self.name,
             estimate: self.test.estimate,
-            interval95: self.test.interval(0.95),
+            interval95: self.interval95,
             t: self.test.t,
             df: self.test.df,
             p: self.test.p_two_sided(),
@@ -361,16 +367,16 @@ pub fn design(
     let of_pairs = |b: &RunSample| one_sample_of(&Decimals::of(&a.less(b))?, 0.0);
     if design.is_paired {
         if let Some(b) = in_the_order_of(evaluator, a, b) {
-            return Ok(ChosenTest { test: of_pairs(&b)?, name: PAIRED, n, design });
+            return ChosenTest::new(of_pairs(&b)?, PAIRED, n, design);
         }
         evaluator
             .departs("the plan pairs runs that saw the same data, and these groups do not pair");
     } else if let Some(b) = paired_after_the_fact(evaluator, a, b) {
         (design.is_paired, design.is_after_the_fact) = (true, true);
-        return Ok(ChosenTest { test: of_pairs(&b)?, name: PAIRED_AFTER_THE_FACT, n, design });
+        return ChosenTest::new(of_pairs(&b)?, PAIRED_AFTER_THE_FACT, n, design);
     }
     let test = welch_of(&Decimals::of(&a.floats())?, &Decimals::of(&b.floats())?)?;
-    Ok(ChosenTest { test, name: "Welch's t test", n, design })
+    ChosenTest::new(test, "Welch's t test", n, design)
 }
 
 /// The t of the mean of differences, less a number where there is one, against zero.
@@ -391,19 +397,28 @@ fn differences(
     } else {
         "the t test of the differences"
     };
-    let n = vec![sample.count()];
-    Ok(ChosenTest { test, name, n, design })
+    ChosenTest::new(test, name, vec![sample.count()], design)
+}
+
+/// What an order comes to of which there is no test.
+pub fn untested(why: &Refused) -> Outcome {
+    let code = match why {
+        Refused::Disagree { .. } => &DISAGREE,
+        _ => &WITHIN_NOISE,
+    };
+    Outcome::inconclusive(code, why.to_string())
 }
 
 /// What a test says of an order.
 fn decided(operator: RelationOperator, chosen: Result<ChosenTest, Refused>) -> Outcome {
-    let chosen = match chosen {
-        Ok(chosen) => chosen,
-        Err(why) => return Outcome::inconclusive(&WITHIN_NOISE, why.to_string()),
+    let interval =
+        |chosen: ChosenTest| Ok((chosen.test.interval(1.0 - chosen.design.alpha)?, chosen));
+    let ([low, high], chosen) = match chosen.and_then(interval) {
+        Ok(both) => both,
+        Err(why) => return untested(&why),
     };
     let ChosenTest { test, name, design, .. } = &chosen;
     let alpha = design.alpha;
-    let [low, high] = test.interval(1.0 - alpha);
     let shown = format!(
         "difference {} [{}, {}], {name}: t = {}, df {}, two-sided p = {}",
         digits(test.estimate),

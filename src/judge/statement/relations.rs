@@ -19,7 +19,7 @@ use super::judge::{
 };
 use super::meant::LintedValue;
 use super::numbers::SINGLE_SOURCE;
-use super::wording::{readings, worded};
+use super::wording::{readings, undecidable, worded};
 use crate::evaluate::functions::{again, fixed};
 use crate::evaluate::order;
 use crate::evaluate::{Evaluator, Frame};
@@ -140,7 +140,8 @@ impl<'a> Judge<'a> {
         let evaluator = &evaluation.evaluator;
         let mut parts = Vec::new();
         for expression in expressions {
-            let outcome = evaluator.judgement(&expression.tree, evaluation.frame(expression))?;
+            let judged = evaluator.judgement(&expression.tree, evaluation.frame(expression));
+            let outcome = judged.or_else(undecidable)?;
             parts.push((expression.tree.to_string(), outcome));
         }
         let mut outcome = if any { readings(parts) } else { order::all(parts) };

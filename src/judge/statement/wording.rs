@@ -1,8 +1,9 @@
 //! Premises, moods and the several meanings of a sentence.
 
-use repro_receipt::source::{Code, codes};
+use repro_receipt::source::{Code, Error, codes};
 use repro_report::outcome::{Outcome, Verdict};
 
+use crate::evaluate::DISAGREE;
 use crate::evaluate::functions::fixed;
 use crate::evaluate::order;
 use crate::lexicon::{Vocabulary, lexicon, place_of};
@@ -55,6 +56,14 @@ pub fn worded(outcome: Outcome, sentence: &Sentence, premise: Option<&str>) -> O
 pub fn undecided(code: &'static Code, reason: String, outcome: Outcome) -> Outcome {
     let method = outcome.method;
     Outcome { method, ..Outcome::inconclusive(code, reason).with_evidence_of(outcome) }
+}
+
+/// What a claim comes to whose number two implementations dispute; any other error is one of the post.
+pub fn undecidable(error: Error) -> Result<Outcome, Error> {
+    if error.code.id != DISAGREE.id {
+        return Err(error);
+    }
+    Ok(Outcome::inconclusive(&DISAGREE, error.found.clone()))
 }
 
 /// What a refutation is worth that rests on a premise which the text does not state.

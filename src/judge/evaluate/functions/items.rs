@@ -149,7 +149,7 @@ pub fn two_lots<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
         }
     };
     let (p, name) = if is_exact {
-        (fisher(&a, &b), "Fisher's exact test")
+        (fisher(&a, &b).map_err(|why| refused(call, why))?, "Fisher's exact test")
     } else {
         let test = two_proportions(&a, &b).map_err(|why| refused(call, why))?;
         (test.p_two_sided(), "the pooled z test")

@@ -10,7 +10,7 @@ use repro_stats::{equivalence, holm};
 
 use super::samples::{ends, from_float};
 use crate::evaluate::order::{ChosenTest, design, digits};
-use crate::evaluate::{Call, NOT_COMPUTABLE, WRONG_ARGUMENTS};
+use crate::evaluate::{Call, WRONG_ARGUMENTS};
 use crate::run_design::{ALPHA, PlannedFamily, RunDesign};
 use crate::value::{Evaluated, NumberRole, Quantity, RunSample};
 
@@ -36,15 +36,13 @@ fn tested(call: &Call<'_, '_, '_>) -> Result<(ChosenTest, RunSample), Error> {
         return Err(call.wrong(&WRONG_ARGUMENTS, expected, "one number of each run"));
     }
     let design = design(call.evaluator, &a, b.as_ref());
-    let refused = |why: repro_stats::Refused| {
-        call.wrong(&NOT_COMPUTABLE, "groups of at least two runs", &why.to_string())
-    };
+    let design = design.map_err(|why| call.refused("groups of at least two runs", &why))?;
     let mut all = a;
     if let Some(b) = b {
         all.runs.extend(b.runs);
         all.numbers.extend(b.numbers);
     }
-    Ok((design.map_err(refused)?, all))
+    Ok((design, all))
 }
 
 pub fn p_value<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
@@ -57,10 +55,20 @@ pub fn p_value<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
 
 pub fn interval<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     let (design, all) = tested(call)?;
-    ends(design.test.interval(1.0 - ALPHA).map(|end| {
+    ends(interval_of(call, &design, 1.0 - ALPHA)?.map(|end| {
         let number = from_float(call, end, &all)?;
         Ok(Quantity { derivation: format!("95% by {}", design.name), ..number })
     }))
+}
+
+/// The interval of a test at a level.
+fn interval_of(
+    call: &Call<'_, '_, '_>,
+    design: &ChosenTest,
+    level: f64,
+) -> Result<[f64; 2], Error> {
+    let interval = design.test.interval(level);
+    interval.map_err(|why| call.refused("groups with a spread", &why))
 }
 
 pub fn standard_error<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
@@ -146,11 +154,9 @@ pub fn equivalent<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
         return Err(call.wrong(&WRONG_ARGUMENTS, "a margin above 0", &margin.derivation));
     }
     let (design, _) = tested(call)?;
-    let refused = |why: repro_stats::Refused| {
-        call.wrong(&NOT_COMPUTABLE, "groups with a spread", &why.to_string())
-    };
-    let tests = equivalence(&design.test, -margin.float, margin.float).map_err(refused)?;
-    let [low, high] = design.test.interval(1.0 - 2.0 * ALPHA);
+    let tests = equivalence(&design.test, -margin.float, margin.float);
+    let tests = tests.map_err(|why| call.refused("groups with a spread", &why))?;
+    let [low, high] = interval_of(call, &design, 1.0 - 2.0 * ALPHA)?;
     let shown =
         format!("90% interval [{}, {}], p = {}", digits(low), digits(high), digits(tests.p()));
     let outcome = if tests.p() < ALPHA {
