@@ -4,7 +4,7 @@
 //! with the reason. A float stands for the decimal that was read as it, where there can be but one: means, spreads, differences
 //! of pairs and slopes are exact over those decimals and rounded once. Other sums run in the order of the
 //! data, and no function of the platform's mathematics library is called (logarithms and exponentials are
-//! those of the crate `libm`), so that a result is the same bits on every machine and for any number of
+//! those of the crate `libm`, and what the crate `statrs` computes is only compared), so that a result is the same bits on every machine and for any number of
 //! threads. Reading inputs and judging claims is left to the modules above.
 
 #![forbid(unsafe_code)]

@@ -43,6 +43,8 @@ pub struct MannWhitney {
     pub p_greater: f64,
     /// Whether every order was counted; else p is the normal approximation, corrected for ties and continuity.
     pub is_exact: bool,
+    /// The least two-sided p that lists of these lengths can give; 0 where it is not known.
+    pub least_two_sided: f64,
 }
 
 /// The two-sided Kolmogorov-Smirnov test of two lists.
@@ -97,22 +99,26 @@ impl RankedPair {
         }
         let all = 2 * u128::from(self.a) * u128::from(self.b);
         let is_exact = !self.has_ties() && self.a.max(self.b) <= MOST_COUNTED;
-        let [p_greater, p_less] = match is_exact {
-            true => {
-                let shares = shares_of_u(self.a as usize, self.b as usize);
-                [twice / 2, (all - twice) / 2].map(|u| Ok(up_from(&shares, u)))
-            }
-            false => {
-                let deviation = self.deviation_of_u();
-                [twice, all - twice].map(|twice| {
-                    let away = (twice as f64 - all as f64 / 2.0) / 2.0 - 0.5;
-                    Normal.upper(away / deviation)
-                })
-            }
+        let (p_greater, p_less, least) = if is_exact {
+            let shares = shares_of_u(self.a as usize, self.b as usize);
+            let least = shares.last().copied().unwrap_or_default();
+            (up_from(&shares, twice / 2), up_from(&shares, (all - twice) / 2), least)
+        } else {
+            let deviation = self.deviation_of_u();
+            let upper = |twice: u128| {
+                let away = (twice as f64 - all as f64 / 2.0) / 2.0 - 0.5;
+                Normal.upper(away / deviation)
+            };
+            (upper(twice)?, upper(all - twice)?, 0.0)
         };
-        let (p_greater, p_less) = (p_greater?, p_less?);
-        let p_two_sided = (2.0 * p_greater.min(p_less)).min(1.0);
-        Ok(MannWhitney { u: twice as f64 / 2.0, p_two_sided, p_less, p_greater, is_exact })
+        Ok(MannWhitney {
+            u: twice as f64 / 2.0,
+            p_two_sided: (2.0 * p_greater.min(p_less)).min(1.0),
+            p_less,
+            p_greater,
+            is_exact,
+            least_two_sided: (2.0 * least).min(1.0),
+        })
     }
 
     /// The standard deviation of U where a and b are alike: with n values of which t are equal each time,

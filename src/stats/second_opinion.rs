@@ -23,6 +23,8 @@ const MOST_FREEDOM: f64 = 2e4;
 const LEAST_FREEDOM: f64 = 1.0;
 /// Below this t²/df, and its like for F, `statrs` rounds t away: it computes df / (df + t²).
 const LEAST_SQUARE: f64 = 1e-9;
+/// The least tail whose quantile is asked for: further out densities vanish.
+const LEAST_QUANTILE_TAIL: f64 = 1e-100;
 /// The most items in a table of which probabilities are summed.
 const MOST_ITEMS: u64 = 10_000;
 /// The largest χ² that is asked for: every tail beyond is zero.
@@ -36,8 +38,8 @@ pub fn agreed(of: &'static str, first: f64, second: Option<f64>) -> Result<f64, 
     let Some(second) = second.filter(|second| *second != first) else { return Ok(first) };
     let away = (first - second).abs();
     let size = first.abs().max(second.abs());
-    // What is no number is not close.
-    if away <= TOLERANCE * size + SMALLEST {
+    // What is no number, or has no end, is not close.
+    if away.is_finite() && away <= TOLERANCE * size + SMALLEST {
         Ok(first)
     } else {
         Err(Refused::Disagree { of, first, relative: away / size })
@@ -67,7 +69,7 @@ pub fn student_tail(df: f64, t: f64) -> Option<f64> {
 pub fn is_quantile_sound(df: f64, tail: f64) -> bool {
     let scale = if df.is_infinite() { 1.0 } else { df };
     (df.is_infinite() || is_sound(df))
-        && tail >= SMALLEST
+        && tail >= LEAST_QUANTILE_TAIL
         && (0.5 - tail) * (0.5 - tail) >= 2e-7 * scale
 }
 

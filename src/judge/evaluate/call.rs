@@ -7,7 +7,8 @@ use repro_claim::syntax::Argument;
 use repro_receipt::source::{Code, Error};
 use repro_stats::Refused;
 
-use super::{DISAGREE, Evaluator, Frame, NOT_COMPUTABLE, WRONG_ARGUMENTS};
+use super::noise::DISAGREE;
+use super::{Evaluator, Frame, NOT_COMPUTABLE, WRONG_ARGUMENTS};
 use crate::value::{Evaluated, Quantity, RunSample};
 
 /// A call while it is evaluated.

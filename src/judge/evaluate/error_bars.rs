@@ -11,8 +11,8 @@ use repro_report::outcome::{Impact, Measured, Outcome};
 use repro_stats::spread::{ErrorBarMeaning, Estimate, Spread, Tested};
 use repro_stats::{Refused, holm};
 
-use crate::evaluate::noise::{ONE_RUN, WITHIN_NOISE, WRONG_WAY, digits};
-use crate::evaluate::{Evaluator, Frame, order};
+use crate::evaluate::noise::{ONE_RUN, WITHIN_NOISE, WRONG_WAY, digits, untested};
+use crate::evaluate::{Evaluator, Frame};
 use crate::run_design::ALPHA;
 use crate::value::{Evaluated, PrintedRuns, Quantity};
 
@@ -78,7 +78,7 @@ impl StatedOrder {
 
     /// What every reading of ± says, each p adjusted by Holm over the family.
     pub fn judge(&self, family: &[Self]) -> Outcome {
-        self.judged(family).unwrap_or_else(|why| order::untested(&why))
+        self.judged(family).unwrap_or_else(|why| untested(&why))
     }
 
     fn judged(&self, family: &[Self]) -> Result<Outcome, Refused> {

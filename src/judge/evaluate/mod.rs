@@ -42,7 +42,6 @@ codes! {
     WRONG_KIND = "expression::wrong-kind", "an expression gives another kind of value than is needed here", "give what is expected; `repro list functions` names what makes one of the other";
     WRONG_ARGUMENTS = "expression::wrong-arguments", "a function is given other values than it takes", "`repro explain FUNCTION` shows what it takes";
     NOT_COMPUTABLE = "expression::not-computable", "the operation has no value for these numbers", "look at how many there are, and whether a divisor may be zero";
-    DISAGREE = "stats::disagree", "two implementations of a distribution give other numbers, so that neither is believed", "report the values to the maintainers of `repro`; `repro stats` with the same numbers shows both";
     NOT_PAIRED = "expression::not-paired", "two groups of runs are joined run by run, and nothing pairs them", "compare the groups: `a < b`, `p(a, b)`, `mean(a) - mean(b)`";
     SHADOWS = "expression::shadows", "a formula is called as a function is", "call it otherwise; `repro list functions` names the functions";
     TOO_DEEP = "expression::too-deep", "formulas stand within each other too deep, or without end", "let no formula use itself, and a formula be shorter";

@@ -12,11 +12,12 @@ use repro_stats::{Decimals, Refused, T, one_sample_of, welch_of};
 
 use crate::evaluate::design;
 use crate::evaluate::functions::parameters::PART_AND_WHOLE;
+use crate::evaluate::noise::untested;
 pub use crate::evaluate::noise::{
     ARE_EQUAL, COARSE, NO_FAMILY, NOT_EQUAL, OF_MEANS, ONE_RUN, ORDER, WITHIN_NOISE, WRONG_WAY,
     digits,
 };
-use crate::evaluate::{DISAGREE, Evaluator, Frame, TRUTHS, WRONG_KIND, error_bars};
+use crate::evaluate::{Evaluator, Frame, TRUTHS, WRONG_KIND, error_bars};
 use crate::names::{self, Likeness};
 use crate::reading;
 use crate::run_design::RunDesign;
@@ -398,15 +399,6 @@ fn differences(
         "the t test of the differences"
     };
     ChosenTest::new(test, name, vec![sample.count()], design)
-}
-
-/// What an order comes to of which there is no test.
-pub fn untested(why: &Refused) -> Outcome {
-    let code = match why {
-        Refused::Disagree { .. } => &DISAGREE,
-        _ => &WITHIN_NOISE,
-    };
-    Outcome::inconclusive(code, why.to_string())
 }
 
 /// What a test says of an order.

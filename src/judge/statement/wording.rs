@@ -3,8 +3,8 @@
 use repro_receipt::source::{Code, Error, codes};
 use repro_report::outcome::{Outcome, Verdict};
 
-use crate::evaluate::DISAGREE;
 use crate::evaluate::functions::fixed;
+use crate::evaluate::noise::DISAGREE;
 use crate::evaluate::order;
 use crate::lexicon::{Vocabulary, lexicon, place_of};
 use crate::page::{Mood, Sentence};
@@ -107,4 +107,22 @@ pub fn readings(parts: Vec<(String, Outcome)>) -> Outcome {
         false => Outcome::inconclusive(&READINGS_DIFFER, reason),
     };
     outcome.giving(given).measuring(measured)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evaluate::NOT_COMPUTABLE;
+    use repro_receipt::source::Location;
+
+    #[test]
+    fn only_what_two_implementations_dispute_leaves_a_claim_open() {
+        let error = |code: &'static Code| code.at(Location::file("p.toml"), "a p", "0.5, or not");
+        let open = undecidable(error(&DISAGREE)).unwrap();
+        assert_eq!(
+            (open.verdict, open.code.unwrap().id),
+            (Verdict::Inconclusive, "stats::disagree")
+        );
+        assert!(undecidable(error(&NOT_COMPUTABLE)).is_err());
+    }
 }

@@ -20,17 +20,26 @@ codes! {
     OUTSIDE = "equivalent::outside", "the groups differ by more than the margin", "correct the text";
 }
 
-/// The test of the two groups that a call is given, or of the one of differences; and all their numbers.
-fn tested(call: &Call<'_, '_, '_>) -> Result<(ChosenTest, RunSample), Error> {
-    let a = call.numbers_of(call.argument(0)?)?;
-    let b = call.plain().nth(1).map(|second| call.numbers_of(second)).transpose()?;
+/// The first groups that a call is given, each of runs.
+pub fn groups_of_runs(call: &Call<'_, '_, '_>, most: usize) -> Result<Vec<RunSample>, Error> {
+    let groups: Vec<_> =
+        call.plain().take(most).map(|part| call.numbers_of(part)).collect::<Result<_, _>>()?;
     // What was joined run by run is named after both.
     let known = |name: &str| call.evaluator.library().bundle(name).is_some();
     let is_run = |names: &String| names.split(", ").all(known);
     // Blocks of a text, or numbers in a list, are no repeated runs.
-    if !a.runs.iter().chain(b.iter().flat_map(|b| &b.runs)).all(is_run) {
+    if !groups.iter().flat_map(|group| &group.runs).all(is_run) {
         return Err(call.wrong(&WRONG_ARGUMENTS, "groups of runs", "a list"));
     }
+    Ok(groups)
+}
+
+/// The test of the two groups that a call is given, or of the one of differences; and all their numbers.
+fn tested(call: &Call<'_, '_, '_>) -> Result<(ChosenTest, RunSample), Error> {
+    let mut groups = groups_of_runs(call, 2)?.into_iter();
+    let (Some(a), b) = (groups.next(), groups.next()) else {
+        return Err(call.wrong(&WRONG_ARGUMENTS, "groups of runs", "none"));
+    };
     if b.is_none() && !a.are_differences() {
         let expected = "differences between runs or steps, such as `a.loss - b.loss`";
         return Err(call.wrong(&WRONG_ARGUMENTS, expected, "one number of each run"));
