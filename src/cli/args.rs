@@ -645,6 +645,26 @@ pub struct StatsArgs {
         help_heading = "Counts and p-values"
     )]
     pub p_values: Option<String>,
+    /// A file with one column per group, for the one-way analysis of variance
+    #[arg(long, value_name = "FILE", help_heading = "Numbers")]
+    pub groups: Option<PathBuf>,
+    /// Counts of categories, such as the tokens of each expert, for the chi-squared test
+    #[arg(
+        long,
+        value_name = "N,N,...",
+        allow_hyphen_values = true,
+        help_heading = "Counts and p-values"
+    )]
+    pub categories: Option<String>,
+    /// Expected shares of the categories, in any unit [default: equal ones]
+    #[arg(
+        long,
+        value_name = "W,W,...",
+        allow_hyphen_values = true,
+        requires = "categories",
+        help_heading = "Counts and p-values"
+    )]
+    pub expected: Option<String>,
     /// A file with one column of runs per task, for their interquartile mean
     #[arg(long, value_name = "FILE", help_heading = "Numbers")]
     pub scores: Option<PathBuf>,

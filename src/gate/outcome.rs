@@ -85,11 +85,10 @@ impl GateReport {
     /// The numbers of the test.
     fn measured(&self) -> Option<Measured> {
         let gap = self.gap.as_ref()?;
-        let interval95 = gap.t.interval(0.95).map(|end| end - self.rule.bar.unwrap_or_default());
         let test = TestNumbers {
             name: gap.test.word(),
             estimate: gap.estimate,
-            interval95,
+            interval95: gap.interval95,
             t: gap.t.t,
             df: gap.t.df,
             p: gap.t.p_two_sided(),

@@ -25,7 +25,9 @@ pub struct TestedGap {
     pub estimate: f64,
     /// and the ends of the interval that the test at its level goes with.
     pub interval: [f64; 2],
-    /// The level of that interval.
+    /// The ends of the 95% interval.
+    pub interval95: [f64; 2],
+    /// The level of the first interval.
     pub interval_level: f64,
     /// The p that the rule asks for.
     pub p: f64,
@@ -39,7 +41,11 @@ pub fn tested(rule: &GateRule, inputs: &GateInputs) -> (Option<RuleLine>, Option
         return (Some(by_mean(rule, inputs)), None);
     }
     let asks = asked_of_test(rule, inputs);
-    let (t, n) = match test(rule, inputs) {
+    let level = rule.level();
+    let interval_level = if rule.one_sided { 1.0 - 2.0 * level } else { 1.0 - level };
+    let intervals =
+        |(t, n): (T, Vec<usize>)| Ok((t.interval(interval_level)?, t.interval(0.95)?, t, n));
+    let (interval, interval95, t, n) = match test(rule, inputs).and_then(intervals) {
         Ok(tested) => tested,
         Err(NoTest::Refused(why)) => {
             let code = match why {
@@ -54,12 +60,10 @@ pub fn tested(rule: &GateRule, inputs: &GateInputs) -> (Option<RuleLine>, Option
     let lower = inputs.metric.lower_is_better;
     let (good, bad) = if lower { (t.p_less(), t.p_greater()) } else { (t.p_greater(), t.p_less()) };
     let is_good = good <= bad;
-    let level = rule.level();
     let (p, shown) = match rule.one_sided {
         true => (good, (good < level, bad < level)),
         false => (t.p_two_sided(), (t.p_two_sided() < level && is_good, t.p_two_sided() < level)),
     };
-    let interval_level = if rule.one_sided { 1.0 - 2.0 * level } else { 1.0 - level };
     let short = |value: f64| format_float(value, DIGITS);
     let found = format!("p = {}, t = {}, df = {}", short(p), short(t.t), short(t.df));
     let line = match shown {
@@ -80,7 +84,8 @@ pub fn tested(rule: &GateRule, inputs: &GateInputs) -> (Option<RuleLine>, Option
         test: rule.test,
         t,
         estimate: difference(t.estimate, bar),
-        interval: t.interval(interval_level).map(|end| end - bar),
+        interval: interval.map(|end| end - bar),
+        interval95: interval95.map(|end| end - bar),
         interval_level,
         p,
         n,

@@ -25,6 +25,8 @@ pub struct RunDesign {
     pub comparison: Comparison,
     /// The family of tests that share the level.
     pub family: Option<PlannedFamily>,
+    /// The tests that a plan names, in its words.
+    pub tests: Vec<String>,
 }
 
 /// What a test compares, as far as a plan names it.
@@ -58,6 +60,7 @@ impl Default for RunDesign {
             is_after_the_fact: false,
             comparison: Comparison::default(),
             family: None,
+            tests: Vec::new(),
         }
     }
 }

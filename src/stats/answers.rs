@@ -1,13 +1,17 @@
 //! Every test and interval that the numbers given allow, each with its fields, or with the reason why
 //! there is none.
 
+use num_rational::BigRational;
 use repro_exact::decimal::format_float;
 
 use crate::bootstrap::{BootstrapInterval, INFERENCE_FROM, Resampled};
 use crate::interquartile::ScoresByTask;
 use crate::power::{Design, Goal};
 use crate::proportion::{Proportion, fisher, mcnemar, two_proportions};
-use crate::{self as stats, Decimal, Decimals, Refused, Summary, T, mean};
+use crate::{self as stats, Decimal, Decimals, MannWhitney, RankedPair, Refused, Summary, T, mean};
+
+/// Below this many values with ties the normal approximation of U is rough: SciPy counts orders there if it can.
+const FEW_TIED: usize = 8;
 
 /// What is known of one arm.
 #[derive(Debug)]
@@ -90,6 +94,12 @@ pub struct StatsRequest {
     pub p_values: Vec<f64>,
     /// Scores: a list of runs for each task.
     pub scores: Vec<Vec<f64>>,
+    /// Groups of values, for the analysis of variance.
+    pub groups: Vec<Decimals>,
+    /// Counts of categories.
+    pub categories: Vec<BigRational>,
+    /// The shares that are expected of them; none where they are equal.
+    pub expected: Option<Vec<BigRational>>,
     /// The null value of one list.
     pub target: Option<f64>,
     /// The margin of equivalence.
@@ -196,6 +206,12 @@ pub fn answers(asked: &StatsRequest) -> Vec<Entry> {
         let given = AnswerField::Numbers(asked.p_values.clone());
         add("holm", "Holm", Ok(Answer::of(vec![("p", given), ("adjusted", adjusted)])));
     }
+    if !asked.groups.is_empty() {
+        add("anova", "one-way ANOVA", analysis_of_variance(&asked.groups));
+    }
+    if !asked.categories.is_empty() {
+        add("chi_squared", "chi-squared", of_categories(asked));
+    }
     if !asked.scores.is_empty() {
         add("interquartile_mean", "interquartile mean", interquartile(asked));
     }
@@ -249,7 +265,7 @@ fn two_arms(asked: &StatsRequest, a: &ArmValues, b: &ArmValues, add: &mut Add<'_
     let compared = |test: &Result<T, Why>| {
         let test = test.clone()?;
         let mut fields = vec![("n", counts.clone()), ("diff", AnswerField::Number(test.estimate))];
-        fields.extend(test_fields(&test, asked.level));
+        fields.extend(test_fields(&test, asked.level)?);
         Ok(Answer::of(fields).doubted(few_values(fewest)))
     };
     add("welch", "Welch t", compared(&welch));
@@ -265,11 +281,13 @@ fn two_arms(asked: &StatsRequest, a: &ArmValues, b: &ArmValues, add: &mut Add<'_
         "paired t",
         paired.clone().and_then(|test| {
             let mut fields = summary_fields(&differences.clone()?);
-            fields.extend(test_fields(&test, asked.level));
+            fields.extend(test_fields(&test, asked.level)?);
             Ok(Answer::of(fields).doubted(few_values(fewest)))
         }),
     );
     add("sign_flip", "paired sign flip", pairs.clone().and_then(|pairs| sign_flip(&pairs, asked)));
+    let ranked = exact.clone().and_then(|(a, b)| Ok(RankedPair::new(a, b)?));
+    by_ranks(asked, &ranked, [a.count(), b.count()], add);
     let correlation = exact.and_then(|(a, b)| Ok(stats::correlation_of(a, b)?));
     add(
         "correlation",
@@ -293,6 +311,83 @@ fn two_arms(asked: &StatsRequest, a: &ArmValues, b: &ArmValues, add: &mut Add<'_
     add("power_welch", "Welch t", power(asked, &welch, arms));
     let of_pairs = differences.map(|summary| Design::Paired(summary.sd));
     add("power_paired", "paired t", power(asked, &paired, of_pairs));
+}
+
+/// Mann-Whitney's and the Kolmogorov-Smirnov test of lists of so many values.
+fn by_ranks(
+    asked: &StatsRequest,
+    ranked: &Result<RankedPair, Why>,
+    n: [usize; 2],
+    add: &mut Add<'_>,
+) {
+    let counts = || AnswerField::Counts(n.map(|n| n as u64).to_vec());
+    let tested = ranked.clone().and_then(|ranked| Ok(ranked.mann_whitney()?));
+    let alpha = 1.0 - asked.level;
+    let doubt = |test: &MannWhitney| {
+        let [a, b] = n;
+        if test.least_two_sided > alpha * (1.0 + 1e-9) {
+            let least = format_float(test.least_two_sided, 4);
+            return Some(format!(
+                "with n = {a} and {b} no two-sided p is below {least}, and that is above 1 - level"
+            ));
+        }
+        let is_rough = !test.is_exact && a.min(b) < FEW_TIED;
+        is_rough.then(|| {
+            format!("fewer than {FEW_TIED} values with ties: the normal approximation is for more")
+        })
+    };
+    let mann_whitney = tested.clone().map(|test| {
+        Answer::of(vec![
+            ("n", counts()),
+            ("u", AnswerField::Number(test.u)),
+            ("p_two_sided", AnswerField::Number(test.p_two_sided)),
+            ("p_less", AnswerField::Number(test.p_less)),
+            ("p_greater", AnswerField::Number(test.p_greater)),
+            ("method", AnswerField::Word(if test.is_exact { "exact" } else { "normal" })),
+        ])
+        .doubted(doubt(&test))
+    });
+    add("mann_whitney", "Mann-Whitney", mann_whitney);
+    let unreachable = tested.ok().filter(|test| test.is_exact).and_then(|test| doubt(&test));
+    let smirnov = ranked.clone().and_then(|ranked| {
+        let test = ranked.kolmogorov_smirnov()?;
+        Ok(Answer::of(vec![
+            ("n", counts()),
+            ("statistic", AnswerField::Number(test.d)),
+            ("p", AnswerField::Number(test.p)),
+            ("method", AnswerField::Word(if test.is_exact { "exact" } else { "limit" })),
+        ])
+        .doubted(unreachable))
+    });
+    add("kolmogorov_smirnov", "Kolmogorov-Smirnov", smirnov);
+}
+
+fn analysis_of_variance(groups: &[Decimals]) -> Result<Answer, Why> {
+    let test = stats::anova(groups)?;
+    let n = groups.iter().map(|group| group.count() as u64).collect();
+    Ok(Answer::of(vec![
+        ("n", AnswerField::Counts(n)),
+        ("statistic", AnswerField::Number(test.f)),
+        ("df", AnswerField::Numbers(vec![test.df_between, test.df_within])),
+        ("p", AnswerField::Number(test.p)),
+    ])
+    .doubted((test.df_within < 2.0).then(|| "one degree of freedom measures the noise".to_owned())))
+}
+
+fn of_categories(asked: &StatsRequest) -> Result<Answer, Why> {
+    let test = stats::chi_squared(&asked.categories, asked.expected.as_deref())?;
+    let doubt = (test.least_expected < 5.0).then(|| {
+        "fewer than 5 are expected in a category: chi-squared is an approximation for more"
+            .to_owned()
+    });
+    Ok(Answer::of(vec![
+        ("categories", AnswerField::Count(asked.categories.len() as u64)),
+        ("statistic", AnswerField::Number(test.statistic)),
+        ("df", AnswerField::Number(test.df)),
+        ("p", AnswerField::Number(test.p)),
+        ("least_expected", AnswerField::Number(test.least_expected)),
+    ])
+    .doubted(doubt))
 }
 
 /// Each of two arms against the target, where there is one.
@@ -352,17 +447,17 @@ fn described(arm: &ArmValues) -> Result<Answer, Why> {
     }
 }
 
-fn test_fields(test: &T, level: f64) -> Vec<(&'static str, AnswerField)> {
+fn test_fields(test: &T, level: f64) -> Result<Vec<(&'static str, AnswerField)>, Refused> {
     let mut fields = vec![
         ("t", AnswerField::Number(test.t)),
         ("df", AnswerField::Number(test.df)),
         ("p_two_sided", AnswerField::Number(test.p_two_sided())),
         ("p_less", AnswerField::Number(test.p_less())),
         ("p_greater", AnswerField::Number(test.p_greater())),
-        ("ci", AnswerField::Numbers(test.interval(level).to_vec())),
+        ("ci", AnswerField::Numbers(test.interval(level)?.to_vec())),
     ];
     fields.insert(0, ("se", AnswerField::Number(test.standard_error)));
-    fields
+    Ok(fields)
 }
 
 /// Two values measure the noise by one difference only.
@@ -380,7 +475,7 @@ fn against_target(
     let mut fields = summary_fields(&arm.summary()?);
     fields.retain(|(key, _)| *key != "se");
     fields.push(("target", AnswerField::Number(target)));
-    fields.extend(test_fields(&test, level));
+    fields.extend(test_fields(&test, level)?);
     Ok(Answer::of(fields).doubted(few_values(arm.count())))
 }
 
@@ -512,7 +607,9 @@ fn proportions(asked: &StatsRequest, add: &mut Add<'_>) {
     add(
         "fisher",
         "Fisher's exact",
-        Ok(Answer::of(vec![("p_two_sided", AnswerField::Number(fisher(a, b)))])),
+        fisher(a, b)
+            .map(|p| Answer::of(vec![("p_two_sided", AnswerField::Number(p))]))
+            .map_err(Why::from),
     );
 }
 

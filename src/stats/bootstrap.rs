@@ -116,13 +116,13 @@ impl Resampled {
     /// The bias-corrected and accelerated interval at a level strictly between 0 and 1.
     pub fn bca(&self, level: f64) -> Result<BootstrapInterval, Refused> {
         let tail = tail(level)?;
-        let bias = Normal.quantile(self.share_below());
+        let bias = Normal.quantile(self.share_below())?;
         let corrected = |z: f64| {
             let moved = bias + z;
             Normal.cdf(bias + moved / (1.0 - self.acceleration * moved))
         };
-        let reach = Normal.upper_quantile(tail);
-        let (low, high) = (corrected(-reach), corrected(reach));
+        let reach = Normal.upper_quantile(tail)?;
+        let (low, high) = (corrected(-reach)?, corrected(reach)?);
         let usable = |p: f64| p > 0.0 && p < 1.0;
         if !bias.is_finite() || !usable(low) || !usable(high) || low > high {
             return Err(Refused::Degenerate);

@@ -5,6 +5,8 @@
 //! 1000000000.002 - 1000000000.001 is 0.001. Any other float stands for itself. Sums, squares and products are whole numbers of one power of ten, so
 //! that nothing cancels, overflows or vanishes; a result is rounded once, when it becomes a float.
 
+use std::collections::BTreeMap;
+
 use num_bigint::{BigInt, BigUint};
 use num_rational::BigRational;
 use num_traits::{One, Signed, Zero};
@@ -124,6 +126,27 @@ impl Decimals {
         let n = BigInt::from(self.count());
         let divisor = &n * &n * (&n - BigInt::one());
         scaled(squares, divisor, 2 * self.exponent)
+    }
+
+    /// The exact sum of the squares of the deviations from the mean, of at least one.
+    pub fn squares(&self) -> BigRational {
+        let squares: BigInt = self.deviations().iter().map(|one| one * one).sum();
+        let n = BigInt::from(self.count().max(1));
+        scaled(squares, &n * &n, 2 * self.exponent)
+    }
+
+    /// How often each distinct value of this list or another stands in both, the least value first.
+    pub fn merged(&self, other: &Self) -> Vec<[u64; 2]> {
+        let exponent = self.exponent.min(other.exponent);
+        let mut counts: BTreeMap<BigInt, [u64; 2]> = BTreeMap::new();
+        for (side, list) in [self, other].into_iter().enumerate() {
+            let factor = BigInt::from(ten(list.exponent.abs_diff(exponent)));
+            for units in &list.units {
+                let both = counts.entry(units * &factor).or_default();
+                both[side] += 1;
+            }
+        }
+        counts.into_values().collect()
     }
 
     /// The exact square of the standard error of the mean of at least two.

@@ -9,8 +9,8 @@ use std::sync::LazyLock;
 
 use libm::{exp, expm1, log};
 
-use super::distribution::{Normal, Symmetric};
 use super::special::stirling_rest;
+use super::tail::{Normal, Tail};
 
 /// Where the logarithm of a density is this far below its peak, nothing is left.
 const NEGLIGIBLE: f64 = 45.0;
@@ -44,7 +44,7 @@ pub fn noncentral_t_upper(t: f64, df: f64, delta: f64) -> f64 {
     let half = df / 2.0;
     let scale = 2.0 * (half / (2.0 * std::f64::consts::PI)).sqrt() * exp(-stirling_rest(half));
     let integrand =
-        |u: f64| scale * exp(df * (u - expm1(2.0 * u) / 2.0)) * Normal.upper(t * exp(u) - delta);
+        |u: f64| scale * exp(df * (u - expm1(2.0 * u) / 2.0)) * Normal.tail(t * exp(u) - delta);
     let reach = (NEGLIGIBLE / df).sqrt();
     let (low, high) = (-reach - NEGLIGIBLE / df, reach);
     // Where the normal tail turns: at its middle, or where its argument becomes one.
@@ -74,7 +74,7 @@ fn integral(function: &impl Fn(f64) -> f64, low: f64, high: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::distribution::StudentT;
+    use super::super::tail::StudentT;
     use super::*;
     use proptest::prelude::*;
 
@@ -108,7 +108,7 @@ mod tests {
             let student = StudentT::new(df).unwrap();
             for at in 0..=600 {
                 let t = f64::from(at) / 10.0 - 30.0;
-                let off = (noncentral_t_upper(t, df, 0.0) - student.upper(t)).abs();
+                let off = (noncentral_t_upper(t, df, 0.0) - student.tail(t)).abs();
                 if off > worst.0 {
                     worst = (off, t, df);
                 }
@@ -120,7 +120,7 @@ mod tests {
     proptest! {
         #[test]
         fn without_noncentrality_it_is_students(t in -30.0..30.0_f64, df in 1.0..1e5_f64) {
-            let student = StudentT::new(df).unwrap().upper(t);
+            let student = StudentT::new(df).unwrap().tail(t);
             prop_assert!((noncentral_t_upper(t, df, 0.0) - student).abs() < 1e-12);
         }
 

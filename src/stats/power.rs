@@ -69,10 +69,10 @@ impl Goal {
     /// The t that a test must pass.
     fn critical(&self, df: f64) -> Result<f64, Refused> {
         let student = StudentT::new(df)?;
-        Ok(match self.sides {
+        match self.sides {
             Sides::One => student.upper_quantile(self.alpha),
             Sides::Two => student.upper_quantile(self.alpha / 2.0),
-        })
+        }
     }
 
     /// The probability of detecting a gap that is `delta` standard errors, from 0 up.

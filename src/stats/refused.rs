@@ -13,12 +13,38 @@ pub enum Refused {
         /// How many there are.
         found: usize,
     },
+    /// Fewer groups or categories than the test needs.
+    #[error("{found} groups where it needs at least {needed}")]
+    TooFewGroups {
+        /// The least number of groups.
+        needed: usize,
+        /// How many there are.
+        found: usize,
+    },
+    /// A count that is negative or not whole.
+    #[error("a count is not a whole number from zero up")]
+    NotACount,
+    /// An expected share that is not above zero.
+    #[error("an expected share is not above zero")]
+    NoShare,
     /// All values are equal, so that nothing measures the noise.
     #[error("the values do not vary: there is no spread to compare with")]
     NoSpread,
     /// A value is not a finite number.
     #[error("a value is not a finite number")]
     NotFinite,
+    /// Two computations of a probability or a quantile differ.
+    #[error(
+        "two implementations of {of} disagree: ours gives {first}, statrs a value that is {relative:.0e} of it away"
+    )]
+    Disagree {
+        /// What was computed.
+        of: &'static str,
+        /// What this crate computes.
+        first: f64,
+        /// The relative difference of what `statrs` computes.
+        relative: f64,
+    },
     /// The result is beyond the range of floating point.
     #[error("the values are too large or too small for floating point")]
     OutOfRange,

@@ -1,12 +1,13 @@
 //! The statistics against those of scipy: `shared/data/statistics/oracle.json`, every data set and
 //! every key of it, within the tolerances that it names.
 
+use num_rational::BigRational;
 use serde_json::Value;
 
 use repro_stats::bootstrap::{BootstrapInterval, Resampled};
 use repro_stats::distribution::{Normal, StudentT, Symmetric};
 use repro_stats::proportion::{Proportion, fisher, two_proportions};
-use repro_stats::{self as stats, Refused, Summary, T};
+use repro_stats::{self as stats, Decimals, RankedPair, Refused, Summary, T};
 
 const RESAMPLES: usize = 10_000;
 const SEED: u64 = 20_260_313;
@@ -33,6 +34,11 @@ impl Comparison {
     /// Closed forms: relatively 1e-9 or absolutely 1e-12.
     fn close(&mut self, place: &str, found: f64, wanted: &Value) {
         self.within(place, found, wanted, (1e-9 * number(wanted).abs()).max(1e-12));
+    }
+
+    /// Closed forms that keep their digits however small they are: relatively 1e-9.
+    fn small(&mut self, place: &str, found: f64, wanted: &Value) {
+        self.within(place, found, wanted, 1e-9 * number(wanted).abs());
     }
 
     fn equal(&mut self, place: &str, found: usize, wanted: &Value) {
@@ -77,9 +83,9 @@ fn t_test(it: &mut Comparison, place: &str, test: &T, key: &str, wanted: &Value)
         "p_two_sided" => it.close(place, test.p_two_sided(), wanted),
         "p_one_sided_greater" => it.close(place, test.p_greater(), wanted),
         "p_one_sided_less" => it.close(place, test.p_less(), wanted),
-        "ci90" => it.pair(place, test.interval(0.90), wanted),
-        "ci95" => it.pair(place, test.interval(0.95), wanted),
-        "ci99" => it.pair(place, test.interval(0.99), wanted),
+        "ci90" => it.pair(place, test.interval(0.90).unwrap(), wanted),
+        "ci95" => it.pair(place, test.interval(0.95).unwrap(), wanted),
+        "ci99" => it.pair(place, test.interval(0.99).unwrap(), wanted),
         _ => it.unknown(place),
     }
 }
@@ -248,8 +254,11 @@ fn quantiles_agree_with_scipy() {
         for (p, wanted) in members(quantiles) {
             let probability: f64 = p.parse().unwrap();
             let found = match df {
-                "inf" => Normal.quantile(probability),
-                _ => StudentT::new(df.parse().unwrap()).unwrap().quantile(probability),
+                "inf" => Normal.quantile(probability).unwrap(),
+                _ => {
+                    let student = StudentT::new(df.parse().unwrap()).unwrap();
+                    student.quantile(probability).unwrap()
+                }
             };
             it.close(&format!("quantile {p} of {df} degrees"), found, wanted);
         }
@@ -360,7 +369,7 @@ fn proportions_agree_with_scipy() {
                 }
                 "z_pooled" => it.close(place, test.z, wanted),
                 "p_two_sided" => it.close(place, test.p_two_sided(), wanted),
-                "fisher_p" => it.close(place, fisher(&both[0], &both[1]), wanted),
+                "fisher_p" => it.close(place, fisher(&both[0], &both[1]).unwrap(), wanted),
                 "wilson95" => {
                     it.pair(place, both[0].wilson(0.95).unwrap(), &wanted[0]);
                     it.pair(place, both[1].wilson(0.95).unwrap(), &wanted[1]);
@@ -381,4 +390,63 @@ fn every_part_of_the_oracle_is_read() {
     known.retain(|part| parts.contains(part));
     let unknown: Vec<_> = parts.iter().filter(|part| !known.contains(part)).collect();
     assert!(unknown.is_empty(), "{unknown:?}");
+}
+
+/// Mann-Whitney, Kolmogorov-Smirnov, analysis of variance, χ² and Fisher's test: `tests/corpus/stats/oracle.json`.
+#[test]
+fn further_tests_agree_with_scipy() {
+    let oracle: Value = serde_json::from_str(include_str!("../corpus/stats/oracle.json")).unwrap();
+    let mut it = Comparison::default();
+    let cases = |kind: &str| oracle[kind].as_array().unwrap().clone();
+    for case in cases("two_lists") {
+        two_lists(&mut it, &case);
+    }
+    for case in cases("groups") {
+        let place = case["name"].as_str().unwrap();
+        let groups = case["groups"].as_array().unwrap().iter();
+        let groups: Vec<_> = groups.map(|group| Decimals::of(&list(group)).unwrap()).collect();
+        let test = stats::anova(&groups).unwrap();
+        it.small(place, test.f, &case["f"]);
+        it.pair(place, [test.df_between, test.df_within], &case["df"]);
+        it.small(place, test.p, &case["p"]);
+    }
+    for case in cases("categories") {
+        let place = case["name"].as_str().unwrap();
+        let exact = |values: &Value| {
+            let exact = |value| BigRational::from_float(value).unwrap();
+            list(values).into_iter().map(exact).collect::<Vec<_>>()
+        };
+        let weights = case["weights"].is_array().then(|| exact(&case["weights"]));
+        let test = stats::chi_squared(&exact(&case["counts"]), weights.as_deref()).unwrap();
+        it.small(place, test.statistic, &case["statistic"]);
+        it.close(place, test.df, &case["df"]);
+        it.small(place, test.p, &case["p"]);
+    }
+    for case in cases("tables") {
+        let place = case["table"].to_string();
+        let cells: Vec<u64> = serde_json::from_value(case["table"].clone()).unwrap();
+        let row = |a: u64, b: u64| Proportion::new(a, a + b).unwrap();
+        let p = fisher(&row(cells[0], cells[1]), &row(cells[2], cells[3])).unwrap();
+        it.small(&place, p, &case["p"]);
+    }
+    finish(&it, 180);
+}
+
+fn two_lists(it: &mut Comparison, case: &Value) {
+    let place = case["name"].as_str().unwrap();
+    let of = |key: &str| Decimals::of(&list(&case[key])).unwrap();
+    let ranked = RankedPair::new(&of("a"), &of("b")).unwrap();
+    let test = ranked.mann_whitney().unwrap();
+    assert_eq!(Value::Bool(test.is_exact), case["is_exact"], "{place}");
+    it.close(place, test.u, &case["u"]);
+    for (key, found) in
+        [("p_two_sided", test.p_two_sided), ("p_less", test.p_less), ("p_greater", test.p_greater)]
+    {
+        it.small(place, found, &case[key]);
+    }
+    let test = ranked.kolmogorov_smirnov().unwrap();
+    it.close(place, test.d, &case["d"]);
+    if let Some(wanted) = case.get("ks_p") {
+        it.small(place, test.p, wanted);
+    }
 }

@@ -59,6 +59,8 @@ fn lists_as_people_see_them() {
     );
     snapshot("scores", &printed(&["--scores", "scores.csv", "--p-values", "0.01,0.04,0.03"]));
     snapshot("counts", &printed(&["--counts", "12/121,19/121", "--paired-counts", "4,11"]));
+    let loads = ["--categories", "130,95,101,84", "--expected", "2,1,1,1"];
+    snapshot("groups", &printed(&[&["--groups", "scores.csv"], &loads[..]].concat()));
 }
 
 #[test]
@@ -92,6 +94,17 @@ fn what_decides_nothing_says_so() {
     assert_eq!(strict["sign_flip"]["evidence"], false);
     let counts = results(&["--counts", "1/9,8/9"]);
     assert_eq!(counts["two_proportions"]["evidence"], false, "expected counts of 4.5");
+    assert_eq!(three["mann_whitney"]["evidence"], false, "few values with a tie");
+    assert_eq!(three["kolmogorov_smirnov"]["evidence"], true, "ties: no least p is known");
+    let categories = |counts: &str| results(&["--categories", counts])["chi_squared"].clone();
+    assert_eq!(categories("1,2,3")["evidence"], false, "2 are expected of each");
+    assert_eq!(categories("0,0"), json!({"refused": "no trials"}));
+    let whole = "a count is not a whole number from zero up";
+    assert_eq!(
+        (categories("1.5,2"), categories("-1,2")),
+        (json!({"refused": whole}), json!({"refused": whole}))
+    );
+    assert_eq!(categories("3"), json!({"refused": "1 groups where it needs at least 2"}));
     let unequal = results(&["unequal.csv"]);
     let refused = json!({"refused": "3 and 5 values do not form pairs"});
     assert_eq!((&unequal["paired_t"], &unequal["sign_flip"]), (&refused, &refused));
@@ -190,6 +203,10 @@ fn bad_input_is_refused_where_it_stands() {
         &["empty.csv"],
         &["absent.csv"],
         &["--scores", "arms.jsonl", "--format", "junit"],
+        &["--categories", "12,x"],
+        &["--categories", ""],
+        &["--expected", "1,2"],
+        &["--groups", "hole.csv"],
     ] {
         let (stdout, stderr, code) = stats(arguments);
         assert_eq!((stdout.as_str(), code), ("", 2), "{arguments:?}");

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use num_rational::BigRational;
+
 use super::super::{BAD_NUMBER, BAD_USAGE, args};
 use repro_receipt::source::{
     Document, Error, Kind, Location, Node, Source, UNKNOWN_FIELD, WRONG_TYPE,
@@ -10,7 +12,7 @@ use repro_stats::answers::{ArmValues, ListedValues, StatsRequest};
 use repro_stats::bootstrap::RESAMPLES;
 use repro_stats::power::{Goal, Sides};
 use repro_stats::proportion::{Proportion, mcnemar};
-use repro_stats::{Decimal, Refused, Summary};
+use repro_stats::{Decimal, Decimals, Refused, Summary};
 
 /// What a number looks like.
 const NUMBER: &str = "a number such as `1.65`, `-0.02` or `3e-4`";
@@ -37,6 +39,9 @@ pub fn read(own: &args::StatsArgs) -> Result<StatsRequest, Error> {
         discordant: own.paired_counts.as_deref().map(discordant).transpose()?,
         p_values: own.p_values.as_deref().map_or(Ok(Vec::new()), p_values)?,
         scores: own.scores.as_deref().map_or(Ok(Vec::new()), scores)?,
+        groups: own.groups.as_deref().map_or(Ok(Vec::new()), groups)?,
+        categories: counts("--categories", own.categories.as_deref())?.unwrap_or_default(),
+        expected: counts("--expected", own.expected.as_deref())?,
         target: read("--target", &own.target).transpose()?,
         margin: own.margin.as_deref().map(margin).transpose()?,
         level,
@@ -53,10 +58,12 @@ fn checked(asked: StatsRequest) -> Result<StatsRequest, Error> {
     let alone = asked.proportions.is_empty()
         && asked.discordant.is_none()
         && asked.p_values.is_empty()
+        && asked.groups.is_empty()
+        && asked.categories.is_empty()
         && asked.scores.is_empty();
     if asked.a.is_none() && alone {
-        let expected = "a file, `--a`, `--summary-a`, `--counts`, `--paired-counts`, `--p-values` \
-                            or `--scores`";
+        let expected = "a file, `--a`, `--summary-a`, `--counts`, `--paired-counts`, `--p-values`, \
+                            `--groups`, `--categories` or `--scores`";
         return Err(BAD_USAGE.at(Location::file("stats"), expected, "none"));
     }
     for (name, given) in
@@ -240,6 +247,12 @@ fn discordant(text: &str) -> Result<[u64; 2], Error> {
     }
 }
 
+/// The numbers of a list as they are written, where there is one.
+fn counts(place: &str, text: Option<&str>) -> Result<Option<Vec<BigRational>>, Error> {
+    let Some(text) = text else { return Ok(None) };
+    Ok(Some(list(place, text)?.iter().map(|number| number.exact.value()).collect()))
+}
+
 fn p_values(text: &str) -> Result<Vec<f64>, Error> {
     let values = floats(list("--p-values", text)?);
     match values.iter().find(|value| !(0.0..=1.0).contains(*value)) {
@@ -279,15 +292,27 @@ fn columns(path: &Path, names: &[String]) -> Result<[Option<Vec<WrittenNumber>>;
 
 /// The runs of every task: all columns of a file.
 fn scores(path: &Path) -> Result<Vec<Vec<f64>>, Error> {
+    Ok(all_columns(path, "a column for each task")?.into_iter().map(floats).collect())
+}
+
+/// The values of every group: all columns of a file.
+fn groups(path: &Path) -> Result<Vec<Decimals>, Error> {
+    let exact = |column: Vec<WrittenNumber>| {
+        Decimals::from(column.into_iter().map(|number| number.exact).collect::<Vec<_>>())
+    };
+    Ok(all_columns(path, "a column for each group")?.into_iter().map(exact).collect())
+}
+
+fn all_columns(path: &Path, expected: &str) -> Result<Vec<Vec<WrittenNumber>>, Error> {
     let document = load(path)?;
     let root = document.root();
     let names = column_names(root)?;
-    let tasks: Vec<_> =
-        names.into_iter().map(|name| column(root, name).map(floats)).collect::<Result<_, _>>()?;
-    if tasks.is_empty() {
-        return Err(WRONG_TYPE.at(root.place(), "a column for each task", "none"));
+    let columns: Vec<_> =
+        names.into_iter().map(|name| column(root, name)).collect::<Result<_, _>>()?;
+    if columns.is_empty() {
+        return Err(WRONG_TYPE.at(root.place(), expected, "none"));
     }
-    Ok(tasks)
+    Ok(columns)
 }
 
 /// The names of the columns: the keys of a JSON table of lists, or of the first row of a list of rows.

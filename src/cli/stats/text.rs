@@ -61,12 +61,17 @@ fn tables(asked: &StatsRequest) -> Vec<Table> {
             "tests",
             "p_two_sided",
             &[
-                ("t or z", "t|z"),
+                ("t, z or U", "t|z|u"),
                 ("df", "df"),
                 ("p two-sided", "p_two_sided"),
                 ("p less", "p_less"),
                 ("p greater", "p_greater"),
             ],
+        ),
+        table(
+            "distributions, groups, categories",
+            "statistic",
+            &[("D, F or chi2", "statistic"), ("df", "df.0"), ("df within", "df.1"), ("p", "p")],
         ),
         table(
             &format!("{percent}% intervals"),

@@ -273,8 +273,8 @@ impl Curve {
     fn least(&self, sd: f64, runs: usize) -> Result<f64, String> {
         let df = (self.runs + runs) as f64 - 2.0;
         let distribution = StudentT::new(df).map_err(|why| why.to_string())?;
-        let reach = distribution.upper_quantile(ALPHA)
-            * (1.0 / self.runs as f64 + 1.0 / runs as f64).sqrt();
+        let quantile = distribution.upper_quantile(ALPHA).map_err(|why| why.to_string())?;
+        let reach = quantile * (1.0 / self.runs as f64 + 1.0 / runs as f64).sqrt();
         Ok(self.mean - reach * sd)
     }
 }

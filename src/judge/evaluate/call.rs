@@ -8,8 +8,10 @@ use repro_claim::syntax::Argument;
 use repro_exact::decimal::Interval;
 use repro_receipt::source::{Code, Error};
 use repro_report::outcome::EvidenceRef;
+use repro_stats::Refused;
 
-use super::{Evaluator, Frame, WRONG_ARGUMENTS};
+use super::noise::DISAGREE;
+use super::{Evaluator, Frame, NOT_COMPUTABLE, WRONG_ARGUMENTS};
 use crate::value::{Evaluated, Leaf, LeafKind, Quantity, RunSample};
 
 /// A call while it is evaluated.
@@ -146,6 +148,15 @@ impl<'c, 'a> Call<'c, '_, 'a> {
         let samples = self.plain().map(|part| self.numbers_of(part));
         let samples = samples.collect::<Result<Vec<_>, _>>()?;
         Ok(samples.into_iter().flat_map(|sample| sample.numbers).collect())
+    }
+
+    /// Statistics that refuse the numbers of the call.
+    pub fn refused(&self, expected: &str, why: &Refused) -> Error {
+        let code = match why {
+            Refused::Disagree { .. } => &DISAGREE,
+            _ => &NOT_COMPUTABLE,
+        };
+        self.wrong(code, expected, &why.to_string())
     }
 
     /// An error of the whole call.

@@ -78,6 +78,7 @@ pub fn of_groups(evaluator: &Evaluator<'_>, groups: &[&RunSample]) -> RunDesign 
         is_paired: analysis.tests.iter().any(|test| test.contains(PAIRED)),
         comparison,
         family: family(study).filter(|_| are_arms),
+        tests: analysis.tests.clone(),
     }
 }
 

@@ -7,11 +7,11 @@ use repro_claim::syntax::RelationOperator;
 use repro_exact::decimal::Interval;
 use repro_receipt::source::{Error, codes};
 use repro_report::outcome::{Impact, Measured, Outcome};
-use repro_stats::holm;
 use repro_stats::spread::{ErrorBarMeaning, Estimate, Spread, Tested};
+use repro_stats::{Refused, holm};
 
 use crate::evaluate::Frame;
-use crate::evaluate::noise::{ONE_RUN, WITHIN_NOISE, WRONG_WAY, digits};
+use crate::evaluate::noise::{ONE_RUN, WITHIN_NOISE, WRONG_WAY, digits, untested};
 use crate::run_design::ALPHA;
 use crate::value::{Evaluated, PrintedRuns, Quantity};
 
@@ -72,13 +72,18 @@ impl StatedOrder {
 
     /// What every reading of ± says, each p adjusted by Holm over the family.
     pub fn judge(&self, family: &[Self]) -> Outcome {
+        self.judged(family).unwrap_or_else(|why| untested(&why))
+    }
+
+    fn judged(&self, family: &[Self]) -> Result<Outcome, Refused> {
         let mut answers = Vec::new();
         for reading in ErrorBarMeaning::ALL {
-            let (Some(own), Some(other)) = (self.p(reading, false), self.p(reading, true)) else {
-                return Outcome::inconclusive(&WITHIN_NOISE, "neither side has a spread");
+            let (Some(own), Some(other)) = (self.p(reading, false)?, self.p(reading, true)?) else {
+                return Ok(Outcome::inconclusive(&WITHIN_NOISE, "neither side has a spread"));
             };
+            let others = family.iter().map(|order| order.p(reading, false));
             let others: Vec<_> =
-                family.iter().filter_map(|order| order.p(reading, false)).collect();
+                others.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect();
             let (own, other) = (adjusted(own, &others), adjusted(other, &others));
             answers.push((reading, answer(own, other), own));
         }
@@ -115,7 +120,7 @@ impl StatedOrder {
             ..Measured::default()
         });
         let outcome = outcome.giving(shown).within("test", tolerance).measuring(measured);
-        outcome.with_impact(Impact::Decision)
+        Ok(outcome.with_impact(Impact::Decision))
     }
 
     /// Whether a side is a measured number, whose own noise nobody knows.
@@ -125,25 +130,25 @@ impl StatedOrder {
     }
 
     /// The range of the two-sided p of this order, or of its opposite, where one side has a spread.
-    fn p(&self, reading: ErrorBarMeaning, opposite: bool) -> Option<[f64; 2]> {
-        let tested = self.tested(reading)?;
+    fn p(&self, reading: ErrorBarMeaning, opposite: bool) -> Result<Option<[f64; 2]>, Refused> {
+        let Some(tested) = self.tested(reading).transpose()? else { return Ok(None) };
         let below = match self.operator {
             RelationOperator::Less | RelationOperator::LessOrEqual => !opposite,
             RelationOperator::Greater | RelationOperator::GreaterOrEqual => opposite,
             // Noise never shows that two means are equal; that they differ speaks against it.
-            RelationOperator::Equal if !opposite => return Some([1.0, 1.0]),
-            RelationOperator::NotEqual if opposite => return Some([1.0, 1.0]),
+            RelationOperator::Equal if !opposite => return Ok(Some([1.0, 1.0])),
+            RelationOperator::NotEqual if opposite => return Ok(Some([1.0, 1.0])),
             RelationOperator::Equal | RelationOperator::NotEqual => {
-                return Some(tested.p_differs());
+                return tested.p_differs().map(Some);
             }
         };
         let tested = if below { tested.reversed() } else { tested };
-        Some(tested.p_above().map(|p| (2.0 * p).min(1.0)))
+        Ok(Some(tested.p_above()?.map(|p| (2.0 * p).min(1.0))))
     }
 
     /// The test of the first side less the second: Welch's between two arms, and the t of the mean where
     /// a gap of pairs is held against a number.
-    fn tested(&self, reading: ErrorBarMeaning) -> Option<Tested> {
+    fn tested(&self, reading: ErrorBarMeaning) -> Option<Result<Tested, Refused>> {
         match &self.sides {
             [OrderSide::Runs(a), OrderSide::Runs(b)] => {
                 Some(Tested::welch(&estimate(a, None)?, &estimate(b, None)?, [reading; 2]))
@@ -152,7 +157,7 @@ impl StatedOrder {
                 Some(Tested::paired(&estimate(gap, Some(from))?, reading))
             }
             [OrderSide::Number(from), OrderSide::Runs(gap)] => {
-                Some(Tested::paired(&estimate(gap, Some(from))?, reading).reversed())
+                Some(Tested::paired(&estimate(gap, Some(from))?, reading).map(Tested::reversed))
             }
             [OrderSide::Number(_), OrderSide::Number(_)] => None,
         }

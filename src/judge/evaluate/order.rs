@@ -11,6 +11,7 @@ use repro_stats::{Decimals, Refused, T, one_sample_of, welch_of};
 use crate::evaluate::design;
 use crate::evaluate::error_bars::{OrderSide, StatedOrder};
 use crate::evaluate::functions::parameters::PART_AND_WHOLE;
+use crate::evaluate::noise::untested;
 pub use crate::evaluate::noise::{
     ARE_EQUAL, COARSE, NO_FAMILY, NOT_EQUAL, OF_MEANS, ONE_RUN, ORDER, WITHIN_NOISE, WRONG_WAY,
     digits,
@@ -326,15 +327,21 @@ pub struct ChosenTest {
     pub n: Vec<usize>,
     /// What fixes it.
     pub design: RunDesign,
+    /// The 95% interval about its estimate.
+    interval95: [f64; 2],
 }
 
 impl ChosenTest {
+    fn new(test: T, name: &'static str, n: Vec<usize>, design: RunDesign) -> Result<Self, Refused> {
+        Ok(Self { interval95: test.interval(0.95)?, test, name, n, design })
+    }
+
     /// Its numbers, for programs.
     pub fn measured(&self) -> Measured {
         let test = TestNumbers {
             name: self.name,
             estimate: self.test.estimate,
-            interval95: self.test.interval(0.95),
+            interval95: self.interval95,
             t: self.test.t,
             df: self.test.df,
             p: self.test.p_two_sided(),
@@ -358,16 +365,16 @@ pub fn design(
     let of_pairs = |b: &RunSample| one_sample_of(&Decimals::of(&a.less(b))?, 0.0);
     if design.is_paired {
         if let Some(b) = in_the_order_of(a, b, false, |run| data_of(evaluator, run)) {
-            return Ok(ChosenTest { test: of_pairs(&b)?, name: PAIRED, n, design });
+            return ChosenTest::new(of_pairs(&b)?, PAIRED, n, design);
         }
         evaluator
             .departs("the plan pairs runs that saw the same data, and these groups do not pair");
     } else if let Some(b) = paired_after_the_fact(evaluator, a, b) {
         (design.is_paired, design.is_after_the_fact) = (true, true);
-        return Ok(ChosenTest { test: of_pairs(&b)?, name: PAIRED_AFTER_THE_FACT, n, design });
+        return ChosenTest::new(of_pairs(&b)?, PAIRED_AFTER_THE_FACT, n, design);
     }
     let test = welch_of(&Decimals::of(&a.floats())?, &Decimals::of(&b.floats())?)?;
-    Ok(ChosenTest { test, name: "Welch's t test", n, design })
+    ChosenTest::new(test, "Welch's t test", n, design)
 }
 
 /// The t of the mean of differences, less a number where there is one, against zero.
@@ -388,19 +395,19 @@ fn differences(
     } else {
         "the t test of the differences"
     };
-    let n = vec![sample.count()];
-    Ok(ChosenTest { test, name, n, design })
+    ChosenTest::new(test, name, vec![sample.count()], design)
 }
 
 /// What a test says of an order.
 fn decided(operator: RelationOperator, chosen: Result<ChosenTest, Refused>) -> Outcome {
-    let chosen = match chosen {
-        Ok(chosen) => chosen,
-        Err(why) => return Outcome::inconclusive(&WITHIN_NOISE, why.to_string()),
+    let interval =
+        |chosen: ChosenTest| Ok((chosen.test.interval(1.0 - chosen.design.alpha)?, chosen));
+    let ([low, high], chosen) = match chosen.and_then(interval) {
+        Ok(both) => both,
+        Err(why) => return untested(&why),
     };
     let ChosenTest { test, name, design, .. } = &chosen;
     let alpha = design.alpha;
-    let [low, high] = test.interval(1.0 - alpha);
     let shown = format!(
         "difference {} [{}, {}], {name}: t = {}, df {}, two-sided p = {}",
         digits(test.estimate),

@@ -20,7 +20,7 @@ use super::judge::{
 };
 use super::meant::LintedValue;
 use super::own_scale;
-use super::wording::resting_on;
+use super::wording::{resting_on, undecidable};
 use crate::evaluate::Evaluator;
 use crate::evaluate::functions::{self, Gives};
 use crate::evaluate::order;
@@ -65,6 +65,14 @@ struct JudgedValue<'p> {
     readings: Vec<TokenReading>,
     /// The words of the evidence; none of numbers.
     words: Vec<EvidenceWords>,
+}
+
+impl<'p> JudgedValue<'p> {
+    /// Numbers for which the evidence gives no value that is believed.
+    fn open(pair: &Pair<'p>, outcome: Outcome) -> Self {
+        let (given, readings, words) = (Vec::new(), Vec::new(), Vec::new());
+        Self { outcome, items: &[], numbers: pair.items.clone(), given, readings, words }
+    }
 }
 
 impl<'a> Judge<'a> {
@@ -254,11 +262,14 @@ impl<'a> Judge<'a> {
         self.context.work.takes(CLAIM + items.len() / 4 + bound.quote.len() / 64);
         self.context.work.goes_on(&self.statement.place)?;
         let evaluation = self.evaluation(bound, plain_numbers(items))?;
-        let value = evaluation.value(pair.expression)?;
-        let JudgedValue { outcome, items, numbers, given, readings, words } = match value.words() {
-            Some(words) => self.words(bound, pair, words),
-            None => self.quantities(bound, pair, items, scale, (&evaluation, value))?,
+        let judged = match evaluation.value(pair.expression) {
+            Err(error) => JudgedValue::open(pair, undecidable(error)?),
+            Ok(value) => match value.words() {
+                Some(words) => self.words(bound, pair, words),
+                None => self.quantities(bound, pair, items, scale, (&evaluation, value))?,
+            },
         };
+        let JudgedValue { outcome, items, numbers, given, readings, words } = judged;
         let tree = &pair.expression.tree;
         let sources = self.sources(bound, &[tree], &evaluation.evaluator, &given);
         let outcome = match &sources.provenance.design {

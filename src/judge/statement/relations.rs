@@ -19,7 +19,7 @@ use super::judge::{
 };
 use super::meant::LintedValue;
 use super::numbers::SINGLE_SOURCE;
-use super::wording::{readings, worded};
+use super::wording::{readings, undecidable, worded};
 use crate::evaluate::functions::{again, fixed};
 use crate::evaluate::order;
 use crate::evaluate::{Evaluator, Frame};
@@ -120,7 +120,7 @@ impl<'a> Judge<'a> {
         let evaluation = self.evaluation(bound, printed.clone())?;
         let mut parts = Vec::new();
         for expression in expressions {
-            let outcome = evaluation.frame(expression).judgement()?;
+            let outcome = evaluation.frame(expression).judgement().or_else(undecidable)?;
             parts.push((expression.tree.to_string(), outcome));
         }
         let mut outcome = if any { readings(parts) } else { order::all(parts) };

@@ -1,9 +1,10 @@
 //! Premises, moods and the several meanings of a sentence.
 
-use repro_receipt::source::codes;
+use repro_receipt::source::{Error, codes};
 use repro_report::outcome::{Outcome, Verdict};
 
 use crate::evaluate::functions::fixed;
+use crate::evaluate::noise::DISAGREE;
 use crate::evaluate::order;
 use crate::lexicon::{Vocabulary, lexicon, place_of};
 use crate::page::{Mood, Sentence};
@@ -51,6 +52,14 @@ pub fn worded(outcome: Outcome, sentence: &Sentence, premise: Option<&str>) -> O
     Outcome::inconclusive(&NO_MEANING, reason).with_evidence_of(outcome)
 }
 
+/// What a claim comes to whose number two implementations dispute; any other error is one of the post.
+pub fn undecidable(error: Error) -> Result<Outcome, Error> {
+    if error.code.id != DISAGREE.id {
+        return Err(error);
+    }
+    Ok(Outcome::inconclusive(&DISAGREE, error.found.clone()))
+}
+
 /// What a refutation is worth that rests on a premise which the text does not state.
 pub fn resting_on(outcome: Outcome, premise: Option<&str>) -> Outcome {
     let Some(premise) = premise.filter(|_| outcome.verdict == Verdict::Refuted) else {
@@ -92,4 +101,22 @@ pub fn readings(parts: Vec<(String, Outcome)>) -> Outcome {
         false => Outcome::inconclusive(&READINGS_DIFFER, reason),
     };
     outcome.giving(given).measuring(measured)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evaluate::NOT_COMPUTABLE;
+    use repro_receipt::source::{Code, Location};
+
+    #[test]
+    fn only_what_two_implementations_dispute_leaves_a_claim_open() {
+        let error = |code: &'static Code| code.at(Location::file("p.toml"), "a p", "0.5, or not");
+        let open = undecidable(error(&DISAGREE)).unwrap();
+        assert_eq!(
+            (open.verdict, open.code.unwrap().id),
+            (Verdict::Inconclusive, "stats::disagree")
+        );
+        assert!(undecidable(error(&NOT_COMPUTABLE)).is_err());
+    }
 }

@@ -84,7 +84,7 @@ impl ErrorBarMeaning {
             Self::PopulationSd => summary.population_sd(),
             Self::StandardError => standard_error,
             Self::Confidence(level) => {
-                let square = quantile_square((summary.n - 1) as f64, level);
+                let square = quantile_square((summary.n - 1) as f64, level)?;
                 standard_error * nearest_f64(&square.middle()).sqrt()
             }
             Self::NormalConfidence => 1.96 * standard_error,
@@ -97,14 +97,14 @@ impl ErrorBarMeaning {
 
     /// The variance (over n - 1) of `n` values whose printed spread is 1: one value, except that a
     /// half-range leaves open where the values between the two ends lie.
-    fn variance_of_one(self, n: u64) -> Interval {
+    fn variance_of_one(self, n: u64) -> Result<Interval, Refused> {
         let of = |top: u64, bottom: u64| ratio(top.into(), bottom.into());
-        match self {
+        Ok(match self {
             Self::Sd => Interval::integer(1),
             Self::PopulationSd => Interval::point(of(n, n - 1)),
             Self::StandardError => Interval::integer(n),
             Self::Confidence(level) => {
-                let square = quantile_square((n - 1) as f64, level);
+                let square = quantile_square((n - 1) as f64, level)?;
                 Interval::between(of(n, 1) / square.high(), of(n, 1) / square.low())
             }
             Self::NormalConfidence => {
@@ -117,7 +117,7 @@ impl ErrorBarMeaning {
                 let greatest = ratio(4 * u128::from(below) * u128::from(above), n.into());
                 Interval::between(of(2, n - 1), greatest / of(n - 1, 1))
             }
-        }
+        })
     }
 }
 
@@ -131,9 +131,9 @@ fn digits() -> BigRational {
 }
 
 /// An enclosure of the square of the two-sided t quantile at a level in tenths of a percent.
-pub(super) fn quantile_square(df: f64, level: u16) -> Interval {
+fn quantile_square(df: f64, level: u16) -> Result<Interval, Refused> {
     let beyond = (1.0 - f64::from(level) / 1000.0) / 2.0;
-    let quantile = StudentT::new(df).map_or(f64::MAX, |t| t.upper_quantile(beyond));
+    let quantile = StudentT::new(df)?.upper_quantile(beyond)?;
     // Ends of few digits, like those of printed numbers: fractions of floats would make every
     // comparison that they enter slow.
     let scaled = |factor: f64| {
@@ -142,7 +142,7 @@ pub(super) fn quantile_square(df: f64, level: u16) -> Interval {
     let low = scaled(1.0 - QUANTILE_MARGIN).floor() / digits();
     let high = scaled(1.0 + QUANTILE_MARGIN).ceil() / digits();
     let quantile = Interval::between(low, high);
-    &quantile * &quantile
+    Ok(&quantile * &quantile)
 }
 
 /// The number after ± and how many values it is about, at least two.
@@ -164,13 +164,13 @@ impl Spread {
     }
 
     /// Every square of the width.
-    pub(super) fn square(&self) -> Interval {
+    fn square(&self) -> Interval {
         &self.width * &self.width
     }
 
     /// Every variance (over n - 1) that the print allows under a reading.
-    pub fn variance(&self, reading: ErrorBarMeaning) -> Interval {
-        &self.square() * &reading.variance_of_one(self.n)
+    pub fn variance(&self, reading: ErrorBarMeaning) -> Result<Interval, Refused> {
+        Ok(&self.square() * &reading.variance_of_one(self.n)?)
     }
 }
 
@@ -200,18 +200,18 @@ pub mod tests {
     fn three_values() {
         let spread = Spread::new(&Printed::parse("3").unwrap().exact(), 3).unwrap();
         let point = |top: u128, bottom: u128| Interval::point(ratio(top, bottom));
-        assert_eq!(spread.variance(ErrorBarMeaning::Sd), point(9, 1));
-        assert_eq!(spread.variance(ErrorBarMeaning::PopulationSd), point(27, 2));
-        assert_eq!(spread.variance(ErrorBarMeaning::StandardError), point(27, 1));
+        assert_eq!(spread.variance(ErrorBarMeaning::Sd).unwrap(), point(9, 1));
+        assert_eq!(spread.variance(ErrorBarMeaning::PopulationSd).unwrap(), point(27, 2));
+        assert_eq!(spread.variance(ErrorBarMeaning::StandardError).unwrap(), point(27, 1));
         assert_eq!(
-            spread.variance(ErrorBarMeaning::NormalConfidence),
+            spread.variance(ErrorBarMeaning::NormalConfidence).unwrap(),
             point(27 * 10_000, 196 * 196)
         );
-        let range = spread.variance(ErrorBarMeaning::HalfRange);
+        let range = spread.variance(ErrorBarMeaning::HalfRange).unwrap();
         assert_eq!(range, Interval::between(ratio(9, 1), ratio(12, 1)));
         // t of two degrees of freedom at 95%: 0.95·√(2/(1 - 0.95²)), squared 37/2 and a bit.
         let square = ratio(2 * 9025, 10_000 - 9025);
-        let confidence = spread.variance(ErrorBarMeaning::Confidence(950));
+        let confidence = spread.variance(ErrorBarMeaning::Confidence(950)).unwrap();
         assert!(confidence.contains(&(ratio(27, 1) / square)));
         assert!(confidence.relative_width().unwrap() < ratio(1, 100_000_000));
     }
@@ -225,7 +225,7 @@ pub mod tests {
             Interval::between(ratio(0, 1), ratio(1, 20))
         );
         let pair = Spread::new(&Interval::integer(1), 2).unwrap();
-        assert_eq!(pair.variance(ErrorBarMeaning::HalfRange), Interval::integer(2));
+        assert_eq!(pair.variance(ErrorBarMeaning::HalfRange).unwrap(), Interval::integer(2));
     }
 
     /// For an even number of degrees of freedom the probability within ±t is s·P(c²) with s² and c²
@@ -246,7 +246,7 @@ pub mod tests {
     fn quantiles_are_enclosed() {
         for df in [2_u64, 4, 6, 10, 20, 40] {
             for level in [500, 900, 950, 990, 999] {
-                let square = quantile_square(df as f64, level);
+                let square = quantile_square(df as f64, level).unwrap();
                 assert!(within_level(square.low(), df, level), "{df} {level}");
                 assert!(!within_level(square.high(), df, level), "{df} {level}");
             }
@@ -266,7 +266,7 @@ pub mod tests {
             let squares: i64 = values.iter().map(|v| i64::from(*v).pow(2)).sum();
             let variance = (whole(squares) - whole(sum * sum) / whole(n)) / whole(n - 1);
             let spread = Spread::new(&Interval::point(half), n as u64).unwrap();
-            prop_assert!(spread.variance(ErrorBarMeaning::HalfRange).contains(&variance), "{}", nearest_f64(&variance));
+            prop_assert!(spread.variance(ErrorBarMeaning::HalfRange).unwrap().contains(&variance), "{}", nearest_f64(&variance));
         }
     }
 }

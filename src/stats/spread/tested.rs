@@ -4,6 +4,7 @@ use num_rational::BigRational;
 use num_traits::{One, Signed, Zero};
 
 use super::{ErrorBarMeaning, Spread};
+use crate::Refused;
 use crate::distribution::{StudentT, Symmetric};
 use repro_exact::decimal::{Interval, nearest_f64};
 
@@ -19,6 +20,13 @@ pub struct Estimate {
     pub spread: Spread,
 }
 
+impl Estimate {
+    /// The square of the standard error of the mean under a reading.
+    fn squared_error(&self, reading: ErrorBarMeaning) -> Result<Interval, Refused> {
+        Ok(self.spread.variance(reading)?.scaled(&whole(self.spread.n).recip()))
+    }
+}
+
 /// What a test of "the difference is above zero" can come to inside a box. Each range is an outward
 /// enclosure: the true statistic of the values behind the print lies in it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -31,22 +39,23 @@ pub struct Tested {
 
 impl Tested {
     /// Welch's test of a - b from two printed means and spreads.
-    pub fn welch(a: &Estimate, b: &Estimate, readings: [ErrorBarMeaning; 2]) -> Self {
-        let squared_error = |arm: &Estimate, reading| {
-            arm.spread.variance(reading).scaled(&whole(arm.spread.n).recip())
-        };
-        let (one, other) = (squared_error(a, readings[0]), squared_error(b, readings[1]));
-        Self {
+    pub fn welch(
+        a: &Estimate,
+        b: &Estimate,
+        readings: [ErrorBarMeaning; 2],
+    ) -> Result<Self, Refused> {
+        let (one, other) = (a.squared_error(readings[0])?, b.squared_error(readings[1])?);
+        Ok(Self {
             t: statistic(&(&a.mean - &b.mean), &(&one + &other)),
             df: welch_df([&one, &other], [a.spread.n - 1, b.spread.n - 1]),
-        }
+        })
     }
 
     /// The test of a mean difference of pairs against zero, from its own printed spread.
-    pub fn paired(gap: &Estimate, reading: ErrorBarMeaning) -> Self {
-        let n = gap.spread.n;
-        let squared_error = gap.spread.variance(reading).scaled(&whole(n).recip());
-        Self { t: statistic(&gap.mean, &squared_error), df: [(n - 1) as f64; 2] }
+    pub fn paired(gap: &Estimate, reading: ErrorBarMeaning) -> Result<Self, Refused> {
+        let squared_error = gap.squared_error(reading)?;
+        let df = (gap.spread.n - 1) as f64;
+        Ok(Self { t: statistic(&gap.mean, &squared_error), df: [df; 2] })
     }
 
     /// The same difference seen from the other side.
@@ -56,26 +65,26 @@ impl Tested {
     }
 
     /// The range of the one-sided p of "above zero".
-    pub fn p_above(&self) -> [f64; 2] {
+    pub fn p_above(&self) -> Result<[f64; 2], Refused> {
         let [low, high] = self.t;
         // The tail beyond t shrinks as t grows; it shrinks with the degrees of freedom for positive t
         // and grows with them for negative t.
         let [fewest, most] = self.df;
-        let least = upper(high, if high > 0.0 { most } else { fewest });
-        let greatest = upper(low, if low > 0.0 { fewest } else { most });
-        [(least * (1.0 - MARGIN)).max(0.0), (greatest * (1.0 + MARGIN)).min(1.0)]
+        let least = upper(high, if high > 0.0 { most } else { fewest })?;
+        let greatest = upper(low, if low > 0.0 { fewest } else { most })?;
+        Ok([(least * (1.0 - MARGIN)).max(0.0), (greatest * (1.0 + MARGIN)).min(1.0)])
     }
 
     /// The range of the two-sided p of "not zero".
-    pub fn p_differs(&self) -> [f64; 2] {
+    pub fn p_differs(&self) -> Result<[f64; 2], Refused> {
         let [low, high] = self.t;
         let [nearest, farthest] = if low <= 0.0 && high >= 0.0 {
             [0.0, high.max(-low)]
         } else {
             [low.abs().min(high.abs()), low.abs().max(high.abs())]
         };
-        let [least, greatest] = Self { t: [nearest, farthest], ..*self }.p_above();
-        [(2.0 * least).min(1.0), (2.0 * greatest).min(1.0)]
+        let [least, greatest] = Self { t: [nearest, farthest], ..*self }.p_above()?;
+        Ok([(2.0 * least).min(1.0), (2.0 * greatest).min(1.0)])
     }
 }
 
@@ -84,12 +93,11 @@ fn whole(n: u64) -> BigRational {
 }
 
 /// The probability of a t beyond `t`; without any spread it is 0, or 1 on the other side.
-fn upper(t: f64, df: f64) -> f64 {
+fn upper(t: f64, df: f64) -> Result<f64, Refused> {
     if t.is_infinite() {
-        return if t > 0.0 { 0.0 } else { 1.0 };
+        return Ok(if t > 0.0 { 0.0 } else { 1.0 });
     }
-    // Degrees of freedom are at least 1 here; without a distribution nothing would be known.
-    StudentT::new(df).map_or(0.5, |distribution| distribution.upper(t))
+    StudentT::new(df)?.upper(t)
 }
 
 /// The range of difference over error, where the squared error is known to an interval.
@@ -150,34 +158,37 @@ mod tests {
     #[test]
     fn the_statistic_of_the_printed_numbers_lies_inside() {
         let (a, b) = (estimate("1.6545 ± 0.0012", 3), estimate("1.5788 ± 0.0020", 3));
-        let tested = Tested::welch(&a, &b, [ErrorBarMeaning::Sd; 2]);
+        let tested = Tested::welch(&a, &b, [ErrorBarMeaning::Sd; 2]).unwrap();
         let summary = |mean, sd| Summary { n: 3, mean, sd };
         let known = welch(&summary(1.6545, 0.0012), &summary(1.5788, 0.0020)).unwrap();
         holds(tested.t, known.t);
         holds(tested.df, known.df);
-        holds(tested.p_above(), known.p_greater());
-        holds(tested.p_differs(), known.p_two_sided());
-        holds(tested.reversed().p_above(), known.p_less());
+        holds(tested.p_above().unwrap(), known.p_greater());
+        holds(tested.p_differs().unwrap(), known.p_two_sided());
+        holds(tested.reversed().p_above().unwrap(), known.p_less());
         assert!(tested.t[1] - tested.t[0] < 4.0, "{tested:?}");
     }
 
     #[test]
     fn a_wider_reading_gives_a_larger_p() {
         let gap = estimate("0.0180 ± 0.0020", 3);
-        let p = |reading| Tested::paired(&gap, reading).p_differs();
+        let p = |reading| Tested::paired(&gap, reading).unwrap().p_differs().unwrap();
         assert!(p(ErrorBarMeaning::Sd)[1] < p(ErrorBarMeaning::StandardError)[0]);
         assert!(p(ErrorBarMeaning::Confidence(950))[1] < p(ErrorBarMeaning::Sd)[0]);
     }
 
     #[test]
     fn a_spread_that_may_be_zero_allows_any_significance_but_not_its_absence() {
-        let p = Tested::paired(&estimate("0.5 ± 0.0", 3), ErrorBarMeaning::Sd).p_above();
+        let p = Tested::paired(&estimate("0.5 ± 0.0", 3), ErrorBarMeaning::Sd)
+            .unwrap()
+            .p_above()
+            .unwrap();
         assert!(p[0] == 0.0 && p[1] > 0.0 && p[1] < 0.05, "{p:?}");
-        let zero = Tested::paired(&estimate("0.0 ± 0.0", 3), ErrorBarMeaning::Sd);
-        assert_eq!(zero.p_above(), [0.0, 1.0]);
-        assert_eq!(zero.p_differs(), [0.0, 1.0]);
+        let zero = Tested::paired(&estimate("0.0 ± 0.0", 3), ErrorBarMeaning::Sd).unwrap();
+        assert_eq!(zero.p_above().unwrap(), [0.0, 1.0]);
+        assert_eq!(zero.p_differs().unwrap(), [0.0, 1.0]);
         let (a, b) = (estimate("0.5 ± 0.0", 3), estimate("0.1 ± 0.0", 4));
-        assert_eq!(Tested::welch(&a, &b, [ErrorBarMeaning::Sd; 2]).df, [2.0, 5.0]);
+        assert_eq!(Tested::welch(&a, &b, [ErrorBarMeaning::Sd; 2]).unwrap().df, [2.0, 5.0]);
     }
 
     proptest! {
@@ -196,19 +207,19 @@ mod tests {
             let (left, right) = (print(&one, &a, readings[0]), print(&other, &b, readings[1]));
             prop_assume!(one.sd + other.sd > 0.0);
             let known = welch(&one, &other).unwrap();
-            let tested = Tested::welch(&left, &right, readings);
+            let tested = Tested::welch(&left, &right, readings).unwrap();
             let inside = |range: [f64; 2], value: f64| {
                 let slack = 1e-6 * (1.0 + value.abs());
                 range[0] <= value + slack && value - slack <= range[1]
             };
             prop_assert!(inside(tested.t, known.t), "{tested:?} {known:?}");
             prop_assert!(inside(tested.df, known.df), "{tested:?} {known:?}");
-            prop_assert!(inside(tested.p_above(), known.p_greater()));
-            prop_assert!(inside(tested.p_differs(), known.p_two_sided()));
+            prop_assert!(inside(tested.p_above().unwrap(), known.p_greater()));
+            prop_assert!(inside(tested.p_differs().unwrap(), known.p_two_sided()));
             if one.sd > 0.0 {
                 let known = one_sample(&one, 0.0).unwrap();
-                let tested = Tested::paired(&left, readings[0]);
-                prop_assert!(inside(tested.p_above(), known.p_greater()));
+                let tested = Tested::paired(&left, readings[0]).unwrap();
+                prop_assert!(inside(tested.p_above().unwrap(), known.p_greater()));
             }
         }
     }

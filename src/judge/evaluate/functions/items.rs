@@ -18,6 +18,9 @@ codes! {
 
 /// Below this many items expected in a cell the z test is not to be trusted.
 const FEW: f64 = 5.0;
+/// The most tables that Fisher's test adds up, and how many of them take one step.
+const MOST_TABLES: u64 = 10_000;
+const TABLES_IN_A_STEP: usize = 4;
 
 /// The names of the tests of two lots of items.
 const TESTS: [&str; 2] = ["z", "fisher"];
@@ -133,6 +136,27 @@ fn same_suite(call: &Call<'_, '_, '_>, a: &RunFile, b: &RunFile) -> Result<(), E
     }
 }
 
+/// Fisher's p of two lots of items; its second opinion adds up as many tables as there are items.
+fn fisher_p(call: &Call<'_, '_, '_>, a: &Proportion, b: &Proportion) -> Result<f64, Error> {
+    let tables = (a.trials() + b.trials()).min(MOST_TABLES) as usize;
+    call.frame.takes(tables / TABLES_IN_A_STEP)?;
+    fisher(a, b).map_err(|why| refused(call, why))
+}
+
+/// Fisher's exact test of a table of four counts.
+pub fn table<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
+    let numbers = [count(call, 0)?, count(call, 1)?, count(call, 2)?, count(call, 3)?];
+    let [(a, _), (b, _), (c, _), (d, _)] = &numbers;
+    let row = |right: u64, wrong: u64| {
+        Proportion::new(right, right.saturating_add(wrong)).map_err(|why| refused(call, why))
+    };
+    let p = fisher_p(call, &row(*a, *b)?, &row(*c, *d)?)?;
+    let text = format!("p by Fisher's exact test of {a}, {b} and {c}, {d}");
+    let of: Vec<&Quantity> = numbers.iter().map(|(_, number)| number).collect();
+    let number = number_from(call, p, text, &of)?;
+    Ok(Evaluated::Number(Quantity { role: NumberRole::P(Rc::default()), ..number }))
+}
+
 pub fn two_lots<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     let numbers = [count(call, 0)?, count(call, 1)?, count(call, 2)?, count(call, 3)?];
     let share = |right: usize, items: usize| {
@@ -142,7 +166,7 @@ pub fn two_lots<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     let test = call.word("test", |name| TESTS.iter().position(|test| *test == name), || TESTS)?;
     let is_exact = test.map_or(a.least_expected(&b) < FEW, |test| test == 1);
     let (p, name) = if is_exact {
-        (fisher(&a, &b), "Fisher's exact test")
+        (fisher_p(call, &a, &b)?, "Fisher's exact test")
     } else {
         let test = two_proportions(&a, &b).map_err(|why| refused(call, why))?;
         (test.p_two_sided(), "the pooled z test")

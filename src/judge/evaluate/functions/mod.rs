@@ -7,7 +7,9 @@ mod counted;
 pub mod everywhere;
 mod files;
 pub mod fixed;
+mod group_tests;
 pub mod items;
+mod loads;
 mod moments;
 mod numbers;
 pub mod parameters;
@@ -122,6 +124,11 @@ static FUNCTIONS: &[Function] = &[
     new("core", 1..=1, &["baselines", "tasks"], Derived, tasks::core),
     new("mcnemar", 2..=2, &["task"], Derived, items::paired),
     new("proportions_p", 4..=4, &["test"], Derived, items::two_lots),
+    new("mann_whitney", 2..=2, &[], Derived, group_tests::mann_whitney),
+    new("ks", 2..=2, &[], Derived, group_tests::kolmogorov_smirnov),
+    new("anova", 2..=ANY, &[], Derived, group_tests::analysis_of_variance),
+    new("chi_squared", 1..=1, &["expected"], Derived, loads::chi_squared),
+    new("fisher", 4..=4, &[], Derived, items::table),
     new("total", 1..=1, &["convention", "of"], Derived, |call| {
         parameters::count(call, ParameterCount::Total)
     }),

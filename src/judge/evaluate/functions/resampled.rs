@@ -6,11 +6,11 @@ use repro_receipt::source::Error;
 use repro_stats::bootstrap::{ENUMERATED_TO, Resampled};
 use repro_stats::power::{Goal, Sides};
 use repro_stats::proportion::Proportion;
-use repro_stats::{Summary, slope};
+use repro_stats::{Refused, Summary, slope};
 
 use super::samples::{self, from_float, number_from};
 use crate::evaluate::order::design;
-use crate::evaluate::{Call, NOT_COMPUTABLE, WRONG_ARGUMENTS};
+use crate::evaluate::{Call, WRONG_ARGUMENTS};
 use crate::run_design::ALPHA;
 use crate::value::{Evaluated, Quantity, RunSample};
 
@@ -40,8 +40,8 @@ fn option(call: &Call<'_, '_, '_>, name: &str, otherwise: u64) -> Result<u64, Er
 }
 
 /// An error of statistics as one of the call.
-pub fn refused(call: &Call<'_, '_, '_>, why: impl std::fmt::Display) -> Error {
-    call.wrong(&NOT_COMPUTABLE, "numbers for which there is a value", &why.to_string())
+pub fn refused(call: &Call<'_, '_, '_>, why: Refused) -> Error {
+    call.refused("numbers for which there is a value", &why)
 }
 
 pub fn wilson<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {

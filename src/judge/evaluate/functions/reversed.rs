@@ -2,8 +2,9 @@
 
 use repro_receipt::source::{Error, codes};
 use repro_report::outcome::Outcome;
-use repro_stats::{T, holm};
+use repro_stats::{Refused, T, holm};
 
+use super::resampled::refused;
 use crate::evaluate::order::{design, digits};
 use crate::evaluate::{Call, WRONG_ARGUMENTS};
 use crate::run_design::ALPHA;
@@ -27,7 +28,7 @@ pub fn reversed<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
         return Err(call.wrong(&WRONG_ARGUMENTS, "the same two groups or more in both", &found));
     }
     call.frame.pairs(first.len(), 2 * TEST)?;
-    let ((before, shown), (after, also)) = (signs(call, &first), signs(call, &second));
+    let ((before, shown), (after, also)) = (signs(call, &first)?, signs(call, &second)?);
     let pairs: Vec<_> = std::iter::zip(before, after).collect();
     let outcome = judge(&pairs)
         .giving(format!("{shown}; then {also}"))
@@ -37,13 +38,16 @@ pub fn reversed<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
 
 /// The sign of every pair, in order, and the tests that show it. A pair that cannot be tested, such as one
 /// of single runs, has no sign.
-fn signs(call: &Call<'_, '_, '_>, groups: &[RunSample]) -> (Vec<GapSign>, String) {
+fn signs(call: &Call<'_, '_, '_>, groups: &[RunSample]) -> Result<(Vec<GapSign>, String), Error> {
     let mut tests: Vec<Option<T>> = Vec::new();
     for (index, a) in groups.iter().enumerate() {
-        let others = groups.iter().skip(index + 1);
-        tests.extend(
-            others.map(|b| design(call.evaluator, a, Some(b)).ok().map(|chosen| chosen.test)),
-        );
+        for b in groups.iter().skip(index + 1) {
+            tests.push(match design(call.evaluator, a, Some(b)) {
+                Ok(chosen) => Some(chosen.test),
+                Err(why @ Refused::Disagree { .. }) => return Err(refused(call, why)),
+                Err(_) => None,
+            });
+        }
     }
     // What cannot be tested counts in the family all the same.
     let p = |test: &Option<T>| test.as_ref().map_or(1.0, T::p_two_sided);
@@ -57,7 +61,7 @@ fn signs(call: &Call<'_, '_, '_>, groups: &[RunSample]) -> (Vec<GapSign>, String
         None => "no test".to_owned(),
     });
     let words: Vec<_> = words.collect();
-    (tested().map(sign).collect(), format!("gaps {}", words.join(", ")))
+    Ok((tested().map(sign).collect(), format!("gaps {}", words.join(", "))))
 }
 
 /// One reversed pair suffices; that none is takes the order of all.

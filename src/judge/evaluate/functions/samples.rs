@@ -155,11 +155,12 @@ pub fn summary<'a>(
 
 pub fn ci95<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     let sample = call.numbers()?;
-    let test = one_sample(&summarised(call, &sample)?, 0.0)
-        .map_err(|why| call.wrong(&NOT_COMPUTABLE, "numbers with a spread", &why.to_string()))?;
+    let interval = one_sample(&summarised(call, &sample)?, 0.0)
+        .and_then(|test| test.interval(0.95))
+        .map_err(|why| call.refused("numbers with a spread", &why))?;
     let role = NumberRole::Spread(Rc::new(sample.floats()));
     let end = |end| Ok(Quantity { role: role.clone(), ..from_float(call, end, &sample)? });
-    ends(test.interval(0.95).map(end))
+    ends(interval.map(end))
 }
 
 /// The two ends of an interval.
@@ -170,8 +171,7 @@ pub fn ends<'a>([low, high]: [Result<Quantity, Error>; 2]) -> Result<Evaluated<'
 /// Mean and spread.
 pub fn summarised(call: &Call<'_, '_, '_>, sample: &RunSample) -> Result<Summary, Error> {
     design::of_summary(call.evaluator, sample);
-    Summary::of(&sample.floats())
-        .map_err(|why| call.wrong(&NOT_COMPUTABLE, "at least two numbers", &why.to_string()))
+    Summary::of(&sample.floats()).map_err(|why| call.refused("at least two numbers", &why))
 }
 
 /// A number that statistics gave for a group.

@@ -3,9 +3,11 @@
 use num_bigint::BigInt;
 use repro_receipt::source::{Error, codes};
 use repro_report::outcome::Outcome;
+use repro_stats::Refused;
 use repro_stats::proportion::mcnemar;
 
 use super::possible::printed;
+use super::resampled::refused;
 use crate::evaluate::order::{WRONG_WAY, digits};
 use crate::evaluate::{Call, WRONG_ARGUMENTS};
 use crate::run_design::ALPHA;
@@ -24,7 +26,7 @@ pub fn more_right<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
         call.wrong(&WRONG_ARGUMENTS, "a number of items, at least one", &items.derivation)
     })?;
     let outcome = match (counts(&a, all), counts(&b, all)) {
-        (Some(a), Some(b)) => judge(a, b, all),
+        (Some(a), Some(b)) => judge(a, b, all).map_err(|why| refused(call, why))?,
         (a, _) => {
             let share = if a.is_none() { "first" } else { "second" };
             let reason = format!("no whole number of {all} items gives the {share} share");
@@ -46,30 +48,31 @@ fn counts(share: &Quantity, items: u64) -> Option<[u64; 2]> {
 
 /// McNemar's test at the ends of what is possible: the p falls as fewer items part the two, and as the
 /// difference grows.
-fn judge(a: [u64; 2], b: [u64; 2], items: u64) -> Outcome {
+fn judge(a: [u64; 2], b: [u64; 2], items: u64) -> Result<Outcome, Refused> {
     let p = |ahead: u64, behind: u64, overlap: bool| {
-        let difference = ahead.checked_sub(behind).filter(|difference| *difference > 0)?;
+        let difference = ahead.checked_sub(behind).filter(|difference| *difference > 0);
+        let Some(difference) = difference else { return Ok(None) };
         // Of `ahead` and `behind` right items at least so many are of both, and at most all of the fewer.
         let both = if overlap { behind } else { (ahead + behind).saturating_sub(items) };
         let only_second = behind - both;
-        mcnemar(only_second + difference, only_second).ok().map(|test| test.exact)
+        mcnemar(only_second + difference, only_second).map(|test| Some(test.exact))
     };
     let [a_low, a_high] = a;
     let [b_low, b_high] = b;
     let below = |p: Option<f64>| p.is_some_and(|p| p < ALPHA);
-    let (least, most) = (p(a_high, b_low, true), p(a_low, b_high, false));
+    let (least, most) = (p(a_high, b_low, true)?, p(a_low, b_high, false)?);
     let shown_p = |p: Option<f64>| p.map_or("1".to_owned(), digits);
     let shown =
         format!("{a_low} and {b_low} of {items} right, p {} to {}", shown_p(least), shown_p(most));
-    if below(most) {
+    Ok(if below(most) {
         Outcome::verified().giving(shown)
-    } else if below(p(b_low, a_high, false)) {
+    } else if below(p(b_low, a_high, false)?) {
         Outcome::refuted(&WRONG_WAY, "the second is right more often").giving(shown)
     } else {
         let hangs = "it hangs on which items both got right";
         let why = if below(least) { hangs } else { "the items do not show it" };
         Outcome::inconclusive(&OVERLAP, format!("{why}: {shown}")).giving(shown)
-    }
+    })
 }
 
 #[cfg(test)]
@@ -79,7 +82,7 @@ mod tests {
 
     #[test]
     fn every_overlap_must_give_the_order() {
-        let verdict = |a: u64, b: u64, items| judge([a, a], [b, b], items).verdict;
+        let verdict = |a: u64, b: u64, items| judge([a, a], [b, b], items).unwrap().verdict;
         assert_eq!(verdict(900, 500, 1000), Verdict::Verified);
         assert_eq!(verdict(500, 900, 1000), Verdict::Refuted);
         assert_eq!(verdict(205, 176, 1319), Verdict::Inconclusive);

@@ -10,7 +10,7 @@ use repro_stats::{equivalence, holm};
 
 use super::samples::{ends, from_float};
 use crate::evaluate::order::{ChosenTest, design, digits};
-use crate::evaluate::{Call, NOT_COMPUTABLE, WRONG_ARGUMENTS};
+use crate::evaluate::{Call, WRONG_ARGUMENTS};
 use crate::run_design::{ALPHA, PlannedFamily, RunDesign};
 use crate::value::{Evaluated, NumberRole, Quantity, RunSample};
 
@@ -20,31 +20,38 @@ codes! {
     OUTSIDE = "equivalent::outside", "the groups differ by more than the margin", "correct the text";
 }
 
-/// The test of the two groups that a call is given, or of the one of differences; and all their numbers.
-fn tested(call: &Call<'_, '_, '_>) -> Result<(ChosenTest, RunSample), Error> {
-    let a = call.numbers_of(call.argument(0)?)?;
-    let b = call.plain().nth(1).map(|second| call.numbers_of(second)).transpose()?;
+/// The first groups that a call is given, each of runs.
+pub fn groups_of_runs(call: &Call<'_, '_, '_>, most: usize) -> Result<Vec<RunSample>, Error> {
+    let groups: Vec<_> =
+        call.plain().take(most).map(|part| call.numbers_of(part)).collect::<Result<_, _>>()?;
     // What was joined run by run is named after both.
     let known = |name: &str| call.evaluator.library().bundle(name).is_some();
     let is_run = |names: &String| names.split(", ").all(known);
     // Blocks of a text, or numbers in a list, are no repeated runs.
-    if !a.runs.iter().chain(b.iter().flat_map(|b| &b.runs)).all(is_run) {
+    if !groups.iter().flat_map(|group| &group.runs).all(is_run) {
         return Err(call.wrong(&WRONG_ARGUMENTS, "groups of runs", "a list"));
     }
+    Ok(groups)
+}
+
+/// The test of the two groups that a call is given, or of the one of differences; and all their numbers.
+fn tested(call: &Call<'_, '_, '_>) -> Result<(ChosenTest, RunSample), Error> {
+    let mut groups = groups_of_runs(call, 2)?.into_iter();
+    let (Some(a), b) = (groups.next(), groups.next()) else {
+        return Err(call.wrong(&WRONG_ARGUMENTS, "groups of runs", "none"));
+    };
     if b.is_none() && !a.are_differences() {
         let expected = "differences between runs or steps, such as `a.loss - b.loss`";
         return Err(call.wrong(&WRONG_ARGUMENTS, expected, "one number of each run"));
     }
     let design = design(call.evaluator, &a, b.as_ref());
-    let refused = |why: repro_stats::Refused| {
-        call.wrong(&NOT_COMPUTABLE, "groups of at least two runs", &why.to_string())
-    };
+    let design = design.map_err(|why| call.refused("groups of at least two runs", &why))?;
     let mut all = a;
     if let Some(b) = b {
         all.runs.extend(b.runs);
         all.numbers.extend(b.numbers);
     }
-    Ok((design.map_err(refused)?, all))
+    Ok((design, all))
 }
 
 /// A number of a test, derived in these words before the name of the test.
@@ -67,7 +74,18 @@ pub fn p_value<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
 
 pub fn interval<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     let tested = tested(call)?;
-    ends(tested.0.test.interval(1.0 - ALPHA).map(|end| of_test(call, &tested, end, "95%")))
+    let interval = interval_of(call, &tested.0, 1.0 - ALPHA)?;
+    ends(interval.map(|end| of_test(call, &tested, end, "95%")))
+}
+
+/// The interval of a test at a level.
+fn interval_of(
+    call: &Call<'_, '_, '_>,
+    design: &ChosenTest,
+    level: f64,
+) -> Result<[f64; 2], Error> {
+    let interval = design.test.interval(level);
+    interval.map_err(|why| call.refused("groups with a spread", &why))
 }
 
 pub fn standard_error<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
@@ -151,11 +169,9 @@ pub fn equivalent<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
         return Err(call.wrong(&WRONG_ARGUMENTS, "a margin above 0", &margin.derivation));
     }
     let (design, _) = tested(call)?;
-    let refused = |why: repro_stats::Refused| {
-        call.wrong(&NOT_COMPUTABLE, "groups with a spread", &why.to_string())
-    };
-    let tests = equivalence(&design.test, -margin.float, margin.float).map_err(refused)?;
-    let [low, high] = design.test.interval(1.0 - 2.0 * ALPHA);
+    let tests = equivalence(&design.test, -margin.float, margin.float);
+    let tests = tests.map_err(|why| call.refused("groups with a spread", &why))?;
+    let [low, high] = interval_of(call, &design, 1.0 - 2.0 * ALPHA)?;
     let shown =
         format!("90% interval [{}, {}], p = {}", digits(low), digits(high), digits(tests.p()));
     let outcome = if tests.p() < ALPHA {

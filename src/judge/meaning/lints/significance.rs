@@ -14,7 +14,9 @@ const DENIED_WITHIN: usize = 32;
 /// Another test than the design of the runs fixes.
 pub(super) fn test(claim: &LintedClaim<'_>) -> Option<Lint> {
     let functions = &claim.provenance.functions;
-    if !functions.contains("p") && !functions.contains("significant") {
+    let is_no_t_test =
+        lexicon().words("significance.no_t_tests").iter().any(|name| functions.contains(name));
+    if is_no_t_test || !functions.contains("p") && !functions.contains("significant") {
         return None;
     }
     let words = format!("{} {}", claim.words(), claim.context.to_lowercase());
