@@ -1,0 +1,292 @@
+//! The forward pass of a decoder, from tokens to logits, in candle's operations that have a backward pass.
+
+use std::collections::BTreeMap;
+
+use candle_core::{Device, Tensor};
+
+use crate::architecture::{
+    Architecture, BlockStyle, NanochatNames, NormFormula, NormSites, limited,
+};
+use crate::attention::{AttentionContext, TokenRows};
+use crate::mixture::RouterOutcome;
+use crate::task::HiddenState;
+use crate::{ComputeDevice, EngineError, SliceTask};
+
+/// Tensors by name.
+pub(crate) type NamedWeights = BTreeMap<String, Tensor>;
+
+/// A decoder with its weights.
+pub(crate) struct CandleDecoder<'a> {
+    pub plan: &'a Architecture,
+    pub weights: &'a NamedWeights,
+    pub device: &'a Device,
+}
+
+/// What a forward pass gave.
+pub(crate) struct DecoderOutput {
+    /// Tokens by vocabulary.
+    pub logits: Tensor,
+    /// Of each sparse layer.
+    pub routers: Vec<RouterOutcome>,
+    /// The residual stream behind each part, where it was watched.
+    pub hidden: Vec<HiddenState>,
+}
+
+/// A pass under way.
+struct ForwardPass<'a> {
+    decoder: &'a CandleDecoder<'a>,
+    context: AttentionContext,
+    routers: Vec<RouterOutcome>,
+    hidden: Option<Vec<HiddenState>>,
+}
+
+impl CandleDecoder<'_> {
+    /// The tensor `NAME`.
+    pub fn tensor(&self, name: &str) -> Result<&Tensor, EngineError> {
+        self.weights.get(name).ok_or_else(|| EngineError::Tensor {
+            tensor: name.to_owned(),
+            expected: "a tensor of the model".to_owned(),
+            found: "none".to_owned(),
+        })
+    }
+
+    /// `x W^T + b`, with the bias that the start has or lacks.
+    pub fn linear(&self, x: &Tensor, name: &str) -> Result<Tensor, EngineError> {
+        let product = x.matmul(&self.tensor(&format!("{name}.weight"))?.t()?)?;
+        self.biased(product, name)
+    }
+
+    /// `x W + b`: the layout of `Conv1D`.
+    fn transposed(&self, x: &Tensor, name: &str) -> Result<Tensor, EngineError> {
+        let product = x.matmul(self.tensor(&format!("{name}.weight"))?)?;
+        self.biased(product, name)
+    }
+
+    fn biased(&self, product: Tensor, name: &str) -> Result<Tensor, EngineError> {
+        match self.weights.get(&format!("{name}.bias")) {
+            Some(bias) => Ok(product.broadcast_add(bias)?),
+            None => Ok(product),
+        }
+    }
+
+    fn norm(&self, x: &Tensor, name: &str) -> Result<Tensor, EngineError> {
+        let weight = match self.plan.norm {
+            NormFormula::RmsPlain => None,
+            _ => Some(self.tensor(&format!("{name}.weight"))?),
+        };
+        let bias = self.weights.get(&format!("{name}.bias"));
+        Ok(self.plan.norm.apply(x, self.plan.epsilon, weight, bias)?)
+    }
+
+    /// Runs a batch, and watches the residual stream where asked to.
+    pub fn run(
+        &self,
+        batch: &TokenRows<'_>,
+        is_watched: bool,
+    ) -> Result<DecoderOutput, EngineError> {
+        let context = AttentionContext::new(self.plan, batch, self.device)?;
+        let hidden = is_watched.then(Vec::new);
+        let mut pass = ForwardPass { decoder: self, context, routers: Vec::new(), hidden };
+        let (x, table) = match self.plan.style {
+            BlockStyle::Llama(sites) => pass.llama(batch, sites)?,
+            BlockStyle::Gpt2 { is_transposed } => pass.gpt2(batch, is_transposed)?,
+            BlockStyle::Nanochat(names) => pass.nanochat(batch, names)?,
+        };
+        let head = if self.plan.is_tied { table } else { "lm_head.weight".to_owned() };
+        let logits = limited(x.matmul(&self.tensor(&head)?.t()?)?, self.plan.logit_limit)?;
+        Ok(DecoderOutput { logits, routers: pass.routers, hidden: pass.hidden.unwrap_or_default() })
+    }
+}
+
+impl ForwardPass<'_> {
+    /// Rows of a table by number.
+    fn rows(&self, table: &str, numbers: &[u32]) -> Result<Tensor, EngineError> {
+        let numbers = Tensor::new(numbers, self.decoder.device)?;
+        Ok(self.decoder.tensor(table)?.index_select(&numbers, 0)?)
+    }
+
+    /// Keeps the residual stream behind a part, where it is watched.
+    fn watch(&mut self, part: impl Fn() -> String, x: &Tensor) -> Result<(), EngineError> {
+        if let Some(hidden) = &mut self.hidden {
+            let rows = x.flatten_all()?.to_vec1()?;
+            hidden.push(HiddenState { part: part(), rows });
+        }
+        Ok(())
+    }
+
+    fn llama(
+        &mut self,
+        batch: &TokenRows<'_>,
+        sites: NormSites,
+    ) -> Result<(Tensor, String), EngineError> {
+        let (decoder, plan) = (self.decoder, self.decoder.plan);
+        let table = "model.embed_tokens.weight";
+        let mut x = self.rows(table, &batch.inputs)?;
+        if let Some(factor) = plan.embedding_factor {
+            x = (x * factor)?;
+        }
+        self.watch(|| "embedding".to_owned(), &x)?;
+        for layer in 0..plan.layers {
+            let block = format!("model.layers.{layer}");
+            let h = match sites {
+                NormSites::After => x.clone(),
+                _ => decoder.norm(&x, &format!("{block}.input_layernorm"))?,
+            };
+            let mut y = self.llama_attention(&h, layer, &format!("{block}.self_attn"))?;
+            if sites != NormSites::Before {
+                y = decoder.norm(&y, &format!("{block}.post_attention_layernorm"))?;
+            }
+            x = (x + y)?;
+            self.watch(|| format!("attention of layer {layer}"), &x)?;
+            let h = match sites {
+                NormSites::Before => {
+                    decoder.norm(&x, &format!("{block}.post_attention_layernorm"))?
+                }
+                NormSites::Both => {
+                    decoder.norm(&x, &format!("{block}.pre_feedforward_layernorm"))?
+                }
+                NormSites::After => x.clone(),
+            };
+            let mut y = match plan.experts_of(layer) {
+                None => decoder.gated(&h, &format!("{block}.mlp"))?,
+                Some(experts) => {
+                    let (y, router) = decoder.mixture(experts, &h, &format!("{block}.mlp"))?;
+                    self.routers.push(router);
+                    y
+                }
+            };
+            if sites != NormSites::Before {
+                y = decoder.norm(&y, &format!("{block}.post_feedforward_layernorm"))?;
+            }
+            x = (x + y)?;
+            self.watch(|| format!("network of layer {layer}"), &x)?;
+        }
+        Ok((decoder.norm(&x, "model.norm")?, table.to_owned()))
+    }
+
+    fn llama_attention(&self, h: &Tensor, layer: usize, name: &str) -> Result<Tensor, EngineError> {
+        let (decoder, plan) = (self.decoder, self.decoder.plan);
+        let heads = [plan.heads, plan.shared_heads];
+        let [q, k] = [("q", heads[0]), ("k", heads[1])];
+        let [q, k] = [
+            self.rotated(h, layer, (&format!("{name}.{}", q.0), q.1))?,
+            self.rotated(h, layer, (&format!("{name}.{}", k.0), k.1))?,
+        ];
+        let v = decoder.linear(h, &format!("{name}.v_proj"))?;
+        let v = self.context.heads(&v, plan.shared_heads, plan.head_size)?;
+        let mixed = self.context.attend(plan, layer, [&q, &k, &v])?;
+        decoder.linear(&mixed, &format!("{name}.o_proj"))
+    }
+
+    /// Queries or keys: projected, normalised where the start has a norm for them, rotated.
+    fn rotated(
+        &self,
+        h: &Tensor,
+        layer: usize,
+        (name, heads): (&str, usize),
+    ) -> Result<Tensor, EngineError> {
+        let (decoder, plan, size) = (self.decoder, self.decoder.plan, self.decoder.plan.head_size);
+        let mut x = decoder.linear(h, &format!("{name}_proj"))?;
+        let norm = decoder.weights.get(&format!("{name}_norm.weight"));
+        // A weight as long as a head normalises each head, a longer one the whole row.
+        let of_head = norm.filter(|weight| weight.elem_count() == size);
+        if let (Some(weight), None) = (norm, of_head) {
+            x = plan.norm.apply(&x, plan.epsilon, Some(weight), None)?;
+        }
+        let mut x = self.context.heads(&x, heads, size)?;
+        if let Some(weight) = of_head {
+            x = plan.norm.apply(&x, plan.epsilon, Some(weight), None)?;
+        }
+        Ok(self.context.rotate(plan, layer, &x)?)
+    }
+
+    fn gpt2(
+        &mut self,
+        batch: &TokenRows<'_>,
+        is_transposed: bool,
+    ) -> Result<(Tensor, String), EngineError> {
+        let (decoder, plan) = (self.decoder, self.decoder.plan);
+        let project = |x: &Tensor, name: &str| match is_transposed {
+            true => decoder.transposed(x, name),
+            false => decoder.linear(x, name),
+        };
+        let table = "transformer.wte.weight";
+        let places: Vec<u32> =
+            batch.places().into_iter().cycle().take(batch.inputs.len()).collect();
+        let tokens = self.rows(table, &batch.inputs)?;
+        let mut x = (tokens + self.rows("transformer.wpe.weight", &places)?)?;
+        self.watch(|| "embedding".to_owned(), &x)?;
+        for layer in 0..plan.layers {
+            let block = format!("transformer.h.{layer}");
+            let h = decoder.norm(&x, &format!("{block}.ln_1"))?;
+            let vectors = project(&h, &format!("{block}.attn.c_attn"))?;
+            let mut parts = Vec::with_capacity(3);
+            for part in 0..3 {
+                let part = vectors.narrow(1, part * plan.width, plan.width)?;
+                parts.push(self.context.heads(&part, plan.heads, plan.head_size)?);
+            }
+            let [q, k, v] = parts.as_slice() else { break };
+            let mixed = self.context.attend(plan, layer, [q, k, v])?;
+            x = (x + project(&mixed, &format!("{block}.attn.c_proj"))?)?;
+            self.watch(|| format!("attention of layer {layer}"), &x)?;
+            let h = decoder.norm(&x, &format!("{block}.ln_2"))?;
+            let inner = plan.activation.apply(&project(&h, &format!("{block}.mlp.c_fc"))?)?;
+            x = (x + project(&inner, &format!("{block}.mlp.c_proj"))?)?;
+            self.watch(|| format!("network of layer {layer}"), &x)?;
+        }
+        Ok((decoder.norm(&x, "transformer.ln_f")?, table.to_owned()))
+    }
+
+    /// nanochat normalises queries and keys after their rotation.
+    fn nanochat(
+        &mut self,
+        batch: &TokenRows<'_>,
+        names: &NanochatNames,
+    ) -> Result<(Tensor, String), EngineError> {
+        let (decoder, plan) = (self.decoder, self.decoder.plan);
+        let table = format!("{}.weight", names.table);
+        let mut x = decoder.norm(&self.rows(&table, &batch.inputs)?, "")?;
+        self.watch(|| "embedding".to_owned(), &x)?;
+        for layer in 0..plan.layers {
+            let block = format!("{}.{layer}", names.block);
+            let h = decoder.norm(&x, "")?;
+            let mut vectors = Vec::with_capacity(3);
+            let heads = [plan.heads, plan.shared_heads, plan.shared_heads];
+            for (part, heads) in names.vectors.iter().zip(heads) {
+                let rows = decoder.linear(&h, &format!("{block}.{part}"))?;
+                vectors.push(self.context.heads(&rows, heads, plan.head_size)?);
+            }
+            let [q, k, v] = vectors.as_slice() else { break };
+            let q = decoder.norm(&self.context.rotate(plan, layer, q)?, "")?;
+            let k = decoder.norm(&self.context.rotate(plan, layer, k)?, "")?;
+            let mixed = self.context.attend(plan, layer, [&q, &k, v])?;
+            x = (x + decoder.linear(&mixed, &format!("{block}.{}", names.output))?)?;
+            self.watch(|| format!("attention of layer {layer}"), &x)?;
+            let [up, down] = names.network;
+            let h = decoder.norm(&x, "")?;
+            let inner = plan.activation.apply(&decoder.linear(&h, &format!("{block}.{up}"))?)?;
+            x = (x + decoder.linear(&inner, &format!("{block}.{down}"))?)?;
+            self.watch(|| format!("network of layer {layer}"), &x)?;
+        }
+        Ok((decoder.norm(&x, "")?, table))
+    }
+}
+
+/// The residual stream behind each part of a model for the first sequence of a slice, and the nats of its targets.
+///
+/// # Errors
+/// As [`crate::execute`].
+pub fn hidden_states(
+    task: &SliceTask,
+    compute: &ComputeDevice,
+) -> Result<Vec<HiddenState>, EngineError> {
+    let plan = Architecture::read(&task.config)?;
+    let weights = task.weights(&compute.device)?;
+    let Some(batch) = task.first_sequence() else { return Ok(Vec::new()) };
+    let decoder = CandleDecoder { plan: &plan, weights: &weights, device: &compute.device };
+    let output = decoder.run(&batch, true)?;
+    let nats = crate::objective::nats(&output.logits, &batch.targets, 0.0)?;
+    let mut hidden = output.hidden;
+    hidden.push(HiddenState { part: "head".to_owned(), rows: nats.to_vec1()? });
+    Ok(hidden)
+}

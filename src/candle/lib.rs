@@ -1,0 +1,26 @@
+#![doc = include_str!("README.md")]
+#![forbid(unsafe_code)]
+
+mod architecture;
+mod attention;
+mod compute_device;
+mod decoder;
+mod engine;
+mod engine_error;
+mod family;
+mod fields;
+mod mixture;
+mod objective;
+mod rotary;
+mod task;
+mod update;
+
+pub use compute_device::ComputeDevice;
+pub use engine::{EngineRun, EngineStep, execute};
+pub use engine_error::EngineError;
+pub use task::{
+    GroupNumbersAt, HiddenState, MuonRule, ScaleRule, SliceTask, StartTensor, TaskGroup, TaskStep,
+    UpdateRule,
+};
+
+pub use decoder::hidden_states;

@@ -1,0 +1,181 @@
+//! The optimizer's step of one tensor, as the programs that define the rules write it.
+
+use candle_core::{DType, Result as CandleResult, Tensor};
+
+use crate::task::{GroupNumbersAt, MuonRule, ScaleRule, UpdateRule};
+
+/// What a rule keeps of a tensor's gradients.
+#[derive(Debug, Clone)]
+pub(crate) struct MomentTensors {
+    pub mean: Tensor,
+    pub square: Tensor,
+    pub greatest: Tensor,
+}
+
+/// A tensor that is updated.
+pub(crate) struct UpdatedTensor<'a> {
+    pub weight: &'a Tensor,
+    /// Its gradient, scaled down.
+    pub gradient: &'a Tensor,
+    pub moments: &'a mut MomentTensors,
+}
+
+impl UpdateRule {
+    /// The weight after an update, which is the optimizer's `number`-th, from 1.
+    pub(crate) fn apply(
+        self,
+        tensor: UpdatedTensor<'_>,
+        numbers: GroupNumbersAt,
+        number: u64,
+    ) -> CandleResult<Tensor> {
+        let decayed = |weight: &Tensor| weight * (1.0 - numbers.rate * numbers.decay);
+        match self {
+            Self::AdamW { epsilon, amsgrad } => {
+                let weight = decayed(tensor.weight)?;
+                let step = adam(tensor, numbers, number, (epsilon, amsgrad))?;
+                weight - step
+            }
+            Self::Adam { epsilon, amsgrad } => {
+                let gradient = (tensor.gradient + (tensor.weight * numbers.decay)?)?;
+                let weight = tensor.weight.clone();
+                let own = UpdatedTensor { gradient: &gradient, ..tensor };
+                weight - adam(own, numbers, number, (epsilon, amsgrad))?
+            }
+            Self::Sgd { dampening, nesterov } => sgd(tensor, numbers, number, dampening, nesterov),
+            Self::Lion => lion(tensor, numbers),
+            Self::Muon(rule) => muon(rule, tensor, numbers),
+        }
+    }
+}
+
+/// The step of Adam: `rate / (1 - b1^t) m / (sqrt(v) / sqrt(1 - b2^t) + epsilon)`.
+fn adam(
+    tensor: UpdatedTensor<'_>,
+    numbers: GroupNumbersAt,
+    number: u64,
+    (epsilon, amsgrad): (f64, bool),
+) -> CandleResult<Tensor> {
+    let GroupNumbersAt { rate, beta1, beta2, .. } = numbers;
+    let (gradient, moments) = (tensor.gradient, tensor.moments);
+    moments.mean = ((&moments.mean * beta1)? + (gradient * (1.0 - beta1))?)?;
+    moments.square = ((&moments.square * beta2)? + (gradient.sqr()? * (1.0 - beta2))?)?;
+    let square = match amsgrad {
+        true => {
+            moments.greatest = moments.greatest.maximum(&moments.square)?;
+            &moments.greatest
+        }
+        false => &moments.square,
+    };
+    let correction = |beta: f64| 1.0 - beta.powf(number as f64);
+    let root = (square.sqrt()? / correction(beta2).sqrt())?;
+    (&moments.mean / (root + epsilon)?)? * (rate / correction(beta1))
+}
+
+/// `torch.optim.SGD`: decay is added to the gradient, and the first momentum is the first gradient.
+fn sgd(
+    tensor: UpdatedTensor<'_>,
+    numbers: GroupNumbersAt,
+    number: u64,
+    dampening: f64,
+    nesterov: bool,
+) -> CandleResult<Tensor> {
+    let GroupNumbersAt { rate, decay, beta1: momentum, .. } = numbers;
+    let gradient = (tensor.gradient + (tensor.weight * decay)?)?;
+    let step = if momentum > 0.0 {
+        let new = if number == 1 { 1.0 } else { 1.0 - dampening };
+        let mean = ((&tensor.moments.mean * momentum)? + (&gradient * new)?)?;
+        tensor.moments.mean = mean.clone();
+        if nesterov { (gradient + (mean * momentum)?)? } else { mean }
+    } else {
+        gradient
+    };
+    tensor.weight - (step * rate)?
+}
+
+fn lion(tensor: UpdatedTensor<'_>, numbers: GroupNumbersAt) -> CandleResult<Tensor> {
+    let GroupNumbersAt { rate, decay, beta1, beta2 } = numbers;
+    let (gradient, mean) = (tensor.gradient, &tensor.moments.mean);
+    let way = ((mean * beta1)? + (gradient * (1.0 - beta1))?)?.sign()?;
+    let mean = ((mean * beta2)? + (gradient * (1.0 - beta2))?)?;
+    tensor.moments.mean = mean;
+    (tensor.weight * (1.0 - rate * decay))? - (way * rate)?
+}
+
+/// Muon: the momentum's nearest orthogonal matrix, about, by Newton and Schulz.
+fn muon(
+    rule: MuonRule,
+    tensor: UpdatedTensor<'_>,
+    numbers: GroupNumbersAt,
+) -> CandleResult<Tensor> {
+    let GroupNumbersAt { rate, decay, beta1: momentum, .. } = numbers;
+    let gradient = tensor.gradient;
+    let mean = ((&tensor.moments.mean * momentum)? + (gradient * (1.0 - momentum))?)?;
+    tensor.moments.mean = mean.clone();
+    let ahead = match rule.nesterov {
+        true => ((gradient * (1.0 - momentum))? + (mean * momentum)?)?,
+        false => mean,
+    };
+    let (rows, columns) = ahead.dims2()?;
+    let step = match rows > columns {
+        true => rule.orthogonal(&ahead.t()?.contiguous()?)?.t()?.contiguous()?,
+        false => rule.orthogonal(&ahead)?,
+    };
+    let scale = rule.scale.of(rows as f64, columns as f64);
+    let step = match rule.is_torch || scale == 1.0 {
+        true => (step * (rate * scale))?,
+        // `muon.py` multiplies its matrix, which rounds, and then takes the rate.
+        false => (rule.rounded((step * scale)?)? * rate)?,
+    };
+    (tensor.weight * (1.0 - rate * decay))? - step
+}
+
+impl MuonRule {
+    /// A number of bfloat16, where the iterations run in it.
+    fn rounded(self, x: Tensor) -> CandleResult<Tensor> {
+        match self.is_bfloat16 {
+            true => x.to_dtype(DType::BF16)?.to_dtype(DType::F32),
+            false => Ok(x),
+        }
+    }
+
+    /// A matrix with no more rows than columns, its singular values near 1.
+    fn orthogonal(self, x: &Tensor) -> CandleResult<Tensor> {
+        let [a, b, c] = self.coefficients;
+        let x = self.rounded(x.clone())?;
+        let norm = self.rounded(x.sqr()?.sum_all()?.sqrt()?)?;
+        let divisor = match self.is_torch {
+            true => norm.maximum(&norm.zeros_like()?.affine(0.0, self.epsilon)?)?,
+            false => self.rounded((norm + self.epsilon)?)?,
+        };
+        let mut x = self.rounded(x.broadcast_div(&divisor)?)?;
+        for _ in 0..self.iterations {
+            let gram = self.rounded(x.matmul(&x.t()?)?)?;
+            let square = match self.is_torch {
+                true => ((&gram * b)? + (gram.matmul(&gram)? * c)?)?,
+                false => {
+                    let product = self.rounded((&gram * c)?)?.matmul(&gram)?;
+                    (self.rounded((&gram * b)?)? + self.rounded(product)?)?
+                }
+            };
+            let square = self.rounded(square)?;
+            let product = square.matmul(&x)?;
+            let next = match self.is_torch {
+                true => ((&x * a)? + product)?,
+                false => (self.rounded((&x * a)?)? + self.rounded(product)?)?,
+            };
+            x = self.rounded(next)?;
+        }
+        Ok(x)
+    }
+}
+
+impl ScaleRule {
+    fn of(self, rows: f64, columns: f64) -> f64 {
+        match self {
+            Self::Original => (rows / columns).max(1.0).sqrt(),
+            Self::MatchRmsAdamw => 0.2 * rows.max(columns).sqrt(),
+            Self::SpectralUnclamped => (rows / columns).sqrt(),
+            Self::One => 1.0,
+        }
+    }
+}
