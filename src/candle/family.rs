@@ -7,7 +7,7 @@ use crate::architecture::{
     ActivationFormula, Architecture, BalanceRule, BlockStyle, ExpertPlan, NanochatNames,
     NormFormula, NormSites,
 };
-use crate::fields::ConfigFields;
+use crate::fields::ConfigTable;
 use crate::rotary::{Rotary, RotaryAngles};
 
 /// The most layers: the tape of autograd is walked recursively.
@@ -102,7 +102,7 @@ impl Architecture {
     /// # Errors
     /// [`EngineError::Unsupported`] names the first field that the engine does not implement.
     pub fn read(config: &Map<String, Json>) -> Result<Self, EngineError> {
-        let fields = ConfigFields(config);
+        let fields = ConfigTable(config);
         let name = fields.word_or("model_type", "")?;
         let family = FAMILIES.iter().find(|family| family.model_type == name);
         let plan = match (name, family) {
@@ -122,7 +122,7 @@ impl Architecture {
         plan.check(fields)
     }
 
-    fn check(self, fields: ConfigFields<'_>) -> Result<Self, EngineError> {
+    fn check(self, fields: ConfigTable<'_>) -> Result<Self, EngineError> {
         if self.layers > MOST_LAYERS {
             let name =
                 if fields.get("n_layer").is_some() { "n_layer" } else { "num_hidden_layers" };
@@ -146,7 +146,7 @@ impl Architecture {
 
 /// The parts that most families have in common.
 fn base(
-    fields: ConfigFields<'_>,
+    fields: ConfigTable<'_>,
     style: BlockStyle,
     names: [&str; 4],
 ) -> Result<Architecture, EngineError> {
@@ -180,7 +180,7 @@ fn base(
 const OF_LLAMA: [&str; 4] = ["hidden_size", "num_hidden_layers", "num_attention_heads", "head_dim"];
 const OF_GPT: [&str; 4] = ["n_embd", "n_layer", "n_head", "head_dim"];
 
-fn llama(family: &LlamaFamily, fields: ConfigFields<'_>) -> Result<Architecture, EngineError> {
+fn llama(family: &LlamaFamily, fields: ConfigTable<'_>) -> Result<Architecture, EngineError> {
     let mut plan = base(fields, BlockStyle::Llama(family.sites), OF_LLAMA)?;
     plan.shared_heads = fields.size_or("num_key_value_heads", plan.heads)?;
     plan.epsilon = fields.positive("rms_norm_eps")?;
@@ -208,7 +208,7 @@ fn llama(family: &LlamaFamily, fields: ConfigFields<'_>) -> Result<Architecture,
 }
 
 /// A model of repro's trainer.
-fn own(fields: ConfigFields<'_>, is_sparse: bool) -> Result<Architecture, EngineError> {
+fn own(fields: ConfigTable<'_>, is_sparse: bool) -> Result<Architecture, EngineError> {
     let mut plan = base(fields, BlockStyle::Llama(NormSites::Before), OF_LLAMA)?;
     plan.shared_heads = fields.size_or("num_key_value_heads", plan.heads)?;
     plan.epsilon = fields.positive("norm_eps")?;
@@ -244,7 +244,7 @@ fn own(fields: ConfigFields<'_>, is_sparse: bool) -> Result<Architecture, Engine
     Ok(plan)
 }
 
-fn gpt2(fields: ConfigFields<'_>) -> Result<Architecture, EngineError> {
+fn gpt2(fields: ConfigTable<'_>) -> Result<Architecture, EngineError> {
     let mut plan = base(fields, BlockStyle::Gpt2 { is_transposed: true }, OF_GPT)?;
     plan.epsilon = fields.positive("layer_norm_epsilon")?;
     plan.is_tied = fields.flag_or("tie_word_embeddings", true)?;
@@ -253,7 +253,7 @@ fn gpt2(fields: ConfigFields<'_>) -> Result<Architecture, EngineError> {
     Ok(plan)
 }
 
-fn nanogpt(fields: ConfigFields<'_>) -> Result<Architecture, EngineError> {
+fn nanogpt(fields: ConfigTable<'_>) -> Result<Architecture, EngineError> {
     let mut plan = base(fields, BlockStyle::Gpt2 { is_transposed: false }, OF_GPT)?;
     plan.is_tied = true;
     plan.norm = NormFormula::Layer;
@@ -262,7 +262,7 @@ fn nanogpt(fields: ConfigFields<'_>) -> Result<Architecture, EngineError> {
 }
 
 /// nanochat's own config: the limit of logits and the base of angles stand in its program.
-fn nanochat(fields: ConfigFields<'_>) -> Result<Architecture, EngineError> {
+fn nanochat(fields: ConfigTable<'_>) -> Result<Architecture, EngineError> {
     let mut plan = base(fields, BlockStyle::Nanochat(&NANOCHAT), OF_GPT)?;
     plan.shared_heads = fields.size_or("n_kv_head", plan.heads)?;
     // `F.rms_norm` without an epsilon takes that of the type.
@@ -275,7 +275,7 @@ fn nanochat(fields: ConfigFields<'_>) -> Result<Architecture, EngineError> {
     Ok(plan)
 }
 
-fn nanochat_of_transformers(fields: ConfigFields<'_>) -> Result<Architecture, EngineError> {
+fn nanochat_of_transformers(fields: ConfigTable<'_>) -> Result<Architecture, EngineError> {
     let mut plan = base(fields, BlockStyle::Nanochat(&NANOCHAT_OF_TRANSFORMERS), OF_LLAMA)?;
     plan.shared_heads = fields.size_or("num_key_value_heads", plan.heads)?;
     plan.epsilon = fields.positive("rms_norm_eps")?;
@@ -289,7 +289,7 @@ fn nanochat_of_transformers(fields: ConfigFields<'_>) -> Result<Architecture, En
 }
 
 /// A function by its name in transformers, from the first field that is there.
-fn activation(fields: ConfigFields<'_>, names: &[&str]) -> Result<ActivationFormula, EngineError> {
+fn activation(fields: ConfigTable<'_>, names: &[&str]) -> Result<ActivationFormula, EngineError> {
     let given = names.iter().find(|name| fields.get(name).is_some());
     let Some(name) = given else { return Ok(ActivationFormula::Silu) };
     match fields.word_or(name, "")? {
@@ -304,7 +304,7 @@ fn activation(fields: ConfigFields<'_>, names: &[&str]) -> Result<ActivationForm
 
 fn windows(
     rule: WindowRule,
-    fields: ConfigFields<'_>,
+    fields: ConfigTable<'_>,
     layers: usize,
 ) -> Result<Vec<Option<usize>>, EngineError> {
     let is_used = fields.flag_or("use_sliding_window", true)?;
@@ -332,7 +332,7 @@ fn windows(
 
 /// The rotary embeddings, and those of layers with a window where they are others.
 fn rotary(
-    fields: ConfigFields<'_>,
+    fields: ConfigTable<'_>,
     size: usize,
 ) -> Result<(Option<Rotary>, Option<Rotary>), EngineError> {
     let of = |angles| Some(Rotary { angles, is_reversed: false });
@@ -341,11 +341,11 @@ fn rotary(
     let Some((full, sliding)) = kind("full_attention").zip(kind("sliding_attention")) else {
         return Ok((of(RotaryAngles::read(fields, size)?), None));
     };
-    let read = |own: ConfigFields<'_>| RotaryAngles::scaled(own, own.positive("rope_theta")?, size);
+    let read = |own: ConfigTable<'_>| RotaryAngles::scaled(own, own.positive("rope_theta")?, size);
     Ok((of(read(full)?), of(read(sliding)?)))
 }
 
-fn experts(fields: ConfigFields<'_>, dialect: ExpertDialect) -> Result<ExpertPlan, EngineError> {
+fn experts(fields: ConfigTable<'_>, dialect: ExpertDialect) -> Result<ExpertPlan, EngineError> {
     let has_local = fields.get("num_local_experts").is_some();
     let balance = match fields.flag_or("output_router_logits", false)? {
         true => BalanceRule::Joint(fields.coefficient("router_aux_loss_coef")?),

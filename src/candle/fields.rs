@@ -9,9 +9,9 @@ const LARGEST: u64 = 1 << 20;
 
 /// A table of a config.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct ConfigFields<'a>(pub &'a Map<String, Json>);
+pub(crate) struct ConfigTable<'a>(pub &'a Map<String, Json>);
 
-impl<'a> ConfigFields<'a> {
+impl<'a> ConfigTable<'a> {
     /// A field that is there and not null.
     pub fn get(self, name: &str) -> Option<&'a Json> {
         self.0.get(name).filter(|value| !value.is_null())
@@ -19,7 +19,7 @@ impl<'a> ConfigFields<'a> {
 
     /// A table inside this one.
     pub fn table(self, name: &str) -> Option<Self> {
-        self.get(name)?.as_object().map(ConfigFields)
+        self.get(name)?.as_object().map(ConfigTable)
     }
 
     /// A whole number from 0 up.

@@ -3,7 +3,7 @@
 use candle_core::{D, Device, Result as CandleResult, Tensor};
 
 use crate::EngineError;
-use crate::fields::ConfigFields;
+use crate::fields::ConfigTable;
 
 /// The angle of each pair of numbers at a position.
 #[derive(Debug, Clone)]
@@ -30,7 +30,7 @@ pub(crate) struct RotaryTable {
 
 impl RotaryAngles {
     /// Those of `rope_parameters`, or of `rope_theta` beside `rope_scaling`.
-    pub fn read(fields: ConfigFields<'_>, size: usize) -> Result<Self, EngineError> {
+    pub fn read(fields: ConfigTable<'_>, size: usize) -> Result<Self, EngineError> {
         match (fields.table("rope_parameters"), fields.table("rope_scaling")) {
             (Some(own), _) => Self::scaled(own, own.positive("rope_theta")?, size),
             (None, Some(own)) => Self::scaled(own, fields.positive("rope_theta")?, size),
@@ -48,7 +48,7 @@ impl RotaryAngles {
     }
 
     /// Those of one table of parameters.
-    pub fn scaled(own: ConfigFields<'_>, base: f64, size: usize) -> Result<Self, EngineError> {
+    pub fn scaled(own: ConfigTable<'_>, base: f64, size: usize) -> Result<Self, EngineError> {
         let field = if own.get("rope_type").is_some() { "rope_type" } else { "type" };
         let Self::Narrow { frequencies, .. } = Self::plain(base, size) else {
             return Err(own.refuse(field, "frequencies in float32"));
@@ -86,14 +86,14 @@ impl RotaryAngles {
 }
 
 /// Positions pressed together.
-fn linear(own: ConfigFields<'_>, frequencies: Vec<f32>) -> Result<RotaryAngles, EngineError> {
+fn linear(own: ConfigTable<'_>, frequencies: Vec<f32>) -> Result<RotaryAngles, EngineError> {
     let factor = own.positive("factor")? as f32;
     let frequencies = frequencies.into_iter().map(|frequency| frequency / factor).collect();
     Ok(RotaryAngles::Narrow { frequencies, factor: 1.0 })
 }
 
 /// Llama 3.1: long waves divided, short ones kept, a blend in between.
-fn llama3(own: ConfigFields<'_>, frequencies: Vec<f32>) -> Result<RotaryAngles, EngineError> {
+fn llama3(own: ConfigTable<'_>, frequencies: Vec<f32>) -> Result<RotaryAngles, EngineError> {
     let factor = own.positive("factor")? as f32;
     let (low, high) =
         (own.positive("low_freq_factor")? as f32, own.positive("high_freq_factor")? as f32);
@@ -115,7 +115,7 @@ fn llama3(own: ConfigFields<'_>, frequencies: Vec<f32>) -> Result<RotaryAngles, 
 
 /// YaRN (B. Peng et al., 2023).
 fn yarn(
-    own: ConfigFields<'_>,
+    own: ConfigTable<'_>,
     base: f64,
     frequencies: Vec<f32>,
 ) -> Result<RotaryAngles, EngineError> {

@@ -130,6 +130,7 @@ impl Asked<'_> {
         } else {
             let arrangement = ReplayArrangement {
                 device: own.device.as_deref(),
+                engine: own.engine.engine(),
                 threads: self.reading.threads,
                 budget: (own.replay == ReplaysArg::Auto).then_some(own.budget.as_str()),
                 is_told: true,

@@ -73,6 +73,8 @@ pub enum Method {
     Recomputed,
     /// The claimed quantity itself was produced again by re-execution.
     Replayed,
+    /// The same by two engines that share no code, and agree.
+    ReplayedByTwo,
 }
 
 impl Method {
@@ -82,6 +84,7 @@ impl Method {
             Self::Compared => "compared",
             Self::Recomputed => "recomputed",
             Self::Replayed => "replayed",
+            Self::ReplayedByTwo => "replayed by two engines",
         }
     }
 }

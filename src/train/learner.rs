@@ -228,6 +228,14 @@ impl<B: Backend> Learner<B> {
         Ok(forward)
     }
 
+    /// The rows behind each part of the model for some sequences, by the name of the part.
+    pub fn rows_of_parts(
+        &mut self,
+        sequences: Sequences<'_>,
+    ) -> Result<Vec<(String, Vec<B::Number>)>, Error> {
+        self.model.rows_of_parts(sequences).map_err(failed)
+    }
+
     /// Runs one micro-batch of sequences alone. Answers its own loss, and the norm of what it adds to the gradients of all.
     pub fn micro_batch(
         &mut self,

@@ -353,7 +353,7 @@ fn our_runs_come_out_again_on_any_threads_and_instructions() {
     // of the arithmetic hold all their pairs against one another, and a replay adds nothing to them but steps.
     let sets = Isa::available();
     for (isa, threads) in sets.iter().copied().cycle().zip(1..=sets.len().max(4)) {
-        let machine = Machine { place: Place::host(isa), threads };
+        let machine = Machine::new(Place::host(isa), threads);
         for choice in [SEED, CHECKPOINT, steps(114, 117)] {
             let replay = replayed_with(&bundle, choice, machine.clone()).unwrap();
             assert_eq!(replay.verdict, Verdict::Verified, "{replay:?}");

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::Extent;
+use super::{EnginesReport, Extent, ReplayEngine};
 use repro_receipt::Verdict;
 use repro_receipt::kept::{self, ProgramWord};
 use repro_receipt::source::{Code, Error};
@@ -304,6 +304,8 @@ pub struct Replay {
     pub of_steps: u64,
     /// Who chose the steps.
     pub chosen_by: ChosenBy,
+    /// The engines that were asked to execute it.
+    pub engine: ReplayEngine,
     /// How it was compared.
     pub comparison: ReplayComparison,
     /// The arithmetic of the run.
@@ -350,6 +352,8 @@ pub struct Replay {
     pub tolerance: Option<Tolerance>,
     /// The loss on held-out text at the end, in nats per token, where the whole run was replayed.
     pub final_loss: Option<f64>,
+    /// How two engines compare, where both were asked.
+    pub engines: Option<EnginesReport>,
 }
 
 impl Replay {
@@ -361,6 +365,11 @@ impl Replay {
     /// The largest share of a tolerance that a difference takes; the first of equal ones.
     pub fn closest(&self) -> Option<&ToleranceShare> {
         self.shares.iter().reduce(|known, one| if one.share > known.share { one } else { known })
+    }
+
+    /// Whether two engines executed it, and both confirm the log and each other.
+    pub fn has_two_engines(&self) -> bool {
+        self.engines.as_ref().is_some_and(EnginesReport::confirm)
     }
 
     /// How many of the run's steps were executed again, and who chose them.

@@ -23,6 +23,8 @@ pub(super) struct Graph<B: Backend> {
     pub end: (RowsAt, usize),
     /// Whether loads are balanced over all sparse blocks at once.
     pub is_joint: bool,
+    /// The rows behind each part of the model, by the name of the part.
+    pub parts: Vec<(String, RowsAt)>,
     pub roundings: Roundings,
     /// How many walks were made: each rounds otherwise, where it rounds at random.
     walks: u64,
@@ -56,6 +58,7 @@ impl<B: Backend> Graph<B> {
             kept_of_head: B::Kept::default(),
             end: (RowsAt(0), 0),
             is_joint,
+            parts: Vec::new(),
             roundings: Roundings::default(),
             walks: 0,
         }
@@ -212,6 +215,16 @@ impl<B: Backend> Graph<B> {
             rounder.backward((&step.kind, &step.kept), batch, [x, w], (g, before), into);
         }
         gx
+    }
+
+    /// The rows behind each part of the model in the last walk, by the name of the part.
+    pub fn rows_of_parts(&self) -> Vec<(String, Vec<B::Number>)> {
+        let rows = |(part, at): &(String, RowsAt)| {
+            let values = self.values.get(at.0)?;
+            let all = 0..self.backend.length(values);
+            Some((part.clone(), self.backend.get(values, all).into_owned()))
+        };
+        self.parts.iter().filter_map(rows).collect()
     }
 
     /// From now on takes so many times the balance losses of a config.

@@ -431,6 +431,18 @@ impl<B: Backend> Model<B> {
         Ok(TargetCosts { nats: scores.nats, greedy: scores.greedy, layers })
     }
 
+    /// The rows behind each part of the model, by the name of the part, and the nats of each target as those of the `head`.
+    pub fn rows_of_parts(
+        &mut self,
+        sequences: Sequences<'_>,
+    ) -> Result<Vec<(String, Vec<B::Number>)>, Failure> {
+        let nats = self.nats(sequences)?.nats;
+        let mut parts = self.graph.rows_of_parts();
+        parts.push(("head".to_owned(), nats));
+        self.sound()?;
+        Ok(parts)
+    }
+
     /// The length of sequences that the model takes.
     fn check(&self, sequences: Sequences<'_>) -> Result<usize, Failure> {
         let Sequences { inputs, targets, rows, places } = sequences;

@@ -18,9 +18,9 @@ use repro_receipt::Verdict;
 use repro_receipt::bundle::{ARITHMETIC, Bundle, CONFIG, RECEIPT};
 use repro_receipt::source::{Code, Error, Location};
 use repro_runs::replay::{
-    BAD_EXTENT, Batches, Choice, ChosenBy, Extent, MicroBatchSample, NO_SLICE, OTHER_DTYPE,
-    OTHER_MACHINE, RecordsReport, Replay, ReplayComparison, TOO_LARGE, TWO_ARITHMETICS, Tolerance,
-    Trained,
+    BAD_EXTENT, Batches, CANDLE_UNSUPPORTED, Choice, ChosenBy, Extent, MicroBatchSample, NO_SLICE,
+    OTHER_DTYPE, OTHER_MACHINE, RecordsReport, Replay, ReplayComparison, ReplayEngine, TOO_LARGE,
+    TWO_ARITHMETICS, Tolerance, Trained,
 };
 use repro_runs::study::table;
 use repro_stats::rng::Rng;
@@ -148,7 +148,7 @@ pub fn replay(
 /// Weights and moments before the first step of a bundle's run, in our arithmetic, as a file of tensors; or why they are
 /// not known. It takes no step, and so is looked at whenever a bundle is.
 pub fn beginning(bundle: &Bundle) -> Result<Vec<u8>, String> {
-    let machine = Machine { place: Place::host(Isa::best()), threads: 1 };
+    let machine = Machine::new(Place::host(Isa::best()), 1);
     let subject = ReplayedRun::of(bundle, &machine).map_err(|error| error.to_string())?;
     if subject.comparison() != ReplayComparison::Bitwise {
         return Err(format!("weights in `{}` are not known here", subject.arithmetic));
@@ -190,7 +190,7 @@ pub fn calibrate(
     let _ = progress.begins(ReplayPhase::Executing);
     let executed = session.execute(StepMeasure::NarrowMoves, progress)?;
     let _ = progress.begins(ReplayPhase::Calibrating);
-    let calibration = session.calibrate(&executed, progress)?;
+    let calibration = session.calibrate(&executed, &[], progress)?;
     machine.place.sound()?;
     Ok((extent, calibration.report(&session.layout, &session.logged, from)))
 }
@@ -275,6 +275,10 @@ impl<'a> ReplayedRun<'a> {
                 let place = self.bundle.place(repro_receipt::bundle::RECEIPT);
                 Err(NO_SLICE.at(place, "a slice whose micro-batches are logged", "none"))
             }
+            _ if self.machine.engine == ReplayEngine::Candle => {
+                let reason = "the second engine executes slices alone".to_owned();
+                Ok(self.undecided(extent, &CANDLE_UNSUPPORTED, reason))
+            }
             _ => whole::replay(self, extent, corpora, progress),
         }
     }
@@ -308,7 +312,7 @@ impl<'a> ReplayedRun<'a> {
             return Ok(None);
         }
         let _ = progress.begins(ReplayPhase::Golden);
-        let Machine { place, threads } = self.machine;
+        let Machine { place, threads, .. } = self.machine;
         let other = on_threads(*threads, || golden::differing(golden::of(place)))?;
         place.sound()?;
         Ok(other.first().map(|first| {
@@ -338,6 +342,7 @@ impl<'a> ReplayedRun<'a> {
             extent,
             of_steps: self.shape.steps,
             chosen_by: ChosenBy::Author,
+            engine: self.machine.engine,
             comparison: self.comparison(),
             arithmetic: self.arithmetic.clone(),
             verdict: Verdict::Unchecked,
@@ -361,6 +366,7 @@ impl<'a> ReplayedRun<'a> {
             trained: Trained::default(),
             tolerance: None,
             final_loss: None,
+            engines: None,
         }
     }
 

@@ -1,0 +1,20 @@
+//! In the place of `candle` in a program without the second engine.
+
+use super::account::{PartRows, SecondOutcome};
+use super::session::Session;
+use repro_receipt::source::{Error, Location};
+use repro_runs::replay::NO_CANDLE;
+
+/// Refuses.
+pub fn execute(_: &Session<'_>) -> Result<SecondOutcome, Error> {
+    Err(missing())
+}
+
+/// Refuses.
+pub fn rows_of_parts(_: &Session<'_>) -> Result<Vec<PartRows>, Error> {
+    Err(missing())
+}
+
+fn missing() -> Error {
+    NO_CANDLE.at(Location::file("--engine"), "a program with the feature `candle`", "one without")
+}

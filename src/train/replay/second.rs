@@ -1,0 +1,226 @@
+//! A second engine executes the same slice: what it makes is held against the log, and against what the trainer's engine
+//! made. The two share the slice and nothing below it.
+
+use super::account::{PartRows, SecondOutcome, SecondRun};
+use super::calibration::Calibration;
+use super::candle;
+use super::machine::{Progress, ReplayPhase};
+use super::session::{Executed, OwnReplay, Session, stopped};
+use super::step::StepQuantity;
+use crate::backend::{Backend, Host};
+use crate::model::Sequences;
+use repro_portable::{Kernels, Real, TokenPlaces};
+use repro_receipt::Verdict;
+use repro_receipt::source::Error;
+use repro_runs::replay::{
+    CANDLE_UNSUPPORTED, Divergence, ENGINES_PART, EngineVerdict, EnginesParting, EnginesReport,
+    Extent, Replay, ReplayComparison,
+};
+
+/// How many times the distance between float32 and float64 two engines may be apart behind a part of a model.
+const TIMES: f64 = 64.0;
+/// The rounding of a float32, relative to it.
+const UNIT: f64 = 1.0 / 16_777_216.0;
+
+impl Session<'_> {
+    /// Executes the slice with candle, and judges it. The tolerance is the trainer's, whose engine walks it for that.
+    pub fn by_candle(&self, extent: Extent, progress: &dyn Progress) -> Result<Replay, Error> {
+        let replay = self.unjudged(extent);
+        let _ = progress.begins(ReplayPhase::Executing);
+        let executed = self.execute(super::course::StepMeasure::NarrowMoves, progress)?;
+        if executed.stopped {
+            let when = format!("stopped after {} of {} steps", executed.done, self.course.steps);
+            return Ok(stopped(replay, when));
+        }
+        let run = match candle::execute(self)? {
+            SecondOutcome::Made(run) => run,
+            SecondOutcome::Unknown(why) => {
+                return Ok(self.subject.undecided(extent, &CANDLE_UNSUPPORTED, why));
+            }
+        };
+        if progress.begins(ReplayPhase::Calibrating).is_break() {
+            return Ok(stopped(replay, "stopped before its calibration".to_owned()));
+        }
+        let calibration = self.calibrate(&executed, &run.steps, progress)?;
+        let mut replay = self.of_candle(extent, &run, (&executed, &calibration));
+        replay.faults = self.planted(Some(&calibration), &executed, progress)?;
+        self.judge(&mut replay);
+        Ok(replay)
+    }
+
+    /// Executes the slice with both engines, and holds them against each other.
+    pub fn by_both(&self, extent: Extent, progress: &dyn Progress) -> Result<Replay, Error> {
+        let OwnReplay { replay, executed, calibration } = self.own(extent, progress)?;
+        let Some(executed) = executed else { return Ok(replay) };
+        let own = verdict_of(&replay);
+        let run = match candle::execute(self)? {
+            SecondOutcome::Made(run) => run,
+            SecondOutcome::Unknown(why) => {
+                let report =
+                    EnginesReport { own, candle: Err(why), shares: Vec::new(), parting: None };
+                return Ok(Replay { engines: Some(report), ..replay });
+            }
+        };
+        // A comparison of bits measures no moves.
+        let executed = match self.is_bitwise() {
+            true => self.execute(super::course::StepMeasure::NarrowMoves, progress)?,
+            false => executed,
+        };
+        let explains = |known: &Calibration| known.first_flip(&self.layout, &run.steps).is_none();
+        let calibration = match calibration.filter(explains) {
+            Some(calibration) => calibration,
+            None => self.calibrate(&executed, &run.steps, progress)?,
+        };
+        let mut second = self.of_candle(extent, &run, (&executed, &calibration));
+        second.faults.clone_from(&replay.faults);
+        self.judge(&mut second);
+        let mut report = EnginesReport {
+            own,
+            candle: Ok(verdict_of(&second)),
+            shares: Vec::new(),
+            parting: None,
+        };
+        self.compare_engines((&executed, &calibration), &run, &mut report)?;
+        Ok(combined(replay, report))
+    }
+
+    /// The report of candle's steps against the log.
+    fn of_candle(
+        &self,
+        extent: Extent,
+        run: &SecondRun,
+        (executed, calibration): (&Executed, &Calibration),
+    ) -> Replay {
+        let own = Executed {
+            steps: run.steps.clone(),
+            done: run.steps.len() as u64,
+            stopped: false,
+            trained: executed.trained.clone(),
+            values: run.values.clone(),
+            first: None,
+        };
+        let mut replay =
+            Replay { comparison: ReplayComparison::Calibrated, ..self.unjudged(extent) };
+        self.compare(&own, Some(calibration), &mut replay);
+        replay.tolerance = Some(self.tolerance_report(calibration));
+        replay
+    }
+
+    /// Holds two executions against each other, within what rounding explains.
+    fn compare_engines(
+        &self,
+        (executed, calibration): (&Executed, &Calibration),
+        run: &SecondRun,
+        report: &mut EnginesReport,
+    ) -> Result<(), Error> {
+        let from = self.course.start.step;
+        let mut parting = None;
+        for (at, (own, candle)) in std::iter::zip(&executed.steps, &run.steps).enumerate() {
+            report.shares.extend(self.shares(calibration, at, own, candle));
+            let allowed = |quantity: StepQuantity| calibration.tolerance(at, quantity);
+            let number = from + at as u64 + 1;
+            parting =
+                parting.or_else(|| self.layout.divergence((number, at == 0), own, candle, allowed));
+        }
+        if executed.steps.len() != run.steps.len() {
+            let last = executed.steps.len().min(run.steps.len()) as u64;
+            parting.get_or_insert_with(|| Divergence::not_finite(from + last));
+        }
+        let Some(mut divergence) = parting else { return Ok(()) };
+        let operation = match self.other_part()? {
+            Some(part) => part,
+            None => operation_of(&divergence),
+        };
+        divergence.hint = format!("the first operation that differs: {operation}");
+        report.parting = Some(EnginesParting { divergence, operation });
+        Ok(())
+    }
+
+    /// The first part of the forward pass behind which the engines have other rows, for the first sequence and the weights
+    /// of the start. Rows of float64 show what rounding makes of them.
+    fn other_part(&self) -> Result<Option<String>, Error> {
+        let candle = candle::rows_of_parts(self)?;
+        let isa = self.subject.machine.place.isa;
+        let narrow = self.rows_of_parts(Host::<f32>::new(isa))?;
+        let wide = self.rows_of_parts(Host::<f64>::new(isa))?;
+        let all = std::iter::zip(narrow, wide).zip(candle);
+        let differs = |((narrow, wide), candle): ((PartRows, PartRows), PartRows)| {
+            let rounding = distance(&narrow.1, &wide.1).max(UNIT);
+            let is_other = narrow.0 != candle.0 || narrow.1.len() != candle.1.len();
+            let apart = distance(&narrow.1, &candle.1);
+            (is_other || apart.is_nan() || apart > TIMES * rounding).then_some(narrow.0)
+        };
+        Ok(all.into_iter().find_map(differs))
+    }
+
+    /// The rows behind each part of the trainer's model, for the first sequence and the weights of the start.
+    fn rows_of_parts<B: Backend>(&self, backend: B) -> Result<Vec<PartRows>, Error> {
+        let mut walker = self.course.begin(backend)?;
+        let length = self.course.regime.shape.seq_len;
+        let rows = self.course.rows.clone().of(self.course.start.step, 0);
+        let inputs = rows.get(..length).unwrap_or_default();
+        let targets = rows.get(1..=length).unwrap_or_default();
+        let marks = self.course.marks.first();
+        let first = |all: &'_ Vec<u32>| all.get(..length).unwrap_or_default().to_vec();
+        let documents = marks.map(|marks| first(&marks.documents)).unwrap_or_default();
+        let positions = marks.map(|marks| first(&marks.positions)).unwrap_or_default();
+        let places = TokenPlaces { documents: &documents, positions: &positions };
+        let sequences = Sequences { inputs, targets, rows: 1, places };
+        let parts = walker.learner.rows_of_parts(sequences)?;
+        let wide = |(part, rows): (String, Vec<B::Number>)| {
+            (part, rows.into_iter().map(Real::to_f64).collect())
+        };
+        Ok(parts.into_iter().map(wide).collect())
+    }
+}
+
+/// The verdict of a report.
+fn verdict_of(replay: &Replay) -> EngineVerdict {
+    EngineVerdict { verdict: replay.verdict, code: replay.code, reason: replay.reason.clone() }
+}
+
+/// The report of the trainer's engine, with what the other one says: a verdict that only one of them has is none.
+fn combined(mut replay: Replay, report: EnginesReport) -> Replay {
+    let is_open = report.parting.is_some() && replay.verdict == Verdict::Verified;
+    if report.contradict() || is_open {
+        replay.reason = contradiction(&report);
+        (replay.verdict, replay.code) = (Verdict::Inconclusive, Some(&ENGINES_PART));
+    }
+    replay.engines = Some(report);
+    replay
+}
+
+/// What two engines that part say, each, and where they part.
+fn contradiction(report: &EnginesReport) -> String {
+    let told = |of: &EngineVerdict| match of.reason.is_empty() {
+        true => of.verdict.word().to_owned(),
+        false => format!("{} ({})", of.verdict.word(), of.reason),
+    };
+    let candle = report.candle.as_ref().map_or_else(Clone::clone, told);
+    let place = report.parting.as_ref().map_or(String::new(), |parting| {
+        let Divergence { step, .. } = parting.divergence;
+        let what = parting.divergence.shown();
+        format!("; they part in step {step}, {what}: {}", parting.operation)
+    });
+    format!("the trainer's engine says {}, candle {candle}{place}", told(&report.own))
+}
+
+/// The operation that a quantity comes of, where no part of the forward pass differs.
+fn operation_of(divergence: &Divergence) -> String {
+    match divergence.what {
+        "routing" => "routing".to_owned(),
+        "loss" => "loss".to_owned(),
+        "gradient" => "backward pass".to_owned(),
+        "gradient norm" | "norm that gradients are clipped by" => {
+            "norm of all gradients".to_owned()
+        }
+        _ => "optimizer".to_owned(),
+    }
+}
+
+/// How far rows are apart, relative to the first.
+fn distance(a: &[f64], b: &[f64]) -> f64 {
+    let size = f64::length(a);
+    let apart = f64::distance(a, b);
+    if apart == 0.0 { 0.0 } else { apart / size }
+}
