@@ -3,14 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::account::{PartRows, SecondOutcome, SecondRun};
-use super::session::Session;
-use super::step::Step;
-use crate::learner::Learner;
+use super::course::Course;
+use super::machine::Machine;
+use super::step::{Layout, Step};
 use crate::learner::Values;
-use crate::{
-    Muon, MuonScale, MuonVariant, ParameterGroup, Precision, TensorData, UpdateMethod,
-    backend::Host,
-};
+use crate::{Muon, MuonScale, MuonVariant, ParameterGroup, Precision, TensorData, UpdateMethod};
 use repro_candle::{
     ComputeDevice, EngineError, EngineRun, EngineStep, GroupNumbersAt, MuonRule, ScaleRule,
     SliceTask, StartTensor, TaskGroup, TaskStep, UpdateRule,
@@ -18,16 +15,16 @@ use repro_candle::{
 use repro_receipt::source::{Error, Location};
 use repro_runs::replay::CANDLE_FAILED;
 
-/// Executes the slice of a session with candle.
-pub fn execute(session: &Session<'_>) -> Result<SecondOutcome, Error> {
-    let compute = device(session)?;
-    let threads = session.subject.machine.threads;
-    let run = task(session).and_then(|task| {
-        let run = repro_candle::execute(&task, &compute, threads, &|_| true)?;
+/// Executes a course with candle.
+pub fn execute(course: &Course, machine: &Machine) -> Result<SecondOutcome, Error> {
+    let compute = device(machine)?;
+    let layout = course.layout()?;
+    let run = task(course, &layout).and_then(|task| {
+        let run = repro_candle::execute(&task, &compute, machine.threads, &|_| true)?;
         Ok((task, run))
     });
     match run {
-        Ok((task, run)) => Ok(SecondOutcome::Made(told(session, &task, run)?)),
+        Ok((task, run)) => Ok(SecondOutcome::Made(told(&layout.names, &task, run))),
         Err(error @ EngineError::Unsupported { .. }) => {
             Ok(SecondOutcome::Unknown(format!("the second engine does not know {error}")))
         }
@@ -36,17 +33,19 @@ pub fn execute(session: &Session<'_>) -> Result<SecondOutcome, Error> {
 }
 
 /// The rows behind each part of candle's model, for the first sequence and the weights of the start.
-pub fn rows_of_parts(session: &Session<'_>) -> Result<Vec<PartRows>, Error> {
-    let compute = device(session)?;
-    let hidden = task(session).and_then(|task| repro_candle::hidden_states(&task, &compute));
+pub fn rows_of_parts(course: &Course, machine: &Machine) -> Result<Vec<PartRows>, Error> {
+    let compute = device(machine)?;
+    let layout = course.layout()?;
+    let hidden =
+        task(course, &layout).and_then(|task| repro_candle::hidden_states(&task, &compute));
     let wide = |rows: Vec<f32>| rows.into_iter().map(f64::from).collect();
     let hidden = hidden.map_err(|error| failed(&error))?;
     Ok(hidden.into_iter().map(|state| (state.part, wide(state.rows))).collect())
 }
 
 /// The device that was asked for. candle's loader panics where the driver of CUDA is missing, so that ours looks first.
-fn device(session: &Session<'_>) -> Result<ComputeDevice, Error> {
-    let name = session.subject.machine.second_device.as_deref().unwrap_or("cpu");
+fn device(machine: &Machine) -> Result<ComputeDevice, Error> {
+    let name = machine.second_device.as_deref().unwrap_or("cpu");
     let refuse =
         |why: String| CANDLE_FAILED.at(Location::file("--device"), "a device of candle", why);
     if cfg!(feature = "cuda") && name.starts_with("cuda") {
@@ -62,8 +61,8 @@ fn failed(error: &EngineError) -> Error {
 }
 
 /// The slice as plain data.
-fn task(session: &Session<'_>) -> Result<SliceTask, EngineError> {
-    let (course, regime) = (&session.course, &session.course.regime);
+fn task(course: &Course, layout: &Layout) -> Result<SliceTask, EngineError> {
+    let regime = &course.regime;
     let refuse = |setting: &str, expected: &str, found: &str| {
         let [setting, expected, found] = [setting, expected, found].map(str::to_owned);
         EngineError::Unsupported { setting, expected, found }
@@ -87,8 +86,8 @@ fn task(session: &Session<'_>) -> Result<SliceTask, EngineError> {
         label_smoothing: regime.terms.label_smoothing,
         z_loss: regime.terms.z_loss,
         clip: regime.optimizer.clip,
-        groups: groups(session)?,
-        steps: (0..course.steps).map(|at| step(session, at)).collect(),
+        groups: groups(course, layout)?,
+        steps: (0..course.steps).map(|at| step(course, at)).collect(),
     })
 }
 
@@ -98,22 +97,13 @@ fn start((name, data): (&String, &TensorData)) -> Option<(String, StartTensor)> 
 }
 
 /// The groups with the names of their tensors.
-fn groups(session: &Session<'_>) -> Result<Vec<TaskGroup>, EngineError> {
-    let regime = &session.course.regime;
-    let isa = session.subject.machine.place.isa;
-    let learner = Learner::<Host<f32>>::zeros(session.subject.config, regime, Host::new(isa));
-    let learner = learner.map_err(|error| EngineError::Unsupported {
-        setting: "model_type".to_owned(),
-        expected: "a model of the trainer".to_owned(),
-        found: error.to_string(),
-    })?;
+fn groups(course: &Course, layout: &Layout) -> Result<Vec<TaskGroup>, EngineError> {
     let group = |(number, group): (usize, &ParameterGroup)| {
-        let is_own = |name: &str, decays| regime.optimizer.group_of(name, decays) == Some(number);
-        let own = learner.tensors().iter().filter(|named| is_own(&named.name, named.decays));
-        let tensors = own.map(|named| named.name.clone()).collect();
-        Ok(TaskGroup { tensors, rule: rule(group)? })
+        let all = std::iter::zip(&layout.names, &layout.groups);
+        let own = all.filter(|(_, group)| **group == Some(number));
+        Ok(TaskGroup { tensors: own.map(|(name, _)| name.clone()).collect(), rule: rule(group)? })
     };
-    regime.optimizer.groups.iter().enumerate().map(group).collect()
+    course.regime.optimizer.groups.iter().enumerate().map(group).collect()
 }
 
 fn rule(group: &ParameterGroup) -> Result<UpdateRule, EngineError> {
@@ -156,8 +146,8 @@ fn muon_rule(muon: Muon, epsilon: f64) -> Result<MuonRule, EngineError> {
 }
 
 /// Step number `at` of the slice.
-fn step(session: &Session<'_>, at: u64) -> TaskStep {
-    let (course, place) = (&session.course, at as usize);
+fn step(course: &Course, at: u64) -> TaskStep {
+    let place = at as usize;
     let number = course.start.step + at;
     let marks = course.marks.get(place).cloned().unwrap_or_default();
     let rates = course.rates(number);
@@ -178,17 +168,16 @@ fn step(session: &Session<'_>, at: u64) -> TaskStep {
 }
 
 /// What came out, in the terms of a log and in its order of tensors.
-fn told(session: &Session<'_>, task: &SliceTask, run: EngineRun) -> Result<SecondRun, Error> {
-    let names = session.course.layout()?.names;
+fn told(names: &[String], task: &SliceTask, run: EngineRun) -> SecondRun {
     let last = run.steps.len().checked_sub(1);
-    let of = |made: (usize, &EngineStep)| logged(&names, made.1, Some(made.0) == last);
+    let of = |made: (usize, &EngineStep)| logged(names, made.1, Some(made.0) == last);
     let steps = run.steps.iter().enumerate().map(of).collect();
     let values = names.iter().map(|name| Values {
         name: name.clone(),
         shape: task.tensors.get(name).map(|data| data.shape.clone()).unwrap_or_default(),
         values: run.tensors.get(name).cloned().unwrap_or_default(),
     });
-    Ok(SecondRun { steps, values: values.collect() })
+    SecondRun { steps, values: values.collect() }
 }
 
 fn logged(names: &[String], made: &EngineStep, is_last: bool) -> Step {

@@ -1,17 +1,18 @@
 //! In the place of `candle` in a program without the second engine.
 
 use super::account::{PartRows, SecondOutcome};
-use super::session::Session;
+use super::course::Course;
+use super::machine::Machine;
 use repro_receipt::source::{Error, Location};
 use repro_runs::replay::NO_CANDLE;
 
 /// Refuses.
-pub fn execute(_: &Session<'_>) -> Result<SecondOutcome, Error> {
+pub fn execute(_: &Course, _: &Machine) -> Result<SecondOutcome, Error> {
     Err(missing())
 }
 
 /// Refuses.
-pub fn rows_of_parts(_: &Session<'_>) -> Result<Vec<PartRows>, Error> {
+pub fn rows_of_parts(_: &Course, _: &Machine) -> Result<Vec<PartRows>, Error> {
     Err(missing())
 }
 

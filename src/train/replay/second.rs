@@ -4,9 +4,10 @@
 use super::account::{PartRows, SecondOutcome, SecondRun};
 use super::calibration::Calibration;
 use super::candle;
-use super::machine::{Progress, ReplayPhase};
+use super::course::{Course, Marks, StepMeasure};
+use super::machine::{Machine, Progress, ReplayPhase};
 use super::session::{Executed, OwnReplay, Session, stopped};
-use super::step::StepQuantity;
+use super::step::{Layout, Step};
 use crate::backend::{Backend, Host};
 use crate::model::Sequences;
 use repro_portable::{Kernels, Real, TokenPlaces};
@@ -14,7 +15,7 @@ use repro_receipt::Verdict;
 use repro_receipt::source::Error;
 use repro_runs::replay::{
     CANDLE_UNSUPPORTED, Divergence, ENGINES_PART, EngineVerdict, EnginesParting, EnginesReport,
-    Extent, Replay, ReplayComparison,
+    Extent, Replay, ReplayComparison, ToleranceShare,
 };
 
 /// How many times the distance between float32 and float64 two engines may be apart behind a part of a model.
@@ -27,12 +28,12 @@ impl Session<'_> {
     pub fn by_candle(&self, extent: Extent, progress: &dyn Progress) -> Result<Replay, Error> {
         let replay = self.unjudged(extent);
         let _ = progress.begins(ReplayPhase::Executing);
-        let executed = self.execute(super::course::StepMeasure::NarrowMoves, progress)?;
+        let executed = self.execute(StepMeasure::NarrowMoves, progress)?;
         if executed.stopped {
             let when = format!("stopped after {} of {} steps", executed.done, self.course.steps);
             return Ok(stopped(replay, when));
         }
-        let run = match candle::execute(self)? {
+        let run = match candle::execute(&self.course, self.subject.machine)? {
             SecondOutcome::Made(run) => run,
             SecondOutcome::Unknown(why) => {
                 return Ok(self.subject.undecided(extent, &CANDLE_UNSUPPORTED, why));
@@ -53,7 +54,7 @@ impl Session<'_> {
         let OwnReplay { replay, executed, calibration } = self.own(extent, progress)?;
         let Some(executed) = executed else { return Ok(replay) };
         let own = verdict_of(&replay);
-        let run = match candle::execute(self)? {
+        let run = match candle::execute(&self.course, self.subject.machine)? {
             SecondOutcome::Made(run) => run,
             SecondOutcome::Unknown(why) => {
                 let report =
@@ -63,7 +64,7 @@ impl Session<'_> {
         };
         // A comparison of bits measures no moves.
         let executed = match self.is_bitwise() {
-            true => self.execute(super::course::StepMeasure::NarrowMoves, progress)?,
+            true => self.execute(StepMeasure::NarrowMoves, progress)?,
             false => executed,
         };
         let explains = |known: &Calibration| known.first_flip(&self.layout, &run.steps).is_none();
@@ -74,13 +75,19 @@ impl Session<'_> {
         let mut second = self.of_candle(extent, &run, (&executed, &calibration));
         second.faults.clone_from(&replay.faults);
         self.judge(&mut second);
-        let mut report = EnginesReport {
+        let pair = EnginePair {
+            course: &self.course,
+            second: &self.course,
+            layout: &self.layout,
+            calibration: &calibration,
+            machine: self.subject.machine,
+        };
+        let report = EnginesReport {
             own,
             candle: Ok(verdict_of(&second)),
-            shares: Vec::new(),
-            parting: None,
+            shares: pair.shares(&executed.steps, &run.steps),
+            parting: pair.parting(&executed.steps, &run.steps)?,
         };
-        self.compare_engines((&executed, &calibration), &run, &mut report)?;
         Ok(combined(replay, report))
     }
 
@@ -105,44 +112,63 @@ impl Session<'_> {
         replay.tolerance = Some(self.tolerance_report(calibration));
         replay
     }
+}
 
-    /// Holds two executions against each other, within what rounding explains.
-    fn compare_engines(
-        &self,
-        (executed, calibration): (&Executed, &Calibration),
-        run: &SecondRun,
-        report: &mut EnginesReport,
-    ) -> Result<(), Error> {
-        let from = self.course.start.step;
-        let mut parting = None;
-        for (at, (own, candle)) in std::iter::zip(&executed.steps, &run.steps).enumerate() {
-            report.shares.extend(self.shares(calibration, at, own, candle));
-            let allowed = |quantity: StepQuantity| calibration.tolerance(at, quantity);
-            let number = from + at as u64 + 1;
-            parting =
-                parting.or_else(|| self.layout.divergence((number, at == 0), own, candle, allowed));
-        }
-        if executed.steps.len() != run.steps.len() {
-            let last = executed.steps.len().min(run.steps.len()) as u64;
-            parting.get_or_insert_with(|| Divergence::not_finite(from + last));
-        }
-        let Some(mut divergence) = parting else { return Ok(()) };
+/// Two executions of one course, the trainer's and that of a second engine.
+pub struct EnginePair<'a> {
+    /// The course.
+    pub course: &'a Course,
+    /// The course as the second engine has it; the same, unless a test plants a fault.
+    pub second: &'a Course,
+    /// Its tensors.
+    pub layout: &'a Layout,
+    /// What rounding explains.
+    pub calibration: &'a Calibration,
+    /// What it is executed on.
+    pub machine: &'a Machine,
+}
+
+impl EnginePair<'_> {
+    /// How near each step of the second engine comes to what is allowed.
+    pub fn shares(&self, own: &[Step], second: &[Step]) -> Vec<ToleranceShare> {
+        let of_step = |(at, (own, second)): (usize, (&Step, &Step))| {
+            let allowed = |quantity| self.calibration.tolerance(at, quantity);
+            self.layout.shares(self.number(at), own, second, allowed)
+        };
+        std::iter::zip(own, second).enumerate().flat_map(of_step).collect()
+    }
+
+    /// Where the two part.
+    pub fn parting(&self, own: &[Step], second: &[Step]) -> Result<Option<EnginesParting>, Error> {
+        let of_step = |(at, (own, second)): (usize, (&Step, &Step))| {
+            let allowed = |quantity| self.calibration.tolerance(at, quantity);
+            self.layout.divergence((self.number(at), at == 0), own, second, allowed)
+        };
+        let found = std::iter::zip(own, second).enumerate().find_map(of_step);
+        let shorter = own.len().min(second.len());
+        let ends = (own.len() != second.len())
+            .then(|| Divergence::not_finite(self.course.start.step + shorter as u64));
+        let Some(mut divergence) = found.or(ends) else { return Ok(None) };
         let operation = match self.other_part()? {
             Some(part) => part,
             None => operation_of(&divergence),
         };
         divergence.hint = format!("the first operation that differs: {operation}");
-        report.parting = Some(EnginesParting { divergence, operation });
-        Ok(())
+        Ok(Some(EnginesParting { divergence, operation }))
+    }
+
+    /// The number of a step, as records count.
+    fn number(&self, at: usize) -> u64 {
+        self.course.start.step + at as u64 + 1
     }
 
     /// The first part of the forward pass behind which the engines have other rows, for the first sequence and the weights
     /// of the start. Rows of float64 show what rounding makes of them.
     fn other_part(&self) -> Result<Option<String>, Error> {
-        let candle = candle::rows_of_parts(self)?;
-        let isa = self.subject.machine.place.isa;
-        let narrow = self.rows_of_parts(Host::<f32>::new(isa))?;
-        let wide = self.rows_of_parts(Host::<f64>::new(isa))?;
+        let candle = candle::rows_of_parts(self.second, self.machine)?;
+        let isa = self.machine.place.isa;
+        let narrow = rows_of_parts(self.course, Host::<f32>::new(isa))?;
+        let wide = rows_of_parts(self.course, Host::<f64>::new(isa))?;
         let all = std::iter::zip(narrow, wide).zip(candle);
         let differs = |((narrow, wide), candle): ((PartRows, PartRows), PartRows)| {
             let rounding = distance(&narrow.1, &wide.1).max(UNIT);
@@ -152,26 +178,27 @@ impl Session<'_> {
         };
         Ok(all.into_iter().find_map(differs))
     }
+}
 
-    /// The rows behind each part of the trainer's model, for the first sequence and the weights of the start.
-    fn rows_of_parts<B: Backend>(&self, backend: B) -> Result<Vec<PartRows>, Error> {
-        let mut walker = self.course.begin(backend)?;
-        let length = self.course.regime.shape.seq_len;
-        let rows = self.course.rows.clone().of(self.course.start.step, 0);
-        let inputs = rows.get(..length).unwrap_or_default();
-        let targets = rows.get(1..=length).unwrap_or_default();
-        let marks = self.course.marks.first();
-        let first = |all: &'_ Vec<u32>| all.get(..length).unwrap_or_default().to_vec();
-        let documents = marks.map(|marks| first(&marks.documents)).unwrap_or_default();
-        let positions = marks.map(|marks| first(&marks.positions)).unwrap_or_default();
-        let places = TokenPlaces { documents: &documents, positions: &positions };
-        let sequences = Sequences { inputs, targets, rows: 1, places };
-        let parts = walker.learner.rows_of_parts(sequences)?;
-        let wide = |(part, rows): (String, Vec<B::Number>)| {
-            (part, rows.into_iter().map(Real::to_f64).collect())
-        };
-        Ok(parts.into_iter().map(wide).collect())
-    }
+/// The rows behind each part of the trainer's model, for the first sequence of a course and the weights of its start.
+fn rows_of_parts<B: Backend>(course: &Course, backend: B) -> Result<Vec<PartRows>, Error> {
+    let mut walker = course.begin(backend)?;
+    let length = course.regime.shape.seq_len;
+    let rows = course.rows.clone().of(course.start.step, 0);
+    let inputs = rows.get(..length).unwrap_or_default();
+    let targets = rows.get(1..=length).unwrap_or_default();
+    let nothing = Marks::default();
+    let marks = course.marks.first().unwrap_or(&nothing);
+    let places = TokenPlaces {
+        documents: marks.documents.get(..length).unwrap_or_default(),
+        positions: marks.positions.get(..length).unwrap_or_default(),
+    };
+    let sequences = Sequences { inputs, targets, rows: 1, places };
+    let parts = walker.learner.rows_of_parts(sequences)?;
+    let wide = |(part, rows): (String, Vec<B::Number>)| {
+        (part, rows.into_iter().map(Real::to_f64).collect())
+    };
+    Ok(parts.into_iter().map(wide).collect())
 }
 
 /// The verdict of a report.
@@ -224,3 +251,6 @@ fn distance(a: &[f64], b: &[f64]) -> f64 {
     let apart = f64::distance(a, b);
     if apart == 0.0 { 0.0 } else { apart / size }
 }
+
+#[cfg(all(test, feature = "candle"))]
+mod tests;

@@ -31,7 +31,7 @@ use repro_runs::replay::{
     AGAINST_RECORDS, BAD_SLICE, Batches, COMPILED, DIVERGED, Divergence, Extent, MicroBatchSample,
     NO_GRADIENTS, NO_ROUTES, NO_START, OTHER_BATCHES, OTHER_MACHINE, PlantedFault, RECORDS_UNCLEAR,
     Replay, ReplayComparison, ReplayEngine, SAMPLED, SIGNS, STOPPED, SampledMicroBatches,
-    TOO_COARSE, TensorReport, Tolerance, ToleranceShare, Trained, UNTRAINED,
+    TOO_COARSE, TensorReport, Tolerance, Trained, UNTRAINED,
 };
 use repro_stats::rng::Rng;
 
@@ -363,7 +363,8 @@ impl<'a> Session<'a> {
                     self.layout.divergence((number, at == 0), logged, step, allowed);
             }
             if let Some(calibration) = calibration {
-                replay.shares.extend(self.shares(calibration, at, logged, step));
+                let allowed = |quantity| calibration.tolerance(at, quantity);
+                replay.shares.extend(self.layout.shares(number, logged, step, allowed));
             }
         }
         replay.executed = executed.done;
@@ -394,36 +395,6 @@ impl<'a> Session<'a> {
                 .filter(|moved| *moved > 0.0)?;
             Some((number, router.clone(), moved as u64))
         })
-    }
-
-    /// Of each kind of number the largest share of its tolerance that a difference takes in a step, in the order in which
-    /// they are compared.
-    pub fn shares(
-        &self,
-        calibration: &Calibration,
-        at: usize,
-        logged: &Step,
-        made: &Step,
-    ) -> Vec<ToleranceShare> {
-        let step = self.course.start.step + at as u64 + 1;
-        let mut largest: Vec<(StepQuantity, f64)> = Vec::new();
-        for quantity in self.layout.quantities() {
-            let allowed = calibration.tolerance(at, quantity);
-            let apart = quantity.deviation(logged, made).filter(|_| allowed > 0.0);
-            let Some(share) = apart.map(|apart| apart / allowed) else { continue };
-            match largest.iter_mut().find(|(known, _)| known.word() == quantity.word()) {
-                Some(known) if share > known.1 => *known = (quantity, share),
-                Some(_) => {}
-                None => largest.push((quantity, share)),
-            }
-        }
-        let told = largest.into_iter().map(|(quantity, share)| ToleranceShare {
-            step,
-            kind: quantity.word(),
-            what: quantity.shown(&self.layout),
-            share,
-        });
-        told.collect()
     }
 
     /// The tensors at the end of the slice.
