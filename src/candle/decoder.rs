@@ -1,26 +1,13 @@
 //! The forward pass of a decoder, from tokens to logits, in candle's operations that have a backward pass.
 
-use std::collections::BTreeMap;
+use candle_core::Tensor;
 
-use candle_core::{Device, Tensor};
-
-use crate::architecture::{
-    Architecture, BlockStyle, NanochatNames, NormFormula, NormSites, limited,
-};
+use crate::EngineError;
+use crate::architecture::{BlockStyle, NanochatNames, NormSites, limited};
 use crate::attention::{AttentionContext, TokenRows};
 use crate::mixture::RouterOutcome;
 use crate::task::HiddenState;
-use crate::{ComputeDevice, EngineError, SliceTask};
-
-/// Tensors by name.
-pub(crate) type NamedWeights = BTreeMap<String, Tensor>;
-
-/// A decoder with its weights.
-pub(crate) struct CandleDecoder<'a> {
-    pub plan: &'a Architecture,
-    pub weights: &'a NamedWeights,
-    pub device: &'a Device,
-}
+use crate::weights::CandleDecoder;
 
 /// What a forward pass gave.
 pub(crate) struct DecoderOutput {
@@ -41,43 +28,6 @@ struct ForwardPass<'a> {
 }
 
 impl CandleDecoder<'_> {
-    /// The tensor `NAME`.
-    pub fn tensor(&self, name: &str) -> Result<&Tensor, EngineError> {
-        self.weights.get(name).ok_or_else(|| EngineError::Tensor {
-            tensor: name.to_owned(),
-            expected: "a tensor of the model".to_owned(),
-            found: "none".to_owned(),
-        })
-    }
-
-    /// `x W^T + b`, with the bias that the start has or lacks.
-    pub fn linear(&self, x: &Tensor, name: &str) -> Result<Tensor, EngineError> {
-        let product = x.matmul(&self.tensor(&format!("{name}.weight"))?.t()?)?;
-        self.biased(product, name)
-    }
-
-    /// `x W + b`: the layout of `Conv1D`.
-    fn transposed(&self, x: &Tensor, name: &str) -> Result<Tensor, EngineError> {
-        let product = x.matmul(self.tensor(&format!("{name}.weight"))?)?;
-        self.biased(product, name)
-    }
-
-    fn biased(&self, product: Tensor, name: &str) -> Result<Tensor, EngineError> {
-        match self.weights.get(&format!("{name}.bias")) {
-            Some(bias) => Ok(product.broadcast_add(bias)?),
-            None => Ok(product),
-        }
-    }
-
-    fn norm(&self, x: &Tensor, name: &str) -> Result<Tensor, EngineError> {
-        let weight = match self.plan.norm {
-            NormFormula::RmsPlain => None,
-            _ => Some(self.tensor(&format!("{name}.weight"))?),
-        };
-        let bias = self.weights.get(&format!("{name}.bias"));
-        Ok(self.plan.norm.apply(x, self.plan.epsilon, weight, bias)?)
-    }
-
     /// Runs a batch, and watches the residual stream where asked to.
     pub fn run(
         &self,
@@ -270,23 +220,4 @@ impl ForwardPass<'_> {
         }
         Ok((decoder.norm(&x, "")?, table))
     }
-}
-
-/// The residual stream behind each part of a model for the first sequence of a slice, and the nats of its targets.
-///
-/// # Errors
-/// As [`crate::execute`].
-pub fn hidden_states(
-    task: &SliceTask,
-    compute: &ComputeDevice,
-) -> Result<Vec<HiddenState>, EngineError> {
-    let plan = Architecture::read(&task.config)?;
-    let weights = task.weights(&compute.device)?;
-    let Some(batch) = task.first_sequence() else { return Ok(Vec::new()) };
-    let decoder = CandleDecoder { plan: &plan, weights: &weights, device: &compute.device };
-    let output = decoder.run(&batch, true)?;
-    let nats = crate::objective::nats(&output.logits, &batch.targets, 0.0)?;
-    let mut hidden = output.hidden;
-    hidden.push(HiddenState { part: "head".to_owned(), rows: nats.to_vec1()? });
-    Ok(hidden)
 }

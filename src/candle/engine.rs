@@ -6,10 +6,10 @@ use candle_core::{Device, Tensor, Var};
 
 use crate::architecture::{Architecture, BalanceRule};
 use crate::attention::TokenRows;
-use crate::decoder::{CandleDecoder, NamedWeights};
-use crate::objective::ObjectiveTerms;
-use crate::task::{SliceTask, TaskStep};
+use crate::objective::{self, ObjectiveTerms};
+use crate::task::{HiddenState, SliceTask, TaskStep};
 use crate::update::{MomentTensors, UpdatedTensor};
+use crate::weights::{CandleDecoder, NamedWeights};
 use crate::{ComputeDevice, EngineError};
 
 /// Numbers that a pass may keep for its backward pass: 2 GiB of them.
@@ -66,6 +66,25 @@ pub fn execute(
         why: error.to_string(),
     })?;
     pool.install(|| Trainer::new(task, &compute.device)?.run(goes_on))
+}
+
+/// The residual stream behind each part of a model for the first sequence of a slice, and the nats of its targets.
+///
+/// # Errors
+/// As [`execute`].
+pub fn hidden_states(
+    task: &SliceTask,
+    compute: &ComputeDevice,
+) -> Result<Vec<HiddenState>, EngineError> {
+    let plan = Architecture::read(&task.config)?;
+    let weights = task.weights(&compute.device)?;
+    let Some(batch) = task.first_sequence() else { return Ok(Vec::new()) };
+    let decoder = CandleDecoder { plan: &plan, weights: &weights, device: &compute.device };
+    let output = decoder.run(&batch, true)?;
+    let nats = objective::nats(&output.logits, &batch.targets, 0.0)?;
+    let mut hidden = output.hidden;
+    hidden.push(HiddenState { part: "head".to_owned(), rows: nats.to_vec1()? });
+    Ok(hidden)
 }
 
 impl SliceTask {
@@ -367,4 +386,141 @@ fn rows_at_once(task: &SliceTask, plan: &Architecture) -> Result<usize, EngineEr
         return Err(EngineError::unsupported("batch_size", expected, found));
     }
     Ok(fit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::task::{GroupNumbersAt, StartTensor, TaskGroup, UpdateRule};
+    use serde_json::json;
+
+    /// A model of one block without moments; every tensor is trained.
+    fn task() -> SliceTask {
+        let config = json!({"model_type": "llama", "vocab_size": 7, "hidden_size": 4, "num_hidden_layers": 1,
+            "num_attention_heads": 2, "intermediate_size": 6, "rms_norm_eps": 1e-6, "rope_theta": 100.0,
+            "tie_word_embeddings": true});
+        let block = "model.layers.0";
+        let shapes = [
+            ("model.embed_tokens.weight".to_owned(), vec![7, 4]),
+            (format!("{block}.self_attn.q_proj.weight"), vec![4, 4]),
+            (format!("{block}.self_attn.k_proj.weight"), vec![4, 4]),
+            (format!("{block}.self_attn.v_proj.weight"), vec![4, 4]),
+            (format!("{block}.self_attn.o_proj.weight"), vec![4, 4]),
+            (format!("{block}.mlp.gate_proj.weight"), vec![6, 4]),
+            (format!("{block}.mlp.up_proj.weight"), vec![6, 4]),
+            (format!("{block}.mlp.down_proj.weight"), vec![4, 6]),
+            (format!("{block}.input_layernorm.weight"), vec![4]),
+            (format!("{block}.post_attention_layernorm.weight"), vec![4]),
+            ("model.norm.weight".to_owned(), vec![4]),
+        ];
+        let tensor = |(name, shape): (String, Vec<usize>)| {
+            let count: usize = shape.iter().product();
+            let values = (0..count).map(|at| ((at * 7 + name.len()) as f32).sin()).collect();
+            (name, StartTensor { shape, values })
+        };
+        let tensors: BTreeMap<_, _> = shapes.into_iter().map(tensor).collect();
+        let rule = UpdateRule::AdamW { epsilon: 1e-8, amsgrad: false };
+        let numbers = GroupNumbersAt { rate: 0.01, decay: 0.1, beta1: 0.9, beta2: 0.95 };
+        let step = TaskStep {
+            tokens: vec![0, 1, 2, 3, 4, 5, 6, 0],
+            counted: Vec::new(),
+            documents: Vec::new(),
+            positions: Vec::new(),
+            loss_scale: 1.0,
+            clip_by: None,
+            groups: vec![numbers],
+        };
+        SliceTask {
+            config: config.as_object().unwrap().clone(),
+            batch_size: 2,
+            seq_len: 3,
+            updates_before: 0,
+            micro_batches: 1,
+            weighs_by_targets: false,
+            has_whole_balance_loss: false,
+            label_smoothing: 0.0,
+            z_loss: 0.0,
+            clip: 0.0,
+            groups: vec![TaskGroup { tensors: tensors.keys().cloned().collect(), rule }],
+            tensors,
+            steps: vec![step; 4],
+        }
+    }
+
+    fn run(task: &SliceTask, goes_on: &(dyn Fn(usize) -> bool + Sync)) -> EngineRun {
+        execute(task, &ComputeDevice::cpu(), 1, goes_on).unwrap()
+    }
+
+    #[test]
+    fn a_slice_is_trained_and_the_same_on_any_threads() {
+        let task = task();
+        let made = run(&task, &|_| true);
+        assert_eq!(made.steps.len(), 4);
+        assert!(made.steps[3].loss < made.steps[0].loss, "one batch, learned four times");
+        assert!(made.steps.iter().flat_map(|step| step.gradients.values()).all(|norm| *norm > 0.0));
+        let other = execute(&task, &ComputeDevice::cpu(), 2, &|_| true).unwrap();
+        assert_eq!(made, other);
+        assert_eq!(run(&task, &|done| done < 2).steps, made.steps[..2]);
+    }
+
+    /// The slope of the loss along a gradient is the square of its length.
+    #[test]
+    fn gradients_are_those_of_the_loss() {
+        let mut task = task();
+        task.steps.truncate(1);
+        for group in &mut task.steps[0].groups {
+            (group.decay, group.beta1) = (0.0, 0.0);
+        }
+        task.groups[0].rule = UpdateRule::Sgd { dampening: 0.0, nesterov: false };
+        let loss = |rate: f64| {
+            let mut task = task.clone();
+            task.steps.push(task.steps[0].clone());
+            task.steps[0].groups[0].rate = rate;
+            run(&task, &|_| true).steps[1].loss
+        };
+        let norm = run(&task, &|_| true).steps[0].norm;
+        let rate = 2e-3;
+        let slope = (loss(-rate) - loss(rate)) / (2.0 * rate);
+        assert!((slope / (norm * norm) - 1.0).abs() < 2e-3, "{slope} {}", norm * norm);
+    }
+
+    #[test]
+    fn a_tensor_without_a_gradient_is_an_error_with_its_name() {
+        let mut task = task();
+        let unused = StartTensor { shape: vec![4], values: vec![1.0; 4] };
+        task.tensors.insert("model.layers.0.unused.weight".to_owned(), unused);
+        // A tensor that is not trained needs none.
+        assert_eq!(run(&task, &|_| true).steps.len(), 4);
+        task.groups[0].tensors.insert("model.layers.0.unused.weight".to_owned());
+        let error = execute(&task, &ComputeDevice::cpu(), 1, &|_| true).unwrap_err();
+        assert_eq!(error.to_string(), "no gradient reaches `model.layers.0.unused.weight`");
+    }
+
+    #[test]
+    fn bad_input_is_refused() {
+        type Edit = fn(&mut SliceTask);
+        let edits: [(Edit, &str); 6] = [
+            (
+                |task| drop(task.tensors.remove("model.norm.weight")),
+                "`model.norm.weight`: expected",
+            ),
+            (|task| task.steps[0].tokens.fill(7), "candle: "),
+            (|task| task.steps[0].tokens.truncate(3), "candle: "),
+            (
+                |task| drop(task.config.insert("model_type".to_owned(), "mamba".into())),
+                "`model_type`: expected llama, mistral",
+            ),
+            (|task| task.seq_len = 1 << 20, "`batch_size`: expected at most"),
+            (
+                |task| drop(task.config.insert("hidden_size".to_owned(), (1_u64 << 40).into())),
+                "`hidden_size`: expected a whole number",
+            ),
+        ];
+        for (edit, said) in edits {
+            let mut task = task();
+            edit(&mut task);
+            let error = execute(&task, &ComputeDevice::cpu(), 1, &|_| true).unwrap_err();
+            assert!(error.to_string().starts_with(said), "{error}");
+        }
+    }
 }

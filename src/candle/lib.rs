@@ -14,13 +14,12 @@ mod objective;
 mod rotary;
 mod task;
 mod update;
+mod weights;
 
 pub use compute_device::ComputeDevice;
-pub use engine::{EngineRun, EngineStep, execute};
+pub use engine::{EngineRun, EngineStep, execute, hidden_states};
 pub use engine_error::EngineError;
 pub use task::{
     GroupNumbersAt, HiddenState, MuonRule, ScaleRule, SliceTask, StartTensor, TaskGroup, TaskStep,
     UpdateRule,
 };
-
-pub use decoder::hidden_states;

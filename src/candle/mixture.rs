@@ -5,7 +5,7 @@ use candle_nn::ops::{sigmoid, softmax};
 
 use crate::EngineError;
 use crate::architecture::{Architecture, BalanceRule, ExpertPlan};
-use crate::decoder::CandleDecoder;
+use crate::weights::CandleDecoder;
 
 /// What a router did.
 pub(crate) struct RouterOutcome {
@@ -151,5 +151,20 @@ impl RouterOutcome {
     pub fn idle(&self) -> impl Iterator<Item = String> + '_ {
         let idle = self.counts.iter().enumerate().filter(|(_, count)| **count == 0);
         idle.map(|(expert, _)| format!("{}experts.{expert}.", self.block))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_scores_are_chosen_and_the_lower_of_equals() {
+        let scores = [vec![0.5, 0.1, 0.5, 0.5], vec![0.1, 0.2, 0.3, 0.4]];
+        let chosen = choose(&scores, None, 2);
+        assert_eq!(chosen[0], [true, false, true, false]);
+        assert_eq!(chosen[1], [false, false, true, true]);
+        let chosen = choose(&scores, Some(&[0.0, 9.0, 0.0, 0.0]), 1);
+        assert_eq!(chosen, [vec![false, true, false, false], vec![false, true, false, false]]);
     }
 }

@@ -4,8 +4,9 @@ use candle_core::{Result as CandleResult, Tensor};
 
 use crate::EngineError;
 use crate::attention::TokenRows;
-use crate::decoder::{CandleDecoder, DecoderOutput};
+use crate::decoder::DecoderOutput;
 use crate::mixture::router_losses;
+use crate::weights::CandleDecoder;
 
 /// The terms of the loss, and how much the balance losses are multiplied by.
 #[derive(Debug, Clone, Copy)]

@@ -185,3 +185,67 @@ impl RotaryTable {
         Tensor::cat(&turned, D::Minus1)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// `LlamaRotaryEmbedding` of transformers 5.23 with PyTorch 2.15, heads of 8 numbers and a base of 10,000.
+    #[test]
+    fn frequencies_are_those_of_transformers() {
+        let context = json!({"original_max_position_embeddings": 128, "factor": 4.0});
+        let cases = [
+            (json!({"rope_type": "default"}), [1.0, 0.1, 0.01, 0.001], 1.0),
+            (json!({"type": "linear", "factor": 4.0}), [0.25, 0.025, 0.0025, 0.000_25], 1.0),
+            (
+                json!({"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+                    "original_max_position_embeddings": 128}),
+                [1.0, 0.042_751_18, 0.001_25, 0.000_125],
+                1.0,
+            ),
+            (
+                json!({"rope_type": "yarn", "original_max_position_embeddings": context["original_max_position_embeddings"],
+                    "factor": context["factor"]}),
+                [1.0, 0.0625, 0.0025, 0.000_25],
+                1.138_629_436_111_989,
+            ),
+        ];
+        for (mut parameters, expected, of_factor) in cases {
+            parameters["rope_theta"] = 10_000.0.into();
+            let config = json!({"rope_parameters": parameters});
+            let fields = ConfigTable(config.as_object().unwrap());
+            let RotaryAngles::Narrow { frequencies, factor } =
+                RotaryAngles::read(fields, 8).unwrap()
+            else {
+                panic!("{parameters}")
+            };
+            for (found, expected) in frequencies.iter().zip(expected) {
+                let apart = (found - expected).abs() / expected;
+                assert!(apart < 4.0 * f32::EPSILON, "{parameters}: {found} {expected}");
+            }
+            assert!((factor - of_factor).abs() < 1e-12, "{factor}");
+        }
+        let config = json!({"rope_parameters": {"rope_type": "dynamic", "rope_theta": 1e4}});
+        let refused = RotaryAngles::read(ConfigTable(config.as_object().unwrap()), 8);
+        let refused = refused.unwrap_err().to_string();
+        assert!(refused.starts_with("`rope_type`: expected `default`"), "{refused}");
+    }
+
+    #[test]
+    fn a_rotation_keeps_lengths_and_its_reverse_undoes_it() {
+        let angles = RotaryAngles::plain(100.0, 6);
+        let rotary = |is_reversed| Rotary { angles: angles.clone(), is_reversed };
+        let table = |is_reversed| rotary(is_reversed).table(&[0, 1, 5], 3, &Device::Cpu).unwrap();
+        let x: Vec<f32> = (0..18).map(|at| (at as f32 * 0.7).sin()).collect();
+        let x = Tensor::from_vec(x, (1, 1, 3, 6), &Device::Cpu).unwrap();
+        let turned = table(false).rotate(&x).unwrap();
+        let back = table(true).rotate(&turned).unwrap();
+        let flat = |x: &Tensor| x.flatten_all().unwrap().to_vec1::<f32>().unwrap();
+        assert_eq!(flat(&turned)[..6], flat(&x)[..6], "position 0 is not rotated");
+        assert_ne!(flat(&turned)[6..], flat(&x)[6..]);
+        for (x, back) in flat(&x).iter().zip(flat(&back)) {
+            assert!((x - back).abs() < 1e-6, "{x} {back}");
+        }
+    }
+}

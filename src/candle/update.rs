@@ -179,3 +179,90 @@ impl ScaleRule {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use candle_core::Device;
+
+    const SHAPE: [usize; 2] = [6, 4];
+
+    fn matrix(values: impl Iterator<Item = f32>) -> Tensor {
+        Tensor::from_vec(values.collect::<Vec<_>>(), &SHAPE, &Device::Cpu).unwrap()
+    }
+
+    fn number(at: usize, [a, b, c]: [usize; 3]) -> f32 {
+        ((at * a + b) % c) as f32 - (c / 2) as f32
+    }
+
+    /// Three steps on one matrix: the first number after them, and the sum of all magnitudes.
+    fn three(rule: UpdateRule, numbers: GroupNumbersAt) -> [f64; 2] {
+        let mut weight = matrix((0..24).map(|at| number(at, [37, 0, 19]) / 16.0));
+        let zeros = weight.zeros_like().unwrap();
+        let mut moments =
+            MomentTensors { mean: zeros.clone(), square: zeros.clone(), greatest: zeros };
+        for step in 0..3 {
+            let gradient = matrix((0..24).map(|at| number(at, [29, step * 11, 23]) / 8.0));
+            let own = UpdatedTensor { weight: &weight, gradient: &gradient, moments: &mut moments };
+            weight = rule.apply(own, numbers, step as u64 + 1).unwrap();
+        }
+        let all: Vec<f32> = weight.flatten_all().unwrap().to_vec1().unwrap();
+        [f64::from(all[0]), all.iter().map(|number| f64::from(number.abs())).sum()]
+    }
+
+    /// As PyTorch 2.15 makes them: `torch.optim.Muon`, and `muon_update` of `muon.py`.
+    #[test]
+    fn muon_is_that_of_pytorch() {
+        let numbers =
+            GroupNumbersAt { rate: f64::from(0.1_f32), decay: 0.2, beta1: 0.9, beta2: 0.0 };
+        for (is_torch, scale, expected) in [
+            (false, ScaleRule::Original, [-0.49743557, 8.70624041]),
+            (true, ScaleRule::Original, [-0.497435659, 8.70623978]),
+            (true, ScaleRule::MatchRmsAdamw, [-0.516626537, 8.03551248]),
+            (true, ScaleRule::SpectralUnclamped, [-0.497435659, 8.70623978]),
+        ] {
+            let rule = MuonRule {
+                nesterov: true,
+                iterations: 5,
+                coefficients: [3.4445, -4.7750, 2.0315],
+                is_bfloat16: false,
+                epsilon: 1e-7,
+                scale,
+                is_torch,
+            };
+            let found = three(UpdateRule::Muon(rule), numbers);
+            for (found, expected) in found.into_iter().zip(expected) {
+                assert!((found - expected).abs() < 2e-6, "{scale:?}: {found} {expected}");
+            }
+        }
+    }
+
+    /// By hand, for a matrix of one gradient that does not change.
+    #[test]
+    fn first_steps_follow_their_definitions() {
+        let (rate, decay) = (0.01, 0.1);
+        let numbers = GroupNumbersAt { rate, decay, beta1: 0.9, beta2: 0.99 };
+        let one = |rule: UpdateRule| {
+            let (weight, gradient) = (matrix((0..24).map(|_| 2.0)), matrix((0..24).map(|_| -0.5)));
+            let zeros = weight.zeros_like().unwrap();
+            let mut moments =
+                MomentTensors { mean: zeros.clone(), square: zeros.clone(), greatest: zeros };
+            let own = UpdatedTensor { weight: &weight, gradient: &gradient, moments: &mut moments };
+            let moved = rule.apply(own, numbers, 1).unwrap();
+            f64::from(moved.flatten_all().unwrap().to_vec1::<f32>().unwrap()[0])
+        };
+        let (epsilon, decayed) = (1e-8, 2.0 * (1.0 - rate * decay));
+        let coupled = -0.5 + decay * 2.0;
+        for (rule, expected) in [
+            (UpdateRule::AdamW { epsilon, amsgrad: false }, decayed + rate),
+            (UpdateRule::AdamW { epsilon, amsgrad: true }, decayed + rate),
+            (UpdateRule::Adam { epsilon, amsgrad: false }, 2.0 + rate),
+            (UpdateRule::Sgd { dampening: 0.5, nesterov: false }, 2.0 - rate * coupled),
+            (UpdateRule::Sgd { dampening: 0.0, nesterov: true }, 2.0 - rate * 1.9 * coupled),
+            (UpdateRule::Lion, decayed + rate),
+        ] {
+            let found = one(rule);
+            assert!((found - expected).abs() < 1e-6, "{rule:?}: {found} {expected}");
+        }
+    }
+}

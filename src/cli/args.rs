@@ -391,6 +391,7 @@ pub enum MinMethod {
     Compared,
     Recomputed,
     Replayed,
+    TwoEngines,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]

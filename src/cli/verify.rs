@@ -258,6 +258,7 @@ pub fn demands(root: &Path, judged: &JudgedArgs) -> Result<Demands, Error> {
             MinMethod::Compared => Method::Compared,
             MinMethod::Recomputed => Method::Recomputed,
             MinMethod::Replayed => Method::Replayed,
+            MinMethod::TwoEngines => Method::ReplayedByTwo,
         }),
         reading: match judged.min_reading {
             Some(MinReading::Drafted) => Some(ReadBy::Drafted),

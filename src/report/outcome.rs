@@ -74,6 +74,7 @@ pub enum Method {
     /// The claimed quantity itself was produced again by re-execution.
     Replayed,
     /// The same by two engines that share no code, and agree.
+    #[serde(rename = "replayed by two engines")]
     ReplayedByTwo,
 }
 

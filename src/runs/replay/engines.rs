@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Divergence, ToleranceShare};
+use super::{Divergence, ENGINES_PART, ToleranceShare};
 use repro_receipt::Verdict;
 use repro_receipt::source::Code;
 
@@ -71,6 +71,16 @@ impl ReplayEngine {
     }
 }
 
+impl EngineVerdict {
+    /// The word, and why.
+    fn shown(&self) -> String {
+        match self.reason.is_empty() {
+            true => self.verdict.word().to_owned(),
+            false => format!("{} ({})", self.verdict.word(), self.reason),
+        }
+    }
+}
+
 impl EnginesReport {
     /// Whether both engines confirm the log, and each other.
     pub fn confirm(&self) -> bool {
@@ -78,15 +88,105 @@ impl EnginesReport {
         confirms(&self.own) && self.candle.as_ref().is_ok_and(confirms) && self.parting.is_none()
     }
 
-    /// Whether one engine refutes what the other confirms.
-    pub fn contradict(&self) -> bool {
-        let Ok(candle) = &self.candle else { return false };
+    /// What both come to together: a verdict that one engine has and the other contradicts is none, and where they part
+    /// nothing is verified. What the second engine does not know changes nothing.
+    pub fn together(&self) -> EngineVerdict {
+        let Ok(candle) = &self.candle else { return self.own.clone() };
         let verdicts = [self.own.verdict, candle.verdict];
-        verdicts.contains(&Verdict::Verified) && verdicts.contains(&Verdict::Refuted)
+        let has = |verdict| verdicts.contains(&verdict);
+        let contradict = has(Verdict::Verified) && has(Verdict::Refuted);
+        let is_open = self.parting.is_some() && self.own.verdict == Verdict::Verified;
+        if !contradict && !is_open {
+            return self.own.clone();
+        }
+        EngineVerdict {
+            verdict: Verdict::Inconclusive,
+            code: Some(&ENGINES_PART),
+            reason: self.contradiction(candle),
+        }
+    }
+
+    /// What each engine says, and where they part.
+    fn contradiction(&self, candle: &EngineVerdict) -> String {
+        let place = self.parting.as_ref().map_or(String::new(), |parting| {
+            let EnginesParting { divergence, operation } = parting;
+            let (step, what) = (divergence.step, divergence.shown());
+            format!("; they part in step {step}, {what}: {operation}")
+        });
+        let (own, candle) = (self.own.shown(), candle.shown());
+        format!("the trainer's engine says {own}, candle says {candle}{place}")
     }
 
     /// The difference between the engines that takes the largest share of its tolerance.
     pub fn closest(&self) -> Option<&ToleranceShare> {
         self.shares.iter().reduce(|known, one| if one.share > known.share { one } else { known })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::replay::{DIVERGED, TOO_COARSE};
+
+    fn of(verdict: Verdict) -> EngineVerdict {
+        let code = match verdict {
+            Verdict::Refuted => Some(&DIVERGED),
+            Verdict::Inconclusive => Some(&TOO_COARSE),
+            Verdict::Verified | Verdict::Unchecked => None,
+        };
+        let reason = code.map_or(String::new(), |code| code.id.to_owned());
+        EngineVerdict { verdict, code, reason }
+    }
+
+    fn report(own: Verdict, candle: Option<Verdict>, parts: bool) -> EnginesReport {
+        let told = ("1".to_owned(), "2".to_owned());
+        let parting = EnginesParting {
+            divergence: Divergence::of(7, "loss", told, ""),
+            operation: "head".to_owned(),
+        };
+        EnginesReport {
+            own: of(own),
+            candle: candle.map(of).ok_or("unknown".to_owned()),
+            shares: Vec::new(),
+            parting: parts.then_some(parting),
+        }
+    }
+
+    #[test]
+    fn a_verdict_of_one_engine_alone_is_none_where_the_other_contradicts() {
+        use Verdict::{Inconclusive, Refuted, Verified};
+        for (own, candle, parts, together) in [
+            (Verified, Some(Verified), false, Verified),
+            (Verified, Some(Verified), true, Inconclusive),
+            (Verified, Some(Refuted), true, Inconclusive),
+            (Refuted, Some(Verified), true, Inconclusive),
+            (Refuted, Some(Verified), false, Inconclusive),
+            (Refuted, Some(Refuted), false, Refuted),
+            (Refuted, Some(Refuted), true, Refuted),
+            (Refuted, Some(Inconclusive), false, Refuted),
+            (Inconclusive, Some(Refuted), false, Inconclusive),
+            (Verified, Some(Inconclusive), false, Verified),
+            (Verified, None, false, Verified),
+            (Refuted, None, false, Refuted),
+        ] {
+            let report = report(own, candle, parts);
+            let found = report.together();
+            assert_eq!(found.verdict, together, "{report:?}");
+            let is_new = found.verdict == Inconclusive && own != Inconclusive;
+            assert_eq!(found.code == Some(&ENGINES_PART), is_new, "{report:?}");
+            let confirm = (own, candle, parts) == (Verified, Some(Verified), false);
+            assert_eq!(report.confirm(), confirm, "{report:?}");
+        }
+        let reason = report(Refuted, Some(Verified), true).together().reason;
+        let said = "the trainer's engine says refuted (replay::diverged), candle says verified; they part in step 7, loss: head";
+        assert_eq!(reason, said);
+    }
+
+    #[test]
+    fn engines_are_read_by_their_words() {
+        for engine in ReplayEngine::ALL {
+            assert_eq!(ReplayEngine::parse(engine.word()), Some(engine));
+        }
+        assert_eq!(ReplayEngine::parse("torch"), None);
     }
 }

@@ -2,18 +2,19 @@
 //!
 //! Data only: steps are executed by the trainer, and whether a claim follows is left to the judge.
 
+mod divergence;
 mod engines;
 mod extent;
 mod report;
 
 use repro_receipt::source::codes;
 
+pub use divergence::{Divergence, ToleranceShare};
 pub use engines::{EngineVerdict, EnginesParting, EnginesReport, ReplayEngine};
 pub use extent::{Choice, Extent, MicroBatchSample};
 pub use report::{
-    Allowed, Batches, ChosenBy, Divergence, PlantedFault, RecordsReport, Replay, ReplayComparison,
-    ReplayOutcome, Replays, SampledMicroBatches, StepReport, TensorReport, Tolerance,
-    ToleranceShare, Trained,
+    Allowed, Batches, ChosenBy, PlantedFault, RecordsReport, Replay, ReplayComparison,
+    ReplayOutcome, Replays, SampledMicroBatches, StepReport, TensorReport, Tolerance, Trained,
 };
 
 codes! {

@@ -6,6 +6,7 @@ use super::account::{PartRows, SecondOutcome, SecondRun};
 use super::course::Course;
 use super::machine::Machine;
 use super::step::{Layout, Step};
+use crate::backend::device_failed;
 use crate::learner::Values;
 use crate::{Muon, MuonScale, MuonVariant, ParameterGroup, Precision, TensorData, UpdateMethod};
 use repro_candle::{
@@ -46,12 +47,10 @@ pub fn rows_of_parts(course: &Course, machine: &Machine) -> Result<Vec<PartRows>
 /// The device that was asked for. candle's loader panics where the driver of CUDA is missing, so that ours looks first.
 fn device(machine: &Machine) -> Result<ComputeDevice, Error> {
     let name = machine.second_device.as_deref().unwrap_or("cpu");
-    let refuse =
-        |why: String| CANDLE_FAILED.at(Location::file("--device"), "a device of candle", why);
     if cfg!(feature = "cuda") && name.starts_with("cuda") {
-        repro_device::open(name).map_err(|error| refuse(format!("`{name}`: {error}")))?;
+        repro_device::open(name).map_err(|error| device_failed(format!("`{name}`: {error}")))?;
     }
-    ComputeDevice::open(name).map_err(|error| refuse(error.to_string()))
+    ComputeDevice::open(name).map_err(|error| device_failed(error.to_string()))
 }
 
 /// An engine that failed, which says nothing about the run.

@@ -3,6 +3,7 @@
 use super::corpora::Corpora;
 use super::course::{Course, RowsRead, StepMeasure};
 use super::machine::{Machine, Progress, ReplayPhase, ReplayedRun, on_threads};
+use super::second;
 use super::session::Session;
 use super::settings;
 use super::slice::{GRADIENT, listed};
@@ -275,11 +276,24 @@ impl<'a> ReplayedRun<'a> {
                 let place = self.bundle.place(repro_receipt::bundle::RECEIPT);
                 Err(NO_SLICE.at(place, "a slice whose micro-batches are logged", "none"))
             }
-            _ if self.machine.engine == ReplayEngine::Candle => {
-                let reason = "the second engine executes slices alone".to_owned();
-                Ok(self.undecided(extent, &CANDLE_UNSUPPORTED, reason))
+            _ => self.beyond_slices(extent, corpora, progress),
+        }
+    }
+
+    /// Steps that are no slice, which the trainer's engine alone executes.
+    fn beyond_slices(
+        &self,
+        extent: Extent,
+        corpora: &Corpora,
+        progress: &dyn Progress,
+    ) -> Result<Replay, Error> {
+        const WHY: &str = "the second engine executes slices alone";
+        match self.machine.engine {
+            ReplayEngine::Own => whole::replay(self, extent, corpora, progress),
+            ReplayEngine::Candle => Ok(self.undecided(extent, &CANDLE_UNSUPPORTED, WHY.to_owned())),
+            ReplayEngine::Both => {
+                Ok(second::alone(whole::replay(self, extent, corpora, progress)?, WHY))
             }
-            _ => whole::replay(self, extent, corpora, progress),
         }
     }
 

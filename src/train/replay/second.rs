@@ -11,11 +11,10 @@ use super::step::{Layout, Step};
 use crate::backend::{Backend, Host};
 use crate::model::Sequences;
 use repro_portable::{Kernels, Real, TokenPlaces};
-use repro_receipt::Verdict;
 use repro_receipt::source::Error;
 use repro_runs::replay::{
-    CANDLE_UNSUPPORTED, Divergence, ENGINES_PART, EngineVerdict, EnginesParting, EnginesReport,
-    Extent, Replay, ReplayComparison, ToleranceShare,
+    CANDLE_UNSUPPORTED, Divergence, EngineVerdict, EnginesParting, EnginesReport, Extent, Replay,
+    ReplayComparison, ToleranceShare,
 };
 
 /// How many times the distance between float32 and float64 two engines may be apart behind a part of a model.
@@ -53,14 +52,9 @@ impl Session<'_> {
     pub fn by_both(&self, extent: Extent, progress: &dyn Progress) -> Result<Replay, Error> {
         let OwnReplay { replay, executed, calibration } = self.own(extent, progress)?;
         let Some(executed) = executed else { return Ok(replay) };
-        let own = verdict_of(&replay);
         let run = match candle::execute(&self.course, self.subject.machine)? {
             SecondOutcome::Made(run) => run,
-            SecondOutcome::Unknown(why) => {
-                let report =
-                    EnginesReport { own, candle: Err(why), shares: Vec::new(), parting: None };
-                return Ok(Replay { engines: Some(report), ..replay });
-            }
+            SecondOutcome::Unknown(why) => return Ok(alone(replay, &why)),
         };
         // A comparison of bits measures no moves.
         let executed = match self.is_bitwise() {
@@ -83,7 +77,7 @@ impl Session<'_> {
             machine: self.subject.machine,
         };
         let report = EnginesReport {
-            own,
+            own: verdict_of(&replay),
             candle: Ok(verdict_of(&second)),
             shares: pair.shares(&executed.steps, &run.steps),
             parting: pair.parting(&executed.steps, &run.steps)?,
@@ -206,30 +200,17 @@ fn verdict_of(replay: &Replay) -> EngineVerdict {
     EngineVerdict { verdict: replay.verdict, code: replay.code, reason: replay.reason.clone() }
 }
 
-/// The report of the trainer's engine, with what the other one says: a verdict that only one of them has is none.
-fn combined(mut replay: Replay, report: EnginesReport) -> Replay {
-    let is_open = report.parting.is_some() && replay.verdict == Verdict::Verified;
-    if report.contradict() || is_open {
-        replay.reason = contradiction(&report);
-        (replay.verdict, replay.code) = (Verdict::Inconclusive, Some(&ENGINES_PART));
-    }
-    replay.engines = Some(report);
-    replay
+/// The report of the trainer's engine, with what both come to together.
+fn combined(replay: Replay, report: EnginesReport) -> Replay {
+    let EngineVerdict { verdict, code, reason } = report.together();
+    Replay { verdict, code, reason, engines: Some(report), ..replay }
 }
 
-/// What two engines that part say, each, and where they part.
-fn contradiction(report: &EnginesReport) -> String {
-    let told = |of: &EngineVerdict| match of.reason.is_empty() {
-        true => of.verdict.word().to_owned(),
-        false => format!("{} ({})", of.verdict.word(), of.reason),
-    };
-    let candle = report.candle.as_ref().map_or_else(Clone::clone, told);
-    let place = report.parting.as_ref().map_or(String::new(), |parting| {
-        let Divergence { step, .. } = parting.divergence;
-        let what = parting.divergence.shown();
-        format!("; they part in step {step}, {what}: {}", parting.operation)
-    });
-    format!("the trainer's engine says {}, candle {candle}{place}", told(&report.own))
+/// The report of the trainer's engine where the second one does not execute the steps, and why.
+pub fn alone(replay: Replay, why: &str) -> Replay {
+    let own = verdict_of(&replay);
+    let candle = Err(why.to_owned());
+    combined(replay, EnginesReport { own, candle, shares: Vec::new(), parting: None })
 }
 
 /// The operation that a quantity comes of, where no part of the forward pass differs.

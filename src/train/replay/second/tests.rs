@@ -457,7 +457,7 @@ fn a_device_that_this_build_has_not_is_named() {
     for device in ["cuda:0", "metal:0", "opencl:0", "cuda:x"] {
         let machine = Machine { second_device: Some(device.to_owned()), ..machine() };
         let error = candle::execute(&course, &machine).unwrap_err();
-        assert_eq!(error.code.id, "candle::failed");
+        assert_eq!(error.code.id, "train::device-failed");
         assert!(error.to_string().contains(device), "{error}");
     }
 }
