@@ -54,10 +54,8 @@ impl TokenRows<'_> {
         let mut mask = Vec::with_capacity(rows * self.length * self.length);
         for row in 0..rows {
             for from in 0..self.length {
-                let of = |to| match self.sees(row, from, to, window) {
-                    true => 0.0,
-                    false => f32::NEG_INFINITY,
-                };
+                let of =
+                    |to| if self.sees(row, from, to, window) { 0.0 } else { f32::NEG_INFINITY };
                 mask.extend((0..self.length).map(of));
             }
         }

@@ -116,12 +116,8 @@ impl ForwardPass<'_> {
 
     fn llama_attention(&self, h: &Tensor, layer: usize, name: &str) -> Result<Tensor, EngineError> {
         let (decoder, plan) = (self.decoder, self.decoder.plan);
-        let heads = [plan.heads, plan.shared_heads];
-        let [q, k] = [("q", heads[0]), ("k", heads[1])];
-        let [q, k] = [
-            self.rotated(h, layer, (&format!("{name}.{}", q.0), q.1))?,
-            self.rotated(h, layer, (&format!("{name}.{}", k.0), k.1))?,
-        ];
+        let q = self.rotated(h, layer, &format!("{name}.q"), plan.heads)?;
+        let k = self.rotated(h, layer, &format!("{name}.k"), plan.shared_heads)?;
         let v = decoder.linear(h, &format!("{name}.v_proj"))?;
         let v = self.context.heads(&v, plan.shared_heads, plan.head_size)?;
         let mixed = self.context.attend(plan, layer, [&q, &k, &v])?;
@@ -133,7 +129,8 @@ impl ForwardPass<'_> {
         &self,
         h: &Tensor,
         layer: usize,
-        (name, heads): (&str, usize),
+        name: &str,
+        heads: usize,
     ) -> Result<Tensor, EngineError> {
         let (decoder, plan, size) = (self.decoder, self.decoder.plan, self.decoder.plan.head_size);
         let mut x = decoder.linear(h, &format!("{name}_proj"))?;
@@ -156,9 +153,8 @@ impl ForwardPass<'_> {
         is_transposed: bool,
     ) -> Result<(Tensor, String), EngineError> {
         let (decoder, plan) = (self.decoder, self.decoder.plan);
-        let project = |x: &Tensor, name: &str| match is_transposed {
-            true => decoder.transposed(x, name),
-            false => decoder.linear(x, name),
+        let project = |x: &Tensor, name: &str| {
+            if is_transposed { decoder.transposed(x, name) } else { decoder.linear(x, name) }
         };
         let table = "transformer.wte.weight";
         let places: Vec<u32> =

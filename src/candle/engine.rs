@@ -238,9 +238,10 @@ impl<'a> Trainer<'a> {
         let mut seen = BTreeSet::new();
         for number in 0..micro_batches {
             let own = counted(&self.task.rows_of(step, number * rows, rows));
-            let weight = match self.task.weighs_by_targets {
-                true => own as f64 / all as f64,
-                false => 1.0 / micro_batches as f64,
+            let weight = if self.task.weighs_by_targets {
+                own as f64 / all as f64
+            } else {
+                1.0 / micro_batches as f64
             };
             let times = if self.task.has_whole_balance_loss { 1.0 / weight } else { 1.0 };
             let mut done = 0;
@@ -251,7 +252,7 @@ impl<'a> Trainer<'a> {
                 done += some;
                 if count > 0 {
                     let weight = weight * count as f64 / own as f64;
-                    self.add_pass(&batch, (weight, times), &mut gradients, &mut seen)?;
+                    self.add_pass(&batch, weight, times, &mut gradients, &mut seen)?;
                 }
             }
         }
@@ -270,7 +271,8 @@ impl<'a> Trainer<'a> {
     fn add_pass(
         &self,
         batch: &TokenRows<'_>,
-        (weight, balance_times): (f64, f64),
+        weight: f64,
+        balance_times: f64,
         into: &mut StepGradients,
         idle: &mut BTreeSet<String>,
     ) -> Result<(), EngineError> {

@@ -347,9 +347,10 @@ fn rotary(
 
 fn experts(fields: ConfigTable<'_>, dialect: ExpertDialect) -> Result<ExpertPlan, EngineError> {
     let has_local = fields.get("num_local_experts").is_some();
-    let balance = match fields.flag_or("output_router_logits", false)? {
-        true => BalanceRule::Joint(fields.coefficient("router_aux_loss_coef")?),
-        false => BalanceRule::None,
+    let balance = if fields.flag_or("output_router_logits", false)? {
+        BalanceRule::Joint(fields.coefficient("router_aux_loss_coef")?)
+    } else {
+        BalanceRule::None
     };
     if !dialect.always_normalized && fields.get("norm_topk_prob").is_none() {
         return Err(fields.refuse("norm_topk_prob", "true or false"));

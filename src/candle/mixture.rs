@@ -71,9 +71,10 @@ impl CandleDecoder<'_> {
         if experts.has_shared {
             y = (y + self.gated(h, &format!("{name}.shared_experts"))?)?;
         }
-        let shares = match experts.is_sigmoid {
-            true => scores.broadcast_div(&scores.sum_keepdim(1)?)?,
-            false => scores,
+        let shares = if experts.is_sigmoid {
+            scores.broadcast_div(&scores.sum_keepdim(1)?)?
+        } else {
+            scores
         };
         let router = RouterOutcome {
             block: format!("{name}."),

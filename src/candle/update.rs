@@ -32,14 +32,14 @@ impl UpdateRule {
         match self {
             Self::AdamW { epsilon, amsgrad } => {
                 let weight = decayed(tensor.weight)?;
-                let step = adam(tensor, numbers, number, (epsilon, amsgrad))?;
+                let step = adam(tensor, numbers, number, epsilon, amsgrad)?;
                 weight - step
             }
             Self::Adam { epsilon, amsgrad } => {
                 let gradient = (tensor.gradient + (tensor.weight * numbers.decay)?)?;
                 let weight = tensor.weight.clone();
                 let own = UpdatedTensor { gradient: &gradient, ..tensor };
-                weight - adam(own, numbers, number, (epsilon, amsgrad))?
+                weight - adam(own, numbers, number, epsilon, amsgrad)?
             }
             Self::Sgd { dampening, nesterov } => sgd(tensor, numbers, number, dampening, nesterov),
             Self::Lion => lion(tensor, numbers),
@@ -53,7 +53,8 @@ fn adam(
     tensor: UpdatedTensor<'_>,
     numbers: GroupNumbersAt,
     number: u64,
-    (epsilon, amsgrad): (f64, bool),
+    epsilon: f64,
+    amsgrad: bool,
 ) -> CandleResult<Tensor> {
     let GroupNumbersAt { rate, beta1, beta2, .. } = numbers;
     let (gradient, moments) = (tensor.gradient, tensor.moments);
@@ -111,14 +112,13 @@ fn muon(
     let gradient = tensor.gradient;
     let mean = ((&tensor.moments.mean * momentum)? + (gradient * (1.0 - momentum))?)?;
     tensor.moments.mean = mean.clone();
-    let ahead = match rule.nesterov {
-        true => ((gradient * (1.0 - momentum))? + (mean * momentum)?)?,
-        false => mean,
-    };
+    let ahead =
+        if rule.nesterov { ((gradient * (1.0 - momentum))? + (mean * momentum)?)? } else { mean };
     let (rows, columns) = ahead.dims2()?;
-    let step = match rows > columns {
-        true => rule.orthogonal(&ahead.t()?.contiguous()?)?.t()?.contiguous()?,
-        false => rule.orthogonal(&ahead)?,
+    let step = if rows > columns {
+        rule.orthogonal(&ahead.t()?.contiguous()?)?.t()?.contiguous()?
+    } else {
+        rule.orthogonal(&ahead)?
     };
     let scale = rule.scale.of(rows as f64, columns as f64);
     let step = match rule.is_torch || scale == 1.0 {
@@ -132,10 +132,7 @@ fn muon(
 impl MuonRule {
     /// A number of bfloat16, where the iterations run in it.
     fn rounded(self, x: Tensor) -> CandleResult<Tensor> {
-        match self.is_bfloat16 {
-            true => x.to_dtype(DType::BF16)?.to_dtype(DType::F32),
-            false => Ok(x),
-        }
+        if self.is_bfloat16 { x.to_dtype(DType::BF16)?.to_dtype(DType::F32) } else { Ok(x) }
     }
 
     /// A matrix with no more rows than columns, its singular values near 1.
@@ -143,9 +140,10 @@ impl MuonRule {
         let [a, b, c] = self.coefficients;
         let x = self.rounded(x.clone())?;
         let norm = self.rounded(x.sqr()?.sum_all()?.sqrt()?)?;
-        let divisor = match self.is_torch {
-            true => norm.maximum(&norm.zeros_like()?.affine(0.0, self.epsilon)?)?,
-            false => self.rounded((norm + self.epsilon)?)?,
+        let divisor = if self.is_torch {
+            norm.maximum(&norm.zeros_like()?.affine(0.0, self.epsilon)?)?
+        } else {
+            self.rounded((norm + self.epsilon)?)?
         };
         let mut x = self.rounded(x.broadcast_div(&divisor)?)?;
         for _ in 0..self.iterations {
@@ -159,9 +157,10 @@ impl MuonRule {
             };
             let square = self.rounded(square)?;
             let product = square.matmul(&x)?;
-            let next = match self.is_torch {
-                true => ((&x * a)? + product)?,
-                false => (self.rounded((&x * a)?)? + self.rounded(product)?)?,
+            let next = if self.is_torch {
+                ((&x * a)? + product)?
+            } else {
+                (self.rounded((&x * a)?)? + self.rounded(product)?)?
             };
             x = self.rounded(next)?;
         }

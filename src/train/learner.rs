@@ -9,7 +9,8 @@ use super::backend::device_failed;
 use super::backend::{Backend, Host};
 use super::load::RouterLoad;
 use super::model::{
-    BatchParts, Config, Failure, Forward, Load, MixtureConfig, Model, NamedTensor, Sequences,
+    BatchParts, Config, Failure, Forward, Load, MixtureConfig, Model, NamedTensor, PartRows,
+    Sequences,
 };
 use super::narrow::NarrowNorm;
 use super::optimizer::{self, Moments, OptimizerState};
@@ -232,7 +233,7 @@ impl<B: Backend> Learner<B> {
     pub fn rows_of_parts(
         &mut self,
         sequences: Sequences<'_>,
-    ) -> Result<Vec<(String, Vec<B::Number>)>, Error> {
+    ) -> Result<Vec<PartRows<B::Number>>, Error> {
         self.model.rows_of_parts(sequences).map_err(failed)
     }
 

@@ -119,7 +119,7 @@ pub fn replaying<R>(
     judge: impl FnOnce(&mut dyn Replayer) -> R,
 ) -> Result<Result<R, ExitStatus>, Vec<Error>> {
     let ReplayArrangement { device, engine, threads, budget, is_told } = arrangement;
-    let machine = place::with_engine(engine, (device, Isa::best(), threads), output);
+    let machine = place::with_engine(engine, device, Isa::best(), threads, output);
     let machine = match machine.map_err(|error| vec![error])? {
         Ok(machine) => machine,
         Err(status) => return Ok(Err(status)),

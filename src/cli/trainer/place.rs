@@ -24,7 +24,9 @@ pub fn machine(
 /// The same for engines: the device is that of the trainer's engine, or of candle where it executes alone.
 pub fn with_engine(
     engine: ReplayEngine,
-    (device, isa, threads): (Option<&str>, Isa, usize),
+    device: Option<&str>,
+    isa: Isa,
+    threads: usize,
     output: &Output,
 ) -> Result<Result<Machine, ExitStatus>, Error> {
     let (own, second) = match engine {

@@ -74,9 +74,10 @@ impl ReplayEngine {
 impl EngineVerdict {
     /// The word, and why.
     fn shown(&self) -> String {
-        match self.reason.is_empty() {
-            true => self.verdict.word().to_owned(),
-            false => format!("{} ({})", self.verdict.word(), self.reason),
+        if self.reason.is_empty() {
+            self.verdict.word().to_owned()
+        } else {
+            format!("{} ({})", self.verdict.word(), self.reason)
         }
     }
 }

@@ -3,6 +3,7 @@
 
 use std::ops::Deref;
 
+use super::PartRows;
 use super::config::MixtureConfig;
 use super::precision::{Rounded, Roundings};
 use crate::backend::{Backend, BackwardNumbers, ForwardNumbers};
@@ -218,11 +219,12 @@ impl<B: Backend> Graph<B> {
     }
 
     /// The rows behind each part of the model in the last walk, by the name of the part.
-    pub fn rows_of_parts(&self) -> Vec<(String, Vec<B::Number>)> {
+    pub fn rows_of_parts(&self) -> Vec<PartRows<B::Number>> {
         let rows = |(part, at): &(String, RowsAt)| {
             let values = self.values.get(at.0)?;
             let all = 0..self.backend.length(values);
-            Some((part.clone(), self.backend.get(values, all).into_owned()))
+            let rows = self.backend.get(values, all).into_owned();
+            Some(PartRows { part: part.clone(), rows })
         };
         self.parts.iter().filter_map(rows).collect()
     }

@@ -113,6 +113,15 @@ pub struct Forward<T> {
     is_joint: bool,
 }
 
+/// The rows behind a part of a model: `embedding`, `attention of layer 3`, `network of layer 3`, `head`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PartRows<T> {
+    /// The part.
+    pub part: String,
+    /// Tokens by width; the nats of each target behind the head.
+    pub rows: Vec<T>,
+}
+
 /// A pass, behind its weight among several.
 type WeightedPass<T> = (f64, Forward<T>);
 
@@ -435,10 +444,10 @@ impl<B: Backend> Model<B> {
     pub fn rows_of_parts(
         &mut self,
         sequences: Sequences<'_>,
-    ) -> Result<Vec<(String, Vec<B::Number>)>, Failure> {
-        let nats = self.nats(sequences)?.nats;
+    ) -> Result<Vec<PartRows<B::Number>>, Failure> {
+        let rows = self.nats(sequences)?.nats;
         let mut parts = self.graph.rows_of_parts();
-        parts.push(("head".to_owned(), nats));
+        parts.push(PartRows { part: "head".to_owned(), rows });
         self.sound()?;
         Ok(parts)
     }

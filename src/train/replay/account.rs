@@ -20,6 +20,3 @@ pub enum SecondOutcome {
     /// The engine does not implement what the slice states, and says which setting.
     Unknown(String),
 }
-
-/// The rows behind a part of a model.
-pub type PartRows = (String, Vec<f64>);

@@ -2,16 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use super::account::{PartRows, SecondOutcome, SecondRun};
+use super::account::{SecondOutcome, SecondRun};
 use super::course::Course;
 use super::machine::Machine;
 use super::step::{Layout, Step};
 use crate::backend::device_failed;
 use crate::learner::Values;
-use crate::{Muon, MuonScale, MuonVariant, ParameterGroup, Precision, TensorData, UpdateMethod};
+use crate::model::PartRows;
+use crate::{Muon, MuonScale, MuonVariant, ParameterGroup, Precision, TensorFile, UpdateMethod};
 use repro_candle::{
-    ComputeDevice, EngineError, EngineRun, EngineStep, GroupNumbersAt, MuonRule, ScaleRule,
-    SliceTask, StartTensor, TaskGroup, TaskStep, UpdateRule,
+    ComputeDevice, EngineError, EngineRun, EngineStep, GroupNumbersAt, HiddenState, MuonRule,
+    ScaleRule, SliceTask, StartTensor, TaskGroup, TaskStep, UpdateRule,
 };
 use repro_receipt::source::{Error, Location};
 use repro_runs::replay::CANDLE_FAILED;
@@ -34,14 +35,17 @@ pub fn execute(course: &Course, machine: &Machine) -> Result<SecondOutcome, Erro
 }
 
 /// The rows behind each part of candle's model, for the first sequence and the weights of the start.
-pub fn rows_of_parts(course: &Course, machine: &Machine) -> Result<Vec<PartRows>, Error> {
+pub fn rows_of_parts(course: &Course, machine: &Machine) -> Result<Vec<PartRows<f64>>, Error> {
     let compute = device(machine)?;
     let layout = course.layout()?;
     let hidden =
         task(course, &layout).and_then(|task| repro_candle::hidden_states(&task, &compute));
-    let wide = |rows: Vec<f32>| rows.into_iter().map(f64::from).collect();
     let hidden = hidden.map_err(|error| failed(&error))?;
-    Ok(hidden.into_iter().map(|state| (state.part, wide(state.rows))).collect())
+    let wide = hidden.into_iter().map(|HiddenState { part, rows }| {
+        let rows = rows.into_iter().map(f64::from).collect();
+        PartRows { part, rows }
+    });
+    Ok(wide.collect())
 }
 
 /// The device that was asked for. candle's loader panics where the driver of CUDA is missing, so that ours looks first.
@@ -77,7 +81,7 @@ fn task(course: &Course, layout: &Layout) -> Result<SliceTask, EngineError> {
         config: course.config.clone(),
         batch_size: regime.shape.batch_size,
         seq_len: regime.shape.seq_len,
-        tensors: course.start.tensors.tensors.iter().filter_map(start).collect(),
+        tensors: start(&course.start.tensors),
         updates_before: course.counted,
         micro_batches: regime.micro_batches,
         weighs_by_targets: regime.by_targets,
@@ -90,9 +94,15 @@ fn task(course: &Course, layout: &Layout) -> Result<SliceTask, EngineError> {
     })
 }
 
-fn start((name, data): (&String, &TensorData)) -> Option<(String, StartTensor)> {
-    let tensor = StartTensor { shape: data.shape().to_vec(), values: data.as_floats()? };
-    Some((name.clone(), tensor))
+/// Weights and moments; what is not float32 is no tensor of a model.
+fn start(file: &TensorFile) -> BTreeMap<String, StartTensor> {
+    let mut tensors = BTreeMap::new();
+    for (name, data) in &file.tensors {
+        if let Some(values) = data.as_floats() {
+            tensors.insert(name.clone(), StartTensor { shape: data.shape().to_vec(), values });
+        }
+    }
+    tensors
 }
 
 /// The groups with the names of their tensors.

@@ -1,8 +1,9 @@
 //! In the place of `candle` in a program without the second engine.
 
-use super::account::{PartRows, SecondOutcome};
+use super::account::SecondOutcome;
 use super::course::Course;
 use super::machine::Machine;
+use crate::model::PartRows;
 use repro_receipt::source::{Error, Location};
 use repro_runs::replay::NO_CANDLE;
 
@@ -12,7 +13,7 @@ pub fn execute(_: &Course, _: &Machine) -> Result<SecondOutcome, Error> {
 }
 
 /// Refuses.
-pub fn rows_of_parts(_: &Course, _: &Machine) -> Result<Vec<PartRows>, Error> {
+pub fn rows_of_parts(_: &Course, _: &Machine) -> Result<Vec<PartRows<f64>>, Error> {
     Err(missing())
 }
 

@@ -1,7 +1,7 @@
 //! A second engine executes the same slice: what it makes is held against the log, and against what the trainer's engine
 //! made. The two share the slice and nothing below it.
 
-use super::account::{PartRows, SecondOutcome, SecondRun};
+use super::account::{SecondOutcome, SecondRun};
 use super::calibration::Calibration;
 use super::candle;
 use super::course::{Course, Marks, StepMeasure};
@@ -9,7 +9,7 @@ use super::machine::{Machine, Progress, ReplayPhase};
 use super::session::{Executed, OwnReplay, Session, stopped};
 use super::step::{Layout, Step};
 use crate::backend::{Backend, Host};
-use crate::model::Sequences;
+use crate::model::{PartRows, Sequences};
 use repro_portable::{Kernels, Real, TokenPlaces};
 use repro_receipt::source::Error;
 use repro_runs::replay::{
@@ -42,7 +42,7 @@ impl Session<'_> {
             return Ok(stopped(replay, "stopped before its calibration".to_owned()));
         }
         let calibration = self.calibrate(&executed, &run.steps, progress)?;
-        let mut replay = self.of_candle(extent, &run, (&executed, &calibration));
+        let mut replay = self.of_candle(extent, &run, &executed, &calibration);
         replay.faults = self.planted(Some(&calibration), &executed, progress)?;
         self.judge(&mut replay);
         Ok(replay)
@@ -57,16 +57,17 @@ impl Session<'_> {
             SecondOutcome::Unknown(why) => return Ok(alone(replay, &why)),
         };
         // A comparison of bits measures no moves.
-        let executed = match self.is_bitwise() {
-            true => self.execute(StepMeasure::NarrowMoves, progress)?,
-            false => executed,
+        let executed = if self.is_bitwise() {
+            self.execute(StepMeasure::NarrowMoves, progress)?
+        } else {
+            executed
         };
         let explains = |known: &Calibration| known.first_flip(&self.layout, &run.steps).is_none();
         let calibration = match calibration.filter(explains) {
             Some(calibration) => calibration,
             None => self.calibrate(&executed, &run.steps, progress)?,
         };
-        let mut second = self.of_candle(extent, &run, (&executed, &calibration));
+        let mut second = self.of_candle(extent, &run, &executed, &calibration);
         second.faults.clone_from(&replay.faults);
         self.judge(&mut second);
         let pair = EnginePair {
@@ -90,7 +91,8 @@ impl Session<'_> {
         &self,
         extent: Extent,
         run: &SecondRun,
-        (executed, calibration): (&Executed, &Calibration),
+        executed: &Executed,
+        calibration: &Calibration,
     ) -> Replay {
         let own = Executed {
             steps: run.steps.clone(),
@@ -163,19 +165,20 @@ impl EnginePair<'_> {
         let isa = self.machine.place.isa;
         let narrow = rows_of_parts(self.course, Host::<f32>::new(isa))?;
         let wide = rows_of_parts(self.course, Host::<f64>::new(isa))?;
-        let all = std::iter::zip(narrow, wide).zip(candle);
-        let differs = |((narrow, wide), candle): ((PartRows, PartRows), PartRows)| {
-            let rounding = distance(&narrow.1, &wide.1).max(UNIT);
-            let is_other = narrow.0 != candle.0 || narrow.1.len() != candle.1.len();
-            let apart = distance(&narrow.1, &candle.1);
-            (is_other || apart.is_nan() || apart > TIMES * rounding).then_some(narrow.0)
-        };
-        Ok(all.into_iter().find_map(differs))
+        for ((narrow, wide), candle) in std::iter::zip(narrow, wide).zip(candle) {
+            let rounding = distance(&narrow.rows, &wide.rows).max(UNIT);
+            let apart = distance(&narrow.rows, &candle.rows);
+            let is_other = narrow.part != candle.part || narrow.rows.len() != candle.rows.len();
+            if is_other || apart.is_nan() || apart > TIMES * rounding {
+                return Ok(Some(narrow.part));
+            }
+        }
+        Ok(None)
     }
 }
 
 /// The rows behind each part of the trainer's model, for the first sequence of a course and the weights of its start.
-fn rows_of_parts<B: Backend>(course: &Course, backend: B) -> Result<Vec<PartRows>, Error> {
+fn rows_of_parts<B: Backend>(course: &Course, backend: B) -> Result<Vec<PartRows<f64>>, Error> {
     let mut walker = course.begin(backend)?;
     let length = course.regime.shape.seq_len;
     let rows = course.rows.clone().of(course.start.step, 0);
@@ -189,10 +192,11 @@ fn rows_of_parts<B: Backend>(course: &Course, backend: B) -> Result<Vec<PartRows
     };
     let sequences = Sequences { inputs, targets, rows: 1, places };
     let parts = walker.learner.rows_of_parts(sequences)?;
-    let wide = |(part, rows): (String, Vec<B::Number>)| {
-        (part, rows.into_iter().map(Real::to_f64).collect())
-    };
-    Ok(parts.into_iter().map(wide).collect())
+    let wide = parts.into_iter().map(|PartRows { part, rows }| {
+        let rows = rows.into_iter().map(Real::to_f64).collect();
+        PartRows { part, rows }
+    });
+    Ok(wide.collect())
 }
 
 /// The verdict of a report.

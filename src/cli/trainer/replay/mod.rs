@@ -28,8 +28,7 @@ pub fn run(own: &args::ReplayArgs, output: &Output) -> Answer {
     let args::MachineArgs { device, threads, instructions, .. } = &own.machine;
     let isa = place::instructions(instructions.as_deref()).map_err(one)?;
     let threads = threads.unwrap_or_else(crate::cli::threads::cores);
-    let machine =
-        place::with_engine(own.engine.engine(), (device.as_deref(), isa, threads), output);
+    let machine = place::with_engine(own.engine.engine(), device.as_deref(), isa, threads, output);
     let machine = match machine.map_err(one)? {
         Ok(machine) => machine,
         Err(status) => return Ok(status),
