@@ -6,6 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::common::CommonArgs;
 use super::{exit, help, mcp, threads, trainer};
+use repro_runs::replay::ReplayEngine;
 
 /// Checks whether the numbers of a training post follow from its receipts.
 #[derive(Debug, Parser)]
@@ -238,6 +239,9 @@ pub struct VerifyArgs {
     /// A challenge of one of the bundles that are named: its intervals are executed again; may be repeated
     #[arg(long, value_name = "FILE", requires = "bundles", conflicts_with_all = ["post", "replay"], help_heading = "Replay")]
     pub challenge: Vec<PathBuf>,
+    /// The engines that execute slices: the trainer's own, the independent one written with candle, or both, which have to agree
+    #[arg(long, value_enum, value_name = "ENGINE", default_value_t = EngineArg::Own, conflicts_with = "resume", help_heading = "Replay")]
+    pub engine: EngineArg,
     /// How long `--replay auto` may take: `60s`, `5m`
     #[arg(long, value_name = "TIME", default_value = "60s", help_heading = "Replay")]
     pub budget: String,
@@ -348,6 +352,25 @@ pub struct ChallengeArgs {
     pub count: std::num::NonZeroUsize,
 }
 
+/// The engines of `replay` and `verify`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum EngineArg {
+    Own,
+    Candle,
+    Both,
+}
+
+impl EngineArg {
+    /// The engines that are meant.
+    pub fn engine(self) -> ReplayEngine {
+        match self {
+            Self::Own => ReplayEngine::Own,
+            Self::Candle => ReplayEngine::Candle,
+            Self::Both => ReplayEngine::Both,
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ReplaysArg {
     None,
@@ -368,6 +391,7 @@ pub enum MinMethod {
     Compared,
     Recomputed,
     Replayed,
+    TwoEngines,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]

@@ -39,7 +39,8 @@ It is consistency, not honesty. Neither digests nor recomputation show
 The assurance says how strong a verdict is. Origin: transcribed (typed from a publication) < declared (in an
 intact bundle, by whoever made it) < signed (by a key that you named) < attested (by a builder whose key you
 named, over exactly these files). Method: compared (two statements of one fact) < recomputed
-(derived again from raw evidence) < replayed (produced again by re-execution). The weakest input decides.
+(derived again from raw evidence) < replayed (produced again by re-execution) < replayed by two engines (by two
+programs that share no code). The weakest input decides.
 \"Inconclusive\" means that there is evidence and it does not decide; \"unchecked\" that evidence is missing or
 the check was not run.
 ";

@@ -130,6 +130,7 @@ impl Asked<'_> {
         } else {
             let arrangement = ReplayArrangement {
                 device: own.device.as_deref(),
+                engine: own.engine.engine(),
                 threads: self.reading.threads,
                 budget: (own.replay == ReplaysArg::Auto).then_some(own.budget.as_str()),
                 is_told: true,
@@ -257,6 +258,7 @@ pub fn demands(root: &Path, judged: &JudgedArgs) -> Result<Demands, Error> {
             MinMethod::Compared => Method::Compared,
             MinMethod::Recomputed => Method::Recomputed,
             MinMethod::Replayed => Method::Replayed,
+            MinMethod::TwoEngines => Method::ReplayedByTwo,
         }),
         reading: match judged.min_reading {
             Some(MinReading::Drafted) => Some(ReadBy::Drafted),

@@ -234,7 +234,8 @@ fn rank_of_origin(word: &str) -> usize {
 }
 
 fn rank_of_method(word: &str) -> usize {
-    rank(word, &[Method::Compared, Method::Recomputed, Method::Replayed].map(Method::word))
+    use Method::{Compared, Recomputed, Replayed, ReplayedByTwo};
+    rank(word, &[Compared, Recomputed, Replayed, ReplayedByTwo].map(Method::word))
 }
 
 /// What the names of an expression stand for, and the names in that, in the row of a table and in the post.

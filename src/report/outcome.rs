@@ -73,6 +73,9 @@ pub enum Method {
     Recomputed,
     /// The claimed quantity itself was produced again by re-execution.
     Replayed,
+    /// The same by two engines that share no code, and agree.
+    #[serde(rename = "replayed by two engines")]
+    ReplayedByTwo,
 }
 
 impl Method {
@@ -82,6 +85,7 @@ impl Method {
             Self::Compared => "compared",
             Self::Recomputed => "recomputed",
             Self::Replayed => "replayed",
+            Self::ReplayedByTwo => "replayed by two engines",
         }
     }
 }

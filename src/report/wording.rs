@@ -243,7 +243,7 @@ pub(super) fn derived(claim: &ClaimReport) -> String {
     let verb = match claim.outcome.method {
         _ if recomputed.is_empty() => return recomputed,
         Some(Method::Compared) => "evidence says",
-        Some(Method::Replayed) => "replayed",
+        Some(Method::Replayed | Method::ReplayedByTwo) => "replayed",
         Some(Method::Recomputed) | None => "recomputed",
     };
     format!("{verb} {recomputed}")

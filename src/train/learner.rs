@@ -9,7 +9,8 @@ use super::backend::device_failed;
 use super::backend::{Backend, Host};
 use super::load::RouterLoad;
 use super::model::{
-    BatchParts, Config, Failure, Forward, Load, MixtureConfig, Model, NamedTensor, Sequences,
+    BatchParts, Config, Failure, Forward, Load, MixtureConfig, Model, NamedTensor, PartRows,
+    Sequences,
 };
 use super::narrow::NarrowNorm;
 use super::optimizer::{self, Moments, OptimizerState};
@@ -226,6 +227,14 @@ impl<B: Backend> Learner<B> {
         };
         self.scale_gradients();
         Ok(forward)
+    }
+
+    /// The rows behind each part of the model for some sequences, by the name of the part.
+    pub fn rows_of_parts(
+        &mut self,
+        sequences: Sequences<'_>,
+    ) -> Result<Vec<PartRows<B::Number>>, Error> {
+        self.model.rows_of_parts(sequences).map_err(failed)
     }
 
     /// Runs one micro-batch of sequences alone. Answers its own loss, and the norm of what it adds to the gradients of all.

@@ -89,8 +89,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let slice = TensorFile::parse("slice", &bundle.tensors(&stem("slices", "slice"))?)?;
     let tokens = slice.tensors.get("tokens").and_then(TensorData::as_numbers).ok_or("no tokens")?;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build()?;
-    let (machine, corpora) =
-        (Machine { place: Place::host(Isa::best()), threads }, Corpora::new(None));
+    let (machine, corpora) = (Machine::new(Place::host(Isa::best()), threads), Corpora::new(None));
     for _ in 0..pairs.parse::<u32>()? {
         let train =
             || trained(&bundle, &weights, &tokens, (from, to)).map_err(|error| error.to_string());

@@ -42,7 +42,7 @@ impl Progress for Silent {
 }
 
 pub fn replayed(bundle: &Bundle, choice: Choice, threads: usize) -> Result<Replay, Error> {
-    replayed_with(bundle, choice, Machine { place: Place::host(Isa::best()), threads })
+    replayed_with(bundle, choice, Machine::new(Place::host(Isa::best()), threads))
 }
 
 pub fn replayed_with(bundle: &Bundle, choice: Choice, machine: Machine) -> Result<Replay, Error> {
@@ -51,7 +51,7 @@ pub fn replayed_with(bundle: &Bundle, choice: Choice, machine: Machine) -> Resul
 
 /// Some micro-batches of each step, drawn with a seed.
 pub fn sampled(bundle: &Bundle, choice: Choice, sample: MicroBatchSample) -> Result<Replay, Error> {
-    asked(bundle, (choice, Some(sample)), Machine { place: Place::host(Isa::best()), threads: 2 })
+    asked(bundle, (choice, Some(sample)), Machine::new(Place::host(Isa::best()), 2))
 }
 
 fn asked(

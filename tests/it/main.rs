@@ -14,6 +14,8 @@ mod diff;
 #[cfg(feature = "train")]
 mod draft;
 mod emitter;
+#[cfg(feature = "candle")]
+mod engines;
 #[cfg(feature = "train")]
 mod evaluation;
 mod executing;

@@ -17,24 +17,24 @@ use tempfile::TempDir;
 use crate::executing::{Executing, replayed, replayed_with, sampled};
 use crate::sealed::{new_folder, sealed};
 
-fn fixture(name: &str) -> PathBuf {
+pub fn fixture(name: &str) -> PathBuf {
     crate::sealed::corpus().join("replay").join(name)
 }
 
 /// A run of our own, with slices from its seed and from its checkpoint after 113 steps.
-const OURS: &str = "smoke-moe-short-s1";
+pub const OURS: &str = "smoke-moe-short-s1";
 const SEED: Choice = steps(0, 4);
 const CHECKPOINT: Choice = steps(113, 117);
 
-const fn steps(from: u64, to: u64) -> Choice {
+pub const fn steps(from: u64, to: u64) -> Choice {
     Choice::This(Extent::Steps { from, to })
 }
 
-fn load(folder: &Path) -> Bundle {
+pub fn load(folder: &Path) -> Bundle {
     Bundle::load_folder(folder, folder.to_str().unwrap(), None, 1).unwrap()
 }
 
-fn copy(from: &Path, to: &Path) {
+pub fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();
@@ -48,7 +48,7 @@ fn copy(from: &Path, to: &Path) {
 }
 
 /// The bundle with its payload changed, and sealed again, as somebody who cheats would.
-fn changed(name: &str, change: impl FnOnce(&Path)) -> (TempDir, Bundle) {
+pub fn changed(name: &str, change: impl FnOnce(&Path)) -> (TempDir, Bundle) {
     let temporary = new_folder();
     let folder = temporary.path().join(name);
     copy(&fixture(name), &folder);
@@ -59,7 +59,7 @@ fn changed(name: &str, change: impl FnOnce(&Path)) -> (TempDir, Bundle) {
 }
 
 /// The bundle as it is.
-fn honest(name: &str) -> (TempDir, Bundle) {
+pub fn honest(name: &str) -> (TempDir, Bundle) {
     changed(name, |_| ())
 }
 
@@ -353,7 +353,7 @@ fn our_runs_come_out_again_on_any_threads_and_instructions() {
     // of the arithmetic hold all their pairs against one another, and a replay adds nothing to them but steps.
     let sets = Isa::available();
     for (isa, threads) in sets.iter().copied().cycle().zip(1..=sets.len().max(4)) {
-        let machine = Machine { place: Place::host(isa), threads };
+        let machine = Machine::new(Place::host(isa), threads);
         for choice in [SEED, CHECKPOINT, steps(114, 117)] {
             let replay = replayed_with(&bundle, choice, machine.clone()).unwrap();
             assert_eq!(replay.verdict, Verdict::Verified, "{replay:?}");
@@ -805,13 +805,13 @@ fn faults_of_pytorch_are_refuted() {
 }
 
 /// What one run of the program left.
-struct Ran {
-    code: i32,
-    stdout: String,
-    stderr: String,
+pub struct Ran {
+    pub code: i32,
+    pub stdout: String,
+    pub stderr: String,
 }
 
-fn repro(folder: &Path, arguments: &[&str]) -> Ran {
+pub fn repro(folder: &Path, arguments: &[&str]) -> Ran {
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_repro"));
     let output = command.args(arguments).current_dir(folder).output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();

@@ -11,6 +11,7 @@ use repro_receipt::bundle::ReadOptions;
 use repro_receipt::parallel;
 use repro_receipt::source::{Error, Location};
 use repro_report::outcome::ExitStatus;
+use repro_runs::replay::ReplayEngine;
 use repro_storage::Store;
 
 use super::NOT_DONE;
@@ -87,6 +88,7 @@ impl Shift<'_> {
         if !steps.is_empty() {
             let arrangement = ReplayArrangement {
                 device: self.device,
+                engine: ReplayEngine::Own,
                 threads: self.reading.threads,
                 budget: None,
                 is_told: output.verbose(),

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::help;
+use crate::cli::args::EngineArg;
 use crate::cli::threads;
 
 #[derive(Debug, Subcommand)]
@@ -90,6 +91,10 @@ pub struct ReplayArgs {
     /// Run only so many micro-batches of each step, `COUNT:SEED`, and make the updates by the logged gradients
     #[arg(long, value_name = "SAMPLE", conflicts_with = "full")]
     pub micro_batches: Option<String>,
+    /// The engines that execute the slice: the trainer's own, the independent one written with candle, or both, which have to
+    /// agree
+    #[arg(long, value_enum, value_name = "ENGINE", default_value_t = EngineArg::Own, help_heading = "Machine")]
+    pub engine: EngineArg,
     #[command(flatten)]
     pub machine: MachineArgs,
 }

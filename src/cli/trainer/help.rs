@@ -9,6 +9,10 @@ so that the report says which of them it would detect. If the training data is a
 again; `--full` and steps outside of slices need it. Of a slice that logs its gradients `--micro-batches 8:1` executes 8
 micro-batches of each step, drawn with the seed 1; such a replay refutes, and never verifies.
 
+`--engine both` executes the slice a second time with candle, which shares no code with the trainer. Both have to confirm
+the log, and each other within the tolerance; a verdict that one of them alone has is inconclusive. With `--engine candle` a
+`--device` is one of candle's.
+
 Exit status: 0 if everything matches, 1 if something differs, 3 if this cannot be decided, 4 if the device
 is missing, 2 if the bundle cannot be replayed or the usage was bad.";
 

@@ -29,7 +29,7 @@ use repro_receipt::source::{Error, Location};
 use repro_report::outcome::ExitStatus;
 use repro_runs::replay::Extent;
 use repro_train::DEVICE_FAILED;
-use repro_train::replay::{Corpora, Machine, Setting};
+use repro_train::replay::{Corpora, Setting};
 
 pub use args::TrainerCommand;
 pub use repro_train::CODE_FAMILIES;
@@ -118,13 +118,13 @@ pub fn replaying<R>(
     (output, has_failed): (&Output, &Cell<bool>),
     judge: impl FnOnce(&mut dyn Replayer) -> R,
 ) -> Result<Result<R, ExitStatus>, Vec<Error>> {
-    let ReplayArrangement { device, threads, budget, is_told } = arrangement;
-    let place = match place::place(device, Isa::best(), output).map_err(|error| vec![error])? {
-        Ok(place) => place,
+    let ReplayArrangement { device, engine, threads, budget, is_told } = arrangement;
+    let machine = place::with_engine(engine, device, Isa::best(), threads, output);
+    let machine = match machine.map_err(|error| vec![error])? {
+        Ok(machine) => machine,
         Err(status) => return Ok(Err(status)),
     };
     let budget = budget.map(duration).transpose().map_err(|error| vec![error])?;
-    let machine = Machine { place, threads };
     let told = (output, is_told && !output.quiet());
     let mut planned = PlannedReplays::new(told, has_failed, (machine, &data.0), budget);
     Ok(Ok(judge(&mut planned)))

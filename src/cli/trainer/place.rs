@@ -7,6 +7,7 @@ use repro_device::{DeviceError, Runtime};
 use repro_portable::Isa;
 use repro_receipt::source::{Error, Location};
 use repro_report::outcome::ExitStatus;
+use repro_runs::replay::ReplayEngine;
 use repro_train::backend::Place;
 use repro_train::replay::Machine;
 
@@ -17,7 +18,23 @@ pub fn machine(
 ) -> Result<Result<Machine, ExitStatus>, Error> {
     let threads = own.threads.unwrap_or_else(crate::cli::threads::cores);
     let isa = instructions(own.instructions.as_deref())?;
-    Ok(place(own.device.as_deref(), isa, output)?.map(|place| Machine { place, threads }))
+    Ok(place(own.device.as_deref(), isa, output)?.map(|place| Machine::new(place, threads)))
+}
+
+/// The same for engines: the device is that of the trainer's engine, or of candle where it executes alone.
+pub fn with_engine(
+    engine: ReplayEngine,
+    device: Option<&str>,
+    isa: Isa,
+    threads: usize,
+    output: &Output,
+) -> Result<Result<Machine, ExitStatus>, Error> {
+    let (own, second) = match engine {
+        ReplayEngine::Candle => (None, device.map(str::to_owned)),
+        ReplayEngine::Own | ReplayEngine::Both => (device, None),
+    };
+    let machine = |place| Machine { engine, second_device: second, ..Machine::new(place, threads) };
+    Ok(place(own, isa, output)?.map(machine))
 }
 
 /// The device asked for, or the processor; another status, which was explained, where the device is not there.

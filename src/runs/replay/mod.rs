@@ -2,16 +2,19 @@
 //!
 //! Data only: steps are executed by the trainer, and whether a claim follows is left to the judge.
 
+mod divergence;
+mod engines;
 mod extent;
 mod report;
 
 use repro_receipt::source::codes;
 
+pub use divergence::{Divergence, ToleranceShare};
+pub use engines::{EngineVerdict, EnginesParting, EnginesReport, ReplayEngine};
 pub use extent::{Choice, Extent, MicroBatchSample};
 pub use report::{
-    Allowed, Batches, ChosenBy, Divergence, PlantedFault, RecordsReport, Replay, ReplayComparison,
-    ReplayOutcome, Replays, SampledMicroBatches, StepReport, TensorReport, Tolerance,
-    ToleranceShare, Trained,
+    Allowed, Batches, ChosenBy, PlantedFault, RecordsReport, Replay, ReplayComparison,
+    ReplayOutcome, Replays, SampledMicroBatches, StepReport, TensorReport, Tolerance, Trained,
 };
 
 codes! {
@@ -34,6 +37,10 @@ codes! {
     COMPILED = "replay::compiled", "the optimizer was compiled, and the compiler decided which results are rounded to bfloat16", "keep a slice of a run whose optimizer is not compiled, or read how far the two came apart";
     NO_ROUTES = "replay::no-routes", "a slice does not say where its tokens were routed, so that a token that rounding sent elsewhere cannot be told from another computation", "log `routed` (`repro explain slices`)";
     AGAINST_RECORDS = "replay::against-records", "a slice contradicts the records of its own run", "one of the two was changed after training";
+    ENGINES_PART = "replay::engines-part", "two engines executed the same steps and came to different results", "report it: one of the two engines has an error, or reads the slice in another way; neither verdict counts alone";
+    CANDLE_UNSUPPORTED = "candle::unsupported", "the second engine does not know what a slice states", "replay it with `--engine own`";
+    CANDLE_FAILED = "candle::failed", "the second engine did not execute a slice to its end", "read the message; report it if the slice is correct";
+    NO_CANDLE = "candle::not-built", "this program has no second engine", "build it with the feature `candle`";
     OTHER_MACHINE = "replay::other-machine", "this machine does not compute the run's arithmetic", "replay on another machine";
     OTHER_DTYPE = "replay::other-dtype", "the run was not computed in float32", "no tolerance for its rounding is known";
     TOO_COARSE = "replay::too-coarse", "rounding hides what a replay should detect", "log the slice earlier, or log more values per step";

@@ -62,6 +62,11 @@ impl<'a, B: Backend> Builder<'a, B> {
         (self.graph, self.tensors)
     }
 
+    /// Names the part of the model behind which the rows are these: `embedding`, `attention of layer 3`.
+    pub fn part(&mut self, name: String, x: RowsAt) {
+        self.graph.parts.push((name, x));
+    }
+
     /// Begins a variable.
     fn variable(&mut self) -> usize {
         self.tensors.variable();

@@ -15,6 +15,7 @@ pub(super) fn decoder<B: Backend>(b: &mut Builder<'_, B>, turned: bool, position
     let output = MatrixKind { is_output: true, ..kind };
     let tokens = b.embedding("transformer.wte.weight"); // (B T, D)
     let mut x = b.positions("transformer.wpe.weight", positions, tokens);
+    b.part("embedding".to_owned(), x);
     for layer in 0..b.config.num_hidden_layers {
         let [first, vectors, attended, second, up, down] =
             ["ln_1", "attn.c_attn", "attn.c_proj", "ln_2", "mlp.c_fc", "mlp.c_proj"]
@@ -23,10 +24,12 @@ pub(super) fn decoder<B: Backend>(b: &mut Builder<'_, B>, turned: bool, position
         let rows = b.linear(h, &[MatrixRows(&vectors, 3 * d)], kind, None); // (B T, 3 D)
         let heads = b.attention(layer, rows, [""; 2]);
         x = b.linear(heads, &[MatrixRows(&attended, d)], output, Some(x));
+        b.part(format!("attention of layer {layer}"), x);
         let h = b.norm(&second, x);
         let s = b.linear(h, &[MatrixRows(&up, inner)], kind, None); // (B T, F)
         let s = b.activate(s, false);
         x = b.linear(s, &[MatrixRows(&down, d)], output, Some(x));
+        b.part(format!("network of layer {layer}"), x);
     }
     let h = b.norm("transformer.ln_f", x);
     b.head("lm_head.weight", h);

@@ -3,6 +3,7 @@
 
 use std::ops::Deref;
 
+use super::PartRows;
 use super::config::MixtureConfig;
 use super::precision::{Rounded, Roundings};
 use crate::backend::{Backend, BackwardNumbers, ForwardNumbers};
@@ -23,6 +24,8 @@ pub(super) struct Graph<B: Backend> {
     pub end: (RowsAt, usize),
     /// Whether loads are balanced over all sparse blocks at once.
     pub is_joint: bool,
+    /// The rows behind each part of the model, by the name of the part.
+    pub parts: Vec<(String, RowsAt)>,
     pub roundings: Roundings,
     /// How many walks were made: each rounds otherwise, where it rounds at random.
     walks: u64,
@@ -56,6 +59,7 @@ impl<B: Backend> Graph<B> {
             kept_of_head: B::Kept::default(),
             end: (RowsAt(0), 0),
             is_joint,
+            parts: Vec::new(),
             roundings: Roundings::default(),
             walks: 0,
         }
@@ -212,6 +216,17 @@ impl<B: Backend> Graph<B> {
             rounder.backward((&step.kind, &step.kept), batch, [x, w], (g, before), into);
         }
         gx
+    }
+
+    /// The rows behind each part of the model in the last walk, by the name of the part.
+    pub fn rows_of_parts(&self) -> Vec<PartRows<B::Number>> {
+        let rows = |(part, at): &(String, RowsAt)| {
+            let values = self.values.get(at.0)?;
+            let all = 0..self.backend.length(values);
+            let rows = self.backend.get(values, all).into_owned();
+            Some(PartRows { part: part.clone(), rows })
+        };
+        self.parts.iter().filter_map(rows).collect()
     }
 
     /// From now on takes so many times the balance losses of a config.

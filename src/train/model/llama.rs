@@ -20,6 +20,7 @@ use repro_portable::Activation;
 /// Builds the decoder.
 pub(super) fn decoder<B: Backend>(b: &mut Builder<'_, B>) {
     let mut x = b.embedding("model.embed_tokens.weight"); // (B T, D)
+    b.part("embedding".to_owned(), x);
     for layer in 0..b.config.num_hidden_layers {
         let name = format!("model.layers.{layer}");
         let [before_network, behind_network] = match b.config.variations.placed {
@@ -31,6 +32,7 @@ pub(super) fn decoder<B: Backend>(b: &mut Builder<'_, B>) {
         x = sublayer(b, x, &name, norms, |b, h, residual| {
             attention(b, layer, &format!("{name}.self_attn"), h, residual)
         });
+        b.part(format!("attention of layer {layer}"), x);
         x = sublayer(b, x, &name, [before_network, behind_network], |b, h, residual| {
             let name = format!("{name}.mlp");
             match b.config.mixture_of(layer) {
@@ -38,6 +40,7 @@ pub(super) fn decoder<B: Backend>(b: &mut Builder<'_, B>) {
                 None => network(b, &name, h, residual),
             }
         });
+        b.part(format!("network of layer {layer}"), x);
     }
     let h = b.norm("model.norm", x);
     b.head("lm_head.weight", h);

@@ -113,6 +113,15 @@ pub struct Forward<T> {
     is_joint: bool,
 }
 
+/// The rows behind a part of a model: `embedding`, `attention of layer 3`, `network of layer 3`, `head`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PartRows<T> {
+    /// The part.
+    pub part: String,
+    /// Tokens by width; the nats of each target behind the head.
+    pub rows: Vec<T>,
+}
+
 /// A pass, behind its weight among several.
 type WeightedPass<T> = (f64, Forward<T>);
 
@@ -429,6 +438,18 @@ impl<B: Backend> Model<B> {
         let layers = self.graph.loads();
         self.sound()?;
         Ok(TargetCosts { nats: scores.nats, greedy: scores.greedy, layers })
+    }
+
+    /// The rows behind each part of the model, by the name of the part, and the nats of each target as those of the `head`.
+    pub fn rows_of_parts(
+        &mut self,
+        sequences: Sequences<'_>,
+    ) -> Result<Vec<PartRows<B::Number>>, Failure> {
+        let rows = self.nats(sequences)?.nats;
+        let mut parts = self.graph.rows_of_parts();
+        parts.push(PartRows { part: "head".to_owned(), rows });
+        self.sound()?;
+        Ok(parts)
     }
 
     /// The length of sequences that the model takes.

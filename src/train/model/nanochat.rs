@@ -45,6 +45,7 @@ pub(super) fn decoder<B: Backend>(b: &mut Builder<'_, B>, is_original: bool) {
         (MatrixKind::default(), MatrixKind { is_output: true, ..MatrixKind::default() });
     let tokens = b.embedding(names.tokens); // (B T, D)
     let mut x = b.norm("", tokens);
+    b.part("embedding".to_owned(), x);
     for layer in 0..config.num_hidden_layers {
         let [q, k, v, o, up, down] =
             names.parts.map(|part| format!("{}.{layer}.{part}", names.block));
@@ -53,10 +54,12 @@ pub(super) fn decoder<B: Backend>(b: &mut Builder<'_, B>, is_original: bool) {
         let vectors = b.linear(h, &vectors, kind, None);
         let heads = b.attention(layer, vectors, [""; 2]);
         x = b.linear(heads, &[MatrixRows(&o, d)], output, Some(x));
+        b.part(format!("attention of layer {layer}"), x);
         let h = b.norm("", x);
         let s = b.linear(h, &[MatrixRows(&up, inner)], kind, None); // (B T, F)
         let s = b.activate(s, false);
         x = b.linear(s, &[MatrixRows(&down, d)], output, Some(x));
+        b.part(format!("network of layer {layer}"), x);
     }
     let h = b.norm("", x);
     b.head("lm_head.weight", h);

@@ -148,11 +148,12 @@ enum Disturbance {
 }
 
 impl Calibration {
-    /// Calibrates a course whose steps came out like this and whose log is `logged`, on a machine.
+    /// Calibrates a course whose steps came out like this, on a machine. The first of the accounts is its log, the second
+    /// that of another engine, or nothing.
     pub fn of(
         course: &Course,
         (base, known): (Vec<Step>, Option<&FirstPass>),
-        (layout, logged): (&Layout, &[Step]),
+        (layout, accounts): (&Layout, [&[Step]; 2]),
         machine: &Machine,
         progress: &dyn Progress,
     ) -> Result<Self, Error> {
@@ -160,6 +161,7 @@ impl Calibration {
         let effort = Effort::of(course, layout);
         disturbed.extend((0..effort.walks).map(|seed| Disturbance::Moved { seed, units: 1 }));
         progress.expects(course.steps * disturbed.len() as u64);
+        let [logged, _] = accounts;
         let clipping = Clipping::of(course, &base, logged, effort);
         let disturbing = Disturbing { course, known, clipping, machine, progress };
         let mut walks = disturbing.walks(&disturbed)?;
@@ -179,7 +181,9 @@ impl Calibration {
         calibration.take_in(layout, &walks, 0);
         // Each round moves four times as far as the one before.
         for power in (2..=FARTHEST).step_by(2) {
-            let Some(first) = calibration.first_flip(layout, logged) else { break };
+            let flips =
+                accounts.iter().filter_map(|account| calibration.first_flip(layout, account));
+            let Some(first) = flips.min() else { break };
             let farther =
                 |seed| Disturbance::Moved { seed: u64::from(power) << 8 | seed, units: 1 << power };
             let farther: Vec<_> = (0..effort.walks / 2).map(farther).collect();
@@ -213,8 +217,8 @@ impl Calibration {
         }
     }
 
-    /// The first step in which the log routes more tokens otherwise than are allowed.
-    fn first_flip(&self, layout: &Layout, logged: &[Step]) -> Option<usize> {
+    /// The first step in which an account routes more tokens otherwise than are allowed.
+    pub fn first_flip(&self, layout: &Layout, logged: &[Step]) -> Option<usize> {
         let within = |at: usize, quantity: StepQuantity| {
             let pair = logged.get(at).zip(self.base.get(at));
             let apart = pair.and_then(|(logged, base)| quantity.deviation(logged, base));

@@ -3,6 +3,7 @@
 use super::corpora::Corpora;
 use super::course::{Course, RowsRead, StepMeasure};
 use super::machine::{Machine, Progress, ReplayPhase, ReplayedRun, on_threads};
+use super::second;
 use super::session::Session;
 use super::settings;
 use super::slice::{GRADIENT, listed};
@@ -18,9 +19,9 @@ use repro_receipt::Verdict;
 use repro_receipt::bundle::{ARITHMETIC, Bundle, CONFIG, RECEIPT};
 use repro_receipt::source::{Code, Error, Location};
 use repro_runs::replay::{
-    BAD_EXTENT, Batches, Choice, ChosenBy, Extent, MicroBatchSample, NO_SLICE, OTHER_DTYPE,
-    OTHER_MACHINE, RecordsReport, Replay, ReplayComparison, TOO_LARGE, TWO_ARITHMETICS, Tolerance,
-    Trained,
+    BAD_EXTENT, Batches, CANDLE_UNSUPPORTED, Choice, ChosenBy, Extent, MicroBatchSample, NO_SLICE,
+    OTHER_DTYPE, OTHER_MACHINE, RecordsReport, Replay, ReplayComparison, ReplayEngine, TOO_LARGE,
+    TWO_ARITHMETICS, Tolerance, Trained,
 };
 use repro_runs::study::table;
 use repro_stats::rng::Rng;
@@ -148,7 +149,7 @@ pub fn replay(
 /// Weights and moments before the first step of a bundle's run, in our arithmetic, as a file of tensors; or why they are
 /// not known. It takes no step, and so is looked at whenever a bundle is.
 pub fn beginning(bundle: &Bundle) -> Result<Vec<u8>, String> {
-    let machine = Machine { place: Place::host(Isa::best()), threads: 1 };
+    let machine = Machine::new(Place::host(Isa::best()), 1);
     let subject = ReplayedRun::of(bundle, &machine).map_err(|error| error.to_string())?;
     if subject.comparison() != ReplayComparison::Bitwise {
         return Err(format!("weights in `{}` are not known here", subject.arithmetic));
@@ -190,7 +191,7 @@ pub fn calibrate(
     let _ = progress.begins(ReplayPhase::Executing);
     let executed = session.execute(StepMeasure::NarrowMoves, progress)?;
     let _ = progress.begins(ReplayPhase::Calibrating);
-    let calibration = session.calibrate(&executed, progress)?;
+    let calibration = session.calibrate(&executed, &[], progress)?;
     machine.place.sound()?;
     Ok((extent, calibration.report(&session.layout, &session.logged, from)))
 }
@@ -275,7 +276,24 @@ impl<'a> ReplayedRun<'a> {
                 let place = self.bundle.place(repro_receipt::bundle::RECEIPT);
                 Err(NO_SLICE.at(place, "a slice whose micro-batches are logged", "none"))
             }
-            _ => whole::replay(self, extent, corpora, progress),
+            _ => self.beyond_slices(extent, corpora, progress),
+        }
+    }
+
+    /// Steps that are no slice, which the trainer's engine alone executes.
+    fn beyond_slices(
+        &self,
+        extent: Extent,
+        corpora: &Corpora,
+        progress: &dyn Progress,
+    ) -> Result<Replay, Error> {
+        const WHY: &str = "the second engine executes slices alone";
+        match self.machine.engine {
+            ReplayEngine::Own => whole::replay(self, extent, corpora, progress),
+            ReplayEngine::Candle => Ok(self.undecided(extent, &CANDLE_UNSUPPORTED, WHY.to_owned())),
+            ReplayEngine::Both => {
+                Ok(second::alone(whole::replay(self, extent, corpora, progress)?, WHY))
+            }
         }
     }
 
@@ -308,7 +326,7 @@ impl<'a> ReplayedRun<'a> {
             return Ok(None);
         }
         let _ = progress.begins(ReplayPhase::Golden);
-        let Machine { place, threads } = self.machine;
+        let Machine { place, threads, .. } = self.machine;
         let other = on_threads(*threads, || golden::differing(golden::of(place)))?;
         place.sound()?;
         Ok(other.first().map(|first| {
@@ -338,6 +356,7 @@ impl<'a> ReplayedRun<'a> {
             extent,
             of_steps: self.shape.steps,
             chosen_by: ChosenBy::Author,
+            engine: self.machine.engine,
             comparison: self.comparison(),
             arithmetic: self.arithmetic.clone(),
             verdict: Verdict::Unchecked,
@@ -361,6 +380,7 @@ impl<'a> ReplayedRun<'a> {
             trained: Trained::default(),
             tolerance: None,
             final_loss: None,
+            engines: None,
         }
     }
 

@@ -6,6 +6,7 @@ use crate::backend::Place;
 use crate::{NO_THREADS, RunShape};
 use repro_receipt::bundle::Bundle;
 use repro_receipt::source::{Error, Location, Node};
+use repro_runs::replay::ReplayEngine;
 
 /// What a replay runs on.
 #[derive(Debug, Clone)]
@@ -14,6 +15,17 @@ pub struct Machine {
     pub place: Place,
     /// Threads.
     pub threads: usize,
+    /// The engines that execute slices.
+    pub engine: ReplayEngine,
+    /// The device of the second engine, by its name; none is the processor.
+    pub second_device: Option<String>,
+}
+
+impl Machine {
+    /// A place with so many threads, for the trainer's engine alone.
+    pub fn new(place: Place, threads: usize) -> Self {
+        Self { place, threads, engine: ReplayEngine::Own, second_device: None }
+    }
 }
 
 /// A part of a replay.

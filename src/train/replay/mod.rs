@@ -12,7 +12,10 @@
 //! supplies. The numbers of a calibration are computed in portable arithmetic too, so a report is the same
 //! on every machine.
 
+mod account;
 mod calibration;
+#[cfg(feature = "candle")]
+mod candle;
 mod corpora;
 mod course;
 mod described;
@@ -20,8 +23,11 @@ mod engine;
 mod fault;
 mod machine;
 mod names;
+#[cfg(not(feature = "candle"))]
+mod no_candle;
 mod passed;
 mod records;
+mod second;
 mod session;
 mod settings;
 mod slice;
@@ -31,6 +37,9 @@ mod step;
 mod training;
 mod uncompared;
 mod whole;
+
+#[cfg(not(feature = "candle"))]
+use no_candle as candle;
 
 pub use corpora::Corpora;
 pub use engine::{beginning, calibrate, cost, micro_batches, replay};

@@ -30,8 +30,8 @@ use repro_receipt::source::Error;
 use repro_runs::replay::{
     AGAINST_RECORDS, BAD_SLICE, Batches, COMPILED, DIVERGED, Divergence, Extent, MicroBatchSample,
     NO_GRADIENTS, NO_ROUTES, NO_START, OTHER_BATCHES, OTHER_MACHINE, PlantedFault, RECORDS_UNCLEAR,
-    Replay, ReplayComparison, SAMPLED, SIGNS, STOPPED, SampledMicroBatches, TOO_COARSE,
-    TensorReport, ToleranceShare, Trained, UNTRAINED,
+    Replay, ReplayComparison, ReplayEngine, SAMPLED, SIGNS, STOPPED, SampledMicroBatches,
+    TOO_COARSE, TensorReport, Tolerance, Trained, UNTRAINED,
 };
 use repro_stats::rng::Rng;
 
@@ -40,7 +40,7 @@ const OF_ONE_TOKEN: f64 = 1e-3;
 
 /// A slice that is about to be replayed: everything is read and checked, no step is made.
 pub struct Session<'a> {
-    subject: &'a ReplayedRun<'a>,
+    pub subject: &'a ReplayedRun<'a>,
     pub course: Course,
     pub layout: Layout,
     /// What the log says, up to where the replay goes.
@@ -59,14 +59,31 @@ pub struct Session<'a> {
 pub struct Executed {
     pub steps: Vec<Step>,
     /// How many were made.
-    done: u64,
+    pub done: u64,
     /// Whether somebody ended them.
-    stopped: bool,
-    trained: Trained,
+    pub stopped: bool,
+    /// Whether they train.
+    pub trained: Trained,
     /// The tensors after the last one.
-    values: Vec<Values>,
+    pub values: Vec<Values>,
     /// Their first pass, where a calibration follows.
-    first: Option<FirstPass>,
+    pub first: Option<FirstPass>,
+}
+
+/// A slice as the trainer's engine executed it.
+pub struct OwnReplay {
+    /// The report.
+    pub replay: Replay,
+    /// The steps, unless there is no verdict because they were not all made.
+    pub executed: Option<Executed>,
+    /// The tolerance, where bits are not compared.
+    pub calibration: Option<Calibration>,
+}
+
+impl OwnReplay {
+    fn unfinished(replay: Replay) -> Self {
+        Self { replay, executed: None, calibration: None }
+    }
 }
 
 impl<'a> Session<'a> {
@@ -154,9 +171,18 @@ impl<'a> Session<'a> {
         })
     }
 
-    /// Executes the slice, and judges it.
+    /// Executes the slice with the engines that were asked for, and judges it.
     pub fn replay(self, extent: Extent, progress: &dyn Progress) -> Result<Replay, Error> {
-        let mut replay = Replay {
+        match self.subject.machine.engine {
+            ReplayEngine::Own => Ok(self.own(extent, progress)?.replay),
+            ReplayEngine::Candle => self.by_candle(extent, progress),
+            ReplayEngine::Both => self.by_both(extent, progress),
+        }
+    }
+
+    /// A report of this slice that says nothing yet.
+    pub fn unjudged(&self, extent: Extent) -> Replay {
+        Replay {
             start: self.course.start.shown.clone(),
             batches: self.batches.clone(),
             sampled: self.sampled.clone(),
@@ -164,55 +190,73 @@ impl<'a> Session<'a> {
             reading: self.left_open.reading.clone(),
             uncompared: self.left_open.uncompared.clone(),
             ..self.subject.blank(extent)
-        };
+        }
+    }
+
+    /// Executes the slice with the trainer's engine, and judges it.
+    pub fn own(&self, extent: Extent, progress: &dyn Progress) -> Result<OwnReplay, Error> {
+        let mut replay = self.unjudged(extent);
         // A tolerance would grow with the errors of a device. Bits that are compared with a log need no such look.
         if !self.is_bitwise()
             && let Some(reason) = self.other_first_step()?
         {
-            return Ok(self.subject.undecided(extent, &OTHER_MACHINE, reason));
+            return Ok(OwnReplay::unfinished(self.subject.undecided(
+                extent,
+                &OTHER_MACHINE,
+                reason,
+            )));
         }
         // Whether to go on is asked after each step.
         let _ = progress.begins(ReplayPhase::Executing);
         let measure = if self.is_bitwise() { StepMeasure::Bits } else { StepMeasure::NarrowMoves };
         let executed = self.execute(measure, progress)?;
-        let stopped = |mut replay: Replay, when: String| {
-            (replay.code, replay.reason) = (Some(&STOPPED), when);
-            replay
-        };
         let steps = self.course.steps;
         if executed.stopped {
             self.compare(&executed, None, &mut replay);
             replay.divergence = replay.divergence.filter(|_| self.is_bitwise());
-            return Ok(stopped(
-                replay,
-                format!("stopped after {} of {steps} steps", executed.done),
-            ));
+            let when = format!("stopped after {} of {steps} steps", executed.done);
+            return Ok(OwnReplay::unfinished(stopped(replay, when)));
         }
         let calibration = match self.is_bitwise() {
             true => None,
             false if progress.begins(ReplayPhase::Calibrating).is_break() => {
-                return Ok(stopped(replay, "stopped before its calibration".to_owned()));
+                let when = "stopped before its calibration".to_owned();
+                return Ok(OwnReplay::unfinished(stopped(replay, when)));
             }
-            false => Some(self.calibrate(&executed, progress)?),
+            false => Some(self.calibrate(&executed, &[], progress)?),
         };
         self.compare(&executed, calibration.as_ref(), &mut replay);
-        if progress.begins(ReplayPhase::Planting).is_continue() {
-            let threads = self.subject.machine.threads;
-            let calibration = calibration.as_ref();
-            replay.faults = on_threads(threads, || self.faults(calibration, &executed, progress))??;
-        }
+        replay.faults = self.planted(calibration.as_ref(), &executed, progress)?;
         if let Some(calibration) = &calibration {
-            let from = self.course.start.step;
-            replay.tolerance = Some(calibration.report(&self.layout, &self.logged, from));
+            replay.tolerance = Some(self.tolerance_report(calibration));
         }
         self.judge(&mut replay);
-        Ok(replay)
+        Ok(OwnReplay { replay, executed: Some(executed), calibration })
+    }
+
+    /// What the faults show that are planted in the slice, unless the caller wants none.
+    pub fn planted(
+        &self,
+        calibration: Option<&Calibration>,
+        executed: &Executed,
+        progress: &dyn Progress,
+    ) -> Result<Vec<PlantedFault>, Error> {
+        if progress.begins(ReplayPhase::Planting).is_break() {
+            return Ok(Vec::new());
+        }
+        let threads = self.subject.machine.threads;
+        on_threads(threads, || self.faults(calibration, executed, progress))?
+    }
+
+    /// A tolerance as it is reported.
+    pub fn tolerance_report(&self, calibration: &Calibration) -> Tolerance {
+        calibration.report(&self.layout, &self.logged, self.course.start.step)
     }
 
     /// Where a device makes the first step otherwise than the processor does, if a device is used: golden cases do not have
     /// the operations of every model.
     pub fn other_first_step(&self) -> Result<Option<String>, Error> {
-        let Machine { place, threads } = self.subject.machine;
+        let Machine { place, threads, .. } = self.subject.machine;
         if place.device.is_none() {
             return Ok(None);
         }
@@ -237,19 +281,22 @@ impl<'a> Session<'a> {
         }))
     }
 
-    fn is_bitwise(&self) -> bool {
+    pub fn is_bitwise(&self) -> bool {
         self.subject.comparison() == ReplayComparison::Bitwise
     }
 
-    /// What rounding explains of the steps that were made.
+    /// What rounding explains of the steps that were made, where the log and a second account, if there is one, may
+    /// route tokens otherwise.
     pub fn calibrate(
         &self,
         executed: &Executed,
+        second: &[Step],
         progress: &dyn Progress,
     ) -> Result<Calibration, Error> {
         let base = (executed.steps.clone(), executed.first.as_ref());
         let machine = self.subject.machine;
-        Calibration::of(&self.course, base, (&self.layout, &self.logged), machine, progress)
+        let accounts = [self.logged.as_slice(), second];
+        Calibration::of(&self.course, base, (&self.layout, accounts), machine, progress)
     }
 
     /// Makes the steps.
@@ -297,7 +344,12 @@ impl<'a> Session<'a> {
     }
 
     /// Compares each step with the log.
-    fn compare(&self, executed: &Executed, calibration: Option<&Calibration>, replay: &mut Replay) {
+    pub fn compare(
+        &self,
+        executed: &Executed,
+        calibration: Option<&Calibration>,
+        replay: &mut Replay,
+    ) {
         let from = self.course.start.step;
         let nothing = Step::default();
         for (at, step) in executed.steps.iter().enumerate() {
@@ -311,7 +363,8 @@ impl<'a> Session<'a> {
                     self.layout.divergence((number, at == 0), logged, step, allowed);
             }
             if let Some(calibration) = calibration {
-                replay.shares.extend(self.shares(calibration, at, logged, step));
+                let allowed = |quantity| calibration.tolerance(at, quantity);
+                replay.shares.extend(self.layout.shares(number, logged, step, allowed));
             }
         }
         replay.executed = executed.done;
@@ -342,36 +395,6 @@ impl<'a> Session<'a> {
                 .filter(|moved| *moved > 0.0)?;
             Some((number, router.clone(), moved as u64))
         })
-    }
-
-    /// Of each kind of number the largest share of its tolerance that a difference takes in a step, in the order in which
-    /// they are compared.
-    fn shares(
-        &self,
-        calibration: &Calibration,
-        at: usize,
-        logged: &Step,
-        made: &Step,
-    ) -> Vec<ToleranceShare> {
-        let step = self.course.start.step + at as u64 + 1;
-        let mut largest: Vec<(StepQuantity, f64)> = Vec::new();
-        for quantity in self.layout.quantities() {
-            let allowed = calibration.tolerance(at, quantity);
-            let apart = quantity.deviation(logged, made).filter(|_| allowed > 0.0);
-            let Some(share) = apart.map(|apart| apart / allowed) else { continue };
-            match largest.iter_mut().find(|(known, _)| known.word() == quantity.word()) {
-                Some(known) if share > known.1 => *known = (quantity, share),
-                Some(_) => {}
-                None => largest.push((quantity, share)),
-            }
-        }
-        let told = largest.into_iter().map(|(quantity, share)| ToleranceShare {
-            step,
-            kind: quantity.word(),
-            what: quantity.shown(&self.layout),
-            share,
-        });
-        told.collect()
     }
 
     /// The tensors at the end of the slice.
@@ -593,7 +616,8 @@ impl<'a> Session<'a> {
         Some(format!("with this few bits, `{hidden}` would not be seen: {why}"))
     }
 
-    fn judge(&self, replay: &mut Replay) {
+    /// Writes the verdict.
+    pub fn judge(&self, replay: &mut Replay) {
         let verdict = |replay: &mut Replay, verdict, code, reason: String| {
             (replay.verdict, replay.code, replay.reason) = (verdict, Some(code), reason);
         };
@@ -647,6 +671,11 @@ impl<'a> Session<'a> {
             (replay.verdict, replay.code) = (Verdict::Verified, None);
         }
     }
+}
+
+/// The report of a replay that somebody ended.
+pub fn stopped(replay: Replay, when: String) -> Replay {
+    Replay { code: Some(&STOPPED), reason: when, ..replay }
 }
 
 /// Whether what differs is computed before any tensor of the step moves.

@@ -5,7 +5,7 @@
 //! the one whose own computation differs, as far as its inputs were logged.
 
 use repro_exact::decimal::format_float;
-use repro_runs::replay::{Divergence, StepReport};
+use repro_runs::replay::{Divergence, StepReport, ToleranceShare};
 
 /// The significant digits of numbers that differ in them.
 const DIGITS: usize = 9;
@@ -345,6 +345,35 @@ impl Layout {
             inputs_matched: self.inputs(quantity, first, logged),
             hint: hint(quantity, first).to_owned(),
         })
+    }
+
+    /// Of each kind of number the largest share of its tolerance that a difference takes in step `number`, in the order in
+    /// which they are compared.
+    pub fn shares(
+        &self,
+        number: u64,
+        logged: &Step,
+        made: &Step,
+        tolerance: impl Fn(StepQuantity) -> f64,
+    ) -> Vec<ToleranceShare> {
+        let mut largest: Vec<(StepQuantity, f64)> = Vec::new();
+        for quantity in self.quantities() {
+            let allowed = tolerance(quantity);
+            let apart = quantity.deviation(logged, made).filter(|_| allowed > 0.0);
+            let Some(share) = apart.map(|apart| apart / allowed) else { continue };
+            match largest.iter_mut().find(|(known, _)| known.word() == quantity.word()) {
+                Some(known) if share > known.1 => *known = (quantity, share),
+                Some(_) => {}
+                None => largest.push((quantity, share)),
+            }
+        }
+        let report = |(quantity, share): (StepQuantity, f64)| ToleranceShare {
+            step: number,
+            kind: quantity.word(),
+            what: quantity.shown(self),
+            share,
+        };
+        largest.into_iter().map(report).collect()
     }
 
     /// Whether what goes into a quantity was logged, and so is known to have matched.

@@ -6,7 +6,8 @@ use repro_exact::decimal::format_float;
 use repro_receipt::bundle::Bundle;
 use repro_report::REPLAY_SCOPE;
 use repro_runs::replay::{
-    Allowed, Batches, Divergence, Extent, PlantedFault, Replay, StepReport, Tolerance,
+    Allowed, Batches, Divergence, EngineVerdict, EnginesReport, Extent, PlantedFault, Replay,
+    StepReport, Tolerance, ToleranceShare,
 };
 
 /// The schema of a replay.
@@ -34,6 +35,7 @@ pub fn replay(replay: &Replay) -> Json {
         "verdict": replay.verdict.word(),
         "code": replay.code.map(|code| code.id),
         "reason": replay.reason,
+        "engine": replay.engine,
         "comparison": replay.comparison,
         "arithmetic": replay.arithmetic,
         "start": replay.start,
@@ -83,6 +85,7 @@ pub fn replay(replay: &Replay) -> Json {
         },
         "tolerance": replay.tolerance.as_ref().map(tolerance),
         "final_loss": replay.final_loss,
+        "engines": replay.engines.as_ref().map(engines),
         "scope": REPLAY_SCOPE,
     })
 }
@@ -131,6 +134,50 @@ fn divergence(divergence: &Divergence) -> Json {
         "tolerance": divergence.difference.map(|(_, allowed)| computed(allowed)),
         "inputs_matched": divergence.inputs_matched,
         "hint": divergence.hint,
+    })
+}
+
+/// What each engine says, and where they agree and part.
+fn engines(report: &EnginesReport) -> Json {
+    let verdict = |of: &EngineVerdict| {
+        json!({
+            "verdict": of.verdict.word(),
+            "code": of.code.map(|code| code.id),
+            "reason": of.reason,
+        })
+    };
+    let mut largest: Vec<&ToleranceShare> = Vec::new();
+    for share in &report.shares {
+        match largest.iter_mut().find(|known| known.kind == share.kind) {
+            Some(known) if share.share > known.share => *known = share,
+            Some(_) => {}
+            None => largest.push(share),
+        }
+    }
+    let share = |of: &ToleranceShare| {
+        json!({
+            "kind": of.kind,
+            "share_of_tolerance": computed(of.share),
+            "step": of.step,
+            "what": of.what,
+        })
+    };
+    json!({
+        "own": verdict(&report.own),
+        "candle": report.candle.as_ref().ok().map(verdict),
+        "candle_does_not_know": report.candle.as_ref().err(),
+        "confirm": report.confirm(),
+        "largest_differences": largest.into_iter().map(share).collect::<Vec<_>>(),
+        "part": report.parting.as_ref().map(|parting| json!({
+            "step": parting.divergence.step,
+            "what": parting.divergence.what,
+            "tensor": parting.divergence.tensor,
+            "operation": parting.operation,
+            "own": parting.divergence.logged,
+            "candle": parting.divergence.replayed,
+            "difference": parting.divergence.difference.map(|(apart, _)| computed(apart)),
+            "tolerance": parting.divergence.difference.map(|(_, allowed)| computed(allowed)),
+        })),
     })
 }
 

@@ -8,7 +8,7 @@ mod text;
 use std::path::Path;
 
 use super::args;
-use super::place::machine;
+use super::place::{self, machine};
 use crate::cli::output::Output;
 use crate::cli::{Answer, BAD_USAGE};
 use repro_judge::consistency::SelfConsistency;
@@ -25,7 +25,11 @@ pub use shown::Bar;
 /// Runs `repro replay`.
 pub fn run(own: &args::ReplayArgs, output: &Output) -> Answer {
     let wants_json = output.wants_json();
-    let machine = match machine(&own.machine, output).map_err(one)? {
+    let args::MachineArgs { device, threads, instructions, .. } = &own.machine;
+    let isa = place::instructions(instructions.as_deref()).map_err(one)?;
+    let threads = threads.unwrap_or_else(crate::cli::threads::cores);
+    let machine = place::with_engine(own.engine.engine(), device.as_deref(), isa, threads, output);
+    let machine = match machine.map_err(one)? {
         Ok(machine) => machine,
         Err(status) => return Ok(status),
     };

@@ -5,8 +5,8 @@ use repro_report::Columns;
 use repro_report::outcome::Verdict;
 use repro_report::{REPLAY_SCOPE, visible, wrap};
 use repro_runs::replay::{
-    Allowed, Batches, Divergence, Extent, PlantedFault, Replay, ReplayComparison,
-    SampledMicroBatches, Tolerance, ToleranceShare,
+    Allowed, Batches, Divergence, EnginesParting, EnginesReport, Extent, PlantedFault, Replay,
+    ReplayComparison, ReplayEngine, SampledMicroBatches, Tolerance, ToleranceShare,
 };
 
 /// The significant digits of computed numbers.
@@ -72,6 +72,9 @@ fn what(replay: &Replay) -> String {
     };
     match replay.comparison {
         ReplayComparison::Bitwise => format!("{steps}, bit for bit in {}", replay.arithmetic),
+        ReplayComparison::Calibrated if replay.engine == ReplayEngine::Candle => {
+            format!("{steps}, by candle against `{}`", replay.arithmetic.replace('`', "'"))
+        }
         ReplayComparison::Calibrated if replay.arithmetic == "not stated" => {
             format!("{steps}, in our arithmetic")
         }
@@ -83,6 +86,9 @@ fn what(replay: &Replay) -> String {
 
 fn verdict(replay: &Replay) -> String {
     match replay.verdict {
+        Verdict::Verified if replay.has_two_engines() => {
+            format!("verified by two engines: {}", matching(replay))
+        }
         Verdict::Verified => format!("verified: {}", matching(replay)),
         other => {
             let code = replay.code.map(|code| format!(" ({})", code.id)).unwrap_or_default();
@@ -209,6 +215,9 @@ fn facts(replay: &Replay, width: usize) -> String {
         let percent = format_float(100.0 * share, FEW);
         line("closest", format!("{percent}% of what is allowed: step {step}, {what}"));
     }
+    if let Some(report) = &replay.engines {
+        line("engines", engines(report));
+    }
     let records = &replay.records;
     let agreeing = (!records.agreeing.is_empty())
         .then(|| format!("{} agree with the slice", records.agreeing.join(", ")));
@@ -227,6 +236,33 @@ fn facts(replay: &Replay, width: usize) -> String {
         line("final", format!("held-out loss {}, replayed", format_float(loss, DIGITS)));
     }
     text
+}
+
+/// What each engine says, and where they part or how near they come to it.
+fn engines(report: &EnginesReport) -> String {
+    let candle = match &report.candle {
+        Err(why) => return format!("the trainer's engine alone: {why}"),
+        Ok(candle) => candle,
+    };
+    let words =
+        format!("trainer's engine {}, candle {}", report.own.verdict.word(), candle.verdict.word());
+    if let Some(EnginesParting { divergence, operation }) = &report.parting {
+        let off = divergence.difference.map_or(String::new(), |(apart, allowed)| {
+            format!(", {} apart and {} allowed", few(apart), few(allowed))
+        });
+        return format!(
+            "{words}; they part in step {}, {}{off}: {operation}",
+            divergence.step,
+            divergence.shown()
+        );
+    }
+    match report.closest() {
+        None => words,
+        Some(ToleranceShare { step, what, share, .. }) => format!(
+            "{words}; apart by at most {}% of what is allowed: step {step}, {what}",
+            format_float(100.0 * share, FEW)
+        ),
+    }
 }
 
 fn tolerance(found: &Tolerance) -> String {

@@ -95,7 +95,8 @@ pub fn outcome_of(answer: &ReplayOutcome) -> Result<Outcome, Error> {
     if replay.executed == 0 {
         return Ok(outcome);
     }
-    Ok(outcome.giving(came_out(replay)).by(Method::Replayed))
+    let method = if replay.has_two_engines() { Method::ReplayedByTwo } else { Method::Replayed };
+    Ok(outcome.giving(came_out(replay)).by(method))
 }
 
 /// What came out, in a few words.

@@ -1,0 +1,22 @@
+//! What a second engine says of a slice.
+
+use super::step::Step;
+use crate::learner::Values;
+
+/// The steps that a second engine made.
+#[derive(Debug)]
+pub struct SecondRun {
+    /// The steps, in the terms of a log.
+    pub steps: Vec<Step>,
+    /// The tensors after them.
+    pub values: Vec<Values>,
+}
+
+/// What became of a slice that a second engine was given.
+#[derive(Debug)]
+pub enum SecondOutcome {
+    /// It was executed.
+    Made(SecondRun),
+    /// The engine does not implement what the slice states, and says which setting.
+    Unknown(String),
+}
