@@ -94,7 +94,8 @@ impl<'t> SearchedText<'t> {
         }
         let line = format!("|{quote}|");
         let cells = table::cells(&line, 0).unwrap_or_default();
-        // The quote alone does not show that a page ran two numbers together: its bars part none.
+        // The quote alone does not show that a page ran two numbers together: its bars part none, unless a word and a
+        // number stand together beside them.
         let parts_a_number = |pair: &[Range<usize>]| {
             let (left, right) = (pair[0].end, pair[1].start);
             let is_digit = |c: char| c.is_ascii_digit();
@@ -103,7 +104,11 @@ impl<'t> SearchedText<'t> {
             may_be_one_number(self.text, left, right)
                 || !are_digits && self.is_inside_a_number(left)
         };
-        let found = self.of_row_where(&cells, |cells| !cells.windows(2).any(parts_a_number));
+        let is_run_together =
+            |pair: &[Range<usize>]| is_word_and_number(self.text, pair[0].end, pair[1].start);
+        let found = self.of_row_where(&cells, |cells| {
+            cells.windows(2).any(is_run_together) || !cells.windows(2).any(parts_a_number)
+        });
         if found.is_empty() { self.of_quote(quote) } else { found }
     }
 
@@ -227,6 +232,14 @@ fn placed_in(table: &PrintedTable, printed: &PrintedTable) -> PlacedTable {
 /// Where some words stand in the text that a spelling is of.
 fn originals(text: &PlainSpelling, words: &str) -> Vec<Range<usize>> {
     text.places(words).into_iter().map(|place| text.original(place)).collect()
+}
+
+/// Whether a word of several letters and a number stand together with nothing between them: `stage7563`.
+fn is_word_and_number(text: &str, left: usize, right: usize) -> bool {
+    let mut before = text[..left].chars().rev();
+    let is_word = before.next().is_some_and(char::is_alphabetic)
+        && before.next().is_some_and(char::is_alphabetic);
+    left == right && is_word && text[right..].starts_with(|c: char| c.is_ascii_digit())
 }
 
 /// Whether nothing is seen between two cells and the digits on both sides may be one number: `41.7016`, and not
