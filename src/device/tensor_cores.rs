@@ -116,7 +116,7 @@ fn find(id: &str) -> Result<i32, DeviceError> {
     let number = match list::parse(id) {
         Some((Runtime::Cuda, number)) => number,
         Some((Runtime::OpenCl, _)) => {
-            let what = "tensor cores that OpenCL could reach".to_owned();
+            let what = "tensor cores behind OpenCL".to_owned();
             return Err(DeviceError::Lacks { device: id.to_owned(), what });
         }
         None => {

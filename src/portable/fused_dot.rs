@@ -1,4 +1,5 @@
-//! The fused dot product of tensor cores: c + Σ a_i b_i with one rounding at the end, and bits of the terms dropped before.
+//! The fused dot product of tensor cores: c + Σ a_i b_i with one rounding at the end, and bits of the terms dropped before. No
+//! part of `portable-f32/1`: results that a GPU gave are compared with it.
 //!
 //! Each product is exact, its exponent the sum of those of its factors. All terms, c among them, are aligned to the largest
 //! exponent, and what lies more than [`FusedDot::kept`] bits below its leading place is dropped, toward zero. The sum of what
