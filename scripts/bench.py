@@ -7,11 +7,9 @@
                               regular expression, in turn; the writing of their bundles on its own
   scripts/bench.py bootstrap  BCa of 22 values with 10 000 resamples against `scipy.stats.bootstrap`, in
                               process, one thread each, call by call in turn
-  scripts/bench.py train [N] [DEVICE [KIND]]
-                              training steps, dense and sparse, on one and two threads, against PyTorch, eager and
+  scripts/bench.py train [N]  training steps, dense and sparse, on one and two threads, against PyTorch, eager and
                               by torch.compile, in N rounds of the three; `scripts/bench_train.sh` finds a Python
-                              that has it. With a DEVICE, such as `cuda:0`, of models with 25 million parameters that a
-                              token uses (or of KIND), against PyTorch on the same GPU in float32
+                              that has it. For a GPU see scripts/gpu.py
   scripts/bench.py hashing    hashing against the processor's floor and other programs, 10 000 small files, a bundle of
                               2 GiB with and without `--cache`; `--write` puts it into tests/docs/hashing.md, and
                               REPRO_MODEL_SIGNING names a Python that has `model_signing`
@@ -263,12 +261,16 @@ class Side:
         fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
         return int(fields[11]) + int(fields[12])
 
-    def train(self, steps):
-        """What the trainer says of so many steps, and the part of the machine that others took meanwhile."""
-        began, own, others = time.perf_counter(), self.own_ticks(), busy_ticks()
-        self.process.stdin.write(f"{steps}\n")
+    def steps(self, count):
+        """What the trainer says of so many steps: seconds, losses, loads of routers."""
+        self.process.stdin.write(f"{count}\n")
         self.process.stdin.flush()
-        answer = json.loads(self.process.stdout.readline())
+        return json.loads(self.process.stdout.readline())
+
+    def train(self, count):
+        """The same, and the part of the machine that others took meanwhile."""
+        began, own, others = time.perf_counter(), self.own_ticks(), busy_ticks()
+        answer = self.steps(count)
         ticks, own = os.sysconf("SC_CLK_TCK"), self.own_ticks() - own
         available = (time.perf_counter() - began) * ticks * os.cpu_count()
         answer["others"] = max(0, (busy_ticks() - others) - own) / available
@@ -318,14 +320,21 @@ CONTENDED = 0.05
 SAME = 1e-4
 
 
-def trainers(program, kind, threads, device):
+def bench_folder(kind):
+    """Where our trainer of a kind leaves its config, weights and batches."""
+    return ROOT / "target" / "twin" / f"bench-{kind}"
+
+
+def twin(kind, threads):
+    """The command of PyTorch's trainer."""
+    script = ROOT / "scripts/reference/torch_twin.py"
+    return [sys.executable, str(script), str(bench_folder(kind)), "--serve", "--threads", str(threads)]
+
+
+def trainers(program, kind, threads):
     """Ours, PyTorch's eager and, where it can be had, PyTorch's compiled one."""
-    folder = ROOT / "target" / "twin" / f"bench-{kind}"
-    twin = [sys.executable, str(ROOT / "scripts/reference/torch_twin.py"), str(folder), "--serve", "--threads", str(threads)]
-    if device and device.startswith("cuda"):
-        twin += ["--device", device]
-    sides = [Side("repro", [program, str(folder), kind, device or str(threads)]), Side("eager", twin),
-             Side("compiled", [*twin, "--compile"])]
+    ours = [program, str(bench_folder(kind)), kind, str(threads)]
+    sides = [Side("repro", ours), Side("eager", twin(kind, threads)), Side("compiled", [*twin(kind, threads), "--compile"])]
     for side in sides[:2]:
         if not side.ready:
             sys.exit(f"{side.name} did not start: {side.said}")
@@ -349,7 +358,7 @@ def most_taken(answers):
 
 def tokens_of(kind):
     """Tokens of a step."""
-    config = json.loads((ROOT / "target" / "twin" / f"bench-{kind}" / "data" / "config.json").read_text())
+    config = json.loads((bench_folder(kind) / "data" / "config.json").read_text())
     return config["batch_size"] * config["seq_len"]
 
 
@@ -358,10 +367,10 @@ def speeds(tokens, answers, by_processor):
     return [tokens * STEPS / (answer["processor"] if by_processor else sum(answer["seconds"])) for answer in answers]
 
 
-def training(program, kind, threads, rounds, device=None):
+def training(program, kind, threads, rounds):
     """Trains in turn; of the rounds in which others took a part of the machine, none counts unless all are such."""
-    print(f"{kind}, {device or f'{threads} thread' + 's' * (threads > 1)}:", flush=True)
-    sides = trainers(program, kind, threads, device)
+    print(f"{kind}, {threads} thread{'s' * (threads > 1)}:", flush=True)
+    sides = trainers(program, kind, threads)
     first = [side.warm() for side in sides]
     quiet, contended = in_turn(sides, rounds)
     print(f"  {len(quiet)} rounds of {STEPS} steps kept, {len(contended)} thrown away as contended, {load()}")
@@ -396,13 +405,9 @@ def against_torch():
     program = timing_program("train")
     print(f"{names[0] if names else 'unknown processor'}, {load()}, PyTorch {torch.__version__} "
           f"({torch.backends.cpu.get_cpu_capability()})", flush=True)
-    if len(sys.argv) > 3:
-        for kind in sys.argv[4:] or ("dense-25m", "mixture-25m"):
-            training(program, kind, os.cpu_count(), rounds, sys.argv[3])
-    else:
-        for kind in ("dense", "mixture"):
-            for threads in (1, 2):
-                training(program, kind, threads, rounds)
+    for kind in ("dense", "mixture"):
+        for threads in (1, 2):
+            training(program, kind, threads, rounds)
     print(load())
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The kernels of src/device/text as PTX, which CUDA's driver compiles for the device that it has:
 #
-#   scripts/ptx.sh            makes src/device/text/kernels.ptx
+#   scripts/ptx.sh            makes src/device/text/kernels.ptx and tensor_cores.ptx
 #   scripts/ptx.sh --check    makes it anew, compares every byte, and has NVIDIA's assembler say what each kernel takes of
 #                             six generations of devices; a kernel that spills registers is an error
 #
@@ -14,7 +14,9 @@ compiler=12.0.140
 packages=("nvidia-cuda-nvrtc-cu12==$compiler" nvidia-cuda-nvcc-cu12==12.9.86)
 generations=(75 80 86 89 90 100)
 tools=target/ptx
-made=src/device/text/kernels.ptx
+folder=src/device/text
+# Each with the file that names its parts, and the least generation.
+made=("kernels text.rs 75" "tensor_cores tensor_cores.rs 80")
 
 if [ "$(cat "$tools/installed" 2>/dev/null)" != "${packages[*]}" ]; then
   rm -rf "$tools"
@@ -23,16 +25,17 @@ if [ "$(cat "$tools/installed" 2>/dev/null)" != "${packages[*]}" ]; then
   echo "${packages[*]}" >"$tools/installed"
 fi
 
-# Compiles the text, whose parts and their order are those of src/device/text.rs.
+# Compiles a text, whose parts and their order are those of a file of src/device, for a generation and all later ones.
 compile() {
-  python3 - "$tools/nvidia/cuda_nvrtc/lib/libnvrtc.so.12" "$compiler" <<'PYTHON'
+  python3 - "$tools/nvidia/cuda_nvrtc/lib/libnvrtc.so.12" "$compiler" "$@" <<'PYTHON'
 import ctypes, hashlib, pathlib, re, sys
 
-library, compiler = sys.argv[1:]
+library, compiler, source, generation = sys.argv[1:]
 folder = pathlib.Path("src/device")
-parts = re.findall(r'include_str!\("(text/\w+\.h)"\)', (folder / "text.rs").read_text())
+parts = re.findall(r'include_str!\("(text/\w+\.(?:h|cu))"\)', (folder / source).read_text())
 text = b"".join((folder / part).read_bytes() for part in parts)
-options = [b"--gpu-architecture=compute_75", b"--fmad=false", b"--ftz=false", b"--prec-div=true", b"--prec-sqrt=true"]
+options = [f"--gpu-architecture=compute_{generation}".encode(), b"--fmad=false", b"--ftz=false", b"--prec-div=true",
+           b"--prec-sqrt=true"]
 
 nvrtc = ctypes.CDLL(library)
 program, size = ctypes.c_void_p(), ctypes.c_size_t()
@@ -66,7 +69,7 @@ PYTHON
 
 # A line for each kernel: registers of an item, bytes that it spills, bytes of its local arrays, shared bytes of a group.
 assemble() {
-  "$tools/nvidia/cuda_nvcc/bin/ptxas" --verbose --gpu-name "sm_$1" --output-file /dev/null "$made" 2>&1 | awk '
+  "$tools/nvidia/cuda_nvcc/bin/ptxas" --verbose --gpu-name "sm_$1" --output-file /dev/null "$folder/$2.ptx" 2>&1 | awk '
     /error|fatal/ { print; failed = 1 }
     /Compiling entry function/ { split($0, part, "\047"); name = part[2]; sub("repro_", "", name) }
     /bytes stack frame/ { stack = $1; spilled = $5 + $9 }
@@ -80,15 +83,17 @@ assemble() {
     END { exit failed || count == 0 }'
 }
 
-if [ "${1:-}" = --check ]; then
-  anew=$tools/kernels.ptx
-  compile >"$anew"
-  cmp "$anew" "$made"
-  for generation in "${generations[@]}"; do
-    printf 'sm_%-13s registers spilled stack shared\n' "$generation"
-    assemble "$generation"
-  done
-else
-  compile >"$tools/kernels.ptx"
-  mv "$tools/kernels.ptx" "$made"
-fi
+for one in "${made[@]}"; do
+  read -r name source least <<<"$one"
+  compile "$source" "$least" >"$tools/$name.ptx"
+  if [ "${1:-}" = --check ]; then
+    cmp "$tools/$name.ptx" "$folder/$name.ptx"
+    for generation in "${generations[@]}"; do
+      [ "$generation" -ge "$least" ] || continue
+      printf 'sm_%-13s registers spilled stack shared\n' "$generation"
+      assemble "$generation" "$name"
+    done
+  else
+    mv "$tools/$name.ptx" "$folder/$name.ptx"
+  fi
+done

@@ -82,7 +82,7 @@ fn of_file(own: &args::StampArgs) -> Result<Digest, Error> {
 }
 
 /// Writes a file that was not there before; `there` is what is said where it was.
-fn write_new(path: &Path, bytes: &[u8], there: (&'static Code, &str)) -> Result<(), Error> {
+pub fn write_new(path: &Path, bytes: &[u8], there: (&'static Code, &str)) -> Result<(), Error> {
     let place = || Location::file(path.display().to_string());
     let cannot = |error: std::io::Error| match error.kind() {
         std::io::ErrorKind::AlreadyExists => there.0.at(place(), there.1, "a file"),

@@ -10,9 +10,9 @@ use std::sync::OnceLock;
 
 use dlopen2::wrapper::{Container, WrapperApi};
 
-use super::ptx::{CAPABILITY, DRIVER, PTX};
+use super::ptx::{DRIVER, Image};
 use super::runtime::{DeviceError, Driver, KernelArgument, Listed, Memory};
-use super::text::{self, PREFIX};
+use super::text::PREFIX;
 
 const LIBRARY: &str = "libcuda.so.1";
 
@@ -178,14 +178,14 @@ impl Api {
         })
     }
 
-    /// What a device would need and does not have.
-    fn lacking(&self, device: i32) -> Option<String> {
+    /// What a device would need for kernels of this compute capability, and does not have.
+    fn lacking(&self, device: i32, least: [i32; 2]) -> Option<String> {
         let (version, [major, minor]) = (self.version(), self.capability(device));
-        let [least_major, least_minor] = CAPABILITY;
+        let [least_major, least_minor] = least;
         if version < DRIVER {
             let (least, own) = (version_text(DRIVER), version_text(version));
             Some(format!("driver of {least} or later: its driver is one of {own}"))
-        } else if [major, minor] < CAPABILITY {
+        } else if [major, minor] < least {
             let least = format!("compute capability of {least_major}.{least_minor} or more");
             Some(format!("{least}: its own is {major}.{minor}"))
         } else {
@@ -262,10 +262,10 @@ fn words(arguments: &[KernelArgument]) -> Vec<u64> {
 }
 
 impl Cuda {
-    /// Opens a device, and has the driver compile the kernels for it.
-    pub fn open(device: i32) -> Result<Self, DeviceError> {
+    /// Opens a device, and has the driver compile kernels for it.
+    pub fn open(device: i32, image: &Image<'_>) -> Result<Self, DeviceError> {
         let api = api()?;
-        if let Some(what) = api.lacking(device) {
+        if let Some(what) = api.lacking(device, image.capability) {
             return Err(DeviceError::Lacks { device: api.name(device), what });
         }
         let (mut context, module) = (ptr::null_mut(), ptr::null_mut());
@@ -273,27 +273,27 @@ impl Cuda {
         let code = unsafe { api.retain_context(&raw mut context, device) };
         api.answered(code, "make a context")?;
         let mut opened = Self { api, device, context, module, kernels: HashMap::new() };
-        opened.compile()?;
+        opened.compile(image)?;
         Ok(opened)
     }
 
-    fn compile(&mut self) -> Result<(), DeviceError> {
+    fn compile(&mut self, image: &Image<'_>) -> Result<(), DeviceError> {
         self.enter()?;
         let mut log = [0_u8; 2048];
         // The size is passed as if it were an address; the last byte stays zero.
         let size = ptr::without_provenance_mut(log.len() - 1);
         let mut values: [Handle; 2] = [log.as_mut_ptr().cast(), size];
-        let (options, image) = (LOG_AND_SIZE.as_ptr(), PTX.as_ptr().cast());
+        let (options, ptx) = (LOG_AND_SIZE.as_ptr(), image.ptx.as_ptr().cast());
         // SAFETY: the image ends with a zero, and there are two options with their values.
         let code = unsafe {
-            self.api.load_module(&raw mut self.module, image, 2, options, values.as_mut_ptr())
+            self.api.load_module(&raw mut self.module, ptx, 2, options, values.as_mut_ptr())
         };
         if code != 0 {
             let (named, log) = (self.api.named(code), text_until_zero(&log));
             let what = format!("CUDA could not compile the kernels: {named}; {log}");
             return Err(DeviceError::Failed { what });
         }
-        for name in text::kernels().keys().copied() {
+        for name in image.kernels.iter().copied() {
             let own = CString::new(format!("{PREFIX}{name}")).unwrap_or_default();
             let mut kernel = ptr::null_mut();
             // SAFETY: the module is loaded, and the name ends with a zero.

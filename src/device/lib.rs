@@ -21,6 +21,8 @@ mod queue;
 mod rows;
 mod runtime;
 mod table;
+mod tensor_cores;
+mod tensor_inputs;
 mod text;
 mod update;
 
@@ -32,6 +34,8 @@ pub use product::{Added, KRange, Product, ProductBatches, ProductPlace, TableMat
 pub use rows::{ActivatedRows, GatedRows, NormRows, NormSpread, NumberFunction};
 pub use runtime::{DeviceError, Listed};
 pub use table::{DeviceTable, Element, TablePart};
+pub use tensor_cores::{Capture, Explained, TensorCores, capture};
+pub use tensor_inputs::{COLUMNS, Inputs, Operand, ROWS, WORDS};
 
 #[cfg(test)]
 mod tests;

@@ -3,9 +3,10 @@
 use super::cuda::{self, Cuda};
 use super::device::Device;
 use super::opencl::{self, OpenCl};
+use super::ptx::{CAPABILITY, Image, PTX};
 use super::queue::Queue;
 use super::runtime::{DeviceError, Driver, Listed};
-use super::text::{MANY_ITEMS, ONE_ITEM};
+use super::text::{self, MANY_ITEMS, ONE_ITEM};
 
 /// What runs devices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,7 +64,9 @@ pub fn open(id: &str) -> Result<Device, DeviceError> {
         Runtime::Cuda => {
             let all = cuda::devices()?;
             let own = *all.get(number).ok_or_else(|| numbered(all.len(), "CUDA"))?;
-            (cuda::described(own)?.name, MANY_ITEMS, Box::new(Cuda::open(own)?))
+            let kernels: Vec<_> = text::kernels().keys().copied().collect();
+            let image = Image { ptx: PTX, kernels: &kernels, capability: CAPABILITY };
+            (cuda::described(own)?.name, MANY_ITEMS, Box::new(Cuda::open(own, &image)?))
         }
     };
     Ok(Device::new(Queue::new(id.to_owned(), name, products, driver)))

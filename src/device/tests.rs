@@ -815,3 +815,19 @@ fn devices_that_are_not_there_are_named() {
         assert!(error.to_string().starts_with(&expected), "{error}");
     }
 }
+
+#[test]
+fn chains_of_fused_operations_are_timed_and_still_right() {
+    let Some(device) = device() else { return };
+    let mut table = device.zeros(512);
+    device.fuse(&mut table, 0.5, 0.25, 3);
+    let expected: Vec<f32> = (0..512)
+        .map(|number| {
+            let chain =
+                |chain| (0..3).fold((number % 256 + chain) as f32, |x, _| x.mul_add(0.5, 0.25));
+            (0..8).map(chain).sum()
+        })
+        .collect();
+    same("chains", &table.read_all(), &expected);
+    assert_eq!(device.fault(), None);
+}

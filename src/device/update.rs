@@ -2,9 +2,10 @@
 
 use std::ops::Range;
 
-use super::device::{Device, long};
+use super::device::{Device, int, long};
 use super::runtime::KernelArgument;
 use super::table::{DeviceTable, TablePart};
+use super::text::ITEMS;
 use repro_portable::adamw::{CHUNK, Update};
 use repro_portable::rounding::Rounding;
 use repro_portable::rules::Momentum;
@@ -57,6 +58,14 @@ impl Device {
     pub fn scale(&self, into: &mut DeviceTable<f32>, by: f32) {
         let count = long(into.len());
         self.launch_each("scale", into.len(), &[into.into(), by.into(), count.into()]);
+    }
+
+    /// Fused multiplications and additions, eight chains of so many rounds for each number of the table, for timing: chain
+    /// `c` starts from `i % 256 + c` and becomes `x * by + more` in each round; number `i` is the sum of its chains.
+    pub fn fuse(&self, into: &mut DeviceTable<f32>, by: f32, more: f32, rounds: usize) {
+        let groups = into.len() / ITEMS;
+        let arguments = [into.into(), by.into(), more.into(), int(rounds).into()];
+        self.launch("fuse", [groups, 1, 1], &arguments);
     }
 
     /// Adds number by number.

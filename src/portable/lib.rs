@@ -14,6 +14,7 @@ pub mod attention;
 mod buffer;
 pub mod cross_entropy;
 mod each;
+pub mod fused_dot;
 pub mod isa;
 mod kernels;
 pub mod layer_norm;

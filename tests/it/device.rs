@@ -41,6 +41,25 @@ fn a_device_is_listed_with_its_memory_and_its_golden_bits() {
 }
 
 #[test]
+fn tensor_cores_are_asked_of_cuda_alone_and_nothing_is_written_without_them() {
+    let temporary = tempfile::tempdir().unwrap();
+    let out = temporary.path().join("out");
+    let out_name = out.to_str().unwrap();
+    for (device, said) in
+        [("opencl:0", "no tensor cores behind OpenCL"), ("cuda:65000", "CUDA"), ("cpu", "cuda:0")]
+    {
+        let arguments = ["devices", "--device", device, "--tensor-cores", out_name];
+        let output = repro(Path::new("."), &arguments);
+        assert_eq!(code(&output), 4, "{device}");
+        assert!(text(&output.stderr).contains(said), "{device}: {}", text(&output.stderr));
+    }
+    assert!(!out.exists());
+    // What there is no device for is bad usage.
+    let output = repro(Path::new("."), &["devices", "--tensor-cores", out_name]);
+    assert_eq!(code(&output), 2);
+}
+
+#[test]
 fn a_study_trained_on_a_device_has_the_bytes_of_the_processor() {
     if !has_device() {
         return;

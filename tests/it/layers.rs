@@ -81,7 +81,7 @@ const CRATES: &[Crate] = &[
         name: "portable",
         on: &[],
         rows: &[
-            &["isa"],
+            &["fused_dot", "isa"],
             &["buffer", "product", "real"],
             &["reduce"],
             &["each", "mixture", "rope", "rounding", "swiglu"],
@@ -95,12 +95,12 @@ const CRATES: &[Crate] = &[
         name: "device",
         on: &["portable"],
         rows: &[
-            &["runtime", "text"],
+            &["runtime", "tensor_inputs", "text"],
             &["opencl", "ptx", "queue"],
             &["cuda", "table"],
             &["device"],
             &["list", "update"],
-            &["arrange", "rows"],
+            &["arrange", "rows", "tensor_cores"],
             &["product"],
             &["attention", "muon"],
         ],

@@ -59,6 +59,18 @@ pub struct DevicesArgs {
     /// This one alone: `cpu`, `cuda:N` or `opencl:N` [default: all that are there]
     #[arg(long, value_name = "DEVICE")]
     pub device: Option<String>,
+    /// Write what the tensor cores of this device compute, a file for each instruction, instead of the check
+    #[arg(long, value_name = "DIR", requires = "device", hide_short_help = true)]
+    pub tensor_cores: Option<PathBuf>,
+    /// The seed of what they multiply
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        requires = "tensor_cores",
+        hide_short_help = true
+    )]
+    pub seed: u64,
 }
 
 /// What steps are executed on.

@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
-use super::place;
 use super::train::provenance;
+use super::{place, tensor_cores};
 use crate::cli::Answer;
 use crate::cli::output::Output;
 use crate::cli::trainer::args::DevicesArgs;
@@ -63,6 +63,9 @@ struct MissingRuntime {
 
 /// Runs the command: computes the golden bits with every instruction set of the processor, and on every device.
 pub fn run(own: &DevicesArgs, output: &Output) -> Answer {
+    if let Some((folder, id)) = own.tensor_cores.as_deref().zip(own.device.as_deref()) {
+        return tensor_cores::run(id, folder, own.seed, output);
+    }
     let json = output.wants_json();
     let mut document = Document {
         schema: "repro.devices/1",

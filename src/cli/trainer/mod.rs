@@ -7,6 +7,7 @@ mod dispute;
 mod help;
 mod place;
 mod replay;
+mod tensor_cores;
 mod train;
 
 use std::cell::Cell;
