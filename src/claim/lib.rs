@@ -14,6 +14,7 @@ pub mod quote;
 pub mod seen;
 pub mod sentence;
 pub mod spelling;
+mod styles;
 pub mod syntax;
 pub mod table;
 pub mod words;

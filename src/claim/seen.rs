@@ -7,6 +7,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
 use crate::markup::{Brackets, Tag};
+use crate::styles::StyleSheet;
 use crate::words::words;
 
 /// How a text is marked up.
@@ -60,11 +61,11 @@ pub fn of_quote(quote: &str, markup: Markup) -> String {
     with_hidden(quote, &hidden, |_, _| {})
 }
 
-/// What of Markdown or HTML is hidden. The addresses of links may stand behind the links, so that a page which has some
-/// is read twice.
+/// What of Markdown or HTML is hidden. Style sheets and the addresses of links may stand behind what they are for, so
+/// that a page which has some is read twice.
 fn hidden(text: &str, is_markdown: bool) -> Vec<Range<usize>> {
     let (hidden, page) = Scan::new(text, is_markdown, &Page::default()).read();
-    match page.labels.is_empty() {
+    match page.styles.is_empty() && page.labels.is_empty() {
         true => hidden,
         false => Scan::new(text, is_markdown, &page).read().0,
     }
@@ -138,6 +139,7 @@ fn tex(text: &str) -> Vec<Range<usize>> {
 /// What a page says about itself.
 #[derive(Debug, Default)]
 struct Page {
+    styles: StyleSheet,
     /// The labels that stand for addresses: `[1]: https://…`.
     labels: BTreeSet<String>,
     /// Whether it is a part of another, whose labels are not known and whose first line may begin before it.
@@ -312,9 +314,10 @@ impl<'t> Scan<'t> {
                 self.brackets -= 1;
                 self.behind_words(at + 1)
             }
-            b'<' | b'{' => match self.comment(at) {
+            b'<' => self.tag(at),
+            b'{' => match self.comment_of_site(at) {
                 Some(end) => self.hide(at..end),
-                None => self.tag(at),
+                None => at + 1,
             },
             _ => at + next_width(rest),
         }
@@ -338,13 +341,20 @@ impl<'t> Scan<'t> {
         open.is_some_and(|open| !self.text[..far + open].ends_with(char::is_alphanumeric))
     }
 
-    /// The attributes of a tag, and its content where that is not shown.
+    /// A comment, or a tag: its attributes, and its content where that is not shown.
     fn tag(&mut self, at: usize) -> usize {
+        if let Some(end) = self.comment(at) {
+            return self.hide(at..end);
+        }
         let rest = &self.text[at..];
         let Some(tag) = Tag::read(rest) else { return at + 1 };
         let end = at + tag.length;
-        if is_hiding(&tag) {
-            return self.hide(at..close_of(self.text, end, &tag.name));
+        if is_hiding(&tag, &self.page.styles) {
+            let close = close_of(self.text, end, &tag.name);
+            if matches!(tag.name.as_str(), "style" | "head") {
+                self.sheets(at..close);
+            }
+            return self.hide(at..close);
         }
         if !tag.inside.trim_matches(['/', ' ']).is_empty() {
             self.hide(end - 1 - tag.inside.len()..end - 1);
@@ -352,10 +362,50 @@ impl<'t> Scan<'t> {
         end
     }
 
-    /// Where a comment of HTML or of a site's language ends: `<!-- -->`, `{% comment %}`, `{/* */}`.
+    /// The style sheets in what is not shown.
+    fn sheets(&mut self, hidden: Range<usize>) {
+        let part = self.text[hidden].to_ascii_lowercase();
+        for sheet in part.split("<style").skip(1) {
+            let sheet = sheet.split("</style").next().unwrap_or_default();
+            self.found.styles.read(sheet.split_once('>').map_or("", |(_, css)| css));
+        }
+    }
+
+    fn begins_line(&self, at: usize) -> bool {
+        let before = &self.text.as_bytes()[at.saturating_sub(4)..at];
+        let spaces = before.iter().rev().take_while(|byte| **byte == b' ').count();
+        spaces < 4 && (spaces == at || before[before.len() - spaces - 1] == b'\n')
+    }
+
+    /// Where a comment or declaration of HTML ends. In a paragraph of Markdown it ends with the paragraph or is none.
     fn comment(&mut self, at: usize) -> Option<usize> {
+        let text = self.text;
+        let in_paragraph = self.is_markdown && !self.begins_line(at);
+        if let Some(rest) = text[at..].strip_prefix("<!--") {
+            let start = at + 4;
+            if let Some(short) = [">", "->"].iter().find(|end| rest.starts_with(**end)) {
+                return Some(start + short.len());
+            }
+            let mut end_of = |mark| Some(self.next.from(mark, text, start)? + mark.len());
+            let end = ["-->", "--!>"].into_iter().filter_map(&mut end_of).min();
+            let paragraph = self.next.from("\n\n", text, start);
+            return match end {
+                Some(end) if in_paragraph && paragraph.is_some_and(|last| last < end) => None,
+                Some(end) => Some(end),
+                None => (!in_paragraph).then_some(text.len()),
+            };
+        }
+        let rest = &text[at..];
+        let is_declaration = rest.starts_with("<?")
+            || rest.strip_prefix("<!").is_some_and(|rest| rest.starts_with(char::is_alphabetic));
+        let end = is_declaration.then(|| self.next.from(">", text, at)).flatten()?;
+        Some(end + 1)
+    }
+
+    /// Where a comment in the languages of sites ends: `{% comment %}`, `{# #}`, `{/* */}`.
+    fn comment_of_site(&mut self, at: usize) -> Option<usize> {
         let rest = &self.text[at..];
-        let mut all = words().pairs("comment");
+        let mut all = words().pairs("comment_of_site");
         let (open, close) = all.find(|(open, _)| rest.starts_with(open))?;
         Some(self.next.from(close, self.text, at + open.len())? + close.len())
     }
@@ -380,25 +430,13 @@ impl<'t> Scan<'t> {
 }
 
 /// Whether readers do not see what stands in an element.
-fn is_hiding(tag: &Tag<'_>) -> bool {
+fn is_hiding(tag: &Tag<'_>, styles: &StyleSheet) -> bool {
     if tag.is_closing || tag.is_alone() || words().is_in("html.void", &tag.name) {
         return false;
     }
     words().is_in("html.not_shown", &tag.name)
-        || tag.attributes.iter().any(|(name, value)| match name.as_str() {
-            "hidden" => true,
-            "style" => hides(value),
-            _ => false,
-        })
-}
-
-/// Whether a style hides what stands in its element: `display: none`.
-fn hides(style: &str) -> bool {
-    let mut declarations = style.split(';').filter_map(|one| one.split_once(':'));
-    declarations.any(|(property, value)| {
-        let value = value.trim().trim_end_matches("!important").trim();
-        words().is_in(&format!("style.{}", property.trim()), value)
-    })
+        || tag.attributes.iter().any(|(name, _)| name == "hidden")
+        || styles.hides(tag)
 }
 
 /// Behind the tag that closes an element, or the end of the text.
@@ -490,7 +528,9 @@ mod tests {
             ("a <!-- 1.5 --> b", "a b"),
             ("a <!--\n| 1.5 |\n--> b", "a b"),
             ("1.7<!-- x -->016", "1.7016"),
+            ("<!-- 1.5", ""),
             ("a <!-- 1.5", "a <!-- 1.5"),
+            ("<!--> 1.5 <!-- -->", "1.5"),
             ("`<!-- 1.5 -->`", "`<!-- 1.5 -->`"),
             ("```\n<!-- 1.5 -->\n```\n<!-- 2 -->c", "``` <!-- 1.5 --> ``` c"),
             (r"\<!-- 1.5 -->", r"\<!-- 1.5 -->"),
@@ -504,6 +544,15 @@ mod tests {
             ("> is 1.7,\n> > the 5\n>\nlazy > 3", "is 1.7, the 5 lazy > 3"),
             ("> ```\n> <!-- 5 -->\n> ```\n> <!-- 6 -->\nb", "``` > <!-- 5 --> > ``` b"),
             ("> ```\n> 5\nc <!-- 6 -->", "``` > 5 c"),
+            (
+                "<style>.x { display : none }</style>a <b class=\"y x\">5</b><i class=y>6</i>",
+                "a <i>6</i>",
+            ),
+            ("<b class=x>5</b><style>.x{opacity:0}</style>", ""),
+            (
+                "`<style>.x{opacity:0}</style>` <b class=x>5</b>",
+                "`<style>.x{opacity:0}</style>` <b>5</b>",
+            ),
             ("<i style=\"color: transparent\">5</i><i style=\"color: red\">6</i>", "<i>6</i>"),
             ("[1]: Smith 2020, with 5 more", "[1]: Smith 2020, with 5 more"),
             ("---\ntitle: 5 runs\nweight: 7\n---\n8", "5 runs 8"),
@@ -528,11 +577,7 @@ mod tests {
             ("a.json", "[5](x1)", "[5](x1)"),
             ("a.html", "a <!-- 5\n\n6 --> `<!-- 7 -->`", "a ``"),
             ("a.html", "[5](x1)", "[5](x1)"),
-            (
-                "a.html",
-                "<!DOCTYPE html><head><style>.x5{}</style></head><p style='opacity:0'>5</p>6",
-                "6",
-            ),
+            ("a.html", "<head><style>.x{opacity:0}</style></head><p class='x'>5</p>6", "6"),
             ("a.html", "> 5", "> 5"),
             ("a.tex", "5\\% of % 1.5\nb \\iffalse 3 \\fi", "5\\% of b"),
         ] {
