@@ -38,9 +38,12 @@ pub(super) fn arm(claim: &LintedClaim<'_>) -> Option<Lint> {
     let is_unnamed = || {
         let others: Vec<&ClaimArm> = siblings.iter().filter(|arm| !own.contains(arm)).collect();
         // "Qwen2.5-3B" has the name of `qwen` as a part.
+        let theirs: Vec<String> = others.iter().flat_map(|arm| label_parts(arm)).collect();
+        let has_part =
+            |part: &String| !theirs.contains(part) && claim.lower.contains(part.as_str());
         own.iter().all(|arm| {
             claim.mention(arm, &others, claim.lower).is_none()
-                && !label_parts(arm).iter().any(|part| claim.lower.contains(part.as_str()))
+                && !label_parts(arm).iter().any(has_part)
         })
     };
     // Where several arms are spoken of, one that no number is of stands in for an own one without a name.

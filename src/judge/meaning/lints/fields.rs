@@ -58,6 +58,13 @@ fn words_before<'c>(claim: &'c LintedClaim<'_>) -> Vec<&'c str> {
     words[skipped..].to_vec()
 }
 
+/// The names of fields that some words may be: joined in each way, as they are and in lower case.
+fn spellings(words: &[&str]) -> Vec<String> {
+    let lower: Vec<String> = words.iter().map(|word| word.to_lowercase()).collect();
+    let spelled = |joint: &str| [words.join(joint), lower.join(joint)];
+    JOINTS.iter().flat_map(|joint| spelled(joint)).collect()
+}
+
 /// Where a value stands in its bundle, part by part.
 struct Address<'b> {
     bundle: &'b Bundle,
@@ -80,17 +87,18 @@ impl<'b> Address<'b> {
     /// Whether some words name a part of the address itself: `run1-depth` is a "depth", `warmup` are "warmup steps".
     fn is_own(&self, words: &[&str]) -> bool {
         let is_in = |one: &str, all: &[&str]| all.iter().any(|word| word.eq_ignore_ascii_case(one));
+        let names = spellings(words);
         self.parts.iter().any(|part| {
             let own: Vec<&str> = plain_words(part).collect();
-            words.iter().all(|word| is_in(word, &own)) || own.iter().all(|one| is_in(one, words))
+            words.iter().all(|word| is_in(word, &own))
+                || own.iter().all(|one| is_in(one, words))
+                || names.iter().any(|name| name == part)
         })
     }
 
     /// The field that some words name, with the part of the address that stands there.
     fn named(&self, words: &[&str]) -> Option<(String, &'b str)> {
-        let lower: Vec<String> = words.iter().map(|word| word.to_lowercase()).collect();
-        let spelled = |joint: &str| [words.join(joint), lower.join(joint)];
-        let names: Vec<String> = JOINTS.iter().flat_map(|joint| spelled(joint)).collect();
+        let names = spellings(words);
         let at = |at: usize| names.iter().find(|name| self.holds_number(at, name)).cloned();
         (0..self.parts.len()).rev().find_map(|place| Some((at(place)?, *self.parts.get(place)?)))
     }
