@@ -2,7 +2,8 @@
 """Everything that this project wants to know of a GPU, in one command with a time limit.
 
   scripts/gpu.py --pack             builds the programs and packs them with the training text into target/gpu.tar.gz:
-                                    all that a bare machine needs beside a checkout
+                                    all that a bare machine needs beside a checkout. REPRO names another build of the
+                                    program to pack, such as one with the feature `cuda`
   scripts/gpu.py DEVICE OUT         runs all steps on a device, such as cuda:0, and writes OUT/gpu.json, OUT/gpu.md and the
                                     captures of tensor cores; unpacks target/gpu.tar.gz where it is there
     --seconds N                     the time limit [480]; each step has its share of it
@@ -266,24 +267,23 @@ def training(kind, twin):
     return trained
 
 
-def candle(precision):
-    def replayed(machine):
-        told = machine.repro("replay", "--help")
-        if "--engine" not in told:
-            raise Absent("the candle engine is not built in")
-        more = []
-        if precision != "float32":
-            if "--dtype" not in told:
-                raise Absent(f"the candle engine has no {precision}")
-            more = ["--dtype", precision]
-        verdicts = {}
-        for arm in ARMS:
-            bundle = f"receipts/tiny-moe-{arm}-active12-s1"
-            found = machine.json("replay", bundle, "--quiet", "--engine", "candle", "--device", machine.device, *more,
-                                 statuses=(0, 1, 3))
-            verdicts[arm] = found["verdict"]
-        return "; ".join(f"{arm} {verdict}" for arm, verdict in verdicts.items()), {"verdicts": verdicts}
-    return replayed
+def candle(machine):
+    """The slices by the candle engine, in float32."""
+    if "--engine" not in machine.repro("replay", "--help"):
+        raise Absent("the candle engine is not built in")
+    if not machine.device.startswith("cuda"):
+        raise Absent("the candle engine does not know this device")
+    verdicts = {}
+    for arm in ARMS:
+        bundle = f"receipts/tiny-moe-{arm}-active12-s1"
+        try:
+            found = machine.json("replay", bundle, "--quiet", "--engine", "candle", "--device", machine.device, statuses=(0, 1, 3))
+        except Failed as error:
+            if "built without the feature" in str(error):
+                raise Absent("the candle engine is built without CUDA") from error
+            raise
+        verdicts[arm] = found["verdict"]
+    return "; ".join(f"{arm} {verdict}" for arm, verdict in verdicts.items()), {"verdicts": verdicts}
 
 
 # Each step with its share of the time limit.
@@ -296,8 +296,7 @@ STEPS = {
     **{f"whole-{arm}": (0.2, whole(arm)) for arm in ARMS},
     "dense": (0.2, training("dense-25m", "eager")),
     "mixture": (0.2, training("mixture-25m", "eager")),
-    "candle-float32": (0.1, candle("float32")),
-    "candle-bf16": (0.1, candle("bf16")),
+    "candle": (0.15, candle),
     "dense-compiled": (0.4, training("dense-25m", "compiled")),
     "mixture-compiled": (0.4, training("mixture-25m", "compiled")),
 }
@@ -369,14 +368,13 @@ def everything(device, out, seconds, steps):
 
 
 def pack():
-    cargo = ["cargo", "--quiet"]
-    subprocess.run([*cargo, "build", "--release", "--locked"], cwd=ROOT, check=True)
-    timing = ["bench", "--no-run", "--locked", "--profile", "release", "--bench", "roofline", "--bench", "train"]
-    timing = ["cargo", *timing, "--message-format", "json"]
-    built = subprocess.run(timing, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
+    timing = ["cargo", "bench", "--no-run", "--locked", "--profile", "release", "--bench", "roofline", "--bench", "train"]
+    built = subprocess.run([*timing, "--message-format", "json"], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
     messages = map(json.loads, built.stdout.splitlines())
+    # The program is built with what times it.
     programs = {message["target"]["name"]: message["executable"] for message in messages if message.get("executable")}
-    programs = {name: programs[name] for name in ("roofline", "train")} | {"repro": ROOT / "target/release/repro"}
+    programs = {name: programs[name] for name in ("roofline", "train", "repro")}
+    programs["repro"] = os.environ.get("REPRO", programs["repro"])
     if not CORPUS.exists():
         subprocess.run([ROOT / "scripts/fetch_corpus.sh"], check=True)
     with tarfile.open(PACK, "w:gz", compresslevel=6) as packed:
