@@ -161,9 +161,15 @@ impl Found {
 /// Whether the paragraph crosses out what stands at a place: `~~`, `<del>`, `\sout{`.
 pub fn is_struck(text: &str, at: usize) -> bool {
     let paragraph = before(text, at).rsplit("\n\n").next().unwrap_or_default();
-    let strikes = |(open, close): (&str, &str)| match open == close {
-        true => paragraph.matches(open).count() % 2 == 1,
-        false => paragraph.rfind(open) > paragraph.rfind(close),
+    let strikes = |(open, close): (&str, &str)| {
+        let (opened, closed) = (paragraph.rfind(open), paragraph.rfind(close));
+        // What stands apart from the words behind it opens nothing: `a ~~ b`.
+        let is_apart =
+            opened.is_some_and(|at| paragraph[at + open.len()..].starts_with(char::is_whitespace));
+        match open == close {
+            true => paragraph.matches(open).count() % 2 == 1 && !is_apart,
+            false => opened > closed,
+        }
     };
     // Most paragraphs have no mark at all, and one sign is sought faster than several.
     ['~', '<', '\\'].iter().any(|mark| paragraph.contains(*mark))
@@ -205,6 +211,11 @@ fn read_digits(text: &str, at: usize, found: &mut Vec<Found>) -> usize {
         return end;
     }
     let digits_end = at + run(&text[at..], |c| c.is_ascii_digit());
+    if let Some(grouped) = parted_by_points(text, at) {
+        let end = grouped.item.span.end;
+        found.push(grouped);
+        return end;
+    }
     let Some(written) = written::read(text, at) else { return digits_end.max(at + 1) };
     let end = written.span.end;
     let goes_on_a_name =
@@ -227,6 +238,23 @@ fn read_digits(text: &str, at: usize, found: &mut Vec<Found>) -> usize {
     }
     found.push(Found::number(text, written));
     end
+}
+
+/// A number whose thousands points part, `329.280.000`: whole, and unclear to an English reader.
+fn parted_by_points(text: &str, at: usize) -> Option<Found> {
+    let length = run(&text[at..], |c| c.is_ascii_digit() || c == '.');
+    let token = text[at..at + length].trim_end_matches('.');
+    let mut groups = token.split('.');
+    let is_first = groups.next().is_some_and(|first| first.len() <= 3 && !first.starts_with('0'));
+    let are_thousands = groups.clone().count() >= 2 && groups.all(|group| group.len() == 3);
+    let end = at + token.len();
+    let is_inside = text[..at].ends_with(|c: char| c.is_alphanumeric() || "._-/".contains(c))
+        || text[end..].starts_with(|c: char| c.is_alphanumeric() || "-/".contains(c));
+    let value = token.replace('.', "").parse().ok().filter(|_| is_first && are_thousands)?;
+    let printed = Printed::in_words(token, value, Unit::Plain);
+    let mut number = Found::other(at..end, ItemKind::Number(printed));
+    number.item.is_unclear = true;
+    (!is_inside).then_some(number)
 }
 
 /// Reads a number with its spread: `4.5 ± 0.2%` shares its unit, `1.702(13)` its last digits.
