@@ -360,14 +360,16 @@ fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Every source file: its path below `src` and its text.
+/// Every source file of the library: its path below `src` and its text. Examples are programs of their own.
 fn sources() -> Vec<(String, String)> {
     fn collect(folder: &Path, below: &str, into: &mut Vec<(String, String)>) {
         for entry in std::fs::read_dir(folder).unwrap() {
             let entry = entry.unwrap();
             let name = format!("{below}{}", entry.file_name().to_str().unwrap());
             if entry.path().is_dir() {
-                collect(&entry.path(), &format!("{name}/"), into);
+                if entry.file_name() != "examples" {
+                    collect(&entry.path(), &format!("{name}/"), into);
+                }
             } else if name.ends_with(".rs") {
                 into.push((name, std::fs::read_to_string(entry.path()).unwrap()));
             }

@@ -28,6 +28,7 @@ mod receipt;
 pub mod record;
 mod seal;
 mod signed;
+mod slice;
 mod state;
 mod training;
 mod unfinished;
@@ -59,6 +60,7 @@ pub use receipt::{
 pub use record::Open;
 pub use seal::seal;
 pub use signed::add_signature;
+pub use slice::SliceRecord;
 pub use state::saved_weights_name;
 pub use training::{MOST_RECORDS, RouterRecord, TrainingRecord, TrainingRecords};
 pub use unfinished::{Unfinished, WholeLines, whole_lines};

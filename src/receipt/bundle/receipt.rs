@@ -296,6 +296,27 @@ record! {
     }
 }
 
+impl Run {
+    /// A run of which only the name of its bundle's folder is known.
+    pub fn named(id: impl Into<String>) -> Self {
+        Self { id: id.into(), study: None, arm: None, plan_commit: None, finished: None }
+    }
+}
+
+impl Trainer {
+    /// A program of which only the name is known. Replays of its runs allow for rounding.
+    pub fn named(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            version: None,
+            source_revision: None,
+            dirty: None,
+            lockfile_sha256: None,
+            arithmetic: None,
+        }
+    }
+}
+
 impl Receipt {
     /// Whether the run went to its end; none where the receipt does not say.
     pub fn finished(&self) -> Option<bool> {

@@ -1,0 +1,183 @@
+//! Trains a small Llama on bytes with candle, and records a bundle that anyone can verify and replay:
+//!
+//! ```text
+//! cargo run --release --package repro-candle --example record -- target/recorded/candle-bytes
+//! repro verify target/recorded/candle-bytes
+//! repro replay target/recorded/candle-bytes --engine both
+//! ```
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use candle_core::{Context, D, DType, Device::Cpu, Result, Tensor, Var};
+use candle_nn::{AdamW, Module, Optimizer, ParamsAdamW, VarBuilder, VarMap};
+use candle_nn::{embedding, linear_no_bias, loss, ops, rms_norm, rotary_emb};
+use repro_receipt::bundle::{
+    BundleWriter, CONFIG, Chain, METRICS, Origin, Receipt, Run, SliceRecord, Trainer,
+};
+use serde_json::{Map, json};
+
+const TEXT: &[u8] = include_bytes!("record.rs");
+const VOCABULARY: usize = 256;
+const WIDTH: usize = 32;
+const INNER: usize = 64;
+const LAYERS: usize = 2;
+const HEADS: usize = 4;
+const EPSILON: f64 = 1e-5;
+const THETA: f32 = 10_000.0;
+const ROWS: usize = 4;
+const LENGTH: usize = 32;
+const STEPS: usize = 20;
+/// The first steps are recorded in full, so that others can execute them again.
+const SLICE: usize = 8;
+
+/// The logits after each byte of `tokens`, `(rows, length)`. The first call creates the weights, under the names that
+/// transformers gives them.
+fn llama(tokens: &Tensor, vb: &VarBuilder) -> Result<Tensor> {
+    let model = vb.pp("model");
+    let mut x = embedding(VOCABULARY, WIDTH, model.pp("embed_tokens"))?.forward(tokens)?;
+    for layer in 0..LAYERS {
+        let vb = model.pp("layers").pp(layer);
+        // `RmsNorm::forward`, `rope` and `softmax_last_dim` have no backward pass and give no error. What is used here
+        // in their place is differentiable.
+        let h = rms_norm(WIDTH, EPSILON, vb.pp("input_layernorm"))?.forward_diff(&x)?;
+        x = (x + attention(&h, &vb.pp("self_attn"))?)?;
+        let h = rms_norm(WIDTH, EPSILON, vb.pp("post_attention_layernorm"))?.forward_diff(&x)?;
+        let gate = linear_no_bias(WIDTH, INNER, vb.pp("mlp.gate_proj"))?.forward(&h)?.silu()?;
+        let up = linear_no_bias(WIDTH, INNER, vb.pp("mlp.up_proj"))?.forward(&h)?;
+        x = (x + linear_no_bias(INNER, WIDTH, vb.pp("mlp.down_proj"))?.forward(&(gate * up)?)?)?;
+    }
+    let x = rms_norm(WIDTH, EPSILON, model.pp("norm"))?.forward_diff(&x)?;
+    linear_no_bias(WIDTH, VOCABULARY, vb.pp("lm_head"))?.forward(&x)
+}
+
+/// Causal attention of `(rows, length, width)`, with rotary positions.
+fn attention(h: &Tensor, vb: &VarBuilder) -> Result<Tensor> {
+    let size = WIDTH / HEADS;
+    let mut projections = Vec::new();
+    for name in ["q_proj", "k_proj", "v_proj"] {
+        let x = linear_no_bias(WIDTH, WIDTH, vb.pp(name))?.forward(h)?;
+        projections.push(x.reshape((ROWS, LENGTH, HEADS, size))?.transpose(1, 2)?.contiguous()?);
+    }
+    let pairs = 0..size / 2;
+    let frequencies: Vec<_> = pairs.map(|i| THETA.powf(-2.0 * i as f32 / size as f32)).collect();
+    let places = Tensor::arange(0_f32, LENGTH as f32, &Cpu)?.unsqueeze(1)?;
+    let angles = places.matmul(&Tensor::new(frequencies, &Cpu)?.unsqueeze(0)?)?;
+    let (cosines, sines) = (angles.cos()?, angles.sin()?);
+    let query = rotary_emb::rope_slow(&projections[0], &cosines, &sines)?;
+    let key = rotary_emb::rope_slow(&projections[1], &cosines, &sines)?;
+    let scores = (query.matmul(&key.t()?)? / (size as f64).sqrt())?;
+    // 0 for tokens that are seen, minus infinity for later ones.
+    let mask = Tensor::tril2(LENGTH, DType::F32, &Cpu)?.log()?;
+    let mixed = ops::softmax(&scores.broadcast_add(&mask)?, D::Minus1)?.matmul(&projections[2])?;
+    let mixed = mixed.transpose(1, 2)?.contiguous()?.flatten_from(2)?;
+    linear_no_bias(WIDTH, WIDTH, vb.pp("o_proj"))?.forward(&mixed)
+}
+
+/// The bytes of a step, each row with the byte that follows it: `(rows, length + 1)`.
+fn batch(step: usize) -> Result<Tensor> {
+    let row = |row| TEXT.iter().cycle().skip((step * ROWS + row) * LENGTH).take(LENGTH + 1);
+    let bytes: Vec<_> = (0..ROWS).flat_map(row).map(|byte| u32::from(*byte)).collect();
+    Tensor::from_vec(bytes, (ROWS, LENGTH + 1), &Cpu)
+}
+
+/// The norm of each tensor, summed in float64, as float32.
+fn norms(tensors: &[Tensor]) -> Result<Tensor> {
+    let norm = |x: &Tensor| x.to_dtype(DType::F64)?.sqr()?.sum_all()?.sqrt();
+    let norms: Vec<_> = tensors.iter().map(norm).collect::<Result<_>>()?;
+    Tensor::stack(&norms, 0)?.to_dtype(DType::F32)
+}
+
+/// Makes an update, and returns what a slice says about it: what it read, its loss, and norms by tensor.
+fn update(
+    step: usize,
+    vb: &VarBuilder,
+    weights: &BTreeMap<String, Var>,
+    optimizer: &mut AdamW,
+) -> Result<BTreeMap<&'static str, Tensor>> {
+    let tokens = batch(step)?;
+    let logits = llama(&tokens.narrow(1, 0, LENGTH)?, vb)?.flatten_to(1)?;
+    let loss = loss::cross_entropy(&logits, &tokens.narrow(1, 1, LENGTH)?.flatten_all()?)?;
+    let store = loss.backward()?;
+    let before: Vec<_> = weights.values().map(|weight| weight.copy()).collect::<Result<_>>()?;
+    optimizer.step(&store)?;
+    let (mut gradients, mut moves, mut after) = (Vec::new(), Vec::new(), Vec::new());
+    for ((name, weight), before) in weights.iter().zip(&before) {
+        // `AdamW` leaves a weight without a gradient as it is, and says nothing.
+        let gradient = store.get(weight).with_context(|| format!("`{name}` has no gradient"))?;
+        gradients.push(gradient.clone());
+        moves.push((weight.as_tensor() - before)?);
+        after.push(weight.as_tensor().clone());
+    }
+    let of_tensors = norms(&gradients)?;
+    Ok(BTreeMap::from([
+        ("tokens", tokens),
+        ("logged.loss", loss),
+        ("logged.grad_norm", of_tensors.sqr()?.sum_all()?.sqrt()?),
+        ("logged.tensor_grad_norm", of_tensors),
+        ("logged.tensor_update_norm", norms(&moves)?),
+        ("logged.tensor_norm", norms(&after)?),
+    ]))
+}
+
+#[expect(clippy::disallowed_macros, reason = "an example prints")]
+fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
+    let path = std::env::args().nth(1).unwrap_or("target/recorded/candle-bytes".to_owned());
+    let mut writer = BundleWriter::create(Path::new(&path))?;
+    writer.json(CONFIG, &json!({
+        "model_type": "llama", "vocab_size": VOCABULARY, "hidden_size": WIDTH, "intermediate_size": INNER,
+        "num_hidden_layers": LAYERS, "num_attention_heads": HEADS, "rms_norm_eps": EPSILON, "rope_theta": THETA,
+        "hidden_act": "silu", "batch_size": ROWS, "seq_len": LENGTH, "steps": STEPS, "dtype": "float32",
+    }))?;
+
+    let map = VarMap::new();
+    let vb = VarBuilder::from_varmap(&map, DType::F32, &Cpu);
+    llama(&batch(0)?.narrow(1, 0, LENGTH)?, &vb)?;
+    // Sorted by name: the order in a `VarMap` differs between processes.
+    let weights: BTreeMap<_, _> =
+        map.data().lock().expect("one thread").clone().into_iter().collect();
+    let names: Vec<_> = weights.keys().cloned().collect();
+    let initial = weights.iter().map(|(name, weight)| (name, weight.as_tensor()));
+    let checkpoint = writer.checkpoint(0, &safetensors::serialize(initial, None)?)?;
+
+    let rule = ParamsAdamW { lr: 0.003, beta2: 0.95, weight_decay: 0.1, ..ParamsAdamW::default() };
+    let mut optimizer = AdamW::new(weights.values().cloned().collect(), rule.clone())?;
+    let (mut chain, mut slice) = (Chain::default(), BTreeMap::<_, Vec<Tensor>>::new());
+    for step in 0..STEPS {
+        let logged = update(step, &vb, &weights, &mut optimizer)?;
+        let record = Map::from_iter([
+            ("step".into(), json!(step + 1)),
+            ("tokens".into(), json!((step + 1) * ROWS * LENGTH)),
+            ("loss".into(), json!(logged["logged.loss"].to_scalar::<f32>()?)),
+            ("grad_norm".into(), json!(logged["logged.grad_norm"].to_scalar::<f32>()?)),
+            ("lr".into(), json!(rule.lr)),
+        ]);
+        writer.append(METRICS, chain.extend(record)?.as_bytes())?;
+        for (name, value) in logged.into_iter().filter(|_| step < SLICE) {
+            slice.entry(name).or_default().push(value);
+        }
+    }
+
+    let stacked = slice.iter().map(|(name, steps)| Ok((*name, Tensor::stack(steps, 0)?)));
+    let tensors = safetensors::serialize(stacked.collect::<Result<Vec<_>>>()?, None)?;
+    let stated = json!({"grad_clip": 0, "norms": "float64", "groups": [{
+        "tensors": names, "optimizer": "adamw", "lr": rule.lr, "weight_decay": rule.weight_decay,
+        "beta1": rule.beta1, "beta2": rule.beta2, "eps": rule.eps, "amsgrad": false,
+    }]});
+    let steps = SLICE as u64;
+    let slice =
+        SliceRecord { from_step: 0, steps, tensors: &tensors, names: &names, stated: &stated };
+    let name = Path::new(&path).file_name().unwrap_or_default().to_string_lossy();
+    let receipt = Receipt {
+        run: Some(Run { finished: Some(true), ..Run::named(name) }),
+        trainer: Some(Trainer {
+            arithmetic: Some("candle-f32".into()),
+            ..Trainer::named("record.rs")
+        }),
+        checkpoints: vec![checkpoint],
+        slices: vec![writer.slice(&slice)?],
+        ..Receipt::new(Origin::Emitted)
+    };
+    println!("{path}: {}", writer.finish(&receipt)?.prefixed());
+    Ok(())
+}
