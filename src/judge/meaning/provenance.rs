@@ -91,7 +91,9 @@ pub struct Provenance {
     pub units: Vec<LossUnit>,
     /// The steps at which values were recorded.
     pub steps: BTreeSet<u64>,
-    /// The last step of its runs, where it is one.
+    /// The first checkpoint of its runs, where it is one.
+    pub first_step: Option<u64>,
+    /// The last one.
     pub last_step: Option<u64>,
     /// Whether every value was recorded at the last step of its run.
     pub is_at_end: bool,
@@ -126,14 +128,16 @@ impl Provenance {
         };
         let runs = leaves.iter().filter(|leaf| leaf.kind == LeafKind::Recorded);
         let runs = runs.filter_map(|leaf| Some(leaf.evidence.as_ref()?.bundle.clone()));
-        let last_step = |bundle: &str| {
+        let ends = |bundle: &str| {
             let receipt = library.bundle(bundle)?.receipt();
-            receipt.checkpoints.iter().map(|checkpoint| checkpoint.step).max()
+            let steps = || receipt.checkpoints.iter().map(|checkpoint| checkpoint.step);
+            Some((steps().min()?, steps().max()?))
         };
         let stepped = leaves.iter().filter(|leaf| leaf.step.is_some());
-        let last_steps: Vec<_> = stepped
-            .map(|leaf| (leaf.step, leaf.evidence.as_ref().and_then(|one| last_step(&one.bundle))))
+        let stepped: Vec<_> = stepped
+            .map(|leaf| (leaf.step, leaf.evidence.as_ref().and_then(|one| ends(&one.bundle))))
             .collect();
+        let last_step = |ends: Option<(u64, u64)>| ends.map(|(_, last)| last);
         let mut units: Vec<_> = leaves.iter().filter_map(|leaf| unit_of_leaf(leaf)).collect();
         units.dedup();
         let mut functions = BTreeSet::new();
@@ -151,8 +155,10 @@ impl Provenance {
             splits: leaves.iter().filter_map(|leaf| TextSplit::of_leaf(leaf, library)).collect(),
             units,
             steps: leaves.iter().filter_map(|leaf| leaf.step).collect(),
-            is_at_end: !last_steps.is_empty() && last_steps.iter().all(|(own, last)| own == last),
-            last_step: shared(last_steps.into_iter().map(|(_, last)| last)),
+            is_at_end: !stepped.is_empty()
+                && stepped.iter().all(|(own, ends)| *own == last_step(*ends)),
+            first_step: shared(stepped.iter().map(|(_, ends)| ends.map(|(first, _)| first))),
+            last_step: shared(stepped.iter().map(|(_, ends)| last_step(*ends))),
             functions,
             quantity: expressions.first().and_then(|first| quantity_of(first)),
             design: design_of(given).cloned(),

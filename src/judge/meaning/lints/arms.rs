@@ -42,8 +42,11 @@ pub(super) fn arm(claim: &LintedClaim<'_>) -> Option<Lint> {
         let has_part =
             |part: &String| !theirs.contains(part) && claim.lower.contains(part.as_str());
         own.iter().all(|arm| {
+            let parts = label_parts(arm);
+            let is_whole = parts.iter().all(|part| claim.lower.contains(part.as_str()));
             claim.mention(arm, &others, claim.lower).is_none()
-                && !label_parts(arm).iter().any(has_part)
+                && !parts.iter().any(has_part)
+                && !is_whole
         })
     };
     // Where several arms are spoken of, one that no number is of stands in for an own one without a name.

@@ -13,6 +13,7 @@ use super::super::arms::counted_runs;
 use super::statistic::said_in;
 use super::{LintedClaim, lint, number_of, plain_words};
 use crate::lexicon::{lexicon, place_of};
+use crate::value::LeafKind;
 
 /// A number of runs in the words that the fact does not have.
 pub(super) fn runs(claim: &LintedClaim<'_>) -> Option<Lint> {
@@ -81,7 +82,10 @@ fn quantified(claim: &LintedClaim<'_>, sizes: &[usize]) -> Option<Lint> {
 /// Words about each run, over a mean or a test of means.
 pub(super) fn every(claim: &LintedClaim<'_>) -> Option<Lint> {
     let words = claim.lower;
-    let said = said_of_each(words)?;
+    if let Some(lint) = every_arm(claim) {
+        return Some(lint);
+    }
+    let said = said_of_each(words, "count.runs")?;
     let calls = |list: &str| {
         lexicon().words(list).iter().any(|name| claim.provenance.functions.contains(name))
     };
@@ -91,7 +95,8 @@ pub(super) fn every(claim: &LintedClaim<'_>) -> Option<Lint> {
         calls("count.of_all") || compares && claim.provenance.arms.iter().any(|arm| arm.is_group);
     // "Over all seeds" is what a mean runs over.
     let before = words[..said.start].trim_end();
-    let is_over = lexicon().words("count.over").iter().any(|word| before.ends_with(word.as_str()));
+    let mut over = lexicon().words("count.over").iter();
+    let is_over = claim.number.is_some() && over.any(|word| before.ends_with(word.as_str()));
     // "None of our seeds gets to the mean of 1.70" says that it is one.
     let says_mean = !said_in(claim.before(), |term| term.name == "mean").is_empty();
     if calls("count.of_each") || !is_of_means || is_over || says_mean {
@@ -101,8 +106,17 @@ pub(super) fn every(claim: &LintedClaim<'_>) -> Option<Lint> {
     lint(LintKind::Count, format!("the text says \"{said}\", and the fact is of a mean"))
 }
 
-/// Where the words speak of each run: "every seed", "all six runs", "each of our runs".
-fn said_of_each(words: &str) -> Option<Range<usize>> {
+/// A measured number of one arm, of which the words say that every arm has it.
+fn every_arm(claim: &LintedClaim<'_>) -> Option<Lint> {
+    let [arm] = claim.provenance.arms.as_slice() else { return None };
+    let is_measured = claim.scope.leaves.iter().all(|leaf| leaf.kind != LeafKind::Setting);
+    let said = said_of_each(claim.before(), "count.arms").filter(|_| is_measured)?;
+    let said = &claim.before()[said];
+    lint(LintKind::Count, format!("the text says \"{said}\", and the value is of {}", arm.label))
+}
+
+/// Where the words speak of each one of a list of nouns: "every seed", "all six runs", "each of our runs".
+fn said_of_each(words: &str, nouns: &str) -> Option<Range<usize>> {
     let lexicon = lexicon();
     let is_between = |word: &str| {
         ["count.between", "arm.dense", "arm.sparse"].iter().any(|list| lexicon.is_in(list, word))
@@ -118,7 +132,7 @@ fn said_of_each(words: &str) -> Option<Range<usize>> {
             end = words.len() - behind.len() + word.len();
             match word {
                 "" => return None,
-                noun if lexicon.is_in("count.runs", noun) => return Some(start.start..end),
+                noun if lexicon.is_in(nouns, noun) => return Some(start.start..end),
                 other if !is_between(other) => return None,
                 _ => {}
             }

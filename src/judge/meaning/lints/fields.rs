@@ -45,6 +45,9 @@ fn words_before<'c>(claim: &'c LintedClaim<'_>) -> Vec<&'c str> {
     let start = end - claim.before().len().min(end);
     // "ARC-E / MMLU = 46.8 / 33.1": names of a list go with their numbers one by one.
     let own = claim.quote.get(start..end).filter(|own| !own.contains('/')).unwrap_or_default();
+    if claim.goes_on_from_a_number() {
+        return Vec::new();
+    }
     let mut words: Vec<&str> = plain_words(own).collect();
     let links = ["beside.links", "beside.measures"];
     let is_link =
@@ -52,10 +55,7 @@ fn words_before<'c>(claim: &'c LintedClaim<'_>) -> Vec<&'c str> {
     while words.last().is_some_and(is_link) {
         words.pop();
     }
-    // "78 passed of 892": what follows a number directly is counted by that one.
-    let follows_number = claim.items.iter().any(|item| item.span.end == start);
-    let skipped = usize::from(follows_number).min(words.len());
-    words[skipped..].to_vec()
+    words
 }
 
 /// The names of fields that some words may be: joined in each way, as they are and in lower case.

@@ -189,6 +189,15 @@ impl LintedClaim<'_> {
         }
     }
 
+    /// Whether the words before the number go on from another one, and are said of that: "78 passed of 892".
+    fn goes_on_from_a_number(&self) -> bool {
+        let Some(number) = &self.number else { return false };
+        let start = number.start - self.before().len().min(number.start);
+        let is_parted = self.before().contains([',', ';', ':', '(', '|'])
+            || plain_words(self.before()).any(|word| lexicon().is_in("beside.breaks", word));
+        !is_parted && self.items.iter().any(|item| item.span.end == start)
+    }
+
     /// The words before the number; they go on over a number of runs: "averaged over six seeds, it is".
     fn before_with_runs(&self) -> &str {
         let Some(number) = &self.number else { return "" };

@@ -117,7 +117,8 @@ fn said_behind(behind: &str) -> Vec<&'static LexiconTerm> {
 /// The other share of a whole that the clause names: stored parameters for active ones.
 fn sibling(claim: &LintedClaim<'_>, own: &LexiconTerm) -> Option<&'static LexiconTerm> {
     let behind = claim.behind().split([',', '.', ';', '(', ')']).next().unwrap_or_default();
-    let mut near = last_words(claim.before(), 4);
+    let before = if claim.goes_on_from_a_number() { "" } else { claim.before() };
+    let mut near = last_words(before, 4);
     for word in behind.split_whitespace().take(4) {
         if lexicon().is_in("beside.stops", word) && word != "in" {
             break;

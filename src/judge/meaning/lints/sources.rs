@@ -49,6 +49,12 @@ pub(super) fn step(claim: &LintedClaim<'_>) -> Option<Lint> {
             format!("the text says \"{word}\", and the value is of the last step, {steps}");
         return lint(LintKind::Step, message);
     }
+    if let Some((word, _)) = lexicon().find("step.first", claim.before())
+        && claim.provenance.first_step.is_some_and(|first| !found.contains(&first))
+    {
+        let message = format!("the text says \"{word}\", and the value is of step {steps}");
+        return lint(LintKind::Step, message);
+    }
     if lexicon().has("step.last", claim.lower) {
         let message = format!("the text names the last step, and the value is of step {steps}");
         return lint(LintKind::Step, message);

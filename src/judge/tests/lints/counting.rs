@@ -28,6 +28,15 @@ fn a_mean_says_nothing_of_every_run() {
 }
 
 #[test]
+fn a_value_of_one_arm_says_nothing_of_every_arm() {
+    check(
+        LintKind::Count,
+        &[("every arm gets down to 1.7015", "is = 'mean(moe.loss)'")],
+        &[("every model is trained for 1,209 steps", "is = 'one.config.steps'")],
+    );
+}
+
+#[test]
 fn a_relation_has_the_limit_of_the_words() {
     check(
         LintKind::Limit,

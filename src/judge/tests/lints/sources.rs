@@ -12,6 +12,7 @@ fn a_value_is_of_the_step_that_the_words_name() {
             ("the MoE's loss is 2.117", "is = 'mean(moe.loss @ 242)'"),
             ("halfway through training the MoE has 1.7015", "is = 'mean(moe.loss)'"),
             ("one fifth of the way the MoE has 1.7015", "is = ['_ a part', 'mean(moe.loss)']"),
+            ("at the first checkpoint the MoE has 1.93", "is = 'mean(moe.loss @ 484)'"),
         ],
         &[
             (
