@@ -106,7 +106,7 @@ impl PlainSpelling {
     }
 
     /// Every place of words that are spelled as this text is, in this text. Places may overlap; where more than
-    /// [`MOST_OVERLAPPING`] do, the later ones stand beside each other, as a text that repeats itself begins its quotes
+    /// `MOST_OVERLAPPING` do, the later ones stand beside each other, as a text that repeats itself begins its quotes
     /// nearly everywhere.
     pub fn places(&self, words: &str) -> Vec<Range<usize>> {
         let mut found = Vec::new();
