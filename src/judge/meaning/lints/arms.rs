@@ -35,22 +35,8 @@ pub(super) fn arm(claim: &LintedClaim<'_>) -> Option<Lint> {
     };
     let has_others = claim.items.len() > 1 && claim.number.is_some() && !is_of_one();
     let is_difference = own.len() > 1;
-    let is_unnamed = || {
-        let others: Vec<&ClaimArm> = siblings.iter().filter(|arm| !own.contains(arm)).collect();
-        // "Qwen2.5-3B" has the name of `qwen` as a part.
-        let theirs: Vec<String> = others.iter().flat_map(|arm| label_parts(arm)).collect();
-        let has_part =
-            |part: &String| !theirs.contains(part) && claim.lower.contains(part.as_str());
-        own.iter().all(|arm| {
-            let parts = label_parts(arm);
-            let is_whole = parts.iter().all(|part| claim.lower.contains(part.as_str()));
-            claim.mention(arm, &others, claim.lower).is_none()
-                && !parts.iter().any(has_part)
-                && !is_whole
-        })
-    };
     // Where several arms are spoken of, one that no number is of stands in for an own one without a name.
-    let stands_in = has_others && is_unnamed();
+    let stands_in = has_others && are_unnamed(claim, &own, &siblings);
     if !is_difference && (has_others && !stands_in || lexicon().has("arm.compares", clause)) {
         return None;
     }
@@ -77,6 +63,21 @@ pub(super) fn arm(claim: &LintedClaim<'_>) -> Option<Lint> {
     lint(LintKind::Arm, message)
 }
 
+/// Whether the quote has no name of the own arms, nor a part of one that no other arm of the statement has.
+fn are_unnamed(claim: &LintedClaim<'_>, own: &[&ClaimArm], siblings: &[ClaimArm]) -> bool {
+    let others: Vec<&ClaimArm> = siblings.iter().filter(|arm| !own.contains(arm)).collect();
+    let theirs: Vec<String> = others.iter().flat_map(|arm| label_parts(arm)).collect();
+    own.iter().all(|arm| {
+        // "Qwen2.5-3B" has the name of `qwen` as a part.
+        let parts = label_parts(arm).into_iter();
+        let (said, unsaid): (Vec<_>, Vec<_>) =
+            parts.partition(|part| claim.lower.contains(part.as_str()));
+        claim.mention(arm, &others, claim.lower).is_none()
+            && !unsaid.is_empty()
+            && said.iter().all(|part| theirs.contains(part))
+    })
+}
+
 /// The other arms of the post that the value might be of: its names, and the lanes of its documents.
 pub(super) fn others(claim: &LintedClaim<'_>, own: &[&ClaimArm]) -> Vec<ClaimArm> {
     let (page, library) = (claim.scope.page, claim.scope.library);
@@ -85,16 +86,12 @@ pub(super) fn others(claim: &LintedClaim<'_>, own: &[&ClaimArm]) -> Vec<ClaimArm
     // Lanes are parts of the documents that the own arms are of, with a field that was read.
     let fields = &claim.provenance.fields;
     let documents: BTreeSet<&String> = own.iter().flat_map(|arm| &arm.bundles).collect();
-    let of_document = |name: &&'_ String| {
+    let lanes = documents.iter().flat_map(|name| {
         let facts = library.bundle(name).into_iter().flat_map(|bundle| bundle.facts());
-        facts
-            .filter_map(|fact| fact.id.rsplit_once('.'))
-            .filter(|(_, field)| fields.contains(*field))
-    };
-    let lanes: Vec<(&String, &str)> = documents
-        .iter()
-        .flat_map(|name| of_document(name).map(|(lane, _)| (*name, lane)))
-        .collect();
+        let parted = facts.filter_map(|fact| fact.id.rsplit_once('.'));
+        parted.filter(|(_, field)| fields.contains(*field)).map(|(lane, _)| (*name, lane))
+    });
+    let lanes: Vec<(&String, &str)> = lanes.collect();
     let lanes = page.names.iter().flat_map(|(label, (locator, _))| {
         let prefix = format!("{}.", locator.path.join("."));
         let bundle = locator.bundles.first();

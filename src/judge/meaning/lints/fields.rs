@@ -40,14 +40,11 @@ pub(super) fn field(claim: &LintedClaim<'_>) -> Option<Lint> {
 
 /// The words before a number, without those that link a name to it: "an MMLU score of".
 fn words_before<'c>(claim: &'c LintedClaim<'_>) -> Vec<&'c str> {
-    let Some(number) = &claim.number else { return Vec::new() };
-    let end = number.start;
-    let start = end - claim.before().len().min(end);
+    let place = claim.before_start().zip(claim.number.as_ref());
+    let own = place.and_then(|(start, number)| claim.quote.get(start..number.start));
     // "ARC-E / MMLU = 46.8 / 33.1": names of a list go with their numbers one by one.
-    let own = claim.quote.get(start..end).filter(|own| !own.contains('/')).unwrap_or_default();
-    if claim.goes_on_from_a_number() {
-        return Vec::new();
-    }
+    let own = own.filter(|own| !own.contains('/') && !claim.goes_on_from_a_number());
+    let own = own.unwrap_or_default();
     let mut words: Vec<&str> = plain_words(own).collect();
     let links = ["beside.links", "beside.measures"];
     let is_link =

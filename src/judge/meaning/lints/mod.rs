@@ -189,10 +189,14 @@ impl LintedClaim<'_> {
         }
     }
 
+    /// Where the words before the number begin in the quote.
+    fn before_start(&self) -> Option<usize> {
+        self.number.as_ref()?.start.checked_sub(self.before().len())
+    }
+
     /// Whether the words before the number go on from another one, and are said of that: "78 passed of 892".
     fn goes_on_from_a_number(&self) -> bool {
-        let Some(number) = &self.number else { return false };
-        let start = number.start - self.before().len().min(number.start);
+        let Some(start) = self.before_start() else { return false };
         let is_parted = self.before().contains([',', ';', ':', '(', '|'])
             || plain_words(self.before()).any(|word| lexicon().is_in("beside.breaks", word));
         !is_parted && self.items.iter().any(|item| item.span.end == start)

@@ -44,17 +44,11 @@ pub(super) fn test(claim: &LintedClaim<'_>) -> Option<Lint> {
 /// Whether the words name an adjustment that the expression does not have. Where another part of the sentence has it, only
 /// the words beside the p are of the p.
 fn says_adjusted(claim: &LintedClaim<'_>, test: &LexiconTerm) -> bool {
-    let adjusts = |name: &String| test.given_by.contains(name);
     let mut siblings = claim.siblings.iter().filter(|tree| !claim.trees.contains(tree));
-    let is_elsewhere = siblings.any(|tree| {
-        let mut found = false;
-        tree.each(&mut |part| {
-            found |= matches!(&part.kind, ExpressionKind::Call(name, _) if adjusts(name));
-        });
-        found
-    });
+    let is_elsewhere = siblings.any(|tree| calls(tree, &test.given_by));
     let near = if is_elsewhere { near(claim) } else { claim.words() };
-    !claim.provenance.functions.iter().any(adjusts) && test.place_in(&near).is_some()
+    !claim.provenance.functions.iter().any(|name| test.given_by.contains(name))
+        && test.place_in(&near).is_some()
 }
 
 /// The words right beside a number.
@@ -87,7 +81,9 @@ pub(super) fn significance(claim: &LintedClaim<'_>) -> Option<Lint> {
     let denies = lexicon.has("significance.denied", words)
         || said.is_some_and(|(_, place)| denies_before(words, place.start, DENIED_WITHIN));
     let says = lexicon.has("significance.words", words);
-    let has = |list: &str| claim.siblings.iter().chain(claim.trees).any(|tree| calls(tree, list));
+    let has = |list: &str| {
+        claim.siblings.iter().chain(claim.trees).any(|tree| calls(tree, lexicon.words(list)))
+    };
     let is_replayed = claim.number.is_some() || has("significance.replays");
     if lexicon.has("significance.replayed", words) && !is_replayed {
         let message = "the text says that runs were executed again, and no relation replays them";
@@ -97,7 +93,8 @@ pub(super) fn significance(claim: &LintedClaim<'_>) -> Option<Lint> {
         return None;
     }
     // Where a relation decides, or the p is named as the raw one, the p need not agree with the words.
-    let decides = claim.siblings.iter().any(|tree| calls(tree, "significance.decides"));
+    let decides =
+        claim.siblings.iter().any(|tree| calls(tree, lexicon.words("significance.decides")));
     if !decides
         && !is_raw(claim)
         && let Some(lint) = contradicted_p(claim, says && !denies)
@@ -149,12 +146,12 @@ fn is_call(part: &Expression, function: &str) -> bool {
     matches!(&part.kind, ExpressionKind::Call(name, _) if name == function)
 }
 
-/// Whether an expression calls a function of a list.
-fn calls(tree: &Expression, list: &str) -> bool {
+/// Whether an expression calls one of these functions.
+fn calls(tree: &Expression, functions: &[String]) -> bool {
     let mut found = false;
     tree.each(&mut |part| {
         if let ExpressionKind::Call(name, _) = &part.kind {
-            found |= lexicon().is_in(list, name);
+            found |= functions.contains(name);
         }
     });
     found
