@@ -7,6 +7,7 @@ use repro_claim::locator::Locator;
 use repro_claim::syntax::ExpressionKind;
 use repro_receipt::bundle::Origin;
 
+use crate::lexicon::{lexicon, plain_words};
 use crate::library::Library;
 use crate::page::{PostPage, path_of};
 
@@ -19,12 +20,21 @@ pub struct ClaimArm {
     pub bundles: Vec<String>,
     /// Whether it is a group of runs.
     pub is_group: bool,
+    /// The parts of its name that may stand for it in a sentence, in lower case.
+    pub parts: Vec<String>,
 }
 
 impl ClaimArm {
     /// A name with the runs that it locates.
     pub fn new(label: String, locator: &Locator) -> Self {
-        Self { label, bundles: locator.bundles.clone(), is_group: locator.is_group }
+        let lower = label.to_lowercase();
+        let is_word = |part: &&str| {
+            part.len() > 2
+                && part.contains(char::is_alphabetic)
+                && !lexicon().is_in("arm.generic", part)
+        };
+        let parts = plain_words(&lower).filter(is_word).map(str::to_owned).collect();
+        Self { label, bundles: locator.bundles.clone(), is_group: locator.is_group, parts }
     }
 
     /// Its runs in words: `6 runs (seeds 1-6)`; nothing of a single run without a seed.
@@ -43,21 +53,17 @@ impl ClaimArm {
     /// The seeds of its runs, as their receipts state them.
     fn seeds(&self, library: &Library) -> BTreeSet<u64> {
         let seed = |name: &String| {
-            let receipt = library.bundle(name)?.receipt_document().root();
-            receipt.at("/predicate/seeds/init").ok()?.printed().ok()?.parse().ok()
+            library.bundle(name)?.receipt().seeds.as_ref()?.init.as_ref()?.parse().ok()
         };
         self.bundles.iter().filter_map(seed).collect()
     }
 
     /// What the receipts of all its runs call it: its arm in the study, and its budget.
     pub fn names_in_receipts(&self, library: &Library) -> Vec<String> {
-        let name = |pointer: &str| {
-            shared(self.bundles.iter().map(|name| {
-                let receipt = library.bundle(name)?.receipt_document().root();
-                Some(receipt.at(pointer).ok()?.text().ok()?.to_lowercase())
-            }))
-        };
-        ["/predicate/run/arm", "/predicate/extra/budget"].into_iter().filter_map(name).collect()
+        let receipts = || self.bundles.iter().map(|name| Some(library.bundle(name)?.receipt()));
+        let arm = shared(receipts().map(|one| one?.run.as_ref()?.arm.as_deref()));
+        let budget = shared(receipts().map(|one| one?.extra.get("budget")?.as_str()));
+        arm.into_iter().chain(budget).map(str::to_lowercase).collect()
     }
 
     /// Whether it is called by a name of the post, or has it as a part: `moe` of `moe.active12`.

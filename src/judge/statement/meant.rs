@@ -1,5 +1,7 @@
 //! What a claim of a statement is taken to mean: its provenance, the names in its fact, its lints.
 
+use std::cell::OnceCell;
+
 use repro_claim::Expression;
 use repro_claim::quote::{ItemKind, QuoteItem};
 use repro_report::meaning::{Lint, Reading};
@@ -92,6 +94,7 @@ impl<'a> Judge<'a> {
             provenance: &sources.provenance,
             scope: &sources.scope,
             given: value.given,
+            others: OnceCell::new(),
         };
         let answer = self.statement.reading.as_ref();
         let answered = |lint: Lint| Lint { answer: answer.cloned(), ..lint };

@@ -148,7 +148,7 @@ pub fn verify_into<'r>(
     demands: &Demands,
     reading: impl Into<ReadOptions<'r>>,
     replayer: Option<&mut dyn Replayer>,
-    sink: &mut dyn ReportSink,
+    sink: &mut (dyn ReportSink + Send),
 ) {
     let reading = reading.into();
     let threads = reading.threads;
@@ -183,25 +183,51 @@ pub fn verify_into<'r>(
         replayed = executed(&replays);
         store.library.replays = replays;
     }
+    let judging = Judging { root, demands, policy: &policy, library: &store.library };
+    let posts: Vec<_> = std::iter::zip(ids, posts).collect();
     // Posts share what was executed: it is counted with the first, and what several posts refuse alike is told once.
     let mut told = None;
-    for (id, post) in std::iter::zip(ids, posts) {
-        let subject = PartSubject::Post(id.clone());
-        let mut part = match post {
-            Err(errors) => ReportPart::refused(subject, errors),
-            Ok((page, texts)) => {
-                let Judged { mut post, failures } = judge(&page, &store.library, &texts, threads);
-                review::apply(&mut post, &Reviews::load(root, id), &policy);
-                if demands.pictures {
-                    post.pictures = pictures::of_post(&page, &store.library, &post);
-                }
-                let below_minimum = below(&post, demands, policy.min_reading);
-                ReportPart { subject, post: Some(post), failures, below_minimum, replayed: 0 }
-            }
-        };
+    let take = |mut part: ReportPart| {
         part.tell_once(&mut told);
         part.replayed = std::mem::take(&mut replayed);
         sink.take(part);
+    };
+    parallel::in_order(
+        &posts,
+        threads,
+        |(id, post), threads| judging.part(id, post, threads),
+        take,
+    );
+}
+
+/// What the posts of one run of the program are judged with.
+struct Judging<'j> {
+    root: &'j Path,
+    demands: &'j Demands,
+    policy: &'j ReviewPolicy,
+    library: &'j Library,
+}
+
+impl Judging<'_> {
+    /// What a post comes to, judged by at most `threads` threads; one that was not read is refused.
+    fn part(
+        &self,
+        id: &str,
+        post: &Result<(PostPage, TextsAtHand), Vec<Error>>,
+        threads: usize,
+    ) -> ReportPart {
+        let subject = PartSubject::Post(id.to_owned());
+        let (page, texts) = match post {
+            Ok(read) => (&read.0, &read.1),
+            Err(errors) => return ReportPart::refused(subject, errors.clone()),
+        };
+        let Judged { mut post, failures } = judge(page, self.library, texts, threads);
+        review::apply(&mut post, &Reviews::load(self.root, id), self.policy);
+        if self.demands.pictures {
+            post.pictures = pictures::of_post(page, self.library, &post);
+        }
+        let below_minimum = below(&post, self.demands, self.policy.min_reading);
+        ReportPart { subject, post: Some(post), failures, below_minimum, replayed: 0 }
     }
 }
 

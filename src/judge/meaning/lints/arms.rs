@@ -8,8 +8,8 @@ use repro_receipt::bundle::Origin;
 use repro_report::meaning::{Lint, LintKind};
 
 use super::super::arms::{ClaimArm, arms_of, shared};
-use super::{LintedClaim, label_parts, lint, plain_words};
-use crate::lexicon::{lexicon, place_of};
+use super::{LintedClaim, lint};
+use crate::lexicon::{lexicon, place_of, plain_words};
 
 /// A value of another arm than the words name.
 pub(super) fn arm(claim: &LintedClaim<'_>) -> Option<Lint> {
@@ -18,14 +18,14 @@ pub(super) fn arm(claim: &LintedClaim<'_>) -> Option<Lint> {
         return None;
     }
     if let Some(row) = claim.row.map(str::to_lowercase)
-        && let Some(lint) = row_of_another(claim, &own, &others(claim, &own), &row)
+        && let Some(lint) = row_of_another(claim, &own, &row)
     {
         return Some(lint);
     }
     let clause = clause_of(claim)?;
     let siblings = arms_of(claim.scope.page, claim.siblings.iter().copied());
     // What a single arm is compared with is no arm of its value.
-    let parts = |arm: &ClaimArm| BTreeSet::from_iter(label_parts(arm));
+    let parts = |arm: &ClaimArm| BTreeSet::from_iter(arm.parts.clone());
     let library = claim.scope.library;
     let is_of_one = || {
         siblings.iter().all(|arm| {
@@ -46,15 +46,16 @@ pub(super) fn arm(claim: &LintedClaim<'_>) -> Option<Lint> {
     if formulas.any(|formula| !formula.parameters.is_empty()) {
         return None;
     }
-    let said_of: BTreeSet<String> =
-        siblings.iter().chain(own.iter().copied()).flat_map(label_parts).collect();
-    let others = others(claim, &own);
+    let said_of: BTreeSet<&String> =
+        siblings.iter().chain(own.iter().copied()).flat_map(|arm| &arm.parts).collect();
     let is_of_sibling = |other: &ClaimArm| siblings.iter().any(|arm| arm.label == other.label);
-    let named = others.iter().filter(|other| !(stands_in && is_of_sibling(other))).find(|other| {
-        own.iter().any(|own| {
-            (!is_difference || own.is_beside(other)) && names(claim, clause, own, other, &said_of)
-        })
-    });
+    let named =
+        claim.others().iter().filter(|other| !(stands_in && is_of_sibling(other))).find(|other| {
+            own.iter().any(|own| {
+                (!is_difference || own.is_beside(other))
+                    && names(claim, clause, own, other, &said_of)
+            })
+        });
     let Some(named) = named else {
         let is_single = !is_difference && !stands_in;
         return is_single.then(|| kind_of_another(claim, &own, clause)).flatten();
@@ -66,20 +67,20 @@ pub(super) fn arm(claim: &LintedClaim<'_>) -> Option<Lint> {
 /// Whether the quote has no name of the own arms, nor a part of one that no other arm of the statement has.
 fn are_unnamed(claim: &LintedClaim<'_>, own: &[&ClaimArm], siblings: &[ClaimArm]) -> bool {
     let others: Vec<&ClaimArm> = siblings.iter().filter(|arm| !own.contains(arm)).collect();
-    let theirs: Vec<String> = others.iter().flat_map(|arm| label_parts(arm)).collect();
+    let theirs: Vec<&String> = others.iter().flat_map(|arm| &arm.parts).collect();
     own.iter().all(|arm| {
         // "Qwen2.5-3B" has the name of `qwen` as a part.
-        let parts = label_parts(arm).into_iter();
         let (said, unsaid): (Vec<_>, Vec<_>) =
-            parts.partition(|part| claim.lower.contains(part.as_str()));
+            arm.parts.iter().partition(|part| claim.lower.contains(part.as_str()));
         claim.mention(arm, &others, claim.lower).is_none()
             && !unsaid.is_empty()
             && said.iter().all(|part| theirs.contains(part))
     })
 }
 
-/// The other arms of the post that the value might be of: its names, and the lanes of its documents.
-pub(super) fn others(claim: &LintedClaim<'_>, own: &[&ClaimArm]) -> Vec<ClaimArm> {
+/// What [`LintedClaim::others`] answers.
+pub(super) fn others(claim: &LintedClaim<'_>) -> Vec<ClaimArm> {
+    let own = &claim.provenance.arms;
     let (page, library) = (claim.scope.page, claim.scope.library);
     let names = page.names.iter().filter(|(_, (locator, _))| is_alike(claim, locator));
     let names = names.map(|(label, (locator, _))| ClaimArm::new(label.clone(), locator));
@@ -111,14 +112,14 @@ fn names(
     clause: &str,
     own: &ClaimArm,
     other: &ClaimArm,
-    said_of: &BTreeSet<String>,
+    said_of: &BTreeSet<&String>,
 ) -> bool {
-    let mine: BTreeSet<String> = label_parts(own).into_iter().collect();
-    let theirs: BTreeSet<String> = label_parts(other).into_iter().collect();
+    let mine: BTreeSet<&String> = own.parts.iter().collect();
+    let theirs: BTreeSet<&String> = other.parts.iter().collect();
     // "Dense" is no name of another arm where the own one is dense.
     let own_kinds: Vec<&String> =
         claim.provenance.arms.iter().flat_map(|own| claim.kind_words(own)).collect();
-    let mut extra = theirs.difference(said_of).filter(|part| !own_kinds.contains(part)).peekable();
+    let mut extra = theirs.difference(said_of).filter(|part| !own_kinds.contains(*part)).peekable();
     let adds =
         extra.peek().is_some() && extra.all(|part| claim.place_of_part(clause, part).is_some());
     let called = claim.called(other, &[own]).into_iter().find_map(|name| place_of(clause, &name));
@@ -168,12 +169,7 @@ fn is_alike(claim: &LintedClaim<'_>, locator: &Locator) -> bool {
 }
 
 /// A row whose first cell is the name, or the kind, of another arm.
-fn row_of_another(
-    claim: &LintedClaim<'_>,
-    own: &[&ClaimArm],
-    others: &[ClaimArm],
-    row: &str,
-) -> Option<Lint> {
+fn row_of_another(claim: &LintedClaim<'_>, own: &[&ClaimArm], row: &str) -> Option<Lint> {
     let plain = |text: &str| -> String {
         text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
     };
@@ -185,7 +181,7 @@ fn row_of_another(
         _ => false,
     };
     let other = claim.scope.page.names.keys().find(|label| plain(label) == name);
-    let other = other.or_else(|| others.iter().find(is_named).map(|other| &other.label));
+    let other = other.or_else(|| claim.others().iter().find(is_named).map(|other| &other.label));
     let Some(other) = other.filter(|_| !is_own && !name.is_empty()) else {
         return kind_of_another(claim, own, row);
     };
@@ -195,7 +191,7 @@ fn row_of_another(
 
 /// A dense model that the words call a mixture, or the other way.
 fn kind_of_another(claim: &LintedClaim<'_>, own: &[&ClaimArm], clause: &str) -> Option<Lint> {
-    if own.iter().any(|arm| label_parts(arm).iter().any(|part| place_of(clause, part).is_some())) {
+    if own.iter().any(|arm| arm.parts.iter().any(|part| place_of(clause, part).is_some())) {
         return None;
     }
     let is_mixture = shared(own.iter().map(|arm| arm.is_mixture(claim.scope.library)))?;

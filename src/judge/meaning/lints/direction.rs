@@ -197,7 +197,7 @@ pub(super) fn pair(claim: &LintedClaim<'_>) -> Option<Lint> {
     }
     let first_is_lower = number_of(a)?.in_ones() < number_of(b)?.in_ones();
     let sides = Sides { first, second, first_is_lower, has_subject: false };
-    let relation = LintedClaim { number: None, ..*claim };
+    let relation = LintedClaim { number: None, ..claim.clone() };
     // What is said behind a third number is said of that one.
     let end = rest.first().map_or(claim.lower.len(), |(third, _)| third.span.start);
     let said = said(&relation, &LISTS).filter(|said| said.place.end <= end)?;

@@ -14,6 +14,7 @@ mod significance;
 mod sources;
 mod statistic;
 
+use std::cell::OnceCell;
 use std::ops::Range;
 
 use repro_claim::Expression;
@@ -24,7 +25,7 @@ use repro_report::meaning::{Lint, LintKind, Reading};
 use super::arms::ClaimArm;
 use super::nouns::Scope;
 use super::provenance::Provenance;
-use crate::lexicon::{lexicon, place_of};
+use crate::lexicon::{lexicon, place_of, plain_words};
 use crate::value::Quantity;
 
 /// A claim as its lints see it.
@@ -64,6 +65,8 @@ pub struct LintedClaim<'c> {
     pub scope: &'c Scope<'c>,
     /// The values.
     pub given: &'c [Quantity],
+    /// The other arms of the post that the value might be of, once a lint has asked for them.
+    pub others: OnceCell<Vec<ClaimArm>>,
 }
 
 /// A check that compares words and provenance.
@@ -129,11 +132,6 @@ fn number_of(item: &QuoteItem) -> Option<&Printed> {
         ItemKind::Number(printed) => Some(printed),
         _ => None,
     }
-}
-
-/// The words of a text without signs.
-fn plain_words(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty())
 }
 
 fn first_words(text: &str, count: usize) -> String {
@@ -230,11 +228,16 @@ impl LintedClaim<'_> {
         names.iter().filter_map(|name| place_of(text, name)).min_by_key(|place| place.start)
     }
 
+    /// The other arms of the post that the value might be of: its names, and the lanes of its documents.
+    fn others(&self) -> &[ClaimArm] {
+        self.others.get_or_init(|| arms::others(self))
+    }
+
     /// The words for an arm that no other one has.
     fn names_of(&self, arm: &ClaimArm, others: &[&ClaimArm]) -> Vec<String> {
-        let theirs: Vec<String> = others.iter().flat_map(|other| label_parts(other)).collect();
-        let own = label_parts(arm).into_iter().filter(|part| !theirs.contains(part));
-        let mut names: Vec<String> = own.flat_map(|part| spellings(&part)).collect();
+        let own = arm.parts.iter();
+        let own = own.filter(|part| others.iter().all(|other| !other.parts.contains(part)));
+        let mut names: Vec<String> = own.flat_map(|part| spellings(part)).collect();
         names.extend(self.called(arm, others));
         let kind = self.kind_words(arm);
         if others.iter().all(|other| self.kind_words(other) != kind) {
@@ -284,15 +287,4 @@ fn spellings(part: &str) -> Vec<String> {
         spellings.extend([format!("{word}-{number}"), format!("{word} {number}")]);
     }
     spellings
-}
-
-/// The parts of an arm's name that may stand for it in a sentence.
-fn label_parts(arm: &ClaimArm) -> Vec<String> {
-    let lower = arm.label.to_lowercase();
-    let is_word = |part: &&str| {
-        part.len() > 2
-            && part.contains(char::is_alphabetic)
-            && !lexicon().is_in("arm.generic", part)
-    };
-    plain_words(&lower).filter(is_word).map(str::to_owned).collect()
 }

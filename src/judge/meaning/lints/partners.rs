@@ -8,7 +8,6 @@ use repro_exact::decimal::grouped;
 use repro_report::meaning::{Lint, LintKind};
 
 use super::super::arms::{ClaimArm, arms_of};
-use super::arms::others;
 use super::sources::said_step_items;
 use super::{LintedClaim, lint};
 use crate::lexicon::{lexicon, places_of};
@@ -25,7 +24,7 @@ pub(super) fn arm(claim: &LintedClaim<'_>) -> Option<Lint> {
     let of_statement = arms_of(claim.scope.page, claim.siblings.iter().copied());
     let named = partner(claim, mentions_of(claim, &of_statement)).or_else(|| {
         let mut all = of_statement.clone();
-        all.extend(others(claim, &[own]).into_iter().filter(|other| own.is_beside(other)));
+        all.extend(claim.others().iter().filter(|other| own.is_beside(other)).cloned());
         partner(claim, mentions_of(claim, &all))
     })?;
     if named == own.label {
