@@ -22,6 +22,7 @@ text = "p.md"
 [names]
 moe = "tiny-moe-moe-active12-s{1..3}"
 dense = "tiny-moe-dense_active-active12-s{1..3}"
+stored = "tiny-moe-dense_total-active12-s{1..3}"
 one = "tiny-moe-moe-active12-s1"
 other = "tiny-moe-dense_active-active12-s1"
 cloze.moe = "tiny-moe-moe-active12-s{1..6}:data/evaluation/step-001209.tasks.csv#0.accuracy"

@@ -50,8 +50,14 @@ impl ClaimArm {
         }
     }
 
+    /// What all of its runs match, as their receipts state it: `active`, `total`.
+    pub fn matches<'l>(&self, library: &'l Library) -> Option<&'l str> {
+        let contract = |name: &String| library.bundle(name)?.receipt().contract.as_ref();
+        shared(self.bundles.iter().map(|name| contract(name)?.matched.as_deref()))
+    }
+
     /// The seeds of its runs, as their receipts state them.
-    fn seeds(&self, library: &Library) -> BTreeSet<u64> {
+    pub fn seeds(&self, library: &Library) -> BTreeSet<u64> {
         let seed = |name: &String| {
             library.bundle(name)?.receipt().seeds.as_ref()?.init.as_ref()?.parse().ok()
         };

@@ -1,5 +1,6 @@
 //! How many runs a fact is of, whether the words speak of each, and limits that the relation does not have.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use num_rational::BigRational;
@@ -40,6 +41,19 @@ pub(super) fn runs(claim: &LintedClaim<'_>) -> Option<Lint> {
         }
     }
     quantified(claim, &sizes)
+}
+
+/// A number of runs that the words call one of seeds, where several runs have the same seed.
+pub(super) fn seeds(claim: &LintedClaim<'_>) -> Option<Lint> {
+    let item = claim.items.iter().find(|item| claim.number.as_ref() == Some(&item.span))?;
+    let (count, _) = said_of_runs(claim, item)?;
+    let says_seeds = |word: &str| lexicon().is_in("count.seeds", word);
+    let arms = claim.provenance.arms.iter();
+    let seeds: BTreeSet<u64> = arms.flat_map(|arm| arm.seeds(claim.scope.library)).collect();
+    let seeds = Some(seeds.len()).filter(|seeds| *seeds > 0 && *seeds < count)?;
+    let message = format!("the text says {count} seeds, and {count} runs have {seeds}");
+    let lint = lint(LintKind::Count, message);
+    lint.filter(|_| plain_words(claim.behind()).take(3).any(says_seeds))
 }
 
 /// The number of runs that a number of the words is, and the word behind it.

@@ -6,7 +6,7 @@ use repro_report::meaning::{Lint, LintKind};
 use repro_report::outcome::EvidenceRef;
 
 use super::{LintedClaim, lint, plain_words};
-use crate::lexicon::lexicon;
+use crate::lexicon::{lexicon, place_of};
 
 /// The longest name of a field, in words.
 const LONGEST: usize = 4;
@@ -30,12 +30,30 @@ pub(super) fn field(claim: &LintedClaim<'_>) -> Option<Lint> {
     let near = near.map(|text| plain_words(text).collect::<Vec<_>>());
     let ends = (1..=words.len()).rev().map(|count| words[words.len() - count..].to_vec());
     let names: Vec<Vec<&str>> = ends.chain(near).filter(|words| words.len() <= LONGEST).collect();
-    if names.iter().any(|words| address.is_own(words)) {
-        return None;
-    }
-    let (said, own) = names.iter().find_map(|words| address.named(words))?;
+    let is_own = names.iter().any(|words| address.is_own(words));
+    let beside = names.iter().find_map(|words| address.named(words)).filter(|_| !is_own);
+    let (said, own) = beside.or_else(|| named_alone(claim, &words, &address))?;
     let message = format!("the words beside the number name `{said}`, and the value is of `{own}`");
     lint(LintKind::Quantity, message)
+}
+
+/// The field that any words before the number name, where no word of the claim names the own one: "HumanEval, as in the
+/// table: 0.0455".
+fn named_alone<'b>(
+    claim: &LintedClaim<'_>,
+    words: &[&str],
+    address: &Address<'b>,
+) -> Option<(String, &'b str)> {
+    let (last, own) = address.parts.iter().copied().enumerate().last()?;
+    let row = claim.row.unwrap_or_default().to_lowercase();
+    let own_words: Vec<String> = plain_words(own).map(str::to_lowercase).collect();
+    let all = format!("{} {row} {}", claim.words(), claim.context.to_lowercase());
+    if own_words.iter().any(|word| place_of(&all, word).is_some()) {
+        return None;
+    }
+    let parts = (1..=LONGEST).rev().flat_map(|count| words.windows(count));
+    let mut names = parts.flat_map(spellings);
+    names.find(|name| address.holds_number(last, name)).map(|name| (name, own))
 }
 
 /// The words before a number, without those that link a name to it: "an MMLU score of".

@@ -99,6 +99,7 @@ pub const ALL: &[(&str, LintCheck)] = &[
     ("arm", arms::arm),
     ("arm: pair", partners::arm),
     ("count", counting::runs),
+    ("count: seeds", counting::seeds),
     ("count: every", counting::every),
     ("test", significance::test),
     ("test: interval", significance::interval),
@@ -235,8 +236,12 @@ impl LintedClaim<'_> {
 
     /// The words for an arm that no other one has.
     fn names_of(&self, arm: &ClaimArm, others: &[&ClaimArm]) -> Vec<String> {
+        // "Dense" is no name among several dense arms.
+        let is_of = |other: &ClaimArm, part: &String| {
+            other.parts.contains(part) || self.kind_words(other).contains(part)
+        };
         let own = arm.parts.iter();
-        let own = own.filter(|part| others.iter().all(|other| !other.parts.contains(part)));
+        let own = own.filter(|part| !others.iter().any(|other| is_of(other, part)));
         let mut names: Vec<String> = own.flat_map(|part| spellings(part)).collect();
         names.extend(self.called(arm, others));
         let kind = self.kind_words(arm);
@@ -261,7 +266,7 @@ impl LintedClaim<'_> {
         self.calls(arm).into_iter().filter(|name| !theirs.contains(name)).collect()
     }
 
-    /// The aliases of an arm or of a part of its name, and its names in receipts.
+    /// The aliases of an arm or of a part of its name, its names in receipts, and the words for what it matches.
     fn calls(&self, arm: &ClaimArm) -> Vec<String> {
         let aliases = self.scope.page.aliases.iter().filter(|(key, _)| arm.has_part(key));
         let aliases = aliases.flat_map(|(_, words)| words).map(|alias| alias.to_lowercase());
@@ -269,8 +274,11 @@ impl LintedClaim<'_> {
         let is_kind = |name: &String| {
             ["arm.dense", "arm.sparse"].iter().any(|list| lexicon().words(list).contains(name))
         };
-        let in_receipts = arm.names_in_receipts(self.scope.library).into_iter();
-        aliases.chain(in_receipts.filter(|name| !is_kind(name))).collect()
+        let library = self.scope.library;
+        let in_receipts = arm.names_in_receipts(library).into_iter();
+        let matched = arm.matches(library).map(|what| format!("arm.matched_{what}"));
+        let matched = matched.iter().flat_map(|list| lexicon().words(list)).cloned();
+        aliases.chain(in_receipts.filter(|name| !is_kind(name))).chain(matched).collect()
     }
 
     /// Where a part of a name stands in a text.

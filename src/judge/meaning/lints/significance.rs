@@ -46,7 +46,10 @@ pub(super) fn test(claim: &LintedClaim<'_>) -> Option<Lint> {
 fn says_adjusted(claim: &LintedClaim<'_>, test: &LexiconTerm) -> bool {
     let mut siblings = claim.siblings.iter().filter(|tree| !claim.trees.contains(tree));
     let is_elsewhere = siblings.any(|tree| calls(tree, &test.given_by));
-    let near = if is_elsewhere { near(claim) } else { claim.words() };
+    let near = match is_elsewhere {
+        true => near(claim),
+        false => format!("{} {}", claim.words(), claim.context.to_lowercase()),
+    };
     !claim.provenance.functions.iter().any(|name| test.given_by.contains(name))
         && test.place_in(&near).is_some()
 }

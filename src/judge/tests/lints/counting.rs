@@ -13,6 +13,16 @@ fn runs_are_as_many_as_the_words_say() {
 }
 
 #[test]
+fn several_runs_may_have_one_seed() {
+    let both = "is = 'count([moe, dense])'";
+    check(
+        LintKind::Count,
+        &[("trained with 6 random seeds", both), ("it takes 6 different seeds", both)],
+        &[("6 runs are trained", both), ("the MoE has 3 seeds", "is = 'count(moe)'")],
+    );
+}
+
+#[test]
 fn a_mean_says_nothing_of_every_run() {
     check(
         LintKind::Count,

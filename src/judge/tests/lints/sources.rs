@@ -55,8 +55,12 @@ fn a_value_is_of_the_arm_that_the_words_name() {
             ("the dense model answers 32.4% of the items", "is = 'mean(cloze.moe)'"),
             ("over three seeds dense ends at 1.7015", "is = ['count(moe)', 'mean(moe.loss)']"),
             ("dense_active comes to 1.7015", "is = 'mean(moe.loss)'"),
+            ("the dense model of matched storage ends at 1.7186", "is = 'mean(dense.loss)'"),
+            ("the active-matched dense model ends at 1.7109", "is = 'mean(stored.loss)'"),
         ],
         &[
+            ("the active-matched dense model ends at 1.7186", "is = 'mean(dense.loss)'"),
+            ("the dense model with matched storage: 1.7109", "is = 'mean(stored.loss)'"),
             ("the mixture ends at 1.7015", "is = 'mean(moe.loss)'"),
             ("the control ends at 1.7186", "is = 'mean(dense.loss)'"),
         ],
