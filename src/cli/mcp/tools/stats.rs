@@ -16,7 +16,8 @@ pub const TOOL: ModelTool = ModelTool {
     description: "Use this instead of computing a test, an interval or a p-value yourself. One list `a` (runs or seeds of one setup), or \
 two lists `a` and `b` to compare: Welch's and pooled t, paired t where pairs are meant, sign flips, bootstrap, the smallest gap that so \
 many runs could see. Or printed summaries (`summary_a`, `summary_b`: mean, standard deviation with divisor n - 1, n), success counts of \
-evaluations (`counts`), discordant pairs (`paired_counts`, McNemar), p-values of one family (`p_values`, Holm). Differences are a - b. \
+evaluations (`counts`), discordant pairs (`paired_counts`, McNemar), p-values of one family (`p_values`, Holm), counts of categories such as the tokens of each \
+expert (`categories`, chi-squared). Differences are a - b. \
 A result that decides nothing says `evidence: false` and why; one that cannot be computed is `refused` with the reason.",
     scope: "A test tells an effect from chance for the numbers given; it does not show that they were measured, that no runs were left \
 out, or that this test was chosen before the numbers were seen.",
@@ -37,6 +38,8 @@ struct StatsCall {
     counts: Option<Vec<PrintedCounts>>,
     paired_counts: Option<[u64; 2]>,
     p_values: Option<Vec<f64>>,
+    categories: Option<Vec<f64>>,
+    expected: Option<Vec<f64>>,
     level: Option<f64>,
 }
 
@@ -83,6 +86,8 @@ fn input() -> Json {
         "counts": schema::list(counts, "successes and trials of one proportion, or of two that are compared"),
         "paired_counts": pair(json!({"type": "integer", "minimum": 0}), "pairs in which only the first succeeded, and only the second"),
         "p_values": numbers("p-values of one family"),
+        "categories": numbers("counts of categories, tested against `expected`"),
+        "expected": numbers("expected shares of the categories, in any unit; equal ones where left out"),
         "level": {"type": "number", "default": 0.95, "exclusiveMinimum": 0, "exclusiveMaximum": 1, "description": "the level of intervals"},
     }))
 }
@@ -116,6 +121,8 @@ fn of(call: StatsCall) -> Result<StatsArgs, Vec<Error>> {
         ("counts", call.counts.map(counts)),
         ("paired-counts", call.paired_counts.map(|[first, second]| format!("{first},{second}"))),
         ("p-values", call.p_values.map(list)),
+        ("categories", call.categories.map(list)),
+        ("expected", call.expected.map(list)),
         ("level", call.level.map(|level| level.to_string())),
     ];
     let given =
