@@ -61,8 +61,9 @@ fn of_text(page: &PostPage, own: &args::CoverageArgs) -> Result<Coverage, Error>
     let text = match own.source.as_deref() {
         Some(id) => page.texts.iter().find(|text| text.id == id),
         None => {
+            let is_named = |file: &String| name.is_some() && file.rsplit('/').next() == name;
             let is_it = |text: &&TextSource| {
-                text.sha256 == Some(digest) || (text.file.is_some() && text.file.as_deref() == name)
+                text.sha256 == Some(digest) || text.file.as_ref().is_some_and(is_named)
             };
             page.texts.iter().find(is_it).or(page.texts.first())
         }

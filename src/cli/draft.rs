@@ -7,6 +7,7 @@ use super::args::DraftArgs;
 use super::output::{Output, write_file};
 use super::{Answer, threads};
 use repro_draft::{self as draft, Draft, DraftRequest, DraftedNumber};
+use repro_judge::texts;
 use repro_receipt::source::{Error, Location, Source};
 use repro_report::outcome::ExitStatus;
 use repro_report::{visible, wrap};
@@ -20,8 +21,10 @@ pub fn run(root: &Path, own: &DraftArgs, output: &Output) -> Answer {
     let shown = own.text.display().to_string();
     let text = Source::load(&own.text, shown.clone()).map_err(one)?;
     let id = own.id.clone().unwrap_or_else(|| id_of(&own.text));
-    let name =
-        own.text.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let within = within(root, &own.text);
+    let name = within
+        .clone()
+        .unwrap_or_else(|| own.text.file_name().unwrap_or_default().to_string_lossy().into_owned());
     let folder = root.join("repro");
     let post = folder.join(format!("{id}.toml"));
     let post_shown = format!("repro/{id}.toml");
@@ -44,6 +47,7 @@ pub fn run(root: &Path, own: &DraftArgs, output: &Output) -> Answer {
         }
         (false, false) => None,
     };
+    let shown_in_project = texts::inside(&name).unwrap_or(shown);
     let request = DraftRequest {
         root,
         id: &id,
@@ -51,10 +55,10 @@ pub fn run(root: &Path, own: &DraftArgs, output: &Output) -> Answer {
         evidence: &own.evidence,
         before,
         threads: own.threads.unwrap_or_else(threads::cores),
-        text: Source::new(format!("repro/{name}"), text.text().as_bytes().to_vec()).map_err(one)?,
+        text: Source::new(shown_in_project, text.text().as_bytes().to_vec()).map_err(one)?,
     };
     let drafted = draft::draft(&request)?;
-    let copied = beside(&folder, &name, &text).map_err(one)?;
+    let copied = within.is_none() && beside(&folder, &name, &text).map_err(one)?;
     write_file(&post, &post_shown, drafted.post.as_bytes()).map_err(one)?;
     output.print(&told(&drafted, &post_shown, copied.then_some(name.as_str()), &id, output));
     let is_whole = drafted.bound == drafted.total;
@@ -72,7 +76,15 @@ pub fn id_of(text: &Path) -> String {
     if id.is_empty() { "post".to_owned() } else { id.to_owned() }
 }
 
-/// Lays the text beside the post file, where it is looked up; answers whether it was not there.
+/// The path of a text of the project, seen from the folder of post files: `../README.md`. None if it lies elsewhere.
+fn within(root: &Path, text: &Path) -> Option<String> {
+    let text = text.canonicalize().ok()?;
+    let path = text.strip_prefix(root.canonicalize().ok()?).ok()?;
+    let beside = path.strip_prefix("repro").map(Path::to_path_buf);
+    beside.unwrap_or_else(|_| Path::new("..").join(path)).to_str().map(str::to_owned)
+}
+
+/// Lays a text from elsewhere beside the post file, where it is looked up; answers whether it was not there.
 fn beside(folder: &Path, name: &str, text: &Source) -> Result<bool, Error> {
     let path = folder.join(name);
     if let Ok(known) = Source::load_plain(&path, format!("repro/{name}")) {

@@ -56,7 +56,7 @@ pub struct DraftRequest<'a> {
     pub root: &'a Path,
     /// The name of the post.
     pub id: &'a str,
-    /// The text, as it is read beside the post file, and how the post names it.
+    /// The text, and its path seen from the post file.
     pub text: Source,
     pub text_name: &'a str,
     /// Bundles and folders of bundles; all of the project where there are none.

@@ -1,7 +1,7 @@
-//! The texts of posts: beside the post file, or given by the caller and known by their digest.
+//! The texts of posts: files of the project, or given by the caller and known by their digest.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use repro_claim::seen::{self, Markup};
 use repro_receipt::digest::Digest;
@@ -13,8 +13,9 @@ use crate::page::{PostPage, TextSource};
 use crate::post::is_short_text;
 
 codes! {
-    NONE_NAMED = "text::none-named", "the post names no text, so no quote was looked up", "name the file beside the post in `text = \"ID.md\"`, or each text in `[texts.NAME]`";
-    NO_TEXT = "text::missing", "the text that a post is about is not there", "put it back beside the post file";
+    NONE_NAMED = "text::none-named", "the post names no text, so no quote was looked up", "name the file in `text = \"../README.md\"`, seen from the post file, or each text in `[texts.NAME]`";
+    NO_TEXT = "text::missing", "the text that a post is about is not there", "put it back, or correct its path, which is seen from the post file";
+    OTHER_COPY = "text::other-copy", "a copy of a text differs from the file that it is a copy of", "copy the file again and judge the post anew, or name the file itself";
     OTHER_TEXT = "text::other", "the text is not the one that the post was written about", "give the text with this digest, or write the post anew";
 }
 
@@ -99,25 +100,74 @@ impl GivenTexts {
             return TextAtHand::of(given).map(Some);
         }
         let Some(file) = &text.file else { return Ok(None) };
-        let plain = !file.is_empty() && !file.starts_with('/') && !file.contains("..");
-        let path = root.join("repro").join(file);
-        if !plain || !path.is_file() {
+        let source = match read(root, file, &text.place) {
             // A file that a digest stands for need not be redistributed.
-            if text.sha256.is_some() {
-                return Ok(None);
-            }
-            let found = if plain { "no such file" } else { "a path that leaves the folder" };
-            return Err(NO_TEXT.at(text.place.clone(), format!("`repro/{file}`"), found));
-        }
-        let source = Source::load_plain(&path, format!("repro/{file}"))?;
-        is_short_text(&source)?;
+            Err(error) if error.code == &NO_TEXT && text.sha256.is_some() => return Ok(None),
+            read => read?,
+        };
         let digest = Digest::of(source.text().as_bytes());
+        if let Some(original) = &text.copy_of {
+            let original = read(root, original, &text.place)?;
+            let wanted = Digest::of(original.text().as_bytes());
+            if wanted != digest {
+                let place = Location::file(source.name());
+                let expected = format!("{} of `{}`", wanted.prefixed(), original.name());
+                return Err(OTHER_COPY.at(place, expected, digest.prefixed()));
+            }
+        }
         match &text.sha256 {
             Some(wanted) if *wanted != digest => {
                 let place = Location::file(source.name());
                 Err(OTHER_TEXT.at(place, wanted.prefixed(), digest.prefixed()))
             }
             _ => TextAtHand::of(&source).map(Some),
+        }
+    }
+}
+
+/// Reads a text by its path seen from the folder of post files, which may not lead out of the project.
+fn read(root: &Path, file: &str, place: &Location) -> Result<Source, Error> {
+    let missing = |found| NO_TEXT.at(place.clone(), "a file of the project", found);
+    let inside = inside(file).ok_or_else(|| missing(format!("`{file}`, which leads out of it")))?;
+    let path = root.join(&inside);
+    // A link may lead anywhere.
+    let is_inside = match (path.canonicalize(), root.canonicalize()) {
+        (Ok(path), Ok(root)) => path.starts_with(root) && path.is_file(),
+        _ => false,
+    };
+    if !is_inside {
+        return Err(missing(format!("no file `{inside}`")));
+    }
+    let source = Source::load_plain(&path, inside)?;
+    is_short_text(&source)?;
+    Ok(source)
+}
+
+/// A path seen from `repro/` as one seen from the project: `../README.md` is `README.md`; none if it leads out of that.
+pub fn inside(file: &str) -> Option<String> {
+    let mut parts = vec!["repro"];
+    for part in Path::new(file).components() {
+        match part {
+            Component::Normal(name) => parts.push(name.to_str()?),
+            Component::ParentDir => drop(parts.pop()?),
+            Component::CurDir => {}
+            Component::RootDir | Component::Prefix(_) => return None,
+        }
+    }
+    Some(parts.join("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::inside;
+
+    #[test]
+    fn a_path_stays_in_the_project() {
+        assert_eq!(inside("0004.md").as_deref(), Some("repro/0004.md"));
+        assert_eq!(inside("../README.md").as_deref(), Some("README.md"));
+        assert_eq!(inside("./../docs/a.md").as_deref(), Some("docs/a.md"));
+        for file in ["../../README.md", "/etc/passwd", "../a/../../b"] {
+            assert_eq!(inside(file), None, "{file}");
         }
     }
 }

@@ -65,6 +65,29 @@ fn each_number_is_bound_to_what_gives_its_digits() {
 }
 
 #[test]
+fn the_published_text_is_the_one_that_is_read() {
+    let folder = project(TEXT);
+    repro(folder.path(), &["draft", "mine.md"]);
+    let verify = || repro(folder.path(), &["verify", "--post", "mine"]).status.code();
+    assert_eq!(verify(), Some(0));
+    fs::write(folder.path().join("mine.md"), TEXT.replace("1.9100", "1.1900")).unwrap();
+    assert_ne!(verify(), Some(0), "the text was changed");
+    // A copy beside the post has to be one.
+    let text = "[texts.own]\nwhat = 'mine'\nfile = 'copy.md'\ncopy_of = '../mine.md'\n";
+    fs::write(folder.path().join("repro/copy.md"), TEXT).unwrap();
+    let copied = post(folder.path()).replace("text = \"../mine.md\"\n", "");
+    let (before, behind) = copied.split_once("[names]").unwrap();
+    let own = format!("{before}{text}[names]{behind}");
+    fs::write(folder.path().join("repro/mine.toml"), own).unwrap();
+    let verified = repro(folder.path(), &["verify", "--post", "mine"]);
+    let told = String::from_utf8_lossy(&verified.stdout).into_owned()
+        + &String::from_utf8_lossy(&verified.stderr);
+    assert!(verified.status.code() == Some(2) && told.contains("text::other-copy"), "{told}");
+    fs::write(folder.path().join("mine.md"), TEXT).unwrap();
+    assert_eq!(verify(), Some(0));
+}
+
+#[test]
 fn what_is_confirmed_stays_where_text_and_evidence_change() {
     let folder = project(TEXT);
     repro(folder.path(), &["draft", "mine.md"]);

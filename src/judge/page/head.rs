@@ -30,8 +30,10 @@ pub struct TextSource {
     pub id: String,
     /// What it is, for people.
     pub what: String,
-    /// Its file beside the post file, where it lies there.
+    /// Its file in the project, seen from the post file, where it lies there.
     pub file: Option<String>,
+    /// The file that it is a copy of, seen from the post file.
+    pub copy_of: Option<String>,
     /// Its digest, where it is not redistributed.
     pub sha256: Option<Digest>,
     /// Where it is declared.
@@ -88,8 +90,9 @@ pub(super) fn texts(root: Node) -> Result<Vec<TextSource>, Error> {
         let file = node.text()?.to_owned();
         texts.push(TextSource {
             id: "text".to_owned(),
-            what: format!("the text beside the post, {file}"),
+            what: format!("the text of the post, {file}"),
             file: Some(file),
+            copy_of: None,
             sha256: None,
             place: node.place(),
         });
@@ -113,11 +116,21 @@ pub(super) fn texts(root: Node) -> Result<Vec<TextSource>, Error> {
             id: id.to_owned(),
             what: node.required("what")?.text()?.to_owned(),
             file: optional_text(node, "file")?,
+            copy_of: copy_of(node)?,
             sha256: sha256.transpose()?,
             place: node.place(),
         });
     }
     Ok(texts)
+}
+
+/// The file that the file of a text is a copy of.
+fn copy_of(text: Node) -> Result<Option<String>, Error> {
+    let original = optional_text(text, "copy_of")?;
+    if original.is_some() {
+        text.required("file")?;
+    }
+    Ok(original)
 }
 
 /// Where the post says that runs of equal seeds are pairs.

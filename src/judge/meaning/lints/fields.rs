@@ -6,7 +6,7 @@ use repro_report::meaning::{Lint, LintKind};
 use repro_report::outcome::EvidenceRef;
 
 use super::{LintedClaim, lint, plain_words};
-use crate::lexicon::{lexicon, place_of};
+use crate::lexicon::lexicon;
 
 /// The longest name of a field, in words.
 const LONGEST: usize = 4;
@@ -45,10 +45,11 @@ fn named_alone<'b>(
     address: &Address<'b>,
 ) -> Option<(String, &'b str)> {
     let (last, own) = address.parts.iter().copied().enumerate().last()?;
-    let row = claim.row.unwrap_or_default().to_lowercase();
-    let own_words: Vec<String> = plain_words(own).map(str::to_lowercase).collect();
-    let all = format!("{} {row} {}", claim.words(), claim.context.to_lowercase());
-    if own_words.iter().any(|word| place_of(&all, word).is_some()) {
+    let row = claim.row.unwrap_or_default();
+    let all = format!("{} {row} {}", claim.words(), claim.context).to_lowercase();
+    let own_lower = own.to_lowercase();
+    let is_said = |word: &str| plain_words(&all).any(|said| said == word);
+    if plain_words(&own_lower).any(is_said) {
         return None;
     }
     let parts = (1..=LONGEST).rev().flat_map(|count| words.windows(count));
