@@ -2,8 +2,9 @@
 """A training loop of the kind that people write around a model of Hugging Face's transformers, with receipts.
 
     scripts/reference/hf_loop.py --model FAMILY --text FILE --out DIR --name NAME [--set FIELD=JSON ...]
-        [--optimizer adamw|adam|amsgrad|sgd|lion|muon] [--lr X] [--schedule cosine|sqrt|linear|constant] [--groups two|one|depth]
-        [--clip X] [--freeze TEXT] [--balance X] [--smoothing X] [--z-loss X] [--skip N] [--autocast] [--masters] [--gradients]
+        [--optimizer adamw|adam|amsgrad|sgd|sgd-momentum|sgd-plain|lion|muon] [--lr X]
+        [--schedule cosine|sqrt|linear|constant] [--groups two|one|depth] [--clip X] [--freeze TEXT] [--zero TEXT]
+        [--balance X] [--smoothing X] [--z-loss X] [--skip N] [--autocast] [--masters] [--gradients]
         [--hidden N] [--layers N] [--heads N] [--length N] [--rows N] [--micro N] [--steps N] [--slice K:N ...]
         [--vocabulary N] [--seed S] [--threads N]
 
@@ -59,6 +60,8 @@ OPTIMIZERS = {
     "amsgrad": lambda groups, lr: torch.optim.AdamW(groups, lr=lr, amsgrad=True),
     "adam": lambda groups, lr: torch.optim.Adam(groups, lr=lr),
     "sgd": lambda groups, lr: torch.optim.SGD(groups, lr=lr, momentum=0.9, nesterov=True),
+    "sgd-momentum": lambda groups, lr: torch.optim.SGD(groups, lr=lr, momentum=0.9, dampening=0.1),
+    "sgd-plain": lambda groups, lr: torch.optim.SGD(groups, lr=lr),
     "lion": Lion,
 }
 
@@ -137,6 +140,7 @@ def main():
     parser.add_argument("--clip", type=float, default=1.0, help="the largest norm of gradients, 0 for any")
     parser.add_argument("--gradients", action="store_true", help="log the gradients, for replays of some micro-batches")
     parser.add_argument("--freeze", metavar="TEXT", help="freeze parameters with this in their names")
+    parser.add_argument("--zero", metavar="TEXT", help="start parameters with this in their names at zero")
     parser.add_argument("--balance", type=float, default=0.0, help="weight of the balance loss of transformers")
     parser.add_argument("--smoothing", type=float, default=0.0, help="label smoothing")
     parser.add_argument("--z-loss", type=float, default=0.0, help="weight of the squares of logsumexp")
@@ -147,6 +151,8 @@ def main():
     config, model = model_of(chosen)
     for name, parameter in model.named_parameters():
         parameter.requires_grad_(not (chosen.freeze and chosen.freeze in name))
+        if chosen.zero and chosen.zero in name:
+            torch.nn.init.zeros_(parameter)
     masters = masters_of(model) if chosen.masters else {}
     moved = masters or dict(model.named_parameters())
     optimizers = optimizers_of(chosen, moved)

@@ -4,11 +4,11 @@
     scripts/reference/trials.py table [--write PAGE]            every feature of a list, as a table
     scripts/reference/trials.py random --count N --seed S       honest runs with settings that the seed draws
         [--float32 | --bfloat16] [--largest N]
-    both: [--text FILE] [--repro PROGRAM] [--out DIR] [--jobs N] [--only TEXT]
+    both: [--engine own|candle|both] [--text FILE] [--repro PROGRAM] [--out DIR] [--jobs N] [--only TEXT]
 
 The runs are those of hf_loop.py, hf_trainer.py, lightning_loop.py, nanogpt_style.py and nanochat_style.py of this folder.
 With `--write` the table replaces what stands between its two marks in a page. The exit status is 1 where an honest run is
-refuted, or where a run that is to be refused is not.
+refuted, by one of two engines alone too, or where a run that is to be refused is not.
 
 Needs `pip install torch==2.15.0 transformers==5.23.0 accelerate lightning numpy`; nothing here is used by the product.
 """
@@ -155,8 +155,8 @@ def drawn(source, chosen):
     trainer = source.choices(["hf_loop", "hf_trainer", "nanogpt_style", "nanochat_style"], [10, 3, 2, 2])[0]
     if few_bits:
         trainer = source.choice(["hf_loop", "hf_trainer"])
-    heads = source.choice([2, 4, 8] if trainer == "hf_trainer" else [1, 2, 4, 8])
     while True:
+        heads = source.choice([2, 4, 8] if trainer == "hf_trainer" else [1, 2, 4, 8])
         hidden = heads * source.choice([8, 16, 24, 32, 64])
         layers, vocabulary = source.choice([1, 1, 2, 3, 4]), source.choice([256, 256, 320, 1024, 4096, 16384])
         if 20_000 <= parameters(hidden, layers, vocabulary, 4) <= chosen.largest:
@@ -180,10 +180,11 @@ def drawn(source, chosen):
 def drawn_loop(source, few_bits):
     from hf_loop import CONFIGS
     model = source.choice(list(CONFIGS))
-    optimizer = source.choices(["adamw", "adam", "amsgrad", "sgd", "muon"], [8, 1, 1, 1, 1])[0]
+    optimizers = ["adamw", "adam", "amsgrad", "sgd", "sgd-momentum", "sgd-plain", "lion", "muon"]
+    optimizer = source.choices(optimizers, [8, 1, 1, 1, 1, 1, 2, 2])[0]
     if optimizer == "muon" and model in ("mixtral", "olmoe", "qwen3_moe", "gpt2"):
         optimizer = "adamw"
-    rate = source.choice([3e-2, 0.1, 0.3]) if optimizer == "sgd" else source.choice([1e-4, 3e-4, 1e-3, 3e-3])
+    rate = source.choice([3e-2, 0.1, 0.3]) if optimizer.startswith("sgd") else source.choice([1e-4, 3e-4, 1e-3, 3e-3])
     arguments = ["--model", model, "--optimizer", optimizer, "--lr", rate,
                  "--schedule", source.choice(["cosine", "sqrt", "linear", "constant"]),
                  "--groups", source.choice(["two", "two", "one", "depth"]), "--clip", source.choice([0, 0.1, 1.0, 1.0, 5.0])]
@@ -255,8 +256,8 @@ def tried(job):
     problem = problem_of(bundle)
     if problem:
         return name, trial, {"outcome": REFUSED, "reason": f"by the recorder: {problem}", "seconds": [trained, 0.0]}
-    done = subprocess.run([chosen.repro, "replay", bundle, "--threads", "1", "--format", "json"], capture_output=True,
-                          text=True, check=False)
+    done = subprocess.run([chosen.repro, "replay", bundle, "--threads", "1", "--engine", chosen.engine, "--format", "json"],
+                          capture_output=True, text=True, check=False)
     seconds = [trained, time.monotonic() - start - trained]
     pathlib.Path(chosen.out, f"{name}.json").write_text(done.stdout)
     found = outcome_of(json.loads(done.stdout)) if done.stdout else refusal_of(done.stderr)
@@ -271,12 +272,21 @@ def refusal_of(said):
 
 
 def outcome_of(report):
-    """Verdict and reason of a replay, and the planted faults that it would see."""
+    """Verdict and reason of a replay, what each engine says, and the planted faults that it would see."""
     verdict, faults = report["verdict"], report["smallest_fault_caught"] or {}
     outcome = CONFIRMED if verdict == "verified" else verdict
     return {"outcome": outcome, "reason": "" if outcome == CONFIRMED else f"{report['code']}: {report['reason']}",
+            **({"engines": engines_of(report["engines"])} if report.get("engines") else {}),
             "smallest": faults.get("learning-rate", {}).get("smallest"), "coarse": (report["tolerance"] or {}).get("too_coarse"),
             "seen": sorted(name for name, fault in faults.items() if fault["caught"])}
+
+
+def engines_of(engines):
+    """What each of two engines says, and the largest difference between them as a share of its tolerance."""
+    own, candle = engines["own"], engines["candle"]
+    largest = max(engines["largest_differences"], key=lambda one: float(one["share_of_tolerance"]), default=None)
+    return {"own": own["verdict"], "candle": candle["verdict"] if candle else engines["candle_does_not_know"],
+            "part": engines["part"], "largest": largest}
 
 
 def run_all(jobs, chosen):
@@ -292,11 +302,16 @@ def campaign(chosen):
     source = random.Random(chosen.seed)
     trials = [drawn(source, chosen) for _ in range(chosen.count)]
     jobs = [(f"run-{chosen.seed}-{at:03d}", trial, chosen) for at, trial in enumerate(trials)]
-    counts = collections.defaultdict(collections.Counter)
+    counts, shares = collections.defaultdict(collections.Counter), []
     for name, trial, found in run_all([job for job in jobs if chosen.only in job[1].what], chosen):
-        counts[trial.what.split()[-1]][found["outcome"]] += 1
+        is_refuted = "refuted" in found.get("engines", {}).values()
+        counts[trial.what.split()[-1]]["refuted" if is_refuted else found["outcome"]] += 1
+        if found.get("engines", {}).get("largest"):
+            shares.append((float(found["engines"]["largest"]["share_of_tolerance"]), name))
         print(json.dumps({"name": name, "what": trial.what, **found, "arguments": " ".join([trial.trainer, *trial.arguments])}),
               flush=True)
+    if shares:
+        print(f"engines at most {100 * max(shares)[0]:.0f}% of the tolerance apart, in {max(shares)[1]}", file=sys.stderr)
     for kind, outcomes in counts.items():
         print(f"{kind}: {sum(outcomes.values())} runs: {dict(outcomes)}", file=sys.stderr)
     return int(any(outcomes["refuted"] or outcomes["not trained"] or outcomes["failed"] for outcomes in counts.values()))
@@ -342,6 +357,7 @@ def main():
     parser.add_argument("--float32", action="store_true", help="none with fewer bits")
     parser.add_argument("--bfloat16", action="store_true", help="all under autocast to bfloat16")
     parser.add_argument("--largest", type=int, default=2_000_000, metavar="N", help="about the most parameters of a run")
+    parser.add_argument("--engine", choices=("own", "candle", "both"), default="own", help="what replays them")
     parser.add_argument("--text", type=pathlib.Path, default=ROOT / "target/corpus/shakespeare.txt")
     parser.add_argument("--repro", type=pathlib.Path, default=ROOT / "target/release/repro")
     parser.add_argument("--out", type=pathlib.Path, help="where bundles, reports and logs are kept")

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use candle_core::{D, Device, Result as CandleResult, Tensor};
-use candle_nn::ops::softmax;
+use candle_core::{Device, Result as CandleResult, Tensor};
 
 use crate::architecture::{Architecture, limited};
 use crate::rotary::RotaryTable;
+use crate::softmax::softmax;
 
 /// Tokens of a pass: equally long sequences, one after the other.
 #[derive(Debug)]
@@ -114,7 +114,7 @@ impl AttentionContext {
             Some(mask) => scores.broadcast_add(mask)?,
             None => scores,
         };
-        let mixed = softmax(&scores, D::Minus1)?.matmul(&v)?;
+        let mixed = softmax(&scores)?.matmul(&v)?;
         let width = plan.heads * plan.head_size;
         mixed.transpose(1, 2)?.contiguous()?.reshape((self.rows * self.length, width))
     }

@@ -12,6 +12,7 @@ mod fields;
 mod mixture;
 mod objective;
 mod rotary;
+mod softmax;
 mod task;
 mod update;
 mod weights;

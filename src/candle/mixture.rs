@@ -1,10 +1,11 @@
 //! Gated networks and mixtures of them: each token goes to its best few experts.
 
-use candle_core::{D, Tensor};
-use candle_nn::ops::{sigmoid, softmax};
+use candle_core::Tensor;
+use candle_nn::ops::sigmoid;
 
 use crate::EngineError;
 use crate::architecture::{Architecture, BalanceRule, ExpertPlan};
+use crate::softmax::{log_sum_exp, softmax};
 use crate::weights::CandleDecoder;
 
 /// What a router did.
@@ -36,8 +37,7 @@ impl CandleDecoder<'_> {
         name: &str,
     ) -> Result<(Tensor, RouterOutcome), EngineError> {
         let logits = self.linear(h, &format!("{name}.gate"))?;
-        let scores =
-            if experts.is_sigmoid { sigmoid(&logits)? } else { softmax(&logits, D::Minus1)? };
+        let scores = if experts.is_sigmoid { sigmoid(&logits)? } else { softmax(&logits)? };
         let bias = match experts.balance {
             BalanceRule::Bias(_) => {
                 Some(self.tensor(&format!("{name}.gate.e_score_correction_bias"))?.to_vec1()?)
@@ -81,7 +81,7 @@ impl CandleDecoder<'_> {
             counts,
             tokens: chosen.len(),
             shares: shares.mean(0)?,
-            z: logits.log_sum_exp(1)?.sqr()?.mean_all()?,
+            z: log_sum_exp(&logits)?.sqr()?.mean_all()?,
         };
         Ok((y, router))
     }

@@ -6,6 +6,7 @@ use crate::EngineError;
 use crate::attention::TokenRows;
 use crate::decoder::DecoderOutput;
 use crate::mixture::router_losses;
+use crate::softmax::log_sum_exp;
 use crate::weights::CandleDecoder;
 
 /// The terms of the loss, and how much the balance losses are multiplied by.
@@ -29,7 +30,7 @@ pub(crate) fn nats(logits: &Tensor, targets: &[u32], smoothing: f64) -> CandleRe
     let (_, vocabulary) = logits.dims2()?;
     let targets = Tensor::from_slice(targets, (targets.len(), 1), logits.device())?;
     let of_target = logits.gather(&targets, 1)?.squeeze(1)?;
-    let nats = (logits.log_sum_exp(1)? - (of_target * (1.0 - smoothing))?)?;
+    let nats = (log_sum_exp(logits)? - (of_target * (1.0 - smoothing))?)?;
     if smoothing == 0.0 {
         return Ok(nats);
     }
@@ -59,7 +60,7 @@ impl CandleDecoder<'_> {
         let all = nats(&logits, &targets, terms.label_smoothing)?;
         let mut objective = all.mean_all()?;
         if terms.z_loss > 0.0 {
-            let square = logits.log_sum_exp(1)?.sqr()?.mean_all()?;
+            let square = log_sum_exp(&logits)?.sqr()?.mean_all()?;
             objective = (objective + (square * terms.z_loss)?)?;
         }
         if let Some(losses) = router_losses(self.plan, &output.routers, terms.balance_times)? {

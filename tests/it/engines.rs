@@ -52,6 +52,26 @@ fn two_engines_confirm_every_slice() {
     }
 }
 
+/// Which of equal scores are the largest is up to each program: an honest run that chose others is not refuted.
+#[test]
+fn experts_with_equal_scores_refute_nothing() {
+    let (_folder, bundle) = honest("hf-mixtral-ties");
+    let (replay, report) = both(&bundle, steps(0, 2));
+    let candle = report.candle.as_ref().unwrap();
+    for (verdict, code) in [
+        (replay.verdict, replay.code),
+        (report.own.verdict, report.own.code),
+        (candle.verdict, candle.code),
+    ] {
+        let found = (verdict, code.map(|code| code.id));
+        assert_eq!(found, (Verdict::Inconclusive, Some("replay::tied-routes")), "{report:?}");
+    }
+    assert!(report.parting.is_none(), "{report:?}");
+    assert_eq!(replay.tolerance.unwrap().tied, Some((1, 128)));
+    let divergence = replay.divergence.unwrap();
+    assert_eq!((divergence.step, divergence.what), (1, "routing"));
+}
+
 #[test]
 fn the_second_engine_alone_is_held_against_the_log_within_rounding() {
     let (_folder, bundle) = honest(OURS);

@@ -182,7 +182,7 @@ const CRATES: &[Crate] = &[
         on: &[],
         rows: &[
             &["engine_error", "task"],
-            &["compute_device", "fields", "update"],
+            &["compute_device", "fields", "softmax", "update"],
             &["rotary"],
             &["architecture"],
             &["attention", "family", "weights"],

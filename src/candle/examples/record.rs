@@ -1,4 +1,4 @@
-//! Trains a small Llama on bytes with candle, and records a bundle that anyone can verify and replay:
+//! Trains a small GPT on bytes with candle, and records a bundle that anyone can verify and replay:
 //!
 //! ```text
 //! cargo run --release --package repro-candle --example record -- target/recorded/candle-bytes
@@ -11,7 +11,7 @@ use std::path::Path;
 
 use candle_core::{Context, D, DType, Device::Cpu, Result, Tensor, Var};
 use candle_nn::{AdamW, Module, Optimizer, ParamsAdamW, VarBuilder, VarMap};
-use candle_nn::{embedding, linear_no_bias, loss, ops, rms_norm, rotary_emb};
+use candle_nn::{embedding, layer_norm_no_bias, linear_no_bias, loss, ops};
 use repro_receipt::bundle::{
     BundleWriter, CONFIG, Chain, METRICS, Origin, Receipt, Run, SliceRecord, Trainer,
 };
@@ -20,58 +20,47 @@ use serde_json::{Map, json};
 const TEXT: &[u8] = include_bytes!("record.rs");
 const VOCABULARY: usize = 256;
 const WIDTH: usize = 32;
-const INNER: usize = 64;
 const LAYERS: usize = 2;
 const HEADS: usize = 4;
-const EPSILON: f64 = 1e-5;
-const THETA: f32 = 10_000.0;
 const ROWS: usize = 4;
 const LENGTH: usize = 32;
+const EPSILON: f64 = 1e-5;
 const STEPS: usize = 20;
 /// The first steps are recorded in full, so that others can execute them again.
 const SLICE: usize = 8;
 
-/// The logits after each byte of `tokens`, `(rows, length)`. The first call creates the weights, under the names that
-/// transformers gives them.
-fn llama(tokens: &Tensor, vb: &VarBuilder) -> Result<Tensor> {
-    let model = vb.pp("model");
-    let mut x = embedding(VOCABULARY, WIDTH, model.pp("embed_tokens"))?.forward(tokens)?;
+/// The logits after each byte of `tokens`, `(rows, length)`, by a GPT without biases. The first call creates the weights,
+/// under the names that nanoGPT gives them.
+fn gpt(tokens: &Tensor, vb: &VarBuilder) -> Result<Tensor> {
+    // `RmsNorm::forward`, `layer_norm` with biases and `softmax_last_dim` have no backward pass and give no error.
+    let norm = |x: &Tensor, vb: VarBuilder| layer_norm_no_bias(WIDTH, EPSILON, vb)?.forward(x);
+    let table = embedding(VOCABULARY, WIDTH, vb.pp("wte"))?;
+    let places = embedding(LENGTH, WIDTH, vb.pp("wpe"))?;
+    let mut x = table.forward(tokens)?.broadcast_add(places.embeddings())?;
     for layer in 0..LAYERS {
-        let vb = model.pp("layers").pp(layer);
-        // `RmsNorm::forward`, `rope` and `softmax_last_dim` have no backward pass and give no error. What is used here
-        // in their place is differentiable.
-        let h = rms_norm(WIDTH, EPSILON, vb.pp("input_layernorm"))?.forward_diff(&x)?;
-        x = (x + attention(&h, &vb.pp("self_attn"))?)?;
-        let h = rms_norm(WIDTH, EPSILON, vb.pp("post_attention_layernorm"))?.forward_diff(&x)?;
-        let gate = linear_no_bias(WIDTH, INNER, vb.pp("mlp.gate_proj"))?.forward(&h)?.silu()?;
-        let up = linear_no_bias(WIDTH, INNER, vb.pp("mlp.up_proj"))?.forward(&h)?;
-        x = (x + linear_no_bias(INNER, WIDTH, vb.pp("mlp.down_proj"))?.forward(&(gate * up)?)?)?;
+        let vb = vb.pp("h").pp(layer);
+        x = (&x + attention(&norm(&x, vb.pp("ln_1"))?, &vb.pp("attn"))?)?;
+        let inner = linear_no_bias(WIDTH, 4 * WIDTH, vb.pp("mlp.c_fc"))?;
+        let h = inner.forward(&norm(&x, vb.pp("ln_2"))?)?.gelu_erf()?;
+        x = (x + linear_no_bias(4 * WIDTH, WIDTH, vb.pp("mlp.c_proj"))?.forward(&h)?)?;
     }
-    let x = rms_norm(WIDTH, EPSILON, model.pp("norm"))?.forward_diff(&x)?;
-    linear_no_bias(WIDTH, VOCABULARY, vb.pp("lm_head"))?.forward(&x)
+    // The head is the table of tokens.
+    norm(&x, vb.pp("ln_f"))?.broadcast_matmul(&table.embeddings().t()?)
 }
 
-/// Causal attention of `(rows, length, width)`, with rotary positions.
+/// Causal attention of `(rows, length, width)`.
 fn attention(h: &Tensor, vb: &VarBuilder) -> Result<Tensor> {
     let size = WIDTH / HEADS;
-    let mut projections = Vec::new();
-    for name in ["q_proj", "k_proj", "v_proj"] {
-        let x = linear_no_bias(WIDTH, WIDTH, vb.pp(name))?.forward(h)?;
-        projections.push(x.reshape((ROWS, LENGTH, HEADS, size))?.transpose(1, 2)?.contiguous()?);
-    }
-    let pairs = 0..size / 2;
-    let frequencies: Vec<_> = pairs.map(|i| THETA.powf(-2.0 * i as f32 / size as f32)).collect();
-    let places = Tensor::arange(0_f32, LENGTH as f32, &Cpu)?.unsqueeze(1)?;
-    let angles = places.matmul(&Tensor::new(frequencies, &Cpu)?.unsqueeze(0)?)?;
-    let (cosines, sines) = (angles.cos()?, angles.sin()?);
-    let query = rotary_emb::rope_slow(&projections[0], &cosines, &sines)?;
-    let key = rotary_emb::rope_slow(&projections[1], &cosines, &sines)?;
+    let projected = linear_no_bias(WIDTH, 3 * WIDTH, vb.pp("c_attn"))?.forward(h)?;
+    let heads = projected.reshape((ROWS, LENGTH, 3, HEADS, size))?.permute((2, 0, 3, 1, 4))?;
+    let heads = heads.contiguous()?;
+    let (query, key, value) = (heads.get(0)?, heads.get(1)?, heads.get(2)?);
     let scores = (query.matmul(&key.t()?)? / (size as f64).sqrt())?;
     // 0 for tokens that are seen, minus infinity for later ones.
     let mask = Tensor::tril2(LENGTH, DType::F32, &Cpu)?.log()?;
-    let mixed = ops::softmax(&scores.broadcast_add(&mask)?, D::Minus1)?.matmul(&projections[2])?;
+    let mixed = ops::softmax(&scores.broadcast_add(&mask)?, D::Minus1)?.matmul(&value)?;
     let mixed = mixed.transpose(1, 2)?.contiguous()?.flatten_from(2)?;
-    linear_no_bias(WIDTH, WIDTH, vb.pp("o_proj"))?.forward(&mixed)
+    linear_no_bias(WIDTH, WIDTH, vb.pp("c_proj"))?.forward(&mixed)
 }
 
 /// The bytes of a step, each row with the byte that follows it: `(rows, length + 1)`.
@@ -81,11 +70,9 @@ fn batch(step: usize) -> Result<Tensor> {
     Tensor::from_vec(bytes, (ROWS, LENGTH + 1), &Cpu)
 }
 
-/// The norm of each tensor, summed in float64, as float32.
-fn norms(tensors: &[Tensor]) -> Result<Tensor> {
-    let norm = |x: &Tensor| x.to_dtype(DType::F64)?.sqr()?.sum_all()?.sqrt();
-    let norms: Vec<_> = tensors.iter().map(norm).collect::<Result<_>>()?;
-    Tensor::stack(&norms, 0)?.to_dtype(DType::F32)
+/// The norm of a tensor, summed in float64.
+fn norm(x: &Tensor) -> Result<Tensor> {
+    x.to_dtype(DType::F64)?.sqr()?.sum_all()?.sqrt()?.to_dtype(DType::F32)
 }
 
 /// Makes an update, and returns what a slice says about it: what it read, its loss, and norms by tensor.
@@ -96,27 +83,26 @@ fn update(
     optimizer: &mut AdamW,
 ) -> Result<BTreeMap<&'static str, Tensor>> {
     let tokens = batch(step)?;
-    let logits = llama(&tokens.narrow(1, 0, LENGTH)?, vb)?.flatten_to(1)?;
+    let logits = gpt(&tokens.narrow(1, 0, LENGTH)?, vb)?.flatten_to(1)?;
     let loss = loss::cross_entropy(&logits, &tokens.narrow(1, 1, LENGTH)?.flatten_all()?)?;
     let store = loss.backward()?;
     let before: Vec<_> = weights.values().map(|weight| weight.copy()).collect::<Result<_>>()?;
     optimizer.step(&store)?;
-    let (mut gradients, mut moves, mut after) = (Vec::new(), Vec::new(), Vec::new());
+    let mut norms = Vec::new();
     for ((name, weight), before) in weights.iter().zip(&before) {
         // `AdamW` leaves a weight without a gradient as it is, and says nothing.
         let gradient = store.get(weight).with_context(|| format!("`{name}` has no gradient"))?;
-        gradients.push(gradient.clone());
-        moves.push((weight.as_tensor() - before)?);
-        after.push(weight.as_tensor().clone());
+        let all = [norm(gradient)?, norm(&(weight.as_tensor() - before)?)?, norm(weight)?];
+        norms.push(Tensor::stack(&all, 0)?);
     }
-    let of_tensors = norms(&gradients)?;
+    let norms = Tensor::stack(&norms, 1)?;
     Ok(BTreeMap::from([
         ("tokens", tokens),
         ("logged.loss", loss),
-        ("logged.grad_norm", of_tensors.sqr()?.sum_all()?.sqrt()?),
-        ("logged.tensor_grad_norm", of_tensors),
-        ("logged.tensor_update_norm", norms(&moves)?),
-        ("logged.tensor_norm", norms(&after)?),
+        ("logged.grad_norm", norms.get(0)?.sqr()?.sum_all()?.sqrt()?),
+        ("logged.tensor_grad_norm", norms.get(0)?),
+        ("logged.tensor_update_norm", norms.get(1)?),
+        ("logged.tensor_norm", norms.get(2)?),
     ]))
 }
 
@@ -125,14 +111,13 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     let path = std::env::args().nth(1).unwrap_or("target/recorded/candle-bytes".to_owned());
     let mut writer = BundleWriter::create(Path::new(&path))?;
     writer.json(CONFIG, &json!({
-        "model_type": "llama", "vocab_size": VOCABULARY, "hidden_size": WIDTH, "intermediate_size": INNER,
-        "num_hidden_layers": LAYERS, "num_attention_heads": HEADS, "rms_norm_eps": EPSILON, "rope_theta": THETA,
-        "hidden_act": "silu", "batch_size": ROWS, "seq_len": LENGTH, "steps": STEPS, "dtype": "float32",
+        "model_type": "nanogpt", "vocab_size": VOCABULARY, "n_embd": WIDTH, "n_layer": LAYERS, "n_head": HEADS,
+        "block_size": LENGTH, "bias": false, "batch_size": ROWS, "seq_len": LENGTH, "steps": STEPS, "dtype": "float32",
     }))?;
 
     let map = VarMap::new();
-    let vb = VarBuilder::from_varmap(&map, DType::F32, &Cpu);
-    llama(&batch(0)?.narrow(1, 0, LENGTH)?, &vb)?;
+    let vb = VarBuilder::from_varmap(&map, DType::F32, &Cpu).pp("transformer");
+    gpt(&batch(0)?.narrow(1, 0, LENGTH)?, &vb)?;
     // Sorted by name: the order in a `VarMap` differs between processes.
     let weights: BTreeMap<_, _> =
         map.data().lock().expect("one thread").clone().into_iter().collect();

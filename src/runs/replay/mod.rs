@@ -36,6 +36,7 @@ codes! {
     SIGNS = "replay::signs", "the optimizer takes signs, and rounding decides those of numbers near zero", "keep a slice of a run with another optimizer, or read how far the two came apart";
     COMPILED = "replay::compiled", "the optimizer was compiled, and the compiler decided which results are rounded to bfloat16", "keep a slice of a run whose optimizer is not compiled, or read how far the two came apart";
     NO_ROUTES = "replay::no-routes", "a slice does not say where its tokens were routed, so that a token that rounding sent elsewhere cannot be told from another computation", "log `routed` (`repro explain slices`)";
+    TIED_ROUTES = "replay::tied-routes", "a router gives several experts the same score, and programs choose different ones of these", "keep a slice that starts after the first updates of the router";
     AGAINST_RECORDS = "replay::against-records", "a slice contradicts the records of its own run", "one of the two was changed after training";
     ENGINES_PART = "replay::engines-part", "two engines executed the same steps and came to different results", "report it: one of the two engines has an error, or reads the slice in another way; neither verdict counts alone";
     CANDLE_UNSUPPORTED = "candle::unsupported", "the second engine does not know what a slice states", "replay it with `--engine own`";

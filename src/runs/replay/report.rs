@@ -204,6 +204,9 @@ pub struct Tolerance {
     pub widest: f64,
     /// The first step in which rounding alone may change much of a gradient, and by which part of it.
     pub wild: Option<(u64, f64)>,
+    /// The first step in which experts have equal scores and the log does not have the choices that were made here, and the
+    /// tokens that have such experts.
+    pub tied: Option<(u64, u64)>,
     /// Tokens that calibration replays routed elsewhere, at most in one step.
     pub flips: u64,
 }

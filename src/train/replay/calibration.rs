@@ -12,6 +12,9 @@
 //! as many tokens change their expert here; from that step on what those changes spread is allowed too, and
 //! the criterion below still holds.
 //!
+//! Where experts have equal scores, which one is chosen is up to each program. What follows such a choice, where the log has
+//! another, is neither confirmed nor refuted.
+//!
 //! Clipping divides by a norm that the other program took in float32. Its step is made with that norm, where it was logged
 //! as such (`clip_norm`); it is compared on its own, with what such a norm may be off ([`crate::narrow`]), as are the norms of
 //! gradients, updates and tensors. Where it was not, a norm of the gradients may have been logged in more bits than were
@@ -363,6 +366,22 @@ impl Calibration {
         is_smooth.then(|| (0..self.base.len()).map(largest).find(|(_, most)| *most > WILD))?
     }
 
+    /// The first step in which experts have equal scores and the log does not have the choices that were made here, and the
+    /// tokens that have such experts. A router of zeros has them for all tokens: no walk moves a zero, so that each walk
+    /// chooses as the base does, and the spread of the walks says nothing of a program that chooses the others.
+    fn tied(&self, logged: &[Step]) -> Option<(usize, u64)> {
+        let nothing = Step::default();
+        let of_step = |at: usize| {
+            let (base, logged) = (self.base.get(at)?, logged.get(at).unwrap_or(&nothing));
+            let is_ours =
+                |layer: usize| StepQuantity::Routing(layer).deviation(logged, base) == Some(0.0);
+            let layers = base.undecided.iter().enumerate().filter(|(layer, _)| !is_ours(*layer));
+            let tokens: u64 = layers.map(|(_, tokens)| *tokens).sum();
+            (tokens > 0).then_some((at, tokens))
+        };
+        (0..self.base.len()).find_map(of_step)
+    }
+
     /// The tensors that are compared no further from some step on.
     fn blurred_tensors(&self) -> impl Iterator<Item = usize> {
         let noise = self.noise.keys().copied().filter(|at| self.is_noise(*at));
@@ -404,6 +423,7 @@ impl Calibration {
             in_part: named(&mut self.noise.keys().copied().filter(|at| !self.is_noise(*at))),
             widest: self.widest(),
             wild: self.wild(layout).map(|(at, most)| (from + at as u64 + 1, most)),
+            tied: self.tied(logged).map(|(at, tokens)| (from + at as u64 + 1, tokens)),
             flips: self.flips,
         }
     }

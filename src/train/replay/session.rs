@@ -31,7 +31,7 @@ use repro_runs::replay::{
     AGAINST_RECORDS, BAD_SLICE, Batches, COMPILED, DIVERGED, Divergence, Extent, MicroBatchSample,
     NO_GRADIENTS, NO_ROUTES, NO_START, OTHER_BATCHES, OTHER_MACHINE, PlantedFault, RECORDS_UNCLEAR,
     Replay, ReplayComparison, ReplayEngine, SAMPLED, SIGNS, STOPPED, SampledMicroBatches,
-    TOO_COARSE, TensorReport, Tolerance, Trained, UNTRAINED,
+    TIED_ROUTES, TOO_COARSE, TensorReport, Tolerance, Trained, UNTRAINED,
 };
 use repro_stats::rng::Rng;
 
@@ -629,8 +629,16 @@ impl<'a> Session<'a> {
             let all = self.layout.names.len();
             let wild = replay.tolerance.as_ref().and_then(|tolerance| tolerance.wild);
             let wild = wild.filter(|(step, _)| *step < divergence.step);
+            let tied = replay.tolerance.as_ref().and_then(|tolerance| tolerance.tied);
+            let tied = tied.filter(|(step, _)| *step <= divergence.step);
+            if let Some((step, tokens)) = tied {
+                let reason = format!(
+                    "experts have equal scores for {tokens} tokens of step {step}, and the log has \
+                     others of them; {reason}"
+                );
+                verdict(replay, Verdict::Inconclusive, &TIED_ROUTES, reason);
             // Signs of numbers near zero are decided by rounding.
-            if let Some((step, most)) = wild {
+            } else if let Some((step, most)) = wild {
                 let percent = 100.0 * most;
                 let reason = format!(
                     "rounding alone changes a gradient of step {step} by {percent:.0}%; {reason}"

@@ -222,23 +222,32 @@ struct Compared {
     closest: Option<(f64, String)>,
 }
 
-fn compared(course: &Course, second: &Course) -> Compared {
-    let (machine, layout) = (machine(), course.layout().unwrap());
-    let mut base = Vec::new();
+/// The steps of a course as the trainer's engine makes them.
+fn walked(course: &Course) -> Vec<Step> {
+    let mut steps = Vec::new();
     let keep = |_: usize, step: &Step, _: &crate::learner::Stepped| {
-        base.push(step.clone());
+        steps.push(step.clone());
         ControlFlow::Continue(())
     };
-    let host = Host::<f32>::new(Isa::best());
-    let first = course.walk(host, StepMeasure::NarrowMoves, keep).unwrap().first_pass();
+    drop(course.walk(Host::<f32>::new(Isa::best()), StepMeasure::NarrowMoves, keep).unwrap());
+    steps
+}
+
+/// The tolerance of a course that came out like this, against a log.
+fn calibrated(course: &Course, base: &[Step], log: &[Step]) -> Calibration {
+    let layout = course.layout().unwrap();
+    let accounts = (&layout, [log, &[]]);
+    Calibration::of(course, (base.to_vec(), None), accounts, &machine(), &Silent).unwrap()
+}
+
+fn compared(course: &Course, second: &Course) -> Compared {
+    let (machine, layout) = (machine(), course.layout().unwrap());
+    let base = walked(course);
     let run = match candle::execute(second, &machine).unwrap() {
         SecondOutcome::Made(run) => run,
         SecondOutcome::Unknown(why) => panic!("{why}"),
     };
-    let log = base.clone();
-    let accounts = (&layout, [log.as_slice(), &[]]);
-    let known = (base.clone(), first.as_ref());
-    let calibration = Calibration::of(course, known, accounts, &machine, &Silent).unwrap();
+    let calibration = calibrated(course, &base, &base);
     let own = EnginePair {
         course,
         second: course,
@@ -299,6 +308,34 @@ fn engines_agree_on_every_rule() {
             agreed(&format!("{name}, {family}"), &course);
         }
     }
+}
+
+/// A router of zeros gives all experts the same score, and which of them are chosen is up to each program.
+#[test]
+fn a_log_with_others_of_equal_experts_is_told() {
+    let mut course = course(&config("mixtral", SMALL), regime(SMALL, adamw()), SMALL, 9);
+    let told = |course: &Course, log: &[Step]| {
+        let calibration = calibrated(course, &walked(course), log);
+        calibration.report(&course.layout().unwrap(), log, BEFORE).tied
+    };
+    let reversed = |mut steps: Vec<Step>| {
+        steps
+            .iter_mut()
+            .flat_map(|step| step.routed.iter_mut().flatten())
+            .for_each(|layer| layer.reverse());
+        steps
+    };
+    assert_eq!(told(&course, &reversed(walked(&course))), None);
+    let tensors = &mut Arc::make_mut(&mut course.start.tensors).tensors;
+    for (_, data) in tensors.iter_mut().filter(|(name, _)| name.ends_with("mlp.gate.weight")) {
+        *data = TensorData::floats(data.shape(), &vec![0.0; data.shape().iter().product()]);
+    }
+    let own = walked(&course);
+    assert_eq!(told(&course, &own), None);
+    let layers = 2 * (SMALL.rows * SMALL.length) as u64;
+    assert_eq!(told(&course, &reversed(own)), Some((BEFORE + 1, layers)));
+    let unrouted = walked(&course).into_iter().map(|step| Step { routed: None, ..step });
+    assert_eq!(told(&course, &unrouted.collect::<Vec<_>>()), Some((BEFORE + 1, layers)));
 }
 
 /// Documents and positions of packed rows, and targets that do not count.
