@@ -2,7 +2,7 @@
 # Runs a command with what a build with the feature `cuda` needs; for Linux on x86-64, on machines with and without a GPU:
 #
 #   scripts/cuda.sh cargo build --locked --release --features cuda      the program, in target/x86_64-unknown-linux-gnu/release
-#   scripts/cuda.sh scripts/release.py x86_64-unknown-linux-gnu --features cuda
+#   scripts/cuda.sh scripts/release.py x86_64-unknown-linux-gnu --kernels cuda
 #   scripts/cuda.sh scripts/gpu.py --pack --features cuda
 #
 # Needs Python 3 with pip and a C++ compiler. NVIDIA's compiler comes from PyPI into target/cuda, once; a build takes about
