@@ -2,8 +2,8 @@
 """Everything that this project wants to know of a GPU, in one command with a time limit.
 
   scripts/gpu.py --pack             builds the programs and packs them with the training text into target/gpu.tar.gz:
-                                    all that a bare machine needs beside a checkout. REPRO names another build of the
-                                    program to pack, such as one with the feature `cuda`
+                                    all that a bare machine needs beside a checkout
+    --features cuda                 with candle's kernels, under scripts/cuda.sh
   scripts/gpu.py DEVICE OUT         runs all steps on a device, such as cuda:0, and writes OUT/gpu.json, OUT/gpu.md and the
                                     captures of tensor cores; unpacks target/gpu.tar.gz where it is there
     --seconds N                     the time limit [480]; each step has its share of it
@@ -37,6 +37,8 @@ PACK = ROOT / "target" / "gpu.tar.gz"
 PROGRAMS = ROOT / "target" / "gpu"
 CORPUS = ROOT / "target" / "corpus" / "shakespeare.txt"
 ARMS = ("dense_active", "dense_total", "moe")
+# Slices of PyTorch runs that state how their updates were made, and in how many bits.
+STATED = ("hf-llama-micro", "hf-qwen3-moe")
 ROUNDS = 3
 
 # What differs between equal runs: wall-clock times, the machine, and what hashes them.
@@ -66,6 +68,8 @@ class Machine:
         # What cargo built here, or else what `--pack` packed.
         packed, built = PROGRAMS / "repro", ROOT / "target" / "release" / "repro"
         self.program = os.environ.get("REPRO", str(built if built.exists() else packed))
+        known = os.environ.get("LD_LIBRARY_PATH")
+        self.environment = os.environ | {"LD_LIBRARY_PATH": ":".join([*([known] if known else []), *cuda_libraries()])}
 
     def timing_program(self, name):
         path = PROGRAMS / name
@@ -77,7 +81,7 @@ class Machine:
         """Standard output of a command that has to end in time with one of these statuses; whether it may print nothing."""
         with tempfile.TemporaryFile("w+") as said, tempfile.TemporaryFile("w+") as complained:
             child = subprocess.Popen(command, stdout=said, stderr=complained, stdin=subprocess.DEVNULL, cwd=ROOT,
-                                     start_new_session=True)
+                                     env=self.environment, start_new_session=True)
             try:
                 child.wait(timeout=max(self.until - time.monotonic(), 0.1))
             except subprocess.TimeoutExpired as error:
@@ -195,10 +199,12 @@ def whole(arm):
 
 def roofline(machine):
     found = json.loads(machine.run([machine.timing_program("roofline"), machine.device]))
-    machine.fma_flops = found["fma_flops"]
     copied, fused, product = found["copy_bytes_per_second"], found["fma_flops"], found["product_flops"]
-    return (f"copy {copied / 1e9:,.0f} GB/s; float32 FMA {fused / 1e9:,.0f} GFLOP/s; "
-            f"our product {product / 1e9:,.0f} ({product / fused:.0%})"), found
+    share = ""
+    if machine.device.startswith("cuda"):  # elsewhere a compiler may leave vectors out, so that the chains are no peak
+        machine.fma_flops = fused
+        share = f" ({product / fused:.0%})"
+    return f"copy {copied / 1e9:,.1f} GB/s; float32 FMA {fused / 1e9:,.1f} GFLOP/s; our product {product / 1e9:,.1f}{share}", found
 
 
 def operations(kind):
@@ -218,9 +224,9 @@ def measure(kind, device, program, twin):
     if not sides[0].ready:
         sys.exit(f"it did not start: {sides[0].said}")
     figures = {"operations": operations(kind), "tokens": bench.tokens_of(kind), "seconds_of_a_step": {}, "losses": {}}
-    if is_gpu and importlib.util.find_spec("torch"):
+    if importlib.util.find_spec("torch"):
         more = ["--compile"] if twin == "compiled" else []
-        side = bench.Side(twin, [*bench.twin(kind, os.cpu_count()), "--device", device, *more])
+        side = bench.Side(twin, [*bench.twin(kind, os.cpu_count()), "--device", device if is_gpu else "cpu", *more])
         if side.ready:
             sides.append(side)
         else:
@@ -239,8 +245,8 @@ def measure(kind, device, program, twin):
 def training(kind, twin):
     def trained(machine):
         is_gpu = machine.device.startswith("cuda")
-        if twin == "compiled" and not (is_gpu and importlib.util.find_spec("torch")):
-            raise Absent("no PyTorch for this device")
+        if twin == "compiled" and not importlib.util.find_spec("torch"):
+            raise Absent("no PyTorch here")
         on = kind if is_gpu else kind.removesuffix("-25m")
         command = [sys.executable, __file__, "--measure", on, machine.device, machine.timing_program("train"), twin]
         try:
@@ -259,31 +265,70 @@ def training(kind, twin):
             text += f" ({flops / machine.fma_flops:.0%} of FMA)"
         if twin in speeds:
             apart = max(abs(a / b - 1) for a, b in zip(found["losses"]["repro"], found["losses"][twin]))
-            text += (f"; PyTorch {twin} {speeds[twin]:,.0f}, ratio {speeds['repro'] / speeds[twin]:.2f}, "
+            where = "" if is_gpu else " on the processor"
+            text += (f"; PyTorch {twin}{where} {speeds[twin]:,.0f}, ratio {speeds['repro'] / speeds[twin]:.2f}, "
                      f"first losses {apart:.1e} apart")
         else:
-            text += f"; {found.get('missing', 'no PyTorch for this device')}"
+            text += f"; {found.get('missing', 'no PyTorch here')}"
         return text + late, found
     return trained
 
 
-def candle(machine):
-    """The slices by the candle engine, in float32."""
-    if "--engine" not in machine.repro("replay", "--help"):
-        raise Absent("the candle engine is not built in")
-    if not machine.device.startswith("cuda"):
-        raise Absent("the candle engine does not know this device")
-    verdicts = {}
-    for arm in ARMS:
-        bundle = f"receipts/tiny-moe-{arm}-active12-s1"
-        try:
-            found = machine.json("replay", bundle, "--quiet", "--engine", "candle", "--device", machine.device, statuses=(0, 1, 3))
-        except Failed as error:
-            if "built without the feature" in str(error):
-                raise Absent("the candle engine is built without CUDA") from error
-            raise
-        verdicts[arm] = found["verdict"]
-    return "; ".join(f"{arm} {verdict}" for arm, verdict in verdicts.items()), {"verdicts": verdicts}
+def cuda_libraries():
+    """The folders of cuBLAS and cuRAND, as PyTorch's packages and CUDA's toolkit have them."""
+    packages = [pathlib.Path(folder) / "nvidia" for folder in sys.path if folder]
+    folders = [folder for package in packages for folder in (package / "cu13" / "lib", package / "cublas" / "lib",
+                                                             package / "curand" / "lib")]
+    return [str(folder) for folder in [*folders, pathlib.Path("/usr/local/cuda/lib64")] if folder.is_dir()]
+
+
+def declared(machine, bundle, statement):
+    """A copy of a bundle whose slices say that they were computed in so many bits."""
+    copy = machine.temporary / bundle.name
+    shutil.rmtree(copy, ignore_errors=True)
+    shutil.copytree(bundle, copy)
+    for path in (copy / "data" / "slices").glob("*.stated.json"):
+        path.write_text(json.dumps(json.loads(path.read_text()) | statement))
+    machine.repro("seal", copy)
+    return copy
+
+
+def distances(found):
+    """How far the engines are apart: losses and norms of gradients as they are, all else as a share of the tolerance."""
+    allowed = {step["step"]: step for step in found["tolerance"]["steps"]}
+    largest = {each["kind"]: each for each in found["engines"]["largest_differences"]}
+    apart = {}
+    for kind, field in (("loss", "loss"), ("gradient norm", "grad_norm")):
+        each = largest[kind]
+        apart[kind] = each["share_of_tolerance"] * allowed[each["step"]][field]
+    return apart, {kind: each["share_of_tolerance"] for kind, each in largest.items()}
+
+
+def candle(statement):
+    """Slices by the candle engine on the device, in so many bits, against what our engine makes of the same."""
+    def executed(machine):
+        if "--candle-device" not in machine.repro("replay", "--help"):
+            raise Absent("the candle engine is not built in")
+        place = machine.device if machine.device.startswith("cuda") else "cpu"
+        said, figures = [], {}
+        for name in STATED:
+            bundle = declared(machine, ROOT / "tests" / "corpus" / "replay" / name, statement)
+            began = time.monotonic()
+            try:
+                found = machine.json("replay", bundle, "--quiet", "--engine", "both", "--candle-device", place, statuses=(0, 1, 3))
+            except Failed as error:
+                if any(words in str(error) for words in ("built without the feature", "candle needs")):
+                    raise Absent(str(error)) from error
+                raise
+            if found["engines"]["candle"] is None:
+                raise Failed(found["engines"]["candle_does_not_know"])
+            apart, shares = distances(found)
+            part = found["engines"]["part"]
+            figures[name] = {"apart": apart, "shares_of_tolerance": shares, "part": part, "seconds": round(time.monotonic() - began, 2)}
+            said.append(f"{name} losses {apart['loss']:.1e}, gradient norms {apart['gradient norm']:.1e} apart, updates "
+                        f"{shares['update']:.0%} of the tolerance" + (f", part at {part['operation']}" if part else ""))
+        return f"candle on {place}: " + "; ".join(said), {"candle_device": place, "slices": figures}
+    return executed
 
 
 # Each step with its share of the time limit.
@@ -296,7 +341,10 @@ STEPS = {
     **{f"whole-{arm}": (0.2, whole(arm)) for arm in ARMS},
     "dense": (0.2, training("dense-25m", "eager")),
     "mixture": (0.2, training("mixture-25m", "eager")),
-    "candle": (0.15, candle),
+    "candle-float32": (0.1, candle({})),
+    "candle-tf32": (0.1, candle({"tf32": True})),
+    "candle-autocast": (0.1, candle({"autocast": "bfloat16"})),
+    "candle-bfloat16": (0.1, candle({"compute": "bfloat16"})),
     "dense-compiled": (0.4, training("dense-25m", "compiled")),
     "mixture-compiled": (0.4, training("mixture-25m", "compiled")),
 }
@@ -367,14 +415,15 @@ def everything(device, out, seconds, steps):
     return any(step["outcome"] not in ("done", "absent") for step in document["steps"])
 
 
-def pack():
+def pack(features):
     timing = ["cargo", "bench", "--no-run", "--locked", "--profile", "release", "--bench", "roofline", "--bench", "train"]
+    if features:
+        timing += ["--features", features]
     built = subprocess.run([*timing, "--message-format", "json"], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
     messages = map(json.loads, built.stdout.splitlines())
     # The program is built with what times it.
     programs = {message["target"]["name"]: message["executable"] for message in messages if message.get("executable")}
     programs = {name: programs[name] for name in ("roofline", "train", "repro")}
-    programs["repro"] = os.environ.get("REPRO", programs["repro"])
     if not CORPUS.exists():
         subprocess.run([ROOT / "scripts/fetch_corpus.sh"], check=True)
     with tarfile.open(PACK, "w:gz", compresslevel=6) as packed:
@@ -391,10 +440,11 @@ def main():
     parser.add_argument("--seconds", type=int, default=480)
     parser.add_argument("--only", nargs="+", choices=STEPS, default=list(STEPS), metavar="STEP")
     parser.add_argument("--pack", action="store_true")
+    parser.add_argument("--features", default="")
     parser.add_argument("--measure", nargs=4, help=argparse.SUPPRESS)
     own = parser.parse_args()
     if own.pack:
-        return pack()
+        return pack(own.features)
     if own.measure:
         return measure(*own.measure)
     if own.out is None:

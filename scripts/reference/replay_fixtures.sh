@@ -62,3 +62,5 @@ loop hf-qwen3-moe --model qwen3_moe --slice 0:3 --slice 6:3 --micro 2
 loop hf-llama-micro --model llama --slice 6:2 --micro 8 --gradients --hidden 8
 loop hf-mixtral-ties --model mixtral --slice 0:2 --hidden 8 --zero mlp.gate.weight
 loop hf-qwen2-sgd --model qwen2 --slice 6:3 --optimizer sgd --lr 0.1 --freeze embed_tokens
+loop hf-llama-autocast --model llama --slice 6:2 --hidden 8 --autocast
+loop hf-olmo2-masters --model olmo2 --slice 6:2 --hidden 8 --masters

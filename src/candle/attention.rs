@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 
 use candle_core::{Device, Result as CandleResult, Tensor};
 
+use crate::ComputePrecision;
 use crate::architecture::{Architecture, limited};
 use crate::rotary::RotaryTable;
 use crate::softmax::softmax;
+use crate::weights::CandleDecoder;
 
 /// Tokens of a pass: equally long sequences, one after the other.
 #[derive(Debug)]
@@ -25,6 +27,7 @@ pub(crate) struct TokenRows<'a> {
 
 /// What attention needs beside the vectors: which tokens see which, and by what they are rotated.
 pub(crate) struct AttentionContext {
+    precision: ComputePrecision,
     rows: usize,
     length: usize,
     /// By window, 0 where there is none: 0 where a token is seen, minus infinity elsewhere.
@@ -65,7 +68,8 @@ impl TokenRows<'_> {
 
 impl AttentionContext {
     /// That of a batch.
-    pub fn new(plan: &Architecture, batch: &TokenRows<'_>, device: &Device) -> CandleResult<Self> {
+    pub fn new(decoder: &CandleDecoder<'_>, batch: &TokenRows<'_>) -> CandleResult<Self> {
+        let CandleDecoder { plan, device, precision, .. } = *decoder;
         let mut masks = BTreeMap::new();
         for layer in 0..plan.layers {
             let window = plan.window_of(layer).unwrap_or(0);
@@ -76,6 +80,7 @@ impl AttentionContext {
         let places = batch.places();
         let table = |rotary: &crate::rotary::Rotary| rotary.table(&places, batch.length, device);
         Ok(Self {
+            precision,
             rows: batch.rows,
             length: batch.length,
             masks,
@@ -107,14 +112,15 @@ impl AttentionContext {
     ) -> CandleResult<Tensor> {
         let [q, k, v] = vectors;
         let (k, v) = (self.spread(plan, k)?, self.spread(plan, v)?);
-        let scores = (q.matmul(&k.t()?)? * plan.score_factor)?;
+        let scores = self.precision.product_in_attention(q, &k.t()?)?;
+        let scores = (scores * plan.score_factor)?;
         let scores = limited(scores, plan.score_limit)?;
         let window = plan.window_of(layer).unwrap_or(0);
         let scores = match self.masks.get(&window) {
             Some(mask) => scores.broadcast_add(mask)?,
             None => scores,
         };
-        let mixed = softmax(&scores)?.matmul(&v)?;
+        let mixed = self.precision.product_in_attention(&softmax(&scores)?, &v)?;
         let width = plan.heads * plan.head_size;
         mixed.transpose(1, 2)?.contiguous()?.reshape((self.rows * self.length, width))
     }

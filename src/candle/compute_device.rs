@@ -44,6 +44,10 @@ impl ComputeDevice {
         }
         let device = match kind {
             "cuda" => Device::new_cuda(number),
+            // candle panics at a number that no device has.
+            _ if number >= metal_devices() => {
+                return Err(refuse(format!("there are {} devices of Metal", metal_devices())));
+            }
             _ => Device::new_metal(number),
         };
         let device = device.map_err(|error| refuse(error.to_string()))?;
@@ -54,4 +58,16 @@ impl ComputeDevice {
     pub fn name(&self) -> &str {
         &self.name
     }
+}
+
+/// The devices of Metal on this machine.
+#[cfg(feature = "metal")]
+fn metal_devices() -> usize {
+    candle_metal_kernels::metal::Device::all().len()
+}
+
+/// None, in a build without its kernels.
+#[cfg(not(feature = "metal"))]
+fn metal_devices() -> usize {
+    0
 }

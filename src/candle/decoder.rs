@@ -34,7 +34,7 @@ impl CandleDecoder<'_> {
         batch: &TokenRows<'_>,
         is_watched: bool,
     ) -> Result<DecoderOutput, EngineError> {
-        let context = AttentionContext::new(self.plan, batch, self.device)?;
+        let context = AttentionContext::new(self, batch)?;
         let hidden = is_watched.then(Vec::new);
         let mut pass = ForwardPass { decoder: self, context, routers: Vec::new(), hidden };
         let (x, table) = match self.plan.style {
@@ -43,7 +43,8 @@ impl CandleDecoder<'_> {
             BlockStyle::Nanochat(names) => pass.nanochat(batch, names)?,
         };
         let head = if self.plan.is_tied { table } else { "lm_head.weight".to_owned() };
-        let logits = limited(x.matmul(&self.tensor(&head)?.t()?)?, self.plan.logit_limit)?;
+        let logits =
+            limited(self.precision.product(&x, &self.tensor(&head)?.t()?)?, self.plan.logit_limit)?;
         Ok(DecoderOutput { logits, routers: pass.routers, hidden: pass.hidden.unwrap_or_default() })
     }
 }
@@ -73,7 +74,7 @@ impl ForwardPass<'_> {
         let table = "model.embed_tokens.weight";
         let mut x = self.rows(table, &batch.inputs)?;
         if let Some(factor) = plan.embedding_factor {
-            x = (x * factor)?;
+            x = decoder.precision.other((x * factor)?)?;
         }
         self.watch(|| "embedding".to_owned(), &x)?;
         for layer in 0..plan.layers {
@@ -86,7 +87,7 @@ impl ForwardPass<'_> {
             if sites != NormSites::Before {
                 y = decoder.norm(&y, &format!("{block}.post_attention_layernorm"))?;
             }
-            x = (x + y)?;
+            x = decoder.sum(x, y)?;
             self.watch(|| format!("attention of layer {layer}"), &x)?;
             let h = match sites {
                 NormSites::Before => {
@@ -108,7 +109,7 @@ impl ForwardPass<'_> {
             if sites != NormSites::Before {
                 y = decoder.norm(&y, &format!("{block}.post_feedforward_layernorm"))?;
             }
-            x = (x + y)?;
+            x = decoder.sum(x, y)?;
             self.watch(|| format!("network of layer {layer}"), &x)?;
         }
         Ok((decoder.norm(&x, "model.norm")?, table.to_owned()))
@@ -138,11 +139,21 @@ impl ForwardPass<'_> {
         // A weight as long as a head normalises each head, a longer one the whole row.
         let of_head = norm.filter(|weight| weight.elem_count() == size);
         if let (Some(weight), None) = (norm, of_head) {
-            x = plan.norm.apply(&x, plan.epsilon, Some(weight), None)?;
+            x = decoder.precision.other(plan.norm.apply(
+                &x,
+                plan.epsilon,
+                Some(weight),
+                None,
+            )?)?;
         }
         let mut x = self.context.heads(&x, heads, size)?;
         if let Some(weight) = of_head {
-            x = plan.norm.apply(&x, plan.epsilon, Some(weight), None)?;
+            x = decoder.precision.other(plan.norm.apply(
+                &x,
+                plan.epsilon,
+                Some(weight),
+                None,
+            )?)?;
         }
         Ok(self.context.rotate(plan, layer, &x)?)
     }
@@ -160,7 +171,7 @@ impl ForwardPass<'_> {
         let places: Vec<u32> =
             batch.places().into_iter().cycle().take(batch.inputs.len()).collect();
         let tokens = self.rows(table, &batch.inputs)?;
-        let mut x = (tokens + self.rows("transformer.wpe.weight", &places)?)?;
+        let mut x = decoder.sum(tokens, self.rows("transformer.wpe.weight", &places)?)?;
         self.watch(|| "embedding".to_owned(), &x)?;
         for layer in 0..plan.layers {
             let block = format!("transformer.h.{layer}");
@@ -173,11 +184,11 @@ impl ForwardPass<'_> {
             }
             let [q, k, v] = parts.as_slice() else { break };
             let mixed = self.context.attend(plan, layer, [q, k, v])?;
-            x = (x + project(&mixed, &format!("{block}.attn.c_proj"))?)?;
+            x = decoder.sum(x, project(&mixed, &format!("{block}.attn.c_proj"))?)?;
             self.watch(|| format!("attention of layer {layer}"), &x)?;
             let h = decoder.norm(&x, &format!("{block}.ln_2"))?;
-            let inner = plan.activation.apply(&project(&h, &format!("{block}.mlp.c_fc"))?)?;
-            x = (x + project(&inner, &format!("{block}.mlp.c_proj"))?)?;
+            let inner = decoder.activation(&project(&h, &format!("{block}.mlp.c_fc"))?)?;
+            x = decoder.sum(x, project(&inner, &format!("{block}.mlp.c_proj"))?)?;
             self.watch(|| format!("network of layer {layer}"), &x)?;
         }
         Ok((decoder.norm(&x, "transformer.ln_f")?, table.to_owned()))
@@ -206,12 +217,12 @@ impl ForwardPass<'_> {
             let q = decoder.norm(&self.context.rotate(plan, layer, q)?, "")?;
             let k = decoder.norm(&self.context.rotate(plan, layer, k)?, "")?;
             let mixed = self.context.attend(plan, layer, [&q, &k, v])?;
-            x = (x + decoder.linear(&mixed, &format!("{block}.{}", names.output))?)?;
+            x = decoder.sum(x, decoder.linear(&mixed, &format!("{block}.{}", names.output))?)?;
             self.watch(|| format!("attention of layer {layer}"), &x)?;
             let [up, down] = names.network;
             let h = decoder.norm(&x, "")?;
-            let inner = plan.activation.apply(&decoder.linear(&h, &format!("{block}.{up}"))?)?;
-            x = (x + decoder.linear(&inner, &format!("{block}.{down}"))?)?;
+            let inner = decoder.activation(&decoder.linear(&h, &format!("{block}.{up}"))?)?;
+            x = decoder.sum(x, decoder.linear(&inner, &format!("{block}.{down}"))?)?;
             self.watch(|| format!("network of layer {layer}"), &x)?;
         }
         Ok((decoder.norm(&x, "")?, table))

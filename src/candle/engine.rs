@@ -65,6 +65,7 @@ pub fn execute(
         device: compute.name().to_owned(),
         why: error.to_string(),
     })?;
+    let _mode = task.precision.begin(&compute.device)?;
     pool.install(|| Trainer::new(task, &compute.device)?.run(goes_on))
 }
 
@@ -77,9 +78,11 @@ pub fn hidden_states(
     compute: &ComputeDevice,
 ) -> Result<Vec<HiddenState>, EngineError> {
     let plan = Architecture::read(&task.config)?;
-    let weights = task.weights(&compute.device)?;
+    let _mode = task.precision.begin(&compute.device)?;
+    let weights = task.precision.weights(task.weights(&compute.device)?)?;
     let Some(batch) = task.first_sequence() else { return Ok(Vec::new()) };
-    let decoder = CandleDecoder { plan: &plan, weights: &weights, device: &compute.device };
+    let (precision, device) = (task.precision, &compute.device);
+    let decoder = CandleDecoder { plan: &plan, weights: &weights, precision, device };
     let output = decoder.run(&batch, true)?;
     let nats = objective::nats(&output.logits, &batch.targets, 0.0)?;
     let mut hidden = output.hidden;
@@ -285,7 +288,10 @@ impl<'a> Trainer<'a> {
                 variables.insert(name, variable);
             }
         }
-        let decoder = CandleDecoder { plan: &self.plan, weights: &weights, device: self.device };
+        let precision = self.task.precision;
+        let weights = precision.weights(weights)?;
+        let (plan, device) = (&self.plan, self.device);
+        let decoder = CandleDecoder { plan, weights: &weights, precision, device };
         let output = decoder.run(batch, false)?;
         let (label_smoothing, z_loss) = (self.task.label_smoothing, self.task.z_loss);
         let terms = ObjectiveTerms { label_smoothing, z_loss, balance_times };
@@ -381,6 +387,7 @@ fn rows_at_once(task: &SliceTask, plan: &Architecture) -> Result<usize, EngineEr
     let of_token =
         of_layer.saturating_mul(plan.layers as u64).saturating_add(product(&[6, plan.vocabulary]));
     let of_row = of_token.saturating_mul(task.seq_len as u64).max(1);
+    let of_row = of_row.saturating_mul(task.precision.copies());
     let fit = usize::try_from(MOST_KEPT / of_row).unwrap_or(usize::MAX).min(rows);
     if fit == 0 || plan.experts.is_some() && fit < rows {
         let found = format!("{rows} sequences of {} tokens, {of_row} numbers each", task.seq_len);
@@ -393,6 +400,7 @@ fn rows_at_once(task: &SliceTask, plan: &Architecture) -> Result<usize, EngineEr
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ComputePrecision;
     use crate::task::{GroupNumbersAt, StartTensor, TaskGroup, UpdateRule};
     use serde_json::json;
 
@@ -434,6 +442,7 @@ mod tests {
         };
         SliceTask {
             config: config.as_object().unwrap().clone(),
+            precision: ComputePrecision::Float32,
             batch_size: 2,
             seq_len: 3,
             updates_before: 0,

@@ -11,6 +11,7 @@ mod family;
 mod fields;
 mod mixture;
 mod objective;
+mod precision;
 mod rotary;
 mod softmax;
 mod task;
@@ -20,6 +21,7 @@ mod weights;
 pub use compute_device::ComputeDevice;
 pub use engine::{EngineRun, EngineStep, execute, hidden_states};
 pub use engine_error::EngineError;
+pub use precision::ComputePrecision;
 pub use task::{
     GroupNumbersAt, HiddenState, MuonRule, ScaleRule, SliceTask, StartTensor, TaskGroup, TaskStep,
     UpdateRule,

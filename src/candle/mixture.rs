@@ -24,7 +24,7 @@ pub(crate) struct RouterOutcome {
 impl CandleDecoder<'_> {
     /// `down(f(gate h) * up h)`.
     pub fn gated(&self, h: &Tensor, name: &str) -> Result<Tensor, EngineError> {
-        let gate = self.plan.activation.apply(&self.linear(h, &format!("{name}.gate_proj"))?)?;
+        let gate = self.activation(&self.linear(h, &format!("{name}.gate_proj"))?)?;
         let inner = gate.mul(&self.linear(h, &format!("{name}.up_proj"))?)?;
         self.linear(&inner, &format!("{name}.down_proj"))
     }
@@ -69,7 +69,7 @@ impl CandleDecoder<'_> {
             y = y.index_add(&own, &output.broadcast_mul(&gate)?, 0)?;
         }
         if experts.has_shared {
-            y = (y + self.gated(h, &format!("{name}.shared_experts"))?)?;
+            y = self.sum(y, self.gated(h, &format!("{name}.shared_experts"))?)?;
         }
         let shares = if experts.is_sigmoid {
             scores.broadcast_div(&scores.sum_keepdim(1)?)?

@@ -4,11 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value as Json};
 
+use crate::ComputePrecision;
+
 /// A slice to execute.
 #[derive(Debug, Clone)]
 pub struct SliceTask {
     /// The `config.json` of the run.
     pub config: Map<String, Json>,
+    /// In how many bits the model computes.
+    pub precision: ComputePrecision,
     /// Sequences of a batch.
     pub batch_size: usize,
     /// Tokens of a sequence.

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use candle_core::{Device, Tensor};
 
-use crate::EngineError;
 use crate::architecture::{Architecture, NormFormula};
+use crate::{ComputePrecision, EngineError};
 
 /// Tensors by name.
 pub(crate) type NamedWeights = BTreeMap<String, Tensor>;
@@ -14,6 +14,7 @@ pub(crate) type NamedWeights = BTreeMap<String, Tensor>;
 pub(crate) struct CandleDecoder<'a> {
     pub plan: &'a Architecture,
     pub weights: &'a NamedWeights,
+    pub precision: ComputePrecision,
     pub device: &'a Device,
 }
 
@@ -29,21 +30,35 @@ impl CandleDecoder<'_> {
 
     /// `x W^T + b`, with the bias that the start has or lacks.
     pub fn linear(&self, x: &Tensor, name: &str) -> Result<Tensor, EngineError> {
-        let product = x.matmul(&self.tensor(&format!("{name}.weight"))?.t()?)?;
+        let weight = self.tensor(&format!("{name}.weight"))?;
+        let product = self.precision.product(x, &weight.t()?)?;
         self.biased(product, name)
     }
 
     /// `x W + b`: the layout of `Conv1D`.
     pub fn transposed(&self, x: &Tensor, name: &str) -> Result<Tensor, EngineError> {
-        let product = x.matmul(self.tensor(&format!("{name}.weight"))?)?;
+        let product = self.precision.product(x, self.tensor(&format!("{name}.weight"))?)?;
         self.biased(product, name)
     }
 
     fn biased(&self, product: Tensor, name: &str) -> Result<Tensor, EngineError> {
         match self.weights.get(&format!("{name}.bias")) {
-            Some(bias) => Ok(product.broadcast_add(bias)?),
+            Some(bias) => {
+                let bias = self.precision.function(bias.clone())?;
+                Ok(self.precision.function(product.broadcast_add(&bias)?)?)
+            }
             None => Ok(product),
         }
+    }
+
+    /// `x + y` of the residual stream.
+    pub fn sum(&self, x: Tensor, y: Tensor) -> Result<Tensor, EngineError> {
+        Ok(self.precision.other((x + y)?)?)
+    }
+
+    /// A function of what a product gave.
+    pub fn activation(&self, x: &Tensor) -> Result<Tensor, EngineError> {
+        Ok(self.precision.function(self.plan.activation.apply(x)?)?)
     }
 
     /// The norm of rows, with the weight and the bias that the start has or lacks.
@@ -53,6 +68,6 @@ impl CandleDecoder<'_> {
             _ => Some(self.tensor(&format!("{name}.weight"))?),
         };
         let bias = self.weights.get(&format!("{name}.bias"));
-        Ok(self.plan.norm.apply(x, self.plan.epsilon, weight, bias)?)
+        Ok(self.precision.other(self.plan.norm.apply(x, self.plan.epsilon, weight, bias)?)?)
     }
 }

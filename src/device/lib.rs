@@ -29,7 +29,7 @@ mod update;
 pub use arrange::{Arranged, Chosen, ChosenSums, PlacesOfTokens};
 pub use attention::{AttentionHeads, AttentionTables};
 pub use device::Device;
-pub use list::{Runtime, list, open, parse};
+pub use list::{Runtime, has_library, list, open, parse};
 pub use product::{Added, KRange, Product, ProductBatches, ProductPlace, TableMatrix};
 pub use rows::{ActivatedRows, GatedRows, NormRows, NormSpread, NumberFunction};
 pub use runtime::{DeviceError, Listed};

@@ -38,6 +38,11 @@ pub fn list(runtime: Runtime) -> Result<Vec<Listed>, DeviceError> {
     }
 }
 
+/// Whether a library can be loaded, by the name of its file, such as `libcublas.so.13`.
+pub fn has_library(file: &str) -> bool {
+    dlopen2::raw::Library::open(file).is_ok()
+}
+
 /// The runtime and the number that an id names, whether or not there is such a device. A device has one spelling.
 pub fn parse(id: &str) -> Option<(Runtime, usize)> {
     let (prefix, number) = id.split_once(':')?;

@@ -35,6 +35,8 @@ const SLICES: &[(&str, u64, u64)] = &[
     ("hf-qwen3-moe", 6, 9),
     ("hf-llama-micro", 6, 8),
     ("hf-qwen2-sgd", 6, 9),
+    ("hf-llama-autocast", 6, 8),
+    ("hf-olmo2-masters", 6, 8),
     (OURS, 0, 4),
     (OURS, 113, 117),
 ];
@@ -129,7 +131,15 @@ fn the_program_says_what_each_engine_says() {
         let device = repro(&device);
         assert_eq!(device.code, 4, "{}", device.stderr);
         assert!(device.stderr.contains("without the feature `cuda`"), "{}", device.stderr);
+        let beside =
+            ["replay", "replay/torch-dense", "--engine", "both", "--candle-device", "cuda:0"];
+        let beside = repro(&beside);
+        assert_eq!(beside.code, 4, "{}", beside.stderr);
+        assert!(beside.stderr.contains("without the feature `cuda`"), "{}", beside.stderr);
     }
+    let useless = repro(&["replay", "replay/torch-dense", "--candle-device", "cpu"]);
+    assert_eq!(useless.code, 2, "{}", useless.stderr);
+    assert!(useless.stderr.contains("`--candle-device` without it"), "{}", useless.stderr);
     // The assurance of a claim says that two engines executed its steps.
     let post =
         ["verify", "--post", "good", "--root", "replay/posts", "--replay", "all", "--engine"];

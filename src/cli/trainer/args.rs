@@ -107,6 +107,9 @@ pub struct ReplayArgs {
     /// agree
     #[arg(long, value_enum, value_name = "ENGINE", default_value_t = EngineArg::Own, help_heading = "Machine")]
     pub engine: EngineArg,
+    /// Device of candle with `--engine both`: `cpu`, `cuda:N` or `metal:N`
+    #[arg(long, value_name = "DEVICE", help_heading = "Machine")]
+    pub candle_device: Option<String>,
     #[command(flatten)]
     pub machine: MachineArgs,
 }

@@ -11,8 +11,8 @@ use crate::learner::Values;
 use crate::model::PartRows;
 use crate::{Muon, MuonScale, MuonVariant, ParameterGroup, Precision, TensorFile, UpdateMethod};
 use repro_candle::{
-    ComputeDevice, EngineError, EngineRun, EngineStep, GroupNumbersAt, HiddenState, MuonRule,
-    ScaleRule, SliceTask, StartTensor, TaskGroup, TaskStep, UpdateRule,
+    ComputeDevice, ComputePrecision, EngineError, EngineRun, EngineStep, GroupNumbersAt,
+    HiddenState, MuonRule, ScaleRule, SliceTask, StartTensor, TaskGroup, TaskStep, UpdateRule,
 };
 use repro_receipt::source::{Error, Location};
 use repro_runs::replay::CANDLE_FAILED;
@@ -48,11 +48,26 @@ pub fn rows_of_parts(course: &Course, machine: &Machine) -> Result<Vec<PartRows<
     Ok(wide.collect())
 }
 
-/// The device that was asked for. candle's loader panics where the driver of CUDA is missing, so that ours looks first.
+/// What candle's products and random numbers on CUDA come from, and the files that it looks for.
+const CUDA_LIBRARIES: [(&str, &[&str]); 2] = [
+    ("cuBLAS", &["libcublas.so", "libcublas.so.13", "libcublas.so.12"]),
+    ("cuRAND", &["libcurand.so", "libcurand.so.10"]),
+];
+
+/// The device that was asked for. candle's loader panics where a library of CUDA is missing, so that ours looks first.
 fn device(machine: &Machine) -> Result<ComputeDevice, Error> {
     let name = machine.second_device.as_deref().unwrap_or("cpu");
     if cfg!(feature = "cuda") && name.starts_with("cuda") {
         repro_device::open(name).map_err(|error| device_failed(format!("`{name}`: {error}")))?;
+        let is_missing = |files: &[&str]| !files.iter().any(|file| repro_device::has_library(file));
+        if let Some((library, files)) = CUDA_LIBRARIES.iter().find(|(_, files)| is_missing(files)) {
+            let why = format!(
+                "`{name}`: candle needs {library}, and none of {} can be loaded. CUDA's toolkit has it; \
+                 `LD_LIBRARY_PATH` names its folder",
+                files.join(", ")
+            );
+            return Err(device_failed(why));
+        }
     }
     ComputeDevice::open(name).map_err(|error| device_failed(error.to_string()))
 }
@@ -70,15 +85,17 @@ fn task(course: &Course, layout: &Layout) -> Result<SliceTask, EngineError> {
         let [setting, expected, found] = [setting, expected, found].map(str::to_owned);
         EngineError::Unsupported { setting, expected, found }
     };
-    if regime.precision != Precision::Full {
-        let found = regime.precision.words().unwrap_or_default();
-        return Err(refuse("precision", "float32", found));
-    }
     if course.sampled.is_some() {
         return Err(refuse("--micro-batches", "whole steps", "a sample of micro-batches"));
     }
     Ok(SliceTask {
         config: course.config.clone(),
+        precision: match regime.precision {
+            Precision::Full => ComputePrecision::Float32,
+            Precision::Tf32 => ComputePrecision::Tf32,
+            Precision::Autocast => ComputePrecision::Autocast,
+            Precision::Bfloat16 => ComputePrecision::Bfloat16,
+        },
         batch_size: regime.shape.batch_size,
         seq_len: regime.shape.seq_len,
         tensors: start(&course.start.tensors),

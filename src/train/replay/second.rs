@@ -8,6 +8,7 @@ use super::course::{Course, Marks, StepMeasure};
 use super::machine::{Machine, Progress, ReplayPhase};
 use super::session::{Executed, OwnReplay, Session, stopped};
 use super::step::{Layout, Step};
+use crate::Precision;
 use crate::backend::{Backend, Host};
 use crate::model::{PartRows, Sequences};
 use repro_portable::{Kernels, Real, TokenPlaces};
@@ -17,8 +18,10 @@ use repro_runs::replay::{
     ReplayComparison, ToleranceShare,
 };
 
-/// How many times the distance between float32 and float64 two engines may be apart behind a part of a model.
+/// How many times what rounding makes of the rows behind a part of a model two engines may be apart there: in float32, which
+/// adds up in any order, and in fewer bits, whose roundings most programs have at the same places.
 const TIMES: f64 = 64.0;
+const TIMES_IN_FEW_BITS: f64 = 4.0;
 /// The rounding of a float32, relative to it.
 const UNIT: f64 = 1.0 / 16_777_216.0;
 
@@ -159,17 +162,20 @@ impl EnginePair<'_> {
     }
 
     /// The first part of the forward pass behind which the engines have other rows, for the first sequence and the weights
-    /// of the start. Rows of float64 show what rounding makes of them.
+    /// of the start. Rows of float64 that nothing rounds show what rounding makes of them.
     fn other_part(&self) -> Result<Option<String>, Error> {
         let candle = candle::rows_of_parts(self.second, self.machine)?;
         let isa = self.machine.place.isa;
         let narrow = rows_of_parts(self.course, Host::<f32>::new(isa))?;
-        let wide = rows_of_parts(self.course, Host::<f64>::new(isa))?;
+        let mut exact = self.course.clone();
+        let of_course = std::mem::replace(&mut exact.regime.precision, Precision::Full);
+        let times = if of_course == Precision::Full { TIMES } else { TIMES_IN_FEW_BITS };
+        let wide = rows_of_parts(&exact, Host::<f64>::new(isa))?;
         for ((narrow, wide), candle) in std::iter::zip(narrow, wide).zip(candle) {
             let rounding = distance(&narrow.rows, &wide.rows).max(UNIT);
             let apart = distance(&narrow.rows, &candle.rows);
             let is_other = narrow.part != candle.part || narrow.rows.len() != candle.rows.len();
-            if is_other || apart.is_nan() || apart > TIMES * rounding {
+            if is_other || apart.is_nan() || apart > times * rounding {
                 return Ok(Some(narrow.part));
             }
         }

@@ -16,7 +16,7 @@ use repro_receipt::bundle::Bundle;
 use repro_receipt::source::{Error, Location};
 use repro_report::outcome::{ExitStatus, Verdict};
 use repro_runs::replay::BAD_EXTENT;
-use repro_runs::replay::{Choice, Extent, MicroBatchSample, Replay};
+use repro_runs::replay::{Choice, Extent, MicroBatchSample, Replay, ReplayEngine};
 use repro_train::replay::{self, Corpora};
 
 pub use planned::PlannedReplays;
@@ -29,10 +29,17 @@ pub fn run(own: &args::ReplayArgs, output: &Output) -> Answer {
     let isa = place::instructions(instructions.as_deref()).map_err(one)?;
     let threads = threads.unwrap_or_else(crate::cli::threads::cores);
     let machine = place::with_engine(own.engine.engine(), device.as_deref(), isa, threads, output);
-    let machine = match machine.map_err(one)? {
+    let mut machine = match machine.map_err(one)? {
         Ok(machine) => machine,
         Err(status) => return Ok(status),
     };
+    if let Some(device) = &own.candle_device {
+        if machine.engine != ReplayEngine::Both {
+            let found = "`--candle-device` without it";
+            return Err(vec![BAD_USAGE.at(Location::file("--engine"), "`both`", found)]);
+        }
+        machine.second_device = Some(device.clone());
+    }
     let choice = match (own.full, own.slice.as_deref()) {
         (true, _) => Choice::This(Extent::Whole),
         (false, slice) => choice(slice).map_err(one)?,
