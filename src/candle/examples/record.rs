@@ -1,7 +1,7 @@
 //! Trains a small GPT on bytes with candle, and records a bundle that anyone can verify and replay:
 //!
 //! ```text
-//! cargo run --release --package repro-candle --example record -- target/recorded/candle-bytes
+//! cargo run --release --example record -- target/recorded/candle-bytes
 //! repro verify target/recorded/candle-bytes
 //! repro replay target/recorded/candle-bytes --engine both
 //! ```
