@@ -44,7 +44,8 @@ fn named_alone<'b>(
     words: &[&str],
     address: &Address<'b>,
 ) -> Option<(String, &'b str)> {
-    let (last, own) = address.parts.iter().copied().enumerate().last()?;
+    let own = *address.parts.last()?;
+    let last = address.parts.len() - 1;
     let row = claim.row.unwrap_or_default();
     let all = format!("{} {row} {}", claim.words(), claim.context).to_lowercase();
     let own_lower = own.to_lowercase();
