@@ -389,8 +389,9 @@ def write(out, document):
     about = next((step["figures"]["device"] for step in document["steps"] if "device" in step["figures"]
                   and isinstance(step["figures"]["device"], dict)), {})
     facts = document["facts"]
-    lines = [f"`{document['device']}`: {facts['gpu'] or about.get('name')}, driver {about.get('driver')}; {facts['program']}; "
-             f"{document['seconds']:.0f} s of {document['limit']}.", "", "| step | outcome | seconds |", "|---|---|---|"]
+    known = [facts["gpu"] or about.get("name"), f"driver {about['driver']}" if "driver" in about else None, facts["program"],
+             f"{document['seconds']:.0f} s of {document['limit']}"]
+    lines = [f"`{document['device']}`: {'; '.join(filter(None, known))}.", "", "| step | outcome | seconds |", "|---|---|---|"]
     lines += [f"| {step['step']} | {' '.join(step['said'].split()).replace('|', '/')} | {step['seconds']} |"
               for step in document["steps"]]
     (out / "gpu.md").write_text("\n".join(lines) + "\n")
@@ -399,7 +400,8 @@ def write(out, document):
 def everything(device, out, seconds, steps):
     if PACK.exists():
         with tarfile.open(PACK) as packed:
-            packed.extractall(ROOT / "target", filter="data")
+            # Python has had this filter since 3.11.4.
+            packed.extractall(ROOT / "target", **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))
     out.mkdir(parents=True, exist_ok=True)
     machine, began = Machine(device, out, seconds), time.monotonic()
     document = {"schema": "repro.gpu/1", "device": device, "limit": seconds, "facts": machine_facts(machine), "steps": []}

@@ -8,7 +8,6 @@ use crate::ComputePrecision;
 use crate::architecture::{Architecture, limited};
 use crate::rotary::RotaryTable;
 use crate::softmax::softmax;
-use crate::weights::CandleDecoder;
 
 /// Tokens of a pass: equally long sequences, one after the other.
 #[derive(Debug)]
@@ -68,8 +67,12 @@ impl TokenRows<'_> {
 
 impl AttentionContext {
     /// That of a batch.
-    pub fn new(decoder: &CandleDecoder<'_>, batch: &TokenRows<'_>) -> CandleResult<Self> {
-        let CandleDecoder { plan, device, precision, .. } = *decoder;
+    pub fn new(
+        plan: &Architecture,
+        batch: &TokenRows<'_>,
+        precision: ComputePrecision,
+        device: &Device,
+    ) -> CandleResult<Self> {
         let mut masks = BTreeMap::new();
         for layer in 0..plan.layers {
             let window = plan.window_of(layer).unwrap_or(0);

@@ -34,7 +34,7 @@ impl CandleDecoder<'_> {
         batch: &TokenRows<'_>,
         is_watched: bool,
     ) -> Result<DecoderOutput, EngineError> {
-        let context = AttentionContext::new(self, batch)?;
+        let context = AttentionContext::new(self.plan, batch, self.precision, self.device)?;
         let hidden = is_watched.then(Vec::new);
         let mut pass = ForwardPass { decoder: self, context, routers: Vec::new(), hidden };
         let (x, table) = match self.plan.style {

@@ -1,5 +1,6 @@
 //! Products and functions in fewer bits than float32.
 
+use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use candle_core::cuda::set_gemm_reduced_precision_f32;
@@ -7,7 +8,6 @@ use candle_core::{CpuStorage, CustomOp1, DType, Device, Layout, Result as Candle
 use candle_core::{Tensor, bail};
 
 use crate::EngineError;
-use crate::weights::NamedWeights;
 
 /// In how many bits a model computes. Weights, moments, losses and gradients between operations are float32 in all of them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -62,8 +62,11 @@ impl ComputePrecision {
         if self == Self::Bfloat16 { bfloat16(&x) } else { Ok(x) }
     }
 
-    /// The weights that a forward pass reads.
-    pub(crate) fn weights(self, weights: NamedWeights) -> CandleResult<NamedWeights> {
+    /// The weights that a forward pass reads, by name.
+    pub(crate) fn weights(
+        self,
+        weights: BTreeMap<String, Tensor>,
+    ) -> CandleResult<BTreeMap<String, Tensor>> {
         weights.into_iter().map(|(name, weight)| Ok((name, self.other(weight)?))).collect()
     }
 

@@ -181,7 +181,9 @@ const CRATES: &[Crate] = &[
         name: "candle",
         on: &[],
         rows: &[
-            &["engine_error", "task"],
+            &["engine_error"],
+            &["precision"],
+            &["task"],
             &["compute_device", "fields", "softmax", "update"],
             &["rotary"],
             &["architecture"],
