@@ -66,10 +66,15 @@ impl ClaimArm {
 
     /// What the receipts of all its runs call it: its arm in the study, and its budget.
     pub fn names_in_receipts(&self, library: &Library) -> Vec<String> {
-        let receipts = || self.bundles.iter().map(|name| Some(library.bundle(name)?.receipt()));
-        let arm = shared(receipts().map(|one| one?.run.as_ref()?.arm.as_deref()));
-        let budget = shared(receipts().map(|one| one?.extra.get("budget")?.as_str()));
-        arm.into_iter().chain(budget).map(str::to_lowercase).collect()
+        let arm = |name: &String| library.bundle(name)?.receipt().run.as_ref()?.arm.as_deref();
+        let arm = shared(self.bundles.iter().map(arm));
+        arm.into_iter().chain(self.budget(library)).map(str::to_lowercase).collect()
+    }
+
+    /// The budget that all of its runs were trained under, as their receipts call it.
+    pub fn budget<'l>(&self, library: &'l Library) -> Option<&'l str> {
+        let budget = |name: &String| library.bundle(name)?.receipt().extra.get("budget")?.as_str();
+        shared(self.bundles.iter().map(budget))
     }
 
     /// Whether it is called by a name of the post, or has it as a part: `moe` of `moe.active12`.

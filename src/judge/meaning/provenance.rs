@@ -91,9 +91,9 @@ pub struct Provenance {
     pub units: Vec<LossUnit>,
     /// The steps at which values were recorded.
     pub steps: BTreeSet<u64>,
-    /// The first checkpoint of its runs, where it is one.
-    pub first_step: Option<u64>,
-    /// The last one.
+    /// The steps of the checkpoints of its runs, where all have the same.
+    pub checkpoints: Vec<u64>,
+    /// The last of them, where it is one.
     pub last_step: Option<u64>,
     /// Whether every value was recorded at the last step of its run.
     pub is_at_end: bool,
@@ -128,16 +128,16 @@ impl Provenance {
         };
         let runs = leaves.iter().filter(|leaf| leaf.kind == LeafKind::Recorded);
         let runs = runs.filter_map(|leaf| Some(leaf.evidence.as_ref()?.bundle.clone()));
-        let ends = |bundle: &str| {
-            let receipt = library.bundle(bundle)?.receipt();
-            let steps = || receipt.checkpoints.iter().map(|checkpoint| checkpoint.step);
-            Some((steps().min()?, steps().max()?))
+        let checkpoints = |bundle: &str| {
+            let checkpoints = library.bundle(bundle)?.receipt().checkpoints.iter();
+            let mut steps: Vec<_> = checkpoints.map(|checkpoint| checkpoint.step).collect();
+            steps.sort_unstable();
+            (!steps.is_empty()).then_some(steps)
         };
         let stepped = leaves.iter().filter(|leaf| leaf.step.is_some());
-        let stepped: Vec<_> = stepped
-            .map(|leaf| (leaf.step, leaf.evidence.as_ref().and_then(|one| ends(&one.bundle))))
-            .collect();
-        let last_step = |ends: Option<(u64, u64)>| ends.map(|(_, last)| last);
+        let of_leaf = |leaf: &Rc<Leaf>| checkpoints(&leaf.evidence.as_ref()?.bundle);
+        let stepped: Vec<_> = stepped.map(|leaf| (leaf.step, of_leaf(leaf))).collect();
+        let last_step = |steps: &Option<Vec<u64>>| steps.as_ref()?.last().copied();
         let mut units: Vec<_> = leaves.iter().filter_map(|leaf| unit_of_leaf(leaf)).collect();
         units.dedup();
         let mut functions = BTreeSet::new();
@@ -156,9 +156,9 @@ impl Provenance {
             units,
             steps: leaves.iter().filter_map(|leaf| leaf.step).collect(),
             is_at_end: !stepped.is_empty()
-                && stepped.iter().all(|(own, ends)| *own == last_step(*ends)),
-            first_step: shared(stepped.iter().map(|(_, ends)| ends.map(|(first, _)| first))),
-            last_step: shared(stepped.iter().map(|(_, ends)| last_step(*ends))),
+                && stepped.iter().all(|(own, steps)| *own == last_step(steps)),
+            last_step: shared(stepped.iter().map(|(_, steps)| last_step(steps))),
+            checkpoints: shared(stepped.into_iter().map(|(_, steps)| steps)).unwrap_or_default(),
             functions,
             quantity: expressions.first().and_then(|first| quantity_of(first)),
             design: design_of(given).cloned(),

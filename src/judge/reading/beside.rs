@@ -188,6 +188,7 @@ mod tests {
             ("1200 tokens or more", Some(Reading::AtLeast)),
             ("no more than 1.73", Some(Reading::AtMost)),
             ("not above 1.73", Some(Reading::AtMost)),
+            ("at or below 1.73", Some(Reading::AtMost)),
             ("up to **7x**", Some(Reading::AtMost)),
             ("p < 0.01", Some(Reading::Below)),
             ("sub-25M", Some(Reading::Below)),

@@ -9,8 +9,9 @@ use repro_claim::quote::QuoteItem;
 use repro_claim::syntax::ExpressionKind;
 use repro_exact::decimal::Printed;
 use repro_report::meaning::{Lint, LintKind, Reading};
+use repro_report::outcome::EvidenceRef;
 
-use super::super::arms::counted_runs;
+use super::super::arms::{ClaimArm, counted_runs};
 use super::statistic::said_in;
 use super::{LintedClaim, lint, number_of, plain_words};
 use crate::lexicon::{lexicon, place_of};
@@ -99,7 +100,7 @@ pub(super) fn every(claim: &LintedClaim<'_>) -> Option<Lint> {
     if let Some(lint) = every_arm(claim) {
         return Some(lint);
     }
-    let said = said_of_each(words, "count.runs")?;
+    let said = said_of_each(claim, words, "count.runs")?;
     let calls = |list: &str| {
         lexicon().words(list).iter().any(|name| claim.provenance.functions.contains(name))
     };
@@ -120,22 +121,50 @@ pub(super) fn every(claim: &LintedClaim<'_>) -> Option<Lint> {
     lint(LintKind::Count, format!("the text says \"{said}\", and the fact is of a mean"))
 }
 
-/// A measured number of one arm, of which the words say that every arm has it.
+/// A number of one arm, of which the words say that every arm has it: a measured one, or a setting that another arm has
+/// otherwise.
 fn every_arm(claim: &LintedClaim<'_>) -> Option<Lint> {
     let [arm] = claim.provenance.arms.as_slice() else { return None };
+    let said = said_of_each(claim, claim.before(), "count.arms")?;
     let is_measured = claim.scope.leaves.iter().all(|leaf| leaf.kind != LeafKind::Setting);
-    let said = said_of_each(claim.before(), "count.arms").filter(|_| is_measured)?;
+    let library = claim.scope.library;
+    let is_peer = |other: &&ClaimArm| {
+        arm.is_beside(other)
+            && (is_measured
+                || arm.budget(library) == other.budget(library) && has_other_setting(claim, other))
+    };
+    let other = claim.others().iter().find(is_peer)?;
     let said = &claim.before()[said];
-    lint(LintKind::Count, format!("the text says \"{said}\", and the value is of {}", arm.label))
+    let message = match is_measured {
+        true => format!("the text says \"{said}\", and the value is of {}", arm.label),
+        false => format!("the text says \"{said}\", and {} has another value", other.label),
+    };
+    lint(LintKind::Count, message)
 }
 
-/// Where the words speak of each one of a list of nouns: "every seed", "all six runs", "each of our runs".
-fn said_of_each(words: &str, nouns: &str) -> Option<Range<usize>> {
+/// Whether another arm has another number where the setting of a claim was read.
+fn has_other_setting(claim: &LintedClaim<'_>, other: &ClaimArm) -> bool {
+    let number = |bundle: &str, evidence: &EvidenceRef| {
+        let document = claim.scope.library.bundle(bundle)?.document(&evidence.file).ok()?;
+        let node = document.root().at(&evidence.pointer).ok()?;
+        Some(Printed::parse(node.printed().ok()?).ok()?.in_ones())
+    };
+    let differs = |evidence: &EvidenceRef| {
+        let own = number(&evidence.bundle, evidence);
+        let mut theirs = other.bundles.iter().filter_map(|bundle| number(bundle, evidence));
+        own.is_some_and(|own| theirs.any(|one| one != own))
+    };
+    claim.scope.leaves.iter().filter_map(|leaf| leaf.evidence.as_ref()).any(differs)
+}
+
+/// Where the words speak of each one of a list of nouns: "every seed", "all six runs", "each of our MoE-16 runs".
+fn said_of_each(claim: &LintedClaim<'_>, words: &str, nouns: &str) -> Option<Range<usize>> {
     let lexicon = lexicon();
     let is_between = |word: &str| {
         ["count.between", "arm.dense", "arm.sparse"].iter().any(|list| lexicon.is_in(list, word))
             || lexicon.is_in("count.numbers", word)
             || word.bytes().all(|byte| byte.is_ascii_digit())
+            || claim.provenance.arms.iter().any(|arm| arm.parts.iter().any(|part| part == word))
     };
     lexicon.words("count.every").iter().find_map(|every| {
         let start = place_of(words, every)?;

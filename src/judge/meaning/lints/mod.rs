@@ -104,6 +104,7 @@ pub const ALL: &[(&str, LintCheck)] = &[
     ("test", significance::test),
     ("test: interval", significance::interval),
     ("test: significance", significance::significance),
+    ("test: equality", significance::equality),
     ("limit", counting::limit),
     ("limit: declared", counting::declared),
 ];

@@ -137,6 +137,21 @@ fn contradicted_p(claim: &LintedClaim<'_>, says_significant: bool) -> Option<Lin
     lint(LintKind::Test, format!("the text says otherwise, and the p is {side} {}", design.alpha))
 }
 
+/// A p that decides nothing, beside words that take it for a proof of equality.
+pub(super) fn equality(claim: &LintedClaim<'_>) -> Option<Lint> {
+    let alpha = claim.provenance.design.as_ref()?.alpha;
+    let [number] = claim.given else { return None };
+    let (word, _) = lexicon().find("significance.equal", claim.lower)?;
+    let is_p = matches!(&number.role, NumberRole::P(_)) && number.float >= alpha;
+    let is_tested = claim.siblings.iter().any(|tree| calls(tree, &["equivalent".to_owned()]));
+    if !is_p || is_tested {
+        return None;
+    }
+    let message =
+        format!("the text says \"{word}\", and a p that is not below {alpha} shows no equality");
+    lint(LintKind::Test, message)
+}
+
 /// Whether a relation between groups of runs is judged by a test.
 fn compares_groups(claim: &LintedClaim<'_>) -> bool {
     let is_group = claim.provenance.arms.iter().any(|arm| arm.is_group);

@@ -41,6 +41,14 @@ pub(super) fn step(claim: &LintedClaim<'_>) -> Option<Lint> {
             format!("the text names step {}, and the value is of step {steps}", listed(&said));
         return lint(LintKind::Step, message).filter(|_| said.is_disjoint(found));
     }
+    let near = format!("{} {}", claim.before(), claim.behind_itself());
+    if let Some((words, step)) = said_checkpoint(claim, &near)
+        && !found.contains(&step)
+    {
+        let message =
+            format!("the text says \"{words}\", which is step {step}, and the value is of {steps}");
+        return lint(LintKind::Step, message);
+    }
     if claim.provenance.is_at_end {
         let near = format!("{} {}", claim.before(), claim.behind());
         let of_loss = Some(near).filter(|_| !claim.provenance.units.is_empty())?;
@@ -49,11 +57,8 @@ pub(super) fn step(claim: &LintedClaim<'_>) -> Option<Lint> {
             format!("the text says \"{word}\", and the value is of the last step, {steps}");
         return lint(LintKind::Step, message);
     }
-    if let Some((word, _)) = lexicon().find("step.first", claim.before())
-        && claim.provenance.first_step.is_some_and(|first| !found.contains(&first))
-    {
-        let message = format!("the text says \"{word}\", and the value is of step {steps}");
-        return lint(LintKind::Step, message);
+    if said_checkpoint(claim, claim.lower).is_some_and(|(_, step)| found.contains(&step)) {
+        return None;
     }
     if lexicon().has("step.last", claim.lower) {
         let message = format!("the text names the last step, and the value is of step {steps}");
@@ -224,4 +229,14 @@ fn split_in(text: &str) -> Option<TextSplit> {
     let mut said = lists.into_iter().filter(|(list, _)| lexicon().has(list, text));
     let (_, first) = said.next()?;
     said.next().is_none().then_some(first)
+}
+
+/// The checkpoint that some words name by its number, and these words: "its second evaluation".
+fn said_checkpoint(claim: &LintedClaim<'_>, words: &str) -> Option<(String, u64)> {
+    let nouns = lexicon().words("step.evaluations");
+    let numbered = lexicon().words("step.ordinals").iter().zip(&claim.provenance.checkpoints);
+    let mut named = numbered.flat_map(|(ordinal, step)| {
+        nouns.iter().map(move |noun| (format!("{ordinal} {noun}"), *step))
+    });
+    named.find(|(phrase, _)| place_of(words, phrase).is_some())
 }

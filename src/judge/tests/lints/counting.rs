@@ -29,6 +29,7 @@ fn a_mean_says_nothing_of_every_run() {
         &[
             ("every seed is at 1.7015", "is = 'mean(moe.loss)'"),
             ("each of our runs is at 1.7015", "is = 'mean(moe.loss)'"),
+            ("all of our moe runs end at 1.7015", "is = 'mean(moe.loss)'"),
         ],
         &[
             ("every seed stays below 1.71", "is = { value = 'max(moe.loss)', as = 'below' }"),
@@ -41,7 +42,10 @@ fn a_mean_says_nothing_of_every_run() {
 fn a_value_of_one_arm_says_nothing_of_every_arm() {
     check(
         LintKind::Count,
-        &[("every arm gets down to 1.7015", "is = 'mean(moe.loss)'")],
+        &[
+            ("every arm gets down to 1.7015", "is = 'mean(moe.loss)'"),
+            ("all arms use a learning rate of 0.004", "is = 'one.config.lr'"),
+        ],
         &[("every model is trained for 1,209 steps", "is = 'one.config.steps'")],
     );
 }

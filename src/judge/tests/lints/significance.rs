@@ -33,6 +33,16 @@ fn an_adjustment_is_said_of_the_sentence() {
 }
 
 #[test]
+fn no_p_shows_that_two_are_equal() {
+    let p = "is = ['p(moe.loss, dense.loss)']";
+    check(
+        LintKind::Test,
+        &[("p = 0.27: the arms are equally good", p)],
+        &[("p = 0.27: no difference is shown between the arms", p)],
+    );
+}
+
+#[test]
 fn an_interval_is_of_the_kind_of_the_words() {
     let interval = "is = 'ci95(moe.loss)'";
     check(

@@ -13,6 +13,8 @@ fn a_value_is_of_the_step_that_the_words_name() {
             ("halfway through training the MoE has 1.7015", "is = 'mean(moe.loss)'"),
             ("one fifth of the way the MoE has 1.7015", "is = ['_ a part', 'mean(moe.loss)']"),
             ("at the first checkpoint the MoE has 1.93", "is = 'mean(moe.loss @ 484)'"),
+            ("at its second evaluation the MoE has 2.117", "is = 'mean(moe.loss @ 242)'"),
+            ("at the third checkpoint the MoE has 1.7015", "is = 'mean(moe.loss)'"),
         ],
         &[
             (
@@ -24,6 +26,8 @@ fn a_value_is_of_the_step_that_the_words_name() {
                 "is = ['_ a step', 'mean(moe.loss @ 242)', 'mean(moe.loss)']",
             ),
             ("at step 242 the MoE has 2.117", early),
+            ("at its first evaluation the MoE has 2.117", "is = 'mean(moe.loss @ 242)'"),
+            ("at its fifth evaluation the MoE has 1.7015", "is = 'mean(moe.loss)'"),
             (
                 "from 2.117 after 242 steps to 1.7015",
                 "is = ['mean(moe.loss @ 242)', '_ a step', 'mean(moe.loss)']",
