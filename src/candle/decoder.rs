@@ -134,26 +134,16 @@ impl ForwardPass<'_> {
         heads: usize,
     ) -> Result<Tensor, EngineError> {
         let (decoder, plan, size) = (self.decoder, self.decoder.plan, self.decoder.plan.head_size);
-        let mut x = decoder.linear(h, &format!("{name}_proj"))?;
-        let norm = decoder.weights.get(&format!("{name}_norm.weight"));
+        let norm = format!("{name}_norm");
         // A weight as long as a head normalises each head, a longer one the whole row.
-        let of_head = norm.filter(|weight| weight.elem_count() == size);
-        if let (Some(weight), None) = (norm, of_head) {
-            x = decoder.precision.other(plan.norm.apply(
-                &x,
-                plan.epsilon,
-                Some(weight),
-                None,
-            )?)?;
+        let length = decoder.weights.get(&format!("{norm}.weight")).map(Tensor::elem_count);
+        let mut x = decoder.linear(h, &format!("{name}_proj"))?;
+        if length.is_some_and(|length| length != size) {
+            x = decoder.norm(&x, &norm)?;
         }
-        let mut x = self.context.heads(&x, heads, size)?;
-        if let Some(weight) = of_head {
-            x = decoder.precision.other(plan.norm.apply(
-                &x,
-                plan.epsilon,
-                Some(weight),
-                None,
-            )?)?;
+        x = self.context.heads(&x, heads, size)?;
+        if length == Some(size) {
+            x = decoder.norm(&x, &norm)?;
         }
         Ok(self.context.rotate(plan, layer, &x)?)
     }

@@ -16,8 +16,8 @@ pub const TOOL: ModelTool = ModelTool {
     description: "Use this instead of computing a test, an interval or a p-value yourself. One list `a` (runs or seeds of one setup), or \
 two lists `a` and `b` to compare: Welch's and pooled t, paired t where pairs are meant, sign flips, bootstrap, the smallest gap that so \
 many runs could see. Or printed summaries (`summary_a`, `summary_b`: mean, standard deviation with divisor n - 1, n), success counts of \
-evaluations (`counts`), discordant pairs (`paired_counts`, McNemar), p-values of one family (`p_values`, Holm), counts of categories such as the tokens of each \
-expert (`categories`, chi-squared). Differences are a - b. \
+evaluations (`counts`), discordant pairs (`paired_counts`, McNemar), p-values of one family (`p_values`, Holm), \
+counts of categories such as the tokens of each expert (`categories`, chi-squared). Differences are a - b. \
 A result that decides nothing says `evidence: false` and why; one that cannot be computed is `refused` with the reason.",
     scope: "A test tells an effect from chance for the numbers given; it does not show that they were measured, that no runs were left \
 out, or that this test was chosen before the numbers were seen.",

@@ -25,7 +25,7 @@ pub(super) fn arm(claim: &LintedClaim<'_>) -> Option<Lint> {
     let clause = clause_of(claim)?;
     let siblings = arms_of(claim.scope.page, claim.siblings.iter().copied());
     // What a single arm is compared with is no arm of its value.
-    let parts = |arm: &ClaimArm| BTreeSet::from_iter(arm.parts.clone());
+    let parts = |arm: &ClaimArm| arm.parts.iter().cloned().collect::<BTreeSet<_>>();
     let library = claim.scope.library;
     let is_of_one = || {
         siblings.iter().all(|arm| {

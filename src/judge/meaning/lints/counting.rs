@@ -48,13 +48,14 @@ pub(super) fn runs(claim: &LintedClaim<'_>) -> Option<Lint> {
 pub(super) fn seeds(claim: &LintedClaim<'_>) -> Option<Lint> {
     let item = claim.items.iter().find(|item| claim.number.as_ref() == Some(&item.span))?;
     let (count, _) = said_of_runs(claim, item)?;
-    let says_seeds = |word: &str| lexicon().is_in("count.seeds", word);
+    if !plain_words(claim.behind()).take(3).any(|word| lexicon().is_in("count.seeds", word)) {
+        return None;
+    }
     let arms = claim.provenance.arms.iter();
     let seeds: BTreeSet<u64> = arms.flat_map(|arm| arm.seeds(claim.scope.library)).collect();
     let seeds = Some(seeds.len()).filter(|seeds| *seeds > 0 && *seeds < count)?;
-    let message = format!("the text says {count} seeds, and {count} runs have {seeds}");
-    let lint = lint(LintKind::Count, message);
-    lint.filter(|_| plain_words(claim.behind()).take(3).any(says_seeds))
+    let message = format!("the text says {count} seeds, and these {count} runs have only {seeds}");
+    lint(LintKind::Count, message)
 }
 
 /// The number of runs that a number of the words is, and the word behind it.

@@ -143,12 +143,13 @@ pub(super) fn equality(claim: &LintedClaim<'_>) -> Option<Lint> {
     let [number] = claim.given else { return None };
     let (word, _) = lexicon().find("significance.equal", claim.lower)?;
     let is_p = matches!(&number.role, NumberRole::P(_)) && number.float >= alpha;
-    let is_tested = claim.siblings.iter().any(|tree| calls(tree, &["equivalent".to_owned()]));
+    let tests = lexicon().words("significance.tests_equality");
+    let is_tested = claim.siblings.iter().any(|tree| calls(tree, tests));
     if !is_p || is_tested {
         return None;
     }
     let message =
-        format!("the text says \"{word}\", and a p that is not below {alpha} shows no equality");
+        format!("the text says \"{word}\", but a p of {alpha} or more does not show equality");
     lint(LintKind::Test, message)
 }
 
