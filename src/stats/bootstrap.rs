@@ -113,6 +113,21 @@ impl Resampled {
         Ok(self.between(tail, 1.0 - tail))
     }
 
+    /// Within what each end of the percentile interval lies for other draws: the order statistics `sds` standard
+    /// deviations of a binomial count away from it (distribution-free limits of a quantile: Conover, Practical
+    /// Nonparametric Statistics, 3.2). The ends themselves where all resamples were enumerated.
+    pub fn drawn_ends(&self, level: f64, sds: f64) -> Result<[BootstrapInterval; 2], Refused> {
+        let tail = tail(level)?;
+        let reach = match &self.distribution {
+            Distribution::Enumerated(..) => 0.0,
+            Distribution::Sampled(values) => {
+                sds * (tail * (1.0 - tail) / values.len() as f64).sqrt()
+            }
+        };
+        let around = |p: f64| self.between((p - reach).max(0.0), (p + reach).min(1.0));
+        Ok([around(tail), around(1.0 - tail)])
+    }
+
     /// The bias-corrected and accelerated interval at a level strictly between 0 and 1.
     pub fn bca(&self, level: f64) -> Result<BootstrapInterval, Refused> {
         let tail = tail(level)?;
@@ -434,6 +449,23 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn other_draws_end_within_the_limits() {
+        let values: Vec<f64> = (0..20).map(|at| f64::from(at * at % 13)).collect();
+        let of = |seed| Resampled::of(&values, 2000, seed).unwrap();
+        let within = of(0).drawn_ends(0.95, 5.0).unwrap();
+        for seed in 1..50 {
+            let BootstrapInterval { low, high } = of(seed).percentile(0.95).unwrap();
+            for (end, limits) in std::iter::zip([low, high], within) {
+                assert!(limits.low <= end && end <= limits.high, "{end} {limits:?}");
+                assert!(limits.high - limits.low < 1.0, "{limits:?}");
+            }
+        }
+        let short = Resampled::of(&values[..5], 2000, 0).unwrap();
+        let limits = short.drawn_ends(0.95, 5.0).unwrap();
+        assert!(limits.iter().all(|end| end.low == end.high), "nothing is drawn");
     }
 
     #[test]

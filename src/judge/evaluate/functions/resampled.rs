@@ -3,10 +3,10 @@
 use num_rational::BigRational;
 use repro_exact::decimal::{Interval, nearest_f64};
 use repro_receipt::source::Error;
-use repro_stats::bootstrap::{ENUMERATED_TO, Resampled};
+use repro_stats::bootstrap::{BootstrapInterval, ENUMERATED_TO, Resampled};
 use repro_stats::power::{Goal, Sides};
 use repro_stats::proportion::Proportion;
-use repro_stats::{Refused, Summary, slope};
+use repro_stats::{Refused, slope};
 
 use super::samples::{self, from_float, number_from};
 use crate::evaluate::order::design;
@@ -18,10 +18,10 @@ use crate::value::{Evaluated, Quantity, RunSample};
 const DRAWS_IN_A_STEP: usize = 512;
 /// Resamples where nothing else is said.
 const RESAMPLES: usize = 10_000;
-/// Draws by which the error of drawing is estimated.
-const SEEDS: u64 = 8;
+/// The seed of the draws; an end of another author's draws lies within `DRAWN_SDS`.
+const SEED: u64 = 0;
 /// How many standard deviations of drawing an end may be off.
-const DRAWN_SD: f64 = 5.0;
+const DRAWN_SDS: f64 = 5.0;
 
 /// A whole number of items that an argument is.
 pub fn count(call: &Call<'_, '_, '_>, index: usize) -> Result<(u64, Quantity), Error> {
@@ -58,31 +58,20 @@ pub fn bootstrap<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     let resamples = usize::try_from(resamples).unwrap_or(usize::MAX);
     // A short list is enumerated, and nothing is drawn.
     if sample.count() > ENUMERATED_TO {
-        let draws = resamples.saturating_mul(sample.count()).saturating_mul(SEEDS as usize);
-        call.frame.takes(draws / DRAWS_IN_A_STEP)?;
+        call.frame.takes(resamples.saturating_mul(sample.count()) / DRAWS_IN_A_STEP)?;
     }
-    let mut drawn: Vec<[f64; 2]> = Vec::new();
-    // What other draws would give is no part of what is only supposed.
-    let seeds = if call.evaluator.supposes() { 1 } else { SEEDS };
-    for seed in 0..seeds {
-        let one = Resampled::of(&sample.floats(), resamples, seed);
-        let one = one.map_err(|why| refused(call, why))?;
-        let ends = one.percentile(1.0 - ALPHA).map_err(|why| refused(call, why))?;
-        drawn.push([ends.low, ends.high]);
-        // All resamples of a short list are enumerated: no seed changes them.
-        if one.support().is_some() {
-            break;
-        }
-    }
-    let end = |index: usize| {
-        let ends: Vec<f64> = drawn.iter().map(|ends| ends[index]).collect();
-        let number = from_float(call, ends.first().copied().unwrap_or(f64::NAN), &sample)?;
-        let Ok(summary) = Summary::of(&ends) else { return Ok(number) };
-        let reach = BigRational::from_float(DRAWN_SD * summary.sd).unwrap_or_default();
-        let interval = Interval::around(&number.interval.middle(), &reach);
-        Ok(Quantity { interval, ..number })
-    };
-    samples::ends([end(0), end(1)])
+    let level = 1.0 - ALPHA;
+    let drawn = Resampled::of(&sample.floats(), resamples, SEED).and_then(|drawn| {
+        let BootstrapInterval { low, high } = drawn.percentile(level)?;
+        Ok(std::iter::zip([low, high], drawn.drawn_ends(level, DRAWN_SDS)?))
+    });
+    let ends = drawn.map_err(|why| refused(call, why))?.map(|(end, within)| {
+        let number = from_float(call, end, &sample)?;
+        let exact = |end: f64| BigRational::from_float(end).unwrap_or_default();
+        let interval = Interval::between(exact(within.low), exact(within.high));
+        Ok(Evaluated::Number(Quantity { interval, ..number }))
+    });
+    ends.collect::<Result<_, _>>().map(Evaluated::List)
 }
 
 pub fn slopes<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {

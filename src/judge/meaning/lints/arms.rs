@@ -10,6 +10,7 @@ use repro_report::meaning::{Lint, LintKind};
 use super::super::arms::{ClaimArm, arms_of, shared};
 use super::{LintedClaim, lint};
 use crate::lexicon::{lexicon, place_of, plain_words};
+use crate::page::path_of;
 
 /// A value of another arm than the words name.
 pub(super) fn arm(claim: &LintedClaim<'_>) -> Option<Lint> {
@@ -62,6 +63,18 @@ pub(super) fn arm(claim: &LintedClaim<'_>) -> Option<Lint> {
     };
     let message = format!("the text names {}, and the value is of {}", named.label, labels(&own));
     lint(LintKind::Arm, message)
+}
+
+/// A number of no arm, of which the words say that it is of one alone: "the mixture alone" over all planned runs.
+pub(super) fn alone(claim: &LintedClaim<'_>) -> Option<Lint> {
+    claim.number.as_ref().filter(|_| claim.provenance.arms.is_empty())?;
+    let (word, _) = lexicon().find("arm.alone", claim.lower)?;
+    let is_named = |other: &&ClaimArm| claim.mention(other, &[], claim.lower).is_some();
+    let named = claim.others().iter().find(is_named)?;
+    lint(
+        LintKind::Arm,
+        format!("the text says \"{word}\" of {}, and the value is of no arm", named.label),
+    )
 }
 
 /// Whether the quote has no name of the own arms, nor a part of one that no other arm of the statement has.
@@ -175,7 +188,11 @@ fn row_of_another(claim: &LintedClaim<'_>, own: &[&ClaimArm], row: &str) -> Opti
     };
     let name = plain(row);
     let mut labels_of_own = own.iter().map(|arm| plain(&arm.label));
-    let is_own = labels_of_own.any(|label| label.contains(&name) || name.contains(&label));
+    // Lanes of a document are named behind it: `fp8.dense`.
+    let of_row = claim.scope.variables.values().map(|variable| &variable.tree);
+    let mut parts_of_row = of_row.filter_map(path_of).flatten();
+    let is_own = labels_of_own.any(|label| label.contains(&name) || name.contains(&label))
+        || parts_of_row.any(|part| plain(&part) == name);
     let is_named = |other: &&ClaimArm| match own {
         [own] => own.is_beside(other) && names(claim, row, own, other, &BTreeSet::new()),
         _ => false,

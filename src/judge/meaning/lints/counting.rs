@@ -122,6 +122,35 @@ pub(super) fn every(claim: &LintedClaim<'_>) -> Option<Lint> {
     lint(LintKind::Count, format!("the text says \"{said}\", and the fact is of a mean"))
 }
 
+/// Words about each one of several runs or lanes, of which the statement has their number alone: "all nine lanes reached
+/// the target" over a count of nine.
+pub(super) fn predicate(claim: &LintedClaim<'_>) -> Option<Lint> {
+    claim.number.as_ref()?;
+    let is_count_or_setting = |tree: &&Expression| {
+        matches!(&tree.kind, ExpressionKind::Call(name, _) if name == "count")
+            || matches!(tree.kind, ExpressionKind::Field(..) | ExpressionKind::Number(_))
+    };
+    let is_count = |tree: &&Expression| matches!(tree.kind, ExpressionKind::Call(..));
+    let siblings = || claim.siblings.iter().copied();
+    if !siblings().all(|tree| is_count_or_setting(&tree)) || !siblings().any(|tree| is_count(&tree))
+    {
+        return None;
+    }
+    let said = ["count.runs", "count.arms"]
+        .iter()
+        .find_map(|nouns| said_of_each(claim, claim.lower, nouns))?;
+    let (word, _) = lexicon().find("count.outcomes", claim.lower).or_else(|| {
+        ["direction.up", "direction.down", "direction.better", "direction.worse"]
+            .iter()
+            .find_map(|list| lexicon().find(list, claim.lower))
+    })?;
+    let said = &claim.lower[said];
+    lint(
+        LintKind::Count,
+        format!("the text says \"{word}\" of {said}, and only their number is bound"),
+    )
+}
+
 /// A number of one arm, of which the words say that every arm has it: a measured one, or a setting that another arm has
 /// otherwise.
 fn every_arm(claim: &LintedClaim<'_>) -> Option<Lint> {

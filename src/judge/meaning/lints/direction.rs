@@ -175,7 +175,7 @@ fn sides_of<'e>(claim: &LintedClaim<'e>) -> Option<Sides<'e>> {
 }
 
 /// An expression without a number that multiplies it: a difference in points.
-fn unscaled(tree: &Expression) -> &Expression {
+pub(super) fn unscaled(tree: &Expression) -> &Expression {
     let is_number = |part: &Expression| matches!(part.kind, ExpressionKind::Number(_));
     match &tree.kind {
         ExpressionKind::Arithmetic(ArithmeticOperator::Multiply, a, b) if is_number(b) => a,

@@ -10,6 +10,7 @@ mod fields;
 mod naming;
 mod partners;
 mod quantity;
+mod shares;
 mod significance;
 mod sources;
 mod statistic;
@@ -90,17 +91,21 @@ pub const ALL: &[(&str, LintCheck)] = &[
     ("quantity: constant", quantity::constant),
     ("quantity: field", fields::field),
     ("quantity: rate", quantity::rate),
+    ("quantity: base", shares::base),
     ("step", sources::step),
     ("step: pair", partners::step),
+    ("step: throughout", sources::throughout),
     ("split", sources::split),
     ("statistic", statistic::statistic),
     ("statistic: spread", statistic::spread),
     ("statistic: selection", statistic::selection),
     ("arm", arms::arm),
     ("arm: pair", partners::arm),
+    ("arm: alone", arms::alone),
     ("count", counting::runs),
     ("count: seeds", counting::seeds),
     ("count: every", counting::every),
+    ("count: predicate", counting::predicate),
     ("test", significance::test),
     ("test: interval", significance::interval),
     ("test: significance", significance::significance),

@@ -27,6 +27,11 @@ pub(super) fn quantity(claim: &LintedClaim<'_>) -> Option<Lint> {
     {
         said.extend(in_head(&head.to_lowercase()));
     }
+    if said.is_empty()
+        && let Some(label) = claim.before().trim_end().strip_suffix(':')
+    {
+        said.extend(metrics_in(label).filter(|_| own.higher_is_better.is_some()));
+    }
     let is_own = said.iter().any(|term| term.covers(own));
     let other = said.first().copied().filter(|_| !is_own).or_else(|| sibling(claim, own))?;
     let message = format!("the text says \"{}\", and the value is {}", other.name, own.name);
@@ -247,8 +252,18 @@ fn said_before(before: &str) -> Vec<&'static LexiconTerm> {
     most_special(lexicon().quantities.iter().filter(ends).collect())
 }
 
-/// The quantity of a column; nothing where it is a ratio.
+/// The metrics that a label in front of a number names: "perplexity per byte of the mixture: 1.70".
+fn metrics_in(label: &str) -> impl Iterator<Item = &'static LexiconTerm> {
+    let named = lexicon().quantities.iter().filter(|term| term.place_in(label).is_some());
+    most_special(named.collect()).into_iter().filter(|term| term.higher_is_better.is_some())
+}
+
+/// The quantity of a column; nothing where it is a ratio, unless the whole head is its name.
 fn in_head(head: &str) -> Vec<&'static LexiconTerm> {
+    let is_whole = |term: &&LexiconTerm| term.words.iter().any(|word| word == head.trim());
+    if let Some(term) = lexicon().quantities.iter().find(is_whole) {
+        return vec![term];
+    }
     let is_ratio = head.contains(|c: char| c.is_ascii_digit() || c == '/')
         || lexicon().words("beside.ratios").iter().any(|word| head.contains(&format!(" {word} ")));
     if is_ratio {

@@ -86,6 +86,14 @@ pub(super) fn step(claim: &LintedClaim<'_>) -> Option<Lint> {
     lint(LintKind::Step, message)
 }
 
+/// A value of one step, of which the words speak for the whole training: "at no point in training".
+pub(super) fn throughout(claim: &LintedClaim<'_>) -> Option<Lint> {
+    claim.number.as_ref()?;
+    let own = grouped(&claim.provenance.only_step()?.to_string());
+    let (word, _) = lexicon().find("step.throughout", claim.lower)?;
+    lint(LintKind::Step, format!("the text says \"{word}\", and the value is of step {own} alone"))
+}
+
 /// Steps in words: `242, 1,209`.
 fn listed(steps: &BTreeSet<u64>) -> String {
     let words: Vec<_> = steps.iter().map(|step| grouped(&step.to_string())).collect();

@@ -3,7 +3,7 @@
 use repro_claim::syntax::ExpressionKind;
 use repro_report::meaning::{Lint, LintKind};
 
-use super::{LintedClaim, lint};
+use super::{LintedClaim, first_words, lint};
 use crate::lexicon::{LexiconTerm, lexicon, place_of};
 
 /// A number that the words call a different statistic.
@@ -11,7 +11,9 @@ pub(super) fn statistic(claim: &LintedClaim<'_>) -> Option<Lint> {
     claim.number.as_ref().filter(|_| !claim.is_spread)?;
     let Some(own) = root_term(claim) else { return single(claim) };
     let head = claim.head.unwrap_or_default().to_lowercase();
-    let near = format!("{} | {head}", claim.before_with_runs());
+    // "Within 0.0134 of one another": a spread may be named behind its number.
+    let behind = if own.is_spread { first_words(claim.behind_itself(), 6) } else { String::new() };
+    let near = format!("{} | {head} | {behind}", claim.before_with_runs());
     let said = said_in(&near, |term| term.is_spread == own.is_spread);
     let fits =
         |term: &&LexiconTerm| term.name == own.name || is_best_of(claim, &term.name, &own.name);
