@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use repro_judge::verify::TracedBundle;
 use repro_receipt::source::{Document, Error, Node, Source};
 
 use crate::asked::{AskedRelation, CheckRelation};
@@ -77,6 +78,8 @@ pub struct FolderAnswer {
     pub row: StatedRow,
     /// What was asked of it by other means than relations of its kind.
     pub asked: Vec<AskedRelation>,
+    /// What tells its run from others, where it is one.
+    pub trace: Option<TracedBundle>,
     /// Files of it that cannot be read; the others are checked.
     pub failures: Vec<Error>,
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
+use repro_judge::verify::TracedBundle;
 use repro_receipt::parallel;
 use repro_receipt::source::{Document, Error, Location, Source, TOO_LARGE, TOO_MANY_VALUES};
 
@@ -13,7 +14,7 @@ use crate::asked::{AskableRelation, AskedRelation};
 use crate::damaged::{is_passed_over, is_pointer};
 use crate::find::{FoundDocuments, FoundFile};
 use crate::kind::{DocumentKind, FolderAnswer, FolderListing, Reads, Twins};
-use crate::kinds::{CONFIG, KINDS, instead_of};
+use crate::kinds::{CONFIG, KINDS, instead_of, same_runs};
 use crate::outcome::{CheckReport, CheckedDocument};
 use crate::stated::StatedRow;
 
@@ -32,6 +33,7 @@ enum ReadDocument {
         document: CheckedDocument,
         row: StatedRow,
         kind: &'static DocumentKind,
+        trace: Option<TracedBundle>,
         failures: Vec<Error>,
     },
     /// A file of no kind that is known.
@@ -53,9 +55,11 @@ pub fn read(found: FoundDocuments, options: &CheckOptions) -> CheckReport {
     read.extend(parallel::map(&files, threads, one));
     let mut report = CheckReport { failures, is_of_change: is_change, ..CheckReport::default() };
     let mut rows: Vec<(&'static DocumentKind, StatedRow)> = Vec::new();
+    let mut traces: Vec<TracedBundle> = Vec::new();
     for one in read {
         match one {
-            ReadDocument::Known { document, row, kind, failures } => {
+            ReadDocument::Known { document, row, kind, trace, failures } => {
+                traces.extend(trace);
                 let is_passed = |error: &Error| is_change && is_elsewhere(error);
                 let (passed, failed): (Vec<_>, _) = failures.into_iter().partition(is_passed);
                 report.passed_over.extend(passed);
@@ -79,6 +83,7 @@ pub fn read(found: FoundDocuments, options: &CheckOptions) -> CheckReport {
     report.unknown.sort_unstable();
     rows.sort_by(|a, b| a.1.label.cmp(&b.1.label));
     report.together = together(&rows);
+    report.together.extend(same_runs(&traces));
     report
 }
 
@@ -200,14 +205,14 @@ fn text(path: &Path, shown: &str) -> Result<Option<ReadDocument>, Error> {
 }
 
 fn known(kind: &'static DocumentKind, shown: &str, answer: FolderAnswer) -> ReadDocument {
-    let FolderAnswer { mut row, mut asked, failures } = answer;
+    let FolderAnswer { mut row, mut asked, trace, failures } = answer;
     let [relations, _] = relations(kind);
     asked.extend(relations.iter().map(|relation| relation.ask(&row)).filter(was_asked));
     let counts = row.rows("count").to_vec();
     row.label = shown.to_owned();
     let document =
         CheckedDocument { path: shown.to_owned(), kind: kind.id, what: kind.what, counts, asked };
-    ReadDocument::Known { document, row, kind, failures }
+    ReadDocument::Known { document, row, kind, trace, failures }
 }
 
 fn was_asked(asked: &AskedRelation) -> bool {

@@ -17,7 +17,7 @@ use super::{Answer, BAD_USAGE, cluster, trace, trainer};
 use repro_judge::lock::{self, PostLock};
 use repro_judge::post;
 use repro_judge::review::ReviewPolicy;
-use repro_judge::verify::{self, Demands, Replayer};
+use repro_judge::verify::{self, Demands, Replayer, SameRun};
 use repro_receipt::bundle::{Bundle, Cache, ReadOptions};
 use repro_receipt::digest::Digest;
 use repro_receipt::source::{Error, Location};
@@ -174,7 +174,7 @@ impl Asked<'_> {
         mut replayer: Option<&mut dyn Replayer>,
         report: &mut PartwiseReport<'_>,
     ) -> Vec<Digest> {
-        let mut digests = Vec::new();
+        let (mut digests, mut traces) = (Vec::new(), Vec::new());
         let mut outline = |path: &Path, shown: &str| {
             if !self.demands.challenges.is_empty() {
                 digests.extend(Bundle::outline(path, shown).map(|bundle| bundle.digest()));
@@ -183,7 +183,7 @@ impl Asked<'_> {
         for group in bundles.chunk_by(|one, next| !is_url(one) && !is_url(next)) {
             let lent = replayer.as_mut().map(|replayer| &mut **replayer as &mut dyn Replayer);
             if !is_url(group[0]) {
-                verify::inspect_all(group, self.demands, self.reading, lent, report);
+                traces.extend(verify::inspect_all(group, self.demands, self.reading, lent, report));
                 group.iter().for_each(|path| outline(path, &path.display().to_string()));
                 continue;
             }
@@ -194,11 +194,18 @@ impl Asked<'_> {
                 }
                 Ok(located) => {
                     let (path, reading) = (located.path.as_path(), located.reading(self.reading));
-                    verify::inspect_all(&[path], self.demands, reading, lent, report);
+                    traces.extend(verify::inspect_all(
+                        &[path],
+                        self.demands,
+                        reading,
+                        lent,
+                        report,
+                    ));
                     outline(path, &located.shown);
                 }
             }
         }
+        report.refuse(verify::same_runs(&traces).iter().filter_map(SameRun::refused).collect());
         digests
     }
 }

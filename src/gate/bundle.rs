@@ -10,8 +10,10 @@ use std::sync::Arc;
 use repro_import::{COUNTER, Identity, LogNumber, LogRow, LoggedRun, Metric};
 use repro_receipt::bundle::{Bundle, CONFIG, METRICS, Origin};
 use repro_receipt::source::{Error, Kind, Location, Node};
+use repro_runs::independence::RunTrace;
 
 use crate::NOT_A_RUN;
+use crate::course::traced;
 
 /// Where the tables of an imported log lie.
 const PRINTED: &str = "data/printed/";
@@ -42,6 +44,8 @@ pub struct BundledRun {
     pub logged: LoggedRun,
     /// What is stated of the text that the run was evaluated on, by name.
     pub stated: BTreeMap<&'static str, String>,
+    /// What tells it from other runs.
+    pub trace: RunTrace,
 }
 
 /// Loads the bundle in the folder at `path`, which messages call `shown`.
@@ -76,7 +80,8 @@ pub fn load(path: &Path, shown: &str, threads: usize) -> Result<BundledRun, Erro
     logged.evaluations.sort_by_key(|row| row.step);
     logged.training.sort_by_key(|row| row.step);
     let stated = stated(&bundle)?;
-    Ok(BundledRun { logged, stated })
+    let trace = traced(&logged, RunTrace::of(&bundle));
+    Ok(BundledRun { logged, stated, trace })
 }
 
 /// What the bundle says of its validation text.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use repro_import::{self as import, LogNumber, LogRow, LoggedRun, Metric, heading};
+use repro_runs::independence::RunTrace;
 
 /// Which numbers of a run a metric is among: a loss of training is no loss of an evaluation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -144,6 +145,17 @@ impl MetricCourse {
             pairs.map(|(one, other)| rounded_alike(one, other).is_some()).collect();
         alike.iter().filter(|alike| !**alike).count() * 2 > alike.len()
     }
+}
+
+/// A trace with the losses and the norms of gradients of a log.
+pub fn traced(run: &LoggedRun, mut trace: RunTrace) -> RunTrace {
+    for metric in [Metric::ValidationLoss, Metric::Loss, Metric::GradNorm] {
+        let course = MetricCourse::of_metric(run, &metric);
+        let points = course.iter().flat_map(|course| &course.points);
+        let points = points.filter_map(|(step, number)| Some(((*step)?, number.value()?)));
+        trace.measured(&format!("`{}`", metric.name()), points);
+    }
+    trace
 }
 
 /// Whether two runs measure something differently beside the metric `own`: an accuracy of few digits may be equal by chance,

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 
 use repro_import::{LoggedRun, Metric};
 use repro_receipt::source::{Code, Error, Location};
+use repro_runs::independence::{self, KinshipKind, RelatedRuns, RunTrace};
 
 use crate::course::{self, CourseKind, KnownCourses, MetricCourse};
 use crate::runs::GateRun;
-use crate::{COPY, ON_BOTH_SIDES, SAME_SEED, SAME_START, TWO_VALUES};
+use crate::{COPY, NEAR, ON_BOTH_SIDES, SAME_SEED, SAME_START, TWO_VALUES};
 
 /// A run with the course of its metric.
 pub type FollowedRun<'r> = (&'r GateRun, Option<MetricCourse>);
@@ -16,6 +17,8 @@ pub type FollowedRun<'r> = (&'r GateRun, Option<MetricCourse>);
 /// Why each run of a side is none of its own; of copies the first by name counts.
 pub fn independent(runs: &[FollowedRun<'_>], names: &[String]) -> Vec<Option<Error>> {
     let mut known = Known::default();
+    let traces: Vec<&RunTrace> = runs.iter().map(|(run, _)| &run.trace).collect();
+    let related = independence::related(&traces);
     let name = |at: usize| names.get(at).map_or("", String::as_str);
     let judge = |(at, (run, course)): (usize, &FollowedRun<'_>)| {
         let witnesses = witnesses(&run.logged, course.as_ref());
@@ -29,10 +32,18 @@ pub fn independent(runs: &[FollowedRun<'_>], names: &[String]) -> Vec<Option<Err
         if seen.is_none() {
             known.add(at, run, witnesses);
         }
-        seen.map(|(code, first, what)| {
-            let found = format!("{what} of `{}`", name(first));
-            code.at(Location::file(name(at)), "a run of its own", found)
-        })
+        // A shared start is judged by its length, above.
+        let is_told = |found: &&RelatedRuns| {
+            found.second == at && found.kinship.kind != KinshipKind::SharedStart
+        };
+        let other = related.iter().find(is_told).filter(|_| seen.is_none());
+        let seen = seen.map(|(code, first, what)| (code, format!("{what} of `{}`", name(first))));
+        let other = other.map(|found| {
+            let code = if found.kinship.is_certain { &COPY } else { &NEAR };
+            (code, format!("`{}`, by {}", name(found.first), found.kinship.evidence))
+        });
+        let (code, found) = seen.or(other)?;
+        Some(code.at(Location::file(name(at)), "a run of its own", found))
     };
     runs.iter().enumerate().map(judge).collect()
 }
@@ -180,7 +191,10 @@ pub fn on_both_sides(candidates: &[FollowedRun<'_>], baselines: &[FollowedRun<'_
     for (at, (_, course)) in baselines.iter().enumerate() {
         course.iter().for_each(|course| known.add(at, course.clone()));
     }
-    let judged = candidates.iter().filter_map(|candidate| {
+    let traces: Vec<&RunTrace> =
+        baselines.iter().chain(candidates).map(|(run, _)| &run.trace).collect();
+    let related = independence::related(&traces);
+    let judged = candidates.iter().enumerate().filter_map(|(at, candidate)| {
         let own = identities(candidate);
         let is_one = |other: &[Option<String>; 2]| {
             own.iter().zip(other).any(|(own, other)| own.is_some() && own == other)
@@ -197,7 +211,13 @@ pub fn on_both_sides(candidates: &[FollowedRun<'_>], baselines: &[FollowedRun<'_
         });
         let copy = seen.filter(|(_, whole)| *whole).map(|(at, _)| at);
         let equal = equal.into_iter().chain(copy).min();
-        let (twin, whole) = equal.map(|at| (at, true)).or(seen)?;
+        let is_copy = |found: &&RelatedRuns| {
+            found.second == baselines.len() + at
+                && found.first < baselines.len()
+                && found.kinship.is_refuted()
+        };
+        let changed = related.iter().find(is_copy).map(|found| (found.first, true));
+        let (twin, whole) = equal.map(|at| (at, true)).or(seen).or(changed)?;
         let place = Location::file(candidate.0.logged.file.as_str());
         let other = baselines.get(twin).map_or("", |(run, _)| run.logged.file.as_str());
         let share = if whole { "" } else { "by half or more of its values " };

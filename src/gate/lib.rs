@@ -47,6 +47,7 @@ codes! {
     FEW_RUNS = "gate::few-runs", "there are too few runs, so the noise between them is not known", "train more runs with other seeds; copies do not count";
     UNREAD = "gate::unread", "a folder holds what looks like a run and cannot be read", "a run that broke off is a result: give its log whole, or name the runs one by one";
     COPY = "gate::copy", "a run is a copy of another, so it counts once", "leave the copy out";
+    NEAR = "gate::near-copy", "a run is nearer to another than runs of two seeds are", "give runs with seeds of their own; where seeds change nothing, they measure no noise";
     TWO_VALUES = "gate::two-values", "two logs of one run end in different values", "find out which of them is right, and leave the other out";
     SAME_START = "gate::same-start", "a run shares most of its values with another, so it is no run of its own", "give runs that begin with seeds of their own";
     SAME_SEED = "gate::same-seed", "a run has the seed and the settings of another, so it is no run of its own", "give runs with other seeds";

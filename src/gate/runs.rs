@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use repro_import::{self as import, Import, ImportOptions, LoggedRun};
 use repro_receipt::parallel;
 use repro_receipt::source::{Code, Error, Location};
+use repro_runs::independence::RunTrace;
 
-use crate::course::MetricCourse;
+use crate::course::{self, MetricCourse};
 use crate::looks::{RunLooks, folder, shape};
 use crate::{NO_RUNS, bundle};
 
@@ -23,6 +24,8 @@ pub struct GateRun {
     pub stated: BTreeMap<&'static str, String>,
     /// Among which runs its seed counts once.
     pub group: String,
+    /// What tells it from other runs.
+    pub trace: RunTrace,
     /// Whether it lies in a bundle.
     pub is_bundle: bool,
 }
@@ -67,6 +70,7 @@ pub fn read(
                 group: run.logged.group.clone().unwrap_or_default(),
                 logged: run.logged,
                 stated: run.stated,
+                trace: run.trace,
                 is_bundle: true,
             }),
             Err(error) => errors.push(error),
@@ -165,6 +169,7 @@ fn read_logs(paths: &[PathBuf], threads: usize, found: &mut FoundRuns) -> Import
     found.skipped.extend(import.skipped.iter().map(|error| error.place.file.clone()));
     for group in std::mem::take(&mut import.groups) {
         let runs = group.runs.into_iter().map(|logged| GateRun {
+            trace: course::traced(&logged, RunTrace::default()),
             logged,
             stated: BTreeMap::new(),
             group: group.name.clone(),

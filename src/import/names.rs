@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use repro_receipt::columns::{self, plain};
+
 use super::run::Metric;
 
 /// The name of the column that counts steps.
@@ -9,51 +11,6 @@ pub const STEP: &str = "step";
 
 /// Where a receipt says what its log calls that column, where it is not called so.
 pub const COUNTER: &str = "counter";
-
-/// Names under which others log what we know: our name, and theirs with `_` between words.
-const ALIASES: &[(&str, &[&str])] = &[
-    (
-        "step",
-        &[
-            "iter",
-            "iteration",
-            "global_step",
-            "trainer_global_step",
-            "steps",
-            "it",
-            "update",
-            "batch",
-            "trainer_step",
-            "train_step",
-            "train_global_step",
-            "current_steps",
-            "epoch",
-        ],
-    ),
-    (
-        "tokens",
-        &["tokens_seen", "num_tokens", "total_tokens", "consumed_tokens", "num_input_tokens_seen"],
-    ),
-    ("loss", &["train_loss", "training_loss", "loss_train", "lm_loss"]),
-    (
-        "val_loss",
-        &[
-            "valid_loss",
-            "validation_loss",
-            "eval_loss",
-            "test_loss",
-            "loss_val",
-            "loss_eval",
-            "loss_valid",
-            "loss_validation",
-            "loss_test",
-            "epoch_val_loss",
-        ],
-    ),
-    ("grad_norm", &["gradnorm", "gradient_norm", "grad_norm_total", "train_grad_norm", "norm"]),
-    ("lr", &["learning_rate", "train_lr", "lr_0"]),
-    ("seconds", &["time", "elapsed", "wall_time", "runtime", "train_time", "elapsed_seconds"]),
-];
 
 /// The metric of that name of ours.
 pub fn known(name: &str) -> Option<Metric> {
@@ -102,19 +59,11 @@ fn distance(one: &str, other: &str) -> usize {
     row.last().copied().unwrap_or_default()
 }
 
-/// `train/Loss` as `train_loss`.
-fn plain(name: &str) -> String {
-    let lower = name.trim_start_matches('_').to_ascii_lowercase();
-    lower.replace(['/', '.', '-', ' '], "_")
-}
-
 /// What a column is likely to be, from its name.
 pub fn likely(theirs: &str) -> Option<&'static str> {
     let plain = plain(theirs);
     let own = our_names().find(|name| *name == plain);
-    own.or_else(|| {
-        ALIASES.iter().find(|(_, names)| names.contains(&plain.as_str())).map(|(ours, _)| *ours)
-    })
+    own.or_else(|| columns::column_of(theirs))
 }
 
 /// Which of a run's metrics have a meaning of their own: losses, the learning rate and the norm of the gradient, each
@@ -124,10 +73,7 @@ pub fn known_as(names: &[Arc<str>]) -> Vec<(Metric, &Arc<str>)> {
         [Metric::Loss, Metric::ValidationLoss, Metric::LearningRate, Metric::GradNorm];
     let spelled = |wanted: &str| names.iter().find(|name| plain(name) == wanted);
     let first = |metric: Metric| {
-        let others = ALIASES.iter().filter(|(ours, _)| *ours == metric.name());
-        let mut known =
-            std::iter::once(metric.name()).chain(others.flat_map(|(_, names)| *names).copied());
-        let name = known.find_map(spelled)?;
+        let name = columns::column_names(metric.name()).find_map(spelled)?;
         Some((metric, name))
     };
     MEANT.into_iter().filter_map(first).collect()
@@ -135,11 +81,7 @@ pub fn known_as(names: &[Arc<str>]) -> Vec<(Metric, &Arc<str>)> {
 
 /// The column that counts steps, among those of a row: ours, or the first of the usual names.
 pub fn step_among<'a>(names: impl Iterator<Item = &'a str> + Clone) -> Option<&'a str> {
-    let usual =
-        ALIASES.iter().filter(|(ours, _)| *ours == STEP).flat_map(|(_, names)| *names).copied();
-    std::iter::once(STEP)
-        .chain(usual)
-        .find_map(|wanted| names.clone().find(|name| plain(name) == wanted))
+    columns::column_names(STEP).find_map(|wanted| names.clone().find(|name| plain(name) == wanted))
 }
 
 #[cfg(test)]
@@ -162,6 +104,8 @@ mod tests {
             assert!(names.contains(&metric.name()), "{metric:?}");
             assert_eq!(known(metric.name()), Some(metric));
         }
-        assert!(ALIASES.iter().all(|(ours, _)| names.contains(ours)));
+        for name in ["global_step", "train/loss", "eval_loss", "learning_rate"] {
+            assert!(likely(name).is_some_and(|ours| names.contains(&ours)), "{name}");
+        }
     }
 }

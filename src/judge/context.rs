@@ -7,9 +7,10 @@ use std::sync::OnceLock;
 use repro_claim::locator::Locator;
 use repro_claim::nearest::WordIndex;
 use repro_claim::seen::HIDDEN;
-use repro_receipt::bundle::{Bundle, TrainingRecords};
+use repro_receipt::bundle::Bundle;
 use repro_receipt::similar;
 use repro_receipt::source::{Error, Location, codes};
+use repro_runs::independence::{KinshipKind, RelatedRuns};
 
 use crate::json_text::ReadText;
 use crate::library::Library;
@@ -19,10 +20,8 @@ use crate::work::Work;
 
 codes! {
     REPEATED_RUN = "group::repeated-run", "one run stands twice in a group", "name each run once: copies and repeated seeds are no further runs";
+    NOT_INDEPENDENT = "group::not-independent", "runs of a group share a start, or are nearer than seeds are", "give runs that begin with seeds of their own, or say what they share";
 }
-
-/// The course of a run: equal ones are of one run.
-const COURSE: &str = "data/metrics.jsonl";
 
 /// So many characters of a text are shown beside a quote that it does not have.
 const MOST_SHOWN: usize = 240;
@@ -110,7 +109,7 @@ fn spelled_alike(index: &WordIndex, words: &str) -> Option<Range<usize>> {
     known.into_iter().find(|(word, _)| *word == near).map(|(_, place)| place)
 }
 
-/// The error of a group in which a run stands twice: by name, by digest, by seeds, by its course.
+/// The error of a group in which a run stands twice: by name, by digest, by seeds, by its weights, states or numbers.
 fn repeated(library: &Library, locator: &Locator, place: &Location) -> Option<Error> {
     let mut seen: HashMap<String, &str> = HashMap::new();
     for name in &locator.bundles {
@@ -122,7 +121,22 @@ fn repeated(library: &Library, locator: &Locator, place: &Location) -> Option<Er
             }
         }
     }
-    None
+    let names: Vec<&str> = locator.bundles.iter().map(String::as_str).collect();
+    let related = library.related(&names);
+    let refuted = related.iter().find(|found| found.kinship.is_refuted())?;
+    let found = same_run(&names, refuted)?;
+    Some(REPEATED_RUN.at(place.clone(), "each run once", found))
+}
+
+/// What two runs of a list of names have in common, in words.
+pub fn same_run(names: &[&str], found: &RelatedRuns) -> Option<String> {
+    let (first, second) = (names.get(found.first)?, names.get(found.second)?);
+    let evidence = &found.kinship.evidence;
+    Some(match found.kinship.kind {
+        KinshipKind::OneRun => format!("`{first}` and `{second}` are one run: {evidence}"),
+        KinshipKind::Changed => format!("`{second}` is `{first}`, changed: {evidence}"),
+        KinshipKind::SharedStart => format!("`{first}` and `{second}` share a start: {evidence}"),
+    })
 }
 
 /// What no two runs of a group share.
@@ -136,13 +150,6 @@ fn marks(bundle: &Bundle) -> Vec<String> {
     let seeds: Vec<_> = ["init", "data"].into_iter().filter_map(seed).collect();
     if !seeds.is_empty() {
         marks.push(format!("the seeds {}", seeds.join(", ")));
-    }
-    // The losses of two runs with different seeds are never the same to the last digit; their learning rates are.
-    let has_losses = |records: &TrainingRecords| records.kept.iter().any(|one| one.loss.is_some());
-    if let Some(file) =
-        bundle.files().get(COURSE).filter(|_| bundle.records().is_some_and(has_losses))
-    {
-        marks.push(format!("the course of losses {}", file.digest.prefixed()));
     }
     marks
 }

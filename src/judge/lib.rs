@@ -83,5 +83,6 @@ pub static CODES: &[&[&repro_receipt::source::Code]] = &[
     verify::challenged::CODES,
     verify::history::CODES,
     verify::inspection::CODES,
+    verify::same_run::CODES,
     work::CODES,
 ];

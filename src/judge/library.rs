@@ -8,11 +8,15 @@ use repro_params::{CountScope, ParameterCounts};
 use repro_receipt::bundle::Bundle;
 use repro_receipt::source::{Document, Error, Location};
 use repro_report::outcome::{ClaimReport, EvidenceRef, SignatureReport};
+use repro_runs::independence::{self, RelatedRuns, RunTrace};
 use repro_runs::replay::Replays;
 use repro_runs::study::{Present, Study};
 
 /// Parameter counts by bundle and file.
 type Counted = HashMap<(String, String, CountScope), Arc<ParameterCounts>>;
+
+/// Which runs of a set are not independent, by the names of the set.
+type KnownRelations = HashMap<Vec<String>, Arc<Vec<RelatedRuns>>>;
 
 /// All bundles and studies that a run of the program has loaded and checked.
 #[derive(Debug, Default)]
@@ -23,6 +27,8 @@ pub struct Library {
     pub present: Vec<Present>,
     signatures: BTreeMap<(String, String), SignatureReport>,
     objects: Mutex<Counted>,
+    traces: Mutex<HashMap<String, Arc<RunTrace>>>,
+    relations: Mutex<KnownRelations>,
     /// What was executed again.
     pub replays: Replays,
     contradictions: BTreeMap<String, Vec<ClaimReport>>,
@@ -85,6 +91,30 @@ impl Library {
     /// What was counted so far; entries are whole whenever the lock is free.
     pub(crate) fn counted(&self) -> MutexGuard<'_, Counted> {
         self.objects.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Which of some runs are not independent. Each set of names is compared once.
+    pub(crate) fn related(&self, names: &[&str]) -> Arc<Vec<RelatedRuns>> {
+        let key: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        let known =
+            self.relations.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
+        known.unwrap_or_else(|| {
+            let traces: Vec<_> = names.iter().map(|name| self.trace(name)).collect();
+            let traces: Vec<&RunTrace> = traces.iter().map(Arc::as_ref).collect();
+            let found = Arc::new(independence::related(&traces));
+            let mut relations = self.relations.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(relations.entry(key).or_insert(found))
+        })
+    }
+
+    /// What tells a run from others; of a name without a bundle nothing.
+    fn trace(&self, name: &str) -> Arc<RunTrace> {
+        let known = self.traces.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned();
+        known.unwrap_or_else(|| {
+            let trace = Arc::new(self.bundle(name).map(RunTrace::of).unwrap_or_default());
+            let mut traces = self.traces.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(traces.entry(name.to_owned()).or_insert(trace))
+        })
     }
 
     /// A file of a bundle; a refusal stands at the place that asks for it.

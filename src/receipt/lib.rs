@@ -8,6 +8,7 @@ compile_error!(
 
 pub mod bundle;
 pub mod checkpoint;
+pub mod columns;
 pub mod digest;
 pub mod disk;
 pub mod kept;

@@ -45,9 +45,9 @@ pub static CODES: &[&[&Code]] = &[sarif::CODES, intoto::CODES];
 pub const SCOPE: &str = "A pass shows consistency, not honesty: `repro explain scope`.";
 
 /// What replay does not show: every report that used it ends with this.
-pub const REPLAY_SCOPE: &str = "What a replay does not show: that these are all the runs, that arms were tuned \
-equally, that training text excludes validation text, what happened between the replayed steps, or that a \
-checkpoint came from the steps before it.";
+pub const REPLAY_SCOPE: &str = "What a replay does not show: evaluations, their text, values and bytes; the other \
+steps, and that a checkpoint comes from those before it; the order of the data beyond these steps, and how often it \
+repeats; that training text excludes validation text; that these are all the runs, and that arms were tuned equally.";
 
 /// What a report is drawn as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

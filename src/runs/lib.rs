@@ -5,6 +5,7 @@
 
 pub mod challenge;
 pub mod contract;
+pub mod independence;
 pub mod replay;
 pub mod scores;
 pub mod starts;

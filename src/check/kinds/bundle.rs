@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use repro_judge::verify::{Demands, inspect_all};
+use repro_judge::verify::{self, Demands, SameRun, TracedBundle, inspect_all};
 use repro_receipt::bundle::{MODELS, PUBLISHED};
 use repro_receipt::source::Error;
 use repro_relation::Weight;
@@ -28,12 +28,43 @@ pub static KIND: DocumentKind = DocumentKind {
 
 fn read(folder: &FolderListing) -> Result<FolderAnswer, Error> {
     let mut report = Report::default();
-    inspect_all(&[folder.path.as_path()], &Demands::default(), 1, None, &mut report);
+    let path = folder.path.as_path();
+    let trace = inspect_all(&[path], &Demands::default(), 1, None, &mut report).pop();
     if let Some(error) = report.failures.into_iter().next() {
         return Err(error);
     }
     let claims = report.posts.iter().flat_map(|post| &post.claims);
-    Ok(FolderAnswer { asked: claims.filter_map(asked).collect(), ..FolderAnswer::default() })
+    Ok(FolderAnswer { asked: claims.filter_map(asked).collect(), trace, ..FolderAnswer::default() })
+}
+
+/// The bundles of a folder that state other seeds and are of one run. Nothing is asked where there are none.
+pub fn same_runs(bundles: &[TracedBundle]) -> Vec<AskedRelation> {
+    let (certain, doubts): (Vec<_>, Vec<_>) =
+        verify::same_runs(bundles).into_iter().partition(|found| found.kinship.is_refuted());
+    let asked = |(weight, found): (Weight, Vec<SameRun>)| {
+        let broken = found.into_iter().map(|found| {
+            let [first, second] = found.names;
+            Broken {
+                label: format!("{second} and {first}"),
+                reason: found.kinship.evidence,
+                ..Broken::default()
+            }
+        });
+        let broken: Vec<Broken> = broken.collect();
+        (!broken.is_empty()).then(|| AskedRelation {
+            code: &verify::SAME_RUN,
+            weight,
+            says: Cow::Borrowed("bundles that state other seeds are of other runs"),
+            source: "`repro explain relations`",
+            times: broken.len(),
+            tried: 0,
+            broken,
+        })
+    };
+    [(Weight::Contradiction, certain), (Weight::Doubt, doubts)]
+        .into_iter()
+        .filter_map(asked)
+        .collect()
 }
 
 /// What a claim that a bundle makes of itself came to; what could not be looked at is not asked.

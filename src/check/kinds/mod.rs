@@ -20,7 +20,7 @@ use repro_receipt::source::{Code, Node};
 
 use crate::kind::{DocumentKind, Reads};
 
-pub use bundle::KIND as BUNDLE;
+pub use bundle::{KIND as BUNDLE, same_runs};
 pub use hf_trainer::instead_of;
 pub use model_folder::CONFIG;
 

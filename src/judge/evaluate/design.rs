@@ -11,6 +11,7 @@ use repro_report::outcome::EvidenceRef;
 use repro_runs::study::{PlannedRun, RunKind, Study};
 
 use super::Evaluator;
+use crate::context::{NOT_INDEPENDENT, REPEATED_RUN, same_run};
 use crate::lexicon::lexicon;
 use crate::run_design::{ALPHA, Comparison, PlannedFamily, RunDesign};
 use crate::started::StartedRuns;
@@ -55,6 +56,7 @@ pub struct Objection {
 pub fn of_groups(evaluator: &Evaluator<'_>, groups: &[&RunSample]) -> RunDesign {
     evaluator.works(DESIGN);
     groups.iter().for_each(|group| unlike(evaluator, group));
+    independent(evaluator, &sides(groups));
     other_quantities(evaluator, groups);
     let Some(study) = plan(evaluator, groups) else { return RunDesign::default() };
     let planned: Vec<&PlannedRun> =
@@ -118,6 +120,7 @@ pub fn of_summary(evaluator: &Evaluator<'_>, group: &RunSample) {
         return;
     }
     let names = summarised(evaluator, group);
+    independent(evaluator, std::slice::from_ref(&names));
     let plans = plans(evaluator, names.iter().copied());
     let only = plans.iter().next().filter(|(_, count)| **count == names.len());
     let Some(study) = only.and_then(|(plan, _)| at_hand(evaluator, plan)) else { return };
@@ -168,6 +171,42 @@ fn runs<'g>(groups: &'g [&RunSample]) -> impl Iterator<Item = &'g str> {
 fn recorded(group: &RunSample) -> impl Iterator<Item = &EvidenceRef> {
     let leaves = group.numbers.iter().flat_map(|number| &number.leaves);
     leaves.filter(|leaf| leaf.kind == LeafKind::Recorded).filter_map(|leaf| leaf.evidence.as_ref())
+}
+
+/// The runs of each side of a comparison. What was joined run by run has a run of each side.
+fn sides<'g>(groups: &[&'g RunSample]) -> Vec<BTreeSet<&'g str>> {
+    let mut sides: Vec<BTreeSet<&str>> = Vec::new();
+    for group in groups {
+        let first = sides.len();
+        for names in &group.runs {
+            for (side, run) in names.split(", ").enumerate() {
+                if sides.len() <= first + side {
+                    sides.resize(first + side + 1, BTreeSet::new());
+                }
+                sides[first + side].insert(run);
+            }
+        }
+    }
+    sides
+}
+
+/// Notes runs of one side that are not independent, and copies on two sides. Runs of two sides may go on from one parent:
+/// then that is what is compared.
+fn independent(evaluator: &Evaluator<'_>, sides: &[BTreeSet<&str>]) {
+    let all: BTreeSet<&str> = sides.iter().flatten().copied().collect();
+    let names: Vec<&str> = all.into_iter().collect();
+    if !evaluator.works(names.len() * names.len() / COMPARED_IN_A_STEP) {
+        return;
+    }
+    for found in evaluator.library().related(&names).iter() {
+        let pair = [found.first, found.second].map(|at| names.get(at).copied().unwrap_or_default());
+        let is_together = sides.iter().any(|side| pair.iter().all(|run| side.contains(run)));
+        let is_copy = found.kinship.is_refuted();
+        if let Some(what) = same_run(&names, found).filter(|_| is_together || is_copy) {
+            let code = if is_copy { &REPEATED_RUN } else { &NOT_INDEPENDENT };
+            evaluator.object(Objection { code, what, step: None });
+        }
+    }
 }
 
 /// Notes where the groups are of different quantities: nats against bits, losses against steps.

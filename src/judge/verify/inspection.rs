@@ -7,6 +7,7 @@ use super::challenged::ChallengedWalks;
 use super::history::{PlanHistory, planned_before};
 use super::own::{BundleSubject, logged, own_claim};
 use super::replays::{Replayer, SliceRequest};
+use super::same_run::TracedBundle;
 use super::stamped::stamped;
 use super::{Demands, below, describe, executed, findings_of, signature_finding};
 use crate::checkpoints::{CheckpointsFound, NOT_LOOKED_AT, OUTLIERS, WeightsFault};
@@ -44,11 +45,11 @@ pub(super) fn inspected(
     demands: &Demands,
     reading: ReadOptions<'_>,
     replayer: Option<&mut dyn Replayer>,
-) -> ReportPart {
+) -> (ReportPart, Option<TracedBundle>) {
     match InspectedBundle::read(path, demands, reading, replayer.is_some()) {
         Err(error) => {
             let subject = PartSubject::Bundle(reading.shown(path));
-            ReportPart::refused(subject, vec![error])
+            (ReportPart::refused(subject, vec![error]), None)
         }
         Ok((bundle, inspected)) => {
             let extents = inspected.extents();
@@ -58,7 +59,7 @@ pub(super) fn inspected(
                 Some(replayer) if !requests.is_empty() => replayer.replay(&requests),
                 _ => Replays::new(),
             };
-            inspected.answered(&answers, demands)
+            (inspected.answered(&answers, demands), Some(TracedBundle::of(&bundle)))
         }
     }
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::inspection::inspected;
 use super::replays::Replayer;
+use super::same_run::TracedBundle;
 use super::{BUNDLES_PER_THREAD, Demands};
 use repro_receipt::bundle::ReadOptions;
 use repro_receipt::parallel;
@@ -14,14 +15,15 @@ use repro_report::part::ReportSink;
 const KEEPERS: usize = 4;
 
 /// Checks each bundle on its own, and hands over what it came to, in the order of the bundles, as soon as those before it
-/// are handed over. Where there is a replayer, one after the other is executed.
+/// are handed over. Where there is a replayer, one after the other is executed. Answers what tells the runs from each other.
 pub fn inspect_all<'r>(
     bundles: &[&Path],
     demands: &Demands,
     reading: impl Into<ReadOptions<'r>>,
     mut replayer: Option<&mut dyn Replayer>,
     sink: &mut (dyn ReportSink + Send),
-) {
+) -> Vec<TracedBundle> {
+    let mut traces = Vec::new();
     let reading = reading.into();
     let threads = reading.threads;
     let reading = ReadOptions { keeps_weights: threads <= KEEPERS, ..reading };
@@ -29,12 +31,18 @@ pub fn inspect_all<'r>(
         let reading = ReadOptions { keeps_weights: true, ..reading };
         for bundle in bundles {
             let lent = replayer.as_mut().map(|replayer| &mut **replayer as &mut dyn Replayer);
-            sink.take(inspected(bundle, demands, reading, lent));
+            let (part, trace) = inspected(bundle, demands, reading, lent);
+            sink.take(part);
+            traces.extend(trace);
         }
-        return;
+        return traces;
     }
     let inspect = |bundle: &&Path, threads| {
         inspected(bundle, demands, ReadOptions { threads, ..reading }, None)
     };
-    parallel::in_order(bundles, threads, inspect, |part| sink.take(part));
+    parallel::in_order(bundles, threads, inspect, |(part, trace)| {
+        sink.take(part);
+        traces.extend(trace.map(|trace: TracedBundle| trace.among(bundles.len())));
+    });
+    traces
 }

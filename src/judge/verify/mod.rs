@@ -12,6 +12,7 @@ mod numbered;
 mod own;
 mod pictures;
 mod replays;
+pub(crate) mod same_run;
 mod stamped;
 mod store;
 
@@ -53,6 +54,7 @@ pub use many::inspect_all;
 use numbered::NumberedClaims;
 use replays::distinct;
 pub use replays::{Replayer, SliceRequest, replays_of};
+pub use same_run::{SAME_RUN, SameRun, TracedBundle, same_runs};
 pub use stamped::stampable;
 pub use store::BundleStore;
 

@@ -306,6 +306,50 @@ impl Replay {
         self.engines.as_ref().is_some_and(EnginesReport::confirm)
     }
 
+    /// What would have been seen: of each kind of fault that was planted and showed, the smallest.
+    pub fn would_have_been_seen(&self) -> impl Iterator<Item = &PlantedFault> {
+        self.faults.iter().filter(|fault| fault.at.is_some())
+    }
+
+    /// What cannot be seen by these steps, one line each, for whoever reviews the run: what was not executed, and of what was
+    /// executed the faults that do not show.
+    pub fn cannot_be_seen(&self) -> Vec<String> {
+        let mut unseen = self.not_executed();
+        let hidden = self.faults.iter().filter(|fault| fault.at.is_none());
+        unseen.extend(hidden.map(|fault| match &fault.unseen {
+            Some(why) => format!("{}: {why}", fault.fault),
+            None => format!("{}: {} stays within the tolerance", fault.fault, fault.planted),
+        }));
+        unseen
+    }
+
+    fn not_executed(&self) -> Vec<String> {
+        let runs = "runs that were made and left out, and how each was tuned".to_owned();
+        let (from, to) = match self.extent {
+            Extent::Steps { from, to } | Extent::States { from, to } => (from, to),
+            Extent::Whole => {
+                let data = "whether the training text has parts of the validation text";
+                return vec![data.to_owned(), runs];
+            }
+        };
+        let evaluations = "evaluations: on which text, with which values, over how many bytes";
+        let data = match &self.batches {
+            Batches::Drawn => "the order of the data in all other steps, and how often it repeats",
+            Batches::OnTrust(_) => {
+                "the data: where these batches come from, whether validation text is among them, their order in all other \
+                 steps, and how often they repeat"
+            }
+        };
+        let after = self.of_steps.saturating_sub(to);
+        let steps = match from {
+            0 => format!("the {after} steps after these"),
+            _ => format!(
+                "the {from} steps before these, whether the checkpoint comes from them, and the {after} steps after"
+            ),
+        };
+        vec![evaluations.to_owned(), data.to_owned(), steps, runs]
+    }
+
     /// How many of the run's steps were executed again, and who chose them.
     pub fn share(&self) -> String {
         let Self { executed, of_steps, chosen_by, .. } = self;

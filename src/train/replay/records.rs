@@ -12,7 +12,8 @@ use super::step::Step;
 use crate::schedule::LearningRateSchedule;
 use crate::{Regime, narrow};
 use repro_receipt::bundle::{Bundle, CONFIG, METRICS};
-use repro_receipt::source::{Error, Location, Node};
+use repro_receipt::columns;
+use repro_receipt::source::{Error, Kind, Location, Node};
 use repro_runs::replay::{OTHER_RUN, RecordsReport, ReplayComparison};
 
 /// The columns that are compared, and what else every record has.
@@ -28,6 +29,15 @@ const UNROUNDED: i32 = 7;
 const LEAST_DIGITS: f64 = 0.02;
 /// So far apart are rates of one schedule that two programs compute.
 const SCHEDULED: f64 = 1e-6;
+/// How far ratios of one factor are apart by the rounding of both numbers to float32,
+const SCALED: f64 = 2e-6;
+/// how many of them show a factor,
+const FEWEST_SCALED: usize = 3;
+/// and how near one is to a factor that trainers use.
+const USUAL: f64 = 1e-3;
+/// So many equal numbers show that a column under an unknown name is one that is compared, and this share of all.
+const FEWEST_EQUAL: usize = 3;
+const MOST_EQUAL: f64 = 0.6;
 /// The distance of float32 from 1 to the next number.
 const UNIT: f64 = f32::EPSILON as f64;
 
@@ -87,8 +97,10 @@ impl Reading {
 }
 
 /// A column of the records.
+#[derive(Clone)]
 struct Column {
-    name: &'static str,
+    /// What the log calls it.
+    name: String,
     /// Of each record, its step, that of the record before it, and the number.
     rows: Vec<(u64, u64, f64)>,
     /// Half of what one step of the last printed digit is worth.
@@ -98,7 +110,7 @@ struct Column {
 }
 
 impl Column {
-    fn read(records: &[Node<'_>], name: &'static str) -> Result<Self, Error> {
+    fn read(records: &[Node<'_>], name: &str) -> Result<Self, Error> {
         let (mut rows, mut decimals, mut before) = (Vec::new(), 0, 0);
         for record in records {
             let step = record.required("step")?.integer()?;
@@ -111,7 +123,7 @@ impl Column {
             }
         }
         let half = if decimals < UNROUNDED { half_of_last(decimals) } else { 0.0 };
-        Ok(Self { name, rows, half, narrow: 0.0 })
+        Ok(Self { name: name.to_owned(), rows, half, narrow: 0.0 })
     }
 
     /// What the steps say of a record in one reading; nothing where that lies outside of the slice.
@@ -163,6 +175,33 @@ impl Column {
         let fitting = all.iter().filter(|fits| **fits).count();
         (fitting, all.len() - fitting)
     }
+
+    /// What all numbers were multiplied by that a reading gives: nothing where there are too few, and where trainers multiply so
+    /// themselves, by whole numbers and their reciprocals (parts of a batch, machines, scales of the loss) or into bits.
+    fn factor(&self, value: &dyn Fn(u64) -> Option<f64>) -> Option<(f64, usize)> {
+        let of = |reading: &Reading| {
+            let ratio = |(step, before, recorded): &(u64, u64, f64)| {
+                let said = Self::said(*reading, (*step, *before), value)?;
+                (said != 0.0).then(|| (recorded / said, self.half / said.abs() + SCALED))
+            };
+            let ratios: Vec<(f64, f64)> = self.rows.iter().filter_map(ratio).collect();
+            let (factor, _) = *ratios.first()?;
+            let is_one = |(ratio, room): &(f64, f64)| {
+                (ratio - factor).abs() <= 2.0 * room * factor.abs().max(1.0)
+            };
+            (ratios.len() >= FEWEST_SCALED && ratios.iter().all(is_one))
+                .then_some((factor, ratios.len()))
+        };
+        let is_usual = |(factor, _): &(f64, usize)| {
+            let is_whole = |of: f64| (of - of.round()).abs() <= USUAL * of.abs();
+            let bits = std::f64::consts::LN_2;
+            *factor <= 0.0
+                || is_whole(*factor)
+                || is_whole(factor.recip())
+                || [*factor, factor.recip()].iter().any(|of| (of - bits).abs() <= USUAL)
+        };
+        [Reading::Step, Reading::Mean].iter().find_map(of).filter(|found| !is_usual(found))
+    }
 }
 
 /// How far the norm of all gradients of a run may be off, relative to it, where another program adds up their squares in
@@ -183,6 +222,38 @@ fn decimals_of(printed: &str) -> i32 {
     let (digits, exponent) = printed.split_once(['e', 'E']).unwrap_or((printed, "0"));
     let decimals = digits.split_once('.').map_or(0, |(_, decimals)| decimals.len() as i32);
     decimals - exponent.parse::<i32>().unwrap_or(0)
+}
+
+/// The columns that we do not name.
+fn unknown<'r>(records: &[Node<'r>]) -> Result<BTreeSet<&'r str>, Error> {
+    let mut unknown = BTreeSet::new();
+    for record in records {
+        let names = record.members()?.map(|(name, _)| name);
+        unknown.extend(names.filter(|name| !COLUMNS.contains(name) && !OF_RECORDS.contains(name)));
+    }
+    Ok(unknown)
+}
+
+/// Whether a column under another name than ours is compared.
+fn is_compared(name: &str) -> bool {
+    columns::column_of(name).is_some_and(|ours| COLUMNS.contains(&ours))
+}
+
+/// The rates that a config says, in it or in a table of it.
+fn declared_rates(config: Node<'_>) -> Vec<(String, f64)> {
+    let known: Vec<&str> = columns::setting_names("lr").collect();
+    let rates = |node: Node<'_>| -> Vec<(String, f64)> {
+        let members = node.members().into_iter().flatten();
+        let named = members.filter(|(name, _)| known.contains(&columns::plain(name).as_str()));
+        let number = |(name, node): (&str, Node<'_>)| {
+            let is_number = matches!(node.value().kind, Kind::Number(_));
+            is_number.then(|| Some((name.to_owned(), node.float().ok()?)))?
+        };
+        named.filter_map(number).collect()
+    };
+    let tables = config.members().into_iter().flatten().map(|(_, node)| node);
+    let tables = tables.filter(|node| node.members().is_ok());
+    rates(config).into_iter().chain(tables.flat_map(rates)).collect()
 }
 
 impl RecordsFound {
@@ -234,6 +305,9 @@ impl RecordsFound {
             } else {
                 found.read(&column, value);
             }
+            if comparison == ReplayComparison::Calibrated {
+                found.under_other_names(&records, (name, place), value)?;
+            }
         }
         if let Some(contradiction) = &mut found.contradiction {
             contradiction.total = agreeing == 0 && tested > 2;
@@ -255,14 +329,13 @@ impl RecordsFound {
 
     /// Names columns of which nothing is known, and what is no number in those that are; and steps that are recorded again.
     fn passed_over(&mut self, records: &[Node<'_>]) -> Result<(), Error> {
-        let (mut unknown, mut odd, mut before, mut again) =
-            (BTreeSet::new(), BTreeSet::new(), None, None);
+        let unknown: BTreeSet<&str> =
+            unknown(records)?.into_iter().filter(|name| !is_compared(name)).collect();
+        let (mut odd, mut before, mut again) = (BTreeSet::new(), None, None);
         for record in records {
             for (name, node) in record.members()? {
-                match (COLUMNS.contains(&name), node.float()) {
-                    (true, Err(_)) => drop(odd.insert(name)),
-                    (false, _) if !OF_RECORDS.contains(&name) => drop(unknown.insert(name)),
-                    _ => {}
+                if COLUMNS.contains(&name) && node.float().is_err() {
+                    odd.insert(name);
                 }
             }
             let step = record.required("step")?.integer()?;
@@ -303,7 +376,7 @@ impl RecordsFound {
                 continue;
             }
             differing += 1;
-            let name = column.name;
+            let name = &column.name;
             self.contradiction.get_or_insert_with(|| Contradiction {
                 place: place.clone(),
                 expected: format!("the {name} of step {step} as recorded, {recorded}"),
@@ -311,8 +384,81 @@ impl RecordsFound {
                 total: false,
             });
         }
-        self.agrees(column.name, fitting, Reading::Step);
+        self.agrees(&column.name, fitting, Reading::Step);
         (fitting, differing)
+    }
+
+    /// Holds columns against the steps that others call otherwise than we do: by their names, and by what they hold.
+    fn under_other_names(
+        &mut self,
+        records: &[Node<'_>],
+        (ours, place): (&str, &Location),
+        value: &dyn Fn(u64) -> Option<f64>,
+    ) -> Result<(), Error> {
+        for name in unknown(records)? {
+            let column = Column::read(records, name)?;
+            let is_named = columns::column_of(name) == Some(ours);
+            if is_named
+                && ours == "loss"
+                && !column.is_read(value)
+                && let Some((factor, count)) = column.factor(value)
+            {
+                self.contradiction.get_or_insert_with(|| Contradiction {
+                    place: place.clone(),
+                    expected: format!("`{name}` of the records as the loss of the steps"),
+                    found: format!("{factor:.4} times that in {count} records"),
+                    total: false,
+                });
+            } else if is_named {
+                self.read(&column, value);
+            } else if ours == "loss" {
+                self.edited(&column, value);
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells where a column under an unknown name holds the losses of the steps, and other numbers in some records.
+    fn edited(&mut self, column: &Column, value: &dyn Fn(u64) -> Option<f64>) {
+        let (fitting, differing) = column.fits(Reading::Step, value);
+        let share = fitting as f64 / (fitting + differing).max(1) as f64;
+        let first = column.rows.iter().find_map(|row| {
+            let one = Column { rows: vec![*row], ..column.clone() };
+            (one.fits(Reading::Step, value).1 > 0).then_some((row.0, row.2, value(row.0)?))
+        });
+        if fitting < FEWEST_EQUAL || share < MOST_EQUAL || column.half > 0.0 {
+            return;
+        }
+        let name = &column.name;
+        match first {
+            None => self.report.agreeing.push(format!("`{name}` ({fitting}, the loss)")),
+            Some((step, recorded, said)) => self.report.differing.push(format!(
+                "`{name}` is the loss in {fitting} records and not in {differing}: {recorded} in the record of step {step}, {said} in \
+                 the step"
+            )),
+        }
+    }
+
+    /// Holds the rates that a slice states against the rates of the config, where that has no schedule that is computed here:
+    /// a rate that is above all of them is none of theirs. One below may follow from a schedule.
+    pub fn below_peak(&mut self, config: Node<'_>, (from, count): (u64, u64), stated: &Regime) {
+        let said = declared_rates(config);
+        let Some(peak) = said.iter().map(|(_, rate)| *rate).reduce(f64::max) else { return };
+        let lowest = (from..from + count).filter_map(|step| {
+            let rates = stated.rates.of(step);
+            rates.into_iter().map(f64::from).reduce(f64::min).map(|rate| (step, rate))
+        });
+        let most = lowest.reduce(|known, one| if one.1 > known.1 { one } else { known });
+        let Some((step, rate)) = most.filter(|(_, rate)| *rate > peak * (1.0 + SCHEDULED)) else {
+            return;
+        };
+        let names: Vec<_> = said.iter().map(|(name, rate)| format!("`{name}` is {rate}")).collect();
+        self.report.differing.push(format!(
+            "the slice states the rate {} for step {}, and the config has none so large: {}",
+            rate as f32,
+            step + 1,
+            names.join(", ")
+        ));
     }
 
     /// Holds the rates that a slice states against the schedule of the config.
@@ -354,14 +500,14 @@ impl RecordsFound {
         // The plainest reading is the likeliest.
         let fitting = all.iter().find(|(_, (fitting, differing))| *fitting > 0 && *differing == 0);
         if let Some((reading, (count, _))) = fitting {
-            return self.agrees(column.name, *count, *reading);
+            return self.agrees(&column.name, *count, *reading);
         }
-        let name = column.name;
+        let name = &column.name;
         if column.rows.iter().any(|row| value(row.0).is_some() && !column.tells(row)) {
             return self.report.open.push(format!("`{name}` is rounded too far to be compared"));
         }
         let other = |row: &&(u64, u64, f64)| {
-            let one = Column { rows: vec![**row], ..*column };
+            let one = Column { rows: vec![**row], ..column.clone() };
             one.fits(Reading::Step, value).1 > 0
         };
         let first = column.rows.iter().find(other).and_then(|(step, _, recorded)| {
@@ -392,7 +538,7 @@ mod tests {
     use super::*;
 
     fn column(half: f64, rows: &[(u64, u64, f64)]) -> Column {
-        Column { name: "loss", rows: rows.to_vec(), half, narrow: 0.0 }
+        Column { name: "loss".to_owned(), rows: rows.to_vec(), half, narrow: 0.0 }
     }
 
     fn read(column: &Column) -> RecordsReport {

@@ -114,9 +114,16 @@ impl Slice {
         let exact_norms = stated::has_exact_norms(bundle, &entry.file)?;
         let comparison = subject.comparison();
         let mut records = RecordsFound::of(bundle, &place, (from, &steps), &regime, comparison)?;
-        if is_stated && subject.config.get("schedule").is_some() {
-            let declared = LearningRateSchedule::read(subject.config, shape.tokens_per_step());
-            records.scheduled(from..from + entry.steps, declared, &regime);
+        if is_stated {
+            let schedule = subject.config.get("schedule");
+            let declared = schedule
+                .map(|_| LearningRateSchedule::read(subject.config, shape.tokens_per_step()));
+            if !matches!(declared, Some(Ok(_))) {
+                records.below_peak(subject.config, (from, entry.steps), &regime);
+            }
+            if let Some(declared) = declared {
+                records.scheduled(from..from + entry.steps, declared, &regime);
+            }
         }
         let checkpoint = entry.checkpoint_step;
         Ok(Self {

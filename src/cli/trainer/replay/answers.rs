@@ -75,6 +75,8 @@ pub fn replay(replay: &Replay) -> Json {
         "reading": replay.reading,
         "not_compared": replay.uncompared,
         "smallest_fault_caught": faults(&replay.faults),
+        "would_have_been_seen": replay.would_have_been_seen().map(|one| one.fault).collect::<Vec<_>>(),
+        "cannot_be_seen": replay.cannot_be_seen(),
         "trained": {
             "tensors": trained.tensors,
             "without_gradient": trained.without_gradient,

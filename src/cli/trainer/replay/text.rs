@@ -3,7 +3,7 @@
 use repro_exact::decimal::{format_float, grouped};
 use repro_report::Columns;
 use repro_report::outcome::Verdict;
-use repro_report::{REPLAY_SCOPE, visible, wrap};
+use repro_report::{visible, wrap};
 use repro_runs::replay::{
     Allowed, Batches, Divergence, EnginesParting, EnginesReport, Extent, PlantedFault, Replay,
     ReplayComparison, ReplayEngine, SampledMicroBatches, Tolerance, ToleranceShare,
@@ -34,12 +34,7 @@ pub fn replay(replay: &Replay, width: usize, verbose: bool) -> String {
         text.push('\n');
         text.push_str(&tensors(replay, width));
     }
-    if !replay.faults.is_empty() {
-        text.push('\n');
-        text.push_str(&faults(&replay.faults, width));
-    }
-    text.push('\n');
-    text.push_str(&paragraph(REPLAY_SCOPE, 0, width));
+    text.push_str(&seen(replay, width));
     text
 }
 
@@ -354,22 +349,27 @@ fn tensors(replay: &Replay, width: usize) -> String {
     table.render("tensor", width, true)
 }
 
-/// What the slice would show, and what it cannot.
-fn faults(faults: &[PlantedFault], width: usize) -> String {
-    let mut text = paragraph("the smallest fault that this slice would detect", 0, width);
-    for seen in faults {
-        let said = match (&seen.at, &seen.unseen) {
-            (Some((step, what)), _) => {
-                let size = match seen.smallest {
-                    Some(size) => format!("1 part in {}", part(size)),
-                    None => seen.planted.clone(),
-                };
-                format!("{size}: step {step}, {what}")
-            }
-            (None, Some(why)) => format!("cannot detect: {why}"),
-            (None, None) => format!("does not detect: {}", seen.planted),
-        };
-        text.push_str(&fault(seen.fault, &said, width));
+/// What the slice would have shown, at the smallest size that was tried, and what it cannot.
+fn seen(replay: &Replay, width: usize) -> String {
+    let mut text = String::new();
+    let mut shown = replay.would_have_been_seen().peekable();
+    if shown.peek().is_some() {
+        text.push('\n');
+        text.push_str(&paragraph("would have been seen", 0, width));
+    }
+    for PlantedFault { fault: name, planted, at, smallest, .. } in shown {
+        let Some((step, what)) = at else { continue };
+        let size = smallest.map_or(planted.clone(), |size| format!("1 part in {}", part(size)));
+        text.push_str(&fault(name, &format!("{size}: step {step}, {what}"), width));
+    }
+    let of = match replay.extent {
+        Extent::Steps { .. } => "this slice",
+        Extent::Whole | Extent::States { .. } => "this replay",
+    };
+    text.push('\n');
+    text.push_str(&paragraph(&format!("cannot be seen by {of}"), 0, width));
+    for line in replay.cannot_be_seen() {
+        text.push_str(&hanging(2, "-", 2, &line, width));
     }
     text
 }

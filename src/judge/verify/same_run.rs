@@ -1,0 +1,75 @@
+//! Bundles that are checked together and state other seeds: none may be a copy of another.
+//!
+//! Bundles that state no seeds, or the same ones, may be of one run on purpose: evaluated twice, imported twice.
+
+use repro_receipt::bundle::{Bundle, RECEIPT};
+use repro_receipt::source::{Error, Location, codes};
+use repro_runs::independence::{self, Kinship, MOST_COMPARED, RunTrace};
+
+codes! {
+    SAME_RUN = "verify::same-run", "two bundles state other seeds and are of one run", "ask who made them: equal losses or weights of two seeds do not happen";
+}
+
+/// A bundle, and what tells its run from others.
+#[derive(Debug, Clone)]
+pub struct TracedBundle {
+    /// Its name.
+    pub name: String,
+    place: Location,
+    trace: RunTrace,
+}
+
+/// Two bundles that state other seeds, and what they have in common.
+#[derive(Debug, Clone)]
+pub struct SameRun {
+    /// The names of both.
+    pub names: [String; 2],
+    /// The receipt of the second one.
+    pub place: Location,
+    /// Why they are of one run.
+    pub kinship: Kinship,
+}
+
+impl TracedBundle {
+    /// Of a bundle that was loaded.
+    pub fn of(bundle: &Bundle) -> Self {
+        Self {
+            name: bundle.name().to_owned(),
+            place: bundle.place(RECEIPT),
+            trace: RunTrace::of(bundle),
+        }
+    }
+
+    /// What is kept of it among so many: of very many bundles the digests alone.
+    pub(super) fn among(self, count: usize) -> Self {
+        if count <= MOST_COMPARED {
+            return self;
+        }
+        Self { trace: self.trace.digests(), ..self }
+    }
+}
+
+/// The pairs of bundles that state other seeds and are of one run, or nearer than seeds are.
+pub fn same_runs(bundles: &[TracedBundle]) -> Vec<SameRun> {
+    let traces: Vec<&RunTrace> = bundles.iter().map(|bundle| &bundle.trace).collect();
+    let found = independence::related(&traces).into_iter().filter_map(|found| {
+        let (first, second) = (bundles.get(found.first)?, bundles.get(found.second)?);
+        let is_claimed = first.trace.has_other_seeds(&second.trace);
+        (is_claimed && found.kinship.is_of_one_run()).then(|| SameRun {
+            names: [first, second].map(|bundle| bundle.name.clone()),
+            place: second.place.clone(),
+            kinship: found.kinship,
+        })
+    });
+    found.collect()
+}
+
+impl SameRun {
+    /// The refusal of the second one, where chance is excluded.
+    pub fn refused(&self) -> Option<Error> {
+        let [first, _] = &self.names;
+        let found = format!("a copy of `{first}`: {}", self.kinship.evidence);
+        let refused = || SAME_RUN.at(self.place.clone(), "the run of its own seeds", found);
+        self.kinship.is_refuted().then(refused)
+    }
+}

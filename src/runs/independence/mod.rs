@@ -1,0 +1,94 @@
+//! Runs that are one run: equal weights, states or records under other names and seeds, and copies that were changed a little.
+//!
+//! One function decides it for all that take several runs: [`related`]. It never goes by one column that two honest runs share,
+//! such as learning rates, steps or tokens, but by what has noise: losses, norms of gradients, and the digests of weights.
+
+mod column;
+mod trace;
+
+use std::collections::BTreeMap;
+
+pub use column::{Agreement, Law, MeasuredColumn};
+pub use trace::RunTrace;
+
+/// So many bits of evidence exclude chance: one in 10^12.
+const CERTAIN: f64 = 40.0;
+/// So many leave a doubt worth telling.
+const DOUBTFUL: f64 = 20.0;
+/// Beyond so many runs only pairs that share a digest or a value are compared.
+pub const MOST_COMPARED: usize = 400;
+
+/// What two runs have in common that no two seeds have.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Kinship {
+    /// What they are to each other.
+    pub kind: KinshipKind,
+    /// Whether chance is excluded.
+    pub is_certain: bool,
+    /// Which values, how many, and what runs of other seeds would differ by.
+    pub evidence: String,
+}
+
+/// What two runs are to each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KinshipKind {
+    /// One run, or one and its start.
+    OneRun,
+    /// One is the other with its numbers changed by a rule, rounded, moved, or edited in a few places.
+    Changed,
+    /// They share a start and part at a step.
+    SharedStart,
+}
+
+/// Two of several runs, by their places, and what they have in common.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RelatedRuns {
+    /// The first one.
+    pub first: usize,
+    /// The later one.
+    pub second: usize,
+    /// What they have in common.
+    pub kinship: Kinship,
+}
+
+impl Kinship {
+    /// Whether they look like one run, and not like two with a common start.
+    pub fn is_of_one_run(&self) -> bool {
+        self.kind != KinshipKind::SharedStart
+    }
+
+    /// Whether the two cannot both be runs of their own.
+    pub fn is_refuted(&self) -> bool {
+        self.is_certain && self.is_of_one_run()
+    }
+}
+
+/// All pairs of runs that are not independent, in the order of the runs. Where there are very many, pairs without an equal
+/// digest or value are not compared.
+pub fn related(traces: &[&RunTrace]) -> Vec<RelatedRuns> {
+    let pairs = if traces.len() <= MOST_COMPARED { all_pairs(traces.len()) } else { met(traces) };
+    let judged = pairs.into_iter().filter_map(|(first, second)| {
+        let kinship = traces.get(first)?.kinship(traces.get(second)?)?;
+        Some(RelatedRuns { first, second, kinship })
+    });
+    judged.collect()
+}
+
+fn all_pairs(count: usize) -> Vec<(usize, usize)> {
+    (0..count).flat_map(|second| (0..second).map(move |first| (first, second))).collect()
+}
+
+/// The pairs that share a mark, each run with the first one of the mark.
+fn met(traces: &[&RunTrace]) -> Vec<(usize, usize)> {
+    let mut first: BTreeMap<String, usize> = BTreeMap::new();
+    let mut pairs = std::collections::BTreeSet::new();
+    for (at, trace) in traces.iter().enumerate() {
+        for mark in trace.marks() {
+            let known = *first.entry(mark).or_insert(at);
+            if known != at {
+                pairs.insert((known, at));
+            }
+        }
+    }
+    pairs.into_iter().collect()
+}

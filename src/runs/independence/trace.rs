@@ -1,0 +1,232 @@
+//! What tells one run from another: the digests of its states, and the columns that have noise.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use repro_exact::decimal::format_float;
+use repro_receipt::bundle::{Bundle, METRICS, STATES};
+use repro_receipt::columns;
+use repro_receipt::source::{Kind, Node};
+
+use super::{Agreement, CERTAIN, DOUBTFUL, Kinship, KinshipKind, Law, MeasuredColumn};
+
+/// Where evaluations lie.
+const EVALUATIONS: &str = "data/evaluation/";
+/// Where the tables of imported logs lie.
+const PRINTED: &str = "data/printed/";
+/// The columns that have the noise of their run, under our names,
+const MEASURED: [&str; 3] = ["loss", "val_loss", "grad_norm"];
+/// and those of them that are kept of each bundle.
+const OURS: [&str; 2] = ["loss", "grad_norm"];
+/// So many lines of a log name its columns: evaluations may come later than losses.
+const NAMED_LINES: usize = 200;
+/// The digits of differences in messages.
+const SHOWN_DIGITS: usize = 2;
+
+/// What is kept of a run to hold it against others.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RunTrace {
+    /// Its seeds by what they are of, where it states them.
+    pub seeds: BTreeMap<&'static str, String>,
+    /// Digests of weights, by step and name: equal ones are of one run.
+    weights: BTreeMap<u64, Vec<String>>,
+    /// The digests of whole files of the run: its states, its records.
+    files: BTreeMap<&'static str, String>,
+    columns: BTreeMap<String, MeasuredColumn>,
+}
+
+impl RunTrace {
+    /// Of a bundle. Where its log is no document, of what was kept of it.
+    pub fn of(bundle: &Bundle) -> Self {
+        let mut trace = Self::default();
+        let receipt = bundle.receipt();
+        if let Some(seeds) = &receipt.seeds {
+            trace.seeds.extend(seeds.init.clone().map(|seed| ("init", seed)));
+            trace.seeds.extend(seeds.data.clone().map(|seed| ("data", seed)));
+        }
+        // Weights at step 0 may be those that several runs began with.
+        for checkpoint in receipt.checkpoints.iter().filter(|saved| saved.step > 0) {
+            let digests = [checkpoint.tensors_sha256, checkpoint.weights_sha256];
+            let digests = digests.into_iter().flatten().map(|digest| digest.to_string());
+            trace.weights.entry(checkpoint.step).or_default().extend(digests);
+        }
+        let states = receipt.states.as_ref().map(|states| (STATES, states.root.to_string()));
+        trace.files.extend(states);
+        let records = bundle.records().into_iter().flat_map(|records| &records.kept);
+        let recorded = |of: fn(&repro_receipt::bundle::TrainingRecord) -> Option<f64>| {
+            records.clone().filter_map(move |record| Some((record.step? as u64, of(record)?)))
+        };
+        trace.measured(&format!("`loss` in `{METRICS}`"), recorded(|record| record.loss));
+        trace.measured(&format!("`grad_norm` in `{METRICS}`"), recorded(|record| record.grad_norm));
+        trace.measured("the losses of the evaluations", evaluated(bundle));
+        for (name, points) in logged_by_others(bundle) {
+            trace.measured(&name, points);
+        }
+        trace
+    }
+
+    /// Adds a number that was measured step by step and has the noise of its run.
+    pub fn measured(&mut self, name: &str, points: impl IntoIterator<Item = (u64, f64)>) {
+        let column = MeasuredColumn::new(points);
+        self.columns.extend(column.map(|column| (name.to_owned(), column)));
+    }
+
+    /// Whether both state seeds, and others.
+    pub fn has_other_seeds(&self, other: &Self) -> bool {
+        self.seeds.iter().any(|(of, seed)| other.seeds.get(of).is_some_and(|theirs| theirs != seed))
+    }
+
+    /// The digests alone.
+    pub fn digests(self) -> Self {
+        Self { columns: BTreeMap::new(), ..self }
+    }
+
+    /// What runs of a large set meet by: digests, and values of their courses.
+    pub(super) fn marks(&self) -> Vec<String> {
+        let weights = self.weights.values().flatten().cloned();
+        let courses = self.columns.iter().flat_map(|(name, column)| {
+            column.marks().map(move |(step, bits)| format!("{name} {step} {bits:x}"))
+        });
+        weights.chain(self.files.values().cloned()).chain(courses).collect()
+    }
+
+    /// What the two runs have in common that no two seeds have; equal digests say more than columns.
+    pub fn kinship(&self, other: &Self) -> Option<Kinship> {
+        if let Some(same) = self.by_digest(other) {
+            return Some(same);
+        }
+        let found = self.columns.iter().filter_map(|(name, column)| {
+            let agreement = column.agreement(other.columns.get(name)?)?;
+            let kinship = told(name, (column, other.columns.get(name)?), &agreement)?;
+            Some((kinship.is_refuted(), agreement.bits, kinship))
+        });
+        let strongest = found.max_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+        strongest.map(|(_, _, kinship)| kinship)
+    }
+
+    fn by_digest(&self, other: &Self) -> Option<Kinship> {
+        let certain = |kind, evidence| Some(Kinship { kind, is_certain: true, evidence });
+        for (file, digest) in &self.files {
+            if other.files.get(file) == Some(digest) {
+                return certain(KinshipKind::OneRun, format!("the chain of `{file}` is the same"));
+            }
+        }
+        let is_shared = |step: &&u64| {
+            let theirs = other.weights.get(step);
+            self.weights
+                .get(step)
+                .zip(theirs)
+                .is_some_and(|(own, theirs)| own.iter().any(|digest| theirs.contains(digest)))
+        };
+        let last = *self.weights.keys().rev().find(is_shared)?;
+        let both = || self.weights.keys().filter(|step| other.weights.contains_key(step));
+        let next = both().find(|step| **step > last);
+        let Some(next) = next else {
+            let evidence = format!("the weights after step {last} have the same digest");
+            return certain(KinshipKind::OneRun, evidence);
+        };
+        let evidence = format!(
+            "the weights after step {last} have the same digest, and those after step {next} do not"
+        );
+        certain(KinshipKind::SharedStart, evidence)
+    }
+}
+
+/// The columns that others log under names of their own, as `train/loss`, and those of imported logs. Only losses and norms
+/// have the noise of their run; learning rates and counts are the same in all.
+fn logged_by_others(bundle: &Bundle) -> Vec<(String, Vec<(u64, f64)>)> {
+    let is_log = |file: &&str| *file == METRICS || file.starts_with(PRINTED);
+    let logs = bundle.documents().filter(is_log);
+    let columns = logs.filter_map(|file| {
+        let root = bundle.document(file).ok()?.root();
+        let lines: Vec<_> = root.items().ok()?.collect();
+        let names = measured_names(file, &lines);
+        let named =
+            names.into_iter().map(|name| (format!("`{name}` in `{file}`"), points(&lines, name)));
+        Some(named.collect::<Vec<_>>())
+    });
+    columns.flatten().collect()
+}
+
+/// The names of the measured columns of a log, of which some are kept of each bundle.
+fn measured_names<'l>(file: &str, lines: &[Node<'l>]) -> BTreeSet<&'l str> {
+    let ends = lines.iter().take(NAMED_LINES).chain(lines.last());
+    let members = ends.flat_map(|line| line.members().into_iter().flatten());
+    let is_kept = |name: &str| file == METRICS && OURS.contains(&name);
+    let is_measured = |name: &&str| {
+        columns::column_of(name).is_some_and(|of| MEASURED.contains(&of)) && !is_kept(name)
+    };
+    members.map(|(name, _)| name).filter(is_measured).collect()
+}
+
+/// A column by its steps. The cells of tables are texts.
+fn points(lines: &[Node<'_>], name: &str) -> Vec<(u64, f64)> {
+    let number = |node: Node<'_>| match &node.value().kind {
+        Kind::Text(text) => text.parse::<f64>().ok(),
+        _ => node.float().ok(),
+    };
+    let point =
+        |line: &Node<'_>| Some((number(line.get("step")?)? as u64, number(line.get(name)?)?));
+    lines.iter().filter_map(point).collect()
+}
+
+/// The losses of the evaluations by their steps.
+fn evaluated(bundle: &Bundle) -> Vec<(u64, f64)> {
+    let is_one = |name: &&String| name.starts_with(EVALUATIONS) && name.ends_with(".json");
+    let loss = |name: &String| {
+        let root = bundle.document(name).ok()?.root();
+        let step = root.get("step")?.integer().ok()?;
+        Some((step, root.get("loss")?.float().ok()?))
+    };
+    bundle.files().keys().filter(is_one).filter_map(loss).collect()
+}
+
+/// What an agreement of a column says, if it says enough.
+fn told(
+    name: &str,
+    (one, other): (&MeasuredColumn, &MeasuredColumn),
+    found: &Agreement,
+) -> Option<Kinship> {
+    if found.bits < DOUBTFUL {
+        return None;
+    }
+    let short = |value: f64| format_float(value, SHOWN_DIGITS);
+    let signed =
+        |by: f64| format!("{} {}", if by < 0.0 { "less" } else { "plus" }, short(by.abs()));
+    let rule = match found.law {
+        Law::Equal if found.parts.is_none() && one.is_rounding_of(other) => {
+            "equal as far as both are printed".to_owned()
+        }
+        Law::Equal => "equal".to_owned(),
+        Law::Shifted(by) if found.has_rule => format!("those of the first run {}", signed(by)),
+        Law::Shifted(by) => {
+            format!("within {} of those of the first run {}", short(found.residual), signed(by))
+        }
+        Law::Scaled(factor) => format!("those of the first run times {}", format_float(factor, 4)),
+        Law::Affine(factor, by) => {
+            format!("those of the first run times {} {}", format_float(factor, 4), signed(by))
+        }
+    };
+    let honest = format!("runs of other seeds differ there by {} or more", short(found.noise));
+    let (kind, evidence) = match found.parts {
+        Some((last, next)) => {
+            let words = format!(
+                "{name}: {} values are equal up to step {last}, and they part at step {next}; {honest}",
+                found.follow
+            );
+            (KinshipKind::SharedStart, words)
+        }
+        None => {
+            let moved = match found.moved {
+                0 => String::new(),
+                by => format!(" at steps that differ by {}", by.abs()),
+            };
+            let words = format!(
+                "{name}: {} of {} values{moved} are {rule}; {honest}",
+                found.follow, found.common
+            );
+            let is_same = matches!(found.law, Law::Equal) && found.follow == found.common;
+            (if is_same { KinshipKind::OneRun } else { KinshipKind::Changed }, words)
+        }
+    };
+    Some(Kinship { kind, is_certain: found.has_rule && found.bits >= CERTAIN, evidence })
+}
