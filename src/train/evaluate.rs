@@ -28,6 +28,12 @@ pub struct HeldOut {
 }
 
 impl HeldOut {
+    /// Tokens behind a first one, of which no bytes are known.
+    pub fn of_tokens(start: u32, tokens: Vec<u32>) -> Self {
+        let bytes = vec![0; tokens.len()];
+        Self { tokens, bytes, start }
+    }
+
     /// The text of held-out documents.
     pub fn of(documents: &[HeldOutDocument], tokenizer: &Tokenizer) -> Result<Self, Error> {
         let tokens = documents.iter().flat_map(|document| &document.tokens).copied().collect();

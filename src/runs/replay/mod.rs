@@ -13,8 +13,9 @@ pub use divergence::{Divergence, ToleranceShare};
 pub use engines::{EngineVerdict, EnginesParting, EnginesReport, ReplayEngine};
 pub use extent::{Choice, Extent, MicroBatchSample};
 pub use report::{
-    Allowed, Batches, ChosenBy, PlantedFault, RecordsReport, Replay, ReplayComparison,
-    ReplayOutcome, Replays, SampledMicroBatches, StepReport, TensorReport, Tolerance, Trained,
+    Allowed, Batches, ChosenBy, PlantedFault, RecordsReport, RepeatedEvaluation, Replay,
+    ReplayComparison, ReplayOutcome, Replays, SampledMicroBatches, StepReport, TensorReport,
+    Tolerance, Trained,
 };
 
 codes! {
@@ -50,5 +51,8 @@ codes! {
     UNTRAINED = "replay::untrained", "the steps did not train a tensor", "check why no gradient reaches it";
     NOTHING_LOGGED = "replay::nothing-logged", "nothing was logged to compare the steps with", "log losses, and hash checkpoints";
     TWICE = "replay::twice", "a log has a step twice", "keep the line that the step wrote";
+    EVALUATION_DIFFERS = "replay::evaluation-differs", "an evaluation, made again on its own text, came to another loss or another number of bytes", "evaluate the weights of that checkpoint on the text that the evaluation names";
+    EVALUATION_UNCLEAR = "replay::evaluation-unclear", "an evaluation, made again on its own text, is off by more than rounding explains", "evaluate with the precision of training, or without autocast";
+    TRAINED_ON_TEXT = "replay::trained-on-evaluation", "training batches stand in the text of an evaluation", "train on other text than that of the evaluation";
     STOPPED = "replay::stopped", "the replay ran out of time", "give it more with `--budget`";
 }

@@ -211,6 +211,31 @@ pub struct Tolerance {
     pub flips: u64,
 }
 
+/// An evaluation that was made again, on the text that it names.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct RepeatedEvaluation {
+    /// The step of the checkpoint.
+    pub step: u64,
+    /// The file of its tokens.
+    pub text: String,
+    /// The mean loss as logged, in nats per token.
+    pub logged: Option<f64>,
+    /// The mean loss as it came out.
+    pub repeated: Option<f64>,
+    /// The bytes of the text, where they were counted and fit.
+    pub bytes: Option<u64>,
+    /// Why it was not made again.
+    pub not_made: Option<String>,
+    /// Why its bytes were not counted.
+    pub not_counted: Option<String>,
+    /// What is wrong in it.
+    pub differs: Option<String>,
+    /// What is off by more than rounding explains.
+    pub unclear: Option<String>,
+    /// Which training batches stand in the text.
+    pub trained_on: Option<String>,
+}
+
 /// What became of a replay that claims asked for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum ReplayOutcome {
@@ -274,6 +299,8 @@ pub struct Replay {
     pub also: Vec<String>,
     /// How the records of the run agree with a slice.
     pub records: RecordsReport,
+    /// The evaluations that were made again.
+    pub evaluations: Vec<RepeatedEvaluation>,
     /// What the steps read, where that is less than it looks like.
     pub reading: Vec<String>,
     /// What was not compared, and what the config says otherwise than the slice states.
@@ -332,7 +359,13 @@ impl Replay {
                 return vec![data.to_owned(), runs];
             }
         };
-        let evaluations = "evaluations: on which text, with which values, over how many bytes";
+        let made = |of: &&RepeatedEvaluation| of.repeated.is_some();
+        let steps: Vec<_> =
+            self.evaluations.iter().filter(made).map(|one| one.step.to_string()).collect();
+        let evaluations = match steps.as_slice() {
+            [] => "evaluations: on which text, with which values, over how many bytes".to_owned(),
+            steps => format!("evaluations but those at step {}", steps.join(", ")),
+        };
         let data = match &self.batches {
             Batches::Drawn => "the order of the data in all other steps, and how often it repeats",
             Batches::OnTrust(_) => {
@@ -347,7 +380,7 @@ impl Replay {
                 "the {from} steps before these, whether the checkpoint comes from them, and the {after} steps after"
             ),
         };
-        vec![evaluations.to_owned(), data.to_owned(), steps, runs]
+        vec![evaluations, data.to_owned(), steps, runs]
     }
 
     /// How many of the run's steps were executed again, and who chose them.

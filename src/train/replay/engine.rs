@@ -2,6 +2,7 @@
 
 use super::corpora::Corpora;
 use super::course::{Course, RowsRead, StepMeasure};
+use super::evaluations;
 use super::machine::{Machine, Progress, ReplayPhase, ReplayedRun, on_threads};
 use super::second;
 use super::session::Session;
@@ -90,14 +91,22 @@ pub fn cost(bundle: &Bundle, extent: Extent) -> Result<f64, Error> {
         // The walks of the calibration, more where tokens are routed, and planted faults, of which most walk to the end.
         Extent::Steps { from, to } => (to - from) as f64 * if is_routed { 44.0 } else { 32.0 },
     };
-    // Forward and backward: six operations for each parameter and token, and, as PaLM counts them (appendix B), twelve in each layer
-    // for each number of its width and each token that is looked at.
-    let of_config = |key| config.root().get(key).and_then(|node| node.integer().ok()).unwrap_or(0);
-    let width = of_config("num_hidden_layers") as f64 * of_config("hidden_size") as f64;
-    let scores = width * shape.seq_len as f64;
-    let products = (6.0 * active + 12.0 * scores) * shape.tokens_per_step() as f64;
+    let products = operations_of_a_token(bundle)? * shape.tokens_per_step() as f64;
     let routing = if is_routed { ROUTED } else { 1.0 };
     Ok(walks * (routing * products + UPDATED * total))
+}
+
+/// The operations of a token, forward and backward: six for each parameter, and, as PaLM counts them (appendix B), twelve in each
+/// layer for each number of its width and each token that is looked at.
+pub fn operations_of_a_token(bundle: &Bundle) -> Result<f64, Error> {
+    let config = bundle.document(CONFIG)?;
+    let shape = RunShape::read(config.root())?;
+    let objects = repro_params::recompute(config)?;
+    let active =
+        objects.count(repro_params::ParameterCount::Active, repro_params::Convention::Default);
+    let of_config = |key| config.root().get(key).and_then(|node| node.integer().ok()).unwrap_or(0);
+    let width = of_config("num_hidden_layers") as f64 * of_config("hidden_size") as f64;
+    Ok(6.0 * active as f64 + 12.0 * width * shape.seq_len as f64)
 }
 
 /// How many micro-batches each step of a slice has, where a sample of them can be executed.
@@ -270,7 +279,12 @@ impl<'a> ReplayedRun<'a> {
         let _ = progress.begins(ReplayPhase::Reading);
         match (slice, extent) {
             (Some(from), Extent::Steps { to, .. }) => {
-                Session::open(self, (from, to), sample, corpora)?.replay(extent, progress)
+                let session = Session::open(self, (from, to), sample, corpora)?;
+                let batches = session.rows_kept();
+                let mut replay = session.replay(extent, progress)?;
+                let steps = self.steps_of_slice(from);
+                evaluations::repeat(self, corpora, steps, &batches, &mut replay)?;
+                Ok(replay)
             }
             _ if sample.is_some() => {
                 let place = self.bundle.place(repro_receipt::bundle::RECEIPT);
@@ -278,6 +292,14 @@ impl<'a> ReplayedRun<'a> {
             }
             _ => self.beyond_slices(extent, corpora, progress),
         }
+    }
+
+    /// The steps whose evaluations are made again with the slice after `from` steps: up to the next slice.
+    fn steps_of_slice(&self, from: u64) -> std::ops::Range<u64> {
+        let starts = || self.bundle.receipt().slices.iter().map(|slice| slice.from_step);
+        let first = starts().min().is_none_or(|first| first == from);
+        let next = starts().filter(|start| *start > from).min();
+        (if first { 0 } else { from })..next.unwrap_or(u64::MAX)
     }
 
     /// Steps that are no slice, which the trainer's engine alone executes.
@@ -374,6 +396,7 @@ impl<'a> ReplayedRun<'a> {
             states: Vec::new(),
             also: Vec::new(),
             records: RecordsReport::default(),
+            evaluations: Vec::new(),
             reading: Vec::new(),
             uncompared: Vec::new(),
             faults: Vec::new(),

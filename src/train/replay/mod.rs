@@ -20,6 +20,7 @@ mod corpora;
 mod course;
 mod described;
 mod engine;
+mod evaluations;
 mod fault;
 mod machine;
 mod names;

@@ -180,6 +180,14 @@ impl<'a> Session<'a> {
         }
     }
 
+    /// The batches of the slice, rows one after the other.
+    pub fn rows_kept(&self) -> Vec<Vec<u32>> {
+        match &self.course.rows {
+            RowsRead::Kept(rows) => rows.clone(),
+            RowsRead::Drawn(..) => Vec::new(),
+        }
+    }
+
     /// A report of this slice that says nothing yet.
     pub fn unjudged(&self, extent: Extent) -> Replay {
         Replay {

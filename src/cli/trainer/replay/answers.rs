@@ -72,6 +72,7 @@ pub fn replay(replay: &Replay) -> Json {
             "differing": replay.records.differing,
             "open": replay.records.open,
         },
+        "evaluations": replay.evaluations,
         "reading": replay.reading,
         "not_compared": replay.uncompared,
         "smallest_fault_caught": faults(&replay.faults),

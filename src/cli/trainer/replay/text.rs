@@ -5,8 +5,9 @@ use repro_report::Columns;
 use repro_report::outcome::Verdict;
 use repro_report::{visible, wrap};
 use repro_runs::replay::{
-    Allowed, Batches, Divergence, EnginesParting, EnginesReport, Extent, PlantedFault, Replay,
-    ReplayComparison, ReplayEngine, SampledMicroBatches, Tolerance, ToleranceShare,
+    Allowed, Batches, Divergence, EnginesParting, EnginesReport, Extent, PlantedFault,
+    RepeatedEvaluation, Replay, ReplayComparison, ReplayEngine, SampledMicroBatches, Tolerance,
+    ToleranceShare,
 };
 
 /// The significant digits of computed numbers.
@@ -141,6 +142,28 @@ fn parting(divergence: &Divergence, width: usize) -> String {
     text
 }
 
+/// What became of an evaluation that was to be made again.
+fn evaluated(evaluation: &RepeatedEvaluation) -> String {
+    let RepeatedEvaluation { step, text, .. } = evaluation;
+    let mut said = match (evaluation.logged, evaluation.repeated, &evaluation.not_made) {
+        (Some(logged), Some(repeated), _) => {
+            format!("step {step}, again on `{text}`: {repeated:.6} nats/token, logged {logged:.6}")
+        }
+        (.., why) => {
+            let why = why.as_deref().unwrap_or("nothing was logged");
+            format!("step {step}, not made again: {}", why.replace('`', "'"))
+        }
+    };
+    match (evaluation.bytes, &evaluation.not_counted) {
+        (Some(bytes), _) => {
+            said.push_str(&format!("; {} bytes counted again", grouped(&bytes.to_string())));
+        }
+        (None, Some(why)) => said.push_str(&format!("; bytes not counted: {why}")),
+        _ => {}
+    }
+    said
+}
+
 fn facts(replay: &Replay, width: usize) -> String {
     let mut text = String::new();
     let mut line = |label: &str, value: String| {
@@ -154,6 +177,9 @@ fn facts(replay: &Replay, width: usize) -> String {
     replay.reading.iter().for_each(|said| data.push_str(&format!("; {said}")));
     line("data", data);
     line("share", replay.share());
+    for evaluation in &replay.evaluations {
+        line("evaluation", evaluated(evaluation));
+    }
     if let Some(SampledMicroBatches { numbers, of, seed }) = &replay.sampled {
         let shown: Vec<_> = numbers.iter().map(|number| (number + 1).to_string()).collect();
         line(

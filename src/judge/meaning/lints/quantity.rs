@@ -169,7 +169,10 @@ pub(super) fn time(claim: &LintedClaim<'_>) -> Option<Lint> {
         }
         _ => return None,
     };
-    let near = first_words(claim.behind().split(['.', ',', ';', '(', ')']).next()?, 1);
+    let behind = first_words(claim.behind().split(['.', ',', ';', '(', ')']).next()?, 1);
+    // "Train time (s)": a head has its unit last, in brackets.
+    let head = claim.head.and_then(|head| head.trim().strip_suffix(')')?.rsplit_once('('));
+    let near = head.map_or(behind, |(_, unit)| unit.trim().to_lowercase());
     let said = unit_of(&near)?;
     let own = lexicon.words(&format!("time.{seconds}")).first()?;
     if said == seconds {

@@ -3,11 +3,13 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+use repro_claim::Expression;
 use repro_claim::quote::{QuoteItem, items};
+use repro_claim::syntax::ExpressionKind;
 use repro_exact::decimal::{grouped, nearest_f64};
 use repro_report::meaning::{Lint, LintKind};
 
-use super::super::provenance::TextSplit;
+use super::super::provenance::{TextSplit, quantity_of};
 use super::{LintedClaim, lint, number_of};
 use crate::lexicon::{lexicon, place_of};
 
@@ -78,6 +80,8 @@ pub(super) fn step(claim: &LintedClaim<'_>) -> Option<Lint> {
     // Shares, trends and rows of a course have steps of their own kind.
     let is_course =
         claim.row.is_some_and(|row| row.trim().starts_with(|c: char| c.is_ascii_digit()));
+    // "After 1,357,824 tokens" names the step by what was seen until then.
+    let is_course = is_course || claim.siblings.iter().any(|tree| counts_course_at(tree, found));
     let has_share = around.contains('%') || found.len() > 1 || is_course;
     if is_named || has_share {
         return None;
@@ -92,6 +96,13 @@ pub(super) fn throughout(claim: &LintedClaim<'_>) -> Option<Lint> {
     let own = grouped(&claim.provenance.only_step()?.to_string());
     let (word, _) = lexicon().find("step.throughout", claim.lower)?;
     lint(LintKind::Step, format!("the text says \"{word}\", and the value is of step {own} alone"))
+}
+
+/// Whether an expression is how far a run had come at one of these steps: `run.tokens_seen @ 663`.
+fn counts_course_at(tree: &Expression, steps: &BTreeSet<u64>) -> bool {
+    let ExpressionKind::At(of, step) = &tree.kind else { return false };
+    let counts = quantity_of(of).is_some_and(|term| lexicon().is_in("step.course", &term.name));
+    counts && steps.iter().any(|own| own.to_string() == step.to_string())
 }
 
 /// Steps in words: `242, 1,209`.
