@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use repro_claim::quote::{self, ItemKind, QuoteItem};
 use repro_claim::sentence;
-use repro_claim::table::{self, PrintedTable};
+use repro_claim::table::{self, PrintedCell, PrintedTable};
 
 /// A text taken apart.
 #[derive(Debug)]
@@ -21,6 +21,8 @@ pub struct DraftSentence {
     /// The heading that it stands under.
     pub place: String,
     pub items: Vec<QuoteItem>,
+    /// Of a row of a table the heads above its items; nothing of a sentence.
+    pub heads: Vec<String>,
 }
 
 /// A table with its heading and the words before it.
@@ -52,7 +54,8 @@ impl<'t> DraftText<'t> {
                 }
                 None => {
                     let place = heading(text, item.span.start);
-                    sentences.push(DraftSentence { span, place, items: vec![item] });
+                    let (items, heads) = (vec![item], Vec::new());
+                    sentences.push(DraftSentence { span, place, items, heads });
                 }
             }
         }
@@ -62,6 +65,27 @@ impl<'t> DraftText<'t> {
     /// The line of a place.
     pub fn line(&self, at: usize) -> usize {
         self.text.get(..at).map_or(0, |before| before.matches('\n').count()) + 1
+    }
+}
+
+impl DraftTable {
+    /// Its rows with numbers, each as a sentence: for a table whose rows are settings, steps or quantities.
+    pub fn sentences(&self, text: &str) -> Vec<DraftSentence> {
+        let row = |cells: &Vec<PrintedCell>| {
+            let span = cells.first()?.span.start..cells.last()?.span.end;
+            let words = text.get(span.clone())?;
+            let (mut items, mut heads) = (Vec::new(), Vec::new());
+            for mut item in quote::items(words) {
+                item.span = item.span.start + span.start..item.span.end + span.start;
+                let column = cells.iter().position(|cell| item.span.start < cell.span.end)?;
+                let head = self.table.head.get(column);
+                heads.push(head.map(|head| head.text.clone()).unwrap_or_default());
+                items.push(item);
+            }
+            let place = self.place.clone();
+            (!items.is_empty()).then_some(DraftSentence { span, place, items, heads })
+        };
+        self.table.rows.iter().filter_map(row).collect()
     }
 }
 
