@@ -109,7 +109,14 @@ impl Around<'_> {
         let named = |arm: &usize| self.arms.contains(arm);
         match (self.arms.is_empty(), candidate.arms.is_empty()) {
             (true, true) => 1.0,
-            (false, true) => 0.0,
+            // What all arms share is likelier where the words name several of them.
+            (false, true) => {
+                if self.arms.len() > 1 {
+                    2.0
+                } else {
+                    0.0
+                }
+            }
             (true, false) => -0.5,
             (false, false) if candidate.arms.iter().all(named) => {
                 // The one that is named first is compared with the other.
@@ -150,9 +157,10 @@ impl Around<'_> {
     fn speaks_of_another_setting(&self, candidate: &DraftCandidate) -> bool {
         let mut settings = self.beside.iter().filter(|one| is_of_a_setting(&one.text));
         let nearest = settings.next().map(|one| one.distance);
-        let mut alike = self.beside.iter().filter(|one| {
-            Some(one.distance) == nearest && is_of_a_setting(&one.text)
-        });
+        let mut alike = self
+            .beside
+            .iter()
+            .filter(|one| Some(one.distance) == nearest && is_of_a_setting(&one.text));
         !candidate.said.is_empty()
             && nearest.is_some()
             && !alike.any(|one| candidate.words.contains(&one.text))
@@ -183,7 +191,9 @@ impl Around<'_> {
                     NumberOwner::Arm(arm) => arm == *one,
                     NumberOwner::Several => false,
                     // Measured digits tell the arm; a setting or a count may be that of any.
-                    NumberOwner::Unsaid => candidate.is_measured || self.all == 1,
+                    NumberOwner::Unsaid => {
+                        candidate.is_measured || candidate.is_step || self.all == 1
+                    }
                 };
                 !is_owned
                     || is_other(self.arms)
@@ -202,8 +212,10 @@ impl Around<'_> {
 
     /// What all arms or all runs have alike is no mean of one arm.
     fn says_all_alike(&self, candidate: &DraftCandidate) -> bool {
-        let of_arms = self.arms.is_empty() && self.all > 1 && has_one(words_of_list("both"), self.words);
-        let of_runs = candidate.expression.starts_with("mean(") && has_one(words_of_list("every"), self.words);
+        let of_arms =
+            self.arms.is_empty() && self.all > 1 && has_one(words_of_list("both"), self.words);
+        let of_runs = candidate.expression.starts_with("mean(")
+            && has_one(words_of_list("every"), self.words);
         candidate.is_measured && (of_arms || of_runs)
     }
 

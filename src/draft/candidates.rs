@@ -217,10 +217,9 @@ fn joined(fields: &[String], more: &[impl AsRef<str>]) -> Vec<String> {
 /// What one arm gives.
 fn of_arm(at: usize, arm: &NamedArm, all: &mut Vec<DraftCandidate>) {
     let (name, first) = (&arm.name, arm.first());
-    let mut plain =
-        |expression: String, said: Vec<Vec<String>>, more: Vec<String>, cost: f64| {
-            all.push(DraftCandidate::said(expression, vec![at], said, more, cost));
-        };
+    let mut plain = |expression: String, said: Vec<Vec<String>>, more: Vec<String>, cost: f64| {
+        all.push(DraftCandidate::said(expression, vec![at], said, more, cost));
+    };
     let list = |name: &str| words_of_list(name).to_vec();
     if arm.is_group() {
         plain(format!("count({name})"), vec![list("replicates")], Vec::new(), 1.0);
@@ -271,7 +270,7 @@ fn of_arm(at: usize, arm: &NamedArm, all: &mut Vec<DraftCandidate>) {
             of_field(at, arm, &format!("{name}.{field} @ {step}"), &words(field), Some(*step), all);
         }
     }
-    for metric in arm.metrics.iter().filter(|metric| !is_in("course", &metric.metric)) {
+    for metric in arm.metrics.iter().filter(|metric| is_a_result(&metric.metric)) {
         of_field(at, arm, &metric.name, &words(&metric.metric), None, all);
     }
     measured_until(arm.steps.last(), all, before);
@@ -282,6 +281,12 @@ fn measured_until(last: Option<&u64>, all: &mut [DraftCandidate], from: usize) {
     for one in all.iter_mut().skip(from) {
         (one.is_measured, one.last) = (true, last.copied());
     }
+}
+
+/// Whether a metric says how a run did: not how far it came, and no setting that is logged at each step, such as the learning rate.
+fn is_a_result(metric: &str) -> bool {
+    let is_setting = |concept: &str| is_in("logged_settings", concept);
+    !is_in("course", metric) && !SpokenSetting::of(metric).concept.is_some_and(is_setting)
 }
 
 /// Whether a quantity is one that texts write as a share or as a percentage.
@@ -346,13 +351,15 @@ fn of_pair(
             false => format!("{}.{field}", arm.first()),
         };
         let fields = words(field);
-        all.extend(
-            shapes
-                .iter()
-                .map(|shape| made(shape, &path(first), &path(second), &arms, &fields, 0.0, None)),
-        );
+        let more = match field.as_str() {
+            sum if is_in("sums", sum) => 1.0,
+            main if is_in("main", main) => 0.0,
+            _ => 0.2,
+        };
+        let own = |shape| made(shape, &path(first), &path(second), &arms, &fields, more, None);
+        all.extend(shapes.iter().map(own));
     }
-    for metric in &first.metrics {
+    for metric in first.metrics.iter().filter(|metric| is_a_result(&metric.metric)) {
         let other = second.metrics.iter().find(|other| other.metric == metric.metric);
         let fields = words(&metric.metric);
         let made = |other: &NamedMetric| {

@@ -294,7 +294,8 @@ fn describe(arm: &mut NamedArm, bundle: &Bundle) {
     if let Ok(document) = bundle.document(CONFIG) {
         numbers(document.root(), "config", &mut arm.settings);
     }
-    let is_log = |file: &str| file.starts_with(PRINTED) && file.ends_with(".csv") || file == RECORDS;
+    let is_log =
+        |file: &str| file.starts_with(PRINTED) && file.ends_with(".csv") || file == RECORDS;
     for file in bundle.files().keys().filter(|file| is_log(file)) {
         if let Ok(document) = bundle.document(file) {
             for (column, step) in last_values(document.root()) {
@@ -305,9 +306,10 @@ fn describe(arm: &mut NamedArm, bundle: &Bundle) {
     }
     if let Ok(document) = bundle.document(SUMMARY) {
         for row in document.root().items().into_iter().flatten() {
-            if let Some(Ok(metric)) = row.get("metric").map(Node::text) {
-                let place = format!("{SUMMARY}#metric={}.value", part(metric));
-                name_metric(arm, metric.to_owned(), &place);
+            let metric = row.get("metric").and_then(|metric| metric.text().ok());
+            // A name with other signs selects no row.
+            if let Some(metric) = metric.filter(|metric| part(metric) == *metric) {
+                name_metric(arm, metric.to_owned(), &format!("{SUMMARY}#metric={metric}.value"));
             }
         }
     }
@@ -354,7 +356,8 @@ fn last_values(table: Node<'_>) -> Vec<(String, String)> {
     let last = |column: String| {
         let has = |row: &&Node<'_>| row.get(&column).is_some_and(is_number);
         let step = rows.iter().rev().find(has)?.get("step")?;
-        let step = step.text().map(str::to_owned).or_else(|_| step.integer().map(|step| step.to_string()));
+        let step =
+            step.text().map(str::to_owned).or_else(|_| step.integer().map(|step| step.to_string()));
         Some((column, step.ok()?))
     };
     columns.filter(|column| column != "step").filter_map(last).collect()
@@ -380,7 +383,7 @@ fn metric_name(metric: &str) -> String {
 
 /// A part of a way into a file, in quotes where it has other signs than a name.
 fn part(key: &str) -> String {
-    let is_plain = key.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
+    let is_plain = key.chars().all(|c| c.is_ascii_alphanumeric() || "-_/".contains(c));
     if is_plain { key.to_owned() } else { format!("'{key}'") }
 }
 

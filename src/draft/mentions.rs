@@ -5,6 +5,7 @@ use std::ops::Range;
 use repro_judge::lexicon::lexicon;
 
 use crate::evidence::NamedArm;
+use crate::nouns::is_of_each;
 use crate::quantities::is_in;
 use crate::text::{DraftSentence, is_number};
 use repro_claim::quote::ItemKind;
@@ -209,7 +210,8 @@ impl<'t> ReadSentence<'t> {
         if named.is_empty() && absent.is_empty() {
             named = loosely_named(&words, arms);
         }
-        if named.is_empty() && absent.is_empty() {
+        // A title that names one arm is not about that arm alone.
+        if named.is_empty() && absent.is_empty() && !sentence.is_titled {
             let heading = placed_words(&sentence.place);
             let of_heading = once_each(&self::mentions(&sentence.place, &heading, arms));
             named = if of_heading.len() == 1 { of_heading } else { Vec::new() };
@@ -255,6 +257,11 @@ impl<'t> ReadSentence<'t> {
             [] => return NumberOwner::Unsaid,
             [one] => return NumberOwner::Arm(*one),
             _ => {}
+        }
+        let end = self.span(item).end;
+        let next = self.items.get(item + 1).map_or(self.text.len(), |(span, _)| span.start);
+        if is_of_each(self.gap(end, next)) {
+            return NumberOwner::Several;
         }
         if let Some(arm) = self.adjacent(item) {
             return NumberOwner::Arm(arm);

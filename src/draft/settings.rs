@@ -49,7 +49,8 @@ fn key_parts(path: &str) -> Vec<String> {
     let words = words.filter(|word| !word.is_empty() && !word.chars().all(|c| c.is_ascii_digit()));
     let words: Vec<String> = words.map(str::to_lowercase).collect();
     let without = |words: &[String], list: &str| -> Vec<String> {
-        let telling: Vec<String> = words.iter().filter(|word| !is_in(list, word)).cloned().collect();
+        let telling: Vec<String> =
+            words.iter().filter(|word| !is_in(list, word)).cloned().collect();
         if telling.is_empty() { words.to_vec() } else { telling }
     };
     let words = without(&words, "containers");
@@ -129,9 +130,9 @@ mod tests {
         };
         let of = |keys: &[&str]| {
             let settings = settings(keys);
-            let paths = products().next().and_then(|product| {
-                product.paths(&settings).map(|paths| paths.join(" * "))
-            });
+            let paths = products()
+                .next()
+                .and_then(|product| product.paths(&settings).map(|paths| paths.join(" * ")));
             paths
         };
         let own = "config.max_iters * config.batch_size * config.block_size";

@@ -18,8 +18,9 @@ pub struct DraftText<'t> {
 #[derive(Debug, Clone)]
 pub struct DraftSentence {
     pub span: Range<usize>,
-    /// The heading that it stands under.
+    /// The heading that it stands under, and whether that is the title of all.
     pub place: String,
+    pub is_titled: bool,
     pub items: Vec<QuoteItem>,
     /// Of a row of a table the heads above its items; nothing of a sentence.
     pub heads: Vec<String>,
@@ -53,9 +54,10 @@ impl<'t> DraftText<'t> {
                     last.items.push(item);
                 }
                 None => {
-                    let place = heading(text, item.span.start);
+                    let at = item.span.start;
+                    let (place, is_titled) = (heading(text, at), is_titled(text, at));
                     let (items, heads) = (vec![item], Vec::new());
-                    sentences.push(DraftSentence { span, place, items, heads });
+                    sentences.push(DraftSentence { span, place, is_titled, items, heads });
                 }
             }
         }
@@ -82,8 +84,9 @@ impl DraftTable {
                 heads.push(head.map(|head| head.text.clone()).unwrap_or_default());
                 items.push(item);
             }
-            let place = self.place.clone();
-            (!items.is_empty()).then_some(DraftSentence { span, place, items, heads })
+            let (place, is_titled) = (self.place.clone(), is_titled(text, span.start));
+            let row = DraftSentence { span, place, is_titled, items, heads };
+            (!row.items.is_empty()).then_some(row)
         };
         self.table.rows.iter().filter_map(row).collect()
     }
@@ -105,9 +108,18 @@ fn is_heading(text: &str, at: usize) -> bool {
 
 /// The heading above a place.
 fn heading(text: &str, at: usize) -> String {
-    let before = text.get(..at).unwrap_or_default();
-    let line = before.lines().rev().find(|line| line.starts_with('#'));
+    let line = heading_line(text, at);
     line.map_or_else(String::new, |line| line.trim_start_matches('#').trim().to_owned())
+}
+
+fn heading_line(text: &str, at: usize) -> Option<&str> {
+    let before = text.get(..at).unwrap_or_default();
+    before.lines().rev().find(|line| line.starts_with('#'))
+}
+
+/// Whether the heading above a place is a title.
+fn is_titled(text: &str, at: usize) -> bool {
+    heading_line(text, at).is_some_and(|line| line.starts_with("# "))
 }
 
 /// Every table of lines between bars with a rule below its head.
