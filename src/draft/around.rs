@@ -155,15 +155,13 @@ impl Around<'_> {
 
     /// Whether the word for a setting that stands nearest to a number is not one of what is configured or counted.
     fn speaks_of_another_setting(&self, candidate: &DraftCandidate) -> bool {
-        let mut settings = self.beside.iter().filter(|one| is_of_a_setting(&one.text));
-        let nearest = settings.next().map(|one| one.distance);
-        let mut alike = self
-            .beside
-            .iter()
-            .filter(|one| Some(one.distance) == nearest && is_of_a_setting(&one.text));
+        let distance = |is_meant: &dyn Fn(&String) -> bool| {
+            self.beside.iter().find(|one| is_meant(&one.text)).map(|one| one.distance)
+        };
+        let own = distance(&|word| candidate.words.contains(word));
+        let nearest = distance(&is_of_a_setting);
         !candidate.said.is_empty()
-            && nearest.is_some()
-            && !alike.any(|one| candidate.words.contains(&one.text))
+            && nearest.is_some_and(|nearest| own.is_none_or(|own| nearest < own))
     }
 
     /// Whether the words name another arm, another quantity, another step or another unit than a candidate is about: its digits are

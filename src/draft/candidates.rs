@@ -172,7 +172,12 @@ pub fn candidates(
     for (at, arm) in evidence.arms.iter().enumerate() {
         of_arm(at, arm, &mut all);
     }
-    of_all(&evidence.arms, &mut all);
+    let groups: Vec<&NamedArm> = evidence.arms.iter().filter(|arm| arm.is_group()).collect();
+    of_all(&evidence.arms.iter().collect::<Vec<_>>(), &mut all);
+    // A single run, such as a test of the set-up, is often no part of the comparison.
+    if groups.len() < evidence.arms.len() {
+        of_all(&groups, &mut all);
+    }
     for (a, first) in evidence.arms.iter().enumerate().take(COMPARED) {
         for (b, second) in evidence.arms.iter().enumerate().take(COMPARED) {
             if a != b {
@@ -345,17 +350,15 @@ fn of_pair(
     let is_grouped = first.is_group() && second.is_group();
     let shapes = if is_grouped { OF_GROUPS } else { OF_RUNS };
     let both = first.recorded.iter().filter(|field| second.recorded.contains(field));
-    for field in both.filter(|field| !is_in("course", field)) {
+    // Sums over an evaluation are compared as the loss that they give.
+    let both = both.filter(|field| !is_in("course", field) && !is_in("sums", field));
+    for field in both {
         let path = |arm: &NamedArm| match is_grouped {
             true => format!("{}.{field}", arm.name),
             false => format!("{}.{field}", arm.first()),
         };
         let fields = words(field);
-        let more = match field.as_str() {
-            sum if is_in("sums", sum) => 1.0,
-            main if is_in("main", main) => 0.0,
-            _ => 0.2,
-        };
+        let more = if is_in("main", field) { 0.0 } else { 0.2 };
         let own = |shape| made(shape, &path(first), &path(second), &arms, &fields, more, None);
         all.extend(shapes.iter().map(own));
     }
@@ -399,7 +402,7 @@ fn course(arm: &NamedArm, metric: &NamedMetric) -> String {
 }
 
 /// What is one and the same in all arms.
-fn of_all(arms: &[NamedArm], all: &mut Vec<DraftCandidate>) {
+fn of_all(arms: &[&NamedArm], all: &mut Vec<DraftCandidate>) {
     let [first, others @ ..] = arms else { return };
     if others.is_empty() {
         return;
@@ -423,7 +426,7 @@ fn of_all(arms: &[NamedArm], all: &mut Vec<DraftCandidate>) {
         all.push(each(of_runs(path), vec![words(path)], Vec::new(), 1.1));
     }
     for metric in first.metrics.iter().filter(|metric| is_in("course", &metric.metric)) {
-        let own = |arm: &NamedArm| {
+        let own = |arm: &&NamedArm| {
             let same = arm.metrics.iter().find(|known| known.metric == metric.metric)?;
             Some(course(arm, same))
         };
@@ -432,12 +435,12 @@ fn of_all(arms: &[NamedArm], all: &mut Vec<DraftCandidate>) {
         }
     }
     for product in products() {
-        let own = |arm: &NamedArm| Some(multiplied(&arm.first(), &product.paths(&arm.settings)?));
+        let own = |arm: &&NamedArm| Some(multiplied(&arm.first(), &product.paths(&arm.settings)?));
         if let Some(parts) = arms.iter().map(own).collect::<Option<Vec<_>>>() {
             all.push(each(parts, vec![product.words.to_vec()], Vec::new(), 1.5));
         }
     }
-    if arms.iter().all(NamedArm::is_group) {
+    if arms.iter().all(|arm| arm.is_group()) {
         let counts = arms.iter().map(|arm| format!("count({})", arm.name)).collect();
         all.push(each(counts, vec![words_of_list("replicates").to_vec()], Vec::new(), 1.1));
     }

@@ -37,7 +37,7 @@ class Budget:
         """Lists what does not fit, and says so the first time."""
         if not self.left_out:
             say(f"{what} ({size / 1e6:.1f} MB) would take the checkpoints and slices of this run beyond {self.max_mb:g} MB and "
-                f"is left out; `init(max_mb={math.ceil((kept + size) / 1e6)})` keeps it. What else is left out is listed in "
+                f"is left out; `init(max_mb={math.ceil((kept + size) / 1e5) / 10:g})` keeps it. What else is left out is listed in "
                 "the receipt (`extra.left_out`)")
         if len(self.left_out) < LISTED and what not in self.left_out:
             self.left_out.append(what)

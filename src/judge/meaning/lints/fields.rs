@@ -32,17 +32,25 @@ pub(super) fn field(claim: &LintedClaim<'_>) -> Option<Lint> {
     let names: Vec<Vec<&str>> = ends.chain(near).filter(|words| words.len() <= LONGEST).collect();
     let is_own = names.iter().any(|words| address.is_own(words));
     let beside = names.iter().find_map(|words| address.named(words)).filter(|_| !is_own);
-    let (said, own) = beside.or_else(|| named_alone(claim, &words, &address))?;
+    let named = beside.or_else(|| named_alone(claim, &words, &address));
+    let (said, own) = named.filter(|(said, own)| !is_unit(said, own))?;
     let message = format!("the words beside the number name `{said}`, and the value is of `{own}`");
     lint(LintKind::Quantity, message)
 }
 
+/// Whether a word is the unit of a field, and not the name of another: "0.05 nats or 1.6%" of losses.
+fn is_unit(said: &str, field: &str) -> bool {
+    let has = |list: &[String], word: &str| list.iter().any(|known| known == word);
+    let mut units = lexicon().units.iter();
+    units.any(|unit| has(&unit.words, said) && has(&unit.given_by, field))
+}
+
 /// The field that any words before the number name, where no word of the claim names the own one: "HumanEval, as in the
 /// table: 0.0455".
-fn named_alone<'b>(
+fn named_alone(
     claim: &LintedClaim<'_>,
     words: &[&str],
-    address: &Address<'b>,
+    address: &Address<'_>,
 ) -> Option<(String, String)> {
     let own = address.parts.last()?;
     let last = address.parts.len() - 1;
