@@ -214,6 +214,6 @@ def write_wheel(folder: pathlib.Path, files: Dict[str, bytes], executable: pathl
         for entry, content in entries.items():
             member = zipfile.ZipInfo(entry, (2020, 1, 1, 0, 0, 0))
             member.compress_type = zipfile.ZIP_DEFLATED
-            member.external_attr = (0o755 if "/scripts/" in entry else 0o644) << 16
+            member.external_attr = (0o100755 if "/scripts/" in entry else 0o100644) << 16
             archive.writestr(member, content)
     return path.name
