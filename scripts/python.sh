@@ -50,6 +50,19 @@ assert any(name.endswith("/licenses/LICENSE") for name in names), names
 print(f"{pathlib.Path(sys.argv[1]).name}: {len(package)} files of the package, the program and the licence")
 END
 
+# A checkout installed by pip: the program that is built already, in a wheel with the same files, and nothing is left behind.
+before=$(find scripts/python -not -path '*/__pycache__*' | sort)
+CARGO_TARGET_DIR=$project/target "$tools/tools/bin/pip" wheel --quiet --disable-pip-version-check --no-index --no-deps \
+  --wheel-dir "$tools/wheels/checkout" ./scripts/python
+[ "$(find scripts/python -not -path '*/__pycache__*' | sort)" = "$before" ]
+python3 - "$wheel" "$tools"/wheels/checkout/repro_receipts-*.whl <<'END'
+import sys, zipfile
+
+published, built = ({name for name in zipfile.ZipFile(path).namelist() if ".dist-info/" not in name} for path in sys.argv[1:])
+assert published == built, published ^ built
+print("pip wheel of the checkout: the same files, around the program that was built")
+END
+
 # As its user has it: nothing but the wheel, from nothing to a finding, with no variable that would help.
 python3 -m venv "$tools/user"
 "$tools/user/bin/pip" install --quiet --disable-pip-version-check --no-index "$wheel"

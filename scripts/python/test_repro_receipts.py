@@ -785,5 +785,71 @@ run.finish()
         self.assertTrue(seen[0] >= 5 and seen[1] >= 1, seen)
 
 
+class BudgetTest(unittest.TestCase):
+    """What a run keeps within `max_mb`."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.said = io.StringIO()
+
+    def run_with(self, name="run", **more):
+        with contextlib.redirect_stderr(self.said):
+            return receipts.init(name, self.folder, rank=0, **PLAIN, **more)
+
+    def kept(self, name="run"):
+        return sorted(path.name for path in (self.folder / name / "data" / "checkpoints").glob("*"))
+
+    def receipt(self, name="run"):
+        return json.loads((self.folder / name / "data" / "receipt.json").read_text())["predicate"]
+
+    def weights(self, megabytes):
+        count = int(megabytes * 250_000)
+        return {"w": ("F32", (count,), bytes(4 * count))}
+
+    def test_what_is_beyond_the_budget_is_left_out_and_told_once(self):
+        run = self.run_with()
+        with contextlib.redirect_stderr(self.said):
+            for step in range(4):
+                run.checkpoint(step, self.weights(1))
+            run.slice(3, tokens=("U32", (1, 1, 3), bytes(12)), logged={}, tensors={})
+            self.assertTrue(run.finish(), run.problems)
+        self.assertEqual(self.kept(), ["step-000000.safetensors", "step-000001.safetensors"])
+        self.assertEqual(self.said.getvalue().count("beyond 2.5 MB"), 1)
+        self.assertIn("`init(max_mb=3.1)` keeps it", self.said.getvalue())
+        told = self.receipt()
+        self.assertEqual(told["extra"]["left_out"], {"max_mb": 2.5, "what": [
+            "the weights of step 2", "the weights of step 3", "the slice from update 3, which starts from these weights"]})
+        self.assertNotIn("emitter_problems", told["extra"])
+        self.assertEqual([("weights" in point, "weights_sha256" in point) for point in told["checkpoints"]],
+                         [(True, True), (True, True), (False, True), (False, True)])
+        self.assertNotIn("slices", told)
+
+    def test_the_first_is_kept_unless_a_budget_is_stated(self):
+        for name, more, kept in (("free", {}, 1), ("large", {"max_mb": 4}, 1), ("small", {"max_mb": 1}, 0), ("none", {"max_mb": 0}, 0)):
+            run = self.run_with(name, **more)
+            with contextlib.redirect_stderr(self.said):
+                run.checkpoint(0, self.weights(3))
+                self.assertTrue(run.finish(), run.problems)
+            self.assertEqual(len(self.kept(name)), kept, name)
+        with self.assertRaises(receipts.Unwritable):
+            self.run_with("wrong", max_mb=-1)
+
+    def test_a_resumed_run_counts_what_is_there(self):
+        run = self.run_with()
+        with contextlib.redirect_stderr(self.said):
+            for step in (0, 1, 2):
+                run.checkpoint(step, self.weights(1))
+        run._lock.release(remove=True)  # as after a kill
+        again = self.run_with(resume=True)
+        with contextlib.redirect_stderr(self.said):
+            again.checkpoint(2, self.weights(1))
+            again.checkpoint(3, self.weights(1))
+            self.assertTrue(again.finish(), again.problems)
+        self.assertEqual(self.kept(), ["step-000000.safetensors", "step-000001.safetensors"])
+        self.assertEqual(self.receipt()["extra"]["left_out"]["what"], ["the weights of step 2", "the weights of step 3"])
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -1,9 +1,10 @@
 //! The words around a number, and what they say that it is.
 
 use crate::candidates::DraftCandidate;
-use crate::mentions::{NumberOwner, ReadSentence};
-use crate::nouns::{AskedWords, NamedStep, is_step, is_untold_rate, step_of};
+use crate::mentions::{NumberOwner, ReadSentence, plain};
+use crate::nouns::{AskedWords, BesideWord, NamedStep, beside, is_step, is_untold_rate, step_of};
 use crate::quantities::{LoggedPart, has_one, is_won_by_the_higher, quantities, words_of_list};
+use crate::settings::is_of_a_setting;
 
 /// The words around a number, as far as they tell what it is.
 pub struct Around<'s> {
@@ -26,6 +27,8 @@ pub struct Around<'s> {
     quantities: Vec<usize>,
     of: Option<LoggedPart>,
     is_percent: bool,
+    /// The words right beside it, the nearest first.
+    beside: Vec<BesideWord>,
     /// How many arms there are.
     all: usize,
 }
@@ -34,7 +37,7 @@ pub struct Around<'s> {
 pub fn words_of_text(text: &str) -> Vec<String> {
     let is_word = |c: char| c.is_alphanumeric() || c == '%' || c == '±';
     let parts = text.split(|c: char| !is_word(c)).filter(|part| !part.is_empty());
-    let mut words: Vec<String> = parts.map(str::to_lowercase).collect();
+    let mut words: Vec<String> = parts.map(plain).collect();
     if text.contains('%') {
         words.push("%".to_owned());
     }
@@ -52,7 +55,10 @@ pub struct SentenceAround<'s> {
 impl<'s> SentenceAround<'s> {
     /// The words around one of its numbers, with those next to it.
     pub fn number(&self, item: usize, near: &str, is_percent: bool) -> Around<'s> {
-        let near = words_of_text(near);
+        let mut near = words_of_text(near);
+        if let Some(head) = self.read.heads.get(item) {
+            near.extend_from_slice(&head.words);
+        }
         let own = [quantities(&near), quantities(self.words)];
         let is_test = LoggedPart::of(self.words).filter(|part| *part == LoggedPart::Test);
         Around {
@@ -69,6 +75,7 @@ impl<'s> SentenceAround<'s> {
             of: LoggedPart::of(&near).or(is_test),
             near,
             is_percent,
+            beside: beside(self.read, item),
             all: self.all,
         }
     }
@@ -79,8 +86,11 @@ impl Around<'_> {
     pub fn score(&self, candidate: &DraftCandidate) -> f64 {
         let mut score = -candidate.cost;
         let said = |words: &[String], word: &String| words.iter().any(|known| known == word);
-        let mut hits: Vec<&String> =
-            candidate.words.iter().filter(|word| said(self.words, word)).collect();
+        let is_said = |word: &&String| match candidate.said.is_empty() {
+            true => said(self.words, word),
+            false => self.beside.iter().any(|one| one.text == **word),
+        };
+        let mut hits: Vec<&String> = candidate.words.iter().filter(is_said).collect();
         hits.sort_unstable();
         hits.dedup();
         let close = hits.iter().filter(|word| said(&self.near, word)).count();
@@ -99,7 +109,14 @@ impl Around<'_> {
         let named = |arm: &usize| self.arms.contains(arm);
         match (self.arms.is_empty(), candidate.arms.is_empty()) {
             (true, true) => 1.0,
-            (false, true) => 0.0,
+            // What all arms share is likelier where the words name several of them.
+            (false, true) => {
+                if self.arms.len() > 1 {
+                    2.0
+                } else {
+                    0.0
+                }
+            }
             (true, false) => -0.5,
             (false, false) if candidate.arms.iter().all(named) => {
                 // The one that is named first is compared with the other.
@@ -123,9 +140,28 @@ impl Around<'_> {
         candidate.needs.is_empty() || has_one(candidate.needs, self.words)
     }
 
-    /// Whether any word speaks for a candidate.
+    /// Whether any word speaks for a candidate; for what is configured or counted, one beside the number.
     pub fn speaks_for(&self, candidate: &DraftCandidate) -> bool {
-        self.has_step_of(candidate) || candidate.words.iter().any(|word| self.words.contains(word))
+        let is_beside =
+            |words: &Vec<String>| self.beside.iter().any(|one| words.contains(&one.text));
+        match candidate.said.is_empty() {
+            true => {
+                self.has_step_of(candidate)
+                    || candidate.words.iter().any(|word| self.words.contains(word))
+            }
+            false => candidate.said.iter().all(is_beside),
+        }
+    }
+
+    /// Whether the word for a setting that stands nearest to a number is not one of what is configured or counted.
+    fn speaks_of_another_setting(&self, candidate: &DraftCandidate) -> bool {
+        let distance = |is_meant: &dyn Fn(&String) -> bool| {
+            self.beside.iter().find(|one| is_meant(&one.text)).map(|one| one.distance)
+        };
+        let own = distance(&|word| candidate.words.contains(word));
+        let nearest = distance(&is_of_a_setting);
+        !candidate.said.is_empty()
+            && nearest.is_some_and(|nearest| own.is_none_or(|own| nearest < own))
     }
 
     /// Whether the words name another arm, another quantity, another step or another unit than a candidate is about: its digits are
@@ -133,6 +169,7 @@ impl Around<'_> {
     pub fn contradicts(&self, candidate: &DraftCandidate) -> bool {
         self.names_other_arms(candidate)
             || self.names_another_quantity(candidate)
+            || self.speaks_of_another_setting(candidate)
             || self.names_another_step(candidate)
             || !self.asked.are_met(&candidate.words)
             || is_untold_rate(&candidate.words, self.words)
@@ -151,7 +188,10 @@ impl Around<'_> {
                 let is_owned = match self.owner {
                     NumberOwner::Arm(arm) => arm == *one,
                     NumberOwner::Several => false,
-                    NumberOwner::Unsaid => true,
+                    // Measured digits tell the arm; a setting or a count may be that of any.
+                    NumberOwner::Unsaid => {
+                        candidate.is_measured || candidate.is_step || self.all == 1
+                    }
                 };
                 !is_owned
                     || is_other(self.arms)
@@ -170,8 +210,10 @@ impl Around<'_> {
 
     /// What all arms or all runs have alike is no mean of one arm.
     fn says_all_alike(&self, candidate: &DraftCandidate) -> bool {
-        let of_arms = self.arms.is_empty() && self.all > 1 && has_one(&["both"], self.words);
-        let of_runs = candidate.expression.starts_with("mean(") && has_one(&["every"], self.words);
+        let of_arms =
+            self.arms.is_empty() && self.all > 1 && has_one(words_of_list("both"), self.words);
+        let of_runs = candidate.expression.starts_with("mean(")
+            && has_one(words_of_list("every"), self.words);
         candidate.is_measured && (of_arms || of_runs)
     }
 
@@ -194,9 +236,8 @@ impl Around<'_> {
 
     /// A standard error is no standard deviation.
     fn names_another_spread(&self, candidate: &DraftCandidate) -> bool {
-        let says = |word: &str| self.words.iter().any(|known| known == word);
-        let is_error = says("sem") || says("standard") && (says("error") || says("errors"));
-        let is_deviation = says("sd") || says("std") || says("deviation") || says("deviations");
+        let is_error = has_one(words_of_list("errors"), self.words);
+        let is_deviation = has_one(words_of_list("deviations"), self.words);
         let is = |function: &str| candidate.expression.contains(function);
         candidate.is_spread
             && (is_error && !is_deviation && !is("se(") || is_deviation && !is_error && !is("sd("))
@@ -204,9 +245,9 @@ impl Around<'_> {
 
     /// A difference of shares is in points, and none where the words say that it is relative.
     fn says_no_difference(&self, candidate: &DraftCandidate) -> bool {
-        let says = |words: &[&str]| has_one(words, self.words);
-        let is_relative = says(&["relative", "relatively"]) && !says(&["absolute"]);
-        let is_percent = self.is_percent && says(&["percent"]) && !says(&["point", "points", "pp"]);
+        let says = |list: &str| has_one(words_of_list(list), self.words);
+        let is_relative = says("relative") && !says("absolute");
+        let is_percent = self.is_percent && says("percent") && !says("points");
         candidate.expression.contains(" - ") && (self.is_percent && is_relative || is_percent)
     }
 

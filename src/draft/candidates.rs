@@ -7,6 +7,7 @@ use repro_receipt::source::Error;
 
 use crate::evidence::{DraftEvidence, NamedArm, NamedMetric, words_of};
 use crate::quantities::{has_one, is_in, words_of_list};
+use crate::settings::{SpokenSetting, products};
 
 /// The most expressions that are tried.
 const MOST: usize = 200_000;
@@ -34,6 +35,8 @@ pub struct DraftCandidate {
     pub is_spread: bool,
     /// Words of which the text must have one: no other statistic is meant where a text names none.
     pub needs: &'static [String],
+    /// Of what is configured or counted: lists of each of which the text has a word beside the number.
+    pub said: Vec<Vec<String>>,
 }
 
 /// What is done to fields, and what it costs.
@@ -115,7 +118,20 @@ impl DraftCandidate {
             cost,
             is_spread: false,
             needs: &[],
+            said: Vec::new(),
         }
+    }
+
+    /// What a text must speak of beside its number.
+    fn said(
+        expression: String,
+        arms: Vec<usize>,
+        said: Vec<Vec<String>>,
+        more: Vec<String>,
+        cost: f64,
+    ) -> Self {
+        let words = said.iter().flatten().cloned().chain(more).collect();
+        Self { said, ..Self::unvalued(expression, arms, words, cost) }
     }
 
     /// What a statistic is of: `muon.loss @ 500` of `mean(muon.loss @ 500)`.
@@ -156,7 +172,12 @@ pub fn candidates(
     for (at, arm) in evidence.arms.iter().enumerate() {
         of_arm(at, arm, &mut all);
     }
-    of_all(&evidence.arms, &mut all);
+    let groups: Vec<&NamedArm> = evidence.arms.iter().filter(|arm| arm.is_group()).collect();
+    of_all(&evidence.arms.iter().collect::<Vec<_>>(), &mut all);
+    // A single run, such as a test of the set-up, is often no part of the comparison.
+    if groups.len() < evidence.arms.len() {
+        of_all(&groups, &mut all);
+    }
     for (a, first) in evidence.arms.iter().enumerate().take(COMPARED) {
         for (b, second) in evidence.arms.iter().enumerate().take(COMPARED) {
             if a != b {
@@ -187,7 +208,6 @@ pub fn candidates(
 
 fn words(path: &str) -> Vec<String> {
     let mut words = words_of(path);
-    words.retain(|word| !["config", "receipt"].contains(&word.as_str()));
     let known: Vec<String> = words.clone();
     for word in &known {
         words.extend_from_slice(lexicon().words(&format!("draft_same.{word}")));
@@ -202,47 +222,39 @@ fn joined(fields: &[String], more: &[impl AsRef<str>]) -> Vec<String> {
 /// What one arm gives.
 fn of_arm(at: usize, arm: &NamedArm, all: &mut Vec<DraftCandidate>) {
     let (name, first) = (&arm.name, arm.first());
-    let mut plain = |expression: String, words: Vec<String>, cost: f64| {
-        all.push(DraftCandidate::unvalued(expression, vec![at], words, cost));
+    let mut plain = |expression: String, said: Vec<Vec<String>>, more: Vec<String>, cost: f64| {
+        all.push(DraftCandidate::said(expression, vec![at], said, more, cost));
     };
+    let list = |name: &str| words_of_list(name).to_vec();
     if arm.is_group() {
-        plain(
-            format!("count({name})"),
-            joined(&[], &["seeds", "runs", "seed", "run", "n", "replicates"]),
-            1.0,
-        );
+        plain(format!("count({name})"), vec![list("replicates")], Vec::new(), 1.0);
     }
-    let parameters = ["parameters", "params", "parameter", "size", "model"];
-    plain(
-        format!("total({first})"),
-        joined(&words("total"), &[&parameters[..], &["stored", "total", "all"]].concat()),
-        1.0,
-    );
-    plain(
-        format!("active({first})"),
-        joined(
-            &words("active"),
-            &[&parameters[..], &["activated", "activates", "touched"]].concat(),
-        ),
-        1.2,
-    );
-    plain(
-        format!("active({first}) / total({first})"),
-        joined(&words("active"), &["share", "fraction", "%", "percent", "of"]),
-        2.0,
-    );
+    let parameters = || vec![list("parameters")];
+    plain(format!("total({first})"), parameters(), list("stored"), 1.0);
+    plain(format!("active({first})"), parameters(), list("active"), 1.2);
+    plain(format!("active({first}) / total({first})"), vec![list("active")], list("share"), 2.0);
     if arm.recorded.iter().any(|field| field == "tokens_seen") {
         let words = joined(&words("tokens"), &["parameter", "per", "active"]);
-        plain(format!("{first}.tokens_seen / active({first})"), words, 2.5);
+        plain(format!("{first}.tokens_seen / active({first})"), Vec::new(), words, 2.5);
     }
     for path in &arm.settings {
-        plain(format!("{first}.{path}"), words(path), 1.2);
+        let spoken = SpokenSetting::of(path);
+        plain(format!("{first}.{path}"), spoken.said, spoken.words, 1.2);
+    }
+    for product in products() {
+        if let Some(paths) = product.paths(&arm.settings) {
+            let said = vec![product.words.to_vec()];
+            plain(multiplied(&first, &paths), said, Vec::new(), 1.6);
+        }
     }
     for field in &arm.recorded {
         let is_course = is_in("course", field);
         if is_course {
-            plain(format!("{first}.{field}"), words(field), 1.0);
+            plain(format!("{first}.{field}"), vec![words(field)], Vec::new(), 1.0);
         }
+    }
+    for metric in arm.metrics.iter().filter(|metric| is_in("course", &metric.metric)) {
+        plain(course(arm, metric), vec![words(&metric.metric)], Vec::new(), 1.1);
     }
     for step in arm.steps.split_last().map_or(&[][..], |(_, before)| before) {
         let one = DraftCandidate::unvalued(
@@ -263,7 +275,7 @@ fn of_arm(at: usize, arm: &NamedArm, all: &mut Vec<DraftCandidate>) {
             of_field(at, arm, &format!("{name}.{field} @ {step}"), &words(field), Some(*step), all);
         }
     }
-    for metric in &arm.metrics {
+    for metric in arm.metrics.iter().filter(|metric| is_a_result(&metric.metric)) {
         of_field(at, arm, &metric.name, &words(&metric.metric), None, all);
     }
     measured_until(arm.steps.last(), all, before);
@@ -274,6 +286,12 @@ fn measured_until(last: Option<&u64>, all: &mut [DraftCandidate], from: usize) {
     for one in all.iter_mut().skip(from) {
         (one.is_measured, one.last) = (true, last.copied());
     }
+}
+
+/// Whether a metric says how a run did: not how far it came, and no setting that is logged at each step, such as the learning rate.
+fn is_a_result(metric: &str) -> bool {
+    let is_setting = |concept: &str| is_in("logged_settings", concept);
+    !is_in("course", metric) && !SpokenSetting::of(metric).concept.is_some_and(is_setting)
 }
 
 /// Whether a quantity is one that texts write as a share or as a percentage.
@@ -332,19 +350,19 @@ fn of_pair(
     let is_grouped = first.is_group() && second.is_group();
     let shapes = if is_grouped { OF_GROUPS } else { OF_RUNS };
     let both = first.recorded.iter().filter(|field| second.recorded.contains(field));
-    for field in both.filter(|field| !is_in("course", field)) {
+    // Sums over an evaluation are compared as the loss that they give.
+    let both = both.filter(|field| !is_in("course", field) && !is_in("sums", field));
+    for field in both {
         let path = |arm: &NamedArm| match is_grouped {
             true => format!("{}.{field}", arm.name),
             false => format!("{}.{field}", arm.first()),
         };
         let fields = words(field);
-        all.extend(
-            shapes
-                .iter()
-                .map(|shape| made(shape, &path(first), &path(second), &arms, &fields, 0.0, None)),
-        );
+        let more = if is_in("main", field) { 0.0 } else { 0.2 };
+        let own = |shape| made(shape, &path(first), &path(second), &arms, &fields, more, None);
+        all.extend(shapes.iter().map(own));
     }
-    for metric in &first.metrics {
+    for metric in first.metrics.iter().filter(|metric| is_a_result(&metric.metric)) {
         let other = second.metrics.iter().find(|other| other.metric == metric.metric);
         let fields = words(&metric.metric);
         let made = |other: &NamedMetric| {
@@ -372,8 +390,19 @@ fn of_pair(
     }
 }
 
+/// A product of settings of a run.
+fn multiplied(run: &str, paths: &[&str]) -> String {
+    let factors: Vec<_> = paths.iter().map(|path| format!("{run}.{path}")).collect();
+    factors.join(" * ")
+}
+
+/// How far the runs of an arm have come, by a metric of their logs.
+fn course(arm: &NamedArm, metric: &NamedMetric) -> String {
+    if arm.is_group() { format!("mean({})", metric.name) } else { metric.name.clone() }
+}
+
 /// What is one and the same in all arms.
-fn of_all(arms: &[NamedArm], all: &mut Vec<DraftCandidate>) {
+fn of_all(arms: &[&NamedArm], all: &mut Vec<DraftCandidate>) {
     let [first, others @ ..] = arms else { return };
     if others.is_empty() {
         return;
@@ -381,24 +410,38 @@ fn of_all(arms: &[NamedArm], all: &mut Vec<DraftCandidate>) {
     let everywhere = |path: &String, of: fn(&NamedArm) -> &[String]| {
         others.iter().all(|arm| of(arm).contains(path))
     };
-    let each = |path: &str, of: &dyn Fn(&NamedArm) -> String| {
-        let parts: Vec<_> = arms.iter().map(of).collect();
-        DraftCandidate::unvalued(
-            format!("each({})", parts.join(", ")),
-            Vec::new(),
-            words(path),
-            1.1,
-        )
+    let each = |parts: Vec<String>, said: Vec<Vec<String>>, more: Vec<String>, cost: f64| {
+        let expression = format!("each({})", parts.join(", "));
+        DraftCandidate::said(expression, Vec::new(), said, more, cost)
     };
-    let settings = first.settings.iter().filter(|path| everywhere(path, |arm| &arm.settings));
-    let course = first.recorded.iter().filter(|path| is_in("course", path));
-    let course = course.filter(|path| everywhere(path, |arm| &arm.recorded));
-    for path in settings.chain(course) {
-        all.push(each(path, &|arm| format!("{}.{path}", arm.first())));
+    let of_runs = |path: &str| -> Vec<String> {
+        arms.iter().map(|arm| format!("{}.{path}", arm.first())).collect()
+    };
+    for path in first.settings.iter().filter(|path| everywhere(path, |arm| &arm.settings)) {
+        let spoken = SpokenSetting::of(path);
+        all.push(each(of_runs(path), spoken.said, spoken.words, 1.1));
     }
-    if arms.iter().all(NamedArm::is_group) {
-        let mut counts = each("count", &|arm| format!("count({})", arm.name));
-        counts.words = joined(&[], &["seeds", "runs", "seed", "run", "n", "replicates", "each"]);
-        all.push(counts);
+    let course_fields = first.recorded.iter().filter(|path| is_in("course", path));
+    for path in course_fields.filter(|path| everywhere(path, |arm| &arm.recorded)) {
+        all.push(each(of_runs(path), vec![words(path)], Vec::new(), 1.1));
+    }
+    for metric in first.metrics.iter().filter(|metric| is_in("course", &metric.metric)) {
+        let own = |arm: &&NamedArm| {
+            let same = arm.metrics.iter().find(|known| known.metric == metric.metric)?;
+            Some(course(arm, same))
+        };
+        if let Some(parts) = arms.iter().map(own).collect::<Option<Vec<_>>>() {
+            all.push(each(parts, vec![words(&metric.metric)], Vec::new(), 1.0));
+        }
+    }
+    for product in products() {
+        let own = |arm: &&NamedArm| Some(multiplied(&arm.first(), &product.paths(&arm.settings)?));
+        if let Some(parts) = arms.iter().map(own).collect::<Option<Vec<_>>>() {
+            all.push(each(parts, vec![product.words.to_vec()], Vec::new(), 1.5));
+        }
+    }
+    if arms.iter().all(|arm| arm.is_group()) {
+        let counts = arms.iter().map(|arm| format!("count({})", arm.name)).collect();
+        all.push(each(counts, vec![words_of_list("replicates").to_vec()], Vec::new(), 1.1));
     }
 }

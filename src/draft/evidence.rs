@@ -9,11 +9,16 @@ use repro_receipt::bundle::{Bundle, CONFIG, RECEIPT};
 use repro_receipt::source::{Error, Kind, Location, Node};
 
 use crate::judged::parsed;
+use crate::mentions::named_in;
 use crate::written::toml_text;
 use crate::{NO_EVIDENCE, OUTSIDE};
 
-/// Where a bundle keeps the tables of a log as they were printed.
+/// Where a bundle keeps the tables of a log as they were printed,
 const PRINTED: &str = "data/printed/";
+/// the records of the Python package and of trackers,
+const RECORDS: &str = "data/metrics.jsonl";
+/// and numbers about the whole run.
+const SUMMARY: &str = "data/summary.csv";
 
 /// Runs of one arm, by the name that the post gives them.
 #[derive(Debug, Clone)]
@@ -69,14 +74,20 @@ pub struct DraftEvidence {
 }
 
 impl DraftEvidence {
-    /// Loads the bundles below `paths`, or all of the project.
-    pub fn load(root: &Path, paths: &[PathBuf], threads: usize) -> Result<Self, Vec<Error>> {
+    /// Loads the bundles below `paths`, or all of the project, of the arms that a text concerns.
+    pub fn load(
+        root: &Path,
+        paths: &[PathBuf],
+        text: &str,
+        threads: usize,
+    ) -> Result<Self, Vec<Error>> {
         let names = bundles(root, paths)?;
         if names.is_empty() {
             let place = Location::file(root.join("receipts").display().to_string());
             return Err(vec![NO_EVIDENCE.at(place, "a bundle", "none")]);
         }
         let mut arms = arms(&names);
+        arms = concerned(arms, text);
         let mut store = BundleStore::new(threads, &[]);
         store.fetch(root, &parsed(TRIED, head(&arms))?, None)?;
         for arm in &mut arms {
@@ -91,6 +102,13 @@ impl DraftEvidence {
     pub fn library(&self) -> &Library {
         &self.store.library
     }
+}
+
+/// The arms that a text names; all of them where it names none. A run that the text never mentions explains none of its numbers.
+fn concerned(arms: Vec<NamedArm>, text: &str) -> Vec<NamedArm> {
+    let named = named_in(text, &arms);
+    let is_named = |at: &usize| named.is_empty() || named.contains(at);
+    arms.into_iter().enumerate().filter(|(at, _)| is_named(at)).map(|(_, arm)| arm).collect()
 }
 
 /// The name of the posts in which candidates are tried.
@@ -276,24 +294,22 @@ fn describe(arm: &mut NamedArm, bundle: &Bundle) {
     if let Ok(document) = bundle.document(CONFIG) {
         numbers(document.root(), "config", &mut arm.settings);
     }
-    for file in
-        bundle.files().keys().filter(|file| file.starts_with(PRINTED) && file.ends_with(".csv"))
-    {
+    let is_log =
+        |file: &str| file.starts_with(PRINTED) && file.ends_with(".csv") || file == RECORDS;
+    for file in bundle.files().keys().filter(|file| is_log(file)) {
         if let Ok(document) = bundle.document(file) {
-            let columns = last_values(document.root());
-            let columns = columns.into_iter().filter(|(column, _)| !arm.recorded.contains(column));
-            // The loss of evaluations has its own name.
-            let is_loss = |column: &str| {
-                column == "val_loss" && arm.recorded.iter().any(|field| field == "loss")
-            };
-            for (column, step) in columns.filter(|(column, _)| !is_loss(column)) {
-                // Steps and tokens stand in several tables.
-                let is_known = |known: &NamedMetric| known.metric == column;
-                if !arm.metrics.iter().any(is_known) {
-                    let locator = format!("{}:{file}#step={step}.{}", arm.locator, part(&column));
-                    let name = free_name(arm, &metric_name(&column));
-                    arm.metrics.push(NamedMetric { metric: column, name, locator });
-                }
+            for (column, step) in last_values(document.root()) {
+                let place = format!("{file}#step={step}.{}", part(&column));
+                name_metric(arm, column, &place);
+            }
+        }
+    }
+    if let Ok(document) = bundle.document(SUMMARY) {
+        for row in document.root().items().into_iter().flatten() {
+            let metric = row.get("metric").and_then(|metric| metric.text().ok());
+            // A name with other signs selects no row.
+            if let Some(metric) = metric.filter(|metric| part(metric) == *metric) {
+                name_metric(arm, metric.to_owned(), &format!("{SUMMARY}#metric={metric}.value"));
             }
         }
     }
@@ -305,6 +321,20 @@ fn describe(arm: &mut NamedArm, bundle: &Bundle) {
                 numbers(part, &format!("receipt.{key}"), &mut arm.settings);
             }
         }
+    }
+}
+
+/// Names a metric of an arm by its place in the bundles, unless evaluations or another file have it: steps and tokens stand in
+/// several tables, and the loss of evaluations has its own name.
+fn name_metric(arm: &mut NamedArm, metric: String, place: &str) {
+    let has_loss = || arm.recorded.iter().any(|field| field == "loss");
+    let is_known = arm.recorded.contains(&metric)
+        || arm.metrics.iter().any(|known| known.metric == metric)
+        || metric == "val_loss" && has_loss();
+    if !is_known {
+        let locator = format!("{}:{place}", arm.locator);
+        let name = free_name(arm, &metric_name(&metric));
+        arm.metrics.push(NamedMetric { metric, name, locator });
     }
 }
 
@@ -324,14 +354,21 @@ fn last_values(table: Node<'_>) -> Vec<(String, String)> {
     let Some(first) = rows.first() else { return Vec::new() };
     let columns = first.members().into_iter().flatten().map(|(key, _)| key.to_owned());
     let last = |column: String| {
-        let has = |row: &&Node<'_>| {
-            let cell = row.get(&column).and_then(|cell| cell.text().ok());
-            cell.is_some_and(|cell| cell.parse::<f64>().is_ok_and(f64::is_finite))
-        };
-        let step = rows.iter().rev().find(has)?.get("step")?.text().ok()?.to_owned();
-        Some((column, step))
+        let has = |row: &&Node<'_>| row.get(&column).is_some_and(is_number);
+        let step = rows.iter().rev().find(has)?.get("step")?;
+        let step =
+            step.text().map(str::to_owned).or_else(|_| step.integer().map(|step| step.to_string()));
+        Some((column, step.ok()?))
     };
     columns.filter(|column| column != "step").filter_map(last).collect()
+}
+
+/// Whether a cell is a number: those of a CSV are texts.
+fn is_number(cell: Node<'_>) -> bool {
+    match cell.text() {
+        Ok(text) => text.parse::<f64>().is_ok_and(f64::is_finite),
+        Err(_) => cell.float().is_ok(),
+    }
 }
 
 /// A metric as the first part of a name.
@@ -346,7 +383,7 @@ fn metric_name(metric: &str) -> String {
 
 /// A part of a way into a file, in quotes where it has other signs than a name.
 fn part(key: &str) -> String {
-    let is_plain = key.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
+    let is_plain = key.chars().all(|c| c.is_ascii_alphanumeric() || "-_/".contains(c));
     if is_plain { key.to_owned() } else { format!("'{key}'") }
 }
 
@@ -354,6 +391,8 @@ fn part(key: &str) -> String {
 fn numbers(node: Node<'_>, path: &str, found: &mut Vec<String>) {
     /// So many of one document.
     const MOST: usize = 400;
+    /// The longest list of settings, such as betas; longer ones are data.
+    const LIST: usize = 4;
     let Ok(members) = node.members() else { return };
     for (key, value) in members {
         let is_name = key.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
@@ -365,6 +404,13 @@ fn numbers(node: Node<'_>, path: &str, found: &mut Vec<String>) {
         match &value.value().kind {
             Kind::Number(_) => found.push(path),
             Kind::Object(_) => numbers(value, &path, found),
+            Kind::Array(items) if items.len() <= LIST => {
+                for (at, item) in items.iter().enumerate() {
+                    if matches!(item.kind, Kind::Number(_)) {
+                        found.push(format!("{path}.{at}"));
+                    }
+                }
+            }
             _ => {}
         }
     }

@@ -14,6 +14,7 @@ mod judged;
 mod mentions;
 mod nouns;
 mod quantities;
+mod settings;
 mod tables;
 mod text;
 mod written;
@@ -108,7 +109,7 @@ pub fn draft(request: &DraftRequest<'_>) -> Result<Draft, Vec<Error>> {
         let place = Location::file(request.text.name());
         return Err(vec![NO_NUMBERS.at(place, "a text with numbers", "none")]);
     }
-    let evidence = DraftEvidence::load(request.root, request.evidence, request.threads)?;
+    let evidence = DraftEvidence::load(request.root, request.evidence, text, request.threads)?;
     let page = parsed(TRIED, evidence::head(&evidence.arms))?;
     let candidates = candidates(&evidence, &page, request.threads).map_err(one)?;
     let before = request.before.as_deref().map(WrittenPost::of).unwrap_or_default();
@@ -182,12 +183,17 @@ impl Drafting<'_> {
         let is_free = |span: &Range<usize>| {
             !taken.iter().any(|known| known.start < span.end && span.start < known.end)
         };
-        let sentences: Vec<DraftSentence> = of_text
-            .sentences
-            .iter()
-            .filter(|sentence| sentence.items.iter().any(|item| is_free(&item.span)))
-            .cloned()
-            .collect();
+        let free_tables = of_text.tables.iter().filter(|table| is_free(&table.span));
+        let mut bound_tables = Vec::new();
+        let mut sentences = of_text.sentences.clone();
+        for table in free_tables {
+            match tables::bind(table, &self.evidence.arms, self.candidates) {
+                Some(bound) => bound_tables.push((table.span.start, bound)),
+                None => sentences.extend(table.sentences(text)),
+            }
+        }
+        sentences.retain(|sentence| sentence.items.iter().any(|item| is_free(&item.span)));
+        sentences.sort_by_key(|sentence| sentence.span.start);
         let bindings =
             bound::bind(text, &sentences, self.candidates, self.evidence, self.trial.threads)?;
         let mut statements = Vec::new();
@@ -207,12 +213,6 @@ impl Drafting<'_> {
             let free = |at: usize| sentence.items.get(at).is_some_and(|item| is_free(&item.span));
             statements.extend(quotes(text, sentence, bindings, &free));
         }
-        let free_tables = of_text.tables.iter().filter(|table| is_free(&table.span));
-        let bound_tables = free_tables.filter_map(|table| {
-            let bound = tables::bind(table, &self.evidence.arms, self.candidates)?;
-            Some((table.span.start, bound))
-        });
-        let mut bound_tables: Vec<_> = bound_tables.collect();
         self.settle(&mut bound_tables);
         statements.extend(bound_tables.iter().map(|(at, table)| of_table(*at, table)));
         statements.sort_by_key(|statement| statement.at);

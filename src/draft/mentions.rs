@@ -5,6 +5,7 @@ use std::ops::Range;
 use repro_judge::lexicon::lexicon;
 
 use crate::evidence::NamedArm;
+use crate::nouns::is_of_each;
 use crate::quantities::is_in;
 use crate::text::{DraftSentence, is_number};
 use repro_claim::quote::ItemKind;
@@ -25,7 +26,7 @@ pub fn placed_words(text: &str) -> Vec<PlacedWord> {
         match (is_word(c), start) {
             (true, None) => start = Some(at),
             (false, Some(from)) => {
-                let word = text.get(from..at).unwrap_or_default().to_lowercase();
+                let word = plain(text.get(from..at).unwrap_or_default());
                 words.push(PlacedWord { text: word, span: from..at });
                 start = None;
             }
@@ -33,6 +34,32 @@ pub fn placed_words(text: &str) -> Vec<PlacedWord> {
         }
     }
     words
+}
+
+/// A word in small letters, with plain digits for raised ones: `relu2` of "ReLU²".
+pub fn plain(word: &str) -> String {
+    let digit = |c: char| superscript(c).unwrap_or(c);
+    word.chars().map(digit).collect::<String>().to_lowercase()
+}
+
+/// The digit that is raised.
+fn superscript(c: char) -> Option<char> {
+    let digit = match c {
+        '¹' => 1,
+        '²' => 2,
+        '³' => 3,
+        '⁰' | '⁴'..='⁹' => u32::from(c) - u32::from('⁰'),
+        _ => return None,
+    };
+    char::from_digit(digit, 10)
+}
+
+/// The arms that a text names anywhere, each once.
+pub fn named_in(text: &str, arms: &[NamedArm]) -> Vec<usize> {
+    let words = placed_words(text);
+    let mut named = once_each(&mentions(text, &words, arms));
+    named.extend(loosely_named(&words, arms));
+    named
 }
 
 /// An arm where a text names it.
@@ -147,6 +174,28 @@ pub struct ReadSentence<'t> {
     /// The arms of `mentions`, each once; those of the heading where the sentence names none.
     pub arms: Vec<usize>,
     pub absent: Vec<usize>,
+    /// Of a row of a table what stands above each of its numbers; nothing of a sentence.
+    pub heads: Vec<NumberHead>,
+}
+
+/// What the row and the column of a number say.
+#[derive(Debug)]
+pub struct NumberHead {
+    /// The words of the row's label and of the column's head.
+    pub words: Vec<String>,
+    /// The one arm that the head names.
+    pub arm: Option<usize>,
+}
+
+impl NumberHead {
+    fn of(row: &str, head: &str, arms: &[NamedArm]) -> Self {
+        let words = placed_words(head);
+        let named = once_each(&mentions(head, &words, arms));
+        let arm = named.first().copied().filter(|_| named.len() == 1);
+        let label = row.trim_start_matches([' ', '|']).split('|').next().unwrap_or_default();
+        let words = placed_words(label).into_iter().chain(words).map(|word| word.text).collect();
+        Self { words, arm }
+    }
 }
 
 impl<'t> ReadSentence<'t> {
@@ -161,7 +210,8 @@ impl<'t> ReadSentence<'t> {
         if named.is_empty() && absent.is_empty() {
             named = loosely_named(&words, arms);
         }
-        if named.is_empty() && absent.is_empty() {
+        // A title that names one arm is not about that arm alone.
+        if named.is_empty() && absent.is_empty() && !sentence.is_titled {
             let heading = placed_words(&sentence.place);
             let of_heading = once_each(&self::mentions(&sentence.place, &heading, arms));
             named = if of_heading.len() == 1 { of_heading } else { Vec::new() };
@@ -172,7 +222,15 @@ impl<'t> ReadSentence<'t> {
         let items = items
             .map(|item| (place(&item.span), matches!(item.kind, ItemKind::Spread(_))))
             .collect();
-        Self { text, words, items, mentions, arms: named, absent }
+        let heads = std::iter::zip(&sentence.heads, &sentence.items);
+        let heads = heads.filter(|(_, item)| is_number(item));
+        let heads: Vec<_> = heads.map(|(head, _)| NumberHead::of(text, head, arms)).collect();
+        let mut of_heads: Vec<usize> = heads.iter().filter_map(|head| head.arm).collect();
+        of_heads.dedup();
+        if !of_heads.is_empty() {
+            named = of_heads;
+        }
+        Self { text, words, items, mentions, arms: named, absent, heads }
     }
 
     /// The number that a spread belongs to, or the number itself.
@@ -192,10 +250,18 @@ impl<'t> ReadSentence<'t> {
     /// Whose a number is.
     pub fn owner(&self, item: usize) -> NumberOwner {
         let item = self.mean_of(item);
+        if let Some(arm) = self.heads.get(item).and_then(|head| head.arm) {
+            return NumberOwner::Arm(arm);
+        }
         match self.arms.as_slice() {
             [] => return NumberOwner::Unsaid,
             [one] => return NumberOwner::Arm(*one),
             _ => {}
+        }
+        let end = self.span(item).end;
+        let next = self.items.get(item + 1).map_or(self.text.len(), |(span, _)| span.start);
+        if is_of_each(self.gap(end, next)) {
+            return NumberOwner::Several;
         }
         if let Some(arm) = self.adjacent(item) {
             return NumberOwner::Arm(arm);

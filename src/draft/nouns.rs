@@ -29,10 +29,12 @@ impl AskedWords {
         let close = before.iter().rev().take(4);
         let close: Vec<_> =
             close.map(|word| word.text.as_str()).take_while(|word| *word != "and").collect();
-        let named = lexicon()
-            .lists("draft_before")
-            .filter(|all| all.iter().any(|word| close.contains(&word.as_str())));
-        let mut of: Vec<&'static [String]> = named.collect();
+        // The nearest of them: "learning rate with a warmup of 20".
+        let of_word = |word: &&str| {
+            lexicon().lists("draft_before").find(|all| all.iter().any(|known| known == word))
+        };
+        let named = close.iter().find_map(of_word);
+        let mut of: Vec<&'static [String]> = named.into_iter().collect();
         // "100 warmup steps" are of the warmup.
         if behind.first().is_some_and(|word| word.text == "warmup") {
             of.push(lexicon().words("draft_before.warmup"));
@@ -46,6 +48,70 @@ impl AskedWords {
         let is_rate = || has_one(&["per"], words);
         self.of.iter().all(|wanted| has_one(wanted, words)) && (!self.is_rate || is_rate())
     }
+}
+
+/// A word beside a number, and how many words stand between them.
+#[derive(Debug, Clone)]
+pub struct BesideWord {
+    pub text: String,
+    pub distance: usize,
+}
+
+/// The words right beside a number, up to its neighbours, the nearest first: those before it, and those behind it that are not of what
+/// comes next. Of a row of a table its label and the head of its column.
+pub fn beside(sentence: &ReadSentence<'_>, item: usize) -> Vec<BesideWord> {
+    /// So many before it and behind.
+    const REACH: usize = 8;
+    let Some((span, _)) = sentence.items.get(item) else { return Vec::new() };
+    if let Some(head) = sentence.heads.get(item) {
+        let words = head.words.iter().rev().enumerate();
+        return words.map(|(distance, text)| BesideWord { text: text.clone(), distance }).collect();
+    }
+    let placed = |words: Vec<PlacedWord>| {
+        let words = words.into_iter().enumerate().take(REACH);
+        words.map(|(distance, word)| BesideWord { text: word.text, distance })
+    };
+    let before: Vec<_> = placed_words(before(sentence, item)).into_iter().rev().collect();
+    let next = sentence.items.get(item + 1).map_or(sentence.text.len(), |(next, _)| next.start);
+    let behind = sentence.gap(span.end, next);
+    let behind = behind.split([',', ';', ':', '(', ')', '|']).next().unwrap_or_default();
+    let behind = placed_words(behind).into_iter();
+    let behind = behind.take_while(|word| !is_in("parts", &word.text)).collect();
+    let own = unit(sentence.gap(span.start, span.end));
+    let mut all: Vec<_> = own.chain(placed(before)).chain(placed(behind)).collect();
+    all.sort_by_key(|word| word.distance);
+    all
+}
+
+/// The words of a number itself: its unit.
+fn unit(number: &str) -> impl Iterator<Item = BesideWord> {
+    let words = placed_words(number).into_iter();
+    words.map(|word| BesideWord { text: word.text, distance: 0 })
+}
+
+/// The words before a number: those of the number before it, where both stand in a list, "betas of 0.9 and 0.95".
+fn before<'t>(sentence: &ReadSentence<'t>, item: usize) -> &'t str {
+    let Some((span, _)) = sentence.items.get(item) else { return "" };
+    let Some(previous) = item.checked_sub(1) else { return sentence.gap(0, span.start) };
+    let end = sentence.items.get(previous).map_or(0, |(span, _)| span.end);
+    let gap = sentence.gap(end, span.start);
+    match placed_words(gap).iter().all(|word| is_in("lists", &word.text)) {
+        true => before(sentence, previous),
+        false => gap,
+    }
+}
+
+/// Whether the words behind a number say that it is one for each arm or run: "3 seeds each", "3 seeds per arm".
+pub fn is_of_each(behind: &str) -> bool {
+    let clause = behind.split([',', ';', '.', ':', '(', '|']).next().unwrap_or_default();
+    let words = placed_words(clause);
+    words.iter().take(4).enumerate().any(|(at, word)| {
+        let of_arms = words.get(at + 1).map(|next| is_in("arms", &next.text));
+        match is_in("apiece", &word.text) {
+            true => of_arms.unwrap_or(true),
+            false => is_in("rates", &word.text) && of_arms.unwrap_or(false),
+        }
+    })
 }
 
 /// Whether a candidate is a rate, and the words speak of none.
@@ -85,6 +151,9 @@ impl NamedStep {
 /// Whether the words around a number say that it is a step: "after 4500 steps", "at step 1900".
 pub fn is_step(sentence: &ReadSentence<'_>, item: usize) -> bool {
     let Some((span, _)) = sentence.items.get(item) else { return false };
+    if let Some(head) = sentence.heads.get(item) {
+        return head.arm.is_none() && head.words.last().is_some_and(|word| is_in("steps", word));
+    }
     let mut before = sentence.words.iter().rev().filter(|word| word.span.end <= span.start);
     let word = before.find(|word| !is_in("about", &word.text));
     let before = word.map_or("", |word| word.text.as_str());

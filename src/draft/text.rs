@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use repro_claim::quote::{self, ItemKind, QuoteItem};
 use repro_claim::sentence;
-use repro_claim::table::{self, PrintedTable};
+use repro_claim::table::{self, PrintedCell, PrintedTable};
 
 /// A text taken apart.
 #[derive(Debug)]
@@ -18,9 +18,12 @@ pub struct DraftText<'t> {
 #[derive(Debug, Clone)]
 pub struct DraftSentence {
     pub span: Range<usize>,
-    /// The heading that it stands under.
+    /// The heading that it stands under, and whether that is the title of all.
     pub place: String,
+    pub is_titled: bool,
     pub items: Vec<QuoteItem>,
+    /// Of a row of a table the heads above its items; nothing of a sentence.
+    pub heads: Vec<String>,
 }
 
 /// A table with its heading and the words before it.
@@ -51,8 +54,10 @@ impl<'t> DraftText<'t> {
                     last.items.push(item);
                 }
                 None => {
-                    let place = heading(text, item.span.start);
-                    sentences.push(DraftSentence { span, place, items: vec![item] });
+                    let at = item.span.start;
+                    let (place, is_titled) = (heading(text, at), is_titled(text, at));
+                    let (items, heads) = (vec![item], Vec::new());
+                    sentences.push(DraftSentence { span, place, is_titled, items, heads });
                 }
             }
         }
@@ -62,6 +67,28 @@ impl<'t> DraftText<'t> {
     /// The line of a place.
     pub fn line(&self, at: usize) -> usize {
         self.text.get(..at).map_or(0, |before| before.matches('\n').count()) + 1
+    }
+}
+
+impl DraftTable {
+    /// Its rows with numbers, each as a sentence: for a table whose rows are settings, steps or quantities.
+    pub fn sentences(&self, text: &str) -> Vec<DraftSentence> {
+        let row = |cells: &Vec<PrintedCell>| {
+            let span = cells.first()?.span.start..cells.last()?.span.end;
+            let words = text.get(span.clone())?;
+            let (mut items, mut heads) = (Vec::new(), Vec::new());
+            for mut item in quote::items(words) {
+                item.span = item.span.start + span.start..item.span.end + span.start;
+                let column = cells.iter().position(|cell| item.span.start < cell.span.end)?;
+                let head = self.table.head.get(column);
+                heads.push(head.map(|head| head.text.clone()).unwrap_or_default());
+                items.push(item);
+            }
+            let (place, is_titled) = (self.place.clone(), is_titled(text, span.start));
+            let row = DraftSentence { span, place, is_titled, items, heads };
+            (!row.items.is_empty()).then_some(row)
+        };
+        self.table.rows.iter().filter_map(row).collect()
     }
 }
 
@@ -81,9 +108,18 @@ fn is_heading(text: &str, at: usize) -> bool {
 
 /// The heading above a place.
 fn heading(text: &str, at: usize) -> String {
-    let before = text.get(..at).unwrap_or_default();
-    let line = before.lines().rev().find(|line| line.starts_with('#'));
+    let line = heading_line(text, at);
     line.map_or_else(String::new, |line| line.trim_start_matches('#').trim().to_owned())
+}
+
+fn heading_line(text: &str, at: usize) -> Option<&str> {
+    let before = text.get(..at).unwrap_or_default();
+    before.lines().rev().find(|line| line.starts_with('#'))
+}
+
+/// Whether the heading above a place is a title.
+fn is_titled(text: &str, at: usize) -> bool {
+    heading_line(text, at).is_some_and(|line| line.starts_with("# "))
 }
 
 /// Every table of lines between bars with a rule below its head.

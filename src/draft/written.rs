@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
-use repro_judge::page::DRAFTED;
+use repro_judge::page::is_draft_mark;
 
 /// The lines at the head of a new post.
 const HEAD: &str = "\
-# Drafted by `repro draft`. Each statement below says what its numbers are, found by their digits and the words around them: read it,
-# correct it, and take away the line `# drafted` above it once it says what the text means. `repro draft --update` writes the
-# drafted ones anew and leaves all others as they are.
+# Written by `repro draft`. Each statement says what its numbers are, found by their digits and the words around them. Read it, correct
+# it, and delete the line `# drafted` above it once it says what the text means. `repro draft --update` rewrites the statements that
+# still have that line and leaves all others as they are.
 ";
 
 /// A string of TOML.
@@ -82,7 +82,7 @@ impl WrittenPost {
         for line in text.split_inclusive('\n') {
             let bare = line.trim();
             if is_statement(line) {
-                let is_drafted = comments.lines().any(|line| line.trim() == DRAFTED);
+                let is_drafted = comments.lines().any(is_draft_mark);
                 let text = std::mem::take(&mut comments) + line;
                 post.statements.push(WrittenStatement { text, is_drafted });
             } else if bare.is_empty() || bare.starts_with('#') {

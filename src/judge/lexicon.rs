@@ -111,6 +111,11 @@ impl Vocabulary {
         self.lists.lists(table).map(|(_, words)| words)
     }
 
+    /// The lists of a table with their names.
+    pub fn named_lists(&self, table: &str) -> impl Iterator<Item = (&str, &[String])> {
+        self.lists.lists(table)
+    }
+
     /// The first word of a list that stands in a text, and its place. The text is in lower case.
     pub fn find(&self, list: &str, text: &str) -> Option<(&str, Range<usize>)> {
         let placed =

@@ -2,8 +2,10 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use crate::program::repro;
+use crate::shared::say_skipped;
 
 pub const TEXT: &str = "\
 # A mixture against a dense model
@@ -305,4 +307,71 @@ fn a_post_has_the_name_of_its_text_in_letters_of_an_id() {
         assert_eq!(drafted.status.code(), Some(3), "{text}: {drafted:?}");
         assert!(folder.path().join(format!("repro/{id}.toml")).is_file(), "{text}");
     }
+}
+
+/// The corpus with its receipts, and the draft of one of its texts; none without Python.
+fn drafted_study(text: &str) -> Option<(tempfile::TempDir, String)> {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/draft");
+    let folder = tempfile::tempdir().unwrap();
+    let written = Command::new("python3").arg(corpus.join("project.py")).arg(folder.path()).output();
+    let Ok(written) = written else {
+        assert!(std::env::var_os("REPRO_REQUIRE_SHARED").is_none(), "python3 is required");
+        say_skipped("draft", "there is no python3");
+        return None;
+    };
+    assert!(written.status.success(), "{written:?}");
+    fs::create_dir(folder.path().join("repro")).unwrap();
+    fs::copy(corpus.join(text), folder.path().join("mine.md")).unwrap();
+    let drafted = repro(folder.path(), &["draft", "mine.md"]);
+    assert_eq!(drafted.status.code(), Some(3), "{drafted:?}");
+    let told = String::from_utf8(drafted.stdout).unwrap();
+    Some((folder, told))
+}
+
+/// Settings, records and results of a study that the Python package wrote: what is open is what no receipt shows, and nothing is
+/// bound to runs that the text never names, though these have its digits.
+#[test]
+fn settings_and_results_of_a_study_are_bound_in_sentences_and_tables() {
+    for (text, total, open) in [
+        ("prose.md", 39, &["43", "12", "500", "0.004"][..]),
+        ("table.md", 40, &["8", "0.004", "1.4"]),
+    ] {
+        let Some((folder, told)) = drafted_study(text) else { return };
+        let post = post(folder.path());
+        let opened: Vec<&str> = post
+            .lines()
+            .filter_map(|line| line.strip_prefix("# open: ")?.split(" (line").next())
+            .collect();
+        assert_eq!(opened, open, "{text}: {told}");
+        let said = format!("{} of {total} numbers are bound", total - open.len());
+        assert!(told.starts_with(&said), "{text}: {told}");
+        assert!(!post.contains("long") && !post.contains("debug"), "{text}: {post}");
+        insta::with_settings!({snapshot_path => "../snapshots", prepend_module_to_snapshot => false}, {
+            insta::assert_snapshot!(format!("draft_{}", text.trim_end_matches(".md")), told);
+        });
+        let verified = repro(folder.path(), &["verify", "--post", "mine"]);
+        let verified = String::from_utf8(verified.stdout).unwrap();
+        assert!(!verified.contains("refuted"), "{text}: {verified}");
+    }
+}
+
+/// A comment that begins with the words of the mark is none, and the head of a draft has no such line.
+#[test]
+fn the_mark_of_a_draft_is_a_whole_line() {
+    let folder = project(TEXT);
+    repro(folder.path(), &["draft", "mine.md"]);
+    let drafted = post(folder.path());
+    let (head, _) = drafted.split_once("[[").unwrap();
+    assert!(!head.lines().any(|line| line.starts_with("# drafted") && line != "# drafted"), "{head}");
+    let warned = |post: &str| {
+        fs::write(folder.path().join("repro/mine.toml"), post).unwrap();
+        let verified = repro(folder.path(), &["verify", "--post", "mine"]);
+        let text = String::from_utf8(verified.stdout).unwrap();
+        let line = text.lines().find(|line| line.contains("have `# drafted` above"));
+        line.map(|line| line.trim_start_matches([' ', '!']).to_owned())
+    };
+    let statements = drafted.lines().filter(|line| line.starts_with("[[")).count();
+    let told = warned(&drafted).unwrap_or_default();
+    assert!(told.starts_with(&format!("{statements} of its statements")), "{told}");
+    assert_eq!(warned(&drafted.replace("# drafted\n", "# drafted by hand, and read\n")), None);
 }

@@ -422,7 +422,7 @@ fn a_killed_run_reads_as_unfinished_until_it_is_whole() {
 
 #[test]
 fn the_tests_of_the_emitter_pass() {
-    let program = "import sys, unittest; unittest.main(None, argv=sys.argv[:1] + ['test_repro_receipts', 'test_resume', 'test_program'])";
+    let program = "import sys, unittest; unittest.main(None, argv=sys.argv[:1] + ['test_repro_receipts', 'test_resume', 'test_program', 'test_build'])";
     let Some(mut tests) = python("the tests of the emitter", program) else { return };
     let output = tests.env("REPRO_BIN", env!("CARGO_BIN_EXE_repro")).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

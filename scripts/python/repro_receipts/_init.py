@@ -22,12 +22,16 @@ def init(name: Optional[str] = None, dir: Union[str, "os.PathLike[str]", None] =
          data: Optional[Mapping[str, Any]] = None, contract: Optional[Mapping[str, Any]] = None,
          study: Optional[str] = None, arm: Optional[str] = None, environment: Optional[Mapping[str, Any]] = None,
          extra: Optional[Mapping[str, Any]] = None, rank: Optional[int] = None, *, group: Optional[str] = None,
-         resume: bool = False, allow_changes: bool = False) -> Run:
+         resume: bool = False, allow_changes: bool = False, max_mb: Optional[float] = None) -> Run:
     """Makes the folder DIR/NAME and answers the run that writes into it. Needed are all up to `seeds`; the fields of the
     tables are those of a receipt. Runs of one `group` differ in their seeds alone.
 
     With `resume` a run that was killed goes on where it was; where there is none, one begins. What is said otherwise than
     before is refused, or with `allow_changes` recorded in the receipt (`extra.resumes`).
+
+    `max_mb` is the most that checkpoints and slices may take, in megabytes (2.5 if left out; the first of them is kept
+    then however large it is). What is beyond it is left out, in the order of the training: gradients of a slice before the
+    slice itself, and of a checkpoint the digest stays. That is said once, and the receipt lists it (`extra.left_out`).
 
     Raises `Unwritable`, a `ValueError`, where an argument cannot stand in a receipt or differs from what the run said
     before it was killed, and `FileExistsError` where the folder holds a run, or another process writes it. A folder that
@@ -43,7 +47,7 @@ def init(name: Optional[str] = None, dir: Union[str, "os.PathLike[str]", None] =
     kept: Dict[str, Any] = plain({**(extra or {}), **more})  # as it is now, whatever becomes of the table
     machine = head.pop("environment")
     folder = pathlib.Path(dir or "").absolute() / str(name)  # wherever the program goes later
-    run = Run(folder, head, machine, kept)
+    run = Run(folder, head, machine, kept, max_mb)
     try:
         _open(run, dict(config or {}), resume, allow_changes)
     except FileExistsError:

@@ -9,6 +9,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, 
 
 from . import _evaluation as evaluations
 from . import _names as names
+from ._budget import FOLDERS, Budget, size_of
 from ._files import ABANDONED, Folder, Lines, sha256, sync_folder
 from ._found import (CONFIG, DECLARED, METRICS, RECEIPT, SCHEMA, STATE, SUMMARY, TAGS, TIMING, Found, Retelling, Told,
                      first_from, link)
@@ -28,8 +29,10 @@ class Run(Quiet):
     other than 0 all of them do nothing."""
 
     def __init__(self, folder: Optional[pathlib.Path], head: Dict[str, Any], environment: Optional[Dict[str, Any]] = None,
-                 extra: Optional[Dict[str, Any]] = None) -> None:
+                 extra: Optional[Dict[str, Any]] = None, max_mb: Optional[float] = None) -> None:
         super().__init__(idle=folder is None)
+        self._budget = Budget(max_mb)
+        self._unkept: Set[int] = set()  # steps whose weights the budget left out
         self._folder = Folder(folder or pathlib.Path())
         self._head, self._environment, self._extra = head, environment, extra or {}
         self._checkpoints: Dict[int, Dict[str, Any]] = {}
@@ -92,6 +95,7 @@ class Run(Quiet):
                                              **({"before": before} if before else {})}]
         self._folder.aside = lambda name: f"{ABANDONED}/{number:03}/{name.partition('/')[2]}"
         self._problems = dict.fromkeys(state["problems"], 1)
+        self._budget.left_out = list(state["extra"].get("left_out", {}).get("what", []))
         self._slices = state["slices"]
         for entry in state["checkpoints"]:
             entry.pop("evaluation", None)
@@ -328,6 +332,9 @@ class Run(Quiet):
         given = {"arithmetic": arithmetic, "rng": rng, "step": step}
         metadata = {key: str(value) for key, value in given.items() if value is not None}
         file = TensorFile(tensors, metadata)
+        if keep and not self._has_room(f"the weights of step {step}", size_of(tensors), name):
+            self._unkept.add(step)
+            keep = False
         digest = self._kept(step, name, file) if keep else None
         if digest is None:
             file = TensorFile(tensors, metadata)
@@ -339,6 +346,25 @@ class Run(Quiet):
         self._remade.discard(step)
         for lines in (self._metrics, self._timing):
             lines.settle()
+        self._save()
+
+    @quiet
+    def has_room(self, what: str, size: int) -> bool:
+        """Whether `size` more bytes of tensors fit into the budget of the run (`max_mb` of `init`). Where they do not, `what` is
+        listed in the receipt as left out."""
+        return self._has_room(what, size)
+
+    def _has_room(self, what: str, size: int, name: str = "") -> bool:
+        """The same for a file that may be there already, from before a kill."""
+        kept = sum(bytes for file, (bytes, _) in self._folder.files.items() if file.startswith(FOLDERS) and file != name)
+        if self._budget.admits(kept, size):
+            return True
+        self._leave_out(what, kept, size)
+        return False
+
+    def _leave_out(self, what: str, kept: int = 0, size: int = 0) -> None:
+        self._budget.leave_out(what, kept, size)
+        self._extra["left_out"] = self._budget.told()
         self._save()
 
     def _kept(self, step: int, name: str, file: TensorFile) -> Optional[str]:
@@ -378,6 +404,9 @@ class Run(Quiet):
         for name, value in arrays.items():
             if outline(value)[2][:1] != [steps]:
                 raise Unwritable(f"`{name}` of the shape {outline(value)[2]} in a slice of {steps} steps")
+        if from_step in self._unkept and checkpoint_step in (None, from_step):
+            self._leave_out(f"the slice from update {from_step}, which starts from these weights")
+            return
         if checkpoint_step is None and "weights" in self._checkpoints.get(from_step, {}):
             checkpoint_step = from_step
         entry: Dict[str, Any] = {"from_step": from_step, "steps": steps, "file": f"{stem}.safetensors"}

@@ -37,6 +37,7 @@ import torch
 import torch.nn.functional as F
 
 from . import _replayable
+from ._budget import size_of
 from ._replayable import Refused, check, name_of, stated_group, stated_precision, unwrapped
 from ._run import Run
 
@@ -434,6 +435,13 @@ class Recorder:
                         for part, value in parts_of(name, moment.detach().cpu()).items():
                             kept.setdefault(part, {})[kind] = value.clone()
         values = self._values()
+        # What a replay needs: the weights, and the moments if there are any. Gradients come first where the budget ends.
+        size = size_of(values) + sum(size_of(moments) for moments in kept.values())
+        if self.gradients and not self.run.has_room(f"the gradients of the slice from update {self.done}",
+                                                    size + count * size_of(values)):
+            self.gradients = False
+        if not self.run.has_room(f"the slice from update {self.done}", size):
+            return
         self.run.checkpoint(self.done, values, optimizer=kept or None)
         self.open = Stretch(self.done, count, values)
 

@@ -42,7 +42,8 @@ const UNCHANGED: [&str; 2] = ["receipts/** -text", "repro/** -text"];
 const WORKFLOW: &str = include_str!("workflow.yml");
 /// What it leaves open.
 const OPEN: &str = "REPRO_URL: \"\"";
-const CI_COMMAND: &str = "repro verify --post all --locked";
+/// The line of it behind which the folder of a project is named that is not at the top of its repository.
+const MACHINE: &str = "    runs-on: ubuntu-latest\n";
 
 /// Commands to go on with.
 const NEXT: &str = "  \
@@ -384,6 +385,7 @@ fn workflow(below: &Path) -> String {
         return WORKFLOW.to_owned();
     }
     let folder = serde_json::Value::from(below.to_string_lossy()).to_string();
-    let command = format!("- run: {CI_COMMAND}");
-    WORKFLOW.replace(&command, &format!("- working-directory: {folder}\n        run: {CI_COMMAND}"))
+    let within =
+        format!("{MACHINE}    defaults:\n      run:\n        working-directory: {folder}\n");
+    WORKFLOW.replace(MACHINE, &within)
 }

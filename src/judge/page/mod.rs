@@ -222,7 +222,7 @@ impl PostPage {
 
     /// How many of its statements are drafts that nobody has confirmed.
     pub fn drafted(&self) -> usize {
-        self.document.source.text().lines().filter(|line| line.starts_with(DRAFTED)).count()
+        self.document.source.text().lines().filter(|line| is_draft_mark(line)).count()
     }
 
     /// What it leaves without a claim, with the reasons.
@@ -390,8 +390,13 @@ fn at_each_place(root: Node<'_>) -> Result<Vec<PlacedNode<'_>>, Error> {
     Ok(all)
 }
 
-/// How a line above a statement begins that a program has drafted; its author takes it away.
+/// The line above a statement that a program has drafted; its author takes it away.
 pub const DRAFTED: &str = "# drafted";
+
+/// Whether a line is the mark of a draft. The mark is the whole line, so a comment that begins with the same words is none.
+pub fn is_draft_mark(line: &str) -> bool {
+    line.trim() == DRAFTED
+}
 
 /// Whether the mark of a draft stands between the head of a statement and the head before it.
 fn is_drafted(node: Node) -> bool {
@@ -401,7 +406,7 @@ fn is_drafted(node: Node) -> bool {
     let is_head = |line: &&str| line.starts_with("[[");
     let mut above =
         above.skip_while(|line| !is_head(line)).skip(1).take_while(|line| !is_head(line));
-    above.any(|line| line.starts_with(DRAFTED))
+    above.any(is_draft_mark)
 }
 
 /// What the line of a table's head is called in ids.

@@ -6,7 +6,7 @@ use repro_report::meaning::{Lint, LintKind};
 use repro_report::outcome::EvidenceRef;
 
 use super::{LintedClaim, lint, plain_words};
-use crate::lexicon::lexicon;
+use crate::lexicon::{lexicon, place_of};
 
 /// The longest name of a field, in words.
 const LONGEST: usize = 4;
@@ -32,30 +32,44 @@ pub(super) fn field(claim: &LintedClaim<'_>) -> Option<Lint> {
     let names: Vec<Vec<&str>> = ends.chain(near).filter(|words| words.len() <= LONGEST).collect();
     let is_own = names.iter().any(|words| address.is_own(words));
     let beside = names.iter().find_map(|words| address.named(words)).filter(|_| !is_own);
-    let (said, own) = beside.or_else(|| named_alone(claim, &words, &address))?;
+    let named = beside.or_else(|| named_alone(claim, &words, &address));
+    let (said, own) = named.filter(|(said, own)| !is_unit(said, own))?;
     let message = format!("the words beside the number name `{said}`, and the value is of `{own}`");
     lint(LintKind::Quantity, message)
 }
 
+/// Whether a word is the unit of a field, and not the name of another: "0.05 nats or 1.6%" of losses.
+fn is_unit(said: &str, field: &str) -> bool {
+    let has = |list: &[String], word: &str| list.iter().any(|known| known == word);
+    let mut units = lexicon().units.iter();
+    units.any(|unit| has(&unit.words, said) && has(&unit.given_by, field))
+}
+
 /// The field that any words before the number name, where no word of the claim names the own one: "HumanEval, as in the
 /// table: 0.0455".
-fn named_alone<'b>(
+fn named_alone(
     claim: &LintedClaim<'_>,
     words: &[&str],
-    address: &Address<'b>,
-) -> Option<(String, &'b str)> {
-    let own = *address.parts.last()?;
+    address: &Address<'_>,
+) -> Option<(String, String)> {
+    let own = address.parts.last()?;
     let last = address.parts.len() - 1;
     let row = claim.row.unwrap_or_default();
     let all = format!("{} {row} {}", claim.words(), claim.context).to_lowercase();
     let own_lower = own.to_lowercase();
     let is_said = |word: &str| plain_words(&all).any(|said| said == word);
-    if plain_words(&own_lower).any(is_said) {
+    // "A vocabulary of" says `vocab`, as a quantity of the lexicon.
+    let mut quantities = lexicon().quantities.iter();
+    let is_said_otherwise = quantities.any(|quantity| {
+        let is_own = quantity.given_by.iter().any(|field| *field == own_lower);
+        is_own && quantity.words.iter().any(|words| place_of(&all, words).is_some())
+    });
+    if plain_words(&own_lower).any(is_said) || is_said_otherwise {
         return None;
     }
     let parts = (1..=LONGEST).rev().flat_map(|count| words.windows(count));
     let mut names = parts.flat_map(spellings);
-    names.find(|name| address.holds_number(last, name)).map(|name| (name, own))
+    names.find(|name| address.holds_number(last, name)).map(|name| (name, own.clone()))
 }
 
 /// The words before a number, without those that link a name to it: "an MMLU score of".
@@ -82,11 +96,21 @@ fn spellings(words: &[&str]) -> Vec<String> {
     JOINTS.iter().flat_map(|joint| spelled(joint)).collect()
 }
 
+/// A part of a JSON pointer as the key that it is (RFC 6901), and a key as such a part.
+fn unescaped(part: &str) -> String {
+    part.replace("~1", "/").replace("~0", "~")
+}
+
+fn escaped(key: &str) -> String {
+    key.replace('~', "~0").replace('/', "~1")
+}
+
 /// Where a value stands in its bundle, part by part.
 struct Address<'b> {
     bundle: &'b Bundle,
     file: &'b str,
-    parts: Vec<&'b str>,
+    /// As they are called: `train/loss`, which a pointer spells `train~1loss`.
+    parts: Vec<String>,
     /// Whether it is the id of a typed fact.
     is_fact: bool,
 }
@@ -95,8 +119,8 @@ impl<'b> Address<'b> {
     fn of(bundle: &'b Bundle, evidence: &'b EvidenceRef) -> Self {
         let id = fact_id(&evidence.pointer);
         let parts = match id {
-            Some(id) => id.split('.').collect(),
-            None => evidence.pointer.split('/').skip(1).collect(),
+            Some(id) => id.split('.').map(str::to_owned).collect(),
+            None => evidence.pointer.split('/').skip(1).map(unescaped).collect(),
         };
         Self { bundle, file: &evidence.file, parts, is_fact: id.is_some() }
     }
@@ -114,24 +138,26 @@ impl<'b> Address<'b> {
     }
 
     /// The field that some words name, with the part of the address that stands there.
-    fn named(&self, words: &[&str]) -> Option<(String, &'b str)> {
+    fn named(&self, words: &[&str]) -> Option<(String, String)> {
         let names = spellings(words);
         let at = |at: usize| names.iter().find(|name| self.holds_number(at, name)).cloned();
-        (0..self.parts.len()).rev().find_map(|place| Some((at(place)?, *self.parts.get(place)?)))
+        let mut places = (0..self.parts.len()).rev();
+        places.find_map(|place| Some((at(place)?, self.parts.get(place)?.clone())))
     }
 
     /// Whether the address with another part in one place leads to a number.
     fn holds_number(&self, at: usize, name: &str) -> bool {
         let is_number = |text: &str| Printed::parse(text).is_ok();
         let parts = self.parts.iter().enumerate();
-        let parts = parts.map(|(place, part)| if place == at { name } else { *part });
+        let parts = parts.map(|(place, part)| if place == at { name } else { part.as_str() });
         let parts: Vec<&str> = parts.collect();
         if self.is_fact {
             let fact = self.bundle.fact(&parts.join("."));
             return fact.is_some_and(|(_, fact)| is_number(&fact.value));
         }
         let document = self.bundle.document(self.file).ok();
-        let node = document.and_then(|one| one.root().at(&format!("/{}", parts.join("/"))).ok());
+        let pointer: String = parts.iter().map(|part| format!("/{}", escaped(part))).collect();
+        let node = document.and_then(|one| one.root().at(&pointer).ok());
         node.and_then(|node| node.printed().ok()).is_some_and(is_number)
     }
 }
