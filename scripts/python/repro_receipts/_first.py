@@ -77,11 +77,13 @@ def sentence(found):
         part = found["part"]
         reason = (f"the first part that differs is {part['name']}, by {part['difference'] or math.inf:.1e} of its size "
                   f"({part['tolerance']:.1e} is rounding); {reason}")
-    if found["settings"]:
-        changes = [", ".join(f"`{name}` = {json.dumps(value)}" for name, value in change.items())
-                   for change in found["settings"]]
-        reason += f"; the batch agrees with {' or with '.join(changes)} in the config"
-    return reason
+    return reason + agreeing(found)
+
+
+def agreeing(found):
+    """The settings under which the first sequence agrees, to be put behind a sentence."""
+    changes = [", ".join(f"`{name}` = {json.dumps(value)}" for name, value in change.items()) for change in found["settings"]]
+    return f"; the batch agrees with {' or with '.join(changes)} in the config" if changes else ""
 
 
 # --- The first row again ---
@@ -144,6 +146,9 @@ def untouched(model):
     devices = sorted({p.device.index for p in model.parameters() if p.device.type == "cuda"})
     buffers = [(buffer, buffer.clone()) for buffer in model.buffers()]
     modes = [(module, module.training) for module in model.modules()]
+    stored = [(module, dict(vars(module)), [(value, value.copy()) for name, value in vars(module).items()
+                                            if name[:1] != "_" and type(value) in (list, dict, set)])
+              for module in model.modules()]
     numpy, state = sys.modules.get("numpy"), random.getstate()
     of_numpy = numpy.random.get_state() if numpy else None
     # Weights that autocast casts without gradients must not be found by passes that need these.
@@ -157,6 +162,13 @@ def untouched(model):
         random.setstate(state)
         if numpy:
             numpy.random.set_state(of_numpy)
+        # What a forward pass leaves at its modules, such as a balance loss of routers, is that of the run's own pass.
+        for module, values, containers in stored:
+            vars(module).clear()
+            vars(module).update(values)
+            for container, content in containers:
+                container.clear()
+                (container.extend if isinstance(container, list) else container.update)(content)
         for module, mode in modes:
             module.training = mode
         with torch.no_grad():
@@ -172,6 +184,24 @@ def first_row(value, rows):
     if isinstance(value, dict):
         return {name: first_row(one, rows) for name, one in value.items()}
     return type(value)(first_row(one, rows) for one in value) if type(value) in (tuple, list) else value
+
+
+class Given:
+    """What the first forward pass was given, and under which autocast."""
+
+    def __init__(self, module, positional, named, batches):
+        tokens = [one for one in (named.get("input_ids"), *positional) if torch.is_tensor(one) and one.dim() == 2]
+        self.shape = tuple(batches[-1].counted.shape) if batches else tuple(tokens[0].shape) if tokens else None
+        self.arguments, self.device = (positional, named), next(module.parameters()).device.type
+        is_cast = torch.is_autocast_enabled(self.device)
+        self.autocast = {"enabled": is_cast, **({"dtype": torch.get_autocast_dtype(self.device)} if is_cast else {})}
+
+    def looked(self, model, named, vocabulary):
+        """The first row, sent through the model again."""
+        if self.shape is None:
+            return None
+        with torch.autocast(self.device, **self.autocast):
+            return FirstRow(model, named, self.arguments, self.shape, vocabulary)
 
 
 class FirstRow:

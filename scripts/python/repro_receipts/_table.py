@@ -178,6 +178,11 @@ def _is_hinted(pattern: str, target: str) -> bool:
     return bool(words) and re.search(HINTS[words[-1]], own, re.IGNORECASE) is not None
 
 
+def changes(table: Mapping[str, Any]) -> bool:
+    """Whether a table calls anything otherwise."""
+    return any(pattern != target for pattern, target in table.items())
+
+
 def shown(table: Mapping[str, Any]) -> str:
     """A table ready to paste."""
     return "names={\n" + "".join(f"    {pattern!r}: {targets!r},\n" for pattern, targets in table.items()) + "}"

@@ -350,7 +350,7 @@ class Recorder:
         if self.looking:
             return
         if self.inside and self.open and not self.compared and self.first is None:
-            self._look(positional, named, output)
+            self.first = _first.Given(module, positional, named, self.open.batches)
         if self.inside and self.watch and self.open:
             given = dict(zip(inspect.signature(module.forward).parameters, positional), **named)
             if getattr(output, "logits", None) is None:
@@ -363,18 +363,11 @@ class Recorder:
             self._told(output, self.open.batches[-1])
         self.inside = False
 
-    def _look(self, positional, named, output):
-        """Sends the first row through the model again."""
-        vocabulary = self._config().get("vocab_size")
-        shape = self.open.batches[-1].counted.shape if self.open.batches else None
-        if shape is None:
-            tokens = next((one for one in (named.get("input_ids"), *positional) if torch.is_tensor(one)), None)
-            shape = None if tokens is None or tokens.dim() != 2 else tokens.shape
-        if shape is None:
-            return
-        self.looking = True
+    def _look(self):
+        """Sends the first row through the model again; None where it cannot be told from what was given."""
+        given, self.first, self.looking = self.first, None, True
         try:
-            self.first = _first.FirstRow(unwrapped(self.model), self.computed, (positional, named), tuple(shape), vocabulary)
+            return given and given.looked(unwrapped(self.model), self.computed, self._config().get("vocab_size"))
         finally:
             self.looking = False
 
@@ -547,17 +540,17 @@ class Recorder:
 
     def _before_first(self):
         """Compares the first batch before the first update, and begins the slice that is due, or gives up all of them."""
-        self.compared, passed = True, self.first
+        self.compared, passed = True, None
         try:
             self._unmoved()
             self._clipped()
+            passed = self._look()
             against = self._compare(passed)
         except _first.Unasked as error:
             say(f"the model was not compared with its config before training: {error}")
             against = self._without_program(passed)
         except Exception as error:
             against = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
-        self.first = None
         if against:
             self._give_up(against)
         elif self.open.count == 0:
@@ -576,7 +569,8 @@ class Recorder:
         kind = self._config().get("model_type")
         have = f"`{kind}` has no {', '.join(f'`{name}`' for name in ours[:4])}; " if ours else ""
         lack = f"the model has no {', '.join(f'`{name}`' for name in theirs[:4])}; " if theirs else ""
-        return f"the tensors are not those of the config: {have}{lack}the nearest table is {_table.shown(self.table)}"
+        nearest = f"the nearest table is {_table.shown(self.table)}" if _table.changes(self.table) else "all others are its own"
+        return f"the tensors are not those of the config: {have}{lack}{nearest}"
 
     def _give_up(self, against):
         self.open, self.slices = None, {}
@@ -591,8 +585,6 @@ class Recorder:
         o, config = self.open, self._config()
         if passed and passed.against:
             return passed.against
-        if self.is_guessed and any(self.unplaced):
-            return self._misnamed()
         if not o.batches or any(batch.loss is None for batch in o.batches):
             raise ValueError("no batch and no loss before the first update; call `batch` and `loss` for each forward pass")
         loss = self._loss()
@@ -604,11 +596,14 @@ class Recorder:
         config.update(batch_size=rows * parts, seq_len=length, steps=1)
         found = _first.ask(self.run, config, functools.partial(self._write_first, passed, loss))
         self._note(found)
+        if self.is_guessed and any(self.unplaced):
+            return self._misnamed() + _first.agreeing(found)
         against = _first.sentence(found)
-        if against and self.is_guessed:
-            return f"{against}; names were guessed from shapes: {_table.shown(self.table)}"
-        if self.is_guessed:
-            say(f"the first batch confirms names that were found by shapes; to say them, pass {_table.shown(self.table)}")
+        if self.is_guessed and _table.changes(self.table):
+            shown = _table.shown(self.table)
+            if against:
+                return f"{against}. Names were guessed from shapes: {shown}"
+            say(f"the first batch confirms names that were found by shapes; to say them, pass {shown}")
         if found["lacks_routes"]:
             say("the slices will not say where routers send tokens: a replay whose rounding sends one elsewhere is "
                 "inconclusive; call `record.routes(layer, indices)` in the forward pass")
@@ -687,11 +682,6 @@ class Recorder:
                              "does not")
         found = math.sqrt(math.fsum(norm64(p.grad) ** 2 for p in self.named.values() if p.grad is not None))
         whole = math.sqrt(math.fsum(norm ** 2 for norm in self.open.gradients.values()))
-        wanted = min(whole, self.grad_clip) if self.grad_clip else whole
-        # The norm that was divided by is a sum in float32, which is off by some thousandths for many millions of numbers.
-        if not abs(found - wanted) <= 1e-2 * wanted:
-            raise ValueError(f"gradients of the norm {found:.6g} in update {self.done + 1}, where "
-                             f"grad_clip={self.grad_clip:g} makes {wanted:.6g} of {whole:.6g}")
         share = found / whole if whole else 1.0
         for name, p in self.named.items():
             for part, gradient in self._parts_of(name, p.grad).items() if p.grad is not None else ():
@@ -699,6 +689,11 @@ class Recorder:
                 if abs(norm - share * accumulated) > ALIKE * max(share * accumulated, EDGE * found):
                     raise ValueError(f"clipping: the optimizer gets {norm / (accumulated or 1.0):.4g} of the gradient of "
                                      f"`{part}` and {share:.4g} of all of them: a replay scales all gradients by one number")
+        wanted = min(whole, self.grad_clip) if self.grad_clip else whole
+        # The norm that was divided by is a sum in float32, which is off by some thousandths for many millions of numbers.
+        if not abs(found - wanted) <= 1e-2 * wanted:
+            raise ValueError(f"gradients of the norm {found:.6g} in update {self.done + 1}, where "
+                             f"grad_clip={self.grad_clip:g} makes {wanted:.6g} of {whole:.6g}")
         self.open.clipped_by = self.grad_clip * whole / found if 0 < found < whole * SCALED_DOWN else wanted
 
     @_quiet

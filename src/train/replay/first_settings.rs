@@ -127,9 +127,7 @@ impl Trial<'_> {
                 break;
             }
         }
-        found.retain(|change| !change.is_empty());
-        found.truncate(ANSWERS);
-        found
+        smallest(found)
     }
 
     fn at_depth(&mut self, depth: usize, made: &Change, course: &Course, found: &mut Vec<Change>) {
@@ -171,6 +169,16 @@ impl Trial<'_> {
         let rounding = wide.map_or(0.0, |wide| distance(&narrow, &wide)).max(UNIT);
         Ok(distance(&narrow, self.nats) <= times(course) * rounding)
     }
+}
+
+/// Those of some changes that hold no other one. Where none is needed, there are none.
+fn smallest(found: Vec<Change>) -> Vec<Change> {
+    let holds = |change: &Change, other: &Change| {
+        change != other && other.iter().all(|(field, value)| change.get(field) == Some(value))
+    };
+    let is_smallest = |change: &&Change| !found.iter().any(|other| holds(change, other));
+    let needed = found.iter().filter(is_smallest).filter(|change| !change.is_empty());
+    needed.take(ANSWERS).cloned().collect()
 }
 
 /// Changes of one setting that the family of a config reads.
