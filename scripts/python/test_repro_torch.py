@@ -8,6 +8,7 @@ import importlib.util
 import io
 import json
 import math
+import os
 import pathlib
 import shutil
 import struct
@@ -15,6 +16,7 @@ import sys
 import tempfile
 import types
 import unittest
+from unittest import mock
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "reference")]
@@ -98,6 +100,10 @@ class Case(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
+        # The models here are nobody's: what the program says of models is test_first_batch.py's.
+        nowhere = mock.patch.dict(os.environ, {"REPRO_BIN": str(self.folder / "no program")})
+        nowhere.start()
+        self.addCleanup(nowhere.stop)
         self.said = io.StringIO()
         stderr = contextlib.redirect_stderr(self.said)
         stderr.__enter__()
@@ -384,7 +390,7 @@ class Checks(Case):
         self.assertEqual((len(run.problems), self.slices()), (2, []))
         self.assertIsNotNone(run.finish())
 
-    def test_models_in_the_manner_of_others_are_compared_with_them(self):
+    def test_models_in_the_manner_of_others_say_what_they_are(self):
         import nanochat_style
         import nanogpt_style
         gpt = nanogpt_style.GPT(nanogpt_style.GPTConfig(8, 11, 2, 2, 8, dropout=0.1))
@@ -392,12 +398,6 @@ class Checks(Case):
         for model, kind in ((gpt, "nanogpt"), (chat, "nanochat")):
             config = replayable.config_of(torch.compile(model))
             self.assertEqual((config["model_type"], config["dtype"]), (kind, "float32"))
-            self.assertEqual(replayable.against_model_type(config, model), [])
-            self.assertTrue(all(module.training for module in model.modules()))
-            before = model.state_dict()["lm_head.weight"].clone()
-            model.transformer.h[1].mlp.forward = lambda x, mlp=model.transformer.h[1].mlp: mlp.c_proj(mlp.c_fc(x).tanh())
-            self.assertIn(f"from those of `{kind}`", replayable.against_model_type(config, model)[0])
-            self.assertTrue(torch.equal(before, model.state_dict()["lm_head.weight"]))
 
     @needs_transformers
     def test_configs_of_transformers_are_known(self):
@@ -528,27 +528,6 @@ class Transformers(Case):
                 if said is None:
                     scales = self.slice(0)[1]["loss_scale"]
                     self.assertTrue(scales and all(abs(scale - 0.5) < 1e-4 for scale in scales), scales)
-
-    def test_a_model_that_was_changed_gives_no_slice(self):
-        import hf_loop
-
-        def told(change):
-            chosen = types.SimpleNamespace(model="llama", hidden=16, layers=1, heads=4, length=32, vocabulary=256, balance=0.0,
-                                           set=[], seed=1)
-            _, model = hf_loop.model_of(chosen)
-            change(model)
-            before = torch.random.get_rng_state()
-            reasons = receipts.torch.check({}, model, torch.optim.AdamW(model.parameters()))
-            self.assertTrue(torch.equal(before, torch.random.get_rng_state()))
-            return " ".join(reasons)
-
-        def noisy(model):
-            model.model.norm.register_forward_hook(lambda m, _, y: y + 0.01 * torch.randn_like(y) if m.training else y)
-        self.assertEqual(told(lambda model: None), "")
-        self.assertIn("something in the model was changed",
-                      told(lambda model: setattr(model.model.norm, "variance_epsilon", 1e-3)))
-        self.assertIn("draws random numbers", told(noisy))
-        self.assertIn("1 tensors are not those", told(lambda model: setattr(model, "lm_head", torch.nn.Linear(16, 256))))
 
     def test_copies_of_the_model_keep_nothing(self):
         run, model = self.run_trainer(slices=[])

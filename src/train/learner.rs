@@ -9,8 +9,8 @@ use super::backend::device_failed;
 use super::backend::{Backend, Host};
 use super::load::RouterLoad;
 use super::model::{
-    BatchParts, Config, Failure, Forward, Load, MixtureConfig, Model, NamedTensor, PartRows,
-    Sequences,
+    BatchParts, Config, Failure, Forward, Load, MixtureConfig, Model, NamedTensor, OperationRows,
+    PartRows, Sequences,
 };
 use super::narrow::NarrowNorm;
 use super::optimizer::{self, Moments, OptimizerState};
@@ -235,6 +235,11 @@ impl<B: Backend> Learner<B> {
         sequences: Sequences<'_>,
     ) -> Result<Vec<PartRows<B::Number>>, Error> {
         self.model.rows_of_parts(sequences).map_err(failed)
+    }
+
+    /// The rows that each operation with weights read and made in the last walk, in its order.
+    pub fn rows_of_operations(&self) -> Result<Vec<OperationRows<B::Number>>, Error> {
+        self.model.rows_of_operations().map_err(failed)
     }
 
     /// Runs one micro-batch of sequences alone. Answers its own loss, and the norm of what it adds to the gradients of all.

@@ -7,7 +7,6 @@ source.
 from __future__ import annotations
 
 import collections
-import contextlib
 import dataclasses
 import json
 import math
@@ -51,7 +50,7 @@ def examine(run, model, optimizers, masters):
     """Reasons for which `repro replay` would refuse the config, and reasons for which a slice would not be the run's."""
     config = {**config_of(model), **(run if isinstance(run, dict) else run.config)}
     dtype = "bfloat16" if masters else "float32"
-    return against_config(config, dtype), against_model_type(config, model) + against_run(model, optimizers, masters)
+    return against_config(config, dtype), against_run(model, optimizers, masters)
 
 
 def all_of(optimizer):
@@ -155,148 +154,11 @@ def is_harmless(config, name, value):
     return kind == "unless" and config.get(wanted[0]) in (None, False)
 
 
-def against_model_type(config, model):
-    """Whether the model computes what its `model_type` says, with drawn weights."""
-    model, kind = unwrapped(model), dialect(config)
-    own = getattr(model, "config", None)
-    with torch.random.fork_rng():
-        if kind in FORWARDS:
-            return against_formula(model, config, FORWARDS[kind])
-        if hasattr(own, "to_json_string") and config.get("model_type") == own.model_type:
-            return against_twin(model, own, config)
-    return []
-
-
-def against_formula(model, config, forward):
-    """Whether a model is nanoGPT's or nanochat's, by a formula of their logits."""
-    for dtype, limit in ((torch.float64, 5e-6), (torch.float32, 1e-4)):
-        # Angles of a model are of float32, whatever its weights are.
-        try:
-            weights, tokens = drawn(model, config, dtype)
-            # nanoGPT answers all logits only where it is given targets.
-            arguments = (tokens, tokens) if config["model_type"] == "nanogpt" else (tokens,)
-            found = called(model, weights, arguments, {})
-            apart = distance(found[0] if isinstance(found, tuple) else found, forward(weights, config, tokens))
-        except Exception as error:
-            problem = f"the model could not be compared with `{config['model_type']}`: {type(error).__name__}: {error}"
-            continue
-        return [f"logits {apart:.2g} of their size from those of `{config['model_type']}`"] * (not apart <= limit)
-    return [problem]
-
-
-def against_twin(model, own, config):
-    """Whether a model of transformers has the tensors of its config, and the logits of a model that is made of it anew."""
-    import transformers
-    try:
-        twin = transformers.AutoModelForCausalLM.from_config(own).to(next(model.parameters()))
-    except Exception:
-        return []  # a config of which nothing is made, which the replay refuses
-    shapes = [{name_of(name): tuple(p.shape) for name, p in one.named_parameters()} for one in (model, twin)]
-    other = sorted(name for name in shapes[0].keys() | shapes[1].keys() if shapes[0].get(name) != shapes[1].get(name))
-    if other:
-        return [f"{len(other)} tensors are not those of a `{own.model_type}` of its config, such as `{other[0]}`"]
-    try:
-        with uncast(model):
-            weights, tokens = drawn(model, config, None)
-            logits = [called(one, weights, (), {"input_ids": tokens}).logits for one in (model, twin)]
-            apart = distance(*logits)
-            # With dropout, which is told apart, no two are alike.
-            again = [] if against_modules(model) else [model(input_ids=tokens).logits.detach() for _ in range(2)]
-    except Exception:
-        return []  # nothing is known against it
-    if again and not torch.equal(*again):
-        return ["two forward passes of the same tokens in training mode have other logits: something draws random numbers"]
-    return [f"logits {apart:.2g} of their size from those of a `{own.model_type}` of its config: something in the model was "
-            "changed"] * (not apart <= 1e-6)
-
-
-@contextlib.contextmanager
-def uncast(model):
-    """A model without the autocast that accelerate put around its forward pass."""
-    cast, plain = vars(model).get("forward"), getattr(model, "_original_forward", None)
-    if cast is not None and plain is not None:
-        model.forward = plain
-    try:
-        yield
-    finally:
-        if cast is not None:
-            model.forward = cast
-
-
-def drawn(model, config, dtype):
-    """Weights for a model, and tokens."""
-    source, first = torch.Generator().manual_seed(1), next(model.parameters())
-    weights = {name: (torch.randn(p.shape, generator=source) * 0.2).to(first.device, dtype or p.dtype)
-               for name, p in model.named_parameters()}
-    length = min(16, config.get("block_size") or config.get("sequence_len") or config.get("n_positions") or 16)
-    return weights, torch.randint(config["vocab_size"], (2, length), generator=source).to(first.device)
-
-
-@torch.no_grad()
-def called(model, weights, arguments, named):
-    """What a model answers with these weights, without dropout."""
-    training = [module for module in model.modules() if module.training]
-    try:
-        return torch.func.functional_call(model.eval(), weights, arguments, named)
-    finally:
-        for module in training:
-            module.training = True
-
-
-def distance(found, wanted):
-    """How far logits are apart, as a part of their size."""
-    return ((found.double() - wanted.double()).norm() / wanted.double().norm()).item()
-
-
-def attention(q, k, v, heads, kept):
-    """Causal attention over (rows, length, width); `kept` changes queries and keys of heads, and keys may have fewer."""
-    q, k, v = (x.unflatten(-1, (-1, q.shape[-1] // heads)).transpose(1, 2) for x in (q, k, v))
-    mixed = F.scaled_dot_product_attention(kept(q), kept(k), v, is_causal=True, enable_gqa=True)
-    return mixed.transpose(1, 2).flatten(2)
-
-
-def forward_nanogpt(weights, config, tokens):
-    """The logits of nanoGPT (https://github.com/karpathy/nanoGPT, model.py): GPT-2 with the exact GELU."""
-    def linear(x, name):
-        return F.linear(x, weights[f"transformer.{name}.weight"], weights.get(f"transformer.{name}.bias"))
-
-    def norm(x, name):
-        weight = weights[f"transformer.{name}.weight"]
-        return F.layer_norm(x, weight.shape, weight, weights.get(f"transformer.{name}.bias"), 1e-5)
-
-    x = weights["transformer.wte.weight"][tokens] + weights["transformer.wpe.weight"][:tokens.shape[1]]
-    for at in range(config["n_layer"]):
-        qkv = linear(norm(x, f"h.{at}.ln_1"), f"h.{at}.attn.c_attn").chunk(3, -1)
-        x = x + linear(attention(*qkv, config["n_head"], lambda q: q), f"h.{at}.attn.c_proj")
-        x = x + linear(F.gelu(linear(norm(x, f"h.{at}.ln_2"), f"h.{at}.mlp.c_fc")), f"h.{at}.mlp.c_proj")
-    return norm(x, "ln_f") @ weights["transformer.wte.weight"].mT
-
-
-def forward_nanochat(weights, config, tokens):
-    """The logits of nanochat (https://github.com/karpathy/nanochat, first release, nanochat/gpt.py)."""
-    def linear(x, name):
-        return F.linear(x, weights[f"{name}.weight"])
-
-    def norm(x):
-        return F.rms_norm(x, x.shape[-1:])
-
-    def turned(q):
-        half = q.shape[-1] // 2
-        rates = 10000.0 ** -(torch.arange(half, device=q.device) / half)
-        angles = torch.outer(torch.arange(q.shape[-2], device=q.device).float(), rates)
-        left, right = q[..., :half], q[..., half:]
-        return norm(torch.cat([left * angles.cos() + right * angles.sin(), right * angles.cos() - left * angles.sin()], -1))
-
-    x = norm(weights["transformer.wte.weight"][tokens])
-    for at in range(config["n_layer"]):
-        block, normed = f"transformer.h.{at}", norm(x)
-        qkv = (linear(normed, f"{block}.attn.c_{part}") for part in "qkv")
-        x = x + linear(attention(*qkv, config["n_head"], turned), f"{block}.attn.c_proj")
-        x = x + linear(linear(norm(x), f"{block}.mlp.c_fc").relu().square(), f"{block}.mlp.c_proj")
-    return 15 * torch.tanh(linear(norm(x), "lm_head") / 15)
-
-
-FORWARDS = {"nanogpt": forward_nanogpt, "nanochat": forward_nanochat}
+def balance_of(config, coefficient):
+    """The fields of a config that say a balance loss of routers, in the form that its `model_type` has."""
+    if str(config.get("model_type")).startswith("repro-"):
+        return {"balancing": "loss", "aux_loss_alpha": coefficient} if coefficient else {"balancing": "none"}
+    return {"output_router_logits": bool(coefficient), "router_aux_loss_coef": coefficient}
 
 
 # --- The model and its optimizers ---

@@ -242,14 +242,14 @@ class Run(Quiet):
     def evaluation(self, step: int, metrics: Optional[Mapping[str, Any]] = None, *, nats: Optional[float] = None,
                    predicted_tokens: Optional[int] = None, bytes: Optional[int] = None,
                    blocks: Optional[Sequence[float]] = None, block_bytes: Optional[int] = None,
-                   tokens_seen: Optional[int] = None, **more: Any) -> None:
+                   tokens_seen: Optional[int] = None, held_out: Optional[Mapping[str, Any]] = None, **more: Any) -> None:
         """Writes an evaluation after `step` updates: numbers by any names (`metrics`, or as keywords), or what held-out
         text costs: the sum of `nats` over so many `predicted_tokens`, which stand for so many `bytes` of text; `blocks`
         has the nats of each `block_bytes` of it. The mean `loss`, and with bytes the bits of a byte (`bpb`), follow. A
-        second call for a step adds to the first. A number that is called as a member which the evaluation has of its own,
+        second call for a step adds to the first. `held_out` names the files of the text (`Recorder.evaluation`). A number that is called as a member which the evaluation has of its own,
         and is another one, is kept as `metric/` and its name."""
         members = evaluations.sums(nats, predicted_tokens, bytes, blocks, block_bytes)
-        own = {**(names.OF_SUMS if members else {}), **members, "tasks": None}
+        own = {**(names.OF_SUMS if members else {}), **members, **({"held_out": plain(held_out)} if held_out else {}), "tasks": None}
         self._evaluate(step, {**(metrics or {}), **more}, own, tokens_seen)
 
     @quiet
@@ -366,6 +366,10 @@ class Run(Quiet):
         self._budget.leave_out(what, kept, size)
         self._extra["left_out"] = self._budget.told()
         self._save()
+
+    def has_checkpoint(self, step: int) -> bool:
+        """Whether the tensors after so many updates were saved or hashed."""
+        return "weights_sha256" in self._checkpoints.get(step, {}) and step not in self._remade
 
     def _kept(self, step: int, name: str, file: TensorFile) -> Optional[str]:
         """Writes the tensors; where that cannot be, says why and answers None."""

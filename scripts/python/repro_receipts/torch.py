@@ -36,28 +36,19 @@ from typing import Any, Callable, Iterable, List, Mapping, Optional, Set, Tuple,
 import torch
 import torch.nn.functional as F
 
-from . import _replayable
+from . import _first, _held_out, _replayable, _table
 from ._budget import size_of
 from ._replayable import Refused, check, name_of, stated_group, stated_precision, unwrapped
+from ._quiet import say
 from ._run import Run
 
 __all__ = ["Recorder", "callback", "check", "lightning_callback"]
 
 PLACES = 256  # of a row whose logits are looked at in one go
 SCALED_DOWN = 1 - 1e-8  # shares of a norm below this are no rounding of its numbers
+EDGE = 2.0 ** -20  # a gradient that is a smaller part of all of them is rounding
+ALIKE = 1e-3  # of a gradient, by which it may be scaled otherwise than the others: less than any clipping of some of them
 EXACT, ROUGH = 2e-5, 0.01  # how far gradients of logits may be from those of a loss: in float32, in bfloat16
-
-
-def parts_of(name, tensor):
-    """A tensor by name; the experts of a layer that transformers keeps in one tensor come one by one."""
-    base, _, kind = name.rpartition(".")
-    if not base.endswith(".experts") or tensor.dim() != 3 or kind not in ("gate_up_proj", "down_proj"):
-        return {name: tensor}
-    if kind == "down_proj":
-        return {f"{base}.{at}.down_proj.weight": expert for at, expert in enumerate(tensor)}
-    halves = {"gate_proj": slice(None, tensor.shape[1] // 2), "up_proj": slice(tensor.shape[1] // 2, None)}
-    return {f"{base}.{at}.{half}.weight": expert[rows] for at, expert in enumerate(tensor)
-            for half, rows in halves.items()}
 
 
 def norm64(tensor):
@@ -212,15 +203,25 @@ class Recorder:
     transformers are seen by themselves: no `batch` and no `loss` is called. `strict` raises where `check` has reasons. With
     `gradients` a slice also holds losses and gradient norms of micro-batches and the gradients of each update, as large as
     the model, so that a replay can execute some of many micro-batches. Of a model in bfloat16, `masters` are the float32
-    weights by the names of its parameters, which the optimizer moves, and of which its own are the rounded copies."""
+    weights by the names of its parameters, which the optimizer moves, and of which its own are the rounded copies.
+
+    Before the first update the first batch is compared with the model that the config describes, by the program `repro`
+    (`compare`; None leaves it out where it would take more than some seconds). `names` is a table from the model's names to
+    those of replays (`_table.py`); without one it is proposed from shapes, and taken where the first batch confirms it.
+    `balance` is the coefficient of a balance loss of routers that is added to the loss."""
 
     def __init__(self, run: Run, model: Any, optimizer: Any, slices: Iterable[Tuple[int, int]],
                  grad_clip: Optional[float] = None, done: int = 0, mean_over: str = "micro_batches",
                  label_smoothing: float = 0.0, z_loss: float = 0.0, watch: bool = False, strict: bool = False,
-                 refused: Iterable[str] = (), gradients: bool = False, masters: Optional[Mapping[str, Any]] = None) -> None:
+                 refused: Iterable[str] = (), gradients: bool = False, masters: Optional[Mapping[str, Any]] = None,
+                 names: Optional[Mapping[str, Any]] = None, balance: Optional[float] = None,
+                 compare: Optional[bool] = None) -> None:
         self.run, self.model, self.optimizers = run, model, _replayable.all_of(optimizer)
         self.grad_clip, self.done, self.mean_over = float(grad_clip or 0.0), done, mean_over
         self.label_smoothing, self.z_loss, self.watch, self.gradients = label_smoothing, z_loss, watch, gradients
+        self.strict, self.compare, self.balance, self.table = strict, compare, balance, dict(names or {})
+        self.compared, self.first, self.looking, self.start = compare is False, None, False, None
+        self.is_guessed = False
         self.slices, self.open = dict(slices), None
         self.handles: List[Any] = []
         self.stepped: Set[int] = set()
@@ -231,6 +232,8 @@ class Recorder:
             if start + count > later:
                 run.problem("slice", ValueError(f"the slice from update {later} begins within the one from {start}"))
         self.masters = {name_of(name): master for name, master in (masters or {}).items()}
+        if balance is not None:
+            run.complete(_replayable.balance_of({**_replayable.config_of(model), **run.config}, balance))
         about_config, against = _replayable.examine(run, model, self.optimizers, self.masters)
         against = [*against, *refused]
         self.is_off = bool(against) or run.is_idle
@@ -238,6 +241,7 @@ class Recorder:
             raise Refused("\n  ".join(["no replay of this run:", *about_config, *against]))
         self._tell(about_config, against)
         if not self.is_off:
+            self._name()
             self._hook()
             run.complete(_replayable.config_of(model))
             run.before_finish(self._finished)
@@ -248,10 +252,29 @@ class Recorder:
             for reason in reasons:
                 self.run.problem(what, Refused(reason))
 
+    def _name(self):
+        """Finds out which tensors of a replay the parameters are, where no table says so."""
+        if self.table or self.compared or hasattr(getattr(unwrapped(self.model), "config", None), "to_json_string"):
+            return
+        own = {name_of(name): tuple(p.shape) for name, p in self.model.named_parameters()}
+        try:
+            found = _first.ask(self.run, {"seq_len": 1, "batch_size": 1, "steps": 1, **self._config()})
+        except _first.Unasked:
+            return  # which is told when the batch is to be compared
+        wanted = [(name, tuple(shape)) for name, shape in found["tensors"]]
+        if wanted and dict(wanted) != own:
+            self.table, self.is_guessed = _table.proposed(own, wanted), True
+            covered = {part.name for name, shape in own.items() for part in _table.parts_of(name, shape, self.table)}
+            self.unplaced = sorted(covered - dict(wanted).keys()), [name for name, _ in wanted if name not in covered]
+
+    def _config(self):
+        return {**_replayable.config_of(self.model), **self.run.config}
+
     def _hook(self):
         self.computed = {name_of(name): p for name, p in self.model.named_parameters()}  # tied weights come once
         self.named = {name: self.masters.get(name, p) for name, p in sorted(self.computed.items())}
-        self.parts = {id(p): list(parts_of(name, p)) for name, p in self.named.items()}
+        self.pieces = {name: _table.parts_of(name, p.shape, self.table) for name, p in self.named.items()}
+        self.parts = {id(p): [piece.name for piece in self.pieces[name]] for name, p in self.named.items()}
         self.handles = [p.register_post_accumulate_grad_hook(functools.partial(self._gradient, name))
                         for name, p in self.computed.items() if p.requires_grad]
         if self.gradients:
@@ -276,6 +299,10 @@ class Recorder:
         head = getattr(self.model, "get_output_embeddings", lambda: None)()
         if self.watch and head is not None:
             self.handles.append(head.register_forward_hook(self._head))
+
+    def _parts_of(self, name, tensor):
+        """What is of the shape of a parameter, by the tensors that it is in a replay."""
+        return {piece.name: piece.of(tensor) for piece in self.pieces[name]}
 
     # --- What forward passes read and give ---
 
@@ -314,11 +341,17 @@ class Recorder:
 
     @_quiet
     def _enter(self, module, _):
+        if self.looking:
+            return
         self.inside = self.open is not None and module.training and torch.is_grad_enabled()
         self.heads, self.pending = [], None
 
     @_quiet
     def _leave(self, module, positional, named, output):
+        if self.looking:
+            return
+        if self.inside and self.open and not self.compared and self.first is None:
+            self.first = _first.Given(module, positional, named, self.open.batches)
         if self.inside and self.watch and self.open:
             given = dict(zip(inspect.signature(module.forward).parameters, positional), **named)
             if getattr(output, "logits", None) is None:
@@ -330,6 +363,47 @@ class Recorder:
         elif self.inside and self.open and self.open.batches:
             self._told(output, self.open.batches[-1])
         self.inside = False
+
+    def evaluation(self, tokens: Any, dtype: str = "uint16", text: Any = None, length: Optional[int] = None, rows: int = 16,
+                   keep: bool = True) -> Optional[float]:
+        """Evaluates the model on a file of tokens, unsigned integers of this `dtype`, and writes the evaluation, which `repro
+        replay --data` makes again. All tokens but the first are predicted, in rows of `length` tokens (`seq_len` of the config)
+        that do not overlap. `text` is the file of the text that they are; its bytes are counted for bits per byte. The weights are
+        kept as a checkpoint, without which the evaluation is not made again, unless `keep=False`. Answers the mean loss."""
+        return self.evaluated(tokens, dtype, text, length or self._config().get("seq_len"), rows, keep)
+
+    @_quiet
+    def evaluated(self, tokens, dtype, text, length, rows, keep):
+        if not length:
+            raise ValueError("an evaluation before the length of the rows is known: pass `length`")
+        self.looking = True  # no batch of the run
+        try:
+            found = _held_out.evaluated(unwrapped(self.model), tokens, dtype, length, rows, text)
+        finally:
+            self.looking = False
+        values = self._values()
+        if keep and not self.run.has_checkpoint(self.done) and self.run.has_room(f"the weights of update {self.done}", size_of(values)):
+            self.run.checkpoint(self.done, values)
+        self.run.evaluation(self.done, **found)
+        return found["nats"] / found["predicted_tokens"]
+
+    def _look(self):
+        """Sends the first row through the model again; None where it cannot be told from what was given."""
+        given, self.first, self.looking = self.first, None, True
+        try:
+            return given and given.looked(unwrapped(self.model), self.computed, self._config().get("vocab_size"))
+        finally:
+            self.looking = False
+
+    @_quiet
+    def routes(self, layer: int, indices: Any) -> None:
+        """Takes in which experts the router of a layer chose in the forward pass that runs: (tokens, k) or
+        (rows, length, k)."""
+        if self.inside and self.open and not self.looking:
+            config = self._config()
+            experts = config.get("num_local_experts") or config.get("num_experts")
+            counts = torch.bincount(indices.detach().flatten().cpu(), minlength=experts or 0)
+            self.open.routed.setdefault(layer, []).append(counts)
 
     @_quiet
     def labelled(self, labels):
@@ -357,7 +431,9 @@ class Recorder:
             raise ValueError(f"{batch.passes} forward passes after one batch; call `batch` before each")
         self._balance_of(output, batch)
         logits = getattr(output, "logits", None)
-        if torch.is_tensor(logits) and logits.requires_grad and logits.shape[:2] == batch.counted.shape:
+        if not torch.is_tensor(logits) or not logits.requires_grad:
+            return
+        if logits.shape[:2] == batch.counted.shape:
             targets = batch.tokens[:, 1:].masked_fill(batch.counted == 0, -100).to(logits.device)
             logits.register_hook(functools.partial(self._backward, batch, logits.detach(), targets))
 
@@ -380,18 +456,18 @@ class Recorder:
 
     @_quiet
     def _head(self, _, __, output):
-        if self.inside:
+        if self.inside and not self.looking:
             self.heads.append(output)
 
     @_quiet
     def _computed(self, module, _):
-        if self.inside and self.open:
+        if self.inside and self.open and not self.looking:
             self.open.precisions.add(_replayable.precision_of(next(module.parameters()).device.type))
 
     @_quiet
     def _routed(self, layer, module, _, output):
         """Counts where the router of a layer sends its tokens: its output has their experts last."""
-        if self.inside and self.open:
+        if self.inside and self.open and not self.looking:
             counts = torch.bincount(output[2].detach().flatten().cpu(), minlength=module.num_experts)
             self.open.routed.setdefault(layer, []).append(counts)
 
@@ -413,13 +489,15 @@ class Recorder:
     def _values(self):
         values = {}
         for name, p in self.named.items():
-            values.update(parts_of(name, p.detach().cpu().clone()))
+            values.update(self._parts_of(name, p.detach().cpu().clone()))
         return dict(sorted(values.items()))
 
     def _begin(self):
-        """Begins the slice that is due, if one is."""
+        """Begins the slice that is due, if one is. The first update is looked at in any case."""
         if self.open is None and self.done in self.slices:
             self._open(self.slices.pop(self.done))
+        elif self.open is None and not self.compared and self.slices:
+            self.open = Stretch(self.done, 0, self._values())
 
     @_quiet
     def _open(self, count):
@@ -432,7 +510,7 @@ class Recorder:
             for name, p in self.named.items():
                 for kind, moment in (optimizer.state.get(p) or {}).items():
                     if torch.is_tensor(moment) and moment.shape == p.shape:
-                        for part, value in parts_of(name, moment.detach().cpu()).items():
+                        for part, value in self._parts_of(name, moment.detach().cpu()).items():
                             kept.setdefault(part, {})[kind] = value.clone()
         values = self._values()
         # What a replay needs: the weights, and the moments if there are any. Gradients come first where the budget ends.
@@ -442,13 +520,19 @@ class Recorder:
             self.gradients = False
         if not self.run.has_room(f"the slice from update {self.done}", size):
             return
-        self.run.checkpoint(self.done, values, optimizer=kept or None)
-        self.open = Stretch(self.done, count, values)
+        self.open, self.start = Stretch(self.done, count, values), kept or None
+        if self.compared:
+            self._keep_start()
+
+    def _keep_start(self):
+        """Writes the checkpoint from which a slice starts."""
+        kept, self.start = self.start, None
+        self.run.checkpoint(self.open.start, self.open.first, optimizer=kept)
 
     @_quiet
     def _gradient(self, name, parameter):
         if self.open:
-            for part, gradient in parts_of(name, parameter.grad).items():
+            for part, gradient in self._parts_of(name, parameter.grad).items():
                 self.open.gradients[part] = norm64(gradient)
                 if self.gradients:
                     self.open.whole[part] = gradient.detach().float().cpu().clone()
@@ -472,14 +556,145 @@ class Recorder:
             return loss
         return (arguments[0], watched, *arguments[2:]) if len(arguments) > 1 else arguments, {**named, "closure": watched}
 
-    @_quiet
     def _ready(self, at, optimizer):
+        if self.open and not self.compared:
+            self._before_first()
+        self._state(at, optimizer)
+
+    @_quiet
+    def _state(self, at, optimizer):
         if not self.open:
             return
         if not self.stepped:
             self._unmoved()
             self._clipped()
         self.open.stated[at] = [stated_group(optimizer, group, self.parts) for group in optimizer.param_groups]
+
+    def _before_first(self):
+        """Compares the first batch before the first update, and begins the slice that is due, or gives up all of them."""
+        self.compared, passed = True, None
+        try:
+            self._unmoved()
+            self._clipped()
+            passed = self._look()
+            against = self._compare(passed)
+        except _first.Unasked as error:
+            say(f"the model was not compared with its config before training: {error}")
+            against = self._without_program(passed)
+        except Exception as error:
+            against = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+        if against:
+            self._give_up(against)
+        elif self.open.count == 0:
+            self.open = None
+        else:
+            self._keep_start()
+
+    def _without_program(self, passed):
+        """What is known against the model where it was not compared."""
+        if self.is_guessed and any(self.unplaced):
+            return self._misnamed()
+        return passed and passed.against
+
+    def _misnamed(self):
+        ours, theirs = self.unplaced
+        kind = self._config().get("model_type")
+        have = f"`{kind}` has no {', '.join(f'`{name}`' for name in ours[:4])}; " if ours else ""
+        lack = f"the model has no {', '.join(f'`{name}`' for name in theirs[:4])}; " if theirs else ""
+        nearest = f"the nearest table is {_table.shown(self.table)}" if _table.changes(self.table) else "all others are its own"
+        return f"the tensors are not those of the config: {have}{lack}{nearest}"
+
+    def _give_up(self, against):
+        self.open, self.slices = None, {}
+        self.close()
+        reason = Refused(f"{against}. The receipt still has metrics, evaluations, seeds, counts and digests of weights")
+        self.run.problem("no slices are recorded", reason)
+        if self.strict:
+            raise reason
+
+    def _compare(self, passed):
+        """What the program says against the first batch, before the first update; None where it is as the config says."""
+        o, config = self.open, self._config()
+        if passed and passed.against:
+            return passed.against
+        if not o.batches or any(batch.loss is None for batch in o.batches):
+            raise ValueError("no batch and no loss before the first update; call `batch` and `loss` for each forward pass")
+        loss = self._loss()
+        rows, parts, length = self._shape_of(o.batches)
+        count = sum(p.numel() for p in self.named.values())
+        if self.compare is None and _first.work_of(count, rows * parts * length) > _first.WORK:
+            raise _first.Unasked(f"{count:,} parameters and {rows * parts * length:,} tokens take minutes; `compare=True` "
+                                 "compares them all the same")
+        config.update(batch_size=rows * parts, seq_len=length, steps=1)
+        found = _first.ask(self.run, config, functools.partial(self._write_first, passed, loss))
+        self._note(found)
+        if self.is_guessed and any(self.unplaced):
+            return self._misnamed() + _first.agreeing(found)
+        against = _first.sentence(found)
+        if self.is_guessed and _table.changes(self.table):
+            shown = _table.shown(self.table)
+            if against:
+                return f"{against}. Names were guessed from shapes: {shown}"
+            say(f"the first batch confirms names that were found by shapes; to say them, pass {shown}")
+        if found["lacks_routes"]:
+            say("the slices will not say where routers send tokens: a replay whose rounding sends one elsewhere is "
+                "inconclusive; call `record.routes(layer, indices)` in the forward pass")
+        if found["outcome"] == "undecided":
+            say(f"the first batch does not decide whether the model is that of its config: {found['reason']}")
+        return against
+
+    def _note(self, found):
+        self.run._note("first_batch", {"outcome": found["outcome"], **({"reason": found["reason"]} if found["reason"] else {})})
+
+    @staticmethod
+    def _shape_of(batches):
+        rows, length = (max(batch.counted.shape[at] for batch in batches) for at in (0, 1))
+        return rows, len(batches), length
+
+    def _write_first(self, passed, loss, bundle):
+        """Writes the first update as a slice of one step, of which nothing is said but what comes before weights move."""
+        o = self.open
+        rows, _, length = self._shape_of(o.batches)
+        stretch = Stretch(0, 1, o.first)
+        stretch.updates, stretch.groups = [o.batches], [[self._plain_group()]]
+        stretch.scales, stretch.precisions = [o.scale], o.precisions
+        names = list(o.first)
+        norms = [o.gradients.get(name, 0.0) for name in names]
+        stretch.logged = {"loss": [loss], "grad_norm": [math.sqrt(math.fsum(n * n for n in norms))],
+                          "clip_norm": [o.clipped_by], "tensor_grad_norm": [norms]}
+        is_padded = any(batch.counted.shape != (rows, length) or not batch.is_whole for batch in o.batches)
+        if o.routed and not is_padded:
+            stretch.logged["routed"] = [[sum(counts).tolist() for _, counts in sorted(o.routed.items())]]
+        bundle.checkpoint(0, o.first)
+        logged = {name: torch.as_tensor(value) if name == "routed" else torch.as_tensor(value, dtype=torch.float32)
+                  for name, value in stretch.logged.items()}
+        inputs, stated = self._said_of(stretch, rows, length)
+        bundle.slice(0, inputs.pop("tokens"), {**logged, **inputs}, {name: {} for name in names}, checkpoint_step=0,
+                     stated=stated)
+        if passed is not None and passed.length == length:
+            first = {"tokens": o.batches[0].fitted("tokens", rows, length)}
+            _first.write_rows(bundle, passed.tensors(first["tokens"], self.pieces))
+
+    def _plain_group(self):
+        """All trained tensors in one group of a rule that needs no moments: updates are not compared."""
+        tensors = sorted(name for own, p in self.named.items() if p.requires_grad for name in self.parts[id(p)])
+        return {"tensors": tensors, "optimizer": "sgd", "lr": 1e-3, "weight_decay": 0.0, "momentum": 0.0,
+                "dampening": 0.0, "nesterov": False}
+
+    def _said_of(self, o, rows, length):
+        """The inputs of a slice, and what it states."""
+        batches = [batch for update in o.updates for batch in update]
+        kinds = {name for batch in batches for name in batch.given}
+        tensors = {name: o.tensor(name, rows, length) for name in ("tokens", "counted", *sorted(kinds))}
+        if tensors["counted"].all():
+            tensors.pop("counted")
+        more = {"balance_whole": self.balance_whole, "label_smoothing": self.label_smoothing, "z_loss": self.z_loss,
+                **stated_precision(o.precisions, bool(self.masters))}
+        if any(scale != 1.0 for scale in o.scales):
+            more["loss_scale"] = o.scales
+        return tensors, {"grad_clip": self.grad_clip, "groups": o.merged_groups(), "micro_batches": len(o.updates[0]),
+                         "mean_over": self.mean_over, "norms": "float64",
+                         **{name: value for name, value in more.items() if value}}
 
     def _unmoved(self):
         """Checks that nothing but optimizers moves weights."""
@@ -499,6 +714,13 @@ class Recorder:
                              "does not")
         found = math.sqrt(math.fsum(norm64(p.grad) ** 2 for p in self.named.values() if p.grad is not None))
         whole = math.sqrt(math.fsum(norm ** 2 for norm in self.open.gradients.values()))
+        share = found / whole if whole else 1.0
+        for name, p in self.named.items():
+            for part, gradient in self._parts_of(name, p.grad).items() if p.grad is not None else ():
+                norm, accumulated = norm64(gradient), self.open.gradients.get(part, 0.0)
+                if abs(norm - share * accumulated) > ALIKE * max(share * accumulated, EDGE * found):
+                    raise ValueError(f"clipping: the optimizer gets {norm / (accumulated or 1.0):.4g} of the gradient of "
+                                     f"`{part}` and {share:.4g} of all of them: a replay scales all gradients by one number")
         wanted = min(whole, self.grad_clip) if self.grad_clip else whole
         # The norm that was divided by is a sum in float32, which is off by some thousandths for many millions of numbers.
         if not abs(found - wanted) <= 1e-2 * wanted:
@@ -630,22 +852,14 @@ class Recorder:
         logged = {name: values if name == "routed" else values.float()
                   for name, values in ((name, torch.stack(values)) for name, values in o.logged.items())
                   if name != "routed" or not is_padded}
-        kinds = {name for batch in batches for name in batch.given}
-        tensors = {name: o.tensor(name, rows, length) for name in ("tokens", "counted", *sorted(kinds))}
-        if tensors["counted"].all():
-            tensors.pop("counted")
-        more = {"balance_whole": self.balance_whole, "label_smoothing": self.label_smoothing, "z_loss": self.z_loss, **stated_precision(o.precisions, bool(self.masters))}
-        if any(scale != 1.0 for scale in o.scales):
-            more["loss_scale"] = o.scales
-        stated = {"grad_clip": self.grad_clip, "groups": o.merged_groups(), "micro_batches": parts,
-                  "mean_over": self.mean_over, "norms": "float64", **{name: value for name, value in more.items() if value}}
+        tensors, stated = self._said_of(o, rows, length)
         self.run.slice(o.start, tensors.pop("tokens"), {**logged, **tensors},
                        {name: (o.first[name], o.before[name]) for name in o.first}, checkpoint_step=o.start, stated=stated)
 
     @_quiet
     def _finished(self):
         """The steps of a run whose config does not say them: those that were made."""
-        if self.open:
+        if self.open and self.open.count:
             self.run.problem("slice", ValueError(f"the run ended within the slice from update {self.open.start}"))
         for start in self.slices:
             self.run.problem("slice", ValueError(f"the run has no update {start + 1}, with which a slice was to begin"))
@@ -657,6 +871,7 @@ def _idle():
     recorder = object.__new__(Recorder)
     recorder.open, recorder.inside, recorder.watch, recorder.heads, recorder.pending = None, False, False, [], None
     recorder.slices, recorder.stepped, recorder.optimizers, recorder.done, recorder.run = {}, set(), [None], 0, None
+    recorder.looking, recorder.compared, recorder.first = False, True, None
     return recorder
 
 

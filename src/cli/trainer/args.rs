@@ -103,6 +103,10 @@ pub struct ReplayArgs {
     /// Run only so many micro-batches of each step, `COUNT:SEED`, and make the updates by the logged gradients
     #[arg(long, value_name = "SAMPLE", conflicts_with = "full")]
     pub micro_batches: Option<String>,
+    /// Compare the model alone, as recorders ask before a run's first update: loss and gradients of a slice of one step, the
+    /// first part of the model that differs, and settings of the config under which it would not
+    #[arg(long, conflicts_with_all = ["full", "slice", "micro_batches"], hide_short_help = true)]
+    pub first_batch: bool,
     /// The engines that execute the slice: the trainer's own, the independent one written with candle, or both, which have to
     /// agree
     #[arg(long, value_enum, value_name = "ENGINE", default_value_t = EngineArg::Own, help_heading = "Machine")]

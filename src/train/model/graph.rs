@@ -3,9 +3,9 @@
 
 use std::ops::Deref;
 
-use super::PartRows;
 use super::config::MixtureConfig;
 use super::precision::{Rounded, Roundings};
+use super::{OperationKind, OperationRows, PartRows};
 use crate::backend::{Backend, BackwardNumbers, ForwardNumbers};
 use crate::ops::{Batch, Head, HeadLoss, HeadScores, Load, Mixture, StepKind};
 use repro_portable::rounding::Rounding;
@@ -229,6 +229,37 @@ impl<B: Backend> Graph<B> {
         self.parts.iter().filter_map(rows).collect()
     }
 
+    /// The rows that each operation with weights read and made in the last walk, by its variable, whose tensors are not named
+    /// yet.
+    pub fn rows_of_operations(&self) -> Vec<(usize, OperationRows<B::Number>)> {
+        let numbers = |at: RowsAt| {
+            let values = self.values.get(at.0)?;
+            Some(self.backend.get(values, 0..self.backend.length(values)).into_owned())
+        };
+        let mut all = Vec::new();
+        for step in &self.steps {
+            let (Some(variable), Some(mut outputs)) = (step.variable, numbers(step.y)) else {
+                continue;
+            };
+            for (output, added) in
+                outputs.iter_mut().zip(step.residual.and_then(numbers).unwrap_or_default())
+            {
+                *output = *output - added;
+            }
+            let maker = step.x.and_then(|x| self.steps.get(x.0));
+            let before = maker.filter(|maker| maker.residual.is_none());
+            let rows = OperationRows {
+                kind: kind_of(&step.kind),
+                tensors: Vec::new(),
+                inputs: step.x.and_then(numbers),
+                before: before.map(|before| kind_of(&before.kind)),
+                outputs,
+            };
+            all.push((variable, rows));
+        }
+        all
+    }
+
     /// From now on takes so many times the balance losses of a config.
     pub fn balance(&mut self, config: Option<&MixtureConfig>, times: f64) {
         let Some([balance, _]) = config.map(MixtureConfig::coefficients) else { return };
@@ -258,6 +289,19 @@ impl<B: Backend> Graph<B> {
             StepKind::Mixture(layer, mixture) => Some((*layer, &mut **mixture)),
             _ => None,
         })
+    }
+}
+
+fn kind_of<T>(kind: &StepKind<T>) -> OperationKind {
+    match kind {
+        StepKind::Activate(_) => OperationKind::Activation,
+        StepKind::Attention(_) => OperationKind::Attention,
+        StepKind::Embedding(_) | StepKind::Positions(_) => OperationKind::Embedding,
+        StepKind::FeedForward(_) => OperationKind::Network,
+        StepKind::Linear(_) => OperationKind::Linear,
+        StepKind::Mixture(..) => OperationKind::Mixture,
+        StepKind::Norm(_) => OperationKind::Norm,
+        StepKind::VectorNorms(_) => OperationKind::VectorNorms,
     }
 }
 

@@ -122,6 +122,42 @@ pub struct PartRows<T> {
     pub rows: Vec<T>,
 }
 
+/// The rows that an operation with weights read and made in a walk. What its output was added to is taken off again.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OperationRows<T> {
+    /// What it does.
+    pub kind: OperationKind,
+    /// Its tensors, in the order in which their numbers lie.
+    pub tensors: Vec<String>,
+    /// What it reads: tokens by width; none where it reads tokens.
+    pub inputs: Option<Vec<T>>,
+    /// What made that, where it was made and not added up.
+    pub before: Option<OperationKind>,
+    /// What it makes: tokens by width.
+    pub outputs: Vec<T>,
+}
+
+/// What an operation does, as far as a report tells operations apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OperationKind {
+    /// A function of each number.
+    Activation,
+    /// Causal attention over queries, keys and values.
+    Attention,
+    /// Rows of a table: of tokens or positions.
+    Embedding,
+    /// One matrix, or several side by side.
+    Linear,
+    /// A mixture of experts.
+    Mixture,
+    /// A gated network.
+    Network,
+    /// A norm of rows.
+    Norm,
+    /// Norms of queries and keys.
+    VectorNorms,
+}
+
 /// A pass, behind its weight among several.
 type WeightedPass<T> = (f64, Forward<T>);
 
@@ -450,6 +486,20 @@ impl<B: Backend> Model<B> {
         parts.push(PartRows { part: "head".to_owned(), rows });
         self.sound()?;
         Ok(parts)
+    }
+
+    /// The rows that each operation with weights read and made in the last walk, in its order.
+    pub fn rows_of_operations(&self) -> Result<Vec<OperationRows<B::Number>>, Failure> {
+        let mut all = Vec::new();
+        for (variable, mut rows) in self.graph.rows_of_operations() {
+            let own = self.named.iter().filter(|named| named.variable == variable);
+            let mut own: Vec<_> = own.map(|named| (named.offset, named.name.clone())).collect();
+            own.sort_unstable();
+            rows.tensors = own.into_iter().map(|(_, name)| name).collect();
+            all.push(rows);
+        }
+        self.sound()?;
+        Ok(all)
     }
 
     /// The length of sequences that the model takes.

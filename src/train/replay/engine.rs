@@ -230,7 +230,8 @@ fn fits(bundle: &Bundle, shape: RunShape) -> Result<(), Error> {
 }
 
 impl<'a> ReplayedRun<'a> {
-    fn of(bundle: &'a Bundle, machine: &'a Machine) -> Result<Self, Error> {
+    /// The run of a bundle, whose settings and size are those of one that can be executed.
+    pub fn of(bundle: &'a Bundle, machine: &'a Machine) -> Result<Self, Error> {
         let config = bundle.document(CONFIG)?.root();
         let trainer = bundle.receipt().trainer.as_ref();
         let stated = trainer.and_then(|trainer| trainer.arithmetic.clone());

@@ -22,6 +22,8 @@ mod described;
 mod engine;
 mod evaluations;
 mod fault;
+mod first_batch;
+mod first_settings;
 mod machine;
 mod names;
 #[cfg(not(feature = "candle"))]
@@ -44,5 +46,6 @@ use no_candle as candle;
 
 pub use corpora::Corpora;
 pub use engine::{beginning, calibrate, cost, micro_batches, replay};
+pub use first_batch::{BatchOutcome, FirstBatch, PartDifference, first_batch};
 pub use machine::{Machine, Progress, ReplayPhase, on_threads};
 pub use settings::{Setting, settings};

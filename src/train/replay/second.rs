@@ -10,7 +10,7 @@ use super::session::{Executed, OwnReplay, Session, stopped};
 use super::step::{Layout, Step};
 use crate::Precision;
 use crate::backend::{Backend, Host};
-use crate::model::{PartRows, Sequences};
+use crate::model::{OperationRows, PartRows, Sequences};
 use repro_portable::{Kernels, Real, TokenPlaces};
 use repro_receipt::source::Error;
 use repro_runs::replay::{
@@ -20,10 +20,10 @@ use repro_runs::replay::{
 
 /// How many times what rounding makes of the rows behind a part of a model two engines may be apart there: in float32, which
 /// adds up in any order, and in fewer bits, whose roundings most programs have at the same places.
-const TIMES: f64 = 64.0;
-const TIMES_IN_FEW_BITS: f64 = 4.0;
+pub const TIMES: f64 = 64.0;
+pub const TIMES_IN_FEW_BITS: f64 = 4.0;
 /// The rounding of a float32, relative to it.
-const UNIT: f64 = 1.0 / 16_777_216.0;
+pub const UNIT: f64 = 1.0 / 16_777_216.0;
 
 impl Session<'_> {
     /// Executes the slice with candle, and judges it. The tolerance is the trainer's, whose engine walks it for that.
@@ -166,11 +166,11 @@ impl EnginePair<'_> {
     fn other_part(&self) -> Result<Option<String>, Error> {
         let candle = candle::rows_of_parts(self.second, self.machine)?;
         let isa = self.machine.place.isa;
-        let narrow = rows_of_parts(self.course, Host::<f32>::new(isa))?;
+        let narrow = FirstSequence::of(self.course, Host::<f32>::new(isa))?.parts;
         let mut exact = self.course.clone();
         let of_course = std::mem::replace(&mut exact.regime.precision, Precision::Full);
         let times = if of_course == Precision::Full { TIMES } else { TIMES_IN_FEW_BITS };
-        let wide = rows_of_parts(&exact, Host::<f64>::new(isa))?;
+        let wide = FirstSequence::of(&exact, Host::<f64>::new(isa))?.parts;
         for ((narrow, wide), candle) in std::iter::zip(narrow, wide).zip(candle) {
             let rounding = distance(&narrow.rows, &wide.rows).max(UNIT);
             let apart = distance(&narrow.rows, &candle.rows);
@@ -183,26 +183,50 @@ impl EnginePair<'_> {
     }
 }
 
-/// The rows behind each part of the trainer's model, for the first sequence of a course and the weights of its start.
-fn rows_of_parts<B: Backend>(course: &Course, backend: B) -> Result<Vec<PartRows<f64>>, Error> {
-    let mut walker = course.begin(backend)?;
-    let length = course.regime.shape.seq_len;
-    let rows = course.rows.clone().of(course.start.step, 0);
-    let inputs = rows.get(..length).unwrap_or_default();
-    let targets = rows.get(1..=length).unwrap_or_default();
-    let nothing = Marks::default();
-    let marks = course.marks.first().unwrap_or(&nothing);
-    let places = TokenPlaces {
-        documents: marks.documents.get(..length).unwrap_or_default(),
-        positions: marks.positions.get(..length).unwrap_or_default(),
-    };
-    let sequences = Sequences { inputs, targets, rows: 1, places };
-    let parts = walker.learner.rows_of_parts(sequences)?;
-    let wide = parts.into_iter().map(|PartRows { part, rows }| {
-        let rows = rows.into_iter().map(Real::to_f64).collect();
-        PartRows { part, rows }
-    });
-    Ok(wide.collect())
+/// The rows of the trainer's model for the first sequence of a course and the weights of its start.
+pub struct FirstSequence {
+    /// Behind each part; those of the head are the nats of each target.
+    pub parts: Vec<PartRows<f64>>,
+    /// What each operation with weights read and made.
+    pub operations: Vec<OperationRows<f64>>,
+}
+
+impl FirstSequence {
+    /// Runs it.
+    pub fn of<B: Backend>(course: &Course, backend: B) -> Result<Self, Error> {
+        let mut walker = course.begin(backend)?;
+        let length = course.regime.shape.seq_len;
+        let rows = course.rows.clone().of(course.start.step, 0);
+        let inputs = rows.get(..length).unwrap_or_default();
+        let targets = rows.get(1..=length).unwrap_or_default();
+        let nothing = Marks::default();
+        let marks = course.marks.first().unwrap_or(&nothing);
+        let places = TokenPlaces {
+            documents: marks.documents.get(..length).unwrap_or_default(),
+            positions: marks.positions.get(..length).unwrap_or_default(),
+        };
+        let sequences = Sequences { inputs, targets, rows: 1, places };
+        let parts = walker.learner.rows_of_parts(sequences)?.into_iter();
+        let operations = walker.learner.rows_of_operations()?.into_iter();
+        Ok(Self {
+            parts: parts
+                .map(|PartRows { part, rows }| PartRows { part, rows: wide(rows) })
+                .collect(),
+            operations: operations
+                .map(|OperationRows { kind, tensors, inputs, before, outputs }| OperationRows {
+                    kind,
+                    tensors,
+                    inputs: inputs.map(wide),
+                    before,
+                    outputs: wide(outputs),
+                })
+                .collect(),
+        })
+    }
+}
+
+fn wide<T: Real>(rows: Vec<T>) -> Vec<f64> {
+    rows.into_iter().map(Real::to_f64).collect()
 }
 
 /// The verdict of a report.
@@ -237,7 +261,7 @@ fn operation_of(divergence: &Divergence) -> String {
 }
 
 /// How far rows are apart, relative to the first.
-fn distance(a: &[f64], b: &[f64]) -> f64 {
+pub fn distance(a: &[f64], b: &[f64]) -> f64 {
     let size = f64::length(a);
     let apart = f64::distance(a, b);
     if apart == 0.0 { 0.0 } else { apart / size }

@@ -9,11 +9,14 @@ use repro_runs::replay::{
     Allowed, Batches, Divergence, EngineVerdict, EnginesReport, Extent, PlantedFault, Replay,
     StepReport, Tolerance, ToleranceShare,
 };
+use repro_train::replay::FirstBatch;
 
 /// The schema of a replay.
 const SCHEMA: &str = "repro.replay/1";
 /// The schema of a calibration.
 const CALIBRATION: &str = "repro.calibration/1";
+/// The schema of a comparison of a first batch.
+const FIRST_BATCH: &str = "repro.first-batch/1";
 /// The significant digits of computed numbers that are not compared bit for bit.
 const DIGITS: usize = 10;
 
@@ -105,6 +108,23 @@ pub fn calibration(bundle: &Bundle, extent: Extent, found: &Tolerance) -> Json {
         answer.extend(found);
     }
     answer
+}
+
+/// What the first batch of a run came to.
+pub fn first_batch(found: &FirstBatch) -> Json {
+    json!({
+        "schema": FIRST_BATCH,
+        "outcome": found.outcome.word(),
+        "reason": found.reason,
+        "part": found.part.as_ref().map(|part| json!({
+            "name": part.part,
+            "difference": computed(part.apart),
+            "tolerance": computed(part.allowed),
+        })),
+        "settings": found.settings,
+        "tensors": found.tensors,
+        "lacks_routes": found.lacks_routes,
+    })
 }
 
 /// A number as it is printed: no more digits than the arithmetic of a report has.

@@ -17,7 +17,7 @@ use repro_receipt::source::{Error, Location};
 use repro_report::outcome::{ExitStatus, Verdict};
 use repro_runs::replay::BAD_EXTENT;
 use repro_runs::replay::{Choice, Extent, MicroBatchSample, Replay, ReplayEngine};
-use repro_train::replay::{self, Corpora};
+use repro_train::replay::{self, BatchOutcome, Corpora, Machine};
 
 pub use planned::PlannedReplays;
 pub use shown::Bar;
@@ -39,6 +39,9 @@ pub fn run(own: &args::ReplayArgs, output: &Output) -> Answer {
             return Err(vec![BAD_USAGE.at(Location::file("--engine"), "`both`", found)]);
         }
         machine.second_device = Some(device.clone());
+    }
+    if own.first_batch {
+        return first_batch(&own.bundle, &machine, output);
     }
     let choice = match (own.full, own.slice.as_deref()) {
         (true, _) => Choice::This(Extent::Whole),
@@ -63,6 +66,25 @@ pub fn run(own: &args::ReplayArgs, output: &Output) -> Answer {
         Verdict::Verified => ExitStatus::Verified,
         Verdict::Refuted => ExitStatus::Refuted,
         Verdict::Inconclusive | Verdict::Unchecked => ExitStatus::Undecided,
+    })
+}
+
+/// Runs `repro replay --first-batch`.
+fn first_batch(path: &Path, machine: &Machine, output: &Output) -> Answer {
+    let bundle = load(path, machine.threads).map_err(one)?;
+    let bar = Bar::new(output, &format!("first batch of {}", bundle.name()), None);
+    let found = replay::first_batch(&bundle, machine, &bar).map_err(one);
+    bar.end();
+    let found = found?;
+    if output.wants_json() {
+        output.print_json(&answers::first_batch(&found));
+    } else {
+        output.print(&text::first_batch(bundle.name(), &found, output.width()));
+    }
+    Ok(match found.outcome {
+        BatchOutcome::Agrees => ExitStatus::Verified,
+        BatchOutcome::Differs => ExitStatus::Refuted,
+        BatchOutcome::Undecided | BatchOutcome::Refused => ExitStatus::Undecided,
     })
 }
 

@@ -9,6 +9,7 @@ use repro_runs::replay::{
     RepeatedEvaluation, Replay, ReplayComparison, ReplayEngine, SampledMicroBatches, Tolerance,
     ToleranceShare,
 };
+use repro_train::replay::FirstBatch;
 
 /// The significant digits of computed numbers.
 const DIGITS: usize = 10;
@@ -36,6 +37,28 @@ pub fn replay(replay: &Replay, width: usize, verbose: bool) -> String {
         text.push_str(&tensors(replay, width));
     }
     text.push_str(&seen(replay, width));
+    text
+}
+
+/// What the first batch of a run came to.
+pub fn first_batch(bundle: &str, found: &FirstBatch, width: usize) -> String {
+    let mut text = paragraph(&format!("{bundle}  first batch: {}", found.outcome.word()), 0, width);
+    if !found.reason.is_empty() {
+        text.push_str(&paragraph(&found.reason, 2, width));
+    }
+    if let Some(part) = &found.part {
+        let (apart, allowed) = (few(part.apart), few(part.allowed));
+        let line = format!(
+            "the first part that differs: {}, off by {apart} of its size; {allowed} is rounding",
+            part.part
+        );
+        text.push_str(&paragraph(&line, 2, width));
+    }
+    for change in &found.settings {
+        let fields: Vec<_> =
+            change.iter().map(|(field, value)| format!("`{field}` = {value}")).collect();
+        text.push_str(&paragraph(&format!("it agrees with {}", fields.join(", ")), 2, width));
+    }
     text
 }
 

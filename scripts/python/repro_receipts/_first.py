@@ -1,0 +1,302 @@
+"""The first batch of a run, held against the model that its config describes, before the first update.
+
+No formula of a model is written here: `repro replay --first-batch` reads the config as every replay does, executes the batch,
+and says which part is the first that differs. What it is given comes from the training loop itself: tokens, loss, and the
+gradients that the run's own backward pass gave. Besides, the first row is sent through the model again, in training mode and
+in evaluation mode, which shows what draws random numbers and what is not the same in training.
+
+Random numbers, buffers, gradients and modes of the model are as before afterwards.
+"""
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+
+import torch
+import torch.nn.functional as F
+
+from ._init import init
+from ._json import Unwritable
+from ._program import ProgramMissing, program
+from ._tensors import TensorFile
+
+KEPT = 1 << 24  # numbers of rows that are kept of the first sequence
+UNIT = 2.0 ** -24
+FAR, FAR_IN_FEW_BITS = 64 * UNIT, 4 * 2.0 ** -8  # how far two passes may be apart, as rows of two engines in a replay
+WORK = 2e11  # operations that a comparison may take: about ten seconds of two cores
+WALKS = 12  # of a calibration, with the step itself
+MINUTES = 10
+
+
+class Unasked(Unwritable):
+    """The program could not be asked."""
+
+
+# --- Asking the program ---
+
+def ask(run, config, write=None):
+    """What `repro replay --first-batch` says of a bundle with this config, which `write` adds to."""
+    try:
+        executable = program()
+    except ProgramMissing as error:
+        raise Unasked(str(error)) from None
+    with tempfile.TemporaryDirectory() as folder:
+        bundle = init("first-batch", folder, config, {"name": "first batch"}, {"init": "0"}, rank=0)
+        if write is not None:
+            write(bundle)
+        if bundle.finish() is None or bundle.problems:
+            raise Unasked("; ".join(bundle.problems) or "the batch could not be written")
+        asked = [str(executable), "replay", str(bundle.path), "--first-batch", "--format", "json"]
+        try:
+            done = subprocess.run(asked, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                  encoding="utf-8", errors="replace", timeout=60 * MINUTES, check=False)
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise Unasked(f"{executable.name} could not be executed: {error}") from None
+    try:
+        found = json.loads(done.stdout)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict) or found.get("schema") != "repro.first-batch/1":
+        lines = done.stderr.strip().splitlines() or ["nothing"]
+        raise Unasked(f"{executable.name} ended with {done.returncode} and said: {' '.join(lines)[:300]}")
+    return found
+
+
+def sentence(found):
+    """What a replay would say against the model, in a sentence; None where nothing is known against it."""
+    if found["outcome"] in ("agrees", "undecided"):
+        return None
+    reason = found["reason"]
+    if found["part"]:
+        part = found["part"]
+        reason = (f"the first part that differs is {part['name']}, by {part['difference'] or math.inf:.1e} of its size "
+                  f"({part['tolerance']:.1e} is rounding); {reason}")
+    return reason + agreeing(found)
+
+
+def agreeing(found):
+    """The settings under which the first sequence agrees, to be put behind a sentence."""
+    changes = [", ".join(f"`{name}` = {json.dumps(value)}" for name, value in change.items()) for change in found["settings"]]
+    return f"; the batch agrees with {' or with '.join(changes)} in the config" if changes else ""
+
+
+# --- The first row again ---
+
+class Rows:
+    """What modules with parameters of their own read and made in a pass of one sequence, in the order of their calls."""
+
+    def __init__(self, named, rows, length):
+        self.rows, self.length, self.left, self.all = rows, length, KEPT, []
+        self.names = {}
+        for name, p in named.items():
+            self.names.setdefault(id(p), name)
+
+    def hooks(self, model):
+        """Hooks on all such modules."""
+        for module in model.modules():
+            names = [self.names[id(p)] for p in module._parameters.values() if p is not None and id(p) in self.names]
+            if names:
+                yield module.register_forward_hook(self._hook(names[0]))
+
+    def _hook(self, name):
+        @torch.compiler.disable
+        def hook(_, given, output):
+            for kind, value in (("in", given[0] if given else None), ("out", output)):
+                value = value[0] if isinstance(value, (tuple, list)) and value else value
+                if torch.is_tensor(value) and value.is_floating_point():
+                    self._keep(f"{kind}.{name}", value.detach())
+        return hook
+
+    def _keep(self, name, value):
+        if any(name == known for known, _ in self.all):
+            return
+        if self.rows > 1 and value.shape[:1] == (self.rows * self.length,):
+            value = value[:self.length]
+        elif self.rows > 1 and value.shape[:1] == (self.rows,):
+            value = value[:1]
+        self.left -= value.numel()
+        if self.left > 0:
+            self.all.append((name, value.float().cpu().contiguous().clone()))
+
+
+def logits_of(output, shape, vocabulary):
+    """The logits of a forward pass over (rows, length), in whatever it answers; None where there are none."""
+    if torch.is_tensor(output):
+        if not output.is_floating_point() or output.dim() < 2 or vocabulary not in (None, output.shape[-1]):
+            return None
+        if tuple(output.shape[:-1]) == tuple(shape) and output.shape[-1] > 1:
+            return output
+        is_flat = output.dim() == 2 and output.shape[0] == shape[0] * shape[1] and vocabulary is not None
+        return output.view(*shape, -1) if is_flat else None
+    if isinstance(getattr(output, "logits", None), torch.Tensor):
+        return logits_of(output.logits, shape, vocabulary)
+    members = output.values() if isinstance(output, dict) else output if isinstance(output, (tuple, list)) else ()
+    return next((found for found in (logits_of(one, shape, vocabulary) for one in members) if found is not None), None)
+
+
+@contextlib.contextmanager
+def untouched(model):
+    """Puts back random numbers, buffers and modes of a model."""
+    devices = sorted({p.device.index for p in model.parameters() if p.device.type == "cuda"})
+    buffers = [(buffer, buffer.clone()) for buffer in model.buffers()]
+    modes = [(module, module.training) for module in model.modules()]
+    stored = [(module, dict(vars(module)), [(value, value.copy()) for name, value in vars(module).items()
+                                            if name[:1] != "_" and type(value) in (list, dict, set)])
+              for module in model.modules()]
+    numpy, state = sys.modules.get("numpy"), random.getstate()
+    of_numpy = numpy.random.get_state() if numpy else None
+    # Weights that autocast casts without gradients must not be found by passes that need these.
+    caches = torch.is_autocast_cache_enabled()
+    torch.set_autocast_cache_enabled(False)
+    try:
+        with torch.random.fork_rng(devices), torch.no_grad():
+            yield
+    finally:
+        torch.set_autocast_cache_enabled(caches)
+        random.setstate(state)
+        if numpy:
+            numpy.random.set_state(of_numpy)
+        # What a forward pass leaves at its modules, such as a balance loss of routers, is that of the run's own pass.
+        for module, values, containers in stored:
+            vars(module).clear()
+            vars(module).update(values)
+            for container, content in containers:
+                container.clear()
+                (container.extend if isinstance(container, list) else container.update)(content)
+        for module, mode in modes:
+            module.training = mode
+        with torch.no_grad():
+            for buffer, value in buffers:
+                if not torch.equal(buffer, value):
+                    buffer.copy_(value)
+
+
+def first_row(value, rows):
+    """Arguments of a forward pass, of its first row alone."""
+    if torch.is_tensor(value) and value.dim() and value.shape[0] == rows:
+        return value[:1]
+    if isinstance(value, dict):
+        return {name: first_row(one, rows) for name, one in value.items()}
+    return type(value)(first_row(one, rows) for one in value) if type(value) in (tuple, list) else value
+
+
+class Given:
+    """What the first forward pass was given, and under which autocast."""
+
+    def __init__(self, module, positional, named, batches):
+        tokens = [one for one in (named.get("input_ids"), *positional) if torch.is_tensor(one) and one.dim() == 2]
+        self.shape = tuple(batches[-1].counted.shape) if batches else tuple(tokens[0].shape) if tokens else None
+        self.arguments, self.device = (positional, named), next(module.parameters()).device.type
+        is_cast = torch.is_autocast_enabled(self.device)
+        self.autocast = {"enabled": is_cast, **({"dtype": torch.get_autocast_dtype(self.device)} if is_cast else {})}
+
+    def looked(self, model, named, vocabulary):
+        """The first row, sent through the model again."""
+        if self.shape is None:
+            return None
+        with torch.autocast(self.device, **self.autocast):
+            return FirstRow(model, named, self.arguments, self.shape, vocabulary)
+
+
+class FirstRow:
+    """The first row of a run, sent through the model in training mode thrice and in evaluation mode once."""
+
+    def __init__(self, model, named, given, shape, vocabulary):
+        self.model, self.named, self.vocabulary = model, named, vocabulary
+        self.rows, self.length = shape
+        self.given = given
+        with untouched(model):
+            one = (first_row(given[0], self.rows), first_row(given[1], self.rows))
+            try:
+                model(*one[0], **one[1])
+                self.given, self.rows = one, 1
+            except Exception:
+                pass  # of a model that takes nothing but its own number of rows, all are taken
+            drawn = torch.get_rng_state()
+            first, again, other, calm = (self._pass(drawn if same else None, training)
+                                         for same, training in ((1, True), (1, True), (0, True), (1, False)))
+        self.seen, self.logits = first
+        self.against = self._against(first, again, other, calm)
+
+    def _pass(self, state, training):
+        """Rows and logits of a pass, with the random numbers of a state or with others."""
+        if state is not None:
+            torch.set_rng_state(state)
+        for module in self.model.modules():
+            if not training:
+                module.training = False
+        rows = Rows(self.named, self.rows, self.length)
+        handles = list(rows.hooks(self.model))
+        try:
+            output = self.model(*self.given[0], **self.given[1])
+        finally:
+            for handle in handles:
+                handle.remove()
+        logits = logits_of(output, (self.rows, self.length), self.vocabulary)
+        return rows.all, None if logits is None else logits[0].detach().float().cpu()
+
+    def _against(self, first, again, other, calm):
+        """What draws random numbers in a forward pass, and what is another one in evaluation mode."""
+        repeated = {name: apart(a, b) for (name, a), (_, b) in zip(first[0], again[0])}
+        for passed, what in ((other, "draws random numbers in training"),
+                             (calm, "computes something else in training than in evaluation")):
+            for (name, a), (same, b) in zip(first[0] + [("out.logits", first[1])], passed[0] + [("out.logits", passed[1])]):
+                if a is None or b is None or name != same:
+                    continue
+                few = any(p.dtype != torch.float32 for p in self.named.values()) or torch.is_autocast_enabled(
+                    next(iter(self.named.values())).device.type)
+                if apart(a, b) > max(8 * repeated.get(name, 0.0), FAR_IN_FEW_BITS if few else FAR):
+                    return f"{place_of(name)} {what}: no replay can repeat that"
+        return None
+
+    def tensors(self, tokens, parts):
+        """The rows by names of tensors, and the nats of each target, as they are written beside a slice."""
+        found = {}
+        if self.logits is not None:
+            wanted = tokens[0, 1:self.length + 1]
+            found["nats"] = F.cross_entropy(self.logits.double(), wanted.long(), reduction="none").float()
+        for name, value in self.seen:
+            kind, _, own = name.partition(".")
+            pieces = parts.get(own, [])
+            if len(pieces) == 1 and pieces[0].is_whole:
+                found[f"{kind}.{pieces[0].name}"] = value
+            elif pieces and pieces[0].expert is None and kind == "in":
+                found[f"in.{pieces[0].name}"] = value
+            elif pieces and all(piece.rows and piece.expert is None for piece in pieces):
+                for piece in pieces:
+                    found[f"out.{piece.name}"] = value[..., piece.rows[0]:piece.rows[1]].contiguous()
+        return found
+
+
+def place_of(name):
+    """A place in a model, in words."""
+    kind, _, own = name.partition(".")
+    if own == "logits":
+        return "what makes the logits"
+    return f"what lies before `{own}`" if kind == "in" else f"the module of `{own}`"
+
+
+def apart(a, b):
+    """How far two tensors are apart, relative to the first."""
+    if a.shape != b.shape:
+        return math.inf
+    size = a.double().norm().item()
+    distance = (a.double() - b.double()).norm().item()
+    return distance / size if size else (0.0 if distance == 0.0 else math.inf)
+
+
+def work_of(parameters, tokens):
+    """Operations of a comparison, roughly."""
+    return 6.0 * parameters * tokens * WALKS
+
+
+def write_rows(bundle, tensors):
+    """Writes the rows of the first sequence into a bundle."""
+    if tensors:
+        bundle._folder.put("data/rows.safetensors", TensorFile(tensors).chunks())

@@ -1,0 +1,254 @@
+"""Tests of the comparison before the first update: REPRO_BIN=target/release/repro python3 scripts/python/test_first_batch.py
+
+They need PyTorch and the program; those that need the program are skipped where REPRO_BIN does not name it.
+"""
+import contextlib
+import importlib.util
+import io
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+from unittest import mock
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+if importlib.util.find_spec("torch") is None:
+    raise unittest.SkipTest("PyTorch is not installed")
+
+import torch  # noqa: E402
+import torch.nn.functional as F  # noqa: E402
+from torch import nn  # noqa: E402
+
+import repro_receipts as receipts  # noqa: E402
+import repro_receipts.torch  # noqa: E402
+from repro_receipts import _table  # noqa: E402
+
+PROGRAM = os.environ.get("REPRO_BIN", "")
+needs_program = unittest.skipUnless(PROGRAM and os.path.isfile(PROGRAM), "REPRO_BIN names no program")
+CONFIG = {"model_type": "llama", "vocab_size": 64, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
+          "num_key_value_heads": 2, "intermediate_size": 48, "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "hidden_act": "silu"}
+
+
+class Norm(nn.Module):
+    def __init__(self, width, epsilon):
+        super().__init__()
+        self.weight, self.epsilon = nn.Parameter(torch.ones(width)), epsilon
+
+    def forward(self, x):
+        return F.rms_norm(x, x.shape[-1:], self.weight, self.epsilon)
+
+
+class Attention(nn.Module):
+    def __init__(self, change):
+        super().__init__()
+        self.change = change
+        self.wq, self.wk, self.wv, self.wo = (nn.Linear(32, n, bias=False) for n in (32, 16, 16, 32))
+
+    def turned(self, x):
+        size = x.shape[-1]
+        angles = torch.outer(torch.arange(x.shape[-2]).float(), 10000.0 ** -(torch.arange(0, size, 2) / size))
+        if self.change == "interleaved":
+            left, right = x[..., ::2], x[..., 1::2]
+            return torch.stack([left * angles.cos() - right * angles.sin(), left * angles.sin() + right * angles.cos()],
+                               -1).flatten(-2)
+        left, right = x.chunk(2, -1)
+        return torch.cat([left * angles.cos() - right * angles.sin(), right * angles.cos() + left * angles.sin()], -1)
+
+    def forward(self, x):
+        q, k, v = (f(x).unflatten(-1, (-1, 8)).transpose(1, 2) for f in (self.wq, self.wk, self.wv))
+        dropped = 0.1 if self.change == "dropped scores" and self.training else 0.0
+        mixed = F.scaled_dot_product_attention(self.turned(q), self.turned(k), v, is_causal=True, enable_gqa=True,
+                                               dropout_p=dropped)
+        return self.wo(mixed.transpose(1, 2).flatten(2))
+
+
+class Network(nn.Module):
+    def __init__(self, change):
+        super().__init__()
+        self.change = change
+        self.w1, self.w3, self.w2 = (nn.Linear(*sizes, bias=False) for sizes in ((32, 48), (32, 48), (48, 32)))
+
+    def forward(self, x):
+        function = F.gelu if self.change == "gelu" else F.silu
+        y = self.w2(function(self.w1(x)) * self.w3(x))
+        return F.dropout(y, 0.1, self.training) if self.change == "dropped" else y
+
+
+class Block(nn.Module):
+    def __init__(self, change):
+        super().__init__()
+        epsilon = 1e-2 if change == "epsilon" else 1e-5
+        self.change = change
+        self.attention_norm, self.attention = Norm(32, epsilon), Attention(change)
+        self.ffn_norm, self.feed_forward = Norm(32, epsilon), Network(change)
+
+    def forward(self, x):
+        if self.change == "parallel":
+            return x + self.attention(self.attention_norm(x)) + self.feed_forward(self.ffn_norm(x))
+        x = x + self.attention(self.attention_norm(x))
+        return x + self.feed_forward(self.ffn_norm(x))
+
+
+class Llama(nn.Module):
+    """A Llama with names of its own, and perhaps something else in it."""
+
+    def __init__(self, change=""):
+        super().__init__()
+        torch.manual_seed(1)
+        self.tok, self.blocks = nn.Embedding(64, 32), nn.ModuleList(Block(change) for _ in range(2))
+        self.norm, self.out = Norm(32, 1e-5), nn.Linear(32, 64, bias=False)
+        self.register_buffer("calls", torch.zeros(()))
+
+    def forward(self, tokens):
+        self.calls += 1
+        x = self.tok(tokens)
+        for block in self.blocks:
+            x = block(x)
+        return self.out(self.norm(x))
+
+
+def weighed(logits, targets):
+    """A loss in which later tokens count more."""
+    each = F.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="none")
+    return (each * torch.linspace(0.5, 1.5, targets.shape[1]).repeat(len(targets))).mean()
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def train(self, model, config=None, loss_of=None, clipped=None, steps=2, **more):
+        """Trains a model and records all of it; answers what was said."""
+        said = io.StringIO()
+        with contextlib.redirect_stderr(said):
+            run = receipts.init("run", self.folder, CONFIG if config is None else config, {"name": "test"}, {"init": 1}, rank=0)
+            optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+            record = receipts.torch.Recorder(run, model, optimizer, [(0, steps)], grad_clip=0.5, **more)
+            source = torch.Generator().manual_seed(2)
+            for _ in range(steps):
+                rows = torch.randint(64, (4, 17), generator=source)
+                record.batch(rows[:, :-1], rows[:, 1:])
+                logits = model(rows[:, :-1])
+                loss = F.cross_entropy(logits.flatten(0, 1), rows[:, 1:].flatten())
+                record.loss(loss)
+                (loss_of(logits, rows[:, 1:]) if loss_of else loss).backward()
+                nn.utils.clip_grad_norm_((clipped or model).parameters(), 0.5)
+                optimizer.step()
+                optimizer.zero_grad()
+            run.finish()
+        return said.getvalue()
+
+    def verdict(self, folder=None):
+        """What `repro replay` says of the bundle."""
+        done = subprocess.run([PROGRAM, "replay", str(folder or self.folder / "run"), "--format", "json"],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", check=False)
+        self.assertTrue(done.stdout, done.stderr)
+        return json.loads(done.stdout)["verdict"]
+
+    def is_recorded(self):
+        return any((self.folder / "run/data").glob("slices/*.safetensors"))
+
+
+@needs_program
+class Compared(Case):
+    def test_an_own_model_is_recorded_and_its_names_are_found(self):
+        said = self.train(Llama())
+        self.assertIn("the first batch confirms names that were found by shapes", said)
+        self.assertIn("'blocks.*.attention.wq.weight': 'model.layers.*.self_attn.q_proj.weight'", said)
+        self.assertEqual(self.verdict(), "verified")
+
+    def test_the_part_that_differs_is_named_before_the_first_update(self):
+        for change, told in (("interleaved", "the attention of layer 0"), ("epsilon", "the norm of layer 0"),
+                             ("gelu", "the MLP of layer 0"), ("parallel", "the residual stream before the norm of layer 0"),
+                             ("dropped", "draws random numbers"), ("dropped scores", "draws random numbers")):
+            with self.subTest(change), tempfile.TemporaryDirectory() as folder:
+                self.folder = pathlib.Path(folder)
+                said = self.train(Llama(change))
+                self.assertIn("no slices are recorded", said)
+                self.assertIn(told, said)
+                self.assertFalse(self.is_recorded())
+
+    def test_a_setting_that_would_agree_is_named(self):
+        self.assertIn('agrees with `hidden_act` = "gelu" in the config', self.train(Llama("gelu")))
+
+    def test_losses_and_gradients_that_are_others_are_found(self):
+        def hooked(model):
+            model.blocks[0].feed_forward.w1.weight.register_hook(lambda gradient: gradient * 0.5)
+            return model
+        for told, model, more in (("gradient of", Llama(), {"loss_of": weighed}),
+                                  ("gradient of `model.layers.0.mlp.gate_proj.weight`", hooked(Llama()), {})):
+            with self.subTest(told), tempfile.TemporaryDirectory() as folder:
+                self.folder = pathlib.Path(folder)
+                said = self.train(model, **more)
+                self.assertIn(told, said)
+                self.assertFalse(self.is_recorded())
+
+    def test_a_clip_of_some_tensors_is_found(self):
+        model = Llama()
+        self.assertIn("a replay scales all gradients by one number", self.train(model, clipped=model.blocks))
+        self.assertFalse(self.is_recorded())
+
+    def test_strict_raises_before_the_first_update(self):
+        model = Llama("gelu")
+        before = model.out.weight.detach().clone()
+        with self.assertRaisesRegex(receipts.Unwritable, "the MLP of layer 0"):
+            self.train(model, strict=True)
+        self.assertTrue(torch.equal(before, model.out.weight))
+
+    def test_training_is_the_same_with_and_without_it(self):
+        states = []
+        for compare in (None, False):
+            with tempfile.TemporaryDirectory() as folder:
+                self.folder, model = pathlib.Path(folder), Llama("dropped")
+                torch.manual_seed(7)
+                self.train(model, compare=compare)
+                states.append((model.state_dict(), torch.get_rng_state()))
+        for name, value in states[0][0].items():
+            self.assertTrue(torch.equal(value, states[1][0][name]), name)
+        self.assertTrue(torch.equal(states[0][1], states[1][1]))
+
+    def test_the_example_of_the_page_is_replayed(self):
+        page = (HERE.parents[1] / "tests/docs/python.md").read_text("utf-8")
+        found = re.search(r"<!-- own mixture -->\n```python\n(.*?)```", page, re.DOTALL)
+        self.assertLessEqual(found.group(1).count("#+\n"), 8)
+        (self.folder / "own.py").write_text(found.group(1), "utf-8")
+        done = subprocess.run([sys.executable, "own.py"], cwd=self.folder, env={**os.environ, "PYTHONPATH": str(HERE)},
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8", check=False)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertEqual(self.verdict(self.folder / "receipts/own"), "verified")
+        receipt = json.loads((self.folder / "receipts/own/receipt.json").read_text("utf-8"))["predicate"]
+        self.assertNotIn("emitter_problems", receipt["extra"])
+
+
+class Tables(Case):
+    def test_a_parameter_may_be_several_tensors(self):
+        table = {"b.*.qkv": [("l.*.q", 4), ("l.*.k", 2), ("l.*.v", 2)], "b.*.down": "l.*.experts.#.down.T"}
+        parts = _table.parts_of("b.3.qkv", (8, 5), table)
+        self.assertEqual([(part.name, part.rows) for part in parts], [("l.3.q", (0, 4)), ("l.3.k", (4, 6)), ("l.3.v", (6, 8))])
+        tensor = torch.arange(24.0).reshape(2, 3, 4)
+        parts = _table.parts_of("b.1.down", (2, 3, 4), table)
+        self.assertEqual([part.name for part in parts], ["l.1.experts.0.down", "l.1.experts.1.down"])
+        self.assertTrue(torch.equal(parts[1].of(tensor), tensor[1].T))
+        self.assertEqual([part.name for part in _table.parts_of("other", (2,), table)], ["other"])
+
+    def test_experts_of_transformers_come_one_by_one(self):
+        parts = _table.parts_of("model.layers.0.mlp.experts.gate_up_proj", (2, 6, 4), {})
+        self.assertEqual([(part.name.rpartition("experts.")[2], part.rows) for part in parts[:2]],
+                         [("0.gate_proj.weight", (0, 3)), ("0.up_proj.weight", (3, 6))])
+
+    def test_without_the_program_it_is_said_and_training_is_recorded(self):
+        with mock.patch.dict(os.environ, {"REPRO_BIN": str(self.folder / "nothing")}):
+            said = self.train(Llama(), names={"tok.weight": "model.embed_tokens.weight"})
+        self.assertIn("was not compared", said)
+        self.assertTrue(self.is_recorded())
+
+
+if __name__ == "__main__":
+    unittest.main()
