@@ -313,7 +313,8 @@ fn a_post_has_the_name_of_its_text_in_letters_of_an_id() {
 fn drafted_study(text: &str) -> Option<(tempfile::TempDir, String)> {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/draft");
     let folder = tempfile::tempdir().unwrap();
-    let written = Command::new("python3").arg(corpus.join("project.py")).arg(folder.path()).output();
+    let written =
+        Command::new("python3").arg(corpus.join("project.py")).arg(folder.path()).output();
     let Ok(written) = written else {
         assert!(std::env::var_os("REPRO_REQUIRE_SHARED").is_none(), "python3 is required");
         say_skipped("draft", "there is no python3");
@@ -362,7 +363,10 @@ fn the_mark_of_a_draft_is_a_whole_line() {
     repro(folder.path(), &["draft", "mine.md"]);
     let drafted = post(folder.path());
     let (head, _) = drafted.split_once("[[").unwrap();
-    assert!(!head.lines().any(|line| line.starts_with("# drafted") && line != "# drafted"), "{head}");
+    assert!(
+        !head.lines().any(|line| line.starts_with("# drafted") && line != "# drafted"),
+        "{head}"
+    );
     let warned = |post: &str| {
         fs::write(folder.path().join("repro/mine.toml"), post).unwrap();
         let verified = repro(folder.path(), &["verify", "--post", "mine"]);

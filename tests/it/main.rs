@@ -18,6 +18,7 @@ mod emitter;
 mod engines;
 #[cfg(feature = "train")]
 mod evaluation;
+mod evaluations;
 mod executing;
 mod functions;
 mod fuzz;

@@ -63,7 +63,7 @@ pub fn honest(name: &str) -> (TempDir, Bundle) {
     changed(name, |_| ())
 }
 
-fn edit_json(path: &Path, edit: impl FnOnce(&mut Json)) {
+pub fn edit_json(path: &Path, edit: impl FnOnce(&mut Json)) {
     let mut json = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
     edit(&mut json);
     std::fs::write(path, json.to_string()).unwrap();

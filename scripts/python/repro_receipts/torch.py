@@ -370,19 +370,23 @@ class Recorder:
         replay --data` makes again. All tokens but the first are predicted, in rows of `length` tokens (`seq_len` of the config)
         that do not overlap. `text` is the file of the text that they are; its bytes are counted for bits per byte. The weights are
         kept as a checkpoint, without which the evaluation is not made again, unless `keep=False`. Answers the mean loss."""
-        return self.evaluated(tokens, dtype, text, length or self._config().get("seq_len"), rows, keep)
+        try:
+            return self._evaluated(tokens, dtype, text, length or self._config().get("seq_len"), rows, keep)
+        except Exception as error:  # training goes on
+            self.run.problem("evaluation", error)
+            return None
 
-    @_quiet
-    def evaluated(self, tokens, dtype, text, length, rows, keep):
+    def _evaluated(self, tokens, dtype, text, length, rows, keep):
         if not length:
-            raise ValueError("an evaluation before the length of the rows is known: pass `length`")
+            raise ValueError("the length of the rows is not known yet: pass `length`")
         self.looking = True  # no batch of the run
         try:
             found = _held_out.evaluated(unwrapped(self.model), tokens, dtype, length, rows, text)
         finally:
             self.looking = False
         values = self._values()
-        if keep and not self.run.has_checkpoint(self.done) and self.run.has_room(f"the weights of update {self.done}", size_of(values)):
+        is_start = self.open is not None and self.open.start == self.done  # of a slice, which keeps it with its moments
+        if keep and not is_start and not self.run.has_checkpoint(self.done) and self.run.has_room(f"the weights of update {self.done}", size_of(values)):
             self.run.checkpoint(self.done, values)
         self.run.evaluation(self.done, **found)
         return found["nats"] / found["predicted_tokens"]

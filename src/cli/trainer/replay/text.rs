@@ -201,7 +201,7 @@ fn facts(replay: &Replay, width: usize) -> String {
     line("data", data);
     line("share", replay.share());
     for evaluation in &replay.evaluations {
-        line("evaluation", evaluated(evaluation));
+        line("held out", evaluated(evaluation));
     }
     if let Some(SampledMicroBatches { numbers, of, seed }) = &replay.sampled {
         let shown: Vec<_> = numbers.iter().map(|number| (number + 1).to_string()).collect();
