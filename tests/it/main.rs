@@ -25,6 +25,7 @@ mod gate;
 #[cfg(feature = "train")]
 mod golden;
 mod import;
+mod independence;
 mod init;
 #[cfg(all(feature = "train", unix))]
 mod kills;
