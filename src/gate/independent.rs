@@ -40,7 +40,7 @@ pub fn independent(runs: &[FollowedRun<'_>], names: &[String]) -> Vec<Option<Err
         let seen = seen.map(|(code, first, what)| (code, format!("{what} of `{}`", name(first))));
         let other = other.map(|found| {
             let code = if found.kinship.is_certain { &COPY } else { &NEAR };
-            (code, format!("`{}`, by {}", name(found.first), found.kinship.evidence))
+            (code, format!("what follows from `{}`: {}", name(found.first), found.kinship.evidence))
         });
         let (code, found) = seen.or(other)?;
         Some(code.at(Location::file(name(at)), "a run of its own", found))

@@ -561,6 +561,10 @@ pub struct ReplayChart {
     pub is_bitwise: bool,
     /// Of each step and kind of number the largest difference; none where bits were compared.
     pub shares: Vec<DrawnShare>,
+    /// The faults that would have been seen.
+    pub seen: Vec<String>,
+    /// What cannot be seen by these steps, one line each.
+    pub unseen: Vec<String>,
 }
 
 /// How much of what is allowed a difference takes.

@@ -51,7 +51,7 @@ const CRATES: &[Crate] = &[
         rows: &[
             &["similar"],
             &["disk", "parallel", "sha256", "source", "verdict"],
-            &["checkpoint", "digest"],
+            &["checkpoint", "columns", "digest"],
             &["bundle", "kept"],
         ],
     },
@@ -161,10 +161,11 @@ const CRATES: &[Crate] = &[
     },
     Crate {
         name: "gate",
-        on: &["exact", "import", "receipt", "report", "stats"],
+        on: &["exact", "import", "receipt", "report", "runs", "stats"],
         rows: &[
-            &["bundle", "course", "line", "looks", "rule"],
-            &["direction", "later", "runs"],
+            &["course", "line", "looks", "rule"],
+            &["bundle", "direction", "later"],
+            &["runs"],
             &["independent", "metric"],
             &["inputs"],
             &["tested"],
@@ -175,7 +176,10 @@ const CRATES: &[Crate] = &[
     Crate {
         name: "runs",
         on: &["exact", "params", "receipt", "stats"],
-        rows: &[&["challenge", "contract", "replay", "scores", "starts"], &["study", "tasks"]],
+        rows: &[
+            &["challenge", "contract", "independence", "replay", "scores", "starts"],
+            &["study", "tasks"],
+        ],
     },
     Crate {
         name: "candle",

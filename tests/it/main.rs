@@ -26,6 +26,7 @@ mod gate;
 #[cfg(feature = "train")]
 mod golden;
 mod import;
+mod independence;
 mod init;
 #[cfg(all(feature = "train", unix))]
 mod kills;

@@ -502,7 +502,8 @@ fn each_relation_is_asked_of_real_bundles() {
     let mut page = format!(
         "# Relations between the numbers of a bundle\n\n\
          Written by `INSTA_UPDATE=always cargo test --test it each_relation`, which fails where this page is not what it finds, or\n\
-         where a relation does not hold. `repro explain relations` gives conditions and sources.\n\n\
+         where a relation does not hold. `repro explain relations` gives conditions and sources. Between\n\
+         the numbers of two runs see [runs that are one run](statistics.md#runs-that-are-one-run).\n\n\
          | relation | says | runs of this repository ({}) | the study `smoke`, trained for this ({}) | imported test logs ({}) |\n|---|---|---|---|---|\n",
         ours.len(),
         new.len(),

@@ -708,18 +708,11 @@ fn a_slice_of_another_run_is_refused_or_contradicts_the_records() {
     assert_eq!(replay.verdict, Verdict::Refuted);
     // The slice matches, and a record in it does not.
     let record = |data: &Path| {
-        let path = data.join("metrics.jsonl");
-        let text = std::fs::read_to_string(&path).unwrap();
-        let mut chain = repro_receipt::bundle::Chain::default();
-        let line = |line: &str| {
-            let mut record: serde_json::Map<String, Json> = serde_json::from_str(line).unwrap();
-            record.remove("chain");
+        edit_records(data, |record| {
             if record["step"] == 1 {
                 record["loss"] = 5.5.into();
             }
-            chain.extend(record).unwrap()
-        };
-        std::fs::write(&path, text.lines().map(line).collect::<String>()).unwrap();
+        });
     };
     let (_folder, bundle) = changed(OURS, record);
     let replay = replayed(&bundle, SEED, 1).unwrap();
@@ -730,6 +723,104 @@ fn a_slice_of_another_run_is_refused_or_contradicts_the_records() {
     let whole = replayed(&bundle, Choice::This(Extent::Whole), 2).unwrap();
     let divergence = whole.divergence.unwrap();
     assert_eq!((whole.verdict, divergence.step, divergence.what), (Verdict::Refuted, 1, "loss"));
+}
+
+/// Rewrites each record of a bundle.
+fn edit_records(data: &Path, edit: impl Fn(&mut serde_json::Map<String, Json>)) {
+    let path = data.join("metrics.jsonl");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let mut chain = repro_receipt::bundle::Chain::default();
+    let line = |line: &str| {
+        let mut record: serde_json::Map<String, Json> = serde_json::from_str(line).unwrap();
+        record.remove("chain");
+        edit(&mut record);
+        chain.extend(record).unwrap()
+    };
+    std::fs::write(&path, text.lines().map(line).collect::<String>()).unwrap();
+}
+
+#[test]
+fn the_rates_of_a_slice_are_held_against_the_config() {
+    let judged = |rates: &dyn Fn(&mut Json)| {
+        let change = |data: &Path| {
+            edit_json(&data.join("config.json"), rates);
+            edit_records(data, |record| drop(record.remove("lr")));
+        };
+        let (_folder, bundle) = changed("hf-qwen2-sgd", change);
+        replayed(&bundle, steps(6, 9), 1).unwrap()
+    };
+    let lower = judged(&|config| config["learning_rate"] = 0.05.into());
+    assert_eq!(lower.code.unwrap().id, "replay::records-unclear", "{}", lower.reason);
+    assert_eq!(lower.verdict, Verdict::Inconclusive);
+    assert!(lower.reason.contains("states the rate 0.09957224 for step 7"), "{}", lower.reason);
+    assert!(lower.reason.contains("`learning_rate` is 0.05"), "{}", lower.reason);
+    // The peak of its schedule, a rate of other tensors that is larger, and no rate at all.
+    let honest: [&dyn Fn(&mut Json); 3] = [
+        &|config| config["learning_rate"] = 0.1.into(),
+        &|config| config["notes"] = serde_json::json!({"muon_lr": 0.2, "learning_rate": 0.02}),
+        &|config| drop(config.as_object_mut().unwrap().remove("learning_rate")),
+    ];
+    for (at, config) in honest.into_iter().enumerate() {
+        let replay = judged(config);
+        assert_eq!(replay.verdict, Verdict::Verified, "{at}: {}", replay.reason);
+    }
+}
+
+#[test]
+fn a_training_loss_is_compared_under_other_names() {
+    let judged = |edit: &dyn Fn(u64, f64) -> f64| {
+        let change = |data: &Path| {
+            edit_records(data, |record| {
+                let (step, loss) = (record["step"].as_u64(), record.remove("loss").unwrap());
+                let loss = edit(step.unwrap(), loss.as_f64().unwrap());
+                record.insert("train/loss".to_owned(), loss.into());
+            });
+        };
+        let (_folder, bundle) = changed("hf-qwen2-sgd", change);
+        replayed(&bundle, steps(6, 9), 1).unwrap()
+    };
+    let scaled = judged(&|_, loss| 0.9 * loss);
+    assert_eq!(
+        (scaled.verdict, scaled.code.unwrap().id),
+        (Verdict::Refuted, "replay::against-records")
+    );
+    assert!(scaled.reason.contains("0.9000 times that in 3 records"), "{}", scaled.reason);
+    let one = judged(&|step, loss| if step == 8 { loss - 0.1 } else { loss });
+    assert_eq!(one.code.unwrap().id, "replay::records-unclear", "{}", one.reason);
+    // A smoothed loss, as some trainers log it, decides nothing.
+    let average = std::cell::Cell::new(None);
+    let smoothed = judged(&|_, loss| {
+        let next = average.get().map_or(loss, |known: f64| 0.9 * known + 0.1 * loss);
+        average.set(Some(next));
+        next
+    });
+    assert_eq!(smoothed.verdict, Verdict::Verified, "{}", smoothed.reason);
+    let told = "`train/loss` is not the loss of each step".to_owned();
+    assert!(smoothed.records.open.contains(&told), "{:?}", smoothed.records);
+    // As it is; divided by the parts of a batch, in bits.
+    for factor in [1.0, 0.25, 1.0 / std::f64::consts::LN_2] {
+        let honest = judged(&|_, loss| factor * loss);
+        assert_ne!(honest.verdict, Verdict::Refuted, "{factor}: {}", honest.reason);
+        let is_equal = factor == 1.0;
+        let told = honest.records.agreeing.iter().any(|one| one.contains("`train/loss` (3)"));
+        assert_eq!(told, is_equal, "{:?}", honest.records);
+    }
+}
+
+#[test]
+fn each_replay_says_what_it_cannot_see() {
+    let (_folder, bundle) = honest(OURS);
+    let slice = replayed(&bundle, CHECKPOINT, 1).unwrap();
+    let unseen = slice.cannot_be_seen();
+    for words in ["evaluations: on which text", "113 steps before", "109 steps after", "the order"]
+    {
+        assert!(unseen.iter().any(|line| line.contains(words)), "{words}: {unseen:?}");
+    }
+    assert!(slice.would_have_been_seen().any(|fault| fault.fault == "validation-data"));
+    assert!(unseen.iter().any(|line| line.starts_with("other-seed: ")), "{unseen:?}");
+    let whole = replayed(&bundle, Choice::This(Extent::Whole), 2).unwrap();
+    let unseen = whole.cannot_be_seen();
+    assert!(!unseen.iter().any(|line| line.contains("evaluations")), "{unseen:?}");
 }
 
 /// A whole replay holds evaluations and hashed checkpoints against what comes out.

@@ -55,7 +55,7 @@ pub fn same_runs(bundles: &[TracedBundle]) -> Vec<AskedRelation> {
             code: &verify::SAME_RUN,
             weight,
             says: Cow::Borrowed("bundles that state other seeds are of other runs"),
-            source: "`repro explain relations`",
+            source: "`repro explain verify::same-run`",
             times: broken.len(),
             tried: 0,
             broken,

@@ -62,6 +62,8 @@ fn replayed(replay: &Replay) -> ReplayChart {
         verdict: replay.verdict,
         is_bitwise: replay.comparison == ReplayComparison::Bitwise,
         shares: replay.shares.iter().map(share).collect(),
+        seen: replay.would_have_been_seen().map(|fault| fault.planted.clone()).collect(),
+        unseen: replay.cannot_be_seen(),
     }
 }
 

@@ -23,15 +23,30 @@ pub fn draw(page: &mut String, replays: &[ReplayChart]) {
     let told = bitwise.iter().map(|one| {
         let word = one.verdict.word();
         format!(
-            "<li><span class=\"verdict {word}\">{word}</span> {}: {}</li>\n",
+            "<li><span class=\"verdict {word}\">{word}</span> {}: {}{}</li>\n",
             escaped(&one.title),
-            escaped(&one.compared)
+            escaped(&one.compared),
+            limits(one)
         )
     });
     page.push_str(&format!(
         "<figure><figcaption><strong>Executed again, each bit compared</strong><ul class=\"keys\">\n{}</ul></figcaption></figure>\n",
         told.collect::<String>()
     ));
+}
+
+/// What the steps would have shown, and what they cannot.
+fn limits(chart: &ReplayChart) -> String {
+    let list = |title: &str, lines: &[String]| {
+        let lines: String =
+            lines.iter().map(|line| format!("<li>{}</li>\n", escaped(line))).collect();
+        match lines.is_empty() {
+            true => lines,
+            false => format!("<details><summary>{title}</summary><ul>\n{lines}</ul></details>\n"),
+        }
+    };
+    list("would have been seen", &chart.seen)
+        + &list("cannot be seen by these steps", &chart.unseen)
 }
 
 /// The shares of one kind of number, by steps.
@@ -89,9 +104,10 @@ fn shares(page: &mut String, chart: &ReplayChart) {
     });
     let word = chart.verdict.word();
     let caption = format!(
-        "<p class=\"note\"><span class=\"verdict {word}\">{word}</span>: {}; a difference above the line at 1 is more than rounding explains; what is below {LEAST} is drawn there</p>\n<ul class=\"keys\">\n{}</ul>",
+        "<p class=\"note\"><span class=\"verdict {word}\">{word}</span>: {}; a difference above the line at 1 is more than rounding explains; what is below {LEAST} is drawn there</p>\n<ul class=\"keys\">\n{}</ul>{}",
         escaped(&chart.compared),
-        told.collect::<String>()
+        told.collect::<String>(),
+        limits(chart)
     );
     let title =
         format!("Executed again, {}: differences as shares of what is allowed", chart.title);
@@ -155,6 +171,8 @@ mod tests {
             verdict: Verdict::Verified,
             is_bitwise: shares.is_empty(),
             shares,
+            seen: vec!["the learning rate times 1.01".to_owned()],
+            unseen: vec!["bytes < tokens".to_owned()],
         }
     }
 
@@ -180,6 +198,8 @@ mod tests {
             "update (triangle): at most 3.500",
             "\n969\n",
             "<circle",
+            "<summary>would have been seen</summary><ul>\n<li>the learning rate times 1.01</li>",
+            "<summary>cannot be seen by these steps</summary><ul>\n<li>bytes &lt; tokens</li>",
         ] {
             assert!(page.contains(wanted), "{wanted}: {page}");
         }

@@ -59,7 +59,7 @@ pub enum Law {
 
 /// What two columns have in common.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Agreement {
+pub struct ColumnAgreement {
     /// How one follows from the other.
     pub law: Law,
     /// How many values follow it,
@@ -132,7 +132,7 @@ impl MeasuredColumn {
     }
 
     /// What the column has in common with another, if it is more than what two seeds have.
-    pub fn agreement(&self, other: &Self) -> Option<Agreement> {
+    pub fn agreement(&self, other: &Self) -> Option<ColumnAgreement> {
         let compared = Compared {
             units: (self.half_unit, other.half_unit),
             noise: positive_least(self.noise, other.noise),
@@ -182,18 +182,19 @@ struct Compared {
 }
 
 impl Compared {
-    /// The simplest law that most values follow.
-    fn agreement(&self, pairs: &[Pair], moved: i64) -> Option<Agreement> {
+    /// The law that most values follow.
+    fn agreement(&self, pairs: &[Pair], moved: i64) -> Option<ColumnAgreement> {
         if let Some(equal) = self.equal(pairs, moved) {
             return Some(equal);
         }
         let tried: Vec<Pair> =
             pairs.iter().step_by(pairs.len().div_ceil(TRIED).max(1)).copied().collect();
         let laws = [self.shift(pairs), self.scale(pairs), self.affine(&tried)];
-        let fitting = laws
-            .into_iter()
-            .flatten()
-            .find(|law| self.follows(&tried, *law) && self.follows(pairs, *law));
+        let fits = |law: &Law| self.follows(&tried, *law) && self.follows(pairs, *law);
+        let follow = |law: &Law| pairs.iter().filter(|pair| self.fits(pair, *law)).count();
+        let fitting = laws.into_iter().flatten().filter(fits);
+        // Of laws that as many follow the simplest one is told.
+        let fitting = fitting.rev().max_by_key(follow);
         match fitting {
             Some(law) => self.judged(pairs, law, moved),
             None => self.near(pairs),
@@ -201,7 +202,7 @@ impl Compared {
     }
 
     /// Equal values, all of them or up to a step.
-    fn equal(&self, pairs: &[Pair], moved: i64) -> Option<Agreement> {
+    fn equal(&self, pairs: &[Pair], moved: i64) -> Option<ColumnAgreement> {
         let is_equal: Vec<bool> = pairs.iter().map(|pair| self.fits(pair, Law::Equal)).collect();
         let leading = is_equal.iter().take_while(|equal| **equal).count();
         let rest = is_equal.get(leading..).unwrap_or_default();
@@ -213,7 +214,7 @@ impl Compared {
             let last = shared.last()?.step;
             let whole = self.judged(shared, Law::Equal, moved)?;
             let is_start = leading >= FEWEST_SHARED && moved == 0;
-            return is_start.then(|| Agreement {
+            return is_start.then(|| ColumnAgreement {
                 common: pairs.len(),
                 parts: Some((last, next.step)),
                 ..whole
@@ -260,7 +261,7 @@ impl Compared {
     }
 
     /// The evidence of the pairs that follow a law.
-    fn judged(&self, pairs: &[Pair], law: Law, moved: i64) -> Option<Agreement> {
+    fn judged(&self, pairs: &[Pair], law: Law, moved: i64) -> Option<ColumnAgreement> {
         let following: Vec<&Pair> = pairs.iter().filter(|pair| self.fits(pair, law)).collect();
         let parameters = match law {
             Law::Equal => 0,
@@ -279,7 +280,7 @@ impl Compared {
         let choice = others * (2.0 + (pairs.len() as f64).log2());
         let residual = following.iter().map(|pair| residual_size(pair, law));
         let noise: f64 = following.iter().map(|pair| self.honest(pair, law)).sum();
-        let found = Agreement {
+        let found = ColumnAgreement {
             law,
             follow: following.len(),
             common: pairs.len(),
@@ -295,11 +296,11 @@ impl Compared {
         let others = pairs.iter().filter(|pair| !self.fits(pair, law));
         // Nobody edits the last digits of a few values: a sum in another order changes them.
         let are_edited = others.clone().count() == 0 || others.clone().any(|pair| is_edit(&pair));
-        Some(Agreement { has_rule: are_edited, ..found })
+        Some(ColumnAgreement { has_rule: are_edited, ..found })
     }
 
     /// Values that follow no law to their digits and are still nearer than any seeds are.
-    fn near(&self, pairs: &[Pair]) -> Option<Agreement> {
+    fn near(&self, pairs: &[Pair]) -> Option<ColumnAgreement> {
         let near = FAR_BELOW_NOISE * self.noise;
         let law = self.shift(pairs)?;
         let is_near = |pair: &&Pair| residual_size(pair, law) <= near;
@@ -314,7 +315,7 @@ impl Compared {
         let bits = follow as f64 * (OWN_NOISE / FAR_BELOW_NOISE).log2();
         let (noise, residual) = (OWN_NOISE * self.noise, near);
         let (common, moved, parts, has_rule) = (pairs.len(), 0, None, false);
-        Some(Agreement { law, follow, common, moved, bits, noise, parts, residual, has_rule })
+        Some(ColumnAgreement { law, follow, common, moved, bits, noise, parts, residual, has_rule })
     }
 
     /// The constant between the columns.

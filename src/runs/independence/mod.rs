@@ -8,7 +8,7 @@ mod trace;
 
 use std::collections::BTreeMap;
 
-pub use column::{Agreement, Law, MeasuredColumn};
+pub use column::{ColumnAgreement, Law, MeasuredColumn};
 pub use trace::RunTrace;
 
 /// So many bits of evidence exclude chance: one in 10^12.

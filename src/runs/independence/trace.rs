@@ -7,12 +7,14 @@ use repro_receipt::bundle::{Bundle, METRICS, STATES};
 use repro_receipt::columns;
 use repro_receipt::source::{Kind, Node};
 
-use super::{Agreement, CERTAIN, DOUBTFUL, Kinship, KinshipKind, Law, MeasuredColumn};
+use super::{CERTAIN, ColumnAgreement, DOUBTFUL, Kinship, KinshipKind, Law, MeasuredColumn};
 
 /// Where evaluations lie.
 const EVALUATIONS: &str = "data/evaluation/";
 /// Where the tables of imported logs lie.
 const PRINTED: &str = "data/printed/";
+/// Where a receipt of an import has the seed that the names of its log tell.
+const SEED_IN_PATH: &str = "seed_in_path";
 /// The columns that have the noise of their run, under our names,
 const MEASURED: [&str; 3] = ["loss", "val_loss", "grad_norm"];
 /// and those of them that are kept of each bundle.
@@ -43,6 +45,8 @@ impl RunTrace {
             trace.seeds.extend(seeds.init.clone().map(|seed| ("init", seed)));
             trace.seeds.extend(seeds.data.clone().map(|seed| ("data", seed)));
         }
+        let of_log = receipt.extra.get(SEED_IN_PATH).and_then(|seed| seed.as_str());
+        trace.seeds.extend(of_log.map(|seed| ("path", seed.to_owned())));
         // Weights at step 0 may be those that several runs began with.
         for checkpoint in receipt.checkpoints.iter().filter(|saved| saved.step > 0) {
             let digests = [checkpoint.tensors_sha256, checkpoint.weights_sha256];
@@ -184,7 +188,7 @@ fn evaluated(bundle: &Bundle) -> Vec<(u64, f64)> {
 fn told(
     name: &str,
     (one, other): (&MeasuredColumn, &MeasuredColumn),
-    found: &Agreement,
+    found: &ColumnAgreement,
 ) -> Option<Kinship> {
     if found.bits < DOUBTFUL {
         return None;
@@ -221,7 +225,7 @@ fn told(
                 by => format!(" at steps that differ by {}", by.abs()),
             };
             let words = format!(
-                "{name}: {} of {} values{moved} are {rule}; {honest}",
+                "{name}: {} of {} values that both have{moved} are {rule}; {honest}",
                 found.follow, found.common
             );
             let is_same = matches!(found.law, Law::Equal) && found.follow == found.common;

@@ -174,6 +174,21 @@ impl Column {
         (fitting, all.len() - fitting)
     }
 
+    /// Whether each record lies between the record before and the steps since, as averages over time do, however they weigh.
+    fn may_be_smoothed(&self, value: &dyn Fn(u64) -> Option<f64>) -> bool {
+        let mut before = None;
+        self.rows.iter().all(|(step, last, recorded)| {
+            let known = before.replace(*recorded);
+            let since = (last + 1..=*step).map(value).collect::<Option<Vec<_>>>();
+            let (Some(known), Some(since)) = (known, since) else { return true };
+            let room = self.half + 2.0 * UNIT * recorded.abs();
+            let all = || since.iter().copied().chain([known]);
+            let (low, high) =
+                (all().fold(f64::INFINITY, f64::min), all().fold(f64::NEG_INFINITY, f64::max));
+            (low - room..=high + room).contains(recorded)
+        })
+    }
+
     /// What all numbers were multiplied by that a reading gives: nothing where there are too few, and where trainers multiply so
     /// themselves, by whole numbers and their reciprocals (parts of a batch, machines, scales of the loss) or into bits.
     fn factor(&self, value: &dyn Fn(u64) -> Option<f64>) -> Option<(f64, usize)> {
@@ -404,8 +419,13 @@ impl RecordsFound {
                     found: format!("{factor:.4} times that in {count} records"),
                     total: false,
                 });
-            } else if is_named {
+            } else if is_named
+                && (column.is_read(value) || ours == "loss" && !column.may_be_smoothed(value))
+            {
                 self.read(&column, value);
+            } else if is_named {
+                // A smoothed loss, the norm after clipping, the rate of another group: a name promises less than ours.
+                self.report.open.push(format!("`{name}` is not the {ours} of each step"));
             } else if ours == "loss" {
                 self.edited(&column, value);
             }
@@ -571,6 +591,47 @@ mod tests {
         // Not where another record shows that this column has no means.
         let whole = read(&column(0.0, &[(11, 9, 4.5), (13, 11, 9.0)]));
         assert_eq!((whole.differing.len(), whole.open.len()), (1, 0));
+    }
+
+    #[test]
+    fn a_constant_factor_is_found_unless_trainers_use_it() {
+        let losses = [4.0, 3.1, 2.5];
+        let value = |step: u64| losses.get(usize::try_from(step.checked_sub(11)?).ok()?).copied();
+        let scaled = |factor: f64| {
+            let rows: Vec<_> =
+                losses.iter().zip(11..).map(|(loss, at)| (at, at - 1, factor * loss)).collect();
+            column(0.0, &rows).factor(&value).map(|(factor, _)| factor)
+        };
+        assert_eq!(scaled(0.9), Some(0.9));
+        // As it is, a part of a batch, a sum over parts, bits.
+        for usual in [1.0, 0.125, 8.0, 1.0 / std::f64::consts::LN_2] {
+            assert_eq!(scaled(usual), None, "{usual}");
+        }
+        // Two records are too few, and an average has no factor.
+        assert_eq!(column(0.0, &[(11, 10, 3.6), (12, 11, 2.79)]).factor(&value), None);
+        let smoothed = column(0.0, &[(10, 9, 4.2), (11, 10, 4.1), (12, 11, 3.9), (13, 12, 3.7)]);
+        assert_eq!(smoothed.factor(&value), None);
+        assert!(smoothed.may_be_smoothed(&value));
+        assert!(
+            !column(0.0, &[(10, 9, 3.9), (11, 10, 3.6), (12, 11, 2.8)]).may_be_smoothed(&value)
+        );
+    }
+
+    #[test]
+    fn a_column_is_known_by_what_it_holds() {
+        let losses = [4.0, 3.125, 2.5, 2.25, 2.0];
+        let value = |step: u64| losses.get(usize::try_from(step.checked_sub(11)?).ok()?).copied();
+        let told = |last: f64| {
+            let mut rows: Vec<_> =
+                losses.iter().zip(11..).map(|(loss, at)| (at, at - 1, *loss)).collect();
+            rows.last_mut().unwrap().2 = last;
+            let mut found = RecordsFound::default();
+            found.edited(&Column { name: "objective".to_owned(), ..column(0.0, &rows) }, &value);
+            (found.report.agreeing, found.report.differing)
+        };
+        assert_eq!(told(2.0), (vec!["`objective` (5, the loss)".to_owned()], Vec::new()));
+        let (_, differing) = told(1.5);
+        assert!(differing[0].contains("not in 1: 1.5 in the record of step 15, 2 in the step"));
     }
 
     #[test]
