@@ -234,3 +234,53 @@ fn told(
     };
     Some(Kinship { kind, is_certain: found.has_rule && found.bits >= CERTAIN, evidence })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{MOST_COMPARED, related};
+    use super::*;
+
+    fn with_weights(digests: &[(u64, &str)]) -> RunTrace {
+        let weights = digests.iter().map(|(step, digest)| (*step, vec![(*digest).to_owned()]));
+        RunTrace { weights: weights.collect(), ..RunTrace::default() }
+    }
+
+    #[test]
+    fn equal_weights_at_the_end_are_of_one_run_and_earlier_ones_of_one_parent() {
+        let run = with_weights(&[(100, "a"), (200, "b")]);
+        let copy = run.kinship(&with_weights(&[(100, "x"), (200, "b")])).unwrap();
+        assert!(copy.is_refuted(), "{copy:?}");
+        let sibling = run.kinship(&with_weights(&[(100, "a"), (200, "c")])).unwrap();
+        assert_eq!(sibling.kind, KinshipKind::SharedStart);
+        assert!(sibling.evidence.contains("after step 100"), "{sibling:?}");
+        assert_eq!(run.kinship(&with_weights(&[(100, "x"), (200, "y")])), None);
+        assert_eq!(run.kinship(&with_weights(&[(300, "b")])), None);
+    }
+
+    #[test]
+    fn copies_are_found_among_very_many_runs() {
+        let count = MOST_COMPARED + 10;
+        let name = |at: usize| format!("weights {at}");
+        let mut runs: Vec<_> =
+            (0..count).map(|at| with_weights(&[(5, name(at).as_str())])).collect();
+        runs.push(with_weights(&[(5, name(7).as_str())]));
+        let runs: Vec<&RunTrace> = runs.iter().collect();
+        let found = related(&runs);
+        assert_eq!(
+            found.iter().map(|one| (one.first, one.second)).collect::<Vec<_>>(),
+            [(7, count)]
+        );
+    }
+
+    #[test]
+    fn only_seeds_that_both_state_differ() {
+        let stated = |seeds: &[(&'static str, &str)]| RunTrace {
+            seeds: seeds.iter().map(|(of, seed)| (*of, (*seed).to_owned())).collect(),
+            ..RunTrace::default()
+        };
+        let run = stated(&[("init", "1"), ("data", "2")]);
+        assert!(run.has_other_seeds(&stated(&[("init", "1"), ("data", "3")])));
+        assert!(!run.has_other_seeds(&stated(&[("init", "1")])));
+        assert!(!run.has_other_seeds(&stated(&[])));
+    }
+}
