@@ -57,9 +57,25 @@ fn superscript(c: char) -> Option<char> {
 /// The arms that a text names anywhere, each once.
 pub fn named_in(text: &str, arms: &[NamedArm]) -> Vec<usize> {
     let words = placed_words(text);
-    let mut named = once_each(&mentions(text, &words, arms));
-    named.extend(loosely_named(&words, arms));
+    let mut found = mentions(text, &words, arms);
+    found.retain(|one| !is_any_word(text, &words, one));
+    let mut named = once_each(&found);
+    let is_of_several = |arm: &usize| arms.get(*arm).is_some_and(|arm| arm.words.len() > 1);
+    named.extend(loosely_named(&words, arms).into_iter().filter(is_of_several));
     named
+}
+
+/// Whether a mention is a word of any text, "twice as long" beside an arm `long`: one that stands before no run or model, and
+/// not alone in a cell of a table.
+fn is_any_word(text: &str, words: &[PlacedWord], mention: &ArmMention) -> bool {
+    let marks = [' ', '`', '*'];
+    let said = text.get(mention.span.clone()).unwrap_or_default();
+    let behind = text.get(mention.span.end..).unwrap_or_default().trim_start_matches(marks);
+    let before = text.get(..mention.span.start).unwrap_or_default().trim_end_matches(marks);
+    let next = words.iter().find(|word| word.span.start >= mention.span.end);
+    is_in("common", &plain(said))
+        && !next.is_some_and(|word| is_in("names_of_arms", &word.text))
+        && !(before.ends_with('|') && behind.starts_with('|'))
 }
 
 /// An arm where a text names it.

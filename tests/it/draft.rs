@@ -313,7 +313,8 @@ fn a_post_has_the_name_of_its_text_in_letters_of_an_id() {
 fn drafted_study(text: &str) -> Option<(tempfile::TempDir, String)> {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/draft");
     let folder = tempfile::tempdir().unwrap();
-    let written = Command::new("python3").arg(corpus.join("project.py")).arg(folder.path()).output();
+    let written =
+        Command::new("python3").arg(corpus.join("project.py")).arg(folder.path()).output();
     let Ok(written) = written else {
         assert!(std::env::var_os("REPRO_REQUIRE_SHARED").is_none(), "python3 is required");
         say_skipped("draft", "there is no python3");
@@ -333,7 +334,7 @@ fn drafted_study(text: &str) -> Option<(tempfile::TempDir, String)> {
 #[test]
 fn settings_and_results_of_a_study_are_bound_in_sentences_and_tables() {
     for (text, total, open) in [
-        ("prose.md", 39, &["43", "12", "500", "0.004"][..]),
+        ("prose.md", 40, &["43", "12", "500", "0.004"][..]),
         ("table.md", 40, &["8", "0.004", "1.4"]),
     ] {
         let Some((folder, told)) = drafted_study(text) else { return };
@@ -362,7 +363,10 @@ fn the_mark_of_a_draft_is_a_whole_line() {
     repro(folder.path(), &["draft", "mine.md"]);
     let drafted = post(folder.path());
     let (head, _) = drafted.split_once("[[").unwrap();
-    assert!(!head.lines().any(|line| line.starts_with("# drafted") && line != "# drafted"), "{head}");
+    assert!(
+        !head.lines().any(|line| line.starts_with("# drafted") && line != "# drafted"),
+        "{head}"
+    );
     let warned = |post: &str| {
         fs::write(folder.path().join("repro/mine.toml"), post).unwrap();
         let verified = repro(folder.path(), &["verify", "--post", "mine"]);
