@@ -201,6 +201,8 @@ pub struct NumberHead {
     pub words: Vec<String>,
     /// The one arm that the head names.
     pub arm: Option<usize>,
+    /// Those of the words that can name a quantity: no numbers, no steps, no name of the arm.
+    pub quantity: Vec<String>,
 }
 
 impl NumberHead {
@@ -209,8 +211,16 @@ impl NumberHead {
         let named = once_each(&mentions(head, &words, arms));
         let arm = named.first().copied().filter(|_| named.len() == 1);
         let label = row.trim_start_matches([' ', '|']).split('|').next().unwrap_or_default();
-        let words = placed_words(label).into_iter().chain(words).map(|word| word.text).collect();
-        Self { words, arm }
+        let of_head = if arm.is_some() { &[][..] } else { &words };
+        let label = placed_words(label);
+        let is_quantity = |word: &&PlacedWord| {
+            let is_number = word.text.chars().all(|c| c.is_ascii_digit());
+            !is_number && !is_in("steps", &word.text)
+        };
+        let quantity = label.iter().chain(of_head).filter(is_quantity);
+        let quantity = quantity.map(|word| word.text.clone()).collect();
+        let words = label.iter().chain(&words).map(|word| word.text.clone()).collect();
+        Self { words, arm, quantity }
     }
 }
 
