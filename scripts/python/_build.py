@@ -113,7 +113,7 @@ def built() -> List[pathlib.Path]:
 def newest_source() -> Tuple[float, str]:
     """When what the program is made of was changed last, and which file that is."""
     paths = [CHECKOUT / "Cargo.toml", CHECKOUT / "Cargo.lock"]
-    paths += [path for path in (CHECKOUT / "src").rglob("*") if path.is_file()]
+    paths += [path for path in (CHECKOUT / "src").rglob("*") if path.is_file() and path.name != "README.md"]
     return max((path.stat().st_mtime, str(path.relative_to(CHECKOUT))) for path in paths)
 
 

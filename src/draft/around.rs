@@ -29,6 +29,8 @@ pub struct Around<'s> {
     is_percent: bool,
     /// The words right beside it, the nearest first.
     beside: Vec<BesideWord>,
+    /// In a row of a table the words of its label and its column that can name a quantity.
+    quantity_of_row: &'s [String],
     /// How many arms there are.
     all: usize,
 }
@@ -76,6 +78,7 @@ impl<'s> SentenceAround<'s> {
             near,
             is_percent,
             beside: beside(self.read, item),
+            quantity_of_row: self.read.heads.get(item).map_or(&[], |head| &head.quantity),
             all: self.all,
         }
     }
@@ -153,6 +156,13 @@ impl Around<'_> {
         }
     }
 
+    /// Whether a row of a table says what its numbers are, and no word of it speaks for what was measured.
+    fn is_not_in_row(&self, candidate: &DraftCandidate) -> bool {
+        candidate.is_measured
+            && !self.quantity_of_row.is_empty()
+            && !has_one(&candidate.words, self.quantity_of_row)
+    }
+
     /// Whether the word for a setting that stands nearest to a number is not one of what is configured or counted.
     fn speaks_of_another_setting(&self, candidate: &DraftCandidate) -> bool {
         let distance = |is_meant: &dyn Fn(&String) -> bool| {
@@ -170,6 +180,7 @@ impl Around<'_> {
         self.names_other_arms(candidate)
             || self.names_another_quantity(candidate)
             || self.speaks_of_another_setting(candidate)
+            || self.is_not_in_row(candidate)
             || self.names_another_step(candidate)
             || !self.asked.are_met(&candidate.words)
             || is_untold_rate(&candidate.words, self.words)

@@ -189,6 +189,7 @@ impl Drafting<'_> {
         for table in free_tables {
             match tables::bind(table, &self.evidence.arms, self.candidates) {
                 Some(bound) => bound_tables.push((table.span.start, bound)),
+                None if tables::is_of_arms(table, &self.evidence.arms) => {}
                 None => sentences.extend(table.sentences(text)),
             }
         }

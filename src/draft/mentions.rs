@@ -57,9 +57,25 @@ fn superscript(c: char) -> Option<char> {
 /// The arms that a text names anywhere, each once.
 pub fn named_in(text: &str, arms: &[NamedArm]) -> Vec<usize> {
     let words = placed_words(text);
-    let mut named = once_each(&mentions(text, &words, arms));
-    named.extend(loosely_named(&words, arms));
+    let mut found = mentions(text, &words, arms);
+    found.retain(|one| !is_any_word(text, &words, one));
+    let mut named = once_each(&found);
+    let is_of_several = |arm: &usize| arms.get(*arm).is_some_and(|arm| arm.words.len() > 1);
+    named.extend(loosely_named(&words, arms).into_iter().filter(is_of_several));
     named
+}
+
+/// Whether a mention is a word of any text, "twice as long" beside an arm `long`: one that stands before no run or model, and
+/// not alone in a cell of a table.
+fn is_any_word(text: &str, words: &[PlacedWord], mention: &ArmMention) -> bool {
+    let marks = [' ', '`', '*'];
+    let said = text.get(mention.span.clone()).unwrap_or_default();
+    let behind = text.get(mention.span.end..).unwrap_or_default().trim_start_matches(marks);
+    let before = text.get(..mention.span.start).unwrap_or_default().trim_end_matches(marks);
+    let next = words.iter().find(|word| word.span.start >= mention.span.end);
+    is_in("common", &plain(said))
+        && !next.is_some_and(|word| is_in("names_of_arms", &word.text))
+        && !(before.ends_with('|') && behind.starts_with('|'))
 }
 
 /// An arm where a text names it.
@@ -185,6 +201,8 @@ pub struct NumberHead {
     pub words: Vec<String>,
     /// The one arm that the head names.
     pub arm: Option<usize>,
+    /// Those of the words that can name a quantity: no numbers, no steps, no name of the arm.
+    pub quantity: Vec<String>,
 }
 
 impl NumberHead {
@@ -193,8 +211,16 @@ impl NumberHead {
         let named = once_each(&mentions(head, &words, arms));
         let arm = named.first().copied().filter(|_| named.len() == 1);
         let label = row.trim_start_matches([' ', '|']).split('|').next().unwrap_or_default();
-        let words = placed_words(label).into_iter().chain(words).map(|word| word.text).collect();
-        Self { words, arm }
+        let of_head = if arm.is_some() { &[][..] } else { &words };
+        let label = placed_words(label);
+        let is_quantity = |word: &&PlacedWord| {
+            let is_number = word.text.chars().all(|c| c.is_ascii_digit());
+            !is_number && !is_in("steps", &word.text)
+        };
+        let quantity = label.iter().chain(of_head).filter(is_quantity);
+        let quantity = quantity.map(|word| word.text.clone()).collect();
+        let words = label.iter().chain(&words).map(|word| word.text.clone()).collect();
+        Self { words, arm, quantity }
     }
 }
 

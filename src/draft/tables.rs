@@ -111,6 +111,11 @@ fn replaced(expression: &str, name: &str, with: &str) -> String {
     written + rest
 }
 
+/// Whether some row of a table is about an arm.
+pub fn is_of_arms(table: &DraftTable, arms: &[NamedArm]) -> bool {
+    table.table.rows.iter().any(|row| arm_of(row, arms).is_some())
+}
+
 /// Finds what the columns of a table are; none where its rows are no arms.
 pub fn bind(
     table: &DraftTable,

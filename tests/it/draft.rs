@@ -334,7 +334,7 @@ fn drafted_study(text: &str) -> Option<(tempfile::TempDir, String)> {
 #[test]
 fn settings_and_results_of_a_study_are_bound_in_sentences_and_tables() {
     for (text, total, open) in [
-        ("prose.md", 39, &["43", "12", "500", "0.004"][..]),
+        ("prose.md", 40, &["43", "12", "500", "0.004"][..]),
         ("table.md", 40, &["8", "0.004", "1.4"]),
     ] {
         let Some((folder, told)) = drafted_study(text) else { return };
