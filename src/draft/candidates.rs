@@ -421,6 +421,11 @@ fn of_all(arms: &[&NamedArm], all: &mut Vec<DraftCandidate>) {
         let spoken = SpokenSetting::of(path);
         all.push(each(of_runs(path), spoken.said, spoken.words, 1.1));
     }
+    for (count, more, cost) in [("total", "stored", 1.0), ("active", "active", 1.2)] {
+        let parts = arms.iter().map(|arm| format!("{count}({})", arm.first())).collect();
+        let said = vec![words_of_list("parameters").to_vec()];
+        all.push(each(parts, said, words_of_list(more).to_vec(), cost));
+    }
     let course_fields = first.recorded.iter().filter(|path| is_in("course", path));
     for path in course_fields.filter(|path| everywhere(path, |arm| &arm.recorded)) {
         all.push(each(of_runs(path), vec![words(path)], Vec::new(), 1.1));

@@ -33,7 +33,9 @@ def evaluated(model: Any, tokens: Any, dtype: str, length: int, rows: int, text:
             logits = logits_of(model, inputs.to(device), targets.to(device))
             nats.append(surprise(logits, targets.to(device)))
     named = {"tokens": {**pinned(path), "dtype": dtype}, **({"text": pinned(os.fspath(text))} if text else {})}
-    size = os.path.getsize(os.fspath(text)) if text else count - 1 if dtype == "uint8" else None
+    size = os.path.getsize(os.fspath(text)) if text else count if dtype == "uint8" else None
+    if size == count:  # tokens are bytes, of which the first is not predicted
+        size -= 1
     return {"nats": math.fsum(nats), "predicted_tokens": count - 1, "bytes": size, "held_out": named}
 
 

@@ -343,10 +343,16 @@ impl Replay {
     pub fn cannot_be_seen(&self) -> Vec<String> {
         let mut unseen = self.not_executed();
         let hidden = self.faults.iter().filter(|fault| fault.at.is_none());
-        unseen.extend(hidden.map(|fault| match &fault.unseen {
-            Some(why) => format!("{}: {why}", fault.fault),
-            None => format!("{}: {} stays within the tolerance", fault.fault, fault.planted),
-        }));
+        let (unplanted, within): (Vec<_>, Vec<_>) =
+            hidden.partition(|fault| fault.unseen.is_some());
+        let stays = |fault: &&PlantedFault| {
+            format!("{}: {} stays within the tolerance", fault.fault, fault.planted)
+        };
+        unseen.extend(within.iter().map(stays));
+        if !unplanted.is_empty() {
+            let names: Vec<_> = unplanted.iter().map(|fault| fault.fault.to_string()).collect();
+            unseen.push(format!("faults that these steps have no place for: {}", names.join(", ")));
+        }
         unseen
     }
 

@@ -264,10 +264,16 @@ impl StatedText<'_> {
         let Some(logged) = self.record.get("bytes").map(|node| node.integer()).transpose()? else {
             return Ok(());
         };
-        let size = match self.pinned(text).map(|path| path.metadata()) {
-            Ok(Ok(found)) => found.len(),
-            Ok(Err(why)) => return Ok(found.not_counted = Some(why.to_string())),
-            Err(why) => return Ok(found.not_counted = Some(short(&why))),
+        let size = match self.pinned(text) {
+            Ok(path) => path.metadata().map(|found| found.len()).map_err(|why| why.to_string()),
+            Err(why) => Err(short(&why)),
+        };
+        let size = match size {
+            Ok(size) => size,
+            Err(why) => {
+                found.not_counted = Some(why);
+                return Ok(());
+            }
         };
         // Tokens that are not predicted, such as the first, are of some bytes.
         let left_out = read.in_file.saturating_sub(predicted) as f64;

@@ -61,7 +61,7 @@ fn named_alone(
     // "A vocabulary of" says `vocab`, as a quantity of the lexicon.
     let mut quantities = lexicon().quantities.iter();
     let is_said_otherwise = quantities.any(|quantity| {
-        let is_own = quantity.given_by.iter().any(|field| *field == own_lower);
+        let is_own = quantity.given_by.contains(&own_lower);
         is_own && quantity.words.iter().any(|words| place_of(&all, words).is_some())
     });
     if plain_words(&own_lower).any(is_said) || is_said_otherwise {
