@@ -33,7 +33,7 @@ enum ReadDocument {
         document: CheckedDocument,
         row: StatedRow,
         kind: &'static DocumentKind,
-        trace: Option<TracedBundle>,
+        trace: Option<Box<TracedBundle>>,
         failures: Vec<Error>,
     },
     /// A file of no kind that is known.
@@ -59,7 +59,7 @@ pub fn read(found: FoundDocuments, options: &CheckOptions) -> CheckReport {
     for one in read {
         match one {
             ReadDocument::Known { document, row, kind, trace, failures } => {
-                traces.extend(trace);
+                traces.extend(trace.map(|trace| *trace));
                 let is_passed = |error: &Error| is_change && is_elsewhere(error);
                 let (passed, failed): (Vec<_>, _) = failures.into_iter().partition(is_passed);
                 report.passed_over.extend(passed);
@@ -212,7 +212,7 @@ fn known(kind: &'static DocumentKind, shown: &str, answer: FolderAnswer) -> Read
     row.label = shown.to_owned();
     let document =
         CheckedDocument { path: shown.to_owned(), kind: kind.id, what: kind.what, counts, asked };
-    ReadDocument::Known { document, row, kind, trace, failures }
+    ReadDocument::Known { document, row, kind, trace: trace.map(Box::new), failures }
 }
 
 fn was_asked(asked: &AskedRelation) -> bool {

@@ -1,5 +1,7 @@
 //! Names of logged numbers and of settings: under which others write what has a meaning here. The table is `columns.toml`.
 
+#![forbid(unsafe_code)]
+
 use std::sync::LazyLock;
 
 use crate::source::{Document, Error, Source};

@@ -160,6 +160,14 @@ const CRATES: &[Crate] = &[
         ],
     },
     Crate {
+        name: "runs",
+        on: &["exact", "params", "receipt", "stats"],
+        rows: &[
+            &["challenge", "contract", "independence", "replay", "scores", "starts"],
+            &["study", "tasks"],
+        ],
+    },
+    Crate {
         name: "gate",
         on: &["exact", "import", "receipt", "report", "runs", "stats"],
         rows: &[
@@ -171,14 +179,6 @@ const CRATES: &[Crate] = &[
             &["tested"],
             &["decision"],
             &["drawn", "outcome"],
-        ],
-    },
-    Crate {
-        name: "runs",
-        on: &["exact", "params", "receipt", "stats"],
-        rows: &[
-            &["challenge", "contract", "independence", "replay", "scores", "starts"],
-            &["study", "tasks"],
         ],
     },
     Crate {

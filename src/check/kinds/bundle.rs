@@ -51,7 +51,7 @@ pub fn same_runs(bundles: &[TracedBundle]) -> Vec<AskedRelation> {
             }
         });
         let broken: Vec<Broken> = broken.collect();
-        (!broken.is_empty()).then(|| AskedRelation {
+        (!broken.is_empty()).then_some(AskedRelation {
             code: &verify::SAME_RUN,
             weight,
             says: Cow::Borrowed("bundles that state other seeds are of other runs"),

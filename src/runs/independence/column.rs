@@ -214,7 +214,7 @@ impl Compared {
             let last = shared.last()?.step;
             let whole = self.judged(shared, Law::Equal, moved)?;
             let is_start = leading >= FEWEST_SHARED && moved == 0;
-            return is_start.then(|| ColumnAgreement {
+            return is_start.then_some(ColumnAgreement {
                 common: pairs.len(),
                 parts: Some((last, next.step)),
                 ..whole

@@ -99,8 +99,9 @@ impl RunTrace {
             return Some(same);
         }
         let found = self.columns.iter().filter_map(|(name, column)| {
-            let agreement = column.agreement(other.columns.get(name)?)?;
-            let kinship = told(name, (column, other.columns.get(name)?), &agreement)?;
+            let theirs = other.columns.get(name)?;
+            let agreement = column.agreement(theirs)?;
+            let kinship = told(name, &agreement, column.is_rounding_of(theirs))?;
             Some((kinship.is_refuted(), agreement.bits, kinship))
         });
         let strongest = found.max_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
@@ -185,11 +186,7 @@ fn evaluated(bundle: &Bundle) -> Vec<(u64, f64)> {
 }
 
 /// What an agreement of a column says, if it says enough.
-fn told(
-    name: &str,
-    (one, other): (&MeasuredColumn, &MeasuredColumn),
-    found: &ColumnAgreement,
-) -> Option<Kinship> {
+fn told(name: &str, found: &ColumnAgreement, is_rounded: bool) -> Option<Kinship> {
     if found.bits < DOUBTFUL {
         return None;
     }
@@ -197,7 +194,7 @@ fn told(
     let signed =
         |by: f64| format!("{} {}", if by < 0.0 { "less" } else { "plus" }, short(by.abs()));
     let rule = match found.law {
-        Law::Equal if found.parts.is_none() && one.is_rounding_of(other) => {
+        Law::Equal if found.parts.is_none() && is_rounded => {
             "equal as far as both are printed".to_owned()
         }
         Law::Equal => "equal".to_owned(),

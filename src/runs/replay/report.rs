@@ -358,11 +358,11 @@ impl Replay {
 
     fn not_executed(&self) -> Vec<String> {
         let runs = "runs that were made and left out, and how each was tuned".to_owned();
+        let overlap = "whether the training text has parts of the validation text".to_owned();
         let (from, to) = match self.extent {
             Extent::Steps { from, to } | Extent::States { from, to } => (from, to),
             Extent::Whole => {
-                let data = "whether the training text has parts of the validation text";
-                return vec![data.to_owned(), runs];
+                return vec![overlap, runs];
             }
         };
         let made = |of: &&RepeatedEvaluation| of.repeated.is_some();
@@ -375,8 +375,7 @@ impl Replay {
         let data = match &self.batches {
             Batches::Drawn => "the order of the data in all other steps, and how often it repeats",
             Batches::OnTrust(_) => {
-                "the data: where these batches come from, whether validation text is among them, their order in all other \
-                 steps, and how often they repeat"
+                "the data: where these batches come from, their order in all other steps, and how often they repeat"
             }
         };
         let after = self.of_steps.saturating_sub(to);
@@ -386,7 +385,7 @@ impl Replay {
                 "the {from} steps before these, whether the checkpoint comes from them, and the {after} steps after"
             ),
         };
-        vec![evaluations, data.to_owned(), steps, runs]
+        vec![evaluations, data.to_owned(), overlap, steps, runs]
     }
 
     /// How many of the run's steps were executed again, and who chose them.

@@ -316,7 +316,7 @@ impl RecordsFound {
                 found.read(&column, value);
             }
             if comparison == ReplayComparison::Calibrated {
-                found.under_other_names(&records, (name, place), value)?;
+                found.under_other_names(&records, name, place, value)?;
             }
         }
         if let Some(contradiction) = &mut found.contradiction {
@@ -402,7 +402,8 @@ impl RecordsFound {
     fn under_other_names(
         &mut self,
         records: &[Node<'_>],
-        (ours, place): (&str, &Location),
+        ours: &str,
+        place: &Location,
         value: &dyn Fn(u64) -> Option<f64>,
     ) -> Result<(), Error> {
         for name in unknown(records)? {
@@ -456,10 +457,10 @@ impl RecordsFound {
 
     /// Holds the rates that a slice states against the rates of the config, where that has no schedule that is computed here:
     /// a rate that is above all of them is none of theirs. One below may follow from a schedule.
-    pub fn below_peak(&mut self, config: Node<'_>, (from, count): (u64, u64), stated: &Regime) {
+    pub fn below_peak(&mut self, config: Node<'_>, steps: Range<u64>, stated: &Regime) {
         let said = declared_rates(config);
         let Some(peak) = said.iter().map(|(_, rate)| *rate).reduce(f64::max) else { return };
-        let lowest = (from..from + count).filter_map(|step| {
+        let lowest = steps.filter_map(|step| {
             let rates = stated.rates.of(step);
             rates.into_iter().map(f64::from).reduce(f64::min).map(|rate| (step, rate))
         });

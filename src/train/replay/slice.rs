@@ -119,7 +119,7 @@ impl Slice {
             let declared = schedule
                 .map(|_| LearningRateSchedule::read(subject.config, shape.tokens_per_step()));
             if !matches!(declared, Some(Ok(_))) {
-                records.below_peak(subject.config, (from, entry.steps), &regime);
+                records.below_peak(subject.config, from..from + entry.steps, &regime);
             }
             if let Some(declared) = declared {
                 records.scheduled(from..from + entry.steps, declared, &regime);
