@@ -9,7 +9,6 @@ use repro_receipt::bundle::{Bundle, CONFIG, RECEIPT};
 use repro_receipt::source::{Error, Kind, Location, Node};
 
 use crate::judged::parsed;
-use crate::mentions::named_in;
 use crate::written::toml_text;
 use crate::{NO_EVIDENCE, OUTSIDE};
 
@@ -74,20 +73,8 @@ pub struct DraftEvidence {
 }
 
 impl DraftEvidence {
-    /// Loads the bundles below `paths`, or all of the project, of the arms that a text concerns.
-    pub fn load(
-        root: &Path,
-        paths: &[PathBuf],
-        text: &str,
-        threads: usize,
-    ) -> Result<Self, Vec<Error>> {
-        let names = bundles(root, paths)?;
-        if names.is_empty() {
-            let place = Location::file(root.join("receipts").display().to_string());
-            return Err(vec![NO_EVIDENCE.at(place, "a bundle", "none")]);
-        }
-        let mut arms = arms(&names);
-        arms = concerned(arms, text);
+    /// Loads the bundles of some arms.
+    pub fn load(root: &Path, mut arms: Vec<NamedArm>, threads: usize) -> Result<Self, Vec<Error>> {
         let mut store = BundleStore::new(threads, &[]);
         store.fetch(root, &parsed(TRIED, head(&arms))?, None)?;
         for arm in &mut arms {
@@ -104,11 +91,14 @@ impl DraftEvidence {
     }
 }
 
-/// The arms that a text names; all of them where it names none. A run that the text never mentions explains none of its numbers.
-fn concerned(arms: Vec<NamedArm>, text: &str) -> Vec<NamedArm> {
-    let named = named_in(text, &arms);
-    let is_named = |at: &usize| named.is_empty() || named.contains(at);
-    arms.into_iter().enumerate().filter(|(at, _)| is_named(at)).map(|(_, arm)| arm).collect()
+/// The arms of the bundles below `paths`, or of all of the project, by their names.
+pub fn arms_below(root: &Path, paths: &[PathBuf]) -> Result<Vec<NamedArm>, Vec<Error>> {
+    let names = bundles(root, paths)?;
+    if names.is_empty() {
+        let place = Location::file(root.join("receipts").display().to_string());
+        return Err(vec![NO_EVIDENCE.at(place, "a bundle", "none")]);
+    }
+    Ok(arms(&names))
 }
 
 /// The name of the posts in which candidates are tried.

@@ -32,8 +32,9 @@ use repro_report::outcome::Verdict;
 
 use bound::{DraftBinding, clause, trimmed};
 use candidates::{DraftCandidate, candidates};
-use evidence::{DraftEvidence, TRIED};
+use evidence::{DraftEvidence, TRIED, arms_below};
 use judged::TriedPost;
+use mentions::concerned;
 use tables::BoundTable;
 use text::{DraftSentence, DraftText, is_number};
 use written::{WrittenPost, new_head, quoted, with_names};
@@ -109,7 +110,8 @@ pub fn draft(request: &DraftRequest<'_>) -> Result<Draft, Vec<Error>> {
         let place = Location::file(request.text.name());
         return Err(vec![NO_NUMBERS.at(place, "a text with numbers", "none")]);
     }
-    let evidence = DraftEvidence::load(request.root, request.evidence, text, request.threads)?;
+    let arms = concerned(arms_below(request.root, request.evidence)?, text);
+    let evidence = DraftEvidence::load(request.root, arms, request.threads)?;
     let page = parsed(TRIED, evidence::head(&evidence.arms))?;
     let candidates = candidates(&evidence, &page, request.threads).map_err(one)?;
     let before = request.before.as_deref().map(WrittenPost::of).unwrap_or_default();

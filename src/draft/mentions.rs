@@ -5,7 +5,6 @@ use std::ops::Range;
 use repro_judge::lexicon::lexicon;
 
 use crate::evidence::NamedArm;
-use crate::nouns::is_of_each;
 use crate::quantities::is_in;
 use crate::text::{DraftSentence, is_number};
 use repro_claim::quote::ItemKind;
@@ -54,8 +53,15 @@ fn superscript(c: char) -> Option<char> {
     char::from_digit(digit, 10)
 }
 
+/// The arms that a text names; all of them where it names none. A run that the text never mentions explains none of its numbers.
+pub fn concerned(arms: Vec<NamedArm>, text: &str) -> Vec<NamedArm> {
+    let named = named_in(text, &arms);
+    let is_named = |at: &usize| named.is_empty() || named.contains(at);
+    arms.into_iter().enumerate().filter(|(at, _)| is_named(at)).map(|(_, arm)| arm).collect()
+}
+
 /// The arms that a text names anywhere, each once.
-pub fn named_in(text: &str, arms: &[NamedArm]) -> Vec<usize> {
+fn named_in(text: &str, arms: &[NamedArm]) -> Vec<usize> {
     let words = placed_words(text);
     let mut found = mentions(text, &words, arms);
     found.retain(|one| !is_any_word(text, &words, one));
@@ -407,6 +413,19 @@ impl<'t> ReadSentence<'t> {
             _ => None,
         }
     }
+}
+
+/// Whether the words behind a number say that it is one for each arm or run: "3 seeds each", "3 seeds per arm".
+fn is_of_each(behind: &str) -> bool {
+    let clause = behind.split([',', ';', '.', ':', '(', '|']).next().unwrap_or_default();
+    let words = placed_words(clause);
+    words.iter().take(4).enumerate().any(|(at, word)| {
+        let of_arms = words.get(at + 1).map(|next| is_in("arms", &next.text));
+        match is_in("apiece", &word.text) {
+            true => of_arms.unwrap_or(true),
+            false => is_in("rates", &word.text) && of_arms.unwrap_or(false),
+        }
+    })
 }
 
 fn once_each(mentions: &[ArmMention]) -> Vec<usize> {

@@ -101,19 +101,6 @@ fn before<'t>(sentence: &ReadSentence<'t>, item: usize) -> &'t str {
     }
 }
 
-/// Whether the words behind a number say that it is one for each arm or run: "3 seeds each", "3 seeds per arm".
-pub fn is_of_each(behind: &str) -> bool {
-    let clause = behind.split([',', ';', '.', ':', '(', '|']).next().unwrap_or_default();
-    let words = placed_words(clause);
-    words.iter().take(4).enumerate().any(|(at, word)| {
-        let of_arms = words.get(at + 1).map(|next| is_in("arms", &next.text));
-        match is_in("apiece", &word.text) {
-            true => of_arms.unwrap_or(true),
-            false => is_in("rates", &word.text) && of_arms.unwrap_or(false),
-        }
-    })
-}
-
 /// Whether a candidate is a rate, and the words speak of none.
 pub fn is_untold_rate(candidate: &[String], said: &[String]) -> bool {
     candidate.iter().any(|word| word == "per") && !has_one(words_of_list("rates"), said)

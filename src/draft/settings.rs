@@ -130,10 +130,9 @@ mod tests {
         };
         let of = |keys: &[&str]| {
             let settings = settings(keys);
-            let paths = products()
+            products()
                 .next()
-                .and_then(|product| product.paths(&settings).map(|paths| paths.join(" * ")));
-            paths
+                .and_then(|product| product.paths(&settings).map(|paths| paths.join(" * ")))
         };
         let own = "config.max_iters * config.batch_size * config.block_size";
         assert_eq!(of(&["max_iters", "batch_size", "block_size", "lr"]).as_deref(), Some(own));

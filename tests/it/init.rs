@@ -372,3 +372,22 @@ fn what_needs_no_project_runs_without_one() {
     // The others say what they look for.
     assert!(refused(root, &["verify", "--post", "first"]).contains("cli::no-root"));
 }
+
+/// The workflow takes a released program by its digest, and its last step replays the posts that ask for it: here there are none.
+#[test]
+fn the_workflow_installs_a_release_by_its_digest() {
+    let folder = folder();
+    let root = folder.path();
+    told(root, &["init", "--log", &logs()]);
+    let workflow = fs::read_to_string(root.join(".github/workflows/repro.yml")).unwrap();
+    assert!(workflow.contains("sha256sum --check --strict\n"), "{workflow}");
+    assert!(workflow.contains("- run: repro verify --post all --locked"), "{workflow}");
+    assert!(!workflow.contains("cargo"), "{workflow}");
+    let (_, replay) = workflow.rsplit_once("run: |\n").unwrap();
+    assert!(replay.contains("--replay auto"), "{replay}");
+    let program = std::path::Path::new(env!("CARGO_BIN_EXE_repro")).parent().unwrap();
+    let paths = format!("{}:{}", program.display(), std::env::var("PATH").unwrap());
+    let mut bash = std::process::Command::new("bash");
+    bash.args(["-eo", "pipefail", "-c", replay]).current_dir(root).env("PATH", paths);
+    assert!(bash.status().unwrap().success());
+}
