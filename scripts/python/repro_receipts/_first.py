@@ -263,7 +263,7 @@ class FirstRow:
             found["nats"] = F.cross_entropy(self.logits.double(), wanted.long(), reduction="none").float()
         for name, value in self.seen:
             kind, _, own = name.partition(".")
-            pieces = parts.get(own, [])
+            pieces = parts.get(own, []) if value.numel() else []  # an expert may have got no token
             if len(pieces) == 1 and pieces[0].is_whole:
                 found[f"{kind}.{pieces[0].name}"] = value
             elif pieces and pieces[0].expert is None and kind == "in":

@@ -15,7 +15,7 @@ from ._json import EXACT, Unwritable, canonical, plain
 OPAQUE = ".pt .pth .bin .pkl .pickle .ckpt .joblib .npy .npz .zip .tar .gz .tgz .bz2 .xz .zst .lz4 .7z .rar .jar .whl"
 DEVICE = re.compile(r"(con|prn|aux|nul|(com|lpt)[0-9])(\..*)?", re.IGNORECASE)  # on Windows
 RANKS = ("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK")
-OWN_EXTRA = ("config_changes", "emitter_problems", "left_out", "renamed", "resumes", "tracker_set")  # what runs say themselves
+OWN_EXTRA = ("config_changes", "emitter_problems", "first_batch", "left_out", "renamed", "resumes", "tracker_set")  # what runs say themselves
 NEEDED = {"trainer": '{"name": "my-trainer"}', "seeds": '{"init": 1, "data": 1}'}
 
 Check = Callable[[Any], Any]

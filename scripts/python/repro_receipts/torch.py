@@ -365,31 +365,36 @@ class Recorder:
         self.inside = False
 
     def evaluation(self, tokens: Any, dtype: str = "uint16", text: Any = None, length: Optional[int] = None, rows: int = 16,
-                   keep: bool = True) -> Optional[float]:
+                   keep: bool = True, step: Optional[int] = None) -> Optional[float]:
         """Evaluates the model on a file of tokens, unsigned integers of this `dtype`, and writes the evaluation, which `repro
         replay --data` makes again. All tokens but the first are predicted, in rows of `length` tokens (`seq_len` of the config)
         that do not overlap. `text` is the file of the text that they are; its bytes are counted for bits per byte. The weights are
-        kept as a checkpoint, without which the evaluation is not made again, unless `keep=False`. Answers the mean loss."""
+        kept as a checkpoint, without which the evaluation is not made again, unless `keep=False`. `step` says how many updates were
+        made, which a recorder that keeps no slices takes from the last record. Answers the mean loss."""
         try:
-            return self._evaluated(tokens, dtype, text, length or self._config().get("seq_len"), rows, keep)
+            length = length or self._config().get("seq_len")
+            step = step if step is not None else self.done if self.handles else self.run.last_step
+            if length is None or step is None:
+                raise ValueError(f"an evaluation needs `{'length' if length is None else 'step'}`, which is not known yet")
+            self.looking = True  # no batch of the run
+            found = _held_out.evaluated(unwrapped(self.model), tokens, dtype, length, rows, text)
+            self._keep_evaluated(step, keep)
+            self.run.evaluation(step, **found)
+            return found["nats"] / found["predicted_tokens"]
         except Exception as error:  # training goes on
             self.run.problem("evaluation", error)
             return None
-
-    def _evaluated(self, tokens, dtype, text, length, rows, keep):
-        if not length:
-            raise ValueError("the length of the rows is not known yet: pass `length`")
-        self.looking = True  # no batch of the run
-        try:
-            found = _held_out.evaluated(unwrapped(self.model), tokens, dtype, length, rows, text)
         finally:
             self.looking = False
-        values = self._values()
-        is_start = self.open is not None and self.open.start == self.done  # of a slice, which keeps it with its moments
-        if keep and not is_start and not self.run.has_checkpoint(self.done) and self.run.has_room(f"the weights of update {self.done}", size_of(values)):
-            self.run.checkpoint(self.done, values)
-        self.run.evaluation(self.done, **found)
-        return found["nats"] / found["predicted_tokens"]
+
+    def _keep_evaluated(self, step, keep):
+        """Keeps the weights that were evaluated, unless a slice starts from them, which keeps their moments too."""
+        if not keep or self.run.has_checkpoint(step) or self.open is not None and self.open.start == step:
+            return
+        own = self.model.named_parameters()  # where no slices are recorded
+        values = self._values() if hasattr(self, "pieces") else {name_of(name): p.detach().cpu().clone() for name, p in own}
+        if self.run.has_room(f"the weights of update {step}", size_of(values)):
+            self.run.checkpoint(step, values)
 
     def _look(self):
         """Sends the first row through the model again; None where it cannot be told from what was given."""
@@ -487,6 +492,7 @@ class Recorder:
         """Takes all hooks away."""
         for handle in self.handles:
             handle.remove()
+        self.handles = []
 
     # --- What updates do ---
 
