@@ -645,7 +645,9 @@ class Recorder:
             shown = _table.shown(self.table)
             if against:
                 return f"{against}. Names were guessed from shapes: {shown}"
-            say(f"the first batch confirms names that were found by shapes; to say them, pass {shown}")
+            is_sure = found["outcome"] == "agrees"
+            say(f"the first batch {'confirms' if is_sure else 'does not confirm'} names that were found by shapes; to say "
+                f"them, pass {shown}")
         if found["lacks_routes"]:
             say("the slices will not say where routers send tokens: a replay whose rounding sends one elsewhere is "
                 "inconclusive; call `record.routes(layer, indices)` in the forward pass")
