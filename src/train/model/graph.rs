@@ -244,7 +244,7 @@ impl<B: Backend> Graph<B> {
             for (output, added) in
                 outputs.iter_mut().zip(step.residual.and_then(numbers).unwrap_or_default())
             {
-                *output = *output - added;
+                *output -= added;
             }
             let maker = step.x.and_then(|x| self.steps.get(x.0));
             let before = maker.filter(|maker| maker.residual.is_none());
