@@ -223,7 +223,7 @@ class Compared(Case):
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8", check=False)
         self.assertEqual(done.returncode, 0, done.stdout)
         self.assertEqual(self.verdict(self.folder / "receipts/own"), "verified")
-        receipt = json.loads((self.folder / "receipts/own/receipt.json").read_text("utf-8"))["predicate"]
+        receipt = json.loads((self.folder / "receipts/own/data/receipt.json").read_text("utf-8"))["predicate"]
         self.assertNotIn("emitter_problems", receipt["extra"])
 
 
