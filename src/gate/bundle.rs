@@ -63,7 +63,11 @@ pub fn load(path: &Path, shown: &str, threads: usize) -> Result<BundledRun, Erro
     logged.group = run.and_then(|run| run.arm.clone());
     logged.ended = run.and_then(|run| run.finished);
     let seeds = bundle.receipt().seeds.as_ref();
-    logged.seed = seeds.and_then(|seeds| seeds.init.clone().or_else(|| seeds.data.clone()));
+    // Runs that begin with the same weights and read the data in another order are runs of their own.
+    logged.seed = seeds.and_then(|seeds| match (&seeds.init, &seeds.data) {
+        (Some(init), Some(data)) if init != data => Some(format!("{init}, data {data}")),
+        (init, data) => init.clone().or_else(|| data.clone()),
+    });
     // All that is asked of settings is whether two runs have the same.
     let config = bundle.files().get(CONFIG).map(|file| file.digest.to_string());
     logged.config.extend(config.map(|digest| ("sha256".to_owned(), digest.into())));

@@ -1452,7 +1452,7 @@ fn formulas_end_whatever_they_use() {
 fn all_work_for_a_post_is_counted() {
     // One claim that asks for too much is told for the whole post: no other is judged.
     let drawn = |resamples: usize| {
-        let numbers = vec!["dense.steps"; 20].join(", ");
+        let numbers = vec!["dense.steps"; 100].join(", ");
         let is = format!("bootstrap95([{numbers}], resamples = {resamples})");
         format!(
             "[[sentence]]\nquote = '12 layers'\nis = 'dense.steps'\n[[sentence]]\nquote = 'of 12 to 12'\nis = '{is}'\n"
@@ -1460,7 +1460,7 @@ fn all_work_for_a_post_is_counted() {
     };
     let text = Some("12 layers, of 12 to 12");
     assert_ne!(code_of(&drawn(10_000), text), Some("post::too-much-work"));
-    let report = report(&drawn(40_000_000), text);
+    let report = report(&drawn(60_000_000), text);
     let failure = &report.failures[0];
     assert_eq!(
         (failure.code.id, failure.expected.as_str()),

@@ -253,7 +253,7 @@ const CRATES: &[Crate] = &[
         name: "draft",
         on: &["claim", "exact", "judge", "receipt", "report"],
         rows: &[
-            &["judged", "quantities", "text", "written"],
+            &["judged", "quantities", "settings", "text", "written"],
             &["evidence"],
             &["candidates", "mentions"],
             &["nouns"],

@@ -367,6 +367,10 @@ class Run(Quiet):
         self._extra["left_out"] = self._budget.told()
         self._save()
 
+    def has_slice(self, from_step: int) -> bool:
+        """Whether a slice that begins after so many updates was recorded."""
+        return any(entry["from_step"] == from_step for entry in self._slices)
+
     def has_checkpoint(self, step: int) -> bool:
         """Whether the tensors after so many updates were saved or hashed."""
         return "weights_sha256" in self._checkpoints.get(step, {}) and step not in self._remade

@@ -222,7 +222,8 @@ class Recorder:
         self.strict, self.compare, self.balance, self.table = strict, compare, balance, dict(names or {})
         self.compared, self.first, self.looking, self.start = compare is False, None, False, None
         self.is_guessed = False
-        self.slices, self.open = dict(slices), None
+        self.slices = {start: count for start, count in slices if start >= done or not run.has_slice(start)}
+        self.open = None
         self.handles: List[Any] = []
         self.stepped: Set[int] = set()
         self.heads: List[Any] = []
@@ -947,9 +948,10 @@ def model_within(module):
                  and {id(p) for p in part.parameters()} == whole), module)
 
 
-def lightning_callback(run: Run, slices: Iterable[Tuple[int, int]], strict: bool = False, gradients: bool = False) -> Any:
+def lightning_callback(run: Run, slices: Iterable[Tuple[int, int]], **told: Any) -> Any:
     """A callback for `Trainer` of Lightning that records slices of its run. Batches and losses of a model of transformers
-    that is given `labels` are seen by themselves; else `training_step` calls `batch` and `loss` of its `recorder`."""
+    that is given `labels` are seen by themselves; else `training_step` calls `batch` and `loss` of the callback's
+    `recorder`. What else the recorder has to know is `told`, by the names of its arguments (`label_smoothing`, `names`)."""
     from lightning.pytorch import Callback
 
     class Slices(Callback):  # type: ignore[misc, unused-ignore]
@@ -963,7 +965,7 @@ def lightning_callback(run: Run, slices: Iterable[Tuple[int, int]], strict: bool
                        "float16, whose gradients are scaled": str(trainer.precision).startswith("16")}
             self.recorder = Recorder(run, model, trainer.optimizers, slices, trainer.gradient_clip_val,
                                      trainer.global_step // len(trainer.optimizers),
-                                     watch=hasattr(model, "get_output_embeddings"), strict=strict, gradients=gradients,
+                                     watch=hasattr(model, "get_output_embeddings"), **told,
                                      refused=[reason for reason, holds in refused.items() if holds])
 
         def on_train_end(self, trainer, pl_module):

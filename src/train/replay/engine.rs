@@ -4,6 +4,7 @@ use super::corpora::Corpora;
 use super::course::{Course, RowsRead, StepMeasure};
 use super::evaluations;
 use super::machine::{Machine, Progress, ReplayPhase, ReplayedRun, on_threads};
+use super::operations::operations_of_a_token;
 use super::second;
 use super::session::Session;
 use super::settings;
@@ -94,19 +95,6 @@ pub fn cost(bundle: &Bundle, extent: Extent) -> Result<f64, Error> {
     let products = operations_of_a_token(bundle)? * shape.tokens_per_step() as f64;
     let routing = if is_routed { ROUTED } else { 1.0 };
     Ok(walks * (routing * products + UPDATED * total))
-}
-
-/// The operations of a token, forward and backward: six for each parameter, and, as PaLM counts them (appendix B), twelve in each
-/// layer for each number of its width and each token that is looked at.
-pub fn operations_of_a_token(bundle: &Bundle) -> Result<f64, Error> {
-    let config = bundle.document(CONFIG)?;
-    let shape = RunShape::read(config.root())?;
-    let objects = repro_params::recompute(config)?;
-    let active =
-        objects.count(repro_params::ParameterCount::Active, repro_params::Convention::Default);
-    let of_config = |key| config.root().get(key).and_then(|node| node.integer().ok()).unwrap_or(0);
-    let width = of_config("num_hidden_layers") as f64 * of_config("hidden_size") as f64;
-    Ok(6.0 * active as f64 + 12.0 * width * shape.seq_len as f64)
 }
 
 /// How many micro-batches each step of a slice has, where a sample of them can be executed.

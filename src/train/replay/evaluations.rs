@@ -11,8 +11,8 @@ use std::io::Read;
 use std::ops::Range;
 
 use super::corpora::{Corpora, short};
-use super::engine::operations_of_a_token;
 use super::machine::{ReplayedRun, on_threads};
+use super::operations::operations_of_a_token;
 use super::start::from_checkpoint;
 use super::stated;
 use crate::backend::Host;

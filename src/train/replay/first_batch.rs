@@ -2,31 +2,24 @@
 //!
 //! A recorder writes one step as a slice: tokens, loss, the norm of each tensor's gradient, as the run's own backward pass
 //! gave them. Losses and gradients are compared as any replay compares them, within the tolerance of the calibration. Where
-//! they differ, the rows that the run's modules read and made ([`ROWS`]) tell which part of the model is the first that
+//! they differ, the rows that the run's modules read and made ([`super::first_rows::ROWS`]) tell which part of the model is the first that
 //! differs, and other settings of the config are tried ([`super::first_settings`]).
-
-use std::collections::BTreeMap;
 
 use serde_json::{Map, Value as Json};
 
-use super::corpora::Corpora;
 use super::course::{Course, StepMeasure};
+use super::first_rows::{OwnRows, exact, opened, times};
 use super::first_settings::agreeing;
 use super::machine::{Machine, Progress, ReplayPhase, ReplayedRun};
-use super::second::{FirstSequence, TIMES, TIMES_IN_FEW_BITS, UNIT, distance};
+use super::second::{FirstSequence, UNIT, distance};
 use super::session::Session;
 use crate::backend::Host;
 use crate::model::{Config, Model, OperationKind, OperationRows};
-use crate::{Precision, TensorData, TensorFile};
 use repro_portable::Isa;
 use repro_receipt::Verdict;
 use repro_receipt::bundle::{Bundle, CONFIG};
 use repro_receipt::source::Error;
 use repro_runs::replay::Extent;
-
-/// The file with the rows of the first sequence: `nats` of each target, and by tensor what its module read (`in.NAME`) and
-/// made (`out.NAME`).
-pub const ROWS: &str = "data/rows.safetensors";
 
 /// What the comparison came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,51 +87,6 @@ impl FirstBatch {
     }
 }
 
-/// The rows of the run's own modules, by name.
-pub struct OwnRows(BTreeMap<String, Vec<f64>>);
-
-impl OwnRows {
-    fn load(bundle: &Bundle) -> Result<Self, Error> {
-        if !bundle.files().contains_key(ROWS) {
-            return Ok(Self(BTreeMap::new()));
-        }
-        let file = TensorFile::parse(&bundle.place(ROWS).file, &bundle.tensors(ROWS)?)?;
-        let wide = |data: &TensorData| {
-            Some(data.as_floats()?.into_iter().map(f64::from).collect::<Vec<_>>())
-        };
-        let rows = file.tensors.iter();
-        Ok(Self(rows.filter_map(|(name, data)| Some((name.clone(), wide(data)?))).collect()))
-    }
-
-    /// The nats of each target.
-    pub fn nats(&self) -> Option<&[f64]> {
-        self.0.get("nats").map(Vec::as_slice)
-    }
-
-    /// What the module of a tensor read.
-    fn read(&self, tensor: &str) -> Option<&[f64]> {
-        self.0.get(&format!("in.{tensor}")).map(Vec::as_slice)
-    }
-
-    /// What the modules of some tensors made, side by side; none where one of them was not seen.
-    fn made(&self, tensors: &[&String], width_of: impl Fn(&str) -> usize) -> Option<Vec<f64>> {
-        let rows: Vec<&Vec<f64>> =
-            tensors.iter().map(|name| self.0.get(&format!("out.{name}"))).collect::<Option<_>>()?;
-        if let [one] = rows.as_slice() {
-            return Some((*one).clone());
-        }
-        let widths: Vec<usize> = tensors.iter().map(|name| width_of(name)).collect();
-        let count = rows.first()?.len().checked_div(*widths.first()?)?;
-        let mut side_by_side = Vec::with_capacity(rows.iter().map(|rows| rows.len()).sum());
-        for row in 0..count {
-            for (rows, width) in rows.iter().zip(&widths) {
-                side_by_side.extend_from_slice(rows.get(row * width..(row + 1) * width)?);
-            }
-        }
-        Some(side_by_side)
-    }
-}
-
 /// Compares the only step of a bundle with the model that its config describes. What a replay would refuse is an outcome,
 /// with its reason.
 ///
@@ -162,11 +110,6 @@ pub fn first_batch(
         },
     };
     Ok(FirstBatch { tensors, ..found })
-}
-
-/// Opens the first slice of a run.
-pub fn opened<'a>(subject: &'a ReplayedRun<'a>) -> Result<Session<'a>, Error> {
-    Session::open(subject, (0, 1), None, &Corpora::new(None))
 }
 
 /// The tensors of the model that a config describes, in the order of the forward pass.
@@ -217,18 +160,6 @@ fn compared(
         lacks_routes,
         ..FirstBatch::new(BatchOutcome::Differs, reason)
     })
-}
-
-/// How many times what rounding makes of rows they may be apart.
-pub fn times(course: &Course) -> f64 {
-    if course.regime.precision == Precision::Full { TIMES } else { TIMES_IN_FEW_BITS }
-}
-
-/// The course without the roundings to few bits.
-pub fn exact(course: &Course) -> Course {
-    let mut exact = course.clone();
-    exact.regime.precision = Precision::Full;
-    exact
 }
 
 /// The first part of the model whose rows differ from the run's own.
@@ -314,7 +245,7 @@ fn places_of(
         OperationKind::Network => rows.made(&[*last], |_| 0),
         OperationKind::Mixture | OperationKind::VectorNorms => None,
         _ => rows.made(&matrices, |name| {
-            let all = rows.0.get(&format!("out.{name}")).map_or(0, Vec::len);
+            let all = rows.length_of(name);
             all.checked_div(length).unwrap_or(0)
         }),
     };

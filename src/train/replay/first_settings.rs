@@ -7,7 +7,7 @@
 use serde_json::{Map, Value as Json, json};
 
 use super::course::Course;
-use super::first_batch::{OwnRows, exact, opened, times};
+use super::first_rows::{OwnRows, exact, opened, times};
 use super::machine::ReplayedRun;
 use super::second::{FirstSequence, UNIT, distance};
 use super::session::Session;

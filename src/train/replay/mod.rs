@@ -23,11 +23,13 @@ mod engine;
 mod evaluations;
 mod fault;
 mod first_batch;
+mod first_rows;
 mod first_settings;
 mod machine;
 mod names;
 #[cfg(not(feature = "candle"))]
 mod no_candle;
+mod operations;
 mod passed;
 mod records;
 mod second;

@@ -139,11 +139,7 @@ pub(super) fn predicate(claim: &LintedClaim<'_>) -> Option<Lint> {
     let said = ["count.runs", "count.arms"]
         .iter()
         .find_map(|nouns| said_of_each(claim, claim.lower, nouns))?;
-    let (word, _) = lexicon().find("count.outcomes", claim.lower).or_else(|| {
-        ["direction.up", "direction.down", "direction.better", "direction.worse"]
-            .iter()
-            .find_map(|list| lexicon().find(list, claim.lower))
-    })?;
+    let (word, _) = lexicon().find("count.outcomes", claim.lower)?;
     let said = &claim.lower[said];
     lint(
         LintKind::Count,
