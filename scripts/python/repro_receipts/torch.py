@@ -381,7 +381,7 @@ class Recorder:
             found = _held_out.evaluated(unwrapped(self.model), tokens, dtype, length, rows, text)
             self._keep_evaluated(step, keep)
             self.run.evaluation(step, **found)
-            return found["nats"] / found["predicted_tokens"]
+            return float(found["nats"] / found["predicted_tokens"])
         except Exception as error:  # training goes on
             self.run.problem("evaluation", error)
             return None
