@@ -253,8 +253,8 @@ const CRATES: &[Crate] = &[
         name: "draft",
         on: &["claim", "exact", "judge", "receipt", "report"],
         rows: &[
-            &["judged", "quantities", "settings", "text", "written"],
-            &["evidence"],
+            &["judged", "quantities", "text", "written"],
+            &["evidence", "settings"],
             &["candidates", "mentions"],
             &["nouns"],
             &["around"],

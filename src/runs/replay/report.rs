@@ -370,7 +370,13 @@ impl Replay {
             self.evaluations.iter().filter(made).map(|one| one.step.to_string()).collect();
         let evaluations = match steps.as_slice() {
             [] => "evaluations: on which text, with which values, over how many bytes".to_owned(),
-            steps => format!("evaluations but those at step {}", steps.join(", ")),
+            steps if self.evaluations.iter().all(|one| one.bytes.is_some()) => {
+                format!("evaluations but those at step {}", steps.join(", "))
+            }
+            steps => format!(
+                "evaluations but the losses at step {}, and over how many bytes",
+                steps.join(", ")
+            ),
         };
         let data = match &self.batches {
             Batches::Drawn => "the order of the data in all other steps, and how often it repeats",
@@ -380,6 +386,11 @@ impl Replay {
         };
         let after = self.of_steps.saturating_sub(to);
         let steps = match from {
+            0 if self.comparison == ReplayComparison::Calibrated => {
+                format!(
+                    "whether the stated seed gives the first weights, and the {after} steps after these"
+                )
+            }
             0 => format!("the {after} steps after these"),
             _ => format!(
                 "the {from} steps before these, whether the checkpoint comes from them, and the {after} steps after"

@@ -511,7 +511,8 @@ impl Garden<'_> {
 
     /// Weights of another seed, at the start of the run.
     fn seed(&self) -> Result<Plants, Error> {
-        if self.course.start.step > 0 {
+        // The weights of other trainers are those of the bundle at every step.
+        if self.course.start.step > 0 || !self.fine {
             return Ok(Err("the weights come from a checkpoint".to_owned()));
         }
         let own = self.course.config.get("seed_init").and_then(serde_json::Value::as_u64);

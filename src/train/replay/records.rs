@@ -312,6 +312,15 @@ impl RecordsFound {
                     Some(value(number)? * regime.loss_scales.get(at)?)
                 };
                 found.read(&column, &scaled);
+            } else if *name == "lr" {
+                // Of several groups a log has one.
+                let rate = |number: u64, group: usize| {
+                    let rates = regime.rates.of(within(number)? - 1);
+                    rates.get(group).copied().map(f64::from)
+                };
+                let groups = 0..regime.optimizer.groups.len().max(1);
+                let read = groups.into_iter().find(|group| column.is_read(&|at| rate(at, *group)));
+                found.read(&column, &|at| rate(at, read.unwrap_or(0)));
             } else {
                 found.read(&column, value);
             }
