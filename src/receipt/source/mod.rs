@@ -24,7 +24,7 @@ use std::sync::{Arc, OnceLock};
 pub use code::codes;
 pub use code::{Code, Details, Error, Location};
 pub use node::Node;
-pub use pointer::{Pointer, escape};
+pub use pointer::{Pointer, escape, unescape};
 
 /// The most bytes a JSON or TOML document may have (16 MiB): larger evidence is not a document.
 pub const DOCUMENT_CAP: usize = 16 << 20;

@@ -68,7 +68,8 @@ fn member_prints(item: &Value, key: &str, wanted: &str) -> bool {
     })
 }
 
-fn unescape(segment: &str) -> Option<String> {
+/// Reads one segment of a pointer; none where it is malformed.
+pub fn unescape(segment: &str) -> Option<String> {
     let mut plain = String::with_capacity(segment.len());
     let mut rest = segment.chars();
     while let Some(c) = rest.next() {

@@ -73,27 +73,25 @@ pub fn repeat(
 
 /// Lowers a verdict by what evaluations came to.
 fn judge(replay: &mut Replay) {
-    let worst = |of: &RepeatedEvaluation| {
-        let differs = of.differs.as_ref().map(|what| (&EVALUATION_DIFFERS, what));
-        let unclear = of.unclear.as_ref().map(|what| (&EVALUATION_UNCLEAR, what));
-        let trained = of.trained_on.as_ref().map(|what| (&TRAINED_ON_TEXT, what));
-        let (code, what) = differs.or(trained).or(unclear)?;
-        Some((code, format!("the evaluation at step {}: {what}", of.step)))
+    let first = |what: fn(&RepeatedEvaluation) -> Option<&String>| {
+        let mut told = replay.evaluations.iter();
+        told.find_map(|one| Some(format!("the evaluation at step {}: {}", one.step, what(one)?)))
     };
-    let found: Vec<_> = replay.evaluations.iter().filter_map(worst).collect();
-    let first_of = |wanted: &'static repro_receipt::source::Code| {
-        found.iter().find(|(code, _)| code.id == wanted.id).cloned()
-    };
-    if let Some((code, reason)) = first_of(&EVALUATION_DIFFERS) {
-        if replay.verdict != Verdict::Refuted {
-            (replay.verdict, replay.code, replay.reason) = (Verdict::Refuted, Some(code), reason);
+    let differs = first(|one| one.differs.as_ref());
+    let trained_on = first(|one| one.trained_on.as_ref());
+    let unclear = first(|one| one.unclear.as_ref());
+    let (verdict, code, reason) = match (replay.verdict, differs, trained_on, unclear) {
+        (Verdict::Refuted, ..) => return,
+        (_, Some(reason), ..) => (Verdict::Refuted, &EVALUATION_DIFFERS, reason),
+        (Verdict::Verified, None, Some(reason), _) => {
+            (Verdict::Inconclusive, &TRAINED_ON_TEXT, reason)
         }
-    } else if let Some((code, reason)) =
-        first_of(&TRAINED_ON_TEXT).or(first_of(&EVALUATION_UNCLEAR))
-        && replay.verdict == Verdict::Verified
-    {
-        (replay.verdict, replay.code, replay.reason) = (Verdict::Inconclusive, Some(code), reason);
-    }
+        (Verdict::Verified, None, None, Some(reason)) => {
+            (Verdict::Inconclusive, &EVALUATION_UNCLEAR, reason)
+        }
+        _ => return,
+    };
+    (replay.verdict, replay.code, replay.reason) = (verdict, Some(code), reason);
 }
 
 /// The text that an evaluation names.
@@ -191,16 +189,12 @@ impl StatedText<'_> {
         if rest.len() as u64 != predicted {
             return Err(format!("the file ends after {} tokens", tokens.len()));
         }
-        let length = self.subject.shape.seq_len;
         let text = HeldOut::of_tokens(*first, rest.to_vec());
         let told = |error: Error| short(&error);
         let mut learner = self.learner().map_err(told)?;
         let vocabulary = Config::read(self.subject.config).map_err(told)?.vocab_size;
         if let Some(beyond) = tokens.iter().find(|token| **token as usize >= vocabulary) {
             return Err(format!("token {beyond} is beyond the vocabulary of {vocabulary}"));
-        }
-        if length == 0 {
-            return Err("the model has no length".to_owned());
         }
         let threads = self.subject.machine.threads;
         let made = on_threads(threads, || evaluate(&mut learner, &text)).flatten().map_err(told)?;
@@ -243,7 +237,7 @@ impl StatedText<'_> {
         let said =
             || format!("the loss is {loss:.6} on `{}`, and {logged:.6} is logged", found.text);
         let allowed = allowed(self.regime()?.precision);
-        if apart > REFUTED_FROM.max(allowed) {
+        if apart > REFUTED_FROM {
             found.differs = found.differs.take().or(Some(said()));
         } else if apart > allowed {
             found.unclear = Some(format!("{}; rounding explains {allowed:.0e} of it", said()));
@@ -293,16 +287,18 @@ impl StatedText<'_> {
     /// Rows of the training batches that stand in this text.
     fn trained_on(&self, tokens: &[u32], batches: &[Vec<u32>]) -> Option<String> {
         let width = self.subject.shape.seq_len + 1;
-        let passage = PASSAGE.min(width);
-        let passages: HashSet<&[u32]> = tokens.windows(passage).collect();
+        if width < PASSAGE {
+            return None;
+        }
+        let passages: HashSet<&[u32]> = tokens.windows(PASSAGE).collect();
         let rows: Vec<&[u32]> =
             batches.iter().flat_map(|batch| batch.chunks_exact(width)).collect();
         // Padding and runs of one token are no passage.
         let is_varied =
-            |row: &&&[u32]| row[..passage].iter().collect::<HashSet<_>>().len() > passage / 4;
-        let within = rows.iter().filter(|row| passages.contains(&row[..passage]));
+            |row: &&&[u32]| row[..PASSAGE].iter().collect::<HashSet<_>>().len() > PASSAGE / 4;
+        let within = rows.iter().filter(|row| passages.contains(&row[..PASSAGE]));
         let count = within.filter(is_varied).count();
-        (2 * count > rows.len() && passage == PASSAGE).then(|| {
+        (2 * count > rows.len()).then(|| {
             format!(
                 "{count} of {} rows of the training batches stand in the evaluated text",
                 rows.len()

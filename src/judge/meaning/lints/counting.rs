@@ -126,13 +126,13 @@ pub(super) fn every(claim: &LintedClaim<'_>) -> Option<Lint> {
 /// the target" over a count of nine.
 pub(super) fn predicate(claim: &LintedClaim<'_>) -> Option<Lint> {
     claim.number.as_ref()?;
-    let is_count_or_setting = |tree: &&Expression| {
-        matches!(&tree.kind, ExpressionKind::Call(name, _) if name == "count")
-            || matches!(tree.kind, ExpressionKind::Field(..) | ExpressionKind::Number(_))
+    let is_count =
+        |tree: &&Expression| matches!(&tree.kind, ExpressionKind::Call(name, _) if name == "count");
+    let is_setting = |tree: &&Expression| {
+        matches!(tree.kind, ExpressionKind::Field(..) | ExpressionKind::Number(_))
     };
-    let is_count = |tree: &&Expression| matches!(tree.kind, ExpressionKind::Call(..));
-    let siblings = || claim.siblings.iter().copied();
-    if !siblings().all(|tree| is_count_or_setting(&tree)) || !siblings().any(|tree| is_count(&tree))
+    if !claim.siblings.iter().all(|tree| is_count(tree) || is_setting(tree))
+        || !claim.siblings.iter().any(is_count)
     {
         return None;
     }

@@ -2,6 +2,7 @@
 
 use repro_exact::decimal::Printed;
 use repro_receipt::bundle::{Bundle, fact_id};
+use repro_receipt::source::{escape, unescape};
 use repro_report::meaning::{Lint, LintKind};
 use repro_report::outcome::EvidenceRef;
 
@@ -96,15 +97,6 @@ fn spellings(words: &[&str]) -> Vec<String> {
     JOINTS.iter().flat_map(|joint| spelled(joint)).collect()
 }
 
-/// A part of a JSON pointer as the key that it is (RFC 6901), and a key as such a part.
-fn unescaped(part: &str) -> String {
-    part.replace("~1", "/").replace("~0", "~")
-}
-
-fn escaped(key: &str) -> String {
-    key.replace('~', "~0").replace('/', "~1")
-}
-
 /// Where a value stands in its bundle, part by part.
 struct Address<'b> {
     bundle: &'b Bundle,
@@ -120,7 +112,7 @@ impl<'b> Address<'b> {
         let id = fact_id(&evidence.pointer);
         let parts = match id {
             Some(id) => id.split('.').map(str::to_owned).collect(),
-            None => evidence.pointer.split('/').skip(1).map(unescaped).collect(),
+            None => evidence.pointer.split('/').skip(1).filter_map(unescape).collect(),
         };
         Self { bundle, file: &evidence.file, parts, is_fact: id.is_some() }
     }
@@ -156,7 +148,7 @@ impl<'b> Address<'b> {
             return fact.is_some_and(|(_, fact)| is_number(&fact.value));
         }
         let document = self.bundle.document(self.file).ok();
-        let pointer: String = parts.iter().map(|part| format!("/{}", escaped(part))).collect();
+        let pointer: String = parts.iter().map(|part| format!("/{}", escape(part))).collect();
         let node = document.and_then(|one| one.root().at(&pointer).ok());
         node.and_then(|node| node.printed().ok()).is_some_and(is_number)
     }
