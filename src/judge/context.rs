@@ -14,6 +14,7 @@ use repro_runs::independence::{KinshipKind, RelatedRuns};
 
 use crate::json_text::ReadText;
 use crate::library::Library;
+use crate::meaning::PostArms;
 use crate::page::PostPage;
 use crate::texts::{TextAtHand, TextsAtHand};
 use crate::work::Work;
@@ -37,6 +38,8 @@ pub struct PostContext<'a> {
     pub work: &'a Work,
     /// The texts that are at hand.
     texts: BTreeMap<&'a str, ReadText<'a>>,
+    /// Its arms.
+    pub arms: PostArms<'a>,
     /// Why some names cannot be used.
     refused: BTreeMap<&'a str, Error>,
     /// The words of each text, sought when a quote is not there.
@@ -60,7 +63,8 @@ impl<'a> PostContext<'a> {
             (id.as_str(), ReadText::new(&text.seen, work))
         };
         let texts = texts.iter().map(read).collect();
-        Self { page, library, work, texts, refused: refused.collect(), words }
+        let arms = PostArms::new(page, library);
+        Self { page, library, work, texts, arms, refused: refused.collect(), words }
     }
 
     /// A text that is at hand.

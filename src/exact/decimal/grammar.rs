@@ -6,6 +6,7 @@ use num_rational::BigRational;
 use num_traits::{One, Signed, Zero};
 
 use super::printed::{Bound, Flaw, NotPrinted, Printed, Unit};
+use super::rational::ratio;
 
 /// The most digits, and the largest exponent, that are read.
 const CAP: usize = 400;
@@ -222,7 +223,7 @@ impl Quantity {
         let digits = BigInt::parse_bytes(self.digits.as_bytes(), 10).unwrap_or_default();
         let mut value = match last_place.is_integer() {
             true => BigRational::from_integer(digits * last_place.numer()),
-            false => BigRational::new(digits * last_place.numer(), last_place.denom().clone()),
+            false => ratio(digits * last_place.numer(), last_place.denom().clone()),
         };
         if self.negative {
             value = -value;

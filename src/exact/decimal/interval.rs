@@ -51,6 +51,9 @@ impl Interval {
 
     /// The value halfway between the ends.
     pub fn middle(&self) -> BigRational {
+        if self.is_point() {
+            return self.low.clone();
+        }
         product(&sum(&self.low, &self.high), &BigRational::new(1.into(), 2.into()))
     }
 
@@ -159,7 +162,11 @@ impl Interval {
         if factor.is_one() {
             return self.clone();
         }
-        Self::between(product(&self.low, factor), product(&self.high, factor))
+        let low = product(&self.low, factor);
+        if self.is_point() {
+            return Self::point(low);
+        }
+        Self::between(low, product(&self.high, factor))
     }
 }
 
@@ -183,6 +190,9 @@ fn coarser(
 impl std::ops::Add for &Interval {
     type Output = Interval;
     fn add(self, other: Self) -> Interval {
+        if self.is_point() && other.is_point() {
+            return Interval::point(sum(&self.low, &other.low));
+        }
         Interval { low: sum(&self.low, &other.low), high: sum(&self.high, &other.high) }
     }
 }
@@ -190,6 +200,9 @@ impl std::ops::Add for &Interval {
 impl std::ops::Sub for &Interval {
     type Output = Interval;
     fn sub(self, other: Self) -> Interval {
+        if self.is_point() && other.is_point() {
+            return Interval::point(sum(&self.low, &-&other.low));
+        }
         Interval { low: sum(&self.low, &-&other.high), high: sum(&self.high, &-&other.low) }
     }
 }

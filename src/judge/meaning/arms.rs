@@ -1,32 +1,171 @@
 //! The arms of a claim: the names of the post that its expression uses, with their runs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use repro_claim::Expression;
 use repro_claim::locator::Locator;
 use repro_claim::syntax::ExpressionKind;
-use repro_receipt::bundle::Origin;
+use repro_receipt::bundle::{Bundle, Origin, Receipt};
+use repro_receipt::source::Location;
 
 use crate::lexicon::{lexicon, plain_words};
 use crate::library::Library;
 use crate::page::{PostPage, path_of};
+
+/// The arms of a post by their names, with what the receipts of their runs say: gathered once for all claims.
+#[derive(Debug)]
+pub struct PostArms<'p> {
+    page: &'p PostPage,
+    by_name: BTreeMap<&'p str, Arc<ClaimArm>>,
+}
 
 /// A name of the post that an expression uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClaimArm {
     /// The name.
     pub label: String,
-    /// The bundles that it stands for.
-    pub bundles: Vec<String>,
-    /// Whether it is a group of runs.
-    pub is_group: bool,
     /// The parts of its name that may stand for it in a sentence, in lower case.
     pub parts: Vec<String>,
+    /// The aliases of its name or of a part of it, the names in its receipts, and the words for what it matches.
+    pub calls: Vec<String>,
+    /// Its runs.
+    pub runs: Arc<ArmRuns>,
+}
+
+/// The runs of an arm, as their receipts state them; what differs between them is not stated of the arm.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct ArmRuns {
+    /// The bundles.
+    pub bundles: Vec<String>,
+    /// Whether they are a group.
+    pub is_group: bool,
+    /// The seeds.
+    pub seeds: BTreeSet<u64>,
+    /// The budget that all were trained under.
+    pub budget: Option<String>,
+    /// Whether the models are mixtures, or are dense.
+    pub is_mixture: Option<bool>,
+    /// Whether a trainer wrote each of them, so that it is a run of its own.
+    are_emitted: bool,
+    /// What all match: `active`, `total`.
+    matched: Option<String>,
+    /// The arm in the study.
+    arm: Option<String>,
+}
+
+impl<'p> PostArms<'p> {
+    /// The arms of a post.
+    pub fn new(page: &'p PostPage, library: &Library) -> Self {
+        let arm = |(name, (locator, _)): (&'p String, &(Locator, Location))| {
+            let runs = Arc::new(ArmRuns::of(locator, library));
+            (name.as_str(), Arc::new(ClaimArm::new(page, name.clone(), runs)))
+        };
+        Self { page, by_name: page.names.iter().map(arm).collect() }
+    }
+
+    /// The arm of a name of the post.
+    pub fn named(&self, name: &str) -> Option<&Arc<ClaimArm>> {
+        self.by_name.get(name)
+    }
+
+    /// A part of an arm's document, which is an arm of its own: the lane `dense` of `bf16`.
+    pub fn lane(&self, arm: &ClaimArm, lane: &str) -> Arc<ClaimArm> {
+        let label = format!("{}.{lane}", arm.label);
+        Arc::new(ClaimArm::new(self.page, label, arm.runs.clone()))
+    }
+
+    /// The arm that a path begins with, and what is left of the path: at most its field.
+    pub fn of_path(&self, path: &[String]) -> Option<(Arc<ClaimArm>, Vec<String>)> {
+        (1..=path.len()).rev().find_map(|length| {
+            let arm = self.named(&path[..length].join("."))?;
+            let mut rest = path[length..].to_vec();
+            let is_inside =
+                rest.first().is_some_and(|first| INSIDE_A_RUN.contains(&first.as_str()));
+            if rest.len() < 2 || is_inside {
+                return Some((arm.clone(), rest));
+            }
+            let field = rest.split_off(rest.len() - 1);
+            Some((self.lane(arm, &rest.join(".")), field))
+        })
+    }
+
+    /// The arms of expressions, in the order of their first use.
+    pub fn of<'e>(
+        &self,
+        expressions: impl IntoIterator<Item = &'e Expression>,
+    ) -> Vec<Arc<ClaimArm>> {
+        let mut found = Vec::new();
+        expressions.into_iter().for_each(|expression| chains(expression, &mut found));
+        let mut arms: Vec<Arc<ClaimArm>> = Vec::new();
+        for path in found.into_iter().filter_map(path_of) {
+            if let Some((arm, _)) = self.of_path(&path)
+                && !arms.iter().any(|known| known.label == arm.label)
+            {
+                arms.push(arm);
+            }
+        }
+        arms
+    }
+}
+
+impl ArmRuns {
+    /// Those that a name of a post locates.
+    fn of(locator: &Locator, library: &Library) -> Self {
+        let bundles: Vec<&Bundle> =
+            locator.bundles.iter().filter_map(|name| library.bundle(name)).collect();
+        let is_whole = bundles.len() == locator.bundles.len();
+        let own = Self {
+            bundles: locator.bundles.clone(),
+            is_group: locator.is_group,
+            ..Self::default()
+        };
+        if !is_whole {
+            return own;
+        }
+        let receipts = || bundles.iter().map(|bundle| bundle.receipt());
+        let seed = |receipt: &Receipt| receipt.seeds.as_ref()?.init.as_ref()?.parse().ok();
+        let mixture = receipts().map(|receipt| {
+            let model = receipt.model.as_ref()?;
+            Some(model.params_total? > model.params_active?)
+        });
+        Self {
+            seeds: receipts().filter_map(seed).collect(),
+            budget: shared(receipts().map(|receipt| receipt.extra.get("budget")?.as_str()))
+                .map(str::to_owned),
+            is_mixture: shared(mixture),
+            are_emitted: !bundles.is_empty()
+                && bundles.iter().all(|one| one.origin() == Origin::Emitted),
+            matched: shared(
+                receipts().map(|receipt| receipt.contract.as_ref()?.matched.as_deref()),
+            )
+            .map(str::to_owned),
+            arm: shared(receipts().map(|receipt| receipt.run.as_ref()?.arm.as_deref()))
+                .map(str::to_owned),
+            ..own
+        }
+    }
+
+    /// In words: `6 runs (seeds 1-6)`; nothing of a single run without a seed.
+    pub fn words(&self) -> String {
+        if !self.is_group {
+            return seed_words(&self.seeds, "seed");
+        }
+        let count = counted_runs(self.bundles.len());
+        match seed_words(&self.seeds, "seeds").as_str() {
+            "" => count,
+            seeds => format!("{count} ({seeds})"),
+        }
+    }
+
+    /// Whether each of them is one of the others, so that it is that arm's run.
+    fn are_within(&self, others: &Self) -> bool {
+        self.are_emitted && self.bundles.iter().all(|run| others.bundles.contains(run))
+    }
 }
 
 impl ClaimArm {
-    /// A name with the runs that it locates.
-    pub fn new(label: String, locator: &Locator) -> Self {
+    fn new(page: &PostPage, label: String, runs: Arc<ArmRuns>) -> Self {
         let lower = label.to_lowercase();
         let is_word = |part: &&str| {
             part.len() > 2
@@ -34,64 +173,25 @@ impl ClaimArm {
                 && !lexicon().is_in("arm.generic", part)
         };
         let parts = plain_words(&lower).filter(is_word).map(str::to_owned).collect();
-        Self { label, bundles: locator.bundles.clone(), is_group: locator.is_group, parts }
-    }
-
-    /// Its runs in words: `6 runs (seeds 1-6)`; nothing of a single run without a seed.
-    pub fn runs(&self, library: &Library) -> String {
-        let seeds = self.seeds(library);
-        if !self.is_group {
-            return seed_words(&seeds, "seed");
-        }
-        let count = counted_runs(self.bundles.len());
-        match seed_words(&seeds, "seeds").as_str() {
-            "" => count,
-            seeds => format!("{count} ({seeds})"),
-        }
-    }
-
-    /// What all of its runs match, as their receipts state it: `active`, `total`.
-    pub fn matches<'l>(&self, library: &'l Library) -> Option<&'l str> {
-        let contract = |name: &String| library.bundle(name)?.receipt().contract.as_ref();
-        shared(self.bundles.iter().map(|name| contract(name)?.matched.as_deref()))
-    }
-
-    /// The seeds of its runs, as their receipts state them.
-    pub fn seeds(&self, library: &Library) -> BTreeSet<u64> {
-        let seed = |name: &String| {
-            library.bundle(name)?.receipt().seeds.as_ref()?.init.as_ref()?.parse().ok()
+        let has_part = |name: &str| label == name || label.split('.').any(|part| part == name);
+        let aliases = page.aliases.iter().filter(|(key, _)| has_part(key));
+        let aliases = aliases.flat_map(|(_, words)| words).map(|alias| alias.to_lowercase());
+        // "Dense" is a kind of model, whatever receipts call so.
+        let is_kind = |name: &String| {
+            ["arm.dense", "arm.sparse"].iter().any(|list| lexicon().is_in(list, name))
         };
-        self.bundles.iter().filter_map(seed).collect()
-    }
-
-    /// What the receipts of all its runs call it: its arm in the study, and its budget.
-    pub fn names_in_receipts(&self, library: &Library) -> Vec<String> {
-        let arm = |name: &String| library.bundle(name)?.receipt().run.as_ref()?.arm.as_deref();
-        let arm = shared(self.bundles.iter().map(arm));
-        arm.into_iter().chain(self.budget(library)).map(str::to_lowercase).collect()
-    }
-
-    /// The budget that all of its runs were trained under, as their receipts call it.
-    pub fn budget<'l>(&self, library: &'l Library) -> Option<&'l str> {
-        let budget = |name: &String| library.bundle(name)?.receipt().extra.get("budget")?.as_str();
-        shared(self.bundles.iter().map(budget))
-    }
-
-    /// Whether it is called by a name of the post, or has it as a part: `moe` of `moe.active12`.
-    pub fn has_part(&self, name: &str) -> bool {
-        self.label == name || self.label.split('.').any(|part| part == name)
+        let in_receipts = runs.arm.iter().chain(&runs.budget).map(|name| name.to_lowercase());
+        let matched = runs.matched.iter().map(|what| format!("arm.matched_{what}"));
+        let matched = matched.flat_map(|list| lexicon().words(&list).to_vec());
+        let calls = aliases.chain(in_receipts.filter(|name| !is_kind(name))).chain(matched);
+        Self { calls: calls.collect(), parts, label, runs }
     }
 
     /// Whether it is another arm's run, or the other way: one run of an arm is that arm. Places in one document are not.
-    pub fn is_within(&self, other: &Self, library: &Library) -> bool {
-        let is_within = |a: &Self, b: &Self| {
-            a.bundles.iter().all(|run| {
-                let bundle = library.bundle(run);
-                b.bundles.contains(run) && bundle.is_some_and(|one| one.origin() == Origin::Emitted)
-            })
-        };
+    pub fn is_within(&self, other: &Self) -> bool {
         self.label == other.label
-            || !self.bundles.is_empty() && (is_within(self, other) || is_within(other, self))
+            || self.runs.are_within(&other.runs)
+            || other.runs.are_within(&self.runs)
     }
 
     /// Whether both names differ in one part: `moe.active12` and `moe.total12`.
@@ -101,13 +201,13 @@ impl ClaimArm {
             && own.zip(theirs).filter(|(a, b)| a != b).count() == 1
     }
 
-    /// Whether its models are mixtures, or are dense; none where nothing says so or they differ.
-    pub fn is_mixture(&self, library: &Library) -> Option<bool> {
-        let kind = |name: &String| {
-            let model = library.bundle(name)?.receipt().model.as_ref()?;
-            Some(model.params_total? > model.params_active?)
-        };
-        shared(self.bundles.iter().map(kind))
+    /// The words for the kind of its models; none where it is not known.
+    pub fn kind_words(&self) -> &'static [String] {
+        match self.runs.is_mixture {
+            Some(true) => lexicon().words("arm.sparse"),
+            Some(false) => lexicon().words("arm.dense"),
+            None => &[],
+        }
     }
 }
 
@@ -143,40 +243,5 @@ pub fn chains<'e>(expression: &'e Expression, found: &mut Vec<&'e Expression>) {
     }
 }
 
-/// The arm that a path begins with, and what is left of the path: at most its field.
-pub fn arm_of(page: &PostPage, path: &[String]) -> Option<(ClaimArm, Vec<String>)> {
-    (1..=path.len()).rev().find_map(|length| {
-        let mut label = path[..length].join(".");
-        let (locator, _) = page.names.get(&label)?;
-        let mut rest = path[length..].to_vec();
-        let is_inside = rest.first().is_some_and(|first| INSIDE_A_RUN.contains(&first.as_str()));
-        // The lanes of a document are arms of their own: `bf16.dense.core`.
-        if rest.len() > 1 && !is_inside {
-            let field = rest.split_off(rest.len() - 1);
-            label = format!("{label}.{}", rest.join("."));
-            rest = field;
-        }
-        Some((ClaimArm::new(label, locator), rest))
-    })
-}
-
 /// The members of a run that hold fields of their own.
 const INSIDE_A_RUN: [&str; 2] = ["config", "receipt"];
-
-/// The arms of expressions, in the order of their first use.
-pub fn arms_of<'e>(
-    page: &PostPage,
-    expressions: impl IntoIterator<Item = &'e Expression>,
-) -> Vec<ClaimArm> {
-    let mut found = Vec::new();
-    expressions.into_iter().for_each(|expression| chains(expression, &mut found));
-    let mut arms: Vec<ClaimArm> = Vec::new();
-    for path in found.into_iter().filter_map(path_of) {
-        if let Some((arm, _)) = arm_of(page, &path)
-            && !arms.iter().any(|known| known.label == arm.label)
-        {
-            arms.push(arm);
-        }
-    }
-    arms
-}

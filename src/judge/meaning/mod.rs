@@ -7,6 +7,6 @@ mod nouns;
 mod phrases;
 pub mod provenance;
 
-pub use arms::counted_runs;
+pub use arms::{PostArms, counted_runs};
 pub use nouns::Scope;
 pub use provenance::Provenance;

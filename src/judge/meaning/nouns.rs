@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use repro_claim::Expression;
 use repro_claim::syntax::ExpressionKind;
 use repro_exact::decimal::grouped;
 use repro_receipt::bundle::Fact;
 
-use super::arms::{ClaimArm, arm_of, shared};
+use super::arms::{ClaimArm, PostArms, shared};
 use super::provenance::TextSplit;
 use crate::lexicon::lexicon;
 use crate::library::Library;
@@ -24,6 +25,7 @@ const EACH_ARM: &str = "it";
 pub struct Scope<'s> {
     pub page: &'s PostPage,
     pub library: &'s Library,
+    pub arms: &'s PostArms<'s>,
     /// The variables of a table's row.
     pub variables: &'s BTreeMap<String, PlacedExpression>,
     /// What was read.
@@ -38,13 +40,13 @@ pub struct Noun {
     /// The quantity.
     pub metric: String,
     /// Whose it is.
-    pub arm: Option<ClaimArm>,
+    pub arm: Option<Arc<ClaimArm>>,
     /// The step that the expression names.
     pub step: Option<String>,
 }
 
 impl Noun {
-    fn new(metric: String, arm: Option<ClaimArm>) -> Self {
+    fn new(metric: String, arm: Option<Arc<ClaimArm>>) -> Self {
         Self { statistics: Vec::new(), metric, arm, step: None }
     }
 
@@ -109,7 +111,7 @@ impl Scope<'_> {
     /// A field of an arm.
     fn field(&self, part: &Expression) -> Option<Noun> {
         let path = path_of(part)?;
-        let Some((arm, rest)) = arm_of(self.page, &path) else {
+        let Some((arm, rest)) = self.arms.of_path(&path) else {
             // What is held fixed is the same quantity of each arm.
             let metric =
                 path.strip_prefix(&[EACH_ARM.to_owned()]).filter(|rest| !rest.is_empty())?;
@@ -153,8 +155,8 @@ impl Scope<'_> {
         Some(Noun { statistics, ..noun })
     }
 
-    fn arm(&self, of: &Expression) -> Option<ClaimArm> {
-        arm_of(self.page, &path_of(of)?).map(|(arm, _)| arm)
+    fn arm(&self, of: &Expression) -> Option<Arc<ClaimArm>> {
+        self.arms.of_path(&path_of(of)?).map(|(arm, _)| arm)
     }
 
     /// The noun in words, with its arm.
@@ -167,7 +169,7 @@ impl Scope<'_> {
         let is_of_runs = noun.metric != "runs"
             && !noun.metric.ends_with("parameters")
             && !noun.metric.starts_with("setting ");
-        let runs = noun.arm.as_ref().filter(|_| is_of_runs).map(|arm| arm.runs(self.library));
+        let runs = noun.arm.as_ref().filter(|_| is_of_runs).map(|arm| arm.runs.words());
         let own: Vec<_> = self.leaves.iter().filter(|leaf| is_of(leaf, noun)).collect();
         let splits = own.iter().filter_map(|leaf| TextSplit::of_leaf(leaf, self.library));
         let split = shared(splits.map(Some));
@@ -204,5 +206,5 @@ fn is_of(leaf: &Leaf, noun: &Noun) -> bool {
     let Some(arm) = &noun.arm else { return false };
     let field = noun.metric.rsplit(['.', ' ']).next().unwrap_or_default();
     let own = if field == "val_loss" { "loss" } else { field };
-    arm.bundles.contains(&evidence.bundle) && evidence.pointer.ends_with(own)
+    arm.runs.bundles.contains(&evidence.bundle) && evidence.pointer.ends_with(own)
 }

@@ -2,16 +2,16 @@
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use repro_claim::Expression;
 use repro_claim::syntax::ExpressionKind;
 use repro_receipt::bundle::{CONFIG, fact_id};
 
-use super::arms::{ClaimArm, arms_of, shared};
+use super::arms::{ClaimArm, PostArms, shared};
 use crate::lexicon::{LexiconTerm, lexicon};
 use crate::library::Library;
 use crate::loss_unit::{LossUnit, unit_of_leaf};
-use crate::page::PostPage;
 use crate::run_design::RunDesign;
 use crate::value::{Leaf, LeafKind, NumberRole, Quantity};
 
@@ -80,7 +80,7 @@ impl TextSplit {
 #[derive(Debug, Clone, Default)]
 pub struct Provenance {
     /// The names of the post that the expression uses, in order.
-    pub arms: Vec<ClaimArm>,
+    pub arms: Vec<Arc<ClaimArm>>,
     /// The bundles of recorded values.
     pub runs: BTreeSet<String>,
     /// The last parts of the pointers that were read.
@@ -113,7 +113,7 @@ impl Provenance {
 
     /// Of an expression, the formulas that it uses, and what was read for it.
     pub fn of(
-        page: &PostPage,
+        arms: &PostArms<'_>,
         library: &Library,
         expressions: &[&Expression],
         leaves: &[Rc<Leaf>],
@@ -149,7 +149,7 @@ impl Provenance {
             });
         }
         Self {
-            arms: arms_of(page, expressions.iter().copied()),
+            arms: arms.of(expressions.iter().copied()),
             runs: runs.collect(),
             fields: evidence().filter_map(|one| field(&one.pointer)).collect(),
             splits: leaves.iter().filter_map(|leaf| TextSplit::of_leaf(leaf, library)).collect(),

@@ -43,7 +43,21 @@ impl PostPage {
         Unfolding { opens_formulas: true, ..Unfolding::new(self) }.whole(tree, row)
     }
 
-    /// The same with the names of formulas as they are.
+    /// The expression that the outermost formulas of another one come to, with parameters by their names.
+    pub fn head<'e>(&'e self, tree: &'e Expression) -> &'e Expression {
+        let mut head = tree;
+        // Formulas may call each other in a circle.
+        for _ in 0..MOST_DEPTH {
+            let (ExpressionKind::Name(name) | ExpressionKind::Call(name, _)) = &head.kind else {
+                break;
+            };
+            let Some(formula) = self.formulas.get(name) else { break };
+            head = &formula.body.tree;
+        }
+        head
+    }
+
+    /// An expression with the variables of the row in place, and the names of formulas as they are.
     pub fn with_row(&self, tree: &Expression, row: &RowVariables) -> Option<Expression> {
         Unfolding::new(self).whole(tree, row)
     }

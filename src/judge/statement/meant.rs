@@ -48,8 +48,12 @@ impl<'a> Judge<'a> {
         let all: Vec<_> = roots.flat_map(|tree| self.with_formulas(tree)).collect();
         let leaves = evaluator.compared();
         let (page, library) = (self.context.page, self.context.library);
-        let provenance = Provenance::of(page, library, &all, &leaves, given);
-        Sources { scope: Scope { page, library, variables: bound.variables, leaves }, provenance }
+        let arms = &self.context.arms;
+        let provenance = Provenance::of(arms, library, &all, &leaves, given);
+        Sources {
+            scope: Scope { page, library, arms, variables: bound.variables, leaves },
+            provenance,
+        }
     }
 
     /// The lints of a claim, with the answer of the author where the statement has one; a claim that is wrong or

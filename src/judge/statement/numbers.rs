@@ -1,7 +1,5 @@
 //! The numbers and words of a quote, each against what it is bound to.
 
-use std::collections::BTreeMap;
-
 use num_rational::BigRational;
 use repro_claim::Expression;
 use repro_claim::quote::{self, HeadUnit, ItemKind, QuoteItem, RangeEnd};
@@ -226,8 +224,7 @@ impl<'a> Judge<'a> {
 
     /// Whether an expression gives two ends, itself or by the formula that it calls.
     fn is_interval(&self, expression: &Expression) -> bool {
-        let plain = self.context.page.unfolded(expression, &BTreeMap::new());
-        match &plain.as_ref().unwrap_or(expression).kind {
+        match &self.context.page.head(expression).kind {
             ExpressionKind::Call(name, _) | ExpressionKind::Name(name) => {
                 functions::find(name).is_some_and(|function| function.gives == Gives::Ends)
             }

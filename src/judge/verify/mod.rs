@@ -166,6 +166,8 @@ pub fn verify_into<'r>(
         Err(error) => return sink.take(ReportPart::refused(PartSubject::Run, vec![error])),
     };
     let loaded = parallel::map(ids, threads, |id| PostPage::load(root, id));
+    // Bundles of all posts at once keep every thread busy, however few a post has.
+    store.load(root, loaded.iter().flatten().flat_map(PostPage::bundles).map(|(name, _)| name));
     let fetched = loaded.into_iter().map(|page| {
         let page = page.map_err(|error| vec![error])?;
         without_shadows(&page)?;

@@ -142,10 +142,11 @@ impl<'r> BundleStore<'r> {
     }
 
     /// Reads and checks the bundles for which that was not done yet.
-    fn load<'n>(&mut self, root: &Path, names: impl Iterator<Item = &'n str>) {
+    pub(super) fn load<'n>(&mut self, root: &Path, names: impl Iterator<Item = &'n str>) {
         let is_new =
             |name: &&str| self.library.bundle(name).is_none() && !self.refused.contains_key(*name);
-        let names: Vec<_> = names.filter(is_new).collect();
+        let names: BTreeSet<_> = names.filter(is_new).collect();
+        let names: Vec<_> = names.into_iter().collect();
         let threads = self.reading.threads;
         let (at_a_time, each) =
             if names.len() > BUNDLES_PER_THREAD * threads { (threads, 1) } else { (1, threads) };

@@ -2,19 +2,20 @@
 
 use std::collections::BTreeSet;
 use std::ops::Range;
+use std::sync::Arc;
 
 use repro_claim::locator::Locator;
 use repro_receipt::bundle::Origin;
 use repro_report::meaning::{Lint, LintKind};
 
-use super::super::arms::{ClaimArm, arms_of, shared};
+use super::super::arms::{ClaimArm, shared};
 use super::{LintedClaim, lint};
 use crate::lexicon::{lexicon, place_of, plain_words};
 use crate::page::path_of;
 
 /// A value of another arm than the words name.
 pub(super) fn arm(claim: &LintedClaim<'_>) -> Option<Lint> {
-    let own: Vec<&ClaimArm> = claim.provenance.arms.iter().collect();
+    let own: Vec<&ClaimArm> = claim.provenance.arms.iter().map(Arc::as_ref).collect();
     if own.is_empty() {
         return None;
     }
@@ -24,14 +25,12 @@ pub(super) fn arm(claim: &LintedClaim<'_>) -> Option<Lint> {
         return Some(lint);
     }
     let clause = clause_of(claim)?;
-    let siblings = arms_of(claim.scope.page, claim.siblings.iter().copied());
+    let siblings = claim.scope.arms.of(claim.siblings.iter().copied());
     // What a single arm is compared with is no arm of its value.
     let parts = |arm: &ClaimArm| arm.parts.iter().cloned().collect::<BTreeSet<_>>();
-    let library = claim.scope.library;
     let is_of_one = || {
         siblings.iter().all(|arm| {
-            parts(arm) == parts(own[0])
-                && (!parts(arm).is_empty() || arm.is_within(own[0], library))
+            parts(arm) == parts(own[0]) && (!parts(arm).is_empty() || arm.is_within(own[0]))
         })
     };
     let has_others = claim.items.len() > 1 && claim.number.is_some() && !is_of_one();
@@ -47,8 +46,12 @@ pub(super) fn arm(claim: &LintedClaim<'_>) -> Option<Lint> {
     if formulas.any(|formula| !formula.parameters.is_empty()) {
         return None;
     }
-    let said_of: BTreeSet<&String> =
-        siblings.iter().chain(own.iter().copied()).flat_map(|arm| &arm.parts).collect();
+    let said_of: BTreeSet<&String> = siblings
+        .iter()
+        .map(Arc::as_ref)
+        .chain(own.iter().copied())
+        .flat_map(|arm| &arm.parts)
+        .collect();
     let is_of_sibling = |other: &ClaimArm| siblings.iter().any(|arm| arm.label == other.label);
     let named =
         claim.others().iter().filter(|other| !(stands_in && is_of_sibling(other))).find(|other| {
@@ -59,7 +62,7 @@ pub(super) fn arm(claim: &LintedClaim<'_>) -> Option<Lint> {
         });
     let Some(named) = named else {
         let is_single = !is_difference && !stands_in;
-        return is_single.then(|| kind_of_another(claim, &own, clause)).flatten();
+        return is_single.then(|| kind_of_another(&own, clause)).flatten();
     };
     let message = format!("the text names {}, and the value is of {}", named.label, labels(&own));
     lint(LintKind::Arm, message)
@@ -69,7 +72,7 @@ pub(super) fn arm(claim: &LintedClaim<'_>) -> Option<Lint> {
 pub(super) fn alone(claim: &LintedClaim<'_>) -> Option<Lint> {
     claim.number.as_ref().filter(|_| claim.provenance.arms.is_empty())?;
     let (word, _) = lexicon().find("arm.alone", claim.lower)?;
-    let is_named = |other: &&ClaimArm| claim.mention(other, &[], claim.lower).is_some();
+    let is_named = |other: &&Arc<ClaimArm>| claim.mention(other, &[], claim.lower).is_some();
     let named = claim.others().iter().find(is_named)?;
     lint(
         LintKind::Arm,
@@ -78,8 +81,9 @@ pub(super) fn alone(claim: &LintedClaim<'_>) -> Option<Lint> {
 }
 
 /// Whether the quote has no name of the own arms, nor a part of one that no other arm of the statement has.
-fn are_unnamed(claim: &LintedClaim<'_>, own: &[&ClaimArm], siblings: &[ClaimArm]) -> bool {
-    let others: Vec<&ClaimArm> = siblings.iter().filter(|arm| !own.contains(arm)).collect();
+fn are_unnamed(claim: &LintedClaim<'_>, own: &[&ClaimArm], siblings: &[Arc<ClaimArm>]) -> bool {
+    let others: Vec<&ClaimArm> =
+        siblings.iter().map(Arc::as_ref).filter(|arm| !own.contains(arm)).collect();
     let theirs: Vec<&String> = others.iter().flat_map(|arm| &arm.parts).collect();
     own.iter().all(|arm| {
         // "Qwen2.5-3B" has the name of `qwen` as a part.
@@ -92,30 +96,30 @@ fn are_unnamed(claim: &LintedClaim<'_>, own: &[&ClaimArm], siblings: &[ClaimArm]
 }
 
 /// What [`LintedClaim::others`] answers.
-pub(super) fn others(claim: &LintedClaim<'_>) -> Vec<ClaimArm> {
+pub(super) fn others(claim: &LintedClaim<'_>) -> Vec<Arc<ClaimArm>> {
     let own = &claim.provenance.arms;
     let (page, library) = (claim.scope.page, claim.scope.library);
-    let names = page.names.iter().filter(|(_, (locator, _))| is_alike(claim, locator));
-    let names = names.map(|(label, (locator, _))| ClaimArm::new(label.clone(), locator));
+    let alike = page.names.iter().filter(|(_, (locator, _))| is_alike(claim, locator));
+    let names = alike.filter_map(|(name, _)| claim.scope.arms.named(name).cloned());
     // Lanes are parts of the documents that the own arms are of, with a field that was read.
     let fields = &claim.provenance.fields;
-    let documents: BTreeSet<&String> = own.iter().flat_map(|arm| &arm.bundles).collect();
+    let documents: BTreeSet<&String> = own.iter().flat_map(|arm| &arm.runs.bundles).collect();
     let lanes = documents.iter().flat_map(|name| {
         let facts = library.bundle(name).into_iter().flat_map(|bundle| bundle.facts());
         let parted = facts.filter_map(|fact| fact.id.rsplit_once('.'));
         parted.filter(|(_, field)| fields.contains(*field)).map(|(lane, _)| (*name, lane))
     });
     let lanes: Vec<(&String, &str)> = lanes.collect();
-    let lanes = page.names.iter().flat_map(|(label, (locator, _))| {
+    let lanes = page.names.iter().flat_map(|(name, (locator, _))| {
         let prefix = format!("{}.", locator.path.join("."));
         let bundle = locator.bundles.first();
         let own = lanes.iter().filter(move |(document, _)| bundle == Some(*document));
         own.filter_map(move |(_, lane)| {
             let lane = lane.strip_prefix(&prefix)?;
-            Some(ClaimArm::new(format!("{label}.{lane}"), locator))
+            Some(claim.scope.arms.lane(claim.scope.arms.named(name)?, lane))
         })
     });
-    let is_other = |arm: &ClaimArm| !own.iter().any(|own| own.is_within(arm, library));
+    let is_other = |arm: &Arc<ClaimArm>| !own.iter().any(|own| own.is_within(arm));
     names.chain(lanes).filter(is_other).collect()
 }
 
@@ -131,11 +135,11 @@ fn names(
     let theirs: BTreeSet<&String> = other.parts.iter().collect();
     // "Dense" is no name of another arm where the own one is dense.
     let own_kinds: Vec<&String> =
-        claim.provenance.arms.iter().flat_map(|own| claim.kind_words(own)).collect();
+        claim.provenance.arms.iter().flat_map(|own| own.kind_words()).collect();
     let mut extra = theirs.difference(said_of).filter(|part| !own_kinds.contains(*part)).peekable();
     let adds =
         extra.peek().is_some() && extra.all(|part| claim.place_of_part(clause, part).is_some());
-    let called = claim.called(other, &[own]).into_iter().find_map(|name| place_of(clause, &name));
+    let called = claim.called(other, &[own]).find_map(|name| place_of(clause, name));
     // "long budget" names `long.moe` beside `moe`.
     if adds && !mine.is_empty() && mine.is_subset(&theirs) {
         return true;
@@ -173,7 +177,7 @@ fn is_alike(claim: &LintedClaim<'_>, locator: &Locator) -> bool {
     };
     let names = &claim.scope.page.names;
     let is_of_file =
-        |arm: &ClaimArm| names.get(&arm.label).is_some_and(|(own, _)| own.file.is_some());
+        |arm: &Arc<ClaimArm>| names.get(&arm.label).is_some_and(|(own, _)| own.file.is_some());
     // Files are held against files.
     if claim.provenance.arms.iter().all(is_of_file) {
         return locator.file.is_some();
@@ -193,25 +197,25 @@ fn row_of_another(claim: &LintedClaim<'_>, own: &[&ClaimArm], row: &str) -> Opti
     let mut parts_of_row = of_row.filter_map(path_of).flatten();
     let is_own = labels_of_own.any(|label| label.contains(&name) || name.contains(&label))
         || parts_of_row.any(|part| plain(&part) == name);
-    let is_named = |other: &&ClaimArm| match own {
+    let is_named = |other: &&Arc<ClaimArm>| match own {
         [own] => own.is_beside(other) && names(claim, row, own, other, &BTreeSet::new()),
         _ => false,
     };
     let other = claim.scope.page.names.keys().find(|label| plain(label) == name);
     let other = other.or_else(|| claim.others().iter().find(is_named).map(|other| &other.label));
     let Some(other) = other.filter(|_| !is_own && !name.is_empty()) else {
-        return kind_of_another(claim, own, row);
+        return kind_of_another(own, row);
     };
     let message = format!("the row is that of {other}, and the value is of {}", labels(own));
     lint(LintKind::Arm, message)
 }
 
 /// A dense model that the words call a mixture, or the other way.
-fn kind_of_another(claim: &LintedClaim<'_>, own: &[&ClaimArm], clause: &str) -> Option<Lint> {
+fn kind_of_another(own: &[&ClaimArm], clause: &str) -> Option<Lint> {
     if own.iter().any(|arm| arm.parts.iter().any(|part| place_of(clause, part).is_some())) {
         return None;
     }
-    let is_mixture = shared(own.iter().map(|arm| arm.is_mixture(claim.scope.library)))?;
+    let is_mixture = shared(own.iter().map(|arm| arm.runs.is_mixture))?;
     let is_part = |place: &Range<usize>| {
         let next = plain_words(&clause[place.end..]).next();
         next.is_some_and(|next| lexicon().is_in("arm.dense_parts", next))

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::ops::Range;
+use std::sync::Arc;
 
 use num_rational::BigRational;
 use repro_claim::Expression;
@@ -19,8 +20,8 @@ use crate::value::LeafKind;
 
 /// A number of runs in the words that the fact does not have.
 pub(super) fn runs(claim: &LintedClaim<'_>) -> Option<Lint> {
-    let groups = claim.provenance.arms.iter().filter(|arm| arm.is_group);
-    let sizes: Vec<usize> = groups.map(|arm| arm.bundles.len()).collect();
+    let groups = claim.provenance.arms.iter().filter(|arm| arm.runs.is_group);
+    let sizes: Vec<usize> = groups.map(|arm| arm.runs.bundles.len()).collect();
     let all = claim.provenance.runs.len();
     if all == 0 {
         return None;
@@ -52,7 +53,7 @@ pub(super) fn seeds(claim: &LintedClaim<'_>) -> Option<Lint> {
         return None;
     }
     let arms = claim.provenance.arms.iter();
-    let seeds: BTreeSet<u64> = arms.flat_map(|arm| arm.seeds(claim.scope.library)).collect();
+    let seeds: BTreeSet<u64> = arms.flat_map(|arm| &arm.runs.seeds).copied().collect();
     let seeds = Some(seeds.len()).filter(|seeds| *seeds > 0 && *seeds < count)?;
     let message = format!("the text says {count} seeds, and these {count} runs have only {seeds}");
     lint(LintKind::Count, message)
@@ -107,8 +108,8 @@ pub(super) fn every(claim: &LintedClaim<'_>) -> Option<Lint> {
     };
     let compares = claim.number.is_none()
         && claim.trees.iter().all(|tree| matches!(tree.kind, ExpressionKind::Relation(..)));
-    let is_of_means =
-        calls("count.of_all") || compares && claim.provenance.arms.iter().any(|arm| arm.is_group);
+    let is_of_means = calls("count.of_all")
+        || compares && claim.provenance.arms.iter().any(|arm| arm.runs.is_group);
     // "Over all seeds" is what a mean runs over.
     let before = words[..said.start].trim_end();
     let mut over = lexicon().words("count.over").iter();
@@ -153,11 +154,10 @@ fn every_arm(claim: &LintedClaim<'_>) -> Option<Lint> {
     let [arm] = claim.provenance.arms.as_slice() else { return None };
     let said = said_of_each(claim, claim.before(), "count.arms")?;
     let is_measured = claim.scope.leaves.iter().all(|leaf| leaf.kind != LeafKind::Setting);
-    let library = claim.scope.library;
-    let is_peer = |other: &&ClaimArm| {
+    let is_peer = |other: &&Arc<ClaimArm>| {
         arm.is_beside(other)
             && (is_measured
-                || arm.budget(library) == other.budget(library) && has_other_setting(claim, other))
+                || arm.runs.budget == other.runs.budget && has_other_setting(claim, other))
     };
     let other = claim.others().iter().find(is_peer)?;
     let said = &claim.before()[said];
@@ -177,7 +177,7 @@ fn has_other_setting(claim: &LintedClaim<'_>, other: &ClaimArm) -> bool {
     };
     let differs = |evidence: &EvidenceRef| {
         let own = number(&evidence.bundle, evidence);
-        let mut theirs = other.bundles.iter().filter_map(|bundle| number(bundle, evidence));
+        let mut theirs = other.runs.bundles.iter().filter_map(|bundle| number(bundle, evidence));
         own.is_some_and(|own| theirs.any(|one| one != own))
     };
     claim.scope.leaves.iter().filter_map(|leaf| leaf.evidence.as_ref()).any(differs)

@@ -8,7 +8,7 @@ use repro_claim::Expression;
 use repro_claim::syntax::{ArithmeticOperator, ExpressionKind, RelationOperator};
 use repro_report::meaning::{Lint, LintKind};
 
-use super::super::arms::{ClaimArm, arms_of};
+use super::super::arms::ClaimArm;
 use super::super::nouns::{Noun, head};
 use super::super::provenance::quantity_of;
 use super::{LintedClaim, denies_before, lint, number_of, plain_words};
@@ -41,7 +41,8 @@ pub(super) fn direction(claim: &LintedClaim<'_>) -> Option<Lint> {
         let place = claim.mention(arm, &[], claim.lower);
         place.is_some_and(|place| claim.lower[..place.start].trim_end().ends_with("from"))
     };
-    let moves = || arms_of(claim.scope.page, [sides.first, sides.second]).iter().any(moves_from);
+    let moves =
+        || claim.scope.arms.of([sides.first, sides.second]).iter().any(|arm| moves_from(arm));
     let said = said(claim, if sides.has_subject || moves() { &lists } else { &LISTS })?;
     // A sentence of several clauses may put the sides both ways, each in its place.
     let goes_both_ways = LISTS.iter().filter(|one| lexicon().has(one, claim.lower)).count() > 1
@@ -310,8 +311,7 @@ fn subject_is_first(
     sides: &Sides<'_>,
     word: &Range<usize>,
 ) -> Option<bool> {
-    let page = claim.scope.page;
-    let arms = |side: &Expression| arms_of(page, [side]);
+    let arms = |side: &Expression| claim.scope.arms.of([side]);
     let (first, second) = (arms(sides.first), arms(sides.second));
     let both = first.first().zip(second.first()).filter(|(a, b)| a.label != b.label);
     let Some((a, b)) = both else { return sides.has_subject.then_some(true) };
@@ -348,7 +348,7 @@ fn is_passive(claim: &LintedClaim<'_>, sides: &Sides<'_>, word: &Range<usize>) -
     let behind = claim.lower.get(word.end..end).unwrap_or_default();
     let Some(agent) = behind.trim_start().strip_prefix("by ") else { return false };
     let agent = agent.split([',', ';', '.', ':', '(']).next();
-    let arms = arms_of(claim.scope.page, [sides.first, sides.second]);
+    let arms = claim.scope.arms.of([sides.first, sides.second]);
     agent.is_some_and(|agent| arms.iter().any(|arm| claim.mention(arm, &[], agent).is_some()))
 }
 

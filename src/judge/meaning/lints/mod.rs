@@ -17,6 +17,7 @@ mod statistic;
 
 use std::cell::OnceCell;
 use std::ops::Range;
+use std::sync::Arc;
 
 use repro_claim::Expression;
 use repro_claim::quote::{ItemKind, QuoteItem};
@@ -67,7 +68,7 @@ pub struct LintedClaim<'c> {
     /// The values.
     pub given: &'c [Quantity],
     /// The other arms of the post that the value might be of, once a lint has asked for them.
-    pub others: OnceCell<Vec<ClaimArm>>,
+    pub others: OnceCell<Vec<Arc<ClaimArm>>>,
 }
 
 /// A check that compares words and provenance.
@@ -236,7 +237,7 @@ impl LintedClaim<'_> {
     }
 
     /// The other arms of the post that the value might be of: its names, and the lanes of its documents.
-    fn others(&self) -> &[ClaimArm] {
+    fn others(&self) -> &[Arc<ClaimArm>] {
         self.others.get_or_init(|| arms::others(self))
     }
 
@@ -244,47 +245,26 @@ impl LintedClaim<'_> {
     fn names_of(&self, arm: &ClaimArm, others: &[&ClaimArm]) -> Vec<String> {
         // "Dense" is no name among several dense arms.
         let is_of = |other: &ClaimArm, part: &String| {
-            other.parts.contains(part) || self.kind_words(other).contains(part)
+            other.parts.contains(part) || other.kind_words().contains(part)
         };
         let own = arm.parts.iter();
         let own = own.filter(|part| !others.iter().any(|other| is_of(other, part)));
         let mut names: Vec<String> = own.flat_map(|part| spellings(part)).collect();
-        names.extend(self.called(arm, others));
-        let kind = self.kind_words(arm);
-        if others.iter().all(|other| self.kind_words(other) != kind) {
+        names.extend(self.called(arm, others).cloned());
+        let kind = arm.kind_words();
+        if others.iter().all(|other| other.kind_words() != kind) {
             names.extend(kind.iter().cloned());
         }
         names
     }
 
-    /// The words for the kind of models of an arm; none where it is not known.
-    fn kind_words(&self, arm: &ClaimArm) -> &'static [String] {
-        match arm.is_mixture(self.scope.library) {
-            Some(true) => lexicon().words("arm.sparse"),
-            Some(false) => lexicon().words("arm.dense"),
-            None => &[],
-        }
-    }
-
     /// What the text and the receipts of its runs call an arm, and no other one.
-    fn called(&self, arm: &ClaimArm, others: &[&ClaimArm]) -> Vec<String> {
-        let theirs: Vec<String> = others.iter().flat_map(|other| self.calls(other)).collect();
-        self.calls(arm).into_iter().filter(|name| !theirs.contains(name)).collect()
-    }
-
-    /// The aliases of an arm or of a part of its name, its names in receipts, and the words for what it matches.
-    fn calls(&self, arm: &ClaimArm) -> Vec<String> {
-        let aliases = self.scope.page.aliases.iter().filter(|(key, _)| arm.has_part(key));
-        let aliases = aliases.flat_map(|(_, words)| words).map(|alias| alias.to_lowercase());
-        // "Dense" is a kind of model, whatever receipts call so.
-        let is_kind = |name: &String| {
-            ["arm.dense", "arm.sparse"].iter().any(|list| lexicon().words(list).contains(name))
-        };
-        let library = self.scope.library;
-        let in_receipts = arm.names_in_receipts(library).into_iter();
-        let matched = arm.matches(library).map(|what| format!("arm.matched_{what}"));
-        let matched = matched.iter().flat_map(|list| lexicon().words(list)).cloned();
-        aliases.chain(in_receipts.filter(|name| !is_kind(name))).chain(matched).collect()
+    fn called<'a>(
+        &self,
+        arm: &'a ClaimArm,
+        others: &[&ClaimArm],
+    ) -> impl Iterator<Item = &'a String> {
+        arm.calls.iter().filter(|name| !others.iter().any(|other| other.calls.contains(name)))
     }
 
     /// Where a part of a name stands in a text.

@@ -2,12 +2,13 @@
 //! order alone, and only where that has one answer.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use repro_claim::quote::{ItemKind, QuoteItem};
 use repro_exact::decimal::grouped;
 use repro_report::meaning::{Lint, LintKind};
 
-use super::super::arms::{ClaimArm, arms_of};
+use super::super::arms::ClaimArm;
 use super::sources::said_step_items;
 use super::{LintedClaim, lint};
 use crate::lexicon::{lexicon, places_of};
@@ -21,7 +22,7 @@ struct Mention<N> {
 /// A number beside the name of another arm than its own: of the statement, or of the whole post.
 pub(super) fn arm(claim: &LintedClaim<'_>) -> Option<Lint> {
     let [own] = claim.provenance.arms.as_slice() else { return None };
-    let of_statement = arms_of(claim.scope.page, claim.siblings.iter().copied());
+    let of_statement = claim.scope.arms.of(claim.siblings.iter().copied());
     let named = partner(claim, mentions_of(claim, &of_statement)).or_else(|| {
         let mut all = of_statement.clone();
         all.extend(claim.others().iter().filter(|other| own.is_beside(other)).cloned());
@@ -35,10 +36,11 @@ pub(super) fn arm(claim: &LintedClaim<'_>) -> Option<Lint> {
 }
 
 /// Where the quote names arms by words that no other one of them has.
-fn mentions_of(claim: &LintedClaim<'_>, arms: &[ClaimArm]) -> Vec<Mention<String>> {
+fn mentions_of(claim: &LintedClaim<'_>, arms: &[Arc<ClaimArm>]) -> Vec<Mention<String>> {
     let mut mentions = Vec::new();
     for arm in arms {
-        let others: Vec<&ClaimArm> = arms.iter().filter(|other| other.label != arm.label).collect();
+        let others = arms.iter().map(Arc::as_ref).filter(|other| other.label != arm.label);
+        let others: Vec<&ClaimArm> = others.collect();
         for name in claim.names_of(arm, &others) {
             let places = places_of(claim.lower, &name);
             mentions.extend(places.map(|place| Mention { name: arm.label.clone(), place }));
@@ -50,7 +52,7 @@ fn mentions_of(claim: &LintedClaim<'_>, arms: &[ClaimArm]) -> Vec<Mention<String
 /// A number beside another step than its own.
 pub(super) fn step(claim: &LintedClaim<'_>) -> Option<Lint> {
     let own = claim.provenance.only_step()?;
-    let said = said_step_items(claim.quote).into_iter();
+    let said = said_step_items(claim.quote, claim.items).into_iter();
     let named = partner(claim, said.map(|(name, place)| Mention { name, place }).collect())?;
     if named == own {
         return None;
@@ -71,7 +73,7 @@ fn partner<N: PartialEq>(claim: &LintedClaim<'_>, mut mentions: Vec<Mention<N>>)
         end = end.max(mention.place.end);
         is_beside
     });
-    let steps = said_step_items(claim.quote);
+    let steps = said_step_items(claim.quote, claim.items);
     let is_value = |item: &&&QuoteItem| {
         matches!(item.kind, ItemKind::Number(_))
             && item.range_end.is_none()

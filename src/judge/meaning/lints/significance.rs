@@ -155,7 +155,7 @@ pub(super) fn equality(claim: &LintedClaim<'_>) -> Option<Lint> {
 
 /// Whether a relation between groups of runs is judged by a test.
 fn compares_groups(claim: &LintedClaim<'_>) -> bool {
-    let is_group = claim.provenance.arms.iter().any(|arm| arm.is_group);
+    let is_group = claim.provenance.arms.iter().any(|arm| arm.runs.is_group);
     is_group
         && claim.trees.iter().any(|tree| matches!(tree.kind, ExpressionKind::Relation(..)))
         && !claim.provenance.functions.contains("printed")

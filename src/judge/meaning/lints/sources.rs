@@ -34,7 +34,8 @@ pub(super) fn step(claim: &LintedClaim<'_>) -> Option<Lint> {
     }
     let mut said = said_of_number(claim);
     if said.is_empty() {
-        let head = said_step_items(claim.head.unwrap_or_default());
+        let head = claim.head.unwrap_or_default();
+        let head = said_step_items(head, &items(head));
         said = head.into_iter().map(|(step, _)| step).collect();
     }
     let steps = listed(found);
@@ -161,7 +162,7 @@ fn of_another_part(claim: &LintedClaim<'_>, said: f64) -> Option<Lint> {
 
 /// The steps that the quote names, without those that go with another number: "2.11 after 242 steps".
 fn said_of_number(claim: &LintedClaim<'_>) -> BTreeSet<u64> {
-    let said = said_step_items(claim.quote);
+    let said = said_step_items(claim.quote, claim.items);
     let is_step = |place: &Range<usize>| said.iter().any(|(_, one)| one == place);
     let values = || claim.items.iter().map(|item| &item.span).filter(|place| !is_step(place));
     let is_of_another = |place: &Range<usize>| {
@@ -177,12 +178,12 @@ fn said_of_number(claim: &LintedClaim<'_>) -> BTreeSet<u64> {
 }
 
 /// The steps that a text names, with their numbers: "step 242", "after 242 steps", "@ 484".
-pub(super) fn said_step_items(quote: &str) -> Vec<(u64, Range<usize>)> {
+pub(super) fn said_step_items(quote: &str, items: &[QuoteItem]) -> Vec<(u64, Range<usize>)> {
     let lower = quote.to_lowercase();
     let mut steps = Vec::new();
     let mut was_step = false;
-    for item in items(quote) {
-        let Some(printed) = number_of(&item) else { continue };
+    for item in items {
+        let Some(printed) = number_of(item) else { continue };
         let before = lower[..item.span.start]
             .trim_end_matches(|c: char| c.is_whitespace() || "*_`=:".contains(c));
         let behind = lower[item.span.end..]
