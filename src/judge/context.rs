@@ -63,7 +63,7 @@ impl<'a> PostContext<'a> {
             (id.as_str(), ReadText::new(&text.seen, work))
         };
         let texts = texts.iter().map(read).collect();
-        let arms = PostArms::new(page, library);
+        let arms = PostArms::new(page, library, work);
         Self { page, library, work, texts, arms, refused: refused.collect(), words }
     }
 

@@ -59,7 +59,8 @@ pub struct ReadingTokens {
 pub struct LexiconTerm {
     /// The name.
     pub name: String,
-    /// The words for it.
+    /// The words for it, in lower case.
+    #[serde(deserialize_with = "in_lower_case")]
     pub words: Vec<String>,
     /// The fields or functions that give it; a function ends with `()` among fields.
     #[serde(alias = "fields", alias = "functions", default)]
@@ -82,6 +83,11 @@ pub struct LexiconTerm {
     /// Of a test: whether it pairs runs.
     #[serde(rename = "paired")]
     pub is_paired: Option<bool>,
+}
+
+fn in_lower_case<'d, D: Deserializer<'d>>(from: D) -> Result<Vec<String>, D::Error> {
+    let words = Vec::<String>::deserialize(from)?;
+    Ok(words.into_iter().map(|word| word.to_lowercase()).collect())
 }
 
 fn is_higher<'d, D: Deserializer<'d>>(from: D) -> Result<Option<bool>, D::Error> {
@@ -153,7 +159,7 @@ impl Vocabulary {
 impl LexiconTerm {
     /// Where a word for it stands in a text in lower case: the first and longest.
     pub fn place_in(&self, text: &str) -> Option<Range<usize>> {
-        let places = self.words.iter().filter_map(|word| place_of(text, &word.to_lowercase()));
+        let places = self.words.iter().filter_map(|word| place_of(text, word));
         places.min_by_key(|place| (place.start, std::cmp::Reverse(place.len())))
     }
 

@@ -12,12 +12,18 @@ use repro_receipt::source::Location;
 use crate::lexicon::{lexicon, plain_words};
 use crate::library::Library;
 use crate::page::{PostPage, path_of};
+use crate::work::Work;
+
+/// What a lane takes, so that the lanes of a post fit 100 MB.
+const STEPS_OF_A_LANE: usize = 40;
 
 /// The arms of a post by their names, with what the receipts of their runs say: gathered once for all claims.
 #[derive(Debug)]
 pub struct PostArms<'p> {
     page: &'p PostPage,
     by_name: BTreeMap<&'p str, Arc<ClaimArm>>,
+    /// The lanes of their documents by the fields that these have.
+    lanes: BTreeMap<&'p str, Vec<Arc<ClaimArm>>>,
 }
 
 /// A name of the post that an expression uses.
@@ -25,6 +31,8 @@ pub struct PostArms<'p> {
 pub struct ClaimArm {
     /// The name.
     pub label: String,
+    /// Its letters and digits, in lower case.
+    pub plain: String,
     /// The parts of its name that may stand for it in a sentence, in lower case.
     pub parts: Vec<String>,
     /// The aliases of its name or of a part of it, the names in its receipts, and the words for what it matches.
@@ -56,12 +64,46 @@ pub struct ArmRuns {
 
 impl<'p> PostArms<'p> {
     /// The arms of a post.
-    pub fn new(page: &'p PostPage, library: &Library) -> Self {
+    pub fn new(page: &'p PostPage, library: &'p Library, work: &Work) -> Self {
         let arm = |(name, (locator, _)): (&'p String, &(Locator, Location))| {
             let runs = Arc::new(ArmRuns::of(locator, library));
             (name.as_str(), Arc::new(ClaimArm::new(page, name.clone(), runs)))
         };
-        Self { page, by_name: page.names.iter().map(arm).collect() }
+        let by_name = page.names.iter().map(arm).collect();
+        let mut arms = Self { page, by_name, lanes: BTreeMap::new() };
+        for (name, (locator, _)) in &page.names {
+            arms.add_lanes(name, locator, library, work);
+        }
+        arms
+    }
+
+    /// Adds the parts of a document below the place of a name that have fields: `dense.core` below `bf16`.
+    fn add_lanes(&mut self, name: &str, locator: &Locator, library: &'p Library, work: &Work) {
+        let Some(own) = self.named(name).cloned() else { return };
+        let prefix = format!("{}.", locator.path.join("."));
+        let bundle = locator.bundles.first().and_then(|bundle| library.bundle(bundle));
+        for fact in bundle.into_iter().flat_map(Bundle::facts) {
+            work.takes(1);
+            let Some((path, field)) = fact.id.rsplit_once('.') else { continue };
+            let Some(lane) = path.strip_prefix(&prefix) else { continue };
+            // Names that stand for one place each have its lanes.
+            work.takes(STEPS_OF_A_LANE);
+            if work.is_spent() {
+                return;
+            }
+            let lane = self.lane(&own, lane);
+            self.lanes.entry(field).or_default().push(lane);
+        }
+    }
+
+    /// Those with names of their own.
+    pub fn all(&self) -> impl Iterator<Item = &Arc<ClaimArm>> {
+        self.by_name.values()
+    }
+
+    /// The lanes that have a field.
+    pub fn lanes_with(&self, field: &str) -> &[Arc<ClaimArm>] {
+        self.lanes.get(field).map_or(&[], Vec::as_slice)
     }
 
     /// The arm of a name of the post.
@@ -184,7 +226,7 @@ impl ClaimArm {
         let matched = runs.matched.iter().map(|what| format!("arm.matched_{what}"));
         let matched = matched.flat_map(|list| lexicon().words(&list).to_vec());
         let calls = aliases.chain(in_receipts.filter(|name| !is_kind(name))).chain(matched);
-        Self { calls: calls.collect(), parts, label, runs }
+        Self { calls: calls.collect(), plain: plain(&label), parts, label, runs }
     }
 
     /// Whether it is another arm's run, or the other way: one run of an arm is that arm. Places in one document are not.
@@ -209,6 +251,11 @@ impl ClaimArm {
             None => &[],
         }
     }
+}
+
+/// The letters and digits of a text, in lower case.
+pub fn plain(text: &str) -> String {
+    text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
 /// The value that all of them share; none if one lacks it or differs.

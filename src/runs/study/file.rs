@@ -39,6 +39,7 @@ pub struct Analysis {
 #[derive(Debug)]
 pub struct Study {
     document: Document,
+    digest: Digest,
     /// Its name.
     pub id: String,
     /// Its title.
@@ -123,9 +124,10 @@ impl Study {
         let tuning = tuning.map(|node| Tuning::read(node, &budget_ids, &seeds)).transpose()?;
         let recipe = root.required("recipe")?;
         let saving = Saving::read(root.required("checkpoints")?, &budget_ids)?;
+        let digest = Digest::of(plan_text(document.source.text()).as_bytes());
         let runs = Grid {
             study: id,
-            plan: plan_digest(document.source.text()),
+            plan: digest,
             arms: &arms,
             budgets: &budgets,
             seeds: &seeds,
@@ -147,6 +149,7 @@ impl Study {
             tuning,
             runs,
             document: document.clone(),
+            digest,
         };
         same_runs(root, &study.listed().collect::<Vec<_>>())?;
         Ok(study)
@@ -159,7 +162,7 @@ impl Study {
 
     /// The digest of the file, whatever ends of lines a checkout gave it.
     pub fn digest(&self) -> Digest {
-        plan_digest(self.document.source.text())
+        self.digest
     }
 
     /// Refuses, at `place`, a study file with another digest than `pinned`.
@@ -274,8 +277,4 @@ fn stated_rate(recipe: Node<'_>, tuned: bool) -> Result<Option<BigRational>, Err
 /// The text of a plan as it was written, whatever ends of lines a checkout gave it.
 pub fn plan_text(text: &str) -> String {
     text.replace("\r\n", "\n")
-}
-
-fn plan_digest(text: &str) -> Digest {
-    Digest::of(plan_text(text).as_bytes())
 }

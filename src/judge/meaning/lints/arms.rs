@@ -8,7 +8,7 @@ use repro_claim::locator::Locator;
 use repro_receipt::bundle::Origin;
 use repro_report::meaning::{Lint, LintKind};
 
-use super::super::arms::{ClaimArm, shared};
+use super::super::arms::{ClaimArm, plain, shared};
 use super::{LintedClaim, lint};
 use crate::lexicon::{lexicon, place_of, plain_words};
 use crate::page::path_of;
@@ -98,27 +98,15 @@ fn are_unnamed(claim: &LintedClaim<'_>, own: &[&ClaimArm], siblings: &[Arc<Claim
 /// What [`LintedClaim::others`] answers.
 pub(super) fn others(claim: &LintedClaim<'_>) -> Vec<Arc<ClaimArm>> {
     let own = &claim.provenance.arms;
-    let (page, library) = (claim.scope.page, claim.scope.library);
-    let alike = page.names.iter().filter(|(_, (locator, _))| is_alike(claim, locator));
+    let alike = claim.scope.page.names.iter().filter(|(_, (locator, _))| is_alike(claim, locator));
     let names = alike.filter_map(|(name, _)| claim.scope.arms.named(name).cloned());
     // Lanes are parts of the documents that the own arms are of, with a field that was read.
-    let fields = &claim.provenance.fields;
-    let documents: BTreeSet<&String> = own.iter().flat_map(|arm| &arm.runs.bundles).collect();
-    let lanes = documents.iter().flat_map(|name| {
-        let facts = library.bundle(name).into_iter().flat_map(|bundle| bundle.facts());
-        let parted = facts.filter_map(|fact| fact.id.rsplit_once('.'));
-        parted.filter(|(_, field)| fields.contains(*field)).map(|(lane, _)| (*name, lane))
-    });
-    let lanes: Vec<(&String, &str)> = lanes.collect();
-    let lanes = page.names.iter().flat_map(|(name, (locator, _))| {
-        let prefix = format!("{}.", locator.path.join("."));
-        let bundle = locator.bundles.first();
-        let own = lanes.iter().filter(move |(document, _)| bundle == Some(*document));
-        own.filter_map(move |(_, lane)| {
-            let lane = lane.strip_prefix(&prefix)?;
-            Some(claim.scope.arms.lane(claim.scope.arms.named(name)?, lane))
-        })
-    });
+    let is_beside = |lane: &&Arc<ClaimArm>| {
+        let document = lane.runs.bundles.first();
+        own.iter().flat_map(|arm| &arm.runs.bundles).any(|bundle| document == Some(bundle))
+    };
+    let lanes = claim.provenance.fields.iter().flat_map(|field| claim.scope.arms.lanes_with(field));
+    let lanes = lanes.filter(is_beside).cloned();
     let is_other = |arm: &Arc<ClaimArm>| !own.iter().any(|own| own.is_within(arm));
     names.chain(lanes).filter(is_other).collect()
 }
@@ -187,26 +175,24 @@ fn is_alike(claim: &LintedClaim<'_>, locator: &Locator) -> bool {
 
 /// A row whose first cell is the name, or the kind, of another arm.
 fn row_of_another(claim: &LintedClaim<'_>, own: &[&ClaimArm], row: &str) -> Option<Lint> {
-    let plain = |text: &str| -> String {
-        text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
-    };
     let name = plain(row);
-    let mut labels_of_own = own.iter().map(|arm| plain(&arm.label));
+    let mut labels_of_own = own.iter().map(|arm| &arm.plain);
     // Lanes of a document are named behind it: `fp8.dense`.
     let of_row = claim.scope.variables.values().map(|variable| &variable.tree);
     let mut parts_of_row = of_row.filter_map(path_of).flatten();
-    let is_own = labels_of_own.any(|label| label.contains(&name) || name.contains(&label))
+    let is_own = labels_of_own.any(|label| label.contains(&name) || name.contains(label.as_str()))
         || parts_of_row.any(|part| plain(&part) == name);
     let is_named = |other: &&Arc<ClaimArm>| match own {
         [own] => own.is_beside(other) && names(claim, row, own, other, &BTreeSet::new()),
         _ => false,
     };
-    let other = claim.scope.page.names.keys().find(|label| plain(label) == name);
-    let other = other.or_else(|| claim.others().iter().find(is_named).map(|other| &other.label));
+    let other = claim.scope.arms.all().find(|other| other.plain == name);
+    let other = other.or_else(|| claim.others().iter().find(is_named));
     let Some(other) = other.filter(|_| !is_own && !name.is_empty()) else {
         return kind_of_another(own, row);
     };
-    let message = format!("the row is that of {other}, and the value is of {}", labels(own));
+    let message =
+        format!("the row is that of {}, and the value is of {}", other.label, labels(own));
     lint(LintKind::Arm, message)
 }
 

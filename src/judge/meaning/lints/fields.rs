@@ -69,8 +69,8 @@ fn named_alone(
         return None;
     }
     let parts = (1..=LONGEST).rev().flat_map(|count| words.windows(count));
-    let mut names = parts.flat_map(spellings);
-    names.find(|name| address.holds_number(last, name)).map(|name| (name, own.clone()))
+    let names: Vec<String> = parts.flat_map(spellings).collect();
+    address.number_at(last, &names).map(|name| (name, own.clone()))
 }
 
 /// The words before a number, without those that link a name to it: "an MMLU score of".
@@ -132,24 +132,32 @@ impl<'b> Address<'b> {
     /// The field that some words name, with the part of the address that stands there.
     fn named(&self, words: &[&str]) -> Option<(String, String)> {
         let names = spellings(words);
-        let at = |at: usize| names.iter().find(|name| self.holds_number(at, name)).cloned();
         let mut places = (0..self.parts.len()).rev();
-        places.find_map(|place| Some((at(place)?, self.parts.get(place)?.clone())))
+        places.find_map(|at| Some((self.number_at(at, &names)?, self.parts.get(at)?.clone())))
     }
 
-    /// Whether the address with another part in one place leads to a number.
-    fn holds_number(&self, at: usize, name: &str) -> bool {
+    /// The name that leads to a number where it replaces the part of the address at one place.
+    fn number_at(&self, at: usize, names: &[String]) -> Option<String> {
+        let (before, rest) = self.parts.split_at_checked(at)?;
+        let behind = rest.get(1..)?;
         let is_number = |text: &str| Printed::parse(text).is_ok();
-        let parts = self.parts.iter().enumerate();
-        let parts = parts.map(|(place, part)| if place == at { name } else { part.as_str() });
-        let parts: Vec<&str> = parts.collect();
         if self.is_fact {
-            let fact = self.bundle.fact(&parts.join("."));
-            return fact.is_some_and(|(_, fact)| is_number(&fact.value));
+            let id = |name: &str| {
+                let parts = before.iter().map(String::as_str).chain([name]);
+                parts.chain(behind.iter().map(String::as_str)).collect::<Vec<_>>().join(".")
+            };
+            let fact = |name: &str| self.bundle.fact(&id(name)).map(|(_, fact)| fact);
+            let holds = |name: &&String| fact(name).is_some_and(|fact| is_number(&fact.value));
+            return names.iter().find(holds).cloned();
         }
-        let document = self.bundle.document(self.file).ok();
-        let pointer: String = parts.iter().map(|part| format!("/{}", escape(part))).collect();
-        let node = document.and_then(|one| one.root().at(&pointer).ok());
-        node.and_then(|node| node.printed().ok()).is_some_and(is_number)
+        let root = self.bundle.document(self.file).ok()?.root();
+        let (parent, behind) = (root.at(&pointer(before)).ok()?, pointer(behind));
+        let printed = |name: &str| parent.get(name)?.at(&behind).ok()?.printed().ok();
+        names.iter().find(|name| printed(name).is_some_and(is_number)).cloned()
     }
+}
+
+/// Parts of an address as a pointer.
+fn pointer(parts: &[String]) -> String {
+    parts.iter().map(|part| format!("/{}", escape(part))).collect()
 }
