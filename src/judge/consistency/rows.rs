@@ -109,8 +109,12 @@ enum Fields<'a> {
     Counts(&'a [f64]),
     /// A file of weights.
     Weights(&'a PassedTensors),
-    /// What the last step of a slice says of the tensor at a place.
-    LastStep(&'a PassedTensors, usize),
+    /// What the steps of a slice say of the tensor of a line beside it, and how many lines there are.
+    Moved {
+        slice: &'a PassedTensors,
+        line: usize,
+        lines: usize,
+    },
 }
 
 impl<'a> Fields<'a> {
@@ -127,6 +131,9 @@ impl<'a> Fields<'a> {
             Self::Record(record, _) => record.number(path).map(LoggedTerm::Number),
             Self::Router(router) => router.number(path).map(LoggedTerm::Number),
             Self::Step { step, .. } if path == "step" => Some(LoggedTerm::Number(step)),
+            Self::Step { slice, .. } if path == "steps" && !slice.batches.is_empty() => {
+                Some(LoggedTerm::Number(slice.batches.len() as f64))
+            }
             Self::Step { slice, at, .. } if path.starts_with("batch.") => {
                 batch_term(slice.batches.get(at)?, path)
             }
@@ -144,21 +151,8 @@ impl<'a> Fields<'a> {
             Self::Weights(passed) if path == "tensors" => {
                 Some(LoggedTerm::Number(passed.holdings.tensors as f64))
             }
-            Self::LastStep(slice, at) => {
-                let last = |name: &str| {
-                    let logged = slice.logged.get(name)?;
-                    let last = usize::try_from(*logged.shape.first()?).ok()?.checked_sub(1)?;
-                    logged.of_step(last)?.get(at).copied()
-                };
-                match path {
-                    "grad_norm" => last("tensor_grad_norm").map(LoggedTerm::Number),
-                    "begins" => {
-                        let begins = last("tensor_sha256")? as u32;
-                        Some(LoggedTerm::Text(format!("{begins:08x}").into()))
-                    }
-                    _ => None,
-                }
-            }
+            Self::Moved { lines, .. } if path == "lines" => Some(LoggedTerm::Number(lines as f64)),
+            Self::Moved { slice, line, .. } => moved_term(slice, line, path),
             Self::Weights(passed) => {
                 let text = passed.metadata.get(path.strip_prefix("metadata.")?)?;
                 Some(LoggedTerm::Text(Cow::Borrowed(text)))
@@ -175,6 +169,30 @@ fn batch_term(batch: &BatchTokens, path: &str) -> Option<LoggedTerm<'static>> {
         "distinct" => LoggedTerm::Number(batch.distinct as f64),
         "largest" => LoggedTerm::Number(batch.largest.into()),
         "likeness" => LoggedTerm::Text(format!("{:016x}", batch.likeness).into()),
+        _ => return None,
+    })
+}
+
+/// What a path means of the tensor of a line, in the steps of a slice.
+fn moved_term(slice: &PassedTensors, line: usize, path: &str) -> Option<LoggedTerm<'static>> {
+    let each = |name: &str| slice.logged.get(name).filter(|logged| logged.shape.len() == 2);
+    let last = |name: &str| {
+        let logged = each(name)?;
+        logged.of_step(usize::try_from(*logged.shape.first()?).ok()?.checked_sub(1)?)
+    };
+    let moves = || {
+        let logged = each("tensor_update_norm")?;
+        let steps = 0..usize::try_from(*logged.shape.first()?).ok()?;
+        steps.map(|step| logged.of_step(step)?.get(line).copied()).collect::<Option<Vec<_>>>()
+    };
+    Some(match path {
+        "tensors" => LoggedTerm::Number(last("tensor_grad_norm")?.len() as f64),
+        "grad_norm" => LoggedTerm::Number(*last("tensor_grad_norm")?.get(line)?),
+        "begins" => {
+            let begins = *last("tensor_sha256")?.get(line)? as u32;
+            LoggedTerm::Text(format!("{begins:08x}").into())
+        }
+        "moves" => LoggedTerm::List(moves()?.into()),
         _ => return None,
     })
 }
@@ -610,10 +628,11 @@ impl<'a> Rows<'a> {
         let mut rows = Vec::new();
         for (listed, file, slice, _) in self.slice_files() {
             let Some(stem) = file.strip_suffix(".safetensors") else { continue };
-            let lines = self.lines(&format!("{stem}.tensors.jsonl"), Fields::Json);
-            rows.extend(lines.into_iter().enumerate().map(|(at, row)| {
-                let fields = Fields::LastStep(slice, at);
-                let logged = Part { fields, file, at: At::Step(at, None) };
+            let rows_of = self.lines(&format!("{stem}.tensors.jsonl"), Fields::Json);
+            let lines = rows_of.len();
+            rows.extend(rows_of.into_iter().enumerate().map(|(line, row)| {
+                let fields = Fields::Moved { slice, line, lines };
+                let logged = Part { fields, file, at: At::Step(line, None) };
                 row.with([Some(("slice", listed.own)), Some(("logged", logged))])
             }));
         }
