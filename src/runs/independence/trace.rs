@@ -300,6 +300,31 @@ mod tests {
     }
 
     #[test]
+    fn a_copy_whose_steps_are_doubled_is_found() {
+        let loss = |at: u64| 3.0 / (at as f64).sqrt() + (at * at * 7919 % 1013) as f64 * 1e-4;
+        let run = |factor: u64| {
+            let mut trace = RunTrace::default();
+            trace.measured("loss", (1..=40).map(|at| (at * factor, loss(at))));
+            trace
+        };
+        let copy = run(1).kinship(&run(2)).unwrap();
+        assert!(copy.is_refuted(), "{copy:?}");
+    }
+
+    #[test]
+    fn what_runs_of_other_seeds_began_with_is_told() {
+        let run = |seed: &str, given: &str| RunTrace {
+            seeds: BTreeMap::from([("init", seed.to_owned())]),
+            given: BTreeMap::from([("init", vec![given.to_owned()])]),
+            ..RunTrace::default()
+        };
+        let told = run("1", "a").shared_beginning(&run("2", "a")).unwrap();
+        assert!(told.contains("under the seeds 1 and 2"), "{told}");
+        assert_eq!(run("1", "a").shared_beginning(&run("1", "a")), None);
+        assert_eq!(run("1", "a").shared_beginning(&run("2", "b")), None);
+    }
+
+    #[test]
     fn only_seeds_that_both_state_differ() {
         let stated = |seeds: &[(&'static str, &str)]| RunTrace {
             seeds: seeds.iter().map(|(of, seed)| (*of, (*seed).to_owned())).collect(),
