@@ -608,6 +608,35 @@ fn contradictions_of_tensors_are_found() {
 }
 
 #[test]
+fn what_has_honest_explanations_is_told_and_refutes_nothing() {
+    let folder = new_folder();
+    let bundle = folder.path().join("torch-dense");
+    copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/replay/torch-dense"), &bundle);
+    let told = |bundle: &Path| {
+        seal(bundle, "torch-dense", None).unwrap();
+        let mut report = Report::default();
+        inspect_all(&[bundle], &Demands::default(), 1, None, &mut report);
+        assert!(report.failures.is_empty(), "{:?}", report.failures);
+        let claims = report.posts.iter().flat_map(|post| &post.claims);
+        assert!(claims.clone().all(|claim| claim.outcome.verdict != Verdict::Refuted));
+        let findings = report.posts.iter().flat_map(|post| &post.findings);
+        findings.map(|finding| finding.code.id).collect::<Vec<_>>()
+    };
+    assert!(!told(&bundle).iter().any(|code| code.starts_with("relation::doubt")));
+    let path = bundle.join("data/receipt.json");
+    let mut receipt: Json = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    receipt["predicate"]["data"]["validation_sha256"] =
+        receipt["predicate"]["data"]["sha256"].clone();
+    receipt["predicate"]["checkpoints"][2]["tensors_sha256"] =
+        receipt["predicate"]["checkpoints"][1]["tensors_sha256"].clone();
+    fs::write(&path, canonical(&receipt).unwrap() + "\n").unwrap();
+    let found = told(&bundle);
+    for code in ["relation::doubt-text", "relation::doubt-weights"] {
+        assert!(found.contains(&code), "{found:?} without {code}");
+    }
+}
+
+#[test]
 fn what_the_emitter_could_not_write_is_told() {
     let copy = Copy::new();
     let text = fs::read_to_string(copy.path("receipt.json")).unwrap();
