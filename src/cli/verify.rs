@@ -205,7 +205,11 @@ impl Asked<'_> {
                 }
             }
         }
-        report.refuse(verify::same_runs(&traces).iter().filter_map(SameRun::refused).collect());
+        let same = verify::same_runs(&traces);
+        if let Some(part) = verify::same_run_doubts(&traces, &same) {
+            report.take(part);
+        }
+        report.refuse(same.iter().filter_map(SameRun::refused).collect());
         digests
     }
 }

@@ -76,6 +76,8 @@ enum Builtin {
     Numbers,
     /// The characters of a text.
     Length,
+    /// The first characters of a text, so many.
+    Start,
 }
 
 const BUILTINS: &[(&str, Builtin)] = &[
@@ -103,6 +105,7 @@ const BUILTINS: &[(&str, Builtin)] = &[
     ("given", Builtin::Given),
     ("numbers", Builtin::Numbers),
     ("length", Builtin::Length),
+    ("start", Builtin::Start),
 ];
 
 /// A relation that is read; the names in it are numbered.
@@ -445,6 +448,11 @@ fn called<'t, Q: RelationNumber>(
         Builtin::Given => counted(|_| true),
         Builtin::Numbers => counted(|term| matches!(term, Term::Number(_))),
         Builtin::Length => number(Q::of(text_of(&nth(0)?)?.chars().count() as f64)),
+        Builtin::Start => {
+            let (text, count) = (nth(0)?, number_of(&nth(1)?)?);
+            let start = text_of(&text)?.chars().take(count as usize).collect();
+            Some(Term::Text(Cow::Owned(start)))
+        }
         Builtin::Sum => number(sum(&all()?)),
         Builtin::Mean => number(mean(&all()?)),
         Builtin::Sd => number(deviation(&all()?, 1.0)),

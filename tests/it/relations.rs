@@ -209,6 +209,81 @@ fn contradictions_of_documents_are_found() {
         ("receipt.json", "/predicate/slices/1/from_step", "0", "slice-order"),
         ("receipt.json", "/predicate/slices/1/seconds", "-1", "slice-time"),
         ("receipt.json", "/predicate/environment/threads", "0", "threads"),
+        ("receipt.json", "/predicate/slices/1/checkpoint_step", "900", "slice-start"),
+        ("receipt.json", "/predicate/slices/0/steps", "12", "slice-reach"),
+        ("receipt.json", "/predicate/model/tensors", "78", "tensor-count-fixed"),
+        ("receipt.json", "/predicate/model/tensors", "78", "weights-tensors"),
+        ("receipt.json", "/predicate/data/epochs", "1.009", "epochs"),
+        ("receipt.json", "/predicate/environment/memory_bytes", "0", "memory"),
+        ("receipt.json", "/predicate/extra/data/train/documents", "0", "training-documents"),
+        ("receipt.json", "/predicate/extra/data/validation/documents", "0", "validation-documents"),
+        (
+            "receipt.json",
+            "/predicate/extra/data/development/documents",
+            "0",
+            "development-documents",
+        ),
+        ("receipt.json", "/predicate/extra/data/development/bytes", "100", "development-least"),
+        ("receipt.json", "/predicate/extra/data/overlap", "{}", "whole-data"),
+        ("receipt.json", "/predicate/extra/data/source_nats", "5", "source-else"),
+        (
+            "receipt.json",
+            "/predicate/extra/data/overlap/shingles_of_13_words/seen",
+            "500000",
+            "overlap-words",
+        ),
+        (
+            "receipt.json",
+            "/predicate/extra/data/overlap/shingles_of_13_words/of",
+            "500000",
+            "overlap-of-words",
+        ),
+        (
+            "receipt.json",
+            "/predicate/extra/data/overlap/shingles_of_64_bytes/seen",
+            "1000000",
+            "overlap-bytes",
+        ),
+        (
+            "receipt.json",
+            "/predicate/extra/data/overlap/shingles_of_64_bytes/of",
+            "1000",
+            "overlap-of-bytes",
+        ),
+        (
+            "receipt.json",
+            "/predicate/extra/data/overlap/duplicate_documents/count",
+            "99",
+            "overlap-duplicates",
+        ),
+        (
+            "receipt.json",
+            "/predicate/extra/data/overlap/duplicate_documents/count",
+            "3",
+            "overlap-first",
+        ),
+        (
+            "receipt.json",
+            "/predicate/extra/data/overlap/duplicate_documents/count",
+            "5",
+            "overlap-of-copies",
+        ),
+        ("config.json", "/slices", "[]", "other-slices"),
+        ("config.json", "/kept_checkpoints", "[]", "other-kept"),
+        ("config.json", "/data/validation/bytes", "1000000", "held-out-bytes"),
+        ("config.json", "/data/validation/share", "0.5", "held-out-share"),
+        ("config.json", "/data/development/share", "0.5", "development-share"),
+        ("config.json", "/tasks", "{}", "planned-tasks"),
+        ("config.json", "/vocab_size", "100", "batch-vocabulary"),
+        ("config.json", "/batch_size", "32", "batch-rows"),
+        ("config.json", "/seq_len", "64", "batch-length"),
+        (evaluation, "/tasks/cut/cloze", "0", "same-cut"),
+        (evaluation, "/tasks/cut/cloze", "5000", "tasks-cut"),
+        (evaluation, "/tasks/cut/cloze", "-1", "tasks-cut"),
+        (evaluation, "/tasks/cut", "{}", "same-cut"),
+        (evaluation, "/tasks/scoring/cloze", "\"best of five\"", "same-scoring"),
+        (evaluation, "/tasks/scoring", "{}", "tasks-scored"),
+        (evaluation, "/router/layers/0/max_load", "0.30000001", "load-of-tokens"),
         ("receipt.json", "/predicate/extra/lr", "0.001", "peak-rate"),
         ("receipt.json", "/predicate/extra/data/validation/sha256", "\"00\"", "validation-digest"),
         (
@@ -245,6 +320,10 @@ fn contradictions_of_tables_and_times_are_found() {
         ("timing.jsonl", "\"step\":20,", "\"step\":2,", "time-order"),
         ("timing.jsonl", "{\"seconds\":0.5", "{\"seconds\":-0.5", "time-forward"),
         ("timing.jsonl", "{\"seconds\":0.5", "{\"seconds\":1.5", "time-speed"),
+        ("timing.jsonl", "{\"seconds\":0.5", "{\"seconds\":0.0", "time-steps"),
+        (table, ",0.25,", ",0.1,", "guessed-choice"),
+        (table, ",multiple_choice,", ",schema,", "cloze-type"),
+        (table, "cloze,", "songs,", "cloze-tasks"),
     ] {
         let text = fs::read_to_string(copy.path(file)).unwrap();
         let found = copy.with(file, &text.replacen(from, to, 1));
@@ -264,6 +343,26 @@ fn one_digest_is_of_one_text_and_of_one_checkpoint() {
             "checkpoint-files",
         ),
         (
+            "/predicate/checkpoints/2/tensors_sha256",
+            "/predicate/checkpoints/0/tensors_sha256",
+            "checkpoints-differ",
+        ),
+        (
+            "/predicate/checkpoints/0/weights_sha256",
+            "/predicate/checkpoints/0/tensors_sha256",
+            "checkpoint-digests",
+        ),
+        (
+            "/predicate/extra/data/train/sha256",
+            "/predicate/extra/data/development/sha256",
+            "trained-development",
+        ),
+        (
+            "/predicate/extra/data/development",
+            "/predicate/extra/data/validation",
+            "same-development",
+        ),
+        (
             "/predicate/extra/data/train/sha256",
             "/predicate/extra/data/validation/sha256",
             "same-data",
@@ -280,6 +379,65 @@ fn one_digest_is_of_one_text_and_of_one_checkpoint() {
 }
 
 #[test]
+fn evaluations_of_two_steps_are_not_one() {
+    let copy = Copy::new();
+    let (first, last) = ("evaluation/step-000967.json", "evaluation/step-001209.json");
+    let read = |file: &str| -> Json {
+        serde_json::from_str(&fs::read_to_string(copy.path(file)).unwrap()).unwrap()
+    };
+    let (mut edited, other) = (read(first), read(last));
+    for field in ["loss", "bpb", "nats", "blocks"] {
+        edited[field] = other[field].clone();
+    }
+    let found = copy.with(first, &(canonical(&edited).unwrap() + "\n"));
+    has(&found, "evaluations-differ", "the numbers of another evaluation");
+    let mut silent = read(last);
+    silent["tasks"].as_object_mut().unwrap().remove("outcomes");
+    let found = copy.with(last, &(canonical(&silent).unwrap() + "\n"));
+    has(&found, "last-outcomes", "no outcomes");
+}
+
+#[test]
+fn what_a_slice_reads_and_moves_is_held_against_the_run() {
+    let copy = Copy::new();
+    let slice = "slices/slice-000967.safetensors";
+    let tokens = |edit: fn(&mut Vec<u32>)| {
+        let mut file = TensorFile::parse(slice, &fs::read(copy.path(slice)).unwrap()).unwrap();
+        let data = &file.tensors["tokens"];
+        let (mut numbers, shape) = (data.as_numbers().unwrap(), data.shape().to_vec());
+        edit(&mut numbers);
+        file.tensors.insert("tokens".to_owned(), TensorData::numbers(&shape, &numbers));
+        copy.with_bytes(slice, &file.write())
+    };
+    assert!(tokens(|_| ()).is_empty());
+    has(&tokens(|tokens| tokens[7] = 256), "batch-vocabulary", "a token beyond the vocabulary");
+    // A batch has 16 rows of 129 tokens.
+    has(&tokens(|tokens| tokens.copy_within(..2064, 4128)), "batches-differ", "a batch twice");
+    let one_row =
+        |tokens: &mut Vec<u32>| (1..16).for_each(|row| tokens.copy_within(..129, 129 * row));
+    has(&tokens(one_row), "rows-differ", "one row in a batch");
+
+    let table = "slices/slice-000967.tensors.jsonl";
+    let text = fs::read_to_string(copy.path(table)).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    let joined = |lines: &[&str]| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
+    let zero = with_zero(lines[0], "update_norm");
+    let found = copy.with(table, &(zero + "\n" + &joined(&lines[1..])));
+    has(&found, "moved", "a tensor that did not move");
+    let mut other: Vec<&str> = lines.clone();
+    other.swap(0, 1);
+    has(&copy.with(table, &joined(&other)), "moved-digest", "two tensors exchanged");
+    has(&copy.with(table, &joined(&lines[1..])), "moved-tensors", "a tensor less");
+}
+
+/// A line of JSON whose field, a number, is 0.
+fn with_zero(line: &str, field: &str) -> String {
+    let mut value: Json = serde_json::from_str(line).unwrap();
+    value[field] = 0.into();
+    canonical(&value).unwrap()
+}
+
+#[test]
 fn contradictions_of_a_log_are_found() {
     let copy = Copy::new();
     let set = |at: usize, field: &'static str, value: Json| {
@@ -289,6 +447,15 @@ fn contradictions_of_a_log_are_found() {
     has(&set(40, "tokens", 7.into()), "record-tokens", "other tokens");
     has(&set(40, "loss", (-1).into()), "record-loss", "a negative loss");
     has(&set(40, "grad_norm", (-1).into()), "record-norm", "a negative norm");
+    has(&set(40, "grad_norm", 0.into()), "record-norm", "no gradient");
+    has(&set(0, "loss", 4.into()), "first-loss", "weights that are trained already");
+    let same = copy.logged(|lines| {
+        let before = lines[39].clone();
+        for field in ["loss", "grad_norm"] {
+            lines[40][field] = before[field].clone();
+        }
+    });
+    has(&same, "record-moves", "a record twice");
     let set_of_router =
         |field: &'static str| copy.logged(move |lines| lines[40]["router"][field] = (-1).into());
     has(&set_of_router("balance_loss"), "record-balance", "a negative loss of the balance");
@@ -438,6 +605,35 @@ fn contradictions_of_tensors_are_found() {
     has(&described("step", "966"), "weights-step", "another step");
     has(&described("arithmetic", "pytorch-f32"), "weights-arithmetic", "another arithmetic");
     has(&described("rng", "chacha8/1 seed 2"), "weights-order", "another seed");
+}
+
+#[test]
+fn what_has_honest_explanations_is_told_and_refutes_nothing() {
+    let folder = new_folder();
+    let bundle = folder.path().join("torch-dense");
+    copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/replay/torch-dense"), &bundle);
+    let told = |bundle: &Path| {
+        seal(bundle, "torch-dense", None).unwrap();
+        let mut report = Report::default();
+        inspect_all(&[bundle], &Demands::default(), 1, None, &mut report);
+        assert!(report.failures.is_empty(), "{:?}", report.failures);
+        let claims = report.posts.iter().flat_map(|post| &post.claims);
+        assert!(claims.clone().all(|claim| claim.outcome.verdict != Verdict::Refuted));
+        let findings = report.posts.iter().flat_map(|post| &post.findings);
+        findings.map(|finding| finding.code.id).collect::<Vec<_>>()
+    };
+    assert!(!told(&bundle).iter().any(|code| code.starts_with("relation::doubt")));
+    let path = bundle.join("data/receipt.json");
+    let mut receipt: Json = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    receipt["predicate"]["data"]["validation_sha256"] =
+        receipt["predicate"]["data"]["sha256"].clone();
+    receipt["predicate"]["checkpoints"][2]["tensors_sha256"] =
+        receipt["predicate"]["checkpoints"][1]["tensors_sha256"].clone();
+    fs::write(&path, canonical(&receipt).unwrap() + "\n").unwrap();
+    let found = told(&bundle);
+    for code in ["relation::doubt-text", "relation::doubt-weights"] {
+        assert!(found.contains(&code), "{found:?} without {code}");
+    }
 }
 
 #[test]

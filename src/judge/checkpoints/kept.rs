@@ -62,6 +62,11 @@ impl<'a> Elements<'a> {
         })
     }
 
+    /// Whether all of them are 0.
+    pub fn is_zero(self) -> bool {
+        self.iter().all(|x| x == 0.0)
+    }
+
     /// The root of the sum of its squares.
     pub fn norm(self) -> f64 {
         libm::sqrt(self.sum(|x| x * x))

@@ -232,6 +232,11 @@ impl CheckpointsFound {
             let Some((mean, square)) = tensor.moments else { continue };
             any = true;
             squares += square.sum(|v| v);
+            // Experts that get no tokens forget their means before their squares.
+            if !name.contains(EXPERTS) && mean.is_zero() && !square.is_zero() {
+                let reason = format!("`{name}` has a mean of 0 everywhere, and mean squares");
+                self.fault(&IMPOSSIBLE_MOMENTS, &checkpoint.file, reason);
+            }
             let most = most * most;
             let is_beyond = |m: f64, v: f64| (m * m > most * v.max(SMALLEST_SQUARE)) | (v < 0.0);
             if let Some((m, v)) = mean.find(square, is_beyond) {
@@ -304,9 +309,12 @@ impl CheckpointsFound {
             }
             let Some(rate) = rates.last().filter(|rate| **rate > 0.0) else { continue };
             let mut weights = std::iter::zip(old.weights.iter(), new.weights.iter());
-            if weights.all(|(a, b)| a == b) && must_move(new, after.step, settings, *rate) {
-                let reason =
-                    format!("`{name}` is the same, bit for bit, in checkpoint {}", after.step);
+            let is_zero = new.weights.is_zero();
+            if (is_zero || weights.all(|(a, b)| a == b))
+                && must_move(new, after.step, settings, *rate)
+            {
+                let how = if is_zero { "0 everywhere" } else { "the same, bit for bit," };
+                let reason = format!("`{name}` is {how} in checkpoint {}", after.step);
                 self.fault(&NOT_MOVED, &after.file, reason);
             }
             self.yes("tensors with moments moved");

@@ -33,6 +33,8 @@ pub struct BundleRelation {
     pub when: Vec<Formula>,
     /// What it says.
     pub says: Formula,
+    /// Whether there are honest runs of which it does not hold: then it is told, and refutes nothing.
+    pub is_doubt: bool,
 }
 
 static FILE: DataFile = DataFile::new("relations.toml", include_str!("relations.toml"));
@@ -85,6 +87,7 @@ impl BundleRelation {
             first,
             when,
             says,
+            is_doubt: node.get("is_doubt").is_some(),
         })
     }
 }

@@ -37,6 +37,8 @@ pub struct SelfConsistency {
     pub asked: Vec<(&'static Code, usize)>,
     /// Those that do not hold.
     pub contradictions: Vec<BrokenRelation>,
+    /// What does not hold and has honest explanations.
+    pub doubts: Vec<BrokenRelation>,
 }
 
 impl SelfConsistency {
@@ -54,11 +56,15 @@ impl SelfConsistency {
         for one in asked {
             let count = columns.count(one.over);
             let (times, failed) = one.asked(&columns, count);
+            let broken = failed.map(|(first, more)| one.broken(bundle, &columns, first, more));
+            if one.is_doubt {
+                found.doubts.extend(broken);
+                continue;
+            }
             if times > 0 {
                 found.asked.push((&one.code, times));
             }
-            let contradiction = |(first, more)| one.contradiction(bundle, &columns, first, more);
-            found.contradictions.extend(failed.map(contradiction));
+            found.contradictions.extend(broken);
         }
         found
     }
@@ -115,7 +121,7 @@ impl BundleRelation {
         (times, failed)
     }
 
-    fn contradiction(
+    fn broken(
         &'static self,
         bundle: &Bundle,
         columns: &RelationColumns<'_>,
@@ -157,9 +163,12 @@ impl BundleRelation {
     }
 }
 
-/// All relations, in their order: codes and what they say.
+/// All relations that refute, in their order: codes and what they say.
 pub fn all() -> impl Iterator<Item = (&'static Code, &'static str)> {
-    known_relations().iter().map(|relation| (&relation.code, relation.text))
+    known_relations()
+        .iter()
+        .filter(|relation| !relation.is_doubt)
+        .map(|relation| (&relation.code, relation.text))
 }
 
 /// All relations, for people.
@@ -171,6 +180,9 @@ pub fn listed() -> String {
             text.push_str(&format!("  where {}\n", relation.conditions.join(" and ")));
         }
         text.push_str(&format!("  of {}; {}\n", relation.over.words(), relation.source));
+        if relation.is_doubt {
+            text.push_str("  told as a warning: there are honest runs of which it does not hold\n");
+        }
     }
     text
 }

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use repro_receipt::bundle::{
-    Bundle, CONFIG, METRICS, PassedTensors, RECEIPT, RouterRecord, STATES, TrainingRecord,
-    TrainingRecords,
+    BatchTokens, Bundle, CONFIG, METRICS, PassedTensors, RECEIPT, RouterRecord, STATES,
+    TrainingRecord, TrainingRecords,
 };
 use repro_receipt::source::{Kind, Node};
 
@@ -37,7 +37,7 @@ impl RowKind {
     }
 }
 
-static KINDS: [RowKind; 13] = [
+static KINDS: [RowKind; 14] = [
     RowKind::new("runs", None, |_| vec![Row::new(RECEIPT, At::Predicate, Fields::None)]),
     RowKind::new("evaluations", Some("evaluations"), |rows| rows.evaluations()),
     RowKind {
@@ -49,13 +49,16 @@ static KINDS: [RowKind; 13] = [
         log: |records| Log::Layers(records),
         ..RowKind::new("routers", None, |rows| rows.evaluated_routers())
     },
-    RowKind::new("checkpoints", Some("checkpoints"), |rows| rows.listed("checkpoints")),
+    RowKind::new("checkpoints", Some("checkpoints"), |rows| {
+        Row::twins(rows.listed("checkpoints"), "tensors_sha256")
+    }),
     RowKind::new("files of weights", Some("weights"), |rows| rows.weights()),
     RowKind::new("slices", Some("slices"), |rows| rows.slices()),
     RowKind::new("steps of slices", None, |rows| rows.steps()),
     RowKind::new("routers in steps of slices", None, |rows| {
         rows.steps().into_iter().flat_map(|row| rows.layers(row)).collect()
     }),
+    RowKind::new("tensors of slices", None, |rows| rows.moved_tensors()),
     RowKind::new("tasks", None, |rows| rows.tables(".tasks.csv", Fields::Cells).collect()),
     RowKind::new("outcomes of tasks", None, |rows| rows.outcomes()),
     RowKind::new("committed states", Some("states"), |rows| rows.states()),
@@ -106,6 +109,12 @@ enum Fields<'a> {
     Counts(&'a [f64]),
     /// A file of weights.
     Weights(&'a PassedTensors),
+    /// What the steps of a slice say of the tensor of a line beside it, and how many lines there are.
+    Moved {
+        slice: &'a PassedTensors,
+        line: usize,
+        lines: usize,
+    },
 }
 
 impl<'a> Fields<'a> {
@@ -122,6 +131,12 @@ impl<'a> Fields<'a> {
             Self::Record(record, _) => record.number(path).map(LoggedTerm::Number),
             Self::Router(router) => router.number(path).map(LoggedTerm::Number),
             Self::Step { step, .. } if path == "step" => Some(LoggedTerm::Number(step)),
+            Self::Step { slice, .. } if path == "steps" && !slice.batches.is_empty() => {
+                Some(LoggedTerm::Number(slice.batches.len() as f64))
+            }
+            Self::Step { slice, at, .. } if path.starts_with("batch.") => {
+                batch_term(slice.batches.get(at)?, path)
+            }
             Self::Step { slice, at, .. } => {
                 let logged = slice.logged.get(path)?;
                 let numbers = logged.of_step(at)?;
@@ -133,12 +148,53 @@ impl<'a> Fields<'a> {
             Self::Counts(counts) => {
                 (path == "counts").then_some(LoggedTerm::List(Cow::Borrowed(counts)))
             }
+            Self::Weights(passed) if path == "tensors" => {
+                Some(LoggedTerm::Number(passed.holdings.tensors as f64))
+            }
+            Self::Moved { lines, .. } if path == "lines" => Some(LoggedTerm::Number(lines as f64)),
+            Self::Moved { slice, line, .. } => moved_term(slice, line, path),
             Self::Weights(passed) => {
                 let text = passed.metadata.get(path.strip_prefix("metadata.")?)?;
                 Some(LoggedTerm::Text(Cow::Borrowed(text)))
             }
         }
     }
+}
+
+/// What a path means of the batch of a step.
+fn batch_term(batch: &BatchTokens, path: &str) -> Option<LoggedTerm<'static>> {
+    Some(match path.strip_prefix("batch.")? {
+        "rows" => LoggedTerm::Number(batch.rows as f64),
+        "length" => LoggedTerm::Number(batch.length as f64),
+        "distinct" => LoggedTerm::Number(batch.distinct as f64),
+        "largest" => LoggedTerm::Number(batch.largest.into()),
+        "likeness" => LoggedTerm::Text(format!("{:016x}", batch.likeness).into()),
+        _ => return None,
+    })
+}
+
+/// What a path means of the tensor of a line, in the steps of a slice.
+fn moved_term(slice: &PassedTensors, line: usize, path: &str) -> Option<LoggedTerm<'static>> {
+    let each = |name: &str| slice.logged.get(name).filter(|logged| logged.shape.len() == 2);
+    let last = |name: &str| {
+        let logged = each(name)?;
+        logged.of_step(usize::try_from(*logged.shape.first()?).ok()?.checked_sub(1)?)
+    };
+    let moves = || {
+        let logged = each("tensor_update_norm")?;
+        let steps = 0..usize::try_from(*logged.shape.first()?).ok()?;
+        steps.map(|step| logged.of_step(step)?.get(line).copied()).collect::<Option<Vec<_>>>()
+    };
+    Some(match path {
+        "tensors" => LoggedTerm::Number(last("tensor_grad_norm")?.len() as f64),
+        "grad_norm" => LoggedTerm::Number(*last("tensor_grad_norm")?.get(line)?),
+        "begins" => {
+            let begins = *last("tensor_sha256")?.get(line)? as u32;
+            LoggedTerm::Text(format!("{begins:08x}").into())
+        }
+        "moves" => LoggedTerm::List(moves()?.into()),
+        _ => return None,
+    })
 }
 
 /// Where a row begins in its file.
@@ -181,7 +237,7 @@ struct Part<'a> {
 }
 
 /// So many parts of other files stand beside a row.
-const BESIDE: usize = 3;
+const BESIDE: usize = 4;
 
 /// One row.
 #[derive(Debug, Clone, Copy)]
@@ -204,15 +260,21 @@ impl<'a> Row<'a> {
     }
 
     fn with(mut self, beside: impl IntoIterator<Item = Option<(&'static str, Part<'a>)>>) -> Self {
-        std::iter::zip(&mut self.beside, beside).for_each(|(place, one)| *place = one);
+        let free = self.beside.iter_mut().filter(|place| place.is_none());
+        std::iter::zip(free, beside.into_iter().flatten())
+            .for_each(|(place, one)| *place = Some(one));
         self
     }
 
     /// The first of some rows that has the same in a field, beside this one.
-    fn with_equal(self, name: &'static str, rows: &[Self], field: &str) -> Self {
-        let own = self.field(field);
-        let equal = rows.iter().find(|row| own.is_some() && row.field(field) == own);
-        self.with([equal.map(|row| (name, row.own))])
+    fn with_equal(self, name: &'static str, rows: &RowIndex<'a>) -> Self {
+        self.with([rows.equal(&self).map(|part| (name, part))])
+    }
+
+    /// Some rows, and beside each, as its `twin`, the first one that has the same in a field: itself, if it is alone.
+    fn twins(rows: Vec<Self>, field: &'static str) -> Vec<Self> {
+        let index = RowIndex::of(&rows, field);
+        rows.into_iter().map(|row| row.with_equal("twin", &index)).collect()
     }
 
     /// Its file.
@@ -253,6 +315,42 @@ impl<'a> Row<'a> {
             None => (self.own, path),
         };
         (file.to_owned(), format!("{at}{}", pointer(path)))
+    }
+}
+
+/// Rows by what they have in a field: there may be many, and each is looked up for many others.
+struct RowIndex<'a> {
+    field: &'static str,
+    first: HashMap<String, Part<'a>>,
+}
+
+impl<'a> RowIndex<'a> {
+    fn of(rows: &[Row<'a>], field: &'static str) -> Self {
+        let mut first = HashMap::new();
+        for row in rows {
+            if let Some(own) = row.field(field) {
+                first.entry(key(&own)).or_insert(row.own);
+            }
+        }
+        Self { field, first }
+    }
+
+    /// The first row that has the same in the field as another.
+    fn equal(&self, row: &Row<'a>) -> Option<Part<'a>> {
+        self.named(&row.field(self.field)?)
+    }
+
+    /// The first row that has this in the field.
+    fn named(&self, term: &LoggedTerm<'_>) -> Option<Part<'a>> {
+        self.first.get(&key(term)).copied()
+    }
+}
+
+/// What a term is looked up by: as it is told, but a text in full.
+fn key(term: &LoggedTerm<'_>) -> String {
+    match term {
+        LoggedTerm::Text(text) => format!("`{text}`"),
+        other => other.to_string(),
     }
 }
 
@@ -306,7 +404,11 @@ fn term_of(node: Node<'_>) -> Option<LoggedTerm<'_>> {
         Kind::Text(text) => Some(LoggedTerm::Text(Cow::Borrowed(text))),
         Kind::Bool(truth) => Some(LoggedTerm::Truth(*truth)),
         Kind::Array(_) => list_of(node.items().ok()?.map(term_of).collect::<Option<_>>()?),
-        _ => None,
+        // A table whose members are all numbers, or all texts.
+        Kind::Object(_) => {
+            list_of(node.members().ok()?.map(|(_, one)| term_of(one)).collect::<Option<_>>()?)
+        }
+        Kind::Null => None,
     }
 }
 
@@ -422,11 +524,11 @@ impl<'a> Rows<'a> {
     }
 
     fn evaluations(&self) -> Vec<Row<'a>> {
-        let points = self.listed("checkpoints");
+        let points = RowIndex::of(&self.listed("checkpoints"), "evaluation");
         let read = |file: &'a str| {
             let root = self.bundle.document(file).ok()?.root();
-            let is_own = |point: &&Row<'a>| matches!(point.field("evaluation"), Some(LoggedTerm::Text(name)) if name == file);
-            let point = points.iter().find(is_own).map(|point| ("checkpoint", point.own));
+            let point = points.named(&LoggedTerm::Text(file.into()));
+            let point = point.map(|point| ("checkpoint", point));
             let stem = file.strip_suffix(".json")?;
             let with = |name, ending: &str, fields: fn(Node<'a>) -> Fields<'a>| {
                 let file = format!("{stem}.{ending}");
@@ -438,14 +540,18 @@ impl<'a> Rows<'a> {
             let outcomes = with("outcomes", "outcomes.jsonl", Fields::Json);
             Some(Row::new(file, At::Whole, Fields::Json(root)).with([point, table, outcomes]))
         };
-        self.evaluation_files(".json").filter_map(read).collect()
+        Row::twins(self.evaluation_files(".json").filter_map(read).collect(), "nats")
     }
 
     fn evaluated_routers(&self) -> Vec<Row<'a>> {
         let layers = |file: &'a str| {
             let root = self.bundle.document(file).ok().map(|document| document.root());
             let layers = root.and_then(|root| root.get("router")?.get("layers")?.items().ok());
-            let row = move |(layer, node)| Row::new(file, At::Evaluated(layer), Fields::Json(node));
+            let whole = root.map(|root| Part { fields: Fields::Json(root), file, at: At::Whole });
+            let row = move |(layer, node)| {
+                let row = Row::new(file, At::Evaluated(layer), Fields::Json(node));
+                row.with([whole.map(|whole| ("evaluation", whole))])
+            };
             layers.into_iter().flatten().enumerate().map(row)
         };
         self.evaluation_files(".json").flat_map(layers).collect()
@@ -473,10 +579,10 @@ impl<'a> Rows<'a> {
         let planned = self.config.and_then(|config| config.get("slices")?.items().ok());
         let planned = planned.into_iter().flatten().enumerate();
         let plan = |(at, plan)| Row::new(CONFIG, At::Listed("slices", at), Fields::Json(plan));
-        let planned: Vec<_> = planned.map(plan).collect();
+        let planned = RowIndex::of(&planned.map(plan).collect::<Vec<_>>(), "from_step");
         let begun =
             self.listed("slices").into_iter().filter(|row| row.field("from_step").is_some());
-        begun.map(|row| row.with_equal("planned", &planned, "from_step")).collect()
+        begun.map(|row| row.with_equal("planned", &planned)).collect()
     }
 
     /// The slices of the receipt: their files, what is kept of them, and the steps before them.
@@ -513,6 +619,22 @@ impl<'a> Rows<'a> {
                 let row = Row::new(file, At::Step(at, None), fields);
                 rows.push(row.with([record, Some(("slice", listed.own))]));
             }
+        }
+        Row::twins(rows, "batch.likeness")
+    }
+
+    /// How far each tensor of a slice moved: the lines beside it, in the order of the tensors of its steps.
+    fn moved_tensors(&self) -> Vec<Row<'a>> {
+        let mut rows = Vec::new();
+        for (listed, file, slice, _) in self.slice_files() {
+            let Some(stem) = file.strip_suffix(".safetensors") else { continue };
+            let rows_of = self.lines(&format!("{stem}.tensors.jsonl"), Fields::Json);
+            let lines = rows_of.len();
+            rows.extend(rows_of.into_iter().enumerate().map(|(line, row)| {
+                let fields = Fields::Moved { slice, line, lines };
+                let logged = Part { fields, file, at: At::Step(line, None) };
+                row.with([Some(("slice", listed.own)), Some(("logged", logged))])
+            }));
         }
         rows
     }
@@ -553,9 +675,10 @@ impl<'a> Rows<'a> {
     }
 
     fn states(&self) -> Vec<Row<'a>> {
-        let points = self.listed("checkpoints");
+        let points = RowIndex::of(&self.listed("checkpoints"), "step");
         let states = self.lines(STATES, Fields::Json).into_iter();
-        states.map(|row| row.with_equal("checkpoint", &points, "step")).collect()
+        let states = states.map(|row| row.with_equal("checkpoint", &points)).collect();
+        Row::twins(states, "tensors_sha256")
     }
 
     /// The lines of a file, where it is there.
@@ -575,16 +698,17 @@ impl<'a> Rows<'a> {
     }
 
     fn outcomes(&self) -> Vec<Row<'a>> {
-        let tables: Vec<_> = self.tables(".tasks.csv", Fields::Cells).collect();
         let stem = |file: &str| file.split('.').next().unwrap_or_default().to_owned();
+        let key = |row: &Row<'a>| Some((stem(row.own.file), key(&row.field("task")?)));
+        let mut tables = HashMap::new();
+        for task in self.tables(".tasks.csv", Fields::Cells) {
+            if let Some(key) = key(&task) {
+                tables.entry(key).or_insert(task.own);
+            }
+        }
         let with_task = |row: Row<'a>| {
-            let name = row.field("task");
-            let is_own = |task: &&Row<'a>| {
-                stem(task.own.file) == stem(row.own.file)
-                    && name.is_some()
-                    && task.field("task") == name
-            };
-            row.with([tables.iter().find(is_own).map(|task| ("task", task.own))])
+            let task = key(&row).and_then(|key| tables.get(&key));
+            row.with([task.map(|task| ("task", *task))])
         };
         self.tables(".outcomes.jsonl", Fields::Json).map(with_task).collect()
     }

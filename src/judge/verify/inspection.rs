@@ -36,6 +36,7 @@ codes! {
     OTHER_COUNT = "verify::other-count", "the receipt and its config give different parameter counts", "correct the receipt's `model`";
     NOT_AT_HAND = "verify::not-at-hand", "a file that the receipt names is not in the bundle", "pass `--artifacts DIR` with the folder that holds it";
     OTHER_ARTIFACT = "verify::other-artifact", "a file is not the one that the receipt names", "fetch the file again, or ask its author";
+    SHAPE_UNSEEN = "verify::shape-unseen", "no tensors show the shape of the model", "keep a checkpoint, or a slice";
     EMITTER_PROBLEMS = "verify::emitter-problems", "the emitter could not write all that it was given", "see `extra.emitter_problems` of the receipt";
 }
 
@@ -144,11 +145,17 @@ impl InspectedBundle {
             subject: BundleSubject::of(bundle),
             shown,
             described,
-            claims: claims_without_plan(bundle, demands),
-            findings: signature.into_iter().chain(emitter_problems(bundle)).collect(),
+            claims: Vec::new(),
+            findings: signature
+                .into_iter()
+                .chain(emitter_problems(bundle))
+                .chain(shape_unseen(bundle))
+                .collect(),
             failures: Vec::new(),
             steps: AskedSteps::Slices(Vec::new()),
         };
+        let consistency = own.judge_without_plan(bundle, demands);
+        own.findings.extend(consistency.doubts.iter().map(|one| doubted(bundle, one)));
         let study = study(bundle, demands);
         let started = study.as_ref().map(|study| started(study, bundle, demands));
         let started = own.usable(started.transpose()).flatten().flatten();
@@ -168,6 +175,27 @@ impl InspectedBundle {
             own.steps = steps;
         }
         own
+    }
+
+    /// Adds what is found out without the plan, and without making a step; answers what the bundle's own numbers show.
+    fn judge_without_plan(&mut self, bundle: &Bundle, demands: &Demands) -> SelfConsistency {
+        self.claims.push(intact(bundle));
+        std::thread::scope(|scope| {
+            let checkpoints = scope.spawn(|| checkpoints(bundle, demands));
+            let planned = scope.spawn(|| planned_before(bundle, demands.history.as_deref()?));
+            let consistency = SelfConsistency::of(bundle);
+            self.claims.extend(agreeing(bundle, &consistency));
+            self.claims.extend(declared_objects(bundle));
+            let joined = checkpoints.join().and_then(|found| {
+                self.claims.extend(found);
+                self.claims.extend(planned.join()?);
+                Ok(())
+            });
+            if let Err(panic) = joined {
+                std::panic::resume_unwind(panic);
+            }
+            consistency
+        })
     }
 
     /// What there is, unless it could not be read.
@@ -235,26 +263,6 @@ impl InspectedBundle {
     }
 }
 
-/// What is found out about one bundle without its plan, and without making a step.
-fn claims_without_plan(bundle: &Bundle, demands: &Demands) -> Vec<ClaimReport> {
-    let mut claims = vec![intact(bundle)];
-    std::thread::scope(|scope| {
-        let checkpoints = scope.spawn(|| checkpoints(bundle, demands));
-        let planned = scope.spawn(|| planned_before(bundle, demands.history.as_deref()?));
-        claims.extend(agreeing(bundle, &SelfConsistency::of(bundle)));
-        claims.extend(declared_objects(bundle));
-        let joined = checkpoints.join().and_then(|found| {
-            claims.extend(found);
-            claims.extend(planned.join()?);
-            Ok(())
-        });
-        if let Err(panic) = joined {
-            std::panic::resume_unwind(panic);
-        }
-    });
-    claims
-}
-
 /// The study of a bundle's run, where it is at hand: by its name, or where there is none of that name by its digest.
 fn study(bundle: &Bundle, demands: &Demands) -> Option<Study> {
     let (root, receipt) = (demands.project.as_ref()?, bundle.receipt());
@@ -314,7 +322,7 @@ fn intact(bundle: &Bundle) -> ClaimReport {
 
 /// Whether the numbers of a bundle follow from each other: what does not, or that all of them do.
 fn agreeing(bundle: &Bundle, found: &SelfConsistency) -> Vec<ClaimReport> {
-    let SelfConsistency { asked, contradictions } = found;
+    let SelfConsistency { asked, contradictions, .. } = found;
     let (relations, times) = (asked.len(), asked.iter().map(|(_, times)| times).sum::<usize>());
     if contradictions.is_empty() && relations > 0 {
         let outcome = Outcome::verified()
@@ -344,6 +352,16 @@ fn disagreeing(bundle: &Bundle, one: &BrokenRelation) -> ClaimReport {
     let id = one.code.id.rsplit(':').next().unwrap_or_default();
     let claim = own_claim(bundle, id, one.code.meaning, outcome).with_impact(Impact::Decision);
     ClaimReport { evidence: one.evidence.clone(), ..claim }
+}
+
+/// What does not hold of a bundle and has honest explanations.
+fn doubted(bundle: &Bundle, one: &BrokenRelation) -> Finding {
+    let place = one.evidence.first().map_or_else(
+        || bundle.place(RECEIPT),
+        |at| bundle.place(&at.file).with_pointer(&at.pointer),
+    );
+    let message = format!("`{}`: {}: {}", bundle.name(), one.code.meaning, one.reason);
+    Finding::new(one.code, Severity::Warning, message, place)
 }
 
 /// Whether the parameter counts that a receipt declares follow from its config.
@@ -414,6 +432,22 @@ fn declared_parts(bundle: &Bundle, counts: &ParameterCounts) -> Option<ClaimRepo
     let outcome = outcome.within("exact_integer", "exact");
     let quote = "the declared parts follow from the config";
     Some(own_claim(bundle, "params-parts", quote, outcome))
+}
+
+/// That nothing in a bundle shows the shape of its model but the config. Tensors that slices list by name show it as well.
+fn shape_unseen(bundle: &Bundle) -> Option<Finding> {
+    let layers = bundle.files().contains_key(CONFIG).then(|| {
+        let node = bundle.document(CONFIG).ok()?.root().get("num_hidden_layers")?;
+        Some(node.place())
+    });
+    let place = layers.flatten()?;
+    let is_listed =
+        |name: &String| name.starts_with("data/slices/") && name.ends_with(".tensors.jsonl");
+    let is_shown =
+        bundle.kept_checkpoints().next().is_some() || bundle.files().keys().any(is_listed);
+    let message =
+        format!("`{}`: layers, widths and tied weights are what the config says", bundle.name());
+    (!is_shown).then(|| Finding::new(&SHAPE_UNSEEN, Severity::Note, message, place))
 }
 
 /// What the emitter of a bundle says that it could not write.

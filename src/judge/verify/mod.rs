@@ -54,7 +54,7 @@ pub use many::inspect_all;
 use numbered::NumberedClaims;
 use replays::distinct;
 pub use replays::{Replayer, SliceRequest, replays_of};
-pub use same_run::{SAME_RUN, SameRun, TracedBundle, same_runs};
+pub use same_run::{SAME_RUN, SameRun, TracedBundle, doubts as same_run_doubts, same_runs};
 pub use stamped::stampable;
 pub use store::BundleStore;
 

@@ -4,11 +4,16 @@
 
 use repro_receipt::bundle::{Bundle, RECEIPT};
 use repro_receipt::source::{Error, Location, codes};
+use repro_report::outcome::{Finding, PostReport, Severity};
+use repro_report::part::{PartSubject, ReportPart};
 use repro_runs::independence::{self, Kinship, MOST_COMPARED, RunTrace};
 
 codes! {
     SAME_RUN = "verify::same-run", "two bundles state other seeds and are of one run", "ask who made them: equal losses or weights of two seeds do not happen";
 }
+
+/// The name of what is told of several bundles.
+const TOGETHER: &str = "together";
 
 /// A bundle, and what tells its run from others.
 #[derive(Debug, Clone)]
@@ -62,6 +67,37 @@ pub fn same_runs(bundles: &[TracedBundle]) -> Vec<SameRun> {
         })
     });
     found.collect()
+}
+
+/// What is told of bundles that state other seeds and began with the same, each beside the first one that it shares it with;
+/// and of those that may be of one run, where chance is not excluded. None where there is nothing to tell.
+pub fn doubts(bundles: &[TracedBundle], same: &[SameRun]) -> Option<ReportPart> {
+    let told = |place: &Location, [first, second]: [&str; 2], evidence: &str| {
+        let message = format!("`{first}` and `{second}`: {evidence}");
+        Finding::new(&SAME_RUN, Severity::Warning, message, place.clone())
+    };
+    let open = same.iter().filter(|found| !found.kinship.is_refuted());
+    let open = open.map(|found| {
+        let [first, second] = &found.names;
+        told(&found.place, [first, second], &found.kinship.evidence)
+    });
+    let begun = bundles.iter().take(MOST_COMPARED).enumerate().filter_map(|(at, second)| {
+        bundles.iter().take(at).find_map(|first| {
+            let evidence = first.trace.shared_beginning(&second.trace)?;
+            Some(told(&second.place, [&first.name, &second.name], &evidence))
+        })
+    });
+    let findings: Vec<Finding> = open.chain(begun).collect();
+    let post = PostReport {
+        id: TOGETHER.to_owned(),
+        title: "bundles beside each other".to_owned(),
+        findings,
+        ..PostReport::default()
+    };
+    (!post.findings.is_empty()).then(|| ReportPart {
+        post: Some(post),
+        ..ReportPart::refused(PartSubject::Bundle(TOGETHER.to_owned()), Vec::new())
+    })
 }
 
 impl SameRun {

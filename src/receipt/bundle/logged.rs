@@ -1,7 +1,7 @@
 //! What a file of tensors says of steps: the tensors `logged.…` of a slice, kept while the file passes by, so that they
 //! can be held against the records of the run without reading it again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 
 use super::record::record;
@@ -66,6 +66,24 @@ pub struct PassedTensors {
     pub metadata: BTreeMap<String, String>,
     /// Its logged tensors by their names behind `logged.`, where there was room for them.
     pub logged: BTreeMap<String, LoggedTensor>,
+    /// What the steps of a slice read, where there was room for it.
+    pub batches: Vec<BatchTokens>,
+}
+
+/// The batch that a step of a slice reads: `tokens`, U32 of the shape `[steps, rows, length + 1]`.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct BatchTokens {
+    /// How many rows it has.
+    pub rows: u64,
+    /// How many tokens a row has, with the last one that is only predicted.
+    pub length: u64,
+    /// How many of its rows differ from each other.
+    pub distinct: u64,
+    /// The largest token.
+    pub largest: u32,
+    /// A number that equal batches have in common. It is no digest that nobody can forge: whoever forges it makes their own
+    /// batches look alike.
+    pub likeness: u64,
 }
 
 impl PassedTensors {
@@ -116,6 +134,86 @@ impl Element {
     }
 }
 
+/// The tensor of a slice's tokens.
+const TOKENS: &str = "tokens";
+
+/// A reader of tokens that pass by in pieces.
+struct BatchReader {
+    range: Range<u64>,
+    rows: u64,
+    length: u64,
+    /// The bytes of a token that was cut by the end of a piece.
+    cut: Vec<u8>,
+    /// How many tokens of the open row have passed, and what they have come to.
+    column: u64,
+    row: u64,
+    /// The rows of the open batch so far.
+    seen: HashSet<u64>,
+    open: BatchTokens,
+    batches: Vec<BatchTokens>,
+}
+
+impl BatchReader {
+    /// A reader of the tokens that a header lists, if there is `room` for one number a row.
+    fn of(header: &Header, room: &mut u64) -> Option<Self> {
+        let tokens = header.tensors.iter().find(|stored| stored.name == TOKENS)?;
+        let [steps, rows, length] = *tokens.shape.as_slice() else { return None };
+        if tokens.dtype.name != "U32" || tokens.elements == 0 {
+            return None;
+        }
+        *room = room.checked_sub(steps.checked_mul(rows)?)?;
+        Some(Self {
+            range: tokens.offsets.clone(),
+            rows,
+            length,
+            cut: Vec::new(),
+            column: 0,
+            row: 0,
+            seen: HashSet::new(),
+            open: BatchTokens::default(),
+            batches: Vec::new(),
+        })
+    }
+
+    /// One step of FNV-1a, a word at a time, with the bits turned so that high ones count too.
+    fn mixed(hash: u64, word: u64) -> u64 {
+        (hash ^ word).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(23)
+    }
+
+    fn feed(&mut self, mut piece: &[u8]) {
+        if !self.cut.is_empty() {
+            let (head, rest) = piece.split_at((4 - self.cut.len()).min(piece.len()));
+            self.cut.extend_from_slice(head);
+            piece = rest;
+            let Ok(whole) = <[u8; 4]>::try_from(self.cut.as_slice()) else { return };
+            self.cut.clear();
+            self.token(u32::from_le_bytes(whole));
+        }
+        let (whole, rest) = piece.as_chunks::<4>();
+        whole.iter().for_each(|bytes| self.token(u32::from_le_bytes(*bytes)));
+        self.cut.extend_from_slice(rest);
+    }
+
+    fn token(&mut self, token: u32) {
+        self.open.largest = self.open.largest.max(token);
+        self.row = Self::mixed(self.row, u64::from(token) + 1);
+        self.column += 1;
+        if self.column < self.length {
+            return;
+        }
+        self.open.likeness = Self::mixed(self.open.likeness, self.row);
+        self.seen.insert(self.row);
+        (self.column, self.row) = (0, 0);
+        self.open.rows += 1;
+        if self.open.rows == self.rows {
+            let distinct = self.seen.len() as u64;
+            self.batches.push(BatchTokens { length: self.length, distinct, ..self.open });
+            self.seen.clear();
+            self.open = BatchTokens::default();
+        }
+    }
+}
+
 struct Wanted {
     name: String,
     shape: Vec<u64>,
@@ -129,12 +227,14 @@ pub struct LoggedReader {
     passed: PassedTensors,
     /// In the order of their bytes.
     wanted: Vec<Wanted>,
+    batches: Option<BatchReader>,
     at: u64,
 }
 
 impl LoggedReader {
     /// A reader of what `header` lists, as far as there is `room` for numbers.
     pub fn new(header: &Header, mut room: u64) -> Self {
+        let batches = BatchReader::of(header, &mut room);
         let wanted = header.tensors.iter().filter_map(|stored| {
             let name = stored.name.strip_prefix(LOGGED)?.to_owned();
             let element = match stored.dtype.name {
@@ -150,18 +250,24 @@ impl LoggedReader {
             holdings: Holdings::of(header),
             metadata: PassedTensors::compared(&header.metadata),
             logged: BTreeMap::new(),
+            batches: Vec::new(),
         };
-        Self { passed, wanted: wanted.collect(), at: 0 }
+        Self { passed, wanted: wanted.collect(), batches, at: 0 }
     }
 
     /// Takes the next piece of the data.
     pub fn feed(&mut self, piece: &[u8]) {
         let end = self.at + piece.len() as u64;
+        // Both ends are within the piece.
+        let part = |range: &Range<u64>| {
+            let [from, to] = [range.start, range.end].map(|at| at.clamp(self.at, end) - self.at);
+            piece.get(from as usize..to as usize).unwrap_or_default()
+        };
         for wanted in &mut self.wanted {
-            let from = wanted.range.start.clamp(self.at, end) - self.at;
-            let to = wanted.range.end.clamp(self.at, end) - self.at;
-            // Both are within the piece.
-            wanted.bytes.extend(piece.get(from as usize..to as usize).unwrap_or_default());
+            wanted.bytes.extend(part(&wanted.range));
+        }
+        if let Some(batches) = &mut self.batches {
+            batches.feed(part(&batches.range));
         }
         self.at = end;
     }
@@ -169,6 +275,7 @@ impl LoggedReader {
     /// What is kept, when all of the file has passed.
     pub fn finish(self) -> PassedTensors {
         let mut passed = self.passed;
+        passed.batches = self.batches.map_or(Vec::new(), |reader| reader.batches);
         for wanted in self.wanted {
             let (elements, _) = wanted.bytes.as_chunks();
             let numbers = elements.iter().map(|bytes| wanted.element.read(*bytes)).collect();

@@ -48,7 +48,7 @@ pub use cache::Cache;
 pub use chain::{Chain, METRICS, STATES, chained_lines};
 pub use facts::{Citation, FACTS, Fact, fact_id};
 pub use load::read_receipt;
-pub use logged::{LoggedTensor, PassedTensors};
+pub use logged::{BatchTokens, LoggedTensor, PassedTensors};
 pub use manifest::TAGS as TAG_MANIFEST;
 pub use manifest::{DECLARATION, INFO, PAYLOAD, SIGNATURE, StatedPayload, TAG_FILES};
 pub use name::shown;

@@ -140,7 +140,11 @@ impl MeasuredColumn {
         };
         let common = common(&self.points, &other.points);
         if common.len() * 2 >= compared.shorter && !common.is_empty() {
-            return compared.agreement(&common, 0);
+            let found = compared.agreement(&common, 0);
+            // A copy whose steps were renumbered meets its original at some steps by chance.
+            if common.len() == compared.shorter || found.is_some_and(|found| found.bits > 0.0) {
+                return found;
+            }
         }
         moved(&self.points, &other.points)
             .find_map(|(by, pairs)| compared.equal(&pairs, by).filter(|found| found.bits > 0.0))

@@ -34,6 +34,8 @@ pub struct RunTrace {
     /// The digests of whole files of the run: its states, its records.
     files: BTreeMap<&'static str, String>,
     columns: BTreeMap<String, MeasuredColumn>,
+    /// What it began with, by the seed that gives it: digests of weights before the first step, and batches of slices.
+    given: BTreeMap<&'static str, Vec<String>>,
 }
 
 impl RunTrace {
@@ -53,6 +55,17 @@ impl RunTrace {
             let digests = digests.into_iter().flatten().map(|digest| digest.to_string());
             trace.weights.entry(checkpoint.step).or_default().extend(digests);
         }
+        let first = receipt.checkpoints.iter().filter(|saved| saved.step == 0);
+        let first = first.filter_map(|saved| Some(saved.tensors_sha256?.to_string()));
+        trace.given.insert("init", first.collect());
+        let batches = receipt.slices.iter().flat_map(|slice| {
+            let passed = bundle.passed_tensors(&slice.file);
+            let batches = passed.map_or(&[][..], |passed| passed.batches.as_slice());
+            let steps = slice.from_step + 1..;
+            std::iter::zip(steps, batches)
+                .map(|(step, batch)| format!("{step} {:x}", batch.likeness))
+        });
+        trace.given.insert("data", batches.collect());
         let states = receipt.states.as_ref().map(|states| (STATES, states.root.to_string()));
         trace.files.extend(states);
         let records = bundle.records().into_iter().flat_map(|records| &records.kept);
@@ -79,9 +92,26 @@ impl RunTrace {
         self.seeds.iter().any(|(of, seed)| other.seeds.get(of).is_some_and(|theirs| theirs != seed))
     }
 
+    /// What both began with though they state other seeds of it, in words. There are honest reasons: weights that were
+    /// trained before, an order of the data that no seed gives.
+    pub fn shared_beginning(&self, other: &Self) -> Option<String> {
+        let shared = self.given.iter().find_map(|(of, own)| {
+            let (seed, theirs) = (self.seeds.get(of)?, other.seeds.get(of)?);
+            let held: BTreeSet<&String> = other.given.get(of)?.iter().collect();
+            let first = own.iter().find(|one| seed != theirs && held.contains(one))?;
+            Some((*of, first, seed, theirs))
+        });
+        let (of, first, seed, theirs) = shared?;
+        let what = match of {
+            "init" => "the weights before the first step".to_owned(),
+            _ => format!("the tokens of step {}", first.split(' ').next().unwrap_or_default()),
+        };
+        Some(format!("{what} are the same, under the seeds {seed} and {theirs} of `{of}`"))
+    }
+
     /// The digests alone.
     pub fn digests(self) -> Self {
-        Self { columns: BTreeMap::new(), ..self }
+        Self { columns: BTreeMap::new(), given: BTreeMap::new(), ..self }
     }
 
     /// What runs of a large set meet by: digests, and values of their courses.
@@ -267,6 +297,31 @@ mod tests {
             found.iter().map(|one| (one.first, one.second)).collect::<Vec<_>>(),
             [(7, count)]
         );
+    }
+
+    #[test]
+    fn a_copy_whose_steps_are_doubled_is_found() {
+        let loss = |at: u64| 3.0 / (at as f64).sqrt() + (at * at * 7919 % 1013) as f64 * 1e-4;
+        let run = |factor: u64| {
+            let mut trace = RunTrace::default();
+            trace.measured("loss", (1..=40).map(|at| (at * factor, loss(at))));
+            trace
+        };
+        let copy = run(1).kinship(&run(2)).unwrap();
+        assert!(copy.is_refuted(), "{copy:?}");
+    }
+
+    #[test]
+    fn what_runs_of_other_seeds_began_with_is_told() {
+        let run = |seed: &str, given: &str| RunTrace {
+            seeds: BTreeMap::from([("init", seed.to_owned())]),
+            given: BTreeMap::from([("init", vec![given.to_owned()])]),
+            ..RunTrace::default()
+        };
+        let told = run("1", "a").shared_beginning(&run("2", "a")).unwrap();
+        assert!(told.contains("under the seeds 1 and 2"), "{told}");
+        assert_eq!(run("1", "a").shared_beginning(&run("1", "a")), None);
+        assert_eq!(run("1", "a").shared_beginning(&run("2", "b")), None);
     }
 
     #[test]
