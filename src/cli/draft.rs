@@ -7,7 +7,7 @@ use super::args::DraftArgs;
 use super::output::{Output, write_file};
 use super::{Answer, threads};
 use repro_draft::{self as draft, Draft, DraftRequest, DraftedNumber};
-use repro_judge::texts;
+use repro_judge::{post, texts};
 use repro_receipt::source::{Error, Location, Source};
 use repro_report::outcome::ExitStatus;
 use repro_report::{visible, wrap};
@@ -73,7 +73,11 @@ pub fn id_of(text: &Path) -> String {
     let parts = stem.split(|c: char| !is_plain(c)).filter(|part| !part.is_empty());
     let id = parts.collect::<Vec<_>>().join("-");
     let id = id.trim_matches('.');
-    if id.is_empty() { "post".to_owned() } else { id.to_owned() }
+    match id {
+        "" => "post".to_owned(),
+        id if post::is_reserved(id) => format!("{id}-post"),
+        id => id.to_owned(),
+    }
 }
 
 /// The path of a text of the project, seen from the folder of post files: `../README.md`. None if it lies elsewhere.

@@ -27,6 +27,7 @@ mod gate;
 mod golden;
 mod import;
 mod independence;
+mod index;
 mod init;
 #[cfg(all(feature = "train", unix))]
 mod kills;
