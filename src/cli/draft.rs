@@ -58,8 +58,8 @@ pub fn run(root: &Path, own: &DraftArgs, output: &Output) -> Answer {
         text: Source::new(shown_in_project, text.text().as_bytes().to_vec()).map_err(one)?,
     };
     let drafted = draft::draft(&request)?;
-    let copied = within.is_none() && beside(&folder, &name, &text).map_err(one)?;
-    write_file(&post, &post_shown, drafted.post.as_bytes()).map_err(one)?;
+    let copied = within.is_none() && beside(root, &name, &text).map_err(one)?;
+    write_file(root, &post_shown, &post_shown, drafted.post.as_bytes()).map_err(one)?;
     output.print(&told(&drafted, &post_shown, copied.then_some(name.as_str()), &id, output));
     let is_whole = drafted.bound == drafted.total;
     Ok(if is_whole { ExitStatus::Verified } else { ExitStatus::Undecided })
@@ -89,17 +89,18 @@ fn within(root: &Path, text: &Path) -> Option<String> {
 }
 
 /// Lays a text from elsewhere beside the post file, where it is looked up; answers whether it was not there.
-fn beside(folder: &Path, name: &str, text: &Source) -> Result<bool, Error> {
-    let path = folder.join(name);
-    if let Ok(known) = Source::load_plain(&path, format!("repro/{name}")) {
+fn beside(root: &Path, name: &str, text: &Source) -> Result<bool, Error> {
+    let shown = format!("repro/{name}");
+    let path = root.join(&shown);
+    if let Ok(known) = Source::load_plain(&path, shown.as_str()) {
         if known.text() == text.text() {
             return Ok(false);
         }
-        let place = Location::file(format!("repro/{name}"));
+        let place = Location::file(shown);
         let expected = format!("the text of `{}`", text.name());
         return Err(draft::OTHER_TEXT.at(place, expected, "another text"));
     }
-    write_file(&path, &format!("repro/{name}"), text.text().as_bytes()).map(|()| true)
+    write_file(root, &shown, &shown, text.text().as_bytes()).map(|()| true)
 }
 
 fn told(drafted: &Draft, post: &str, copied: Option<&str>, id: &str, output: &Output) -> String {

@@ -335,7 +335,7 @@ fn write_lock(root: &Path, own: &VerifyArgs, posts: &[PostReport]) -> Result<Vec
     };
     for post in posts {
         let name = lock::file(&post.id);
-        write_file(&root.join(&name), &name, PostLock::of(post).render().as_bytes())?;
+        write_file(root, &name, &name, PostLock::of(post).render().as_bytes())?;
         index.record(post);
     }
     let gone = match asks_for_all(&own.judged) {
@@ -343,6 +343,6 @@ fn write_lock(root: &Path, own: &VerifyArgs, posts: &[PostReport]) -> Result<Vec
         false => Vec::new(),
     };
     let name = index::file();
-    write_file(&root.join(&name), &name, index.render().as_bytes())?;
+    write_file(root, &name, &name, index.render().as_bytes())?;
     Ok(gone)
 }

@@ -34,6 +34,8 @@ mod kills;
 #[cfg(unix)]
 mod language;
 mod layers;
+#[cfg(unix)]
+mod links;
 mod many;
 #[cfg(unix)]
 mod mcp;
