@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import commands
+import policy
 from commands import Refusal
 
 KNOWN_STATUS = {
@@ -70,6 +71,29 @@ def judge(title: str, program: str, arguments: list[str], folder: Path, sarif: b
     return judgement
 
 
+def held_against(base: str, program: str, arguments: list[str], folder: Path) -> Judgement:
+    """Compares the posts with those of a commit: what is gone or weaker is taken away by the change, whatever its locks say."""
+    folder.mkdir(parents=True, exist_ok=True)
+    reports = [f"--output={name}={folder / ('report.' + name)}" for name in FORMATS]
+    ran = subprocess.run(
+        [program, "compare", base, *reports, *arguments], capture_output=True, env=without_token(os.environ), check=False
+    )
+    commands.show(ran.stderr.decode(errors="replace"))
+    commands.show(ran.stdout.decode(errors="replace"))
+    found = folder / "report.json"
+    if ran.returncode not in KNOWN_STATUS or not found.is_file():
+        raise Refusal(
+            "a report of `repro compare`", f"status {ran.returncode}", "see what it says in the log: it could not begin, or it broke"
+        )
+    report = json.loads(found.read_text(encoding="utf-8"))
+    for lock in report["locks"]:
+        if lock["with"]:
+            commands.annotate("notice", f"{lock['lock']} is {lock['how']} together with {', '.join(lock['with'])}")
+    judgement = Judgement("posts against the base", 0, {**dict.fromkeys(policy.DEFAULT, 0), "weaker": report["lost"]})
+    judgement.save(folder)
+    return judgement
+
+
 def without_token(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environment.items() if name != "REPRO_TOKEN"}
 
@@ -83,6 +107,7 @@ def counted(title: str, status: int, found: Mapping[str, Any]) -> Judgement:
     counts = {
         "refuted": summary.get("refuted", 0) if differences is None else of_verdicts,
         "changed": len(differences or []) - of_verdicts,
+        "weaker": 0,
         "inconclusive": undecided(summary) if differences is None else 0,
         "unreadable": len(found.get("failures", [])),
     }

@@ -21,10 +21,12 @@ import program
 import projects
 from api import Api, ApiError
 from commands import Refusal
-from judgement import Judgement, judge
+from judgement import Judgement, held_against, judge
 
 ROOM = 500_000
 """The most bytes of file names that one command takes everywhere."""
+PARTS = ("posts", "base", "changed-files")
+"""The folders of what is judged."""
 CHOICES = ("auto", "true", "false")
 
 
@@ -49,7 +51,7 @@ def plan(environment: Mapping[str, str]) -> int:
 
 def forget(folder: Path) -> None:
     """Begins anew: a job may take this action twice."""
-    for part in ("posts", "changed-files"):
+    for part in PARTS:
         shutil.rmtree(folder / part, ignore_errors=True)
     (folder / "changed").unlink(missing_ok=True)
     folder.mkdir(parents=True, exist_ok=True)
@@ -97,13 +99,22 @@ def judge_posts(environment: Mapping[str, str]) -> int:
     if unverified:
         commands.annotate("warning", projects.warning(unverified))
     touched = [name for name in changed(environment) or [] if verified.is_of_posts(name)]
-    if posts == ["all"] and not verified.posts():
+    if posts == ["all"] and not verified.posts() and not verified.locks():
         return without_posts(folder, verified, bool(touched))
     is_locked = bool(verified.locks()) or any(name.endswith(".lock") for name in touched)
     arguments = ["verify", *(f"--post={post}" for post in posts), *(["--locked"] if is_locked else [])]
     arguments += [f"--root={verified.folder}"] if verified.is_named else []
     title = "posts against their locks" if is_locked else "posts"
-    return judged(judge(title, environment["REPRO_PATH"], arguments, folder, has_sarif(environment)), folder)
+    judged(judge(title, environment["REPRO_PATH"], arguments, folder, has_sarif(environment)), folder)
+    happened = event.load(environment)
+    if not happened.pull_request:
+        return 0
+    server = environment.get("GITHUB_SERVER_URL", "https://github.com")
+    base = changes.base_commit(happened.pull_request, server, environment.get("REPRO_TOKEN", ""))
+    chosen = [f"--post={post}" for post in posts if post != "all"]
+    chosen += [f"--root={verified.folder}"] if verified.is_named else []
+    folder = shared_folder(environment) / "base"
+    return judged(held_against(base, environment["REPRO_PATH"], chosen, folder), folder)
 
 
 def not_verified(environment: Mapping[str, str]) -> list[str]:
@@ -169,7 +180,7 @@ def judged(judgement: Judgement, folder: Path) -> int:
 def close(environment: Mapping[str, str]) -> int:
     """Adds up, comments, and ends the job by the policy."""
     folder = shared_folder(environment)
-    known = ((name, Judgement.load(folder / name)) for name in ("posts", "changed-files"))
+    known = ((name, Judgement.load(folder / name)) for name in PARTS)
     judgements = {name: judgement for name, judgement in known if judgement}
     counts = {sort: sum(one.counts[sort] for one in judgements.values()) for sort in policy.DEFAULT}
     rules = policy.parse(environment.get("REPRO_POLICY", ""))

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from commands import Refusal
 
-DEFAULT: Mapping[str, str] = {"refuted": "fail", "changed": "fail", "inconclusive": "pass", "unreadable": "fail"}
+DEFAULT: Mapping[str, str] = {"refuted": "fail", "changed": "fail", "weaker": "fail", "inconclusive": "pass", "unreadable": "fail"}
 """What is found, from the worst on, and what then happens to the job."""
 ANSWERS = ("fail", "pass")
-WORDS: Mapping[str, str] = {"changed": "not as recorded"}
+WORDS: Mapping[str, str] = {"changed": "not as recorded", "weaker": "gone or weaker"}
 """How sorts are told whose word in the policy says too little."""
 
 

@@ -223,13 +223,13 @@ pub struct JudgedArgs {
 pub struct VerifyArgs {
     #[command(flatten)]
     pub judged: JudgedArgs,
-    /// Compare each post with its lock, `repro/ID.lock` (for CI)
+    /// Compare each post with its lock, `repro/ID.lock`, and the set of posts with `repro/index.lock` (for CI)
     #[arg(long, conflicts_with = "write_lock", help_heading = "What is judged")]
     pub locked: bool,
     /// Print which reading, rule and lints fired for one claim, `CLAIM` or `POST/CLAIM`, instead of the report
     #[arg(long, value_name = "CLAIM", conflicts_with_all = ["locked", "write_lock", "resume"], help_heading = "What is judged")]
     pub trace: Option<String>,
-    /// Record each post in its lock, `repro/ID.lock`
+    /// Record each post in its lock, `repro/ID.lock`, and in `repro/index.lock` which posts there are
     #[arg(long, help_heading = "What is judged")]
     pub write_lock: bool,
     /// Which slices to run again: none, those that fit into the budget, or all that claims and bundles

@@ -7,7 +7,7 @@ use super::args::DraftArgs;
 use super::output::{Output, write_file};
 use super::{Answer, threads};
 use repro_draft::{self as draft, Draft, DraftRequest, DraftedNumber};
-use repro_judge::texts;
+use repro_judge::{post, texts};
 use repro_receipt::source::{Error, Location, Source};
 use repro_report::outcome::ExitStatus;
 use repro_report::{visible, wrap};
@@ -58,8 +58,8 @@ pub fn run(root: &Path, own: &DraftArgs, output: &Output) -> Answer {
         text: Source::new(shown_in_project, text.text().as_bytes().to_vec()).map_err(one)?,
     };
     let drafted = draft::draft(&request)?;
-    let copied = within.is_none() && beside(&folder, &name, &text).map_err(one)?;
-    write_file(&post, &post_shown, drafted.post.as_bytes()).map_err(one)?;
+    let copied = within.is_none() && beside(root, &name, &text).map_err(one)?;
+    write_file(root, &post_shown, &post_shown, drafted.post.as_bytes()).map_err(one)?;
     output.print(&told(&drafted, &post_shown, copied.then_some(name.as_str()), &id, output));
     let is_whole = drafted.bound == drafted.total;
     Ok(if is_whole { ExitStatus::Verified } else { ExitStatus::Undecided })
@@ -73,7 +73,11 @@ pub fn id_of(text: &Path) -> String {
     let parts = stem.split(|c: char| !is_plain(c)).filter(|part| !part.is_empty());
     let id = parts.collect::<Vec<_>>().join("-");
     let id = id.trim_matches('.');
-    if id.is_empty() { "post".to_owned() } else { id.to_owned() }
+    match id {
+        "" => "post".to_owned(),
+        id if post::is_reserved(id) => format!("{id}-post"),
+        id => id.to_owned(),
+    }
 }
 
 /// The path of a text of the project, seen from the folder of post files: `../README.md`. None if it lies elsewhere.
@@ -85,17 +89,18 @@ fn within(root: &Path, text: &Path) -> Option<String> {
 }
 
 /// Lays a text from elsewhere beside the post file, where it is looked up; answers whether it was not there.
-fn beside(folder: &Path, name: &str, text: &Source) -> Result<bool, Error> {
-    let path = folder.join(name);
-    if let Ok(known) = Source::load_plain(&path, format!("repro/{name}")) {
+fn beside(root: &Path, name: &str, text: &Source) -> Result<bool, Error> {
+    let shown = format!("repro/{name}");
+    let path = root.join(&shown);
+    if let Ok(known) = Source::load_plain(&path, shown.as_str()) {
         if known.text() == text.text() {
             return Ok(false);
         }
-        let place = Location::file(format!("repro/{name}"));
+        let place = Location::file(shown);
         let expected = format!("the text of `{}`", text.name());
         return Err(draft::OTHER_TEXT.at(place, expected, "another text"));
     }
-    write_file(&path, &format!("repro/{name}"), text.text().as_bytes()).map(|()| true)
+    write_file(root, &shown, &shown, text.text().as_bytes()).map(|()| true)
 }
 
 fn told(drafted: &Draft, post: &str, copied: Option<&str>, id: &str, output: &Output) -> String {

@@ -21,7 +21,7 @@ A format, or `auto`, and logs or folders of logs. Without a format each log tell
 pub const INIT: &str = "\
 Written are: bundles of the logs in `receipts/`, or without --log of an example of invented numbers; a post
 `repro/first.toml` with one sentence about the last value of a metric, its text `repro/first.md` and its lock
-`repro/first.lock`; the lines `receipts/** -text` and `repro/** -text` in `.gitattributes`; a workflow `.github/workflows/repro.yml` at the
+`repro/first.lock`, the list of posts `repro/index.lock`; the lines `receipts/** -text` and `repro/** -text` in `.gitattributes`; a workflow `.github/workflows/repro.yml` at the
 top of the repository. Then the post is verified.
 
 What is there is left as it is, and a project with posts gets no other. A second run writes what is missing.

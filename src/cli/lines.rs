@@ -83,6 +83,10 @@ impl ReportLines {
             Err(error) => {
                 let is_closed =
                     matches!(target, LineTarget::Printed) && error.kind() == ErrorKind::BrokenPipe;
+                // Lines that have no end are no report.
+                if let LineTarget::File(path, _) = target {
+                    let _ = std::fs::remove_file(path);
+                }
                 failed.extend((!is_closed).then(|| cannot_write(target.shown(), &error)));
                 false
             }

@@ -15,7 +15,7 @@ use repro_judge::evaluate::functions;
 use repro_judge::page::PostPage;
 use repro_judge::page_keys;
 use repro_judge::post;
-use repro_judge::{lock, rules, verify};
+use repro_judge::{index, lock, rules, verify};
 use repro_params as params;
 use repro_receipt::bundle::{self, Bundle};
 use repro_receipt::checkpoint;
@@ -323,6 +323,7 @@ pub fn codes() -> Vec<&'static Code> {
         contract::CODES,
         post::CODES,
         import::CODES,
+        index::CODES,
         lock::CODES,
         super::CODES,
         super::init::CODES,

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::common::{Colour, CommonArgs};
 use super::{BAD_USAGE, CANNOT_WRITE, formats};
-use repro_receipt::disk::{Disk, LocalDisk, partial_of, unlinked};
+use repro_receipt::disk::{Disk, LocalDisk, beneath, partial_of, unlinked};
 use repro_receipt::source::{Error, Location};
 use repro_report::growing::GrownReport;
 use repro_report::outcome::Report;
@@ -362,26 +362,47 @@ fn begins_with_lines(path: &Path) -> bool {
     read.is_ok() && report::lines::begin(&String::from_utf8_lossy(&start))
 }
 
-/// Opens a file for a report, where none is yet or an earlier one, and empties it.
-pub fn open_report(path: &Path) -> Result<File, Error> {
+/// Refuses a path for a report where something else stands than nothing or an earlier one: a pipe, a device and a link are neither
+/// waited for nor replaced.
+fn takes_a_report(path: &Path) -> Result<(), Error> {
     outside_bundles(path)?;
-    replaces_a_report(path)?;
+    beneath(Path::new(""), path).map_err(|error| cannot_write(path, &error))?;
+    match path.symlink_metadata() {
+        Ok(about) if !about.is_file() => {
+            let place = Location::file(path.display().to_string());
+            Err(CANNOT_WRITE.at(
+                place,
+                "no file yet, or a report",
+                "a folder, pipe, socket or device",
+            ))
+        }
+        _ => replaces_a_report(path),
+    }
+}
+
+/// Opens a file for the lines of a report, where none is yet or an earlier one, and empties it.
+pub fn open_report(path: &Path) -> Result<File, Error> {
+    takes_a_report(path)?;
     let opened = unlinked(OpenOptions::new().write(true).create(true).truncate(true)).open(path);
     opened.map_err(|error| cannot_write(path, &error))
 }
 
-/// Writes a report where none is yet, or an earlier one.
+/// Writes a report where none is yet, or an earlier one, whole or not at all; of an earlier one nothing is left either.
 fn write_report(path: &Path, text: &str) -> Result<(), Error> {
-    let written = open_report(path)?.write_all(text.as_bytes());
-    written.map_err(|error| cannot_write(path, &error))
+    takes_a_report(path)?;
+    LocalDisk.replace(path, &partial_of(path), text.as_bytes()).map_err(|error| {
+        let _ = std::fs::remove_file(path);
+        cannot_write(path, &error)
+    })
 }
 
-/// Writes a file of a project, which messages call `shown`, whole or not at all; its folder is made where it is absent.
-pub fn write_file(path: &Path, shown: &str, bytes: &[u8]) -> Result<(), Error> {
-    let folder = folder_of(path);
-    LocalDisk
-        .make_folders(folder)
-        .and_then(|()| LocalDisk.replace(path, &partial_of(path), bytes))
+/// Writes a file beneath `root`, which messages call `shown`, whole or not at all; its folder is made where it is absent.
+pub fn write_file(root: &Path, name: &str, shown: &str, bytes: &[u8]) -> Result<(), Error> {
+    let path = root.join(name);
+    let folder = folder_of(&path);
+    beneath(root, &path)
+        .and_then(|()| LocalDisk.make_folders(folder))
+        .and_then(|()| LocalDisk.replace(&path, &partial_of(&path), bytes))
         .and_then(|()| LocalDisk.sync(folder))
         .map_err(|error| cannot_write(Path::new(shown), &error))
 }

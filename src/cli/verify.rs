@@ -14,6 +14,7 @@ use super::output::{Output, write_file};
 use super::partwise::PartwiseReport;
 use super::trainer::RunData;
 use super::{Answer, BAD_USAGE, cluster, trace, trainer};
+use repro_judge::index::{self, PostIndex};
 use repro_judge::lock::{self, PostLock};
 use repro_judge::post;
 use repro_judge::review::ReviewPolicy;
@@ -98,7 +99,10 @@ pub fn run(root: &Path, own: &VerifyArgs, output: &Output) -> Answer {
     // The verdicts that are recorded now are what was asked for.
     let records = own.write_lock && !report.has_failures();
     if records {
-        write_lock(root, report.posts())?;
+        let gone = write_lock(root, own, report.posts()).map_err(|error| vec![error])?;
+        for id in gone {
+            output.say(&format!("{}: the post `{id}` is gone and no longer listed", index::file()));
+        }
     }
     let status = report.finish(|report| {
         report.wants_all_bound = own.judged.all_bound;
@@ -310,35 +314,39 @@ fn compare(
             Err(error) => failures.push(error),
         }
     }
-    if asks_for_all(&own.judged) {
-        failures.extend(gone_posts(root, ids));
+    match PostIndex::read(root) {
+        Err(error) => failures.push(error),
+        Ok(index) => {
+            let checked = posts.iter().filter(|post| root.join(lock::file(&post.id)).is_file());
+            let checked =
+                index.iter().flat_map(|index| checked.clone().map(|post| index.check(post)));
+            failures.extend(checked.filter_map(Result::err));
+            if asks_for_all(&own.judged) {
+                failures.extend(index::gone(root, ids, index.as_ref()));
+            }
+        }
     }
     if failures.is_empty() { Ok(differences) } else { Err(failures) }
 }
 
-/// Locks without a post.
-fn gone_posts(root: &Path, ids: &[String]) -> Vec<Error> {
-    let entries = std::fs::read_dir(root.join("repro")).into_iter().flatten().flatten();
-    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-    let mut gone: Vec<String> = names
-        .filter_map(|name| name.strip_suffix(".lock").map(str::to_owned))
-        .filter(|id| !ids.contains(id))
-        .collect();
-    gone.sort();
-    let missing = |id: String| {
-        let place = Location::file(format!("repro/{id}.toml"));
-        let error =
-            post::NO_SUCH_POST.at(place, format!("the post of `{}`", lock::file(&id)), "none");
-        error.help("put the post back, or remove its lock")
+/// Records what was found of each post, and that these are the posts, where all were asked for. Answers the posts that were
+/// recorded before and are gone.
+fn write_lock(root: &Path, own: &VerifyArgs, posts: &[PostReport]) -> Result<Vec<String>, Error> {
+    // An index that cannot be read is what this command is told to mend, but of some posts alone it would lose the others.
+    let mut index = match PostIndex::read(root) {
+        Err(_) if asks_for_all(&own.judged) => PostIndex::default(),
+        index => index?.unwrap_or_default(),
     };
-    gone.into_iter().map(missing).collect()
-}
-
-/// Records what was found of each post.
-fn write_lock(root: &Path, posts: &[PostReport]) -> Result<(), Vec<Error>> {
-    let write = |post: &PostReport| {
+    for post in posts {
         let name = lock::file(&post.id);
-        write_file(&root.join(&name), &name, PostLock::of(post).render().as_bytes())
+        write_file(root, &name, &name, PostLock::of(post).render().as_bytes())?;
+        index.record(post);
+    }
+    let gone = match asks_for_all(&own.judged) {
+        true => index.keep_only(posts),
+        false => Vec::new(),
     };
-    posts.iter().try_for_each(write).map_err(|error| vec![error])
+    let name = index::file();
+    write_file(root, &name, &name, index.render().as_bytes())?;
+    Ok(gone)
 }

@@ -1,6 +1,5 @@
 //! What results depend on besides the bundle that they are of.
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -86,7 +85,7 @@ pub fn to_be_judged(page: &PostPage, at_hand: &TextsAtHand, bundles: &[(&str, Di
 }
 
 fn file_digest(path: &Path) -> io::Result<Digest> {
-    let (mut file, mut hash) = (File::open(path)?, Hasher::default());
+    let (mut file, mut hash) = (repro_receipt::source::open_plain(path)?, Hasher::default());
     let mut buffer = vec![0; 1 << 16];
     loop {
         match file.read(&mut buffer)? {

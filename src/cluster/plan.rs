@@ -85,7 +85,7 @@ impl WorkPlan {
         let unreadable = |error: std::io::Error| {
             UNREADABLE.at(Location::file(&shown), "a plan that can be read", error.to_string())
         };
-        let file = std::fs::File::open(path).map_err(unreadable)?;
+        let file = repro_receipt::source::open_plain(path).map_err(unreadable)?;
         Self::read(BufReader::new(file), &shown, program)
     }
 

@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::OTHER_KIND;
 use crate::ground::{GroundChange, GroundKind};
 use crate::judged::{JudgedEntry, JudgedPart, JudgedReport};
+use crate::locks::{LockChange, changed_locks, unjudged_gone};
 use crate::paired::{KnownRefutations, moved, same_claims};
 
 /// How a verdict changed, worst first.
@@ -148,6 +149,13 @@ impl<'r> PartChange<'r> {
         (!changes.is_empty()).then_some(Self { part, changes })
     }
 
+    /// The texts and bundles of it that are others, in words.
+    fn files(&self) -> Vec<String> {
+        let is_file =
+            |change: &&GroundChange| matches!(change.what, GroundKind::Text | GroundKind::Bundle);
+        self.changes.iter().filter(is_file).map(|change| change.what.words(&change.of)).collect()
+    }
+
     /// The first change of a kind.
     pub fn of(&self, kind: GroundKind) -> Option<&GroundChange> {
         self.changes.iter().find(|change| change.what == kind)
@@ -173,6 +181,10 @@ pub struct ReportComparison<'r> {
     pub mended: Vec<&'r str>,
     /// those that cannot be used on either side.
     pub unknown: Vec<&'r str>,
+    /// Posts that could not be judged at first and are gone.
+    pub unjudged_gone: Vec<&'r str>,
+    /// Locks that are others.
+    pub locks: Vec<LockChange<'r>>,
 }
 
 /// Holds `now` against `was`.
@@ -204,7 +216,11 @@ pub fn compare<'r>(
     let only = |of: &'r JudgedReport, other: &'r JudgedReport| {
         of.failures.difference(&other.failures).map(String::as_str).collect()
     };
+    let whole = parts.iter().map(|part| (part.part, part.files())).collect();
+    let locks = changed_locks(was, now, &whole);
     Ok(ReportComparison {
+        locks,
+        unjudged_gone: unjudged_gone(was, now),
         was,
         now,
         entries,
@@ -274,5 +290,7 @@ impl ReportComparison<'_> {
             && self.broken.is_empty()
             && self.mended.is_empty()
             && self.unknown.is_empty()
+            && self.locks.is_empty()
+            && self.unjudged_gone.is_empty()
     }
 }

@@ -11,6 +11,7 @@ use serde::Serialize;
 use crate::change::{ChangeKind, EntryChange, PartChange, ReportComparison};
 use crate::ground::{GroundChange, GroundKind};
 use crate::judged::JudgedEntry;
+use crate::locks::LockChange;
 
 const PLAIN: Style = Style::new();
 const BOLD: Style = Style::new().effects(Effects::BOLD);
@@ -132,6 +133,11 @@ fn summary(comparison: &ReportComparison) -> String {
         (comparison.broken.len(), "cannot be used now"),
         (comparison.mended.len(), "mended"),
         (comparison.unknown.len(), "cannot be used on either side"),
+        (comparison.unjudged_gone.len(), "gone that could not be judged before"),
+        (
+            comparison.locks.len(),
+            if comparison.locks.len() == 1 { "lock changed" } else { "locks changed" },
+        ),
     ];
     let counts = inputs.into_iter().filter(|(count, _)| *count > 0).chain(kinds);
     let told = counts.map(|(count, words)| format!("{count} {words}")).collect::<Vec<_>>();
@@ -159,11 +165,17 @@ pub fn text(comparison: &ReportComparison, options: &ReportOptions) -> String {
         ("cannot be used now", &comparison.broken),
         ("mended", &comparison.mended),
         ("cannot be used on either side", &comparison.unknown),
+        ("gone, and could not be judged before", &comparison.unjudged_gone),
     ];
     for (heading, failures) in failures.into_iter().filter(|(_, failures)| !failures.is_empty()) {
         page.blank();
         page.paragraph(0, 2, BOLD, heading);
         failures.iter().for_each(|failure| page.paragraph(2, 4, PLAIN, &visible(failure)));
+    }
+    if !comparison.locks.is_empty() {
+        page.blank();
+        page.paragraph(0, 2, BOLD, "locks");
+        comparison.locks.iter().for_each(|one| page.paragraph(2, 4, PLAIN, &visible(&one.told())));
     }
     for told in told(comparison, options.verbose) {
         part(&mut page, &told, options);
@@ -252,6 +264,10 @@ pub fn markdown(comparison: &ReportComparison) -> String {
     sheet.table("Cannot be used now", &["input"], comparison.broken.iter().map(line));
     sheet.table("Mended", &["input"], comparison.mended.iter().map(line));
     sheet.table("Cannot be used on either side", &["input"], comparison.unknown.iter().map(line));
+    let gone = comparison.unjudged_gone.iter().map(line);
+    sheet.table("Gone, and could not be judged before", &["post"], gone);
+    let locks = comparison.locks.iter().map(|one| vec![markdown_text(&one.told())]);
+    sheet.table("Locks", &["change"], locks);
     for told in told(comparison, false) {
         part_in_markdown(&mut sheet, &told);
     }
@@ -294,6 +310,9 @@ struct CompareJson<'r> {
     broken: &'r [&'r str],
     mended: &'r [&'r str],
     unknown: &'r [&'r str],
+    unjudged_gone: &'r [&'r str],
+    locks: &'r [LockChange<'r>],
+    lost: usize,
     exit_code: u8,
 }
 
@@ -327,6 +346,9 @@ pub fn json(comparison: &ReportComparison) -> String {
         broken: &comparison.broken,
         mended: &comparison.mended,
         unknown: &comparison.unknown,
+        unjudged_gone: &comparison.unjudged_gone,
+        locks: &comparison.locks,
+        lost: comparison.lost(),
         exit_code: comparison.status().code(),
     };
     // Plain data with string keys always has a JSON form.

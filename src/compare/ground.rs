@@ -78,7 +78,7 @@ impl GroundKind {
     }
 
     /// What it is called, `of` a thing.
-    fn words(self, of: &str) -> String {
+    pub(crate) fn words(self, of: &str) -> String {
         match self {
             Self::Name => "its name".to_owned(),
             Self::Number => "the number of the text".to_owned(),

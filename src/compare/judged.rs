@@ -23,6 +23,8 @@ pub struct JudgedReport {
     pub parts: BTreeMap<String, JudgedPart>,
     /// Inputs that could not be used, each in one line.
     pub failures: BTreeSet<String>,
+    /// The digests of the posts and locks of a project, by the names of their files; of a report none are known.
+    pub files: BTreeMap<String, String>,
 }
 
 /// A post or a document.

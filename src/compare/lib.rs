@@ -6,6 +6,7 @@ mod change;
 mod drawn;
 mod ground;
 mod judged;
+mod locks;
 mod paired;
 mod read;
 mod status;

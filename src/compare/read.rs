@@ -37,7 +37,8 @@ pub fn parse(name: &str, source: Source) -> Result<JudgedReport, Error> {
     }
     let failures = root.required("failures")?.items()?.map(failure);
     let failures = failures.collect::<Result<BTreeSet<_>, _>>()?;
-    Ok(JudgedReport { name: name.to_owned(), kind, parts, failures })
+    let files = BTreeMap::new();
+    Ok(JudgedReport { name: name.to_owned(), kind, parts, failures, files })
 }
 
 /// Refuses a report that counts other verdicts than its claims have.

@@ -20,11 +20,30 @@ impl ReportComparison<'_> {
             ExitStatus::Refused
         } else if has(ChangeKind::NowRefuted) || self.parts.iter().any(is_forged) {
             ExitStatus::Refuted
-        } else if has(ChangeKind::Weaker) || verified_gone || is_less_bound || is_left {
+        } else if has(ChangeKind::Weaker)
+            || verified_gone
+            || is_less_bound
+            || is_left
+            || !self.unjudged_gone.is_empty()
+        {
             ExitStatus::Undecided
         } else {
             ExitStatus::Verified
         }
+    }
+
+    /// How much this takes away: posts, claims and relations that are gone, weaker, or refuted and were verified; numbers that lost
+    /// their claim; signatures and texts that are gone.
+    pub fn lost(&self) -> usize {
+        let is_lost = |change: &&EntryChange| match change.kind {
+            ChangeKind::Gone | ChangeKind::Weaker => true,
+            ChangeKind::NowRefuted => {
+                change.was.is_some_and(|was| was.verdict == Verdict::Verified)
+            }
+            _ => self.is_left_behind(change),
+        };
+        let parts = self.parts.iter().filter(|part| self.is_less_bound(part)).count();
+        self.entries.iter().filter(is_lost).count() + parts + self.unjudged_gone.len()
     }
 
     /// Whether a number of a post lost its claim, or a signature or a text is gone.

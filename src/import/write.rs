@@ -21,7 +21,7 @@ use repro_receipt::bundle::{
     self, Bundle, BundleWriter, CANNOT_WRITE, CONFIG, Chain, Checkpoint, METRICS, Origin, Receipt,
 };
 use repro_receipt::digest::Digest;
-use repro_receipt::disk::{Disk, LocalDisk};
+use repro_receipt::disk::{Disk, LocalDisk, beneath};
 use repro_receipt::parallel;
 use repro_receipt::source::{Error, Location};
 
@@ -105,6 +105,10 @@ impl<'a> Scratch<'a> {
     fn create(disk: &'a dyn Disk, out: &'a Path) -> Result<Self, Error> {
         let made = !out.exists();
         let cannot = |error: io::Error| cannot_write(out, &error);
+        for name in ["", SCRATCH, WHOLE] {
+            beneath(Path::new(""), &out.join(name)).map_err(cannot)?;
+            beneath(out, &out.join(name)).map_err(cannot)?;
+        }
         disk.make_folders(out).map_err(cannot)?;
         let lock = File::open(out).map_err(cannot)?;
         if lock.try_lock().is_err() {
@@ -134,7 +138,7 @@ impl<'a> Scratch<'a> {
     /// Gives whole bundles their names, where there are any without.
     fn name_bundles(&self) -> Result<(), Error> {
         let whole = self.folder(WHOLE);
-        if !whole.is_dir() {
+        if !whole.is_dir() || whole.is_symlink() {
             return Ok(());
         }
         let cannot = |error: io::Error| cannot_write(self.out, &error);
@@ -153,7 +157,11 @@ impl<'a> Scratch<'a> {
     /// Removes bundles that are not all whole.
     fn clear(&self) -> io::Result<()> {
         let scratch = self.folder(SCRATCH);
-        if scratch.is_dir() { self.disk.remove_tree(&scratch) } else { Ok(()) }
+        if scratch.is_dir() && !scratch.is_symlink() {
+            self.disk.remove_tree(&scratch)
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -240,7 +248,8 @@ fn keep(writer: &mut BundleWriter<'_>, run: &LoggedRun) -> Result<(), Error> {
 
 /// The bytes of a file, if they are still those that were read.
 fn source(file: &str, wanted: Digest) -> Result<Vec<u8>, Error> {
-    let bytes = fs::read(file).map_err(|error| cannot_write(Path::new(file), &error))?;
+    let bytes = repro_receipt::source::read_plain(Path::new(file))
+        .map_err(|error| cannot_write(Path::new(file), &error))?;
     if Digest::of(&bytes) == wanted {
         return Ok(bytes);
     }

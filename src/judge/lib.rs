@@ -9,6 +9,7 @@ pub mod covered;
 mod data;
 pub mod evaluate;
 pub mod given;
+pub mod index;
 mod json_text;
 pub mod lexicon;
 pub mod library;

@@ -1,5 +1,6 @@
 //! What was recorded of a post: `repro/ID.lock` holds the digests of its bundles, and of each claim its
-//! verdict and assurance, the words of the text and what they are held against.
+//! verdict and assurance, the words of the text, what they are held against, and the code of the verdict:
+//! a claim that was refuted for one reason, and then is for another, is not as recorded.
 //!
 //! A post about other people's work is allowed to be refuted; what a CI gate has to notice is a verdict, or a
 //! claim, that changes. The file is TOML with one line a claim, sorted, so that a change is one line of a diff.
@@ -20,7 +21,11 @@ codes! {
 }
 
 /// The schema id that a lock opens with.
-pub const SCHEMA: &str = "repro.lock/3";
+pub const SCHEMA: &str = "repro.lock/4";
+
+/// Of a claim: verdict and assurance, what is claimed, what it is held against, and the code of the verdict, which is empty where
+/// there is none.
+type LockEntry = [String; 4];
 
 /// What was recorded of one post.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -31,8 +36,8 @@ pub struct PostLock {
     texts: BTreeMap<String, String>,
     /// The digests of its bundles, `sha256:…`, by name, and where they stand.
     bundles: BTreeMap<String, (String, Location)>,
-    /// Of each claim: verdict and assurance, what is claimed, what it is held against.
-    claims: BTreeMap<String, [String; 3]>,
+    /// Its claims.
+    claims: BTreeMap<String, LockEntry>,
 }
 
 /// The name of the lock of a post.
@@ -58,7 +63,8 @@ impl PostLock {
             .iter()
             .map(|bundle| (bundle.name.clone(), (bundle.digest.clone(), Location::default())));
         let claims = post.claims.iter().map(|claim| {
-            (claim.id.clone(), [entry(claim), claim.claimed.clone(), claim.said.clone()])
+            let code = claim.outcome.code.map_or("", |code| code.id).to_owned();
+            (claim.id.clone(), [entry(claim), claim.claimed.clone(), claim.said.clone(), code])
         });
         let texts =
             post.texts.iter().filter_map(|text| Some((text.id.clone(), text.digest.clone()?)));
@@ -99,9 +105,9 @@ impl PostLock {
         for (id, parts) in root.required("claims")?.members()? {
             let texts = parts.items()?.map(|part| part.text().map(str::to_owned));
             let texts: Vec<String> = texts.collect::<Result<_, _>>()?;
-            let entry = <[String; 3]>::try_from(texts).map_err(|texts| {
+            let entry = LockEntry::try_from(texts).map_err(|texts| {
                 let found = format!("{} texts", texts.len());
-                BAD_ENTRY.at(parts.place(), "three texts", found)
+                BAD_ENTRY.at(parts.place(), "four texts", found)
             })?;
             lock.claims.insert(id.to_owned(), entry);
         }
@@ -142,7 +148,7 @@ impl PostLock {
     /// What differs between what was recorded of a post and what was found now.
     pub fn differences(&self, post: &str, found: &Self) -> Vec<LockDifference> {
         let ids: BTreeSet<_> = self.claims.keys().chain(found.claims.keys()).collect();
-        let shown = |parts: &[String; 3]| {
+        let shown = |parts: &LockEntry| {
             parts.iter().filter(|part| !part.is_empty()).cloned().collect::<Vec<_>>().join(" | ")
         };
         let changed = |id: &&String| !is_as_recorded(self.claims.get(*id), found.claims.get(*id));
@@ -175,7 +181,7 @@ impl PostLock {
 }
 
 /// Whether a claim is as it was recorded. That more people have read it since is no difference: reviews are added all the time.
-fn is_as_recorded(recorded: Option<&[String; 3]>, found: Option<&[String; 3]>) -> bool {
+fn is_as_recorded(recorded: Option<&LockEntry>, found: Option<&LockEntry>) -> bool {
     let (Some(recorded), Some(found)) = (recorded, found) else { return recorded == found };
     let ((was, before), (is, now)) = (read_by(&recorded[0]), read_by(&found[0]));
     recorded[1..] == found[1..] && was == is && before <= now
@@ -191,8 +197,8 @@ fn read_by(entry: &str) -> (&str, ReadBy) {
 }
 
 /// Whether the verdict of a claim is another one, or nobody recorded that it is refuted. The first part of an entry begins with it.
-fn is_of_verdict(recorded: Option<&[String; 3]>, found: Option<&[String; 3]>) -> bool {
-    let word = |[entry, _, _]: &[String; 3]| entry.split(' ').next().map(str::to_owned);
+fn is_of_verdict(recorded: Option<&LockEntry>, found: Option<&LockEntry>) -> bool {
+    let word = |[entry, ..]: &LockEntry| entry.split(' ').next().map(str::to_owned);
     match (recorded.and_then(word), found.and_then(word)) {
         (Some(recorded), Some(found)) => recorded != found,
         (None, found) => found.as_deref() == Some(Verdict::Refuted.word()),
@@ -215,11 +221,11 @@ fn entry(claim: &ClaimReport) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::is_as_recorded;
+    use super::{is_as_recorded, is_of_verdict};
 
     #[test]
     fn a_review_that_is_added_is_no_difference_and_one_that_is_lost_is() {
-        let entry = |text: &str| [text.to_owned(), "1.5".to_owned(), "moe.loss".to_owned()];
+        let entry = |text: &str| [text, "1.5", "moe.loss", ""].map(str::to_owned);
         let is_same = |recorded: &str, found: &str| {
             is_as_recorded(Some(&entry(recorded)), Some(&entry(found)))
         };
@@ -229,5 +235,16 @@ mod tests {
         assert!(!is_same(&reviewed, &author) && !is_same(&author, &drafted));
         assert!(!is_same(&author, "refuted declared recomputed reviewed"));
         assert!(!is_as_recorded(None, Some(&entry(&author))));
+    }
+
+    #[test]
+    fn another_reason_for_the_same_verdict_is_a_difference() {
+        let refuted = |code: &str| {
+            ["refuted declared recomputed", "1.5", "moe.loss", code].map(str::to_owned)
+        };
+        let [differs, order] = ["value::differs", "order::wrong"].map(refuted);
+        assert!(is_as_recorded(Some(&differs), Some(&differs)));
+        assert!(!is_as_recorded(Some(&differs), Some(&order)));
+        assert!(!is_of_verdict(Some(&differs), Some(&order)), "the verdict itself is the same");
     }
 }

@@ -1,8 +1,10 @@
 //! Post files on disk, and what their parts share: names and schema.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use repro_claim::quote;
+use repro_receipt::digest::Digest;
 use repro_receipt::source::{Document, Error, Location, Node, Source, codes};
 
 use crate::work::{MOST_BYTES, MOST_NUMBERS};
@@ -19,6 +21,11 @@ codes! {
     TOO_LONG = "post::too-long", "a post file or a text is longer than what is looked through", "split it: one post may name several texts, and several posts one text";
     NO_SUCH_POST = "post::no-such-post", "no post has this name", "`repro list posts` lists them";
 }
+
+/// The stem of the configuration.
+const CONFIG: &str = "config";
+/// The stem of what would have the index of all posts for its lock.
+pub(crate) const INDEX: &str = "index";
 
 /// The parsed file `repro/<id>.toml` below `root`.
 pub(crate) fn open(root: &Path, id: &str) -> Result<Document, Error> {
@@ -62,9 +69,10 @@ pub(crate) fn matches_file_name(document: &Document, id: Node) -> Result<(), Err
     }
 }
 
-/// Whether a file of `repro/` with this stem is no post: the configuration, or the records of reviews.
-fn is_reserved(stem: &str) -> bool {
-    stem == "config" || stem.ends_with(".reviews")
+/// Whether a file of `repro/` with this stem is no post: the configuration, the records of reviews, or what would have the index
+/// of all posts for its lock.
+pub fn is_reserved(stem: &str) -> bool {
+    [CONFIG, INDEX].contains(&stem) || stem.ends_with(".reviews")
 }
 
 /// The names of all posts below `root`: the stems of `repro/*.toml`, sorted, without those that are reserved.
@@ -87,9 +95,32 @@ pub fn list(root: &Path) -> Result<Vec<String>, Error> {
             })?);
         }
     }
+    // Passed over in silence, it would be a post that nobody judges.
+    if names.iter().any(|name| name == INDEX) {
+        let place = Location::file(format!("repro/{}.toml", INDEX));
+        let found = format!("`{}`, whose lock is the list of all posts", INDEX);
+        return Err(BAD_ID.at(place, "another id", found).help("rename the post"));
+    }
     names.retain(|name| !is_reserved(name));
     names.sort();
     Ok(names)
+}
+
+/// The posts and locks below `root` that can be read, with the digests of their files.
+pub fn files(root: &Path) -> BTreeMap<String, String> {
+    let entries = std::fs::read_dir(root.join("repro")).into_iter().flatten().flatten();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let is_known = |name: &String| match name.rsplit_once('.') {
+        Some((stem, "toml")) => !is_reserved(stem),
+        Some((_, "lock")) => true,
+        _ => false,
+    };
+    let digest = |name: String| {
+        let shown = format!("repro/{name}");
+        let source = Source::load_plain(&root.join(&shown), shown.as_str()).ok()?;
+        Some((shown, Digest::of(source.text().as_bytes()).prefixed()))
+    };
+    names.filter(is_known).filter_map(digest).collect()
 }
 
 /// A name made of characters that are safe in file names, selectors and messages.

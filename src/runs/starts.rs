@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use repro_receipt::bundle::record::{RecordValue, record};
 use repro_receipt::bundle::{CANNOT_WRITE, Chain, DeclaredStart, chained_lines, whole_lines};
 use repro_receipt::digest::Digest;
-use repro_receipt::disk::unlinked;
+use repro_receipt::disk::{beneath, unlinked};
 use repro_receipt::source::{
     Document, Error, Location, Node, Source, TOO_LARGE, UNREADABLE, codes,
 };
@@ -152,6 +152,7 @@ impl StartsFile {
         let cannot = |error: std::io::Error| {
             CANNOT_WRITE.at(place(), "the log of started runs", error.to_string())
         };
+        beneath(folder, &path).map_err(cannot)?;
         let mut options = File::options();
         let mut file =
             unlinked(options.read(true).append(true).create(true)).open(&path).map_err(cannot)?;

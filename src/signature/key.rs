@@ -14,6 +14,7 @@ use p256::pkcs8::{DecodePublicKey, EncodePrivateKey, EncodePublicKey, LineEnding
 use super::{BAD_KEY, KEY_EXISTS, NO_RANDOMNESS};
 use repro_receipt::bundle::CANNOT_WRITE;
 use repro_receipt::digest::Digest;
+use repro_receipt::disk::beneath;
 use repro_receipt::source::{Error, Location, UNREADABLE};
 
 /// The most bytes of a key file; a P-256 key has a few hundred.
@@ -142,6 +143,7 @@ fn write_new(path: &Path, bytes: &[u8], mode: u32) -> Result<(), Error> {
         std::io::ErrorKind::AlreadyExists => KEY_EXISTS.at(place(), "no such file", "a file"),
         _ => CANNOT_WRITE.at(place(), "a file that can be written", error.to_string()),
     };
+    beneath(Path::new(""), path).map_err(cannot)?;
     let mut file =
         OpenOptions::new().write(true).create_new(true).mode(mode).open(path).map_err(cannot)?;
     file.write_all(bytes).and_then(|()| file.sync_all()).map_err(|error| {
@@ -155,7 +157,7 @@ fn read(path: &Path, place: &Location) -> Result<String, Error> {
         UNREADABLE.at(place.clone(), "a readable key file", error.to_string())
     };
     let mut text = String::new();
-    let file = std::fs::File::open(path).map_err(unreadable)?;
+    let file = repro_receipt::source::open_named(path).map_err(unreadable)?;
     file.take(KEY_CAP + 1).read_to_string(&mut text).map_err(unreadable)?;
     if text.len() as u64 > KEY_CAP {
         let expected = format!("at most {KEY_CAP} bytes");

@@ -131,7 +131,7 @@ fn read(path: &Path, place: &Location) -> Result<Vec<u8>, Error> {
     let unreadable =
         |error: std::io::Error| UNREADABLE.at(place.clone(), "a readable file", error.to_string());
     let mut bytes = Vec::new();
-    let file = std::fs::File::open(path).map_err(unreadable)?;
+    let file = repro_receipt::source::open_named(path).map_err(unreadable)?;
     file.take(TOKEN_CAP + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     if bytes.len() as u64 > TOKEN_CAP {
         return Err(BAD_TIMESTAMP.at(place.clone(), format!("at most {TOKEN_CAP} bytes"), "more"));

@@ -13,7 +13,7 @@ use std::ops::Range;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use repro_receipt::disk::{Disk, LocalDisk, PARTIAL, folder_of};
+use repro_receipt::disk::{Disk, LocalDisk, PARTIAL, beneath, folder_of};
 use repro_receipt::source::{Code, Error, Location};
 use rustix::fs::OFlags;
 
@@ -120,7 +120,7 @@ impl LocalStore {
             return Ok(Created::Exists);
         }
         let created =
-            written(disk, &path, bytes, |partial| match disk.rename_new(partial, &path) {
+            self.written(disk, &path, bytes, |partial| match disk.rename_new(partial, &path) {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(Created::Exists),
                 renamed => renamed.map(|()| Created::New),
             });
@@ -134,7 +134,7 @@ impl LocalStore {
 
     fn replace_on(&self, disk: &dyn Disk, name: &str, bytes: &[u8]) -> Result<(), Error> {
         let path = self.path(name);
-        let replaced = written(disk, &path, bytes, |partial| disk.rename(partial, &path));
+        let replaced = self.written(disk, &path, bytes, |partial| disk.rename(partial, &path));
         replaced.map_err(|error| self.not_written(name, &error))
     }
 
@@ -202,6 +202,26 @@ impl LocalStore {
         Location::file(if name.is_empty() { shown.clone() } else { format!("{shown}/{name}") })
     }
 
+    /// Writes a file beside `path` that is then given a name by `named`. What is left of it is taken away.
+    fn written<T>(
+        &self,
+        disk: &dyn Disk,
+        path: &Path,
+        bytes: &[u8],
+        named: impl FnOnce(&Path) -> io::Result<T>,
+    ) -> io::Result<T> {
+        let folder = folder_of(path);
+        beneath(Path::new(""), &self.root)?;
+        beneath(&self.root, &folder)?;
+        disk.make_folders(&folder)?;
+        let partial = folder.join(drawn());
+        let written = disk.write(&partial, bytes).and_then(|()| disk.sync(&partial));
+        let written = written.and_then(|()| named(&partial));
+        // Once it has its name, nothing is left.
+        let _ = disk.remove(&partial);
+        written
+    }
+
     fn no_object(&self, name: &str) -> Error {
         let found = "a link, a folder, a pipe or a device";
         NOT_AN_OBJECT.at(self.place(name), "a plain file", found)
@@ -223,23 +243,6 @@ impl LocalStore {
 /// Whether nothing has the name: no file, or no folder for it to lie in.
 fn is_absent(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
-}
-
-/// Writes a file beside `path` that is then given a name by `named`. What is left of it is taken away.
-fn written<T>(
-    disk: &dyn Disk,
-    path: &Path,
-    bytes: &[u8],
-    named: impl FnOnce(&Path) -> io::Result<T>,
-) -> io::Result<T> {
-    let folder = folder_of(path);
-    disk.make_folders(&folder)?;
-    let partial = folder.join(drawn());
-    let written = disk.write(&partial, bytes).and_then(|()| disk.sync(&partial));
-    let written = written.and_then(|()| named(&partial));
-    // Once it has its name, nothing is left.
-    let _ = disk.remove(&partial);
-    written
 }
 
 /// A name that no other writer draws, here or on another host: 128 bits from keys that the system draws for each process.

@@ -160,7 +160,7 @@ fn bundles_texts_and_locks_are_refused_where_they_are_named() {
         ),
         ("malformed pin", lock("\"sha256:", "\"md5:")),
         ("bundle that the lock does not hold", lock("\"evidence\" = ", "\"other\" = ")),
-        ("lock of another schema", lock("repro.lock/3", "repro.lock/9")),
+        ("lock of another schema", lock("repro.lock/4", "repro.lock/9")),
         ("malformed entry of a lock", lock(", \"2.5\", ", ", ")),
         (
             "text that is missing",

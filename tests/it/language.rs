@@ -1040,7 +1040,7 @@ fn a_lock_holds_what_was_said_and_by_which_bundles() {
     assert_eq!(run(&["--post", "all", "--locked"]).0, 0);
     let recorded = std::fs::read_to_string(&lock).unwrap();
     assert!(recorded.contains(
-        "\"steps-9536\" = [\"verified transcribed compared\", \"9536\", \"dense.steps\"]"
+        "\"steps-9536\" = [\"verified transcribed compared\", \"9536\", \"dense.steps\", \"\"]"
     ));
 
     // Another expression with the same verdict is another claim.

@@ -236,7 +236,7 @@ const CRATES: &[Crate] = &[
             &["checkpoints", "consistency", "lexicon", "run_design", "started", "work"],
             &["post"],
             &["json_text", "library", "lock", "moment", "names", "page_keys", "planned", "rules"],
-            &["page"],
+            &["index", "page"],
             &["covered", "texts", "value"],
             &["context", "loss_unit"],
             &["reading", "transcribed"],
@@ -279,7 +279,13 @@ const CRATES: &[Crate] = &[
     Crate {
         name: "compare",
         on: &["receipt", "report"],
-        rows: &[&["ground"], &["judged"], &["paired", "read"], &["change"], &["drawn", "status"]],
+        rows: &[
+            &["ground"],
+            &["judged"],
+            &["locks", "paired", "read"],
+            &["change"],
+            &["drawn", "status"],
+        ],
     },
     Crate {
         name: "cluster",

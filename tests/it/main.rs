@@ -27,12 +27,15 @@ mod gate;
 mod golden;
 mod import;
 mod independence;
+mod index;
 mod init;
 #[cfg(all(feature = "train", unix))]
 mod kills;
 #[cfg(unix)]
 mod language;
 mod layers;
+#[cfg(unix)]
+mod links;
 mod many;
 #[cfg(unix)]
 mod mcp;

@@ -121,14 +121,74 @@ class PullRequests(ActionCase):
         self.assertEqual(run.outputs["unreadable"], "1")
 
     def test_a_change_that_deletes_every_post_takes_its_own_gate_away(self) -> None:
-        self.project.propose({"repro/first.toml": None, "repro/first.lock": None, "repro/first.md": None})
+        self.project.propose(dict.fromkeys(("repro/first.toml", "repro/first.lock", "repro/index.lock", "repro/first.md")))
         run = self.project.run()
         self.assertEqual((run.status, run.outputs["unreadable"]), (1, "1"), run.log)
         self.assertIn("this change deletes every post", run.log)
         self.assertEqual(self.project.run(posts="none").status, 0)
 
+    def take_away(self, way: str) -> None:
+        """A post goes in such a way that all that is left agrees."""
+        post, lock, index = (self.project.workspace / "repro" / name for name in ("first.toml", "first.lock", "index.lock"))
+        self.project.git("switch", "--quiet", "--force-create", "proposal", self.project.base)
+        self.project.write("repro/other.toml", post.read_text(encoding="utf-8").replace("first", "other").replace("title = ", "title = \"B\" # "))
+        self.project.write("repro/other.md", (self.project.workspace / "repro/first.md").read_text(encoding="utf-8"))
+        self.project.rewrite_locks()
+        self.project.base = self.project.commit()
+        files: dict[str, str | None] = {"repro/first.toml": None, "repro/first.lock": None}
+        if way == "moved":
+            files |= {f"repro/old/{path.name}": path.read_text(encoding="utf-8") for path in (post, lock)}
+        if way == "renamed":
+            files["repro/first.toml.off"] = post.read_text(encoding="utf-8")
+        if way == "unlisted":
+            kept = [line for line in index.read_text(encoding="utf-8").splitlines(True) if "first" not in line]
+            files["repro/index.lock"] = "".join(kept)
+        self.project.propose(files)
+
+    def test_a_post_that_goes_with_its_lock_is_noticed(self) -> None:
+        for way in ("deleted", "moved", "renamed", "unlisted"):
+            with self.subTest(way):
+                self.project = Project()
+                self.addCleanup(self.project.remove)
+                self.take_away(way)
+                run = self.project.run(policy="weaker: pass")
+                # Only the list of the posts says so, unless it was changed, too: then the base does.
+                self.assertEqual(run.status, 0 if way == "unlisted" else 1, run.log)
+                run = self.project.run(policy="unreadable: pass")
+                self.assertEqual(run.status, 1, run.log)
+                self.assertGreater(int(run.outputs["weaker"]), 0, run.log)
+                self.assertIn("gone or weaker", run.summary)
+                if way == "unlisted":
+                    self.assertIn("repro/index.lock is changed together with", run.log)
+
+    def test_a_weaker_verdict_is_noticed_though_its_lock_is_written_anew(self) -> None:
+        text = (self.project.workspace / "repro/first.toml").read_text(encoding="utf-8")
+        for is_shallow in (False, True):
+            # The sentence goes, and what is recorded of it.
+            self.project.propose({"repro/first.toml": text[: text.index("[[sentence]]")]})
+            self.project.git("switch", "--quiet", "proposal")
+            self.project.rewrite_locks()
+            files = {f"repro/{name}": (self.project.workspace / "repro" / name).read_text(encoding="utf-8") for name in ("first.toml", "first.lock", "index.lock")}
+            self.project.propose(dict(files))
+            if is_shallow:
+                self.project.make_shallow()
+                self.github.files = [{"filename": name, "status": "modified"} for name in files]
+            run = self.project.run(policy="inconclusive: pass")
+            self.assertEqual((run.status, run.outputs["changed"]), (1, "0"), run.log)
+            self.assertGreater(int(run.outputs["weaker"]), 0, run.log)
+            self.assertIn("repro/first.lock is changed together with `repro/first.toml`", run.log)
+
+    def test_a_base_that_is_not_to_be_had_fails_the_job(self) -> None:
+        self.project.propose({"report.md": REPORT + "\nA closing line.\n"})
+        self.project.make_shallow()
+        self.github.files = [{"filename": "report.md", "status": "modified"}]
+        self.project.git("remote", "set-url", "origin", f"file://{self.project.folder}/nowhere")
+        run = self.project.run()
+        self.assertEqual(run.status, 2, run.log)
+        self.assertIn("fetch-depth: 0", run.log)
+
     def test_posts_without_locks_are_judged_by_their_verdicts(self) -> None:
-        self.project.git("rm", "--quiet", "repro/first.lock")
+        self.project.git("rm", "--quiet", "repro/first.lock", "repro/index.lock")
         self.project.base = self.project.commit()
         self.project.propose({"notes.txt": "other notes\n"})
         run = self.project.run()
@@ -380,7 +440,7 @@ class Policies(ActionCase):
             self.assertEqual((run.status, run.executed), (2, ["plan"]), policy)
             self.assertIn("::error title=repro::expected", run.log)
         self.assertIn("once in `policy`", run.log)
-        self.assertIn("`refuted` or `changed` or `inconclusive` or `unreadable`", self.project.run(policy="x").log)
+        self.assertIn("`refuted` or `changed` or `weaker` or `inconclusive` or `unreadable`", self.project.run(policy="x").log)
         self.assertEqual(self.project.run(sarif="yes").status, 2)
         self.assertEqual(self.project.run(comment="no").status, 2)
 

@@ -136,6 +136,14 @@ class Template(unittest.TestCase):
         self.assertEqual(self.gitlab.asked, [])
         self.assertEqual(self.merge_request(REPRO_FAIL_ON="2")[0], 0)
 
+    def test_a_post_that_goes_is_noticed(self) -> None:
+        self.project.git("rm", "-r", "--quiet", "repro")
+        self.propose({"notes.txt": "other notes\n"})
+        status, said = self.merge_request()
+        self.assertEqual(status, 1, said)
+        self.assertGreater(self.reports("base.json")["lost"], 0)
+        self.assertEqual(self.merge_request(REPRO_WEAKER="pass")[0], 0)
+
     def test_one_note_is_kept_up_to_date(self) -> None:
         theirs = self.gitlab.add(12, "<!-- repro repro -->\nlooks good")
         self.propose({"report.md": WRONG_REPORT})

@@ -113,7 +113,7 @@ fn text(path: &Path) -> Result<String, Error> {
 
 fn file(option: &str, path: &Path) -> Result<AskedFile, Error> {
     let shown = text(path)?;
-    let read = std::fs::read(path).map_err(|error| {
+    let read = repro_receipt::source::read_plain(path).map_err(|error| {
         UNREADABLE.at(Location::file(&shown), "a file that can be read", error.to_string())
     });
     Ok(AskedFile { option: option.to_owned(), path: shown, sha256: Digest::of(&read?) })

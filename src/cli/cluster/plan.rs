@@ -31,7 +31,7 @@ pub fn plan(root: &Path, own: &PlanArgs, output: &Output) -> Answer {
         Some(path) => {
             let shown = path.display().to_string();
             outside_bundles(path).and_then(|()| replaces_a_plan(path)).map_err(one)?;
-            write_file(path, &shown, plan.text().as_bytes()).map_err(one)?;
+            write_file(Path::new(""), &shown, &shown, plan.text().as_bytes()).map_err(one)?;
         }
     }
     if !output.quiet() {

@@ -129,6 +129,13 @@ impl Judging<'_> {
         let json = render(&report, Format::Json, &ReportOptions::default());
         let source = Source::of_at_most(usize::MAX, name, json.into_bytes());
         let report = source.and_then(|source| parse(name, source)).map_err(|error| vec![error])?;
+        let files = post::files(root);
+        let is_asked = |(name, _): &(String, String)| {
+            let stem = name.strip_prefix("repro/").and_then(|name| Some(name.rsplit_once('.')?.0));
+            self.posts.is_empty() || self.posts.iter().any(|id| stem == Some(id))
+        };
+        let files = files.into_iter().filter(is_asked).collect();
+        let report = JudgedReport { files, ..report };
         Ok(JudgedSide { report, posts })
     }
 }

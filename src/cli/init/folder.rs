@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::super::CANNOT_WRITE;
 use super::super::output::write_file;
 use super::IN_THE_WAY;
-use repro_receipt::disk::{Disk, LocalDisk};
+use repro_receipt::disk::{Disk, LocalDisk, beneath};
 use repro_receipt::source::{Error, Location};
 
 /// A folder, and how messages call it.
@@ -43,7 +43,9 @@ impl ShownFolder {
         let cannot = |error: std::io::Error| {
             CANNOT_WRITE.at(place(), "a folder that can be made", error.to_string())
         };
-        LocalDisk.make_folders(folder).map_err(cannot)?;
+        beneath(Path::new(""), folder)
+            .and_then(|()| LocalDisk.make_folders(folder))
+            .map_err(cannot)?;
         let path = folder.canonicalize().map_err(cannot)?;
         Ok(Self { path, shown: shown.to_owned() })
     }
@@ -99,7 +101,7 @@ impl ShownFolder {
         if self.has(name, EntryKind::File)? {
             return Ok(FileFate::Kept);
         }
-        write_file(&self.path.join(name), &self.told(name), bytes)?;
+        write_file(&self.path, name, &self.told(name), bytes)?;
         Ok(FileFate::Wrote)
     }
 

@@ -14,6 +14,7 @@ use super::{git, import, threads};
 use first::FirstPost;
 use folder::{EntryKind, FileFate, ShownFolder};
 use repro_import::{Import, ImportOptions, LoggedRun, write};
+use repro_judge::index::{self, PostIndex};
 use repro_judge::lock::{self, PostLock};
 use repro_judge::post;
 use repro_judge::verify::{Demands, verify};
@@ -102,7 +103,13 @@ impl Setup {
     fn of(project: ShownFolder, threads: usize) -> Result<Self, Vec<Error>> {
         let (top, below) = project.top();
         let workflow = workflow_name(&below);
-        let files = ["repro/first.toml", "repro/first.md", "repro/first.lock", ATTRIBUTES];
+        let files = [
+            "repro/first.toml",
+            "repro/first.md",
+            "repro/first.lock",
+            "repro/index.lock",
+            ATTRIBUTES,
+        ];
         let looked = files.map(|name| project.has(name, EntryKind::File));
         let others =
             [project.has(RECEIPTS, EntryKind::Folder), top.has(&workflow, EntryKind::File)];
@@ -253,6 +260,10 @@ impl Setup {
         let verdicts =
             report.posts.first().filter(|_| report.exit_status() == ExitStatus::Verified);
         if let Some(post) = verdicts.filter(|_| !is_locked) {
+            // The index comes first: a run that is stopped between the two writes the lock, which it looks for.
+            let mut index = PostIndex::read(&self.project.path)?.unwrap_or_default();
+            index.record(post);
+            self.file(&index::file(), &index.render())?;
             self.file(&locked, &PostLock::of(post).render())?;
         } else if is_locked {
             self.note(FileFate::Kept, &self.project.told(&locked));

@@ -10,6 +10,7 @@ use crate::cli::output::Output;
 use crate::cli::sign::write_new;
 use crate::cli::{Answer, CANNOT_WRITE};
 use repro_device::{COLUMNS, Capture, ROWS, TensorCores, WORDS};
+use repro_receipt::disk::{Disk, LocalDisk, beneath};
 use repro_receipt::source::{Error, Location};
 use repro_report::outcome::ExitStatus;
 use repro_report::visible;
@@ -122,10 +123,12 @@ fn save(path: &Path, capture: &Capture, metadata: BTreeMap<String, String>) -> R
         .map(|(name, shape, words)| (name.to_owned(), TensorData::numbers(&shape, words)))
         .collect();
     let folder = path.parent().unwrap_or(Path::new("."));
-    std::fs::create_dir_all(folder).map_err(|error| {
-        let place = Location::file(folder.display().to_string());
-        CANNOT_WRITE.at(place, "a folder that can be made", error.to_string())
-    })?;
+    beneath(Path::new(""), folder).and_then(|()| LocalDisk.make_folders(folder)).map_err(
+        |error| {
+            let place = Location::file(folder.display().to_string());
+            CANNOT_WRITE.at(place, "a folder that can be made", error.to_string())
+        },
+    )?;
     let file = TensorFile { tensors, metadata }.write();
     write_new(path, &file, (&CANNOT_WRITE, "no file of this name"))
 }

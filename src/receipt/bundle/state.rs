@@ -12,7 +12,7 @@ use super::manifest::STATE;
 use super::write::BundleWriter;
 use crate::digest::canonical;
 use crate::disk::PARTIAL;
-use crate::source::{Document, Error, Source};
+use crate::source::{Document, Error, Source, read_plain};
 
 /// What the names of saved weights begin and end with.
 const WEIGHTS: [&str; 2] = ["resume-", ".safetensors"];
@@ -75,7 +75,7 @@ impl BundleWriter<'_> {
             if data.len() > WEIGHTS_CAP {
                 return Err(std::io::Error::other("more bytes than weights may have"));
             }
-            fs::read(&path)
+            read_plain(&path)
         });
         read.map_err(|error| {
             let place = crate::source::Location::file(path.display().to_string());

@@ -17,9 +17,9 @@ use super::manifest::{self, Manifest, Oxum};
 use super::receipt::{ListedFile, RECEIPT, Receipt, Statement};
 use super::{BAD_NAME, CANNOT_WRITE, FINISHED, NOT_REGULAR, UNWRITABLE, name};
 use crate::digest::{Digest, NotCanonical, canonical};
-use crate::disk::{Disk, LocalDisk, PARTIAL, folder_of, partial_of};
+use crate::disk::{Disk, LocalDisk, PARTIAL, beneath, folder_of, partial_of};
 use crate::parallel::Spare;
-use crate::source::{Error, Location};
+use crate::source::{Error, Location, read_plain};
 
 /// Writes one bundle.
 #[derive(Debug)]
@@ -57,8 +57,8 @@ impl<'a> BundleWriter<'a> {
         let data = writer.path("data");
         writer.no_link("data")?;
         // An attempt before may have been stopped between the making of a folder and its syncing.
-        let made = disk
-            .make_folders(&data)
+        let made = beneath(Path::new(""), path)
+            .and_then(|()| disk.make_folders(&data))
             .and_then(|()| disk.sync(&folder_of(&writer.folder)))
             .and_then(|()| disk.sync(&writer.folder));
         made.map_err(|error| writer.failed("data", &error))?;
@@ -80,7 +80,7 @@ impl<'a> BundleWriter<'a> {
         oxum.bytes += receipt.length();
         oxum.files += 1;
         files.insert(RECEIPT.to_owned(), receipt.hash(&Spare::default(), |_| Ok(()))?);
-        let written = fs::read(writer.path(manifest::PAYLOAD));
+        let written = read_plain(&writer.path(manifest::PAYLOAD));
         if written.ok().as_deref() != Some(manifest::write(&files).as_bytes()) {
             return Ok(None);
         }

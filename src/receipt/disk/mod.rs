@@ -94,9 +94,15 @@ pub trait Disk: Debug + Sync {
     /// Writes a file under another name, makes its bytes durable, and only then gives it its own: it has
     /// all of `bytes` or is as it was. Its name is durable when its folder is synced.
     fn replace(&self, path: &Path, partial: &Path, bytes: &[u8]) -> io::Result<()> {
-        self.write(partial, bytes)?;
-        self.sync(partial)?;
-        self.rename(partial, path)
+        let written = self
+            .write(partial, bytes)
+            .and_then(|()| self.sync(partial))
+            .and_then(|()| self.rename(partial, path));
+        if written.is_err() {
+            // Half of a file is of no use to anybody.
+            let _ = self.remove(partial);
+        }
+        written
     }
 
     /// Removes a folder with all that is in it.
@@ -119,9 +125,31 @@ pub struct LocalDisk;
 
 impl Disk for LocalDisk {}
 
-/// The same options, by which a name that is a link cannot be opened.
+/// The same options, by which a name that is a link cannot be opened, and nobody waits for the reader of a pipe.
 pub fn unlinked(options: &mut fs::OpenOptions) -> &mut fs::OpenOptions {
-    options.custom_flags(OFlags::NOFOLLOW.bits() as i32)
+    options.custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32)
+}
+
+/// Refuses a path on which a link stands beneath `root`, where a write would leave it. Whoever names a folder means that folder, and
+/// not what something in it leads to. The empty root is the folder that the program runs in; an absolute path, which is not
+/// beneath that, is meant as it is but for its last name.
+pub fn beneath(root: &Path, path: &Path) -> io::Result<()> {
+    let (base, below) = match path.strip_prefix(root) {
+        Ok(below) if below.is_relative() => (root.to_owned(), below),
+        _ => (folder_of(path), path.file_name().map_or(path, Path::new)),
+    };
+    let mut way = base;
+    for part in below {
+        way.push(part);
+        if way.is_symlink() {
+            let link = format!(
+                "a link at `{}`, which is not followed; name the folder that it leads to",
+                way.display()
+            );
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, link));
+        }
+    }
+    Ok(())
 }
 
 /// The folder that holds the name of a path.

@@ -13,8 +13,8 @@ mod pointer;
 mod toml;
 
 use std::fs::File;
-use std::io::Read;
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::{self, Read};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
 use rustix::fs::OFlags;
@@ -75,16 +75,52 @@ fn unreadable(name: &str, error: &std::io::Error) -> Error {
     UNREADABLE.at(Location::file(name), "a readable file", error.to_string())
 }
 
-/// Opens a file that is no folder, pipe, socket or device.
-fn plain_file(path: &Path, name: &str) -> Result<File, Error> {
-    let unreadable = |error: std::io::Error| unreadable(name, &error);
+/// What stands where a plain file is meant.
+const NOT_PLAIN: &str = "a folder, pipe, socket or device";
+
+/// Opens a file that is no folder, pipe, socket or device. Nobody waits for the writer of a pipe.
+pub fn open_plain(path: &Path) -> io::Result<File> {
     let flags = OFlags::NONBLOCK.bits() as i32;
-    let file = File::options().read(true).custom_flags(flags).open(path).map_err(unreadable)?;
-    if !file.metadata().map_err(unreadable)?.is_file() {
-        let found = "a folder, pipe, socket or device";
-        return Err(UNREADABLE.at(Location::file(name), "a plain file", found));
+    let file = File::options().read(true).custom_flags(flags).open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::new(io::ErrorKind::InvalidInput, NOT_PLAIN)),
     }
-    Ok(file)
+}
+
+/// All bytes of such a file.
+pub fn read_plain(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open_plain(path)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// The same for a file that an argument names, which may be what a shell puts there for `<(command)`, or standard input: such a
+/// pipe has no name of its own, so that it has a writer. One in a folder may never have any.
+pub fn open_named(path: &Path) -> io::Result<File> {
+    match is_nameless_pipe(path) {
+        true => File::open(path),
+        false => open_plain(path),
+    }
+}
+
+fn is_nameless_pipe(path: &Path) -> bool {
+    let number = path.strip_prefix("/dev/fd").or_else(|_| path.strip_prefix("/proc/self/fd"));
+    let number = match number {
+        Ok(number) => number,
+        Err(_) if path == Path::new("/dev/stdin") => Path::new("0"),
+        Err(_) => return false,
+    };
+    let is_pipe = std::fs::metadata(path).is_ok_and(|about| about.file_type().is_fifo());
+    // Linux tells by the target of the link; elsewhere opening a descriptor again does not wait.
+    let target = std::fs::read_link(Path::new("/proc/self/fd").join(number));
+    is_pipe
+        && target.is_ok_and(|to| to.to_string_lossy().starts_with("pipe:"))
+            == cfg!(target_os = "linux")
+}
+
+fn plain_file(path: &Path, name: &str) -> Result<File, Error> {
+    open_plain(path).map_err(|error| unreadable(name, &error))
 }
 
 /// All bytes of a file, of which there may be at most `cap`.
@@ -132,10 +168,10 @@ impl Source {
         Self { name, text, lines: OnceLock::new(), characters: OnceLock::new() }
     }
 
-    /// Reads the file at `path`, naming it `name` in every message.
+    /// Reads the file at `path`, naming it `name` in every message; a pipe only where it is that of a shell ([`open_named`]).
     pub fn load(path: &Path, name: impl Into<String>) -> Result<Self, Error> {
         let name = name.into();
-        let file = File::open(path).map_err(|error| unreadable(&name, &error))?;
+        let file = open_named(path).map_err(|error| unreadable(&name, &error))?;
         Self::of_file(file, name)
     }
 

@@ -36,7 +36,7 @@ pub(super) fn read(path: &Path, name: &str, cap: u64) -> Result<Vec<u8>, Error> 
     let unreadable = |error: std::io::Error| {
         source::UNREADABLE.at(Location::file(name), "a readable file", error.to_string())
     };
-    let file = std::fs::File::open(path).map_err(unreadable)?;
+    let file = source::open_plain(path).map_err(unreadable)?;
     let mut bytes = Vec::new();
     // One byte more than is allowed tells a file that is too large, whatever its length claims to be.
     file.take(cap + 1).read_to_end(&mut bytes).map_err(unreadable)?;

@@ -1,7 +1,6 @@
 //! Where the paths of a config lead: the caller's own study names files where it likes, a stranger's config none but
 //! those in a folder that the caller named.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 
@@ -63,7 +62,7 @@ impl DataFolder {
         let unreadable = |error: std::io::Error| {
             UNREADABLE.at(Location::file(shown(name)), "a readable file", error.to_string())
         };
-        let mut file = File::open(path).map_err(unreadable)?;
+        let mut file = repro_receipt::source::open_plain(path).map_err(unreadable)?;
         let (mut hasher, mut piece) = (Hasher::default(), vec![0; PIECE]);
         loop {
             let read = file.read(&mut piece).map_err(unreadable)?;

@@ -6,7 +6,6 @@
 //! overlap. That is how `Recorder.evaluation` of the Python package evaluates.
 
 use std::collections::HashSet;
-use std::fs::File;
 use std::io::Read;
 use std::ops::Range;
 
@@ -153,7 +152,7 @@ impl StatedText<'_> {
                 error.to_string(),
             )
         };
-        let file = File::open(&path).map_err(unreadable)?;
+        let file = repro_receipt::source::open_plain(&path).map_err(unreadable)?;
         let in_file = file.metadata().map_err(unreadable)?.len() / width as u64;
         let of_model = operations_of_a_token(self.subject.bundle)? * predicted as f64 / 3.0;
         if predicted == 0 || predicted >= in_file || of_model > OPERATIONS {

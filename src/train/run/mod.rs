@@ -121,7 +121,7 @@ fn completed(
     context: &Context<'_>,
 ) -> Result<Option<Digest>, Error> {
     let path = folder.join(CONFIG);
-    let Ok(config) = std::fs::read(&path) else { return Ok(None) };
+    let Ok(config) = repro_receipt::source::read_plain(&path) else { return Ok(None) };
     same_config(plan, &config, &path)?;
     if !folder.join(METRICS).is_file() {
         return Ok(None);
@@ -138,7 +138,7 @@ fn open<'a>(
 ) -> Result<BundleWriter<'a>, Error> {
     let mut writer = BundleWriter::resume_on(disk, folder)?;
     let path = folder.join(CONFIG);
-    match std::fs::read(&path) {
+    match repro_receipt::source::read_plain(&path) {
         Ok(config) => same_config(plan, &config, &path)?,
         Err(_) => writer.json(CONFIG, &Json::Object(plan.config.clone()))?,
     }

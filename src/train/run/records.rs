@@ -17,6 +17,7 @@ use repro_receipt::bundle::{
     BundleWriter, CANNOT_WRITE, Chain, METRICS, STATES, Unfinished, WholeLines, whole_lines,
 };
 use repro_receipt::digest::{Digest, canonical};
+use repro_receipt::disk::unlinked;
 use repro_receipt::source::{Document, Error, Location, Source, UNREADABLE};
 
 /// The file of wall-clock times.
@@ -226,7 +227,7 @@ fn difference(before: &str, now: &str) -> String {
 
 /// Locks the records of the run in `folder`; the lock goes with the process that holds it.
 pub fn lock(folder: &Path) -> Result<File, Error> {
-    let open = File::options().append(true).open(folder.join(METRICS));
+    let open = unlinked(File::options().append(true)).open(folder.join(METRICS));
     let file = open.map_err(|error| {
         let place = Location::file(folder.join(METRICS).display().to_string());
         CANNOT_WRITE.at(place, "a file that can be written", error.to_string())
@@ -239,7 +240,7 @@ pub fn lock(folder: &Path) -> Result<File, Error> {
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, Error> {
-    std::fs::read(path).map_err(|error| {
+    repro_receipt::source::read_plain(path).map_err(|error| {
         let place = Location::file(path.display().to_string());
         UNREADABLE.at(place, "the records of the run", error.to_string())
     })

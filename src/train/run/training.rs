@@ -299,7 +299,7 @@ impl<'a, B: Backend<Number = f32>> Training<'a, B> {
     /// Writes a payload file; one that an earlier attempt wrote must have the same bytes.
     fn put(&mut self, name: &str, bytes: &[u8]) -> Result<(), Error> {
         let path = self.folder.join(name);
-        match std::fs::read(&path) {
+        match repro_receipt::source::read_plain(&path) {
             Ok(before) if before == bytes => Ok(()),
             Ok(before) => {
                 let place = Location::file(path.display().to_string());
@@ -315,7 +315,7 @@ impl<'a, B: Backend<Number = f32>> Training<'a, B> {
 /// The digest of the configuration in the folder of a run.
 fn config_digest(folder: &Path) -> Result<Digest, Error> {
     let path = folder.join(CONFIG);
-    let bytes = std::fs::read(&path).map_err(|error| {
+    let bytes = repro_receipt::source::read_plain(&path).map_err(|error| {
         let place = Location::file(path.display().to_string());
         UNREADABLE.at(place, "the configuration of the run", error.to_string())
     })?;

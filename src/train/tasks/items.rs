@@ -1,7 +1,6 @@
 //! Items of a task, one JSON document a line. A file may be longer than a document: lines are read one
 //! at a time, and only what is asked for is kept.
 
-use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
@@ -20,7 +19,7 @@ pub fn load(path: &Path, name: &str, form: ItemForm) -> Result<Vec<Item>, Error>
     let unreadable = |error: std::io::Error| {
         UNREADABLE.at(Location::file(name), "a readable file", error.to_string())
     };
-    let mut file = BufReader::new(File::open(path).map_err(unreadable)?);
+    let mut file = BufReader::new(repro_receipt::source::open_plain(path).map_err(unreadable)?);
     let (mut items, mut number, mut total, mut line) = (Vec::new(), 0, 0, Vec::new());
     loop {
         line.clear();

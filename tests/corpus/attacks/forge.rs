@@ -212,7 +212,7 @@ pub fn post(name: &str, digest: &str) -> PinnedPost {
     );
     let of_post = Digest::of(post.as_bytes()).prefixed();
     let lock = format!(
-        "schema = \"repro.lock/3\"\npost = \"{of_post}\"\n\n[texts]\n\n[bundles]\n\
+        "schema = \"repro.lock/4\"\npost = \"{of_post}\"\n\n[texts]\n\n[bundles]\n\
          \"{name}\" = \"{digest}\"\n\n[claims]\n"
     );
     PinnedPost { post, lock }
