@@ -12,9 +12,9 @@ use repro_receipt::similar;
 use repro_receipt::source::{Error, Location, codes};
 use repro_runs::independence::{KinshipKind, RelatedRuns};
 
+use crate::arms::PostArms;
 use crate::json_text::ReadText;
 use crate::library::Library;
-use crate::meaning::PostArms;
 use crate::page::PostPage;
 use crate::texts::{TextAtHand, TextsAtHand};
 use crate::work::Work;

@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod arms;
 pub mod checkpoints;
 pub mod consistency;
 mod context;

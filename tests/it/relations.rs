@@ -413,9 +413,10 @@ fn what_a_slice_reads_and_moves_is_held_against_the_run() {
     has(&tokens(|tokens| tokens[7] = 256), "batch-vocabulary", "a token beyond the vocabulary");
     // A batch has 16 rows of 129 tokens.
     has(&tokens(|tokens| tokens.copy_within(..2064, 4128)), "batches-differ", "a batch twice");
+    // A text may repeat itself: one row in a batch refutes nothing, and neither do two such batches.
     let one_row =
-        |tokens: &mut Vec<u32>| (1..16).for_each(|row| tokens.copy_within(..129, 129 * row));
-    has(&tokens(one_row), "rows-differ", "one row in a batch");
+        |tokens: &mut Vec<u32>| (1..32).for_each(|row| tokens.copy_within(..129, 129 * row));
+    assert!(tokens(one_row).is_empty());
 
     let table = "slices/slice-000967.tensors.jsonl";
     let text = fs::read_to_string(copy.path(table)).unwrap();

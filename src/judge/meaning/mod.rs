@@ -1,12 +1,10 @@
 //! What a claim is taken to mean: the fact behind its words, and the lints that compare the words with the fact.
 
-mod arms;
 pub mod fact;
 pub mod lints;
 mod nouns;
 mod phrases;
 pub mod provenance;
 
-pub use arms::{PostArms, counted_runs};
 pub use nouns::Scope;
 pub use provenance::Provenance;

@@ -9,8 +9,8 @@ use repro_claim::syntax::ExpressionKind;
 use repro_exact::decimal::grouped;
 use repro_receipt::bundle::Fact;
 
-use super::arms::{ClaimArm, PostArms, shared};
 use super::provenance::TextSplit;
+use crate::arms::{ClaimArm, PostArms, shared};
 use crate::lexicon::lexicon;
 use crate::library::Library;
 use crate::page::{PlacedExpression, PostPage, path_of};

@@ -8,7 +8,7 @@ use repro_claim::Expression;
 use repro_claim::syntax::ExpressionKind;
 use repro_receipt::bundle::{CONFIG, fact_id};
 
-use super::arms::{ClaimArm, PostArms, shared};
+use crate::arms::{ClaimArm, PostArms, shared};
 use crate::lexicon::{LexiconTerm, lexicon};
 use crate::library::Library;
 use crate::loss_unit::{LossUnit, unit_of_leaf};

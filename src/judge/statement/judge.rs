@@ -15,11 +15,11 @@ use repro_report::meaning::Meaning;
 use repro_report::outcome::{ClaimReport, Definition, Impact, Outcome, ReadBy, Verdict};
 
 use super::{horizons, own_numbers};
+use crate::arms::counted_runs;
 use crate::context::{PostContext, as_read};
 use crate::evaluate::functions::{self, Gives};
 use crate::evaluate::{Evaluator, Frame, Variables};
 use crate::json_text::{self, ReadText};
-use crate::meaning::counted_runs;
 use crate::page::{
     Binding, PlacedExpression, PostRole, PostStatement, StatementKind, quoted_numbers,
 };

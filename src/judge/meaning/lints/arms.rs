@@ -8,8 +8,8 @@ use repro_claim::locator::Locator;
 use repro_receipt::bundle::Origin;
 use repro_report::meaning::{Lint, LintKind};
 
-use super::super::arms::{ClaimArm, plain, shared};
 use super::{LintedClaim, lint};
+use crate::arms::{ClaimArm, plain, shared};
 use crate::lexicon::{lexicon, place_of, plain_words};
 use crate::page::path_of;
 

@@ -12,9 +12,9 @@ use repro_exact::decimal::Printed;
 use repro_report::meaning::{Lint, LintKind, Reading};
 use repro_report::outcome::EvidenceRef;
 
-use super::super::arms::{ClaimArm, counted_runs};
 use super::statistic::said_in;
 use super::{LintedClaim, lint, number_of, plain_words};
+use crate::arms::{ClaimArm, counted_runs};
 use crate::lexicon::{lexicon, place_of};
 use crate::value::LeafKind;
 

@@ -8,10 +8,10 @@ use repro_claim::Expression;
 use repro_claim::syntax::{ArithmeticOperator, ExpressionKind, RelationOperator};
 use repro_report::meaning::{Lint, LintKind};
 
-use super::super::arms::ClaimArm;
 use super::super::nouns::{Noun, head};
 use super::super::provenance::quantity_of;
 use super::{LintedClaim, denies_before, lint, number_of, plain_words};
+use crate::arms::ClaimArm;
 use crate::lexicon::{lexicon, places_of};
 
 /// So many bytes before a word of direction may hold what denies it.

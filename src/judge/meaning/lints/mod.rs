@@ -24,9 +24,9 @@ use repro_claim::quote::{ItemKind, QuoteItem};
 use repro_exact::decimal::Printed;
 use repro_report::meaning::{Lint, LintKind, Reading};
 
-use super::arms::ClaimArm;
 use super::nouns::Scope;
 use super::provenance::Provenance;
+use crate::arms::ClaimArm;
 use crate::lexicon::{lexicon, place_of, plain_words};
 use crate::value::Quantity;
 

@@ -8,9 +8,9 @@ use repro_claim::quote::{ItemKind, QuoteItem};
 use repro_exact::decimal::grouped;
 use repro_report::meaning::{Lint, LintKind};
 
-use super::super::arms::ClaimArm;
 use super::sources::said_step_items;
 use super::{LintedClaim, lint};
+use crate::arms::ClaimArm;
 use crate::lexicon::{lexicon, places_of};
 
 /// A name where it stands.
