@@ -167,7 +167,7 @@ impl RecordFile<'_> {
 
     fn write(&self, reviews: &Reviews) -> Result<(), Error> {
         let name = store::file(self.post);
-        write_file(&self.root, &name, &name, reviews.render(self.post).as_bytes())
+        write_file(self.root, &name, &name, reviews.render(self.post).as_bytes())
     }
 }
 

@@ -237,7 +237,7 @@ const CRATES: &[Crate] = &[
             &["post"],
             &["json_text", "library", "lock", "moment", "names", "page_keys", "planned", "rules"],
             &["index", "page"],
-            &["covered", "texts", "value"],
+            &["arms", "covered", "texts", "value"],
             &["context", "loss_unit"],
             &["reading", "transcribed"],
             &["evaluate"],
