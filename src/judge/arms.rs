@@ -14,7 +14,7 @@ use crate::library::Library;
 use crate::page::{PostPage, path_of};
 use crate::work::Work;
 
-/// What a lane takes, so that the lanes of a post fit 100 MB.
+/// The steps charged for each lane, which keep the lanes of one post below about 100 MB.
 const STEPS_OF_A_LANE: usize = 40;
 
 /// The arms of a post by their names, with what the receipts of their runs say: gathered once for all claims.
@@ -86,7 +86,7 @@ impl<'p> PostArms<'p> {
             work.takes(1);
             let Some((path, field)) = fact.id.rsplit_once('.') else { continue };
             let Some(lane) = path.strip_prefix(&prefix) else { continue };
-            // Names that stand for one place each have its lanes.
+            // Several names may point at the same place, and each gets lanes of its own.
             work.takes(STEPS_OF_A_LANE);
             if work.is_spent() {
                 return;
@@ -96,7 +96,7 @@ impl<'p> PostArms<'p> {
         }
     }
 
-    /// Those with names of their own.
+    /// The arms that the post names.
     pub fn all(&self) -> impl Iterator<Item = &Arc<ClaimArm>> {
         self.by_name.values()
     }
@@ -152,17 +152,16 @@ impl<'p> PostArms<'p> {
 }
 
 impl ArmRuns {
-    /// Those that a name of a post locates.
+    /// The runs that a name of the post points at. If a bundle is missing, nothing is stated of them.
     fn of(locator: &Locator, library: &Library) -> Self {
         let bundles: Vec<&Bundle> =
             locator.bundles.iter().filter_map(|name| library.bundle(name)).collect();
-        let is_whole = bundles.len() == locator.bundles.len();
         let own = Self {
             bundles: locator.bundles.clone(),
             is_group: locator.is_group,
             ..Self::default()
         };
-        if !is_whole {
+        if bundles.len() < locator.bundles.len() {
             return own;
         }
         let receipts = || bundles.iter().map(|bundle| bundle.receipt());

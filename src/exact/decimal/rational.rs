@@ -63,11 +63,15 @@ struct SmallRatio {
 }
 
 impl SmallRatio {
-    fn of(value: &BigRational) -> Option<Self> {
-        Some(Self { numer: value.numer().to_i128()?, denom: value.denom().to_i128()? })
+    /// Both fractions; none if either has a part that does not fit.
+    fn pair(a: &BigRational, b: &BigRational) -> Option<[Self; 2]> {
+        let small = |value: &BigRational| {
+            Some(Self { numer: value.numer().to_i128()?, denom: value.denom().to_i128()? })
+        };
+        Some([small(a)?, small(b)?])
     }
 
-    /// None where a step does not fit.
+    /// None if a step overflows, as in `product` and `compare`.
     fn sum(self, other: Self) -> Option<BigRational> {
         let d = self.denom.gcd(&other.denom);
         let (left, right) = (self.denom / d, other.denom / d);
@@ -89,6 +93,11 @@ impl SmallRatio {
         let numer = (self.numer / over).checked_mul(other.numer / under)?;
         Some(raw(numer, (self.denom / under).checked_mul(other.denom / over)?))
     }
+
+    fn compare(self, other: Self) -> Option<Ordering> {
+        let left = self.numer.checked_mul(other.denom)?;
+        Some(left.cmp(&other.numer.checked_mul(self.denom)?))
+    }
 }
 
 /// `numer / denom`, which have no common divisor.
@@ -98,9 +107,7 @@ fn raw(numer: i128, denom: i128) -> BigRational {
 
 /// `a * b`.
 pub fn product(a: &BigRational, b: &BigRational) -> BigRational {
-    if let (Some(a), Some(b)) = (SmallRatio::of(a), SmallRatio::of(b))
-        && let Some(product) = a.product(b)
-    {
+    if let Some(product) = SmallRatio::pair(a, b).and_then(|[a, b]| a.product(b)) {
         return product;
     }
     if is_short(a) && is_short(b) {
@@ -115,9 +122,7 @@ pub fn product(a: &BigRational, b: &BigRational) -> BigRational {
 
 /// `a + b`.
 pub fn sum(a: &BigRational, b: &BigRational) -> BigRational {
-    if let (Some(a), Some(b)) = (SmallRatio::of(a), SmallRatio::of(b))
-        && let Some(sum) = a.sum(b)
-    {
+    if let Some(sum) = SmallRatio::pair(a, b).and_then(|[a, b]| a.sum(b)) {
         return sum;
     }
     if is_short(a) && is_short(b) {
@@ -148,11 +153,8 @@ pub fn ratio(numer: BigInt, denom: BigInt) -> BigRational {
 
 /// `a` against `b`.
 pub fn compare(a: &BigRational, b: &BigRational) -> Ordering {
-    if let (Some(a), Some(b)) = (SmallRatio::of(a), SmallRatio::of(b))
-        && let (Some(left), Some(right)) =
-            (a.numer.checked_mul(b.denom), b.numer.checked_mul(a.denom))
-    {
-        return left.cmp(&right);
+    if let Some(order) = SmallRatio::pair(a, b).and_then(|[a, b]| a.compare(b)) {
+        return order;
     }
     if is_short(a) && is_short(b) {
         return a.cmp(b);

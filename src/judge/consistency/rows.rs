@@ -346,7 +346,7 @@ impl<'a> RowIndex<'a> {
     }
 }
 
-/// What a term is looked up by: as it is told, but a text in full.
+/// The text that a term is looked up by. Messages cut long texts; this does not.
 fn key(term: &LoggedTerm<'_>) -> String {
     match term {
         LoggedTerm::Text(text) => format!("`{text}`"),
@@ -699,15 +699,15 @@ impl<'a> Rows<'a> {
 
     fn outcomes(&self) -> Vec<Row<'a>> {
         let stem = |file: &str| file.split('.').next().unwrap_or_default().to_owned();
-        let key = |row: &Row<'a>| Some((stem(row.own.file), key(&row.field("task")?)));
+        let task_of = |row: &Row<'a>| Some((stem(row.own.file), key(&row.field("task")?)));
         let mut tables = HashMap::new();
         for task in self.tables(".tasks.csv", Fields::Cells) {
-            if let Some(key) = key(&task) {
-                tables.entry(key).or_insert(task.own);
+            if let Some(own) = task_of(&task) {
+                tables.entry(own).or_insert(task.own);
             }
         }
         let with_task = |row: Row<'a>| {
-            let task = key(&row).and_then(|key| tables.get(&key));
+            let task = task_of(&row).and_then(|own| tables.get(&own));
             row.with([task.map(|task| ("task", *task))])
         };
         self.tables(".outcomes.jsonl", Fields::Json).map(with_task).collect()

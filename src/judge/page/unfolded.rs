@@ -43,7 +43,7 @@ impl PostPage {
         Unfolding { opens_formulas: true, ..Unfolding::new(self) }.whole(tree, row)
     }
 
-    /// The expression that the outermost formulas of another one come to, with parameters by their names.
+    /// Follows an expression through the formulas that it calls or names; their parameters keep their names.
     pub fn head<'e>(&'e self, tree: &'e Expression) -> &'e Expression {
         let mut head = tree;
         // Formulas may call each other in a circle.
