@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::common::{Colour, CommonArgs};
 use super::{BAD_USAGE, CANNOT_WRITE, formats};
-use repro_receipt::disk::{Disk, LocalDisk, beneath, partial_of, unlinked};
+use repro_receipt::disk::{Disk, LocalDisk, beneath, drawn_beside, unlinked};
 use repro_receipt::source::{Error, Location};
 use repro_report::growing::GrownReport;
 use repro_report::outcome::Report;
@@ -390,7 +390,7 @@ pub fn open_report(path: &Path) -> Result<File, Error> {
 /// Writes a report where none is yet, or an earlier one, whole or not at all; of an earlier one nothing is left either.
 fn write_report(path: &Path, text: &str) -> Result<(), Error> {
     takes_a_report(path)?;
-    LocalDisk.replace(path, &partial_of(path), text.as_bytes()).map_err(|error| {
+    LocalDisk.replace(path, &drawn_beside(path), text.as_bytes()).map_err(|error| {
         let _ = std::fs::remove_file(path);
         cannot_write(path, &error)
     })
@@ -402,7 +402,7 @@ pub fn write_file(root: &Path, name: &str, shown: &str, bytes: &[u8]) -> Result<
     let folder = folder_of(&path);
     beneath(root, &path)
         .and_then(|()| LocalDisk.make_folders(folder))
-        .and_then(|()| LocalDisk.replace(&path, &partial_of(&path), bytes))
+        .and_then(|()| LocalDisk.replace(&path, &drawn_beside(&path), bytes))
         .and_then(|()| LocalDisk.sync(folder))
         .map_err(|error| cannot_write(Path::new(shown), &error))
 }

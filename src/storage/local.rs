@@ -5,15 +5,13 @@
 //! a network take bytes and refuse them later. The folder is not synced: after a power failure an object is whole or absent,
 //! and what is absent is written again.
 
-use std::collections::hash_map::RandomState;
 use std::fs::{self, DirEntry, File};
-use std::hash::{BuildHasher, Hasher};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use repro_receipt::disk::{Disk, LocalDisk, PARTIAL, beneath, folder_of};
+use repro_receipt::disk::{Disk, LocalDisk, beneath, drawn_beside, folder_of};
 use repro_receipt::source::{Code, Error, Location};
 use rustix::fs::OFlags;
 
@@ -214,7 +212,7 @@ impl LocalStore {
         beneath(Path::new(""), &self.root)?;
         beneath(&self.root, &folder)?;
         disk.make_folders(&folder)?;
-        let partial = folder.join(drawn());
+        let partial = drawn_beside(path);
         let written = disk.write(&partial, bytes).and_then(|()| disk.sync(&partial));
         let written = written.and_then(|()| named(&partial));
         // Once it has its name, nothing is left.
@@ -243,12 +241,6 @@ impl LocalStore {
 /// Whether nothing has the name: no file, or no folder for it to lie in.
 fn is_absent(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
-}
-
-/// A name that no other writer draws, here or on another host: 128 bits from keys that the system draws for each process.
-fn drawn() -> String {
-    let draw = || RandomState::new().build_hasher().finish();
-    format!(".{:016x}{:016x}{PARTIAL}", draw(), draw())
 }
 
 #[cfg(test)]

@@ -7,8 +7,10 @@
 
 #![forbid(unsafe_code)]
 
+use std::collections::hash_map::RandomState;
 use std::fmt::Debug;
 use std::fs::{self, File};
+use std::hash::{BuildHasher, Hasher};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -161,7 +163,14 @@ pub fn folder_of(path: &Path) -> PathBuf {
     }
 }
 
-/// The name under which the bytes of a file are written before it gets its own.
+/// A path beside `path` for bytes that get its name later. No other writer draws it, here or on another host: 128 bits
+/// from keys that the system draws for each process.
+pub fn drawn_beside(path: &Path) -> PathBuf {
+    let draw = || RandomState::new().build_hasher().finish();
+    folder_of(path).join(format!(".{:016x}{:016x}{PARTIAL}", draw(), draw()))
+}
+
+/// The name under which the bytes of a file are written before it gets its own, in a folder that has one writer.
 pub fn partial_of(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(PARTIAL);
