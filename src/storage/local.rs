@@ -254,7 +254,7 @@ mod tests {
     use repro_receipt::disk::Disk;
     use repro_receipt::disk::trial::{DiskFault, Files, Trial, tree};
 
-    use super::{LocalStore, drawn};
+    use super::{LocalStore, drawn_beside};
     use crate::created::Created;
 
     fn folder(root: &Path) -> LocalStore {
@@ -371,7 +371,7 @@ mod tests {
 
     #[test]
     fn no_name_is_drawn_twice() {
-        let names: BTreeSet<_> = (0..1_000).map(|_| drawn()).collect();
+        let names: BTreeSet<_> = (0..1_000).map(|_| drawn_beside(Path::new("r/report"))).collect();
         assert_eq!(names.len(), 1_000);
     }
 }

@@ -66,25 +66,26 @@ impl Name {
     }
 }
 
-/// The columns of a bundle that relations have asked for: those of logs, which may be long, and those that are
-/// asked for as lists. Other rows are few, and looked up one by one.
+/// The columns of a bundle that relations have asked for: each name is looked up once in each row.
 #[derive(Debug)]
 pub struct RelationColumns<'a> {
     rows: Rows<'a>,
-    /// No number where there is none.
-    known: HashMap<(Over, &'static str), Vec<f64>>,
+    /// Of logs, which may be long, and of what is asked for as a list: no number where there is none.
+    numbers: HashMap<(Over, &'static str), Vec<f64>>,
+    /// Of other rows, which are few.
+    terms: HashMap<(Over, &'static str), Vec<Option<LoggedTerm<'a>>>>,
     constants: HashMap<&'static str, Option<LoggedTerm<'a>>>,
 }
 
 /// What a name stands for in the rows of a relation.
 #[derive(Debug)]
-pub enum View<'c, 'a> {
+pub enum View<'c> {
     Constant(Option<LoggedTerm<'c>>),
     Numbers(&'c [f64], RowShift),
-    Rows(&'c Rows<'a>, Over, &'static str, RowShift),
+    Terms(&'c [Option<LoggedTerm<'c>>], RowShift),
 }
 
-impl View<'_, '_> {
+impl View<'_> {
     /// Whether it stands for a number in every row where it stands for something.
     pub fn is_of_numbers(&self) -> bool {
         matches!(self, Self::Constant(Some(LoggedTerm::Number(_))) | Self::Numbers(..))
@@ -108,19 +109,25 @@ impl View<'_, '_> {
             Self::Numbers(..) => {
                 Some(self.number(row)).filter(|number| !number.is_nan()).map(LoggedTerm::Number)
             }
-            Self::Rows(rows, over, path, shift) => rows.row(*over, shift.row(row)?)?.field(path),
+            Self::Terms(terms, shift) => {
+                terms.get(shift.row(row)?)?.as_ref().map(LoggedTerm::borrowed)
+            }
         }
     }
 }
 
 impl<'a> RelationColumns<'a> {
     pub fn of(bundle: &'a Bundle) -> Self {
-        Self { rows: Rows::of(bundle), known: HashMap::new(), constants: HashMap::new() }
+        Self {
+            rows: Rows::of(bundle),
+            numbers: HashMap::new(),
+            terms: HashMap::new(),
+            constants: HashMap::new(),
+        }
     }
 
-    /// Looks up a name of a relation over rows of a kind, and answers whether it stands for something, as far as no row
-    /// decides that.
-    pub fn find(&mut self, over: Over, name: &'static Name) -> bool {
+    /// Looks up a name that stands for the same in every row, and answers whether it stands for something.
+    pub fn find_constant(&mut self, name: &'static Name) -> bool {
         let root = match name.scope {
             Scope::Config => self.rows.config,
             Scope::Receipt => self.rows.receipt,
@@ -128,25 +135,34 @@ impl<'a> RelationColumns<'a> {
                 let is_list = !self.column(listed, &name.path).iter().any(|number| number.is_nan());
                 return is_list && self.rows.is_whole(listed);
             }
-            Scope::Row(_) => {
-                if self.rows.find(over) > 0 && self.rows.is_logged(over) {
-                    self.column(over, &name.path);
-                }
-                return true;
-            }
+            Scope::Row(_) => return true,
         };
         let term = self.constants.entry(&name.text);
         term.or_insert_with(|| term_at(root?, &name.path)).is_some()
     }
 
+    /// Looks up a name in the rows of a kind, where they decide what it stands for.
+    pub fn find_in_rows(&mut self, over: Over, name: &'static Name) {
+        match name.scope {
+            Scope::Row(_) if self.rows.is_logged(over) => {
+                self.column(over, &name.path);
+            }
+            Scope::Row(_) => {
+                let terms = self.terms.entry((over, &name.path));
+                terms.or_insert_with(|| self.rows.terms(over, &name.path));
+            }
+            Scope::Config | Scope::Receipt | Scope::All(_) => {}
+        }
+    }
+
     fn column(&mut self, over: Over, path: &'static str) -> &[f64] {
         self.rows.find(over);
-        self.known.entry((over, path)).or_insert_with(|| self.rows.numbers(over, path))
+        self.numbers.entry((over, path)).or_insert_with(|| self.rows.numbers(over, path))
     }
 
     /// What a name stands for that was looked up.
-    pub fn view(&self, over: Over, name: &'static Name) -> View<'_, 'a> {
-        let column = |over: Over| self.known.get(&(over, name.path.as_str()));
+    pub fn view(&self, over: Over, name: &'static Name) -> View<'_> {
+        let column = |over: Over| self.numbers.get(&(over, name.path.as_str()));
         match name.scope {
             Scope::Config | Scope::Receipt => {
                 let term = self.constants.get(name.text.as_str()).and_then(Option::as_ref);
@@ -159,7 +175,10 @@ impl<'a> RelationColumns<'a> {
             Scope::Row(shift) if self.rows.is_logged(over) => {
                 View::Numbers(column(over).map_or(&[], Vec::as_slice), shift)
             }
-            Scope::Row(shift) => View::Rows(&self.rows, over, &name.path, shift),
+            Scope::Row(shift) => {
+                let terms = self.terms.get(&(over, name.path.as_str()));
+                View::Terms(terms.map_or(&[], Vec::as_slice), shift)
+            }
         }
     }
 

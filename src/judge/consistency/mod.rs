@@ -55,6 +55,7 @@ impl SelfConsistency {
         let asked: Vec<_> = known_relations().iter().filter(|one| is_asked(one)).collect();
         for one in asked {
             let count = columns.count(one.over);
+            one.names.iter().for_each(|name| columns.find_in_rows(one.over, name));
             let (times, failed) = one.asked(&columns, count);
             let broken = failed.map(|(first, more)| one.broken(bundle, &columns, first, more));
             if one.is_doubt {
@@ -73,14 +74,12 @@ impl SelfConsistency {
 impl BundleRelation {
     /// Whether a bundle has what it is about; what no row can change is looked at here, once.
     fn is_asked(&'static self, columns: &mut RelationColumns<'_>) -> bool {
-        let over = self.over;
         // Conditions that no row can change, and formulas about what is there, may name what is absent.
         let all = || self.when.iter().chain([&self.says]);
         let rows = || all().filter(|formula| !formula.asks_for_presence());
         let is_needed = |at: usize| rows().any(|formula| formula.names.contains(&at));
-        let is_missing = |(at, name): &(usize, &'static Name)| {
-            !columns.find(over, name) && name.is_constant() && is_needed(*at)
-        };
+        let is_missing =
+            |(at, name): &(usize, &'static Name)| !columns.find_constant(name) && is_needed(*at);
         // All are looked up, the absent ones too.
         let missing = self.names.iter().enumerate().filter(is_missing).count();
         let views = self.views(columns);
@@ -88,7 +87,7 @@ impl BundleRelation {
         missing == 0 && self.first.iter().all(|formula| formula.holds(&named) == Some(true))
     }
 
-    fn views<'c, 'a>(&'static self, columns: &'c RelationColumns<'a>) -> Vec<View<'c, 'a>> {
+    fn views<'c>(&'static self, columns: &'c RelationColumns<'_>) -> Vec<View<'c>> {
         self.names.iter().map(|name| columns.view(self.over, name)).collect()
     }
 

@@ -498,6 +498,12 @@ impl<'a> Rows<'a> {
         }
     }
 
+    /// What a path stands for in the rows of a kind that is not of a log.
+    pub fn terms(&self, over: Over, path: &str) -> Vec<Option<LoggedTerm<'a>>> {
+        let listed = self.known[over.0].iter().flat_map(|set| &set.listed);
+        listed.map(|row| row.field(path)).collect()
+    }
+
     /// Whether no row of a kind was left out for its size.
     pub fn is_whole(&self, over: Over) -> bool {
         match &self.known[over.0] {

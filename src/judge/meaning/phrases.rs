@@ -70,8 +70,10 @@ impl Phrases<'_, '_> {
             if !self.has_arms {
                 return head(&noun);
             }
-            let own = self.scope.scope_of(&noun);
-            return match own.strip_prefix(", ").filter(|_| self.shared.is_none()) {
+            if self.shared.is_some() {
+                return short(&noun);
+            }
+            return match self.scope.scope_of(&noun).strip_prefix(", ") {
                 Some(own) => format!("{} ({own})", short(&noun)),
                 None => short(&noun),
             };

@@ -143,7 +143,7 @@ impl<'p> Unfolding<'p> {
 
     /// The place of the evidence that a name stands for, as a name: "`moe-s1`".
     fn place_of(&self, tree: &Expression) -> Option<ExpressionKind> {
-        let path = path_of(tree).filter(|_| self.locates_names)?;
+        let path = self.locates_names.then(|| path_of(tree))??;
         self.page.evidence_of(&path.join(".")).map(ExpressionKind::Name)
     }
 }

@@ -19,6 +19,7 @@ mod store;
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread;
 
 use crate::checkpoints::Beginnings;
 use crate::context::PostContext;
@@ -165,14 +166,19 @@ pub fn verify_into<'r>(
         Ok(given) => given,
         Err(error) => return sink.take(ReportPart::refused(PartSubject::Run, vec![error])),
     };
-    let loaded = parallel::map(ids, threads, |id| PostPage::load(root, id));
+    let read = |id: &String| -> Result<_, Error> {
+        let page = PostPage::load(root, id)?;
+        let pins = (!demands.repin).then(|| lock::read(root, &page.id));
+        Ok((page, pins))
+    };
+    let loaded = parallel::map(ids, threads, read);
     // Bundles of all posts at once keep every thread busy, however few a post has.
-    store.load(root, loaded.iter().flatten().flat_map(PostPage::bundles).map(|(name, _)| name));
-    let fetched = loaded.into_iter().map(|page| {
-        let page = page.map_err(|error| vec![error])?;
+    let pages = loaded.iter().flatten().map(|(page, _)| page);
+    store.load(root, pages.flat_map(PostPage::bundles).map(|(name, _)| name));
+    let fetched = loaded.into_iter().map(|read| {
+        let (page, pins) = read.map_err(|error| vec![error])?;
         without_shadows(&page)?;
-        let pins = (!demands.repin).then(|| lock::read(root, &page.id)).transpose();
-        let pins = pins.map_err(|error| vec![error])?.flatten();
+        let pins = pins.transpose().map_err(|error| vec![error])?.flatten();
         store.fetch(root, &page, pins.as_ref())?;
         let texts = given.of(&page, root)?;
         Ok((page, texts))
@@ -202,6 +208,8 @@ pub fn verify_into<'r>(
         |(id, post), threads| judging.part(id, post, threads),
         take,
     );
+    // Freeing many small pieces takes a while, and nobody has to wait for it.
+    let _ = thread::Builder::new().spawn(move || drop(store.library));
 }
 
 /// What the posts of one run of the program are judged with.

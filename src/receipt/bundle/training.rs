@@ -1,6 +1,8 @@
 //! The numbers of training records from which others follow, kept while the log passes by: reading it again would
 //! cost as much as checking it.
 
+use std::collections::BTreeSet;
+
 use crate::digest::EXACT_INTEGERS;
 use crate::source::{Kind, Node};
 
@@ -9,6 +11,9 @@ pub const MOST_RECORDS: usize = 1 << 20;
 
 /// So many layers of routers are kept of all records.
 const MOST_LAYERS: usize = 1 << 20;
+
+/// So many names of columns are kept.
+const MOST_NAMES: usize = 1 << 10;
 
 /// What a router did in a step, as a record says it.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -123,6 +128,10 @@ pub struct TrainingRecords {
     /// In the order of the file.
     pub kept: Vec<TrainingRecord>,
     layers: Vec<RouterRecord>,
+    /// The columns of the log: those of its first line, and of each that has another number of them than the one before.
+    pub names: BTreeSet<String>,
+    /// How many columns the last line had.
+    width: usize,
     /// How many lines the log has.
     pub lines: usize,
 }
@@ -131,6 +140,13 @@ impl TrainingRecords {
     /// Keeps one more line, while there is room.
     pub fn add(&mut self, line: Node<'_>) {
         self.lines += 1;
+        if let Kind::Object(members) = &line.value().kind
+            && members.len() != self.width
+        {
+            self.width = members.len();
+            let free = MOST_NAMES.saturating_sub(self.names.len());
+            self.names.extend(members.iter().take(free).map(|member| member.key.to_string()));
+        }
         if self.kept.len() < MOST_RECORDS {
             let mut record = TrainingRecord::of(line);
             let layers = line.get("router").and_then(|router| router.get("layers")?.items().ok());

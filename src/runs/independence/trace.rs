@@ -169,7 +169,10 @@ impl RunTrace {
 /// The columns that others log under names of their own, as `train/loss`, and those of imported logs. Only losses and norms
 /// have the noise of their run; learning rates and counts are the same in all.
 fn logged_by_others(bundle: &Bundle) -> Vec<(String, Vec<(u64, f64)>)> {
-    let is_log = |file: &&str| *file == METRICS || file.starts_with(PRINTED);
+    // Our own logs have no column but ours, and are not read again.
+    let names = bundle.records().into_iter().flat_map(|records| &records.names);
+    let has_others = names.clone().any(|name| is_measured(METRICS, name));
+    let is_log = |file: &&str| (*file == METRICS && has_others) || file.starts_with(PRINTED);
     let logs = bundle.documents().filter(is_log);
     let columns = logs.filter_map(|file| {
         let root = bundle.document(file).ok()?.root();
@@ -186,11 +189,13 @@ fn logged_by_others(bundle: &Bundle) -> Vec<(String, Vec<(u64, f64)>)> {
 fn measured_names<'l>(file: &str, lines: &[Node<'l>]) -> BTreeSet<&'l str> {
     let ends = lines.iter().take(NAMED_LINES).chain(lines.last());
     let members = ends.flat_map(|line| line.members().into_iter().flatten());
-    let is_kept = |name: &str| file == METRICS && OURS.contains(&name);
-    let is_measured = |name: &&str| {
-        columns::column_of(name).is_some_and(|of| MEASURED.contains(&of)) && !is_kept(name)
-    };
-    members.map(|(name, _)| name).filter(is_measured).collect()
+    members.map(|(name, _)| name).filter(|name| is_measured(file, name)).collect()
+}
+
+/// Whether a column has the noise of its run, and is not kept of each bundle.
+fn is_measured(file: &str, name: &str) -> bool {
+    let is_kept = file == METRICS && OURS.contains(&name);
+    columns::column_of(name).is_some_and(|of| MEASURED.contains(&of)) && !is_kept
 }
 
 /// A column by its steps. The cells of tables are texts.
