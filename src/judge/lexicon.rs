@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use memchr::memmem;
+use memchr::memchr_iter;
 use repro_claim::words::WordLists;
 use repro_report::meaning::Reading;
 use serde::{Deserialize, Deserializer};
@@ -192,8 +192,10 @@ pub fn places_of<'t>(text: &'t str, word: &'t str) -> impl Iterator<Item = Range
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     let opens = word.starts_with(is_part);
     let closes = word.ends_with(is_part);
-    // Most words are in none of the short texts; this search has the cheaper start.
-    let found = memmem::find_iter(text.as_bytes(), word).map(|at| at..at + word.len());
+    // Most words are in none of the short texts: a look for the first byte costs less than the start of a search.
+    let starts = word.as_bytes().first().map(|first| memchr_iter(*first, text.as_bytes()));
+    let found = starts.into_iter().flatten().map(|at| at..at + word.len());
+    let found = found.filter(|place| text.as_bytes().get(place.clone()) == Some(word.as_bytes()));
     found.filter(move |place| {
         let continues_before = opens && text[..place.start].ends_with(is_part);
         let continues_behind = closes && text[place.end..].starts_with(is_part);

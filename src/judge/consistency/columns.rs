@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::LoggedTerm;
+use super::column::RelationColumn;
 use super::rows::{Over, Row, Rows, pointer, term_at};
 use repro_receipt::bundle::{Bundle, CONFIG, RECEIPT};
 
@@ -70,10 +71,7 @@ impl Name {
 #[derive(Debug)]
 pub struct RelationColumns<'a> {
     rows: Rows<'a>,
-    /// Of logs, which may be long, and of what is asked for as a list: no number where there is none.
-    numbers: HashMap<(Over, &'static str), Vec<f64>>,
-    /// Of other rows, which are few.
-    terms: HashMap<(Over, &'static str), Vec<Option<LoggedTerm<'a>>>>,
+    known: HashMap<(Over, &'static str), RelationColumn<'a>>,
     constants: HashMap<&'static str, Option<LoggedTerm<'a>>>,
 }
 
@@ -118,12 +116,7 @@ impl View<'_> {
 
 impl<'a> RelationColumns<'a> {
     pub fn of(bundle: &'a Bundle) -> Self {
-        Self {
-            rows: Rows::of(bundle),
-            numbers: HashMap::new(),
-            terms: HashMap::new(),
-            constants: HashMap::new(),
-        }
+        Self { rows: Rows::of(bundle), known: HashMap::new(), constants: HashMap::new() }
     }
 
     /// Looks up a name that stands for the same in every row, and answers whether it stands for something.
@@ -132,8 +125,8 @@ impl<'a> RelationColumns<'a> {
             Scope::Config => self.rows.config,
             Scope::Receipt => self.rows.receipt,
             Scope::All(listed) => {
-                let is_list = !self.column(listed, &name.path).iter().any(|number| number.is_nan());
-                return is_list && self.rows.is_whole(listed);
+                return self.column(listed, &name.path).list().is_some()
+                    && self.rows.is_whole(listed);
             }
             Scope::Row(_) => return true,
         };
@@ -143,42 +136,33 @@ impl<'a> RelationColumns<'a> {
 
     /// Looks up a name in the rows of a kind, where they decide what it stands for.
     pub fn find_in_rows(&mut self, over: Over, name: &'static Name) {
-        match name.scope {
-            Scope::Row(_) if self.rows.is_logged(over) => {
-                self.column(over, &name.path);
-            }
-            Scope::Row(_) => {
-                let terms = self.terms.entry((over, &name.path));
-                terms.or_insert_with(|| self.rows.terms(over, &name.path));
-            }
-            Scope::Config | Scope::Receipt | Scope::All(_) => {}
+        if !name.is_constant() {
+            self.column(over, &name.path);
         }
     }
 
-    fn column(&mut self, over: Over, path: &'static str) -> &[f64] {
+    fn column(&mut self, over: Over, path: &'static str) -> &RelationColumn<'a> {
         self.rows.find(over);
-        self.numbers.entry((over, path)).or_insert_with(|| self.rows.numbers(over, path))
+        self.known.entry((over, path)).or_insert_with(|| self.rows.column(over, path))
     }
 
     /// What a name stands for that was looked up.
     pub fn view(&self, over: Over, name: &'static Name) -> View<'_> {
-        let column = |over: Over| self.numbers.get(&(over, name.path.as_str()));
+        let column = |over: Over| self.known.get(&(over, name.path.as_str()));
         match name.scope {
             Scope::Config | Scope::Receipt => {
                 let term = self.constants.get(name.text.as_str()).and_then(Option::as_ref);
                 View::Constant(term.map(LoggedTerm::borrowed))
             }
             Scope::All(listed) => {
-                let list = column(listed).filter(|all| !all.iter().any(|number| number.is_nan()));
+                let list = column(listed).and_then(RelationColumn::list);
                 View::Constant(list.map(|numbers| LoggedTerm::List(Cow::Borrowed(numbers))))
             }
-            Scope::Row(shift) if self.rows.is_logged(over) => {
-                View::Numbers(column(over).map_or(&[], Vec::as_slice), shift)
-            }
-            Scope::Row(shift) => {
-                let terms = self.terms.get(&(over, name.path.as_str()));
-                View::Terms(terms.map_or(&[], Vec::as_slice), shift)
-            }
+            Scope::Row(shift) => match column(over) {
+                Some(RelationColumn::Numbers(numbers)) => View::Numbers(numbers, shift),
+                Some(RelationColumn::Terms(terms)) => View::Terms(terms, shift),
+                None => View::Numbers(&[], shift),
+            },
         }
     }
 

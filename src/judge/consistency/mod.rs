@@ -3,6 +3,7 @@
 //! A relation is data (`relations.toml`): what it is of, when it can be asked, what it says. Where something of it is missing it is
 //! not asked, so that trainers of others are held to what they say and to nothing else.
 
+mod column;
 mod columns;
 mod known;
 mod rows;

@@ -10,6 +10,7 @@ use repro_receipt::bundle::{
 use repro_receipt::source::{Kind, Node};
 
 use super::LoggedTerm;
+use super::column::RelationColumn;
 
 /// Times of records.
 const TIMING: &str = "data/timing.jsonl";
@@ -468,21 +469,16 @@ impl<'a> Rows<'a> {
         listed.len() + logged
     }
 
-    /// Whether the rows of a kind are of a log, which may be long.
-    pub fn is_logged(&self, over: Over) -> bool {
-        self.known[over.0].as_ref().is_some_and(|set| !matches!(set.log, Log::None))
-    }
-
-    /// The numbers that a path stands for in all rows of a kind; no number where there is none.
-    pub fn numbers(&self, over: Over, path: &str) -> Vec<f64> {
+    /// What a path stands for in all rows of a kind. A log says it in numbers.
+    pub fn column(&self, over: Over, path: &str) -> RelationColumn<'a> {
         let or_none = |number: Option<f64>| number.unwrap_or(f64::NAN);
-        let Some(RowSet { listed, log }) = &self.known[over.0] else { return Vec::new() };
-        let listed = listed.iter().map(|row| match row.field(path) {
-            Some(LoggedTerm::Number(number)) => number,
-            _ => f64::NAN,
-        });
-        match log {
-            Log::None => listed.collect(),
+        let Some(RowSet { listed, log }) = &self.known[over.0] else {
+            return RelationColumn::Numbers(Vec::new());
+        };
+        let logged: Vec<f64> = match log {
+            Log::None => {
+                return RelationColumn::of(listed.iter().map(|row| row.field(path)).collect());
+            }
             Log::Lines(records) => {
                 let number = |record: &TrainingRecord| match path {
                     "nonfinite" => f64::from(u8::from(record.is_nonfinite)),
@@ -493,15 +489,14 @@ impl<'a> Rows<'a> {
             }
             Log::Layers(records) => {
                 let logged = records.iter().flat_map(|records| records.layers());
-                listed.chain(logged.map(|router| or_none(router.number(path)))).collect()
+                logged.map(|router| or_none(router.number(path))).collect()
             }
-        }
-    }
-
-    /// What a path stands for in the rows of a kind that is not of a log.
-    pub fn terms(&self, over: Over, path: &str) -> Vec<Option<LoggedTerm<'a>>> {
-        let listed = self.known[over.0].iter().flat_map(|set| &set.listed);
-        listed.map(|row| row.field(path)).collect()
+        };
+        let listed = listed.iter().map(|row| match row.field(path) {
+            Some(LoggedTerm::Number(number)) => number,
+            _ => f64::NAN,
+        });
+        RelationColumn::Numbers(listed.chain(logged).collect())
     }
 
     /// Whether no row of a kind was left out for its size.
