@@ -99,20 +99,15 @@ impl BundleRelation {
         count: usize,
     ) -> (usize, Option<(usize, usize)>) {
         let views = self.views(columns);
-        let is_scalar = self.when.iter().chain([&self.says]).all(Formula::is_scalar)
-            && views.iter().all(View::is_of_numbers);
-        let holds = |formula: &'static Formula, at: usize| match is_scalar {
-            true => {
-                formula.holds_of(&|name| views.get(name).map_or(f64::NAN, |view| view.number(at)))
-            }
-            false => formula.holds(&|name: usize| views.get(name)?.at(at)),
-        };
+        let when: Vec<_> =
+            self.when.iter().map(|formula| RowFormula::of(formula, &views)).collect();
+        let says = RowFormula::of(&self.says, &views);
         let (mut times, mut failed) = (0, None);
         for at in 0..count {
-            if !self.when.iter().all(|formula| holds(formula, at) == Some(true)) {
+            if !when.iter().all(|formula| formula.holds(at) == Some(true)) {
                 continue;
             }
-            let Some(holds) = holds(&self.says, at) else { continue };
+            let Some(holds) = says.holds(at) else { continue };
             times += 1;
             if !holds {
                 failed = Some(failed.map_or((at, 0), |(first, more)| (first, more + 1)));
@@ -160,6 +155,30 @@ impl BundleRelation {
             printed_at: None,
         });
         BrokenRelation { code, reason, evidence: evidence.collect() }
+    }
+}
+
+/// A formula with what its names stand for in the rows of a bundle.
+struct RowFormula<'v> {
+    formula: &'static Formula,
+    views: &'v [View<'v>],
+    /// Whether it is arithmetic of single numbers: rows are many, and most formulas are.
+    is_scalar: bool,
+}
+
+impl<'v> RowFormula<'v> {
+    fn of(formula: &'static Formula, views: &'v [View<'v>]) -> Self {
+        let is_of_numbers = |at: &usize| views.get(*at).is_some_and(View::is_of_numbers);
+        let is_scalar = formula.is_scalar() && formula.names.iter().all(is_of_numbers);
+        Self { formula, views, is_scalar }
+    }
+
+    fn holds(&self, row: usize) -> Option<bool> {
+        let view = |name: usize| self.views.get(name);
+        if self.is_scalar {
+            return self.formula.holds_of(&|name| view(name).map_or(f64::NAN, |it| it.number(row)));
+        }
+        self.formula.holds(&|name| view(name)?.at(row))
     }
 }
 

@@ -228,7 +228,8 @@ impl<'a> Evaluator<'a> {
             return reference::open(self, locator, place).map(Evaluated::Reference).map(Some);
         }
         let longer = format!("{name}.");
-        let begins = self.context.page.names.keys().any(|known| known.starts_with(&longer));
+        let mut from = self.context.page.names.range(longer.clone()..);
+        let begins = from.next().is_some_and(|(known, _)| known.starts_with(&longer));
         Ok(begins.then(|| Evaluated::Names(name.to_owned())))
     }
 }
