@@ -46,18 +46,25 @@ pub struct Grid<'a> {
     pub reading: &'a DataPlan,
 }
 
+/// An arm at a budget: the runs of one cell differ in their seeds and their rates.
+#[derive(Clone, Copy)]
+struct Cell<'g> {
+    arm: &'g Arm,
+    budget: &'g Budget,
+    length: Length,
+}
+
 impl Grid<'_> {
     /// All runs: those that tune, then every cell at the best rates, then those at the shared rate.
     pub fn runs(&self) -> Result<Vec<PlannedRun>, Error> {
         let mut runs = Vec::new();
         if let Some(tuning) = self.tuning {
             for budget in self.budgets.iter().filter(|budget| budget.id == tuning.budget) {
-                let budget = &budget.part(&tuning.fraction);
-                for arm in self.arms {
+                for cell in self.cells(&budget.part(&tuning.fraction))? {
                     for rate in &tuning.rates {
                         let kind = RunKind::Tuning;
-                        let name = kind.name(self.study, &arm.id, &budget.id, &rate.text);
-                        let run = self.run(name, arm, budget, tuning.seed, kind)?;
+                        let name = kind.name(self.study, &cell.arm.id, &budget.id, &rate.text);
+                        let run = self.run(name, cell, tuning.seed, kind)?;
                         runs.push(run.at(rate.value));
                     }
                 }
@@ -65,11 +72,12 @@ impl Grid<'_> {
         }
         for kind in [RunKind::Best, RunKind::Shared] {
             for budget in self.budgets {
+                let cells = self.cells(budget)?;
                 for seed in self.seeds.iter().copied().filter(|s| self.holds(kind, budget, *s)) {
-                    for arm in self.arms {
+                    for cell in &cells {
                         let which = seed.to_string();
-                        let name = kind.name(self.study, &arm.id, &budget.id, &which);
-                        runs.push(self.run(name, arm, budget, seed, kind)?);
+                        let name = kind.name(self.study, &cell.arm.id, &budget.id, &which);
+                        runs.push(self.run(name, *cell, seed, kind)?);
                     }
                 }
             }
@@ -86,16 +94,22 @@ impl Grid<'_> {
             })
     }
 
+    /// The arms at a budget.
+    fn cells<'g>(&'g self, budget: &'g Budget) -> Result<Vec<Cell<'g>>, Error> {
+        let per_step = self.recipe.tokens_per_step();
+        let cell = |arm| Ok(Cell { arm, budget, length: budget.length(arm, self.arms, per_step)? });
+        self.arms.iter().map(cell).collect()
+    }
+
     fn run(
         &self,
         id: String,
-        arm: &Arm,
-        budget: &Budget,
+        cell: Cell<'_>,
         seed: u64,
         kind: RunKind,
     ) -> Result<PlannedRun, Error> {
+        let Cell { arm, budget, length } = cell;
         let per_step = self.recipe.tokens_per_step();
-        let length = budget.length(arm, self.arms, per_step)?;
         let tokens = length.steps.saturating_mul(per_step);
         Ok(PlannedRun {
             id,
@@ -106,7 +120,7 @@ impl Grid<'_> {
             kind,
             rate: None,
             steps: length.steps,
-            config: self.config(arm, budget, seed, kind, length)?,
+            config: self.config(cell, seed, kind)?,
             contract: Contract {
                 matched: Some(arm.matched.mode.word().to_owned()),
                 match_target: arm.matched.target.clone(),
@@ -124,14 +138,8 @@ impl Grid<'_> {
     }
 
     /// The flat configuration, all but the learning rate.
-    fn config(
-        &self,
-        arm: &Arm,
-        budget: &Budget,
-        seed: u64,
-        kind: RunKind,
-        length: Length,
-    ) -> Result<Map<String, Json>, Error> {
+    fn config(&self, cell: Cell<'_>, seed: u64, kind: RunKind) -> Result<Map<String, Json>, Error> {
+        let Cell { arm, budget, length } = cell;
         let tuning = kind == RunKind::Tuning;
         let mut config = arm.model.clone();
         config.extend(self.recipe.fields(length)?);
