@@ -96,7 +96,7 @@ fn changed(difference: &LockDifference) -> TestCaseStatus {
 
 fn weak(claim: &ClaimReport) -> TestCaseStatus {
     let mut status = TestCaseStatus::skipped();
-    status.set_message(format!("below the required minimum: {}", wording::assurance(claim)));
+    status.set_message(format!("below the required minimum: {}", wording::assurance(&[claim])));
     status
 }
 
@@ -126,7 +126,7 @@ fn judged(claim: &ClaimReport, base: &str, below_minimum: bool) -> TestCaseStatu
         at,
         wording::derived(claim),
         wording::tolerance(claim),
-        wording::assurance(claim),
+        wording::assurance(&[claim]),
         wording::impact(claim.impact).to_owned(),
         prose(&claim.note),
         format!("{}{}", visible(base), visible(&claim.place.to_string())),

@@ -165,7 +165,8 @@ fn row(told: &ToldTogether, base: &str) -> Vec<String> {
     let untold = told.claims().filter(|one| !wording::is_told(one));
     let derived = untold.map(|one| broken(&wording::derived(one)));
     let rows = told.claims().map(|one| broken(&wording::row_of(one)));
-    let facts = format!("{} · {}", wording::assurance(claim), wording::impact(claim.impact));
+    let all: Vec<_> = told.claims().collect();
+    let facts = format!("{} · {}", wording::assurance(&all), wording::impact(claim.impact));
     let mut why: Vec<_> =
         told.by_reason().iter().map(|group| escaped(&group[0].outcome.reason)).collect();
     why.extend(told.claims().map(|claim| escaped(&wording::questions(claim))));

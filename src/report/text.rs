@@ -194,8 +194,9 @@ impl Text<'_> {
             self.reason(&claims, many);
         }
         let claim = told.first;
+        let all: Vec<_> = cluster.iter().flat_map(ToldTogether::claims).collect();
         let facts = [
-            wording::assurance(claim),
+            wording::assurance(&all),
             wording::impact(claim.impact).to_owned(),
             claim.outcome.code.map_or(String::new(), |code| format!("[{}]", code.id)),
         ];

@@ -106,15 +106,22 @@ pub(super) fn entries_differ(count: usize) -> String {
 }
 
 /// "transcribed · compared · by author, not reviewed": where the evidence comes from, how it was used, and who says that the words
-/// mean it.
-pub(super) fn assurance(claim: &ClaimReport) -> String {
-    let evidence = match (claim.origin, claim.outcome.method) {
+/// mean it. Of claims that share a line each part is that of the weakest of them.
+pub(super) fn assurance(claims: &[&ClaimReport]) -> String {
+    let origin = claims.iter().map(|claim| claim.origin).min().flatten();
+    let method = claims.iter().map(|claim| claim.outcome.method).min().flatten();
+    let evidence = match (origin, method) {
         (Some(origin), Some(method)) => format!("{} · {}", origin.word(), method.word()),
         (Some(origin), None) => format!("{}, not used", origin.word()),
         (None, Some(method)) => method.word().to_owned(),
         (None, None) => "no evidence used".to_owned(),
     };
-    match read_by(claim) {
+    let weakest =
+        claims.iter().filter(|claim| claim.meaning.read_by.is_some()).min_by_key(|claim| {
+            let review = &claim.meaning.review;
+            (!claim.is_disputed(), claim.meaning.read_by, !review.evidence_changed)
+        });
+    match weakest.and_then(|claim| read_by(claim)) {
         Some(reading) => format!("{evidence} · {reading}"),
         None => evidence,
     }
@@ -349,7 +356,7 @@ pub(super) fn in_a_line(claim: &ClaimReport, limit: usize) -> String {
             Some(fact) => format!("fact: {}", prose(&fact.sentence)),
             None => derived(claim),
         },
-        assurance(claim),
+        assurance(&[claim]),
         impact(claim.impact).to_owned(),
     ];
     let parts = parts.into_iter().filter(|part| !part.is_empty());

@@ -838,6 +838,41 @@ fn an_alert_is_the_same_when_lines_move() {
     assert_eq!(changed, 1);
 }
 
+/// Claims of one sentence, or of sentences with one reason, share a line: the strongest of them lends it nothing.
+#[test]
+fn a_line_of_several_claims_has_the_weakest_assurance_of_them() {
+    let of = |id: &str, quote: &str, origin, method, read_by| {
+        let mut claim = claim(0, id, "relation", "");
+        claim.quote = quote.to_owned();
+        (claim.origin, claim.outcome.method) = (Some(origin), Some(method));
+        claim.meaning.read_by = Some(read_by);
+        claim
+    };
+    let strong = of("a", "one", EvidenceOrigin::Signed, Method::Replayed, ReadBy::Reviewed);
+    let weak = of("b", "one", EvidenceOrigin::Declared, Method::Compared, ReadBy::Author);
+    let elsewhere = of("c", "two", EvidenceOrigin::Transcribed, Method::Replayed, ReadBy::Drafted);
+    let drawn = |claims: Vec<ClaimReport>, format| {
+        let post = PostReport { claims, ..PostReport::default() };
+        let options = ReportOptions { verbose: true, ..ReportOptions::default() };
+        render(&Report { posts: vec![post], ..Report::default() }, format, &options)
+    };
+    for (one, other) in [(&strong, &weak), (&weak, &strong)] {
+        let line = "declared · compared · by author, not reviewed · changes no decision";
+        let text = drawn(vec![one.clone(), other.clone()], Format::Text);
+        assert!(text.contains(line) && !text.contains("signed"), "{text}");
+        let open = |claim: &ClaimReport| {
+            judged(claim.clone(), Verdict::Inconclusive, &ONE_RUN, "", "one run")
+        };
+        let claims = vec![open(one), open(other)];
+        for format in [Format::Text, Format::Markdown] {
+            let text = drawn(claims.clone(), format);
+            assert!(text.contains(line) && !text.contains("signed"), "{text}");
+        }
+        let text = drawn([claims, vec![open(&elsewhere)]].concat(), Format::Text);
+        assert!(text.contains("transcribed · compared · drafted · "), "{text}");
+    }
+}
+
 #[test]
 fn a_badge_says_the_worst_first() {
     let message = |report: &Report| -> serde_json::Value {
