@@ -659,6 +659,12 @@ pub struct VerdictCounts {
     /// How many of the contradicted ones only differ, as nobody has confirmed their binding.
     #[serde(skip)]
     pub differing: usize,
+    /// How many of the verified ones take a number from the post itself.
+    #[serde(skip)]
+    pub with_own_numbers: usize,
+    /// The weakest origin of the verified ones; none where none of them uses evidence.
+    #[serde(skip)]
+    pub origin: Option<EvidenceOrigin>,
 }
 
 impl VerdictCounts {
@@ -668,6 +674,10 @@ impl VerdictCounts {
         for claim in claims {
             *summary.count_mut(claim.outcome.verdict) += 1;
             summary.differing += usize::from(claim.differs().is_some());
+            if claim.outcome.is_verified() {
+                summary.with_own_numbers += usize::from(!claim.own_numbers.is_empty());
+                summary.origin = summary.origin.into_iter().chain(claim.origin).min();
+            }
         }
         summary
     }
@@ -686,6 +696,8 @@ impl VerdictCounts {
             inconclusive: self.inconclusive + more.inconclusive,
             unchecked: self.unchecked + more.unchecked,
             differing: self.differing + more.differing,
+            with_own_numbers: self.with_own_numbers + more.with_own_numbers,
+            origin: self.origin.into_iter().chain(more.origin).min(),
         }
     }
 
@@ -753,6 +765,8 @@ pub struct Report {
     pub replayed: usize,
     /// Claims below the caller's `--min-origin`, `--min-method` or `--min-reading`, as `post/claim`.
     pub below_minimum: Vec<String>,
+    /// The origin that the caller asked of verified claims (`--min-origin`): without one no badge is green.
+    pub min_origin: Option<EvidenceOrigin>,
     /// Whether a number of a text that is bound to nothing, or a text that is not at hand, fails.
     pub wants_all_bound: bool,
     /// Whether something that was asked for could not run to its end.

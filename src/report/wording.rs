@@ -1,11 +1,13 @@
 //! How claims are put in words, the same in every format for people.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::meaning::TokenReading;
 use crate::outcome::{
     ChallengeReport, ClaimReport, Definition, EvidenceOrigin, Finding, Impact, LockDifference,
-    Method, PassingChance, PinnedBy, PostReport, ReadBy, Referee, Verdict, VerdictCounts,
+    Method, PassingChance, PinnedBy, PostReport, ReadBy, Referee, TextReport, Verdict,
+    VerdictCounts,
 };
 
 use super::visible::{clipped, prose, visible};
@@ -187,13 +189,69 @@ pub(super) fn verified_as(
     method: Option<Method>,
 ) -> String {
     let is_typed = origin == Some(EvidenceOrigin::Transcribed);
+    let is_declared = origin == Some(EvidenceOrigin::Declared);
     let origin = origin.map_or("no", EvidenceOrigin::word);
     match method {
         Some(Method::Compared) if is_typed => format!("{count} compared across documents"),
+        Some(Method::Recomputed) if is_declared => {
+            format!("{count} recomputed from declared sums")
+        }
         Some(Method::Compared) => format!("{count} compared across {origin} evidence"),
         Some(method) => format!("{count} {} from {origin} evidence", method.word()),
         None => format!("{count} from {origin} evidence"),
     }
+}
+
+/// What verified claims rest on: "8 replayed from declared evidence · 9 recomputed from declared sums".
+pub(super) fn verified_on(claims: &[&ClaimReport]) -> String {
+    let mut assurances: BTreeMap<_, usize> = BTreeMap::new();
+    for claim in claims {
+        *assurances.entry(Reverse((claim.outcome.method, claim.origin))).or_default() += 1;
+    }
+    let parts = assurances.iter().map(|(Reverse((method, origin)), count)| {
+        verified_as(&count.to_string(), *origin, *method)
+    });
+    parts.collect::<Vec<_>>().join(" · ")
+}
+
+/// What the counts of a post do not tell and a reader of them has to know, one line each. Every format for people and for CI has it.
+pub(super) fn disclosures(post: &PostReport) -> Vec<String> {
+    let verified = ranked(post, Verdict::Verified);
+    // What stands in no bundle is a document that was held against itself.
+    let rests_on = if post.bundles.is_empty() { String::new() } else { verified_on(&verified) };
+    let parts = [
+        ("verified", rests_on),
+        ("read", readers(&verified)),
+        ("numbers of the post itself", own_numbers(post).unwrap_or_default()),
+        ("left without a claim", excused(post).unwrap_or_default()),
+        ("quotes not looked up, as these texts are not at hand", not_at_hand(post)),
+    ];
+    let parts = parts.into_iter().filter(|(_, words)| !words.is_empty());
+    let signatures = signatures(post, |_| true).into_iter();
+    let lines = parts.map(|(name, words)| format!("{name}: {words}"));
+    let lines = lines.chain(post.texts.iter().filter_map(unbound)).chain(signatures);
+    lines.chain(post.challenge.as_ref().map(challenge)).collect()
+}
+
+/// The texts of a post that were not there to look quotes up in.
+pub(super) fn not_at_hand(post: &PostReport) -> String {
+    let away = post.texts.iter().filter(|text| !text.is_at_hand);
+    away.map(|text| prose(&text.what)).collect::<Vec<_>>().join("; ")
+}
+
+/// Which numbers of a text nobody mentions; none where there are none.
+pub(super) fn unbound(text: &TextReport) -> Option<String> {
+    const NAMED: usize = 5;
+    let named: Vec<_> = text.unbound.iter().take(NAMED).map(|one| visible(one)).collect();
+    let more = match text.unbound.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let numbers = many(text.unbound.len(), "number");
+    let named = named.join(", ");
+    let name = prose(&text.what);
+    (!text.unbound.is_empty())
+        .then(|| format!("Bound to nothing: {numbers} of {name}: {named}{more}."))
 }
 
 /// What became of the signatures of a post's bundles, those alike together.
