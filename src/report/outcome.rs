@@ -404,25 +404,20 @@ pub struct Referee {
 pub struct ChallengeReport {
     /// What the intervals were drawn from.
     pub seed: String,
+    /// Where that comes from, and what does not follow from it, in words.
+    pub source: String,
     /// What the run had committed itself to.
     pub root: String,
     /// How many intervals there are.
     pub of: u64,
-    /// How many were drawn.
+    /// How many were executed because the run was evaluated in them,
+    pub evaluated: usize,
+    /// and how many were drawn in all.
     pub drawn: usize,
     /// How many of these were executed again and led to the committed state.
     pub led: usize,
-    /// With which probability a run of which some intervals are forged has as many that lead there.
-    pub passing: Vec<PassingChance>,
-}
-
-/// The probability that none of the forged intervals of a run is drawn.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct PassingChance {
-    /// How many are forged.
-    pub forged: u64,
-    /// The probability.
-    pub probability: f64,
+    /// With which probability the best forgery of one interval has as many that lead there; none where one was refuted.
+    pub escape: Option<f64>,
 }
 
 /// A bundle that was used.

@@ -6,8 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use crate::meaning::TokenReading;
 use crate::outcome::{
     ChallengeReport, ClaimReport, Definition, EvidenceOrigin, Finding, Impact, LockDifference,
-    Method, PassingChance, PinnedBy, PostReport, ReadBy, Referee, TextReport, Verdict,
-    VerdictCounts,
+    Method, PinnedBy, PostReport, ReadBy, Referee, TextReport, Verdict, VerdictCounts,
 };
 
 use super::visible::{clipped, prose, visible};
@@ -81,22 +80,21 @@ pub(super) fn many(count: usize, noun: &str) -> String {
 
 /// What a challenge drew, and what it is worth that a run passes.
 pub(super) fn challenge(one: &ChallengeReport) -> String {
-    let ChallengeReport { of, drawn, led, seed, passing, .. } = one;
-    let seed = prose(seed);
-    let chance = |PassingChance { forged, probability }: &PassingChance| {
-        format!("{:.3}% if {forged} of the {of} were forged", 100.0 * probability)
-    };
-    let chances: Vec<_> = passing.iter().map(chance).collect();
+    let ChallengeReport { of, drawn, led, evaluated, .. } = one;
+    let (seed, source) = (prose(&one.seed), prose(&one.source));
+    let random = drawn.saturating_sub(*evaluated);
     let drawn = format!(
-        "{drawn} of {of} intervals were drawn by \"{seed}\"; {led} of these were executed and lead to the committed state."
+        "{drawn} of {of} intervals were drawn: {evaluated} with an evaluation, as always, and {random} by \"{seed}\" ({source}). \
+         {led} of these were executed and lead to the committed state."
     );
-    if chances.is_empty() {
-        return drawn;
+    match one.escape {
+        None => drawn,
+        Some(escape) => format!(
+            "{drawn} The best forgery of one interval would escape with a probability of {:.1}%, if nobody knew the seed before the \
+             run had committed itself.",
+            100.0 * escape
+        ),
     }
-    format!(
-        "{drawn} The chance of that would be {}. This supposes that nobody knew the seed before the run had committed itself.",
-        chances.join(", ")
-    )
 }
 
 /// How many verdicts, quotes, texts and pins are not as the lock file records them.

@@ -7,7 +7,7 @@ use repro_report::growing::{GrowingReport, GrownReport, HeldBundles};
 use repro_report::outcome::{
     BundleReport, ChallengeReport, ClaimReport, Definition, EvidenceOrigin, EvidenceRef,
     ExcusedWords, Finding, Impact, Lint, LintKind, LockDifference, Meaning, Measured, Method,
-    Outcome, PassingChance, PinnedBy, PostPictures, PostReport, ReadBy, Referee, Report, Severity,
+    Outcome, PinnedBy, PostPictures, PostReport, ReadBy, Referee, Report, Severity,
     SignatureReport, TextReport, Verdict,
 };
 use repro_report::part::{PartSubject, ReportPart, ReportSink};
@@ -243,11 +243,13 @@ fn post() -> PostReport {
         findings,
         challenge: Some(ChallengeReport {
             seed: "round 5417000".to_owned(),
+            source: "free text".to_owned(),
             root: "89abcdef01234567".repeat(4),
             of: 24,
-            drawn: 8,
-            led: 8,
-            passing: vec![PassingChance { forged: 12, probability: 0.000_673 }],
+            evaluated: 2,
+            drawn: 10,
+            led: 10,
+            escape: Some(0.636_363),
         }),
         referee: Some(Referee {
             load_bearing_premises: vec!["Both arms were tuned equally.".to_owned()],
