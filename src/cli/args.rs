@@ -344,10 +344,10 @@ pub enum ClassArg {
 pub struct ChallengeArgs {
     /// The folder of the bundle
     pub bundle: PathBuf,
-    /// What the intervals are drawn from: something that nobody knew when the run was sealed
+    /// What the intervals are drawn from, unknown when the run was sealed: drand:ROUND:RANDOMNESS, commit:ID, or any text
     #[arg(long, value_name = "TEXT")]
     pub seed: String,
-    /// How many intervals
+    /// How many intervals beside those with an evaluation, which are always drawn
     #[arg(long, value_name = "N")]
     pub count: std::num::NonZeroUsize,
 }

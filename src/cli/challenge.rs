@@ -19,6 +19,10 @@ pub fn run(own: &ChallengeArgs, output: &Output) -> Answer {
     let written = drawn.write().ok().flatten().unwrap_or_default();
     output.print_json(&written);
     let (count, of) = (drawn.intervals.len(), drawn.of);
-    output.say(&format!("{count} of {of} intervals drawn, with the root {}", drawn.root));
+    let evaluated = drawn.evaluated.len();
+    output.say(&format!(
+        "{count} of {of} intervals drawn, {evaluated} of them as they have an evaluation; the root is {}",
+        drawn.root
+    ));
     Ok(ExitStatus::Verified)
 }

@@ -94,10 +94,13 @@ line, the root. The author publishes the root. Then somebody else draws:
     repro challenge BUNDLE --seed TEXT --count 10 > challenge.json
     repro verify BUNDLE --challenge challenge.json --data DIR
 
-TEXT is something that nobody knew when the root was published: the next round of a public randomness beacon, a later
-commit. Each interval is executed again from the nearest kept checkpoint, or from the seed, and has to end in the
-committed state, bit for bit. Of n intervals of which k are forged, m draws meet none with a probability of at most
-(1 - k/n)^m.
+TEXT is something that nobody knew when the root was published. A seed may name its source: `drand:ROUND:RANDOMNESS` is a
+round of the public beacon drand (network quicknet), whose time is held against a timestamp of the states; `commit:ID` is a
+commit that was made later. Any other text is free, and the report says so.
+
+Each interval in which the run was evaluated is drawn whatever the seed is, as posts cite these, and N others beside them.
+Each is executed again from the nearest kept checkpoint, or from the seed of the run, and has to end in the committed state,
+bit for bit. Of n intervals without an evaluation, the best forgery of one escapes m random draws with 1 - m/n.
 
 Exit status: 0 if intervals were drawn, 2 if the bundle is refused or commits to no states.";
 

@@ -105,6 +105,7 @@ pub fn run(root: &Path, own: &VerifyArgs, output: &Output) -> Answer {
         }
     }
     let status = report.finish(|report| {
+        report.min_origin = demands.origin;
         report.wants_all_bound = own.judged.all_bound;
         report.not_run = has_failed.get();
         report.base = git::below_top(root);

@@ -4,7 +4,7 @@ use anstyle::{Effects, Style};
 use repro_exact::decimal::format_float;
 use repro_import::counted;
 use repro_receipt::source::{Error, Location};
-use repro_report::outcome::Verdict;
+use repro_report::outcome::{EvidenceOrigin, Verdict};
 use repro_report::{
     Badge, BadgeColour, Columns, Page, ReportOptions, common_folder, mark, scope, visible,
 };
@@ -57,7 +57,9 @@ pub fn badge(report: &GateReport) -> Badge {
         GateDecision::Worse => BadgeColour::Red,
         GateDecision::WithinNoise => BadgeColour::Orange,
     };
-    Badge { label: "repro gate", message: report.decision.words().to_owned(), colour }
+    // Logs and bundles say what whoever made them declares.
+    let message = format!("{}, {}", report.decision.words(), EvidenceOrigin::Declared.word());
+    Badge { label: "repro gate", message, colour }
 }
 
 fn verdict(decision: GateDecision) -> Verdict {

@@ -1,6 +1,7 @@
 //! A report in one line for a page: as a picture (SVG), or as the JSON that shields.io draws one from.
 //!
-//! The worst is said first and gives the colour. Only where the exit status is 0 does nothing stand before what is verified.
+//! The worst is said first and gives the colour. Only where the exit status is 0 does nothing stand before what is verified, and only
+//! an origin that the caller asked for makes it green: what anybody can declare is no more than that.
 
 use serde::Serialize;
 
@@ -17,7 +18,7 @@ pub enum BadgeColour {
     Orange,
     /// Something is wrong, or could not be read.
     Red,
-    /// Nothing was found out.
+    /// Nothing was found out, or no origin was asked for.
     Grey,
 }
 
@@ -141,7 +142,10 @@ fn colour(report: &Report) -> BadgeColour {
             BadgeColour::Orange
         }
         ExitStatus::Verified if counts.total() > 0 && counts.verified == counts.total() => {
-            BadgeColour::Green
+            match report.min_origin {
+                Some(_) => BadgeColour::Green,
+                None => BadgeColour::Grey,
+            }
         }
         // All that is known is that nothing is known.
         _ if counts.total() == counts.unchecked => BadgeColour::Grey,
@@ -166,7 +170,14 @@ fn message(report: &Report) -> String {
     let verdicts = wording::verdicts(&counts, &worst_first);
     let parts = [reasons(report), verdicts].concat();
     let parts = parts.iter().filter(|(count, _)| *count > 0);
-    let parts: Vec<_> = parts.map(|(count, what)| format!("{count} {what}")).collect();
+    let mut parts: Vec<_> = parts.map(|(count, what)| format!("{count} {what}")).collect();
+    // The verified ones stand last.
+    if let (Some(verified), Some(origin)) = (parts.last_mut(), counts.origin) {
+        verified.push_str(&format!(", {}", origin.word()));
+    }
+    if counts.with_own_numbers > 0 {
+        parts.push(format!("{} with numbers of the post", counts.with_own_numbers));
+    }
     let not_run = if report.not_run { "not all was run: " } else { "" };
     let recorded =
         if report.locked.as_ref().is_some_and(Vec::is_empty) { "as recorded: " } else { "" };

@@ -50,7 +50,9 @@ pub(super) fn render(report: &Report) -> String {
             }
         }
     }
-    notices.insert(0, closing(report));
+    // What is wrong comes first, and then what stands behind the counts: a step shows ten.
+    let said = report.posts.iter().filter_map(Annotation::of_disclosures);
+    notices.splice(0..0, std::iter::once(closing(report)).chain(said));
     let mut text = String::new();
     for (level, annotations) in [("error", errors), ("warning", warnings), ("notice", notices)] {
         for annotation in capped(annotations, level) {
@@ -107,6 +109,12 @@ fn closing(report: &Report) -> Annotation {
         }
         None => wording::counts(&report.summary()),
     };
+    let own = match report.summary().with_own_numbers {
+        0 => String::new(),
+        count => {
+            format!(". {} with numbers of the post itself", wording::many(count, "verified claim"))
+        }
+    };
     let replay = match report.replayed {
         0 => String::new(),
         _ => format!("{REPLAY_SCOPE} "),
@@ -114,7 +122,7 @@ fn closing(report: &Report) -> Annotation {
     Annotation {
         place: Location::default(),
         title: "repro".to_owned(),
-        message: format!("{result}. {replay}{SCOPE}"),
+        message: format!("{result}{own}. {replay}{SCOPE}"),
     }
 }
 
@@ -172,6 +180,16 @@ impl Annotation {
             title: format!("{}/{} {word}", post.id, claim.id),
             message: wording::in_a_line(claim, 120),
         }
+    }
+
+    /// What the counts of a post do not tell.
+    fn of_disclosures(post: &PostReport) -> Option<Self> {
+        let said = wording::disclosures(post).join("; ");
+        (!said.is_empty()).then(|| Self {
+            place: Location::file(post.file.clone()),
+            title: format!("{} rests on", post.id),
+            message: said,
+        })
     }
 
     fn of_finding(post: &PostReport, finding: &Finding) -> Self {

@@ -3,11 +3,13 @@
 
 use quick_junit::{NonSuccessKind, Report as Document, TestCase, TestCaseStatus, TestSuite};
 
-use crate::outcome::{ClaimReport, LockDifference, PostReport, Report, SignatureReport, Verdict};
+use crate::outcome::{
+    ClaimReport, LockDifference, PostReport, Report, Severity, SignatureReport, Verdict,
+};
 use repro_receipt::source::Error;
 
 use super::visible::{prose, visible};
-use super::wording;
+use super::wording::{self, Remarks};
 
 /// The report as a JUnit document.
 pub(super) fn render(report: &Report) -> String {
@@ -66,8 +68,13 @@ fn suite(report: &Report, post: &PostReport) -> TestSuite {
         case.set_classname(format!("{}.signature", visible(&post.id)));
         suite.add_test_case(case);
     }
-    if report.replayed > 0 {
-        suite.set_system_out(super::REPLAY_SCOPE);
+    let mut said = wording::disclosures(post);
+    let remarks = Remarks::of(post);
+    let warnings = remarks.all().iter().filter(|finding| finding.severity != Severity::Note);
+    said.extend(warnings.map(|one| format!("{} [{}]", prose(&one.message), one.code.id)));
+    said.extend((report.replayed > 0).then(|| super::REPLAY_SCOPE.to_owned()));
+    if !said.is_empty() {
+        suite.set_system_out(said.join("\n"));
     }
     suite
 }
@@ -96,7 +103,7 @@ fn changed(difference: &LockDifference) -> TestCaseStatus {
 
 fn weak(claim: &ClaimReport) -> TestCaseStatus {
     let mut status = TestCaseStatus::skipped();
-    status.set_message(format!("below the required minimum: {}", wording::assurance(claim)));
+    status.set_message(format!("below the required minimum: {}", wording::assurance(&[claim])));
     status
 }
 
@@ -126,7 +133,7 @@ fn judged(claim: &ClaimReport, base: &str, below_minimum: bool) -> TestCaseStatu
         at,
         wording::derived(claim),
         wording::tolerance(claim),
-        wording::assurance(claim),
+        wording::assurance(&[claim]),
         wording::impact(claim.impact).to_owned(),
         prose(&claim.note),
         format!("{}{}", visible(base), visible(&claim.place.to_string())),

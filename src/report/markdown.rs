@@ -51,6 +51,7 @@ pub(super) fn render(report: &Report, limit: usize) -> String {
         ),
         None => report.posts.iter().for_each(|post| section(report, post, &mut sheet)),
     }
+    report.posts.iter().for_each(|post| disclosures(report, post, &mut sheet));
     sheet.table(
         "Below the required minimum",
         &["claim"],
@@ -84,9 +85,20 @@ fn heading(report: &Report, sheet: &mut MarkdownSheet) {
     sheet.rows(&["post", "verified", "refuted", "inconclusive", "unchecked"], posts);
 }
 
+/// What the counts do not tell of a post, judged or compared with its lock.
+fn disclosures(report: &Report, post: &PostReport, sheet: &mut MarkdownSheet) {
+    let lines = wording::disclosures(post).into_iter();
+    let lines = lines.map(|line| vec![escaped_whole(&line)]);
+    sheet.table(&format!("{}what this rests on", owner(report, post)), &["what"], lines);
+}
+
+/// What headings begin with, where there are several posts.
+fn owner(report: &Report, post: &PostReport) -> String {
+    if report.posts.len() > 1 { format!("{}: ", code(&post.id)) } else { String::new() }
+}
+
 fn section(report: &Report, post: &PostReport, sheet: &mut MarkdownSheet) {
-    let owner =
-        if report.posts.len() > 1 { format!("{}: ", code(&post.id)) } else { String::new() };
+    let owner = owner(report, post);
     let wrong = folded::wrong(post);
     sheet.line(&format!("{owner}{}\n\n", escaped_whole(&wrong.sentence)));
     for other in &wrong.others {
@@ -94,14 +106,6 @@ fn section(report: &Report, post: &PostReport, sheet: &mut MarkdownSheet) {
     }
     if !wrong.others.is_empty() {
         sheet.line("\n");
-    }
-    let away: Vec<_> = post.texts.iter().filter(|text| !text.is_at_hand).collect();
-    if !away.is_empty() {
-        let names: Vec<_> = away.iter().map(|text| escaped_whole(&text.what)).collect();
-        sheet.line(&format!(
-            "Quotes were not looked up, as these are not at hand: {}.\n\n",
-            names.join("; ")
-        ));
     }
     let verified = wording::ranked(post, Verdict::Verified).into_iter();
     let questioned: Vec<_> = verified.filter(|claim| claim.is_questioned()).collect();
@@ -130,9 +134,6 @@ fn section(report: &Report, post: &PostReport, sheet: &mut MarkdownSheet) {
             vec![count.to_string(), format!("{} ({})", escaped(reason.meaning), code(reason.id))]
         }),
     );
-    let signatures = wording::signatures(post, |_| true).into_iter();
-    let signatures = signatures.map(|words| vec![escaped(&words)]);
-    sheet.table(&format!("{owner}signatures"), &["result"], signatures);
     sheet.table(
         &format!("{owner}also"),
         &["code", "place", "what"],
@@ -141,9 +142,6 @@ fn section(report: &Report, post: &PostReport, sheet: &mut MarkdownSheet) {
             vec![code(finding.code.id), code(&place), escaped(&finding.message)]
         }),
     );
-    if let Some(challenge) = &post.challenge {
-        sheet.line(&format!("{}\n\n", escaped_whole(&wording::challenge(challenge))));
-    }
     let Some(referee) = &post.referee else { return };
     let asked = wording::asked(referee).map(|(name, item)| vec![name.to_owned(), escaped(item)]);
     sheet.table(&format!("{owner}what a referee would ask"), &["is", "what"], asked);
@@ -165,7 +163,8 @@ fn row(told: &ToldTogether, base: &str) -> Vec<String> {
     let untold = told.claims().filter(|one| !wording::is_told(one));
     let derived = untold.map(|one| broken(&wording::derived(one)));
     let rows = told.claims().map(|one| broken(&wording::row_of(one)));
-    let facts = format!("{} · {}", wording::assurance(claim), wording::impact(claim.impact));
+    let all: Vec<_> = told.claims().collect();
+    let facts = format!("{} · {}", wording::assurance(&all), wording::impact(claim.impact));
     let mut why: Vec<_> =
         told.by_reason().iter().map(|group| escaped(&group[0].outcome.reason)).collect();
     why.extend(told.claims().map(|claim| escaped(&wording::questions(claim))));

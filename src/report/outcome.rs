@@ -404,25 +404,20 @@ pub struct Referee {
 pub struct ChallengeReport {
     /// What the intervals were drawn from.
     pub seed: String,
+    /// Where that comes from, and what does not follow from it, in words.
+    pub source: String,
     /// What the run had committed itself to.
     pub root: String,
     /// How many intervals there are.
     pub of: u64,
-    /// How many were drawn.
+    /// How many were executed because the run was evaluated in them,
+    pub evaluated: usize,
+    /// and how many were drawn in all.
     pub drawn: usize,
     /// How many of these were executed again and led to the committed state.
     pub led: usize,
-    /// With which probability a run of which some intervals are forged has as many that lead there.
-    pub passing: Vec<PassingChance>,
-}
-
-/// The probability that none of the forged intervals of a run is drawn.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct PassingChance {
-    /// How many are forged.
-    pub forged: u64,
-    /// The probability.
-    pub probability: f64,
+    /// With which probability the best forgery of one interval has as many that lead there; none where one was refuted.
+    pub escape: Option<f64>,
 }
 
 /// A bundle that was used.
@@ -659,6 +654,12 @@ pub struct VerdictCounts {
     /// How many of the contradicted ones only differ, as nobody has confirmed their binding.
     #[serde(skip)]
     pub differing: usize,
+    /// How many of the verified ones take a number from the post itself.
+    #[serde(skip)]
+    pub with_own_numbers: usize,
+    /// The weakest origin of the verified ones; none where none of them uses evidence.
+    #[serde(skip)]
+    pub origin: Option<EvidenceOrigin>,
 }
 
 impl VerdictCounts {
@@ -668,6 +669,10 @@ impl VerdictCounts {
         for claim in claims {
             *summary.count_mut(claim.outcome.verdict) += 1;
             summary.differing += usize::from(claim.differs().is_some());
+            if claim.outcome.is_verified() {
+                summary.with_own_numbers += usize::from(!claim.own_numbers.is_empty());
+                summary.origin = summary.origin.into_iter().chain(claim.origin).min();
+            }
         }
         summary
     }
@@ -686,6 +691,8 @@ impl VerdictCounts {
             inconclusive: self.inconclusive + more.inconclusive,
             unchecked: self.unchecked + more.unchecked,
             differing: self.differing + more.differing,
+            with_own_numbers: self.with_own_numbers + more.with_own_numbers,
+            origin: self.origin.into_iter().chain(more.origin).min(),
         }
     }
 
@@ -753,6 +760,8 @@ pub struct Report {
     pub replayed: usize,
     /// Claims below the caller's `--min-origin`, `--min-method` or `--min-reading`, as `post/claim`.
     pub below_minimum: Vec<String>,
+    /// The origin that the caller asked of verified claims (`--min-origin`): without one no badge is green.
+    pub min_origin: Option<EvidenceOrigin>,
     /// Whether a number of a text that is bound to nothing, or a text that is not at hand, fails.
     pub wants_all_bound: bool,
     /// Whether something that was asked for could not run to its end.

@@ -217,9 +217,8 @@ fn rule(code: &'static Code) -> SarifRule {
 }
 
 fn invocation(report: &Report, left_out: usize) -> SarifInvocation {
-    let tell = |message: String| SarifNotification {
-        level: SarifLevel::Warning,
-        message: SarifText::of(&message),
+    let tell = |level| {
+        move |message: String| SarifNotification { level, message: SarifText::of(&message) }
     };
     let nothing = || match report.is_not_judged() {
         true => wording::NOT_JUDGED.to_owned(),
@@ -243,10 +242,16 @@ fn invocation(report: &Report, left_out: usize) -> SarifInvocation {
         (left_out > 0).then(cut),
         (report.replayed > 0).then(|| super::REPLAY_SCOPE.to_owned()),
     ];
+    let rests_on = |post: &PostReport| {
+        let said = wording::disclosures(post).join("; ");
+        (!said.is_empty()).then(|| format!("{} rests on: {said}", visible(&post.id)))
+    };
+    let told = told.into_iter().flatten().map(tell(SarifLevel::Warning));
+    let rests_on = report.posts.iter().filter_map(rests_on).map(tell(SarifLevel::Note));
     SarifInvocation {
         execution_successful: report.failures.is_empty() && !report.not_run,
         exit_code: report.exit_status().code(),
-        tool_execution_notifications: told.into_iter().flatten().map(tell).collect(),
+        tool_execution_notifications: told.chain(rests_on).collect(),
     }
 }
 

@@ -1,14 +1,13 @@
 //! The report for a terminal: each finding with its words and their place first, then what became of them;
 //! what needs no reading is counted, and the last lines say what is wrong.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use anstyle::{Effects, Style};
 
 use crate::outcome::{
     BundleReport, ClaimReport, Finding, Impact, LockDifference, PostReport, Referee, Report,
-    Severity, SignatureReport, TextReport, Verdict, VerdictCounts,
+    Severity, SignatureReport, Verdict, VerdictCounts,
 };
 
 use super::crowd::{self, Crowd};
@@ -23,8 +22,6 @@ use super::{REPLAY_SCOPE, ReportOptions, SCOPE, wording};
 const INDENT: usize = 4;
 /// The rule of necessary conditions.
 const POSSIBLE: &str = "possible";
-/// How many unbound numbers of a text are named.
-const NAMED: usize = 5;
 
 /// The code of findings that are told as lints.
 const UNANSWERED_LINT: &str = "review::unanswered-lint";
@@ -194,8 +191,9 @@ impl Text<'_> {
             self.reason(&claims, many);
         }
         let claim = told.first;
+        let all: Vec<_> = cluster.iter().flat_map(ToldTogether::claims).collect();
         let facts = [
-            wording::assurance(claim),
+            wording::assurance(&all),
             wording::impact(claim.impact).to_owned(),
             claim.outcome.code.map_or(String::new(), |code| format!("[{}]", code.id)),
         ];
@@ -356,19 +354,11 @@ impl Text<'_> {
             return self.group(remarks, "verified", &claims);
         }
         let readers = wording::readers(&claims);
-        let mut assurances: BTreeMap<_, usize> = BTreeMap::new();
-        for claim in claims {
-            *assurances.entry(Reverse((claim.outcome.method, claim.origin))).or_default() += 1;
-        }
-        if assurances.is_empty() {
+        if claims.is_empty() {
             return;
         }
-        let parts = assurances.iter().map(|(Reverse((method, origin)), count)| {
-            wording::verified_as(&count.to_string(), *origin, *method)
-        });
-        let parts: Vec<String> = parts.collect();
         let (heading, style) = (Verdict::Verified.word(), mark(Verdict::Verified).1);
-        self.counted(heading, style, &parts.join(" · "));
+        self.counted(heading, style, &wording::verified_on(&claims));
         if !readers.is_empty() {
             self.page.paragraph(2, INDENT, FAINT, &format!("read {}", glued(&readers)));
         }
@@ -477,7 +467,7 @@ impl Text<'_> {
         }
         for post in &report.posts {
             self.page.blank();
-            self.texts(&post.texts);
+            self.texts(post);
             let (verdict, style) = match VerdictCounts::of(&post.claims) {
                 counts if counts.refuted > counts.differing => mark(Verdict::Refuted),
                 counts if counts.differing > 0 => post
@@ -527,26 +517,15 @@ impl Text<'_> {
     }
 
     /// Which texts were not there to look quotes up in, and which numbers of the others nobody mentions.
-    fn texts(&mut self, texts: &[TextReport]) {
-        let away = texts.iter().filter(|text| !text.is_at_hand);
-        let away: Vec<_> = away.map(|text| prose(&text.what)).collect();
+    fn texts(&mut self, post: &PostReport) {
+        let away = wording::not_at_hand(post);
         if !away.is_empty() {
             let words = format!(
-                "Quotes were not looked up, as these are not at hand (--text FILE): {}.",
-                away.join("; ")
+                "Quotes were not looked up, as these are not at hand (--text FILE): {away}."
             );
             self.page.paragraph(0, 2, FAINT, &words);
         }
-        for text in texts.iter().filter(|text| !text.unbound.is_empty()) {
-            let named: Vec<_> = text.unbound.iter().take(NAMED).map(|one| visible(one)).collect();
-            let more = match text.unbound.len().saturating_sub(NAMED) {
-                0 => String::new(),
-                more => format!(" and {more} more"),
-            };
-            let numbers = wording::many(text.unbound.len(), "number");
-            let name = prose(&text.what);
-            let words =
-                format!("Bound to nothing: {numbers} of {name}: {}{more}.", named.join(", "));
+        for words in post.texts.iter().filter_map(wording::unbound) {
             self.page.paragraph(0, 2, PLAIN, &words);
         }
     }

@@ -1,11 +1,12 @@
 //! How claims are put in words, the same in every format for people.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::meaning::TokenReading;
 use crate::outcome::{
     ChallengeReport, ClaimReport, Definition, EvidenceOrigin, Finding, Impact, LockDifference,
-    Method, PassingChance, PinnedBy, PostReport, ReadBy, Referee, Verdict, VerdictCounts,
+    Method, PinnedBy, PostReport, ReadBy, Referee, TextReport, Verdict, VerdictCounts,
 };
 
 use super::visible::{clipped, prose, visible};
@@ -79,22 +80,21 @@ pub(super) fn many(count: usize, noun: &str) -> String {
 
 /// What a challenge drew, and what it is worth that a run passes.
 pub(super) fn challenge(one: &ChallengeReport) -> String {
-    let ChallengeReport { of, drawn, led, seed, passing, .. } = one;
-    let seed = prose(seed);
-    let chance = |PassingChance { forged, probability }: &PassingChance| {
-        format!("{:.3}% if {forged} of the {of} were forged", 100.0 * probability)
-    };
-    let chances: Vec<_> = passing.iter().map(chance).collect();
+    let ChallengeReport { of, drawn, led, evaluated, .. } = one;
+    let (seed, source) = (prose(&one.seed), prose(&one.source));
+    let random = drawn.saturating_sub(*evaluated);
     let drawn = format!(
-        "{drawn} of {of} intervals were drawn by \"{seed}\"; {led} of these were executed and lead to the committed state."
+        "{drawn} of {of} intervals were drawn: {evaluated} with an evaluation, as always, and {random} by \"{seed}\" ({source}). \
+         {led} of these were executed and lead to the committed state."
     );
-    if chances.is_empty() {
-        return drawn;
+    match one.escape {
+        None => drawn,
+        Some(escape) => format!(
+            "{drawn} The best forgery of one interval would escape with a probability of {:.1}%, if nobody knew the seed before the \
+             run had committed itself.",
+            100.0 * escape
+        ),
     }
-    format!(
-        "{drawn} The chance of that would be {}. This supposes that nobody knew the seed before the run had committed itself.",
-        chances.join(", ")
-    )
 }
 
 /// How many verdicts, quotes, texts and pins are not as the lock file records them.
@@ -106,15 +106,22 @@ pub(super) fn entries_differ(count: usize) -> String {
 }
 
 /// "transcribed · compared · by author, not reviewed": where the evidence comes from, how it was used, and who says that the words
-/// mean it.
-pub(super) fn assurance(claim: &ClaimReport) -> String {
-    let evidence = match (claim.origin, claim.outcome.method) {
+/// mean it. Of claims that share a line each part is that of the weakest of them.
+pub(super) fn assurance(claims: &[&ClaimReport]) -> String {
+    let origin = claims.iter().map(|claim| claim.origin).min().flatten();
+    let method = claims.iter().map(|claim| claim.outcome.method).min().flatten();
+    let evidence = match (origin, method) {
         (Some(origin), Some(method)) => format!("{} · {}", origin.word(), method.word()),
         (Some(origin), None) => format!("{}, not used", origin.word()),
         (None, Some(method)) => method.word().to_owned(),
         (None, None) => "no evidence used".to_owned(),
     };
-    match read_by(claim) {
+    let weakest =
+        claims.iter().filter(|claim| claim.meaning.read_by.is_some()).min_by_key(|claim| {
+            let review = &claim.meaning.review;
+            (!claim.is_disputed(), claim.meaning.read_by, !review.evidence_changed)
+        });
+    match weakest.and_then(|claim| read_by(claim)) {
         Some(reading) => format!("{evidence} · {reading}"),
         None => evidence,
     }
@@ -180,13 +187,69 @@ pub(super) fn verified_as(
     method: Option<Method>,
 ) -> String {
     let is_typed = origin == Some(EvidenceOrigin::Transcribed);
+    let is_declared = origin == Some(EvidenceOrigin::Declared);
     let origin = origin.map_or("no", EvidenceOrigin::word);
     match method {
         Some(Method::Compared) if is_typed => format!("{count} compared across documents"),
+        Some(Method::Recomputed) if is_declared => {
+            format!("{count} recomputed from declared sums")
+        }
         Some(Method::Compared) => format!("{count} compared across {origin} evidence"),
         Some(method) => format!("{count} {} from {origin} evidence", method.word()),
         None => format!("{count} from {origin} evidence"),
     }
+}
+
+/// What verified claims rest on: "8 replayed from declared evidence · 9 recomputed from declared sums".
+pub(super) fn verified_on(claims: &[&ClaimReport]) -> String {
+    let mut assurances: BTreeMap<_, usize> = BTreeMap::new();
+    for claim in claims {
+        *assurances.entry(Reverse((claim.outcome.method, claim.origin))).or_default() += 1;
+    }
+    let parts = assurances.iter().map(|(Reverse((method, origin)), count)| {
+        verified_as(&count.to_string(), *origin, *method)
+    });
+    parts.collect::<Vec<_>>().join(" · ")
+}
+
+/// What the counts of a post do not tell and a reader of them has to know, one line each. Every format for people and for CI has it.
+pub(super) fn disclosures(post: &PostReport) -> Vec<String> {
+    let verified = ranked(post, Verdict::Verified);
+    // What stands in no bundle is a document that was held against itself.
+    let rests_on = if post.bundles.is_empty() { String::new() } else { verified_on(&verified) };
+    let parts = [
+        ("verified", rests_on),
+        ("read", readers(&verified)),
+        ("numbers of the post itself", own_numbers(post).unwrap_or_default()),
+        ("left without a claim", excused(post).unwrap_or_default()),
+        ("quotes not looked up, as these texts are not at hand", not_at_hand(post)),
+    ];
+    let parts = parts.into_iter().filter(|(_, words)| !words.is_empty());
+    let signatures = signatures(post, |_| true).into_iter();
+    let lines = parts.map(|(name, words)| format!("{name}: {words}"));
+    let lines = lines.chain(post.texts.iter().filter_map(unbound)).chain(signatures);
+    lines.chain(post.challenge.as_ref().map(challenge)).collect()
+}
+
+/// The texts of a post that were not there to look quotes up in.
+pub(super) fn not_at_hand(post: &PostReport) -> String {
+    let away = post.texts.iter().filter(|text| !text.is_at_hand);
+    away.map(|text| prose(&text.what)).collect::<Vec<_>>().join("; ")
+}
+
+/// Which numbers of a text nobody mentions; none where there are none.
+pub(super) fn unbound(text: &TextReport) -> Option<String> {
+    const NAMED: usize = 5;
+    let named: Vec<_> = text.unbound.iter().take(NAMED).map(|one| visible(one)).collect();
+    let more = match text.unbound.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let numbers = many(text.unbound.len(), "number");
+    let named = named.join(", ");
+    let name = prose(&text.what);
+    (!text.unbound.is_empty())
+        .then(|| format!("Bound to nothing: {numbers} of {name}: {named}{more}."))
 }
 
 /// What became of the signatures of a post's bundles, those alike together.
@@ -349,7 +412,7 @@ pub(super) fn in_a_line(claim: &ClaimReport, limit: usize) -> String {
             Some(fact) => format!("fact: {}", prose(&fact.sentence)),
             None => derived(claim),
         },
-        assurance(claim),
+        assurance(&[claim]),
         impact(claim.impact).to_owned(),
     ];
     let parts = parts.into_iter().filter(|part| !part.is_empty());

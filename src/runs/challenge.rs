@@ -1,8 +1,10 @@
 //! Challenges: intervals between states that a run has committed itself to, drawn when the root is known.
 //!
-//! Whoever draws chooses a seed that the author of the run could not know when the run was sealed. Each interval is
-//! then executed again, from the nearest state that can be started from, and has to end in the committed one.
+//! Whoever draws chooses a seed that the author of the run could not know when the run was sealed. Intervals with an evaluation are
+//! drawn whatever the seed is: these are what a post cites. Each interval is then executed again, from the nearest state that can be
+//! started from, and has to end in the committed one.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use repro_receipt::bundle::record::{RecordValue, record};
@@ -13,13 +15,19 @@ use repro_stats::rng::Rng;
 use serde::{Deserialize, Serialize};
 
 /// The schema of a challenge.
-const SCHEMA: &str = "repro.challenge/1";
+const SCHEMA: &str = "repro.challenge/2";
+/// When the first round of the network `quicknet` of drand was published, in seconds since 1970, and the seconds between two
+/// (<https://api.drand.sh/v2/beacons/quicknet/info>).
+const QUICKNET: [u64; 2] = [1_692_803_367, 3];
+/// The last round that is told by its time, in the year 2118.
+const LAST_ROUND: u64 = 1_000_000_000;
 
 codes! {
     NO_STATES = "challenge::no-states", "the run has not committed itself to its states", "train it with a trainer that writes `data/states.jsonl`";
     TOO_SHORT = "challenge::too-short", "a run has fewer than two committed states", "replay it as a whole: `repro replay BUNDLE --full`";
     BAD_STATES = "challenge::bad-states", "the committed states are not those of one run", "write the states of a run in the order of their steps";
     BAD_CHALLENGE = "challenge::bad-challenge", "a challenge is malformed", "write it with `repro challenge BUNDLE --seed TEXT --count N`";
+    BAD_SEED = "challenge::bad-seed", "a seed is not of the source that it names", "write `drand:ROUND:RANDOMNESS` of the network quicknet, `commit:ID`, or any other text";
     OTHER_CHALLENGE = "challenge::other", "a challenge is of another bundle, or was not drawn from its seed", "draw it from this bundle with `repro challenge`";
 }
 
@@ -46,10 +54,58 @@ record! {
         root: Digest,
         /// What the intervals are drawn from.
         seed: String,
-        /// Those that were drawn, in the order of their steps.
+        /// The ends of those that are always drawn, as the run was evaluated in them.
+        evaluated: Vec<u64>,
+        /// These and those that were drawn, in the order of their steps.
         intervals: Vec<StateInterval>,
         /// How many there are to draw from.
         of: u64,
+    }
+}
+
+/// Where a seed comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SeedSource {
+    /// A round of the randomness beacon drand, network quicknet: `drand:ROUND:RANDOMNESS`. That the randomness is that of the round
+    /// is what the caller says.
+    Drand {
+        /// Its number.
+        round: u64,
+    },
+    /// A commit: `commit:ID`.
+    Commit,
+    /// Anything else: whoever draws may have tried many.
+    Text,
+}
+
+impl SeedSource {
+    /// The source that a seed names; a seed that names one and is not of its form is refused.
+    pub fn of(seed: &str, place: &Location) -> Result<Self, Error> {
+        let is_hex = |text: &str, lengths: &[usize]| {
+            lengths.contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+        };
+        let source = match seed.split_once(':') {
+            Some(("drand", rest)) => rest.split_once(':').and_then(|(round, randomness)| {
+                let round = round.parse().ok().filter(|round| (1..=LAST_ROUND).contains(round))?;
+                is_hex(randomness, &[64]).then_some(Self::Drand { round })
+            }),
+            Some(("commit", id)) => is_hex(id, &[40, 64]).then_some(Self::Commit),
+            _ => Some(Self::Text),
+        };
+        source.ok_or_else(|| {
+            let expected =
+                "`drand:ROUND:RANDOMNESS` with 64 hexadecimal digits, or `commit:ID` with 40 or 64";
+            BAD_SEED.at(place.clone(), expected, seed.chars().take(100).collect::<String>())
+        })
+    }
+
+    /// When everybody could know the seed, in seconds since 1970, where its source says so.
+    pub fn known_at(self) -> Option<u64> {
+        let [genesis, period] = QUICKNET;
+        match self {
+            Self::Drand { round } => Some(genesis + (round - 1) * period),
+            Self::Commit | Self::Text => None,
+        }
     }
 }
 
@@ -147,17 +203,24 @@ pub fn startable(bundle: &Bundle, step: u64) -> u64 {
 }
 
 impl Challenge {
-    /// Draws at most `count` different intervals of a bundle, each equally likely.
+    /// Draws the intervals of a bundle in which the run was evaluated, and at most `count` different others, each equally likely.
     pub fn draw(bundle: &Bundle, seed: &str, count: usize) -> Result<Self, Error> {
+        SeedSource::of(seed, &Location::file("--seed"))?;
         let states = CommittedStates::of(bundle)?;
-        let all: Vec<_> = states.intervals().collect();
+        let points = bundle.receipt().checkpoints.iter();
+        let evaluated: BTreeSet<u64> =
+            points.filter(|point| point.evaluation.is_some()).map(|point| point.step).collect();
+        let is_evaluated =
+            |one: &StateInterval| evaluated.range(one.from + 1..=one.to).next().is_some();
+        let of = states.intervals().len() as u64;
+        let (mut intervals, others): (Vec<_>, Vec<_>) = states.intervals().partition(is_evaluated);
+        let evaluated = intervals.iter().map(|one| one.to).collect();
         let mut rng = Rng::new(0, &format!("challenge\n{}\n{seed}", states.root));
-        let mut drawn = rng.permutation(all.len());
-        drawn.truncate(count);
-        drawn.sort_unstable();
-        let intervals = drawn.iter().filter_map(|at| all.get(*at as usize).cloned()).collect();
+        let drawn = rng.permutation(others.len()).into_iter().take(count);
+        intervals.extend(drawn.filter_map(|at| others.get(at as usize).cloned()));
+        intervals.sort_unstable_by_key(|one| one.from);
         let (schema, bundle, root) = (SCHEMA.to_owned(), bundle.digest(), states.root);
-        Ok(Self { schema, bundle, root, seed: seed.to_owned(), intervals, of: all.len() as u64 })
+        Ok(Self { schema, bundle, root, seed: seed.to_owned(), evaluated, intervals, of })
     }
 
     /// Reads the file that [`Challenge::draw`] was written to.
@@ -180,7 +243,9 @@ impl Challenge {
         if self.bundle != bundle.digest() {
             return refused(bundle.digest().prefixed(), self.bundle.prefixed());
         }
-        let drawn = Self::draw(bundle, &self.seed, self.intervals.len())?;
+        SeedSource::of(&self.seed, &Location::file(file))?;
+        let count = self.intervals.len().saturating_sub(self.evaluated.len());
+        let drawn = Self::draw(bundle, &self.seed, count)?;
         if *self != drawn {
             let expected = format!("the {} intervals that its seed gives", drawn.intervals.len());
             return refused(expected, "others".to_owned());
@@ -191,11 +256,15 @@ impl Challenge {
         Ok(())
     }
 
-    /// With which probability a run passes of which `forged` of the intervals that there are would fail, where `drawn`
-    /// of those that were drawn are executed: without repetition, so at most (1 - forged / of)^drawn.
-    pub fn passing(&self, forged: u64, drawn: usize) -> f64 {
-        let good = self.of.saturating_sub(forged);
-        (0..drawn as u64).map(|at| good.saturating_sub(at) as f64 / (self.of - at) as f64).product()
+    /// With which probability the best forgery of one interval passes, where those of `executed` lead to their states: that of an
+    /// interval that is not always drawn, and of one that could not be executed if there is such.
+    pub fn escape(&self, executed: &[&StateInterval]) -> f64 {
+        if executed.len() < self.intervals.len() {
+            return 1.0;
+        }
+        let evaluated = self.evaluated.len() as u64;
+        let (others, drawn) = (self.of - evaluated, executed.len() as u64 - evaluated);
+        if others == 0 { 0.0 } else { 1.0 - drawn as f64 / others as f64 }
     }
 }
 
@@ -227,20 +296,40 @@ mod tests {
     }
 
     #[test]
-    fn what_passes_is_drawn_without_repetition() {
+    fn the_best_forgery_spares_what_is_always_drawn() {
         let interval = |from| StateInterval { from, to: from + 1 };
-        let challenge = |count: u64, of| Challenge {
+        let challenge = |evaluated: &[u64], intervals: &[u64]| Challenge {
             schema: SCHEMA.to_owned(),
             bundle: Digest::of(b""),
             root: Digest::of(b""),
             seed: "1".to_owned(),
-            intervals: (0..count).map(interval).collect(),
-            of,
+            evaluated: evaluated.to_vec(),
+            intervals: intervals.iter().copied().map(interval).collect(),
+            of: 5,
         };
-        assert_eq!(challenge(1, 4).passing(1, 1), 0.75);
-        assert_eq!(challenge(2, 4).passing(1, 2), 0.5);
-        assert_eq!(challenge(4, 4).passing(1, 4), 0.0);
-        assert_eq!(challenge(3, 4).passing(0, 3), 1.0);
-        assert_eq!(challenge(2, 4).passing(4, 2), 0.0);
+        let escape = |one: &Challenge| one.escape(&one.intervals.iter().collect::<Vec<_>>());
+        assert_eq!(escape(&challenge(&[5], &[0, 4])), 0.75);
+        assert_eq!(escape(&challenge(&[5], &[4])), 1.0);
+        assert_eq!(escape(&challenge(&[5], &[0, 1, 2, 3, 4])), 0.0);
+        assert_eq!(escape(&challenge(&[1, 2, 3, 4, 5], &[0, 1, 2, 3, 4])), 0.0);
+        // One that was not executed may be the forged one.
+        assert_eq!(challenge(&[5], &[0, 1, 4]).escape(&[&interval(0), &interval(1)]), 1.0);
+    }
+
+    #[test]
+    fn a_seed_names_its_source() {
+        let of = |seed: &str| SeedSource::of(seed, &Location::default());
+        let hex = "0123456789abcdef".repeat(4);
+        let drand = of(&format!("drand:2:{hex}")).unwrap();
+        assert_eq!(
+            (drand, drand.known_at()),
+            (SeedSource::Drand { round: 2 }, Some(1_692_803_370))
+        );
+        assert_eq!(of(&format!("commit:{hex}")).unwrap(), SeedSource::Commit);
+        assert_eq!(of("round 5417000 of drand").unwrap(), SeedSource::Text);
+        for wrong in ["drand:2:ab", "drand:0:", "commit:main", &format!("drand:99999999999:{hex}")]
+        {
+            assert_eq!(of(wrong).unwrap_err().code.id, "challenge::bad-seed", "{wrong}");
+        }
     }
 }

@@ -7,7 +7,7 @@ use repro_report::growing::{GrowingReport, GrownReport, HeldBundles};
 use repro_report::outcome::{
     BundleReport, ChallengeReport, ClaimReport, Definition, EvidenceOrigin, EvidenceRef,
     ExcusedWords, Finding, Impact, Lint, LintKind, LockDifference, Meaning, Measured, Method,
-    Outcome, PassingChance, PinnedBy, PostPictures, PostReport, ReadBy, Referee, Report, Severity,
+    Outcome, PinnedBy, PostPictures, PostReport, ReadBy, Referee, Report, Severity,
     SignatureReport, TextReport, Verdict,
 };
 use repro_report::part::{PartSubject, ReportPart, ReportSink};
@@ -243,11 +243,13 @@ fn post() -> PostReport {
         findings,
         challenge: Some(ChallengeReport {
             seed: "round 5417000".to_owned(),
+            source: "free text".to_owned(),
             root: "89abcdef01234567".repeat(4),
             of: 24,
-            drawn: 8,
-            led: 8,
-            passing: vec![PassingChance { forged: 12, probability: 0.000_673 }],
+            evaluated: 2,
+            drawn: 10,
+            led: 10,
+            escape: Some(0.636_363),
         }),
         referee: Some(Referee {
             load_bearing_premises: vec!["Both arms were tuned equally.".to_owned()],
@@ -836,6 +838,41 @@ fn an_alert_is_the_same_when_lines_move() {
     let after = fingerprints(&reworded);
     let changed = before.iter().filter(|one| !after.contains(one)).count();
     assert_eq!(changed, 1);
+}
+
+/// Claims of one sentence, or of sentences with one reason, share a line: the strongest of them lends it nothing.
+#[test]
+fn a_line_of_several_claims_has_the_weakest_assurance_of_them() {
+    let of = |id: &str, quote: &str, origin, method, read_by| {
+        let mut claim = claim(0, id, "relation", "");
+        claim.quote = quote.to_owned();
+        (claim.origin, claim.outcome.method) = (Some(origin), Some(method));
+        claim.meaning.read_by = Some(read_by);
+        claim
+    };
+    let strong = of("a", "one", EvidenceOrigin::Signed, Method::Replayed, ReadBy::Reviewed);
+    let weak = of("b", "one", EvidenceOrigin::Declared, Method::Compared, ReadBy::Author);
+    let elsewhere = of("c", "two", EvidenceOrigin::Transcribed, Method::Replayed, ReadBy::Drafted);
+    let drawn = |claims: Vec<ClaimReport>, format| {
+        let post = PostReport { claims, ..PostReport::default() };
+        let options = ReportOptions { verbose: true, ..ReportOptions::default() };
+        render(&Report { posts: vec![post], ..Report::default() }, format, &options)
+    };
+    for (one, other) in [(&strong, &weak), (&weak, &strong)] {
+        let line = "declared · compared · by author, not reviewed · changes no decision";
+        let text = drawn(vec![one.clone(), other.clone()], Format::Text);
+        assert!(text.contains(line) && !text.contains("signed"), "{text}");
+        let open = |claim: &ClaimReport| {
+            judged(claim.clone(), Verdict::Inconclusive, &ONE_RUN, "", "one run")
+        };
+        let claims = vec![open(one), open(other)];
+        for format in [Format::Text, Format::Markdown] {
+            let text = drawn(claims.clone(), format);
+            assert!(text.contains(line) && !text.contains("signed"), "{text}");
+        }
+        let text = drawn([claims, vec![open(&elsewhere)]].concat(), Format::Text);
+        assert!(text.contains("transcribed · compared · drafted · "), "{text}");
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use repro_receipt::bundle::{Chain, seal};
+use repro_receipt::bundle::{Chain, evaluation_digest, seal};
 use repro_receipt::digest::{Digest, canonical};
 use repro_train::{TensorData, TensorFile};
 use serde_json::{Value as Json, json};
@@ -85,6 +85,29 @@ impl Forgery {
         self.tensor(step, WEIGHTS, change);
     }
 
+    /// Changes the committed states, and commits the run to them and to its evaluations as they are now.
+    fn states(&self, change: impl FnOnce(&mut Vec<Json>)) {
+        let root = self.lines("states.jsonl", |lines| {
+            change(lines);
+            for line in lines.iter_mut().filter(|line| line.get("evaluation_sha256").is_some()) {
+                let start = format!("step-{:06}.", line["step"].as_u64().unwrap());
+                let names = fs::read_dir(self.file("evaluation")).unwrap().map(|one| one.unwrap());
+                let names = names.map(|one| one.file_name().into_string().unwrap());
+                let files = names.filter(|name| name.starts_with(&start)).map(|name| {
+                    let digest =
+                        Digest::of(&fs::read(self.file("evaluation").join(&name)).unwrap());
+                    (format!("data/evaluation/{name}"), digest)
+                });
+                let files: Vec<_> = files.collect();
+                let files = files.iter().map(|(name, digest)| (name.as_str(), *digest));
+                line["evaluation_sha256"] = evaluation_digest(files).to_string().into();
+            }
+        });
+        self.json("receipt.json", |receipt| {
+            receipt["predicate"]["states"]["root"] = root.to_string().into();
+        });
+    }
+
     fn tensor(&self, step: u64, name: &str, change: impl FnOnce(&mut Vec<f32>)) {
         let path = self.file(&format!("checkpoints/step-{step:06}.safetensors"));
         let mut tensors = TensorFile::parse("w", &fs::read(&path).unwrap()).unwrap();
@@ -97,13 +120,12 @@ impl Forgery {
         self.json(&format!("evaluation/step-{step:06}.json"), |evaluation| {
             evaluation["tensors_sha256"] = digest.as_str().into();
         });
-        let root = self.lines("states.jsonl", |lines| {
+        self.states(|lines| {
             let line = lines.iter_mut().find(|line| line["step"] == step).unwrap();
             line["tensors_sha256"] = digest.as_str().into();
         });
         self.json("receipt.json", |receipt| {
             let receipt = &mut receipt["predicate"];
-            receipt["states"]["root"] = root.to_string().into();
             let entries = receipt["checkpoints"].as_array_mut().unwrap();
             let entry = entries.iter_mut().find(|entry| entry["step"] == step).unwrap();
             entry["tensors_sha256"] = digest.as_str().into();
@@ -447,8 +469,13 @@ fn what_is_left_out_is_missed() {
         });
     });
     has(&found(&nats.path, &[]), "relation::whole-evaluation");
-    // An evaluation that was made up is seen where its interval is drawn.
-    let made_up = trained.forged(|forgery| {
+}
+
+/// The last evaluation is what a post cites: the committed states contradict another one, and its interval is always drawn.
+#[test]
+fn a_scaled_evaluation_is_caught_by_the_chain_or_by_any_challenge() {
+    let trained = Trained::new();
+    let scaled = |forgery: &Forgery| {
         forgery.json("evaluation/step-000226.json", |evaluation| {
             for (field, by) in [("nats", 0.9), ("loss", 0.9), ("bpb", 0.9)] {
                 evaluation[field] = (evaluation[field].as_f64().unwrap() * by).into();
@@ -457,7 +484,63 @@ fn what_is_left_out_is_missed() {
                 *block = (block.as_f64().unwrap() * 0.9).into();
             }
         });
+    };
+    // Whoever stamped the root cannot make the chain right again.
+    let edited = trained.forged(scaled);
+    has(&found(&edited.path, &[]), "relation::state-evaluation");
+    let gone = trained.forged(|forgery| {
+        let states = |lines: &mut Vec<Json>| {
+            let line = lines.iter_mut().find(|line| line["step"] == 100).unwrap();
+            line["evaluation_sha256"] = Digest::of(b"").to_string().into();
+        };
+        let root = forgery.lines("states.jsonl", states);
+        forgery.json("receipt.json", |receipt| {
+            receipt["predicate"]["states"]["root"] = root.to_string().into();
+        });
+    });
+    has(&found(&gone.path, &[]), "relation::state-evaluated");
+    let made_up = trained.forged(|forgery| {
+        scaled(forgery);
+        forgery.states(|_| ());
     });
     assert_eq!(found(&made_up.path, &[]), (0, Vec::new()));
-    has(&challenged(&made_up.path, "a", "100"), "challenge::other-state");
+    for seed in ["a", "b", "c"] {
+        has(&challenged(&made_up.path, seed, "1"), "challenge::other-state");
+    }
+}
+
+/// The report says where a seed comes from, what that shows, and what the best forgery of one interval risks.
+#[test]
+fn a_challenge_tells_its_source_and_the_best_escape() {
+    let trained = Trained::new();
+    let bundle = trained.bundle();
+    let refused = |seed: &str| {
+        let arguments = ["challenge", bundle.to_str().unwrap(), "--seed", seed, "--count", "1"];
+        let output = repro(&bundle, &arguments);
+        (code(&output), text(&output.stderr).contains("challenge::bad-seed"))
+    };
+    assert_eq!(refused("drand:12:ab"), (2, true));
+    assert_eq!(refused("commit:main"), (2, true));
+    let told = |seed: &str, count: &str| {
+        let file = bundle.parent().unwrap().join("challenge.json");
+        fs::write(&file, draw(&bundle, seed, count).to_string()).unwrap();
+        let file = file.to_str().unwrap();
+        let verify = ["verify", bundle.to_str().unwrap(), "--challenge", file, "--format", "json"];
+        let output = repro(&bundle, &verify);
+        assert_eq!(code(&output), 0, "{}", text(&output.stderr));
+        let report: Json = serde_json::from_slice(&output.stdout).unwrap();
+        report["posts"][0]["challenge"].clone()
+    };
+    let hex = "0123456789abcdef".repeat(4);
+    let one = told("some words", "1");
+    // Of seven intervals two are always drawn, as the run was evaluated at their ends: four of the other five can be forged.
+    let counts = ["of", "evaluated", "drawn", "led"].map(|field| one[field].as_u64().unwrap());
+    assert_eq!((counts, &one["escape"]), ([7, 3, 4, 4], &json!(0.75)));
+    assert!(one["source"].as_str().unwrap().starts_with("free text"), "{one}");
+    let drand = told(&format!("drand:1000000:{hex}"), "100");
+    assert_eq!(drand["escape"], json!(0.0));
+    let source = drand["source"].as_str().unwrap();
+    assert!(source.contains("round 1000000") && source.contains("2023-09-27T"), "{source}");
+    let commit = told(&format!("commit:{}", &hex[..40]), "1");
+    assert!(commit["source"].as_str().unwrap().starts_with("a commit"), "{commit}");
 }

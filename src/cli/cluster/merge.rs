@@ -31,6 +31,7 @@ pub fn merge(root: &Path, own: &MergeArgs, output: &Output) -> Answer {
     let mut report = PartwiseReport::begin(output, Some(bundles))?;
     merging.report(&demands, reading, &mut report)?;
     report.finish(|report| {
+        report.min_origin = demands.origin;
         report.wants_all_bound = plan.asked.all_bound;
         report.base = git::below_top(root);
     })

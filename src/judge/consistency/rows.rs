@@ -5,8 +5,9 @@ use std::collections::HashMap;
 
 use repro_receipt::bundle::{
     BatchTokens, Bundle, CONFIG, METRICS, PassedTensors, RECEIPT, RouterRecord, STATES,
-    TrainingRecord, TrainingRecords,
+    TrainingRecord, TrainingRecords, evaluation_digest,
 };
+use repro_receipt::digest::Digest;
 use repro_receipt::source::{Kind, Node};
 
 use super::LoggedTerm;
@@ -15,6 +16,8 @@ use super::column::RelationColumn;
 /// Times of records.
 const TIMING: &str = "data/timing.jsonl";
 const EVALUATIONS: &str = "data/evaluation/";
+/// An evaluation has at most so many files.
+const EVALUATION_FILES: usize = 8;
 
 /// What the rows are of which a relation is said.
 struct RowKind {
@@ -110,6 +113,8 @@ enum Fields<'a> {
     Counts(&'a [f64]),
     /// A file of weights.
     Weights(&'a PassedTensors),
+    /// The digest of some files.
+    Digest(Digest),
     /// What the steps of a slice say of the tensor of a line beside it, and how many lines there are.
     Moved {
         slice: &'a PassedTensors,
@@ -154,6 +159,9 @@ impl<'a> Fields<'a> {
             }
             Self::Moved { lines, .. } if path == "lines" => Some(LoggedTerm::Number(lines as f64)),
             Self::Moved { slice, line, .. } => moved_term(slice, line, path),
+            Self::Digest(digest) => {
+                (path == "sha256").then(|| LoggedTerm::Text(digest.to_string().into()))
+            }
             Self::Weights(passed) => {
                 let text = passed.metadata.get(path.strip_prefix("metadata.")?)?;
                 Some(LoggedTerm::Text(Cow::Borrowed(text)))
@@ -678,8 +686,23 @@ impl<'a> Rows<'a> {
     fn states(&self) -> Vec<Row<'a>> {
         let points = RowIndex::of(&self.listed("checkpoints"), "step");
         let states = self.lines(STATES, Fields::Json).into_iter();
-        let states = states.map(|row| row.with_equal("checkpoint", &points)).collect();
+        let states = states.map(|row| row.with_equal("checkpoint", &points));
+        let states = states.map(|row| row.with([self.evaluated(&row)])).collect();
         Row::twins(states, "tensors_sha256")
+    }
+
+    /// The files of the evaluation of a committed state.
+    fn evaluated(&self, state: &Row<'a>) -> Option<(&'static str, Part<'a>)> {
+        let Some(LoggedTerm::Text(name)) = state.field("checkpoint.evaluation") else {
+            return None;
+        };
+        let files = self.bundle.files();
+        let (file, _) = files.get_key_value(&*name)?;
+        let stem = file.strip_suffix("json")?;
+        let own = files.range(stem.to_owned()..).take_while(|(name, _)| name.starts_with(stem));
+        let own = own.take(EVALUATION_FILES);
+        let digest = evaluation_digest(own.map(|(name, file)| (name.as_str(), file.digest)));
+        Some(("evaluated", Part { fields: Fields::Digest(digest), file, at: At::Whole }))
     }
 
     /// The lines of a file, where it is there.

@@ -178,7 +178,9 @@ impl<'a> Judge<'a> {
         let is_proof =
             |one: &&Expression| matches!(&one.kind, ExpressionKind::Call(name, _) if name == PROOF);
         let expressions = expressions.into_iter().filter(|one| !is_proof(one));
-        own_numbers::of(expressions.chain(row).flat_map(|one| self.with_formulas(one)))
+        let said: Vec<_> =
+            plain_numbers(&bound.items).iter().map(|one| one.text().to_owned()).collect();
+        own_numbers::of(expressions.chain(row).flat_map(|one| self.with_formulas(one)), &said)
     }
 
     /// Refuses a text that is meant as JSON, by a pointer into it, and breaks its rules.

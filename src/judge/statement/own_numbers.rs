@@ -9,72 +9,90 @@ use crate::loss_unit::is_nats_per_bit;
 
 /// What everybody multiplies by: floating-point operations of a weight, bits of a byte, percent, seconds of an hour.
 const USUAL: [u64; 9] = [6, 8, 24, 60, 100, 360, 365, 3600, 86_400];
+/// The levels at which tests are made.
+const LEVELS: [&str; 3] = ["0.05", "0.01", "0.001"];
 /// From here on powers of two are units of memory.
 const KILOBYTE: u64 = 1024;
 
 /// The numbers that expressions have themselves and that are no usual ones, in order. A step behind `@`, the place of a
-/// number of the quote and what an option of a function sets are no values.
-pub fn of<'e>(expressions: impl IntoIterator<Item = &'e Expression>) -> Vec<String> {
-    let mut found = BTreeSet::new();
-    for expression in expressions {
-        collect(expression, false, &mut found);
-    }
-    found.into_iter().collect()
+/// number of the quote, a limit that is among the numbers `said` by the quote, and most options of functions are no values.
+pub fn of<'e>(
+    expressions: impl IntoIterator<Item = &'e Expression>,
+    said: &[String],
+) -> Vec<String> {
+    let mut own = OwnNumbers { said, found: BTreeSet::new() };
+    expressions.into_iter().for_each(|expression| own.collect(expression, false));
+    own.found.into_iter().collect()
 }
 
-fn collect(part: &Expression, is_factor: bool, found: &mut BTreeSet<String>) {
-    match &part.kind {
-        ExpressionKind::Number(text) => {
-            if !(is_factor && is_usual(text)) && text != "0" {
-                found.insert(text.clone());
+struct OwnNumbers<'s> {
+    said: &'s [String],
+    found: BTreeSet<String>,
+}
+
+impl OwnNumbers<'_> {
+    fn collect(&mut self, part: &Expression, is_factor: bool) {
+        match &part.kind {
+            ExpressionKind::Number(text) => {
+                if !(is_factor && is_usual(text)) && text != "0" {
+                    self.found.insert(text.clone());
+                }
             }
-        }
-        ExpressionKind::Arithmetic(operator, left, right) => {
-            let scales =
-                !matches!(operator, ArithmeticOperator::Add | ArithmeticOperator::Subtract);
-            let differs = *operator == ArithmeticOperator::Subtract;
-            for side in [left, right] {
-                collect(side, scales || differs && is_one(side), found);
+            ExpressionKind::Arithmetic(operator, left, right) => {
+                let scales =
+                    !matches!(operator, ArithmeticOperator::Add | ArithmeticOperator::Subtract);
+                let differs = *operator == ArithmeticOperator::Subtract;
+                for side in [left, right] {
+                    self.collect(side, scales || differs && is_number_of(side, &["1"]));
+                }
             }
+            ExpressionKind::Call(name, arguments) => {
+                // An option that decides what holds is a value as any other.
+                let values = arguments.iter().filter(|argument| match argument.name.as_deref() {
+                    Some(option) => ["within", "expected"].contains(&option),
+                    None => true,
+                });
+                // What stands behind the first argument of these says which part is meant, or how many runs there were.
+                let taken = match name.as_str() {
+                    // What is proved for all values needs no evidence.
+                    "quoted" | "replayed" | "holds" => 0,
+                    "part" => 1,
+                    "printed_runs" => 2,
+                    _ => usize::MAX,
+                };
+                // Bits are nats divided by ln(2).
+                let is_base = |value: &Expression| {
+                    name == "ln"
+                        && matches!(&value.kind, ExpressionKind::Number(base) if base == "2" || base == "10")
+                };
+                let values = values.take(taken).map(|argument| &argument.value);
+                values.filter(|value| !is_base(value)).for_each(|value| self.collect(value, false));
+            }
+            ExpressionKind::Relation(_, rest) => {
+                // A level of tests is a usual limit; any other limit, and what something is equal to, should stand in the words.
+                let is_equality = rest.iter().any(|(sign, _)| *sign == RelationOperator::Equal);
+                for side in part.parts() {
+                    let is_limit = !is_equality && (is_number_of(side, &LEVELS) || self.says(side));
+                    if !is_limit && !is_number_of(side, &["1"]) {
+                        self.collect(side, false);
+                    }
+                }
+            }
+            ExpressionKind::Negative(of) | ExpressionKind::Not(of) => self.collect(of, is_factor),
+            ExpressionKind::At(of, _) => self.collect(of, false),
+            _ => part.parts().into_iter().for_each(|inner| self.collect(inner, false)),
         }
-        ExpressionKind::Call(name, arguments) => {
-            let values = arguments.iter().filter(|argument| argument.name.is_none());
-            // What stands behind the first argument of these says which part is meant, or how many runs there were.
-            let taken = match name.as_str() {
-                // What is proved for all values needs no evidence.
-                "quoted" | "replayed" | "holds" => 0,
-                "part" => 1,
-                "printed_runs" => 2,
-                _ => usize::MAX,
-            };
-            // Bits are nats divided by ln(2).
-            let is_base = |value: &Expression| {
-                name == "ln"
-                    && matches!(&value.kind, ExpressionKind::Number(base) if base == "2" || base == "10")
-            };
-            let values = values.take(taken).map(|argument| &argument.value);
-            values.filter(|value| !is_base(value)).for_each(|value| collect(value, false, found));
-        }
-        ExpressionKind::Relation(_, rest) => {
-            // A limit is said by the relation itself; what something is equal to should stand in the words.
-            let is_equality = rest.iter().any(|(sign, _)| *sign == RelationOperator::Equal);
-            let sides = part.parts().into_iter();
-            let told = sides.filter(|side| is_equality && !is_one(side) || !is_number(side));
-            told.for_each(|side| collect(side, false, found));
-        }
-        ExpressionKind::Negative(of) | ExpressionKind::Not(of) => collect(of, is_factor, found),
-        ExpressionKind::At(of, _) => collect(of, false, found),
-        _ => part.parts().into_iter().for_each(|inner| collect(inner, false, found)),
+    }
+
+    /// Whether the quote has this number.
+    fn says(&self, part: &Expression) -> bool {
+        matches!(&part.kind, ExpressionKind::Number(text) if self.said.contains(text))
     }
 }
 
-fn is_number(part: &Expression) -> bool {
-    matches!(part.kind, ExpressionKind::Number(_))
-}
-
-/// Whether it is the 1 of `1 - x` and `n - 1`.
-fn is_one(part: &Expression) -> bool {
-    matches!(&part.kind, ExpressionKind::Number(text) if text == "1")
+/// Whether it is one of these numbers, such as the 1 of `1 - x` and `n - 1`.
+fn is_number_of(part: &Expression, numbers: &[&str]) -> bool {
+    matches!(&part.kind, ExpressionKind::Number(text) if numbers.contains(&text.as_str()))
 }
 
 fn is_usual(text: &str) -> bool {
@@ -94,7 +112,7 @@ mod tests {
 
     #[test]
     fn only_what_is_not_usual_is_told() {
-        let found = |text: &str| of([&Expression::parse(text).unwrap()]);
+        let found = |text: &str| of([&Expression::parse(text).unwrap()], &["3.28".to_owned()]);
         assert_eq!(found("moe.loss * 0.910908"), ["0.910908"]);
         assert_eq!(found("(a - 0.01) * 91 / 100"), ["0.01", "91"]);
         assert_eq!(found("abs(1.23) * run.epochs"), ["1.23"]);
@@ -102,8 +120,18 @@ mod tests {
         assert_eq!(found("how_many(a < b) + 1"), ["1"]);
         assert_eq!(found("equivalent(a, b, 1)"), ["1"]);
         assert_eq!(found("count(a) = 6"), ["6"]);
-        for usual in ["a * 100", "a / 1e6", "a / (b * 0.6931)", "6 * n * d", "x < 0.05", "a * 4096"]
-        {
+        assert_eq!(found("run.loss < 1e9"), ["1e9"]);
+        assert_eq!(found("reached(run.loss, 1e9)"), ["1e9"]);
+        assert_eq!(found("nearly_fixed(a.steps, within = 99)"), ["99"]);
+        for usual in [
+            "a * 100",
+            "a / 1e6",
+            "a / (b * 0.6931)",
+            "6 * n * d",
+            "x < 0.05",
+            "x < 3.28",
+            "a * 4096",
+        ] {
             assert!(found(usual).is_empty(), "{usual}");
         }
     }

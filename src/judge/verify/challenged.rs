@@ -1,19 +1,19 @@
 //! A challenge: intervals between the states that a run has committed itself to are executed again.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use super::own::BundleSubject;
+use super::own::{BundleSubject, own_claim};
 use repro_receipt::bundle::Bundle;
-use repro_receipt::source::{Error, codes};
-use repro_report::outcome::{
-    ChallengeReport, ClaimReport, Impact, Method, Outcome, PassingChance, Verdict,
-};
-use repro_runs::challenge::{Challenge, StateInterval, startable};
+use repro_receipt::source::{Error, Location, codes};
+use repro_report::outcome::{ChallengeReport, ClaimReport, Impact, Method, Outcome, Verdict};
+use repro_runs::challenge::{Challenge, SeedSource, StateInterval, startable};
 use repro_runs::replay::{Extent, Replay, ReplayOutcome, Replays};
+use repro_signature::Timestamps;
 use serde::{Deserialize, Serialize};
 
 codes! {
     OTHER_STATE = "challenge::other-state", "the steps of an interval do not lead to the committed state", "the run was not trained as committed: see `repro replay BUNDLE --full`";
+    KNOWN_SEED = "challenge::known-seed", "the seed of a challenge was public before the run had committed itself", "draw again from a later round of the beacon";
     NOT_REACHED = "challenge::not-reached", "an interval was not executed", "see why, and draw it again where that can be helped";
 }
 
@@ -71,7 +71,9 @@ impl ChallengedWalks {
             subject.claim(&id, quote, outcome).with_impact(Impact::Decision)
         });
         let claims: Vec<_> = claims.collect();
-        let report = worth(&self.challenge, &claims);
+        // Checked when the challenge was.
+        let source = SeedSource::of(&self.challenge.seed, &Location::default());
+        let report = worth(&self.challenge, source.unwrap_or(SeedSource::Text), &claims);
         (claims, report)
     }
 }
@@ -103,23 +105,64 @@ fn outcome(interval: &StateInterval, replay: &Replay) -> Outcome {
     found.within("bitwise", "equal digests").by(Method::Replayed)
 }
 
-/// What was drawn; and where nothing was refuted, with which probability a run comes as far of which one interval, a tenth
-/// or half were not computed as committed.
-fn worth(challenge: &Challenge, claims: &[ClaimReport]) -> ChallengeReport {
-    let count = |verdict| claims.iter().filter(|claim| claim.outcome.verdict == verdict).count();
-    let led = count(Verdict::Verified);
-    let share = |share: f64| (share * challenge.of as f64).ceil() as u64;
-    let forged = match count(Verdict::Refuted) {
-        0 => BTreeSet::from([1, share(0.1), share(0.5)]),
-        _ => BTreeSet::new(),
-    };
-    let chance = |forged| PassingChance { forged, probability: challenge.passing(forged, led) };
+/// What was drawn; and where nothing was refuted, with which probability the best forgery of one interval comes as far.
+fn worth(challenge: &Challenge, source: SeedSource, claims: &[ClaimReport]) -> ChallengeReport {
+    let with = std::iter::zip(&challenge.intervals, claims);
+    let led = with.filter(|(_, claim)| claim.outcome.is_verified());
+    let led: Vec<_> = led.map(|(interval, _)| interval).collect();
+    let is_refuted = claims.iter().any(|claim| claim.outcome.verdict == Verdict::Refuted);
     ChallengeReport {
         seed: challenge.seed.clone(),
+        source: in_words(source),
         root: challenge.root.to_string(),
         of: challenge.of,
+        evaluated: challenge.evaluated.len(),
         drawn: challenge.intervals.len(),
-        led,
-        passing: forged.into_iter().map(chance).collect(),
+        led: led.len(),
+        escape: (!is_refuted).then(|| challenge.escape(&led)),
     }
+}
+
+/// A source, and what is not checked of it.
+fn in_words(source: SeedSource) -> String {
+    match source {
+        SeedSource::Drand { round } => {
+            let time = source.known_at().and_then(written).unwrap_or_default();
+            format!(
+                "round {round} of drand's quicknet, {time}; compare its randomness with drand's"
+            )
+        }
+        SeedSource::Commit => {
+            "a commit; see that it was made after the root was stamped".to_owned()
+        }
+        SeedSource::Text => "free text: whoever draws may have tried many".to_owned(),
+    }
+}
+
+/// Seconds since 1970 as timestamps are written: `2026-11-23T17:24:35Z`.
+fn written(seconds: u64) -> Option<String> {
+    let time = jiff::Timestamp::from_second(i64::try_from(seconds).ok()?).ok()?;
+    Some(time.to_string())
+}
+
+/// Whether the run had committed itself before everybody could know the seed, where its source and a timestamp tell the times.
+pub(super) fn seeded(
+    bundle: &Bundle,
+    challenge: &Challenge,
+    timestamps: &Timestamps,
+) -> Option<ClaimReport> {
+    let source = SeedSource::of(&challenge.seed, &Location::default()).ok()?;
+    let known = source.known_at().and_then(written)?;
+    let stamped = timestamps.of(challenge.root).map(|stamp| stamp.time.as_str()).min()?;
+    // Both are written alike, in UTC, so that they are in the order of their letters.
+    let outcome = match stamped < known.as_str() {
+        true => Outcome::verified().giving(format!("stamped {stamped}, the seed is of {known}")),
+        false => {
+            let reason =
+                format!("the seed was public at {known}, and the states were stamped at {stamped}");
+            Outcome::inconclusive(&KNOWN_SEED, reason)
+        }
+    };
+    let quote = "the run had committed itself before anybody could know the seed";
+    Some(own_claim(bundle, "seed", quote, outcome).with_impact(Impact::Decision))
 }

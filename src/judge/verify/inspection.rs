@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::challenged::ChallengedWalks;
+use super::challenged::{ChallengedWalks, seeded};
 use super::history::{PlanHistory, planned_before};
 use super::own::{BundleSubject, logged, own_claim};
 use super::replays::{Replayer, SliceRequest};
@@ -173,6 +173,9 @@ impl InspectedBundle {
         own.claims.extend(artifacts.into_iter().flatten());
         if let Some(steps) = own.usable(AskedSteps::of(bundle, demands, with_slices)) {
             own.steps = steps;
+            let challenge = demands.challenge_of(bundle).map(|(challenge, _)| challenge);
+            let seeded = challenge.and_then(|one| seeded(bundle, one, &demands.timestamps));
+            own.claims.extend(seeded);
         }
         own
     }

@@ -4,6 +4,7 @@
 //! 1. the `chain` of the line before, as its 64 hexadecimal characters; nothing for the first line;
 //! 2. the canonical text of this line without its member `chain`, and without the line feed.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use serde_json::{Map, Value as Json};
@@ -18,6 +19,14 @@ pub const METRICS: &str = "data/metrics.jsonl";
 /// The file of the states that a run commits itself to, whose lines are chained.
 pub const STATES: &str = "data/states.jsonl";
 const MEMBER: &str = "chain";
+
+/// The digest of the files of an evaluation, by which a run commits itself to them with its state: SHA-256 of a line
+/// `DIGEST  NAME` for each, in the order of their names, as `sha256sum` writes them.
+pub fn evaluation_digest<'f>(files: impl IntoIterator<Item = (&'f str, Digest)>) -> Digest {
+    let files: BTreeMap<_, _> = files.into_iter().collect();
+    let lines = files.into_iter().map(|(name, digest)| format!("{digest}  {name}\n"));
+    Digest::of(lines.collect::<String>().as_bytes())
+}
 
 /// A chain up to some line.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -45,7 +45,7 @@ use manifest::Manifest;
 
 pub use artifact::artifact;
 pub use cache::Cache;
-pub use chain::{Chain, METRICS, STATES, chained_lines};
+pub use chain::{Chain, METRICS, STATES, chained_lines, evaluation_digest};
 pub use facts::{Citation, FACTS, Fact, fact_id};
 pub use load::read_receipt;
 pub use logged::{BatchTokens, LoggedTensor, PassedTensors};

@@ -81,7 +81,7 @@ fn one(page: &mut String, claim: &ClaimReport, told: &ToldOfClaims<'_>) {
     if let [place] = places.as_slice() {
         entry(page, CODE, "read from", place);
     }
-    let assurance = [&wording::assurance(claim), wording::impact(claim.impact)].join(" · ");
+    let assurance = [&wording::assurance(&[claim]), wording::impact(claim.impact)].join(" · ");
     entry(page, "<dd>", "evidence", &assurance);
     entry(page, "<dd>", "numbers of the post itself", &claim.own_numbers.join(", "));
     let code = outcome.code.map(|code| format!(" · repro explain {}", code.id));

@@ -161,8 +161,6 @@ fn article(page: &mut String, report: &Report, post: &PostReport, index: usize) 
     let untold: Vec<_> = post.claims.iter().filter(|claim| !told.contains(&*claim.id)).collect();
     statements(page, &untold, &mut cards);
     page.push_str(&format!("</div>\n{pictures}</div>\n"));
-    let away = post.texts.iter().filter(|text| !text.is_at_hand);
-    list(page, "Texts that are not at hand", away.map(|text| escaped(&text.what).into_owned()));
     about(page, post, &remarks);
     page.push_str(&format!("<div class=\"cards\">\n{}</div>\n</article>\n", cards.page));
 }
@@ -317,13 +315,8 @@ fn about(page: &mut String, post: &PostReport, remarks: &Remarks<'_>) {
         )
     });
     list(page, "Evidence", bundles);
-    list(
-        page,
-        "Signatures",
-        wording::signatures(post, |_| true).iter().map(|words| escaped(words).into_owned()),
-    );
-    let challenge = post.challenge.iter().map(|one| escaped(&wording::challenge(one)).into_owned());
-    list(page, "Challenge", challenge);
+    let said = wording::disclosures(post).into_iter();
+    list(page, "What this rests on", said.map(|words| escaped(&words).into_owned()));
     let asked = post.referee.iter().flat_map(wording::asked);
     let asked = asked.map(|(name, item)| format!("{name}: {}", escaped(item)));
     list(page, "What a referee would ask", asked);

@@ -18,6 +18,7 @@ use crate::progress::{News, Pace};
 use crate::{DIFFERS, Recipe};
 use repro_receipt::bundle::{
     BundleWriter, CONFIG, Checkpoint, DeclaredStart, DeclaredStates, Receipt, STATES,
+    evaluation_digest,
 };
 use repro_receipt::digest::{Digest, exact};
 use repro_receipt::source::{Document, Error, Location, UNREADABLE};
@@ -120,11 +121,9 @@ impl<'a, B: Backend<Number = f32>> Training<'a, B> {
 
     /// Makes the steps that are left, up to one that diverges.
     pub fn steps(&mut self) -> Result<(), Error> {
-        if self.state.step == 0 {
-            if self.state.states.lines == 0 {
-                self.commit()?;
-            }
-            self.checkpoint()?;
+        // A run that goes on from its first state has committed itself to it.
+        if self.state.step == 0 && self.state.states.lines == 0 {
+            self.reach()?;
         }
         let (mut inputs, mut targets) = (Vec::new(), Vec::new());
         while self.state.step < self.recipe.regime.shape.steps {
@@ -143,8 +142,7 @@ impl<'a, B: Backend<Number = f32>> Training<'a, B> {
                 break;
             }
             self.close_slices()?;
-            self.commit()?;
-            self.checkpoint()?;
+            self.reach()?;
             if self.slices.is_empty() && self.saved.elapsed() > self.context.save_every {
                 self.save()?;
             }
@@ -226,8 +224,19 @@ impl<'a, B: Backend<Number = f32>> Training<'a, B> {
         record.into_iter().map(|(field, value)| (field, exact(value))).collect()
     }
 
-    /// Commits the run to its state, where that is due.
-    fn commit(&mut self) -> Result<(), Error> {
+    /// Evaluates the run and keeps what is to be kept, commits it to its state and to the evaluation, and saves it, each where that is
+    /// due.
+    fn reach(&mut self) -> Result<(), Error> {
+        let step = self.state.step;
+        let done = self.state.checkpoints.iter().any(|checkpoint| checkpoint.step == step);
+        let is_due = !done && self.recipe.checkpoints.contains(&step);
+        let evaluated = if is_due { Some(self.checkpoint()?) } else { None };
+        self.commit(evaluated)?;
+        if is_due && self.slices.is_empty() { self.save() } else { Ok(()) }
+    }
+
+    /// Commits the run to its state, and to the files of its evaluation, where that is due.
+    fn commit(&mut self, evaluated: Option<Digest>) -> Result<(), Error> {
         let step = self.state.step;
         if self.recipe.commits(step) {
             let tensors = self.learner.checkpoint(step, self.plan.seed)?;
@@ -238,6 +247,8 @@ impl<'a, B: Backend<Number = f32>> Training<'a, B> {
                 let start = self.start.as_ref().map(|start| start.chain.to_string().into());
                 line.extend(start.map(|start| ("start".to_owned(), start)));
             }
+            let evaluated = evaluated.map(|digest| digest.to_string().into());
+            line.extend(evaluated.map(|digest| ("evaluation_sha256".to_owned(), digest)));
             self.records.commit(&mut self.writer, step, line)?;
         }
         Ok(())
@@ -247,13 +258,9 @@ impl<'a, B: Backend<Number = f32>> Training<'a, B> {
         self.state.step * self.recipe.regime.shape.tokens_per_step()
     }
 
-    /// Evaluates and hashes the run where that is due, keeps what is to be kept, and saves the state.
-    fn checkpoint(&mut self) -> Result<(), Error> {
+    /// Evaluates and hashes the run, keeps what is to be kept, and answers the digest of the evaluation.
+    fn checkpoint(&mut self) -> Result<Digest, Error> {
         let step = self.state.step;
-        let done = self.state.checkpoints.iter().any(|checkpoint| checkpoint.step == step);
-        if done || !self.recipe.checkpoints.contains(&step) {
-            return Ok(());
-        }
         let tokens_seen = self.tokens();
         let tensors = self.learner.checkpoint(step, self.plan.seed)?;
         let tensors_sha256 = Some(tensors.tensors_digest());
@@ -284,7 +291,9 @@ impl<'a, B: Backend<Number = f32>> Training<'a, B> {
             weights_sha256: Some(Digest::of(&bytes)),
             tensors_sha256,
         });
-        if self.slices.is_empty() { self.save() } else { Ok(()) }
+        let files = examined.files.iter();
+        let files = files.map(|(name, text)| (name.as_str(), Digest::of(text.as_bytes())));
+        Ok(evaluation_digest(files))
     }
 
     /// Saves the state: a run that is killed later goes on from here.
