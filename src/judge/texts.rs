@@ -57,8 +57,10 @@ impl TextAtHand {
     }
 }
 
-/// A file as readers see it: without comments, addresses and what is declared hidden, each byte in its place.
+/// A file as readers see it: without comments, addresses and what is declared hidden, each byte in its place. One that
+/// is longer than what is looked through is refused.
 pub fn as_seen(source: &Source) -> Result<Source, Error> {
+    is_short_text(source)?;
     let markup = match json_text::is_json(source.text()) {
         true => Markup::Plain,
         false => Markup::of_name(source.name()),

@@ -202,7 +202,7 @@ impl<'a> Judge<'a> {
         let whole = text.source().text();
         let mut sought =
             SoughtWords { context: self.paragraphs(whole, &places), ..Default::default() };
-        match places.as_slice() {
+        match &*places {
             [] => sought.not_there = Some(self.not_there(text, quote)),
             [place] if quote::is_struck(whole, place.start) => {
                 sought.not_there = Some("the text crosses these words out".into());
