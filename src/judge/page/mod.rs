@@ -369,6 +369,9 @@ impl PostPage {
     }
 }
 
+/// What a statement or an excuse takes besides its words.
+const BYTES_EACH: usize = 50;
+
 /// Refuses a post whose statements and excuses are longer than a post file may be once each is written out for every
 /// place, quote and text that it lists: that is what is held in memory.
 fn is_short_written_out(root: Node<'_>) -> Result<(), Error> {
@@ -376,11 +379,12 @@ fn is_short_written_out(root: Node<'_>) -> Result<(), Error> {
     let count = |node: Node<'_>, key: &str| node.get(key).map_or(1, |list| each_of(list).len());
     let mut bytes = 0usize;
     for node in list(root, "sentence")?.into_iter().chain(list(root, "table")?) {
-        let own = self::size(node) - size(node, "place");
+        let own = self::size(node) - size(node, "place") + BYTES_EACH;
         bytes = bytes.saturating_add(own.saturating_mul(count(node, "place")));
     }
     for node in list(root, "excused")? {
-        let own = size(node, "quote") + size(node, "reason") * count(node, "quote");
+        let each = size(node, "reason") + BYTES_EACH;
+        let own = size(node, "quote") + each * count(node, "quote");
         bytes = bytes.saturating_add(own.saturating_mul(count(node, "text")));
     }
     post::at_most(&root.document().source, bytes, MOST_BYTES, "bytes written out")

@@ -241,7 +241,9 @@ impl<'a> Judge<'a> {
             document.root().at(at).is_err().then(|| json_text::breaks_off(document, at))
         };
         let near = pointer().or_else(elsewhere);
-        absent(near.or_else(|| self.context.nearest(&self.statement.text, quote)))
+        let id = &self.statement.text;
+        let hidden = || self.context.hidden(id, quote);
+        absent(near.or_else(hidden).or_else(|| self.context.nearest(id, quote)))
     }
 
     /// Whether an expression derives anything, or only holds values against each other.
