@@ -17,6 +17,7 @@ pub mod spelling;
 mod styles;
 pub mod syntax;
 pub mod table;
+mod tex;
 pub mod words;
 
 pub use grammar::NotAnExpression;

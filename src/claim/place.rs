@@ -7,10 +7,7 @@ use std::sync::OnceLock;
 use crate::quote;
 use crate::seen::has_no_width;
 use crate::spelling::PlainSpelling;
-use crate::table::{self, PrintedCell, PrintedTable, TableLines};
-
-/// So many places of a head are looked at.
-const MOST_HEADS: usize = 8;
+use crate::table::{self, MOST_HEADS, PrintedCell, PrintedTable, TableLines};
 
 /// A text in which quotes and lines of tables are sought. What helps to find them is made once, when it is first asked
 /// for: a text may be long, and its quotes many.

@@ -1,13 +1,16 @@
-//! What readers see of a text: comments, addresses of links and images, attributes of tags, what is declared hidden
-//! and the settings above a page are blanked. Code is seen as it stands, and so are the words of links and images.
+//! What readers see of a text: comments, addresses of links, images with the words for those who do not see them, attributes of
+//! tags, what is declared hidden, white or of no size, notes that nothing points to and the settings above a page are blanked.
+//! Code is seen as it stands, and so are the words of links, and what a `<details>` folds away: one click shows it, and its
+//! summary says that it is there.
 //!
 //! Every byte keeps its place, so that a place in what is seen is one in the file.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 
 use crate::markup::{Brackets, Tag};
 use crate::styles::StyleSheet;
+use crate::tex::Groups;
 use crate::words::words;
 
 /// How a text is marked up.
@@ -26,6 +29,14 @@ pub enum Markup {
 /// What stands for a hidden byte between two signs that readers see side by side.
 pub const HIDDEN: char = '\0';
 
+/// What hidden parts are.
+const COMMENT: &str = "a comment";
+const UNPRINTED: &str = "a command of TeX that prints nothing that can be read";
+const NOT_SHOWN: &str = "an element that is not shown";
+const ALTERNATIVE: &str = "the words in the place of an image";
+const FOLDED: &str = "folded away by `<details>`, and read as text";
+const NOTE: &str = "a note that nothing points to";
+
 /// The most bytes of the words of a link with a label.
 const LONGEST_WORDS: usize = 1000;
 
@@ -40,14 +51,42 @@ impl Markup {
     }
 }
 
+/// A part of a text that its author wrote and that readers do not see, or not at once. Addresses, attributes and marks are none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HiddenPart {
+    /// Where it stands, in bytes.
+    pub span: Range<usize>,
+    /// What it is: "a comment".
+    pub what: &'static str,
+}
+
+/// What readers see of a text, and what not.
+#[derive(Debug)]
+pub struct SeenText {
+    /// The text as readers see it, with the same number of bytes and lines.
+    pub text: String,
+    /// What of it is hidden or folded away, in order.
+    pub hidden: Vec<HiddenPart>,
+}
+
+impl SeenText {
+    /// Reads a text.
+    pub fn of(text: &str, markup: Markup) -> Self {
+        let (blanks, hidden) = match markup {
+            Markup::Plain => (Vec::new(), Vec::new()),
+            Markup::Tex => {
+                let hidden = tex(text);
+                (hidden.iter().map(|part| part.span.clone()).collect(), hidden)
+            }
+            Markup::Markdown | Markup::Html => hidden(text, markup == Markup::Markdown),
+        };
+        Self { text: blanked(text, &blanks), hidden }
+    }
+}
+
 /// The text as readers see it, with the same number of bytes and lines.
 pub fn seen(text: &str, markup: Markup) -> String {
-    let hidden = match markup {
-        Markup::Plain => Vec::new(),
-        Markup::Tex => tex(text),
-        Markup::Markdown | Markup::Html => hidden(text, markup == Markup::Markdown),
-    };
-    blanked(text, &hidden)
+    SeenText::of(text, markup).text
 }
 
 /// A quote as readers see its text: without the addresses of links, comments and what is declared hidden, and without
@@ -57,18 +96,20 @@ pub fn of_quote(quote: &str, markup: Markup) -> String {
         return quote.to_owned();
     }
     let page = Page { is_part: true, ..Page::default() };
-    let hidden = Scan::new(quote, markup == Markup::Markdown, &page).read().0;
-    with_hidden(quote, &hidden, |_, _| {})
+    let scan = Scan::new(quote, markup == Markup::Markdown, &page).read();
+    with_hidden(quote, &scan.hidden, |_, _| {})
 }
 
-/// What of Markdown or HTML is hidden. Style sheets and the addresses of links may stand behind what they are for, so
-/// that a page which has some is read twice.
-fn hidden(text: &str, is_markdown: bool) -> Vec<Range<usize>> {
-    let (hidden, page) = Scan::new(text, is_markdown, &Page::default()).read();
-    match page.styles.is_empty() && page.labels.is_empty() {
-        true => hidden,
-        false => Scan::new(text, is_markdown, &page).read().0,
+/// What of Markdown or HTML is hidden, and which parts of it are more than marks. Style sheets, the addresses of links and
+/// what points to notes may stand behind what they are for, so that a page which has some is read twice.
+fn hidden(text: &str, is_markdown: bool) -> (Vec<Range<usize>>, Vec<HiddenPart>) {
+    let unknown = Page::default();
+    let Scan { found, hidden, parts, .. } = Scan::new(text, is_markdown, &unknown).read();
+    if found.is_empty() {
+        return (hidden, parts);
     }
+    let Scan { hidden, parts, .. } = Scan::new(text, is_markdown, &found).read();
+    (hidden, parts)
 }
 
 /// Whether nothing is seen of a sign.
@@ -111,9 +152,11 @@ fn with_hidden(
     seen
 }
 
-/// Comments of TeX.
-fn tex(text: &str) -> Vec<Range<usize>> {
+/// What TeX does not print: comments, and what its commands hide.
+fn tex(text: &str) -> Vec<HiddenPart> {
+    let groups = Groups::of(text);
     let mut hidden = Vec::new();
+    let mut hide = |span: Range<usize>, what| hidden.push(HiddenPart { span, what });
     let mut at = 0;
     while at < text.len() {
         let rest = &text[at..];
@@ -121,13 +164,19 @@ fn tex(text: &str) -> Vec<Range<usize>> {
         if let Some((open, close)) = blocks.find(|(open, _)| rest.starts_with(open)) {
             let start = at + open.len();
             let end = text[start..].find(close).map_or(text.len(), |end| start + end + close.len());
-            hidden.push(at..end);
+            hide(at..end, COMMENT);
             at = end;
+        } else if rest.starts_with("\\end{document}") {
+            hide(at..text.len(), "behind the end of the document");
+            at = text.len();
+        } else if let Some(unseen) = groups.hidden(text, at) {
+            at = unseen.end;
+            hide(unseen, UNPRINTED);
         } else if let Some(escaped) = rest.strip_prefix('\\') {
             at += 1 + next_width(escaped);
         } else if rest.starts_with('%') {
             let end = line_end(text, at);
-            hidden.push(at..end);
+            hide(at..end, COMMENT);
             at = end;
         } else {
             at += next_width(rest);
@@ -142,11 +191,30 @@ struct Page {
     styles: StyleSheet,
     /// The labels that stand for addresses: `[1]: https://…`.
     labels: BTreeSet<String>,
+    /// The notes that are written, `[^1]: words`, with those that their words point to; and the notes that the text points to.
+    notes: BTreeMap<String, BTreeSet<String>>,
+    pointed: BTreeSet<String>,
     /// Whether it is a part of another, whose labels are not known and whose first line may begin before it.
     is_part: bool,
 }
 
 impl Page {
+    fn is_empty(&self) -> bool {
+        self.styles.is_empty() && self.labels.is_empty() && self.notes.is_empty()
+    }
+
+    /// The notes that readers come to from the text.
+    fn reached(&self) -> BTreeSet<&str> {
+        let mut reached = BTreeSet::new();
+        let mut open: Vec<&str> = self.pointed.iter().map(String::as_str).collect();
+        while let Some(label) = open.pop() {
+            if reached.insert(label) {
+                open.extend(self.notes.get(label).into_iter().flatten().map(String::as_str));
+            }
+        }
+        reached
+    }
+
     fn has_label(&self, label: &str) -> bool {
         match self.is_part {
             true => !label.contains('^'),
@@ -186,6 +254,17 @@ struct Scan<'t> {
     /// What this pass finds of it.
     found: Page,
     hidden: Vec<Range<usize>>,
+    /// Which of that is more than marks.
+    parts: Vec<HiddenPart>,
+    groups: Groups,
+    /// The notes of the page that readers come to, where they are known.
+    reached: Option<BTreeSet<&'t str>>,
+    /// The note that the lines belong to.
+    note: Option<String>,
+    /// The elements that are open and have a ground of their own, each with the elements of its name inside it.
+    grounds: Vec<(String, usize)>,
+    /// Where the folded elements begin that are open.
+    folded: Vec<usize>,
     closed: Brackets,
     next: NextMarks,
     /// Brackets that are open in this paragraph: only behind one stands the address of a link.
@@ -202,6 +281,12 @@ impl<'t> Scan<'t> {
             page,
             found: Page::default(),
             hidden: Vec::new(),
+            parts: Vec::new(),
+            groups: Groups::of(text),
+            reached: (!page.notes.is_empty()).then(|| page.reached()),
+            note: None,
+            grounds: Vec::new(),
+            folded: Vec::new(),
             closed: Brackets::of(text),
             next: NextMarks::default(),
             brackets: 0,
@@ -209,8 +294,8 @@ impl<'t> Scan<'t> {
         }
     }
 
-    /// What is hidden, and what the page says about itself.
-    fn read(mut self) -> (Vec<Range<usize>>, Page) {
+    /// Finds what is hidden, and what the page says about itself.
+    fn read(mut self) -> Self {
         let mut at = if self.is_markdown && !self.page.is_part { self.settings() } else { 0 };
         let mut line_begins = !self.page.is_part;
         while at < self.text.len() {
@@ -228,7 +313,16 @@ impl<'t> Scan<'t> {
             line_begins = self.text[at..].starts_with('\n');
             at = self.step(at);
         }
-        (self.hidden, self.found)
+        self.unfold(self.text.len());
+        self.parts.sort_by_key(|part| part.span.start);
+        self
+    }
+
+    /// Ends what is folded away at a place. Of what is folded inside of other folds nothing more is said.
+    fn unfold(&mut self, end: usize) {
+        let start = self.folded.first().copied();
+        self.folded.clear();
+        self.parts.extend(start.map(|start| HiddenPart { span: start..end, what: FOLDED }));
     }
 
     /// Behind the marks `>` that a line of a quotation begins with.
@@ -248,6 +342,12 @@ impl<'t> Scan<'t> {
         let end = stretch.end;
         self.hidden.push(stretch);
         end
+    }
+
+    /// Hides a part that is more than marks.
+    fn hide_part(&mut self, span: Range<usize>, what: &'static str) -> usize {
+        self.parts.push(HiddenPart { span: span.clone(), what });
+        self.hide(span)
     }
 
     /// The settings at the top of a page, of which sites show the title and what describes it.
@@ -291,6 +391,20 @@ impl<'t> Scan<'t> {
         self.in_list = is_item || self.in_list && indent > 0;
         let may_open = indent < 4 || self.in_list;
         if may_open && let Some(end) = fenced(self.text, at, bare, is_quotation) {
+            // A fence of formulas is set, and no code.
+            let is_set = bare.trim_start_matches(['`', '~']).trim_start().starts_with("math");
+            let mut next = at;
+            while let Some(found) = self.text[next..end].find('\\').filter(|_| is_set) {
+                next = self.command(next + found).unwrap_or(next + found + 1).min(end);
+            }
+            return Some(end);
+        }
+        if indent == 0 && is_blank_before(self.text, at) {
+            self.note = None;
+        }
+        if indent < 4
+            && let Some(end) = self.note(at, bare, line.len())
+        {
             return Some(end);
         }
         let (label, target) = (indent < 4).then(|| definition(line)).flatten()?;
@@ -300,13 +414,87 @@ impl<'t> Scan<'t> {
         Some(self.hide(at + target..at + line.len()))
     }
 
+    /// A note, `[^1]: words`: one that nothing points to is not shown.
+    fn note(&mut self, at: usize, line: &str, length: usize) -> Option<usize> {
+        let (label, _) = line.strip_prefix("[^")?.split_once("]:")?;
+        if label.is_empty() || label.contains([']', ' ']) || self.page.is_part {
+            return None;
+        }
+        let label = label.to_lowercase();
+        let is_shown = self.reached.as_ref().is_none_or(|reached| reached.contains(label.as_str()));
+        // Of two notes with one label the first is shown.
+        let is_first = !self.found.notes.contains_key(&label);
+        self.found.notes.entry(label.clone()).or_default();
+        self.note = Some(label);
+        if is_shown && is_first {
+            return None;
+        }
+        let mut end = at + length;
+        while let Some(next) = self.text.get(end + 1..).filter(|rest| !rest.is_empty()) {
+            let line = next.split('\n').next().unwrap_or_default();
+            let is_inside = line.starts_with("    ") || line.starts_with('\t');
+            let goes_on = !line.starts_with("[^") && !is_blank_before(self.text, end + 1);
+            if !(is_inside || goes_on || line.trim().is_empty()) {
+                break;
+            }
+            end += 1 + line.len();
+        }
+        Some(self.hide_part(at..end, NOTE))
+    }
+
+    /// Notes that `[^1]` points to a note.
+    fn point(&mut self, at: usize) {
+        let close = self.closed.close(at).filter(|close| close - at < LONGEST_WORDS);
+        let inside = close.and_then(|close| self.text.get(at + 1..close));
+        let Some(label) = inside.and_then(|inside| inside.strip_prefix('^')) else { return };
+        let pointed = match &self.note {
+            Some(note) => self.found.notes.entry(note.clone()).or_default(),
+            None => &mut self.found.pointed,
+        };
+        pointed.insert(label.to_lowercase());
+    }
+
+    /// What a command of TeX in a formula hides, and where reading goes on behind it.
+    fn command(&mut self, at: usize) -> Option<usize> {
+        let unseen = self.groups.hidden(self.text, at)?;
+        Some(self.hide_part(unseen, UNPRINTED))
+    }
+
+    /// The words in the place of an image: `![words](address)`.
+    fn image(&mut self, at: usize) -> Option<usize> {
+        let close = self.closed.close(at + 1)?;
+        let behind = self.text.as_bytes().get(close + 1)?;
+        let target = self.closed.close(close + 1).and_then(|end| self.text.get(close + 2..end));
+        let is_image = match behind {
+            b'(' => is_address(target?),
+            b'[' => self.page.has_label(target?),
+            _ => !self.page.is_part && self.page.has_label(&self.text[at + 2..close]),
+        };
+        if !is_image {
+            return None;
+        }
+        self.hide_part(at + 2..close, ALTERNATIVE);
+        Some(match target {
+            Some(target) if matches!(behind, b'(' | b'[') => {
+                self.hide(close + 2..close + 2 + target.len()) + 1
+            }
+            _ => close + 1,
+        })
+    }
+
     /// Reads on at one place, and returns where reading goes on.
     fn step(&mut self, at: usize) -> usize {
         let rest = &self.text[at..];
         match rest.as_bytes()[0] {
-            b'\\' if self.is_markdown => at + 1 + next_width(&rest[1..]),
+            b'\\' => match self.command(at) {
+                Some(end) => end,
+                None if self.is_markdown => at + 1 + next_width(&rest[1..]),
+                None => at + 1,
+            },
+            b'!' if self.is_markdown && rest.starts_with("![") => self.image(at).unwrap_or(at + 1),
             b'`' if self.is_markdown => self.code_end(at),
             b'[' => {
+                self.point(at);
                 self.brackets += 1;
                 at + 1
             }
@@ -316,7 +504,7 @@ impl<'t> Scan<'t> {
             }
             b'<' => self.tag(at),
             b'{' => match self.comment_of_site(at) {
-                Some(end) => self.hide(at..end),
+                Some(end) => self.hide_part(at..end, COMMENT),
                 None => at + 1,
             },
             _ => at + next_width(rest),
@@ -344,22 +532,52 @@ impl<'t> Scan<'t> {
     /// A comment, or a tag: its attributes, and its content where that is not shown.
     fn tag(&mut self, at: usize) -> usize {
         if let Some(end) = self.comment(at) {
-            return self.hide(at..end);
+            return self.hide_part(at..end, COMMENT);
         }
         let rest = &self.text[at..];
         let Some(tag) = Tag::read(rest) else { return at + 1 };
         let end = at + tag.length;
-        if is_hiding(&tag, &self.page.styles) {
+        if is_hiding(&tag, &self.page.styles, !self.grounds.is_empty()) {
             let close = close_of(self.text, end, &tag.name);
             if matches!(tag.name.as_str(), "style" | "head") {
                 self.sheets(at..close);
             }
-            return self.hide(at..close);
+            return match words().is_in("html.of_machines", &tag.name) {
+                true => self.hide(at..close),
+                false => self.hide_part(at..close, NOT_SHOWN),
+            };
         }
+        if tag.name == "details" {
+            let is_folded = tag.attributes.iter().all(|(name, _)| name != "open");
+            match tag.is_closing {
+                true if self.folded.len() > 1 => drop(self.folded.pop()),
+                true => self.unfold(at),
+                false if is_folded || !self.folded.is_empty() => self.folded.push(at),
+                false => {}
+            }
+        }
+        self.ground(&tag);
         if !tag.inside.trim_matches(['/', ' ']).is_empty() {
             self.hide(end - 1 - tag.inside.len()..end - 1);
         }
         end
+    }
+
+    /// Notes whether what follows stands on a ground of its own.
+    fn ground(&mut self, tag: &Tag<'_>) {
+        if tag.is_alone() || words().is_in("html.void", &tag.name) {
+            return;
+        }
+        let inside = self.grounds.last_mut().filter(|(name, _)| *name == tag.name);
+        match inside {
+            Some((_, 0)) if tag.is_closing => drop(self.grounds.pop()),
+            Some((_, depth)) if tag.is_closing => *depth -= 1,
+            Some((_, depth)) => *depth += 1,
+            None if !tag.is_closing && self.page.styles.has_ground(tag) => {
+                self.grounds.push((tag.name.clone(), 0));
+            }
+            None => {}
+        }
     }
 
     /// The style sheets in what is not shown.
@@ -430,13 +648,14 @@ impl<'t> Scan<'t> {
 }
 
 /// Whether readers do not see what stands in an element.
-fn is_hiding(tag: &Tag<'_>, styles: &StyleSheet) -> bool {
+fn is_hiding(tag: &Tag<'_>, styles: &StyleSheet, is_on_ground: bool) -> bool {
     if tag.is_closing || tag.is_alone() || words().is_in("html.void", &tag.name) {
         return false;
     }
     words().is_in("html.not_shown", &tag.name)
-        || tag.attributes.iter().any(|(name, _)| name == "hidden")
-        || styles.hides(tag)
+        || tag.attributes.iter().any(|(name, _)| name == "hidden" || name == "popover")
+        || tag.name == "dialog" && tag.attributes.iter().all(|(name, _)| name != "open")
+        || styles.hides(tag, is_on_ground)
 }
 
 /// Behind the tag that closes an element, or the end of the text.
@@ -503,6 +722,12 @@ fn definition(line: &str) -> Option<(&str, usize)> {
     is_one.then_some((&label[..end], line.len() - target.len()))
 }
 
+/// Whether the line before the one that begins at a place is empty.
+fn is_blank_before(text: &str, at: usize) -> bool {
+    let before = text[..at].strip_suffix('\n').unwrap_or_default();
+    before.rsplit('\n').next().is_none_or(|line| line.trim().is_empty())
+}
+
 fn line_end(text: &str, at: usize) -> usize {
     text[at..].find('\n').map_or(text.len(), |end| at + end)
 }
@@ -534,9 +759,33 @@ mod tests {
             ("`<!-- 1.5 -->`", "`<!-- 1.5 -->`"),
             ("```\n<!-- 1.5 -->\n```\n<!-- 2 -->c", "``` <!-- 1.5 --> ``` c"),
             (r"\<!-- 1.5 -->", r"\<!-- 1.5 -->"),
-            ("[the 5](x/1.5 \"7\") and ![9](p1.5.png)", "[the 5]() and ![9]()"),
+            ("[the 5](x/1.5 \"7\") and ![9](p1.5.png)", "[the 5]() and ![]()"),
+            (
+                "[![1.5](a.png)](x.html) ![1.5][p] ![no](5)\n\n[p]: x.png",
+                "[![]()]() ![][] ![no](5) []:",
+            ),
+            (
+                r"$\phantom{1.5}$ \hphantom{1.6} `\phantom{5}`",
+                r"$\phantom{}$ \hphantom{} `\phantom{5}`",
+            ),
+            ("```math\n\\phantom{1.5} 2\n```\n", "```math \\phantom{} 2 ```"),
+            (
+                "A[^a] b\n\n[^a]: 1.5\n    1.6\n\n[^b]: 1.7\nand 1.8\n\n    1.9\n\nend 2",
+                "A[^a] b [^a]: 1.5 1.6 end 2",
+            ),
+            ("A b\n\n[^a]: 1.5[^b]\n\n[^b]: 1.7[^a]\n", "A b"),
+            ("A[^a]\n\n[^a]: 1.5[^b]\n\n[^b]: 1.7\n\n[^a]: 1.8\n", "A[^a] [^a]: 1.5[^b] [^b]: 1.7"),
+            ("<span style=\"color:white\">1.5</span><font color='#fff'>1.6</font>2", "2"),
+            (
+                "<div style='background:#222'><div>a</div><b style='color:#fff'>1.5</b></div><b style='color:#fff'>1.6</b>",
+                "<div><div>a</div><b>1.5</b></div>",
+            ),
+            (
+                "<details><summary>All</summary>1.5</details><dialog>1.6</dialog>",
+                "<details><summary>All</summary>1.5</details>",
+            ),
             ("[loss](1.55) of a[i](5)", "[loss](1.55) of a[i](5)"),
-            ("[a]: http://x/1.5 \"7\"\n[^1]: 1.5 of it", "[]: [^1]: 1.5 of it"),
+            ("It[^1].\n\n[a]: http://x/1.5 \"7\"\n[^1]: 1.5 of it", "It[^1]. []: [^1]: 1.5 of it"),
             ("[//]: # (1.5)", "[]:"),
             ("The [MoE][1] at 5\n\n[1]: http://x/9", "The [MoE][] at 5 []:"),
             ("The [MoE][1] at 5, a[i][1]\n\n[2]: http://x/9", "The [MoE][1] at 5, a[i][1] []:"),
@@ -580,6 +829,11 @@ mod tests {
             ("a.html", "<head><style>.x{opacity:0}</style></head><p class='x'>5</p>6", "6"),
             ("a.html", "> 5", "> 5"),
             ("a.tex", "5\\% of % 1.5\nb \\iffalse 3 \\fi", "5\\% of b"),
+            (
+                "a.tex",
+                "a \\phantom{1.5} {\\color{white} 2 {3} 4} b \\end{document} 6",
+                "a \\phantom{} {\\color{white}} b",
+            ),
         ] {
             assert_eq!(words(text, Markup::of_name(name)), expected, "{text}");
         }

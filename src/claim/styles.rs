@@ -11,6 +11,19 @@ const OFF_PAGE: f64 = -500.0;
 /// Properties with their values, the last of each.
 type Declarations = BTreeMap<String, String>;
 
+/// The declarations that hold for one element; what stands later goes before.
+struct Applied<'s> {
+    of_sheets: Vec<&'s Declarations>,
+    own: Declarations,
+}
+
+impl Applied<'_> {
+    fn get(&self, property: &str) -> &str {
+        let all = self.of_sheets.iter().copied().chain([&self.own]);
+        all.rev().find_map(|one| one.get(property)).map_or("", String::as_str)
+    }
+}
+
 /// The rules of the style sheets of a text, by class, id or name of element.
 #[derive(Debug, Default)]
 pub(crate) struct StyleSheet(BTreeMap<String, Declarations>);
@@ -55,21 +68,41 @@ impl StyleSheet {
         self.0.is_empty()
     }
 
-    /// Whether an element is hidden by a style.
-    pub(crate) fn hides(&self, tag: &Tag<'_>) -> bool {
+    /// Whether an element is hidden by a style. White words on a page are; on another ground they are not.
+    pub(crate) fn hides(&self, tag: &Tag<'_>, is_on_ground: bool) -> bool {
+        let all = self.declarations(tag);
+        let color = tag.attributes.iter().find(|(name, _)| name == "color" && tag.name == "font");
+        let is_white =
+            color.is_some_and(|(_, value)| is_white(value)) || is_white(all.get("color"));
+        hide(&all) || is_white && !is_on_ground && !grounds(&all)
+    }
+
+    /// Whether an element has a ground of its own that is not white.
+    pub(crate) fn has_ground(&self, tag: &Tag<'_>) -> bool {
+        let is_colored = |(name, value): &(String, String)| name == "bgcolor" && !is_white(value);
+        tag.attributes.iter().any(is_colored) || grounds(&self.declarations(tag))
+    }
+
+    /// What all styles say of an element.
+    fn declarations(&self, tag: &Tag<'_>) -> Applied<'_> {
         let of = |key: &str| {
             let found = tag.attributes.iter().find(|(name, _)| name == key);
             found.map_or("", |(_, value)| value.as_str())
         };
         let classes = of("class").split_whitespace().map(|class| format!(".{class}"));
         let id = format!("#{}", of("id"));
-        let mut all = Declarations::new();
-        for name in std::iter::once(tag.name.clone()).chain(classes).chain([id]) {
-            all.extend(self.0.get(&name).cloned().unwrap_or_default());
-        }
-        all.extend(declarations(&without_comments(of("style"))));
-        hide(&all)
+        let names = std::iter::once(tag.name.clone()).chain(classes).chain([id]);
+        let of_sheets = names.filter_map(|name| self.0.get(&name)).collect();
+        Applied { of_sheets, own: declarations(&without_comments(of("style"))).collect() }
     }
+}
+
+/// Whether declarations give an element a ground that white words can be read on.
+fn grounds(all: &Applied<'_>) -> bool {
+    words().list("styles.grounds").iter().any(|property| {
+        let ground = all.get(property);
+        !(ground.is_empty() || ground == "none" || is_white(ground) || is_transparent(ground))
+    })
 }
 
 fn without_comments(css: &str) -> String {
@@ -87,13 +120,13 @@ fn declarations(css: &str) -> impl Iterator<Item = (String, String)> + '_ {
 }
 
 /// The number that a length or a share begins with.
-fn amount(value: &str) -> Option<f64> {
+pub(crate) fn amount(value: &str) -> Option<f64> {
     value.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == '%').trim().parse().ok()
 }
 
 /// Whether declarations hide an element.
-fn hide(all: &Declarations) -> bool {
-    let of = |property: &str| all.get(property).map_or("", String::as_str);
+fn hide(all: &Applied<'_>) -> bool {
+    let of = |property: &str| all.get(property);
     let number = |property: &str| amount(of(property));
     let any =
         |list: &str, hides: &dyn Fn(&str) -> bool| words().list(list).iter().any(|one| hides(one));
@@ -112,6 +145,7 @@ fn hide(all: &Declarations) -> bool {
         .lists("style")
         .any(|(property, values)| values.iter().any(|value| value == of(property)))
         || any("styles.zero", &|property| number(property) == Some(0.0))
+        || number("font-size").is_some_and(|size| size <= smallest(of("font-size")))
         || any("styles.color", &|property| is_transparent(of(property)))
         || any("styles.off_page", &is_off)
         || is_moved && any("styles.sides", &is_off)
@@ -119,6 +153,21 @@ fn hide(all: &Declarations) -> bool {
         || any("styles.clips", &|shape| clip.contains(shape))
         || transform.starts_with("scale(0)")
         || is_far
+}
+
+/// The largest size of words that nobody reads, in the unit of a size.
+fn smallest(size: &str) -> f64 {
+    match size.trim_end_matches(|c: char| !c.is_ascii_alphabetic() && c != '%') {
+        size if size.ends_with("em") => 0.1,
+        size if size.ends_with('%') => 10.0,
+        _ => 1.0,
+    }
+}
+
+/// Whether a color is white.
+pub(crate) fn is_white(color: &str) -> bool {
+    let squeezed: String = color.split_whitespace().collect();
+    words().is_in("styles.white", &squeezed)
 }
 
 /// Whether a color is fully transparent.
@@ -146,7 +195,7 @@ mod tests {
 
     fn hides(style: &str) -> bool {
         let tag = format!("<span style=\"{style}\">");
-        StyleSheet::default().hides(&Tag::read(&tag).unwrap())
+        StyleSheet::default().hides(&Tag::read(&tag).unwrap(), false)
     }
 
     #[test]
@@ -172,6 +221,12 @@ mod tests {
             "position:fixed;top:-100vh;left:-2000px",
             "display:block;display:none",
             "color:rgb(0 0 0 / 0)",
+            "color:white",
+            "color: #FFF; font-size: 12px",
+            "color:rgb(255, 255, 255);background:#ffffff",
+            "font-size:0.5px",
+            "font-size:.01em",
+            "font-size: 1%",
         ] {
             assert!(hides(style), "{style}");
         }
@@ -195,6 +250,10 @@ mod tests {
             "background-color:transparent",
             "text-indent:1em",
             "border:none",
+            "color:white;background:#333",
+            "color:#fff; background-image: url(x)",
+            "font-size:2px",
+            "font-size:90%",
         ] {
             assert!(!hides(style), "{style}");
         }
@@ -208,7 +267,7 @@ mod tests {
              @media print { .p {display:none} } @media screen { .s {display:none} } .b{display:none} .b{display:block} \
              .m .n {display:none} .h:hover {display:none}",
         );
-        let of = |tag: &str| sheet.hides(&Tag::read(tag).unwrap());
+        let of = |tag: &str| sheet.hides(&Tag::read(tag).unwrap(), false);
         assert!(of("<i class='a x'>") && of("<i id=y>") && of("<i class=s>") && of("<del>"));
         for class in ["z", "p", "b", "n", "m", "h", "y"] {
             assert!(!of(&format!("<i class={class}>")), "{class}");

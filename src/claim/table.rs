@@ -98,6 +98,9 @@ impl NamedRows {
     }
 }
 
+/// So many tables with one head are looked at: one that stands more often is no head.
+pub(crate) const MOST_HEADS: usize = 8;
+
 /// A line of cells.
 #[derive(Debug)]
 pub struct TableLine {
@@ -177,11 +180,11 @@ impl TableLines {
         placed.filter(move |(block, at)| same(&block.lines[*at].cells, row))
     }
 
-    /// The one table whose head has these cells; else how many there are.
+    /// The one table whose head has these cells; else how many there are, as far as they are looked at.
     pub fn table(&self, head: &[PrintedCell]) -> Result<PrintedTable, usize> {
         let is_spelled_so =
             |table: &PrintedTable| std::iter::zip(&table.head, head).all(|(a, b)| a.text == b.text);
-        let mut found: Vec<_> = self.tables(head).collect();
+        let mut found: Vec<_> = self.tables(head).take(MOST_HEADS).collect();
         // A head that is spelled so goes before one that is only read so.
         if found.iter().any(is_spelled_so) {
             found.retain(is_spelled_so);

@@ -212,6 +212,7 @@ impl Output {
         summary: &dyn Fn() -> String,
     ) -> Result<(), Vec<Error>> {
         self.drawn.store(true, Ordering::Relaxed);
+        let draw = |format: Format, options: &ReportOptions| format.inert(draw(format, options));
         // One file that cannot be written leaves no other as an earlier run wrote it.
         let write = |(format, path): &(Format, PathBuf)| {
             write_report(path, &draw(*format, &self.in_files())).err()
@@ -225,7 +226,7 @@ impl Output {
             self.summary(&summary())?;
         }
         if is_drawn(self.format) {
-            self.print(&draw(self.format, &self.stdout));
+            self.put(&draw(self.format, &self.stdout));
         }
         Ok(())
     }
@@ -274,8 +275,13 @@ impl Output {
         append().map_err(|error| vec![cannot_write(&path, &error)])
     }
 
-    /// Prints to standard output; a reader who closed the pipe has seen enough.
+    /// Prints what people read to standard output.
     pub fn print(&self, text: &str) {
+        self.put(&Format::Text.inert(text.to_owned()));
+    }
+
+    /// Writes to standard output; a reader who closed the pipe has seen enough.
+    fn put(&self, text: &str) {
         let mut stdout = std::io::stdout().lock();
         if let Err(error) = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush())
             && error.kind() != ErrorKind::BrokenPipe
@@ -299,22 +305,19 @@ impl Output {
     pub fn print_json(&self, value: &impl serde::Serialize) {
         // The answers are plain data with string keys, which always have a JSON form.
         let text = serde_json::to_string_pretty(value).unwrap_or_default();
-        self.print(&(report::escaped_json(text) + "\n"));
+        self.put(&(report::escaped_json(text) + "\n"));
     }
 
     /// Says something on standard error.
     pub fn say(&self, text: &str) {
         // Nobody there to read it is no reason to stop.
+        let text = Format::Text.inert(text.to_owned());
         let _ = writeln!(std::io::stderr().lock(), "{text}");
     }
 
     /// Draws one refused input on standard error.
     pub fn complain(&self, error: &Error) {
-        let _ = writeln!(
-            std::io::stderr(),
-            "{}",
-            report::render_failure(error, &self.stderr).trim_end()
-        );
+        self.say(report::render_failure(error, &self.stderr).trim_end());
     }
 }
 

@@ -8,6 +8,9 @@ use repro_judge::rules;
 use repro_receipt::similar;
 use repro_receipt::source::{Error, Location};
 
+/// The most words that are sought at once, and the most characters of each: every text is looked through for each word.
+const MOST_WORDS: usize = 20;
+const LONGEST_WORD: usize = 100;
 /// So many names are suggested in the place of an unknown one.
 const SUGGESTED: usize = 5;
 /// What a word in a name, in the line about it, or else in its text weighs.
@@ -83,7 +86,12 @@ fn all() -> Vec<Explainable> {
 
 /// What fits some words, best first; where nothing does, that is an error.
 pub fn found(sought: &str) -> Result<Vec<Explainable>, Error> {
-    let words: Vec<_> = sought.split_whitespace().map(str::to_lowercase).collect();
+    let few = sought.split_whitespace().take(MOST_WORDS + 1);
+    let words: Vec<_> = few.map(str::to_lowercase).collect();
+    if words.len() > MOST_WORDS || words.iter().any(|word| word.len() > LONGEST_WORD) {
+        let expected = format!("at most {MOST_WORDS} words of at most {LONGEST_WORD} characters");
+        return Err(refused(&expected, sought));
+    }
     let weighed = all().into_iter().filter_map(|one| Some((one.weight(&words)?, one)));
     let mut found: Vec<_> = weighed.collect();
     if found.is_empty() || words.is_empty() {
@@ -150,6 +158,7 @@ mod tests {
         assert!(!found.contains(&"signature::bad-key".to_owned()), "{found:?}");
         assert!(listed("signature nosuchword").is_err());
         assert!(listed(" ").is_err());
+        assert!(listed(&"a ".repeat(500_000)).is_err() && listed(&"a".repeat(500_000)).is_err());
     }
 
     #[test]

@@ -6,7 +6,8 @@ use std::sync::OnceLock;
 
 use repro_claim::locator::Locator;
 use repro_claim::nearest::WordIndex;
-use repro_claim::seen::HIDDEN;
+use repro_claim::place::SearchedText;
+use repro_claim::seen::{HIDDEN, HiddenPart};
 use repro_receipt::bundle::Bundle;
 use repro_receipt::similar;
 use repro_receipt::source::{Error, Location, codes};
@@ -38,6 +39,8 @@ pub struct PostContext<'a> {
     pub work: &'a Work,
     /// The texts that are at hand.
     texts: BTreeMap<&'a str, ReadText<'a>>,
+    /// The texts with parts that readers do not see.
+    hidden: BTreeMap<&'a str, (&'a TextAtHand, SearchedText<'a>)>,
     /// Its arms.
     pub arms: PostArms<'a>,
     /// Why some names cannot be used.
@@ -62,14 +65,33 @@ impl<'a> PostContext<'a> {
         let read = |(id, text): (&'a String, &'a TextAtHand)| {
             (id.as_str(), ReadText::new(&text.seen, work))
         };
+        let hidden = texts
+            .iter()
+            .filter(|(_, text)| !text.hidden.is_empty())
+            .map(|(id, text)| (id.as_str(), (text, SearchedText::new(text.whole.text()))));
+        let hidden = hidden.collect();
         let texts = texts.iter().map(read).collect();
         let arms = PostArms::new(page, library, work);
-        Self { page, library, work, texts, arms, refused: refused.collect(), words }
+        Self { page, library, work, texts, hidden, arms, refused: refused.collect(), words }
     }
 
     /// A text that is at hand.
     pub fn text(&self, id: &str) -> Option<&ReadText<'a>> {
         self.texts.get(id)
+    }
+
+    /// Where a text has some words in a part that readers do not see: "they stand in line 12 in a comment".
+    pub fn hidden(&self, id: &str, words: &str) -> Option<String> {
+        let (text, searched) = self.hidden.get(id)?;
+        self.work.looks_through(searched.text());
+        if self.work.is_spent() {
+            return None;
+        }
+        let place = searched.of_parted_quote(words).into_iter().next()?;
+        let is_in = |part: &&HiddenPart| part.span.start < place.end && place.start < part.span.end;
+        let what = text.hidden.iter().find(is_in).map_or("a part that is hidden", |part| part.what);
+        let line = text.whole.line_column(place.start).0;
+        Some(format!("they stand in line {line}, where readers do not see them: {what}"))
     }
 
     /// The place in a text that is most like some words that it does not have: "the text has ... in line 12".

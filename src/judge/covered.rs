@@ -1,7 +1,7 @@
 //! Which numbers of a text the statements of a post bind, which they excuse, and which nobody mentions.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 
 use num_traits::One;
@@ -12,14 +12,14 @@ use repro_exact::decimal::Printed;
 use repro_receipt::source::{Error, Source};
 use serde::Serialize;
 
-use crate::json_text::ReadText;
+use crate::json_text::{QuotePlaces, ReadText};
 use crate::lexicon::lexicon;
 use crate::page::{
     Binding, HEAD, PlacedExpression, PostPage, PostStatement, Sentence, StatementKind, Table,
     TextSource, cell_id, quoted_numbers, stated_numbers,
 };
 use crate::post::is_short_text;
-use crate::work::Work;
+use crate::work::{BYTES_REPEATED, Work};
 
 /// The numbers of one text.
 #[derive(Debug, Serialize)]
@@ -74,37 +74,38 @@ impl Coverage {
 }
 
 /// A stretch of the text that a statement is about.
-struct Mark {
+struct Mark<'p> {
     span: Range<usize>,
-    by: String,
+    by: &'p str,
     /// How the names of its claims begin.
-    claims: String,
+    claims: Cow<'p, str>,
     /// Why nothing is claimed there.
-    reason: Option<String>,
+    reason: Option<&'p str>,
     /// Whether it is a number in words inside a quote that binds its other numbers.
     is_open: bool,
 }
 
-impl Mark {
-    fn new(span: Range<usize>, by: &str, reason: Option<String>) -> Self {
-        Self { span, by: by.to_owned(), claims: by.to_owned(), reason, is_open: false }
+impl<'p> Mark<'p> {
+    fn new(span: Range<usize>, by: &'p str, reason: Option<&'p str>) -> Self {
+        Self { span, by, claims: by.into(), reason, is_open: false }
     }
 
     /// Of the cell of a table.
-    fn of_cell(span: Range<usize>, parts: [&str; 3], reason: Option<String>) -> Self {
-        Self { claims: cell_id(&parts), ..Self::new(span, parts[0], reason) }
+    fn of_cell(span: Range<usize>, by: &'p str, cell: [&str; 2], reason: Option<&'p str>) -> Self {
+        let claims = cell_id(&[by, cell[0], cell[1]]).into();
+        Self { claims, ..Self::new(span, by, reason) }
     }
 }
 
 /// Marks in the order of the text.
-struct Marks {
-    marks: Vec<Mark>,
+struct Marks<'p> {
+    marks: Vec<Mark<'p>>,
     /// For each mark the farthest end of it and all before it.
     reach: Vec<usize>,
 }
 
-impl Marks {
-    fn new(mut marks: Vec<Mark>) -> Self {
+impl<'p> Marks<'p> {
+    fn new(mut marks: Vec<Mark<'p>>) -> Self {
         // A stable sort: of marks that begin at one place the first statement comes first.
         marks.sort_by_key(|mark| mark.span.start);
         let mut farthest = 0;
@@ -116,7 +117,7 @@ impl Marks {
     }
 
     /// The marks that hold the byte at `at`.
-    fn at(&self, at: usize) -> Vec<&Mark> {
+    fn at(&self, at: usize) -> Vec<&Mark<'p>> {
         let begun = self.marks.partition_point(|mark| mark.span.start <= at);
         let near = (0..begun).rev().take_while(|index| self.reach[*index] > at);
         let mut here: Vec<_> =
@@ -166,14 +167,7 @@ pub(crate) fn covered_in(
             misplaced.push(format!("`{}`", statement.id));
         }
     }
-    for excuse in page.excused.iter().filter(|excuse| excuse.text == text.id) {
-        let found = read.places_of_quote("", &excuse.quote);
-        if found.is_empty() {
-            misplaced.push(format!("excused \"{}\"", excuse.quote));
-        }
-        let reason = || Some(excuse.reason.clone());
-        marks.extend(found.into_iter().map(|span| Mark::new(span, "", reason())));
-    }
+    marks.extend(marks_of_excuses(page, text, read, &mut misplaced));
     marks.extend(marks_of_sentences(sentences, &marks, source.text(), work));
     Coverage {
         post: page.id.clone(),
@@ -184,30 +178,71 @@ pub(crate) fn covered_in(
     }
 }
 
+/// What the excuses of a post cover. Each byte belongs to the first excuse whose words stand there, so that thousands of
+/// excuses of words that stand everywhere take no more marks than the text has bytes.
+fn marks_of_excuses<'p>(
+    page: &'p PostPage,
+    text: &TextSource,
+    read: &ReadText,
+    misplaced: &mut Vec<String>,
+) -> Vec<Mark<'p>> {
+    let mut sought = BTreeSet::new();
+    let mut covers: Vec<Option<usize>> = vec![None; read.source().text().len()];
+    for (index, excuse) in page.excused.iter().enumerate().filter(|(_, one)| one.text == text.id) {
+        if !sought.insert(&excuse.quote) {
+            continue;
+        }
+        let places = read.places_of_quote("", &excuse.quote);
+        if places.is_empty() {
+            misplaced.push(format!("excused \"{}\"", excuse.quote));
+        }
+        for place in places.iter() {
+            for byte in covers.get_mut(place.clone()).unwrap_or_default() {
+                byte.get_or_insert(index);
+            }
+        }
+    }
+    let mut marks = Vec::new();
+    let mut start = 0;
+    for run in covers.chunk_by(|a, b| a == b) {
+        let span = start..start + run.len();
+        start = span.end;
+        let excuse = run.first().copied().flatten().and_then(|index| page.excused.get(index));
+        marks.extend(excuse.map(|excuse| Mark::new(span, "", Some(&excuse.reason))));
+    }
+    marks
+}
+
 /// A sentence with every place where its words stand.
 struct PlacedSentence<'p> {
     statement: &'p PostStatement,
     sentence: &'p Sentence,
-    places: Vec<Range<usize>>,
+    places: QuotePlaces,
 }
 
 /// The numbers of the sentences. One sentence is about one place: where its words stand at several, it is the first
 /// that nothing else is about, and a post says of each other what it claims, by a list of places.
-fn marks_of_sentences(
-    mut sentences: Vec<PlacedSentence>,
+fn marks_of_sentences<'p>(
+    mut sentences: Vec<PlacedSentence<'p>>,
     others: &[Mark],
     text: &str,
     work: &Work,
-) -> Vec<Mark> {
+) -> Vec<Mark<'p>> {
     let mut is_taken = vec![false; text.len()];
     others.iter().for_each(|mark| is_taken[mark.span.clone()].fill(true));
     // What stands once has no choice.
     sentences.sort_by_key(|sentence| sentence.places.len());
     let mut marks = Vec::new();
+    // What is taken stays so: sentences with the same words go on where the last one found a place.
+    let mut seen: HashMap<(&str, &str), usize> = HashMap::new();
     for sentence in sentences {
-        work.takes(4 * sentence.places.len());
-        let is_free = |place: &&Range<usize>| !is_taken[(*place).clone()].contains(&true);
-        let first = sentence.places.iter().find(is_free).or(sentence.places.first());
+        work.takes(1);
+        let key = (sentence.sentence.quote.as_str(), sentence.statement.place_in_text.as_str());
+        let next = seen.entry(key).or_default();
+        let rest = sentence.places.get(*next..).unwrap_or_default();
+        let is_free = |place: &Range<usize>| !is_taken[place.clone()].contains(&true);
+        *next += rest.iter().position(is_free).unwrap_or(rest.len());
+        let first = sentence.places.get(*next).or(sentence.places.first());
         let Some(place) = first.cloned().filter(|_| !work.is_spent()) else { continue };
         is_taken[place.clone()].fill(true);
         marks.extend(quote_marks(sentence.statement, sentence.sentence, text, place));
@@ -224,7 +259,9 @@ fn numbers(source: &Source, marks: &Marks, work: &Work) -> Vec<Number> {
             break;
         }
         let around = around(marks, &item.span);
-        work.takes(around.len() / 8);
+        let reason = around.iter().find_map(|mark| mark.reason);
+        // A report repeats the reason for each number.
+        work.takes(around.len() / 8 + reason.map_or(0, str::len) / BYTES_REPEATED);
         let (line, column) = source.line_column(item.span.start);
         let bound: Vec<_> = around.iter().filter(|mark| mark.reason.is_none()).collect();
         let is_open = around.iter().any(|mark| mark.is_open);
@@ -234,8 +271,8 @@ fn numbers(source: &Source, marks: &Marks, work: &Work) -> Vec<Number> {
             line,
             column,
             bound_by: bound.iter().map(|mark| format!("claim {}", mark.by)).collect(),
-            reason: around.iter().find_map(|mark| mark.reason.clone()),
-            claims: bound.iter().map(|mark| mark.claims.clone()).collect(),
+            reason: reason.map(str::to_owned),
+            claims: bound.iter().map(|mark| mark.claims.to_string()).collect(),
             span: item.span,
         });
     }
@@ -244,7 +281,7 @@ fn numbers(source: &Source, marks: &Marks, work: &Work) -> Vec<Number> {
 
 /// The marks that together hold a stretch of the text; none where a part of it is marked by nothing. What
 /// a page runs together may belong to two cells.
-fn around<'m>(marks: &'m Marks, span: &Range<usize>) -> Vec<&'m Mark> {
+fn around<'m, 'p>(marks: &'m Marks<'p>, span: &Range<usize>) -> Vec<&'m Mark<'p>> {
     let mut found = Vec::new();
     let mut at = span.start;
     while at < span.end {
@@ -257,12 +294,12 @@ fn around<'m>(marks: &'m Marks, span: &Range<usize>) -> Vec<&'m Mark> {
 }
 
 /// The numbers of a quote at a place of the text, each where it stands.
-fn quote_marks(
-    statement: &PostStatement,
-    sentence: &Sentence,
+fn quote_marks<'p>(
+    statement: &'p PostStatement,
+    sentence: &'p Sentence,
     text: &str,
     span: Range<usize>,
-) -> Vec<Mark> {
+) -> Vec<Mark<'p>> {
     // Words and what they are bound to stand in one order; where the text runs numbers together
     // the whole quote is marked.
     let here = text.get(span.clone()).unwrap_or_default();
@@ -283,7 +320,7 @@ fn quote_marks(
         return marks;
     }
     let each = std::iter::zip(items, &sentence.is);
-    marks.extend(each.map(|(item, one)| Mark::new(within(&span, &item), by, reason(one))));
+    marks.extend(each.map(|(item, one)| Mark::new(within(&span, &item), by, one.reason())));
     marks
 }
 
@@ -314,22 +351,19 @@ fn within(quote: &Range<usize>, item: &QuoteItem) -> Range<usize> {
     quote.start + item.span.start..quote.start + item.span.end
 }
 
-fn reason(binding: &Binding) -> Option<String> {
-    binding.reason().map(str::to_owned)
-}
-
 /// Why nothing is claimed where all of some bindings say so: the first reason.
-fn common_reason(bindings: &[Binding]) -> Option<String> {
-    bindings.iter().all(|one| reason(one).is_some()).then(|| bindings.first().and_then(reason))?
+fn common_reason(bindings: &[Binding]) -> Option<&str> {
+    let first = bindings.first().and_then(Binding::reason);
+    first.filter(|_| bindings.iter().all(|one| one.reason().is_some()))
 }
 
 /// The cells that a table binds, each where it stands in the text, and the names of its rows.
-fn table_marks(
-    statement: &PostStatement,
-    table: &Table,
+fn table_marks<'p>(
+    statement: &'p PostStatement,
+    table: &'p Table,
     read: &ReadText,
     work: &Work,
-) -> Vec<Mark> {
+) -> Vec<Mark<'p>> {
     let found = match table.pointer {
         Some(_) => table.found(read).map(Cow::Owned),
         None => table.lines(Some(read)),
@@ -342,14 +376,15 @@ fn table_marks(
     let Some(PlacedTable { head, rows }) = placed else { return Vec::new() };
     let text = read.source().text();
     let column = |label: &str| table::column(&found.head, label);
-    let mark = |row: &str, cells: &[Range<usize>], label: &str, reason: Option<String>| {
+    let mark = |row: &str, cells: &[Range<usize>], label: &str, reason: Option<&'p str>| {
         let at = column(label)?;
         let (head, span) = (found.head.get(at)?, cells.get(at)?.clone());
-        Some(Mark::of_cell(span, [&statement.id, row, &head.text], reason))
+        Some(Mark::of_cell(span, &statement.id, [row, &head.text], reason))
     };
-    let marked = |row: &str, cells: &[Range<usize>], bound: &[(String, Vec<Binding>)]| {
-        let one =
-            |(label, list): &(String, Vec<Binding>)| mark(row, cells, label, common_reason(list));
+    let marked = |row: &str, cells: &[Range<usize>], bound: &'p [(String, Vec<Binding>)]| {
+        let one = |(label, list): &'p (String, Vec<Binding>)| {
+            mark(row, cells, label, common_reason(list))
+        };
         bound.iter().filter_map(one).collect::<Vec<_>>()
     };
     let mut marks = marked(HEAD, &head, &table.heads);
@@ -376,7 +411,7 @@ fn name_marks(
     head: &str,
     cell: &Range<usize>,
     variables: &BTreeMap<String, PlacedExpression>,
-) -> Vec<Mark> {
+) -> Vec<Mark<'static>> {
     let name = &text[cell.clone()];
     let is_counter = lexicon().is_in("row.counters", &head.to_lowercase());
     let expressions: Vec<_> = variables.values().map(|one| one.tree.to_string()).collect();
@@ -384,7 +419,7 @@ fn name_marks(
         let is_whole = name.trim_matches(['*', '_', '`']) == item.text(name);
         let number = item.text(name).replace(',', "");
         let named = expressions.iter().any(|one| names(one, &number, is_whole));
-        let reason = Some("the name of a row".to_owned());
+        let reason = Some("the name of a row");
         (named || is_counter && is_whole).then(|| Mark::new(within(cell, &item), "", reason))
     };
     quote::items(name).into_iter().filter_map(marked).collect()

@@ -1,7 +1,8 @@
 //! Texts in JSON: where a pointer leads, and objects read as tables of their members.
 
-use std::ops::Range;
-use std::sync::OnceLock;
+use std::collections::HashMap;
+use std::ops::{Deref, Range};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use repro_claim::place::{PlacedTable, SearchedText};
 use repro_claim::table::{PrintedCell, PrintedTable};
@@ -79,11 +80,28 @@ pub fn overlap(a: &str, b: &str) -> bool {
     into(a, b) || into(b, a)
 }
 
+/// Where a quote stands, in the order of the text: all its places, or those inside one part of the text.
+#[derive(Debug, Clone, Default)]
+pub struct QuotePlaces {
+    all: Arc<[Range<usize>]>,
+    here: Range<usize>,
+}
+
+impl Deref for QuotePlaces {
+    type Target = [Range<usize>];
+
+    fn deref(&self) -> &Self::Target {
+        self.all.get(self.here.clone()).unwrap_or_default()
+    }
+}
+
 /// A text of a post: searched for quotes and lines, and read as JSON where it is JSON.
 #[derive(Debug)]
 pub struct ReadText<'t> {
     source: &'t Source,
     searched: SearchedText<'t>,
+    /// The places of the quotes that were sought: thousands of statements may quote the same words.
+    found: Mutex<HashMap<String, Arc<[Range<usize>]>>>,
     document: OnceLock<Result<Document, Error>>,
     lower: OnceLock<String>,
     work: &'t Work,
@@ -94,7 +112,7 @@ impl<'t> ReadText<'t> {
     pub fn new(source: &'t Source, work: &'t Work) -> Self {
         let searched = SearchedText::new(source.text());
         let (document, lower) = (OnceLock::new(), OnceLock::new());
-        Self { source, searched, document, lower, work }
+        Self { source, searched, found: Mutex::default(), document, lower, work }
     }
 
     /// The text.
@@ -120,20 +138,42 @@ impl<'t> ReadText<'t> {
     }
 
     /// Every place of a quote; only what stands at the pointer, where the text is JSON and the place of the quote
-    /// is one.
-    pub fn places_of_quote(&self, at: &str, quote: &str) -> Vec<Range<usize>> {
+    /// is one. None once the work is spent.
+    pub fn places_of_quote(&self, at: &str, quote: &str) -> QuotePlaces {
+        let all = self.all_places(quote);
+        let mut here = 0..all.len();
+        if at.starts_with('/')
+            && !all.is_empty()
+            && let Ok(document) = self.document()
+        {
+            // A pointer is followed through the members before it.
+            self.work.looks_through(self.source.text());
+            let around = span(document, at).unwrap_or_default();
+            // Places stand beside each other, so both their ends are in order.
+            here = all.partition_point(|place| place.start < around.start)
+                ..all.partition_point(|place| place.end <= around.end);
+        }
+        QuotePlaces { all, here }
+    }
+
+    /// Every place of a quote, sought once.
+    fn all_places(&self, quote: &str) -> Arc<[Range<usize>]> {
+        self.work.takes(1);
+        let known = || self.found.lock().unwrap_or_else(PoisonError::into_inner);
         if self.work.is_spent() {
-            return Vec::new();
+            return Arc::default();
         }
-        let found = self.searched().of_parted_quote(quote);
-        self.work.takes(found.len() / 4);
-        if !at.starts_with('/') || found.is_empty() {
-            return found;
+        if let Some(places) = known().get(quote) {
+            return places.clone();
         }
-        let Ok(document) = self.document() else { return found };
-        let Some(around) = span(document, at) else { return Vec::new() };
-        let inside = |span: &Range<usize>| around.start <= span.start && span.end <= around.end;
-        found.into_iter().filter(inside).collect()
+        let places: Arc<[_]> = self.searched.of_parted_quote(quote).into();
+        // Two threads may seek the same words: what counts does not depend on that.
+        let stored = known().insert(quote.to_owned(), places.clone());
+        if stored.is_none() {
+            self.work.looks_through(self.source.text());
+            self.work.takes(places.len());
+        }
+        places
     }
 
     /// Where the lines of a printed table stand in the text; none where it has no table with this head.

@@ -50,7 +50,8 @@ pub(crate) fn is_short_text(source: &Source) -> Result<(), Error> {
     at_most(source, quote::count(source.text()), MOST_NUMBERS, "numbers")
 }
 
-fn at_most(source: &Source, count: usize, most: usize, what: &str) -> Result<(), Error> {
+/// Refuses more of something than is looked through.
+pub(crate) fn at_most(source: &Source, count: usize, most: usize, what: &str) -> Result<(), Error> {
     if count <= most {
         return Ok(());
     }

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
-use repro_claim::seen::{self, Markup};
+use repro_claim::quote;
+use repro_claim::seen::{HiddenPart, Markup, SeenText};
 use repro_receipt::digest::Digest;
 use repro_receipt::source::{Error, Location, Source, codes};
 use repro_report::outcome::TextMarkup;
@@ -15,6 +16,7 @@ use crate::post::is_short_text;
 codes! {
     NONE_NAMED = "text::none-named", "the post names no text, so no quote was looked up", "name the file in `text = \"../README.md\"`, seen from the post file, or each text in `[texts.NAME]`";
     NO_TEXT = "text::missing", "the text that a post is about is not there", "put it back, or correct its path, which is seen from the post file";
+    HIDDEN = "text::hidden", "a text has numbers that readers do not see, or not at once", "show them or take them out; what a reader does not see is neither quoted nor counted";
     OTHER_COPY = "text::other-copy", "a copy of a text differs from the file that it is a copy of", "copy the file again and judge the post anew, or name the file itself";
     OTHER_TEXT = "text::other", "the text is not the one that the post was written about", "give the text with this digest, or write the post anew";
 }
@@ -34,21 +36,49 @@ pub struct TextAtHand {
     /// What a page shows of it, each byte in its place, and how that reads.
     pub content: String,
     pub markup: TextMarkup,
+    /// The whole file.
+    pub whole: Source,
+    /// What of it readers do not see, or not at once.
+    pub hidden: Vec<HiddenPart>,
     /// The digest of the whole file.
     pub digest: Digest,
 }
+
+/// So many hidden numbers of a text are told one by one.
+const MOST_TOLD: usize = 5;
 
 impl TextAtHand {
     /// What is seen of a file.
     pub fn of(source: &Source) -> Result<Self, Error> {
         let digest = Digest::of(source.text().as_bytes());
-        let seen = as_seen(source)?;
+        let SeenText { text, hidden } = read_as_seen(source)?;
+        let seen = Source::new(source.name(), text.into_bytes())?;
         let is_markdown = Markup::of_name(source.name()) == Markup::Markdown;
         let (markup, content) = match is_markdown {
             true => (TextMarkup::Markdown, source.text().to_owned()),
             false => (TextMarkup::AsWritten, seen.text().to_owned()),
         };
-        Ok(Self { seen, content, markup, digest })
+        let whole = Source::new(source.name(), source.text().as_bytes().to_vec())?;
+        Ok(Self { seen, content, markup, whole, hidden, digest })
+    }
+
+    /// Where the text has numbers that readers do not see, in words; none where it has none.
+    pub fn hidden_numbers(&self) -> Option<String> {
+        let whole = self.whole.text();
+        let numbers = |part: &&HiddenPart| {
+            whole.get(part.span.clone()).is_some_and(|words| !quote::items(words).is_empty())
+        };
+        let told = |part: &HiddenPart| {
+            format!("line {} ({})", self.whole.line_column(part.span.start).0, part.what)
+        };
+        let parts: Vec<_> = self.hidden.iter().filter(numbers).collect();
+        let mut lines: Vec<_> = parts.iter().take(MOST_TOLD).map(|part| told(part)).collect();
+        if parts.len() > MOST_TOLD {
+            lines.push(format!("and {} more", parts.len() - MOST_TOLD));
+        }
+        let name = self.whole.name();
+        let begin = || format!("`{name}` has numbers that readers do not see, or not at once: ");
+        (!parts.is_empty()).then(|| begin() + &lines.join(", "))
     }
 
     /// What is seen.
@@ -57,13 +87,19 @@ impl TextAtHand {
     }
 }
 
-/// A file as readers see it: without comments, addresses and what is declared hidden, each byte in its place.
+/// A file as readers see it: without comments, addresses and what is declared hidden, each byte in its place. One that
+/// is longer than what is looked through is refused.
 pub fn as_seen(source: &Source) -> Result<Source, Error> {
+    Source::new(source.name(), read_as_seen(source)?.text.into_bytes())
+}
+
+fn read_as_seen(source: &Source) -> Result<SeenText, Error> {
+    is_short_text(source)?;
     let markup = match json_text::is_json(source.text()) {
         true => Markup::Plain,
         false => Markup::of_name(source.name()),
     };
-    Source::new(source.name(), seen::seen(source.text(), markup).into_bytes())
+    Ok(SeenText::of(source.text(), markup))
 }
 
 impl GivenTexts {

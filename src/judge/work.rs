@@ -20,6 +20,8 @@ pub const MOST_BYTES: usize = 1 << 20;
 pub const MOST_NUMBERS: usize = 50_000;
 /// The most characters of a quote: a report repeats it for each of its numbers.
 pub const MOST_QUOTED: usize = 4_000;
+/// So many bytes that a report repeats count as one step: what is repeated is held in memory.
+pub const BYTES_REPEATED: usize = 16;
 /// So many bytes of a text are looked through in one step.
 const BYTES_IN_A_STEP: usize = 200;
 

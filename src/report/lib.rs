@@ -36,7 +36,7 @@ pub use github::summary as github_summary;
 pub use layout::{Page, Piece, columns, common_folder, mark, wrap};
 pub use markdown::{COMMENT_LIMIT, MarkdownSheet, code as markdown_code, escaped as markdown_text};
 pub use text::scope;
-pub use visible::{clipped, escaped_json, visible};
+pub use visible::{clipped, escaped_json, inert, visible};
 
 /// The codes of reports: of what is told, and of what cannot be written.
 pub static CODES: &[&[&Code]] = &[sarif::CODES, intoto::CODES];
@@ -77,6 +77,23 @@ pub enum Format {
 }
 
 impl Format {
+    /// A report in this format in which no log of a CI system finds a command, but for those of this format.
+    pub fn inert(self, report: String) -> String {
+        match self {
+            Self::Text => inert(report, "\\u{23}", "\\u{3a}"),
+            Self::Html | Self::Markdown | Self::Junit | Self::Badge => {
+                inert(report, "&#35;", "&#58;")
+            }
+            // Commands are meant, each in a line of its own; strings of JSON have no line ends.
+            Self::Github
+            | Self::Json
+            | Self::Jsonl
+            | Self::Intoto
+            | Self::Sarif
+            | Self::Shields => report,
+        }
+    }
+
     /// Every format, in the order of the help text.
     pub const ALL: [Format; 11] = [
         Self::Text,

@@ -22,6 +22,8 @@ pub(super) fn prose(text: &str) -> String {
 /// A JSON text in which hidden characters of its strings are escapes: the same document, and nothing in it acts on a
 /// terminal that shows it.
 pub fn escaped_json(text: String) -> String {
+    // Only strings have these signs.
+    let text = without_marks(text, "\\u0023");
     if !text.chars().any(|c| hidden(c) && c != '\n') {
         return text;
     }
@@ -36,6 +38,38 @@ pub fn escaped_json(text: String) -> String {
         }
     }
     escaped
+}
+
+/// What CI systems take for the start of a command wherever it stands in a line: GitHub Actions, Azure Pipelines.
+const COMMAND_MARKS: [&str; 2] = ["##[", "##vso["];
+
+/// A text in which no log of a CI system finds a command: GitHub Actions reads `::error::` at the start of any line, whatever
+/// printed it. `number_sign` and `colon` stand for the first sign of what would be one.
+pub fn inert(text: String, number_sign: &str, colon: &str) -> String {
+    let text = without_marks(text, number_sign);
+    if !text.lines().any(|line| line.trim_start().starts_with("::")) {
+        return text;
+    }
+    let mut inert = String::with_capacity(text.len() + 16);
+    for line in text.split_inclusive('\n') {
+        let bare = line.trim_start();
+        match bare.strip_prefix(':').filter(|rest| rest.starts_with(':')) {
+            Some(rest) => {
+                inert.push_str(&line[..line.len() - bare.len()]);
+                inert.push_str(colon);
+                inert.push_str(rest);
+            }
+            None => inert.push_str(line),
+        }
+    }
+    inert
+}
+
+fn without_marks(text: String, number_sign: &str) -> String {
+    COMMAND_MARKS.iter().fold(text, |text, mark| match text.contains(mark) {
+        true => text.replace(mark, &format!("{number_sign}{}", &mark[1..])),
+        false => text,
+    })
 }
 
 /// At most `limit` characters of `text`, the last one an ellipsis where some are missing.
@@ -90,6 +124,21 @@ mod tests {
             escaped.contains("\\u202egpj\\u009b") && escaped.contains("\\udb40\\udc01"),
             "{escaped}"
         );
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&escaped).unwrap(), value);
+    }
+
+    #[test]
+    fn no_log_finds_a_command() {
+        let of = |text: &str| inert(text.to_owned(), "&#35;", "&#58;");
+        assert_eq!(
+            of("a\n::error::x\n \t::add-mask::y\n"),
+            "a\n&#58;:error::x\n \t&#58;:add-mask::y\n"
+        );
+        assert_eq!(of("a ##[error]b ##vso[task.x]"), "a &#35;#[error]b &#35;#vso[task.x]");
+        assert_eq!(of("value::differs :: x\n# a\n"), "value::differs :: x\n# a\n");
+        let value = serde_json::json!({"##[a": "##vso[b\n::c"});
+        let escaped = escaped_json(serde_json::to_string_pretty(&value).unwrap());
+        assert!(!escaped.contains("##"), "{escaped}");
         assert_eq!(serde_json::from_str::<serde_json::Value>(&escaped).unwrap(), value);
     }
 

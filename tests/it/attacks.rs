@@ -35,11 +35,11 @@ const REQUEST: &str = "REPRO_TEST_MEASURE";
 
 /// What a run of the program came to.
 #[derive(Debug)]
-struct Ran {
+pub struct Ran {
     /// The exit status; none where it was stopped.
-    status: Option<i64>,
-    peak_kib: u64,
-    worked: Duration,
+    pub status: Option<i64>,
+    pub peak_kib: u64,
+    pub worked: Duration,
     report: Json,
     stderr: String,
 }
@@ -84,8 +84,8 @@ fn measuring() {
     std::fs::write(Path::new(&text("answers")).join("answer.json"), answer.to_string()).unwrap();
 }
 
-/// Runs `repro` with these arguments in `folder`.
-fn run(folder: &Path, arguments: &[&str]) -> Ran {
+/// Runs `repro` with these arguments in `folder`, in a process of its own that measures it.
+pub fn run(folder: &Path, arguments: &[&str]) -> Ran {
     let answers = tempfile::tempdir().unwrap();
     let request = json!({"arguments": arguments, "folder": folder, "answers": answers.path()});
     let measured = Command::new(std::env::current_exe().unwrap())

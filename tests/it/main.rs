@@ -25,6 +25,8 @@ mod fuzz;
 mod gate;
 #[cfg(feature = "train")]
 mod golden;
+mod growth;
+mod hidden;
 mod import;
 mod independence;
 mod index;

@@ -1,6 +1,6 @@
 //! What stands at the head of a post file: texts, names, formulas, keys.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use repro_claim::locator::{Locator, MOST_BUNDLES};
 use repro_receipt::digest::Digest;
@@ -155,11 +155,11 @@ pub(super) fn aliases<'n>(
 ) -> Result<BTreeMap<String, Vec<String>>, Error> {
     let Some(table) = root.get("aliases") else { return Ok(BTreeMap::new()) };
     let mut aliases = BTreeMap::new();
+    let parts =
+        || names.clone().flat_map(|label| std::iter::once(label.as_str()).chain(label.split('.')));
+    let known: BTreeSet<&str> = parts().collect();
     for (name, words) in table.members()? {
-        let parts = || {
-            names.clone().flat_map(|label| std::iter::once(label.as_str()).chain(label.split('.')))
-        };
-        if !parts().any(|part| part == name) {
+        if !known.contains(name) {
             let error = UNKNOWN_ALIAS.at(
                 words.place(),
                 "a name of `[names]`, or a part of one",

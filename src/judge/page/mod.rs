@@ -25,6 +25,7 @@ use repro_signature::PublicKey;
 
 use crate::page_keys::{self, SCHEMA};
 use crate::post::{self};
+use crate::work::MOST_BYTES;
 use head::{aliases, formulas, keys, list, names, paired_by_seed, referee, role, texts};
 use placed::{each_of, optional_text, with_hint};
 use sentences::read_sentence;
@@ -154,6 +155,7 @@ impl PostPage {
             return Err(post::WRONG_SCHEMA.at(schema.place(), format!("`{SCHEMA}`"), found));
         }
         page_keys::only("post", root)?;
+        is_short_written_out(root)?;
         let id = post::identifier(root.required("id")?)?.to_owned();
         post::matches_file_name(&document, root.required("id")?)?;
         let known = names(root)?;
@@ -365,6 +367,35 @@ impl PostPage {
         let error = post::UNKNOWN_TEXT.at(named.place(), expected, format!("`{name}`"));
         Err(with_hint(error, did_you_mean(name, ids)))
     }
+}
+
+/// What a statement or an excuse takes besides its words.
+const BYTES_EACH: usize = 50;
+
+/// Refuses a post whose statements and excuses are longer than a post file may be once each is written out for every
+/// place, quote and text that it lists: that is what is held in memory.
+fn is_short_written_out(root: Node<'_>) -> Result<(), Error> {
+    let size = |node: Node<'_>, key: &str| node.get(key).map_or(0, size);
+    let count = |node: Node<'_>, key: &str| node.get(key).map_or(1, |list| each_of(list).len());
+    let mut bytes = 0usize;
+    for node in list(root, "sentence")?.into_iter().chain(list(root, "table")?) {
+        let own = self::size(node) - size(node, "place") + BYTES_EACH;
+        bytes = bytes.saturating_add(own.saturating_mul(count(node, "place")));
+    }
+    for node in list(root, "excused")? {
+        let each = size(node, "reason") + BYTES_EACH;
+        let own = size(node, "quote") + each * count(node, "quote");
+        bytes = bytes.saturating_add(own.saturating_mul(count(node, "text")));
+    }
+    post::at_most(&root.document().source, bytes, MOST_BYTES, "bytes written out")
+}
+
+/// How many bytes the words of a value take, with those of its keys.
+fn size(node: Node<'_>) -> usize {
+    if let Ok(members) = node.members() {
+        return members.map(|(key, value)| key.len() + size(value)).sum();
+    }
+    node.items().map_or_else(|_| node.value().span.len(), |items| items.map(size).sum())
 }
 
 /// A sentence or a table, whether it is a table, and its place.

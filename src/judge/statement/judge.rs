@@ -204,7 +204,7 @@ impl<'a> Judge<'a> {
         let whole = text.source().text();
         let mut sought =
             SoughtWords { context: self.paragraphs(whole, &places), ..Default::default() };
-        match places.as_slice() {
+        match &*places {
             [] => sought.not_there = Some(self.not_there(text, quote)),
             [place] if quote::is_struck(whole, place.start) => {
                 sought.not_there = Some("the text crosses these words out".into());
@@ -243,7 +243,9 @@ impl<'a> Judge<'a> {
             document.root().at(at).is_err().then(|| json_text::breaks_off(document, at))
         };
         let near = pointer().or_else(elsewhere);
-        absent(near.or_else(|| self.context.nearest(&self.statement.text, quote)))
+        let id = &self.statement.text;
+        let hidden = || self.context.hidden(id, quote);
+        absent(near.or_else(hidden).or_else(|| self.context.nearest(id, quote)))
     }
 
     /// Whether an expression derives anything, or only holds values against each other.

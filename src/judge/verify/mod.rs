@@ -32,7 +32,7 @@ use crate::review::{self, ReviewPolicy, Reviews};
 use crate::run_design::AFTER_THE_FACT;
 use crate::started::StartedRuns;
 use crate::statement;
-use crate::texts::{GivenTexts, NONE_NAMED, TextsAtHand};
+use crate::texts::{GivenTexts, HIDDEN, NONE_NAMED, TextAtHand, TextsAtHand};
 use crate::transcribed;
 use crate::work::Work;
 use repro_receipt::bundle::{Bundle, ReadOptions, SIGNATURE};
@@ -291,7 +291,10 @@ pub fn judge_within(
         let post = reported(page, Vec::new(), Vec::new(), library);
         return Judged { post, failures: vec![error] };
     }
-    let post = reported(page, claims, read, library);
+    let mut post = reported(page, claims, read, library);
+    let hidden = texts.values().filter_map(TextAtHand::hidden_numbers);
+    let hidden = hidden.map(|told| Finding::new(&HIDDEN, Severity::Note, told, page.place()));
+    post.findings.extend(hidden);
     Judged { post, failures }
 }
 
@@ -299,8 +302,12 @@ pub fn judge_within(
 fn excuses_not_there(context: &PostContext<'_>) -> Vec<Error> {
     let error = |excuse: &Excuse| {
         let places = context.text(&excuse.text)?.places_of_quote("", &excuse.quote);
-        let found = format!("\"{}\"", excuse.quote);
-        places.is_empty().then(|| NOT_THERE.at(excuse.place.clone(), "words of the text", found))
+        let hidden = || context.hidden(&excuse.text, &excuse.quote);
+        let found = || match hidden() {
+            Some(hidden) => format!("\"{}\": {hidden}", excuse.quote),
+            None => format!("\"{}\"", excuse.quote),
+        };
+        places.is_empty().then(|| NOT_THERE.at(excuse.place.clone(), "words of the text", found()))
     };
     context.page.excused.iter().filter_map(error).collect()
 }

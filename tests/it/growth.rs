@@ -1,0 +1,205 @@
+//! Inputs of strangers in growing sizes: time and memory grow as the input does, whatever it asks for.
+//!
+//! Each input is given in a size and in four times that size, to a process of its own. What grows as a product takes
+//! sixteen times as much; half of that is the limit, so that a busy machine fails nobody.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use crate::attacks::{Ran, run};
+use crate::program::repro;
+
+/// How much more four times as much may take, and what counts for nothing.
+const MOST: u32 = 8;
+const LEAST_TIME: Duration = Duration::from_millis(250);
+const LEAST_KIB: u64 = 16 << 10;
+
+/// An input: what it is, its smaller size, and what writes it in some size into a folder, which answers the arguments.
+struct Input(&'static str, usize, fn(&Path, usize) -> Vec<String>);
+
+fn arguments(text: &str) -> Vec<String> {
+    text.split(' ').map(str::to_owned).collect()
+}
+
+/// A post with these parts, whose text is in a file of this name.
+fn post(folder: &Path, name: &str, text: &str, parts: &str) -> Vec<String> {
+    let _ = fs::create_dir(folder.join("repro"));
+    let head = format!(
+        "schema = \"repro.post/2\"\nid = \"p\"\ntitle = \"P\"\n[texts.t]\nwhat = \"it\"\nfile = \"{name}\"\n"
+    );
+    fs::write(folder.join("repro").join(name), text).unwrap();
+    fs::write(folder.join("repro/p.toml"), head + parts).unwrap();
+    arguments("verify --post p --format json")
+}
+
+/// A post of many sentences, each with a number of its own.
+fn sentences(folder: &Path, count: usize) -> Vec<String> {
+    let text = each(count, |i| format!("The run number {i} has a loss of {i}.5 here.\n\n"));
+    let parts =
+        each(count, |i| format!("[[sentence]]\nquote = \"a loss of {i}.5\"\nis = \"{i}.5\"\n"));
+    post(folder, "p.md", &text, &parts)
+}
+
+fn each(count: usize, part: impl Fn(usize) -> String) -> String {
+    let mut all = String::new();
+    (0..count).for_each(|i| all.push_str(&part(i)));
+    all
+}
+
+fn excuse(quote: &str, reason: &str) -> String {
+    format!("[[excused]]\nquote = {quote}\nreason = \"{reason}\"\n")
+}
+
+fn file(folder: &Path, name: &str, text: &str, command: &str) -> Vec<String> {
+    fs::write(folder.join(name), text).unwrap();
+    arguments(command)
+}
+
+const INPUTS: &[Input] = &[
+    Input("one excuse again and again, of words that stand everywhere", 500, |folder, n| {
+        post(folder, "p.md", &"1 ".repeat(2 * n), &excuse("\"1\"", "r").repeat(n))
+    }),
+    Input("a list of quotes", 500, |folder, n| {
+        let quotes = format!("[{}]", "\"1\",".repeat(n));
+        post(folder, "p.md", &"1 ".repeat(2 * n), &excuse(&quotes, "r"))
+    }),
+    Input("a list of quotes with a long reason", 100, |folder, n| {
+        let quotes = format!("[{}]", "\"1\",".repeat(n));
+        post(folder, "p.md", "1 2", &excuse(&quotes, &"r".repeat(20 * n)))
+    }),
+    Input("a long reason for numbers that stand everywhere", 300, |folder, n| {
+        post(folder, "p.md", &"1 ".repeat(n), &excuse("\"1\"", &"r".repeat(10 * n)))
+    }),
+    Input("longer and longer excuses", 50, |folder, n| {
+        let excuses = each(n, |i| excuse(&format!("\"{}1\"", "1 ".repeat(i)), "r"));
+        post(folder, "p.md", &"1 ".repeat(10 * n), &excuses)
+    }),
+    Input("one sentence again and again", 300, |folder, n| {
+        let parts = "[[sentence]]\nquote = \"1\"\nis = \"1\"\n".repeat(n);
+        post(folder, "p.md", &"1 ".repeat(2 * n), &parts)
+    }),
+    Input("a sentence at many places", 300, |folder, n| {
+        let places = each(n, |i| format!("\"s{i}\","));
+        let parts = format!("[[sentence]]\nquote = \"1\"\nis = \"1\"\nplace = [{places}]\n");
+        post(folder, "p.md", &"1 ".repeat(n), &parts)
+    }),
+    Input("many sentences", 150, sentences),
+    Input("many sentences as a page", 150, |folder, n| {
+        sentences(folder, n);
+        arguments("verify --post p --format html")
+    }),
+    Input("many sentences, locked", 150, |folder, n| {
+        sentences(folder, n);
+        let locked = repro(folder, &["verify", "--post", "p", "--write-lock"]);
+        assert!(locked.status.success(), "{locked:?}");
+        arguments("verify --post p --locked --format json")
+    }),
+    Input("sentences that the text does not have", 150, |folder, n| {
+        let text = each(n, |i| format!("word{i} "));
+        let parts = each(n, |i| format!("[[sentence]]\nquote = \"wor {i}\"\nis = \"{i}\"\n"));
+        post(folder, "p.md", &text, &parts)
+    }),
+    Input("sentences of a hidden part", 150, |folder, n| {
+        let text = each(n, |i| format!("<!-- a loss of {i}.5 -->"));
+        let parts =
+            each(n, |i| format!("[[sentence]]\nquote = \"loss of {i}.5\"\nis = \"{i}.5\"\n"));
+        post(folder, "p.md", &text, &parts)
+    }),
+    Input("pointers into JSON", 150, |folder, n| {
+        let text = format!("{{{}\"end\": 0}}", each(n, |i| format!("\"k{i}\": {i}.5, ")));
+        let parts = each(n, |i| {
+            format!("[[sentence]]\nquote = \"{i}.5\"\nplace = \"/k{i}\"\nis = \"{i}.5\"\n")
+        });
+        post(folder, "p.json", &text, &parts)
+    }),
+    Input("a table of many rows", 200, |folder, n| {
+        let text = each(n, |i| format!("| r{i} | {i}.5 |\n"));
+        let rows = each(n, |i| format!("r{i} = {{ it = \"{i}.5\" }}, "));
+        let parts = format!(
+            "[[table]]\nhead = \"| a | loss |\"\ncolumns.loss = \"it\"\nrows = {{ {} }}\n",
+            rows.trim_end_matches(", ")
+        );
+        post(folder, "p.md", &format!("| a | loss |\n|---|---|\n{text}"), &parts)
+    }),
+    Input("one head of tables again and again", 100, |folder, n| {
+        let table = "| a | loss |\n|---|---|\n| r | 1.5 |\n\n";
+        let part =
+            "[[table]]\nhead = \"| a | loss |\"\ncolumns.loss = \"1.5\"\nrows = { r = {} }\n";
+        post(folder, "p.md", &table.repeat(n), &part.repeat(n))
+    }),
+    Input("names with other words for them", 500, |folder, n| {
+        let names = each(n, |i| format!("n{i} = \"b\"\n"));
+        let aliases = each(n, |i| format!("n{i} = \"w{i}\"\n"));
+        post(folder, "p.md", "1", &format!("[names]\n{names}[aliases]\n{aliases}"))
+    }),
+    Input("folds, notes and phantoms that nothing closes", 500, |folder, n| {
+        let marks = ["<details>", "<b style=\"color:#fff;background:#000\">", "[^a", "\\phantom{"];
+        let text = marks.map(|mark| mark.repeat(n)).join("\n\n");
+        let notes = each(n, |i| format!("[^{i}]: 1.5 [^{}]\n\n", i + 1));
+        post(folder, "p.md", &(text + "\n\n[^0]\n\n" + &notes), "")
+    }),
+    Input("a style sheet for many elements", 500, |folder, n| {
+        let sheet = format!("<style>.x{{{}color:red}}</style>", "a:b;".repeat(n));
+        post(folder, "p.html", &(sheet + &"<b class=\"x x\">1</b>".repeat(n)), "")
+    }),
+    Input("coverage", 500, |folder, n| {
+        post(folder, "p.md", &"1 ".repeat(2 * n), &excuse("\"1\"", "r").repeat(n));
+        arguments("coverage --post p repro/p.md")
+    }),
+    Input("a log of JSON lines, imported", 1_000, |folder, n| {
+        let log = each(n, |i| format!("{{\"step\": {i}, \"loss\": {}}}\n", 3.0 - i as f64 / 1e6));
+        file(folder, "log.jsonl", &log, "import log.jsonl --out out")
+    }),
+    Input("a log of JSON lines, checked", 1_000, |folder, n| {
+        let log = each(n, |i| format!("{{\"step\": {i}, \"loss\": {}}}\n", 3.0 - i as f64 / 1e6));
+        file(folder, "log.jsonl", &log, "check log.jsonl")
+    }),
+    Input("a state of a training, checked", 1_000, |folder, n| {
+        let mut state = format!("{{\"global_step\": {n}, \"log_history\": [{{\"step\": 0}}");
+        (1..=n).for_each(|i| write!(state, ", {{\"step\": {i}, \"loss\": 2.5}}").unwrap());
+        file(folder, "trainer_state.json", &(state + "]}"), "check trainer_state.json")
+    }),
+    Input("a list of numbers", 2_000, |folder, n| {
+        let rows = each(n, |i| format!("{}.5,{}.25\n", i % 97, i % 89));
+        file(folder, "a.csv", &format!("a,b\n{rows}"), "stats a.csv")
+    }),
+    Input("a config of many settings", 1_000, |folder, n| {
+        let settings = each(n, |i| format!(", \"k{i}\": {i}"));
+        let config = format!("{{\"model_type\": \"llama\"{settings}}}");
+        file(folder, "config.json", &config, "params config.json")
+    }),
+    Input("names that nothing has", 5_000, |_, n| vec!["explain".to_owned(), "a".repeat(n)]),
+    Input("words that are sought", 2_000, |_, n| {
+        arguments(&format!("explain --search {}", "a ".repeat(n).trim_end()))
+    }),
+];
+
+/// What an input of a size takes.
+fn taken(input: &Input, size: usize) -> Ran {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = (input.2)(folder.path(), size);
+    let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
+    let ran = run(folder.path(), &arguments);
+    assert!(ran.status.is_some_and(|status| (0..=4).contains(&status)), "{}: {ran:?}", input.0);
+    ran
+}
+
+#[test]
+fn what_is_asked_for_takes_no_more_than_it_is_long() {
+    let nothing = taken(&Input("nothing", 0, |folder, _| post(folder, "p.md", "1", "")), 0);
+    let mut faults = Vec::new();
+    for input in INPUTS {
+        let [less, more] = [1, 4].map(|times| taken(input, times * input.1));
+        let own = |ran: &Ran| ran.worked.saturating_sub(nothing.worked);
+        let held = |ran: &Ran| ran.peak_kib.saturating_sub(nothing.peak_kib);
+        let is_slow = own(&more) > own(&less) * MOST + LEAST_TIME;
+        let is_large = held(&more) > held(&less) * u64::from(MOST) + LEAST_KIB;
+        let told = [&less, &more].map(|ran| (own(ran), held(ran)));
+        if is_slow || is_large {
+            faults.push(format!("{}: {told:?}", input.0));
+        }
+    }
+    assert!(faults.is_empty(), "{faults:#?}");
+}
