@@ -258,7 +258,8 @@ pub struct VerifyArgs {
     /// are not read again
     #[arg(long, value_name = "DIR", help_heading = "Speed")]
     pub cache: Option<PathBuf>,
-    /// Folder or URL that keeps what is done, item by item: started again after any end, only the rest is done
+    /// Folder or URL that keeps each finished item: after any interruption, only the rest is done. Results already there are trusted:
+    /// whoever can write to it decides what is reported, so give it to nobody else
     #[arg(long, value_name = "STORE", help_heading = "Speed")]
     pub resume: Option<String>,
 }
@@ -309,6 +310,9 @@ pub struct WorkArgs {
     /// Folder with the data of runs: without it, no file that a bundle names is read
     #[arg(long, value_name = "DIR", help_heading = "Machine")]
     pub data: Option<PathBuf>,
+    /// Private key (PEM) that signs each result, for `merge --pubkey`; results that it did not sign are made again
+    #[arg(long, value_name = "KEY", help_heading = "Trust")]
+    pub sign: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -321,6 +325,18 @@ pub struct MergeArgs {
     /// The stores hold results of other plans too, which are passed over
     #[arg(long)]
     pub shared: bool,
+    /// Public key (PEM) that must have signed each result; if repeated, any one of them
+    #[arg(long, value_name = "PEM", help_heading = "Trust")]
+    pub pubkey: Vec<PathBuf>,
+    /// Execute N items here again, drawn at random, and refuse results that differ: a forger of one of M escapes with 1 - N/M
+    #[arg(long, value_name = "N", help_heading = "Trust")]
+    pub audit: Option<std::num::NonZeroUsize>,
+    /// Device of the audit: `cpu`, `cuda:N` or `opencl:N`
+    #[arg(long, value_name = "DEVICE", requires = "audit", help_heading = "Trust")]
+    pub device: Option<String>,
+    /// Folder with the data of runs, for the audit of a plan that was made with it
+    #[arg(long, value_name = "DIR", requires = "audit", help_heading = "Trust")]
+    pub data: Option<PathBuf>,
     /// Threads [default: all cores]
     #[arg(long, value_name = "N", value_parser = threads::parse)]
     pub threads: Option<usize>,

@@ -79,7 +79,7 @@ Exit status: 0 better, 1 worse, 3 within noise or not comparable, 2 if something
 
 /// Under the options of `repro compare`.
 pub const COMPARE: &str = "\
-Commits are judged by this program, from the bytes that git keeps of `repro/` and `receipts/`. Of each claim whose verdict or ground
+Commits are judged by this program, from the bytes that git keeps of `repro/`, `receipts/` and the texts that posts name. Of each claim whose verdict or ground
 changed the report names what did: the words, the expression, what a name stands for, the files of a bundle, what they come to.
 
 Exit status: 1 if something is refuted that was not, 3 if something is no longer verified, or by weaker evidence, or a number has lost its

@@ -5,6 +5,7 @@
 mod asked;
 mod execute;
 mod ground;
+mod inputs;
 mod item;
 mod merge;
 mod partition;
@@ -17,8 +18,8 @@ mod results;
 pub use asked::{Asked, AskedChallenge, AskedFile};
 pub use execute::Worker;
 pub use item::{DeviceClass, WorkItem, WorkTask};
-pub use merge::Merging;
-pub use partition::{Partition, longest_first};
+pub use merge::{Merging, ResultChecks};
+pub use partition::{Partition, longest_first, sample};
 pub use plan::{MergedPost, WorkPlan};
 pub use planning::{Estimator, Planner};
 pub use program::Program;
@@ -33,6 +34,7 @@ codes! {
     CHANGED = "cluster::changed", "something is not what was planned", "put it back, or plan again: results of what is unchanged are used again";
     NO_STEPS = "cluster::no-steps", "steps cannot be executed", "use a program that is built with the trainer";
     NOT_KEPT = "cluster::not-kept", "a result cannot be kept", "see why; the item has none now";
+    NOT_SIGNED = "cluster::not-signed", "a result is not signed by a key that was named", "find out who wrote it; `repro work --sign KEY` makes it again";
     DOUBLED = "cluster::doubled", "two results of one item differ", "find out which worker computes something else, take its results away, and work again";
     MISSING = "cluster::missing", "items have no result", "start the workers again: what is done is skipped";
     EMPTY = "cluster::empty", "a place for results has none", "see whether it is the right one, and whether its worker ran";

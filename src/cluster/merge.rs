@@ -1,6 +1,6 @@
 //! From results to the report that one machine would have made.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
 
 use repro_judge::verify::{self, Demands, InspectedBundle, Replayer, SliceRequest};
@@ -10,15 +10,17 @@ use repro_receipt::parallel;
 use repro_receipt::source::{Code, Error, Location};
 use repro_report::part::{PartSubject, ReportPart, ReportSink};
 use repro_runs::replay::{Extent, ReplayOutcome, Replays};
-use repro_storage::{Store, is_url};
+use repro_signature::PublicKey;
+use repro_storage::{Store, is_url, local_path};
 
 use crate::execute::{is_planned, is_same_project, unused_of};
 use crate::ground::judged_by;
+use crate::inputs::{check_bundle, check_post};
 use crate::item::{WorkItem, WorkTask};
 use crate::plan::WorkPlan;
 use crate::result::{self, CAP, Found, WorkResult};
 use crate::results::{key_of, name_of, place};
-use crate::{CHANGED, DAMAGED, DOUBLED, EMPTY, FOREIGN, MISSING, OTHER_PLAN};
+use crate::{CHANGED, DAMAGED, DOUBLED, EMPTY, FOREIGN, MISSING, NOT_SIGNED, OTHER_PLAN};
 
 /// So many of a kind are named.
 const NAMED: usize = 5;
@@ -32,11 +34,23 @@ const LOOKED_AT: usize = 100;
 /// What was found of a bundle and its steps, and which statements of others it did not use.
 type Inspected = (Result<InspectedBundle, Error>, Replays, Vec<Error>);
 
+/// What is asked of results besides that they are whole and of the plan.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ResultChecks<'a> {
+    /// Keys of which one must have signed each result; none where nothing need be signed.
+    pub keys: &'a [PublicKey],
+    /// Results of items that were executed here again, which the others have to equal.
+    pub audit: Option<&'a Store>,
+    /// Whether bundles, posts and texts that lie here have to be those that were judged.
+    pub compares_inputs: bool,
+}
+
 /// The results of a plan, where they are.
 pub struct Merging<'a> {
     root: &'a Path,
     plan: &'a WorkPlan,
     stores: &'a [Store],
+    checks: ResultChecks<'a>,
     /// The stores that have a result, by its key.
     held: HashMap<Digest, Vec<usize>>,
 }
@@ -48,6 +62,7 @@ impl<'a> Merging<'a> {
         (root, plan): (&'a Path, &'a WorkPlan),
         stores: &'a [Store],
         is_shared: bool,
+        checks: ResultChecks<'a>,
     ) -> Result<Self, Vec<Error>> {
         let keys: HashSet<Digest> = plan.items.iter().map(|item| item.key).collect();
         let (mut held, mut errors, mut empty) = (HashMap::new(), Vec::new(), Vec::new());
@@ -77,7 +92,7 @@ impl<'a> Merging<'a> {
             errors.extend(empty.into_iter().map(told));
             errors.push(error);
         }
-        if errors.is_empty() { Ok(Self { root, plan, stores, held }) } else { Err(errors) }
+        if errors.is_empty() { Ok(Self { root, plan, stores, checks, held }) } else { Err(errors) }
     }
 
     /// Hands over the report part by part, as `repro verify` does.
@@ -130,6 +145,9 @@ impl<'a> Merging<'a> {
         let Found::Inspected(inspected) = result.found else {
             return Err(vec![self.damaged(item, "a result of another task")]);
         };
+        if let Ok(inspected) = inspected.as_ref() {
+            self.check_inspected(item, inspected).map_err(one)?;
+        }
         let extents = inspected.as_ref().as_ref().map_or(Vec::new(), InspectedBundle::extents);
         let name = inspected.as_ref().as_ref().map_or("", InspectedBundle::name);
         let lacks = |extent: &Extent| !steps.iter().any(|item| item.extent == Some(*extent));
@@ -139,6 +157,18 @@ impl<'a> Merging<'a> {
         }
         let answers = self.answers(steps, |_| name)?;
         Ok((*inspected, answers, result.unused))
+    }
+
+    /// Refuses a result that is not of the planned bundle, and a bundle that lies here and is another by now.
+    fn check_inspected(&self, item: &WorkItem, inspected: &InspectedBundle) -> Result<(), Error> {
+        let Some(judged) = Digest::parse_prefixed(inspected.digest()) else {
+            return Err(self.damaged(item, "no digest of a bundle"));
+        };
+        is_planned(item.inputs, judged, &item.at)?;
+        match local_path(&item.at)?.filter(|_| self.checks.compares_inputs) {
+            Some(path) => check_bundle(&path, &item.at, Some(judged)),
+            None => Ok(()),
+        }
     }
 
     /// The posts: those that workers judged, and those that are judged here because they need the replays.
@@ -154,7 +184,7 @@ impl<'a> Merging<'a> {
         let mut here = self.judged_here(demands, reading)?.into_iter();
         let judged: HashMap<&str, &WorkItem> =
             self.items(WorkTask::Judge).map(|item| (item.at.as_str(), item)).collect();
-        let mut told = None;
+        let (mut told, mut bundles) = (None, BTreeSet::new());
         for id in &self.plan.asked.posts {
             let mut part = match judged.get(id.as_str()) {
                 Some(item) => self.judged_there(item, demands, unused)?,
@@ -163,10 +193,17 @@ impl<'a> Merging<'a> {
                     None => continue,
                 },
             };
+            let own = part.post.iter().flat_map(|post| &post.bundles);
+            bundles.extend(own.map(|one| (one.name.clone(), one.digest.clone())));
             part.tell_once(&mut told);
             sink.take(part);
         }
-        Ok(())
+        let bundles: Vec<_> = bundles.into_iter().filter(|_| self.checks.compares_inputs).collect();
+        let same = parallel::map(&bundles, reading.threads, |(name, digest)| {
+            let shown = format!("receipts/{name}");
+            check_bundle(&self.root.join(&shown), &shown, Digest::parse_prefixed(digest))
+        });
+        same.into_iter().collect::<Result<_, _>>().map_err(one)
     }
 
     /// A post that a worker judged.
@@ -182,6 +219,12 @@ impl<'a> Merging<'a> {
             return Err(vec![self.damaged(item, "a result of another task")]);
         };
         let post = post.map(|post| *post);
+        if let Some(post) = &post {
+            is_planned(item.inputs, judged_by(post), &item.at).map_err(one)?;
+            if self.checks.compares_inputs {
+                check_post(self.root, &item.at, post).map_err(one)?;
+            }
+        }
         let below = post.as_ref().map(|post| verify::below(post, demands, None));
         let below_minimum = below.unwrap_or_default();
         let subject = PartSubject::Post(item.at.clone());
@@ -236,23 +279,34 @@ impl<'a> Merging<'a> {
     /// The result of an item: the same in every store that has one.
     fn result(&self, item: &WorkItem) -> Result<WorkResult, Error> {
         let name = name_of(&item.key);
-        let mut known: Option<(Vec<u8>, WorkResult, &Store)> = None;
-        for at in self.held.get(&item.key).into_iter().flatten() {
-            let Some(store) = self.stores.get(*at) else { continue };
-            let bytes = store.get(&name, CAP)?.unwrap_or_default();
+        let mut known: Option<(Vec<u8>, WorkResult, String)> = None;
+        let audit = self.checks.audit.map(|store| (store, &[][..], true));
+        let given = self.held.get(&item.key).into_iter().flatten();
+        let given = given.filter_map(|at| Some((self.stores.get(*at)?, self.checks.keys, false)));
+        for (store, keys, is_audit) in audit.into_iter().chain(given) {
+            let Some(bytes) = store.get(&name, CAP)? else { continue };
             let (of, result) = result::read(&bytes)
                 .map_err(|why| DAMAGED.at(place(store, &name), "a whole result", why))?;
             if of.item != *item || of.program != self.plan.program {
                 return Err(FOREIGN.at(place(store, &name), item.told(), of.item.told()));
             }
+            if !of.is_signed_by(keys) {
+                let expected = format!("a signature of {}", item.told());
+                return Err(NOT_SIGNED.at(place(store, &name), expected, "none by a named key"));
+            }
             match &known {
-                Some((other, _, first)) if *other != bytes => {
-                    let expected = format!("what stands in {}", place(first, &name));
+                Some((other, _, expected)) if result::body(other) != result::body(&bytes) => {
                     let found = format!("another result of {}", item.told());
                     return Err(DOUBLED.at(place(store, &name), expected, found));
                 }
                 Some(_) => {}
-                None => known = Some((bytes, result, store)),
+                None => {
+                    let first = match is_audit {
+                        true => "what was found here, by `--audit`".to_owned(),
+                        false => format!("what stands in {}", place(store, &name)),
+                    };
+                    known = Some((bytes, result, first));
+                }
             }
         }
         known

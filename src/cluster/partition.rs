@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::hash::{BuildHasher, RandomState};
 
 use crate::item::WorkItem;
 
@@ -50,6 +51,14 @@ pub fn longest_first<'a>(items: impl IntoIterator<Item = &'a WorkItem>) -> Vec<&
     let mut items: Vec<_> = items.into_iter().collect();
     items.sort_by_key(|item| (Reverse(item.cost_ms), item.key));
     items
+}
+
+/// So many items, drawn by the system's random numbers: whoever made the results cannot know which.
+pub fn sample(items: &[WorkItem], count: usize) -> Vec<&WorkItem> {
+    let (mut drawn, order) = (items.iter().collect::<Vec<_>>(), RandomState::new());
+    drawn.sort_by_cached_key(|item| order.hash_one(item.key));
+    drawn.truncate(count);
+    drawn
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use repro_receipt::digest::Digest;
 use repro_receipt::source::{Error, Location};
+use repro_signature::PrivateKey;
 use repro_storage::{Created, Store};
 
 use crate::item::WorkItem;
@@ -37,12 +38,14 @@ pub enum Known {
     Sound(Box<WorkResult>),
 }
 
-/// What a store has of an item.
-pub fn known(store: &Store, item: &WorkItem) -> Result<Known, Error> {
+/// What a store has of an item. A worker with a key takes only what this key signed for a result.
+pub fn known(store: &Store, item: &WorkItem, key: Option<&PrivateKey>) -> Result<Known, Error> {
+    let own = key.map_or(&[][..], |key| std::slice::from_ref(key.public()));
     let Some(bytes) = store.get(&name_of(&item.key), CAP)? else { return Ok(Known::Absent) };
     Ok(match result::read(&bytes) {
         Err(why) => Known::Damaged(why),
         Ok((of, _)) if of.item.key != item.key => Known::Damaged(of.item.told()),
+        Ok((of, _)) if !of.is_signed_by(own) => Known::Damaged("not signed here".to_owned()),
         Ok((_, result)) => Known::Sound(Box::new(result)),
     })
 }
@@ -53,16 +56,18 @@ pub fn keep(
     item: &WorkItem,
     program: &Program,
     result: &WorkResult,
+    key: Option<&PrivateKey>,
 ) -> Result<(), Error> {
     let name = name_of(&item.key);
-    let bytes = result::kept(item, program, result)
+    let bytes = result::kept(item, program, result, key)
         .map_err(|why| NOT_KEPT.at(place(store, &name), "a result that can be written", why))?;
     if store.create(&name, &bytes)? == Created::New {
         return Ok(());
     }
-    match known(store, item)? {
+    match known(store, item, key)? {
         Known::Sound(there) if there.is_final() => {
-            if result.is_final() && store.get(&name, CAP)?.is_some_and(|there| there != bytes) {
+            let is_other = |there: Vec<u8>| result::body(&there) != result::body(&bytes);
+            if result.is_final() && store.get(&name, CAP)?.is_some_and(is_other) {
                 let expected = "what was found here just now";
                 let found = "another result of the same item";
                 return Err(DOUBLED.at(place(store, &name), expected, found));

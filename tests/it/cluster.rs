@@ -325,6 +325,146 @@ fn forged(bytes: &[u8]) -> Vec<u8> {
     [head.to_string().into_bytes(), b"\n".to_vec(), body].concat()
 }
 
+/// A result that says verified of each claim that was refuted, with its length and digest made right.
+fn acquitted(bytes: &[u8]) -> Vec<u8> {
+    let end = bytes.iter().position(|byte| *byte == b'\n').unwrap();
+    let mut head: Json = serde_json::from_slice(&bytes[..end]).unwrap();
+    // Texts of MessagePack: their length is in the low bits of the byte before.
+    let (refuted, verified) = (b"\xa7refuted", b"\xa8verified");
+    let mut body = bytes[end + 1..].to_vec();
+    while let Some(at) = body.windows(refuted.len()).position(|part| part == refuted) {
+        body.splice(at..at + refuted.len(), *verified);
+    }
+    assert_ne!(body.len(), bytes.len() - end - 1);
+    head["bytes"] = body.len().into();
+    head["sha256"] = Digest::of(&body).to_string().into();
+    [head.to_string().into_bytes(), b"\n".to_vec(), body].concat()
+}
+
+/// The plan of a post with a refuted claim and of a sound one.
+fn one_refuted(corpus: &Path) -> Planned {
+    let root = corpus.join("small");
+    let text = root.join("repro/small.md");
+    let edited = fs::read_to_string(&text).unwrap().replace("2.5 times", "2.9 times");
+    fs::write(&text, edited).unwrap();
+    let post = root.join("repro/small.toml");
+    let edited = fs::read_to_string(&post).unwrap().replace("2.5 times", "2.9 times");
+    fs::write(&post, edited).unwrap();
+    Planned::of(&root, &["--post", "small", "--post", "fine"])
+}
+
+/// Replaces the result that holds a refuted claim, and answers its name.
+fn acquit(planned: &Planned, store: &str) -> String {
+    let results = planned.results(store);
+    let is_refuted =
+        |path: &&PathBuf| fs::read(path).unwrap().windows(8).any(|part| part == b"\xa7refuted");
+    let path = results.iter().find(is_refuted).unwrap();
+    fs::write(path, acquitted(&fs::read(path).unwrap())).unwrap();
+    path.file_name().unwrap().to_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_result_that_was_acquitted_is_caught_by_its_signature_and_by_an_audit() {
+    let corpus = sealed(&["small"]);
+    let planned = one_refuted(corpus.path());
+    for name in ["worker.key", "other.key"] {
+        let made = planned.run(&["keygen", "--out", &planned.path(name)]);
+        assert_eq!(code(&made), 0, "{}", said(&made));
+    }
+    let [key, other] = ["worker.key", "other.key"].map(|name| planned.path(name));
+    let [public, of_other] = [&key, &other].map(|key| format!("{key}.pub"));
+    assert_eq!(planned.worked("results", &["--sign", &key]), (2, 0));
+    planned.equals_one_machine(&["results"], &["json"]);
+    let honest = planned.merge(&["results"], &["--pubkey", &public, "--audit", "9"]);
+    assert_eq!(code(&honest), 1, "{}", said(&honest));
+    assert!(said(&honest).contains("audit: 2 of 2 items executed here"), "{}", said(&honest));
+    assert!(planned.refused(&["results"], &["--pubkey", &of_other]).contains("not-signed"));
+    let either = planned.merge(&["results"], &["--pubkey", &public, "--pubkey", &of_other]);
+    assert_eq!(code(&either), 1, "{}", said(&either));
+    // What was signed stays signed for whoever does not sign, and is made again by another key.
+    assert_eq!(planned.worked("results", &[]), (0, 2));
+    assert_eq!(planned.worked("results", &["--sign", &key]), (0, 2));
+    assert_eq!(planned.worked("results", &["--sign", &other]), (2, 0));
+    assert_eq!(code(&planned.merge(&["results"], &["--pubkey", &of_other])), 1);
+    // Signed by two workers, or by none, the same result is no second one.
+    assert_eq!(planned.worked("plain", &[]), (2, 0));
+    planned.equals_one_machine(&["results", "plain"], &["json"]);
+    let told = planned.refused(&["results", "plain"], &["--pubkey", &of_other]);
+    assert!(told.contains("cluster::not-signed"), "{told}");
+
+    let name = acquit(&planned, "results");
+    let told = planned.refused(&["results"], &["--pubkey", &of_other]);
+    assert!(told.contains("cluster::not-signed") && told.contains(&name), "{told}");
+    let told = planned.refused(&["results"], &["--audit", "2"]);
+    assert!(told.contains("cluster::doubled") && told.contains(&name), "{told}");
+    // One of two is drawn anew each time: forty draws that all miss it are one in 10^12.
+    let audits = || planned.merge(&["results"], &["--audit", "1"]);
+    assert!((0..40).any(|_| code(&audits()) == 2));
+    // Nothing else shows it, and a worker who signs makes it again.
+    assert_eq!(code(&planned.merge(&["results"], &[])), 0);
+    assert_eq!(planned.worked("results", &["--sign", &other]), (1, 1));
+    assert_eq!(code(&planned.merge(&["results"], &["--pubkey", &of_other, "--audit", "2"])), 1);
+    // A signature of another result does not help.
+    let forged = acquit(&planned, "results");
+    let path = planned.results("results").into_iter().find(|path| path.ends_with(&forged)).unwrap();
+    let text = fs::read(&path).unwrap();
+    assert!(text.windows(11).any(|part| part == b"\"signature\""));
+    assert!(planned.refused(&["results"], &["--pubkey", &of_other]).contains(&forged));
+}
+
+#[test]
+fn what_is_another_by_now_is_noticed_where_it_lies() {
+    let corpus = sealed(&["small"]);
+    let root = corpus.path().join("small");
+    let receipt = root.join("receipts/evidence/data/facts.json");
+    let asked = ["--post", "small", "--post", "fine", "receipts/evidence"];
+    let planned = Planned::of(&root, &asked);
+    let alone = Planned::of(&root, &asked[4..]);
+    planned.worked("results", &[]);
+    alone.worked("results", &[]);
+    let refused = |of: &Planned, named: &str| {
+        let told = of.refused(&["results"], &["--shared"]);
+        assert!(told.contains(named), "{named}: {told}");
+    };
+    let whole = fs::read_to_string(&receipt).unwrap();
+    let edits = |name: &str, from: &str, to: &str| {
+        let path = root.join(name);
+        let before = fs::read_to_string(&path).unwrap();
+        assert!(before.contains(from), "{name}");
+        fs::write(&path, before.replacen(from, to, 1)).unwrap();
+        before
+    };
+    // Forged again with its manifests, or edited under the old ones.
+    edits("receipts/evidence/data/facts.json", "100.0", "200.0");
+    for of in [&planned, &alone] {
+        refused(of, "receipts/evidence/data/facts.json");
+    }
+    let sealing = || drop(seal(&root.join("receipts/evidence"), "evidence", None).unwrap());
+    sealing();
+    for of in [&planned, &alone] {
+        refused(of, "cluster::changed");
+        refused(of, "receipts/evidence");
+    }
+    fs::write(&receipt, whole).unwrap();
+    sealing();
+    planned.equals_one_machine(&["results"], &["json"]);
+    // The same of the post and its text, and nothing of what does not lie here.
+    for (name, from, to) in
+        [("repro/small.md", "2.5 times", "2.6 times"), ("repro/small.toml", "0.1720", "0.1730")]
+    {
+        let before = edits(name, from, to);
+        refused(&planned, name);
+        fs::write(root.join(name), before).unwrap();
+    }
+    planned.equals_one_machine(&["results"], &["json"]);
+    let report = planned.merge(&["results"], &["--format", "json"]);
+    fs::remove_dir_all(root.join("receipts/evidence")).unwrap();
+    let without = planned.merge(&["results"], &["--format", "json"]);
+    assert!(report.stdout == without.stdout, "{}", said(&without));
+    let audit = planned.refused(&["results"], &["--audit", "3"]);
+    assert!(audit.contains("cluster::doubled"), "{audit}");
+}
+
 #[test]
 fn a_plan_that_was_touched_is_refused() {
     let planned = two_of_three(repository());

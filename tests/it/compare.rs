@@ -99,6 +99,35 @@ fn another_number_is_refuted_and_told_as_the_cause() {
 }
 
 #[test]
+fn a_text_elsewhere_in_the_project_is_compared_too() {
+    let project = project();
+    let root = project.path();
+    let post = root.join("repro/first.toml");
+    let elsewhere = |text: &str| text.replace("\"first.md\"", "\"../docs/[a] text.md\"");
+    fs::write(&post, elsewhere(&fs::read_to_string(&post).unwrap())).unwrap();
+    fs::create_dir(root.join("docs")).unwrap();
+    let text = root.join("docs/[a] text.md");
+    fs::rename(root.join("repro/first.md"), &text).unwrap();
+    git(root, &["add", "."]);
+    git(root, &["commit", "--quiet", "-m", "the text elsewhere"]);
+    git(root, &["tag", "--force", "before"]);
+    let (json, status) = compared(root, &["before"]);
+    assert_eq!((changes(&json), status), (vec![], Some(0)), "{json:#}");
+    let whole = fs::read_to_string(&text).unwrap();
+    fs::write(&text, whole.replace("3.4048", "3.4047")).unwrap();
+    let (json, status) = compared(root, &["before"]);
+    assert_eq!(status, Some(3), "{json:#}");
+    assert_eq!(changes(&json)[0].1, "weaker", "{json:#}");
+    // Numbers that it gains are named, and a text that goes takes the verdicts with it.
+    fs::write(&text, whole + "\nIt began with 9.8765.\n").unwrap();
+    let (json, status) = compared(root, &["before"]);
+    assert!(status == Some(3) && json.to_string().contains("9.8765"), "{json:#}");
+    fs::remove_file(&text).unwrap();
+    let (json, status) = compared(root, &["before"]);
+    assert!(status == Some(2) && changes(&json)[0].1 == "gone", "{json:#}");
+}
+
+#[test]
 fn another_run_is_told_as_what_the_name_stands_for() {
     let project = project();
     rewrite(project.path(), "last = \"adamw-1:", "last = \"adamw-2:");

@@ -296,6 +296,7 @@ const CRATES: &[Crate] = &[
             &["ground", "partition", "plan", "result"],
             &["planning", "results"],
             &["execute"],
+            &["inputs"],
             &["merge"],
         ],
     },

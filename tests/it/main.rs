@@ -41,6 +41,7 @@ mod links;
 mod many;
 #[cfg(unix)]
 mod mcp;
+mod mutations;
 mod page;
 mod params;
 mod posts;

@@ -63,7 +63,7 @@ is = "gap"
 const CLAIMS: usize = 8;
 
 /// A project with two arms of three runs, a text and its post.
-struct Project(TempDir);
+pub struct Project(TempDir);
 
 impl Project {
     fn new() -> Self {
@@ -75,7 +75,7 @@ impl Project {
         project
     }
 
-    fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         self.0.path()
     }
 
@@ -114,7 +114,7 @@ impl Project {
         self.write(name, &text.replacen(from, to, 1));
     }
 
-    fn run(&self, arguments: &[&str]) -> Output {
+    pub fn run(&self, arguments: &[&str]) -> Output {
         repro(self.path(), arguments)
     }
 
@@ -125,7 +125,7 @@ impl Project {
     }
 
     /// A project whose configuration lists Ada's key.
-    fn with_ada() -> Self {
+    pub fn with_ada() -> Self {
         let project = Self::new();
         let key = project.key("ada.key");
         let listed = format!("[[review.reviewers]]\nname = \"Ada\"\nkey = \"\"\"\n{key}\"\"\"\n");
@@ -152,7 +152,7 @@ impl Project {
     }
 
     /// Has Ada approve everything.
-    fn approved(self) -> Self {
+    pub fn approved(self) -> Self {
         let (code, text) = self.review(&["--key", "ada.key", "--seed", QUIET], &approvals());
         assert_eq!(code, 0, "{text}");
         assert!(text.contains("8 approved, 0 disputed, signed"), "{text}");

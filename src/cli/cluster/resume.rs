@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::path::Path;
 
-use repro_cluster::{Merging, longest_first};
+use repro_cluster::{Merging, ResultChecks, longest_first};
 use repro_judge::verify::Demands;
 use repro_receipt::bundle::ReadOptions;
 use repro_receipt::source::Error;
@@ -41,6 +41,7 @@ pub fn resumed<'o>(
         data: &data,
         device: own.device.as_deref(),
         store: &store,
+        key: None,
     };
     let items = longest_first(&plan.items);
     if let Err(status) = shift.work(&items, (output, has_failed))? {
@@ -51,7 +52,7 @@ pub fn resumed<'o>(
         return Ok(Err(ExitStatus::NotRun));
     }
     let stores = [store];
-    let merging = Merging::of((root, &plan), &stores, true)?;
+    let merging = Merging::of((root, &plan), &stores, true, ResultChecks::default())?;
     let demands = Demands { pictures: output.draws(Format::Html), ..demands };
     let mut report = PartwiseReport::begin(output, None)?;
     merging.report(&demands, reading, &mut report)?;

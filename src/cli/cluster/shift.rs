@@ -12,6 +12,7 @@ use repro_receipt::parallel;
 use repro_receipt::source::{Error, Location};
 use repro_report::outcome::ExitStatus;
 use repro_runs::replay::ReplayEngine;
+use repro_signature::PrivateKey;
 use repro_storage::Store;
 
 use super::NOT_DONE;
@@ -32,6 +33,8 @@ pub struct Shift<'a> {
     pub data: &'a RunData,
     pub device: Option<&'a str>,
     pub store: &'a Store,
+    /// What signs the results.
+    pub key: Option<&'a PrivateKey>,
 }
 
 /// What a worker has done.
@@ -167,14 +170,14 @@ impl Shift<'_> {
 
     /// Executes an item that has no result which holds for ever, and keeps what comes of it.
     fn fate(&self, item: &WorkItem, execute: impl FnOnce() -> Result<WorkResult, Error>) -> Fate {
-        match known(self.store, item) {
+        match known(self.store, item, self.key) {
             Err(error) => return Fate::Broken(error),
             Ok(Known::Sound(result)) if result.is_final() => return Fate::There,
             Ok(_) => {}
         }
         match execute() {
             Err(error) => Fate::NotDone(error),
-            Ok(result) => match keep(self.store, item, &self.plan.program, &result) {
+            Ok(result) => match keep(self.store, item, &self.plan.program, &result, self.key) {
                 Err(error) => Fate::Broken(error),
                 Ok(()) => Fate::Executed,
             },

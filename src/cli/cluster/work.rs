@@ -8,6 +8,7 @@ use repro_receipt::bundle::ReadOptions;
 use repro_receipt::digest::Digest;
 use repro_receipt::source::{Error, Location};
 use repro_report::outcome::ExitStatus;
+use repro_signature::PrivateKey;
 use serde_json::json;
 
 use super::shift::Shift;
@@ -22,6 +23,7 @@ pub fn work(root: &Path, own: &WorkArgs, output: &Output) -> Answer {
     let one = |error| vec![error];
     let plan = load(&own.plan)?;
     let items = chosen(&plan, own).map_err(one)?;
+    let key = own.sign.as_deref().map(PrivateKey::load).transpose().map_err(one)?;
     let store = kept_in(&own.results)?;
     let judged = asked::judged(&plan.asked).map_err(one)?;
     let demands = asked::demands(root, &plan.asked, &judged).map_err(one)?;
@@ -36,6 +38,7 @@ pub fn work(root: &Path, own: &WorkArgs, output: &Output) -> Answer {
         data: &data,
         device: own.device.as_deref(),
         store: &store,
+        key: key.as_ref(),
     };
     let has_failed = Cell::new(false);
     let done = match shift.work(&items, (output, &has_failed))? {

@@ -1,4 +1,4 @@
-//! The posts and receipts of a commit in a folder of their own: the bytes that git keeps, without filters and hooks.
+//! The posts of a commit with their texts and receipts in a folder of their own: the bytes that git keeps, without filters and hooks.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -8,10 +8,12 @@ use std::process::{ChildStdout, Stdio};
 use super::super::CANNOT_WRITE;
 use super::super::git::git;
 use super::UNREADABLE_COMMIT;
+use repro_judge::page::PostPage;
+use repro_judge::{post, texts};
 use repro_receipt::source::{Error, Location};
 use tempfile::TempDir;
 
-/// What a post is judged from.
+/// What a post is judged from, besides the texts that it names elsewhere.
 const FOLDERS: [&str; 2] = ["repro", "receipts"];
 
 /// A file of a commit.
@@ -23,7 +25,8 @@ struct CommitFile {
     path: String,
 }
 
-/// Takes `repro/` and `receipts/` of a commit of the project at `root` out into a folder that goes away with what is returned.
+/// Takes `repro/`, `receipts/` and the texts of posts of a commit of the project at `root` out into a folder that goes away with what
+/// is returned.
 pub fn taken_out(root: &Path, commit: &str) -> Result<TempDir, Error> {
     let refused = |found: String| {
         UNREADABLE_COMMIT.at(Location::file(commit), "the files of the commit", found)
@@ -35,17 +38,34 @@ pub fn taken_out(root: &Path, commit: &str) -> Result<TempDir, Error> {
             error.to_string(),
         )
     })?;
-    let files = listed(root, commit).map_err(refused)?;
+    let files = listed(root, commit, &FOLDERS.map(str::to_owned)).map_err(refused)?;
     // Before there was a project there were no posts.
     let written = std::fs::create_dir(folder.path().join(FOLDERS[0]))
         .and_then(|()| write(root, &files, folder.path()));
     written.map_err(|error| refused(error.to_string()))?;
+    let named = texts_of_posts(folder.path());
+    // Without a path git lists all that there is.
+    if !named.is_empty() {
+        let mut files = listed(root, commit, &named).map_err(refused)?;
+        files.retain(|file| named.contains(&file.path));
+        write(root, &files, folder.path()).map_err(|error| refused(error.to_string()))?;
+    }
     Ok(folder)
 }
 
-fn listed(root: &Path, commit: &str) -> Result<Vec<CommitFile>, String> {
+/// The texts that the posts of a project name outside of the folders that are taken out whole.
+fn texts_of_posts(root: &Path) -> Vec<String> {
+    // What cannot be read is told where it is judged.
+    let ids = post::list(root).unwrap_or_default();
+    let pages = ids.iter().filter_map(|id| PostPage::load(root, id).ok());
+    let named = pages.flat_map(|page| page.texts).flat_map(|text| [text.file, text.copy_of]);
+    let paths = named.flatten().filter_map(|file| texts::inside(&file));
+    paths.filter(|path| !path.is_empty() && !root.join(path).exists()).collect()
+}
+
+fn listed(root: &Path, commit: &str, paths: &[String]) -> Result<Vec<CommitFile>, String> {
     let mut command = git(root).ok_or("no repository")?;
-    command.args(["ls-tree", "-r", "-z", commit, "--"]).args(FOLDERS);
+    command.args(["--literal-pathspecs", "ls-tree", "-r", "-z", commit, "--"]).args(paths);
     let output = command.output().map_err(|error| format!("`git`: {error}"))?;
     if !output.status.success() {
         return Err(String::from_utf8_lossy(&output.stderr).trim().to_owned());

@@ -211,6 +211,11 @@ impl InspectedBundle {
         &self.subject.name
     }
 
+    /// Its digest, `sha256:…`.
+    pub fn digest(&self) -> &str {
+        &self.described.digest
+    }
+
     /// The steps that are to be made again, in order.
     pub fn extents(&self) -> Vec<Extent> {
         self.steps.extents()
