@@ -54,6 +54,16 @@ class Workflows(unittest.TestCase):
         for line in installs:
             self.assertRegex(line, "--require-hashes|--no-index")
 
+    def test_one_job_waits_for_all_others(self) -> None:
+        """It once compared the results with one too few, and never passed."""
+        jobs = load(CHECKOUT / ".github/workflows/ci.yml")["jobs"]
+        last = jobs["all"]
+        self.assertEqual(set(last["needs"]), jobs.keys() - {"all"})
+        [step] = last["steps"]
+        self.assertEqual(step["run"], "exit 1")
+        for result in ("failure", "cancelled", "skipped"):
+            self.assertIn(f"contains(needs.*.result, '{result}')", step["if"])
+
 
 if __name__ == "__main__":
     unittest.main()
