@@ -11,9 +11,7 @@
 # The program loads NVIDIA's libraries when a device is named, so it starts without them. A device takes a driver of CUDA 13,
 # cuBLAS 13 and cuRAND, and compute capability 8.0.
 set -euo pipefail
-# Packages of CUDA 13.0 alone: what a later compiler makes, a driver of 13.0 refuses.
-packages=(nvidia-cuda-nvcc==13.0.88 nvidia-cuda-crt==13.0.88 nvidia-nvvm==13.0.88 nvidia-cuda-runtime==13.0.96
-  nvidia-cuda-cccl==13.0.85)
+packages=$(cd "$(dirname "$0")" && pwd)/cuda.txt
 tools=$(cd "$(dirname "$0")/.." && pwd)/target/cuda
 toolkit=$tools/nvidia/cu13
 
@@ -21,17 +19,17 @@ if [ $# -eq 0 ]; then
   echo "usage: scripts/cuda.sh COMMAND [ARGUMENT...]" >&2
   exit 2
 fi
-if [ "$(cat "$tools/installed" 2>/dev/null)" != "${packages[*]}" ]; then
+if ! cmp --quiet "$packages" "$tools/installed"; then
   rm -rf "$tools"
   python3 -m pip install --quiet --disable-pip-version-check --root-user-action ignore --no-deps \
-    --target "$tools" "${packages[@]}"
+    --require-hashes --only-binary :all: --target "$tools" --requirement "$packages"
   # The linker asks for these and finds nothing in them to use: the program opens the real ones itself.
   for library in cuda nvrtc curand cublas cublasLt; do
     cc -shared -x c /dev/null -o "$toolkit/lib/lib$library.so"
   done
   # CUDA's runtime, which some of candle's kernels call, becomes part of the program.
   cp "$toolkit/lib/libcudart_static.a" "$toolkit/lib/libcudart.a"
-  echo "${packages[*]}" >"$tools/installed"
+  cp "$packages" "$tools/installed"
 fi
 
 # PTX of 8.0 serves every later device; the driver compiles it for the one that it has.

@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import tarfile
+import urllib.parse
 import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
@@ -72,7 +73,8 @@ def build(checkout: Path, folder: Path) -> Path:
 
 
 def release(version: str, environment: Mapping[str, str], folder: Path) -> Path:
-    """Fetches a released program, whose digest has to be the one of the release's list."""
+    """Fetches a released program. Its digest has to be the one of the release's list, and the workflow that makes releases has to
+    have attested to it: a list can be changed by whoever can change the file."""
     known = VERSION.fullmatch(version.strip())
     if known is None:
         raise Refusal("a version as `1.2.3` in the input `version`", f"{version!r}", "correct it")
@@ -84,7 +86,27 @@ def release(version: str, environment: Mapping[str, str], folder: Path) -> Path:
     found = hashlib.sha256(archive).hexdigest()
     if found != digest:
         raise Refusal(f"the SHA-256 {digest} of {name}", found, "do not use this file")
-    return unpacked(archive, name, folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    packed = folder / "archive.tar.gz"
+    packed.write_bytes(archive)
+    verify_attestation(packed, known[1], repository, environment)
+    return unpacked(packed, name, folder / "repro")
+
+
+def verify_attestation(file: Path, version: str, repository: str, environment: Mapping[str, str]) -> None:
+    """Asks `gh` whether the release workflow of the action's repository built a file, from the tag of the version."""
+    server = environment.get("GITHUB_SERVER_URL", "https://github.com")
+    command = ["gh", "attestation", "verify", os.fspath(file), "--repo", repository, "--deny-self-hosted-runners"]
+    command += ["--signer-workflow", f"{repository}/.github/workflows/release.yml"]
+    command += ["--source-ref", f"refs/tags/v{version}"]
+    token = {"GH_TOKEN": environment.get("REPRO_TOKEN", ""), "GH_HOST": urllib.parse.urlsplit(server).netloc}
+    expected = f"an attestation of the release workflow of {repository} for the archive of version {version}"
+    try:
+        ran = subprocess.run(command, env={**os.environ, **token}, capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise Refusal(expected, f"no `gh` that could look for it ({error})", "install the GitHub CLI") from error
+    if ran.returncode != 0:
+        raise Refusal(expected, ran.stderr.strip()[-500:], "do not use this file, or leave `version` out")
 
 
 def listed(version: str, sums: str) -> tuple[str, str]:
@@ -114,11 +136,8 @@ def fetched(url: str) -> bytes:
     return content
 
 
-def unpacked(archive: bytes, name: str, folder: Path) -> Path:
+def unpacked(packed: Path, name: str, program: Path) -> Path:
     """Takes the program out of an archive, and nothing else."""
-    folder.mkdir(parents=True, exist_ok=True)
-    packed, program = folder / "archive.tar.gz", folder / "repro"
-    packed.write_bytes(archive)
     try:
         with tarfile.open(packed, "r:gz") as files:
             found = [one for one in files if one.isfile() and one.name.split("/")[-1] == "repro"]

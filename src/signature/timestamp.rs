@@ -17,7 +17,8 @@ use der::{Decode, Encode, Tag, Tagged};
 use p256::ecdsa::signature::Verifier;
 use sha2::{Digest as _, Sha256, Sha384, Sha512};
 use x509_cert::Certificate;
-use x509_cert::ext::pkix::{BasicConstraints, ExtendedKeyUsage, SubjectKeyIdentifier};
+use x509_cert::ext::pkix::{BasicConstraints, ExtendedKeyUsage, KeyUsage, SubjectKeyIdentifier};
+use x509_cert::spki::SubjectPublicKeyInfoOwned;
 
 use super::{BAD_TIMESTAMP, OTHER_TIMESTAMP, UNTRUSTED_TIMESTAMP};
 use repro_receipt::digest::Digest;
@@ -310,7 +311,8 @@ fn signed_by(info: &SignerInfo, content: &[u8], signer: &Certificate) -> Result<
     }
     let message = attributes.to_der().map_err(|error| error.to_string())?;
     let algorithm = (info.signature_algorithm.oid, info.digest_alg.oid);
-    match verifies(signer, algorithm, &message, info.signature.as_bytes()) {
+    let key = signer.tbs_certificate().subject_public_key_info();
+    match verifies(key, algorithm, &message, info.signature.as_bytes()) {
         true => Ok(()),
         false => Err("a signature that does not verify".to_owned()),
     }
@@ -339,17 +341,16 @@ fn hashed(algorithm: ObjectIdentifier, bytes: &[u8]) -> Option<Vec<u8>> {
     })
 }
 
-/// Whether a signature by the key of a certificate is one of a message; the hash is that of the algorithm, where it names
-/// one, else the other.
+/// Whether a signature by a key is one of a message; the hash is that of the algorithm, where it names one, else the
+/// other.
 fn verifies(
-    signer: &Certificate,
+    key: &SubjectPublicKeyInfoOwned,
     (algorithm, otherwise): (ObjectIdentifier, ObjectIdentifier),
     message: &[u8],
     signature: &[u8],
 ) -> bool {
     let named = WITH_HASH.iter().find(|(known, _)| *known == algorithm).map(|(_, hash)| *hash);
     let hash = named.unwrap_or(otherwise);
-    let key = signer.tbs_certificate().subject_public_key_info();
     let curve = || key.algorithm.parameters.as_ref()?.decode_as::<ObjectIdentifier>().ok();
     let Some(bits) = key.subject_public_key.as_bytes() else { return false };
     match key.algorithm.oid {
@@ -399,7 +400,7 @@ fn leads_to_named(
     at: Duration,
 ) -> Result<(), String> {
     let mut here = signer;
-    for _ in 0..LONGEST {
+    for below in 0..LONGEST {
         let own = here.tbs_certificate();
         let validity = own.validity();
         let (from, to) =
@@ -412,13 +413,17 @@ fn leads_to_named(
         }
         let issued = |issuer: &&&Certificate| {
             let theirs = issuer.tbs_certificate();
-            let may = theirs.get_extension::<BasicConstraints>();
-            let may = may.is_ok_and(|found| found.is_some_and(|(_, found)| found.ca));
             let message = here.tbs_certificate().to_der().unwrap_or_default();
             let algorithm = here.signature_algorithm().oid;
             let signature = here.signature().as_bytes().unwrap_or_default();
-            may && theirs.subject() == own.issuer()
-                && verifies(issuer, (algorithm, SHA256), &message, signature)
+            may_issue(issuer, below)
+                && theirs.subject() == own.issuer()
+                && verifies(
+                    theirs.subject_public_key_info(),
+                    (algorithm, SHA256),
+                    &message,
+                    signature,
+                )
         };
         match known.iter().find(issued) {
             Some(issuer) if *issuer != here => here = issuer,
@@ -428,9 +433,23 @@ fn leads_to_named(
     Err(format!("more than {LONGEST} certificates"))
 }
 
+/// Whether a certificate may issue others, with so many authorities below it (RFC 5280, 6.1.4, k to n).
+fn may_issue(issuer: &Certificate, below: usize) -> bool {
+    let own = issuer.tbs_certificate();
+    let is_authority = own.get_extension::<BasicConstraints>().is_ok_and(|found| {
+        found.is_some_and(|(_, is)| {
+            is.ca && is.path_len_constraint.is_none_or(|most| usize::from(most) >= below)
+        })
+    });
+    let usage = own.get_extension::<KeyUsage>();
+    is_authority && usage.is_ok_and(|found| found.is_none_or(|(_, usage)| usage.key_cert_sign()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::PublicKey;
+    use serde_json::Value as Json;
     use std::path::PathBuf;
 
     fn file(name: &str) -> PathBuf {
@@ -466,6 +485,78 @@ mod tests {
         assert_eq!(code(Timestamp::load(&file("rsa-ca.pem"), &named("rsa-ca.pem"))), bad);
         let asked = std::fs::read(file("request.tsq")).unwrap();
         assert_eq!(request(Digest::parse_hex(digest).unwrap()), asked);
+    }
+
+    #[test]
+    fn signers_and_those_who_vouch_for_them_have_to_be_for_that() {
+        let refused = [
+            ("early", "not valid"),
+            ("late", "not valid"),
+            ("authority-expired", "`CN=short` was not valid"),
+            ("signer-expired", "`CN=signer-short` was not valid"),
+            ("between-is-missing", "no issuer"),
+            ("between-expired", "`CN=middle-short` was not valid"),
+            ("between-is-no-authority", "no issuer of `CN=by-middle-plain`"),
+            ("between-may-not-sign", "no issuer of `CN=by-middle-lists`"),
+            ("between-is-too-long", "no issuer of `CN=middle-beyond`"),
+            ("usage-none", "not for timestamps alone"),
+            ("usage-other", "not for timestamps alone"),
+            ("usage-any", "not for timestamps alone"),
+            ("usage-not-critical", "not for timestamps alone"),
+            ("usage-two", "not for timestamps alone"),
+        ];
+        let both = Authorities::load(&[file("chains/root.pem"), file("chains/short.pem")]).unwrap();
+        let load = |name: &str| Timestamp::load(&file(&format!("chains/{name}.tst")), &both);
+        for good in ["good", "good-through-another"] {
+            assert!(load(good).unwrap().time.starts_with("2060-"), "{good}");
+        }
+        for (name, why) in refused {
+            let error = load(name).unwrap_err();
+            assert_eq!(error.code.id, "signature::untrusted-timestamp", "{name}");
+            assert!(error.found.contains(why), "{name}: {error}");
+        }
+    }
+
+    /// The vectors of Project Wycheproof, each by the key and the hash of its file; keys on P-256 as those of bundles, too.
+    #[test]
+    fn signatures_are_judged_as_wycheproof_does() {
+        let bytes = |hex: &Json| {
+            let hex = hex.as_str().unwrap().as_bytes().chunks(2);
+            let byte = |pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();
+            hex.map(byte).collect::<Vec<u8>>()
+        };
+        let files = [
+            ("ecdsa_secp256r1_sha256", SHA256, 484),
+            ("ecdsa_secp384r1_sha384", SHA384, 504),
+            ("rsa_signature_2048_sha256", SHA256, 259),
+            ("rsa_signature_3072_sha384", SHA384, 259),
+            ("rsa_signature_4096_sha512", SHA512, 259),
+        ];
+        for (name, hash, count) in files {
+            let path = file(&format!("../wycheproof/{name}.json"));
+            let vectors: Json = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+            let mut judged = 0;
+            for group in vectors["groups"].as_array().unwrap() {
+                let key = SubjectPublicKeyInfoOwned::from_der(&bytes(&group["key"])).unwrap();
+                let of_bundles = name.contains("secp256r1").then(|| {
+                    use der::EncodePem;
+                    let pem = key.to_pem(der::pem::LineEnding::LF).unwrap();
+                    PublicKey::parse(&pem, Location::file("key")).unwrap()
+                });
+                for test in group["tests"].as_array().unwrap() {
+                    let (message, signature) = (bytes(&test["msg"]), bytes(&test["sig"]));
+                    // Signatures without the NULL of PKCS #1 are `acceptable`, and not accepted here.
+                    let expected = test["result"] == "valid";
+                    let is_valid = verifies(&key, (key.algorithm.oid, hash), &message, &signature);
+                    assert_eq!(is_valid, expected, "{name} {test}");
+                    let by_bundle =
+                        of_bundles.as_ref().map(|key| key.verifies(&message, &signature));
+                    assert!(by_bundle.is_none_or(|is| is == expected), "{name} {test}");
+                    judged += 1;
+                }
+            }
+            assert_eq!(judged, count, "{name}");
+        }
     }
 
     #[test]

@@ -194,7 +194,8 @@ fn pages(root: &Path) -> Vec<PathBuf> {
             }
         }
     }
-    let mut pages = vec![root.join("README.md"), root.join("CHANGELOG.md")];
+    let mut pages =
+        ["README.md", "CHANGELOG.md", "SECURITY.md"].map(|name| root.join(name)).to_vec();
     for folder in ["src", "tests/docs"] {
         collect(&root.join(folder), &mut pages);
     }

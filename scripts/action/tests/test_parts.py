@@ -55,7 +55,20 @@ class Releases(unittest.TestCase):
         self.environment = {
             "GITHUB_SERVER_URL": f"http://127.0.0.1:{server.server_port}",
             "REPRO_ACTION_REPOSITORY": "somebody/repro",
+            "REPRO_TOKEN": "token-of-the-job",
         }
+        self.attest(0)
+
+    def attest(self, status: int) -> None:
+        """`gh` is taken from PATH: here one that writes down how it was called, and ends as it would with or without an attestation."""
+        tools = self.folder / "tools"
+        tools.mkdir(exist_ok=True)
+        said = 'printf "%s\\n" "$@" "$GH_TOKEN" "$GH_HOST" > "$(dirname "$0")/asked"'
+        (tools / "gh").write_text(f"#!/bin/sh\n{said}\necho no attestations found >&2\nexit {status}\n")
+        (tools / "gh").chmod(0o755)
+        path = mock.patch.dict(os.environ, {"PATH": f"{tools}:{os.environ['PATH']}"})
+        path.start()
+        self.addCleanup(path.stop)
 
     def put(self, members: dict[str, bytes], digest: str | None = None) -> None:
         with tarfile.open(self.files / self.name, "w:gz") as archive:
@@ -73,6 +86,24 @@ class Releases(unittest.TestCase):
         self.put({"repro-1.2.3/README.md": b"", "repro-1.2.3/repro": b"#!/bin/sh\necho repro 1.2.3\n"})
         for version in ("1.2.3", "v1.2.3", " 1.2.3\n"):
             self.assertEqual(program.version_of(self.fetch(version)), "repro 1.2.3")
+
+    def test_what_the_release_workflow_did_not_attest_is_refused(self) -> None:
+        self.put({"repro": b"#!/bin/sh\necho repro 1.2.3\n"})
+        self.fetch("1.2.3")
+        asked = (self.folder / "tools/asked").read_text().splitlines()
+        host = self.environment["GITHUB_SERVER_URL"].removeprefix("http://")
+        self.assertEqual(asked[:2] + asked[-2:], ["attestation", "verify", "token-of-the-job", host])
+        text = " ".join(asked)
+        self.assertIn("--repo somebody/repro", text)
+        self.assertIn("--signer-workflow somebody/repro/.github/workflows/release.yml", text)
+        self.assertIn("--source-ref refs/tags/v1.2.3", text)
+        (self.folder / "program/repro").unlink()
+        self.attest(1)
+        with self.assertRaisesRegex(Refusal, "no attestations found"):
+            self.fetch("1.2.3")
+        with mock.patch.dict(os.environ, {"PATH": ""}), self.assertRaisesRegex(Refusal, "no `gh`"):
+            self.fetch("1.2.3")
+        self.assertFalse((self.folder / "program/repro").exists())
 
     def test_another_digest_is_refused(self) -> None:
         self.put({"repro": b"#!/bin/sh\n"}, digest="1" * 64)
