@@ -25,6 +25,7 @@ const CRATES: &[Crate] = &[
             &["sentence", "words"],
             &["markup"],
             &["styles"],
+            &["tex"],
             &["seen"],
             &["spelling"],
             &["locator", "nearest", "quote", "syntax", "table"],
@@ -72,8 +73,8 @@ const CRATES: &[Crate] = &[
         name: "signature",
         on: &["receipt"],
         rows: &[
-            &["envelope", "key", "report", "timestamp"],
-            &["attestation", "record", "statement"],
+            &["envelope", "key", "report"],
+            &["attestation", "record", "statement", "timestamp"],
             &["standing"],
         ],
     },
