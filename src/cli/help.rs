@@ -100,7 +100,8 @@ commit that was made later. Any other text is free, and the report says so.
 
 Each interval in which the run was evaluated is drawn whatever the seed is, as posts cite these, and N others beside them.
 Each is executed again from the nearest kept checkpoint, or from the seed of the run, and has to end in the committed state,
-bit for bit. Of n intervals without an evaluation, the best forgery of one escapes m random draws with 1 - m/n.
+bit for bit. A run that parts on the way is refuted. Of n intervals without an evaluation, the best forgery of one escapes m random
+draws with 1 - m/n, and with 0 where the way to the evaluated ones leads through all others.
 
 Exit status: 0 if intervals were drawn, 2 if the bundle is refused or commits to no states.";
 

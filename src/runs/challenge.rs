@@ -256,15 +256,16 @@ impl Challenge {
         Ok(())
     }
 
-    /// With which probability the best forgery of one interval passes, where those of `executed` lead to their states: that of an
-    /// interval that is not always drawn, and of one that could not be executed if there is such.
-    pub fn escape(&self, executed: &[&StateInterval]) -> f64 {
-        if executed.len() < self.intervals.len() {
+    /// With which probability the best forgery of one interval passes, where `led` of the drawn ones lead to their states. It is of one
+    /// that is in no walk that is always made, if there is one (`has_spared`): it is seen where it is drawn itself. One that could not
+    /// be executed may be the forged one.
+    pub fn escape(&self, led: usize, has_spared: bool) -> f64 {
+        if led < self.intervals.len() {
             return 1.0;
         }
         let evaluated = self.evaluated.len() as u64;
-        let (others, drawn) = (self.of - evaluated, executed.len() as u64 - evaluated);
-        if others == 0 { 0.0 } else { 1.0 - drawn as f64 / others as f64 }
+        let (others, drawn) = (self.of - evaluated, led as u64 - evaluated);
+        if others == 0 || !has_spared { 0.0 } else { 1.0 - drawn as f64 / others as f64 }
     }
 }
 
@@ -307,13 +308,15 @@ mod tests {
             intervals: intervals.iter().copied().map(interval).collect(),
             of: 5,
         };
-        let escape = |one: &Challenge| one.escape(&one.intervals.iter().collect::<Vec<_>>());
+        let escape = |one: &Challenge| one.escape(one.intervals.len(), true);
         assert_eq!(escape(&challenge(&[5], &[0, 4])), 0.75);
         assert_eq!(escape(&challenge(&[5], &[4])), 1.0);
         assert_eq!(escape(&challenge(&[5], &[0, 1, 2, 3, 4])), 0.0);
         assert_eq!(escape(&challenge(&[1, 2, 3, 4, 5], &[0, 1, 2, 3, 4])), 0.0);
+        // Where the evaluated ones are reached through all others nothing is spared.
+        assert_eq!(challenge(&[5], &[0, 4]).escape(2, false), 0.0);
         // One that was not executed may be the forged one.
-        assert_eq!(challenge(&[5], &[0, 1, 4]).escape(&[&interval(0), &interval(1)]), 1.0);
+        assert_eq!(challenge(&[5], &[0, 1, 4]).escape(2, true), 1.0);
     }
 
     #[test]

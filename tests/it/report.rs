@@ -657,7 +657,9 @@ fn told(log: &serde_json::Value) -> (usize, Vec<String>) {
     let run = &log["runs"][0];
     let notes = run["invocations"][0]["toolExecutionNotifications"].as_array();
     let text = |note: &serde_json::Value| note["message"]["text"].as_str().unwrap().to_owned();
-    (run["results"].as_array().unwrap().len(), notes.into_iter().flatten().map(text).collect())
+    // What a report rests on is told whether all is well or not.
+    let notes = notes.into_iter().flatten().filter(|note| note["level"] == "warning");
+    (run["results"].as_array().unwrap().len(), notes.map(text).collect())
 }
 
 /// Every mix of what can keep an exit status from 0.
@@ -788,12 +790,18 @@ fn a_post_in_which_nothing_was_checked_is_told() {
     drafted.posts.remove(0);
     drafted.posts[0].drafted = 2;
     let badge = render(&drafted, Format::Shields, &ReportOptions::default());
-    assert!(badge.contains("\"2 not confirmed · 2 verified\"") && badge.contains("\"orange\""));
+    assert!(
+        badge.contains("\"2 not confirmed · 2 verified, transcribed\"")
+            && badge.contains("\"orange\"")
+    );
     drafted.locked = Some(Vec::new());
     let notes = told(&sarif(&drafted)).1;
     assert_eq!(notes, ["2 statements are drafted, and nobody has confirmed them"]);
     let badge = render(&report, Format::Shields, &ReportOptions::default());
-    assert!(badge.contains("\"1 without claims · 2 verified\"") && badge.contains("\"orange\""));
+    assert!(
+        badge.contains("\"1 without claims · 2 verified, transcribed\"")
+            && badge.contains("\"orange\"")
+    );
     let nothing = Report { locked: Some(Vec::new()), failures: failures(), ..Report::default() };
     assert!(!text(&nothing, 100).contains("as recorded"), "{}", text(&nothing, 100));
 }
@@ -838,6 +846,47 @@ fn an_alert_is_the_same_when_lines_move() {
     let after = fingerprints(&reworded);
     let changed = before.iter().filter(|one| !after.contains(one)).count();
     assert_eq!(changed, 1);
+}
+
+/// A number that the post brings in itself, a text that nobody read, and what the claims rest on are told in every format, whether the
+/// post is judged or compared with its lock.
+#[test]
+fn what_the_counts_do_not_tell_is_in_every_format() {
+    let mut one = post();
+    one.claims.retain(|claim| claim.outcome.verdict == Verdict::Verified);
+    for claim in &mut one.claims {
+        claim.own_numbers = vec!["1.0521".to_owned(), "226".to_owned()];
+        (claim.origin, claim.outcome.method) =
+            (Some(EvidenceOrigin::Declared), Some(Method::Recomputed));
+    }
+    let judged = Report { posts: vec![one], ..Report::default() };
+    let locked = Report { locked: Some(Vec::new()), ..judged.clone() };
+    for report in [&judged, &locked] {
+        for format in [Format::Github, Format::Junit, Format::Sarif, Format::Markdown, Format::Html]
+        {
+            let drawn = render(report, format, &ReportOptions::default());
+            for told in [
+                "2 recomputed from declared sums",
+                "1.0521, 226 in 2 verified claims",
+                "its receipts",
+                "Bound to nothing: 2 numbers",
+                "10 of 24 intervals",
+            ] {
+                assert!(drawn.contains(told), "{}: {told}: {drawn}", format.word());
+            }
+        }
+        let badge = render(report, Format::Shields, &ReportOptions::default());
+        assert!(
+            badge.contains("2 with numbers of the post") && !badge.contains("green"),
+            "{badge}"
+        );
+    }
+    let text = text(&judged, 100);
+    assert!(text.contains("2 recomputed from declared sums"), "{text}");
+    // A warning is told where cases have no place for it.
+    assert!(
+        render(&report(), Format::Junit, &ReportOptions::default()).contains("total::inferred")
+    );
 }
 
 /// Claims of one sentence, or of sentences with one reason, share a line: the strongest of them lends it nothing.
@@ -890,7 +939,7 @@ fn a_badge_says_the_worst_first() {
     let said = |message: &str, colour: &str, is_error: bool| {
         serde_json::json!([message, colour, is_error])
     };
-    let counts = "2 refuted · 2 inconclusive · 1 unchecked · 2 verified";
+    let counts = "2 refuted · 2 inconclusive · 1 unchecked · 2 verified, transcribed";
     assert_eq!(message(&report()), said(counts, "red", true));
     assert_eq!(message(&everything()), said("2 inputs refused", "red", true));
     let differing = format!("3 not as recorded · {counts}");
@@ -906,15 +955,37 @@ fn a_badge_says_the_worst_first() {
         report.posts[0].claims.retain(|claim| claim.outcome.verdict == verdict);
         report
     };
-    assert_eq!(message(&with(Verdict::Verified)), said("2 verified", "green", false));
+    // Green is what the caller asked for: without that, anybody's numbers that agree would be.
+    let verified = "2 verified, transcribed";
+    assert_eq!(message(&with(Verdict::Verified)), said(verified, "lightgrey", false));
+    let min_origin = Some(EvidenceOrigin::Transcribed);
+    let asked = Report { min_origin, ..with(Verdict::Verified) };
+    assert_eq!(message(&asked), said(verified, "green", false));
+    let mut stronger = asked;
+    stronger.posts[0].claims[0].origin = Some(EvidenceOrigin::Signed);
+    assert_eq!(message(&stronger), said(verified, "green", false));
+    stronger.posts[0].claims[1].origin = Some(EvidenceOrigin::Declared);
+    assert_eq!(message(&stronger), said("2 verified, declared", "green", false));
+    stronger.posts[0].claims[1].own_numbers = vec!["1.0521".to_owned()];
+    let own = "2 verified, declared · 1 with numbers of the post";
+    assert_eq!(message(&stronger), said(own, "green", false));
     assert_eq!(message(&with(Verdict::Unchecked)), said("1 unchecked", "lightgrey", false));
     assert_eq!(message(&with(Verdict::Inconclusive)), said("2 inconclusive", "orange", false));
     let below = Report { below_minimum: vec!["9999/steps".to_owned()], ..with(Verdict::Verified) };
-    assert_eq!(message(&below), said("1 below the minimum · 2 verified", "orange", false));
+    assert_eq!(
+        message(&below),
+        said("1 below the minimum · 2 verified, transcribed", "orange", false)
+    );
     let unbound = Report { wants_all_bound: true, ..with(Verdict::Verified) };
-    assert_eq!(message(&unbound), said("2 unbound · 1 without text · 2 verified", "orange", false));
+    assert_eq!(
+        message(&unbound),
+        said("2 unbound · 1 without text · 2 verified, transcribed", "orange", false)
+    );
     let stopped = Report { not_run: true, ..with(Verdict::Verified) };
-    assert_eq!(message(&stopped), said("not all was run: 2 verified", "orange", false));
+    assert_eq!(
+        message(&stopped),
+        said("not all was run: 2 verified, transcribed", "orange", false)
+    );
 }
 
 #[test]

@@ -6,7 +6,7 @@ use super::own::{BundleSubject, own_claim};
 use repro_receipt::bundle::Bundle;
 use repro_receipt::source::{Error, Location, codes};
 use repro_report::outcome::{ChallengeReport, ClaimReport, Impact, Method, Outcome, Verdict};
-use repro_runs::challenge::{Challenge, SeedSource, StateInterval, startable};
+use repro_runs::challenge::{Challenge, CommittedStates, SeedSource, StateInterval, startable};
 use repro_runs::replay::{Extent, Replay, ReplayOutcome, Replays};
 use repro_signature::Timestamps;
 use serde::{Deserialize, Serialize};
@@ -25,6 +25,8 @@ pub struct ChallengedWalks {
     walks: BTreeMap<u64, u64>,
     /// Of each interval, the state that its walk starts from.
     starts: Vec<u64>,
+    /// Whether an interval is in no walk that is made whatever the seed is.
+    has_spared: bool,
 }
 
 impl ChallengedWalks {
@@ -38,7 +40,17 @@ impl ChallengedWalks {
             let end = walks.entry(*start).or_default();
             *end = (*end).max(interval.to);
         }
-        Ok(Self { challenge: challenge.clone(), walks, starts })
+        let mut always: BTreeMap<u64, u64> = BTreeMap::new();
+        for (start, interval) in starts.iter().zip(intervals) {
+            if challenge.evaluated.binary_search(&interval.to).is_ok() {
+                let end = always.entry(*start).or_default();
+                *end = (*end).max(interval.to);
+            }
+        }
+        let has_spared = CommittedStates::of(bundle)?
+            .intervals()
+            .any(|one| always.get(&startable(bundle, one.from)).is_none_or(|end| *end < one.to));
+        Ok(Self { challenge: challenge.clone(), walks, starts, has_spared })
     }
 
     /// The steps that are to be executed.
@@ -73,21 +85,29 @@ impl ChallengedWalks {
         let claims: Vec<_> = claims.collect();
         // Checked when the challenge was.
         let source = SeedSource::of(&self.challenge.seed, &Location::default());
-        let report = worth(&self.challenge, source.unwrap_or(SeedSource::Text), &claims);
+        let report = self.worth(source.unwrap_or(SeedSource::Text), &claims);
         (claims, report)
+    }
+
+    /// What was drawn; and where nothing was refuted, with which probability the best forgery of one interval comes as far.
+    fn worth(&self, source: SeedSource, claims: &[ClaimReport]) -> ChallengeReport {
+        let count = |verdict| claims.iter().filter(|one| one.outcome.verdict == verdict).count();
+        let (challenge, led) = (&self.challenge, count(Verdict::Verified));
+        ChallengeReport {
+            seed: challenge.seed.clone(),
+            source: in_words(source),
+            root: challenge.root.to_string(),
+            of: challenge.of,
+            evaluated: challenge.evaluated.len(),
+            drawn: challenge.intervals.len(),
+            led,
+            escape: (count(Verdict::Refuted) == 0).then(|| challenge.escape(led, self.has_spared)),
+        }
     }
 }
 
 fn outcome(interval: &StateInterval, replay: &Replay) -> Outcome {
     let found = match &replay.divergence {
-        Some(parted) if parted.step <= interval.from => {
-            let reason = format!(
-                "the run parts before it, in step {}: another {}",
-                parted.step,
-                parted.shown()
-            );
-            return Outcome::inconclusive(&NOT_REACHED, reason);
-        }
         Some(parted) if parted.step <= interval.to => {
             let (logged, made) = (&parted.logged, &parted.replayed);
             let reason = format!(
@@ -103,24 +123,6 @@ fn outcome(interval: &StateInterval, replay: &Replay) -> Outcome {
         _ => return Outcome::inconclusive(&NOT_REACHED, replay.reason.as_str()),
     };
     found.within("bitwise", "equal digests").by(Method::Replayed)
-}
-
-/// What was drawn; and where nothing was refuted, with which probability the best forgery of one interval comes as far.
-fn worth(challenge: &Challenge, source: SeedSource, claims: &[ClaimReport]) -> ChallengeReport {
-    let with = std::iter::zip(&challenge.intervals, claims);
-    let led = with.filter(|(_, claim)| claim.outcome.is_verified());
-    let led: Vec<_> = led.map(|(interval, _)| interval).collect();
-    let is_refuted = claims.iter().any(|claim| claim.outcome.verdict == Verdict::Refuted);
-    ChallengeReport {
-        seed: challenge.seed.clone(),
-        source: in_words(source),
-        root: challenge.root.to_string(),
-        of: challenge.of,
-        evaluated: challenge.evaluated.len(),
-        drawn: challenge.intervals.len(),
-        led: led.len(),
-        escape: (!is_refuted).then(|| challenge.escape(&led)),
-    }
 }
 
 /// A source, and what is not checked of it.
