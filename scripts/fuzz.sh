@@ -12,7 +12,7 @@ cd "$(dirname "$0")/.."
 
 budget=${1:-900}
 shift $(($# > 0 ? 1 : 0))
-all=(bundle decimal envelope header import json post tables)
+all=(bundle decimal document envelope gguf header import json post project tables timestamp work)
 targets=("${@:-${all[@]}}")
 kept=$PWD/target/fuzz
 document=tests/docs/fuzzing.md
@@ -25,6 +25,7 @@ longest() {
     decimal) echo 512 ;;
     tables) echo 2048 ;;
     header | json) echo 4096 ;;
+    import) echo 49152 ;;
     *) echo 8192 ;;
   esac
 }
@@ -43,7 +44,9 @@ readers() {
         src/receipt/bundle/{record,weights}.rs
       ;;
     decimal) ls src/exact/decimal/{grammar,printed,interval,render,agreement,float}.rs ;;
+    document) ls src/check/{find,read,kind,damaged}.rs src/check/kinds/*.rs ;;
     envelope) ls src/signature/{envelope,statement,lib}.rs ;;
+    gguf) ls src/receipt/checkpoint/{gguf,file}.rs src/params/gguf.rs ;;
     header) ls src/receipt/checkpoint/header.rs src/receipt/bundle/weights.rs ;;
     import) ls src/import/{speedrun,mlperf,jsonl,csv,hf_trainer,log,columns,run,scoring/convergence}.rs ;;
     json) ls src/receipt/source/{json,pointer,code}.rs src/receipt/bundle/{canonical,glance}.rs ;;
@@ -51,7 +54,10 @@ readers() {
       ls src/receipt/source/toml.rs src/judge/{post,compare,covered,mutated,names}.rs src/judge/page/*.rs src/judge/statement/{*,about/*}.rs \
         src/judge/evaluate/*.rs src/claim/{grammar,locator,place,quote,seen,sentence,spelling,syntax,table}.rs src/claim/quote/*.rs
       ;;
+    project) ls src/judge/review/{config,record,store}.rs src/judge/{lock,index}.rs src/runs/study/*.rs src/gate/rule.rs ;;
     tables) ls src/receipt/source/csv.rs ;;
+    timestamp) ls src/signature/timestamp.rs ;;
+    work) ls src/cluster/{asked,item,plan,result}.rs ;;
   esac
 }
 

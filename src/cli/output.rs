@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::common::{Colour, CommonArgs};
 use super::{BAD_USAGE, CANNOT_WRITE, formats};
-use repro_receipt::disk::{Disk, LocalDisk, beneath, drawn_beside, unlinked};
+use repro_receipt::disk::{Disk, HeldPath, LocalDisk, beneath, drawn_beside, unlinked};
 use repro_receipt::source::{Error, Location};
 use repro_report::growing::GrownReport;
 use repro_report::outcome::Report;
@@ -367,10 +367,11 @@ fn begins_with_lines(path: &Path) -> bool {
 
 /// Refuses a path for a report where something else stands than nothing or an earlier one: a pipe, a device and a link are neither
 /// waited for nor replaced.
-fn takes_a_report(path: &Path) -> Result<(), Error> {
+fn takes_a_report(path: &Path) -> Result<HeldPath, Error> {
     outside_bundles(path)?;
-    beneath(Path::new(""), path).map_err(|error| cannot_write(path, &error))?;
-    match path.symlink_metadata() {
+    let held =
+        HeldPath::beneath(Path::new(""), path).map_err(|error| cannot_write(path, &error))?;
+    match held.symlink_metadata() {
         Ok(about) if !about.is_file() => {
             let place = Location::file(path.display().to_string());
             Err(CANNOT_WRITE.at(
@@ -379,22 +380,23 @@ fn takes_a_report(path: &Path) -> Result<(), Error> {
                 "a folder, pipe, socket or device",
             ))
         }
-        _ => replaces_a_report(path),
+        _ => replaces_a_report(path).map(|()| held),
     }
 }
 
 /// Opens a file for the lines of a report, where none is yet or an earlier one, and empties it.
 pub fn open_report(path: &Path) -> Result<File, Error> {
-    takes_a_report(path)?;
-    let opened = unlinked(OpenOptions::new().write(true).create(true).truncate(true)).open(path);
+    let held = takes_a_report(path)?;
+    let mut options = OpenOptions::new();
+    let opened = unlinked(options.write(true).create(true).truncate(true)).open(&*held);
     opened.map_err(|error| cannot_write(path, &error))
 }
 
 /// Writes a report where none is yet, or an earlier one, whole or not at all; of an earlier one nothing is left either.
 fn write_report(path: &Path, text: &str) -> Result<(), Error> {
-    takes_a_report(path)?;
-    LocalDisk.replace(path, &drawn_beside(path), text.as_bytes()).map_err(|error| {
-        let _ = std::fs::remove_file(path);
+    let held = takes_a_report(path)?;
+    LocalDisk.replace(&held, &drawn_beside(&held), text.as_bytes()).map_err(|error| {
+        let _ = std::fs::remove_file(&*held);
         cannot_write(path, &error)
     })
 }
@@ -402,12 +404,14 @@ fn write_report(path: &Path, text: &str) -> Result<(), Error> {
 /// Writes a file beneath `root`, which messages call `shown`, whole or not at all; its folder is made where it is absent.
 pub fn write_file(root: &Path, name: &str, shown: &str, bytes: &[u8]) -> Result<(), Error> {
     let path = root.join(name);
-    let folder = folder_of(&path);
-    beneath(root, &path)
-        .and_then(|()| LocalDisk.make_folders(folder))
-        .and_then(|()| LocalDisk.replace(&path, &drawn_beside(&path), bytes))
-        .and_then(|()| LocalDisk.sync(folder))
-        .map_err(|error| cannot_write(Path::new(shown), &error))
+    let write = || {
+        beneath(root, &path)?;
+        LocalDisk.make_folders(folder_of(&path))?;
+        let held = HeldPath::beneath(root, &path)?;
+        LocalDisk.replace(&held, &drawn_beside(&held), bytes)?;
+        LocalDisk.sync(folder_of(&held))
+    };
+    write().map_err(|error| cannot_write(Path::new(shown), &error))
 }
 
 /// What cannot be written, and why.

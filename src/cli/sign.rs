@@ -10,7 +10,7 @@ use super::{Answer, CANNOT_WRITE, NOT_A_STATEMENT, NOTHING_TO_STAMP};
 use repro_judge::verify::stampable;
 use repro_receipt::bundle::{self, Bundle, SIGNATURE, STATEMENT, chained_lines};
 use repro_receipt::digest::Digest;
-use repro_receipt::disk::beneath;
+use repro_receipt::disk::HeldPath;
 use repro_receipt::source::{Code, Document, Error, Location, Source};
 use repro_report::intoto::VERDICT;
 use repro_report::outcome::ExitStatus;
@@ -89,10 +89,10 @@ pub fn write_new(path: &Path, bytes: &[u8], there: (&'static Code, &str)) -> Res
         std::io::ErrorKind::AlreadyExists => there.0.at(place(), there.1, "a file"),
         _ => CANNOT_WRITE.at(place(), "a file that can be written", error.to_string()),
     };
-    beneath(Path::new(""), path).map_err(cannot)?;
-    let mut file = File::options().write(true).create_new(true).open(path).map_err(cannot)?;
+    let held = HeldPath::beneath(Path::new(""), path).map_err(cannot)?;
+    let mut file = File::options().write(true).create_new(true).open(&*held).map_err(cannot)?;
     file.write_all(bytes).and_then(|()| file.sync_all()).map_err(|error| {
-        let _ = std::fs::remove_file(path);
+        let _ = std::fs::remove_file(&*held);
         cannot(error)
     })
 }

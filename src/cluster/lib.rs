@@ -23,7 +23,7 @@ pub use partition::{Partition, longest_first, sample};
 pub use plan::{MergedPost, WorkPlan};
 pub use planning::{Estimator, Planner};
 pub use program::Program;
-pub use result::{Found, WorkResult};
+pub use result::{Found, WorkResult, read as read_result};
 pub use results::{Known, keep, known};
 
 use repro_receipt::source::codes;

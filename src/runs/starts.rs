@@ -152,7 +152,8 @@ impl StartsFile {
         let cannot = |error: std::io::Error| {
             CANNOT_WRITE.at(place(), "the log of started runs", error.to_string())
         };
-        beneath(folder, &path).map_err(cannot)?;
+        // The folder too: whoever starts runs names a plan, and means no other place than that.
+        beneath(Path::new(""), folder).and_then(|()| beneath(folder, &path)).map_err(cannot)?;
         let mut options = File::options();
         let mut file =
             unlinked(options.read(true).append(true).create(true)).open(&path).map_err(cannot)?;

@@ -14,7 +14,7 @@ use p256::pkcs8::{DecodePublicKey, EncodePrivateKey, EncodePublicKey, LineEnding
 use super::{BAD_KEY, KEY_EXISTS, NO_RANDOMNESS};
 use repro_receipt::bundle::CANNOT_WRITE;
 use repro_receipt::digest::Digest;
-use repro_receipt::disk::beneath;
+use repro_receipt::disk::HeldPath;
 use repro_receipt::source::{Error, Location, UNREADABLE};
 
 /// The most bytes of a key file; a P-256 key has a few hundred.
@@ -143,11 +143,11 @@ fn write_new(path: &Path, bytes: &[u8], mode: u32) -> Result<(), Error> {
         std::io::ErrorKind::AlreadyExists => KEY_EXISTS.at(place(), "no such file", "a file"),
         _ => CANNOT_WRITE.at(place(), "a file that can be written", error.to_string()),
     };
-    beneath(Path::new(""), path).map_err(cannot)?;
+    let held = HeldPath::beneath(Path::new(""), path).map_err(cannot)?;
     let mut file =
-        OpenOptions::new().write(true).create_new(true).mode(mode).open(path).map_err(cannot)?;
+        OpenOptions::new().write(true).create_new(true).mode(mode).open(&*held).map_err(cannot)?;
     file.write_all(bytes).and_then(|()| file.sync_all()).map_err(|error| {
-        let _ = std::fs::remove_file(path);
+        let _ = std::fs::remove_file(&*held);
         cannot(error)
     })
 }

@@ -3,11 +3,14 @@
 use std::path::Path;
 
 use super::PinnedBy;
+use super::timestamp::{SHA256, SHA384, SHA512, verifies};
 use super::*;
+use der::Decode;
 use repro_receipt::Verdict;
 use repro_receipt::bundle::{BundleWriter, Origin, Receipt, Run, add_signature};
 use repro_receipt::digest::Digest;
 use serde_json::{Value as Json, json};
+use x509_cert::spki::SubjectPublicKeyInfoOwned;
 
 /// A small bundle called `name` with one file.
 fn bundle(root: &Path, name: &str, text: &str) -> Bundle {
@@ -272,4 +275,46 @@ fn keys_are_written_for_their_owner_and_read_again() {
         assert!(!error.to_string().contains("BEGIN"), "{error}");
     }
     assert!(!temporary.path().join("new").exists());
+}
+
+/// The vectors of Project Wycheproof, each by the key and the hash of its file; keys on P-256 as those of bundles, too.
+#[test]
+fn signatures_are_judged_as_wycheproof_does() {
+    let bytes = |hex: &Json| {
+        let hex = hex.as_str().unwrap().as_bytes().chunks(2);
+        let byte = |pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();
+        hex.map(byte).collect::<Vec<u8>>()
+    };
+    let files = [
+        ("ecdsa_secp256r1_sha256", SHA256, 484),
+        ("ecdsa_secp384r1_sha384", SHA384, 504),
+        ("rsa_signature_2048_sha256", SHA256, 259),
+        ("rsa_signature_3072_sha384", SHA384, 259),
+        ("rsa_signature_4096_sha512", SHA512, 259),
+    ];
+    for (name, hash, count) in files {
+        let path =
+            format!("{}/../../tests/corpus/wycheproof/{name}.json", env!("CARGO_MANIFEST_DIR"));
+        let vectors: Json = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+        let mut judged = 0;
+        for group in vectors["groups"].as_array().unwrap() {
+            let key = SubjectPublicKeyInfoOwned::from_der(&bytes(&group["key"])).unwrap();
+            let of_bundles = name.contains("secp256r1").then(|| {
+                use der::EncodePem as _;
+                let pem = key.to_pem(der::pem::LineEnding::LF).unwrap();
+                PublicKey::parse(&pem, Location::file("key")).unwrap()
+            });
+            for test in group["tests"].as_array().unwrap() {
+                let (message, signature) = (bytes(&test["msg"]), bytes(&test["sig"]));
+                // Signatures without the NULL of PKCS #1 are `acceptable`, and not accepted here.
+                let expected = test["result"] == "valid";
+                let is_valid = verifies(&key, (key.algorithm.oid, hash), &message, &signature);
+                assert_eq!(is_valid, expected, "{name} {test}");
+                let by_bundle = of_bundles.as_ref().map(|key| key.verifies(&message, &signature));
+                assert!(by_bundle.is_none_or(|is| is == expected), "{name} {test}");
+                judged += 1;
+            }
+        }
+        assert_eq!(judged, count, "{name}");
+    }
 }

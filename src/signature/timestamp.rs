@@ -36,9 +36,9 @@ const MESSAGE_DIGEST: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.1
 const SIGNING_CERTIFICATE_V2: ObjectIdentifier =
     ObjectIdentifier::new_unwrap("1.2.840.113549.1.9.16.2.47");
 const TIME_STAMPING: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.3.8");
-const SHA256: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.16.840.1.101.3.4.2.1");
-const SHA384: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.16.840.1.101.3.4.2.2");
-const SHA512: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.16.840.1.101.3.4.2.3");
+pub(super) const SHA256: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.16.840.1.101.3.4.2.1");
+pub(super) const SHA384: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.16.840.1.101.3.4.2.2");
+pub(super) const SHA512: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.16.840.1.101.3.4.2.3");
 const RSA: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.1.1");
 const EC: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.10045.2.1");
 const P256: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.10045.3.1.7");
@@ -343,7 +343,7 @@ fn hashed(algorithm: ObjectIdentifier, bytes: &[u8]) -> Option<Vec<u8>> {
 
 /// Whether a signature by a key is one of a message; the hash is that of the algorithm, where it names one, else the
 /// other.
-fn verifies(
+pub(super) fn verifies(
     key: &SubjectPublicKeyInfoOwned,
     (algorithm, otherwise): (ObjectIdentifier, ObjectIdentifier),
     message: &[u8],
@@ -448,8 +448,6 @@ fn may_issue(issuer: &Certificate, below: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::PublicKey;
-    use serde_json::Value as Json;
     use std::path::PathBuf;
 
     fn file(name: &str) -> PathBuf {
@@ -514,48 +512,6 @@ mod tests {
             let error = load(name).unwrap_err();
             assert_eq!(error.code.id, "signature::untrusted-timestamp", "{name}");
             assert!(error.found.contains(why), "{name}: {error}");
-        }
-    }
-
-    /// The vectors of Project Wycheproof, each by the key and the hash of its file; keys on P-256 as those of bundles, too.
-    #[test]
-    fn signatures_are_judged_as_wycheproof_does() {
-        let bytes = |hex: &Json| {
-            let hex = hex.as_str().unwrap().as_bytes().chunks(2);
-            let byte = |pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();
-            hex.map(byte).collect::<Vec<u8>>()
-        };
-        let files = [
-            ("ecdsa_secp256r1_sha256", SHA256, 484),
-            ("ecdsa_secp384r1_sha384", SHA384, 504),
-            ("rsa_signature_2048_sha256", SHA256, 259),
-            ("rsa_signature_3072_sha384", SHA384, 259),
-            ("rsa_signature_4096_sha512", SHA512, 259),
-        ];
-        for (name, hash, count) in files {
-            let path = file(&format!("../wycheproof/{name}.json"));
-            let vectors: Json = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
-            let mut judged = 0;
-            for group in vectors["groups"].as_array().unwrap() {
-                let key = SubjectPublicKeyInfoOwned::from_der(&bytes(&group["key"])).unwrap();
-                let of_bundles = name.contains("secp256r1").then(|| {
-                    use der::EncodePem;
-                    let pem = key.to_pem(der::pem::LineEnding::LF).unwrap();
-                    PublicKey::parse(&pem, Location::file("key")).unwrap()
-                });
-                for test in group["tests"].as_array().unwrap() {
-                    let (message, signature) = (bytes(&test["msg"]), bytes(&test["sig"]));
-                    // Signatures without the NULL of PKCS #1 are `acceptable`, and not accepted here.
-                    let expected = test["result"] == "valid";
-                    let is_valid = verifies(&key, (key.algorithm.oid, hash), &message, &signature);
-                    assert_eq!(is_valid, expected, "{name} {test}");
-                    let by_bundle =
-                        of_bundles.as_ref().map(|key| key.verifies(&message, &signature));
-                    assert!(by_bundle.is_none_or(|is| is == expected), "{name} {test}");
-                    judged += 1;
-                }
-            }
-            assert_eq!(judged, count, "{name}");
         }
     }
 

@@ -145,8 +145,18 @@ fn printed_decimals_keep_their_promises() {
 }
 
 #[test]
+fn documents_keep_their_promises() {
+    run("document", 600);
+}
+
+#[test]
 fn envelopes_keep_their_promises() {
     run("envelope", 1500);
+}
+
+#[test]
+fn gguf_headers_keep_their_promises() {
+    run("gguf", 3000);
 }
 
 #[test]
@@ -170,8 +180,23 @@ fn posts_keep_their_promises() {
 }
 
 #[test]
+fn files_of_projects_keep_their_promises() {
+    run("project", 3000);
+}
+
+#[test]
 fn tables_keep_their_promises() {
     run("tables", 4000);
+}
+
+#[test]
+fn timestamps_keep_their_promises() {
+    run("timestamp", 1500);
+}
+
+#[test]
+fn plans_and_results_keep_their_promises() {
+    run("work", 3000);
 }
 
 /// Every target has seeds, a dictionary, a fuzzer and a test here.

@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 use crate::program::repro;
+use crate::train::{STUDY, untuned};
 
-/// A project in `in/`, and a folder `out/` into which links lead.
+/// A project in `in/` with a study whose starts are logged, and a folder `out/` into which links lead.
 fn planted() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join("out")).unwrap();
@@ -22,6 +23,10 @@ fn planted() -> TempDir {
     assert_eq!(planned.status.code(), Some(0), "{planned:?}");
     let keys = repro(&root, &["keygen", "--out", "key"]);
     assert_eq!(keys.status.code(), Some(0), "{keys:?}");
+    let study = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(STUDY)).unwrap();
+    let study = untuned(study, 1, "1e-2") + "\n[starts]\nfile = \"smoke.starts.jsonl\"\n";
+    fs::create_dir(root.join("repro/studies")).unwrap();
+    fs::write(root.join(STUDY), study).unwrap();
     folder
 }
 
@@ -86,6 +91,23 @@ fn no_write_follows_a_link() {
             "bundle/",
             &["seal", "receipts/example-invented-numbers"],
         ),
+        (
+            "receipts/example-invented-numbers/receipt.sig",
+            "signature",
+            &["sign", "receipts/example-invented-numbers", "--key", "key"],
+        ),
+        ("stamps", "stamps/", &["stamp", "repro/first.toml", "--out", "stamps/first.tsq"]),
+        ("first.tsq", "first.tsq", &["stamp", "repro/first.toml", "--out", "first.tsq"]),
+        ("repro", "repro/", &["review", "first", "--as", "Ada", "--exempt"]),
+        ("repro/first.reviews.toml", "reviews", &["review", "first", "--as", "Ada", "--exempt"]),
+        ("cache", "cache/", &["verify", "--cache", "cache"]),
+        ("kept", "kept/", &["verify", "--resume", "kept"]),
+        ("cores", "cores/", &["devices", "--device", "cpu", "--tensor-cores", "cores"]),
+        ("runs", "runs/", &["train", STUDY, "--out", "runs"]),
+        ("runs/smoke-dense-short-s1", "run/", &["train", STUDY, "--out", "runs"]),
+        ("runs/smoke-dense-short-s1/data", "data/", &["train", STUDY, "--out", "runs"]),
+        ("repro/studies", "studies/", &["train", STUDY, "--out", "runs"]),
+        ("repro/studies/smoke.starts.jsonl", "starts", &["train", STUDY, "--out", "runs"]),
         (".github", "github/", &["init"]),
         (".gitattributes", "attributes", &["init"]),
     ];

@@ -6,12 +6,12 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::cli::output::Output;
+use crate::cli::output::{Output, cannot_write};
 use crate::cli::sign::write_new;
 use crate::cli::{Answer, CANNOT_WRITE};
 use repro_device::{COLUMNS, Capture, ROWS, TensorCores, WORDS};
 use repro_receipt::disk::{Disk, LocalDisk, beneath};
-use repro_receipt::source::{Error, Location};
+use repro_receipt::source::Error;
 use repro_report::outcome::ExitStatus;
 use repro_report::visible;
 use repro_train::{TensorData, TensorFile};
@@ -52,6 +52,8 @@ struct Counted {
 
 /// Has the device multiply the inputs of a seed, and writes them with the results, a file for each instruction.
 pub fn run(id: &str, folder: &Path, seed: u64, output: &Output) -> Answer {
+    // Before the device is busy for minutes.
+    beneath(Path::new(""), folder).map_err(|error| vec![cannot_write(folder, &error)])?;
     let TensorCores { device, captures } = match repro_device::capture(id, seed) {
         Ok(found) => found,
         Err(error) => {
@@ -123,12 +125,7 @@ fn save(path: &Path, capture: &Capture, metadata: BTreeMap<String, String>) -> R
         .map(|(name, shape, words)| (name.to_owned(), TensorData::numbers(&shape, words)))
         .collect();
     let folder = path.parent().unwrap_or(Path::new("."));
-    beneath(Path::new(""), folder).and_then(|()| LocalDisk.make_folders(folder)).map_err(
-        |error| {
-            let place = Location::file(folder.display().to_string());
-            CANNOT_WRITE.at(place, "a folder that can be made", error.to_string())
-        },
-    )?;
+    LocalDisk.make_folders(folder).map_err(|error| cannot_write(folder, &error))?;
     let file = TensorFile { tensors, metadata }.write();
     write_new(path, &file, (&CANNOT_WRITE, "no file of this name"))
 }

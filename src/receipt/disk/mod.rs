@@ -12,6 +12,8 @@ use std::fmt::Debug;
 use std::fs::{self, File};
 use std::hash::{BuildHasher, Hasher};
 use std::io::{self, Write};
+use std::ops::Deref;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -136,11 +138,7 @@ pub fn unlinked(options: &mut fs::OpenOptions) -> &mut fs::OpenOptions {
 /// not what something in it leads to. The empty root is the folder that the program runs in; an absolute path, which is not
 /// beneath that, is meant as it is but for its last name.
 pub fn beneath(root: &Path, path: &Path) -> io::Result<()> {
-    let (base, below) = match path.strip_prefix(root) {
-        Ok(below) if below.is_relative() => (root.to_owned(), below),
-        _ => (folder_of(path), path.file_name().map_or(path, Path::new)),
-    };
-    let mut way = base;
+    let (mut way, below) = base_and_below(root, path);
     for part in below {
         way.push(part);
         if way.is_symlink() {
@@ -152,6 +150,63 @@ pub fn beneath(root: &Path, path: &Path) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// What of a path is meant as it is, and what is looked at below that.
+fn base_and_below<'a>(root: &Path, path: &'a Path) -> (PathBuf, &'a Path) {
+    match path.strip_prefix(root) {
+        Ok(below) if below.is_relative() => (root.to_owned(), below),
+        _ => (folder_of(path), path.file_name().map_or(path, Path::new)),
+    }
+}
+
+/// A path whose folder is held open: a link that somebody plants on the way afterwards does not lead a write elsewhere.
+#[derive(Debug)]
+pub struct HeldPath {
+    path: PathBuf,
+    _folder: Option<OwnedFd>,
+}
+
+impl HeldPath {
+    /// Holds the folder of `path`, and refuses what [`beneath`] does. Systems without `openat2` or `/proc` (macOS, Linux before
+    /// 5.6, some sandboxes) look at the names before the write, and nothing more.
+    pub fn beneath(root: &Path, path: &Path) -> io::Result<Self> {
+        beneath(root, path)?;
+        let held = hold_folder(root, path)?.zip(path.file_name());
+        Ok(match held {
+            Some((folder, name)) => {
+                let of_process = format!("/proc/self/fd/{}", folder.as_raw_fd());
+                Self { path: Path::new(&of_process).join(name), _folder: Some(folder) }
+            }
+            None => Self { path: path.to_owned(), _folder: None },
+        })
+    }
+}
+
+impl Deref for HeldPath {
+    type Target = Path;
+
+    fn deref(&self) -> &Path {
+        &self.path
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn hold_folder(root: &Path, path: &Path) -> io::Result<Option<OwnedFd>> {
+    use rustix::fs::{Mode, ResolveFlags, openat, openat2};
+    let (base, below) = base_and_below(root, path);
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let base = openat(CWD, Path::new(".").join(base), flags, Mode::empty())?;
+    let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    match openat2(base, folder_of(below), flags, Mode::empty(), resolve) {
+        Err(Errno::NOSYS | Errno::PERM) => Ok(None),
+        folder => Ok(Some(folder?).filter(|_| Path::new("/proc/self/fd").is_dir())),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn hold_folder(_: &Path, _: &Path) -> io::Result<Option<OwnedFd>> {
+    Ok(None)
 }
 
 /// The folder that holds the name of a path.
@@ -175,4 +230,33 @@ pub fn partial_of(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(PARTIAL);
     PathBuf::from(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn a_link_planted_after_the_look_leads_nowhere() {
+        let temporary = tempfile::tempdir().unwrap();
+        let (root, outside) = (temporary.path().join("in"), temporary.path().join("out"));
+        fs::create_dir_all(root.join("repro")).unwrap();
+        fs::create_dir(&outside).unwrap();
+        let path = root.join("repro/first.lock");
+        let held = HeldPath::beneath(&root, &path).unwrap();
+        fs::rename(root.join("repro"), root.join("moved")).unwrap();
+        symlink(&outside, root.join("repro")).unwrap();
+        let written = LocalDisk.replace(&held, &drawn_beside(&held), b"1\n");
+        written.and_then(|()| LocalDisk.sync(&folder_of(&held))).unwrap();
+        if cfg!(target_os = "linux") {
+            assert_eq!(fs::read(root.join("moved/first.lock")).unwrap(), b"1\n");
+            assert_eq!(fs::read_dir(&outside).unwrap().count(), 0);
+        }
+        assert!(HeldPath::beneath(&root, &path).is_err());
+        // The root is who names it, a link as well.
+        symlink(root.join("moved"), temporary.path().join("link")).unwrap();
+        let through = temporary.path().join("link/second.lock");
+        HeldPath::beneath(&temporary.path().join("link"), &through).unwrap();
+    }
 }

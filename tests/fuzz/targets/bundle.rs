@@ -51,7 +51,7 @@ pub fn check(bytes: &[u8]) {
 }
 
 /// The files of a listing, by name.
-fn parse(listing: &[u8]) -> BTreeMap<String, Vec<u8>> {
+pub(super) fn parse(listing: &[u8]) -> BTreeMap<String, Vec<u8>> {
     let mut files = BTreeMap::new();
     let mut name = None;
     let mut content = Vec::new();
@@ -111,7 +111,7 @@ fn seal(files: &mut BTreeMap<String, Vec<u8>>) {
 
 /// Writes the files into `folder`, which is made; never outside of it. A name that the file system refuses
 /// ends the case.
-fn put(files: &BTreeMap<String, Vec<u8>>, folder: &Path) -> bool {
+pub(super) fn put(files: &BTreeMap<String, Vec<u8>>, folder: &Path) -> bool {
     fs::create_dir(folder).expect("a folder for the bundle");
     files.iter().all(|(name, bytes)| {
         let plain = |part: Component| matches!(part, Component::Normal(_));

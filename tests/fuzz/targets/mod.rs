@@ -4,15 +4,20 @@
 
 pub mod bundle;
 pub mod decimal;
+pub mod document;
 pub mod envelope;
+pub mod gguf;
 pub mod header;
 pub mod import;
 pub mod json;
 pub mod post;
+pub mod project;
 #[path = "../../corpus/sealed.rs"]
 pub mod sealed;
 pub mod tables;
+pub mod timestamp;
 mod tree;
+pub mod work;
 
 use repro_receipt::source::Error;
 use sealed::{new_folder, sealed, sealed_into};
@@ -29,12 +34,17 @@ pub struct Target {
 pub const TARGETS: &[Target] = &[
     Target { name: "bundle", check: bundle::check },
     Target { name: "decimal", check: decimal::check },
+    Target { name: "document", check: document::check },
     Target { name: "envelope", check: envelope::check },
+    Target { name: "gguf", check: gguf::check },
     Target { name: "header", check: header::check },
     Target { name: "import", check: import::check },
     Target { name: "json", check: json::check },
     Target { name: "post", check: post::check },
+    Target { name: "project", check: project::check },
     Target { name: "tables", check: tables::check },
+    Target { name: "timestamp", check: timestamp::check },
+    Target { name: "work", check: work::check },
 ];
 
 /// A refusal says what was expected and found, where, and what to do; the place lies in `text`, where the
