@@ -14,7 +14,7 @@ use crate::program::repro;
 /// How much more four times as much may take, and what counts for nothing.
 const MOST: u32 = 8;
 const LEAST_TIME: Duration = Duration::from_millis(250);
-const LEAST_KIB: u64 = 16 << 10;
+const LEAST_KIB: u64 = 48 << 10;
 
 /// An input: what it is, its smaller size, and what writes it in some size into a folder, which answers the arguments.
 struct Input(&'static str, usize, fn(&Path, usize) -> Vec<String>);

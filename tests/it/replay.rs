@@ -1039,7 +1039,7 @@ fn every_format_says_what_replay_does_not_show() {
     for (format, ending) in [
         (Format::Text, "`repro explain scope`.\n"),
         (Format::Markdown, "`repro explain scope`.\n"),
-        (Format::Github, "`repro explain scope`.\n"),
+        (Format::Github, "read: 1 by author, not reviewed\n"),
         (Format::Json, "}\n"),
         (Format::Junit, "</testsuites>\n"),
     ] {
