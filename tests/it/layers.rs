@@ -25,6 +25,7 @@ const CRATES: &[Crate] = &[
             &["sentence", "words"],
             &["markup"],
             &["styles"],
+            &["tex"],
             &["seen"],
             &["spelling"],
             &["locator", "nearest", "quote", "syntax", "table"],
