@@ -72,18 +72,19 @@ const INPUTS: &[Input] = &[
     Input("a long reason for numbers that stand everywhere", 300, |folder, n| {
         post(folder, "p.md", &"1 ".repeat(n), &excuse("\"1\"", &"r".repeat(10 * n)))
     }),
-    Input("longer and longer excuses", 50, |folder, n| {
-        let excuses = each(n, |i| excuse(&format!("\"{}1\"", "1 ".repeat(i)), "r"));
-        post(folder, "p.md", &"1 ".repeat(10 * n), &excuses)
+    Input("longer and longer excuses", 1_000, |folder, n| {
+        let excuses = each(n.isqrt(), |i| excuse(&format!("\"{}1\"", "1 ".repeat(i)), "r"));
+        post(folder, "p.md", &"1 ".repeat(n), &excuses)
     }),
+    // A claim shows what stands around it, up to a limit, which these texts are longer than.
     Input("one sentence again and again", 300, |folder, n| {
         let parts = "[[sentence]]\nquote = \"1\"\nis = \"1\"\n".repeat(n);
-        post(folder, "p.md", &"1 ".repeat(2 * n), &parts)
+        post(folder, "p.md", &"1 ".repeat(2_000 + 2 * n), &parts)
     }),
     Input("a sentence at many places", 300, |folder, n| {
         let places = each(n, |i| format!("\"s{i}\","));
         let parts = format!("[[sentence]]\nquote = \"1\"\nis = \"1\"\nplace = [{places}]\n");
-        post(folder, "p.md", &"1 ".repeat(n), &parts)
+        post(folder, "p.md", &"1 ".repeat(2_000 + n), &parts)
     }),
     Input("many sentences", 150, sentences),
     Input("many sentences as a page", 150, |folder, n| {
