@@ -11,6 +11,7 @@ use repro_report::Format;
 use repro_report::outcome::ExitStatus;
 use repro_signature::PublicKey;
 use repro_storage::Store;
+use tempfile::TempDir;
 
 use super::shift::Shift;
 use super::{NOT_DONE, asked, load};
@@ -31,15 +32,11 @@ pub fn merge(root: &Path, own: &MergeArgs, output: &Output) -> Answer {
     let judged = asked::judged(&plan.asked).map_err(one)?;
     let demands = asked::demands(root, &plan.asked, &judged).map_err(one)?;
     let reading = ReadOptions::from(own.threads.unwrap_or_else(threads::cores));
-    let folder = tempfile::tempdir().map_err(|error| {
-        let place = Location::file("temporary folder");
-        vec![CANNOT_WRITE.at(place, "a folder for the audit", error.to_string())]
-    })?;
-    let store = Store::open(&folder.path().to_string_lossy()).map_err(one)?;
-    let audit = own.audit.map(|_| &store);
-    let checks = ResultChecks { keys: &keys, audit, compares_inputs: true };
+    let audit = own.audit.map(|count| AuditStore::of(count.get())).transpose().map_err(one)?;
+    let audited_store = audit.as_ref().map(|audit| &audit.store);
+    let checks = ResultChecks { keys: &keys, audit: audited_store, compares_inputs: true };
     let merging = Merging::of((root, &plan), &stores, own.shared, checks)?;
-    if let Some(count) = own.audit {
+    if let Some(AuditStore { count, store, .. }) = &audit {
         let shift = Shift {
             root,
             plan: &plan,
@@ -48,10 +45,10 @@ pub fn merge(root: &Path, own: &MergeArgs, output: &Output) -> Answer {
             reading,
             data: &RunData::new(own.data.clone()),
             device: own.device.as_deref(),
-            store: &store,
+            store,
             key: None,
         };
-        if let Err(status) = audited(&shift, &sample(&plan.items, count.get()), output)? {
+        if let Err(status) = audited(&shift, &sample(&plan.items, *count), output)? {
             return Ok(status);
         }
     }
@@ -64,6 +61,26 @@ pub fn merge(root: &Path, own: &MergeArgs, output: &Output) -> Answer {
         report.wants_all_bound = plan.asked.all_bound;
         report.base = git::below_top(root);
     })
+}
+
+/// Where the results of an audit are kept while they are compared.
+struct AuditStore {
+    /// How many items are executed.
+    count: usize,
+    store: Store,
+    /// Goes with it.
+    _folder: TempDir,
+}
+
+impl AuditStore {
+    fn of(count: usize) -> Result<Self, Error> {
+        let folder = tempfile::tempdir().map_err(|error| {
+            let place = Location::file("temporary folder");
+            CANNOT_WRITE.at(place, "a folder for the audit", error.to_string())
+        })?;
+        let store = Store::open(&folder.path().to_string_lossy())?;
+        Ok(Self { count, store, _folder: folder })
+    }
 }
 
 /// Executes items here, for their results to be compared; another status where the device is not there.
