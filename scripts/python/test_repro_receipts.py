@@ -816,11 +816,12 @@ class BudgetTest(unittest.TestCase):
             run.slice(3, tokens=("U32", (1, 1, 3), bytes(12)), logged={}, tensors={})
             self.assertTrue(run.finish(), run.problems)
         self.assertEqual(self.kept(), ["step-000000.safetensors", "step-000001.safetensors"])
-        self.assertEqual(self.said.getvalue().count("beyond 2.5 MB"), 1)
+        self.assertEqual(self.said.getvalue().count("beyond 2.5 MB"), 2, "the first, and the slice that was asked for")
         self.assertIn("`init(max_mb=3.1)` keeps it", self.said.getvalue())
+        self.assertIn("the slice from update 3 (1.0 MB)", self.said.getvalue())
         told = self.receipt()
         self.assertEqual(told["extra"]["left_out"], {"max_mb": 2.5, "what": [
-            "the weights of step 2", "the weights of step 3", "the slice from update 3, which starts from these weights"]})
+            "the weights of step 2", "the weights of step 3", "the slice from update 3"]})
         self.assertNotIn("emitter_problems", told["extra"])
         self.assertEqual([("weights" in point, "weights_sha256" in point) for point in told["checkpoints"]],
                          [(True, True), (True, True), (False, True), (False, True)])

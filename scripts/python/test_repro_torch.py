@@ -50,11 +50,11 @@ def tensors_of(path):
 class Model(torch.nn.Module):
     """An embedding, a matrix, a norm and a head."""
 
-    def __init__(self, dropout=0.0):
+    def __init__(self, dropout=0.0, width=6):
         super().__init__()
         torch.manual_seed(1)
-        self.embed, self.layer = torch.nn.Embedding(11, 6), torch.nn.Linear(6, 6, bias=False)
-        self.norm, self.head = torch.nn.LayerNorm(6), torch.nn.Linear(6, 11, bias=False)
+        self.embed, self.layer = torch.nn.Embedding(11, width), torch.nn.Linear(width, width, bias=False)
+        self.norm, self.head = torch.nn.LayerNorm(width), torch.nn.Linear(width, 11, bias=False)
         self.after = torch.nn.Dropout(dropout)
 
     def forward(self, tokens):
@@ -109,10 +109,11 @@ class Case(unittest.TestCase):
         stderr.__enter__()
         self.addCleanup(stderr.__exit__, None, None, None)
 
+    CONFIG = {"model_type": "llama", "vocab_size": 11, "hidden_size": 6, "num_hidden_layers": 1,
+              "num_attention_heads": 1, "rms_norm_eps": 1e-5, "notes": {"test": True}}
+
     def init(self, **config):
-        config = {"model_type": "llama", "vocab_size": 11, "hidden_size": 6, "num_hidden_layers": 1,
-                  "num_attention_heads": 1, "rms_norm_eps": 1e-5, "notes": {"test": True}, **config}
-        return receipts.init("run", self.folder, config, {"name": "test"}, {"init": 1}, rank=0)
+        return receipts.init("run", self.folder, {**self.CONFIG, **config}, {"name": "test"}, {"init": 1}, rank=0)
 
     def slice(self, start=0):
         """Tensors and statement of a slice."""
@@ -309,6 +310,24 @@ class Loops(Case):
         self.assertEqual(batch.fitted("counted", 1, 5).tolist(), [[1, 0, 1, 0, 0]])
         with self.assertRaisesRegex(ValueError, "one place on"):
             receipts.torch.Batch(tokens, torch.tensor([[1, 2, 3, 4]]))
+
+
+    def test_a_slice_that_the_budget_has_no_room_for_is_refused_at_the_call(self):
+        model = Model(width=256)
+        optimizer = torch.optim.AdamW(model.parameters())
+        weights = 4 * sum(p.numel() for p in model.parameters())
+        run = receipts.init("run", self.folder, self.CONFIG, {"name": "test"}, {"init": 1}, rank=0, max_mb=5.5 * weights / 1e6)
+        record = receipts.torch.Recorder(run, model, optimizer, [(0, 1), (2, 1), (4, 1)])
+        self.assertIn("the slice from update 4", self.said.getvalue())
+        self.assertEqual(sorted(record.slices), [2], "that from update 0 is open")
+        run.checkpoint(1, dict(model.named_parameters()))
+        run.checkpoint(3, dict(model.named_parameters()))
+        self.train(record, model, [optimizer], steps=6)
+        self.assertTrue(run.finish(), run.problems)
+        self.assertEqual(self.slices(), ["slice-000000.safetensors", "slice-000002.safetensors"],
+                         "what is kept beside them does not take their room")
+        told = json.loads((self.folder / "run" / "data" / "receipt.json").read_text())["predicate"]["extra"]["left_out"]
+        self.assertEqual(told["what"], ["the slice from update 4", "the weights of step 3"])
 
 
 class Gradients(unittest.TestCase):

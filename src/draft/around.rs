@@ -31,6 +31,8 @@ pub struct Around<'s> {
     beside: Vec<BesideWord>,
     /// In a row of a table the words of its label and its column that can name a quantity.
     quantity_of_row: &'s [String],
+    /// The setting by whose value the number names an arm.
+    label: Option<&'s str>,
     /// How many arms there are.
     all: usize,
 }
@@ -79,6 +81,7 @@ impl<'s> SentenceAround<'s> {
             is_percent,
             beside: beside(self.read, item),
             quantity_of_row: self.read.heads.get(item).map_or(&[], |head| &head.quantity),
+            label: self.read.labels.get(item).and_then(|label| Some(label.as_ref()?.1.as_str())),
             all: self.all,
         }
     }
@@ -99,6 +102,7 @@ impl Around<'_> {
         let close = hits.iter().filter(|word| said(&self.near, word)).count();
         score += (hits.len() as f64).min(4.0) + 1.2 * (close as f64).min(3.0);
         score += self.score_of_arms(candidate);
+        score += if self.is_label(candidate) { 4.0 } else { 0.0 };
         if candidate.step.is_some() {
             score += if self.has_step_of(candidate) { 3.0 } else { -2.0 };
         }
@@ -140,7 +144,14 @@ impl Around<'_> {
 
     /// Whether the words name the statistic that a candidate is, where it must be named.
     pub fn names(&self, candidate: &DraftCandidate) -> bool {
-        candidate.needs.is_empty() || has_one(candidate.needs, self.words)
+        // Of a row of a table the head says it: "best seed".
+        let has_one = |words: &[String]| has_one(candidate.needs, words);
+        candidate.needs.is_empty() || has_one(self.words) || has_one(&self.near)
+    }
+
+    /// Whether a candidate is the setting by whose value the number names an arm.
+    fn is_label(&self, candidate: &DraftCandidate) -> bool {
+        self.label == Some(candidate.expression.as_str())
     }
 
     /// Whether any word speaks for a candidate; for what is configured or counted, one beside the number.
@@ -152,7 +163,7 @@ impl Around<'_> {
                 self.has_step_of(candidate)
                     || candidate.words.iter().any(|word| self.words.contains(word))
             }
-            false => candidate.said.iter().all(is_beside),
+            false => self.is_label(candidate) || candidate.said.iter().all(is_beside),
         }
     }
 
@@ -171,6 +182,7 @@ impl Around<'_> {
         let own = distance(&|word| candidate.words.contains(word));
         let nearest = distance(&is_of_a_setting);
         !candidate.said.is_empty()
+            && !self.is_label(candidate)
             && nearest.is_some_and(|nearest| own.is_none_or(|own| nearest < own))
     }
 

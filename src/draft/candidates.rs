@@ -239,10 +239,10 @@ fn of_arm(at: usize, arm: &NamedArm, all: &mut Vec<DraftCandidate>) {
     }
     for path in &arm.settings {
         let spoken = SpokenSetting::of(path);
-        plain(format!("{first}.{path}"), spoken.said, spoken.words, 1.2);
+        plain(arm.setting(path), spoken.said, spoken.words, 1.2);
     }
     for product in products() {
-        if let Some(paths) = product.paths(&arm.settings) {
+        for paths in product.paths(&arm.settings) {
             let said = vec![product.words.to_vec()];
             plain(multiplied(&first, &paths), said, Vec::new(), 1.6);
         }
@@ -382,7 +382,7 @@ fn of_pair(
         );
     }
     for path in first.settings.iter().filter(|path| second.settings.contains(path)) {
-        let of = |arm: &NamedArm| format!("{}.{path}", arm.first());
+        let of = |arm: &NamedArm| arm.setting(path);
         let ratio = OF_RUNS.iter().take(1);
         all.extend(
             ratio.map(|shape| made(shape, &of(first), &of(second), &arms, &words(path), 1.5, None)),
@@ -419,7 +419,8 @@ fn of_all(arms: &[&NamedArm], all: &mut Vec<DraftCandidate>) {
     };
     for path in first.settings.iter().filter(|path| everywhere(path, |arm| &arm.settings)) {
         let spoken = SpokenSetting::of(path);
-        all.push(each(of_runs(path), spoken.said, spoken.words, 1.1));
+        let of_runs = arms.iter().map(|arm| arm.setting(path)).collect();
+        all.push(each(of_runs, spoken.said, spoken.words, 1.1));
     }
     for (count, more, cost) in [("total", "stored", 1.0), ("active", "active", 1.2)] {
         let parts = arms.iter().map(|arm| format!("{count}({})", arm.first())).collect();
@@ -440,9 +441,12 @@ fn of_all(arms: &[&NamedArm], all: &mut Vec<DraftCandidate>) {
         }
     }
     for product in products() {
-        let own = |arm: &&NamedArm| Some(multiplied(&arm.first(), &product.paths(&arm.settings)?));
-        if let Some(parts) = arms.iter().map(own).collect::<Option<Vec<_>>>() {
-            all.push(each(parts, vec![product.words.to_vec()], Vec::new(), 1.5));
+        for paths in product.paths(&first.settings) {
+            let is_shared = |path: &&str| everywhere(&(*path).to_owned(), |arm| &arm.settings);
+            if paths.iter().all(is_shared) {
+                let parts = arms.iter().map(|arm| multiplied(&arm.first(), &paths)).collect();
+                all.push(each(parts, vec![product.words.to_vec()], Vec::new(), 1.5));
+            }
         }
     }
     if arms.iter().all(|arm| arm.is_group()) {

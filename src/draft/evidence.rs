@@ -1,6 +1,6 @@
 //! What the bundles at hand are called in a post: runs that differ in a number at the end of their names are a group.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use repro_judge::library::Library;
@@ -8,7 +8,9 @@ use repro_judge::verify::BundleStore;
 use repro_receipt::bundle::{Bundle, CONFIG, RECEIPT};
 use repro_receipt::source::{Error, Kind, Location, Node};
 
+use crate::candidates::DraftCandidate;
 use crate::judged::parsed;
+use crate::settings::SpokenSetting;
 use crate::written::toml_text;
 use crate::{NO_EVIDENCE, OUTSIDE};
 
@@ -18,6 +20,8 @@ const PRINTED: &str = "data/printed/";
 const RECORDS: &str = "data/metrics.jsonl";
 /// and numbers about the whole run.
 const SUMMARY: &str = "data/summary.csv";
+/// How the file of a slice ends that says by which settings its updates were made.
+const STATED: &str = ".stated.json";
 
 /// Runs of one arm, by the name that the post gives them.
 #[derive(Debug, Clone)]
@@ -35,8 +39,23 @@ pub struct NamedArm {
     pub steps: Vec<u64>,
     /// what its configuration and its receipt hold: paths to numbers.
     pub settings: Vec<String>,
+    /// The settings among them that only its slices state, by names of their own.
+    pub stated: Vec<NamedMetric>,
+    /// Settings whose values no other arm has: "the runs at 3e-3".
+    pub labels: Vec<ArmLabel>,
     /// What its log says besides, at its last step: columns of tables as they were printed.
     pub metrics: Vec<NamedMetric>,
+}
+
+/// A setting by whose value a text may name an arm.
+#[derive(Debug, Clone)]
+pub struct ArmLabel {
+    /// The expression that gives the value,
+    pub expression: String,
+    /// the value,
+    pub value: f64,
+    /// and how a text says the setting.
+    pub spoken: SpokenSetting,
 }
 
 /// A metric of an arm that has a name of its own in the post.
@@ -57,6 +76,19 @@ impl NamedArm {
             true => format!("one.{}", self.name),
             false => self.name.clone(),
         }
+    }
+
+    /// The expression for one of its settings.
+    pub fn setting(&self, path: &str) -> String {
+        match self.stated.iter().find(|stated| stated.metric == path) {
+            Some(stated) => stated.name.clone(),
+            None => format!("{}.{path}", self.first()),
+        }
+    }
+
+    /// What has a name of its own in the post.
+    pub fn own_names(&self) -> impl Iterator<Item = &NamedMetric> {
+        self.metrics.iter().chain(&self.stated)
     }
 
     /// Whether it has several runs.
@@ -83,6 +115,30 @@ impl DraftEvidence {
             }
         }
         Ok(Self { arms, store })
+    }
+
+    /// Notes the settings whose values tell the arms apart. A setting that only one arm has tells nothing.
+    pub fn label(&mut self, candidates: &[DraftCandidate]) {
+        let values: HashMap<&str, f64> =
+            candidates.iter().map(|one| (one.expression.as_str(), one.number.low)).collect();
+        let mut of_paths: BTreeMap<String, Vec<(usize, f64)>> = BTreeMap::new();
+        for (at, arm) in self.arms.iter().enumerate() {
+            for path in arm.settings.iter().filter(|path| !path.starts_with("receipt.")) {
+                if let Some(value) = values.get(arm.setting(path).as_str()) {
+                    of_paths.entry(path.clone()).or_default().push((at, *value));
+                }
+            }
+        }
+        for (path, of_arms) in of_paths.iter().filter(|(_, of_arms)| of_arms.len() > 1) {
+            for (at, value) in of_arms {
+                let is_shared = of_arms.iter().filter(|(_, known)| known == value).count() > 1;
+                if let Some(arm) = self.arms.get_mut(*at).filter(|_| !is_shared) {
+                    let expression = arm.setting(path);
+                    let spoken = SpokenSetting::of(path);
+                    arm.labels.push(ArmLabel { expression, value: *value, spoken });
+                }
+            }
+        }
     }
 
     /// What is loaded.
@@ -121,7 +177,7 @@ pub fn names(arms: &[NamedArm]) -> String {
             text.push_str(&format!("{} = \"{first}\"\n", arm.first()));
         }
     }
-    for NamedMetric { name, locator, .. } in arms.iter().flat_map(|arm| &arm.metrics) {
+    for NamedMetric { name, locator, .. } in arms.iter().flat_map(NamedArm::own_names) {
         text.push_str(&format!("{name} = {}\n", toml_text(locator)));
     }
     text
@@ -213,6 +269,8 @@ fn arms(names: &[String]) -> Vec<NamedArm> {
             recorded: Vec::new(),
             steps: Vec::new(),
             settings: Vec::new(),
+            stated: Vec::new(),
+            labels: Vec::new(),
             metrics: Vec::new(),
         }
     };
@@ -283,7 +341,19 @@ fn describe(arm: &mut NamedArm, bundle: &Bundle) {
     }
     if let Ok(document) = bundle.document(CONFIG) {
         numbers(document.root(), "config", &mut arm.settings);
+        let root = document.root();
+        let mut known = Vec::new();
+        // `block_size` and `seq_len` of one value are one length.
+        arm.settings.retain(|path| {
+            let value = path.split('.').skip(1).try_fold(root, step_into);
+            let value = value.and_then(|value| value.float().ok());
+            let own = (SpokenSetting::of(path).concept, value);
+            let is_new = own.0.is_none() || !known.contains(&own);
+            known.push(own);
+            is_new
+        });
     }
+    state(arm, bundle);
     let is_log =
         |file: &str| file.starts_with(PRINTED) && file.ends_with(".csv") || file == RECORDS;
     for file in bundle.files().keys().filter(|file| is_log(file)) {
@@ -314,6 +384,38 @@ fn describe(arm: &mut NamedArm, bundle: &Bundle) {
     }
 }
 
+/// The member of a table, or the item of a list, that a part of a path names.
+fn step_into<'d>(node: Node<'d>, part: &str) -> Option<Node<'d>> {
+    let item = |at: usize| node.items().ok()?.nth(at);
+    node.get(part).or_else(|| item(part.parse().ok()?))
+}
+
+/// Notes the settings that the first slice of an arm states, where its configuration has none of the kind.
+fn state(arm: &mut NamedArm, bundle: &Bundle) {
+    let Some(file) = bundle.files().keys().find(|file| file.ends_with(STATED)) else { return };
+    let (Ok(document), Some(run)) = (bundle.document(file), arm.runs.first()) else { return };
+    let mut paths = Vec::new();
+    numbers(document.root(), "", &mut paths);
+    let groups = document.root().get("groups").and_then(|groups| groups.items().ok());
+    for (at, group) in groups.into_iter().flatten().enumerate() {
+        numbers(group, &format!("groups.{at}"), &mut paths);
+    }
+    let configured: Vec<_> =
+        arm.settings.iter().map(|path| SpokenSetting::of(path).concept).collect();
+    for path in paths {
+        let key = path.rsplit('.').next().unwrap_or_default();
+        let concept = SpokenSetting::of(&path).concept;
+        // The rates of some steps are not the rate of a run.
+        let is_new = concept.is_some_and(|name| name != "rate") && !configured.contains(&concept);
+        if is_new && key.parse::<u64>().is_err() {
+            let locator = format!("{run}:{file}#{path}");
+            let name = free_name(arm, &metric_name(key));
+            arm.settings.push(path.clone());
+            arm.stated.push(NamedMetric { metric: path, name, locator });
+        }
+    }
+}
+
 /// Names a metric of an arm by its place in the bundles, unless evaluations or another file have it: steps and tokens stand in
 /// several tables, and the loss of evaluations has its own name.
 fn name_metric(arm: &mut NamedArm, metric: String, place: &str) {
@@ -334,7 +436,7 @@ fn free_name(arm: &NamedArm, metric: &str) -> String {
         1 => format!("{metric}.{}", arm.name),
         _ => format!("{metric}{number}.{}", arm.name),
     };
-    let is_free = |name: &String| !arm.metrics.iter().any(|known| known.name == *name);
+    let is_free = |name: &String| !arm.own_names().any(|known| known.name == *name);
     (1..).map(name).find(is_free).unwrap_or_default()
 }
 

@@ -111,9 +111,10 @@ pub fn draft(request: &DraftRequest<'_>) -> Result<Draft, Vec<Error>> {
         return Err(vec![NO_NUMBERS.at(place, "a text with numbers", "none")]);
     }
     let arms = concerned(arms_below(request.root, request.evidence)?, text);
-    let evidence = DraftEvidence::load(request.root, arms, request.threads)?;
+    let mut evidence = DraftEvidence::load(request.root, arms, request.threads)?;
     let page = parsed(TRIED, evidence::head(&evidence.arms))?;
     let candidates = candidates(&evidence, &page, request.threads).map_err(one)?;
+    evidence.label(&candidates);
     let before = request.before.as_deref().map(WrittenPost::of).unwrap_or_default();
     let names = evidence::names(&evidence.arms);
     let head = self::head(request, &before, at_hand.text(), &names);

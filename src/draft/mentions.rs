@@ -4,10 +4,13 @@ use std::ops::Range;
 
 use repro_judge::lexicon::lexicon;
 
-use crate::evidence::NamedArm;
+use crate::bound::{printed, range};
+use crate::evidence::{ArmLabel, NamedArm};
+use crate::nouns::{beside, is_step};
 use crate::quantities::is_in;
+use crate::settings::is_of_a_setting;
 use crate::text::{DraftSentence, is_number};
-use repro_claim::quote::ItemKind;
+use repro_claim::quote::{ItemKind, QuoteItem};
 
 /// A word of a text in small letters, and where it stands.
 #[derive(Debug, Clone)]
@@ -198,6 +201,8 @@ pub struct ReadSentence<'t> {
     pub absent: Vec<usize>,
     /// Of a row of a table what stands above each of its numbers; nothing of a sentence.
     pub heads: Vec<NumberHead>,
+    /// For each number the arm that it names, where it does so by a setting, and the expression of that.
+    pub labels: Vec<Option<(usize, String)>>,
 }
 
 /// What the row and the column of a number say.
@@ -235,19 +240,7 @@ impl<'t> ReadSentence<'t> {
         let start = sentence.span.start;
         let text = text.get(sentence.span.clone()).unwrap_or_default();
         let words = placed_words(text);
-        let (absent, mentions): (Vec<_>, Vec<_>) =
-            mentions(text, &words, arms).into_iter().partition(|one| one.is_absent);
-        let absent: Vec<usize> = absent.into_iter().map(|one| one.arm).collect();
-        let mut named = once_each(&mentions);
-        if named.is_empty() && absent.is_empty() {
-            named = loosely_named(&words, arms);
-        }
-        // A title that names one arm is not about that arm alone.
-        if named.is_empty() && absent.is_empty() && !sentence.is_titled {
-            let heading = placed_words(&sentence.place);
-            let of_heading = once_each(&self::mentions(&sentence.place, &heading, arms));
-            named = if of_heading.len() == 1 { of_heading } else { Vec::new() };
-        }
+        let mut found = mentions(text, &words, arms);
         let place =
             |span: &Range<usize>| span.start.saturating_sub(start)..span.end.saturating_sub(start);
         let items = sentence.items.iter().filter(|item| is_number(item));
@@ -257,12 +250,124 @@ impl<'t> ReadSentence<'t> {
         let heads = std::iter::zip(&sentence.heads, &sentence.items);
         let heads = heads.filter(|(_, item)| is_number(item));
         let heads: Vec<_> = heads.map(|(head, _)| NumberHead::of(text, head, arms)).collect();
-        let mut of_heads: Vec<usize> = heads.iter().filter_map(|head| head.arm).collect();
+        let (mentions, named, absent, labels) = Default::default();
+        let mut read = Self { text, words, items, mentions, arms: named, absent, heads, labels };
+        read.name_by_labels(sentence, arms, &mut found);
+        let (absent, mentions): (Vec<_>, Vec<_>) = found.into_iter().partition(|one| one.is_absent);
+        read.absent = absent.into_iter().map(|one| one.arm).collect();
+        read.arms = read.named(&mentions, sentence, arms);
+        Self { mentions, ..read }
+    }
+
+    /// The arms that are named, each once.
+    fn named(
+        &self,
+        mentions: &[ArmMention],
+        sentence: &DraftSentence,
+        arms: &[NamedArm],
+    ) -> Vec<usize> {
+        let mut of_heads: Vec<usize> = self.heads.iter().filter_map(|head| head.arm).collect();
         of_heads.dedup();
         if !of_heads.is_empty() {
-            named = of_heads;
+            return of_heads;
         }
-        Self { text, words, items, mentions, arms: named, absent, heads }
+        let mut named = once_each(mentions);
+        if named.is_empty() && self.absent.is_empty() {
+            named = loosely_named(&self.words, arms);
+        }
+        // A title that names one arm is not about that arm alone.
+        if named.is_empty() && self.absent.is_empty() && !sentence.is_titled {
+            let heading = placed_words(&sentence.place);
+            let of_heading = once_each(&self::mentions(&sentence.place, &heading, arms));
+            named = if of_heading.len() == 1 { of_heading } else { Vec::new() };
+        }
+        named
+    }
+
+    /// Notes the numbers that name arms by a setting: "3e-3" of "the worst run at 3e-3".
+    fn name_by_labels(
+        &mut self,
+        sentence: &DraftSentence,
+        arms: &[NamedArm],
+        found: &mut Vec<ArmMention>,
+    ) {
+        let numbers: Vec<_> = sentence.items.iter().filter(|item| is_number(item)).collect();
+        for (at, item) in numbers.into_iter().enumerate() {
+            let label = self.label(at, item, arms);
+            let label = label.map(|(arm, label)| (arm, label.expression.clone()));
+            if let Some((arm, _)) = &label {
+                let span = self.span(at);
+                let is_in_number =
+                    |word: &&PlacedWord| span.start < word.span.end && word.span.start < span.end;
+                let first = self.words.iter().position(|word| is_in_number(&word));
+                let count = self.words.iter().filter(is_in_number).count();
+                let is_named =
+                    |one: &ArmMention| one.span.start < span.end && span.start < one.span.end;
+                if let Some(first) = first.filter(|_| !found.iter().any(is_named)) {
+                    let whole = mention(&self.words, *arm, first, count);
+                    found.push(ArmMention { span, ..whole });
+                }
+            }
+            self.labels.push(label);
+        }
+        found.sort_by_key(|one| one.span.start);
+    }
+
+    /// The arm that a number names, and the setting: one whose words stand beside the number, or the only one that has such a
+    /// value, where a rate is written as no result is.
+    fn label<'a>(
+        &self,
+        at: usize,
+        item: &QuoteItem,
+        arms: &'a [NamedArm],
+    ) -> Option<(usize, &'a ArmLabel)> {
+        /// A word for another setting that is as near says that the number is of that.
+        const NEAR: usize = 3;
+        let (number, is_spread) = printed(item)?;
+        let [low, high] = range(number, false);
+        let value = 0.5 * (low + high);
+        let is_value = |label: &ArmLabel| (label.value - value).abs() <= 1e-9 * value.abs();
+        let of_value: Vec<_> = arms
+            .iter()
+            .enumerate()
+            .flat_map(|(arm, named)| named.labels.iter().map(move |label| (arm, label)))
+            .filter(|(_, label)| is_value(label))
+            .collect();
+        if of_value.is_empty() || is_spread || is_step(self, at) {
+            return None;
+        }
+        let beside = beside(self, at);
+        let nearest = |is_meant: &dyn Fn(&String) -> bool| {
+            beside.iter().find(|one| is_meant(&one.text)).map(|one| one.distance)
+        };
+        let other = nearest(&is_of_a_setting);
+        let is_said = |label: &ArmLabel| {
+            let own = nearest(&|word| label.spoken.words.contains(word));
+            let has_all = label
+                .spoken
+                .said
+                .iter()
+                .all(|words| nearest(&|word| words.contains(word)).is_some());
+            has_all && other.is_none_or(|other| own.is_some_and(|own| own <= other))
+        };
+        let said: Vec<_> = of_value.iter().filter(|(_, label)| is_said(label)).copied().collect();
+        let is_power = self.gap(self.span(at).start, self.span(at).end).contains(['e', 'E']);
+        match (said.as_slice(), of_value.as_slice()) {
+            ([one], _) => Some(*one),
+            ([], [one]) if is_power && other.is_none_or(|other| other >= NEAR) => Some(*one),
+            _ => None,
+        }
+    }
+
+    /// Whether a number is one of an arm's name.
+    fn is_label(&self, at: usize) -> bool {
+        self.labels.get(at).is_some_and(Option::is_some)
+    }
+
+    /// Where a number ends, with its spread.
+    fn end_with_spread(&self, at: usize) -> usize {
+        let own = (at..self.items.len()).take_while(|one| self.mean_of(*one) == at);
+        self.span(own.last().unwrap_or(at)).end
     }
 
     /// The number that a spread belongs to, or the number itself.
@@ -282,6 +387,9 @@ impl<'t> ReadSentence<'t> {
     /// Whose a number is.
     pub fn owner(&self, item: usize) -> NumberOwner {
         let item = self.mean_of(item);
+        if let Some(Some((arm, _))) = self.labels.get(item) {
+            return NumberOwner::Arm(*arm);
+        }
         if let Some(arm) = self.heads.get(item).and_then(|head| head.arm) {
             return NumberOwner::Arm(arm);
         }
@@ -311,10 +419,9 @@ impl<'t> ReadSentence<'t> {
         if let Some(one) = self.mentions.iter().find(is_right_before) {
             return Some(one.arm);
         }
-        let next = (item + 1..self.items.len()).find(|at| self.mean_of(*at) == *at);
-        let end = next.map_or(item + 1, |next| next).saturating_sub(1);
-        let end = if next.is_none() { self.items.len().saturating_sub(1) } else { end };
-        let end = self.span(end).end;
+        let next =
+            (item + 1..self.items.len()).find(|at| self.mean_of(*at) == *at && !self.is_label(*at));
+        let end = self.end_with_spread(item);
         let until = next.map_or(self.text.len(), |next| self.span(next).start);
         let behind =
             self.mentions.iter().find(|one| one.span.start >= end && one.span.end <= until)?;
@@ -331,14 +438,11 @@ impl<'t> ReadSentence<'t> {
 
     /// "A and B end at x and y": numbers in the order of the arms, where all of these stand before the first of them.
     fn of_list(&self, item: usize) -> Option<NumberOwner> {
-        let means: Vec<usize> =
-            (0..self.items.len()).filter(|at| self.mean_of(*at) == *at).collect();
+        let is_result = |at: &usize| self.mean_of(*at) == *at && !self.is_label(*at);
+        let means: Vec<usize> = (0..self.items.len()).filter(is_result).collect();
         let own = means.iter().position(|at| *at == item)?;
         let span = |rank: usize| self.span(means.get(rank).copied().unwrap_or_default());
-        let end = |rank: usize| {
-            let next = means.get(rank + 1).copied().unwrap_or(self.items.len());
-            self.span(next.saturating_sub(1)).end
-        };
+        let end = |rank: usize| self.end_with_spread(means.get(rank).copied().unwrap_or_default());
         let joined = |rank: &usize| self.are_joined(end(*rank - 1), span(*rank).start, "joins");
         let first = (1..=own).rev().take_while(joined).last().map_or(own, |rank| rank - 1);
         let last = (own + 1..means.len()).take_while(joined).last().unwrap_or(own);

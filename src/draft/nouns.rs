@@ -19,7 +19,9 @@ impl AskedWords {
         let next = sentence.items.get(item + 1).map_or(sentence.text.len(), |(next, _)| next.start);
         let behind = sentence.gap(span.end, next);
         let behind = behind.split([',', ';', '.', ':', '(', ')', '±']).next().unwrap_or_default();
-        let behind = placed_words(behind);
+        // Images of "32x32" are not 32 times anything.
+        let is_product = behind == "x" && next < sentence.text.len();
+        let behind = placed_words(if is_product { "" } else { behind });
         let (noun, is_rate) = noun(&behind);
         let from =
             item.checked_sub(1).and_then(|at| sentence.items.get(at)).map_or(0, |one| one.0.end);

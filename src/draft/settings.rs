@@ -32,7 +32,9 @@ impl SpokenSetting {
             }
             None => parts
                 .iter()
-                .map(|part| std::iter::once(part.clone()).chain(same(part)).collect())
+                .map(|part| {
+                    [part.clone(), format!("{part}s")].into_iter().chain(same(part)).collect()
+                })
                 .collect(),
         };
         words.extend(said.iter().flatten().cloned());
@@ -78,22 +80,29 @@ pub fn products() -> impl Iterator<Item = SettingProduct> {
 }
 
 impl SettingProduct {
-    /// The paths that are multiplied; none where a configuration lacks a factor or has two of a kind.
-    pub fn paths<'p>(&self, settings: &'p [String]) -> Option<Vec<&'p str>> {
-        let mut paths = Vec::new();
+    /// So many settings of a kind are tried, such as a context of 512 and sequences of 256.
+    const OF_KIND: usize = 2;
+
+    /// The paths that are multiplied, each choice of them; none where a configuration lacks a factor.
+    pub fn paths<'p>(&self, settings: &'p [String]) -> Vec<Vec<&'p str>> {
+        let mut choices = vec![Vec::new()];
         for factor in self.factors.split(' ') {
             let name = factor.trim_end_matches('?');
             let is_factor = |path: &&String| {
                 path.starts_with("config.") && SpokenSetting::of(path).concept == Some(name)
             };
-            let mut of_kind = settings.iter().filter(is_factor);
-            match (of_kind.next(), of_kind.next()) {
-                (Some(path), None) => paths.push(path.as_str()),
-                (None, _) if factor.ends_with('?') => {}
-                _ => return None,
+            let of_kind: Vec<&str> =
+                settings.iter().filter(is_factor).map(String::as_str).take(Self::OF_KIND).collect();
+            if of_kind.is_empty() && factor.ends_with('?') {
+                continue;
             }
+            let with = |chosen: &Vec<&'p str>| {
+                let more = of_kind.iter().map(|path| [chosen.as_slice(), &[*path]].concat());
+                more.collect::<Vec<_>>()
+            };
+            choices = choices.iter().flat_map(with).collect();
         }
-        Some(paths)
+        choices
     }
 }
 
@@ -132,11 +141,18 @@ mod tests {
             let settings = settings(keys);
             products()
                 .find(|product| product.factors.starts_with("steps"))
-                .and_then(|product| product.paths(&settings).map(|paths| paths.join(" * ")))
+                .into_iter()
+                .flat_map(|product| product.paths(&settings))
+                .map(|paths| paths.join(" * "))
+                .collect::<Vec<_>>()
         };
         let own = "config.max_iters * config.batch_size * config.block_size";
-        assert_eq!(of(&["max_iters", "batch_size", "block_size", "lr"]).as_deref(), Some(own));
-        assert_eq!(of(&["max_iters", "batch_size"]), None);
-        assert_eq!(of(&["steps", "batch", "length", "context"]), None, "two lengths");
+        assert_eq!(of(&["max_iters", "batch_size", "block_size", "lr"]), [own]);
+        assert!(of(&["max_iters", "batch_size"]).is_empty());
+        let of_two = [
+            "config.steps * config.batch * config.length",
+            "config.steps * config.batch * config.context",
+        ];
+        assert_eq!(of(&["steps", "batch", "length", "context"]), of_two);
     }
 }

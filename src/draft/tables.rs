@@ -70,7 +70,7 @@ fn template(candidate: &DraftCandidate, arm: &NamedArm) -> String {
     };
     // A metric with a name of its own has a variable of its own in each row.
     let own = |text: String, metric: &NamedMetric| replaced(&text, &metric.name, &variable(metric));
-    arm.metrics.iter().fold(of_group, own)
+    arm.own_names().fold(of_group, own)
 }
 
 /// What the variables of the columns stand for in the row of an arm.
@@ -79,7 +79,7 @@ fn variables(arm: &NamedArm) -> Vec<(String, String)> {
     if arm.is_group() {
         all.push(("runs".to_owned(), arm.name.clone()));
     }
-    all.extend(arm.metrics.iter().map(|metric| (variable(metric), metric.name.clone())));
+    all.extend(arm.own_names().map(|metric| (variable(metric), metric.name.clone())));
     all
 }
 

@@ -313,8 +313,11 @@ fn a_post_has_the_name_of_its_text_in_letters_of_an_id() {
 fn drafted_study(text: &str) -> Option<(tempfile::TempDir, String)> {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/draft");
     let folder = tempfile::tempdir().unwrap();
-    let written =
-        Command::new("python3").arg(corpus.join("project.py")).arg(folder.path()).output();
+    let written = Command::new("python3")
+        .arg(corpus.join("project.py"))
+        .arg(folder.path())
+        .arg(text)
+        .output();
     let Ok(written) = written else {
         assert!(std::env::var_os("REPRO_REQUIRE_SHARED").is_none(), "python3 is required");
         say_skipped("draft", "there is no python3");
@@ -336,6 +339,8 @@ fn settings_and_results_of_a_study_are_bound_in_sentences_and_tables() {
     for (text, total, open) in [
         ("prose.md", 40, &["43", "12", "500", "0.004"][..]),
         ("table.md", 40, &["8", "0.004", "1.4"]),
+        // Runs that the text names by their learning rates.
+        ("rates.md", 42, &["1e-3", "2e-3"]),
     ] {
         let Some((folder, told)) = drafted_study(text) else { return };
         let post = post(folder.path());

@@ -28,14 +28,15 @@ class Budget:
         self.is_stated = max_mb is not None
         self.max_mb = DEFAULT_MB if max_mb is None else float(max_mb)
         self.left_out: List[str] = []
+        self.reserved: Dict[int, int] = {}  # bytes for the weights from which slices start, by step
 
     def admits(self, kept: int, size: int) -> bool:
         """Whether `size` more bytes fit beside those that are `kept`."""
         return kept + size <= self.max_mb * 1e6 or not kept and not self.is_stated
 
-    def leave_out(self, what: str, kept: int, size: int) -> None:
-        """Lists what does not fit, and says so the first time."""
-        if not self.left_out:
+    def leave_out(self, what: str, kept: int, size: int, is_asked: bool) -> None:
+        """Lists what does not fit. Says so the first time, and of what the caller asks for by itself each time."""
+        if not self.left_out or is_asked and what not in self.left_out:
             say(f"{what} ({size / 1e6:.1f} MB) would take the checkpoints and slices of this run beyond {self.max_mb:g} MB and "
                 f"is left out; `init(max_mb={math.ceil((kept + size) / 1e5) / 10:g})` keeps it. What else is left out is listed in "
                 "the receipt (`extra.left_out`)")

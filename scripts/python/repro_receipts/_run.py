@@ -32,7 +32,7 @@ class Run(Quiet):
                  extra: Optional[Dict[str, Any]] = None, max_mb: Optional[float] = None) -> None:
         super().__init__(idle=folder is None)
         self._budget = Budget(max_mb)
-        self._unkept: Set[int] = set()  # steps whose weights the budget left out
+        self._unkept: Dict[int, int] = {}  # the bytes of the weights that the budget left out, by step
         self._folder = Folder(folder or pathlib.Path())
         self._head, self._environment, self._extra = head, environment, extra or {}
         self._checkpoints: Dict[int, Dict[str, Any]] = {}
@@ -332,8 +332,8 @@ class Run(Quiet):
         given = {"arithmetic": arithmetic, "rng": rng, "step": step}
         metadata = {key: str(value) for key, value in given.items() if value is not None}
         file = TensorFile(tensors, metadata)
-        if keep and not self._has_room(f"the weights of step {step}", size_of(tensors), name):
-            self._unkept.add(step)
+        if keep and not self.release(step) and not self._has_room(f"the weights of step {step}", size_of(tensors), name):
+            self._unkept[step] = size_of(tensors)
             keep = False
         digest = self._kept(step, name, file) if keep else None
         if digest is None:
@@ -354,16 +354,32 @@ class Run(Quiet):
         listed in the receipt as left out."""
         return self._has_room(what, size)
 
-    def _has_room(self, what: str, size: int, name: str = "") -> bool:
+    @quiet
+    def reserve(self, step: int, size: int) -> bool:
+        """Keeps room for the weights from which a slice starts. Where there is none, says so now, and lists the slice as left out."""
+        if self._has_room(f"the slice from update {step}", size, is_asked=True):
+            self._budget.reserved[step] = size
+        return step in self._budget.reserved
+
+    def release(self, step: int) -> bool:
+        """Gives the room of a slice back. Answers whether it had any."""
+        return self._budget.reserved.pop(step, None) is not None
+
+    def _has_room(self, what: str, size: int, name: str = "", is_asked: bool = False) -> bool:
         """The same for a file that may be there already, from before a kill."""
-        kept = sum(bytes for file, (bytes, _) in self._folder.files.items() if file.startswith(FOLDERS) and file != name)
+        kept = self._taken(name)
         if self._budget.admits(kept, size):
             return True
-        self._leave_out(what, kept, size)
+        self._leave_out(what, kept, size, is_asked)
         return False
 
-    def _leave_out(self, what: str, kept: int = 0, size: int = 0) -> None:
-        self._budget.leave_out(what, kept, size)
+    def _taken(self, name: str = "") -> int:
+        """The bytes of the budget that are used or reserved, without those of a file."""
+        kept = sum(bytes for file, (bytes, _) in self._folder.files.items() if file.startswith(FOLDERS) and file != name)
+        return kept + sum(self._budget.reserved.values())
+
+    def _leave_out(self, what: str, kept: int, size: int, is_asked: bool) -> None:
+        self._budget.leave_out(what, kept, size, is_asked)
         self._extra["left_out"] = self._budget.told()
         self._save()
 
@@ -413,7 +429,7 @@ class Run(Quiet):
             if outline(value)[2][:1] != [steps]:
                 raise Unwritable(f"`{name}` of the shape {outline(value)[2]} in a slice of {steps} steps")
         if from_step in self._unkept and checkpoint_step in (None, from_step):
-            self._leave_out(f"the slice from update {from_step}, which starts from these weights")
+            self._leave_out(f"the slice from update {from_step}", self._taken(), self._unkept[from_step], is_asked=True)
             return
         if checkpoint_step is None and "weights" in self._checkpoints.get(from_step, {}):
             checkpoint_step = from_step

@@ -246,7 +246,17 @@ class Recorder:
             self._hook()
             run.complete(_replayable.config_of(model))
             run.before_finish(self._finished)
+            self._reserve()
             self._begin()
+
+    def _reserve(self):
+        """Refuses at once the slices for which the budget has no room, with the moments that optimizers will have."""
+        groups = [group for optimizer in self.optimizers for group in optimizer.param_groups]
+        moments = max(2 + bool(group.get("amsgrad")) if "betas" in group or "momentum" not in group else bool(group["momentum"])
+                      for group in groups)
+        weights = 4 * sum(p.numel() for p in self.named.values())
+        self.slices = {start: count for start, count in sorted(self.slices.items())
+                       if self.run.reserve(start, weights * (1 + (moments if start else 0)))}
 
     def _tell(self, about_config, against):
         for what, reasons in (("no slices are recorded", against), ("`repro replay` will refuse the slices", about_config)):
@@ -514,6 +524,7 @@ class Recorder:
     def _open(self, count):
         against = _replayable.against_run(self.model, self.optimizers, self.masters)
         against += _replayable.against_state(self.optimizers, self.named, self.done)
+        self.run.release(self.done)
         if against:
             raise Refused("; ".join(against))
         kept = {}
@@ -529,7 +540,7 @@ class Recorder:
         if self.gradients and not self.run.has_room(f"the gradients of the slice from update {self.done}",
                                                     size + count * size_of(values)):
             self.gradients = False
-        if not self.run.has_room(f"the slice from update {self.done}", size):
+        if not self.run.reserve(self.done, size):
             return
         self.open, self.start = Stretch(self.done, count, values), kept or None
         if self.compared:
@@ -616,6 +627,8 @@ class Recorder:
         return f"the tensors are not those of the config: {have}{lack}{nearest}"
 
     def _give_up(self, against):
+        for start in (*self.slices, *([self.open.start] if self.open else [])):
+            self.run.release(start)
         self.open, self.slices = None, {}
         self.close()
         reason = Refused(f"{against}. The receipt still has metrics, evaluations, seeds, counts and digests of weights")

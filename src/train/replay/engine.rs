@@ -43,7 +43,7 @@ fn resolve(
     corpora: &Corpora,
 ) -> Result<(Extent, Option<ChosenBy>), Error> {
     let slices = &bundle.receipt().slices;
-    let none = || NO_SLICE.at(Location::file(bundle.name()), "a bundle with slices", "none");
+    let none = || NO_SLICE.at(Location::file(bundle.name()), RECORDED, "none");
     match choice {
         Choice::This(extent) => Ok((extent, None)),
         Choice::Last => {
@@ -193,6 +193,10 @@ pub fn calibrate(
     Ok((extent, calibration.report(&session.layout, &session.logged, from)))
 }
 
+/// How a bundle comes to have slices.
+const RECORDED: &str = "a bundle with slices; `receipts.torch.Recorder(run, model, optimizer, slices=[(0, 3)])` records them \
+                        while a run trains (`repro explain slices`)";
+
 /// Why a recorder kept no slices, by its own words in the receipt.
 fn without_slices(bundle: &Bundle) -> Option<String> {
     let root = bundle.document(RECEIPT).ok()?.root();
@@ -220,20 +224,21 @@ fn fits(bundle: &Bundle, shape: RunShape) -> Result<(), Error> {
 impl<'a> ReplayedRun<'a> {
     /// The run of a bundle, whose settings and size are those of one that can be executed.
     pub fn of(bundle: &'a Bundle, machine: &'a Machine) -> Result<Self, Error> {
-        let config = bundle.document(CONFIG)?.root();
         let trainer = bundle.receipt().trainer.as_ref();
         let stated = trainer.and_then(|trainer| trainer.arithmetic.clone());
         let arithmetic = stated.unwrap_or_else(|| "not stated".to_owned());
+        // Only runs of the own arithmetic can be executed without slices, from their data.
+        let why = without_slices(bundle);
+        if bundle.receipt().slices.is_empty() && (why.is_some() || arithmetic != ARITHMETIC) {
+            let place = Location::file(bundle.name());
+            let found = why.unwrap_or_else(|| "there is nothing to replay".to_owned());
+            return Err(NO_SLICE.at(place, RECORDED, format!("none: {found}")));
+        }
+        let config = bundle.document(CONFIG)?.root();
         if let Some(node) = config.get("arithmetic").filter(|node| node.text() != Ok(&*arithmetic))
         {
             let expected = format!("`{arithmetic}`, as the receipt says");
             return Err(TWO_ARITHMETICS.at(node.place(), expected, format!("`{}`", node.text()?)));
-        }
-        if bundle.receipt().slices.is_empty()
-            && let Some(why) = without_slices(bundle)
-        {
-            let place = Location::file(bundle.name());
-            return Err(NO_SLICE.at(place, "a bundle with a slice", format!("none: {why}")));
         }
         let is_stated = stated::is_stated(bundle);
         settings::check(config, is_stated)?;

@@ -1,6 +1,7 @@
-"""Writes receipts for the texts beside it: a dense model and a mixture, three seeds each, and runs that no text concerns.
+"""Writes receipts for the texts beside it: a dense model and a mixture, three seeds each, and runs that no text concerns; of
+`rates.md`, runs at two learning rates.
 
-    project.py FOLDER          FOLDER/receipts; all numbers are invented
+    project.py FOLDER TEXT     FOLDER/receipts; all numbers are invented
 """
 import math
 import pathlib
@@ -31,8 +32,15 @@ def train(folder, rng, group, seed, end, model, **changes):
     assert run.finish(), run.problems
 
 
-def main(folder):
-    rng = random.Random(12)
+def rates(folder, rng):
+    """Runs that the text names by their learning rates."""
+    model = {"n_layer": 4, "n_head": 4, "n_embd": 128, "vocab_size": 256, "params": 829440}
+    for group, rate, end in (("low", 1e-3, 2.57), ("high", 3e-3, 2.68)):
+        for seed in (1, 2, 3):
+            train(folder, rng, group, seed, end, model, lr=rate, min_lr=1e-4, block_size=64, warmup=100, steps=400)
+
+
+def main(folder, rng):
     shape = {"layers": 3, "heads": 4, "width": 96, "vocab": 512}
     dense = {**shape, "experts": 1, "top_k": 1, "params": 353664}
     mixture = {**shape, "experts": 4, "top_k": 2, "params": 685440}
@@ -45,4 +53,4 @@ def main(folder):
     train(folder, rng, "debug", 7, 3.3, mixture, steps=200, lr=0.006)
 
 
-main(pathlib.Path(sys.argv[1]))
+(rates if sys.argv[2] == "rates.md" else main)(pathlib.Path(sys.argv[1]), random.Random(12))
