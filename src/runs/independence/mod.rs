@@ -75,7 +75,9 @@ pub fn related(traces: &[&RunTrace]) -> Vec<RelatedRuns> {
     });
     let mut found: Vec<RelatedRuns> = judged.collect();
     if traces.len() <= MOST_MIXED {
-        let is_known = |at: usize| found.iter().any(|one| one.second == at || one.first == at);
+        let is_of = |one: &RelatedRuns, at: usize| one.second == at || one.first == at;
+        let is_known =
+            |at: usize| found.iter().any(|one| one.kinship.is_of_one_run() && is_of(one, at));
         let mixed: Vec<_> = (0..traces.len())
             .filter(|at| !is_known(*at))
             .filter_map(|at| mean(traces, at))
