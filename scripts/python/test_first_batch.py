@@ -26,7 +26,7 @@ from torch import nn  # noqa: E402
 
 import repro_receipts as receipts  # noqa: E402
 import repro_receipts.torch  # noqa: E402
-from repro_receipts import _table  # noqa: E402
+from repro_receipts import _first, _table  # noqa: E402
 
 PROGRAM = os.environ.get("REPRO_BIN", "")
 needs_program = unittest.skipUnless(PROGRAM and os.path.isfile(PROGRAM), "REPRO_BIN names no program")
@@ -124,11 +124,12 @@ class Case(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
 
-    def train(self, model, config=None, loss_of=None, clipped=None, steps=2, **more):
+    def train(self, model, config=None, loss_of=None, clipped=None, steps=2, finish=True, resume=False, **more):
         """Trains a model and records all of it; answers what was said."""
         said = io.StringIO()
         with contextlib.redirect_stderr(said):
-            run = receipts.init("run", self.folder, CONFIG if config is None else config, {"name": "test"}, {"init": 1}, rank=0)
+            run = receipts.init("run", self.folder, CONFIG if config is None else config, {"name": "test"}, {"init": 1}, rank=0,
+                                resume=resume)
             optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
             record = receipts.torch.Recorder(run, model, optimizer, [(0, steps)], grad_clip=0.05, **more)
             source = torch.Generator().manual_seed(2)
@@ -142,7 +143,10 @@ class Case(unittest.TestCase):
                 nn.utils.clip_grad_norm_((clipped or model).parameters(), 0.05)
                 optimizer.step()
                 optimizer.zero_grad()
-            run.finish()
+            if finish:
+                run.finish()
+            else:
+                run._lock.release(remove=False)
         return said.getvalue()
 
     def verdict(self, folder=None):
@@ -213,6 +217,38 @@ class Compared(Case):
         for name, value in states[0][0].items():
             self.assertTrue(torch.equal(value, states[1][0][name]), name)
         self.assertTrue(torch.equal(states[0][1], states[1][1]))
+
+    def test_some_rows_stand_for_a_large_batch(self):
+        size = sum(p.numel() for p in Llama().parameters())
+        for told, change, tokens, words in (
+                ("2 of 4 rows", "", 40, "confirms names"), ("1 of 4 rows, 8 of 16 tokens", "", 1, "confirms names"),
+                ("2 of 4 rows", "gelu", 40, "the MLP of layer 0"), ("1 of 4 rows, 8 of 16 tokens", "interleaved", 1, "the attention")):
+            with self.subTest(told, change=change), tempfile.TemporaryDirectory() as folder, \
+                    mock.patch.object(_first, "ENOUGH", _first.work_of(size, tokens)), mock.patch.object(_first, "SHORTEST", 8):
+                self.folder = pathlib.Path(folder)
+                said = self.train(Llama(change))
+                self.assertIn(f"the first batch was compared by {told};", said)
+                self.assertIn(words, said)
+                self.assertEqual(self.is_recorded(), not change)
+
+    def test_a_loss_that_rows_do_not_show_has_the_whole_batch_compared(self):
+        with mock.patch.object(_first, "ENOUGH", 1.0):
+            said = self.train(Llama(), loss_of=weighed)
+        self.assertIn("gradient of", said)
+        self.assertNotIn("compared by", said)
+        self.assertFalse(self.is_recorded())
+
+    def test_only_where_one_row_takes_too_long_nothing_is_compared(self):
+        with mock.patch.object(_first, "ENOUGH", 1.0), mock.patch.object(_first, "WORK", 2.0):
+            self.assertIn("was not compared", self.train(Llama(), names={"tok.weight": "model.embed_tokens.weight"}))
+        self.assertTrue(self.is_recorded())
+
+    def test_a_run_that_goes_on_is_not_compared_again(self):
+        self.train(Llama(), finish=False)
+        with mock.patch.object(_first, "ask", side_effect=AssertionError):
+            said = self.train(Llama(), resume=True)
+        self.assertNotIn("compared", said)
+        self.assertEqual(self.verdict(), "verified")
 
     def test_the_example_of_the_page_is_replayed(self):
         page = (HERE.parents[1] / "tests/docs/python.md").read_text("utf-8")

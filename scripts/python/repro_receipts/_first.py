@@ -10,6 +10,7 @@ Random numbers, buffers, gradients and modes of the model are as before afterwar
 from __future__ import annotations
 
 import contextlib
+import copy
 import json
 import math
 import pathlib
@@ -29,7 +30,9 @@ from ._tensors import TensorFile
 KEPT = 1 << 24  # numbers of rows that are kept of the first sequence
 UNIT = 2.0 ** -24
 FAR, FAR_IN_FEW_BITS = 64 * UNIT, 4 * 2.0 ** -8  # how far two passes may be apart, as rows of two engines in a replay
+ENOUGH = 5e9  # operations of a comparison beyond which some rows stand for the whole batch: about half a second of a core
 WORK = 2e11  # operations that a comparison may take: about ten seconds of two cores
+SHORTEST = 64  # tokens of a row that are compared at least
 WALKS = 12  # of a calibration, with the step itself
 MINUTES = 10
 
@@ -178,13 +181,16 @@ def untouched(model):
                     buffer.copy_(value)
 
 
-def first_row(value, rows):
-    """Arguments of a forward pass, of its first row alone."""
-    if torch.is_tensor(value) and value.dim() and value.shape[0] == rows:
-        return value[:1]
+def first_of(value, shape, wanted):
+    """Arguments of a forward pass over (rows, length), of the first `wanted` rows and tokens alone."""
+    if torch.is_tensor(value):
+        if value.dim() and value.shape[0] == shape[0]:
+            value = value[:wanted[0]]
+        is_by_token = value.dim() in (1, 2) and value.shape[-1] == shape[1]
+        return value[..., :wanted[1]] if is_by_token else value
     if isinstance(value, dict):
-        return {name: first_row(one, rows) for name, one in value.items()}
-    return type(value)(first_row(one, rows) for one in value) if type(value) in (tuple, list) else value
+        return {name: first_of(one, shape, wanted) for name, one in value.items()}
+    return type(value)(first_of(one, shape, wanted) for one in value) if type(value) in (tuple, list) else value
 
 
 class Given:
@@ -196,6 +202,23 @@ class Given:
         self.arguments, self.device = (positional, named), next(module.parameters()).device.type
         is_cast = torch.is_autocast_enabled(self.device)
         self.autocast = {"enabled": is_cast, **({"dtype": torch.get_autocast_dtype(self.device)} if is_cast else {})}
+
+    def first(self, wanted):
+        """The same of its first rows and tokens alone."""
+        other = copy.copy(self)
+        other.arguments, other.shape = first_of(self.arguments, self.shape, wanted), tuple(wanted)
+        return other
+
+    def learned(self, model, trained, batch, smoothing, z_loss, vocabulary):
+        """The mean cross-entropy of a batch, and the gradients of it and a z-loss, by a pass that leaves nothing behind."""
+        targets = batch.tokens[:, 1:].masked_fill(batch.counted == 0, -100).to(self.device)
+        with untouched(model), torch.enable_grad():
+            with torch.autocast(self.device, **self.autocast):
+                output = model(*self.arguments[0], **self.arguments[1])
+            logits = logits_of(output, tuple(batch.counted.shape), vocabulary).float()
+            loss = F.cross_entropy(logits.flatten(0, 1), targets.flatten(), label_smoothing=smoothing)
+            squares = logits.logsumexp(-1)[targets >= 0].square()
+            return loss.item(), torch.autograd.grad(loss + z_loss * squares.mean() if z_loss else loss, trained)
 
     def looked(self, model, named, vocabulary):
         """The first row, sent through the model again."""
@@ -213,7 +236,7 @@ class FirstRow:
         self.rows, self.length = shape
         self.given = given
         with untouched(model):
-            one = (first_row(given[0], self.rows), first_row(given[1], self.rows))
+            one = first_of(given, shape, (1, self.length))
             try:
                 model(*one[0], **one[1])
                 self.given, self.rows = one, 1
@@ -295,6 +318,15 @@ def apart(a, b):
 def work_of(parameters, tokens):
     """Operations of a comparison, roughly."""
     return 6.0 * parameters * tokens * WALKS
+
+
+def extent(parameters, shape):
+    """How many rows and tokens of a first micro-batch (rows, length) stand for the whole batch; None where not even the fewest
+    can be compared."""
+    rows, length = shape
+    tokens = int(ENOUGH / work_of(parameters, 1))
+    wanted = (1, max(min(SHORTEST, length), tokens)) if tokens < length else (min(rows, tokens // length), length)
+    return wanted if work_of(parameters, wanted[0] * wanted[1]) <= WORK else None
 
 
 def write_rows(bundle, tensors):

@@ -381,6 +381,11 @@ def precision_of(device):
     return autocast, has_tf32(device)
 
 
+def is_full(found, parameters):
+    """Whether layers compute in float32 and nothing less."""
+    return found <= {(None, False)} and all(p.dtype == torch.float32 for p in parameters)
+
+
 def stated_precision(found, has_masters):
     """The members of a slice whose forward passes were computed in these."""
     if has_masters:

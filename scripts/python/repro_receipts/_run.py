@@ -75,6 +75,12 @@ class Run(Quiet):
         return self._last_step
 
     @property
+    def first_batch(self) -> Dict[str, Any]:
+        """What was found of the first batch, before a kill too; nothing before it was compared, or after the config changed."""
+        is_same = not any({"config", "trainer"} & set(one.get("before", {})) for one in self._resumes)
+        return dict(self._extra.get("first_batch", {})) if is_same else {}
+
+    @property
     def config(self) -> Dict[str, Any]:
         """The config as it is written so far."""
         return dict(self._config)

@@ -6,6 +6,7 @@ import hashlib
 import math
 import operator
 import struct
+import sys
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 
 from ._json import Unwritable, text_of
@@ -56,7 +57,8 @@ def elements(tensor: Any) -> bytes:
 
 def _is_finite(raw: bytes) -> bool:
     """Whether all of these float32 are finite: their sum fits a float64 unless one of them is not."""
-    return math.isfinite(sum(memoryview(raw).cast("f")))
+    numpy: Any = sys.modules.get("numpy")  # a hundred times as fast, and there where tensors are PyTorch's
+    return bool(numpy.isfinite(numpy.frombuffer(raw, "f")).all()) if numpy else math.isfinite(sum(memoryview(raw).cast("f")))
 
 
 class TensorFile:
@@ -95,7 +97,11 @@ class TensorFile:
 
 
 def moved(before: Any, after: Any) -> float:
-    """The norm of a change in float64, added up in the order of the elements."""
+    """The norm of a change, added up in float64."""
+    numpy: Any = sys.modules.get("numpy")
+    if numpy:
+        old, new = (numpy.frombuffer(elements(tensor), "f").astype("d") for tensor in (before, after))
+        return math.sqrt(numpy.square(new - old).sum())
     total = 0.0
     for old, new in zip(memoryview(elements(before)).cast("f"), memoryview(elements(after)).cast("f")):
         total += (new - old) * (new - old)

@@ -28,6 +28,7 @@ by `run`, and listed in its receipt.
 """
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
 import math
@@ -54,6 +55,11 @@ EXACT, ROUGH = 2e-5, 0.01  # how far gradients of logits may be from those of a 
 def norm64(tensor):
     """A norm, added up in float64."""
     return torch.linalg.vector_norm(tensor.detach(), dtype=torch.float64).item()
+
+
+def norm_of(norms):
+    """The norm of all tensors by the norm of each."""
+    return math.sqrt(math.fsum(norm ** 2 for norm in norms.values()))
 
 
 def pieces(logits, targets):
@@ -131,6 +137,13 @@ class Batch:
         self.loss, self.scales, self.balances, self.has_balance, self.error = None, [], [], False, EXACT
         self.weight, self.passes = None, 0
 
+    def first(self, rows, length):
+        """The same of its first rows and tokens alone."""
+        other = copy.copy(self)
+        other.tokens, other.counted = self.tokens[:rows, :length + 1], self.counted[:rows, :length]
+        other.given = {name: part[:rows, :length] for name, part in self.given.items()}
+        return other
+
     @property
     def is_whole(self):
         """Whether all its tokens are of documents, so that padding went through no router."""
@@ -206,7 +219,7 @@ class Recorder:
     weights by the names of its parameters, which the optimizer moves, and of which its own are the rounded copies.
 
     Before the first update the first batch is compared with the model that the config describes, by the program `repro`
-    (`compare`; None leaves it out where it would take more than some seconds). `names` is a table from the model's names to
+    (`compare`; None takes a part of it where all of it would take more than half a second). `names` is a table from the model's names to
     those of replays (`_table.py`); without one it is proposed from shapes, and taken where the first batch confirms it.
     `balance` is the coefficient of a balance loss of routers that is added to the loss."""
 
@@ -220,11 +233,14 @@ class Recorder:
         self.grad_clip, self.done, self.mean_over = float(grad_clip or 0.0), done, mean_over
         self.label_smoothing, self.z_loss, self.watch, self.gradients = label_smoothing, z_loss, watch, gradients
         self.strict, self.compare, self.balance, self.table = strict, compare, balance, dict(names or {})
-        self.compared, self.first, self.looking, self.start = compare is False, None, False, None
-        self.is_guessed = False
+        before = run.first_batch  # of a run that goes on, whose config is the same
+        self.compared = compare is False or before.get("outcome") == "agrees"
+        self.first, self.looking, self.start, self.is_guessed = [], False, None, False
+        self.table = self.table or before.get("names", {})
         self.slices = {start: count for start, count in slices if start >= done or not run.has_slice(start)}
         self.open = None
         self.handles: List[Any] = []
+        self.watching: List[Any] = []
         self.stepped: Set[int] = set()
         self.heads: List[Any] = []
         self.inside, self.pending, self.balance_whole = False, None, False
@@ -286,11 +302,7 @@ class Recorder:
         self.named = {name: self.masters.get(name, p) for name, p in sorted(self.computed.items())}
         self.pieces = {name: _table.parts_of(name, p.shape, self.table) for name, p in self.named.items()}
         self.parts = {id(p): [piece.name for piece in self.pieces[name]] for name, p in self.named.items()}
-        self.handles = [p.register_post_accumulate_grad_hook(functools.partial(self._gradient, name))
-                        for name, p in self.computed.items() if p.requires_grad]
-        if self.gradients:
-            self.handles += [p.register_hook(functools.partial(self._added, name))
-                             for name, p in self.computed.items() if p.requires_grad]
+        self.handles = []
         self.padding = {module.padding_idx for module in self.model.modules()
                         if isinstance(module, torch.nn.Embedding) and module.padding_idx is not None}
         self.routers = [module for module in self.model.modules() if type(module).__name__.endswith("TopKRouter")]
@@ -361,8 +373,8 @@ class Recorder:
     def _leave(self, module, positional, named, output):
         if self.looking:
             return
-        if self.inside and self.open and not self.compared and self.first is None:
-            self.first = _first.Given(module, positional, named, self.open.batches)
+        if self.inside and self.open and not self.compared:
+            self.first.append(_first.Given(module, positional, named, self.open.batches))
         if self.inside and self.watch and self.open:
             given = dict(zip(inspect.signature(module.forward).parameters, positional), **named)
             if getattr(output, "logits", None) is None:
@@ -407,9 +419,9 @@ class Recorder:
         if self.run.has_room(f"the weights of update {step}", size_of(values)):
             self.run.checkpoint(step, values)
 
-    def _look(self):
+    def _look(self, given):
         """Sends the first row through the model again; None where it cannot be told from what was given."""
-        given, self.first, self.looking = self.first, None, True
+        self.looking = True
         try:
             return given and given.looked(unwrapped(self.model), self.computed, self._config().get("vocab_size"))
         finally:
@@ -501,9 +513,17 @@ class Recorder:
 
     def close(self) -> None:
         """Takes all hooks away."""
+        self._unwatch()
         for handle in self.handles:
             handle.remove()
         self.handles = []
+
+    def _unwatch(self):
+        """Takes the hooks of gradients away, of which there is one for each tensor: between slices they would be called in
+        vain."""
+        for handle in self.watching:
+            handle.remove()
+        self.watching = []
 
     # --- What updates do ---
 
@@ -519,6 +539,13 @@ class Recorder:
             self._open(self.slices.pop(self.done))
         elif self.open is None and not self.compared and self.slices:
             self.open = Stretch(self.done, 0, self._values())
+        if self.open is None:
+            self._unwatch()
+        elif not self.watching:
+            trained = [(name, p) for name, p in self.computed.items() if p.requires_grad]
+            self.watching = [p.register_post_accumulate_grad_hook(functools.partial(self._gradient, name)) for name, p in trained]
+            if self.gradients:
+                self.watching += [p.register_hook(functools.partial(self._added, name)) for name, p in trained]
 
     @_quiet
     def _open(self, count):
@@ -562,7 +589,7 @@ class Recorder:
     @_quiet
     def _added(self, name, gradient):
         """What a micro-batch adds to a gradient, before it is added."""
-        if self.open:
+        if self.open and not self.looking:
             self.open.added.setdefault(name, []).append(norm64(gradient))
 
     def _before(self, at, optimizer, arguments, named):
@@ -598,13 +625,15 @@ class Recorder:
         try:
             self._unmoved()
             self._clipped()
-            passed = self._look()
-            against = self._compare(passed)
+            part = self._part()
+            passed = self._look(part.given if part else next(iter(self.first), None))
+            against = self._compare(part, passed)
         except _first.Unasked as error:
             say(f"the model was not compared with its config before training: {error}")
             against = self._without_program(passed)
         except Exception as error:
             against = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+        self.first = []
         if against:
             self._give_up(against)
         elif self.open.count == 0:
@@ -636,22 +665,67 @@ class Recorder:
         if self.strict:
             raise reason
 
-    def _compare(self, passed):
-        """What the program says against the first batch, before the first update; None where it is as the config says."""
-        o, config = self.open, self._config()
+    def _part(self):
+        """The first rows of the first batch, where to compare all of it takes long, with the loss and the gradients that they
+        alone give. None where the whole batch is compared: it is small, its tokens are routed, or the gradients of the
+        run's own backward pass are not those of its logits, which a few rows would not show."""
+        o, count = self.open, sum(p.numel() for p in self.named.values())
+        trained = {name: p for name, p in self.computed.items() if p.requires_grad}
+        given = {"smoothing": self.label_smoothing, "z_loss": self.z_loss, "vocabulary": self._config().get("vocab_size")}
+        self.looking = True
+        try:
+            self._loss()
+            rows, parts, length = self._shape_of(o.batches)
+            wanted = _first.extent(count, o.batches[0].counted.shape)
+            is_routed = o.routed or self.balance or any(batch.has_balance for batch in o.batches)
+            is_small = _first.work_of(count, rows * parts * length) <= _first.ENOUGH
+            if self.compare or is_small or wanted is None or is_routed or len(self.first) != len(o.batches):
+                return None
+            model, own = unwrapped(self.model), list(trained.values())
+            losses, again = zip(*(first.learned(model, own, batch, **given) for first, batch in zip(self.first, o.batches)))
+            weights = [share * o.scale for share in self._weights()[self.mean_over]]
+            again = self._norms({name: sum(weight * gradient for weight, gradient in zip(weights, of))
+                                 for name, of in zip(trained, zip(*again))})
+            part = Stretch(self.done, 0, o.first)
+            part.given, part.precisions = self.first[0].first(wanted), o.precisions
+            part.batches = [o.batches[0].first(*wanted)]
+            part.batches[0].loss, gradients = part.given.learned(model, own, part.batches[0], **given)
+            part.gradients = self._norms(dict(zip(trained, gradients)))
+            part.clipped_by = norm_of(part.gradients)
+            cut = f", {wanted[1]} of {length} tokens" if wanted[1] < length else ""
+            part.told = f"{wanted[0]} of {rows * parts} rows{cut}"
+        except Exception:  # of models that answer no logits, or take no other number of rows
+            return None
+        finally:
+            self.looking = False
+        near, least = (ALIKE, ALIKE ** 2) if _replayable.is_full(o.precisions, own) else (ROUGH, ALIKE)
+        least *= norm_of(o.gradients)
+        is_own = all(abs(norm - o.gradients.get(name, 0.0)) <= near * norm + least for name, norm in again.items())
+        is_same = all(abs(loss - batch.loss) <= near * loss for loss, batch in zip(losses, o.batches))
+        return part if is_own and is_same else None
+
+    def _norms(self, gradients):
+        """The norms of gradients by the tensors of a replay."""
+        return {part: norm64(value) for name, gradient in gradients.items()
+                for part, value in self._parts_of(name, gradient).items()}
+
+    def _compare(self, part, passed):
+        """What the program says against the first batch, or a part of it, before the first update; None where it is as the
+        config says."""
+        o, config = part or self.open, self._config()
         if passed and passed.against:
             return passed.against
         if not o.batches or any(batch.loss is None for batch in o.batches):
             raise ValueError("no batch and no loss before the first update; call `batch` and `loss` for each forward pass")
-        loss = self._loss()
+        loss = o.batches[0].loss if part else self._loss()
         rows, parts, length = self._shape_of(o.batches)
         count = sum(p.numel() for p in self.named.values())
         if self.compare is None and _first.work_of(count, rows * parts * length) > _first.WORK:
             raise _first.Unasked(f"{count:,} parameters and {rows * parts * length:,} tokens take minutes; `compare=True` "
                                  "compares them all the same")
         config.update(batch_size=rows * parts, seq_len=length, steps=1)
-        found = _first.ask(self.run, config, functools.partial(self._write_first, passed, loss))
-        self._note(found)
+        found = _first.ask(self.run, config, functools.partial(self._write_first, o, passed, loss))
+        self._note(found, part)
         if self.is_guessed and any(self.unplaced):
             return self._misnamed() + _first.agreeing(found)
         against = _first.sentence(found)
@@ -669,24 +743,27 @@ class Recorder:
             say(f"the first batch does not decide whether the model is that of its config: {found['reason']}")
         return against
 
-    def _note(self, found):
-        self.run._note("first_batch", {"outcome": found["outcome"], **({"reason": found["reason"]} if found["reason"] else {})})
+    def _note(self, found, part):
+        names = self.table if self.is_guessed and _table.changes(self.table) else None
+        members = {"outcome": found["outcome"], "reason": found["reason"], "compared": part and part.told, "names": names}
+        self.run._note("first_batch", {name: value for name, value in members.items() if value})
+        if part:
+            say(f"the first batch was compared by {part.told}; `compare=True` compares all of it")
 
     @staticmethod
     def _shape_of(batches):
         rows, length = (max(batch.counted.shape[at] for batch in batches) for at in (0, 1))
         return rows, len(batches), length
 
-    def _write_first(self, passed, loss, bundle):
+    def _write_first(self, o, passed, loss, bundle):
         """Writes the first update as a slice of one step, of which nothing is said but what comes before weights move."""
-        o = self.open
         rows, _, length = self._shape_of(o.batches)
         stretch = Stretch(0, 1, o.first)
         stretch.updates, stretch.groups = [o.batches], [[self._plain_group()]]
         stretch.scales, stretch.precisions = [o.scale], o.precisions
         names = list(o.first)
         norms = [o.gradients.get(name, 0.0) for name in names]
-        stretch.logged = {"loss": [loss], "grad_norm": [math.sqrt(math.fsum(n * n for n in norms))],
+        stretch.logged = {"loss": [loss], "grad_norm": [norm_of(o.gradients)],
                           "clip_norm": [o.clipped_by], "tensor_grad_norm": [norms]}
         is_padded = any(batch.counted.shape != (rows, length) or not batch.is_whole for batch in o.batches)
         if o.routed and not is_padded:
@@ -739,7 +816,7 @@ class Recorder:
             raise ValueError(f"no gradient of {', '.join(missing[:3])}: PyTorch leaves such tensors alone, and a replay "
                              "does not")
         found = math.sqrt(math.fsum(norm64(p.grad) ** 2 for p in self.named.values() if p.grad is not None))
-        whole = math.sqrt(math.fsum(norm ** 2 for norm in self.open.gradients.values()))
+        whole = norm_of(self.open.gradients)
         share = found / whole if whole else 1.0
         for name, p in self.named.items():
             for part, gradient in self._parts_of(name, p.grad).items() if p.grad is not None else ():
@@ -812,10 +889,7 @@ class Recorder:
 
     def _loss(self):
         """The loss of an update by those of its micro-batches, whose weights are those that were backpropagated."""
-        batches = self.open.batches
-        counts = [int(batch.counted.sum()) for batch in batches]
-        weights = {"targets": [count / max(1, sum(counts)) for count in counts],
-                   "micro_batches": [1 / len(batches)] * len(batches)}
+        batches, weights = self.open.batches, self._weights()
         found = [next((scale for scale in batch.scales if scale is not None), batch.weight) for batch in batches]
         if any(batch.scales and not any(batch.scales) for batch in batches):
             raise ValueError(f"the loss of update {self.done} is not the cross-entropy of its targets with "
@@ -824,6 +898,11 @@ class Recorder:
             self._weigh(weights, found)
         self._balances(weights[self.mean_over])
         return math.fsum(w * batch.loss for w, batch in zip(weights[self.mean_over], batches))
+
+    def _weights(self):
+        """By what the loss of each micro-batch may be multiplied in that of an update."""
+        counts = [int(batch.counted.sum()) for batch in self.open.batches]
+        return {"targets": [count / max(1, sum(counts)) for count in counts], "micro_batches": [1 / len(counts)] * len(counts)}
 
     def _balances(self, weights):
         """Finds out whether each micro-batch adds its share of the balance loss of routers, or all of it."""
@@ -897,7 +976,7 @@ def _idle():
     recorder = object.__new__(Recorder)
     recorder.open, recorder.inside, recorder.watch, recorder.heads, recorder.pending = None, False, False, [], None
     recorder.slices, recorder.stepped, recorder.optimizers, recorder.done, recorder.run = {}, set(), [None], 0, None
-    recorder.looking, recorder.compared, recorder.first = False, True, None
+    recorder.looking, recorder.compared, recorder.first, recorder.watching = False, True, [], []
     return recorder
 
 

@@ -27,6 +27,12 @@ const MOST_BITS: f64 = 20.0;
 const FAR_BELOW_NOISE: f64 = 0.02;
 /// So many points of a pair are tried before all are.
 const TRIED: usize = 64;
+/// So many points of three runs are tried before all are,
+const MEANS_TRIED: usize = 16;
+/// one of which is a mean of the others with such a share of one; others would be the other run itself.
+const SHARES: std::ops::RangeInclusive<f64> = 0.02..=0.98;
+/// What rounding makes of a half.
+const NEARLY_HALF: f64 = 1e-3;
 /// So many values of a column are marks of its run.
 const MARKS: usize = 4;
 /// By how many records a copy may be moved.
@@ -55,6 +61,8 @@ pub enum Law {
     Scaled(f64),
     /// Both: the factor, and what is added.
     Affine(f64, f64),
+    /// They are moved by what changes slowly.
+    Drifting,
 }
 
 /// What two columns have in common.
@@ -131,6 +139,32 @@ impl MeasuredColumn {
         points.map(|(step, value)| (*step, value.to_bits()))
     }
 
+    /// The share of one column of which this is the weighted mean with another, with what follows from that; none where the
+    /// digits do not. A few values are looked at before all are.
+    pub fn mean_of(&self, one: &Self, other: &Self) -> Option<(f64, ColumnAgreement)> {
+        let tried = self.points.iter().step_by(self.len().div_ceil(MEANS_TRIED).max(1));
+        let (share, mean) = mean_through(tried, one, other)?;
+        let far = |(step, value): &(u64, f64)| (self.at(*step).unwrap_or(f64::NAN) - value).abs();
+        let near = FAR_BELOW_NOISE * self.noise + 4.0 * self.half_unit;
+        let follow = mean.iter().filter(|point| far(point) <= near).count();
+        if !SHARES.contains(&share) || (follow as f64) < MOST_FOLLOW * mean.len() as f64 {
+            return None;
+        }
+        let (share, points) = mean_through(self.points.iter(), one, other)?;
+        let values: Vec<f64> = points.iter().map(|(_, value)| *value).collect();
+        let half_unit = one.half_unit.max(other.half_unit);
+        let found = self.agreement(&Self { noise: noise(&values), points, half_unit })?;
+        let is_mean = found.law == Law::Equal && found.has_rule && found.parts.is_none();
+        // The share comes from the values.
+        let bits = found.bits - MOST_BITS;
+        is_mean.then_some((share, ColumnAgreement { bits, ..found }))
+    }
+
+    fn at(&self, step: u64) -> Option<f64> {
+        let at = self.points.binary_search_by_key(&step, |(step, _)| *step).ok()?;
+        self.points.get(at).map(|(_, value)| *value)
+    }
+
     /// What the column has in common with another, if it is more than what two seeds have.
     pub fn agreement(&self, other: &Self) -> Option<ColumnAgreement> {
         let compared = Compared {
@@ -149,6 +183,25 @@ impl MeasuredColumn {
         moved(&self.points, &other.points)
             .find_map(|(by, pairs)| compared.equal(&pairs, by).filter(|found| found.bits > 0.0))
     }
+}
+
+/// The share of one column, by least squares, and the mean of both with it at the steps that all three have.
+fn mean_through<'p>(
+    points: impl Iterator<Item = &'p (u64, f64)>,
+    one: &MeasuredColumn,
+    other: &MeasuredColumn,
+) -> Option<(f64, Vec<(u64, f64)>)> {
+    let all: Vec<_> = points
+        .filter_map(|(step, value)| Some((*step, *value, one.at(*step)?, other.at(*step)?)))
+        .collect();
+    let squares: f64 = all.iter().map(|(_, _, one, other)| (one - other).powi(2)).sum();
+    let products: f64 = all.iter().map(|(_, own, one, other)| (own - other) * (one - other)).sum();
+    // A mean of two is rounded, and so is a share: a half is a half.
+    let share = products / squares;
+    let share = if (share - 0.5).abs() < NEARLY_HALF { 0.5 } else { share };
+    let is_enough = all.len() >= FEWEST_CHANGED && share.is_finite();
+    let mean = all.iter().map(|(step, _, one, other)| (*step, other + share * (one - other)));
+    is_enough.then(|| (share, mean.collect()))
 }
 
 /// The pairs of values at the same steps.
@@ -241,7 +294,7 @@ impl Compared {
     /// What rounding leaves open.
     fn room(&self, pair: &Pair, law: Law) -> f64 {
         let factor = match law {
-            Law::Equal => 1.0,
+            Law::Equal | Law::Drifting => 1.0,
             // A shift is the median of differences that are rounded themselves.
             Law::Shifted(_) => 2.0,
             // The factor comes from rounded values.
@@ -268,7 +321,7 @@ impl Compared {
     fn judged(&self, pairs: &[Pair], law: Law, moved: i64) -> Option<ColumnAgreement> {
         let following: Vec<&Pair> = pairs.iter().filter(|pair| self.fits(pair, law)).collect();
         let parameters = match law {
-            Law::Equal => 0,
+            Law::Equal | Law::Drifting => 0,
             Law::Shifted(_) | Law::Scaled(_) => 1,
             Law::Affine(..) => 2,
         };
@@ -306,16 +359,17 @@ impl Compared {
     /// Values that follow no law to their digits and are still nearer than any seeds are.
     fn near(&self, pairs: &[Pair]) -> Option<ColumnAgreement> {
         let near = FAR_BELOW_NOISE * self.noise;
-        let law = self.shift(pairs)?;
-        let is_near = |pair: &&Pair| residual_size(pair, law) <= near;
-        let follow = pairs.iter().filter(is_near).count();
         let is_told = self.noise > 0.0 && near > self.units.0 + self.units.1;
-        if !is_told
-            || pairs.len() < 2 * FEWEST_CHANGED
-            || (follow as f64) < 0.9 * pairs.len() as f64
-        {
+        if !is_told || pairs.len() < 2 * FEWEST_CHANGED {
             return None;
         }
+        let shift = self.shift(pairs)?;
+        let around = pairs.iter().map(|pair| residual_size(pair, shift)).collect();
+        let laws = [(shift, around), (Law::Drifting, beside_neighbours(pairs))];
+        let (law, follow) = laws.into_iter().find_map(|(law, sizes): (Law, Vec<f64>)| {
+            let follow = sizes.iter().filter(|size| **size <= near).count();
+            (follow as f64 >= 0.9 * sizes.len() as f64).then_some((law, follow))
+        })?;
         let bits = follow as f64 * (OWN_NOISE / FAR_BELOW_NOISE).log2();
         let (noise, residual) = (OWN_NOISE * self.noise, near);
         let (common, moved, parts, has_rule) = (pairs.len(), 0, None, false);
@@ -351,12 +405,23 @@ impl Compared {
 /// How far the second value of a pair is from what the law makes of the first one.
 fn residual_size(pair: &Pair, law: Law) -> f64 {
     let expected = match law {
-        Law::Equal => pair.one,
+        Law::Equal | Law::Drifting => pair.one,
         Law::Shifted(by) => pair.one + by,
         Law::Scaled(factor) => factor * pair.one,
         Law::Affine(factor, by) => factor * pair.one + by,
     };
     (pair.other - expected).abs()
+}
+
+/// How far the difference of each inner pair is from those of its neighbours: what is added slowly leaves nothing of it, and
+/// the noise of a run of its own does.
+fn beside_neighbours(pairs: &[Pair]) -> Vec<f64> {
+    let differences: Vec<f64> = pairs.iter().map(|pair| pair.other - pair.one).collect();
+    let sizes = differences.windows(3).map(|near| match near {
+        [before, own, after] => (own - 0.5 * (before + after)).abs(),
+        _ => 0.0,
+    });
+    sizes.collect()
 }
 
 /// The standard deviation of what neighbours do not explain: the lesser of the second and the fourth differences, robustly.
@@ -536,6 +601,68 @@ mod tests {
                 let found = kinship(&run, &later);
                 prop_assert!(found.is_some_and(|found| found.is_refuted()));
             }
+        }
+    }
+
+    /// Numbers that change slowly: sums of steps, pulled back a little.
+    fn slow(seed: u64, step: f64) -> impl FnMut() -> f64 {
+        let (mut noise, mut at) = (Noise(seed), 0.0);
+        move || {
+            at = 0.99 * at + step * noise.normal();
+            at
+        }
+    }
+
+    #[test]
+    fn a_copy_with_slow_noise_is_a_doubt_and_a_run_of_one_data_order_is_none() {
+        let course = Course { records: 200, decimals: 6, noise: 0.05, shared: 0.9, spread: 0.01 };
+        let run = course.run(1, 2);
+        let mut drift = slow(9, 3e-4);
+        let copy: Vec<_> =
+            run.iter().map(|(step, value)| (*step, round(value + drift(), 6))).collect();
+        let found = kinship(&run, &copy).unwrap();
+        assert!(!found.is_certain && found.kind == KinshipKind::Changed, "{found:?}");
+        assert!(found.evidence.contains("what changes slowly"), "{found:?}");
+        let mut drift = slow(9, 3e-4);
+        let honest = course.run(1, 3);
+        let honest: Vec<_> = honest.iter().map(|(step, value)| (*step, value + drift())).collect();
+        assert_eq!(kinship(&run, &honest), None);
+    }
+
+    #[test]
+    fn a_mean_of_two_runs_is_found_wherever_it_stands() {
+        let course = Course { records: 100, decimals: 6, noise: 0.03, shared: 0.5, spread: 0.01 };
+        let (one, other) = (course.run(1, 2), course.run(1, 3));
+        for (share, decimals) in [(0.5, 6), (0.5, 4), (0.3, 6), (0.5, 17)] {
+            let mean: Vec<_> = std::iter::zip(&one, &other)
+                .map(|((step, a), (_, b))| (*step, round(share * a + (1.0 - share) * b, decimals)))
+                .collect();
+            for runs in [[&one, &other, &mean], [&mean, &one, &other], [&one, &mean, &other]] {
+                let traces = runs.map(|points| {
+                    let mut trace = RunTrace::default();
+                    "run".clone_into(&mut trace.name);
+                    trace.measured("loss", points.iter().copied());
+                    trace
+                });
+                let found = super::super::related(&traces.iter().collect::<Vec<_>>());
+                assert!(found.iter().any(|one| one.kinship.is_refuted()), "{share} {decimals}");
+                assert!(found[0].kinship.evidence.contains("of those of `run` plus"), "{found:?}");
+            }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn of_honest_seeds_none_is_a_mean_of_two(course in courses(), data in any::<u64>(), seeds in any::<[u64; 4]>()) {
+            let traces = seeds.map(|seed| {
+                let mut trace = RunTrace::default();
+                trace.measured("loss", course.run(data, seed));
+                trace
+            });
+            let found = super::super::related(&traces.iter().collect::<Vec<_>>());
+            prop_assert!(found.is_empty(), "{found:?}");
         }
     }
 

@@ -17,6 +17,8 @@ const CERTAIN: f64 = 40.0;
 const DOUBTFUL: f64 = 20.0;
 /// Beyond so many runs only pairs that share a digest or a value are compared.
 pub const MOST_COMPARED: usize = 400;
+/// Among so many runs at most, a mean of two others is looked for.
+const MOST_MIXED: usize = 24;
 
 /// What two runs have in common that no two seeds have.
 #[derive(Debug, Clone, PartialEq)]
@@ -71,7 +73,29 @@ pub fn related(traces: &[&RunTrace]) -> Vec<RelatedRuns> {
         let kinship = traces.get(first)?.kinship(traces.get(second)?)?;
         Some(RelatedRuns { first, second, kinship })
     });
-    judged.collect()
+    let mut found: Vec<RelatedRuns> = judged.collect();
+    if traces.len() <= MOST_MIXED {
+        let is_of = |one: &RelatedRuns, at: usize| one.second == at || one.first == at;
+        let is_known =
+            |at: usize| found.iter().any(|one| one.kinship.is_of_one_run() && is_of(one, at));
+        let mixed: Vec<_> = (0..traces.len())
+            .filter(|at| !is_known(*at))
+            .filter_map(|at| mean(traces, at))
+            .collect();
+        found.extend(mixed);
+    }
+    found
+}
+
+/// The run number `at` as a mean of two others: beside the earlier one of them, or before it.
+fn mean(traces: &[&RunTrace], at: usize) -> Option<RelatedRuns> {
+    let own = traces.get(at)?;
+    all_pairs(traces.len()).into_iter().filter(|(one, other)| *one != at && *other != at).find_map(
+        |(one, other)| {
+            let kinship = own.mean_of(traces.get(one)?, traces.get(other)?)?;
+            Some(RelatedRuns { first: one.min(at), second: one.max(at), kinship })
+        },
+    )
 }
 
 fn all_pairs(count: usize) -> Vec<(usize, usize)> {

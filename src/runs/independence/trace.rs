@@ -27,6 +27,8 @@ const SHOWN_DIGITS: usize = 2;
 /// What is kept of a run to hold it against others.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RunTrace {
+    /// What findings call it, where it has a name.
+    pub name: String,
     /// Its seeds by what they are of, where it states them.
     pub seeds: BTreeMap<&'static str, String>,
     /// Digests of weights, by step and name: equal ones are of one run.
@@ -41,7 +43,7 @@ pub struct RunTrace {
 impl RunTrace {
     /// Of a bundle. Where its log is no document, of what was kept of it.
     pub fn of(bundle: &Bundle) -> Self {
-        let mut trace = Self::default();
+        let mut trace = Self { name: bundle.name().to_owned(), ..Self::default() };
         let receipt = bundle.receipt();
         if let Some(seeds) = &receipt.seeds {
             trace.seeds.extend(seeds.init.clone().map(|seed| ("init", seed)));
@@ -136,6 +138,30 @@ impl RunTrace {
         });
         let strongest = found.max_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
         strongest.map(|(_, _, kinship)| kinship)
+    }
+
+    /// How a column of this run is the weighted mean of those of two others, where chance is excluded.
+    pub fn mean_of(&self, one: &Self, other: &Self) -> Option<Kinship> {
+        self.columns.iter().find_map(|(name, column)| {
+            let (one_column, other_column) = (one.columns.get(name)?, other.columns.get(name)?);
+            let (share, found) = column.mean_of(one_column, other_column)?;
+            let (of, beside) = (format_float(share, 4), format_float(1.0 - share, 4));
+            let called = |of: &Self| match of.name.as_str() {
+                "" => "another run".to_owned(),
+                name => format!("`{name}`"),
+            };
+            let evidence = format!(
+                "{name}: {} of {} values are {of} of those of {} plus {beside} of those of {}; runs of other seeds differ \
+                 from that by {} or more",
+                found.follow,
+                found.common,
+                called(one),
+                called(other),
+                format_float(found.noise, SHOWN_DIGITS)
+            );
+            let is_certain = found.bits >= CERTAIN;
+            is_certain.then_some(Kinship { kind: KinshipKind::Changed, is_certain, evidence })
+        })
     }
 
     fn by_digest(&self, other: &Self) -> Option<Kinship> {
@@ -234,6 +260,10 @@ fn told(name: &str, found: &ColumnAgreement, is_rounded: bool) -> Option<Kinship
         }
         Law::Equal => "equal".to_owned(),
         Law::Shifted(by) if found.has_rule => format!("those of the first run {}", signed(by)),
+        Law::Drifting => format!(
+            "those of the first run and what changes slowly: beside their neighbours they differ by {}",
+            short(found.residual)
+        ),
         Law::Shifted(by) => {
             format!("within {} of those of the first run {}", short(found.residual), signed(by))
         }

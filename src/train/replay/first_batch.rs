@@ -296,3 +296,97 @@ fn output_of(rows: &OperationRows<f64>, tensor: &str) -> String {
         _ => format!("the matrix `{tensor}`{layer}"),
     }
 }
+
+#[cfg(all(test, feature = "candle"))]
+mod tests {
+    use super::super::second::tests::small_course;
+    use super::*;
+    use serde_json::json;
+    use std::sync::Arc;
+
+    /// The part that is told of a run with other settings than its config, or with another tensor.
+    fn told(family: &str, changes: &[(&str, Json)], tensor: Option<&str>) -> Option<String> {
+        let mut run = small_course(family, changes);
+        if let Some(tensor) = tensor {
+            let tensors = Arc::make_mut(&mut run.start.tensors);
+            let data = tensors.tensors.get_mut(tensor).unwrap();
+            let values: Vec<_> = data.as_floats().unwrap().iter().map(|one| 1.01 * one).collect();
+            *data = crate::TensorData::floats(data.shape(), &values);
+        }
+        let config = small_course(family, &[]);
+        first_part(&config, Isa::best(), &OwnRows::of(&run)).unwrap().map(|found| found.part)
+    }
+
+    #[test]
+    fn the_first_part_that_differs_is_named() {
+        let theta = |base: f64| ("rope_theta", json!(base));
+        let act = |word: &str| ("hidden_act", json!(word));
+        let epsilon = |name: &'static str| (name, json!(1e-2));
+        let cases = [
+            ("llama", vec![], None),
+            (
+                "llama",
+                vec![epsilon("rms_norm_eps")],
+                Some("the norm of layer 0 (`model.layers.0.input_layernorm.weight`)"),
+            ),
+            ("llama", vec![theta(50.0)], Some("the attention of layer 0: angles")),
+            ("llama", vec![act("gelu")], Some("the MLP of layer 0, from")),
+            // Of two that differ the first is told.
+            ("llama", vec![act("gelu"), theta(50.0)], Some("the attention of layer 0: angles")),
+            ("mistral", vec![("sliding_window", json!(2))], Some("the attention of layer 0")),
+            ("gemma2", vec![("final_logit_softcapping", json!(3.0))], Some("the head: its logits")),
+            (
+                "gpt2",
+                vec![epsilon("layer_norm_epsilon")],
+                Some("the norm of layer 0 (`transformer.h.0.ln_1.weight`)"),
+            ),
+            (
+                "gpt2",
+                vec![("activation_function", json!("relu"))],
+                Some("the activation of the MLP of layer 0"),
+            ),
+        ];
+        for (family, changes, wanted) in cases {
+            let found = told(family, &changes, None);
+            let is_right = match wanted {
+                Some(words) => found.as_ref().is_some_and(|found| found.starts_with(words)),
+                None => found.is_none(),
+            };
+            assert!(is_right, "{family} {changes:?}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn weights_that_are_others_are_named_by_their_tensor() {
+        for (tensor, words) in [
+            ("model.embed_tokens.weight", "the embedding (`model.embed_tokens.weight`)"),
+            ("model.layers.1.input_layernorm.weight", "the norm of layer 1"),
+            ("model.layers.1.self_attn.q_proj.weight", "the attention of layer 1"),
+            (
+                "model.layers.1.self_attn.o_proj.weight",
+                "the matrix `model.layers.1.self_attn.o_proj.weight` of layer 1",
+            ),
+            ("model.layers.0.mlp.up_proj.weight", "the MLP of layer 0"),
+            ("lm_head.weight", "the head: its logits"),
+        ] {
+            let found = told("llama", &[], Some(tensor)).unwrap_or_default();
+            assert!(found.starts_with(words), "{tensor}: {found}");
+        }
+    }
+
+    #[test]
+    fn rows_that_were_not_kept_name_nothing() {
+        let course = small_course("llama", &[]);
+        let none = OwnRows::of(&small_course("llama", &[])).without(|_| true);
+        assert_eq!(first_part(&course, Isa::best(), &none).unwrap(), None);
+        // Without those of the norms, what they make differs in what the next matrix reads.
+        let run = small_course("llama", &[("rms_norm_eps", json!(1e-2))]);
+        let rows = OwnRows::of(&run).without(|name| name.contains("norm"));
+        let found = first_part(&course, Isa::best(), &rows).unwrap().unwrap();
+        assert!(
+            found.part.starts_with("the norm of layer 0 before `model.layers.0.self_attn.q_proj"),
+            "{found:?}"
+        );
+        assert!(found.apart > 100.0 * found.allowed, "{found:?}");
+    }
+}

@@ -5,6 +5,9 @@ use std::collections::BTreeMap;
 use super::corpora::Corpora;
 use super::course::Course;
 use super::machine::ReplayedRun;
+#[cfg(all(test, feature = "candle"))]
+use repro_portable::Isa;
+
 use super::second::{TIMES, TIMES_IN_FEW_BITS};
 use super::session::Session;
 use crate::{Precision, TensorData, TensorFile};
@@ -19,6 +22,32 @@ pub const ROWS: &str = "data/rows.safetensors";
 pub struct OwnRows(BTreeMap<String, Vec<f64>>);
 
 impl OwnRows {
+    /// The rows that the modules of another program would keep whose model is that of a course.
+    #[cfg(all(test, feature = "candle"))]
+    pub fn of(course: &Course) -> Self {
+        use super::second::FirstSequence;
+        let found = FirstSequence::of(course, crate::backend::Host::<f32>::new(Isa::best()));
+        let FirstSequence { parts, operations } = found.unwrap();
+        let mut rows = BTreeMap::from([("nats".to_owned(), parts.last().unwrap().rows.clone())]);
+        for operation in operations {
+            let weights = operation.tensors.iter().filter(|name| name.ends_with(".weight"));
+            let names: Vec<_> = weights.collect();
+            let (Some(first), Some(last)) = (names.first(), names.last()) else { continue };
+            rows.extend(operation.inputs.map(|inputs| (format!("in.{first}"), inputs)));
+            if names.len() == 1 || operation.kind == crate::model::OperationKind::Network {
+                rows.insert(format!("out.{last}"), operation.outputs);
+            }
+        }
+        Self(rows)
+    }
+
+    /// The same without some of them.
+    #[cfg(all(test, feature = "candle"))]
+    pub fn without(mut self, is_left_out: fn(&str) -> bool) -> Self {
+        self.0.retain(|name, _| !is_left_out(name));
+        self
+    }
+
     pub fn load(bundle: &Bundle) -> Result<Self, Error> {
         if !bundle.files().contains_key(ROWS) {
             return Ok(Self(BTreeMap::new()));

@@ -244,3 +244,43 @@ fn other_heads(config: &Change) -> Vec<Change> {
     }
     all
 }
+
+#[cfg(all(test, feature = "candle"))]
+mod tests {
+    use super::super::second::tests::small_course;
+    use super::*;
+
+    /// The changes that are found for a run with other settings than its config.
+    fn found(family: &str, changes: &[(&str, Json)], left: usize) -> Vec<Change> {
+        let rows = OwnRows::of(&small_course(family, changes));
+        let trial = Trial { isa: Isa::best(), nats: rows.nats().unwrap(), left };
+        trial.search(&[(Change::new(), small_course(family, &[]))])
+    }
+
+    #[test]
+    fn settings_that_would_give_the_batch_are_found() {
+        let cases: [(&str, &[(&str, Json)]); 7] = [
+            ("llama", &[("hidden_act", json!("gelu"))]),
+            ("llama", &[("rms_norm_eps", json!(1e-6))]),
+            ("llama", &[("rope_theta", json!(10_000.0))]),
+            ("llama", &[("hidden_act", json!("relu2")), ("rope_theta", json!(500_000.0))]),
+            ("mistral", &[("sliding_window", json!(2))]),
+            ("gemma2", &[("final_logit_softcapping", json!(30.0))]),
+            ("nanogpt", &[("n_head", json!(2))]),
+        ];
+        for (family, changes) in cases {
+            let wanted: Change =
+                changes.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
+            let all = found(family, changes, TRIALS);
+            assert!(all.contains(&wanted), "{family} {changes:?}: {all:?}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_proposed_where_nothing_is_known_or_needed() {
+        assert!(found("llama", &[], TRIALS).is_empty());
+        // No family has this value among those that are tried.
+        assert!(found("llama", &[("rope_theta", json!(77.0))], TRIALS).is_empty());
+        assert!(found("llama", &[("hidden_act", json!("gelu"))], 0).is_empty());
+    }
+}

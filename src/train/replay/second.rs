@@ -268,4 +268,4 @@ pub fn distance(a: &[f64], b: &[f64]) -> f64 {
 }
 
 #[cfg(all(test, feature = "candle"))]
-mod tests;
+pub(super) mod tests;

@@ -210,6 +210,14 @@ fn course(config: &Json, regime: Regime, sizes: Sizes, seed: u64) -> Course {
     }
 }
 
+/// A small model of a family, whose config has other values.
+pub(in crate::replay) fn small_course(family: &str, changes: &[(&str, Json)]) -> Course {
+    let config = config(family, SMALL);
+    let mut course = course(&config, regime(SMALL, adamw()), SMALL, 1);
+    course.config.extend(changes.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
+    course
+}
+
 fn machine() -> Machine {
     Machine::new(crate::backend::Place::host(Isa::best()), 2)
 }
