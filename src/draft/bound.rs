@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use repro_claim::quote::{ItemKind, QuoteItem};
-use repro_exact::decimal::{Interval, Printed, about_tolerance, nearest_f64};
+use repro_claim::quote::QuoteItem;
+use repro_exact::decimal::Printed;
 use repro_judge::reading::says_about;
 use repro_judge::texts::TextsAtHand;
 use repro_receipt::source::Error;
@@ -16,6 +16,7 @@ use crate::evidence::{DraftEvidence, TRIED, head};
 use crate::judged::TriedPost;
 use crate::mentions::{NumberOwner, ReadSentence};
 use crate::nouns::{NamedStep, is_step};
+use crate::numbers::{printed, range};
 use crate::quantities::{is_in, is_won_by_the_higher, quantities};
 use crate::text::{DraftSentence, is_number};
 use crate::written::{quoted, sentence_statement};
@@ -40,27 +41,6 @@ pub struct DraftBinding {
     pub others: Vec<String>,
     /// Where it is open: what comes nearest among what the words may mean.
     pub nearest: Option<(String, f64)>,
-}
-
-/// The values that a printed number allows, in units of one.
-pub fn range(printed: &Printed, is_about: bool) -> [f64; 2] {
-    let whole: Interval = match is_about || printed.approximate() {
-        true => printed.about(&about_tolerance()),
-        false => printed.interval(),
-    };
-    let plain = whole.scaled(&printed.unit().per_one().recip());
-    let ends = [nearest_f64(plain.low()), nearest_f64(plain.high())];
-    let slack = 1e-12 * ends.iter().fold(0.0_f64, |most, end| most.max(end.abs()));
-    [ends[0] - slack, ends[1] + slack]
-}
-
-/// The number of an item, whether it stands behind ±.
-pub fn printed(item: &QuoteItem) -> Option<(&Printed, bool)> {
-    match &item.kind {
-        ItemKind::Number(printed) => Some((printed, false)),
-        ItemKind::Spread(printed) => Some((printed, true)),
-        ItemKind::Date(_) => None,
-    }
 }
 
 /// The candidates that give the digits of a number, the likeliest first, each with its score.

@@ -1,6 +1,6 @@
 //! What the bundles at hand are called in a post: runs that differ in a number at the end of their names are a group.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use repro_judge::library::Library;
@@ -8,7 +8,6 @@ use repro_judge::verify::BundleStore;
 use repro_receipt::bundle::{Bundle, CONFIG, RECEIPT};
 use repro_receipt::source::{Error, Kind, Location, Node};
 
-use crate::candidates::DraftCandidate;
 use crate::judged::parsed;
 use crate::settings::SpokenSetting;
 use crate::written::toml_text;
@@ -115,30 +114,6 @@ impl DraftEvidence {
             }
         }
         Ok(Self { arms, store })
-    }
-
-    /// Notes the settings whose values tell the arms apart. A setting that only one arm has tells nothing.
-    pub fn label(&mut self, candidates: &[DraftCandidate]) {
-        let values: HashMap<&str, f64> =
-            candidates.iter().map(|one| (one.expression.as_str(), one.number.low)).collect();
-        let mut of_paths: BTreeMap<String, Vec<(usize, f64)>> = BTreeMap::new();
-        for (at, arm) in self.arms.iter().enumerate() {
-            for path in arm.settings.iter().filter(|path| !path.starts_with("receipt.")) {
-                if let Some(value) = values.get(arm.setting(path).as_str()) {
-                    of_paths.entry(path.clone()).or_default().push((at, *value));
-                }
-            }
-        }
-        for (path, of_arms) in of_paths.iter().filter(|(_, of_arms)| of_arms.len() > 1) {
-            for (at, value) in of_arms {
-                let is_shared = of_arms.iter().filter(|(_, known)| known == value).count() > 1;
-                if let Some(arm) = self.arms.get_mut(*at).filter(|_| !is_shared) {
-                    let expression = arm.setting(path);
-                    let spoken = SpokenSetting::of(path);
-                    arm.labels.push(ArmLabel { expression, value: *value, spoken });
-                }
-            }
-        }
     }
 
     /// What is loaded.

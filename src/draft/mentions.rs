@@ -4,13 +4,10 @@ use std::ops::Range;
 
 use repro_judge::lexicon::lexicon;
 
-use crate::bound::{printed, range};
-use crate::evidence::{ArmLabel, NamedArm};
-use crate::nouns::{beside, is_step};
+use crate::evidence::NamedArm;
 use crate::quantities::is_in;
-use crate::settings::is_of_a_setting;
 use crate::text::{DraftSentence, is_number};
-use repro_claim::quote::{ItemKind, QuoteItem};
+use repro_claim::quote::ItemKind;
 
 /// A word of a text in small letters, and where it stands.
 #[derive(Debug, Clone)]
@@ -172,7 +169,7 @@ fn is_joined(text: &str, window: &[PlacedWord]) -> bool {
     })
 }
 
-fn mention(words: &[PlacedWord], arm: usize, at: usize, length: usize) -> ArmMention {
+pub fn mention(words: &[PlacedWord], arm: usize, at: usize, length: usize) -> ArmMention {
     let mut before =
         words.get(..at).unwrap_or_default().iter().rev().map(|word| word.text.as_str());
     let first = before.find(|word| !is_in("articles", word)).unwrap_or_default();
@@ -284,81 +281,6 @@ impl<'t> ReadSentence<'t> {
         named
     }
 
-    /// Notes the numbers that name arms by a setting: "3e-3" of "the worst run at 3e-3".
-    fn name_by_labels(
-        &mut self,
-        sentence: &DraftSentence,
-        arms: &[NamedArm],
-        found: &mut Vec<ArmMention>,
-    ) {
-        let numbers: Vec<_> = sentence.items.iter().filter(|item| is_number(item)).collect();
-        for (at, item) in numbers.into_iter().enumerate() {
-            let label = self.label(at, item, arms);
-            let label = label.map(|(arm, label)| (arm, label.expression.clone()));
-            if let Some((arm, _)) = &label {
-                let span = self.span(at);
-                let is_in_number =
-                    |word: &&PlacedWord| span.start < word.span.end && word.span.start < span.end;
-                let first = self.words.iter().position(|word| is_in_number(&word));
-                let count = self.words.iter().filter(is_in_number).count();
-                let is_named =
-                    |one: &ArmMention| one.span.start < span.end && span.start < one.span.end;
-                if let Some(first) = first.filter(|_| !found.iter().any(is_named)) {
-                    let whole = mention(&self.words, *arm, first, count);
-                    found.push(ArmMention { span, ..whole });
-                }
-            }
-            self.labels.push(label);
-        }
-        found.sort_by_key(|one| one.span.start);
-    }
-
-    /// The arm that a number names, and the setting: one whose words stand beside the number, or the only one that has such a
-    /// value, where a rate is written as no result is.
-    fn label<'a>(
-        &self,
-        at: usize,
-        item: &QuoteItem,
-        arms: &'a [NamedArm],
-    ) -> Option<(usize, &'a ArmLabel)> {
-        /// A word for another setting that is as near says that the number is of that.
-        const NEAR: usize = 3;
-        let (number, is_spread) = printed(item)?;
-        let [low, high] = range(number, false);
-        let value = 0.5 * (low + high);
-        let is_value = |label: &ArmLabel| (label.value - value).abs() <= 1e-9 * value.abs();
-        let of_value: Vec<_> = arms
-            .iter()
-            .enumerate()
-            .flat_map(|(arm, named)| named.labels.iter().map(move |label| (arm, label)))
-            .filter(|(_, label)| is_value(label))
-            .collect();
-        if of_value.is_empty() || is_spread || is_step(self, at) {
-            return None;
-        }
-        let beside = beside(self, at);
-        let nearest = |is_meant: &dyn Fn(&String) -> bool| {
-            beside.iter().find(|one| is_meant(&one.text)).map(|one| one.distance)
-        };
-        let other = nearest(&is_of_a_setting);
-        let is_said = |label: &ArmLabel| {
-            let own = nearest(&|word| label.spoken.words.contains(word));
-            let has_all = label
-                .spoken
-                .said
-                .iter()
-                .all(|words| nearest(&|word| words.contains(word)).is_some());
-            has_all && other.is_none_or(|other| own.is_some_and(|own| own <= other))
-        };
-        let said: Vec<_> = of_value.iter().filter(|(_, label)| is_said(label)).copied().collect();
-        let is_power = self.gap(self.span(at).start, self.span(at).end).contains(['e', 'E']);
-        match (said.as_slice(), of_value.as_slice()) {
-            ([one], _) => Some(*one),
-            ([], [one]) if is_power && other.is_none_or(|other| other >= NEAR) => Some(*one),
-            _ => None,
-        }
-    }
-
     /// Whether a number is one of an arm's name.
     fn is_label(&self, at: usize) -> bool {
         self.labels.get(at).is_some_and(Option::is_some)
@@ -380,7 +302,7 @@ impl<'t> ReadSentence<'t> {
         self.text.get(from..to).unwrap_or_default()
     }
 
-    fn span(&self, item: usize) -> Range<usize> {
+    pub fn span(&self, item: usize) -> Range<usize> {
         self.items.get(item).map(|(span, _)| span.clone()).unwrap_or_default()
     }
 

@@ -7,10 +7,10 @@ use repro_claim::table::PrintedCell;
 use repro_exact::decimal::{Printed, Unit, nearest_f64};
 
 use crate::around::{is_another_quantity, words_of_text};
-use crate::bound::{printed, range};
 use crate::candidates::DraftCandidate;
 use crate::evidence::{NamedArm, NamedMetric};
 use crate::nouns::is_untold_rate;
+use crate::numbers::{printed, range};
 use crate::quantities::{LoggedPart, has_one, is_in, quantities, words_of_list};
 use crate::text::DraftTable;
 use crate::written::{one_or_list, toml_text};
