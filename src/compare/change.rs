@@ -18,7 +18,7 @@ use crate::paired::{KnownRefutations, moved, same_claims};
 pub enum ChangeKind {
     /// Refuted now; or more of it is.
     NowRefuted,
-    /// No longer verified, or by weaker evidence.
+    /// No longer verified, or by weaker evidence, with a lint, or with a number of the post that it did not need before.
     Weaker,
     /// Not judged any more.
     Gone,
@@ -62,7 +62,9 @@ impl ChangeKind {
         use Verdict::{Refuted, Verified};
         // What held or did not where nothing is asked any more is not known.
         let asks_less = now.rows() < was.rows();
-        let fell = asks_less || was.strength.iter().zip(&now.strength).any(|(was, now)| now < was);
+        let fell = asks_less
+            || now.brings_more_in(was)
+            || was.strength.iter().zip(&now.strength).any(|(was, now)| now < was);
         Some(match (was.verdict, now.verdict) {
             _ if is_refuted_anew => Self::NowRefuted,
             (_, Refuted) if was.verdict != Refuted => Self::SameVerdict,

@@ -40,6 +40,8 @@ pub enum GroundKind {
     Post,
     /// The digest of a text.
     Text,
+    /// The file of a text.
+    TextFile,
     /// A number of a text without a claim, and the lines in which it stands.
     Unbound,
     /// Words that are left without a claim, and why.
@@ -96,6 +98,7 @@ impl GroundKind {
             Self::Signature => format!("the signature of `{of}`"),
             Self::Post => "the post file".to_owned(),
             Self::Text => format!("the text `{of}`"),
+            Self::TextFile => format!("the file of the text `{of}`"),
             Self::Unbound => format!("lines with {of} and no claim for it"),
             Self::Excused => format!("why \"{of}\" has no claim"),
             Self::Finding => format!("[{of}]"),

@@ -41,8 +41,8 @@ pub struct JudgedPart {
 #[derive(Debug, Clone, PartialEq)]
 pub struct JudgedEntry {
     pub verdict: Verdict,
-    /// Of a verified claim: how strong its evidence and method are, both from 0.
-    pub strength: [usize; 2],
+    /// Of a verified claim: how strong its evidence and method are, both from 0, and 1 where no lint of it is open.
+    pub strength: [usize; 3],
     /// The verdict with its assurance, in words.
     pub judged_as: String,
     /// What it is about, for people.
@@ -56,6 +56,15 @@ impl JudgedEntry {
     /// In how many rows a relation is asked; of a claim nothing.
     pub fn rows(&self) -> u64 {
         self.says(GroundKind::Rows).filter_map(|rows| rows.parse::<u64>().ok()).sum()
+    }
+
+    /// Whether it has a number of the post itself that `was` lacks.
+    pub fn brings_more_in(&self, was: &Self) -> bool {
+        let own = |entry: &Self| -> BTreeSet<String> {
+            let numbers = entry.says(GroundKind::OwnNumbers).flat_map(|all| all.split(", "));
+            numbers.filter(|number| !number.is_empty()).map(str::to_owned).collect()
+        };
+        !own(self).is_subset(&own(was))
     }
 
     /// What its grounds of one kind say.

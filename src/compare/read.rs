@@ -129,6 +129,9 @@ fn post(node: Node, id: &str, below: &BTreeSet<&str>) -> Result<JudgedPart, Erro
         if let Some(digest) = one.get("digest") {
             grounds.push(ground(GroundKind::Text, text(one, "id")?, digest.text()?));
         }
+        if let Some(file) = one.get("file") {
+            grounds.push(ground(GroundKind::TextFile, text(one, "id")?, file.text()?));
+        }
         grounds.extend(unbound(one)?);
     }
     for one in items(node, "excused")? {
@@ -199,11 +202,14 @@ fn claim(node: Node, name: &str, shared: &Shared, is_below: bool) -> Result<Judg
     if is_below {
         grounds.push(ground(GroundKind::Minimum, "", "not reached"));
     }
-    let words = [verdict.word(), &origin, &method];
+    let lints = items(node, "lints")?;
+    let is_unquestioned = lints.iter().all(|lint| lint.get("answer").is_some());
+    let questioned = if is_unquestioned { "" } else { "and questioned" };
+    let words = [verdict.word(), &origin, &method, questioned];
     let words: Vec<_> = words.into_iter().filter(|word| !word.is_empty()).collect();
     Ok(JudgedEntry {
         verdict,
-        strength: [rank_of_origin(&origin), rank_of_method(&method)],
+        strength: [rank_of_origin(&origin), rank_of_method(&method), is_unquestioned.into()],
         judged_as: words.join(" "),
         title: title(&quote, &claimed, name),
         reason,
@@ -288,7 +294,7 @@ fn relation_grounds(node: Node) -> Result<[Ground; 2], Error> {
 fn holding(code: &str) -> JudgedEntry {
     JudgedEntry {
         verdict: Verdict::Verified,
-        strength: [0; 2],
+        strength: [0; 3],
         judged_as: "holds".to_owned(),
         title: code.to_owned(),
         reason: String::new(),

@@ -139,10 +139,12 @@ impl Vocabulary {
         lists.iter().any(|list| self.has(list.as_ref(), text))
     }
 
-    /// Whether a text in lower case ends with a word that makes a number behind it a limit.
-    pub fn opens_limit(&self, text: &str) -> bool {
+    /// The limit that a number behind a text in lower case is, by the longest word for one that the text ends with.
+    pub fn limit_behind(&self, text: &str) -> Option<(Reading, &str)> {
         let limits = self.readings.iter().filter(|one| one.reading.is_limit());
-        limits.flat_map(|one| &one.before).any(|word| text.ends_with(word.as_str()))
+        let words = limits.flat_map(|one| one.before.iter().map(|word| (one.reading, &**word)));
+        let is_last = |word: &str| places_of(text, word).any(|place| place.end == text.len());
+        words.filter(|(_, word)| is_last(word)).max_by_key(|(_, word)| word.len())
     }
 
     /// The quantity that a field, or a function with `()` behind it, gives.

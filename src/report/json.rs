@@ -49,6 +49,8 @@ pub(super) struct PostJson<'a> {
 struct TextJson<'a> {
     id: &'a str,
     what: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<&'a str>,
     is_at_hand: bool,
     digest: Option<&'a str>,
     unbound: &'a [String],
@@ -150,6 +152,7 @@ fn text(text: &TextReport) -> TextJson<'_> {
     TextJson {
         id: &text.id,
         what: &text.what,
+        file: text.file.as_deref(),
         is_at_hand: text.is_at_hand,
         digest: text.digest.as_deref(),
         unbound: &text.unbound,

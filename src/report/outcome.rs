@@ -442,6 +442,8 @@ pub struct TextReport {
     pub id: String,
     /// What it is.
     pub what: String,
+    /// Its file as the post names it, where it lies in the project.
+    pub file: Option<String>,
     /// Whether it was read: quotes and digits are looked up in it.
     pub is_at_hand: bool,
     /// The digest of what was read, `sha256:…`.
@@ -472,6 +474,7 @@ impl TextReport {
         Self {
             id,
             what,
+            file: None,
             is_at_hand: false,
             digest: None,
             unbound: Vec::new(),

@@ -486,3 +486,33 @@ fn a_name_that_is_given_to_another_sentence_hides_no_claim_that_is_gone() {
     let (json, status) = compared(project.path(), &["before"]);
     assert_eq!(status, Some(3), "{json:#}");
 }
+
+/// A pull request may leave every verdict as it was and make each mean less.
+#[test]
+fn the_same_verdict_by_less_is_weaker() {
+    let text = "# T\n\nThe loss is 3.4048 here.\n";
+    let project = project_of(text, &[("x", "The loss is 3.4048 here", LAST)]);
+    let root = project.path();
+    let changed = |text: &str, is: &str| {
+        let words = text.lines().last().unwrap().trim_end_matches('.');
+        write(root, text, &[("x", words, is)]);
+        compared(root, &["before"])
+    };
+    // A limit that no word says, and a number of the post itself.
+    let lower = text.replace("3.4048", "3.2");
+    for (text, is) in [
+        (lower.as_str(), "is = { value = \"last\", as = \"above\" }"),
+        (lower.as_str(), "is = \"last - 0.2048\""),
+    ] {
+        let (json, status) = changed(text, is);
+        assert!(status == Some(3) && changes(&json)[0].1 == "weaker", "{is}: {json:#}");
+    }
+    // Another file is judged than the one that is read.
+    write(root, text, &[("x", "The loss is 3.4048 here", LAST)]);
+    fs::copy(root.join("repro/first.md"), root.join("repro/other.md")).unwrap();
+    let post = root.join("repro/first.toml");
+    let swapped = fs::read_to_string(&post).unwrap().replace("first.md", "other.md");
+    fs::write(post, swapped).unwrap();
+    let (json, status) = compared(root, &["before"]);
+    assert!(status == Some(3) && json.to_string().contains("text_file"), "{json:#}");
+}

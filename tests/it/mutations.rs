@@ -162,6 +162,9 @@ const CHANGES_OF: &[Change] = &[
         ];
         let post = read(root, POST);
         let there: Vec<_> = words.iter().filter(|word| post.contains(**word)).collect();
+        if there.is_empty() {
+            return None;
+        }
         let (from, to) = (**random.pick(&there), *random.pick(&words));
         let places: Vec<_> = post.match_indices(from).map(|(at, _)| at).collect();
         let at = *random.pick(&places);

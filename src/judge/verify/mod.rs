@@ -354,6 +354,7 @@ fn texts_of(
         TextReport {
             id: text.id.clone(),
             what: text.what.clone(),
+            file: text.file.clone(),
             is_at_hand: read.is_some(),
             digest: known.map(|text| text.digest.prefixed()),
             unbound: unbound.map(|one| format!("{} (line {})", one.text, one.line)).collect(),

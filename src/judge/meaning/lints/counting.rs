@@ -7,16 +7,19 @@ use std::sync::Arc;
 use num_rational::BigRational;
 use repro_claim::Expression;
 use repro_claim::quote::QuoteItem;
-use repro_claim::syntax::ExpressionKind;
+use repro_claim::syntax::{ExpressionKind, RelationOperator};
 use repro_exact::decimal::Printed;
 use repro_report::meaning::{Lint, LintKind, Reading};
 use repro_report::outcome::EvidenceRef;
 
 use super::statistic::said_in;
-use super::{LintedClaim, lint, number_of, plain_words};
+use super::{LintedClaim, denies_before, lint, number_of, plain_words};
 use crate::arms::{ClaimArm, counted_runs};
 use crate::lexicon::{lexicon, place_of};
 use crate::value::LeafKind;
+
+/// So many bytes before a limit may deny it.
+const DENIED: usize = 24;
 
 /// A number of runs in the words that the fact does not have.
 pub(super) fn runs(claim: &LintedClaim<'_>) -> Option<Lint> {
@@ -223,7 +226,7 @@ pub(super) fn limit(claim: &LintedClaim<'_>) -> Option<Lint> {
     }
     let item = claim.items.iter().find(|item| {
         let before = claim.lower.get(..item.span.start).unwrap_or_default();
-        lexicon().opens_limit(before.trim_end())
+        lexicon().limit_behind(before.trim_end()).is_some()
     })?;
     let value = number_of(item)?.in_ones();
     if constants.contains(&value) {
@@ -232,6 +235,51 @@ pub(super) fn limit(claim: &LintedClaim<'_>) -> Option<Lint> {
     let message =
         format!("the text has the limit \"{}\", and the relation another", item.text(claim.quote));
     lint(LintKind::Limit, message)
+}
+
+/// A limit in the words on the other side than in the relation: "below 1.5" over a value that is larger.
+pub(super) fn side(claim: &LintedClaim<'_>) -> Option<Lint> {
+    let limit = |side: &Expression| match &side.kind {
+        ExpressionKind::Call(name, arguments) if name == "quoted" => {
+            let place: usize = arguments.first()?.value.to_string().parse().ok()?;
+            claim.items.iter().filter(|item| number_of(item).is_some()).nth(place.checked_sub(1)?)
+        }
+        _ => {
+            let value = constant(side)?;
+            let is_it = |item: &&QuoteItem| number_of(item).is_some_and(|of| of.in_ones() == value);
+            claim.items.iter().find(is_it)
+        }
+    };
+    claim.trees.iter().find_map(|tree| {
+        let ExpressionKind::Relation(first, rest) = &tree.kind else { return None };
+        let [(operator, second)] = rest.as_slice() else { return None };
+        let (item, operator) = match limit(second) {
+            Some(item) => (item, *operator),
+            None => (limit(first)?, operator.turned()),
+        };
+        let before = claim.lower.get(..item.span.start)?.trim_end();
+        let (reading, word) = lexicon().limit_behind(before)?;
+        let is_turned = match operator {
+            RelationOperator::Greater | RelationOperator::GreaterOrEqual => {
+                matches!(reading, Reading::Below | Reading::AtMost)
+            }
+            RelationOperator::Less | RelationOperator::LessOrEqual => {
+                matches!(reading, Reading::Above | Reading::AtLeast)
+            }
+            RelationOperator::Equal | RelationOperator::NotEqual => false,
+        };
+        // "Improves over 1.7" is no limit, and "is not below 1.7" is one on the other side.
+        let start = before.len() - word.len();
+        if !is_turned
+            || lexicon().is_in("guard.runs_over", word)
+            || denies_before(before, start, DENIED)
+        {
+            return None;
+        }
+        let said = item.text(claim.quote);
+        let sign = operator.sign();
+        lint(LintKind::Limit, format!("the text says \"{word} {said}\", and the relation `{sign}`"))
+    })
 }
 
 /// The number that a side of a relation is by itself.
@@ -264,10 +312,12 @@ pub(super) fn declared(claim: &LintedClaim<'_>) -> Option<Lint> {
             let alike = lexicon().readings.iter().filter(|one| {
                 one.reading == reading || one.reading.is_limit() && reading.is_limit()
             });
-            let mut words = alike.flat_map(|one| one.before.iter().chain(&one.behind));
+            let own = alike.flat_map(|one| one.before.iter().chain(&one.behind));
+            let lists = lexicon().words("limit.lists").iter().filter(|_| reading.is_limit());
+            let others = lists.flat_map(|list| lexicon().words(list));
+            // The hyphen of "held-out" is no word of a limit.
+            let mut words = own.chain(others.filter(|word| word.contains(char::is_alphabetic)));
             words.any(|word| place_of(claim.lower, &word.to_lowercase()).is_some())
-                || reading.is_limit()
-                    && lexicon().has_any(lexicon().words("limit.lists"), claim.lower)
         }
     };
     if is_said {

@@ -112,6 +112,7 @@ pub const ALL: &[(&str, LintCheck)] = &[
     ("test: significance", significance::significance),
     ("test: equality", significance::equality),
     ("limit", counting::limit),
+    ("limit: side", counting::side),
     ("limit: declared", counting::declared),
 ];
 
