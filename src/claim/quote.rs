@@ -74,6 +74,9 @@ impl QuoteItem {
 /// an end, and all numbers.
 const NEAR: usize = 400;
 
+/// So many digits in a row are no number that is measured, and take long to read.
+const MOST_DIGITS: usize = 1_000;
+
 /// The words before a place, as far as they matter to it.
 fn before(text: &str, at: usize) -> &str {
     last_bytes(&text[..at], NEAR)
@@ -211,6 +214,9 @@ fn read_digits(text: &str, at: usize, found: &mut Vec<Found>) -> usize {
         return end;
     }
     let digits_end = at + run(&text[at..], |c| c.is_ascii_digit());
+    if digits_end - at > MOST_DIGITS {
+        return digits_end;
+    }
     if let Some(grouped) = parted_by_points(text, at) {
         let end = grouped.item.span.end;
         found.push(grouped);
@@ -488,9 +494,9 @@ fn starts_word(text: &str, at: usize) -> bool {
     !text[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == '-')
 }
 
-/// Where the word at `at` ends.
+/// Where the word at `at` ends, as far as it matters.
 fn word_end(text: &str, at: usize) -> usize {
-    at + run(&text[at..], |c| c.is_alphanumeric() || c == '_')
+    at + run(behind(text, at), |c| c.is_alphanumeric() || c == '_')
 }
 
 /// Where a name that goes on at `at` ends; dots and dashes inside it belong to it.

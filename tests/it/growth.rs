@@ -145,6 +145,15 @@ const INPUTS: &[Input] = &[
         let sheet = format!("<style>.x{{{}color:red}}</style>", "a:b;".repeat(n));
         post(folder, "p.html", &(sheet + &"<b class=\"x x\">1</b>".repeat(n)), "")
     }),
+    Input("numbers between commas", 2_000, |folder, n| {
+        post(folder, "p.md", &"1,".repeat(n), &excuse("\"1,\"", "r"))
+    }),
+    Input("numbers in one word", 1_000, |folder, n| {
+        post(folder, "p.md", &"1<sup>2</sup>".repeat(n), &excuse("\"1\"", "r"))
+    }),
+    Input("one number without an end", 50_000, |folder, n| {
+        post(folder, "p.md", &"1".repeat(n), &excuse("\"1\"", "r"))
+    }),
     Input("coverage", 500, |folder, n| {
         post(folder, "p.md", &"1 ".repeat(2 * n), &excuse("\"1\"", "r").repeat(n));
         arguments("coverage --post p repro/p.md")

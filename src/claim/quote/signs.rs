@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
-use super::before;
 use super::written::raised;
+use super::{NEAR, before};
+use crate::sentence::first_bytes;
 use crate::words::words;
 
 /// Signs behind which the line is shown in another order.
@@ -30,8 +31,10 @@ fn goes_on(number: &str, rest: &str) -> bool {
 /// Whether a number is one side of a comma that may be a decimal one: `1,5`, `1.234,56`, and no list of more.
 fn may_have_a_decimal_comma(text: &str, span: &Range<usize>) -> bool {
     let is_part = |c: char| c.is_ascii_digit() || ",.".contains(c);
-    let start = text[..span.start].trim_end_matches(is_part).len();
-    let rest = &text[start..];
+    // A text may be one list of a million numbers.
+    let head = before(text, span.start);
+    let start = span.start - (head.len() - head.trim_end_matches(is_part).len());
+    let rest = first_bytes(&text[start..], 2 * NEAR);
     let token = &rest[..rest.len() - rest.trim_start_matches(is_part).len()];
     let Some((whole, decimals)) = token.trim_end_matches([',', '.']).split_once(',') else {
         return false;
