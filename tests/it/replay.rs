@@ -1071,7 +1071,7 @@ fn every_format_says_what_replay_does_not_show() {
 #[test]
 fn a_bundle_without_slices_says_how_they_are_recorded() {
     let folder = crate::draft::project(crate::draft::TEXT);
-    let replayed = crate::program::repro(folder.path(), &["replay", "receipts/runs-dense-1"]);
+    let replayed = crate::program::repro(folder.path(), &["replay", "receipts/dense-1"]);
     let told = String::from_utf8(replayed.stderr).unwrap();
     let says = |words| told.contains(words);
     assert!(replayed.status.code() == Some(2) && says("there is nothing to replay"), "{told}");

@@ -235,7 +235,8 @@ class Recorder:
         self.strict, self.compare, self.balance, self.table = strict, compare, balance, dict(names or {})
         before = run.first_batch  # of a run that goes on, whose config is the same
         self.compared = compare is False or before.get("outcome") == "agrees"
-        self.first, self.looking, self.start, self.is_guessed = [], False, None, False
+        self.first: List[_first.Given] = []
+        self.looking, self.start, self.is_guessed = False, None, False
         self.table = self.table or before.get("names", {})
         self.slices = {start: count for start, count in slices if start >= done or not run.has_slice(start)}
         self.open = None

@@ -1,6 +1,7 @@
 //! What a number counts or measures, and in which unit.
 
 use num_rational::BigRational;
+use num_traits::Zero;
 use repro_claim::Expression;
 use repro_claim::quote::ItemKind;
 use repro_claim::syntax::{ArithmeticOperator, ExpressionKind};
@@ -212,24 +213,38 @@ fn per_unit(word: &str) -> &str {
 pub(super) fn constant(claim: &LintedClaim<'_>) -> Option<Lint> {
     claim.number.as_ref()?;
     let [tree] = claim.trees else { return None };
-    let mut own: Vec<String> = Vec::new();
+    let mut own: Vec<(String, BigRational)> = Vec::new();
     tree.each(&mut |part| {
         if let ExpressionKind::Arithmetic(_, left, right) = &part.kind {
-            for side in [left, right] {
-                own.extend(
-                    matches!(side.kind, ExpressionKind::Number(_)).then(|| side.to_string()),
-                );
-            }
+            let sides = [left, right].into_iter();
+            own.extend(sides.filter_map(|side| Some((side.to_string(), of_numbers(side)?))));
         }
     });
     let printed: Vec<_> = claim.items.iter().filter_map(|item| in_ones(&item.kind)).collect();
-    let own = own.into_iter().find(|text| {
-        let Ok(number) = Printed::parse(text) else { return false };
-        let value = number.in_ones();
-        let is_half = &value + &value == BigRational::from_integer(1.into());
-        !value.is_integer() && !is_half && !printed.contains(&value)
+    let (own, _) = own.into_iter().find(|(_, value)| {
+        let is_half = value + value == BigRational::from_integer(1.into());
+        !value.is_integer() && !is_half && !printed.contains(value)
     })?;
     lint(LintKind::Quantity, format!("the value follows from {own}, which the text does not have"))
+}
+
+/// What an expression of nothing but numbers comes to: `1 / 5`.
+fn of_numbers(tree: &Expression) -> Option<BigRational> {
+    match &tree.kind {
+        ExpressionKind::Number(text) => Some(Printed::parse(text).ok()?.in_ones()),
+        ExpressionKind::Negative(of) => Some(-of_numbers(of)?),
+        ExpressionKind::Arithmetic(operator, left, right) => {
+            let (left, right) = (of_numbers(left)?, of_numbers(right)?);
+            match operator {
+                ArithmeticOperator::Add => Some(left + right),
+                ArithmeticOperator::Subtract => Some(left - right),
+                ArithmeticOperator::Multiply => Some(left * right),
+                ArithmeticOperator::Divide => (!right.is_zero()).then(|| left / right),
+                ArithmeticOperator::Power => None,
+            }
+        }
+        _ => None,
+    }
 }
 
 fn in_ones(kind: &ItemKind) -> Option<BigRational> {
