@@ -74,7 +74,7 @@ impl QuoteItem {
 /// an end, and all numbers.
 const NEAR: usize = 400;
 
-/// So many digits in a row are no number that is measured, and take long to read.
+/// Nobody measures a number of more digits, and parsing one is slow.
 const MOST_DIGITS: usize = 1_000;
 
 /// The words before a place, as far as they matter to it.
@@ -494,7 +494,7 @@ fn starts_word(text: &str, at: usize) -> bool {
     !text[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == '-')
 }
 
-/// Where the word at `at` ends, as far as it matters.
+/// Where the word at `at` ends; of a longer word, the end of its first [`NEAR`] bytes.
 fn word_end(text: &str, at: usize) -> usize {
     at + run(behind(text, at), |c| c.is_alphanumeric() || c == '_')
 }

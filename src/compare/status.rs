@@ -58,7 +58,7 @@ impl ReportComparison<'_> {
             }
             GroundKind::Excused => change.was.is_none() && self.had_a_claim(part.part, &change.of),
             GroundKind::Signature | GroundKind::Text => change.now.is_none(),
-            // Whoever reads the old file does not see what is judged. A post that moves may take its text along.
+            // Readers may still look at the old file, which nobody checks any more. A post that moves takes its text along.
             GroundKind::TextFile => change.was.is_some() && part.of(GroundKind::Name).is_none(),
             _ => false,
         })

@@ -208,7 +208,7 @@ pub fn verify_into<'r>(
         |(id, post), threads| judging.part(id, post, threads),
         take,
     );
-    // Freeing many small pieces takes a while, and nobody has to wait for it.
+    // Freeing the bundles takes tens of milliseconds, and the caller need not wait for it.
     let _ = thread::Builder::new().spawn(move || drop(store.library));
 }
 

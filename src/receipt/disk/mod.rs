@@ -218,8 +218,7 @@ pub fn folder_of(path: &Path) -> PathBuf {
     }
 }
 
-/// A path beside `path` for bytes that get its name later. No other writer draws it, here or on another host: 128 bits
-/// from keys that the system draws for each process.
+/// A temporary path beside `path`, with 128 random bits in its name, so that no other process or host picks the same one.
 pub fn drawn_beside(path: &Path) -> PathBuf {
     let draw = || RandomState::new().build_hasher().finish();
     folder_of(path).join(format!(".{:016x}{:016x}{PARTIAL}", draw(), draw()))

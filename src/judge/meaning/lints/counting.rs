@@ -18,7 +18,7 @@ use crate::arms::{ClaimArm, counted_runs};
 use crate::lexicon::{lexicon, place_of};
 use crate::value::LeafKind;
 
-/// So many bytes before a limit may deny it.
+/// How far before a limit a denial is looked for, in bytes.
 const DENIED: usize = 24;
 
 /// A number of runs in the words that the fact does not have.
@@ -237,40 +237,20 @@ pub(super) fn limit(claim: &LintedClaim<'_>) -> Option<Lint> {
     lint(LintKind::Limit, message)
 }
 
-/// A limit in the words on the other side than in the relation: "below 1.5" over a value that is larger.
+/// Words that put a limit on the other side than the relation does: "below 1.5" over a value that is larger.
 pub(super) fn side(claim: &LintedClaim<'_>) -> Option<Lint> {
-    let limit = |side: &Expression| match &side.kind {
-        ExpressionKind::Call(name, arguments) if name == "quoted" => {
-            let place: usize = arguments.first()?.value.to_string().parse().ok()?;
-            claim.items.iter().filter(|item| number_of(item).is_some()).nth(place.checked_sub(1)?)
-        }
-        _ => {
-            let value = constant(side)?;
-            let is_it = |item: &&QuoteItem| number_of(item).is_some_and(|of| of.in_ones() == value);
-            claim.items.iter().find(is_it)
-        }
-    };
     claim.trees.iter().find_map(|tree| {
         let ExpressionKind::Relation(first, rest) = &tree.kind else { return None };
         let [(operator, second)] = rest.as_slice() else { return None };
-        let (item, operator) = match limit(second) {
+        let (item, operator) = match limit_of(claim, second) {
             Some(item) => (item, *operator),
-            None => (limit(first)?, operator.turned()),
+            None => (limit_of(claim, first)?, operator.turned()),
         };
         let before = claim.lower.get(..item.span.start)?.trim_end();
         let (reading, word) = lexicon().limit_behind(before)?;
-        let is_turned = match operator {
-            RelationOperator::Greater | RelationOperator::GreaterOrEqual => {
-                matches!(reading, Reading::Below | Reading::AtMost)
-            }
-            RelationOperator::Less | RelationOperator::LessOrEqual => {
-                matches!(reading, Reading::Above | Reading::AtLeast)
-            }
-            RelationOperator::Equal | RelationOperator::NotEqual => false,
-        };
         // "Improves over 1.7" is no limit, and "is not below 1.7" is one on the other side.
         let start = before.len() - word.len();
-        if !is_turned
+        if !are_opposite(operator, reading)
             || lexicon().is_in("guard.runs_over", word)
             || denies_before(before, start, DENIED)
         {
@@ -280,6 +260,32 @@ pub(super) fn side(claim: &LintedClaim<'_>) -> Option<Lint> {
         let sign = operator.sign();
         lint(LintKind::Limit, format!("the text says \"{word} {said}\", and the relation `{sign}`"))
     })
+}
+
+/// The number of the quote that a side of a relation is: by its place, `quoted(1)`, or by its value.
+fn limit_of<'c>(claim: &LintedClaim<'c>, side: &Expression) -> Option<&'c QuoteItem> {
+    let mut numbers = claim.items.iter().filter_map(|item| Some((item, number_of(item)?)));
+    let found = match &side.kind {
+        ExpressionKind::Call(name, arguments) if name == "quoted" => {
+            let place: usize = arguments.first()?.value.to_string().parse().ok()?;
+            numbers.nth(place.checked_sub(1)?)
+        }
+        _ => {
+            let value = constant(side)?;
+            numbers.find(|(_, number)| number.in_ones() == value)
+        }
+    };
+    found.map(|(item, _)| item)
+}
+
+/// Whether a value that a relation puts on one side of a limit is put on the other by the words before it.
+fn are_opposite(operator: RelationOperator, reading: Reading) -> bool {
+    use RelationOperator::{Greater, GreaterOrEqual, Less, LessOrEqual};
+    match reading {
+        Reading::Below | Reading::AtMost => matches!(operator, Greater | GreaterOrEqual),
+        Reading::Above | Reading::AtLeast => matches!(operator, Less | LessOrEqual),
+        _ => false,
+    }
 }
 
 /// The number that a side of a relation is by itself.
