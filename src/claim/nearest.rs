@@ -10,7 +10,7 @@ use std::ops::Range;
 const MOST_WORDS: usize = 60;
 /// A word that stands at more places says too little.
 const MOST_PLACES: usize = 400;
-/// So many beginnings are compared word by word.
+/// So many initial_weights are compared word by word.
 const MOST_STARTS: usize = 12;
 /// So many words of a quote may be left out at once.
 const SHIFTED: usize = 4;

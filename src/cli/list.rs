@@ -10,7 +10,6 @@ use super::args::{ListArgs, ListingArg};
 use super::common::CommonArgs;
 use super::output::Output;
 use repro_import as import;
-use repro_judge::consistency;
 use repro_judge::evaluate::functions;
 use repro_judge::page::PostPage;
 use repro_judge::page_keys;
@@ -20,10 +19,11 @@ use repro_params as params;
 use repro_receipt::bundle::{self, Bundle};
 use repro_receipt::checkpoint;
 use repro_receipt::source::{self, Code, Error, Location};
+use repro_relation::consistency;
 use repro_report::meaning::Reading;
 use repro_report::outcome::ExitStatus;
 use repro_report::wrap;
-use repro_runs::{challenge, contract, replay, starts, study, tasks};
+use repro_runs::{challenge, checkpoints, contract, replay, starts, study, tasks};
 use repro_signature as signature;
 
 /// What a pass shows, and what it does not.
@@ -333,6 +333,7 @@ pub fn codes() -> Vec<&'static Code> {
         super::mcp::CODES,
         challenge::CODES,
         checkpoint::CODES,
+        checkpoints::CODES,
         replay::CODES,
         study::CODES,
         starts::CODES,

@@ -10,16 +10,16 @@ use super::Answer;
 use super::arrangement::ReplayArrangement;
 use super::output::Output;
 use repro_cluster::Estimator;
-use repro_judge::checkpoints::Beginnings;
 use repro_judge::verify::Replayer;
 use repro_receipt::source::{Code, Error};
 use repro_report::outcome::ExitStatus;
+use repro_runs::checkpoints::InitialWeights;
 
 #[derive(Debug, Subcommand)]
 pub enum TrainerCommand {}
 
 /// Without the trainer nobody knows the weights that seeds give.
-pub static BEGINNINGS: Option<&dyn Beginnings> = None;
+pub static INITIAL_WEIGHTS: Option<&dyn InitialWeights> = None;
 
 pub const CODE_FAMILIES: &[&[&Code]] = &[];
 

@@ -262,7 +262,7 @@ pub fn demands(root: &Path, judged: &JudgedArgs) -> Result<Demands, Error> {
         artifacts: judged.artifacts.clone(),
         timestamps: Arc::new(timestamps),
         attestations: Arc::new(attestations),
-        beginnings: trainer::BEGINNINGS,
+        initial_weights: trainer::INITIAL_WEIGHTS,
         keys: keys(&judged.pubkey)?,
         origin: judged.min_origin.map(|origin| match origin {
             MinOrigin::Transcribed => EvidenceOrigin::Transcribed,

@@ -3,11 +3,8 @@
 #![forbid(unsafe_code)]
 
 mod arms;
-pub mod checkpoints;
-pub mod consistency;
 mod context;
 pub mod covered;
-mod data;
 pub mod evaluate;
 pub mod given;
 pub mod index;
@@ -41,7 +38,6 @@ pub mod work;
 
 /// The codes of posts and their statements.
 pub static CODES: &[&[&repro_receipt::source::Code]] = &[
-    checkpoints::CODES,
     context::CODES,
     started::CODES,
     evaluate::CODES,

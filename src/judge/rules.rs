@@ -1,8 +1,6 @@
 //! What counts as agreement, by the rule that a verdict names: `rules.toml`. One rule means the same in every post.
 
-use repro_receipt::source::Node;
-
-use crate::data::DataFile;
+use repro_receipt::source::{DataFile, Node};
 
 static FILE: DataFile = DataFile::new("rules.toml", include_str!("rules.toml"));
 

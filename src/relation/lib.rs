@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod consistency;
 mod formula;
 mod number;
 mod printed_range;

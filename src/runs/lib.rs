@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 pub mod challenge;
+pub mod checkpoints;
 pub mod contract;
 pub mod independence;
 pub mod replay;

@@ -123,7 +123,7 @@ const CRATES: &[Crate] = &[
     Crate {
         name: "relation",
         on: &["claim", "exact", "receipt"],
-        rows: &[&["number"], &["formula", "printed_range"]],
+        rows: &[&["number"], &["formula", "printed_range"], &["consistency"]],
     },
     Crate {
         name: "params",
@@ -164,7 +164,7 @@ const CRATES: &[Crate] = &[
         name: "runs",
         on: &["exact", "params", "receipt", "stats"],
         rows: &[
-            &["challenge", "contract", "independence", "replay", "scores", "starts"],
+            &["challenge", "checkpoints", "contract", "independence", "replay", "scores", "starts"],
             &["study", "tasks"],
         ],
     },
@@ -233,8 +233,7 @@ const CRATES: &[Crate] = &[
             "stats",
         ],
         rows: &[
-            &["data"],
-            &["checkpoints", "consistency", "lexicon", "run_design", "started", "work"],
+            &["lexicon", "run_design", "started", "work"],
             &["post"],
             &["json_text", "library", "lock", "moment", "names", "page_keys", "planned", "rules"],
             &["index", "page"],
@@ -317,6 +316,7 @@ const CRATES: &[Crate] = &[
             "params",
             "portable",
             "receipt",
+            "relation",
             "report",
             "runs",
             "signature",

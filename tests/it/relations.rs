@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use repro_judge::consistency::{self, SelfConsistency};
 use repro_judge::verify::{Demands, inspect_all};
 use repro_receipt::bundle::{Bundle, Chain, seal};
 use repro_receipt::digest::{Digest, canonical};
+use repro_relation::consistency::{self, SelfConsistency};
 use repro_report::outcome::{Report, Verdict};
 use repro_train::{TensorData, TensorFile};
 use serde_json::Value as Json;

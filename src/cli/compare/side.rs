@@ -120,7 +120,7 @@ impl Judging<'_> {
         let demands = Demands {
             project: Some(root.to_owned()),
             history: Some(Arc::new(GitHistory::of(project))),
-            beginnings: trainer::BEGINNINGS,
+            initial_weights: trainer::INITIAL_WEIGHTS,
             // What a lock pins is left to `verify --locked`: here another bundle is told, not refused.
             repin: true,
             ..Demands::default()

@@ -21,13 +21,13 @@ use super::output::Output;
 use super::{Answer, BAD_USAGE};
 use replay::PlannedReplays;
 use repro_cluster::Estimator;
-use repro_judge::checkpoints::Beginnings;
 use repro_judge::verify::Replayer;
 use repro_portable::Isa;
 use repro_receipt::bundle::{Bundle, CONFIG};
 use repro_receipt::digest::Digest;
 use repro_receipt::source::{Error, Location};
 use repro_report::outcome::ExitStatus;
+use repro_runs::checkpoints::InitialWeights;
 use repro_runs::replay::Extent;
 use repro_train::DEVICE_FAILED;
 use repro_train::replay::{Corpora, Setting};
@@ -36,12 +36,12 @@ pub use args::TrainerCommand;
 pub use repro_train::CODE_FAMILIES;
 
 /// Who knows the weights that seeds give.
-pub static BEGINNINGS: Option<&dyn Beginnings> = Some(&SeededWeights);
+pub static INITIAL_WEIGHTS: Option<&dyn InitialWeights> = Some(&SeededWeights);
 
 #[derive(Debug)]
 struct SeededWeights;
 
-impl Beginnings for SeededWeights {
+impl InitialWeights for SeededWeights {
     fn state(&self, bundle: &Bundle) -> Result<Vec<u8>, String> {
         repro_train::replay::beginning(bundle)
     }

@@ -33,7 +33,7 @@ enum Qualifier {
     Limit(Bound),
 }
 
-/// Longer spellings stand before their own beginnings.
+/// Longer spellings stand before their own initial_weights.
 const QUALIFIERS: &[(&str, Qualifier)] = &[
     ("~", Qualifier::About),
     ("≈", Qualifier::About),

@@ -10,8 +10,6 @@ use super::replays::{Replayer, SliceRequest};
 use super::same_run::TracedBundle;
 use super::stamped::stamped;
 use super::{Demands, below, describe, executed, findings_of, signature_finding};
-use crate::checkpoints::{CheckpointsFound, NOT_LOOKED_AT, OUTLIERS, WeightsFault};
-use crate::consistency::{BrokenRelation, SelfConsistency};
 use crate::evaluate::functions::again;
 use crate::planned::follows;
 use crate::started::{NOT_LOGGED, StartedRuns};
@@ -20,11 +18,13 @@ use repro_params::{
 };
 use repro_receipt::bundle::{Bundle, CONFIG, ListedFile, Open, RECEIPT, ReadOptions, artifact};
 use repro_receipt::source::{Error, codes};
+use repro_relation::consistency::{BrokenRelation, SelfConsistency};
 use repro_report::outcome::{
-    BundleReport, ChallengeReport, ClaimReport, Finding, Impact, Outcome, PostReport, Severity,
-    Verdict,
+    BundleReport, ChallengeReport, ClaimReport, EvidenceRef, Finding, Impact, Outcome, PostReport,
+    Severity, Verdict,
 };
 use repro_report::part::{PartSubject, ReportPart};
+use repro_runs::checkpoints::{CheckpointsFound, NOT_LOOKED_AT, OUTLIERS, WeightsFault};
 use repro_runs::replay::{Extent, Replays};
 use repro_runs::study::{self, Present, Study};
 use repro_signature as signature;
@@ -359,12 +359,19 @@ fn disagreeing(bundle: &Bundle, one: &BrokenRelation) -> ClaimReport {
         .within("relations", "`repro explain relations`");
     let id = one.code.id.rsplit(':').next().unwrap_or_default();
     let claim = own_claim(bundle, id, one.code.meaning, outcome).with_impact(Impact::Decision);
-    ClaimReport { evidence: one.evidence.clone(), ..claim }
+    let evidence = one.places.iter().map(|at| EvidenceRef {
+        bundle: bundle.name().to_owned(),
+        file: at.file.clone(),
+        pointer: at.pointer.clone(),
+        document: None,
+        printed_at: None,
+    });
+    ClaimReport { evidence: evidence.collect(), ..claim }
 }
 
 /// What does not hold of a bundle and has honest explanations.
 fn doubted(bundle: &Bundle, one: &BrokenRelation) -> Finding {
-    let place = one.evidence.first().map_or_else(
+    let place = one.places.first().map_or_else(
         || bundle.place(RECEIPT),
         |at| bundle.place(&at.file).with_pointer(&at.pointer),
     );
@@ -473,7 +480,9 @@ pub(super) fn emitter_problems(bundle: &Bundle) -> Option<Finding> {
 
 /// What its checkpoints show without a step being made again.
 fn checkpoints(bundle: &Bundle, demands: &Demands) -> Vec<ClaimReport> {
-    let Some(found) = CheckpointsFound::of(bundle, demands.beginnings) else { return Vec::new() };
+    let Some(found) = CheckpointsFound::of(bundle, demands.initial_weights) else {
+        return Vec::new();
+    };
     let CheckpointsFound { checkpoints, tensors, looked_at, not_looked_at, faults, outliers } =
         found;
     let quote = "the checkpoints are ones that this run can have made";

@@ -21,7 +21,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 
-use crate::checkpoints::Beginnings;
 use crate::context::PostContext;
 use crate::covered::covered_in;
 use crate::evaluate::without_shadows;
@@ -45,6 +44,7 @@ use repro_report::outcome::{
 };
 use repro_report::part::{PartSubject, ReportPart, ReportSink};
 use repro_runs::challenge::{Challenge, OTHER_CHALLENGE};
+use repro_runs::checkpoints::InitialWeights;
 use repro_runs::replay::{ReplayOutcome, Replays};
 use repro_signature::{Attestations, PublicKey, Timestamps};
 
@@ -96,7 +96,7 @@ pub struct Demands {
     /// Whether steps are executed for challenges alone, and not for slices and posts.
     pub challenges_alone: bool,
     /// Who knows the weights that seeds give.
-    pub beginnings: Option<&'static dyn Beginnings>,
+    pub initial_weights: Option<&'static dyn InitialWeights>,
     /// Whether the locks of posts are written anew, so that they pin nothing now.
     pub repin: bool,
     /// Whether there are to be pictures.

@@ -7,6 +7,7 @@
 
 mod code;
 mod csv;
+mod data_file;
 mod json;
 mod node;
 mod pointer;
@@ -23,6 +24,7 @@ use std::sync::{Arc, OnceLock};
 
 pub use code::codes;
 pub use code::{Code, Details, Error, Location};
+pub use data_file::DataFile;
 pub use node::Node;
 pub use pointer::{Pointer, escape, unescape};
 

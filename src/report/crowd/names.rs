@@ -46,13 +46,13 @@ impl Grouped {
     }
 }
 
-/// Bundles by their folders, and by the beginnings of their names.
+/// Bundles by their folders, and by the initial_weights of their names.
 #[derive(Debug, Default)]
 pub(super) struct NameGroups {
     folders: Grouped,
     /// By the folders above these.
     above: Grouped,
-    beginnings: Grouped,
+    initial_weights: Grouped,
 }
 
 impl NameGroups {
@@ -62,15 +62,15 @@ impl NameGroups {
         self.folders.add(folder, fate);
         self.above.add(folder.rsplit_once('/').map_or("", |(above, _)| above), fate);
         let beginning = name.split(SEPARATORS).next().unwrap_or(name);
-        self.beginnings.add(beginning, fate);
+        self.initial_weights.add(beginning, fate);
     }
 
     /// What the groups are, and how many bundles of each came to what, the worst first.
     pub(super) fn told(&self) -> Option<(&'static str, Vec<(&str, FateCounts)>)> {
         let folders = self.folders.told(IN_A_FOLDER).or_else(|| self.above.told(IN_A_FOLDER));
-        let beginnings = || self.beginnings.told(OF_A_BEGINNING);
+        let initial_weights = || self.initial_weights.told(OF_A_BEGINNING);
         let folders = folders.map(|groups| ("by folder", groups));
-        folders.or_else(|| Some(("by the beginning of the name", beginnings()?)))
+        folders.or_else(|| Some(("by the beginning of the name", initial_weights()?)))
     }
 }
 

@@ -96,7 +96,7 @@ fn demands(project: &Path) -> Demands {
     Demands {
         project: Some(project.to_owned()),
         history: Some(Arc::new(GitHistory::of(project))),
-        beginnings: trainer::BEGINNINGS,
+        initial_weights: trainer::INITIAL_WEIGHTS,
         ..Demands::default()
     }
 }

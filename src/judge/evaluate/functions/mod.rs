@@ -28,9 +28,8 @@ use std::ops::RangeInclusive;
 
 use num_rational::BigRational;
 use repro_params::ParameterCount;
-use repro_receipt::source::Error;
+use repro_receipt::source::{DataFile, Error};
 
-use crate::data::DataFile;
 use crate::evaluate::Call;
 use crate::value::Evaluated;
 use Gives::{AsItStands, Derived, Ends};

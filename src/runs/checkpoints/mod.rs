@@ -38,7 +38,7 @@ codes! {
 }
 
 /// Who knows the weights that a seed gives a model.
-pub trait Beginnings: std::fmt::Debug + Sync {
+pub trait InitialWeights: std::fmt::Debug + Sync {
     /// Weights and moments before the first step of a bundle's run, as a file of tensors; or why they are not known.
     fn state(&self, bundle: &Bundle) -> Result<Vec<u8>, String>;
 }
@@ -70,14 +70,14 @@ pub struct CheckpointsFound {
 
 impl CheckpointsFound {
     /// In the checkpoints that a bundle keeps; nothing where it keeps none and has committed itself to no state.
-    pub fn of(bundle: &Bundle, beginnings: Option<&dyn Beginnings>) -> Option<Self> {
+    pub fn of(bundle: &Bundle, initial_weights: Option<&dyn InitialWeights>) -> Option<Self> {
         let mut found = Self::default();
         let receipt = bundle.receipt();
         if receipt.states.is_none() && bundle.kept_checkpoints().next().is_none() {
             return None;
         }
         let is_ours = receipt.is_portable();
-        let start = beginnings.filter(|_| is_ours).map(|known| {
+        let start = initial_weights.filter(|_| is_ours).map(|known| {
             known.state(bundle).and_then(|state| KeptCheckpoint::of(state, 0, "the seed"))
         });
         let begins = found.beginning(bundle, start.as_ref());

@@ -10,8 +10,8 @@ use repro_receipt::bundle::{
 use repro_receipt::digest::Digest;
 use repro_receipt::source::{Kind, Node};
 
-use super::LoggedTerm;
 use super::column::RelationColumn;
+use super::{LoggedPlace, LoggedTerm};
 
 /// Times of records.
 const TIMING: &str = "data/timing.jsonl";
@@ -317,13 +317,13 @@ impl<'a> Row<'a> {
     }
 
     /// The file and the pointer where a path of names stands.
-    pub fn place(&self, path: &str) -> (String, String) {
+    pub fn place(&self, path: &str) -> LoggedPlace {
         let (Part { file, at, .. }, path) = match self.beside(path) {
             Some(found) => found,
             None if path == "label" => (Part { at: At::Whole, ..self.own }, ""),
             None => (self.own, path),
         };
-        (file.to_owned(), format!("{at}{}", pointer(path)))
+        LoggedPlace::new(file, format!("{at}{}", pointer(path)))
     }
 }
 

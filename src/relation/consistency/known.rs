@@ -2,12 +2,11 @@
 
 use std::sync::OnceLock;
 
-use repro_receipt::source::{Code, Node};
+use repro_receipt::source::{Code, DataFile, Node};
 
 use super::columns::Name;
 use super::rows::Over;
-use crate::data::DataFile;
-use repro_relation::Formula;
+use crate::Formula;
 
 /// What a person can do about each of them.
 const HELP: &str = "correct the one that is wrong where it was written";

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use repro_receipt::source::{Document, Node, Source};
+use super::{Document, Node, Source};
 
 /// A file of the source tree. Tests of the modules that use one read all of it, so that no build ships one that cannot be read.
 pub struct DataFile {

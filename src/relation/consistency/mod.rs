@@ -10,15 +10,29 @@ mod rows;
 
 use std::collections::BTreeSet;
 
+use crate::{Formula, Term};
 use columns::{Name, RelationColumns, View};
 use known::{BundleRelation, known_relations};
 use repro_receipt::bundle::{Bundle, Origin};
 use repro_receipt::source::Code;
-use repro_relation::{Formula, Term};
-use repro_report::outcome::EvidenceRef;
 
 /// What stands in a bundle: floats, as trainers log them.
 type LoggedTerm<'a> = Term<'a, f64>;
+
+/// Where a number stands in a bundle.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LoggedPlace {
+    /// The file inside the bundle.
+    pub file: String,
+    /// The pointer inside the file.
+    pub pointer: String,
+}
+
+impl LoggedPlace {
+    pub fn new(file: &str, pointer: String) -> Self {
+        Self { file: file.to_owned(), pointer }
+    }
+}
 
 /// A relation that does not hold.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,7 +42,7 @@ pub struct BrokenRelation {
     /// What it says, both sides and the numbers behind them, in the first row where it fails.
     pub reason: String,
     /// Where these stand.
-    pub evidence: Vec<EvidenceRef>,
+    pub places: Vec<LoggedPlace>,
 }
 
 /// What became of all relations in one bundle.
@@ -58,7 +72,7 @@ impl SelfConsistency {
             let count = columns.count(one.over);
             one.names.iter().for_each(|name| columns.find_in_rows(one.over, name));
             let (times, failed) = one.asked(&columns, count);
-            let broken = failed.map(|(first, more)| one.broken(bundle, &columns, first, more));
+            let broken = failed.map(|(first, more)| one.broken(&columns, first, more));
             if one.is_doubt {
                 found.doubts.extend(broken);
                 continue;
@@ -118,7 +132,6 @@ impl BundleRelation {
 
     fn broken(
         &'static self,
-        bundle: &Bundle,
         columns: &RelationColumns<'_>,
         at: usize,
         more: usize,
@@ -145,16 +158,9 @@ impl BundleRelation {
         };
         let reason =
             format!("`{text}` {is} in {}: {}{others}", row.unwrap_or_default(), told.join(", "));
-        let places: BTreeSet<(String, String)> =
+        let places: BTreeSet<LoggedPlace> =
             used().filter_map(|(_, name)| columns.place(*over, at, name)).collect();
-        let evidence = places.into_iter().map(|(file, pointer)| EvidenceRef {
-            bundle: bundle.name().to_owned(),
-            file,
-            pointer,
-            document: None,
-            printed_at: None,
-        });
-        BrokenRelation { code, reason, evidence: evidence.collect() }
+        BrokenRelation { code, reason, places: places.into_iter().collect() }
     }
 }
 

@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use super::LoggedTerm;
 use super::column::RelationColumn;
 use super::rows::{Over, Row, Rows, pointer, term_at};
+use super::{LoggedPlace, LoggedTerm};
 use repro_receipt::bundle::{Bundle, CONFIG, RECEIPT};
 
 /// A name of a relation, and where it is looked up.
@@ -177,14 +177,14 @@ impl<'a> RelationColumns<'a> {
     }
 
     /// The file and the pointer where a name of the row `at` stands.
-    pub fn place(&self, over: Over, at: usize, name: &Name) -> Option<(String, String)> {
+    pub fn place(&self, over: Over, at: usize, name: &Name) -> Option<LoggedPlace> {
         match name.scope {
-            Scope::Config => Some((CONFIG.to_owned(), pointer(&name.path))),
+            Scope::Config => Some(LoggedPlace::new(CONFIG, pointer(&name.path))),
             Scope::Receipt => {
-                Some((RECEIPT.to_owned(), format!("/predicate{}", pointer(&name.path))))
+                Some(LoggedPlace::new(RECEIPT, format!("/predicate{}", pointer(&name.path))))
             }
             Scope::All(listed) => {
-                Some((self.rows.row(listed, 0)?.file().to_owned(), String::new()))
+                Some(LoggedPlace::new(self.rows.row(listed, 0)?.file(), String::new()))
             }
             Scope::Row(shift) => Some(self.rows.row(over, shift.row(at)?)?.place(&name.path)),
         }
