@@ -4,7 +4,7 @@
     scripts/accuracy.py [PROGRAM] [--wrong]
 
 PROGRAM is a built `repro`; the default is target/debug/repro. Each case becomes one post of a scratch project. The
-tables are those of tests/docs/accuracy.md. With --wrong, every case that came out against its label is listed.
+tables are those of docs/explanation/accuracy.md. With --wrong, every case that came out against its label is listed.
 """
 
 import argparse

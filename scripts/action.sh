@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The GitHub Action, the hooks of pre-commit and the GitLab template, without GitHub and GitLab: their files against the public schemas and
-# linters, as well as the examples of tests/docs/ci.md, and their steps executed on scratch repositories, with the real program, against
+# linters, as well as the examples of docs/how-to/ci.md, and their steps executed on scratch repositories, with the real program, against
 # the API as it is documented.
 #
 # Needs Python 3 with venv, Node with npm, git, jq and shellcheck; packages come from PyPI and npm into target/tools/action, once.
@@ -31,7 +31,7 @@ bin=$tools/venv/bin
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir "$work/workflows" "$work/gitlab" "$work/hooks" "$work/faults"
-"$bin/python" -B scripts/action/tests/examples.py tests/docs/ci.md scripts/gitlab/repro.gitlab-ci.yml "$work"
+"$bin/python" -B scripts/action/tests/examples.py docs/how-to/ci.md scripts/gitlab/repro.gitlab-ci.yml "$work"
 
 "$bin/check-jsonschema" --quiet --builtin-schema vendor.github-actions action.yml
 "$bin/check-jsonschema" --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml "$work"/workflows/*.yml

@@ -11,7 +11,7 @@
                               by torch.compile, in N rounds of the three; `scripts/bench_train.sh` finds a Python
                               that has it. For a GPU see scripts/gpu.py
   scripts/bench.py hashing    hashing against the processor's floor and other programs, 10 000 small files, a bundle of
-                              2 GiB with and without `--cache`; `--write` puts it into tests/docs/hashing.md, and
+                              2 GiB with and without `--cache`; `--write` puts it into docs/explanation/hashing.md, and
                               REPRO_MODEL_SIGNING names a Python that has `model_signing`
   scripts/bench.py replay     the steps of a slice of each arm of tiny-moe, replayed against trained, in turn, on
                               one and two threads, in process
@@ -414,7 +414,7 @@ def against_torch():
 def hashing():
     sys.dont_write_bytecode = True
     import bench_hashing
-    write = ROOT / "tests" / "docs" / "hashing.md" if "--write" in sys.argv else None
+    write = ROOT / "docs/explanation/hashing.md" if "--write" in sys.argv else None
     bench_hashing.hashing(REPRO, timing_program("hashing"), load, write)
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Executes a page of the documentation, and checks that it shows what comes out.
 
-    scripts/demonstration.py            fails where an output of tests/docs/demonstration.md is another one
+    scripts/demonstration.py            fails where an output of docs/explanation/demonstration.md is another one
     scripts/demonstration.py --write    writes the outputs into the page
 
 In its blocks of `console`, lines that begin with `$ ` are commands for bash; what follows is what they print, and their
@@ -16,7 +16,7 @@ import sys
 import tempfile
 
 PROJECT = pathlib.Path(__file__).resolve().parent.parent
-PAGE = PROJECT / "tests/docs/demonstration.md"
+PAGE = PROJECT / "docs/explanation/demonstration.md"
 BLOCK = re.compile(r"(?<=^```console\n).*?(?=^```$)", re.DOTALL | re.MULTILINE)
 TIME = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d")
 

@@ -64,7 +64,7 @@ cd receipts
 report names 1 check "../receipts/nanochat-leaderboard"
 cd "$project"
 
-"$tools/venv/bin/python" scripts/formats/valid.py "$reports" tests/docs/formats/schemas \
+"$tools/venv/bin/python" scripts/formats/valid.py "$reports" docs/reference/formats/schemas \
   "$tools/package/test/resources/jenkins-junit.xsd"
 
 # Pages of the manual: `man` and mandoc have nothing to say against them.

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Fuzzes every reader of strangers' bytes and writes tests/docs/fuzzing.md.
+# Fuzzes every reader of strangers' bytes and writes docs/explanation/fuzzing.md.
 #
 # usage: scripts/fuzz.sh [CPU_SECONDS] [TARGET...]
 #
@@ -15,7 +15,7 @@ shift $(($# > 0 ? 1 : 0))
 all=(bundle decimal document envelope gguf header import json post project tables timestamp work)
 targets=("${@:-${all[@]}}")
 kept=$PWD/target/fuzz
-document=tests/docs/fuzzing.md
+document=docs/explanation/fuzzing.md
 triple=$(rustc -vV | sed -n 's/^host: //p')
 export CARGO_TERM_COLOR=never
 
@@ -40,24 +40,24 @@ seeds() {
 readers() {
   case $1 in
     bundle)
-      ls src/receipt/bundle/{agree,canonical,chain,facts,folder,glance,lines,load,manifest,name,opened,passage,receipt}.rs \
-        src/receipt/bundle/{record,weights}.rs
+      ls src/bundle/bundle/{agree,canonical,chain,facts,folder,glance,lines,load,manifest,name,opened,passage,receipt}.rs \
+        src/bundle/bundle/{record,weights}.rs
       ;;
-    decimal) ls src/exact/decimal/{grammar,printed,interval,render,agreement,float}.rs ;;
-    document) ls src/check/{find,read,kind,damaged}.rs src/check/kinds/*.rs ;;
-    envelope) ls src/signature/{envelope,statement,lib}.rs ;;
-    gguf) ls src/receipt/checkpoint/{gguf,file}.rs src/params/gguf.rs ;;
-    header) ls src/receipt/checkpoint/header.rs src/receipt/bundle/weights.rs ;;
-    import) ls src/import/{speedrun,mlperf,jsonl,csv,hf_trainer,log,columns,run,scoring/convergence}.rs ;;
-    json) ls src/receipt/source/{json,pointer,code}.rs src/receipt/bundle/{canonical,glance}.rs ;;
+    decimal) ls src/core/decimal/{grammar,printed,interval,render,agreement,float}.rs ;;
+    document) ls src/formats/check/{find,read,kind,damaged}.rs src/formats/check/kinds/*.rs ;;
+    envelope) ls src/bundle/signature/{envelope,statement,lib}.rs ;;
+    gguf) ls src/bundle/checkpoint/{gguf,file}.rs src/model/params/gguf.rs ;;
+    header) ls src/bundle/checkpoint/header.rs src/bundle/bundle/weights.rs ;;
+    import) ls src/formats/import/{speedrun,mlperf,jsonl,csv,hf_trainer,log,columns,run,scoring/convergence}.rs ;;
+    json) ls src/core/source/{json,pointer,code}.rs src/bundle/bundle/{canonical,glance}.rs ;;
     post)
-      ls src/receipt/source/toml.rs src/judge/{post,compare,covered,mutated,names}.rs src/judge/page/*.rs src/judge/statement/{*,about/*}.rs \
-        src/judge/evaluate/*.rs src/claim/{grammar,locator,place,quote,seen,sentence,spelling,syntax,table}.rs src/claim/quote/*.rs
+      ls src/core/source/toml.rs src/verify/{post,compare,covered,mutated,names}.rs src/verify/page/*.rs src/verify/statement/{*,about/*}.rs \
+        src/verify/evaluate/*.rs src/claim/{grammar,locator,place,quote,seen,sentence,spelling,syntax,table}.rs src/claim/quote/*.rs
       ;;
-    project) ls src/judge/review/{config,record,store}.rs src/judge/{lock,index}.rs src/runs/study/*.rs src/gate/rule.rs ;;
-    tables) ls src/receipt/source/csv.rs ;;
-    timestamp) ls src/signature/timestamp.rs ;;
-    work) ls src/cluster/{asked,item,plan,result}.rs ;;
+    project) ls src/verify/review/{config,record,store}.rs src/verify/{lock,index}.rs src/model/study/*.rs src/formats/gate/rule.rs ;;
+    tables) ls src/core/source/csv.rs ;;
+    timestamp) ls src/bundle/signature/timestamp.rs ;;
+    work) ls src/verify/cluster/{asked,item,plan,result}.rs ;;
   esac
 }
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Bundles and signatures of `repro` seen by tools of others, and theirs by `repro`:
 #
-#   scripts/interop.sh            checks everything, and that tests/docs/interop.md says so
-#   scripts/interop.sh --write    checks everything, and writes tests/docs/interop.md
+#   scripts/interop.sh            checks everything, and that docs/explanation/interop.md says so
+#   scripts/interop.sh --write    checks everything, and writes docs/explanation/interop.md
 #
 # Needs Python 3 with venv, Node with npm, openssl and coreutils; packages come from PyPI and npm into
 # target/interop, once. The official schemas are among the shared data beside the project, or where
@@ -12,7 +12,7 @@ cd "$(dirname "$0")/.."
 project=$PWD
 schemas="$(cd "${REPRO_SHARED_DATA:-../shared/data}" && pwd)/oms/schemas/v1.0"
 tools=$project/target/interop
-document=$project/tests/docs/interop.md
+document=$project/docs/explanation/interop.md
 
 python_packages=(bagit==1.9.0 model-signing==1.1.1 pyOpenSSL==26.4.0 'securesystemslib[crypto]==1.6.0'
   in-toto-attestation==0.9.3 jsonschema==4.26.0 referencing==0.37.0)
@@ -180,6 +180,6 @@ if [ "${1-}" = --write ]; then
   mkdir -p "$(dirname "$document")"
   cp "$report" "$document"
 elif ! diff -u "$document" "$report"; then
-  echo "tests/docs/interop.md is not what was seen: scripts/interop.sh --write" >&2
+  echo "docs/explanation/interop.md is not what was seen: scripts/interop.sh --write" >&2
   exit 1
 fi

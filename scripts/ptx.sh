@@ -1,20 +1,20 @@
 #!/usr/bin/env bash
-# The kernels of src/device/text as PTX, which CUDA's driver compiles for the device that it has:
+# The kernels of src/kernels/device/text as PTX, which CUDA's driver compiles for the device that it has:
 #
-#   scripts/ptx.sh            makes src/device/text/kernels.ptx and tensor_cores.ptx
+#   scripts/ptx.sh            makes src/kernels/device/text/kernels.ptx and tensor_cores.ptx
 #   scripts/ptx.sh --check    makes it anew, compares every byte, and has NVIDIA's assembler say what each kernel takes of
 #                             six generations of devices; a kernel that spills registers is an error
 #
 # Needs Python 3 with pip on Linux, and no device. NVIDIA's compiler NVRTC and assembler come from PyPI into target/ptx,
 # once. NVRTC is that of CUDA 12.0, so that every driver since then takes what it makes; the assembler is a
-# newer one, which knows newer devices. `cargo test -p repro-device` reads the PTX without either.
+# newer one, which knows newer devices. `cargo test -p repro-kernels` reads the PTX without either.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 compiler=12.0.140
 packages=("nvidia-cuda-nvrtc-cu12==$compiler" nvidia-cuda-nvcc-cu12==12.9.86)
 generations=(75 80 86 89 90 100)
 tools=target/ptx
-folder=src/device/text
+folder=src/kernels/device/text
 # Each with the file that names its parts, and the least generation.
 made=("kernels text.rs 75" "tensor_cores tensor_cores.rs 80")
 

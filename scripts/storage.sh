@@ -13,6 +13,6 @@ if ! "$REPRO_S3_SERVER" --version 2>/dev/null | grep -qF "$version"; then
   cargo install --quiet --locked --debug --root target/tools --features binary "s3s-fs@$version"
 fi
 export REPRO_REQUIRE_S3=1
-own=(--locked --package repro-cli --package repro-storage --features repro-cli/cloud)
+own=(--locked --package repro-cli --package repro-bundle --features repro-cli/cloud)
 cargo test "${own[@]}" --lib
 cargo test "${own[@]}" --test it -- "${@:-storage::}"

@@ -251,7 +251,7 @@ class Compared(Case):
         self.assertEqual(self.verdict(), "verified")
 
     def test_the_example_of_the_page_is_replayed(self):
-        page = (HERE.parents[1] / "tests/docs/python.md").read_text("utf-8")
+        page = (HERE.parents[1] / "docs/how-to/python.md").read_text("utf-8")
         found = re.search(r"<!-- own mixture -->\n```python\n(.*?)```", page, re.DOTALL)
         self.assertLessEqual(found.group(1).count("#+\n"), 8)
         (self.folder / "own.py").write_text(found.group(1), "utf-8")

@@ -11,6 +11,7 @@ mod markup;
 pub mod nearest;
 pub mod place;
 pub mod quote;
+pub mod relation;
 pub mod seen;
 pub mod sentence;
 pub mod spelling;

@@ -17,7 +17,7 @@ mod written;
 use std::ops::Range;
 
 use num_rational::BigRational;
-use repro_exact::decimal::{Printed, Unit};
+use repro_core::decimal::{Printed, Unit};
 
 use crate::sentence::{first_bytes, last_bytes};
 use crate::words::words;
@@ -707,7 +707,7 @@ mod tests {
     fn a_spread_shares_the_unit() {
         let items = items("4.5 ± 0.2%");
         let ItemKind::Spread(spread) = &items[1].kind else { panic!("{items:?}") };
-        assert_eq!(spread.unit(), repro_exact::decimal::Unit::Percent);
+        assert_eq!(spread.unit(), repro_core::decimal::Unit::Percent);
     }
 
     proptest! {

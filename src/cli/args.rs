@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::common::CommonArgs;
 use super::{exit, help, mcp, threads, trainer};
-use repro_runs::replay::ReplayEngine;
+use repro_model::replay::ReplayEngine;
 
 /// Checks whether the numbers of a training post follow from its receipts.
 #[derive(Debug, Parser)]

@@ -1,6 +1,6 @@
 //! How replays are executed, where this program can.
 
-use repro_runs::replay::ReplayEngine;
+use repro_model::replay::ReplayEngine;
 
 /// How replays are executed.
 #[derive(Debug, Clone, Copy)]

@@ -3,10 +3,10 @@
 use super::Answer;
 use super::args::ChallengeArgs;
 use super::output::Output;
-use repro_receipt::bundle::Bundle;
-use repro_receipt::bundle::record::RecordValue;
+use repro_bundle::bundle::Bundle;
+use repro_bundle::bundle::record::RecordValue;
+use repro_model::challenge::Challenge;
 use repro_report::outcome::ExitStatus;
-use repro_runs::challenge::Challenge;
 
 /// Runs the command: prints the challenge, which `repro verify --challenge` reads.
 pub fn run(own: &ChallengeArgs, output: &Output) -> Answer {

@@ -5,7 +5,7 @@ use super::args::CheckArgs;
 use super::git;
 use super::output::Output;
 use super::threads;
-use repro_check::{self as check, CheckOptions};
+use repro_formats::check::{self as check, CheckOptions};
 use repro_report::outcome::Report;
 use repro_report::{self as report, Format};
 use std::path::Path;

@@ -9,16 +9,16 @@ use super::args;
 use super::core_bootstrap;
 use super::output::Output;
 use super::{Answer, BAD_USAGE};
-use repro_exact::decimal::{Interval, format_significant, nearest_f64};
-use repro_receipt::digest::Digest;
-use repro_receipt::source::{Document, Error, Location, Source};
+use repro_core::decimal::{Interval, format_significant, nearest_f64};
+use repro_core::digest::Digest;
+use repro_core::source::{Document, Error, Location, Source};
+use repro_model::tasks::bootstrap::{Settings, TaskBootstrap};
+use repro_model::tasks::{
+    Baselines, Followed, Measure, Scale, ScoredTask, TableReading, TableScores, TaskSet, TaskTable,
+};
 use repro_report::outcome::ExitStatus;
 use repro_report::visible;
 use repro_report::{Columns, paragraph};
-use repro_runs::tasks::bootstrap::{Settings, TaskBootstrap};
-use repro_runs::tasks::{
-    Baselines, Followed, Measure, Scale, ScoredTask, TableReading, TableScores, TaskSet, TaskTable,
-};
 
 /// The schema of all that this command prints as JSON.
 const SCHEMA: &str = "repro.core/1";

@@ -3,9 +3,9 @@
 use serde_json::{Value as Json, json};
 
 use super::{BAD_USAGE, args};
-use repro_exact::decimal::{format_float, nearest_f64};
-use repro_receipt::source::{Error, Location};
-use repro_runs::tasks::bootstrap::{Settings, TaskBootstrap};
+use repro_core::decimal::{format_float, nearest_f64};
+use repro_core::source::{Error, Location};
+use repro_model::tasks::bootstrap::{Settings, TaskBootstrap};
 use repro_stats::bootstrap::Resampled;
 
 /// The settings that the arguments ask for.

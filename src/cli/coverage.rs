@@ -8,13 +8,13 @@ use serde::Serialize;
 use super::Answer;
 use super::args;
 use super::output::Output;
-use repro_judge::covered::{Coverage, covered};
-use repro_judge::page::{PostPage, TextSource};
-use repro_judge::post::UNKNOWN_TEXT;
-use repro_judge::texts::as_seen;
-use repro_receipt::digest::Digest;
-use repro_receipt::source::{Error, Location, Source};
+use repro_core::digest::Digest;
+use repro_core::source::{Error, Location, Source};
 use repro_report::outcome::ExitStatus;
+use repro_verify::covered::{Coverage, covered};
+use repro_verify::page::{PostPage, TextSource};
+use repro_verify::post::UNKNOWN_TEXT;
+use repro_verify::texts::as_seen;
 
 /// `repro.coverage/1`.
 #[derive(Serialize)]

@@ -6,11 +6,11 @@ use std::path::Path;
 use super::args::DraftArgs;
 use super::output::{Output, write_file};
 use super::{Answer, threads};
-use repro_draft::{self as draft, Draft, DraftRequest, DraftedNumber};
-use repro_judge::{post, texts};
-use repro_receipt::source::{Error, Location, Source};
+use repro_core::source::{Error, Location, Source};
 use repro_report::outcome::ExitStatus;
 use repro_report::{visible, wrap};
+use repro_verify::draft::{self as draft, Draft, DraftRequest, DraftedNumber};
+use repro_verify::{post, texts};
 
 /// The columns that printed numbers take, at most.
 const PRINTED: usize = 16;

@@ -3,11 +3,11 @@
 use super::args::ExplainArgs;
 use super::output::Output;
 use super::{Answer, list, search};
-use repro_judge::evaluate::functions;
-use repro_judge::rules;
-use repro_receipt::source::Code;
+use repro_core::source::Code;
 use repro_report::outcome::ExitStatus;
 use repro_report::wrap;
+use repro_verify::evaluate::functions;
+use repro_verify::rules;
 
 /// Explains a topic, a function, a rule or a code, or lists what has some words.
 pub fn run(own: &ExplainArgs, output: &Output) -> Answer {

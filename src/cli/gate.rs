@@ -3,9 +3,9 @@
 use super::args::GateArgs;
 use super::output::Output;
 use super::{Answer, git, threads};
-use repro_check::CheckOptions;
-use repro_gate::{self as gate, GateOptions, GateRule};
-use repro_receipt::source::Error;
+use repro_core::source::Error;
+use repro_formats::check::CheckOptions;
+use repro_formats::gate::{self as gate, GateOptions, GateRule};
 use repro_report::outcome::Report;
 use repro_report::{self as report, Format};
 use std::path::{Path, PathBuf};
@@ -40,5 +40,5 @@ pub fn run(root: Option<PathBuf>, own: &GateArgs, output: &Output) -> Answer {
 /// What `repro check` has against a number of a document.
 fn contradiction(file: &str, printed: &str) -> Option<Error> {
     let options = CheckOptions { paths: vec![PathBuf::from(file)], is_change: false, threads: 1 };
-    repro_check::check(&options).contradiction_of(printed)
+    repro_formats::check::check(&options).contradiction_of(printed)
 }

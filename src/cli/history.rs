@@ -7,11 +7,11 @@ use std::process::Stdio;
 use std::sync::{Mutex, PoisonError};
 
 use super::git::git;
-use repro_judge::verify::{PlanAt, PlanHistory};
-use repro_receipt::bundle::TAG_MANIFEST;
-use repro_receipt::digest::Digest;
-use repro_receipt::source::Source;
-use repro_runs::study::plan_text;
+use repro_bundle::bundle::TAG_MANIFEST;
+use repro_core::digest::Digest;
+use repro_core::source::Source;
+use repro_model::study::plan_text;
+use repro_verify::verify::{PlanAt, PlanHistory};
 
 /// The history of a project.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use super::output::{Output, cannot_write, open_report};
-use repro_receipt::source::Error;
+use repro_core::source::Error;
 use repro_report::Format;
 use repro_report::lines::{end_line, part_line};
 use repro_report::outcome::Report;

@@ -9,22 +9,22 @@ use super::Answer;
 use super::args::{ListArgs, ListingArg};
 use super::common::CommonArgs;
 use super::output::Output;
-use repro_import as import;
-use repro_judge::evaluate::functions;
-use repro_judge::page::PostPage;
-use repro_judge::page_keys;
-use repro_judge::post;
-use repro_judge::{index, lock, rules, verify};
-use repro_params as params;
-use repro_receipt::bundle::{self, Bundle};
-use repro_receipt::checkpoint;
-use repro_receipt::source::{self, Code, Error, Location};
-use repro_relation::consistency;
+use repro_bundle::bundle::{self, Bundle};
+use repro_bundle::checkpoint;
+use repro_bundle::signature;
+use repro_claim::relation::consistency;
+use repro_core::source::{self, Code, Error, Location};
+use repro_formats::import;
+use repro_model::params;
+use repro_model::{challenge, checkpoints, contract, replay, starts, study, tasks};
 use repro_report::meaning::Reading;
 use repro_report::outcome::ExitStatus;
 use repro_report::wrap;
-use repro_runs::{challenge, checkpoints, contract, replay, starts, study, tasks};
-use repro_signature as signature;
+use repro_verify::evaluate::functions;
+use repro_verify::page::PostPage;
+use repro_verify::page_keys;
+use repro_verify::post;
+use repro_verify::{index, lock, rules, verify};
 
 /// What a pass shows, and what it does not.
 const SCOPE: &str = "\
@@ -276,8 +276,8 @@ pub fn topic(name: &str) -> Option<String> {
         "post" => POST.to_owned(),
         "post-schema" => format!("{:#}\n", page_keys::schema()),
         "slices" => SLICES.to_owned(),
-        "check" => repro_check::listed(),
-        "gate" => repro_gate::EXPLAINED.to_owned(),
+        "check" => repro_formats::check::listed(),
+        "gate" => repro_formats::gate::EXPLAINED.to_owned(),
         "relations" => consistency::listed(),
         "sentence" | "table" => keys_of(name),
         _ => return None,
@@ -339,18 +339,18 @@ pub fn codes() -> Vec<&'static Code> {
         starts::CODES,
         tasks::CODES,
         verify::CODES,
-        repro_draft::CODES,
-        repro_gate::CODES,
-        repro_cluster::CODES,
-        repro_storage::CODES,
-        repro_compare::CODES,
+        repro_verify::draft::CODES,
+        repro_formats::gate::CODES,
+        repro_verify::cluster::CODES,
+        repro_bundle::storage::CODES,
+        repro_report::compare::CODES,
     ];
     let trained = super::trainer::CODE_FAMILIES;
-    let checked = repro_check::codes();
+    let checked = repro_formats::check::codes();
     let families = families
         .iter()
         .chain(trained)
-        .chain(repro_judge::CODES)
+        .chain(repro_verify::CODES)
         .chain(repro_report::CODES)
         .chain(&checked);
     let own = families.copied().flatten().copied();

@@ -5,8 +5,8 @@ use clap_mangen::Man;
 use super::args::{CompletionsArgs, ManArgs};
 use super::output::Output;
 use super::{Answer, BAD_USAGE, definition};
-use repro_receipt::similar;
-use repro_receipt::source::{Error, Location};
+use repro_core::similar;
+use repro_core::source::{Error, Location};
 use repro_report::outcome::ExitStatus;
 
 /// Prints what a shell completes by.

@@ -62,7 +62,7 @@ use clap::FromArgMatches;
 use args::{Arguments, Command};
 use common::CommonArgs;
 use output::Output;
-use repro_receipt::source::{Code, Error, Location, codes};
+use repro_core::source::{Code, Error, Location, codes};
 use repro_report::outcome::ExitStatus;
 
 codes! {

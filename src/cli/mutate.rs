@@ -9,15 +9,15 @@ use serde::Serialize;
 use super::Answer;
 use super::args;
 use super::output::Output;
-use repro_judge::lock;
-use repro_judge::mutants::{self, MissedMutant, MutationKind};
-use repro_judge::mutated::{ChangedNumber, Detection, DetectionTally, Digit, changed};
-use repro_judge::page::PostPage;
-use repro_judge::post;
-use repro_judge::texts::GivenTexts;
-use repro_judge::verify::BundleStore;
-use repro_receipt::source::Error;
+use repro_core::source::Error;
 use repro_report::outcome::{ExitStatus, Verdict};
+use repro_verify::lock;
+use repro_verify::mutants::{self, MissedMutant, MutationKind};
+use repro_verify::mutated::{ChangedNumber, Detection, DetectionTally, Digit, changed};
+use repro_verify::page::PostPage;
+use repro_verify::post;
+use repro_verify::texts::GivenTexts;
+use repro_verify::verify::BundleStore;
 
 /// The schema of both documents.
 const SCHEMA: &str = "repro.mutation/3";

@@ -9,11 +9,11 @@ use serde_json::Value as Json;
 use super::Answer;
 use super::arrangement::ReplayArrangement;
 use super::output::Output;
-use repro_cluster::Estimator;
-use repro_judge::verify::Replayer;
-use repro_receipt::source::{Code, Error};
+use repro_core::source::{Code, Error};
+use repro_model::checkpoints::InitialWeights;
 use repro_report::outcome::ExitStatus;
-use repro_runs::checkpoints::InitialWeights;
+use repro_verify::cluster::Estimator;
+use repro_verify::verify::Replayer;
 
 #[derive(Debug, Subcommand)]
 pub enum TrainerCommand {}

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::common::{Colour, CommonArgs};
 use super::{BAD_USAGE, CANNOT_WRITE, formats};
-use repro_receipt::disk::{Disk, HeldPath, LocalDisk, beneath, drawn_beside, unlinked};
-use repro_receipt::source::{Error, Location};
+use repro_core::disk::{Disk, HeldPath, LocalDisk, beneath, drawn_beside, unlinked};
+use repro_core::source::{Error, Location};
 use repro_report::growing::GrownReport;
 use repro_report::outcome::Report;
 use repro_report::{self as report, Format, ReportOptions};

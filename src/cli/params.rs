@@ -8,12 +8,12 @@ use serde::Serialize;
 use super::Answer;
 use super::args;
 use super::output::Output;
-use repro_exact::decimal::grouped;
-use repro_params::{self as params, Convention, CountScope, ModelCounts, ParameterCount};
-use repro_receipt::source::Error;
+use repro_bundle::storage::Located;
+use repro_core::decimal::grouped;
+use repro_core::source::Error;
+use repro_model::params::{self as params, Convention, CountScope, ModelCounts, ParameterCount};
 use repro_report::outcome::ExitStatus;
 use repro_report::{visible, wrap};
-use repro_storage::Located;
 
 /// `repro.params/1`.
 #[derive(Serialize)]

@@ -8,19 +8,19 @@ use std::time::SystemTime;
 use super::args::{JudgedArgs, ReviewArgs};
 use super::output::{Output, write_file};
 use super::{Answer, BAD_USAGE, threads, verify};
-use repro_judge::review::decoy::{Decoy, DecoyPlan};
-use repro_judge::review::key::WrittenDigest;
-use repro_judge::review::record::{
-    MOST_NAME, MOST_WORDS, ModelIdentity, ReviewRecord, ReviewVerdict, Reviewer, SessionCounts,
-};
-use repro_judge::review::session::{self, OpenClaim, ReviewSession, fact_of};
-use repro_judge::review::{ReviewPolicy, Reviews, store};
-use repro_judge::verify as judge;
-use repro_receipt::digest::Digest;
-use repro_receipt::source::{Error, Location, Source};
+use repro_bundle::signature::PrivateKey;
+use repro_core::digest::Digest;
+use repro_core::source::{Error, Location, Source};
 use repro_report::outcome::{ClaimReport, ExitStatus, LintKind, PostReport, Verdict};
 use repro_report::{visible, wrap};
-use repro_signature::PrivateKey;
+use repro_verify::review::decoy::{Decoy, DecoyPlan};
+use repro_verify::review::key::WrittenDigest;
+use repro_verify::review::record::{
+    MOST_NAME, MOST_WORDS, ModelIdentity, ReviewRecord, ReviewVerdict, Reviewer, SessionCounts,
+};
+use repro_verify::review::session::{self, OpenClaim, ReviewSession, fact_of};
+use repro_verify::review::{ReviewPolicy, Reviews, store};
+use repro_verify::verify as judge;
 
 /// The columns before what is shown of a claim.
 const INDENT: usize = 13;

@@ -3,9 +3,9 @@
 use super::Answer;
 use super::args;
 use super::output::Output;
-use repro_receipt::bundle::{self, SIGNATURE};
+use repro_bundle::bundle::{self, SIGNATURE};
+use repro_bundle::signature;
 use repro_report::outcome::{ExitStatus, Verdict};
-use repro_signature as signature;
 
 /// Runs the command: prints the digest to pin.
 pub fn run(own: &args::SealArgs, output: &Output) -> Answer {

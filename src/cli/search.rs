@@ -3,10 +3,10 @@
 use std::fmt::Write;
 
 use super::{UNKNOWN_CODE, list};
-use repro_judge::evaluate::functions;
-use repro_judge::rules;
-use repro_receipt::similar;
-use repro_receipt::source::{Error, Location};
+use repro_core::similar;
+use repro_core::source::{Error, Location};
+use repro_verify::evaluate::functions;
+use repro_verify::rules;
 
 /// The most words that are sought at once, and the most characters of each: every text is looked through for each word.
 const MOST_WORDS: usize = 20;

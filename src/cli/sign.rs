@@ -7,14 +7,14 @@ use std::path::Path;
 use super::args;
 use super::output::{Output, outside_bundles};
 use super::{Answer, CANNOT_WRITE, NOT_A_STATEMENT, NOTHING_TO_STAMP};
-use repro_judge::verify::stampable;
-use repro_receipt::bundle::{self, Bundle, SIGNATURE, STATEMENT, chained_lines};
-use repro_receipt::digest::Digest;
-use repro_receipt::disk::HeldPath;
-use repro_receipt::source::{Code, Document, Error, Location, Source};
+use repro_bundle::bundle::{self, Bundle, SIGNATURE, STATEMENT, chained_lines};
+use repro_bundle::signature::{self as signature, PrivateKey, SIGNED_BEFORE};
+use repro_core::digest::Digest;
+use repro_core::disk::HeldPath;
+use repro_core::source::{Code, Document, Error, Location, Source};
 use repro_report::intoto::VERDICT;
 use repro_report::outcome::ExitStatus;
-use repro_signature::{self as signature, PrivateKey, SIGNED_BEFORE};
+use repro_verify::verify::stampable;
 
 /// Makes a key, and prints the public one with its identity.
 pub fn keygen(own: &args::KeygenArgs, output: &Output) -> Answer {

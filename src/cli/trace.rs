@@ -1,7 +1,7 @@
 //! `verify --trace CLAIM`: which reading, which rule and which lints fired for one claim, in the order of the program.
 
-use repro_receipt::similar::did_you_mean;
-use repro_receipt::source::{Error, Location, codes};
+use repro_core::similar::did_you_mean;
+use repro_core::source::{Error, Location, codes};
 use repro_report::meaning::{LintKind, ReadBy};
 use repro_report::outcome::{ClaimReport, PostReport};
 

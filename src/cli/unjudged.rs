@@ -2,8 +2,8 @@
 
 use super::BAD_USAGE;
 use super::output::Output;
-use repro_check::{self as check, CheckReport};
-use repro_receipt::source::Error;
+use repro_core::source::Error;
+use repro_formats::check::{self as check, CheckReport};
 use repro_report::outcome::Report;
 use repro_report::{self as report, Badge, BadgeColour, Format, ReportOptions};
 

@@ -14,22 +14,22 @@ use super::output::{Output, write_file};
 use super::partwise::PartwiseReport;
 use super::trainer::RunData;
 use super::{Answer, BAD_USAGE, cluster, trace, trainer};
-use repro_judge::index::{self, PostIndex};
-use repro_judge::lock::{self, PostLock};
-use repro_judge::post;
-use repro_judge::review::ReviewPolicy;
-use repro_judge::verify::{self, Demands, Replayer, SameRun};
-use repro_receipt::bundle::{Bundle, Cache, ReadOptions};
-use repro_receipt::digest::Digest;
-use repro_receipt::source::{Error, Location};
+use repro_bundle::bundle::{Bundle, Cache, ReadOptions};
+use repro_bundle::signature::{Attestations, Authorities, PublicKey, Timestamps};
+use repro_bundle::storage::{Located, is_url};
+use repro_core::digest::Digest;
+use repro_core::source::{Error, Location};
+use repro_model::challenge::Challenge;
 use repro_report::Format;
 use repro_report::outcome::{
     ClaimReport, EvidenceOrigin, ExitStatus, LockDifference, Method, PostReport, ReadBy, Verdict,
 };
 use repro_report::part::{PartSubject, ReportPart, ReportSink};
-use repro_runs::challenge::Challenge;
-use repro_signature::{Attestations, Authorities, PublicKey, Timestamps};
-use repro_storage::{Located, is_url};
+use repro_verify::index::{self, PostIndex};
+use repro_verify::lock::{self, PostLock};
+use repro_verify::post;
+use repro_verify::review::ReviewPolicy;
+use repro_verify::verify::{self, Demands, Replayer, SameRun};
 
 /// Whether only bundles are to be checked, which can lie outside of any project.
 pub fn is_of_bundles_alone(judged: &JudgedArgs) -> bool {

@@ -5,7 +5,7 @@ use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Element, Group, Level, Origin, Renderer, Snippet};
 
 use crate::outcome::ClaimReport;
-use repro_receipt::source::{Code, Error, Location};
+use repro_core::source::{Code, Error, Location};
 
 use super::layout::{columns, wrap};
 use super::visible::{clipped, prose, push, visible};

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use repro_receipt::source::Code;
+use repro_core::source::Code;
 
 use crate::outcome::{ClaimReport, Impact, PostReport, Verdict, VerdictCounts};
 use crate::visible::{clipped, prose, visible};

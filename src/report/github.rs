@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::outcome::{ClaimReport, Finding, PostReport, Report, Severity, Verdict};
-use repro_receipt::source::{Error, Location};
+use repro_core::source::{Error, Location};
 
 use super::visible::{clipped, prose, visible};
 use super::wording::Remarks;

@@ -5,7 +5,7 @@ use crate::crowd::Crowd;
 use crate::outcome::{PostReport, Report, ReportTotals};
 use crate::part::{PartSubject, ReportPart, ReportSink};
 use crate::{Format, ReportOptions, text};
-use repro_receipt::source::Error;
+use repro_core::source::Error;
 
 /// So many bundles are told one by one; of more nobody reads the text.
 const TOLD_ONE_BY_ONE: usize = 200;

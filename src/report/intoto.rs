@@ -7,8 +7,8 @@ use serde::Serialize;
 
 use crate::outcome::{EvidenceOrigin, Method, PostReport, Report, Verdict, VerdictCounts};
 use crate::visible::escaped_json;
-use repro_receipt::bundle::STATEMENT;
-use repro_receipt::source::{Error, Location, codes};
+use repro_bundle::bundle::STATEMENT;
+use repro_core::source::{Error, Location, codes};
 
 /// The type of what is said.
 pub const VERDICT: &str = "https://repro.example/verdict/v1";

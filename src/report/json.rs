@@ -7,7 +7,7 @@ use crate::outcome::{
     ExcusedWords, Finding, Impact, LockDifference, Meaning, Measured, Method, PostReport, Referee,
     Report, Severity, TextReport, Verdict, VerdictCounts,
 };
-use repro_receipt::source::{Error, Location};
+use repro_core::source::{Error, Location};
 
 use super::visible::escaped_json;
 use super::wording;

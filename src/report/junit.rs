@@ -6,7 +6,7 @@ use quick_junit::{NonSuccessKind, Report as Document, TestCase, TestCaseStatus, 
 use crate::outcome::{
     ClaimReport, LockDifference, PostReport, Report, Severity, SignatureReport, Verdict,
 };
-use repro_receipt::source::Error;
+use repro_core::source::Error;
 
 use super::visible::{prose, visible};
 use super::wording::{self, Remarks};

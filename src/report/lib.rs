@@ -7,6 +7,7 @@
 
 mod badge;
 mod columns;
+pub mod compare;
 mod crowd;
 mod drawing;
 mod folded;
@@ -28,7 +29,7 @@ mod visible;
 mod wording;
 
 use crate::outcome::Report;
-use repro_receipt::source::{Code, Error};
+use repro_core::source::{Code, Error};
 
 pub use badge::{Badge, BadgeColour};
 pub use columns::{Columns, paragraph};

@@ -7,7 +7,7 @@ use super::json::{FailureJson, PostJson, failure, post};
 use super::visible::escaped_json;
 use crate::outcome::{LockDifference, PostReport, Report, VerdictCounts};
 use crate::part::{PartSubject, ReportPart};
-use repro_receipt::source::Error;
+use repro_core::source::Error;
 
 /// The schema of each line.
 const SCHEMA: &str = "repro.report-lines/1";
@@ -113,7 +113,7 @@ fn line(document: &impl Serialize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use repro_receipt::source::{Location, UNREADABLE};
+    use repro_core::source::{Location, UNREADABLE};
 
     #[test]
     fn a_line_is_one_line_and_the_last_one_counts_them() {

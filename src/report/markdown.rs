@@ -2,7 +2,7 @@
 //! markup, link nowhere and call nobody; rows beyond the limit of the place are counted, not cut.
 
 use crate::outcome::{PostReport, Report, Verdict, VerdictCounts};
-use repro_receipt::source::Error;
+use repro_core::source::Error;
 
 use super::folded::{self, ToldTogether, by_code, told_together};
 use super::visible::{clipped, prose, visible};

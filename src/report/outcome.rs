@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 pub use crate::meaning::{
     Fact, Lint, LintKind, Meaning, ReadBy, Reading, ReviewStatus, TokenReading,
 };
-pub use repro_receipt::Verdict;
-use repro_receipt::bundle;
-use repro_receipt::kept::{self, ProgramWord};
-use repro_receipt::source::{Code, Error, Location};
-pub use repro_signature::{PinnedBy, SignatureReport};
+use repro_bundle::bundle;
+pub use repro_bundle::signature::{PinnedBy, SignatureReport};
+pub use repro_core::Verdict;
+use repro_core::kept::{self, ProgramWord};
+use repro_core::source::{Code, Error, Location};
 
 /// Where the evidence comes from, weakest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -937,7 +937,7 @@ mod tests {
     #[test]
     fn a_failure_outranks_a_refutation() {
         let failures =
-            vec![repro_receipt::source::UNREADABLE.at(Location::file("x"), "a file", "nothing")];
+            vec![repro_core::source::UNREADABLE.at(Location::file("x"), "a file", "nothing")];
         let report = Report { failures, locked: Some(Vec::new()), ..Report::default() };
         assert_eq!(report.exit_status(), ExitStatus::Refused);
     }

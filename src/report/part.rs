@@ -2,7 +2,7 @@
 //! more of it than sums.
 
 use crate::outcome::{PostReport, Report};
-use repro_receipt::source::Error;
+use repro_core::source::Error;
 
 /// What a part of a report is about.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -16,8 +16,8 @@ use crate::outcome::{
 use crate::visible::{clipped, escaped_json, prose, visible};
 use crate::wording::{self, Remarks};
 use place::SarifLocation;
-use repro_receipt::digest::Digest;
-use repro_receipt::source::{Code, Error, Location, codes};
+use repro_core::digest::Digest;
+use repro_core::source::{Code, Error, Location, codes};
 
 codes! {
     NOT_AS_RECORDED = "report::not-as-recorded", "a verdict is not the one that the lock records", "find out what changed; `repro verify --post ID --write-lock` records it";

@@ -323,7 +323,7 @@ pub(super) fn tolerance(claim: &ClaimReport) -> String {
 }
 
 /// Where the claim stands, short: `repro/9999.toml:212`.
-pub(super) fn line_of(place: &repro_receipt::source::Location) -> String {
+pub(super) fn line_of(place: &repro_core::source::Location) -> String {
     match place.line {
         0 => visible(&place.file),
         line => format!("{}:{line}", visible(&place.file)),

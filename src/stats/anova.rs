@@ -3,7 +3,7 @@
 use num_bigint::BigInt;
 use num_rational::BigRational;
 use num_traits::Zero;
-use repro_exact::decimal::nearest_f64;
+use repro_core::decimal::nearest_f64;
 
 use super::distribution::f_upper;
 use super::{Decimals, Refused};

@@ -2,7 +2,7 @@
 //! there is none.
 
 use num_rational::BigRational;
-use repro_exact::decimal::format_float;
+use repro_core::decimal::format_float;
 
 use crate::bootstrap::{BootstrapInterval, INFERENCE_FROM, Resampled};
 use crate::interquartile::ScoresByTask;

@@ -3,7 +3,7 @@
 use num_bigint::BigInt;
 use num_rational::BigRational;
 use num_traits::{Signed, Zero};
-use repro_exact::decimal::nearest_f64;
+use repro_core::decimal::nearest_f64;
 
 use super::Refused;
 use super::distribution::chi_squared_upper;

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use num_bigint::{BigInt, BigUint};
 use num_rational::BigRational;
 use num_traits::{One, Signed, Zero};
-use repro_exact::decimal::nearest_f64;
+use repro_core::decimal::nearest_f64;
 
 use super::Refused;
 

@@ -4,12 +4,12 @@
 //! 1e-9, there is no number: [`Refused::Disagree`].
 //!
 //! ```
-//! use repro_stats::distribution::{StudentT, Symmetric};
+//! use crate::distribution::{StudentT, Symmetric};
 //!
 //! let student = StudentT::new(4.0)?;
 //! assert!((student.upper_quantile(0.025)? - 2.7764451051977987).abs() < 1e-12);
 //! assert!((student.two_sided(2.7764451051977987)? - 0.05).abs() < 1e-12);
-//! # Ok::<(), repro_stats::Refused>(())
+//! # Ok::<(), crate::Refused>(())
 //! ```
 
 use super::Refused;
@@ -135,7 +135,7 @@ mod tests {
     const FREEDOM: [f64; 13] =
         [1.0, 1.5, 2.0, 3.3, 5.0, 10.0, 41.2, 100.0, 300.0, 1e3, 5e3, 1e4, 2e4];
 
-    /// The bounds are those of the table in `tests/docs/statistics.md`, and an order of magnitude below what is refused.
+    /// The bounds are those of the table in `docs/reference/statistics.md`, and an order of magnitude below what is refused.
     #[test]
     fn both_computations_agree_over_their_common_domain() {
         let pairs = |values: &'static [f64]| {

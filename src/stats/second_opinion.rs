@@ -3,7 +3,7 @@
 //! A second opinion is only compared with ours and never printed: the special functions of `statrs` call the platform's
 //! mathematics, so that its last digits differ between machines. Outside of the domains it is not asked: its continued
 //! fraction of the incomplete beta function ends after 140 terms, its logarithms of gamma functions lose digits with their size,
-//! and its quantiles neither end nor hold nine digits everywhere (statrs-dev/statrs#435; `tests/docs/upstream`). So no quantile
+//! and its quantiles neither end nor hold nine digits everywhere (statrs-dev/statrs#435; `docs/explanation/upstream`). So no quantile
 //! of it is asked for: a quantile is right if the tail beyond it is.
 
 use statrs::distribution::{

@@ -1,6 +1,6 @@
 //! Mean and spread of a list, and how two lists move together.
 
-use repro_exact::decimal::nearest_f64;
+use repro_core::decimal::nearest_f64;
 
 use super::Refused;
 use super::decimals::{Decimal, Decimals, root};
@@ -20,11 +20,11 @@ impl Summary {
     /// The summary of a list of at least two values, each number rounded once.
     ///
     /// ```
-    /// use repro_stats::Summary;
+    /// use crate::Summary;
     ///
     /// let summary = Summary::of(&[1e9 + 0.001, 1e9 + 0.002, 1e9 + 0.003])?;
     /// assert_eq!((summary.mean, summary.sd), (1e9 + 0.002, 0.001));
-    /// # Ok::<(), repro_stats::Refused>(())
+    /// # Ok::<(), crate::Refused>(())
     /// ```
     pub fn of(values: &[f64]) -> Result<Self, Refused> {
         Self::of_decimals(&Decimals::of(values)?)
@@ -82,11 +82,11 @@ pub fn mean(values: &[f64]) -> Result<f64, Refused> {
 /// once, so that 1.3 - 1.2 and 1.2 - 1.1 are one number.
 ///
 /// ```
-/// use repro_stats::differences;
+/// use crate::differences;
 ///
 /// assert_eq!(differences(&[1.3, 1.2], &[1.2, 1.1])?, [0.1, 0.1]);
 /// assert_eq!(differences(&[1e15 + 3.0], &[1e15])?, [3.0]);
-/// # Ok::<(), repro_stats::Refused>(())
+/// # Ok::<(), crate::Refused>(())
 /// ```
 pub fn differences(a: &[f64], b: &[f64]) -> Result<Vec<f64>, Refused> {
     if a.len() != b.len() {

@@ -3,7 +3,7 @@
 use num_bigint::BigInt;
 use num_rational::BigRational;
 use num_traits::{Signed, Zero};
-use repro_exact::decimal::nearest_f64;
+use repro_core::decimal::nearest_f64;
 
 use super::decimals::{Decimal, Decimals, root};
 use super::distribution::{StudentT, Symmetric};
@@ -134,12 +134,12 @@ fn at_least_two(values: &Decimals) -> Result<usize, Refused> {
 /// that were rounded before.
 ///
 /// ```
-/// use repro_stats::{Decimals, welch_of};
+/// use crate::{Decimals, welch_of};
 ///
 /// let a = Decimals::of(&[1e9 + 0.001, 1e9 + 0.003])?;
 /// let b = Decimals::of(&[1e9 + 0.002, 1e9 + 0.005])?;
 /// assert_eq!(welch_of(&a, &b)?.estimate, -0.0015);
-/// # Ok::<(), repro_stats::Refused>(())
+/// # Ok::<(), crate::Refused>(())
 /// ```
 pub fn welch_of(a: &Decimals, b: &Decimals) -> Result<T, Refused> {
     let (left_df, right_df) = (at_least_two(a)? - 1, at_least_two(b)? - 1);

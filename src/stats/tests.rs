@@ -4,7 +4,7 @@ use num_bigint::BigInt;
 use num_rational::BigRational;
 use num_traits::{One, Zero};
 use proptest::prelude::*;
-use repro_exact::decimal::{Printed, nearest_f64, ulp_distance};
+use repro_core::decimal::{Printed, nearest_f64, ulp_distance};
 
 use super::{
     Decimal, Decimals, Refused, Summary, T, correlation, difference, differences, mean,

@@ -10,8 +10,8 @@ use std::hint::black_box;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use repro_receipt::digest::{Digest, Hasher, Stream, hash_streams};
-use repro_receipt::parallel;
+use repro_core::digest::{Digest, Hasher, Stream, hash_streams};
+use repro_core::parallel;
 
 /// Fits into the first cache.
 const BUFFER: usize = 16 << 10;

@@ -9,14 +9,14 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::time::Instant;
 
-use repro_portable::Isa;
-use repro_receipt::bundle::Bundle;
-use repro_runs::replay::{Choice, Extent};
-use repro_train::backend::{Host, Place};
-use repro_train::learner::Learner;
-use repro_train::model::Sequences;
-use repro_train::replay::{Corpora, Machine, Progress, ReplayPhase, replay};
-use repro_train::{Regime, TensorData, TensorFile};
+use repro_bundle::bundle::Bundle;
+use repro_kernels::portable::Isa;
+use repro_model::replay::{Choice, Extent};
+use repro_replay::backend::{Host, Place};
+use repro_replay::learner::Learner;
+use repro_replay::model::Sequences;
+use repro_replay::replay::{Corpora, Machine, Progress, ReplayPhase, replay};
+use repro_replay::{Regime, TensorData, TensorFile};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

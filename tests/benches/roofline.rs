@@ -6,7 +6,7 @@ use std::error::Error;
 use std::io::Write;
 use std::time::Instant;
 
-use repro_device::{Device, Product, TableMatrix};
+use repro_kernels::device::{Device, Product, TableMatrix};
 use serde_json::json;
 
 /// Each measurement is taken so often, and its shortest time counts.
@@ -73,7 +73,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().collect();
     // `cargo test --benches` runs this without arguments: then there is nothing to time.
     let [_, id] = arguments.as_slice() else { return Ok(()) };
-    let device = repro_device::open(id)?;
+    let device = repro_kernels::device::open(id)?;
     let sizes = if id.starts_with("cuda") { GPU } else { PROCESSOR };
     let measured = json!({
         "copy_bytes_per_second": copy(&device, &sizes),

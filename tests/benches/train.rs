@@ -9,13 +9,13 @@ use std::io::{BufRead, Write};
 use std::path::Path;
 use std::time::Instant;
 
-use repro_portable::Isa;
-use repro_receipt::source::{Document, Source};
-use repro_train::backend::{Backend, Gpu, Host};
-use repro_train::language::Language;
-use repro_train::learner::Learner;
-use repro_train::model::Sequences;
-use repro_train::{Recipe, TensorData, TensorFile};
+use repro_core::source::{Document, Source};
+use repro_kernels::portable::Isa;
+use repro_replay::backend::{Backend, Gpu, Host};
+use repro_replay::language::Language;
+use repro_replay::learner::Learner;
+use repro_replay::model::Sequences;
+use repro_replay::{Recipe, TensorData, TensorFile};
 use serde_json::{Map, Value as Json, json};
 
 #[global_allocator]
@@ -100,7 +100,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 || serve(Host::new(Isa::best()), folder, kind).map_err(|error| error.to_string());
             Ok(pool.install(train)?)
         }
-        Err(_) => serve(Gpu::new(repro_device::open(place)?, Isa::best()), folder, kind),
+        Err(_) => serve(Gpu::new(repro_kernels::device::open(place)?, Isa::best()), folder, kind),
     }
 }
 

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use repro_receipt::bundle::seal;
+use repro_bundle::bundle::seal;
 use tempfile::TempDir;
 
 /// The folder of the fixtures, from the project or from the crate of the fuzzers.

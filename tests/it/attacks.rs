@@ -1,7 +1,7 @@
 //! The hostile corpus against the real program: each case in a process of its own, which must refuse it with
 //! its code, soon, in bounded memory and without touching the folder.
 //!
-//! The table `tests/docs/attacks.md` holds what came out; `INSTA_UPDATE=always cargo test --test it attacks`
+//! The table `docs/explanation/attacks.md` holds what came out; `INSTA_UPDATE=always cargo test --test it attacks`
 //! writes it.
 
 #[path = "../corpus/attacks/mod.rs"]
@@ -314,7 +314,7 @@ fn every_attack_is_refused_and_the_table_says_so() {
             .unwrap();
     }
     assert!(faults.is_empty(), "{} of {}:\n{}", faults.len(), all.len(), faults.join("\n"));
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/docs/attacks.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/explanation/attacks.md");
     let wanted = table(&outcomes, &heavy);
     if std::env::var("INSTA_UPDATE").is_ok_and(|update| update == "always") {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -323,6 +323,6 @@ fn every_attack_is_refused_and_the_table_says_so() {
     let found = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         found == wanted,
-        "tests/docs/attacks.md is not up to date: INSTA_UPDATE=always cargo test --test it attacks"
+        "docs/explanation/attacks.md is not up to date: INSTA_UPDATE=always cargo test --test it attacks"
     );
 }

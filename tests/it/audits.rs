@@ -1,13 +1,13 @@
-//! The audits of public results: what `repro check` finds in the bundles of their documents stands in `tests/docs/audits`, and how often
+//! The audits of public results: what `repro check` finds in the bundles of their documents stands in `docs/explanation/audits`, and how often
 //! each relation was asked in the texts of their posts. `INSTA_UPDATE=always cargo test --test it audits` writes both anew.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use repro_check::{CheckOptions, CheckReport};
-use repro_receipt::bundle::Bundle;
-use repro_receipt::digest::Digest;
-use repro_receipt::source::{Document, Node, Source};
+use repro_bundle::bundle::Bundle;
+use repro_core::digest::Digest;
+use repro_core::source::{Document, Node, Source};
+use repro_formats::check::{CheckOptions, CheckReport};
 use repro_report::ReportOptions;
 
 use crate::posts::AUDITS;
@@ -24,7 +24,7 @@ fn root() -> &'static Path {
 /// Tests run in the root of the package, so that the report has the same paths everywhere.
 fn check(id: &str) -> CheckReport {
     let paths = vec![PathBuf::from(format!("receipts/{id}"))];
-    let report = repro_check::check(&CheckOptions { paths, is_change: false, threads: 2 });
+    let report = repro_formats::check::check(&CheckOptions { paths, is_change: false, threads: 2 });
     assert!(report.failures.is_empty(), "{:?}", report.failures);
     report
 }
@@ -65,8 +65,8 @@ fn the_findings_are_those_of_check() {
     for id in AUDITS {
         let report = check(id);
         let options = ReportOptions { verbose: true, ..ReportOptions::default() };
-        let page = root().join("tests/docs/audits").join(format!("{id}.txt"));
-        hold(&page, &repro_check::text(&report, &options));
+        let page = root().join("docs/explanation/audits").join(format!("{id}.txt"));
+        hold(&page, &repro_formats::check::text(&report, &options));
         let path = root().join("repro").join(format!("{id}.md"));
         let text = std::fs::read_to_string(&path).unwrap();
         let counts = counts(&report);

@@ -3,9 +3,9 @@
 use std::fs;
 use std::process::Command;
 
-use repro_receipt::bundle::{Bundle, Origin};
-use repro_receipt::digest::Digest;
-use repro_receipt::source::Error;
+use repro_bundle::bundle::{Bundle, Origin};
+use repro_core::digest::Digest;
+use repro_core::source::Error;
 
 use crate::attacks::corpus::forge::{CONFIG, Forge, TASKS, emitted, transcribed};
 use crate::shared::say_skipped;

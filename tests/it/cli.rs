@@ -5,8 +5,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use repro_judge::evaluate::functions;
 use repro_report::Format;
+use repro_verify::evaluate::functions;
 use tempfile::TempDir;
 
 use crate::sealed::{new_folder, sealed_into};

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use repro_receipt::bundle::seal;
-use repro_receipt::digest::{Digest, canonical};
+use repro_bundle::bundle::seal;
+use repro_core::digest::{Digest, canonical};
 use serde_json::Value as Json;
 use tempfile::TempDir;
 

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use repro_exact::decimal::{Printed, format_significant};
-use repro_receipt::source::{Document, Source};
-use repro_runs::tasks::{Baselines, Measure, Scale, TableReading, TaskSet, TaskTable};
+use repro_core::decimal::{Printed, format_significant};
+use repro_core::source::{Document, Source};
+use repro_model::tasks::{Baselines, Measure, Scale, TableReading, TaskSet, TaskTable};
 
 use crate::shared;
 
@@ -117,7 +117,7 @@ fn mixed_versions_are_caught_in_every_combination() {
         let shown = |value: &num_rational::BigRational| {
             let factor = if percent { 100 } else { 1 };
             let value = value * num_rational::BigRational::from_integer(factor.into());
-            format!("{:.6}", repro_exact::decimal::nearest_f64(&value))
+            format!("{:.6}", repro_core::decimal::nearest_f64(&value))
         };
         for (column, aggregate) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
             let mut text = String::from("Task, Accuracy, Centered\n");
@@ -155,7 +155,7 @@ fn one_file_may_hold_both_versions() {
         ["core22_baselines.json (baseline_v1)", "core22_baselines.json (baseline_v2)"]
     );
     for (one, other) in both.iter().zip(&versions(&folder)) {
-        for task in repro_runs::tasks::CORE {
+        for task in repro_model::tasks::CORE {
             assert_eq!(one.of_task(task), other.of_task(task), "{task}");
             assert_eq!(one.category(task), other.category(task), "{task}");
         }
@@ -194,7 +194,7 @@ fn the_leaderboard_is_arithmetic() {
     assert_eq!(format_significant(&mean, 5), "0.25714");
     assert_eq!(format_significant(&(high - low), 5), "0.01646");
     // Three of the seven lie below the score that the row is said to exceed.
-    let below = runs.iter().filter(|run| repro_exact::decimal::nearest_f64(run) < gpt2).count();
+    let below = runs.iter().filter(|run| repro_core::decimal::nearest_f64(run) < gpt2).count();
     assert_eq!((runs.len(), below), (7, 3));
 }
 
@@ -332,8 +332,7 @@ fn one_score_in_every_shape() {
         assert_eq!(read["over"], "tasks given");
         assert_eq!(read["bootstrap"]["enumerated"], true);
         assert_eq!(read["bootstrap"]["evidence"], false, "three tasks decide nothing");
-        let digest =
-            repro_receipt::digest::Digest::of(br#"{"copa": 50, "piqa": 50, "jeopardy": 0}"#);
+        let digest = repro_core::digest::Digest::of(br#"{"copa": 50, "piqa": 50, "jeopardy": 0}"#);
         assert_eq!(read["baselines_sha256"], digest.to_string());
     }
 }

@@ -4,9 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use repro_receipt::bundle::{
-    BundleWriter, Checkpoint, Contract, Data, Origin, Receipt, Run, Seeds,
-};
+use repro_bundle::bundle::{BundleWriter, Checkpoint, Contract, Data, Origin, Receipt, Run, Seeds};
 use serde_json::{Value, json};
 
 /// Standard output, standard error and the exit status of `repro diff` in `folder`.

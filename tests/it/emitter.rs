@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value as Json, json};
 
-use repro_receipt::bundle::{Bundle, BundleWriter, Chain, METRICS, Receipt, Unfinished};
-use repro_receipt::digest::{Digest, NotCanonical, canonical};
-use repro_receipt::source::{Document, Source};
+use repro_bundle::bundle::{Bundle, BundleWriter, Chain, METRICS, Receipt, Unfinished};
+use repro_core::digest::{Digest, NotCanonical, canonical};
+use repro_core::source::{Document, Source};
+use repro_replay::evaluate::Evaluation;
+use repro_replay::{TensorData, TensorFile};
 use repro_stats::rng::Rng;
-use repro_train::evaluate::Evaluation;
-use repro_train::{TensorData, TensorFile};
 
 use crate::shared::say_skipped;
 

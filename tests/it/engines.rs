@@ -1,11 +1,11 @@
 //! Two engines on the slices of the corpus: runs of PyTorch and of ours, honest and changed.
 
-use repro_portable::Isa;
-use repro_receipt::bundle::Bundle;
+use repro_bundle::bundle::Bundle;
+use repro_kernels::portable::Isa;
+use repro_model::replay::{Choice, EnginesReport, Replay, ReplayComparison, ReplayEngine};
+use repro_replay::backend::Place;
+use repro_replay::replay::Machine;
 use repro_report::outcome::Verdict;
-use repro_runs::replay::{Choice, EnginesReport, Replay, ReplayComparison, ReplayEngine};
-use repro_train::backend::Place;
-use repro_train::replay::Machine;
 use serde_json::Value as Json;
 
 use crate::executing::replayed_with;

@@ -2,15 +2,15 @@
 
 use std::path::Path;
 
-use repro_judge::verify::{Demands, verify};
-use repro_receipt::bundle::{BundleWriter, Checkpoint, Origin, Receipt, Run};
-use repro_receipt::source::Error;
+use repro_bundle::bundle::{BundleWriter, Checkpoint, Origin, Receipt, Run};
+use repro_core::source::Error;
+use repro_replay::data::{HeldOutDocument, Tokenizer};
+use repro_replay::evaluate::{Evaluation, HeldOut, evaluate};
+use repro_replay::record::Record;
+use repro_replay::scorer::{RowScores, Scorer};
+use repro_replay::tasks::Suite;
 use repro_report::outcome::Verdict;
-use repro_train::data::{HeldOutDocument, Tokenizer};
-use repro_train::evaluate::{Evaluation, HeldOut, evaluate};
-use repro_train::record::Record;
-use repro_train::scorer::{RowScores, Scorer};
-use repro_train::tasks::Suite;
+use repro_verify::verify::{Demands, verify};
 
 /// A source that has seen a text: a token costs less, the more often it followed the one before.
 struct Bigrams([[u32; 256]; 256]);

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use repro_receipt::digest::Digest;
+use repro_core::digest::Digest;
 use serde_json::{Value as Json, json};
 
 use crate::replay::{changed, edit_json, repro};
@@ -117,7 +117,7 @@ fn another_text_decides_nothing() {
 fn batches_that_stand_in_the_evaluated_text_are_told() {
     let (folder, _) = changed(RUN, |_| ());
     let slice = folder.path().join(RUN).join("data/slices/slice-000040.safetensors");
-    let slice = repro_train::TensorFile::parse("t", &std::fs::read(slice).unwrap()).unwrap();
+    let slice = repro_replay::TensorFile::parse("t", &std::fs::read(slice).unwrap()).unwrap();
     let tokens = slice.tensors["tokens"].as_numbers().unwrap();
     let mut trained: Vec<u8> =
         tokens.iter().map(|token| *token as u8).cycle().take(TOKENS + 1).collect();

@@ -3,13 +3,13 @@
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use repro_judge::verify::{Replayer, SliceRequest};
-use repro_portable::Isa;
-use repro_receipt::bundle::Bundle;
-use repro_receipt::source::Error;
-use repro_runs::replay::{Choice, MicroBatchSample, Replay, ReplayOutcome, Replays};
-use repro_train::backend::Place;
-use repro_train::replay::{self, Corpora, Machine, Progress};
+use repro_bundle::bundle::Bundle;
+use repro_core::source::Error;
+use repro_kernels::portable::Isa;
+use repro_model::replay::{Choice, MicroBatchSample, Replay, ReplayOutcome, Replays};
+use repro_replay::backend::Place;
+use repro_replay::replay::{self, Corpora, Machine, Progress};
+use repro_verify::verify::{Replayer, SliceRequest};
 
 /// Replays whatever is asked for, but for some stretches.
 pub struct Executing {

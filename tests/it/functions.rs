@@ -3,9 +3,9 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use repro_judge::evaluate::functions;
-use repro_judge::verify::{Demands, verify};
-use repro_receipt::source::{Document, Node, Source};
+use repro_core::source::{Document, Node, Source};
+use repro_verify::evaluate::functions;
+use repro_verify::verify::{Demands, verify};
 
 use crate::language;
 use crate::program::repro;

@@ -7,12 +7,12 @@ use std::path::Path;
 use std::process::Command;
 
 use proptest::prelude::*;
-use repro_gate::{
+use repro_core::source::Source;
+use repro_formats::gate::{
     CourseKind, GateDecision, GateInputs, GateMetric, GateOptions, GateReport, GateRule, GateSide,
     LineState, RunValue, StepAxis, decide,
 };
-use repro_import::LogNumber;
-use repro_receipt::source::Source;
+use repro_formats::import::LogNumber;
 use repro_stats::rng::Rng;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -342,11 +342,11 @@ fn runs_on_other_text_are_not_compared() {
         candidate: ["s1", "s2"]
             .map(|s| root.join(format!("receipts/fairness-moe16-active20-{s}")))
             .into(),
-        rule: GateRule { step: repro_gate::ReadAt::Last, ..GateRule::default() },
+        rule: GateRule { step: repro_formats::gate::ReadAt::Last, ..GateRule::default() },
         threads: 2,
         ..GateOptions::default()
     };
-    let report = repro_gate::gate(&options).unwrap();
+    let report = repro_formats::gate::gate(&options).unwrap();
     let open: Vec<_> =
         report.lines.iter().filter_map(|line| line.code).map(|code| code.id).collect();
     assert_eq!((report.decision, open), (GateDecision::WithinNoise, vec!["gate::other-text"]));
@@ -379,7 +379,7 @@ fn a_loss_of_training_is_no_loss_of_evaluations() {
         threads: 2,
         ..GateOptions::default()
     };
-    let report = repro_gate::gate(&options).unwrap();
+    let report = repro_formats::gate::gate(&options).unwrap();
     let open: Vec<_> =
         report.lines.iter().filter_map(|line| line.code).map(|code| code.id).collect();
     assert_eq!((report.decision, open), (GateDecision::WithinNoise, vec!["gate::unlike-metrics"]));
@@ -411,7 +411,7 @@ fn the_rule_of_nanochat_compares_means() {
             threads: 1,
             ..GateOptions::default()
         };
-        let report = repro_gate::gate(&options).unwrap();
+        let report = repro_formats::gate::gate(&options).unwrap();
         (report.decision.words(), report.lines.last().unwrap().found.clone())
     };
     let told = |n: &str, mean: &str, place: &str| {
@@ -429,7 +429,7 @@ fn the_rule_of_nanochat_compares_means() {
         threads: 1,
         ..GateOptions::default()
     };
-    let decided = repro_gate::gate(&options).unwrap();
+    let decided = repro_formats::gate::gate(&options).unwrap();
     assert_eq!(decided.inputs.candidate.values(), [0.2055, 0.2206]);
     assert_eq!(decided.decision, GateDecision::WithinNoise);
 }
@@ -444,7 +444,7 @@ fn the_rule_of_the_speedrun_decides_its_own_logs() {
             threads: 2,
             ..GateOptions::default()
         };
-        let report = repro_gate::gate(&options).unwrap();
+        let report = repro_formats::gate::gate(&options).unwrap();
         let p = report.gap.as_ref().map(|gap| format!("{:.3e}", gap.p));
         (report.decision.words(), report.inputs.candidate.counted().count(), p)
     };
@@ -562,7 +562,7 @@ proptest! {
         let one = decided(&rule, Some(&a), &b, true);
         let mut inputs = one.inputs.clone();
         let mut again = inputs.candidate.runs[copy].clone();
-        again.left_out = Some(repro_gate::COPY.at(again.place(), "a run of its own", "a copy"));
+        again.left_out = Some(repro_formats::gate::COPY.at(again.place(), "a run of its own", "a copy"));
         inputs.candidate.runs.push(again);
         let other = decide(&rule, inputs);
         prop_assert_eq!((one.decision, one.gap), (other.decision, other.gap));

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use repro_portable::Isa;
-use repro_train::golden::{DIGESTS, lines};
+use repro_kernels::portable::Isa;
+use repro_replay::golden::{DIGESTS, lines};
 use serde_json::Value as Json;
 
 use crate::train::repro;

@@ -6,8 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use repro_import::ImportOptions;
-use repro_receipt::bundle::Bundle;
+use repro_bundle::bundle::Bundle;
+use repro_formats::import::ImportOptions;
 use serde_json::{Value, json};
 
 fn corpus() -> PathBuf {
@@ -218,7 +218,7 @@ fn bundles_are_whole_and_say_where_they_come_from() {
     let log = fs::read(corpus().join("speedrun/steady/run-1.txt")).unwrap();
     assert_eq!(
         receipt.extra["source"],
-        json!({"bytes": log.len(), "name": "run-1.txt", "sha256": repro_receipt::digest::Digest::of(&log).to_string()})
+        json!({"bytes": log.len(), "name": "run-1.txt", "sha256": repro_core::digest::Digest::of(&log).to_string()})
     );
     assert_eq!(
         receipt.checkpoints.last().unwrap().evaluation.as_deref(),
@@ -629,7 +629,7 @@ fn a_published_database_gives_its_expected_values() {
     let expected: BTreeMap<String, BTreeMap<String, f64>> =
         serde_json::from_str(&fs::read_to_string(expected).unwrap()).unwrap();
     let options = ImportOptions { hashed: true, threads: 1, ..ImportOptions::default() };
-    let import = repro_import::read(None, &[database], &options);
+    let import = repro_formats::import::read(None, &[database], &options);
     assert!(import.failures.is_empty(), "{:?}", import.failures);
     let found: BTreeMap<String, BTreeMap<String, f64>> = import
         .runs()

@@ -135,8 +135,8 @@ fn a_claim_that_goes_with_its_line_of_the_lock_is_counted() {
     let (head, _) = text.split_once("[[sentence]]").unwrap();
     fs::write(&post, head).unwrap();
     // Everything in the lock that would tell is made right by hand.
-    let digest = repro_receipt::digest::Digest::of(head.as_bytes()).prefixed();
-    let old = repro_receipt::digest::Digest::of(text.as_bytes()).prefixed();
+    let digest = repro_core::digest::Digest::of(head.as_bytes()).prefixed();
+    let old = repro_core::digest::Digest::of(text.as_bytes()).prefixed();
     let (kept, _) = written.split_once("[claims]\n").unwrap();
     fs::write(&lock, format!("{}[claims]\n", kept.replace(&old, &digest))).unwrap();
     let said = printed(root, &["verify", "--locked"]);

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use repro_receipt::bundle::{Bundle, METRICS, Unfinished};
+use repro_bundle::bundle::{Bundle, METRICS, Unfinished};
 use repro_stats::rng::Rng;
 
 use crate::shared::say_skipped;

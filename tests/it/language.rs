@@ -2,16 +2,16 @@
 
 use std::path::Path;
 
-use repro_judge::covered::covered;
-use repro_judge::mutants::{self, MutationKind};
-use repro_judge::mutated::{Detection, DetectionTally, Digit, changed};
-use repro_judge::page::PostPage;
-use repro_judge::rules;
-use repro_judge::texts::{GivenTexts, TextsAtHand};
-use repro_judge::verify::{BundleStore, Demands, judge, verify};
-use repro_judge::work::{MOST_BYTES, MOST_NUMBERS, MOST_QUOTED};
-use repro_receipt::source::{Document, Source};
+use repro_core::source::{Document, Source};
 use repro_report::outcome::{Report, Verdict};
+use repro_verify::covered::covered;
+use repro_verify::mutants::{self, MutationKind};
+use repro_verify::mutated::{Detection, DetectionTally, Digit, changed};
+use repro_verify::page::PostPage;
+use repro_verify::rules;
+use repro_verify::texts::{GivenTexts, TextsAtHand};
+use repro_verify::verify::{BundleStore, Demands, judge, verify};
+use repro_verify::work::{MOST_BYTES, MOST_NUMBERS, MOST_QUOTED};
 
 /// The head of every post here.
 const HEAD: &str = r#"
@@ -355,7 +355,7 @@ reason = "not here"
     let page = PostPage::load(project.path(), "p").unwrap();
     let source = Source::new("p.md", JSON.into()).unwrap();
     let covered = covered(&page, &page.texts[0], &source).unwrap();
-    let of = |wanted: fn(&repro_judge::covered::Number) -> bool| {
+    let of = |wanted: fn(&repro_verify::covered::Number) -> bool| {
         let numbers = covered.numbers.iter().filter(|number| wanted(number));
         numbers.map(|number| format!("{} in line {}", number.text, number.line)).collect::<Vec<_>>()
     };

@@ -190,7 +190,7 @@ fn many_bundles_and_a_post_are_one_report() {
 #[test]
 fn the_schema_of_lines_has_the_posts_of_the_whole_report() {
     let read = |name: &str| -> Json {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/docs/formats/schemas");
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reference/formats/schemas");
         serde_json::from_slice(&std::fs::read(folder.join(name)).unwrap()).unwrap()
     };
     let (lines, whole) = (read("report-lines.json"), read("report.json"));

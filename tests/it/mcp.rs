@@ -403,7 +403,7 @@ fn a_text_that_the_post_does_not_name_is_no_text_of_it() {
     assert_eq!(post.matches(line).count(), 1, "{post}");
     let with =
         |texts: &str| post.replace(line, "").replacen("[names]", &format!("{texts}[names]"), 1);
-    let digest = repro_receipt::digest::Digest::of(TEXT.as_bytes()).to_string();
+    let digest = repro_core::digest::Digest::of(TEXT.as_bytes()).to_string();
     let by_digest =
         |name: &str, digest: &str| format!("[texts.{name}]\nwhat = \"w\"\nsha256 = \"{digest}\"\n");
     let zeros = "0".repeat(64);
@@ -662,7 +662,7 @@ fn a_call_ends_with_its_server() {
 
 #[test]
 fn the_session_of_the_page_is_what_is_answered() {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/docs/mcp.md");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/how-to/mcp.md");
     let page = fs::read_to_string(page).unwrap();
     let block = page.split("<!-- session of mcp -->\n```text\n").nth(1).unwrap();
     let block = block.split("```").next().unwrap();

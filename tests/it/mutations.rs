@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-use repro_receipt::bundle::seal;
+use repro_bundle::bundle::seal;
 use serde_json::Value as Json;
 
 use crate::program::{git, repro};

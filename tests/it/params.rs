@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use repro_params::{
+use repro_core::source::{Document, Source};
+use repro_model::params::{
     Convention, CountScope, ParameterCount, Part, load, recompute, recompute_in, tensors,
 };
-use repro_receipt::source::{Document, Source};
 use serde_json::{Value, json};
 
 fn document(path: &Path) -> Document {

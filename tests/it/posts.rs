@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use repro_judge::covered::{Number, covered};
-use repro_judge::page::PostPage;
-use repro_judge::post;
-use repro_judge::verify::{Demands, verify};
-use repro_receipt::source::Source;
+use repro_core::source::Source;
 use repro_report::outcome::{ClaimReport, EvidenceOrigin, ExitStatus, Method, Report, Verdict};
 use repro_report::{Format, ReportOptions, render};
+use repro_verify::covered::{Number, covered};
+use repro_verify::page::PostPage;
+use repro_verify::post;
+use repro_verify::verify::{Demands, verify};
 
 use crate::shared;
 
@@ -181,9 +181,9 @@ fn every_post_is_readable_and_every_bundle_is_pinned() {
     let bundles: Vec<_> = report.posts.iter().map(|post| post.bundles.len()).collect();
     assert_eq!(bundles, [3, 2, 2, 42, 1, 1, 1, 1, 1, 79]);
     for id in IDS {
-        let lock = repro_judge::lock::read(root(), id).unwrap().unwrap();
+        let lock = repro_verify::lock::read(root(), id).unwrap().unwrap();
         let post = report.posts.iter().find(|post| post.id == id).unwrap();
-        let found = repro_judge::lock::PostLock::of(post);
+        let found = repro_verify::lock::PostLock::of(post);
         assert_eq!(lock.differences(id, &found), [], "{id}");
     }
 }

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use repro_receipt::bundle::Bundle;
-use repro_receipt::digest::Digest;
+use repro_bundle::bundle::Bundle;
+use repro_core::digest::Digest;
 
 use crate::attacks::corpus::forge::{
     CONFIG, EVALUATION, Forge, METRICS, RECEIPT, TASKS, WEIGHTS, emitted, fifo, safetensors,

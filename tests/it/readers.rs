@@ -1,10 +1,10 @@
 //! What readers see of a text is what is judged: tables, words that stand again, marks of Markdown and HTML.
 
-use repro_judge::covered::covered;
-use repro_judge::page::PostPage;
-use repro_judge::texts::{GivenTexts, as_seen};
-use repro_receipt::source::Source;
+use repro_core::source::Source;
 use repro_report::{Format, ReportOptions, render};
+use repro_verify::covered::covered;
+use repro_verify::page::PostPage;
+use repro_verify::texts::{GivenTexts, as_seen};
 
 use crate::language::{judged, project, report, verdicts};
 

@@ -1,9 +1,9 @@
-//! What README.md and the pages of `tests/docs` say is what the program does, and their links lead somewhere.
+//! What README.md and the pages of `docs` say is what the program does, and their links lead somewhere.
 
 use std::path::{Path, PathBuf};
 
-use repro_judge::verify::{Demands, verify};
 use repro_report::{Format, ReportOptions, render};
+use repro_verify::verify::{Demands, verify};
 
 fn readme() -> String {
     std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap()
@@ -196,7 +196,7 @@ fn pages(root: &Path) -> Vec<PathBuf> {
     }
     let mut pages =
         ["README.md", "CHANGELOG.md", "SECURITY.md"].map(|name| root.join(name)).to_vec();
-    for folder in ["src", "tests/docs"] {
+    for folder in ["src", "docs"] {
         collect(&root.join(folder), &mut pages);
     }
     pages.push(root.join("repro/studies/README.md"));

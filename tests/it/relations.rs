@@ -3,12 +3,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use repro_judge::verify::{Demands, inspect_all};
-use repro_receipt::bundle::{Bundle, Chain, seal};
-use repro_receipt::digest::{Digest, canonical};
-use repro_relation::consistency::{self, SelfConsistency};
+use repro_bundle::bundle::{Bundle, Chain, seal};
+use repro_claim::relation::consistency::{self, SelfConsistency};
+use repro_core::digest::{Digest, canonical};
+use repro_replay::{TensorData, TensorFile};
 use repro_report::outcome::{Report, Verdict};
-use repro_train::{TensorData, TensorFile};
+use repro_verify::verify::{Demands, inspect_all};
 use serde_json::Value as Json;
 use tempfile::TempDir;
 
@@ -653,7 +653,7 @@ fn what_the_emitter_could_not_write_is_told() {
 }
 
 /// The page with all relations and the bundles that each was asked of.
-const PAGE: &str = "tests/docs/relations.md";
+const PAGE: &str = "docs/reference/relations.md";
 
 #[test]
 fn each_relation_is_asked_of_real_bundles() {

@@ -2,15 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use repro_judge::verify::{Demands, Replayer, verify_with};
-use repro_portable::Isa;
-use repro_receipt::bundle::{Bundle, seal};
+use repro_bundle::bundle::{Bundle, seal};
+use repro_kernels::portable::Isa;
+use repro_model::replay::{Choice, ChosenBy, Extent, MicroBatchSample};
+use repro_replay::backend::Place;
+use repro_replay::replay::Machine;
+use repro_replay::{TensorData, TensorFile};
 use repro_report::outcome::Verdict;
 use repro_report::{Format, ReportOptions, render};
-use repro_runs::replay::{Choice, ChosenBy, Extent, MicroBatchSample};
-use repro_train::backend::Place;
-use repro_train::replay::Machine;
-use repro_train::{TensorData, TensorFile};
+use repro_verify::verify::{Demands, Replayer, verify_with};
 use serde_json::Value as Json;
 use tempfile::TempDir;
 
@@ -545,7 +545,7 @@ fn batches_are_drawn_again_where_the_data_are_at_hand() {
     let divergence = replay.divergence.unwrap();
     assert_eq!((replay.verdict, divergence.step), (Verdict::Refuted, 114));
     assert!(
-        matches!(replay.batches, repro_runs::replay::Batches::OnTrust(why) if why.contains("generate"))
+        matches!(replay.batches, repro_model::replay::Batches::OnTrust(why) if why.contains("generate"))
     );
 }
 
@@ -729,7 +729,7 @@ fn a_slice_of_another_run_is_refused_or_contradicts_the_records() {
 fn edit_records(data: &Path, edit: impl Fn(&mut serde_json::Map<String, Json>)) {
     let path = data.join("metrics.jsonl");
     let text = std::fs::read_to_string(&path).unwrap();
-    let mut chain = repro_receipt::bundle::Chain::default();
+    let mut chain = repro_bundle::bundle::Chain::default();
     let line = |line: &str| {
         let mut record: serde_json::Map<String, Json> = serde_json::from_str(line).unwrap();
         record.remove("chain");
@@ -936,7 +936,7 @@ fn replays_are_reported_for_people_and_programs() {
     assert_eq!(text.code, 1);
     snapshot("rate_1pct", &text.stdout);
     // The page on replay shows how to repeat this, and the beginning of what comes out.
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/docs/training-and-replay.md");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/how-to/training-and-replay.md");
     let page = std::fs::read_to_string(page).unwrap();
     let (_, excerpt) = page.split_once("<!-- excerpt of replay -->\n```text\n").unwrap();
     let (excerpt, _) = excerpt.split_once("```").unwrap();

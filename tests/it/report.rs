@@ -2,7 +2,7 @@
 //! and what must hold for any strings.
 
 use proptest::prelude::*;
-use repro_receipt::source::{Code, Document, Error, Location, Source};
+use repro_core::source::{Code, Document, Error, Location, Source};
 use repro_report::growing::{GrowingReport, GrownReport, HeldBundles};
 use repro_report::outcome::{
     BundleReport, ChallengeReport, ClaimReport, Definition, EvidenceOrigin, EvidenceRef,
@@ -269,7 +269,7 @@ fn failures() -> Vec<Error> {
     let source = Source::new("receipts/nmoe-0003/receipt.json", line.as_bytes().to_vec()).unwrap();
     let document = Document::parse_json(source).unwrap();
     let wrong = document.root().at("/model/dim").unwrap().integer().unwrap_err();
-    let absent = repro_receipt::source::UNREADABLE.at(
+    let absent = repro_core::source::UNREADABLE.at(
         Location::file("receipts/gone/receipt.json"),
         "a readable file",
         "No such file or directory",
@@ -443,7 +443,7 @@ fn hostile() -> Report {
         ..Location::file(HOSTILE)
     };
     report.failures =
-        vec![repro_receipt::source::WRONG_TYPE.at(place, HOSTILE, HOSTILE).help(HOSTILE)];
+        vec![repro_core::source::WRONG_TYPE.at(place, HOSTILE, HOSTILE).help(HOSTILE)];
     report.below_minimum = vec![HOSTILE.to_owned()];
     report
 }
@@ -1129,7 +1129,7 @@ fn any_report(strings: &[String], lines: (usize, usize, usize)) -> Report {
         }
     }
     let place = report.posts[1].claims[0].place.clone();
-    let error = repro_receipt::source::WRONG_TYPE.at(place, next(), next()).help(next());
+    let error = repro_core::source::WRONG_TYPE.at(place, next(), next()).help(next());
     report.failures.push(error);
     report.below_minimum.push(next());
     report

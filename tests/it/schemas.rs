@@ -1,4 +1,4 @@
-//! The JSON Schemas of `tests/docs/formats/schemas` against the program: what is in `receipts/` and what the
+//! The JSON Schemas of `docs/reference/formats/schemas` against the program: what is in `receipts/` and what the
 //! program prints is valid, what the records of Rust declare and what the schemas declare is the same, and an
 //! unknown field in a strict place is not valid.
 
@@ -6,16 +6,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use repro_judge::page::PostPage;
-use repro_judge::page_keys;
-use repro_receipt::bundle::record::RecordValue;
-use repro_receipt::bundle::{
+use repro_bundle::bundle::record::RecordValue;
+use repro_bundle::bundle::{
     Checkpoint, Citation, Contract, Data, DeclaredModel, DeclaredSlice, DeclaredStart,
     DeclaredStates, Environment, Fact, ListedFile, Open, Origin, Receipt, Run, SCHEMA, Seeds,
     Statement, Trainer,
 };
-use repro_receipt::digest::Digest;
-use repro_receipt::source::{Document, Kind, Node, Source};
+use repro_core::digest::Digest;
+use repro_core::source::{Document, Kind, Node, Source};
+use repro_verify::page::PostPage;
+use repro_verify::page_keys;
 use serde_json::{Map, Value, json};
 
 fn root() -> PathBuf {
@@ -31,7 +31,7 @@ pub struct Schema {
 
 impl Schema {
     pub fn open(name: &str) -> Self {
-        let path = root().join("tests/docs/formats/schemas").join(format!("{name}.json"));
+        let path = root().join("docs/reference/formats/schemas").join(format!("{name}.json"));
         let document = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
         Self { document, closed: false }
     }
@@ -480,8 +480,8 @@ fn the_page_and_the_schema_of_posts_are_those_of_the_program() {
     };
     let mut command = Command::new(env!("CARGO_BIN_EXE_repro"));
     let printed = command.args(["explain", "post-schema"]).output().unwrap().stdout;
-    same("tests/docs/formats/schemas/post.json", &String::from_utf8(printed).unwrap());
-    let page = std::fs::read_to_string(root().join("tests/docs/formats/post.md")).unwrap();
+    same("docs/reference/formats/schemas/post.json", &String::from_utf8(printed).unwrap());
+    let page = std::fs::read_to_string(root().join("docs/reference/formats/post.md")).unwrap();
     let mut keys = String::new();
     for table in page_keys::tables() {
         let head = match table.head.as_str() {
@@ -493,7 +493,7 @@ fn the_page_and_the_schema_of_posts_are_those_of_the_program() {
     let (before, rest) = page.split_once("<!-- keys -->\n").unwrap();
     let (_, after) = rest.split_once("<!-- end of keys -->\n").unwrap();
     let wanted = format!("{before}<!-- keys -->\n{keys}<!-- end of keys -->\n{after}");
-    same("tests/docs/formats/post.md", &wanted);
+    same("docs/reference/formats/post.md", &wanted);
     // Its example is a post.
     let (_, example) = page.split_once("```toml\n").unwrap();
     let (example, _) = example.split_once("```").unwrap();

@@ -1,14 +1,14 @@
 //! How well verdicts and lints tell true sentences from wrong ones: the cases of `tests/corpus/sentences`, each a post
-//! of its own. The scores are published on `tests/docs/accuracy.md`.
+//! of its own. The scores are published on `docs/explanation/accuracy.md`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-use repro_judge::verify::{Demands, verify};
-use repro_receipt::source::{Document, Node, Source};
+use repro_core::source::{Document, Node, Source};
 use repro_report::outcome::{PostReport, Report, Verdict};
+use repro_verify::verify::{Demands, verify};
 
 /// What a sentence is, by its label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -242,7 +242,7 @@ fn sentences_are_judged_as_well_as_the_page_says() {
     assert!(refuted * 100 >= wrong * 97, "{refuted} of {wrong} wrong digits are refuted");
     let tables = tables(&cases);
     insta::assert_snapshot!("scores", tables);
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/docs/accuracy.md");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/explanation/accuracy.md");
     let text = fs::read_to_string(&page).unwrap();
     let (before, rest) = text.split_once("<!-- scores -->\n").unwrap();
     let (_, after) = rest.split_once("<!-- end of scores -->\n").unwrap();
@@ -250,6 +250,6 @@ fn sentences_are_judged_as_well_as_the_page_says() {
     if std::env::var("INSTA_UPDATE").as_deref() == Ok("always") {
         fs::write(page, wanted).unwrap();
     } else {
-        assert_eq!(text, wanted, "tests/docs/accuracy.md");
+        assert_eq!(text, wanted, "docs/explanation/accuracy.md");
     }
 }

@@ -4,8 +4,8 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-use repro_receipt::source::Source;
-use repro_signature::{Envelope, Material};
+use repro_bundle::signature::{Envelope, Material};
+use repro_core::source::Source;
 use serde_json::Value as Json;
 
 use crate::sealed::sealed_into;
@@ -231,7 +231,7 @@ fn the_vectors_of_the_format_behave_as_labelled() {
         Envelope::parse(Source::new(name, bytes).unwrap())
     };
     let hint = "e8450dec4eb99dae995da9af1bc2cc9f76ed669ee2e744f57abba763df3e3f8e";
-    let hint = repro_receipt::digest::Digest::parse_hex(hint);
+    let hint = repro_core::digest::Digest::parse_hex(hint);
     assert_eq!(parse("valid/key").unwrap().material, Material::Key { hint });
     for name in ["valid/certificate", "valid/sigstore"] {
         assert_eq!(parse(name).unwrap().material, Material::Certificate, "{name}");
@@ -247,8 +247,11 @@ fn the_vectors_of_the_format_behave_as_labelled() {
     // The last one is a good envelope around a statement of another type.
     let payload = parse("invalid-payload/wrong-predicate").unwrap().payload;
     let files = std::collections::BTreeMap::new();
-    let statement =
-        repro_signature::check_statement(Source::new("payload", payload).unwrap(), "b", &files);
+    let statement = repro_bundle::signature::check_statement(
+        Source::new("payload", payload).unwrap(),
+        "b",
+        &files,
+    );
     assert_eq!(statement.unwrap_err().code.id, "signature::other-format");
     let count = |folder: &str| std::fs::read_dir(vectors.join(folder)).unwrap().count();
     assert_eq!((count("valid"), count("invalid"), count("invalid-payload")), (3, 4, 1));

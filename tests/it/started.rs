@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use repro_receipt::bundle::{Chain, seal};
-use repro_receipt::digest::Digest;
+use repro_bundle::bundle::{Chain, seal};
+use repro_core::digest::Digest;
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;
 

@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use repro_receipt::bundle::{Chain, evaluation_digest, seal};
-use repro_receipt::digest::{Digest, canonical};
-use repro_train::{TensorData, TensorFile};
+use repro_bundle::bundle::{Chain, evaluation_digest, seal};
+use repro_core::digest::{Digest, canonical};
+use repro_replay::{TensorData, TensorFile};
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;
 

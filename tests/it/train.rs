@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use repro_portable::Isa;
-use repro_receipt::bundle::Bundle;
+use repro_bundle::bundle::Bundle;
+use repro_kernels::portable::Isa;
 use serde_json::Value as Json;
 
 /// The names of the study's files in the project.

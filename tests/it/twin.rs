@@ -9,11 +9,11 @@
 
 use std::path::PathBuf;
 
-use repro_portable::Isa;
-use repro_train::backend::Host;
-use repro_train::golden::{BALANCED, DENSE, MIXTURE, Rehearsal};
-use repro_train::load::RouterLoad;
-use repro_train::{TensorData, TensorFile};
+use repro_kernels::portable::Isa;
+use repro_replay::backend::Host;
+use repro_replay::golden::{BALANCED, DENSE, MIXTURE, Rehearsal};
+use repro_replay::load::RouterLoad;
+use repro_replay::{TensorData, TensorFile};
 use serde_json::{Value as Json, json};
 
 /// Checks the losses of a run against those that the twin printed, up to the first step that routes a token

@@ -121,7 +121,7 @@ fn a_verdict_is_a_statement_that_can_be_signed() {
     let said = fs::read_to_string(root.join("verdict.json")).unwrap();
     let statement: Json = serde_json::from_str(&said).unwrap();
     let tags = fs::read(root.join(path(BUNDLE)).join("tagmanifest-sha256.txt")).unwrap();
-    let digest = repro_receipt::digest::Digest::of(&tags).to_string();
+    let digest = repro_core::digest::Digest::of(&tags).to_string();
     assert_eq!(statement["_type"], "https://in-toto.io/Statement/v1");
     assert_eq!(
         statement["subject"],

@@ -138,7 +138,7 @@ fn files_outside_of_a_bundle_are_named_and_checked_where_they_are() {
     let bundle = root.join("receipts/run-1");
     let receipt = fs::read_to_string(bundle.join(RECEIPT)).unwrap();
     let mut receipt: serde_json::Value = serde_json::from_str(&receipt).unwrap();
-    let digest = repro_receipt::digest::Digest::of(b"weights").to_string();
+    let digest = repro_core::digest::Digest::of(b"weights").to_string();
     receipt["predicate"]["files"].as_array_mut().unwrap().push(serde_json::json!(
         {"name": "big.safetensors", "bytes": 7, "sha256": digest, "external": true}
     ));

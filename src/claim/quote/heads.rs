@@ -5,7 +5,7 @@
 //! which is meant, and none is taken.
 
 use num_rational::BigRational;
-use repro_exact::decimal::Unit;
+use repro_core::decimal::Unit;
 
 use super::written::{factor_of, factor_of_suffix, is_of_operations, raised};
 use crate::words::words as known;

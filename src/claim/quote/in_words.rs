@@ -5,7 +5,7 @@
 use std::ops::Range;
 
 use num_rational::BigRational;
-use repro_exact::decimal::{Printed, Unit};
+use repro_core::decimal::{Printed, Unit};
 
 use super::word_end;
 use super::written::{self, Written, factor_of};

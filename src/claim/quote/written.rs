@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use num_bigint::BigInt;
 use num_rational::BigRational;
-use repro_exact::decimal::{Printed, Unit};
+use repro_core::decimal::{Printed, Unit};
 
 use super::{begins_with, is_boundary, run, starts_with_digit, word_end};
 use crate::words::words;

@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use repro_cluster::{Asked, AskedChallenge, AskedFile};
-use repro_judge::verify::Demands;
-use repro_receipt::digest::Digest;
-use repro_receipt::source::{Error, Location, UNREADABLE};
-use repro_storage::{Store, is_url};
+use repro_bundle::storage::{Store, is_url};
+use repro_core::digest::Digest;
+use repro_core::source::{Error, Location, UNREADABLE};
+use repro_verify::cluster::{Asked, AskedChallenge, AskedFile};
+use repro_verify::verify::Demands;
 
 use crate::cli::BAD_USAGE;
 use crate::cli::args::{JudgedArgs, MinMethod, MinOrigin, MinReading};
@@ -66,7 +66,11 @@ pub fn judged(asked: &Asked) -> Result<JudgedArgs, Error> {
         let found = file(&planned.option, Path::new(&planned.path))?;
         if found.sha256 != planned.sha256 {
             let (expected, found) = (planned.sha256.prefixed(), found.sha256.prefixed());
-            return Err(repro_cluster::CHANGED.at(Location::file(&planned.path), expected, found));
+            return Err(repro_verify::cluster::CHANGED.at(
+                Location::file(&planned.path),
+                expected,
+                found,
+            ));
         }
     }
     let mut judged = JudgedArgs {
@@ -113,7 +117,7 @@ fn text(path: &Path) -> Result<String, Error> {
 
 fn file(option: &str, path: &Path) -> Result<AskedFile, Error> {
     let shown = text(path)?;
-    let read = repro_receipt::source::read_plain(path).map_err(|error| {
+    let read = repro_core::source::read_plain(path).map_err(|error| {
         UNREADABLE.at(Location::file(&shown), "a file that can be read", error.to_string())
     });
     Ok(AskedFile { option: option.to_owned(), path: shown, sha256: Digest::of(&read?) })
@@ -129,7 +133,11 @@ trait OfWord: ValueEnum {
     /// The choice of a word.
     fn of_word(word: &str) -> Result<Self, Error> {
         Self::from_str(word, false).map_err(|why| {
-            repro_cluster::BAD_PLAN.at(Location::file(word), "a choice that this program has", why)
+            repro_verify::cluster::BAD_PLAN.at(
+                Location::file(word),
+                "a choice that this program has",
+                why,
+            )
         })
     }
 }

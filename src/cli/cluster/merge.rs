@@ -3,14 +3,14 @@
 use std::cell::Cell;
 use std::path::Path;
 
-use repro_cluster::{Merging, ResultChecks, WorkItem, sample};
-use repro_judge::verify::Demands;
-use repro_receipt::bundle::ReadOptions;
-use repro_receipt::source::{Error, Location};
+use repro_bundle::bundle::ReadOptions;
+use repro_bundle::signature::PublicKey;
+use repro_bundle::storage::Store;
+use repro_core::source::{Error, Location};
 use repro_report::Format;
 use repro_report::outcome::ExitStatus;
-use repro_signature::PublicKey;
-use repro_storage::Store;
+use repro_verify::cluster::{Merging, ResultChecks, WorkItem, sample};
+use repro_verify::verify::Demands;
 use tempfile::TempDir;
 
 use super::shift::Shift;

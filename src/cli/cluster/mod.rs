@@ -14,13 +14,13 @@ pub use work::work;
 
 use std::path::Path;
 
-use repro_cluster::{Asked, Planner, Program, WorkPlan};
-use repro_judge::verify::Demands;
-use repro_receipt::source::{Error, codes};
+use repro_core::source::{Error, codes};
+use repro_verify::cluster::{Asked, Planner, Program, WorkPlan};
+use repro_verify::verify::Demands;
 
 use super::output::outside_bundles;
 use super::trainer::RunData;
-use repro_storage::{Store, local_path};
+use repro_bundle::storage::{Store, local_path};
 
 codes! {
     NO_ITEM = "work::no-item", "a plan has no such item", "name the key of an item, as the plan has it";

@@ -3,9 +3,9 @@
 use std::io::BufReader;
 use std::path::Path;
 
-use repro_cluster::{WorkPlan, WorkTask};
-use repro_receipt::source::{Error, Location};
+use repro_core::source::{Error, Location};
 use repro_report::outcome::ExitStatus;
+use repro_verify::cluster::{WorkPlan, WorkTask};
 
 use super::{asked, planned};
 use crate::cli::args::{PlanArgs, PlannedReplaysArg};

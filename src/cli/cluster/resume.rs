@@ -3,12 +3,12 @@
 use std::cell::Cell;
 use std::path::Path;
 
-use repro_cluster::{Merging, ResultChecks, longest_first};
-use repro_judge::verify::Demands;
-use repro_receipt::bundle::ReadOptions;
-use repro_receipt::source::Error;
+use repro_bundle::bundle::ReadOptions;
+use repro_core::source::Error;
 use repro_report::Format;
 use repro_report::outcome::ExitStatus;
+use repro_verify::cluster::{Merging, ResultChecks, longest_first};
+use repro_verify::verify::Demands;
 
 use super::shift::Shift;
 use super::{asked, kept_in, planned};

@@ -5,15 +5,15 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use repro_cluster::{Known, WorkItem, WorkPlan, WorkResult, WorkTask, Worker, keep, known};
-use repro_judge::verify::{Demands, Replayer};
-use repro_receipt::bundle::ReadOptions;
-use repro_receipt::parallel;
-use repro_receipt::source::{Error, Location};
+use repro_bundle::bundle::ReadOptions;
+use repro_bundle::signature::PrivateKey;
+use repro_bundle::storage::Store;
+use repro_core::parallel;
+use repro_core::source::{Error, Location};
+use repro_model::replay::ReplayEngine;
 use repro_report::outcome::ExitStatus;
-use repro_runs::replay::ReplayEngine;
-use repro_signature::PrivateKey;
-use repro_storage::Store;
+use repro_verify::cluster::{Known, WorkItem, WorkPlan, WorkResult, WorkTask, Worker, keep, known};
+use repro_verify::verify::{Demands, Replayer};
 
 use super::NOT_DONE;
 use crate::cli::args::JudgedArgs;

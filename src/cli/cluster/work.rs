@@ -3,12 +3,12 @@
 use std::cell::Cell;
 use std::path::Path;
 
-use repro_cluster::{DeviceClass, Partition, WorkItem, WorkPlan, longest_first};
-use repro_receipt::bundle::ReadOptions;
-use repro_receipt::digest::Digest;
-use repro_receipt::source::{Error, Location};
+use repro_bundle::bundle::ReadOptions;
+use repro_bundle::signature::PrivateKey;
+use repro_core::digest::Digest;
+use repro_core::source::{Error, Location};
 use repro_report::outcome::ExitStatus;
-use repro_signature::PrivateKey;
+use repro_verify::cluster::{DeviceClass, Partition, WorkItem, WorkPlan, longest_first};
 use serde_json::json;
 
 use super::shift::Shift;

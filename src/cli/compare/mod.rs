@@ -8,10 +8,10 @@ use std::path::Path;
 use super::args::CompareArgs;
 use super::output::Output;
 use super::{Answer, BAD_USAGE, threads};
-use repro_compare as compare;
-use repro_judge::post;
-use repro_receipt::source::{Location, codes};
+use repro_core::source::{Location, codes};
 use repro_report::Format;
+use repro_report::compare;
+use repro_verify::post;
 use side::{CompareSide, Judging};
 
 codes! {

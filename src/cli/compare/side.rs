@@ -7,11 +7,11 @@ use super::super::git::commit_of;
 use super::super::history::GitHistory;
 use super::super::{NO_ROOT, trainer};
 use super::{NO_SIDE, UNREADABLE_COMMIT, tree};
-use repro_compare::{JudgedReport, REPORT_CAP, parse};
-use repro_judge::post;
-use repro_judge::verify::{self, Demands};
-use repro_receipt::source::{Error, Location, Source};
+use repro_core::source::{Error, Location, Source};
+use repro_report::compare::{JudgedReport, REPORT_CAP, parse};
 use repro_report::{Format, ReportOptions, render};
+use repro_verify::post;
+use repro_verify::verify::{self, Demands};
 
 /// What a side of a comparison is.
 #[derive(Debug)]

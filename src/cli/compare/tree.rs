@@ -8,9 +8,9 @@ use std::process::{ChildStdout, Stdio};
 use super::super::CANNOT_WRITE;
 use super::super::git::git;
 use super::UNREADABLE_COMMIT;
-use repro_judge::page::PostPage;
-use repro_judge::{post, texts};
-use repro_receipt::source::{Error, Location};
+use repro_core::source::{Error, Location};
+use repro_verify::page::PostPage;
+use repro_verify::{post, texts};
 use tempfile::TempDir;
 
 /// What a post is judged from, besides the texts that it names elsewhere.

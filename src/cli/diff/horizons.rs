@@ -7,12 +7,12 @@ use serde_json::{Value as Json, json};
 use super::{SCHEMA, described, exact};
 use crate::cli::BAD_USAGE;
 use crate::cli::args::{self, HorizonName, RoundingArg};
-use repro_exact::decimal::{Printed, Unit, format_significant, grouped};
-use repro_receipt::source::{Error, Location};
-use repro_report::{Columns, paragraph};
-use repro_runs::contract::{
+use repro_core::decimal::{Printed, Unit, format_significant, grouped};
+use repro_core::source::{Error, Location};
+use repro_model::contract::{
     HorizonRule, ModelHorizon, Plan, RunAtStep, StatedValue, StepRounding, TOLERANCE_PERCENT,
 };
+use repro_report::{Columns, paragraph};
 
 /// The significant digits that people see of tokens, and of steps before rounding.
 const TOKEN_DIGITS: usize = 10;

@@ -12,13 +12,13 @@ use super::{Answer, BAD_USAGE};
 use crate::cli::args;
 use crate::cli::output::Output;
 use horizons::Horizons;
-use repro_exact::decimal::{format_significant, grouped};
-use repro_receipt::source::Location;
-use repro_report::outcome::{EvidenceOrigin, ExitStatus};
-use repro_report::{Columns, columns, paragraph, visible};
-use repro_runs::contract::{
+use repro_core::decimal::{format_significant, grouped};
+use repro_core::source::Location;
+use repro_model::contract::{
     ContractDiff, DiffRow, FieldGroup, RunAtStep, Standing, StatedValue, TOLERANCE_PERCENT,
 };
+use repro_report::outcome::{EvidenceOrigin, ExitStatus};
+use repro_report::{Columns, columns, paragraph, visible};
 
 /// The schema of all that this command prints as JSON.
 pub const SCHEMA: &str = "repro.diff/1";

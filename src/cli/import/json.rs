@@ -3,13 +3,13 @@
 use serde_json::{Value as Json, json};
 
 use super::{against, exact, fixed, minutes};
-use repro_import::scoring::{Convergence, MlperfScore};
-use repro_import::{
+use repro_core::digest::Digest;
+use repro_core::source::Error;
+use repro_formats::import::scoring::{Convergence, MlperfScore};
+use repro_formats::import::{
     Figures, Import, LogFormat, LogGroup, LogNumber, LoggedRun, Losses, MetricPlace, NoFigure,
     Oddity, places,
 };
-use repro_receipt::digest::Digest;
-use repro_receipt::source::Error;
 use repro_stats::T;
 
 /// The schema of the answer.

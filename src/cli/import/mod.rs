@@ -11,11 +11,11 @@ use num_rational::BigRational;
 use super::args;
 use super::output::Output;
 use super::{Answer, BAD_USAGE};
-use repro_exact::decimal::Printed;
-use repro_import::scoring::{Against, Reference, Scaling};
-use repro_import::{ImportOptions, LogFormat, Mapping, read, write};
-use repro_receipt::similar::did_you_mean;
-use repro_receipt::source::{Error, Location};
+use repro_core::decimal::Printed;
+use repro_core::similar::did_you_mean;
+use repro_core::source::{Error, Location};
+use repro_formats::import::scoring::{Against, Reference, Scaling};
+use repro_formats::import::{ImportOptions, LogFormat, Mapping, read, write};
 use repro_report::outcome::ExitStatus;
 
 pub use text::notes_text;

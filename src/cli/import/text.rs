@@ -5,12 +5,12 @@ use std::fmt::Write;
 use super::super::args;
 use super::super::output::Output;
 use super::{against, exact, fixed, minutes};
-use repro_exact::decimal::grouped;
-use repro_import::scoring::{Convergence, ConvergenceVerdict, MlperfScore};
-use repro_import::{
+use repro_core::decimal::grouped;
+use repro_core::digest::Digest;
+use repro_formats::import::scoring::{Convergence, ConvergenceVerdict, MlperfScore};
+use repro_formats::import::{
     Figures, Import, LogFormat, LogGroup, LogNumber, LoggedRun, Losses, Metric, counted, places,
 };
-use repro_receipt::digest::Digest;
 use repro_report::{Columns, clipped, paragraph, visible};
 use repro_stats::Summary;
 

@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use repro_draft::{parsed, sentence_statement, toml_text};
-use repro_import::{Import, LogGroup, LoggedRun, MetricPlace, places};
-use repro_judge::covered::covered;
-use repro_judge::page::PostPage;
-use repro_judge::texts::{TextAtHand, TextsAtHand};
-use repro_judge::verify::{BundleStore, judge};
-use repro_receipt::source::{Error, Source};
+use repro_core::source::{Error, Source};
+use repro_formats::import::{Import, LogGroup, LoggedRun, MetricPlace, places};
 use repro_report::outcome::Verdict;
+use repro_verify::covered::covered;
+use repro_verify::draft::{parsed, sentence_statement, toml_text};
+use repro_verify::page::PostPage;
+use repro_verify::texts::{TextAtHand, TextsAtHand};
+use repro_verify::verify::{BundleStore, judge};
 
 /// Its name.
 pub const ID: &str = "first";

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use super::super::CANNOT_WRITE;
 use super::super::output::write_file;
 use super::IN_THE_WAY;
-use repro_receipt::disk::{Disk, LocalDisk, beneath};
-use repro_receipt::source::{Error, Location};
+use repro_core::disk::{Disk, LocalDisk, beneath};
+use repro_core::source::{Error, Location};
 
 /// A folder, and how messages call it.
 #[derive(Debug, Clone)]

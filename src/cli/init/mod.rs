@@ -13,16 +13,16 @@ use super::output::Output;
 use super::{git, import, threads};
 use first::FirstPost;
 use folder::{EntryKind, FileFate, ShownFolder};
-use repro_import::{Import, ImportOptions, LoggedRun, write};
-use repro_judge::index::{self, PostIndex};
-use repro_judge::lock::{self, PostLock};
-use repro_judge::post;
-use repro_judge::verify::{Demands, verify};
-use repro_receipt::bundle::Bundle;
-use repro_receipt::disk::{Disk, LocalDisk};
-use repro_receipt::source::{Error, Location, Source, codes};
+use repro_bundle::bundle::Bundle;
+use repro_core::disk::{Disk, LocalDisk};
+use repro_core::source::{Error, Location, Source, codes};
+use repro_formats::import::{Import, ImportOptions, LoggedRun, write};
 use repro_report::outcome::{ExitStatus, Report};
 use repro_report::{paragraph, visible};
+use repro_verify::index::{self, PostIndex};
+use repro_verify::lock::{self, PostLock};
+use repro_verify::post;
+use repro_verify::verify::{Demands, verify};
 
 codes! {
     IN_THE_WAY = "init::in-the-way", "something else stands where a project has a file or a folder", "move it away, or name another folder: `repro init DIR`";
@@ -226,7 +226,7 @@ impl Setup {
         let wrote: Vec<_> = import.runs().map(|(_, run)| run.name.clone()).collect();
         if let Err(errors) = write_all(&import, &receipts, self.threads) {
             // An import that was killed had all bundles whole, and this one gave them their names.
-            let is_named = errors.iter().all(|error| error.code == &repro_import::EXISTS);
+            let is_named = errors.iter().all(|error| error.code == &repro_formats::import::EXISTS);
             let mut runs = import.runs().map(|(_, run)| run);
             if !is_named
                 || !runs.all(|run| is_of(run, &receipts.join(&run.name), self.threads).is_ok())
@@ -348,7 +348,7 @@ fn quoted_word(path: &str) -> String {
 /// Reads logs, all of them or none.
 fn read(logs: &[PathBuf], threads: usize) -> Result<Import, Vec<Error>> {
     let options = ImportOptions { hashed: true, threads, ..ImportOptions::default() };
-    let import = repro_import::read(None, logs, &options);
+    let import = repro_formats::import::read(None, logs, &options);
     if import.failures.is_empty() { Ok(import) } else { Err(import.failures) }
 }
 

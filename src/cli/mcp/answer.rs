@@ -12,7 +12,7 @@ use super::roots::ReadableRoots;
 use super::staged::{PrivateFolder, may_write};
 use super::tools::{ToolAnswer, ToolScene, find};
 use super::{BAD_ARGUMENTS, NO_ANSWER};
-use repro_receipt::source::{Error, Location};
+use repro_core::source::{Error, Location};
 use repro_report::outcome::ExitStatus;
 
 /// What the server hands to the process of a call.

@@ -18,7 +18,7 @@ use super::replies::Replies;
 use super::roots::ReadableRoots;
 use super::tools::{ToolAnswer, find};
 use super::{NO_ANSWER, TOO_LONG, TOO_MANY_CALLS};
-use repro_receipt::source::{Error, Location};
+use repro_core::source::{Error, Location};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 /// The most calls that run at a time.

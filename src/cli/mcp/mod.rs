@@ -26,7 +26,7 @@ use clap::Args;
 
 use super::Answer;
 use super::common::CommonArgs;
-use repro_receipt::source::codes;
+use repro_core::source::codes;
 use roots::ReadableRoots;
 
 codes! {

@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 
 use super::super::NO_ROOT;
 use super::{NO_FOLDER, OUTSIDE, TOO_MANY_FILES};
-use repro_receipt::source::{Error, Location, UNREADABLE};
+use repro_core::source::{Error, Location, UNREADABLE};
 
 /// The most files and folders below the paths of one call, and how deep they may lie.
 const MOST_FILES: usize = 50_000;
@@ -157,8 +157,8 @@ impl ConfinedWalk<'_> {
 fn is_passed_over(entry: &DirEntry) -> bool {
     let name = entry.file_name();
     let name = name.to_string_lossy();
-    name.starts_with('.') && name != repro_check::EVAL_RESULTS
-        || repro_check::PASSED_OVER.contains(&&*name)
+    name.starts_with('.') && name != repro_formats::check::EVAL_RESULTS
+        || repro_formats::check::PASSED_OVER.contains(&&*name)
 }
 
 /// A path with `.` and `..` taken away by its words.

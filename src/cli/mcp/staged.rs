@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use super::{BAD_ARGUMENTS, BAD_NAME, NO_ANSWER};
-use repro_receipt::source::{Error, Location};
+use repro_core::source::{Error, Location};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// The most documents of one call, and the longest name of one in bytes.

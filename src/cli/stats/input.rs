@@ -5,7 +5,7 @@ use std::path::Path;
 use num_rational::BigRational;
 
 use super::super::{BAD_NUMBER, BAD_USAGE, args};
-use repro_receipt::source::{
+use repro_core::source::{
     Document, Error, Kind, Location, Node, Source, UNKNOWN_FIELD, WRONG_TYPE,
 };
 use repro_stats::answers::{ArmValues, ListedValues, StatsRequest};

@@ -7,8 +7,8 @@ use serde_json::{Map, Value as Json, json};
 
 use super::output::Output;
 use super::{Answer as Status, args};
-use repro_exact::decimal::format_float;
-use repro_receipt::source::Error;
+use repro_core::decimal::format_float;
+use repro_core::source::Error;
 use repro_report::outcome::ExitStatus;
 use repro_stats::answers::{Answer, AnswerField, Entry, StatsRequest, answers};
 

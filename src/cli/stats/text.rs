@@ -1,6 +1,6 @@
 //! The answers for people: what matters most first, a table for each kind of answer.
 
-use repro_exact::decimal::format_float;
+use repro_core::decimal::format_float;
 use repro_report::wrap;
 use repro_report::{Columns, paragraph};
 use repro_stats::answers::{Answer, AnswerField, Entry, NO_TARGET, POWER_METHOD, StatsRequest};

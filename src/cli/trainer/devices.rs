@@ -9,12 +9,12 @@ use super::{place, tensor_cores};
 use crate::cli::Answer;
 use crate::cli::output::Output;
 use crate::cli::trainer::args::DevicesArgs;
-use repro_device::{Device, DeviceError, Listed, Runtime};
-use repro_portable::Isa;
-use repro_receipt::bundle::ARITHMETIC;
+use repro_bundle::bundle::ARITHMETIC;
+use repro_kernels::device::{Device, DeviceError, Listed, Runtime};
+use repro_kernels::portable::Isa;
+use repro_replay::golden;
 use repro_report::outcome::ExitStatus;
 use repro_report::visible;
-use repro_train::golden;
 
 /// `repro.devices/1`.
 #[derive(Serialize)]
@@ -105,12 +105,12 @@ pub fn run(own: &DevicesArgs, output: &Output) -> Answer {
 fn all(document: &mut Document) {
     document.devices.push(processor());
     for runtime in Runtime::ALL {
-        match repro_device::list(runtime) {
+        match repro_kernels::device::list(runtime) {
             Ok(devices) => {
                 let id = |number: usize| format!("{}:{number}", runtime.prefix());
                 let described = devices.into_iter().enumerate();
                 let described = described.map(|(number, device)| {
-                    let opened = repro_device::open(&id(number));
+                    let opened = repro_kernels::device::open(&id(number));
                     describe((id(number), device), opened)
                 });
                 document.devices.extend(described);
@@ -125,8 +125,8 @@ fn all(document: &mut Document) {
 
 /// What the device with this id says of itself.
 fn listed(id: &str) -> Option<(String, Listed)> {
-    let (runtime, number) = repro_device::parse(id)?;
-    let device = repro_device::list(runtime).ok()?.into_iter().nth(number)?;
+    let (runtime, number) = repro_kernels::device::parse(id)?;
+    let device = repro_kernels::device::list(runtime).ok()?.into_iter().nth(number)?;
     Some((id.to_owned(), device))
 }
 

@@ -9,13 +9,13 @@ use super::place::machine;
 use super::replay::Bar;
 use crate::cli::output::Output;
 use crate::cli::{Answer, BAD_USAGE};
-use repro_receipt::bundle::{Bundle, CONFIG};
-use repro_receipt::source::{Error, Location};
+use repro_bundle::bundle::{Bundle, CONFIG};
+use repro_core::source::{Error, Location};
+use repro_model::challenge::{CommittedStates, Parting, startable};
+use repro_model::replay::{Choice, Extent, Replay};
+use repro_model::study::table;
+use repro_replay::replay::{Corpora, Machine, replay};
 use repro_report::outcome::ExitStatus;
-use repro_runs::challenge::{CommittedStates, Parting, startable};
-use repro_runs::replay::{Choice, Extent, Replay};
-use repro_runs::study::table;
-use repro_train::replay::{Corpora, Machine, replay};
 
 /// One of the two.
 struct Side {

@@ -20,20 +20,20 @@ use super::arrangement::ReplayArrangement;
 use super::output::Output;
 use super::{Answer, BAD_USAGE};
 use replay::PlannedReplays;
-use repro_cluster::Estimator;
-use repro_judge::verify::Replayer;
-use repro_portable::Isa;
-use repro_receipt::bundle::{Bundle, CONFIG};
-use repro_receipt::digest::Digest;
-use repro_receipt::source::{Error, Location};
+use repro_bundle::bundle::{Bundle, CONFIG};
+use repro_core::digest::Digest;
+use repro_core::source::{Error, Location};
+use repro_kernels::portable::Isa;
+use repro_model::checkpoints::InitialWeights;
+use repro_model::replay::Extent;
+use repro_replay::DEVICE_FAILED;
+use repro_replay::replay::{Corpora, Setting};
 use repro_report::outcome::ExitStatus;
-use repro_runs::checkpoints::InitialWeights;
-use repro_runs::replay::Extent;
-use repro_train::DEVICE_FAILED;
-use repro_train::replay::{Corpora, Setting};
+use repro_verify::cluster::Estimator;
+use repro_verify::verify::Replayer;
 
 pub use args::TrainerCommand;
-pub use repro_train::CODE_FAMILIES;
+pub use repro_replay::CODE_FAMILIES;
 
 /// Who knows the weights that seeds give.
 pub static INITIAL_WEIGHTS: Option<&dyn InitialWeights> = Some(&SeededWeights);
@@ -43,7 +43,7 @@ struct SeededWeights;
 
 impl InitialWeights for SeededWeights {
     fn state(&self, bundle: &Bundle) -> Result<Vec<u8>, String> {
-        repro_train::replay::beginning(bundle)
+        repro_replay::replay::beginning(bundle)
     }
 }
 
@@ -63,7 +63,7 @@ pub fn settings() -> Vec<Json> {
         }
         table
     };
-    repro_train::replay::settings().iter().map(told).collect()
+    repro_replay::replay::settings().iter().map(told).collect()
 }
 
 /// Runs one of these commands. A device that fails under way is no input that was refused.
@@ -102,7 +102,7 @@ impl RunData {
 
 impl Estimator for RunData {
     fn operations(&self, bundle: &Bundle, extent: Extent) -> Result<f64, Error> {
-        repro_train::replay::cost(bundle, extent)
+        repro_replay::replay::cost(bundle, extent)
     }
 
     fn data(&self, bundle: &Bundle) -> Option<Digest> {

@@ -3,13 +3,13 @@
 use super::args;
 use crate::cli::BAD_USAGE;
 use crate::cli::output::Output;
-use repro_device::{DeviceError, Runtime};
-use repro_portable::Isa;
-use repro_receipt::source::{Error, Location};
+use repro_core::source::{Error, Location};
+use repro_kernels::device::{DeviceError, Runtime};
+use repro_kernels::portable::Isa;
+use repro_model::replay::ReplayEngine;
+use repro_replay::backend::Place;
+use repro_replay::replay::Machine;
 use repro_report::outcome::ExitStatus;
-use repro_runs::replay::ReplayEngine;
-use repro_train::backend::Place;
-use repro_train::replay::Machine;
 
 /// The device, instructions and threads asked for, or all of the processor; another status where the device is not there.
 pub fn machine(
@@ -44,12 +44,12 @@ pub fn place(
     output: &Output,
 ) -> Result<Result<Place, ExitStatus>, Error> {
     let Some(id) = name.filter(|name| *name != "cpu") else { return Ok(Ok(Place::host(isa))) };
-    if repro_device::parse(id).is_none() {
+    if repro_kernels::device::parse(id).is_none() {
         let known = Runtime::ALL.map(|runtime| format!("`{}:N`", runtime.prefix())).join(" or ");
         let expected = format!("`cpu`, {known}; `repro devices` lists them");
         return Err(BAD_USAGE.at(Location::file("--device"), expected, format!("`{id}`")));
     }
-    Ok(match repro_device::open(id) {
+    Ok(match repro_kernels::device::open(id) {
         Ok(device) => Ok(Place { isa, device: Some(device) }),
         Err(error) => {
             output.say(&explained(id, &error));

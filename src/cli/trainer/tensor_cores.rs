@@ -9,12 +9,12 @@ use serde::Serialize;
 use crate::cli::output::{Output, cannot_write};
 use crate::cli::sign::write_new;
 use crate::cli::{Answer, CANNOT_WRITE};
-use repro_device::{COLUMNS, Capture, ROWS, TensorCores, WORDS};
-use repro_receipt::disk::{Disk, LocalDisk, beneath};
-use repro_receipt::source::Error;
+use repro_core::disk::{Disk, LocalDisk, beneath};
+use repro_core::source::Error;
+use repro_kernels::device::{COLUMNS, Capture, ROWS, TensorCores, WORDS};
+use repro_replay::{TensorData, TensorFile};
 use repro_report::outcome::ExitStatus;
 use repro_report::visible;
-use repro_train::{TensorData, TensorFile};
 
 /// What a file says of its tensors.
 const LAYOUT: &str = "bits; d = c + a b for each tile by one mma.sync.aligned with float32 sums; a has 16 rows and b 8 \
@@ -54,7 +54,7 @@ struct Counted {
 pub fn run(id: &str, folder: &Path, seed: u64, output: &Output) -> Answer {
     // Before the device is busy for minutes.
     beneath(Path::new(""), folder).map_err(|error| vec![cannot_write(folder, &error)])?;
-    let TensorCores { device, captures } = match repro_device::capture(id, seed) {
+    let TensorCores { device, captures } = match repro_kernels::device::capture(id, seed) {
         Ok(found) => found,
         Err(error) => {
             output.say(&format!("nothing was multiplied on `{id}`: {error}"));
@@ -153,7 +153,7 @@ fn render(document: &Document) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use repro_device::{Inputs, Operand};
+    use repro_kernels::device::{Inputs, Operand};
 
     #[test]
     fn a_file_holds_inputs_and_results_and_says_what_they_are() {

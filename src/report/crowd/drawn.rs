@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 
 use anstyle::{Effects, Style};
-use repro_exact::decimal::grouped;
+use repro_core::decimal::grouped;
 
 use super::Crowd;
 use super::fate::{BundleFate, FateCounts};

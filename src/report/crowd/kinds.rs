@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::outcome::{ClaimReport, Finding, Impact, PostReport, Severity, Verdict};
 use crate::part::ReportPart;
 use crate::visible::prose;
-use repro_receipt::source::{Code, Error};
+use repro_core::source::{Code, Error};
 
 /// So many bundles of a kind are named.
 const EXAMPLES: usize = 3;

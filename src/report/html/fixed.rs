@@ -112,7 +112,7 @@ impl<'r> FixedQuantity<'r> {
 mod tests {
     use super::*;
     use crate::outcome::{Impact, Meaning, Outcome};
-    use repro_receipt::source::Location;
+    use repro_core::source::Location;
 
     fn claim(said: &str, outcome: Outcome, values: &[(&str, f64)]) -> ClaimReport {
         let measured = values.iter().map(|(of, value)| Measured {

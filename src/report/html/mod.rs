@@ -17,8 +17,8 @@ mod replayed;
 use std::collections::{BTreeSet, HashMap};
 
 use base64ct::{Base64, Encoding};
-use repro_receipt::digest::Digest;
-use repro_receipt::source::Error;
+use repro_core::digest::Digest;
+use repro_core::source::Error;
 
 use self::card::ToldOfClaims;
 use self::escaped::escaped;

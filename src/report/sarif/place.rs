@@ -1,6 +1,6 @@
 //! Where a result stands: a file by its address from the top of the repository, and a stretch of one line.
 
-use repro_receipt::source::Location;
+use repro_core::source::Location;
 use serde::Serialize;
 
 /// What addresses of files begin at.

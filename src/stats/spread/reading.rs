@@ -5,7 +5,7 @@ use num_traits::{One, Signed, Zero};
 
 use crate::distribution::{StudentT, Symmetric};
 use crate::{Refused, Summary};
-use repro_exact::decimal::{Interval, nearest_f64};
+use repro_core::decimal::{Interval, nearest_f64};
 
 /// The level of a confidence interval where a post names none, in tenths of a percent.
 const USUAL_LEVEL: u16 = 950;
@@ -179,7 +179,7 @@ pub mod tests {
     use super::*;
     use num_bigint::BigInt;
     use proptest::prelude::*;
-    use repro_exact::decimal::Printed;
+    use repro_core::decimal::Printed;
 
     /// What a paper prints for values that have a spread.
     pub fn width(values: &[f64], reading: ErrorBarMeaning) -> f64 {

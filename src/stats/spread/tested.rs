@@ -6,7 +6,7 @@ use num_traits::{One, Signed, Zero};
 use super::{ErrorBarMeaning, Spread};
 use crate::Refused;
 use crate::distribution::{StudentT, Symmetric};
-use repro_exact::decimal::{Interval, nearest_f64};
+use repro_core::decimal::{Interval, nearest_f64};
 
 /// Probabilities are computed to better than this relative error, so ranges are widened by it.
 const MARGIN: f64 = 1e-9;
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
     use crate::{Summary, one_sample, welch};
     use proptest::prelude::*;
-    use repro_exact::decimal::Printed;
+    use repro_core::decimal::Printed;
 
     fn estimate(text: &str, n: u64) -> Estimate {
         let printed = Printed::parse(text).unwrap();

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 use std::fs;
 
-use repro_receipt::digest::Digest;
+use repro_core::digest::Digest;
 use serde_json::json;
 
 use super::Case;

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 
-use repro_receipt::digest::Digest;
+use repro_core::digest::Digest;
 use serde_json::json;
 
 use super::Case;

@@ -3,7 +3,7 @@
 use base64ct::{Base64, Base64Url, Encoding};
 use p256::ecdsa::Signature;
 use p256::ecdsa::signature::Signer;
-use repro_receipt::digest::canonical;
+use repro_core::digest::canonical;
 use serde_json::json;
 
 use super::Case;

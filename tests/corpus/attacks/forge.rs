@@ -6,8 +6,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use repro_receipt::bundle::Chain;
-use repro_receipt::digest::{Digest, canonical};
+use repro_bundle::bundle::Chain;
+use repro_core::digest::{Digest, canonical};
 use serde_json::{Value as Json, json};
 
 use super::signing::{Files, pem};

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use repro_receipt::source::VALUE_CAP;
+use repro_core::source::VALUE_CAP;
 use serde_json::json;
 
 use super::Case;

@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use repro_receipt::digest::Digest;
+use repro_core::digest::Digest;
 
 use super::Case;
 use super::forge::{CONFIG, RECEIPT};

@@ -4,7 +4,7 @@ use std::fs;
 
 use p256::ecdsa::Signature;
 use p256::ecdsa::signature::Signer;
-use repro_receipt::digest::{Digest, canonical};
+use repro_core::digest::{Digest, canonical};
 use serde_json::json;
 
 use super::Case;

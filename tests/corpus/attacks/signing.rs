@@ -6,7 +6,7 @@ use base64ct::{Base64, Encoding};
 use p256::ecdsa::signature::Signer;
 use p256::ecdsa::{Signature, SigningKey};
 use p256::pkcs8::{EncodePublicKey, LineEnding};
-use repro_receipt::digest::{Digest, canonical};
+use repro_core::digest::{Digest, canonical};
 use serde_json::{Value as Json, json};
 
 use super::forge::{Forge, PinnedPost, post};

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Component, Path};
 
-use repro_receipt::bundle::{Bundle, Origin};
-use repro_receipt::digest::{Digest, canonical};
+use repro_bundle::bundle::{Bundle, Origin};
+use repro_core::digest::{Digest, canonical};
 use serde_json::{Map, Value as Json, json};
 
 use super::{new_folder, refused, tree};

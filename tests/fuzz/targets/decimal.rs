@@ -2,9 +2,7 @@
 
 use num_rational::BigRational;
 use num_traits::{Signed, Zero};
-use repro_exact::decimal::{
-    Printed, compare, format_significant, grouped, rounds_to, truncates_to,
-};
+use repro_core::decimal::{Printed, compare, format_significant, grouped, rounds_to, truncates_to};
 
 /// What is read stands for an interval around its value, is read again from its own text as itself, and from
 /// the text that the value is written with as the same value.

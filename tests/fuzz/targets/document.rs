@@ -1,6 +1,6 @@
 //! Published results, as `repro check` recognises them, from a text that lists files as the target `bundle` does.
 
-use repro_check::{CheckOptions, CheckReport, check as check_paths, json};
+use repro_formats::check::{CheckOptions, CheckReport, check as check_paths, json};
 use repro_report::ReportOptions;
 
 use super::bundle::{parse, put};
@@ -17,5 +17,5 @@ pub fn check(bytes: &[u8]) {
     let report = || -> CheckReport { check_paths(&options) };
     let once = report();
     assert_eq!(json(&once), json(&report()));
-    let _ = repro_check::text(&once, &ReportOptions::default());
+    let _ = repro_formats::check::text(&once, &ReportOptions::default());
 }

@@ -6,9 +6,9 @@
 use std::cell::OnceCell;
 use std::fs;
 
-use repro_receipt::bundle::Bundle;
-use repro_receipt::source::{Location, Source};
-use repro_signature::{Envelope, PublicKey, Signature, pre_authentication_encoding};
+use repro_bundle::bundle::Bundle;
+use repro_bundle::signature::{Envelope, PublicKey, Signature, pre_authentication_encoding};
+use repro_core::source::{Location, Source};
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;
 

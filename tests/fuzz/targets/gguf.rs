@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use repro_receipt::checkpoint::GgufHeader;
+use repro_bundle::checkpoint::GgufHeader;
 
 use super::{new_folder, refused};
 
@@ -23,7 +23,7 @@ pub fn check(bytes: &[u8]) {
     let folder = new_folder();
     let path = folder.path().join("fuzz.gguf");
     fs::write(&path, bytes).expect("the file can be written");
-    match (repro_params::load(&path, "fuzz.gguf"), GgufHeader::load(&path, "fuzz.gguf")) {
+    match (repro_model::params::load(&path, "fuzz.gguf"), GgufHeader::load(&path, "fuzz.gguf")) {
         (Ok(_), header) => assert!(header.is_ok(), "counted and not read: {header:?}"),
         (Err(error), _) => refused(&error, None),
     }

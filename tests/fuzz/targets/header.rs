@@ -1,8 +1,8 @@
 //! The header of `.safetensors` files: read as a whole, and piece by piece while a bundle is hashed.
 
-use repro_receipt::bundle::WeightsReader;
-use repro_receipt::checkpoint::Header;
-use repro_receipt::source::{Error, Location};
+use repro_bundle::bundle::WeightsReader;
+use repro_bundle::checkpoint::Header;
+use repro_core::source::{Error, Location};
 
 use super::refused;
 

@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use repro_import::scoring::Reference;
-use repro_import::{Figures, Import, ImportOptions, LogFormat, LoggedRun, read, write};
-use repro_receipt::bundle::Bundle;
-use repro_receipt::source::{Document, Error, Source};
+use repro_bundle::bundle::Bundle;
+use repro_core::source::{Document, Error, Source};
+use repro_formats::import::scoring::Reference;
+use repro_formats::import::{Figures, Import, ImportOptions, LogFormat, LoggedRun, read, write};
 
 use super::{new_folder, refused};
 

@@ -1,8 +1,8 @@
 //! Strict JSON and JSON lines.
 
-use repro_receipt::bundle::{canonical, glance};
-use repro_receipt::digest;
-use repro_receipt::source::{Document, Kind, Source, Value};
+use repro_bundle::bundle::{canonical, glance};
+use repro_core::digest;
+use repro_core::source::{Document, Kind, Source, Value};
 use serde_json::Value as Json;
 
 use super::{refused, tree};
@@ -115,10 +115,9 @@ fn alike(one: &Value, other: &Value) -> bool {
             a.len() == b.len() && a.iter().zip(b).all(|(a, b)| alike(a, b))
         }
         (Kind::Object(a), Kind::Object(b)) => {
-            let pair =
-                |(a, b): (&repro_receipt::source::Member, &repro_receipt::source::Member)| {
-                    a.key == b.key && alike(&a.value, &b.value)
-                };
+            let pair = |(a, b): (&repro_core::source::Member, &repro_core::source::Member)| {
+                a.key == b.key && alike(&a.value, &b.value)
+            };
             a.len() == b.len() && a.iter().zip(b).all(pair)
         }
         (a, b) => a == b,

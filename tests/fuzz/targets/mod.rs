@@ -19,7 +19,7 @@ pub mod timestamp;
 mod tree;
 pub mod work;
 
-use repro_receipt::source::Error;
+use repro_core::source::Error;
 use sealed::{new_folder, sealed, sealed_into};
 
 /// A reader under test.

@@ -2,15 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use repro_judge::covered::covered;
-use repro_judge::library::Library;
-use repro_judge::mutated::{Digit, changed};
-use repro_judge::page::PostPage;
-use repro_judge::texts::{TextAtHand, TextsAtHand};
-use repro_judge::verify;
-use repro_receipt::bundle::Bundle;
-use repro_receipt::source::{Document, Source};
-use repro_runs::study::Study;
+use repro_bundle::bundle::Bundle;
+use repro_core::source::{Document, Source};
+use repro_model::study::Study;
+use repro_verify::covered::covered;
+use repro_verify::library::Library;
+use repro_verify::mutated::{Digit, changed};
+use repro_verify::page::PostPage;
+use repro_verify::texts::{TextAtHand, TextsAtHand};
+use repro_verify::verify;
 use tempfile::TempDir;
 
 use super::{refused, sealed, tree};

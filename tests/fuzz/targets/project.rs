@@ -3,12 +3,12 @@
 
 use std::fs;
 
-use repro_gate::GateRule;
-use repro_judge::index::{self, PostIndex};
-use repro_judge::lock::PostLock;
-use repro_judge::review::{ReviewPolicy, Reviews};
-use repro_receipt::source::{Document, Error, Source};
-use repro_runs::study::Study;
+use repro_core::source::{Document, Error, Source};
+use repro_formats::gate::GateRule;
+use repro_model::study::Study;
+use repro_verify::index::{self, PostIndex};
+use repro_verify::lock::PostLock;
+use repro_verify::review::{ReviewPolicy, Reviews};
 
 use super::{new_folder, refused, tree};
 

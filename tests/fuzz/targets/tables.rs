@@ -1,6 +1,6 @@
 //! CSV and, where the trainer is built, YAML.
 
-use repro_receipt::source::{Document, Kind, Source, Value};
+use repro_core::source::{Document, Kind, Source, Value};
 
 use super::{refused, tree};
 
@@ -11,7 +11,7 @@ pub fn check(bytes: &[u8]) {
         Err(error) => refused(&error, Some(bytes)),
     }
     #[cfg(feature = "train")]
-    match Source::new("fuzz.yaml", bytes.to_vec()).and_then(repro_yaml::parse) {
+    match Source::new("fuzz.yaml", bytes.to_vec()).and_then(repro_core::yaml::parse) {
         Ok(document) => tree::check(&document),
         Err(error) => refused(&error, Some(bytes)),
     }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use repro_signature::{Authorities, Timestamp};
+use repro_bundle::signature::{Authorities, Timestamp};
 
 use super::{new_folder, refused};
 

@@ -1,6 +1,6 @@
 //! What holds of every tree that a source was read into.
 
-use repro_receipt::source::{Document, Kind, Value};
+use repro_core::source::{Document, Kind, Value};
 
 /// Places are searched from the root, so only small trees are asked for theirs.
 const SEARCHED: usize = 150;

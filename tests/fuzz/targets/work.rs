@@ -3,8 +3,8 @@
 //! The first byte says what the rest is. `p`: a plan as it stands. `s`: a plan whose keys, count and digest are made right, so
 //! that what is behind them is reached. `r`: a result whose key, length and digest are made right.
 
-use repro_cluster::{Program, WorkItem, WorkPlan, read_result};
-use repro_receipt::digest::Digest;
+use repro_core::digest::Digest;
+use repro_verify::cluster::{Program, WorkItem, WorkPlan, read_result};
 use serde_json::{Value as Json, json};
 
 use super::refused;

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use repro_check::CheckReport;
-use repro_relation::Weight;
+use repro_claim::relation::Weight;
+use repro_formats::check::CheckReport;
 use serde_json::json;
 
 use super::{ShortFinding, check, check_text, corpus, drawn, edits, snapshot};

@@ -25,7 +25,7 @@ fn what_a_card_says_is_held_against_every_way_of_counting() {
     let card = "# A model\n\nIt has 671B total parameters with 37B activated, trained on 14.8T tokens of parameters.\n\nOr 500B parameters.\n";
     let folder = model("deepseek_v3.json", card);
     let report = check(&[folder.path().join("model")]);
-    let text = repro_check::text(&report, &ReportOptions::default());
+    let text = repro_formats::check::text(&report, &ReportOptions::default());
     let text = text.replace(&format!("{}", folder.path().display()), "FOLDER");
     snapshot("model_folder", &text);
     assert_eq!(report.status(), ExitStatus::Undecided);
@@ -74,17 +74,21 @@ fn a_change_fails_by_what_it_breaks() {
     let broken = write("state.json", "{\"global_step\": 5, \"log_history\": [{\"loss\": 1.0}, {");
     let of = |paths: &[&PathBuf]| {
         let paths = paths.iter().map(|path| (*path).clone()).collect();
-        repro_check::check(&repro_check::CheckOptions { paths, is_change: true, threads: 1 })
+        repro_formats::check::check(&repro_formats::check::CheckOptions {
+            paths,
+            is_change: true,
+            threads: 1,
+        })
     };
     let nothing = of(&[&unknown, &settings, &comma]);
     assert_eq!((nothing.unknown.len(), nothing.passed_over.len()), (1, 2));
     assert_eq!(nothing.status(), ExitStatus::Verified);
     assert_eq!(nothing.as_report().exit_status(), ExitStatus::Verified);
-    let text = repro_check::text(&nothing, &repro_report::ReportOptions::default());
+    let text = repro_formats::check::text(&nothing, &repro_report::ReportOptions::default());
     assert!(text.contains("no document of a known kind has changed"), "{text}");
     assert!(text.contains("2 × passed over: nothing shows a known kind"), "{text}");
     assert!(text.contains("tsconfig.json: the document has a syntax error"), "{text}");
-    let value = serde_json::from_str(&repro_check::json(&nothing)).unwrap();
+    let value = serde_json::from_str(&repro_formats::check::json(&nothing)).unwrap();
     assert_eq!(Schema::closed("check").fault(&value), None);
     let markdown = repro_report::github_summary(&nothing.as_report());
     assert!(markdown.contains("Passed over, as nothing shows a known kind: 2 files"), "{markdown}");
@@ -111,7 +115,11 @@ fn a_change_of_a_model_whose_weights_were_not_fetched_passes_and_a_damaged_one_f
     let of = |name: &str, text: &str| {
         fs::write(model.join(name), text).unwrap();
         let paths = vec![model.join("README.md")];
-        repro_check::check(&repro_check::CheckOptions { paths, is_change: true, threads: 1 })
+        repro_formats::check::check(&repro_formats::check::CheckOptions {
+            paths,
+            is_change: true,
+            threads: 1,
+        })
     };
     let pointer = of("model.safetensors", POINTER);
     assert_eq!((pointer.failures.len(), pointer.passed_over.len()), (0, 1));
@@ -139,8 +147,8 @@ fn a_change_that_takes_a_part_of_a_bundle_is_refused() {
         crate::relations::copy(&root.join("receipts/tiny-moe-moe-active12-s1"), &bundle);
         fs::remove_file(bundle.join(part)).unwrap();
         let paths = vec![bundle.join(part)];
-        let options = repro_check::CheckOptions { paths, is_change: true, threads: 1 };
-        assert_eq!(repro_check::check(&options).status(), ExitStatus::Refused, "{part}");
+        let options = repro_formats::check::CheckOptions { paths, is_change: true, threads: 1 };
+        assert_eq!(repro_formats::check::check(&options).status(), ExitStatus::Refused, "{part}");
     }
 }
 
@@ -149,9 +157,12 @@ fn the_answer_does_not_depend_on_the_number_of_threads() {
     let Some(data) = shared::folder("check threads") else { return };
     let data = data.join("strangers");
     let of = |threads: usize| {
-        let options =
-            repro_check::CheckOptions { paths: vec![data.clone()], is_change: false, threads };
-        repro_check::json(&repro_check::check(&options))
+        let options = repro_formats::check::CheckOptions {
+            paths: vec![data.clone()],
+            is_change: false,
+            threads,
+        };
+        repro_formats::check::json(&repro_formats::check::check(&options))
     };
     assert_eq!(of(1), of(7));
     let value = serde_json::from_str(&of(2)).unwrap();
@@ -205,7 +216,7 @@ fn weights_of_an_unknown_architecture_are_counted_by_their_headers() {
     write("model-00001-of-00002.safetensors", &weights(&[("a.weight", &[8, 30])]));
     write("model-00002-of-00002.safetensors", &weights(&[("b.weight", &[8, 8])]));
     let report = check(&[model]);
-    let text = repro_check::text(&report, &ReportOptions::default());
+    let text = repro_formats::check::text(&report, &ReportOptions::default());
     snapshot(
         "model_folder_unknown",
         &text.replace(&format!("{}", folder.path().display()), "FOLDER"),
@@ -224,7 +235,7 @@ fn what_an_index_says_alone_is_held_against_the_config() {
         fs::write(folder.path().join("model/model.safetensors.index.json"), text).unwrap();
         let report = check(&[folder.path().join("model")]);
         assert!(report.failures.is_empty(), "{:?}", report.failures);
-        let text = repro_check::text(&report, &ReportOptions::default());
+        let text = repro_formats::check::text(&report, &ReportOptions::default());
         (report.counts().consistent, text)
     };
     assert_eq!(index(671_026_404_352).0, 1);
@@ -239,7 +250,7 @@ fn a_part_of_the_shards_refutes_nothing() {
     let shard = folder.path().join("model/model-00001-of-00060.safetensors");
     fs::write(&shard, weights(&[("a.weight", &[8, 30])])).unwrap();
     let report = check(&[folder.path().join("model")]);
-    let text = repro_check::text(&report, &ReportOptions::default());
+    let text = repro_formats::check::text(&report, &ReportOptions::default());
     assert!(text.contains("1 of 60 shards") && !text.contains("model::stored"), "{text}");
     // What Git leaves of a large file names the way to it.
     fs::write(&shard, "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n")
@@ -264,12 +275,13 @@ fn card(
     let report = check(&[model]);
     assert!(report.failures.is_empty(), "{:?}", report.failures);
     assert_eq!(report.counts().refuted, 0);
-    let of_asked = |asked: &repro_check::AskedRelation| {
+    let of_asked = |asked: &repro_formats::check::AskedRelation| {
         let id = asked.code.id;
         asked.broken.iter().map(move |broken| (id, broken.label.clone())).collect::<Vec<_>>()
     };
     let doubts = report.asked().flat_map(|(asked, _)| of_asked(asked)).collect();
-    let text = repro_check::text(&report, &ReportOptions { verbose: true, ..Default::default() });
+    let text =
+        repro_formats::check::text(&report, &ReportOptions { verbose: true, ..Default::default() });
     (doubts, text)
 }
 

@@ -303,7 +303,7 @@ fn a_share_of_the_first_task_may_limit_all() {
 
 #[test]
 fn an_item_without_a_finite_number_has_its_hash() {
-    let digest = |text: &str| repro_receipt::digest::Digest::of(text.as_bytes()).to_string();
+    let digest = |text: &str| repro_core::digest::Digest::of(text.as_bytes()).to_string();
     let of = |hashed: &str| {
         let line = format!(
             r#"{{"doc_id": 0, "doc": {{"h": NaN}}, "resps": [], "filter": "none", "doc_hash": "{}"}}"#,

@@ -11,7 +11,7 @@ fn result() -> Value {
         "hidden_dim": 64, "intermediate_dim": 128, "num_layers": 2, "num_heads": 4, "num_kv_heads": 2,
         "seq_len": 32, "tie_word_embeddings": false, "hybrid_norm": false, "input_embedding_norm": false
     });
-    // Levanter's definitions, worked out by hand: see `src/check/kinds/marin/levanter.rs`.
+    // Levanter's definitions, worked out by hand: see `src/formats/check/kinds/marin/levanter.rs`.
     let layer = 2 * 64 * 16 * (4 + 2) + 3 * 64 * 128 + 2 * 64;
     let size = 2 * layer + 64 + 2 * 128_256 * 64;
     let layer = 6 * 64 * 128 + 2 * 64 * (64 + 2 * 2 * 16) + 2 * 64 * 64 + 4 * 32 * 64 + 3 * 32 * 4;

@@ -16,8 +16,8 @@ mod scores;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use repro_check::{CheckOptions, CheckReport};
-use repro_relation::Weight;
+use repro_claim::relation::Weight;
+use repro_formats::check::{CheckOptions, CheckReport};
 use repro_report::ReportOptions;
 
 /// A file of the corpus.
@@ -26,7 +26,11 @@ fn corpus(name: &str) -> PathBuf {
 }
 
 fn check(paths: &[PathBuf]) -> CheckReport {
-    repro_check::check(&CheckOptions { paths: paths.to_vec(), is_change: false, threads: 2 })
+    repro_formats::check::check(&CheckOptions {
+        paths: paths.to_vec(),
+        is_change: false,
+        threads: 2,
+    })
 }
 
 /// A text under the name of a file.
@@ -102,7 +106,7 @@ fn edits(snapshot_name: &str, name: &str, edits: &[(&str, &str, &str)]) {
 
 /// The report as people see it.
 fn drawn(report: &CheckReport) -> String {
-    let text = repro_check::text(report, &ReportOptions::default());
+    let text = repro_formats::check::text(report, &ReportOptions::default());
     text.replace(env!("CARGO_MANIFEST_DIR"), "")
 }
 

@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use proxy::{Fault, Proxy};
-use repro_receipt::digest::{Digest, Hasher};
-use repro_receipt::source::Error;
-use repro_storage::{Created, ObjectPart, Store, StoreSettings};
+use repro_bundle::storage::{Created, ObjectPart, Store, StoreSettings};
+use repro_core::digest::{Digest, Hasher};
+use repro_core::source::Error;
 use server::{BUCKET, CANARY, KEY, S3Server, settings, variables};
 
 /// The results of a plan at a server that answers, however long a busy machine takes.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use repro_storage::{Limits, StoreSettings};
+use repro_bundle::storage::{Limits, StoreSettings};
 use tempfile::TempDir;
 
 use crate::shared::say_skipped;

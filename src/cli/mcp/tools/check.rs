@@ -11,8 +11,8 @@ use super::super::staged::InlineDocument;
 use super::said::emptied;
 use super::scene::{WIDTH, arguments};
 use super::{ModelTool, ToolAnswer, ToolScene, schema};
-use repro_check::{CheckOptions, CheckReport};
-use repro_receipt::source::Error;
+use repro_core::source::Error;
+use repro_formats::check::{CheckOptions, CheckReport};
 use repro_report::outcome::ExitStatus;
 use repro_report::{ReportOptions, visible};
 
@@ -68,8 +68,8 @@ fn answer(scene: &ToolScene<'_>, call: Json) -> Result<ToolAnswer, Vec<Error>> {
     let is_inline = !documents.is_empty();
     let asked = CheckOptions { paths, threads: threads::cores(), is_change: false };
     let checked = match is_inline {
-        true => repro_check::check_named(&asked),
-        false => repro_check::check(&asked),
+        true => repro_formats::check::check_named(&asked),
+        false => repro_formats::check::check(&asked),
     };
     let named = match is_inline {
         true => checked.documents.iter().map(|one| PathBuf::from(&one.path)).collect(),
@@ -77,14 +77,15 @@ fn answer(scene: &ToolScene<'_>, call: Json) -> Result<ToolAnswer, Vec<Error>> {
     };
     let not_judged = not_judged(&checked, &named);
     let options = ReportOptions { width: WIDTH, verbose: all, ..ReportOptions::default() };
-    let mut text = repro_check::text(&checked, &options);
+    let mut text = repro_formats::check::text(&checked, &options);
     if !not_judged.is_empty() {
         let names = not_judged.join(", ");
         text.push_str(&format!(
             "\nnot judged, for nothing known follows from anything else there: {names}\n"
         ));
     }
-    let mut report = serde_json::from_str(&repro_check::json(&checked)).unwrap_or_default();
+    let mut report =
+        serde_json::from_str(&repro_formats::check::json(&checked)).unwrap_or_default();
     let left_out = if all { Map::new() } else { without_what_holds(&mut report) };
     let status = match checked.status() {
         ExitStatus::Verified if !not_judged.is_empty() => ExitStatus::Undecided,

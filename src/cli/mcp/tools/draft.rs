@@ -9,9 +9,9 @@ use super::super::super::draft::{bound_text, id_of};
 use super::super::super::threads;
 use super::scene::{WIDTH, arguments, odd};
 use super::{ModelTool, ToolAnswer, ToolScene, schema};
-use repro_draft::{DraftRequest, DraftedNumber};
-use repro_receipt::source::{Error, Source};
+use repro_core::source::{Error, Source};
 use repro_report::outcome::ExitStatus;
+use repro_verify::draft::{DraftRequest, DraftedNumber};
 
 pub const TOOL: ModelTool = ModelTool {
     name: "draft",
@@ -87,7 +87,7 @@ fn answer(scene: &ToolScene<'_>, call: Json) -> Result<ToolAnswer, Vec<Error>> {
     let id = id_of(&name);
     let name = name.file_name().map(|name| name.to_string_lossy().into_owned());
     let name = name.as_deref().unwrap_or(UNNAMED);
-    let drafted = repro_draft::draft(&DraftRequest {
+    let drafted = repro_verify::draft::draft(&DraftRequest {
         root: project,
         id: &id,
         text_name: name,

@@ -9,7 +9,7 @@ use super::super::super::explain::explained;
 use super::super::super::search;
 use super::scene::{arguments, odd};
 use super::{ModelTool, ToolAnswer, ToolScene, schema};
-use repro_receipt::source::Error;
+use repro_core::source::Error;
 
 pub const TOOL: ModelTool = ModelTool {
     name: "explain",

@@ -12,7 +12,7 @@ mod verify;
 
 use serde_json::{Value as Json, json};
 
-use repro_receipt::source::Error;
+use repro_core::source::Error;
 
 pub use said::ToolAnswer;
 pub use scene::ToolScene;

@@ -9,7 +9,7 @@ use super::super::super::params::count;
 use super::super::staged::InlineDocument;
 use super::scene::arguments;
 use super::{ModelTool, ToolAnswer, ToolScene, schema};
-use repro_receipt::source::Error;
+use repro_core::source::Error;
 
 pub const TOOL: ModelTool = ModelTool {
     name: "params",
@@ -50,7 +50,7 @@ fn answer(scene: &ToolScene<'_>, call: Json) -> Result<ToolAnswer, Vec<Error>> {
         // A file is looked into once it is known that it may be.
         roots.confine_alone(paths)?;
         let reads_others =
-            |path: &&PathBuf| repro_params::reads_others(path, &path.to_string_lossy());
+            |path: &&PathBuf| repro_model::params::reads_others(path, &path.to_string_lossy());
         let with_others: Vec<_> = paths.iter().filter(reads_others).cloned().collect();
         roots.confine(&with_others)
     })?;

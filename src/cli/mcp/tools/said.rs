@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value as Json, json};
 
-use repro_receipt::source::Error;
+use repro_core::source::Error;
 use repro_report::outcome::ExitStatus;
 use repro_report::{ReportOptions, clipped, render_failure};
 

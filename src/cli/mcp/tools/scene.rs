@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 use super::super::BAD_ARGUMENTS;
 use super::super::roots::ReadableRoots;
 use super::super::staged::{InlineDocument, PrivateFolder};
-use repro_receipt::source::{Error, Location};
+use repro_core::source::{Error, Location};
 
 /// The columns of reports in answers.
 pub const WIDTH: usize = 100;

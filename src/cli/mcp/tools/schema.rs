@@ -5,10 +5,10 @@ use serde_json::{Map, Value as Json, json};
 use super::said::STATUSES;
 
 /// The schemas of reports that the documentation has.
-pub const REPORT: &str = include_str!("../../../../tests/docs/formats/schemas/report.json");
-pub const CHECK: &str = include_str!("../../../../tests/docs/formats/schemas/check.json");
-pub const PARAMS: &str = include_str!("../../../../tests/docs/formats/schemas/params.json");
-pub const STATS: &str = include_str!("../../../../tests/docs/formats/schemas/stats.json");
+pub const REPORT: &str = include_str!("../../../../docs/reference/formats/schemas/report.json");
+pub const CHECK: &str = include_str!("../../../../docs/reference/formats/schemas/check.json");
+pub const PARAMS: &str = include_str!("../../../../docs/reference/formats/schemas/params.json");
+pub const STATS: &str = include_str!("../../../../docs/reference/formats/schemas/stats.json");
 
 /// Arguments with these names and no others.
 pub fn arguments(properties: Json) -> Json {

@@ -8,7 +8,7 @@ use super::super::super::args::StatsArgs;
 use super::super::super::stats::AnsweredStats;
 use super::scene::{WIDTH, arguments, odd};
 use super::{ModelTool, ToolAnswer, ToolScene, schema};
-use repro_receipt::source::Error;
+use repro_core::source::Error;
 
 pub const TOOL: ModelTool = ModelTool {
     name: "stats",

@@ -15,14 +15,14 @@ use super::super::staged::PrivateFolder;
 use super::said::emptied;
 use super::scene::{WIDTH, arguments, odd};
 use super::{ModelTool, ToolAnswer, ToolScene, schema};
-use repro_judge::page::{PostPage, TextSource};
-use repro_judge::post;
-use repro_judge::texts::{NONE_NAMED, OTHER_TEXT};
-use repro_judge::verify::{self, Demands};
-use repro_receipt::digest::Digest;
-use repro_receipt::source::{Document, Error, Location, Source};
+use repro_core::digest::Digest;
+use repro_core::source::{Document, Error, Location, Source};
 use repro_report::outcome::{ExitStatus, PostReport, Report};
 use repro_report::{Format, ReportOptions, render};
+use repro_verify::page::{PostPage, TextSource};
+use repro_verify::post;
+use repro_verify::texts::{NONE_NAMED, OTHER_TEXT};
+use repro_verify::verify::{self, Demands};
 
 pub const TOOL: ModelTool = ModelTool {
     name: "verify",
@@ -130,7 +130,7 @@ fn inline(scene: &ToolScene<'_>, post: &str, text: &str) -> Result<Report, Vec<E
     let source = Source::new("post", post.as_bytes().to_vec()).map_err(one)?;
     let document = Document::parse_toml(source).map_err(one)?;
     let id = document.root().required("id").and_then(|id| id.text()).map_err(one)?;
-    let page = repro_draft::parsed(id, post.to_owned())?;
+    let page = repro_verify::draft::parsed(id, post.to_owned())?;
     let file = given(&page, text).map_err(one)?.file.as_deref();
     let mut demands = demands(project);
     // A text that is known by its digest alone may have any name.

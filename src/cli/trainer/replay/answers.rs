@@ -2,14 +2,14 @@
 
 use serde_json::{Map, Value as Json, json};
 
-use repro_exact::decimal::format_float;
-use repro_receipt::bundle::Bundle;
-use repro_report::REPLAY_SCOPE;
-use repro_runs::replay::{
+use repro_bundle::bundle::Bundle;
+use repro_core::decimal::format_float;
+use repro_model::replay::{
     Allowed, Batches, Divergence, EngineVerdict, EnginesReport, Extent, PlantedFault, Replay,
     StepReport, Tolerance, ToleranceShare,
 };
-use repro_train::replay::FirstBatch;
+use repro_replay::replay::FirstBatch;
+use repro_report::REPLAY_SCOPE;
 
 /// The schema of a replay.
 const SCHEMA: &str = "repro.replay/1";

@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 
 use super::shown::Bar;
 use crate::cli::output::Output;
-use repro_device::{Product, TableMatrix};
-use repro_judge::verify::{Replayer, SliceRequest};
-use repro_portable::{Matrix, product};
-use repro_runs::replay::{Choice, MicroBatchSample, NO_DATA, ReplayOutcome, Replays, STOPPED};
-use repro_train::DEVICE_FAILED;
-use repro_train::replay::{self, Corpora, Machine};
+use repro_kernels::device::{Product, TableMatrix};
+use repro_kernels::portable::{Matrix, product};
+use repro_model::replay::{Choice, MicroBatchSample, NO_DATA, ReplayOutcome, Replays, STOPPED};
+use repro_replay::DEVICE_FAILED;
+use repro_replay::replay::{self, Corpora, Machine};
+use repro_verify::verify::{Replayer, SliceRequest};
 
 /// The width of the products that this machine's speed is measured with, and how many there are.
 const WIDTH: usize = 256;
@@ -89,7 +89,7 @@ impl<'a> PlannedReplays<'a> {
             Err(error) if error.code == &DEVICE_FAILED => {
                 // What failed stays so; the next replay begins anew, where the device still opens.
                 if let Some(device) = &mut self.machine.place.device
-                    && let Ok(anew) = repro_device::open(device.id())
+                    && let Ok(anew) = repro_kernels::device::open(device.id())
                 {
                     *device = anew;
                 }

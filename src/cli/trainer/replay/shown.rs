@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::cli::output::Output;
 use crate::cli::pace::{ShownPace, WordedPace, time_left};
-use repro_train::replay::{Progress, ReplayPhase};
+use repro_replay::replay::{Progress, ReplayPhase};
 
 /// A bar of steps on a terminal, and lines elsewhere; with `--verbose`, what each part of the replay took.
 pub struct Bar<'a> {

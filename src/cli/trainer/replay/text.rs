@@ -1,15 +1,15 @@
 //! Replays and calibrations as a person reads them.
 
-use repro_exact::decimal::{format_float, grouped};
-use repro_report::Columns;
-use repro_report::outcome::Verdict;
-use repro_report::{visible, wrap};
-use repro_runs::replay::{
+use repro_core::decimal::{format_float, grouped};
+use repro_model::replay::{
     Allowed, Batches, Divergence, EnginesParting, EnginesReport, Extent, PlantedFault,
     RepeatedEvaluation, Replay, ReplayComparison, ReplayEngine, SampledMicroBatches, Tolerance,
     ToleranceShare,
 };
-use repro_train::replay::FirstBatch;
+use repro_replay::replay::FirstBatch;
+use repro_report::Columns;
+use repro_report::outcome::Verdict;
+use repro_report::{visible, wrap};
 
 /// The significant digits of computed numbers.
 const DIGITS: usize = 10;

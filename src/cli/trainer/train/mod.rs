@@ -12,15 +12,15 @@ use super::args;
 use super::place::{instructions, place};
 use crate::cli::Answer;
 use crate::cli::output::Output;
-use repro_exact::decimal::grouped;
-use repro_receipt::bundle::ARITHMETIC;
-use repro_receipt::source::{Document, Error, Source};
+use repro_bundle::bundle::ARITHMETIC;
+use repro_core::decimal::grouped;
+use repro_core::source::{Document, Error, Source};
+use repro_model::study::{PlannedRun, Study};
+use repro_replay::backend::Place;
+use repro_replay::campaign::{Campaign, RunOutcome};
+use repro_replay::golden;
 use repro_report::Columns;
 use repro_report::outcome::ExitStatus;
-use repro_runs::study::{PlannedRun, Study};
-use repro_train::backend::Place;
-use repro_train::campaign::{Campaign, RunOutcome};
-use repro_train::golden;
 use watching::Watching;
 
 /// The schema of the lines on standard output.

@@ -6,10 +6,10 @@ use std::process::Stdio;
 
 use crate::cli::git::git;
 use crate::cli::output::folder_of;
-use repro_receipt::bundle::{ARITHMETIC, Environment, Trainer};
-use repro_receipt::digest::Digest;
-use repro_train::backend::Place;
-use repro_train::data::Tokenizer;
+use repro_bundle::bundle::{ARITHMETIC, Environment, Trainer};
+use repro_core::digest::Digest;
+use repro_replay::backend::Place;
+use repro_replay::data::Tokenizer;
 
 /// The lock file that this program was built with.
 const LOCK: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.lock"));

@@ -11,8 +11,8 @@ use serde_json::{Value as Json, json};
 
 use super::SCHEMA;
 use crate::cli::output::Output;
-use repro_exact::decimal::grouped;
-use repro_train::progress::{News, Watcher};
+use repro_core::decimal::grouped;
+use repro_replay::progress::{News, Watcher};
 
 /// How often plain lines say where a run is.
 const LINE_EVERY: Duration = Duration::from_secs(20);
@@ -211,7 +211,7 @@ fn write_line(text: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use repro_receipt::digest::Digest;
+    use repro_core::digest::Digest;
 
     #[test]
     fn events_are_plain_objects() {

@@ -1,0 +1,259 @@
+//! The one way in which evidence gets onto the disk: a few steps, each of which may fail or be the last.
+//!
+//! Bundles, the records and states of runs, imports and lock files are written through [`Disk`] and in
+//! no other way, so that tests can let every step fail in turn. Owns what makes bytes durable: a file is
+//! durable once it was synced, and its name once the folder was that holds it. Reading is left to those
+//! who read.
+
+use std::collections::hash_map::RandomState;
+use std::fmt::Debug;
+use std::fs::{self, File};
+use std::hash::{BuildHasher, Hasher};
+use std::io::{self, Write};
+use std::ops::Deref;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with};
+use rustix::io::Errno;
+
+#[cfg(any(test, feature = "trial"))]
+mod faults;
+#[cfg(any(test, feature = "trial"))]
+mod power;
+#[cfg(any(test, feature = "trial"))]
+pub mod trial;
+
+/// The ending of files that are being written.
+pub const PARTIAL: &str = ".partial";
+
+/// The steps that change a disk.
+pub trait Disk: Debug + Sync {
+    /// Makes one folder.
+    fn make_folder(&self, path: &Path) -> io::Result<()> {
+        fs::create_dir(path)
+    }
+    /// Writes a new file that has these bytes alone. What has the name goes, a link and not what it leads to; who is
+    /// faster than that with a link of their own stops the writing.
+    fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        match fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => fs::OpenOptions::new().write(true).create_new(true).open(path)?.write_all(bytes),
+        }
+    }
+    /// Adds bytes at the end of a file, which is made where it is absent; a link is not followed.
+    fn append(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        unlinked(fs::OpenOptions::new().create(true).append(true)).open(path)?.write_all(bytes)
+    }
+    /// Cuts what follows the first `length` bytes of a file; a link is not followed.
+    fn cut(&self, path: &Path, length: u64) -> io::Result<()> {
+        unlinked(fs::OpenOptions::new().write(true)).open(path)?.set_len(length)
+    }
+    /// Makes the bytes of a file durable, or the names in a folder.
+    fn sync(&self, path: &Path) -> io::Result<()> {
+        File::open(path)?.sync_all()
+    }
+    /// Gives a file or a folder another name.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::rename(from, to)
+    }
+    /// Gives a file a name that nothing has: where something has it, nothing is changed, and the error says so. File systems
+    /// that cannot rename in this way, as NFS, take a second name for the file and then the first away.
+    fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()> {
+        match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
+                fs::hard_link(from, to)?;
+                fs::remove_file(from)
+            }
+            renamed => Ok(renamed?),
+        }
+    }
+    /// Removes a file.
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        fs::remove_file(path)
+    }
+    /// Removes an empty folder.
+    fn remove_folder(&self, path: &Path) -> io::Result<()> {
+        fs::remove_dir(path)
+    }
+
+    /// Makes a folder and those above it, so that their names are durable.
+    fn make_folders(&self, path: &Path) -> io::Result<()> {
+        if path.is_dir() {
+            return Ok(());
+        }
+        let above = folder_of(path);
+        self.make_folders(&above)?;
+        match self.make_folder(path) {
+            // Somebody else was faster.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => {}
+            made => made?,
+        }
+        self.sync(&above)
+    }
+
+    /// Writes a file under another name, makes its bytes durable, and only then gives it its own: it has
+    /// all of `bytes` or is as it was. Its name is durable when its folder is synced.
+    fn replace(&self, path: &Path, partial: &Path, bytes: &[u8]) -> io::Result<()> {
+        let written = self
+            .write(partial, bytes)
+            .and_then(|()| self.sync(partial))
+            .and_then(|()| self.rename(partial, path));
+        if written.is_err() {
+            // Half of a file is of no use to anybody.
+            let _ = self.remove(partial);
+        }
+        written
+    }
+
+    /// Removes a folder with all that is in it.
+    fn remove_tree(&self, path: &Path) -> io::Result<()> {
+        for entry in fs::read_dir(path)? {
+            let entry = entry?;
+            if entry.file_type()?.is_dir() {
+                self.remove_tree(&entry.path())?;
+            } else {
+                self.remove(&entry.path())?;
+            }
+        }
+        self.remove_folder(path)
+    }
+}
+
+/// The disk as it is.
+#[derive(Debug)]
+pub struct LocalDisk;
+
+impl Disk for LocalDisk {}
+
+/// The same options, by which a name that is a link cannot be opened, and nobody waits for the reader of a pipe.
+pub fn unlinked(options: &mut fs::OpenOptions) -> &mut fs::OpenOptions {
+    options.custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32)
+}
+
+/// Refuses a path on which a link stands beneath `root`, where a write would leave it. Whoever names a folder means that folder, and
+/// not what something in it leads to. The empty root is the folder that the program runs in; an absolute path, which is not
+/// beneath that, is meant as it is but for its last name.
+pub fn beneath(root: &Path, path: &Path) -> io::Result<()> {
+    let (mut way, below) = base_and_below(root, path);
+    for part in below {
+        way.push(part);
+        if way.is_symlink() {
+            let link = format!(
+                "a link at `{}`, which is not followed; name the folder that it leads to",
+                way.display()
+            );
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, link));
+        }
+    }
+    Ok(())
+}
+
+/// What of a path is meant as it is, and what is looked at below that.
+fn base_and_below<'a>(root: &Path, path: &'a Path) -> (PathBuf, &'a Path) {
+    match path.strip_prefix(root) {
+        Ok(below) if below.is_relative() => (root.to_owned(), below),
+        _ => (folder_of(path), path.file_name().map_or(path, Path::new)),
+    }
+}
+
+/// A path whose folder is held open: a link that somebody plants on the way afterwards does not lead a write elsewhere.
+#[derive(Debug)]
+pub struct HeldPath {
+    path: PathBuf,
+    _folder: Option<OwnedFd>,
+}
+
+impl HeldPath {
+    /// Holds the folder of `path`, and refuses what [`beneath`] does. Systems without `openat2` or `/proc` (macOS, Linux before
+    /// 5.6, some sandboxes) look at the names before the write, and nothing more.
+    pub fn beneath(root: &Path, path: &Path) -> io::Result<Self> {
+        beneath(root, path)?;
+        let held = hold_folder(root, path)?.zip(path.file_name());
+        Ok(match held {
+            Some((folder, name)) => {
+                let of_process = format!("/proc/self/fd/{}", folder.as_raw_fd());
+                Self { path: Path::new(&of_process).join(name), _folder: Some(folder) }
+            }
+            None => Self { path: path.to_owned(), _folder: None },
+        })
+    }
+}
+
+impl Deref for HeldPath {
+    type Target = Path;
+
+    fn deref(&self) -> &Path {
+        &self.path
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn hold_folder(root: &Path, path: &Path) -> io::Result<Option<OwnedFd>> {
+    use rustix::fs::{Mode, ResolveFlags, openat, openat2};
+    let (base, below) = base_and_below(root, path);
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let base = openat(CWD, Path::new(".").join(base), flags, Mode::empty())?;
+    let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    match openat2(base, folder_of(below), flags, Mode::empty(), resolve) {
+        Err(Errno::NOSYS | Errno::PERM) => Ok(None),
+        folder => Ok(Some(folder?).filter(|_| Path::new("/proc/self/fd").is_dir())),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn hold_folder(_: &Path, _: &Path) -> io::Result<Option<OwnedFd>> {
+    Ok(None)
+}
+
+/// The folder that holds the name of a path.
+pub fn folder_of(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(above) if above.as_os_str().is_empty() => PathBuf::from("."),
+        Some(above) => above.to_owned(),
+        None => path.to_owned(),
+    }
+}
+
+/// A temporary path beside `path`, with 128 random bits in its name, so that no other process or host picks the same one.
+pub fn drawn_beside(path: &Path) -> PathBuf {
+    let draw = || RandomState::new().build_hasher().finish();
+    folder_of(path).join(format!(".{:016x}{:016x}{PARTIAL}", draw(), draw()))
+}
+
+/// The name under which the bytes of a file are written before it gets its own, in a folder that has one writer.
+pub fn partial_of(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(PARTIAL);
+    PathBuf::from(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn a_link_planted_after_the_look_leads_nowhere() {
+        let temporary = tempfile::tempdir().unwrap();
+        let (root, outside) = (temporary.path().join("in"), temporary.path().join("out"));
+        fs::create_dir_all(root.join("repro")).unwrap();
+        fs::create_dir(&outside).unwrap();
+        let path = root.join("repro/first.lock");
+        let held = HeldPath::beneath(&root, &path).unwrap();
+        fs::rename(root.join("repro"), root.join("moved")).unwrap();
+        symlink(&outside, root.join("repro")).unwrap();
+        let written = LocalDisk.replace(&held, &drawn_beside(&held), b"1\n");
+        written.and_then(|()| LocalDisk.sync(&folder_of(&held))).unwrap();
+        if cfg!(target_os = "linux") {
+            assert_eq!(fs::read(root.join("moved/first.lock")).unwrap(), b"1\n");
+            assert_eq!(fs::read_dir(&outside).unwrap().count(), 0);
+        }
+        assert!(HeldPath::beneath(&root, &path).is_err());
+        // The root is who names it, a link as well.
+        symlink(root.join("moved"), temporary.path().join("link")).unwrap();
+        let through = temporary.path().join("link/second.lock");
+        HeldPath::beneath(&temporary.path().join("link"), &through).unwrap();
+    }
+}

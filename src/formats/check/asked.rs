@@ -1,0 +1,335 @@
+//! Asks the relations of a kind of every row that has the numbers.
+
+use std::borrow::Cow;
+
+use repro_claim::relation::{Formula, PrintedRange, Relation, Term, Weight};
+use repro_core::source::{Code, Location};
+
+use crate::check::stated::{StatedCell, StatedPlace, StatedRow, StatedTerm};
+
+/// What holds of the rows of a table, which is named.
+pub type CheckRelation = Relation<&'static str>;
+
+/// The row of a whole document.
+pub const DOCUMENT: &str = "document";
+
+/// So many numbers behind a finding are told.
+const TOLD: usize = 12;
+
+/// A relation, read.
+#[derive(Debug)]
+pub struct AskableRelation {
+    pub relation: &'static CheckRelation,
+    names: Vec<String>,
+    when: Vec<Formula>,
+    says: Formula,
+    perhaps: Vec<Formula>,
+}
+
+/// A value behind a finding.
+#[derive(Debug, Clone, PartialEq)]
+pub struct UsedValue {
+    /// Its name in the relation.
+    pub name: String,
+    /// As printed, or as computed.
+    pub value: String,
+    /// Where it stands; nowhere where it was computed.
+    pub place: Option<Location>,
+    /// How it was computed; empty where it is printed.
+    pub how: String,
+}
+
+/// A relation that does not hold in one row.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Broken {
+    /// Which row of several.
+    pub label: String,
+    /// What is printed, where one side of the relation is a value of the document.
+    pub printed: Option<UsedValue>,
+    /// How the printed value should stand to what is recomputed: `=`, `<=`.
+    pub relation: &'static str,
+    /// What the other side gives.
+    pub recomputed: String,
+    /// All values of the relation.
+    pub values: Vec<UsedValue>,
+    /// What would explain the printed number: each of these was tried and fits.
+    pub causes: Vec<&'static str>,
+    /// In words, where it is no relation between numbers.
+    pub reason: String,
+}
+
+impl Broken {
+    /// What is wrong, in one line.
+    pub fn in_words(&self, asked: &AskedRelation) -> String {
+        if !self.reason.is_empty() {
+            return self.reason.clone();
+        }
+        let told = |value: &UsedValue| format!("{} is {}", value.name, value.value);
+        let values: Vec<_> = self.values.iter().map(told).collect();
+        let causes = self.causes.iter().map(|cause| format!("; likely cause: {cause}"));
+        format!(
+            "{}: `{}`, {}{}",
+            asked.code.meaning,
+            asked.says,
+            values.join(", "),
+            causes.collect::<String>()
+        )
+    }
+}
+
+/// What became of a relation in a document.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AskedRelation {
+    pub code: &'static Code,
+    pub weight: Weight,
+    pub says: Cow<'static, str>,
+    /// Where it comes from.
+    pub source: &'static str,
+    /// In so many rows it could be asked.
+    pub times: usize,
+    /// How many other explanations were tried where it does not hold.
+    pub tried: usize,
+    /// Where it does not hold.
+    pub broken: Vec<Broken>,
+}
+
+/// A row with those around it: names are looked up in it, then in the rows that it belongs to.
+#[derive(Debug, Clone, Copy)]
+struct RowScope<'r> {
+    row: &'r StatedRow,
+    siblings: &'r [&'r StatedRow],
+    at: usize,
+    above: Option<&'r RowScope<'r>>,
+}
+
+/// What a name stands for.
+enum Lookup<'r> {
+    Cell(&'r StatedCell),
+    /// The values of a name in all rows of a table.
+    Column(Vec<&'r StatedCell>),
+}
+
+impl AskableRelation {
+    /// Reads a relation; none where it has a syntax error, which a test rules out.
+    pub fn of(relation: &'static CheckRelation) -> Option<Self> {
+        let mut names = Vec::new();
+        let mut read = |text: &str| Formula::read(text, &[], &mut names);
+        let when = relation.when.iter().map(|text| read(text)).collect::<Option<_>>()?;
+        let says = read(relation.says)?;
+        let perhaps = relation.perhaps.iter().map(|(text, _)| read(text)).collect::<Option<_>>()?;
+        Some(Self { relation, names, when, says, perhaps })
+    }
+
+    /// Asks it in a document.
+    pub fn ask(&self, document: &StatedRow) -> AskedRelation {
+        let mut asked = self.unasked();
+        let scope = RowScope { row: document, siblings: &[], at: 0, above: None };
+        if self.relation.over == DOCUMENT {
+            self.ask_row(scope, &mut asked);
+        } else {
+            self.ask_below(scope, &mut asked);
+        }
+        asked
+    }
+
+    /// Asks it of rows of several documents that should be the same: each beside the one before.
+    pub fn ask_together(&self, rows: &[&StatedRow]) -> AskedRelation {
+        let mut asked = self.unasked();
+        for (at, row) in rows.iter().enumerate().skip(1) {
+            self.ask_row(RowScope { row, siblings: rows, at, above: None }, &mut asked);
+        }
+        asked
+    }
+
+    fn unasked(&self) -> AskedRelation {
+        let Relation { code, weight, says, source, .. } = *self.relation;
+        let tried = self.perhaps.len();
+        AskedRelation {
+            code,
+            weight,
+            says: says.into(),
+            source,
+            times: 0,
+            tried,
+            broken: Vec::new(),
+        }
+    }
+
+    fn ask_below(&self, above: RowScope<'_>, asked: &mut AskedRelation) {
+        for (name, rows) in above.row.tables() {
+            let siblings: Vec<_> = rows.iter().collect();
+            for (at, row) in rows.iter().enumerate() {
+                let scope = RowScope { row, siblings: &siblings, at, above: Some(&above) };
+                if name == self.relation.over {
+                    self.ask_row(scope, asked);
+                }
+                self.ask_below(scope, asked);
+            }
+        }
+    }
+
+    fn ask_row(&self, scope: RowScope<'_>, asked: &mut AskedRelation) {
+        let term = |at: usize| scope.term(self.names.get(at)?);
+        if !self.when.iter().all(|formula| formula.holds(&term) == Some(true)) {
+            return;
+        }
+        let Some(holds) = self.says.holds(&term) else { return };
+        asked.times += 1;
+        if !holds {
+            asked.broken.push(self.broken(scope));
+        }
+    }
+
+    fn broken(&self, scope: RowScope<'_>) -> Broken {
+        let term = |at: usize| scope.term(self.names.get(at)?);
+        let sides = self.says.sides(&term);
+        let of_name = |name: &String| scope.used(name);
+        let is_printed = |value: &UsedValue| value.place.is_some();
+        let alone = self.says.first_name().and_then(|at| self.names.get(at)).and_then(of_name);
+        let other = self.says.second_name().and_then(|at| self.names.get(at)).and_then(of_name);
+        let other = other.filter(is_printed);
+        let others = || sides.get(1..).unwrap_or_default().join(" and ");
+        let is_computed = alone.as_ref().is_some_and(|value| !is_printed(value));
+        let (relation, recomputed) = match (&alone, &other) {
+            (None, _) => ("", String::new()),
+            // The printed value stands on the right alone.
+            (Some(own), Some(_)) if is_computed && self.says.operator() == "=" => {
+                ("=", own.value.clone())
+            }
+            (Some(_), Some(_)) if is_computed => ("", String::new()),
+            // What is printed is told as it is printed.
+            (Some(_), Some(other)) => (self.says.operator(), other.value.clone()),
+            (Some(_), None) => (self.says.operator(), others()),
+        };
+        let own = self.says.names.iter().filter_map(|at| of_name(self.names.get(*at)?));
+        let printed = alone.filter(is_printed).or_else(|| own.into_iter().find(is_printed));
+        let causes = std::iter::zip(self.relation.perhaps, &self.perhaps);
+        let causes = causes.filter(|(_, formula)| formula.holds(&term) == Some(true));
+        let names = self.says.names.iter().filter_map(|at| self.names.get(*at));
+        Broken {
+            label: scope.label(),
+            printed,
+            relation,
+            recomputed,
+            values: names.filter_map(of_name).take(TOLD).collect(),
+            causes: causes.map(|((_, text), _)| *text).collect(),
+            reason: String::new(),
+        }
+    }
+}
+
+impl<'r> RowScope<'r> {
+    fn term(&self, name: &str) -> Option<StatedTerm> {
+        match self.find(name)? {
+            Lookup::Cell(cell) => Some(cell.term.clone()),
+            Lookup::Column(cells) => {
+                let number = |cell: &&StatedCell| match cell.term {
+                    Term::Number(number) => Some(number),
+                    _ => None,
+                };
+                let numbers: Option<Vec<PrintedRange>> = cells.iter().map(number).collect();
+                Some(Term::List(numbers?.into()))
+            }
+        }
+    }
+
+    fn find(&self, name: &str) -> Option<Lookup<'r>> {
+        if let Some(rest) = name.strip_prefix("previous.") {
+            let before = self.siblings.get(self.at.checked_sub(1)?)?;
+            return before.cell(rest).map(Lookup::Cell);
+        }
+        if let Some(rest) = name.strip_prefix("first.") {
+            return self.siblings.first()?.cell(rest).map(Lookup::Cell);
+        }
+        if let Some(cell) = self.row.cell(name) {
+            return Some(Lookup::Cell(cell));
+        }
+        let column = name.split_once('.').and_then(|(table, rest)| {
+            let rows = self.row.rows(table);
+            (!rows.is_empty())
+                .then(|| rows.iter().map(|row| row.cell(rest)).collect::<Option<Vec<_>>>())
+        });
+        match column {
+            Some(cells) => cells.map(Lookup::Column),
+            None => self.above?.find(name),
+        }
+    }
+
+    fn used(&self, name: &str) -> Option<UsedValue> {
+        let (value, cell) = match self.find(name)? {
+            Lookup::Cell(cell) => (cell.printed.clone(), cell),
+            Lookup::Column(cells) => (self.term(name)?.to_string(), *cells.first()?),
+        };
+        let how = match &cell.place {
+            StatedPlace::Computed(how) => how.clone(),
+            StatedPlace::Span { .. } => String::new(),
+        };
+        Some(UsedValue { name: name.to_owned(), value, place: cell.place.location(), how })
+    }
+
+    /// The labels of the rows that it stands in, and its own.
+    fn label(&self) -> String {
+        let above = self.above.map(Self::label).unwrap_or_default();
+        match (above.is_empty(), self.row.label.is_empty()) {
+            (true, _) => self.row.label.clone(),
+            (_, true) => above,
+            _ => format!("{above}, {}", self.row.label),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::stated::Digits;
+    use repro_core::source::Source;
+    use std::sync::Arc;
+
+    /// The relation `says` of a row in which `a` and `c` are printed and `b` is computed.
+    fn broken(says: &'static str) -> Broken {
+        let relation = Box::leak(Box::new(Relation {
+            code: &crate::check::NOTHING_ASKED,
+            over: DOCUMENT,
+            when: &[],
+            says,
+            source: "",
+            perhaps: &[],
+            weight: Weight::Doubt,
+        }));
+        let source = Arc::new(Source::new("x.md", b"0.50 3h".to_vec()).unwrap());
+        let mut row = StatedRow::default();
+        row.print("a", &source, 0..4, Digits::Rounded);
+        row.print("c", &source, 5..7, Digits::Rounded);
+        row.compute_number("b", 0.75, "in a test");
+        let mut asked = AskableRelation::of(relation).unwrap().ask(&row);
+        assert_eq!(asked.times, 1, "{says}");
+        asked.broken.remove(0)
+    }
+
+    #[test]
+    fn what_is_printed_is_told_as_it_is_printed() {
+        let told = |says| {
+            let Broken { printed, relation, recomputed, .. } = broken(says);
+            (printed.map_or(String::new(), |printed| printed.value), relation, recomputed)
+        };
+        let is = |a: &str, relation, b: &str| (a.to_owned(), relation, b.to_owned());
+        assert_eq!(told("a = b"), is("0.50", "=", "0.75"));
+        assert_eq!(told("a = b + 1"), is("0.50", "=", "1.75"));
+        // The printed number may stand on the right.
+        assert_eq!(told("b = a"), is("0.50", "=", "0.75"));
+        assert_eq!(told("b <= a"), is("0.50", "", ""));
+        assert_eq!(told("c = '4h'"), is("3h", "=", "`4h`"));
+        assert_eq!(told("a + 1 = b"), is("0.50", "", ""));
+    }
+
+    #[test]
+    fn values_of_a_row_can_be_those_of_another() {
+        let mut from = StatedRow::default();
+        from.compute_number("x", 2.0, "in a test");
+        let mut row = StatedRow::default();
+        row.copy("y", &from, "x");
+        row.copy("z", &from, "nothing");
+        assert_eq!(row.names().collect::<Vec<_>>(), ["y"]);
+        assert_eq!(row.range("y"), Some(PrintedRange::between(2.0, 2.0)));
+    }
+}

@@ -1,0 +1,318 @@
+//! `trainer_state.json` of Hugging Face's Trainer, and the `all_results.json` that its examples write: what was logged at which
+//! step, evaluations, and the summary of a training.
+//!
+//! Definitions: `trainer.py`, `trainer_callback.py` and `speed_metrics` of `trainer_utils.py`, huggingface/transformers.
+
+use repro_claim::relation::{PrintedRange, RelationNumber};
+use repro_core::source::{Document, Node};
+
+use crate::check::kind::{DocumentKind, Reads, relations};
+use crate::check::stated::{Digits, StatedRow};
+
+/// The kind.
+pub static KIND: DocumentKind = DocumentKind {
+    id: "hf-trainer",
+    what: "state or results of Hugging Face's Trainer",
+    reads: Reads::Json { is, read },
+    relations: RELATIONS,
+    twins: None,
+};
+
+/// To how many decimals the Trainer rounds, by how the name of a number ends; it writes others in full.
+const ROUNDED: &[(&str, i32)] =
+    &[("_runtime", 4), ("_per_second", 3), ("epoch", 2), ("perplexity", 4)];
+/// The losses of steps are means that are rounded, too.
+const LOSS_DECIMALS: i32 = 4;
+
+/// Parts of names of numbers that a perplexity may be of.
+const LOSSES: &[&str] = &["loss", "nll", "ce", "entropy", "xent", "nats"];
+/// So far, of itself, a perplexity may be from that of a loss, which is rounded.
+const PERPLEXITY_SLACK: f64 = 0.0002;
+
+fn is(root: Node<'_>) -> bool {
+    is_state(root) || is_results(root)
+}
+
+/// What the trainer calls its state.
+pub const STATE: &str = "trainer_state.json";
+
+/// What can be checked instead of a file of this name that is too large.
+pub fn instead_of(name: &str) -> Option<&'static str> {
+    let help = "check `all_results.json` beside it, or the state of an earlier checkpoint, whose history is shorter";
+    (name == STATE).then_some(help)
+}
+
+fn is_state(root: Node<'_>) -> bool {
+    root.get("global_step").is_some()
+        && root.get("log_history").is_some_and(|history| history.items().is_ok())
+}
+
+fn is_results(root: Node<'_>) -> bool {
+    let has = |key: &str| root.get(key).is_some();
+    has("train_runtime") && has("train_samples_per_second")
+        || has("eval_runtime") && has("eval_samples_per_second")
+}
+
+fn read(document: &Document) -> StatedRow {
+    let root = document.root();
+    let mut whole = StatedRow::default();
+    if !is_state(root) {
+        let mut row = logged(root, "");
+        row.label.clear();
+        let evaluations = evaluations(&row);
+        whole.add("evaluation", evaluations);
+        whole.add("logged", [row]);
+        return whole;
+    }
+    whole.state_all(root, "", Digits::Full);
+    let history = root.get("log_history").and_then(|history| history.items().ok());
+    let rows: Vec<StatedRow> = history
+        .into_iter()
+        .flatten()
+        .enumerate()
+        .map(|(at, entry)| logged(entry, &format!("/log_history/{at}")))
+        .collect();
+    last(&mut whole, &rows);
+    best(&mut whole, &rows);
+    mean_loss(&mut whole, &rows);
+    whole.add("evaluation", rows.iter().flat_map(evaluations));
+    whole.add("logged", rows);
+    whole
+}
+
+/// One entry of the history.
+fn logged(entry: Node<'_>, pointer: &str) -> StatedRow {
+    let mut row = StatedRow::default();
+    row.state_all(entry, pointer, Digits::Full);
+    let names: Vec<String> =
+        entry.members().into_iter().flatten().map(|(key, _)| key.to_owned()).collect();
+    for name in names {
+        let decimals = ROUNDED.iter().find(|(end, _)| name.ends_with(end));
+        let decimals = decimals.map(|(_, decimals)| *decimals);
+        let decimals = if name == "loss" { Some(LOSS_DECIMALS) } else { decimals };
+        if let Some(decimals) = decimals {
+            round(&mut row, &name, decimals);
+        }
+    }
+    if let Some(step) = row.number("step") {
+        row.label = format!("step {step}");
+    }
+    row
+}
+
+/// A number as one that was rounded to so many decimals, whose zeros at the end are not written.
+fn round(row: &mut StatedRow, name: &str, decimals: i32) {
+    let Some((value, printed)) =
+        row.number(name).zip(row.cell(name).map(|cell| cell.printed.clone()))
+    else {
+        return;
+    };
+    let half = 0.5 * libm::pow(10.0, f64::from(-decimals)) + 1e-9;
+    row.quote(name, name, PrintedRange::between(value - half, value + half), &printed);
+}
+
+/// The evaluations of an entry: one for each prefix that has a runtime.
+fn evaluations(row: &StatedRow) -> Vec<StatedRow> {
+    let prefix = |name: &str| name.strip_suffix("_runtime").map(str::to_owned);
+    let prefixes = row.names().filter_map(prefix).filter(|prefix| prefix != "train");
+    let of = |prefix: String| {
+        let mut own = StatedRow::new(if row.label.is_empty() {
+            prefix.clone()
+        } else {
+            format!("{}, {prefix}", row.label)
+        });
+        for name in ["runtime", "samples_per_second", "steps_per_second", "samples"] {
+            own.copy(name, row, &format!("{prefix}_{name}"));
+        }
+        perplexity(&mut own, row, &prefix);
+        own
+    };
+    prefixes.map(of).collect()
+}
+
+/// The perplexity of an evaluation and the loss that it is of: the only one there is, or one that fits.
+fn perplexity(own: &mut StatedRow, row: &StatedRow, prefix: &str) {
+    let named = format!("{prefix}_perplexity");
+    own.copy("perplexity", row, "perplexity");
+    own.copy("perplexity", row, &named);
+    let Some(perplexity) = own.number("perplexity") else { return };
+    let is_loss = |name: &&str| name.split('_').any(|part| LOSSES.contains(&part));
+    // Without its prefix it may be of any evaluation whose results were put together.
+    let is_of_it = |name: &&str| row.cell(&named).is_none() || name.starts_with(prefix);
+    let losses = row.names().filter(is_loss).filter(is_of_it);
+    let losses: Vec<&str> = losses.filter(|name| row.number(name).is_some()).collect();
+    let of_evaluations: Vec<&str> =
+        losses.iter().copied().filter(|name| !["loss", "train_loss"].contains(name)).collect();
+    let fits = |name: &&&str| {
+        row.number(name)
+            .is_some_and(|loss| (perplexity / libm::exp(loss) - 1.0).abs() <= PERPLEXITY_SLACK)
+    };
+    match (losses.iter().find(fits), of_evaluations.as_slice()) {
+        (Some(loss), _) | (None, [loss]) => own.copy("loss", row, loss),
+        (None, [loss, ..]) => own.copy("likely.loss", row, loss),
+        (None, []) => {}
+    }
+}
+
+/// What the history ends with.
+fn last(whole: &mut StatedRow, rows: &[StatedRow]) {
+    let Some(last) = rows.last() else { return };
+    whole.copy("last.step", last, "step");
+    whole.copy("last.epoch", last, "epoch");
+    // After a further training the state is that of the new one: only a summary at the end is of this state.
+    for name in ["train_runtime", "train_steps_per_second", "train_loss", "total_flos"] {
+        if last.cell("train_runtime").is_some() {
+            whole.copy(format!("summary.{name}"), last, name);
+        }
+    }
+    if last.cell("train_runtime").is_some() {
+        whole.copy("summary.step", last, "step");
+    }
+}
+
+/// The numbers of an evaluation, whatever they measure.
+fn metrics(row: &StatedRow) -> impl Iterator<Item = (&str, f64)> {
+    let is_speed = |name: &str| name.ends_with("_runtime") || name.ends_with("_per_second");
+    let is_metric = move |name: &&str| name.starts_with("eval_") && !is_speed(name);
+    row.names().filter(is_metric).filter_map(|name| Some((name, row.number(name)?)))
+}
+
+/// The evaluation whose metric lies next to a number.
+fn nearest<'r>(rows: &[&'r StatedRow], to: f64) -> Option<(&'r str, f64)> {
+    let all = rows.iter().flat_map(|row| metrics(row));
+    all.min_by(|a, b| (a.1 - to).abs().total_cmp(&(b.1 - to).abs()))
+}
+
+/// The smallest and the largest value of a metric.
+fn ends(rows: &[&StatedRow], name: &str) -> Option<[f64; 2]> {
+    let values = || rows.iter().filter_map(|row| row.number(name));
+    Some([values().reduce(f64::min)?, values().reduce(f64::max)?])
+}
+
+/// Which evaluation the best metric is of, whether it is the best of them, and what its step says.
+fn best(whole: &mut StatedRow, rows: &[StatedRow]) {
+    let Some(best) = whole.number("best_metric") else { return };
+    let evaluations: Vec<&StatedRow> =
+        rows.iter().filter(|row| metrics(row).next().is_some()).collect();
+    let Some((name, value)) = nearest(&evaluations, best) else { return };
+    whole.compute_number("best.nearest", value, format!("the nearest `{name}`"));
+    if value == best {
+        best_of_all(whole, &evaluations, best);
+    }
+    let checkpoint = whole.text("best_model_checkpoint").unwrap_or_default();
+    let named = checkpoint.rsplit_once("checkpoint-").map(|(_, step)| step.trim_end_matches('/'));
+    let named = named.and_then(|step| step.parse::<f64>().ok());
+    if let Some(named) = named {
+        whole.compute_number("best.named", named, "the step in the name of the best checkpoint");
+    }
+    // Since its step is stored, the best evaluation need not have a checkpoint.
+    let Some(step) = whole.number("best_global_step").or(named) else { return };
+    let at_step: Vec<&StatedRow> =
+        evaluations.iter().copied().filter(|row| row.number("step") == Some(step)).collect();
+    if let Some((name, value)) = nearest(&at_step, best) {
+        let how = format!("`{name}` of step {step}, the best one");
+        whole.compute_number("best.at_step", value, how);
+    }
+}
+
+/// Whether the best metric is the smallest or the largest of all evaluations, or of those whose models were saved.
+fn best_of_all(whole: &mut StatedRow, evaluations: &[&StatedRow], best: f64) {
+    let every = whole.number("save_steps").filter(|steps| *steps >= 1.0);
+    let is_saved = |row: &&&StatedRow| {
+        every.zip(row.number("step")).is_some_and(|(every, step)| step % every == 0.0)
+    };
+    let saved: Vec<&StatedRow> = evaluations.iter().filter(is_saved).copied().collect();
+    let names = evaluations.iter().flat_map(|row| metrics(row));
+    let names = names.filter(|(_, value)| *value == best).map(|(name, _)| name);
+    let of_name = |name| [ends(evaluations, name), ends(&saved, name)];
+    let all: Vec<[f64; 2]> = names.flat_map(of_name).flatten().collect();
+    let end = match all.iter().any(|ends| ends.contains(&best)) {
+        true => Some(best),
+        false => {
+            all.first().map(|[low, high]| if best - low <= high - best { *low } else { *high })
+        }
+    };
+    if let Some(end) = end {
+        whole.compute_number("best.end", end, "the smallest or largest of its evaluations");
+    }
+}
+
+/// The mean of the logged losses, each for the steps since the one before.
+fn mean_loss(whole: &mut StatedRow, rows: &[StatedRow]) {
+    let losses: Vec<(f64, PrintedRange)> =
+        rows.iter().filter_map(|row| Some((row.number("step")?, row.range("loss")?))).collect();
+    let Some((last, _)) = losses.last() else { return };
+    let mut sum = PrintedRange::of(0.0);
+    let mut before = 0.0;
+    for (step, loss) in &losses {
+        if *step <= before {
+            return;
+        }
+        let part = loss.scaled(step - before);
+        sum = sum.operate(repro_claim::syntax::ArithmeticOperator::Add, part);
+        before = *step;
+    }
+    let term = repro_claim::relation::Term::Number(sum.scaled(1.0 / last));
+    whole.compute("logged.mean_loss", term, "of the logged losses, by steps");
+    whole.compute_number("logged.last_step", *last, "of the logged losses");
+}
+
+relations! {
+    LAST_STEP = "hf-trainer::last-step", "the history goes on behind the step that was reached";
+        "document" => "last.step <= global_step", from "trainer.py: the history is logged at the global step";
+    SUMMARY_STEP = "hf-trainer::summary-step", "the training ended at another step than the one that was reached";
+        "document" => "summary.step = global_step", from "trainer.py: the summary is logged at the global step";
+    ORDER = "hf-trainer::order", "the steps of the history go back", doubt;
+        "logged" => "step >= previous.step", from "trainer.py: the history is in the order of training";
+    BEYOND = "hf-trainer::beyond-plan", "more steps were taken than planned", doubt;
+        "document" if "max_steps > 0" => "global_step <= max_steps", from "trainer.py; a run that is resumed may be planned anew";
+    STATE_EPOCH = "hf-trainer::state-epoch", "the state is in another epoch than the last entry of its step", doubt;
+        "document" if "last.step = global_step" => "epoch = last.epoch", from "trainer.py: an entry has the epoch of the state";
+    BEYOND_EPOCHS = "hf-trainer::beyond-epochs", "more epochs were taken than planned, in no more steps than planned", doubt;
+        "document" if "max_steps > 0" && "global_step <= max_steps" => "epoch <= num_train_epochs",
+        from "trainer.py: epochs are counted to the planned ones, unless a data set is longer than it says";
+    PLANNED_EPOCHS = "hf-trainer::planned-epochs", "all planned steps were taken, and not all planned epochs", doubt;
+        "document" if "global_step = max_steps" && "num_train_epochs < 1000000000"
+        => "epoch >= (num_train_epochs - 1) * max_steps / (max_steps + num_train_epochs)",
+        from "trainer.py: the planned epochs are rounded up, and in some versions an epoch has one step more than was planned; without a length they are without end";
+    EPOCH = "hf-trainer::epoch", "the epoch of an entry does not fit its step", doubt;
+        "logged" if "step > 0" && "last.step > 0" && "absent(train_runtime) = 1"
+        => "abs(epoch - step * last.epoch / last.step) <= 1.01 * last.epoch / last.step + 0.011",
+        from "trainer.py: epochs are steps by those of an epoch; a run that is resumed may have others";
+    BEST_KNOWN = "hf-trainer::best-metric", "the best metric is that of no evaluation", doubt;
+        "document" => "best_metric = best.nearest", from "trainer.py: the best metric is one of the history";
+    BEST_END = "hf-trainer::best-of-all", "the best metric is neither the smallest nor the largest", doubt;
+        "document" => "best_metric = best.end", from "trainer.py; evaluations without a checkpoint do not count";
+    BEST_CHECKPOINT = "hf-trainer::best-checkpoint", "the evaluation at the best step has another metric than the best one";
+        "document" if "best_metric = best.nearest" => "best_metric = best.at_step", from "trainer.py: both are stored together";
+    BEST_STEP = "hf-trainer::best-step", "the best checkpoint is named after another step than the best one", doubt;
+        "document" => "best_global_step = best.named", from "trainer.py; the best step need not be saved";
+    FLOPS = "hf-trainer::total-flops", "the summary has other FLOPs than the state";
+        "document" => "summary.total_flos = total_flos", from "trainer.py, a copy";
+    STEPS_PER_SECOND = "hf-trainer::steps-per-second", "the steps of a second are not the planned steps by the time";
+        "document" if "max_steps > 0" => "summary.train_steps_per_second = max_steps / summary.train_runtime",
+        from "`speed_metrics`, with the planned steps",
+        perhaps "summary.train_steps_per_second = global_step / summary.train_runtime": "they are those of the steps that were taken";
+    TRAINED_STEPS = "hf-trainer::trained-steps", "no number of steps gives this speed in this time", doubt;
+        "logged" => "train_steps_per_second = floor(train_steps_per_second * train_runtime + 0.5) / train_runtime",
+        from "`speed_metrics`: the planned steps by the time";
+    TRAINED_SAMPLES = "hf-trainer::trained-samples", "the speed and the time are those of fewer samples than the epochs have", doubt;
+        "logged" if "epoch >= 2" => "train_samples_per_second >= train_samples * epoch / (train_runtime + epoch / train_steps_per_second)",
+        from "`speed_metrics`: the samples of all planned epochs, or the planned steps times the batch, where an epoch may leave out a part of a batch; after an early end there are more";
+    TRAIN_LOSS = "hf-trainer::train-loss", "the training loss is not the mean of the logged ones", doubt;
+        "document" if "logged.last_step = global_step"
+        => "abs(summary.train_loss - logged.mean_loss) <= 0.0005", from "trainer.py; after a resumption only the last part is summed";
+    EVALUATED = "hf-trainer::evaluated-samples", "no number of samples gives this speed in this time";
+        "evaluation" => "samples_per_second = floor(samples_per_second * runtime + 0.5) / runtime", from "`speed_metrics`: whole samples by the time";
+    EVALUATED_STEPS = "hf-trainer::evaluated-steps", "no number of steps gives this speed in this time";
+        "evaluation" => "steps_per_second = floor(steps_per_second * runtime + 0.5) / runtime", from "`speed_metrics`: whole steps by the time";
+    SAMPLES = "hf-trainer::stated-samples", "the samples are not the speed times the time", doubt;
+        "evaluation" => "samples = samples_per_second * runtime", from "`speed_metrics`; samples may be counted before they are processed";
+    PERPLEXITY = "hf-trainer::perplexity", "the perplexity is not that of the loss";
+        "evaluation" => "abs(perplexity / exp(loss) - 1) <= 0.0002", from "definition of perplexity, `exp(loss)`",
+        perhaps "abs(perplexity / 2 ^ loss - 1) <= 0.0002": "it is 2 to the power of the loss";
+    LIKELY_PERPLEXITY = "hf-trainer::likely-perplexity", "the perplexity is that of none of several losses", doubt;
+        "evaluation" => "abs(perplexity / exp(likely.loss) - 1) <= 0.0002", from "definition of perplexity, `exp(loss)`";
+    RATE = "hf-trainer::learning-rate", "a learning rate is below zero";
+        "logged" => "learning_rate >= -0.000000001", from "definition, up to roundings of a schedule";
+}

@@ -1,0 +1,88 @@
+//! The kinds of documents, a file each.
+
+mod bundle;
+mod every_eval_ever;
+mod helm;
+mod hf_trainer;
+mod inspect;
+mod lighteval;
+mod lm_eval;
+mod marin;
+mod mlperf;
+mod modded_nanogpt;
+mod model_folder;
+mod nanochat;
+mod python;
+mod scores;
+mod sizes;
+
+use repro_core::source::{Code, Node};
+
+use crate::check::kind::{DocumentKind, Reads};
+
+pub use bundle::{KIND as BUNDLE, same_runs};
+pub use hf_trainer::instead_of;
+pub use model_folder::CONFIG;
+
+/// Every kind, in the order in which they are tried.
+pub static KINDS: &[&DocumentKind] = &[
+    &bundle::KIND,
+    &mlperf::RESULTS,
+    &mlperf::SUMMARY,
+    &model_folder::KIND,
+    &helm::KIND,
+    &every_eval_ever::KIND,
+    &every_eval_ever::INSTANCES,
+    &every_eval_ever::STORE,
+    &inspect::KIND,
+    &lighteval::KIND,
+    &lm_eval::FOLDER,
+    &lm_eval::KIND,
+    &lm_eval::SAMPLES,
+    &marin::KIND,
+    &nanochat::report::KIND,
+    &nanochat::leaderboard::KIND,
+    &hf_trainer::KIND,
+    &modded_nanogpt::KIND,
+    &model_folder::CONFIG_KIND,
+];
+
+/// Whether a file of this name can be nothing but a document of a known kind.
+pub fn is_unmistakable(name: &str) -> bool {
+    name == hf_trainer::STATE
+}
+
+/// What stands early in documents of a kind, and together in no others: they are recognised by what may come last.
+const EARLY: &[&[&str]] =
+    &[&["/config_general/lighteval_sha"], &["/schema_version", "/evaluation_id", "/model_info"]];
+
+/// Whether what could be read of a JSON document shows that it is of a known kind. A config tells so long before it can be counted.
+pub fn is_start_of_known(root: Node<'_>) -> bool {
+    let is_of = |kind: &&DocumentKind| matches!(kind.reads, Reads::Json { is, .. } if is(root));
+    let has_all = |early: &&[&str]| early.iter().all(|pointer| root.at(pointer).is_ok());
+    let is_begun = EARLY.iter().any(has_all) || lm_eval::has_scores(root);
+    is_begun || model_folder::names_its_kind(root) || KINDS.iter().any(is_of)
+}
+
+/// The same of the first of JSON lines.
+pub fn is_line_of_known(line: Node<'_>) -> bool {
+    KINDS.iter().any(|kind| matches!(kind.reads, Reads::Lines { is, .. } if is(line)))
+}
+
+/// The codes of their relations.
+pub static CODES: &[&[&Code]] = &[
+    mlperf::CODES,
+    model_folder::CODES,
+    helm::CODES,
+    every_eval_ever::CODES,
+    inspect::CODES,
+    lighteval::CODES,
+    lm_eval::CODES,
+    marin::CODES,
+    marin::TWIN_CODES,
+    nanochat::report::CODES,
+    nanochat::leaderboard::CODES,
+    nanochat::leaderboard::TWIN_CODES,
+    hf_trainer::CODES,
+    modded_nanogpt::CODES,
+];

@@ -1,0 +1,155 @@
+//! A folder of a model: config, weights by their headers, and the card. Parameters as computed, as stored and as said, side by side.
+
+mod card;
+mod found;
+mod scores;
+mod tables;
+mod weights;
+
+use std::sync::Arc;
+
+use repro_bundle::checkpoint::read_config;
+use repro_core::source::{Document, Error, Node, Source};
+use repro_model::params::{ModelCounts, recompute};
+
+use self::found::{FoundModel, is_uncountable};
+use self::scores::{FolderScores, TRAINER_RESULTS};
+use crate::check::kind::{
+    DocumentKind, EVAL_RESULTS, FolderAnswer, FolderListing, FoldersBelow, Reads, relations,
+};
+use crate::check::stated::StatedRow;
+
+/// A folder.
+pub static KIND: DocumentKind = DocumentKind {
+    id: "model-folder",
+    what: "folder of a model",
+    reads: Reads::Folder {
+        is,
+        takes: |name| weights::is(name) || is_text(name),
+        below: FoldersBelow::None,
+        read,
+    },
+    relations: RELATIONS,
+    twins: None,
+};
+
+/// A config under any name, without the rest of a folder.
+pub static CONFIG_KIND: DocumentKind = DocumentKind {
+    id: "model-config",
+    what: "config of a model",
+    reads: Reads::Json { is: is_config, read: state_config },
+    relations: &[],
+    twins: None,
+};
+
+/// What a config is called in the folder of a model.
+pub const CONFIG: &str = "config.json";
+const CARD: &str = "README.md";
+
+fn is_text(name: &str) -> bool {
+    [CONFIG, CARD].contains(&name) || TRAINER_RESULTS.contains(&name)
+}
+
+/// A config alone may be that of anything: it is one of a model where it names its kind, or can be counted. So is a card where its metadata state results.
+fn is(folder: &FolderListing) -> bool {
+    folder.names.iter().any(|name| weights::is(name))
+        || folder.has(CONFIG) && names_a_model(folder)
+        || folder.path.join(EVAL_RESULTS).is_dir()
+        || folder.has(CARD) && card_states_results(folder)
+}
+
+fn card_states_results(folder: &FolderListing) -> bool {
+    let card = Source::load_loose(&folder.file(CARD), folder.told(CARD));
+    card.is_ok_and(|card| scores::states_results(card.text()))
+}
+
+fn names_a_model(folder: &FolderListing) -> bool {
+    let config = read_config(&folder.file(CONFIG), &folder.told(CONFIG));
+    config.is_ok_and(|config| names_its_kind(config.root()) || recompute(&config).is_ok())
+}
+
+/// Whether its weights are packed, so that what headers hold are no parameters.
+fn is_quantized(config: Node<'_>) -> bool {
+    ["quantization_config", "compression_config"].iter().any(|key| config.get(key).is_some())
+}
+
+/// Whether a config says which kind of model it is of.
+pub fn names_its_kind(config: Node<'_>) -> bool {
+    ["model_type", "architectures"].iter().any(|key| config.get(key).is_some())
+}
+
+fn is_config(root: Node<'_>) -> bool {
+    match recompute(root.document()) {
+        Ok(_) => true,
+        Err(error) => names_its_kind(root) && is_uncountable(&error),
+    }
+}
+
+fn state_config(document: &Document) -> StatedRow {
+    let file = document.source.name().rsplit('/').next().unwrap_or_default();
+    let mut model = FoundModel::default();
+    match recompute(document) {
+        Ok(counts) => model.is_described(ModelCounts::of(file, counts)),
+        Err(error) => model.is_unknown(file, &error),
+    }
+    model.row
+}
+
+fn read(folder: &FolderListing) -> Result<FolderAnswer, Error> {
+    let mut answer = FolderAnswer::default();
+    let mut model = FoundModel::default();
+    if folder.has(CONFIG) {
+        let config = read_config(&folder.file(CONFIG), &folder.told(CONFIG));
+        model.is_quantized = config.as_ref().is_ok_and(|config| is_quantized(config.root()));
+        match config.and_then(|config| recompute(&config)) {
+            Ok(counts) => model.is_described(ModelCounts::of(CONFIG, counts)),
+            Err(error) if is_uncountable(&error) => model.is_unknown(CONFIG, &error),
+            Err(error) => answer.failures.push(error),
+        }
+    }
+    let index = weights::index(folder).transpose().unwrap_or_else(|error| {
+        answer.failures.push(error);
+        None
+    });
+    if let Some(index) = &index {
+        model.has_index(weights::said_of_all(index));
+    }
+    for (name, stored) in weights::load_all(folder, index.as_ref()) {
+        match stored {
+            Ok(counts) => model.is_stored(&name, &counts),
+            Err(error) => answer.failures.push(error),
+        }
+    }
+    let mut scores = FolderScores::default();
+    answer.failures.extend(scores.read_hub(folder));
+    if folder.has(CARD) {
+        match Source::load_loose(&folder.file(CARD), folder.told(CARD)) {
+            Ok(card) => {
+                answer.failures.extend(model.has_card(folder, &Arc::new(card), &mut scores))
+            }
+            Err(error) => answer.failures.push(error),
+        }
+    }
+    model.has_scores(&scores);
+    answer.row = model.row;
+    Ok(answer)
+}
+
+relations! {
+    INDEX_TOTAL = "model::index-total", "the index says another number of parameters than the config describes", doubt;
+        "index" => "total_parameters = described.total", from "both count the same model, with layers for multi-token prediction or without";
+    CARD_SIZE = "model::card-size", "no way of counting gives the size that the card's table has for this model", doubt;
+        "own_size" => "said = counted", from "config and headers, each way of counting that is known; rounded or cut off";
+    SCORE_AGAIN = "model::score-again", "two scores of one data set, split and metric differ", doubt;
+        "again" => "value * scale = first", from "model-index and .eval_results: entries that are alike in everything but the value";
+    SCORE_HUB = "model::score-hub", "a score in .eval_results is another one than in model-index", doubt;
+        "on_hub" => "value * scale = in_metadata", from "both state the one score of this data set";
+    SCORE_TABLE = "model::score-table", "a score in model-index is another one than in the card's table", doubt;
+        "in_tables" => "on_card = value * scale", from "the one cell of the card's tables in this model's row or column and that of the data set";
+    SCORE_LIST = "model::score-list", "a score in model-index is another one than in the card's list of results", doubt;
+        "in_list" => "on_card = value * scale", from "Trainer writes both from one evaluation (transformers, modelcard.py)";
+    SCORE_TRAINER = "model::score-trainer", "a file of results has another score than the card's list of results", doubt;
+        "of_trainer" => "on_card = value * scale", from "Trainer's last evaluation (transformers, modelcard.py; save_metrics)";
+    STORED = "model::stored", "the weights hold another number of parameters than the config describes", doubt;
+        "weights" => "stored.total = described.total", from "both count the same model: the config by the architecture, the headers by shapes";
+}

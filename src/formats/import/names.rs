@@ -1,0 +1,111 @@
+//! Names of metrics: under which others log what has a meaning here.
+
+use std::sync::Arc;
+
+use repro_core::columns::{self, plain};
+
+use super::run::Metric;
+
+/// The name of the column that counts steps.
+pub const STEP: &str = "step";
+
+/// Where a receipt says what its log calls that column, where it is not called so.
+pub const COUNTER: &str = "counter";
+
+/// The metric of that name of ours.
+pub fn known(name: &str) -> Option<Metric> {
+    Metric::KNOWN.into_iter().find(|metric| metric.name() == name)
+}
+
+/// Every name of ours.
+pub fn our_names() -> impl Iterator<Item = &'static str> {
+    [
+        STEP,
+        "tokens",
+        "loss",
+        "grad_norm",
+        "lr",
+        "val_loss",
+        "train_time_ms",
+        "step_avg_ms",
+        "seconds",
+    ]
+    .into_iter()
+}
+
+/// The name that differs least from `name`, if it differs little.
+pub fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let far = |other: &&str| distance(&plain(name), &plain(other));
+    names.min_by_key(far).filter(|other| far(other) <= 1 + name.chars().count() / 4)
+}
+
+/// How many characters must change to make one text the other.
+fn distance(one: &str, other: &str) -> usize {
+    let other: Vec<char> = other.chars().take(64).collect();
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (at, left) in one.chars().take(64).enumerate() {
+        let mut before = at;
+        let mut last = at + 1;
+        for (cell, right) in row.iter_mut().skip(1).zip(&other) {
+            let change = before + usize::from(left != *right);
+            before = *cell;
+            last = change.min(last + 1).min(*cell + 1);
+            *cell = last;
+        }
+        if let Some(first) = row.first_mut() {
+            *first = at + 1;
+        }
+    }
+    row.last().copied().unwrap_or_default()
+}
+
+/// What a column is likely to be, from its name.
+pub fn likely(theirs: &str) -> Option<&'static str> {
+    let plain = plain(theirs);
+    let own = our_names().find(|name| *name == plain);
+    own.or_else(|| columns::column_of(theirs))
+}
+
+/// Which of a run's metrics have a meaning of their own: losses, the learning rate and the norm of the gradient, each
+/// under the first of its names that is there.
+pub fn known_as(names: &[Arc<str>]) -> Vec<(Metric, &Arc<str>)> {
+    const MEANT: [Metric; 4] =
+        [Metric::Loss, Metric::ValidationLoss, Metric::LearningRate, Metric::GradNorm];
+    let spelled = |wanted: &str| names.iter().find(|name| plain(name) == wanted);
+    let first = |metric: Metric| {
+        let name = columns::column_names(metric.name()).find_map(spelled)?;
+        Some((metric, name))
+    };
+    MEANT.into_iter().filter_map(first).collect()
+}
+
+/// The column that counts steps, among those of a row: ours, or the first of the usual names.
+pub fn step_among<'a>(names: impl Iterator<Item = &'a str> + Clone) -> Option<&'a str> {
+    columns::column_names(STEP).find_map(|wanted| names.clone().find(|name| plain(name) == wanted))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distances_count_changes() {
+        for (one, other, wanted) in
+            [("", "", 0), ("a", "", 1), ("", "ab", 2), ("loss", "los", 1), ("kitten", "sitting", 3)]
+        {
+            assert_eq!(distance(one, other), wanted, "{one} {other}");
+        }
+    }
+
+    #[test]
+    fn every_known_column_has_a_name() {
+        let names: Vec<_> = our_names().collect();
+        for metric in Metric::KNOWN {
+            assert!(names.contains(&metric.name()), "{metric:?}");
+            assert_eq!(known(metric.name()), Some(metric));
+        }
+        for name in ["global_step", "train/loss", "eval_loss", "learning_rate"] {
+            assert!(likely(name).is_some_and(|ours| names.contains(&ours)), "{name}");
+        }
+    }
+}

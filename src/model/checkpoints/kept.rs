@@ -1,0 +1,196 @@
+//! The checkpoints that a bundle keeps, as numbers; and what its records say of the learning rates between them.
+
+use std::collections::BTreeMap;
+
+use repro_bundle::bundle::{Bundle, CONFIG};
+use repro_bundle::checkpoint::{Header, Role, Stored};
+use repro_core::digest::{Digest, Hasher};
+
+use super::adam::number_of;
+
+/// The largest checkpoint that is looked at: two of them are in memory at a time.
+const LARGEST: u64 = 512 << 20;
+const PREFIX: usize = 8;
+/// How the names of moments begin.
+const MEAN: &str = "optimizer.m.";
+const SQUARE: &str = "optimizer.v.";
+
+/// Elements of float32.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Elements<'a>(&'a [[u8; 4]]);
+
+/// So many sums run side by side: one alone would wait for each addition.
+const LANES: usize = 16;
+
+impl<'a> Elements<'a> {
+    fn of(bytes: &'a [u8]) -> Self {
+        Self(bytes.as_chunks().0)
+    }
+
+    /// In float64, in which nothing of them is lost.
+    pub fn iter(self) -> impl Iterator<Item = f64> + 'a {
+        self.0.iter().map(|bytes| f64::from(f32::from_le_bytes(*bytes)))
+    }
+
+    pub fn len(self) -> usize {
+        self.0.len()
+    }
+
+    /// The sum of what a function makes of each.
+    pub fn sum(self, of: impl Fn(f64) -> f64) -> f64 {
+        let (blocks, rest) = self.0.as_chunks::<LANES>();
+        let mut sums = [0.0; LANES];
+        for block in blocks {
+            for (sum, bytes) in std::iter::zip(&mut sums, block) {
+                *sum += of(f64::from(f32::from_le_bytes(*bytes)));
+            }
+        }
+        let rest = Self(rest).iter().map(of).sum::<f64>();
+        sums.iter().sum::<f64>() + rest
+    }
+
+    /// The first pair with the elements of another tensor of which something is `wrong`. Blocks are judged without a
+    /// branch inside: nearly all are right.
+    pub fn find(self, other: Self, wrong: impl Fn(f64, f64) -> bool) -> Option<(f64, f64)> {
+        const BLOCK: usize = 256;
+        let pairs = std::iter::zip(self.0.chunks(BLOCK), other.0.chunks(BLOCK));
+        let mut blocks = pairs.map(|(a, b)| (Elements(a), Elements(b)));
+        blocks.find_map(|(a, b)| {
+            let pairs = || std::iter::zip(a.iter(), b.iter());
+            let any = pairs().fold(false, |any, (a, b)| any | wrong(a, b));
+            any.then(|| pairs().find(|(a, b)| wrong(*a, *b)))?
+        })
+    }
+
+    /// Whether all of them are 0.
+    pub fn is_zero(self) -> bool {
+        self.iter().all(|x| x == 0.0)
+    }
+
+    /// The root of the sum of its squares.
+    pub fn norm(self) -> f64 {
+        libm::sqrt(self.sum(|x| x * x))
+    }
+}
+
+/// A tensor that is trained.
+#[derive(Debug, Clone, Copy)]
+pub struct TrainedTensor<'a> {
+    pub shape: &'a [u64],
+    pub weights: Elements<'a>,
+    /// The means of its gradients and of their squares.
+    pub moments: Option<(Elements<'a>, Elements<'a>)>,
+}
+
+/// A checkpoint that is in the bundle.
+#[derive(Debug)]
+pub struct KeptCheckpoint {
+    pub step: u64,
+    pub file: String,
+    /// All that is stored, by its name.
+    stored: BTreeMap<String, Stored>,
+    data: Vec<u8>,
+}
+
+impl KeptCheckpoint {
+    /// Reads the checkpoint after `step` steps; or says why it is not looked at.
+    pub fn read(bundle: &Bundle, step: u64, file: &str) -> Result<Self, String> {
+        let length = bundle.files().get(file).map_or(0, |file| file.bytes);
+        if length > LARGEST {
+            return Err(format!("{length} bytes, more than the {LARGEST} that are looked at"));
+        }
+        Self::of(bundle.tensors(file).map_err(|error| error.to_string())?, step, file)
+    }
+
+    /// Reads the bytes of a file of tensors.
+    pub fn of(mut bytes: Vec<u8>, step: u64, file: &str) -> Result<Self, String> {
+        let (prefix, rest) = bytes.split_first_chunk::<PREFIX>().ok_or("no header")?;
+        let length = usize::try_from(u64::from_le_bytes(*prefix)).unwrap_or(usize::MAX);
+        let header = rest.get(..length).ok_or("no header")?.to_vec();
+        let header = Header::parse(file, bytes.len() as u64, header);
+        let header = header.map_err(|error| error.to_string())?;
+        let data = bytes.split_off(PREFIX + length);
+        let stored = header.tensors.into_iter().map(|stored| (stored.name.clone(), stored));
+        Ok(Self { step, file: file.to_owned(), stored: stored.collect(), data })
+    }
+
+    /// The digest of all its tensors: of each, in the order of the bytes of its name, the name, a line feed, the type, a
+    /// line feed, the dimensions with commas between them, a line feed, and the elements as they are stored.
+    pub fn digest(&self) -> Digest {
+        let mut hasher = Hasher::default();
+        for stored in self.stored.values() {
+            let Stored { name, dtype, shape, .. } = stored;
+            let shape: Vec<_> = shape.iter().map(u64::to_string).collect();
+            hasher.update(format!("{name}\n{}\n{}\n", dtype.name, shape.join(",")).as_bytes());
+            hasher.update(self.bytes(stored));
+        }
+        hasher.finish()
+    }
+
+    fn bytes(&self, stored: &Stored) -> &[u8] {
+        let range = stored.offsets.start as usize..stored.offsets.end as usize;
+        self.data.get(range).unwrap_or_default()
+    }
+
+    /// The elements of a tensor of float32.
+    fn elements(&self, name: &str) -> Option<Elements<'_>> {
+        let stored = self.stored.get(name).filter(|stored| stored.dtype.name == "F32")?;
+        Some(Elements::of(self.bytes(stored)))
+    }
+
+    /// All tensors that are trained, by their names.
+    pub fn tensors(&self) -> impl Iterator<Item = (&str, TrainedTensor<'_>)> {
+        self.stored.keys().filter_map(|name| Some((name.as_str(), self.tensor(name)?)))
+    }
+
+    /// One of them.
+    pub fn tensor(&self, name: &str) -> Option<TrainedTensor<'_>> {
+        let stored = self.stored.get(name).filter(|one| Role::of(one) == Role::Parameter)?;
+        let weights = self.elements(name)?;
+        let moment = |prefix: &str| {
+            let moment = self.elements(&format!("{prefix}{name}"))?;
+            (moment.len() == weights.len()).then_some(moment)
+        };
+        let moments = moment(MEAN).zip(moment(SQUARE));
+        Some(TrainedTensor { shape: &stored.shape, weights, moments })
+    }
+}
+
+/// The learning rates of the steps between two others, or numbers that they do not exceed: between two records the
+/// greater of both, where the warmup of the config does not end there, else the greatest of the config and of all
+/// records. None where neither says one.
+pub fn rates(bundle: &Bundle, from: u64, to: u64) -> Option<Vec<f64>> {
+    let config = bundle.document(CONFIG).ok().map(|document| document.root());
+    let of_config = |field: &str| number_of(config?, field);
+    let records = bundle.records().map(|records| records.kept.as_slice()).unwrap_or_default();
+    let logged: BTreeMap<u64, f64> =
+        records.iter().filter_map(|record| Some((record.step? as u64, record.lr?))).collect();
+    let greatest = logged.values().copied().chain(of_config("lr")).reduce(f64::max)?;
+    let warm = of_config("warmup_steps");
+    let rate = |step: u64| {
+        // The record of a step is that of the update behind it.
+        let (before, after) =
+            (logged.range(..=step + 1).next_back(), logged.range(step + 1..).next());
+        match (before, after) {
+            (Some((a, before)), Some((b, after)))
+                if warm.is_some_and(|end| end <= *a as f64 || end > *b as f64) || a == b =>
+            {
+                before.max(*after)
+            }
+            _ => greatest,
+        }
+    };
+    Some((from..to).map(rate).collect())
+}
+
+/// How far the tensors of a slice moved, as the file beside it says.
+pub fn logged_moves(bundle: &Bundle, slice: &str) -> Option<Vec<(String, f64)>> {
+    let table = format!("{}.tensors.jsonl", slice.strip_suffix(".safetensors")?);
+    bundle.files().get(&table)?;
+    let lines = bundle.document(&table).ok()?.root().items().ok()?;
+    let read = |line: repro_core::source::Node<'_>| {
+        let name = line.get("name")?.text().ok()?.to_owned();
+        Some((name, line.get("update_norm")?.float().ok()?))
+    };
+    lines.map(read).collect()
+}

@@ -1,0 +1,416 @@
+//! What the weights and moments of kept checkpoints show without a step being made again: that they are those of the
+//! receipt, that the optimizer of the config could have made them, and that it could have led from one to the next.
+
+mod adam;
+mod kept;
+
+use std::collections::BTreeMap;
+
+use repro_bundle::bundle::{Bundle, CONFIG};
+use repro_core::digest::Digest;
+use repro_core::source::{Code, codes};
+
+use adam::AdamSettings;
+use kept::{KeptCheckpoint, TrainedTensor};
+
+/// Rounding to float32, step by step, is within this part of a bound.
+const ROUNDING: f64 = 1e-3;
+/// Squares below this are rounded to fewer digits, or to nothing.
+const SMALLEST_SQUARE: f64 = 1e-30;
+/// What is in the names of the tensors of experts.
+const EXPERTS: &str = ".experts.";
+/// A tensor whose elements are so many times those of its twins in other layers is told.
+const OUTLIER: f64 = 30.0;
+/// Between two checkpoints the learning rate of each step is summed: a receipt may state any number of them.
+const MOST_STEPS: u64 = 1 << 24;
+
+codes! {
+    OTHER_TENSORS = "weights::other-tensors", "a checkpoint has other tensors than the receipt says", "keep the checkpoint that the run wrote";
+    OTHER_BEGINNING = "weights::other-beginning", "the first committed state is not that of the seed", "commit to the states of the run itself";
+    OTHER_SHAPES = "weights::other-shapes", "a checkpoint has tensors of other shapes than the config", "correct the config, or keep the run's own checkpoint";
+    IMPOSSIBLE_MOMENTS = "weights::impossible-moments", "no gradients give the moments of a checkpoint", "keep the moments that the optimizer had";
+    LOST_SQUARES = "weights::lost-squares", "the squares of a checkpoint fell faster than the optimizer lets them", "keep the run's own checkpoints";
+    TOO_FAR = "weights::too-far", "a tensor moved further between two checkpoints than the optimizer can move it", "keep the run's own checkpoints";
+    NOT_AS_LOGGED = "weights::not-as-logged", "a tensor moved otherwise between two checkpoints than the slice says", "keep the run's own checkpoints and slices";
+    NOT_MOVED = "weights::not-moved", "a tensor did not move, and its moments say that it did", "keep the run's own checkpoints";
+    OUTLIERS = "weights::outlier", "a tensor is much larger than its twins in other layers", "look at it: nothing here can tell why";
+    NOT_LOOKED_AT = "weights::not-looked-at", "something of the checkpoints could not be looked at", "keep more: moments, digests, a second checkpoint";
+}
+
+/// Who knows the weights that a seed gives a model.
+pub trait InitialWeights: std::fmt::Debug + Sync {
+    /// Weights and moments before the first step of a bundle's run, as a file of tensors; or why they are not known.
+    fn state(&self, bundle: &Bundle) -> Result<Vec<u8>, String>;
+}
+
+/// What does not hold of a checkpoint.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WeightsFault {
+    pub code: &'static Code,
+    /// The file.
+    pub file: String,
+    pub reason: String,
+}
+
+/// What was found in the checkpoints of a bundle.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct CheckpointsFound {
+    /// How many checkpoints were read.
+    pub checkpoints: usize,
+    /// How many tensors they have together.
+    pub tensors: usize,
+    /// What was looked at, in a few words each.
+    pub looked_at: Vec<String>,
+    /// What could not be, and why.
+    pub not_looked_at: Vec<String>,
+    pub faults: Vec<WeightsFault>,
+    /// What a person should look at.
+    pub outliers: Vec<String>,
+}
+
+impl CheckpointsFound {
+    /// In the checkpoints that a bundle keeps; nothing where it keeps none and has committed itself to no state.
+    pub fn of(bundle: &Bundle, initial_weights: Option<&dyn InitialWeights>) -> Option<Self> {
+        let mut found = Self::default();
+        let receipt = bundle.receipt();
+        if receipt.states.is_none() && bundle.kept_checkpoints().next().is_none() {
+            return None;
+        }
+        let is_ours = receipt.is_portable();
+        let start = initial_weights.filter(|_| is_ours).map(|known| {
+            known.state(bundle).and_then(|state| KeptCheckpoint::of(state, 0, "the seed"))
+        });
+        let begins = found.beginning(bundle, start.as_ref());
+        let mut before = start.and_then(Result::ok);
+        let config = bundle.document(CONFIG).ok().filter(|_| is_ours);
+        let settings = config.and_then(|config| AdamSettings::read(config.root()));
+        for (entry, file) in bundle.kept_checkpoints() {
+            let checkpoint = match KeptCheckpoint::read(bundle, entry.step, file) {
+                Ok(checkpoint) => checkpoint,
+                Err(why) => {
+                    found.not_looked_at.push(format!("`{file}`: {why}"));
+                    before = None;
+                    continue;
+                }
+            };
+            found.checkpoints += 1;
+            found.tensors += checkpoint.tensors().count();
+            std::thread::scope(|scope| {
+                // Hashing takes as long as all the rest.
+                let digest = scope.spawn(|| checkpoint.digest());
+                found.shapes(bundle, &checkpoint, is_ours);
+                found.sizes(&checkpoint);
+                found.optimized(bundle, before.as_ref(), &checkpoint, settings.as_ref());
+                if let Ok(digest) = digest.join() {
+                    found.digest(&checkpoint, digest, entry.tensors_sha256);
+                }
+            });
+            before = Some(checkpoint);
+        }
+        (found.checkpoints > 0 || begins).then_some(found)
+    }
+
+    /// Whether the optimizer can have made a checkpoint, and led to it from the one before.
+    fn optimized(
+        &mut self,
+        bundle: &Bundle,
+        before: Option<&KeptCheckpoint>,
+        checkpoint: &KeptCheckpoint,
+        settings: Option<&AdamSettings>,
+    ) {
+        let Some(settings) = settings else {
+            return self.no("moments and moves: the optimizer is not that of `repro train`");
+        };
+        self.moments(checkpoint, settings);
+        let Some(before) = before else {
+            return self.no("how far tensors moved: neither the weights of the seed nor another checkpoint is at hand");
+        };
+        let steps = checkpoint.step.checked_sub(before.step);
+        if steps.is_none_or(|steps| steps > MOST_STEPS) {
+            let apart = format!("its checkpoints are not 0 to {MOST_STEPS} steps apart");
+            return self.no(&format!("how far tensors moved: {apart}"));
+        }
+        let rates = kept::rates(bundle, before.step, checkpoint.step);
+        self.between(before, checkpoint, settings, rates);
+        self.as_logged(bundle, before, checkpoint, settings);
+    }
+
+    fn no(&mut self, what: &str) {
+        if !self.not_looked_at.iter().any(|known| known == what) {
+            self.not_looked_at.push(what.to_owned());
+        }
+    }
+
+    fn yes(&mut self, what: &str) {
+        if !self.looked_at.iter().any(|known| known == what) {
+            self.looked_at.push(what.to_owned());
+        }
+    }
+
+    fn fault(&mut self, code: &'static Code, file: &str, reason: String) {
+        // One of a kind for each file is enough.
+        if !self.faults.iter().any(|known| known.code == code && known.file == file) {
+            self.faults.push(WeightsFault { code, file: file.to_owned(), reason });
+        }
+    }
+
+    /// Whether the first committed state is that of the seed; answers whether there is one.
+    fn beginning(
+        &mut self,
+        bundle: &Bundle,
+        start: Option<&Result<KeptCheckpoint, String>>,
+    ) -> bool {
+        let Some(states) = &bundle.receipt().states else { return false };
+        let first = bundle.document(&states.file).ok().and_then(|document| {
+            let line = document.root().items().ok()?.next()?;
+            let is_first = line.get("step")?.integer() == Ok(0);
+            is_first.then(|| Digest::parse_hex(line.get("tensors_sha256")?.text().ok()?))?
+        });
+        let known = start.map(|start| start.as_ref().map(KeptCheckpoint::digest));
+        match (first, known) {
+            (None, _) => self.no("the first committed state: there is none before the first step"),
+            (_, None) => self.no("the first committed state: this program has no trainer"),
+            (_, Some(Err(why))) => self.no(&format!("the first committed state: {why}")),
+            (Some(stated), Some(Ok(made))) if stated == made => {
+                self.yes("the first committed state is that of the seed");
+            }
+            (Some(stated), Some(Ok(made))) => {
+                let reason =
+                    format!("the receipt's seed gives sha256 {made}, and the file has {stated}");
+                self.fault(&OTHER_BEGINNING, &states.file, reason);
+            }
+        }
+        true
+    }
+
+    /// Whether the tensors are those of the receipt.
+    fn digest(&mut self, checkpoint: &KeptCheckpoint, found: Digest, stated: Option<Digest>) {
+        match stated {
+            None => self.no("`tensors_sha256`: the receipt has none"),
+            Some(stated) if stated == found => self.yes("`tensors_sha256`"),
+            Some(stated) => {
+                let reason = format!("its tensors give sha256 {found}, the receipt says {stated}");
+                self.fault(&OTHER_TENSORS, &checkpoint.file, reason);
+            }
+        }
+    }
+
+    /// Whether names and shapes follow from the config, where the names are those of its family.
+    fn shapes(&mut self, bundle: &Bundle, checkpoint: &KeptCheckpoint, is_ours: bool) {
+        let listed = bundle.document(CONFIG).and_then(crate::params::tensors);
+        let Ok(listed) = listed else {
+            return self.no("names and shapes: the config's model is not known here");
+        };
+        let mut known = 0;
+        for tensor in listed.iter() {
+            let kept = checkpoint.tensor(&tensor.name);
+            if is_ours && kept.is_none_or(|kept| kept.moments.is_none()) {
+                let reason = format!("`{}` and its moments are not there as float32", tensor.name);
+                self.fault(&OTHER_SHAPES, &checkpoint.file, reason);
+            }
+            let Some(kept) = kept else { continue };
+            known += 1;
+            if kept.shape != tensor.shape {
+                let (name, shape) = (&tensor.name, &tensor.shape);
+                let reason =
+                    format!("`{name}` has the shape {:?}, the config gives {shape:?}", kept.shape);
+                self.fault(&OTHER_SHAPES, &checkpoint.file, reason);
+            }
+        }
+        match known {
+            0 => self.no("names and shapes: the checkpoint has names of its own"),
+            _ => self.yes("names and shapes"),
+        }
+    }
+
+    /// Whether gradients can have left such moments.
+    fn moments(&mut self, checkpoint: &KeptCheckpoint, settings: &AdamSettings) {
+        let most = settings.most_mean(checkpoint.step) * (1.0 + ROUNDING);
+        let mut squares = 0.0;
+        let mut any = false;
+        for (name, tensor) in checkpoint.tensors() {
+            let Some((mean, square)) = tensor.moments else { continue };
+            any = true;
+            squares += square.sum(|v| v);
+            // Experts that get no tokens forget their means before their squares.
+            if !name.contains(EXPERTS) && mean.is_zero() && !square.is_zero() {
+                let reason = format!("`{name}` has a mean of 0 everywhere, and mean squares");
+                self.fault(&IMPOSSIBLE_MOMENTS, &checkpoint.file, reason);
+            }
+            let most = most * most;
+            let is_beyond = |m: f64, v: f64| (m * m > most * v.max(SMALLEST_SQUARE)) | (v < 0.0);
+            if let Some((m, v)) = mean.find(square, is_beyond) {
+                let reason = format!(
+                    "`{name}` has a mean of {m} beside a mean square of {v}: at most {:.4} times its root",
+                    settings.most_mean(checkpoint.step)
+                );
+                self.fault(&IMPOSSIBLE_MOMENTS, &checkpoint.file, reason);
+            }
+        }
+        let clip = settings.clip * settings.clip * (1.0 - settings.least_square(checkpoint.step));
+        if any && settings.clip > 0.0 && squares > clip * (1.0 + 10.0 * ROUNDING) {
+            let reason = format!(
+                "the squares of all gradients sum to {squares} where clipping leaves {clip}"
+            );
+            self.fault(&IMPOSSIBLE_MOMENTS, &checkpoint.file, reason);
+        }
+        match any {
+            true => self.yes("moments that gradients can leave"),
+            false => self.no("moments: the checkpoint has none"),
+        }
+    }
+
+    /// Whether the optimizer can lead from one checkpoint to the next.
+    fn between(
+        &mut self,
+        before: &KeptCheckpoint,
+        after: &KeptCheckpoint,
+        settings: &AdamSettings,
+        rates: Option<Vec<f64>>,
+    ) {
+        let Some(rates) = rates else {
+            return self
+                .no("how far tensors moved: neither config nor records have learning rates");
+        };
+        if rates.iter().any(|rate| rate * settings.decay >= 1.0) {
+            return self.no("how far tensors moved: weight decay turns weights around");
+        }
+        let steps = after.step - before.step;
+        let reach = settings.reach(before.step, &rates);
+        let left: f64 = rates.iter().map(|rate| 1.0 - rate * settings.decay).product();
+        let least = settings.least_square(steps);
+        for (name, new) in after.tensors() {
+            let Some(old) = before.tensor(name).filter(|old| old.shape == new.shape) else {
+                continue;
+            };
+            let moved = most_moved(old, new, left, steps);
+            if moved > reach * (1.0 + ROUNDING) {
+                let reason = format!(
+                    "`{name}` moved by {moved:.6} in {steps} steps, which can move it by {reach:.6}"
+                );
+                self.fault(&TOO_FAR, &after.file, reason);
+            }
+            self.yes("no tensor moved further than learning rates and AdamW allow");
+            let Some((_, square)) = new.moments else {
+                self.no(&format!("whether each tensor moved: `{name}` has no moments"));
+                continue;
+            };
+            if let Some((_, old)) = old.moments {
+                let kept = least * (1.0 - ROUNDING);
+                let is_lost =
+                    |old: f64, new: f64| (old * kept > SMALLEST_SQUARE) & (new < old * kept);
+                if let Some((old, new)) = old.find(square, is_lost) {
+                    let reason = format!(
+                        "`{name}`: a mean square fell from {old} to {new} in {steps} steps, and {least:.4e} of it stays"
+                    );
+                    self.fault(&LOST_SQUARES, &after.file, reason);
+                }
+                self.yes("mean squares that fall no faster than the optimizer lets them");
+            }
+            let Some(rate) = rates.last().filter(|rate| **rate > 0.0) else { continue };
+            let mut weights = std::iter::zip(old.weights.iter(), new.weights.iter());
+            let is_zero = new.weights.is_zero();
+            if (is_zero || weights.all(|(a, b)| a == b))
+                && must_move(new, after.step, settings, *rate)
+            {
+                let how = if is_zero { "0 everywhere" } else { "the same, bit for bit," };
+                let reason = format!("`{name}` is {how} in checkpoint {}", after.step);
+                self.fault(&NOT_MOVED, &after.file, reason);
+            }
+            self.yes("tensors with moments moved");
+        }
+    }
+
+    /// Whether tensors moved between two checkpoints as the slice that begins with the first one says.
+    fn as_logged(
+        &mut self,
+        bundle: &Bundle,
+        before: &KeptCheckpoint,
+        after: &KeptCheckpoint,
+        settings: &AdamSettings,
+    ) {
+        let mut slices = bundle.receipt().slices.iter();
+        let Some(slice) = slices.find(|slice| slice.from_step == before.step) else { return };
+        let end = slice.from_step.saturating_add(slice.steps);
+        if end > after.step {
+            return;
+        }
+        let rates = kept::rates(bundle, end, after.step);
+        let (Some(rates), Some(logged)) = (rates, kept::logged_moves(bundle, &slice.file)) else {
+            return;
+        };
+        let rest = settings.reach(end, &rates);
+        for (name, moved) in logged {
+            let (Some(old), Some(new)) = (before.tensor(&name), after.tensor(&name)) else {
+                continue;
+            };
+            let squares = std::iter::zip(old.weights.iter(), new.weights.iter())
+                .map(|(old, new)| (new - old) * (new - old));
+            let found = libm::sqrt(squares.sum::<f64>());
+            // What the steps behind the slice can have taken back.
+            let elements = libm::sqrt(new.weights.len() as f64);
+            let decayed = (after.step - end) as f64
+                * settings.decay
+                * new.weights.norm().max(old.weights.norm());
+            let back = rest * (elements + decayed);
+            if found + back + ROUNDING * moved < moved {
+                let reason = format!(
+                    "`{name}` moved by {moved} in the slice and by {found} up to checkpoint {}",
+                    after.step
+                );
+                self.fault(&NOT_AS_LOGGED, &after.file, reason);
+            } else if end == after.step && (found - moved).abs() > ROUNDING * moved.max(found) {
+                let reason = format!("`{name}` moved by {found}, and by {moved} in the slice");
+                self.fault(&NOT_AS_LOGGED, &after.file, reason);
+            }
+        }
+        self.yes("each tensor moved as its slice says");
+    }
+
+    /// Tensors that are much larger than their twins in other layers. Experts that get no tokens only decay, beside others
+    /// that grow.
+    fn sizes(&mut self, checkpoint: &KeptCheckpoint) {
+        let mut twins: BTreeMap<String, Vec<(f64, &str)>> = BTreeMap::new();
+        for (name, tensor) in checkpoint.tensors().filter(|(name, _)| !name.contains(EXPERTS)) {
+            let kind = name.split('.').filter(|part| part.parse::<u64>().is_err());
+            let kind = kind.collect::<Vec<_>>().join(".");
+            let size = tensor.weights.norm() / libm::sqrt(tensor.weights.len() as f64);
+            twins.entry(kind).or_default().push((size, name));
+        }
+        for mut twins in twins.into_values().filter(|twins| twins.len() > 2) {
+            twins.sort_by(|a, b| a.0.total_cmp(&b.0));
+            let (middle, last) = (twins[twins.len() / 2].0, &twins[twins.len() - 1]);
+            if middle > 0.0 && last.0 > OUTLIER * middle {
+                let (file, name, times) = (&checkpoint.file, last.1, last.0 / middle);
+                self.outliers
+                    .push(format!("`{name}` in `{file}` is {times:.0} times the middle one"));
+            }
+        }
+        self.yes("norms");
+    }
+}
+
+/// How far an element went beyond what weight decay, of which `left` is the least that it leaves, and rounding explain.
+fn most_moved(old: TrainedTensor<'_>, new: TrainedTensor<'_>, left: f64, steps: u64) -> f64 {
+    let beyond = |(old, new): (f64, f64)| {
+        // Weight decay leaves something between all of it and the least.
+        let (a, b) = (old * left, old);
+        let moved = (a.min(b) - new).max(new - a.max(b)).max(0.0);
+        // Each step rounds the weight once.
+        moved - steps as f64 * f64::from(f32::EPSILON) * new.abs().max(old.abs())
+    };
+    std::iter::zip(old.weights.iter(), new.weights.iter()).map(beyond).fold(0.0, f64::max)
+}
+
+/// Whether the last update of a tensor, as its moments give it, must be seen in an element.
+fn must_move(tensor: TrainedTensor<'_>, step: u64, settings: &AdamSettings, rate: f64) -> bool {
+    let Some((mean, square)) = tensor.moments else { return false };
+    let corrected = |beta: f64| 1.0 - libm::pow(beta, step as f64);
+    let (c1, c2) = (corrected(settings.beta1), corrected(settings.beta2));
+    let shows = |((m, v), w): ((f64, f64), f64)| {
+        let update = rate * (m / c1) / (libm::sqrt(v / c2) + settings.epsilon);
+        update.abs() > 4.0 * f64::from(f32::EPSILON) * w.abs()
+    };
+    let moments = std::iter::zip(mean.iter(), square.iter());
+    std::iter::zip(moments, tensor.weights.iter()).any(shows)
+}

@@ -1,0 +1,65 @@
+//! What a family is, and what it makes of a config.
+
+use repro_core::source::{Error, Node};
+
+use super::blocks::ExpertCounts;
+use super::fields::{ConfigFields, Dims};
+use super::{Size, Sums, TensorList};
+
+/// One architecture: how it is recognised and what its config says.
+pub struct Family {
+    /// Its name in reports; the first of `model_types` where there are any.
+    pub id: &'static str,
+    /// Values of `model_type`.
+    pub model_types: &'static [&'static str],
+    /// Values of `architectures`, all with a language-model head.
+    pub architectures: &'static [&'static str],
+    /// Fields of this family alone that shape nothing.
+    pub inert: &'static [&'static str],
+    /// Recognises a config that names no model type.
+    pub looks_like: fn(Node<'_>) -> bool,
+    /// Reads the config.
+    pub read: fn(&ConfigFields<'_>) -> Result<Blueprint, Error>,
+}
+
+/// The routed and shared experts of a model.
+#[derive(Debug, Clone, Copy)]
+pub struct MixtureShape {
+    /// E and K.
+    pub experts: ExpertCounts,
+    /// Inner width of one expert.
+    pub width: Size,
+    /// Shared experts (S).
+    pub shared: Size,
+    /// Inner width of all of them together.
+    pub shared_width: Size,
+}
+
+/// What a family makes of a config: its shape and the parameters counted in both ways.
+pub struct Blueprint {
+    /// Its dimensions.
+    pub dims: Dims,
+    /// Experts, if there are any.
+    pub mixture: Option<MixtureShape>,
+    /// The named list.
+    pub tensors: TensorList,
+    /// The closed form.
+    pub closed: Sums,
+    /// Layers for multi-token prediction, which the reference model leaves out.
+    pub mtp: Option<Mtp>,
+}
+
+/// Layers for multi-token prediction, counted in both ways.
+pub struct Mtp {
+    /// The named list.
+    pub tensors: TensorList,
+    /// The closed form.
+    pub closed: Sums,
+    /// Elements of the copies of embedding and head that checkpoints store with them.
+    pub copies: Size,
+}
+
+/// No config of this family comes without a model type.
+pub fn never(_: Node<'_>) -> bool {
+    false
+}

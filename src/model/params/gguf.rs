@@ -1,0 +1,101 @@
+//! The parameters of a `.gguf` file by its header alone. It names the experts of each layer and how many a token goes to, so that
+//! the active count follows without a config.
+
+use std::path::{Path, PathBuf};
+
+use repro_bundle::checkpoint::{BlockTensor, GgufHeader, HeaderSummary, Role};
+use repro_core::source::Error;
+
+use crate::params::model::{ActiveByHeader, ModelCounts, SeenWeights};
+
+/// The most parts of a file that was split.
+const PARTS: u64 = 1_000;
+
+/// Counts the model in the file at `path`, with the other parts where it was split.
+pub fn load(path: &Path, name: &str) -> Result<ModelCounts, Error> {
+    let first = GgufHeader::load(path, name)?;
+    let mut notes: Vec<String> =
+        first.text("general.size_label").map(says_size).into_iter().collect();
+    let mut headers = Vec::new();
+    let mut missing = Vec::new();
+    for (path, part) in other_parts(path, name, &first) {
+        if path.exists() {
+            headers.push(GgufHeader::load(&path, &part)?);
+        } else {
+            missing.push(part);
+        }
+    }
+    // What is said once for all stands in the first part.
+    let begins = |one: &&GgufHeader| one.count("split.no").unwrap_or(0) == 0;
+    let said = headers.iter().chain([&first]).find(begins).unwrap_or(&first);
+    let listed = || headers.iter().chain([&first]).flat_map(|one| &one.tensors);
+    let mut seen = HeaderSummary::default();
+    listed().for_each(|tensor| seen.add_as(tensor.role(), &tensor.name, tensor.elements));
+    let active = match missing.as_slice() {
+        [] => active(said, listed, &mut notes),
+        missing => {
+            let missing = missing.join("`, `");
+            notes.push(format!("not counted, because the parts are missing: `{missing}`"));
+            ActiveByHeader::Unknown("parts of the file are missing".into())
+        }
+    };
+    let is_part = !missing.is_empty();
+    Ok(SeenWeights { tensors: seen, notes, active, is_part }.counted(path, name))
+}
+
+fn says_size(label: &str) -> String {
+    format!("the file calls its size {label:?}")
+}
+
+/// The other parts of a file that was split, such as `name-00002-of-00003.gguf`.
+fn other_parts(path: &Path, name: &str, header: &GgufHeader) -> Vec<(PathBuf, String)> {
+    let count = header.count("split.count").unwrap_or(1).min(PARTS);
+    let own = header.count("split.no").unwrap_or(0);
+    let ending = format!("-{:05}-of-{count:05}.gguf", own + 1);
+    let (Some(stem), true) = (name.strip_suffix(&ending), count > 1) else { return Vec::new() };
+    let other = |at: u64| {
+        let name = format!("{stem}-{:05}-of-{count:05}.gguf", at + 1);
+        let file = name.rsplit('/').next().unwrap_or(&name).to_owned();
+        (path.with_file_name(file), name)
+    };
+    (0..count).filter(|at| *at != own).map(other).collect()
+}
+
+/// What one token touches: of stacks of experts so many as it is sent to, of the layers not those for multi-token prediction.
+fn active<'a, I: Iterator<Item = &'a BlockTensor>>(
+    said: &GgufHeader,
+    tensors: impl Fn() -> I,
+    notes: &mut Vec<String>,
+) -> ActiveByHeader {
+    let experts = said.of_architecture("expert_count").unwrap_or(0);
+    let used = said.of_architecture("expert_used_count").unwrap_or(0);
+    let blocks = said.of_architecture("block_count").unwrap_or(u64::MAX);
+    let own_blocks =
+        blocks.saturating_sub(said.of_architecture("nextn_predict_layers").unwrap_or(0));
+    let sum = |is: &dyn Fn(&BlockTensor) -> bool| {
+        let learned = tensors().filter(|tensor| tensor.role() == Role::Parameter && is(tensor));
+        learned.fold(0_u64, |sum, tensor| sum.saturating_add(tensor.elements))
+    };
+    let is_own = |tensor: &BlockTensor| tensor.block().is_none_or(|block| block < own_blocks);
+    let is_named = |tensor: &BlockTensor| tensor.name.contains("_exps.");
+    let routed = sum(&|tensor| is_own(tensor) && tensor.is_of_experts(experts));
+    let ahead = sum(&|tensor| !is_own(tensor));
+    let always = sum(&|tensor| is_own(tensor)) - routed;
+    let unknown = |why: &str| ActiveByHeader::Unknown(why.into());
+    if experts == 0 && tensors().any(is_named) {
+        return unknown("the file holds experts and does not say how many");
+    }
+    if tensors().any(|tensor| is_named(tensor) && !tensor.is_of_experts(experts)) {
+        return unknown("a stack of experts holds another number than the file says");
+    }
+    if experts > 0 && (routed == 0 || used == 0 || used > experts) {
+        return unknown(
+            "the file says that there are experts, not which tensors are theirs or how many a token goes to",
+        );
+    }
+    if ahead > 0 {
+        notes.push(format!("{ahead} of the parameters are of layers for multi-token prediction, which are not active"));
+    }
+    let part = routed.checked_div(experts).unwrap_or(0);
+    ActiveByHeader::Is(always + part * used)
+}

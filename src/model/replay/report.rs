@@ -1,0 +1,407 @@
+//! What a replay came to. Data only: drawing is done elsewhere.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Divergence, EnginesReport, Extent, ReplayEngine, ToleranceShare};
+use repro_core::Verdict;
+use repro_core::kept::{self, ProgramWord};
+use repro_core::source::{Code, Error};
+
+/// How a replay is held against the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReplayComparison {
+    /// Every bit has to be equal.
+    Bitwise,
+    /// Differences have to stay within the verifier's own tolerance.
+    Calibrated,
+}
+
+/// Whether the batches are known to be those of the run's data.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Batches {
+    /// They were drawn again from data, seed and step, and are equal.
+    Drawn,
+    /// They are those of the slice, and why nothing more is known.
+    OnTrust(String),
+}
+
+/// Who chose the steps that are replayed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ChosenBy {
+    /// The author: they are those of a slice.
+    Author,
+    /// Whoever asked for the replay named them.
+    Caller,
+    /// They were drawn at random over the whole run.
+    Verifier,
+    /// One of so many slices of the author was drawn at random.
+    AmongSlices(usize),
+}
+
+impl ChosenBy {
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Author => "author",
+            Self::Caller => "caller",
+            Self::Verifier => "verifier",
+            Self::AmongSlices(_) => "verifier among slices",
+        }
+    }
+
+    /// What a report says.
+    fn told(self) -> String {
+        match self {
+            Self::Author => "chosen by the author".to_owned(),
+            Self::Caller => "named by the caller".to_owned(),
+            Self::Verifier => "chosen by the verifier".to_owned(),
+            Self::AmongSlices(1) => "the author's only slice".to_owned(),
+            Self::AmongSlices(count) => {
+                format!("drawn by the verifier among the author's {count} slices")
+            }
+        }
+    }
+}
+
+/// One step, counted as records count: the first is 1.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StepReport {
+    /// The steps that are done after it.
+    pub step: u64,
+    /// The loss as logged.
+    pub logged: Option<f64>,
+    /// The loss as it came out.
+    pub replayed: f64,
+    /// The norm of the gradients as logged.
+    pub logged_norm: Option<f64>,
+    /// The norm as it came out.
+    pub replayed_norm: f64,
+    /// How many tokens were at least routed elsewhere.
+    pub flips: Option<u64>,
+}
+
+/// One tensor at the end.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TensorReport {
+    /// Its name, as the bundle has it.
+    pub name: String,
+    /// How far it moved, as logged.
+    pub logged: Option<f64>,
+    /// How far it moved here.
+    pub replayed: f64,
+    /// Whether something that was logged of it was compared.
+    pub compared: bool,
+    /// Whether its bits at the end are those that were logged; none where no digest was.
+    pub equal: Option<bool>,
+    /// The difference that is allowed, relative to the update; none where bits are compared.
+    pub tolerance: Option<f64>,
+}
+
+/// The micro-batches that were executed alone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SampledMicroBatches {
+    /// Their numbers, from 0.
+    pub numbers: Vec<usize>,
+    /// Of so many in each step.
+    pub of: usize,
+    /// What they were drawn with.
+    pub seed: u64,
+}
+
+/// How the records of a run agree with the steps of a slice.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct RecordsReport {
+    /// The columns that agree, with how many records and in which reading.
+    pub agreeing: Vec<String>,
+    /// The columns of another trainer that agree in no reading that is known.
+    pub differing: Vec<String>,
+    /// What could not be compared.
+    pub open: Vec<String>,
+}
+
+/// A planted fault, and whether the stretch shows it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PlantedFault {
+    /// The name of the fault.
+    #[serde(deserialize_with = "kept::word")]
+    pub fault: ProgramWord,
+    /// What was planted.
+    pub planted: String,
+    /// Where it showed: the step, and what of it. None: it did not.
+    pub at: Option<(u64, String)>,
+    /// The smallest relative size that shows, of faults that have sizes.
+    pub smallest: Option<f64>,
+    /// Why it cannot show here, where that is known without trying.
+    pub unseen: Option<String>,
+}
+
+/// Whether the steps train.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Trained {
+    /// How many tensors are trained.
+    pub tensors: usize,
+    /// Those without a gradient in any step, and without the excuse below.
+    pub without_gradient: Vec<String>,
+    /// Those that moved no further than weight decay and rounding explain.
+    pub unmoved: Vec<String>,
+    /// Experts that no token was routed to.
+    pub idle: Vec<String>,
+    /// Routers whose only choice has the weight 1, whatever they say, so that no gradient reaches them.
+    pub constant: Vec<String>,
+    /// Steps at a learning rate of 0, as records count.
+    pub at_rest: Vec<u64>,
+}
+
+impl Trained {
+    /// The tensors that were not trained and have no excuse.
+    pub fn untrained(&self) -> impl Iterator<Item = &String> {
+        self.without_gradient.iter().chain(&self.unmoved)
+    }
+}
+
+/// What is allowed in a step, relative to what came out.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Allowed {
+    /// The step, as records count.
+    pub step: u64,
+    /// Of the loss.
+    pub loss: f64,
+    /// Of the norm of all gradients.
+    pub norm: f64,
+    /// The largest of any tensor's update, and the tensor.
+    pub update: Option<(f64, String)>,
+}
+
+/// What the tolerance of a calibrated comparison is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Tolerance {
+    /// Replays that it depends on, those in float64 included.
+    pub replays: usize,
+    /// How many times their largest spread is allowed.
+    pub times: f64,
+    /// What is allowed in each step.
+    pub steps: Vec<Allowed>,
+    /// What the run's numbers were rounded to at its operations, which is done here too; none where they have all bits.
+    #[serde(deserialize_with = "kept::any_word")]
+    pub rounded: Option<ProgramWord>,
+    /// The error of the learning rate that the tolerance is held against, in percent.
+    pub held_against: u32,
+    /// The larger one, in percent, that it is held against in each tensor.
+    pub in_each: u32,
+    /// Tensors whose tolerance is nowhere below half of what the smaller error changes, in groups where another's is, and
+    /// somewhere below half of what the larger one does.
+    pub roughly: Vec<String>,
+    /// Tensors that hide more than that.
+    pub coarse: Vec<String>,
+    /// Tensors of which nothing is compared from some step on: their gradients are rounding alone.
+    pub blurred: Vec<String>,
+    /// Tensors of which some numbers are rounding alone, which widens what is allowed of them.
+    pub in_part: Vec<String>,
+    /// The most that is allowed of one of these.
+    pub widest: f64,
+    /// The first step in which rounding alone may change much of a gradient, and by which part of it.
+    pub wild: Option<(u64, f64)>,
+    /// The first step in which experts have equal scores and the log does not have the choices that were made here, and the
+    /// tokens that have such experts.
+    pub tied: Option<(u64, u64)>,
+    /// Tokens that calibration replays routed elsewhere, at most in one step.
+    pub flips: u64,
+}
+
+/// An evaluation that was made again, on the text that it names.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct RepeatedEvaluation {
+    /// The step of the checkpoint.
+    pub step: u64,
+    /// The file of its tokens.
+    pub text: String,
+    /// The mean loss as logged, in nats per token.
+    pub logged: Option<f64>,
+    /// The mean loss as it came out.
+    pub repeated: Option<f64>,
+    /// The bytes of the text, where they were counted and fit.
+    pub bytes: Option<u64>,
+    /// Why it was not made again.
+    pub not_made: Option<String>,
+    /// Why its bytes were not counted.
+    pub not_counted: Option<String>,
+    /// What is wrong in it.
+    pub differs: Option<String>,
+    /// What is off by more than rounding explains.
+    pub unclear: Option<String>,
+    /// Which training batches stand in the text.
+    pub trained_on: Option<String>,
+}
+
+/// What became of a replay that claims asked for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum ReplayOutcome {
+    /// It was executed.
+    Done(Box<Replay>),
+    /// The bundle, or what was asked, cannot be replayed.
+    Refused(Error),
+    /// It was not executed, and why.
+    NotRun(String),
+}
+
+/// Replays by the names of their bundles and what was replayed.
+pub type Replays = BTreeMap<(String, Extent), ReplayOutcome>;
+
+/// What a replay came to.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Replay {
+    /// The bundle.
+    pub bundle: String,
+    /// Its digest.
+    pub digest: String,
+    /// What was replayed.
+    pub extent: Extent,
+    /// The steps of the whole run.
+    pub of_steps: u64,
+    /// Who chose the steps.
+    pub chosen_by: ChosenBy,
+    /// The engines that were asked to execute it.
+    pub engine: ReplayEngine,
+    /// How it was compared.
+    pub comparison: ReplayComparison,
+    /// The arithmetic of the run.
+    pub arithmetic: String,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Why, where it is not verified.
+    pub reason: String,
+    /// The code of the verdict, where it is not verified.
+    pub code: Option<&'static Code>,
+    /// What the steps start from.
+    pub start: String,
+    /// Where the batches come from.
+    pub batches: Batches,
+    /// The micro-batches that stand for all, where not all were executed.
+    pub sampled: Option<SampledMicroBatches>,
+    /// The steps that were compared.
+    pub steps: Vec<StepReport>,
+    /// How many steps were executed.
+    pub executed: u64,
+    /// The tensors at the end.
+    pub tensors: Vec<TensorReport>,
+    /// Where replay and log part.
+    pub divergence: Option<Divergence>,
+    /// Tokens that the log routes elsewhere: the step, the router, and at least how many.
+    pub flips: Vec<(u64, String, u64)>,
+    /// Where a tolerance is: of each step and kind of number the largest share of it that a difference takes.
+    pub shares: Vec<ToleranceShare>,
+    /// The committed states that came out, by the steps before them.
+    pub states: Vec<u64>,
+    /// What else was compared, one line each.
+    pub also: Vec<String>,
+    /// How the records of the run agree with a slice.
+    pub records: RecordsReport,
+    /// The evaluations that were made again.
+    pub evaluations: Vec<RepeatedEvaluation>,
+    /// What the steps read, where that is less than it looks like.
+    pub reading: Vec<String>,
+    /// What was not compared, and what the config says otherwise than the slice states.
+    pub uncompared: Vec<String>,
+    /// Planted faults.
+    pub faults: Vec<PlantedFault>,
+    /// Whether the steps train.
+    pub trained: Trained,
+    /// The tolerance, where bits are not compared.
+    pub tolerance: Option<Tolerance>,
+    /// The loss on held-out text at the end, in nats per token, where the whole run was replayed.
+    pub final_loss: Option<f64>,
+    /// How two engines compare, where both were asked.
+    pub engines: Option<EnginesReport>,
+}
+
+impl Replay {
+    /// How many tensors were compared with what was logged of them.
+    pub fn compared_tensors(&self) -> usize {
+        self.tensors.iter().filter(|tensor| tensor.compared).count()
+    }
+
+    /// The largest share of a tolerance that a difference takes; the first of equal ones.
+    pub fn closest(&self) -> Option<&ToleranceShare> {
+        self.shares.iter().reduce(|known, one| if one.share > known.share { one } else { known })
+    }
+
+    /// Whether two engines executed it, and both confirm the log and each other.
+    pub fn has_two_engines(&self) -> bool {
+        self.engines.as_ref().is_some_and(EnginesReport::confirm)
+    }
+
+    /// What would have been seen: of each kind of fault that was planted and showed, the smallest.
+    pub fn would_have_been_seen(&self) -> impl Iterator<Item = &PlantedFault> {
+        self.faults.iter().filter(|fault| fault.at.is_some())
+    }
+
+    /// What cannot be seen by these steps, one line each, for whoever reviews the run: what was not executed, and of what was
+    /// executed the faults that do not show.
+    pub fn cannot_be_seen(&self) -> Vec<String> {
+        let mut unseen = self.not_executed();
+        let hidden = self.faults.iter().filter(|fault| fault.at.is_none());
+        let (unplanted, within): (Vec<_>, Vec<_>) =
+            hidden.partition(|fault| fault.unseen.is_some());
+        let stays = |fault: &&PlantedFault| {
+            format!("{}: {} stays within the tolerance", fault.fault, fault.planted)
+        };
+        unseen.extend(within.iter().map(stays));
+        if !unplanted.is_empty() {
+            let names: Vec<_> = unplanted.iter().map(|fault| fault.fault.to_string()).collect();
+            unseen.push(format!("faults that these steps have no place for: {}", names.join(", ")));
+        }
+        unseen
+    }
+
+    fn not_executed(&self) -> Vec<String> {
+        let runs = "runs that were made and left out, and how each was tuned".to_owned();
+        let overlap = "whether the training text has parts of the validation text".to_owned();
+        let (from, to) = match self.extent {
+            Extent::Steps { from, to } | Extent::States { from, to } => (from, to),
+            Extent::Whole => {
+                return vec![overlap, runs];
+            }
+        };
+        let made = |of: &&RepeatedEvaluation| of.repeated.is_some();
+        let steps: Vec<_> =
+            self.evaluations.iter().filter(made).map(|one| one.step.to_string()).collect();
+        let evaluations = match steps.as_slice() {
+            [] => "evaluations: on which text, with which values, over how many bytes".to_owned(),
+            steps if self.evaluations.iter().all(|one| one.bytes.is_some()) => {
+                format!("evaluations but those at step {}", steps.join(", "))
+            }
+            steps => format!(
+                "evaluations but the losses at step {}, and over how many bytes",
+                steps.join(", ")
+            ),
+        };
+        let data = match &self.batches {
+            Batches::Drawn => "the order of the data in all other steps, and how often it repeats",
+            Batches::OnTrust(_) => {
+                "the data: where these batches come from, their order in all other steps, and how often they repeat"
+            }
+        };
+        let after = self.of_steps.saturating_sub(to);
+        let steps = match from {
+            0 if self.comparison == ReplayComparison::Calibrated => {
+                format!(
+                    "whether the stated seed gives the first weights, and the {after} steps after these"
+                )
+            }
+            0 => format!("the {after} steps after these"),
+            _ => format!(
+                "the {from} steps before these, whether the checkpoint comes from them, and the {after} steps after"
+            ),
+        };
+        vec![evaluations, data.to_owned(), overlap, steps, runs]
+    }
+
+    /// How many of the run's steps were executed again, and who chose them.
+    pub fn share(&self) -> String {
+        let Self { executed, of_steps, chosen_by, .. } = self;
+        format!("{executed} of {of_steps} steps, {}", chosen_by.told())
+    }
+}

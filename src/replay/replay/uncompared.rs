@@ -1,0 +1,138 @@
+//! What a replay of a slice leaves open, in words: what was not logged, what was logged and not compared, what the config says
+//! beside what the slice states.
+
+use super::course::Marks;
+use super::slice::Slice;
+use super::step::{Layout, Step};
+use crate::{ParameterGroup, Precision, Regime, UpdateMethod};
+use repro_core::source::{Kind, Node};
+use std::collections::HashSet;
+
+/// What is left open of a slice.
+#[derive(Debug, Clone, Default)]
+pub struct LeftOpen {
+    /// What the steps read, where that is less than it looks like.
+    pub reading: Vec<String>,
+    /// What is not compared, and what the config says otherwise.
+    pub uncompared: Vec<String>,
+}
+
+/// Settings of configs that say what a slice states too, and what of a group they are.
+type SettingOfGroup = (&'static str, fn(&ParameterGroup) -> f64);
+const OF_GROUPS: &[SettingOfGroup] = &[
+    ("weight_decay", |group| group.decay),
+    ("adam_beta1", |group| group.beta1),
+    ("beta1", |group| group.beta1),
+    ("momentum", |group| group.beta1),
+    ("adam_beta2", |group| group.beta2),
+    ("beta2", |group| group.beta2),
+    ("adam_eps", |group| group.epsilon),
+    ("adam_epsilon", |group| group.epsilon),
+];
+const OF_CLIPPING: &[&str] = &["grad_clip", "gradient_clip_val", "max_grad_norm"];
+/// Numbers that are one setting, written twice.
+const SAME: f64 = 1e-6;
+
+/// What is left open of a slice of another program.
+pub fn of_other_program(
+    slice: &Slice,
+    logged: &[Step],
+    layout: &Layout,
+    regime: &Regime,
+) -> Vec<String> {
+    let mut open = missing(logged, layout);
+    if slice.steps.iter().any(|step| step.micro_batches != [None, None]) || slice.has_gradients {
+        let told = "micro-batches one by one, and the gradients that the slice holds: `--micro-batches` executes some";
+        open.push(told.to_owned());
+    }
+    if slice.tensors.iter().any(|tensor| tensor.digest.is_some()) {
+        open.push("digests of tensors, which are others in other arithmetic".to_owned());
+    }
+    open.push("directions: of gradients and updates a slice has the lengths".to_owned());
+    if regime.precision != Precision::Full {
+        let told = "whether the run had these bits, which the slice states; and what they hide: small terms of the loss, \
+                    settings of norms and angles, a little noise";
+        open.push(told.to_owned());
+    }
+    if regime.optimizer.groups.iter().any(|group| group.method == UpdateMethod::Lion) {
+        open.push("updates by signs (Lion): what differs after one is inconclusive".to_owned());
+    }
+    open
+}
+
+/// What was not logged.
+fn missing(logged: &[Step], layout: &Layout) -> Vec<String> {
+    let lacks = |has: fn(&Step) -> bool| !logged.iter().any(has);
+    let all: [(&str, bool); 5] = [
+        ("the norm of all gradients", lacks(|step| step.norm.is_some())),
+        ("norms of gradients of tensors", lacks(|step| step.gradients.is_some())),
+        ("how far each step moves tensors", lacks(|step| step.updates.is_some())),
+        ("norms of tensors", lacks(|step| step.sizes.is_some())),
+        ("routing", !layout.routers.is_empty() && lacks(|step| step.routed.is_some())),
+    ];
+    let names: Vec<_> = all.iter().filter(|(_, lacks)| *lacks).map(|(name, _)| *name).collect();
+    if names.is_empty() { Vec::new() } else { vec![format!("{}: not logged", names.join(", "))] }
+}
+
+/// What a slice reads, where that is less than its batches look like: targets that do not count, rows that are there twice.
+pub fn read_of(rows: &[Vec<u32>], marks: &[Marks], width: usize) -> Vec<String> {
+    let mut said = Vec::new();
+    let counted: Vec<_> = marks.iter().flat_map(|marks| &marks.counted).collect();
+    let counting = counted.iter().filter(|counts| ***counts).count();
+    if counting < counted.len() {
+        let percent = 100.0 * counting as f64 / counted.len() as f64;
+        said.push(format!("{percent:.1}% of the targets count"));
+    }
+    let all: Vec<&[u32]> = rows.iter().flat_map(|rows| rows.chunks(width)).collect();
+    let different: HashSet<&[u32]> = all.iter().copied().collect();
+    if different.len() < all.len() {
+        said.push(format!("of {} rows {} are different", all.len(), different.len()));
+    }
+    said
+}
+
+/// What a config says otherwise than the slice states. It only describes the run, and does not decide.
+pub fn described(config: Node<'_>, regime: &Regime) -> Vec<String> {
+    let number = |name: &str| match config.get(name) {
+        Some(node) if matches!(node.value().kind, Kind::Number(_)) => node.float().ok(),
+        _ => None,
+    };
+    let is_same = |a: f64, b: f64| (a - b).abs() <= SAME * a.abs().max(b.abs());
+    let groups = &regime.optimizer.groups;
+    let of_groups = OF_GROUPS.iter().filter_map(|(name, of)| {
+        let said = number(name)?;
+        let stated: Vec<f64> = groups.iter().map(of).collect();
+        let differs = !stated.is_empty() && !stated.iter().any(|stated| is_same(*stated, said));
+        differs.then(|| (name, said, listed(stated)))
+    });
+    let clip = regime.optimizer.clip;
+    let of_clipping = OF_CLIPPING.iter().filter_map(|name| {
+        let said = number(name)?;
+        (!is_same(said, clip)).then(|| (name, said, clip.to_string()))
+    });
+    let told = |(name, said, stated): (&&str, f64, String)| {
+        format!("`{name}` of the config is {said}, and the slice states {stated}")
+    };
+    of_groups.chain(of_clipping).map(told).collect()
+}
+
+fn listed(mut numbers: Vec<f64>) -> String {
+    numbers.sort_by(f64::total_cmp);
+    numbers.dedup();
+    numbers.iter().map(f64::to_string).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_counts_and_what_is_there_twice_is_told() {
+        let rows = vec![vec![1, 2, 3, 1, 2, 3], vec![4, 5, 6, 7, 8, 9]];
+        assert_eq!(read_of(&rows, &[], 3), ["of 4 rows 3 are different"]);
+        let marks = Marks { counted: vec![true, false, true, true], ..Marks::default() };
+        assert_eq!(read_of(&rows[1..], &[marks], 3), ["75.0% of the targets count"]);
+        let all = Marks { counted: vec![true; 4], ..Marks::default() };
+        assert!(read_of(&rows[1..], &[all], 3).is_empty());
+    }
+}

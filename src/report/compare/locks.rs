@@ -1,0 +1,70 @@
+//! Files of a project besides what is judged of them: posts that went, and locks that changed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use crate::compare::judged::JudgedReport;
+
+/// The lock that lists all posts.
+const INDEX: &str = "repro/index.lock";
+
+/// A lock that is another. Whoever changes a lock and what it records in one change leaves nothing that would fail, so it is told.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LockChange<'r> {
+    /// The name of its file, `repro/ID.lock`.
+    pub lock: &'r str,
+    /// "written", "changed" or "deleted".
+    pub how: &'static str,
+    /// The posts that it records and whose files, texts or bundles changed with it, in words.
+    pub with: Vec<String>,
+}
+
+/// What of the files of both sides is another; `changed` has, by post, what else changed of it as a whole, in words.
+pub fn changed_locks<'r>(
+    was: &'r JudgedReport,
+    now: &'r JudgedReport,
+    changed: &BTreeMap<&str, Vec<String>>,
+) -> Vec<LockChange<'r>> {
+    let names: BTreeSet<&String> = was.files.keys().chain(now.files.keys()).collect();
+    let differs = |name: &str| was.files.get(name) != now.files.get(name);
+    let is_lock = |name: &&&String| name.ends_with(".lock") && differs(name);
+    let posts = names.iter().filter(|name| name.ends_with(".toml") && differs(name));
+    let posts: Vec<&str> = posts.map(|name| name.as_str()).collect();
+    let change = |lock: &'r String| {
+        let stem = lock.strip_suffix(".lock").unwrap_or(lock);
+        let is_on_both = |name: &str| was.files.contains_key(name) && now.files.contains_key(name);
+        // The index records which posts there are; any other lock records its own.
+        let of = |post: &&&str| match lock.as_str() {
+            INDEX => !is_on_both(post),
+            _ => post.strip_suffix(".toml") == Some(stem),
+        };
+        let id = stem.rsplit('/').next().unwrap_or(stem);
+        let files = posts.iter().filter(of).map(|post| format!("`{post}`"));
+        let others = changed.get(id).into_iter().flatten().cloned();
+        let how = match (was.files.contains_key(lock), now.files.contains_key(lock)) {
+            (false, _) => "written",
+            (_, false) => "deleted",
+            _ => "changed",
+        };
+        LockChange { lock, how, with: files.chain(others).collect() }
+    };
+    names.iter().filter(is_lock).map(|lock| change(lock)).collect()
+}
+
+impl LockChange<'_> {
+    /// The change in one line.
+    pub fn told(&self) -> String {
+        match self.with.as_slice() {
+            [] => format!("`{}` is {}", self.lock, self.how),
+            with => format!("`{}` is {} together with {}", self.lock, self.how, with.join(", ")),
+        }
+    }
+}
+
+/// Posts that could not be judged at first and are no longer there: a verdict of theirs is not known to be gone.
+pub fn unjudged_gone<'r>(was: &'r JudgedReport, now: &JudgedReport) -> Vec<&'r str> {
+    let id = |name: &'r String| name.strip_prefix("repro/")?.strip_suffix(".toml");
+    let gone = was.files.keys().filter(|name| !now.files.contains_key(*name)).filter_map(id);
+    gone.filter(|id| !was.parts.contains_key(*id)).collect()
+}

@@ -1,0 +1,441 @@
+//! Drafts of posts: for each number of a text the expression over the evidence that gives exactly its digits.
+//!
+//! Owns the search: what may stand behind a number, which of it the words mean, and how the post file is written and written anew.
+//! It writes no verdict: a drafted statement says what its author has to confirm. What expressions give and whether a
+//! statement holds is left to `verify`.
+
+mod around;
+mod bound;
+mod candidates;
+mod evidence;
+mod judged;
+mod labels;
+mod mentions;
+mod nouns;
+mod numbers;
+mod quantities;
+mod settings;
+mod tables;
+mod text;
+mod written;
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use crate::covered::{Coverage, Number, covered};
+use crate::page::DRAFTED;
+use crate::page::TextSource;
+use crate::texts::{NONE_NAMED, TextAtHand, TextsAtHand};
+use repro_claim::quote;
+use repro_core::source::{Error, Location, Source, codes};
+use repro_report::outcome::Verdict;
+
+use bound::{DraftBinding, clause, trimmed};
+use candidates::{DraftCandidate, candidates};
+use evidence::{DraftEvidence, TRIED, arms_below};
+use judged::TriedPost;
+use mentions::concerned;
+use tables::BoundTable;
+use text::{DraftSentence, DraftText, is_number};
+use written::{WrittenPost, new_head, quoted, with_names};
+
+pub use judged::parsed;
+pub use written::{sentence_statement, toml_text};
+
+codes! {
+    NO_EVIDENCE = "draft::no-evidence", "there is no bundle to draft from", "write receipts while you train, or make bundles of logs: `repro import PATH... --out receipts`";
+    OUTSIDE = "draft::outside", "a bundle lies outside of the project's receipts", "move it into `receipts/`, where `repro verify` looks for it";
+    EXISTS = "draft::exists", "there is a post of this name", "pass `--update` to draft again what nobody has confirmed";
+    NO_POST = "draft::no-post", "there is no post to update", "draft it first, without `--update`";
+    OTHER_TEXT = "draft::other-text", "another text of this name lies beside the post files", "name the one in `repro/`, or rename yours";
+    NO_NUMBERS = "draft::no-numbers", "the text has no numbers", "name another text";
+}
+
+/// What is drafted.
+#[derive(Debug)]
+pub struct DraftRequest<'a> {
+    /// The project.
+    pub root: &'a Path,
+    /// The name of the post.
+    pub id: &'a str,
+    /// The text, and its path seen from the post file.
+    pub text: Source,
+    pub text_name: &'a str,
+    /// Bundles and folders of bundles; all of the project where there are none.
+    pub evidence: &'a [PathBuf],
+    /// The post as it is, where it is updated.
+    pub before: Option<String>,
+    pub threads: usize,
+}
+
+/// A number that is bound or open.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DraftedNumber {
+    pub line: usize,
+    pub printed: String,
+    /// What it is bound to; none where it is open.
+    pub expression: Option<String>,
+    /// What is as likely.
+    pub others: Vec<String>,
+    /// Where it is open: what comes nearest, and its value.
+    pub nearest: Option<(String, f64)>,
+}
+
+/// A draft.
+#[derive(Debug)]
+pub struct Draft {
+    /// The post file.
+    pub post: String,
+    /// The numbers of sentences, in the order of the text; those of tables stand in `tables`.
+    pub numbers: Vec<DraftedNumber>,
+    /// The columns of tables that are bound, with their expressions and the rows that they do not fit.
+    pub columns: Vec<(String, Vec<String>, Vec<String>)>,
+    /// The columns that are open.
+    pub open_columns: Vec<String>,
+    /// How many statements were confirmed before.
+    pub confirmed: usize,
+    /// How many numbers the text has, and how many of them the post binds now.
+    pub total: usize,
+    pub bound: usize,
+    /// How many expressions were tried.
+    pub tried: usize,
+}
+
+/// Drafts a post.
+pub fn draft(request: &DraftRequest<'_>) -> Result<Draft, Vec<Error>> {
+    let one = |error: Error| vec![error];
+    let at_hand = TextAtHand::of(&request.text).map_err(one)?;
+    let text = at_hand.text();
+    if quote::items(text).is_empty() {
+        let place = Location::file(request.text.name());
+        return Err(vec![NO_NUMBERS.at(place, "a text with numbers", "none")]);
+    }
+    let arms = concerned(arms_below(request.root, request.evidence)?, text);
+    let mut evidence = DraftEvidence::load(request.root, arms, request.threads)?;
+    let page = parsed(TRIED, evidence::head(&evidence.arms))?;
+    let candidates = candidates(&evidence, &page, request.threads).map_err(one)?;
+    evidence.label(&candidates);
+    let before = request.before.as_deref().map(WrittenPost::of).unwrap_or_default();
+    let names = evidence::names(&evidence.arms);
+    let head = self::head(request, &before, at_hand.text(), &names);
+    let page = parsed(request.id, head.clone())?;
+    let source = page.texts.first();
+    let texts: TextsAtHand =
+        source.map(|source| (source.id.clone(), at_hand)).into_iter().collect();
+    let (Some(source), Some(TextAtHand { seen, .. })) = (source, texts.values().next()) else {
+        return Err(vec![NONE_NAMED.at(page.place(), "the text of the post", "none")]);
+    };
+    let kept = before.confirmed().collect::<String>();
+    let (library, threads) = (evidence.library(), request.threads);
+    let trial = TriedPost { id: request.id, head: &head, library, texts: &texts, threads };
+    let drafting =
+        Drafting { trial, evidence: &evidence, candidates: &candidates, source, seen, kept: &kept };
+    let mut draft = drafting.draft(before.confirmed().count())?;
+    let names = evidence::used_names(&evidence.arms, &draft.post);
+    let head = self::head(request, &before, seen.text(), &names);
+    draft.post = format!("{}\n\n{}", head.trim_end(), draft.post);
+    Ok(draft)
+}
+
+/// The head of the post: that of before with the names that it lacks, or a new one.
+fn head(request: &DraftRequest<'_>, before: &WrittenPost, text: &str, names: &str) -> String {
+    if !before.head.is_empty() {
+        return with_names(&before.head, names);
+    }
+    let heading = text.lines().find_map(|line| line.strip_prefix("# "));
+    new_head(request.id, heading.unwrap_or(request.id).trim(), request.text_name, names)
+}
+
+/// What a draft is made of.
+struct Drafting<'d> {
+    /// The post as it is so far.
+    trial: TriedPost<'d>,
+    evidence: &'d DraftEvidence,
+    candidates: &'d [DraftCandidate],
+    /// The text in the post,
+    source: &'d TextSource,
+    /// and what readers see of it.
+    seen: &'d Source,
+    kept: &'d str,
+}
+
+/// A drafted statement with the comments above it.
+struct DraftedStatement {
+    comments: Vec<String>,
+    text: String,
+    /// Where it stands in the text.
+    at: usize,
+    /// The same for each of its numbers alone.
+    parts: Vec<DraftedStatement>,
+}
+
+impl DraftedStatement {
+    /// Whether it may stand in a post: a sentence where all of it is verified. The columns of a table were chosen so.
+    fn holds(&self, verdicts: &[Verdict]) -> bool {
+        let is_table = self.text.starts_with("[[table]]");
+        let is_verified = |verdict: &Verdict| *verdict == Verdict::Verified;
+        !verdicts.is_empty() && (is_table || verdicts.iter().all(is_verified))
+    }
+}
+
+impl Drafting<'_> {
+    fn draft(&self, confirmed: usize) -> Result<Draft, Vec<Error>> {
+        let text = self.seen.text();
+        let of_text = DraftText::of(text);
+        let taken = self.taken()?;
+        let is_free = |span: &Range<usize>| {
+            !taken.iter().any(|known| known.start < span.end && span.start < known.end)
+        };
+        let free_tables = of_text.tables.iter().filter(|table| is_free(&table.span));
+        let mut bound_tables = Vec::new();
+        let mut sentences = of_text.sentences.clone();
+        for table in free_tables {
+            match tables::bind(table, &self.evidence.arms, self.candidates) {
+                Some(bound) => bound_tables.push((table.span.start, bound)),
+                None if tables::is_of_arms(table, &self.evidence.arms) => {}
+                None => sentences.extend(table.sentences(text)),
+            }
+        }
+        sentences.retain(|sentence| sentence.items.iter().any(|item| is_free(&item.span)));
+        sentences.sort_by_key(|sentence| sentence.span.start);
+        let bindings =
+            bound::bind(text, &sentences, self.candidates, self.evidence, self.trial.threads)?;
+        let mut statements = Vec::new();
+        let mut numbers = Vec::new();
+        for (sentence, bindings) in std::iter::zip(&sentences, &bindings) {
+            for (item, binding) in std::iter::zip(&sentence.items, bindings) {
+                if is_number(item) && is_free(&item.span) {
+                    numbers.push(DraftedNumber {
+                        line: of_text.line(item.span.start),
+                        printed: item.text(text).to_owned(),
+                        expression: binding.expression.clone(),
+                        others: binding.others.clone(),
+                        nearest: binding.nearest.clone(),
+                    });
+                }
+            }
+            let free = |at: usize| sentence.items.get(at).is_some_and(|item| is_free(&item.span));
+            statements.extend(quotes(text, sentence, bindings, &free));
+        }
+        self.settle(&mut bound_tables);
+        statements.extend(bound_tables.iter().map(|(at, table)| of_table(*at, table)));
+        statements.sort_by_key(|statement| statement.at);
+        let statements = self.holding(statements)?;
+        self.finished(&statements, numbers, &bound_tables, confirmed)
+    }
+
+    /// The stretches of the text that confirmed statements are about.
+    fn taken(&self) -> Result<Vec<Range<usize>>, Vec<Error>> {
+        if self.kept.is_empty() {
+            return Ok(Vec::new());
+        }
+        let source = self.seen;
+        let coverage = self.coverage(self.kept)?;
+        let starts: Vec<usize> = std::iter::once(0)
+            .chain(source.text().match_indices('\n').map(|(at, _)| at + 1))
+            .collect();
+        let span = |number: &Number| {
+            let line = *starts.get(number.line.checked_sub(1)?)?;
+            let rest = source.text().get(line..)?;
+            let (at, _) = rest.char_indices().nth(number.column.checked_sub(1)?)?;
+            Some(line + at..line + at + number.text.len())
+        };
+        Ok(coverage.numbers.iter().filter(|number| !number.is_unbound()).filter_map(span).collect())
+    }
+
+    /// Which numbers of the text some statements bind.
+    fn coverage(&self, statements: &str) -> Result<Coverage, Vec<Error>> {
+        let page = self.trial.page(statements)?;
+        covered(&page, self.source, self.seen).map_err(|error| vec![error])
+    }
+
+    /// Takes for each column the first template that some row bears out and no other row of those that fit refutes.
+    fn settle(&self, tables: &mut Vec<(usize, BoundTable)>) {
+        for (_, table) in tables.iter_mut() {
+            let columns = std::mem::take(&mut table.columns);
+            for column in columns {
+                let holds = |template: &Vec<String>| {
+                    let one =
+                        tables::ColumnDraft { templates: vec![template.clone()], ..column.clone() };
+                    let alone = BoundTable { columns: vec![one], ..table.clone() };
+                    // A table that no post can have, as one with a row twice, stays open.
+                    let verdicts = self.trial.verdicts(&[alone.written()]).unwrap_or_default();
+                    let count = |wanted: Verdict| {
+                        verdicts.iter().flatten().filter(|verdict| **verdict == wanted).count()
+                    };
+                    let parts = template.len().max(1);
+                    count(Verdict::Verified) > 0
+                        && count(Verdict::Refuted) <= column.misfits.len() * parts
+                };
+                match column.templates.iter().position(holds) {
+                    Some(first) => {
+                        let mut templates = column.templates.clone();
+                        templates.swap(0, first);
+                        table.columns.push(tables::ColumnDraft { templates, ..column });
+                    }
+                    None => table.open.push(column.head),
+                }
+            }
+        }
+        tables.retain(|(_, table)| !table.columns.is_empty());
+    }
+
+    /// The statements that are verified in their words. Where one is not as a whole, each of its numbers is quoted in its own
+    /// clause; what does not hold there is left open.
+    fn holding(
+        &self,
+        statements: Vec<DraftedStatement>,
+    ) -> Result<Vec<DraftedStatement>, Vec<Error>> {
+        let texts = statements.iter().map(|statement| statement.text.clone());
+        let verdicts = self.trial.verdicts(&texts.collect::<Vec<_>>())?;
+        let (mut held, mut parts) = (Vec::new(), Vec::new());
+        for (statement, verdicts) in std::iter::zip(statements, verdicts) {
+            match statement.holds(&verdicts) {
+                true => held.push(statement),
+                false => parts.extend(statement.parts),
+            }
+        }
+        let texts = parts.iter().map(|part| part.text.clone());
+        let verdicts = self.trial.verdicts(&texts.collect::<Vec<_>>())?;
+        let parts = std::iter::zip(parts, verdicts);
+        held.extend(parts.filter(|(part, verdicts)| part.holds(verdicts)).map(|(part, _)| part));
+        held.sort_by_key(|statement| statement.at);
+        Ok(held)
+    }
+
+    fn finished(
+        &self,
+        statements: &[DraftedStatement],
+        mut numbers: Vec<DraftedNumber>,
+        tables: &[(usize, BoundTable)],
+        confirmed: usize,
+    ) -> Result<Draft, Vec<Error>> {
+        let mut drafted = String::new();
+        for statement in statements {
+            drafted.push_str(&format!("\n{DRAFTED}\n"));
+            for comment in &statement.comments {
+                drafted.push_str(&format!("# {comment}\n"));
+            }
+            drafted.push_str(&statement.text);
+        }
+        let kept = self.kept.trim_end();
+        let kept = if kept.is_empty() { String::new() } else { format!("{kept}\n") };
+        let body = format!("{kept}{drafted}");
+        let coverage = self.coverage(&body)?;
+        let (bound, excused, unbound) = coverage.counts();
+        // A number whose statement did not hold in the end is open.
+        for number in &mut numbers {
+            let is_open = |one: &Number| {
+                one.line == number.line && one.text == number.printed && one.is_unbound()
+            };
+            if coverage.numbers.iter().any(is_open) {
+                number.expression = None;
+            }
+        }
+        let open = coverage.numbers.iter().filter(|number| number.is_unbound()).map(|number| {
+            let known =
+                numbers.iter().find(|one| one.line == number.line && one.printed == number.text);
+            let nearest = known.and_then(|one| one.nearest.as_ref());
+            let nearest =
+                nearest.map(|(expression, value)| format!("; nearest: {expression} is {value:.6}"));
+            format!(
+                "# open: {} (line {}){}\n",
+                number.text,
+                number.line,
+                nearest.unwrap_or_default()
+            )
+        });
+        let open: String = open.collect();
+        let open = if open.is_empty() { open } else { format!("\n{open}") };
+        let columns = tables.iter().flat_map(|(_, table)| &table.columns);
+        let columns = columns.map(|column| {
+            let first = column.templates.first().cloned().unwrap_or_default();
+            (column.head.clone(), first, column.misfits.clone())
+        });
+        Ok(Draft {
+            post: format!("{}{open}", body.trim_start_matches('\n')),
+            numbers,
+            columns: columns.collect(),
+            open_columns: tables.iter().flat_map(|(_, table)| table.open.clone()).collect(),
+            confirmed,
+            total: bound + excused + unbound,
+            bound,
+            tried: self.candidates.len(),
+        })
+    }
+}
+
+/// A table as a statement.
+fn of_table(at: usize, table: &BoundTable) -> DraftedStatement {
+    let mut comments = Vec::new();
+    for column in &table.columns {
+        if let Some((_, others)) =
+            column.templates.split_first().filter(|(_, others)| !others.is_empty())
+        {
+            let others: Vec<_> = others.iter().map(|one| one.join(", ")).collect();
+            comments.push(format!("{}: also {}", column.head, others.join("; ")));
+        }
+        if !column.misfits.is_empty() {
+            comments.push(format!("{}: does not fit {}", column.head, column.misfits.join(", ")));
+        }
+    }
+    comments.extend(table.open.iter().map(|head| format!("open: the column {head}")));
+    DraftedStatement { comments, text: table.written(), at, parts: Vec::new() }
+}
+
+/// The statements of a sentence: each quotes as many of its words as have no number that is open.
+fn quotes(
+    text: &str,
+    sentence: &DraftSentence,
+    bindings: &[DraftBinding],
+    is_free: &dyn Fn(usize) -> bool,
+) -> Vec<DraftedStatement> {
+    let mut statements = Vec::new();
+    let mut start = sentence.span.start;
+    let mut run: Vec<(usize, &DraftBinding)> = Vec::new();
+    let mut flush = |run: &mut Vec<(usize, &DraftBinding)>, span: Range<usize>| {
+        if !run.is_empty() {
+            let mut whole = statement(text, sentence, run, trimmed(text, span));
+            if let Some(whole) = whole.as_mut().filter(|_| run.len() > 1) {
+                let alone = |one: &(usize, &DraftBinding)| {
+                    statement(text, sentence, &[*one], clause(text, sentence, one.0))
+                };
+                whole.parts = run.iter().filter_map(alone).collect();
+            }
+            statements.extend(whole);
+            run.clear();
+        }
+    };
+    for (at, (item, binding)) in std::iter::zip(&sentence.items, bindings).enumerate() {
+        if binding.expression.is_some() && is_free(at) {
+            run.push((at, binding));
+            continue;
+        }
+        flush(&mut run, start..item.span.start);
+        start = item.span.end;
+    }
+    flush(&mut run, start..sentence.span.end);
+    statements
+}
+
+fn statement(
+    text: &str,
+    sentence: &DraftSentence,
+    run: &[(usize, &DraftBinding)],
+    span: Range<usize>,
+) -> Option<DraftedStatement> {
+    let quote = quoted(text, &span);
+    let is = run.iter().filter_map(|(_, binding)| binding.expression.as_deref());
+    let comments =
+        run.iter().filter(|(_, binding)| !binding.others.is_empty()).filter_map(|(at, binding)| {
+            let number = sentence.items.get(*at)?.text(text);
+            Some(format!("ambiguous: {number} is also {}", binding.others.join("; ")))
+        });
+    let place = if sentence.place.is_empty() { "at the beginning" } else { &sentence.place };
+    Some(DraftedStatement {
+        comments: comments.collect(),
+        text: sentence_statement(place, &quote, is),
+        at: span.start,
+        parts: Vec::new(),
+    })
+}

@@ -1,0 +1,186 @@
+//! The best of a run's own evaluations, with the step at which it stood.
+
+use num_rational::BigRational;
+use repro_bundle::bundle::{Bundle, Origin};
+use repro_claim::Expression;
+use repro_core::decimal::Printed;
+use repro_core::source::{Document, Error, Kind, Node};
+
+use crate::evaluate::reference::{as_recorded, pointer};
+use crate::evaluate::{Call, READING, WRONG_ARGUMENTS, WRONG_KIND};
+use crate::lexicon::lexicon;
+use crate::value::{BestOf, Evaluated, EvidencePath, Quantity, RunSample};
+
+/// The words of `by`.
+const BY: [&str; 2] = ["min", "max"];
+pub fn best<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
+    let part = call.argument(0)?;
+    let reference = match call.evaluate(part)? {
+        Evaluated::Reference(reference) if !reference.path.is_empty() => reference,
+        other => return Err(no_metric(call, part, other.word())),
+    };
+    if reference.step.is_some() {
+        let expected = "a metric without a step: the best is sought among all evaluations";
+        return Err(call.wrong(&WRONG_ARGUMENTS, expected, &format!("`{part}`")));
+    }
+    // That a run has no such metric is told before that nothing is known of it.
+    let is_highest = is_highest(call, reference.path.last().map_or("", String::as_str));
+    let of_run =
+        |bundle: &&'a Bundle| Search { call, part, bundle }.best(&reference, is_highest.clone());
+    let numbers = reference.bundles.iter().map(of_run).collect::<Result<Vec<_>, _>>()?;
+    Ok(RunSample { runs: reference.runs(), numbers }.into_value(reference.is_group))
+}
+
+fn no_metric(call: &Call<'_, '_, '_>, part: &Expression, found: &str) -> Error {
+    let expected = "a metric that a run evaluated more than once, such as `run.loss`";
+    call.frame.at(part).wrong(&WRONG_KIND, expected, found)
+}
+
+/// Whether the highest of a metric is the best: as the call says, else by the words of its name.
+fn is_highest(call: &Call<'_, '_, '_>, metric: &str) -> Result<bool, Error> {
+    let by = call.word("by", |word| BY.contains(&word).then(|| word == "max"), || BY)?;
+    by.or_else(|| polarity(metric)).ok_or_else(|| {
+        let expected = "a metric whose name says whether more or less of it is better";
+        let error = call.wrong(&WRONG_ARGUMENTS, expected, &format!("`{metric}`"));
+        error.help(format!("write `{}(..., by = 'min')` or `by = 'max'`", call.name))
+    })
+}
+
+/// Whether the highest of a metric is the best, by the words of its name; none where they do not tell.
+fn polarity(metric: &str) -> Option<bool> {
+    let lower = metric.to_ascii_lowercase();
+    let words: Vec<&str> = lower.split(|c: char| !c.is_ascii_alphanumeric()).collect();
+    let has =
+        |list: &str| lexicon().words(list).iter().any(|known| words.contains(&known.as_str()));
+    match (has("metric.lowest"), has("metric.highest"), has("metric.turning")) {
+        (true, false, false) => Some(false),
+        (false, true, false) => Some(true),
+        _ => None,
+    }
+}
+
+/// The search for the best record of one run.
+struct Search<'s, 'c, 'f, 'a> {
+    call: &'s Call<'c, 'f, 'a>,
+    part: &'s Expression,
+    bundle: &'a Bundle,
+}
+
+/// A record of a run, by what leads to it.
+struct Candidate {
+    value: BigRational,
+    step: Option<u64>,
+    path: Vec<String>,
+}
+
+impl<'a> Search<'_, '_, '_, 'a> {
+    /// The best record as evidence that knows of which it was chosen.
+    fn best(
+        &self,
+        reference: &EvidencePath<'a>,
+        is_highest: Result<bool, Error>,
+    ) -> Result<Quantity, Error> {
+        let all = match &reference.file {
+            Some(file) => self.in_records(file, &reference.path)?,
+            None => self.in_evaluations(&reference.path)?,
+        };
+        let one = EvidencePath { bundles: vec![self.bundle], is_group: false, ..reference.clone() };
+        let records = all.len();
+        if all.is_empty() {
+            // What stands in place of a number, or that nothing does, is told as of any field.
+            let found = Evaluated::Reference(one);
+            let found = self.call.frame.at(self.part).settle(found)?;
+            return Err(no_metric(self.call, self.part, found.word()));
+        }
+        let chosen = BestOf { is_highest: is_highest?, records };
+        // Of equal ones the first: it was reached before.
+        let best = all.into_iter().reduce(|best, one| {
+            let is_better =
+                if chosen.is_highest { one.value > best.value } else { one.value < best.value };
+            if is_better { one } else { best }
+        });
+        let Some(Candidate { path, step, .. }) = best else {
+            return Err(no_metric(self.call, self.part, "no evaluation"));
+        };
+        let value = EvidencePath { path, step, best: Some(chosen), ..one };
+        let value = Evaluated::Reference(value);
+        let number = self.call.frame.at(self.part).number_of(value)?;
+        let at = step.map_or_else(String::new, |step| format!(" at step {step}"));
+        let derivation = format!("{}{at}, {}", number.derivation, chosen.words());
+        Ok(Quantity { derivation, leaf: None, ..number })
+    }
+
+    /// The metric in each evaluation of a run that has it as a number.
+    fn in_evaluations(&self, path: &[String]) -> Result<Vec<Candidate>, Error> {
+        let is_of_run = !["config", "receipt"].contains(&path[0].as_str());
+        if self.bundle.origin() != Origin::Emitted || !is_of_run {
+            return Err(no_metric(self.call, self.part, "what has no evaluations"));
+        }
+        let checkpoints = &self.bundle.receipt().checkpoints;
+        self.call.frame.takes(checkpoints.len().saturating_mul(READING))?;
+        let renamed = as_recorded(path);
+        let mut found = Vec::new();
+        for saved in checkpoints {
+            let Some(file) = &saved.evaluation else { continue };
+            if let Some(value) = value_at(self.document(file)?.root(), &renamed) {
+                found.push(Candidate { value, step: Some(saved.step), path: path.to_vec() });
+            }
+        }
+        found.sort_by_key(|one| one.step);
+        Ok(found)
+    }
+
+    /// The metric in each record of a table or a log that has it as a number.
+    fn in_records(&self, file: &str, path: &[String]) -> Result<Vec<Candidate>, Error> {
+        let root = self.document(file)?.root();
+        let Kind::Array(_) = root.value().kind else {
+            return Err(no_metric(self.call, self.part, "a file that is no list of records"));
+        };
+        let records: Vec<_> = root.items()?.collect();
+        self.call.frame.takes(records.len().saturating_mul(READING))?;
+        let candidate = |(index, record): (usize, Node<'_>)| {
+            let value = value_at(record, path)?;
+            // A table in CSV has its steps as text.
+            let step = record.get("step").and_then(|step| step.printed().ok()?.parse().ok());
+            let path = std::iter::once(index.to_string()).chain(path.iter().cloned()).collect();
+            Some(Candidate { value, step, path })
+        };
+        Ok(records.into_iter().enumerate().filter_map(candidate).collect())
+    }
+
+    fn document(&self, file: &str) -> Result<&'a Document, Error> {
+        self.call.frame.at(self.part).document(self.bundle, file)
+    }
+}
+
+/// The number at a way into a record; none where there is none, as of what was not finite.
+fn value_at(record: Node<'_>, path: &[String]) -> Option<BigRational> {
+    let text = record.at(&pointer(path)).ok()?.printed().ok()?;
+    let printed = Printed::parse(text).ok().filter(|printed| printed.bound().is_none())?;
+    Some(printed.in_ones())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::polarity;
+
+    #[test]
+    fn names_of_metrics_say_which_end_is_the_best() {
+        for (name, is_highest) in [
+            ("loss", Some(false)),
+            ("eval/loss", Some(false)),
+            ("val_bpb", Some(false)),
+            ("Perplexity", Some(false)),
+            ("metrics/mAP50(B)", Some(true)),
+            ("top-1-accuracy", Some(true)),
+            ("core", Some(true)),
+            ("grad_norm", None),
+            ("loss_gap", None),
+            ("accuracy_loss", None),
+            ("losses", None),
+            ("", None),
+        ] {
+            assert_eq!(polarity(name), is_highest, "{name}");
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! What is held fixed between models or runs, and what differs.
+
+use std::collections::BTreeSet;
+
+use num_rational::BigRational;
+use num_traits::Signed;
+use repro_claim::Expression;
+use repro_claim::syntax::ExpressionKind;
+use repro_core::decimal::format_significant;
+use repro_core::source::{Error, codes};
+use repro_report::outcome::{Measured, Outcome};
+
+use crate::evaluate::{Call, Frame, WRONG_ARGUMENTS};
+use crate::value::{Evaluated, EvidenceWords, Quantity};
+
+codes! {
+    NOT_EQUAL = "held_fixed::differs", "what is said to be held fixed is not", "correct the text, or compare where it is equal";
+    EQUAL = "differs::equal", "what is said to differ is equal", "correct the text";
+    UNDECIDED_SPREAD = "held_fixed::too-coarse", "the values are known too coarsely to decide", "publish them with more digits";
+}
+
+/// The rule of what is almost the same.
+pub const NEARLY: &str = "nearly_fixed";
+
+/// What "almost the same" and "close" mean in every post: within one part in fifty.
+fn nearly() -> BigRational {
+    BigRational::new(1.into(), 50.into())
+}
+
+/// The functions by which several values are said to be one.
+pub const EQUALITIES: [&str; 2] = ["held_fixed", NEARLY];
+
+/// The steps of holding two values against each other.
+const PAIR: usize = 5;
+
+#[derive(Clone, Copy, PartialEq)]
+enum Wanted {
+    Equal,
+    Near,
+    Different,
+}
+
+/// One quantity, or one name, everywhere.
+pub fn held_fixed<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
+    spread(call, Wanted::Equal)
+}
+
+/// Almost one quantity everywhere.
+pub fn nearly_fixed<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
+    spread(call, Wanted::Near)
+}
+
+/// Not the same everywhere.
+pub fn differs<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
+    spread(call, Wanted::Different)
+}
+
+fn spread<'a>(call: &Call<'_, '_, 'a>, wanted: Wanted) -> Result<Evaluated<'a>, Error> {
+    let few =
+        |count: usize| call.wrong(&WRONG_ARGUMENTS, "at least two values", &count.to_string());
+    let values = match Values::of(call)? {
+        Values::Words(words) => {
+            call.frame.pairs(words.len(), PAIR)?;
+            let places: BTreeSet<_> = words
+                .iter()
+                .flat_map(|(_, words)| &words.leaves)
+                .filter_map(|leaf| leaf.evidence.as_ref())
+                .collect();
+            return match places.len() {
+                count @ (0 | 1) => Err(few(count)),
+                _ => Ok(Evaluated::decided(judge_words(&words, wanted))),
+            };
+        }
+        Values::Numbers(numbers) => numbers,
+    };
+    if values.len() < 2 {
+        return Err(few(values.len()));
+    }
+    call.frame.pairs(values.len(), PAIR)?;
+    let within = match (wanted, call.named("within")) {
+        (Wanted::Near, Some(part)) => {
+            let share = call.number_of(part)?;
+            // What the text states counts; what the author of the post adds may only be stricter.
+            let stated = call.evaluator.quoted().iter().any(|printed| {
+                printed.exact().scaled(&printed.unit().per_one().recip()) == share.interval
+            });
+            let share = share.interval.high().clone();
+            if stated { share } else { share.min(nearly()) }
+        }
+        (Wanted::Near, None) => nearly(),
+        _ => BigRational::from_integer(0.into()),
+    };
+    Ok(Evaluated::decided(judge(&values, wanted, &within)))
+}
+
+fn judge(values: &[(String, Quantity)], wanted: Wanted, within: &BigRational) -> Outcome {
+    let shown = |(label, number): &(String, Quantity)| {
+        let value = format_significant(&number.point(), 5);
+        match label.is_empty() {
+            true if number.leaf.is_some() => value,
+            true => format!("{value} ({})", number.derivation),
+            false => format!("{label} {value}"),
+        }
+    };
+    let listed: Vec<_> = values.iter().map(shown).collect();
+    let listed = listed.join(", ");
+    // Every pair whose intervals cannot be within the share of each other is surely apart, and every
+    // pair whose intervals cannot be further apart is surely near.
+    let above = |a: &BigRational, b: &BigRational| a - b > within * a.abs().min(b.abs());
+    let (mut surely_apart, mut surely_near) = (false, true);
+    for (index, (_, a)) in values.iter().enumerate() {
+        for (_, b) in values.iter().skip(index + 1) {
+            let (a, b) = (&a.interval, &b.interval);
+            surely_apart |= above(a.low(), b.high()) || above(b.low(), a.high());
+            surely_near &= !above(a.high(), b.low()) && !above(b.high(), a.low());
+        }
+    }
+    let widest = widest(values);
+    let has_noise = !values.iter().all(|(_, number)| number.is_without_noise());
+    let outcome = match wanted {
+        Wanted::Different if surely_apart && has_noise => {
+            let reason =
+                "they differ as printed; one run each, so the noise between runs is not known";
+            Outcome::inconclusive(&crate::evaluate::order::ONE_RUN, reason)
+        }
+        Wanted::Different if surely_apart => Outcome::verified(),
+        Wanted::Different if surely_near => {
+            Outcome::refuted(&EQUAL, format!("it is the same: {listed}"))
+        }
+        Wanted::Different => coarse(&listed),
+        _ if surely_apart => Outcome::refuted(&NOT_EQUAL, format!("{widest}: {listed}")),
+        _ if surely_near => Outcome::verified(),
+        // Equal prints of one precision state one number.
+        Wanted::Equal if same_prints(values) => Outcome::verified(),
+        _ => coarse(&listed),
+    };
+    let (rule, tolerance) = match wanted {
+        Wanted::Near => {
+            let hundred = BigRational::from_integer(100.into());
+            (NEARLY, format!("{}%", format_significant(&(within * hundred), 5)))
+        }
+        // That single runs differ is not that their recipes do.
+        Wanted::Equal if has_noise => (crate::evaluate::noise::ORDER, "equal".to_owned()),
+        _ => ("exact", "equal".to_owned()),
+    };
+    let measured = std::iter::zip(names(values), values)
+        .map(|(of, (_, number))| Measured { of, ..number.measured() });
+    outcome.giving(listed).within(rule, tolerance).measuring(measured)
+}
+
+/// What each value is of: its model or run, or by which part the places differ that it was read from.
+fn names(values: &[(String, Quantity)]) -> Vec<String> {
+    let place = |number: &Quantity| {
+        let one = number.leaves.iter().find_map(|leaf| leaf.evidence.as_ref())?;
+        let inside = format!("{}{}", one.file, one.pointer);
+        let parts = inside.split(['/', '.', '=']).map(str::to_owned);
+        Some(std::iter::once(one.bundle.clone()).chain(parts).collect::<Vec<_>>())
+    };
+    let places: Vec<Vec<String>> =
+        values.iter().map(|(_, number)| place(number).unwrap_or_default()).collect();
+    let differs = |part: &&String| !places.iter().all(|place| place.contains(part));
+    let named = std::iter::zip(values, &places).map(|((label, number), place)| {
+        let own: Vec<&str> = place.iter().filter(differs).map(String::as_str).collect();
+        match (label.is_empty(), own.is_empty()) {
+            (false, _) => label.clone(),
+            (true, false) => own.join(" "),
+            (true, true) => number.derivation.clone(),
+        }
+    });
+    named.collect()
+}
+
+fn coarse(listed: &str) -> Outcome {
+    Outcome::inconclusive(&UNDECIDED_SPREAD, format!("the digits do not decide: {listed}"))
+}
+
+fn same_prints(values: &[(String, Quantity)]) -> bool {
+    let mut pairs = values.iter().zip(values.iter().skip(1));
+    pairs.all(|((_, a), (_, b))| a.interval == b.interval && a.has_precision_of(b))
+}
+
+/// How far apart the outermost are.
+fn widest(values: &[(String, Quantity)]) -> String {
+    let points = values.iter().map(|(_, number)| number.interval.middle());
+    let (low, high) = (points.clone().min(), points.max());
+    match (low, high) {
+        (Some(low), Some(high)) if low > BigRational::from_integer(0.into()) => {
+            format!("the largest is {} times the smallest", format_significant(&(high / low), 4))
+        }
+        _ => "not the same".to_owned(),
+    }
+}
+
+/// What several models or runs have, each with what it is called.
+enum Values {
+    Numbers(Vec<(String, Quantity)>),
+    Words(Vec<(String, EvidenceWords)>),
+}
+
+impl Values {
+    /// Those of a list, or of `x` with `it` for each of `over`; of a group, those of each run.
+    fn of(call: &Call<'_, '_, '_>) -> Result<Self, Error> {
+        let Some(over) = call.named("over") else {
+            let sample = call.numbers()?;
+            return Ok(Self::Numbers(std::iter::zip(sample.runs, sample.numbers).collect()));
+        };
+        let each = call.argument(0)?;
+        let of = match &over.kind {
+            ExpressionKind::List(items) => items.iter().collect::<Vec<&Expression>>(),
+            _ => vec![over],
+        };
+        let (mut numbers, mut words) = (Vec::new(), Vec::new());
+        for item in of {
+            let value = call.evaluate(item)?;
+            let mut variables = call.frame.variables.clone();
+            variables.insert("it".to_owned(), value);
+            let frame = Frame { variables: &variables, ..call.frame.at(each) };
+            match frame.settled()? {
+                // Losses of a group have a mean and a spread; settings have one value or several.
+                Evaluated::Sample(sample)
+                    if sample.numbers.iter().all(Quantity::is_without_noise) =>
+                {
+                    numbers.extend(std::iter::zip(sample.runs, sample.numbers));
+                }
+                value => match value.words() {
+                    Some(all) => words.extend(all.into_iter().map(|one| (item.to_string(), one))),
+                    None => {
+                        let number = frame.number_of(value)?;
+                        numbers.push((item.to_string(), number));
+                    }
+                },
+            }
+        }
+        match (numbers.is_empty(), words.is_empty()) {
+            (_, true) => Ok(Self::Numbers(numbers)),
+            (true, false) => Ok(Self::Words(words)),
+            (false, false) => Err(call.wrong(&WRONG_ARGUMENTS, "numbers or words", "some of both")),
+        }
+    }
+}
+
+/// Words that are one, or not: names are the same letter by letter.
+fn judge_words(values: &[(String, EvidenceWords)], wanted: Wanted) -> Outcome {
+    let shown = |(label, words): &(String, EvidenceWords)| format!("{label} \"{}\"", words.text);
+    let mut listed: Vec<_> = values.iter().map(shown).collect();
+    // The runs of a group have one name.
+    listed.dedup();
+    let listed = listed.join(", ");
+    let is_one = values.windows(2).all(|pair| pair[0].1.text == pair[1].1.text);
+    let outcome = match (is_one, wanted) {
+        (true, Wanted::Different) => Outcome::refuted(&EQUAL, format!("it is the same: {listed}")),
+        (false, Wanted::Equal | Wanted::Near) => {
+            Outcome::refuted(&NOT_EQUAL, format!("not the same: {listed}"))
+        }
+        _ => Outcome::verified(),
+    };
+    outcome.giving(listed).within("same", "the same words")
+}

@@ -1,0 +1,104 @@
+//! Necessary conditions: what cannot be is refuted, and what can be is no more than possible.
+
+use num_bigint::BigInt;
+use num_rational::BigRational;
+use num_traits::{Signed, Zero};
+use repro_core::decimal::format_significant;
+use repro_core::source::{Error, codes};
+use repro_report::outcome::Outcome;
+
+use crate::evaluate::{Call, WRONG_ARGUMENTS};
+use crate::value::{DIGITS, Evaluated, Quantity};
+
+codes! {
+    IMPOSSIBLE = "possible::outside", "a number lies where none can", "correct it";
+    POSSIBLE = "possible::only", "the number can be, which does not show that it is right", "bind it to the evidence that it comes from";
+    NO_COUNT = "grim::no-such-count", "no whole number of items gives this share", "check the share, and how many items were scored";
+    OFF_GRID = "on_grid::off", "a step lies between two points of its grid", "correct the step, or the grid";
+}
+
+/// A number as it stands in the quote is known to its last digit.
+pub fn printed(call: &Call<'_, '_, '_>, index: usize) -> Result<Quantity, Error> {
+    let number = call.number(index)?;
+    let quoted = call
+        .evaluator
+        .quoted()
+        .iter()
+        .find(|printed| printed.text() == number.derivation && number.last_place.is_none());
+    Ok(match quoted {
+        Some(printed) => {
+            let per_one = printed.unit().per_one();
+            let interval = printed.interval().scaled(&per_one.recip());
+            Quantity { interval, last_place: Some(printed.last_place() / per_one), ..number }
+        }
+        None => number,
+    })
+}
+
+fn only(what: String) -> Outcome {
+    Outcome::inconclusive(&POSSIBLE, format!("possible: {what}"))
+}
+
+pub fn between<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
+    let (x, low, high) = (printed(call, 0)?, call.number(1)?, call.number(2)?);
+    let limits = format!("[{}, {}]", short(&low), short(&high));
+    let outside = x.interval.high() < low.interval.low() || x.interval.low() > high.interval.high();
+    let outcome = if outside {
+        Outcome::refuted(&IMPOSSIBLE, format!("{} is outside {limits}", x.derivation))
+    } else {
+        only(format!("it lies in {limits}"))
+    };
+    Ok(judged(outcome.giving(limits)))
+}
+
+pub fn grim<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
+    let (share, items) = (printed(call, 0)?, call.number(1)?);
+    let count = items.whole().filter(BigInt::is_positive);
+    let count = count.ok_or_else(|| {
+        call.wrong(&WRONG_ARGUMENTS, "a whole number of items, at least one", &items.derivation)
+    })?;
+    let one = BigRational::from_integer(1.into());
+    if *share.interval.low() > one || share.interval.high().is_negative() {
+        let reason = format!("{} is no share", share.derivation);
+        return Ok(judged(Outcome::refuted(&IMPOSSIBLE, reason)));
+    }
+    let all = BigRational::from_integer(count.clone());
+    let least = (share.interval.low() * &all).ceil();
+    let fits = least <= share.interval.high() * &all;
+    let near = |k: &BigRational| {
+        format!("{}/{count} = {}", k.to_integer(), format_significant(&(k / &all), DIGITS))
+    };
+    if fits {
+        return Ok(judged(only(near(&least))));
+    }
+    let reason = format!("neither {} nor {}", near(&(&least - &one)), near(&least));
+    Ok(judged(Outcome::refuted(&NO_COUNT, reason)))
+}
+
+pub fn on_grid<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
+    let (step, every, last) = (call.number(0)?, call.number(1)?, call.number(2)?);
+    let (Some(at), Some(between), Some(end)) = (step.whole(), every.whole(), last.whole()) else {
+        return Err(call.wrong(&WRONG_ARGUMENTS, "whole numbers of steps", &step.derivation));
+    };
+    if !between.is_positive() {
+        return Err(call.wrong(&WRONG_ARGUMENTS, "at least one step between", &every.derivation));
+    }
+    let rest = &at % &between;
+    let outcome = if at > end {
+        Outcome::refuted(&OFF_GRID, format!("{at} is behind the last step, {end}"))
+    } else if rest.is_zero() || at == end {
+        only(format!("{at} is a point of the grid of {between}"))
+    } else {
+        let reason = format!("{at} lies {rest} steps behind a point of the grid of {between}");
+        Outcome::refuted(&OFF_GRID, reason)
+    };
+    Ok(judged(outcome))
+}
+
+fn judged<'a>(outcome: Outcome) -> Evaluated<'a> {
+    Evaluated::Judgement(Box::new(outcome.within("possible", "a necessary condition")))
+}
+
+fn short(number: &Quantity) -> String {
+    format_significant(&number.interval.middle(), DIGITS)
+}

@@ -1,0 +1,52 @@
+//! What expressions give on the bundles of a post, whether or not a statement says them: for whoever looks for the expression of a
+//! printed number.
+
+use repro_core::decimal::nearest_f64;
+use repro_core::parallel;
+use repro_core::source::{Document, Error, Node, Source};
+
+use crate::context::PostContext;
+use crate::evaluate::{Evaluator, Frame, Variables};
+use crate::library::Library;
+use crate::page::{PlacedExpression, PostPage};
+use crate::texts::TextsAtHand;
+use crate::value::Quantity;
+use crate::work::Work;
+
+/// A number that an expression gives, in units of one: the ends between which it lies.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct GivenNumber {
+    /// The low end.
+    pub low: f64,
+    /// The high end.
+    pub high: f64,
+}
+
+/// The numbers that each expression gives, in the order of `expressions`: one, several of a list, or none where it has no value.
+pub fn given(
+    page: &PostPage,
+    library: &Library,
+    expressions: &[String],
+    threads: usize,
+) -> Result<Vec<Vec<GivenNumber>>, Error> {
+    let json = serde_json::Value::from(expressions.to_vec()).to_string();
+    let document = Document::parse_json(Source::new("expressions", json.into_bytes())?)?;
+    let (texts, work) = (TextsAtHand::new(), Work::without_end());
+    let context = PostContext::new(page, library, &texts, &work);
+    let nodes: Vec<_> = document.root().items()?.collect();
+    let one = |node: &_| numbers(&context, *node).unwrap_or_default();
+    Ok(parallel::map(&nodes, threads, one))
+}
+
+fn numbers(context: &PostContext<'_>, node: Node<'_>) -> Result<Vec<GivenNumber>, Error> {
+    let placed = PlacedExpression::read(node)?;
+    let evaluator = Evaluator::new(context, Vec::new());
+    let variables = Variables::new();
+    let frame = Frame::of(&evaluator, &placed, &variables);
+    let parts = frame.parts(frame.evaluate()?)?;
+    let ends = |number: Quantity| {
+        let ends = &number.interval;
+        GivenNumber { low: nearest_f64(ends.low()), high: nearest_f64(ends.high()) }
+    };
+    Ok(parts.into_iter().map(ends).collect())
+}

@@ -1,0 +1,258 @@
+//! What stands at the head of a post file: texts, names, formulas, keys.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use repro_bundle::signature::PublicKey;
+use repro_claim::locator::{Locator, MOST_BUNDLES};
+use repro_core::digest::Digest;
+use repro_core::similar::did_you_mean;
+use repro_core::source::{Error, Location, Node, codes};
+use repro_report::outcome::Referee;
+
+use super::PostRole;
+use super::placed::{PlacedExpression, each_of, optional_text, with_hint, word_of};
+use crate::page_keys::{self, PAIRED_BY};
+use crate::post;
+
+codes! {
+    BAD_LOCATOR = "post::bad-locator", "a name does not say where its evidence lies", "write `BUNDLE`, `BUNDLE:FILE`, `BUNDLE#FACTS`, or a group such as `run-s{1..6}`";
+    BAD_FORMULA = "post::bad-formula", "a formula's name is malformed", "write `\"name(a, b)\" = \"expression\"`";
+    BAD_PAIRING = "post::bad-pairing", "what a post pairs its runs by is not known", "write `paired_by = \"seed\"`, or leave it out";
+    UNKNOWN_ALIAS = "post::unknown-alias", "an alias is of no name of the post", "name the arm as `[names]` does";
+    BAD_ROLE = "post::bad-role", "the role of a post is not known", "write `role = \"author\"` where the text is your own, `role = \"audit\"` where it is somebody else's";
+    MANY_BUNDLES = "post::many-bundles", "the names of a post stand for more bundles than are loaded", "correct the ranges of `[names]`, or split the post";
+}
+
+/// A published document whose statements are checked.
+#[derive(Debug, Clone)]
+pub struct TextSource {
+    /// The id that sentences use.
+    pub id: String,
+    /// What it is, for people.
+    pub what: String,
+    /// Its file in the project, seen from the post file, where it lies there.
+    pub file: Option<String>,
+    /// The file that it is a copy of, seen from the post file.
+    pub copy_of: Option<String>,
+    /// Its digest, where it is not redistributed.
+    pub sha256: Option<Digest>,
+    /// Where it is declared.
+    pub place: Location,
+}
+
+/// A formula of the post.
+#[derive(Debug, Clone)]
+pub struct PostFormula {
+    /// The names of what it is given.
+    pub parameters: Vec<String>,
+    /// What it computes.
+    pub body: PlacedExpression,
+}
+
+/// `role = "author"` or `"audit"`; an author's where none is written.
+pub(super) fn role(root: Node) -> Result<PostRole, Error> {
+    let known = [("author", PostRole::Author), ("audit", PostRole::Audit)];
+    let role = root.get("role").map(|word| word_of(word, &known, &BAD_ROLE));
+    Ok(role.transpose()?.unwrap_or_default())
+}
+
+pub(super) fn referee(node: Node) -> Result<Referee, Error> {
+    page_keys::only("referee", node)?;
+    let lines = |key: &str| node.get(key).map_or(Ok(Vec::new()), words);
+    Ok(Referee {
+        load_bearing_premises: lines("load_bearing_premises")?,
+        free_parameters: lines("free_parameters")?,
+        missing_facts: lines("missing_facts")?,
+    })
+}
+
+/// The texts of a list.
+fn words(list: Node) -> Result<Vec<String>, Error> {
+    list.items()?.map(|word| Ok(word.text()?.to_owned())).collect()
+}
+
+/// The tables that are written `[[key]]`, one behind the other.
+pub(super) fn list<'a>(root: Node<'a>, key: &str) -> Result<Vec<Node<'a>>, Error> {
+    let Some(list) = root.get(key) else { return Ok(Vec::new()) };
+    match list.items() {
+        Ok(items) => Ok(items.collect()),
+        Err(error) if list.members().is_ok() => {
+            Err(error.help(format!("write `[[{key}]]` with two brackets on each side")))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// `text = "file.md"` is the one text of a post; `[texts.id]` names several.
+pub(super) fn texts(root: Node) -> Result<Vec<TextSource>, Error> {
+    let mut texts = Vec::new();
+    if let Some(node) = root.get("text") {
+        let file = node.text()?.to_owned();
+        texts.push(TextSource {
+            id: "text".to_owned(),
+            what: format!("the text of the post, {file}"),
+            file: Some(file),
+            copy_of: None,
+            sha256: None,
+            place: node.place(),
+        });
+    }
+    let Some(table) = root.get("texts") else { return Ok(texts) };
+    for (id, node) in table.members()? {
+        page_keys::only("source", node)?;
+        // For people; only what they are is checked.
+        for field in ["date", "url"] {
+            optional_text(node, field)?;
+        }
+        let sha256 = node.get("sha256").map(|digest| {
+            let text = digest.text()?;
+            Digest::parse_prefixed(&format!("sha256:{text}")).ok_or_else(|| {
+                let expected = "64 hexadecimal digits";
+                let error = post::BAD_DIGEST.at(digest.place(), expected, format!("`{text}`"));
+                error.help("write the digits that `sha256sum` prints of the text")
+            })
+        });
+        texts.push(TextSource {
+            id: id.to_owned(),
+            what: node.required("what")?.text()?.to_owned(),
+            file: optional_text(node, "file")?,
+            copy_of: copy_of(node)?,
+            sha256: sha256.transpose()?,
+            place: node.place(),
+        });
+    }
+    Ok(texts)
+}
+
+/// The file that the file of a text is a copy of.
+fn copy_of(text: Node) -> Result<Option<String>, Error> {
+    let original = optional_text(text, "copy_of")?;
+    if original.is_some() {
+        text.required("file")?;
+    }
+    Ok(original)
+}
+
+/// Where the post says that runs of equal seeds are pairs.
+pub(super) fn paired_by_seed(root: Node) -> Result<Option<Location>, Error> {
+    let Some(node) = root.get("paired_by") else { return Ok(None) };
+    word_of(node, &[(PAIRED_BY, ())], &BAD_PAIRING)?;
+    Ok(Some(node.place()))
+}
+
+pub(super) fn names(root: Node) -> Result<BTreeMap<String, (Locator, Location)>, Error> {
+    let mut names = BTreeMap::new();
+    if let Some(table) = root.get("names") {
+        add_names(table, "", &mut names, &mut 0)?;
+    }
+    Ok(names)
+}
+
+/// The words by which the text calls names, or a part that several names have: `[aliases] moe = ["the mixture"]`.
+pub(super) fn aliases<'n>(
+    root: Node,
+    names: impl Iterator<Item = &'n String> + Clone,
+) -> Result<BTreeMap<String, Vec<String>>, Error> {
+    let Some(table) = root.get("aliases") else { return Ok(BTreeMap::new()) };
+    let mut aliases = BTreeMap::new();
+    let parts =
+        || names.clone().flat_map(|label| std::iter::once(label.as_str()).chain(label.split('.')));
+    let known: BTreeSet<&str> = parts().collect();
+    for (name, words) in table.members()? {
+        if !known.contains(name) {
+            let error = UNKNOWN_ALIAS.at(
+                words.place(),
+                "a name of `[names]`, or a part of one",
+                format!("`{name}`"),
+            );
+            return Err(with_hint(error, did_you_mean(name, parts())));
+        }
+        let words = each_of(words).into_iter().map(|word| Ok(word.text()?.to_owned()));
+        aliases.insert(name.to_owned(), words.collect::<Result<_, Error>>()?);
+    }
+    Ok(aliases)
+}
+
+/// Refuses more bundles than a post names.
+fn are_few(named: usize, node: Node) -> Result<(), Error> {
+    if named <= MOST_BUNDLES {
+        return Ok(());
+    }
+    let expected = format!("at most {MOST_BUNDLES} bundles in all names");
+    Err(MANY_BUNDLES.at(node.place(), expected, format!("{named} up to here")))
+}
+
+/// The names of a table, and of the tables in it with a dot between.
+fn add_names(
+    table: Node,
+    before: &str,
+    names: &mut BTreeMap<String, (Locator, Location)>,
+    named: &mut usize,
+) -> Result<(), Error> {
+    for (key, node) in table.members()? {
+        let name = if before.is_empty() { key.to_owned() } else { format!("{before}.{key}") };
+        if node.members().is_ok() {
+            add_names(node, &name, names, named)?;
+            continue;
+        }
+        let text = node.text()?;
+        let expected = "where evidence lies: `BUNDLE:FILE#PATH` or a part of that";
+        let locator = locator(node, text, expected)?;
+        *named += locator.bundles.len();
+        names.insert(name, (locator, node.place()));
+        are_few(*named, node)?;
+    }
+    Ok(())
+}
+
+fn locator(node: Node, text: &str, expected: &str) -> Result<Locator, Error> {
+    let error = || BAD_LOCATOR.at(node.place(), expected, format!("`{text}`"));
+    Locator::parse(text).ok_or_else(error)
+}
+
+/// `"run-s{1..6}" = "-----BEGIN PUBLIC KEY-----..."`: who must have signed these bundles.
+pub(super) fn keys(root: Node) -> Result<BTreeMap<String, PublicKey>, Error> {
+    let mut keys = BTreeMap::new();
+    let Some(table) = root.get("keys") else { return Ok(keys) };
+    for (names, node) in table.members()? {
+        let locator = locator(node, names, "the names of bundles")?;
+        let key = PublicKey::parse(node.text()?, node.place())?;
+        keys.extend(locator.bundles.into_iter().map(|name| (name, key.clone())));
+        are_few(keys.len(), node)?;
+    }
+    Ok(keys)
+}
+
+/// `"name(a, b)" = "expression"`, or `name = "expression"`.
+pub(super) fn formulas(root: Node) -> Result<BTreeMap<String, PostFormula>, Error> {
+    let mut formulas = BTreeMap::new();
+    let Some(table) = root.get("formulas") else { return Ok(formulas) };
+    for (key, node) in table.members()? {
+        let Some((name, parameters)) = signature(key) else {
+            let expected = "a name, with the names of what it is given in parentheses";
+            return Err(BAD_FORMULA.at(node.place(), expected, format!("`{key}`")));
+        };
+        formulas.insert(name, PostFormula { parameters, body: PlacedExpression::read(node)? });
+    }
+    Ok(formulas)
+}
+
+/// The name of a formula, and of what it is given: `name(a, b)`.
+fn signature(key: &str) -> Option<(String, Vec<String>)> {
+    let word = |text: &str| {
+        let text = text.trim();
+        let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        let good = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && text.chars().all(plain);
+        good.then(|| text.to_owned())
+    };
+    let (name, inside) = match key.split_once('(') {
+        Some((name, rest)) => (name, rest.strip_suffix(')')?),
+        None => (key, ""),
+    };
+    let parameters = match inside {
+        "" => Some(Vec::new()),
+        list => list.split(',').map(word).collect(),
+    };
+    Some((word(name)?, parameters?))
+}
