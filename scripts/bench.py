@@ -77,7 +77,7 @@ def project(folder, claims):
     (bundle / "data" / "facts.json").write_text(json.dumps({"facts": facts}))
     receipt = {"schema": "repro.receipt/1", "origin": "transcribed"}
     (bundle / "data" / "receipt.json").write_text(json.dumps(receipt))
-    subprocess.run([str(REPRO), "seal", str(bundle)], capture_output=True, check=True)
+    subprocess.run([str(REPRO), "bundle", "seal", str(bundle)], capture_output=True, check=True)
     lines = ['schema = "repro.post/2"', 'id = "many"', 'title = "Many claims"', 'text = "many.md"',
              '[names]', 'facts = "facts"']
     text = []

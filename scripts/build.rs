@@ -19,10 +19,14 @@ fn main() {
         println!("cargo::rerun-if-changed={part}");
     }
     println!("cargo::rustc-env=REPRO_SOURCE_SHA256={}", digest());
-    let Some(revision) = git(&["log", "-1", "--format=%H", "--"]).filter(|text| !text.is_empty())
-    else {
+    let package = std::env::var("CARGO_PKG_VERSION").unwrap_or_default();
+    let revision = git(&["log", "-1", "--format=%H", "--"]).filter(|text| !text.is_empty());
+    let Some(revision) = revision else {
+        println!("cargo::rustc-env=REPRO_VERSION={package}");
         return;
     };
+    let short = revision.get(..12).unwrap_or(&revision);
+    println!("cargo::rustc-env=REPRO_VERSION={package} ({short})");
     let Some(changes) = git(&["status", "--porcelain", "--"]) else { return };
     let dirty = !changes.is_empty();
     println!("cargo::rustc-env=REPRO_SOURCE_REVISION={revision}");

@@ -289,7 +289,7 @@ def declared(machine, bundle, statement):
     shutil.copytree(bundle, copy)
     for path in (copy / "data" / "slices").glob("*.stated.json"):
         path.write_text(json.dumps(json.loads(path.read_text()) | statement))
-    machine.repro("seal", copy)
+    machine.repro("bundle", "seal", copy)
     return copy
 
 

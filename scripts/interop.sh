@@ -61,7 +61,7 @@ refuses() {
   fi
 }
 
-quietly "$repro" keygen --out "$work/key"
+quietly "$repro" bundle keygen --out "$work/key"
 public=$work/key.pub
 openssl ecparam -name prime256v1 -genkey -noout -out "$work/openssl.pem"
 openssl ec -in "$work/openssl.pem" -pubout -out "$work/openssl.pub" 2>"$work/output"
@@ -70,7 +70,7 @@ openssl ec -in "$work/openssl.pem" -pubout -out "$work/openssl.pub" 2>"$work/out
 for name in nmoe-0003 tiny-moe-moe-active12-s1 tiny-moe-torch-moe-s1; do
   bundle=$work/$name
   cp -r "receipts/$name" "$bundle"
-  quietly "$repro" sign --key "$work/key" "$bundle"
+  quietly "$repro" bundle sign --key "$work/key" "$bundle"
   (cd "$bundle" && quietly sha256sum -c --strict --quiet tagmanifest-sha256.txt manifest-sha256.txt)
   row "$name" "sha256sum -c --strict" "all digests hold"
   quietly "$python" "$tools/venv/bin/bagit.py" --validate --quiet "$bundle"
@@ -143,7 +143,7 @@ END
 for kind in rsa ec; do
   authority=$work/authority-$kind
   quietly scripts/interop/authority.sh make "$authority" "$kind"
-  quietly "$repro" stamp "$work/$name" --of bundle --out "$work/$kind.tsq"
+  quietly "$repro" bundle stamp "$work/$name" --of bundle --out "$work/$kind.tsq"
   quietly openssl ts -query -in "$work/$kind.tsq" -text
   quietly scripts/interop/authority.sh answer "$authority" "$work/$kind.tsq" "$work/$kind.tsr"
   quietly openssl ts -verify -queryfile "$work/$kind.tsq" -in "$work/$kind.tsr" -CAfile "$authority/ca.pem"
@@ -174,7 +174,7 @@ done
 # And a private key of ours in the hands of others.
 quietly "$signer" sign key --private_key "$work/key" --signature "$work/model.sig" receipts/nmoe-0003
 quietly openssl pkey -in "$work/key" -check -noout
-row "nmoe-0003" "model_signing sign key, openssl pkey -check" "read the private key of repro keygen"
+row "nmoe-0003" "model_signing sign key, openssl pkey -check" "read the private key of repro bundle keygen"
 
 if [ "${1-}" = --write ]; then
   mkdir -p "$(dirname "$document")"

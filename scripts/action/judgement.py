@@ -76,14 +76,14 @@ def held_against(base: str, program: str, arguments: list[str], folder: Path) ->
     folder.mkdir(parents=True, exist_ok=True)
     reports = [f"--output={name}={folder / ('report.' + name)}" for name in FORMATS]
     ran = subprocess.run(
-        [program, "compare", base, *reports, *arguments], capture_output=True, env=without_token(os.environ), check=False
+        [program, "diff", base, *reports, *arguments], capture_output=True, env=without_token(os.environ), check=False
     )
     commands.show(ran.stderr.decode(errors="replace"))
     commands.show(ran.stdout.decode(errors="replace"))
     found = folder / "report.json"
     if ran.returncode not in KNOWN_STATUS or not found.is_file():
         raise Refusal(
-            "a report of `repro compare`", f"status {ran.returncode}", "see what it says in the log: it could not begin, or it broke"
+            "a report of `repro diff`", f"status {ran.returncode}", "see what it says in the log: it could not begin, or it broke"
         )
     report = json.loads(found.read_text(encoding="utf-8"))
     for lock in report["locks"]:

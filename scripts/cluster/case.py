@@ -105,7 +105,7 @@ class Case:
         return Reports(int((self.project / "single.status").read_text()), reports)
 
     def merged(self, *stores: Path, plan: Path | None = None) -> Reports:
-        return self.reports("merge", plan or self.plan, *(f"--results={store}" for store in stores))
+        return self.reports("cluster", "merge", plan or self.plan, *(f"--results={store}" for store in stores))
 
 
 def items(plan: Path) -> list[dict[str, Any]]:
@@ -172,11 +172,11 @@ def make(study: Study, project: Path) -> None:
     evidence = case.options
     for run in study.runs:
         bundle, challenge = f"trained/{run}", f"{run}.challenge.json"
-        drawn = case.run("challenge", bundle, "--seed", "drawn when the run was sealed", f"--count={study.intervals}")
+        drawn = case.run("bundle", "challenge", bundle, "--seed", "drawn when the run was sealed", f"--count={study.intervals}")
         (project / challenge).write_text(expect(drawn))
         evidence += [bundle, f"--challenge={challenge}"]
     (project / "evidence").write_text(" ".join(evidence))
-    expect(case.run("plan", *evidence, "--out", case.plan))
+    expect(case.run("cluster", "plan", *evidence, "--out", case.plan))
     single = case.reports("verify", *evidence)
     for name, report in single.bytes.items():
         (project / f"single.{name}").write_bytes(report)

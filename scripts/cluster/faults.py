@@ -35,12 +35,12 @@ class FaultTest(EngineTest):
         folder = Path(tempfile.mkdtemp(prefix="repro-cluster-"))
         cls.addClassCleanup(shutil.rmtree, folder)
         cls.whole = folder / "whole"
-        expect(the_case().run("work", the_case().plan, f"--results={cls.whole}"))
+        expect(the_case().run("cluster", "work", the_case().plan, f"--results={cls.whole}"))
 
     def start(self, *options: str, before: tuple[str, ...] = (), **environment: str) -> subprocess.Popen[str]:
         """A worker on the store."""
         return subprocess.Popen(
-            [*before, PROGRAM, "work", self.case.plan, f"--results={self.store}", "--threads=1", *options],
+            [*before, PROGRAM, "cluster", "work", self.case.plan, f"--results={self.store}", "--threads=1", *options],
             cwd=self.case.project,
             env={**os.environ, **environment},
             text=True,
@@ -96,7 +96,7 @@ class FaultTest(EngineTest):
                 self.assertIn(worker.returncode, (-signal.SIGKILL, 0))
                 if worker.returncode != 0:
                     killed_at.add(call)
-                merged = self.case.run("merge", self.case.plan, f"--results={self.store}")
+                merged = self.case.run("cluster", "merge", self.case.plan, f"--results={self.store}")
                 whole = results(self.store) == self.case.keys()
                 self.assertEqual(merged.returncode, self.case.single().status if whole else 2, merged.stderr)
                 self.assert_ended(self.start(f"--item={key}"))
@@ -126,7 +126,7 @@ class FaultTest(EngineTest):
     def test_two_merges_write_at_once(self) -> None:
         paths = {name: self.folder / f"merged.{name}" for name in FORMATS}
         outputs = [f"--output={name}={path}" for name, path in paths.items()]
-        command = [PROGRAM, "merge", self.case.plan, f"--results={self.whole}", *outputs]
+        command = [PROGRAM, "cluster", "merge", self.case.plan, f"--results={self.whole}", *outputs]
         for _ in range(5):
             merges = [
                 subprocess.Popen(command, cwd=self.case.project, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -166,7 +166,7 @@ class FaultTest(EngineTest):
             with self.subTest(bytes=len(damaged)):
                 self.without(key)
                 (self.store / key[:2] / key).write_bytes(damaged)
-                merged = self.case.run("merge", self.case.plan, f"--results={self.store}")
+                merged = self.case.run("cluster", "merge", self.case.plan, f"--results={self.store}")
                 self.assertEqual(merged.returncode, 2)
                 self.assertIn(key, merged.stderr)
                 self.assert_ended(self.start())

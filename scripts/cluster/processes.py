@@ -21,8 +21,8 @@ def with_environment(text: str) -> list[int]:
 
 
 def workers() -> list[int]:
-    """The processes of `repro work`, whoever started them: whose they are is seen by their other arguments."""
-    return [pid for pid in _running() if _read(pid, "cmdline").split(b"\0")[1:2] == [b"work"]]
+    """The processes of `repro cluster work`, whoever started them: whose they are is seen by their other arguments."""
+    return [pid for pid in _running() if _read(pid, "cmdline").split(b"\0")[1:3] == [b"cluster", b"work"]]
 
 
 def parent(pid: int) -> int | None:

@@ -99,7 +99,7 @@ def version_of(path: pathlib.Path) -> Optional[str]:
         said = subprocess.run([str(path), "--version"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=60, check=True)
     except (OSError, subprocess.SubprocessError):
         return None
-    name, _, found = said.stdout.decode("utf-8", "replace").strip().partition(" ")
+    name, found = [*said.stdout.decode("utf-8", "replace").split(), "", ""][:2]
     return found if name == PROGRAM else None
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes repro_receipts/_settings.py of what `repro list settings` says, so that both know the same settings:
+"""Makes repro_receipts/_settings.py of what `repro explain --list settings` says, so that both know the same settings:
 
     cargo run --release -- list settings --format json | scripts/python/make_settings.py            # writes it
     cargo run --release -- list settings --format json | scripts/python/make_settings.py --check    # ends with 1 where it is another
@@ -10,7 +10,7 @@ import pprint
 import sys
 
 FILE = pathlib.Path(__file__).resolve().parent / "repro_receipts" / "_settings.py"
-TEXT = '''"""What `repro replay` knows of configs; made by make_settings.py from `repro list settings`.
+TEXT = '''"""What `repro replay` knows of configs; made by make_settings.py from `repro explain --list settings`.
 
 `READ`: by model, the settings that are read of it. `KNOWN`: those that are read of all models, or change no step. `UPDATES`:
 those that only describe how updates are made, which slices state. `HARMLESS`: those that change nothing at one value: `off`

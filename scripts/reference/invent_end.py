@@ -2,11 +2,11 @@
 """Invents the last third of a run of `repro train`, for the demonstration of a challenge.
 
     scripts/reference/invent_end.py BUNDLE
-    repro seal BUNDLE
+    repro bundle seal BUNDLE
 
 From the first committed state after two thirds of the steps on, losses are 3% lower, the last evaluation agrees with
 them, and the committed states are of weights that never were. All sums, means and chains are made right again;
-`repro seal` does the same for sizes and digests.
+`repro bundle seal` does the same for sizes and digests.
 """
 import hashlib
 import json

@@ -252,7 +252,7 @@ def tried(job):
     if trial.config:
         config = bundle / "data/config.json"
         config.write_text(json.dumps({**json.loads(config.read_text()), **trial.config}))
-        subprocess.run([chosen.repro, "seal", bundle], check=True, capture_output=True)
+        subprocess.run([chosen.repro, "bundle", "seal", bundle], check=True, capture_output=True)
     problem = problem_of(bundle)
     if problem:
         return name, trial, {"outcome": REFUSED, "reason": f"by the recorder: {problem}", "seconds": [trained, 0.0]}

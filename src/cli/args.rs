@@ -1,6 +1,6 @@
 //! The arguments of every command.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -10,7 +10,7 @@ use repro_model::replay::ReplayEngine;
 
 /// Checks whether the numbers of a training post follow from its receipts.
 #[derive(Debug, Parser)]
-#[command(name = "repro", version, after_long_help = exit::TABLE, arg_required_else_help = true)]
+#[command(name = "repro", version = env!("REPRO_VERSION"), after_long_help = exit::TABLE, arg_required_else_help = true)]
 pub struct Arguments {
     #[command(flatten)]
     pub common: CommonArgs,
@@ -23,62 +23,66 @@ pub enum Command {
     /// Make a folder a project that verifies at once: a first post, its bundle and lock, a workflow for CI
     #[command(after_long_help = help::INIT)]
     Init(InitArgs),
+    /// Read logs of other trainers and write them as receipt bundles
+    #[command(after_long_help = help::IMPORT)]
+    Import(ImportArgs),
+    /// Propose what each number of a text is, from the bundles at hand, as a post to be confirmed
+    #[command(after_long_help = exit::COVERED)]
+    Draft(DraftArgs),
     /// Check posts, or bundles on their own (the main job)
     #[command(after_long_help = exit::TABLE)]
     Verify(VerifyArgs),
     /// Recompute what follows from what in published results: model folders, leaderboards, reports, logs, bundles
     #[command(after_long_help = help::CHECK)]
     Check(CheckArgs),
-    /// Recompute CORE from a per-task table and find the baselines it uses
-    Core(CoreArgs),
-    /// Propose what each number of a text is, from the bundles at hand, as a post to be confirmed
-    #[command(after_long_help = exit::COVERED)]
-    Draft(DraftArgs),
-    /// List every number in a post's text with the claims that check it
-    #[command(after_long_help = exit::COVERED)]
-    Coverage(CoverageArgs),
     /// Show a post's claims one by one with their facts, and record whether the words mean them
     #[command(after_long_help = help::REVIEW)]
     Review(ReviewArgs),
-    /// Change each number in turn and count the changes that are refuted, linted, weakened and missed
-    #[command(after_long_help = exit::MUTATED)]
-    Mutate(MutateArgs),
-    /// Count total and active parameters of a config or a checkpoint
-    Params(ParamsArgs),
-    /// Show what runs hold fixed at the compared step, and what they do not
-    Diff(DiffArgs),
     /// Decide whether candidate runs are better than a baseline or a bar, worse, or within noise
     #[command(after_long_help = help::GATE)]
     Gate(GateArgs),
-    /// Tell what changed between two reports, or two commits of the project, and why
-    #[command(after_long_help = help::COMPARE)]
-    Compare(CompareArgs),
-    /// Print every test and interval on one or two lists of numbers
+    /// Show what runs hold fixed and what differs; or what changed between two reports or commits, and why
+    #[command(after_long_help = help::DIFF)]
+    Diff(DiffArgs),
+    /// Count total and active parameters of a config or a checkpoint
+    Params(ParamsArgs),
+    /// Print every test and interval on one or two lists of numbers, or CORE of a per-task table
     #[command(after_long_help = STATS_NOTE)]
     Stats(Box<StatsArgs>),
     #[command(flatten)]
     Trainer(trainer::TrainerCommand),
-    /// Cut a verification into items of work for many machines
-    #[command(after_long_help = help::PLAN)]
-    Plan(PlanArgs),
-    /// Execute items of a plan, and keep what comes of each
-    #[command(after_long_help = help::WORK)]
-    Work(WorkArgs),
-    /// Put the results of a plan together: the report that one machine would have made
-    #[command(after_long_help = exit::MERGED)]
-    Merge(MergeArgs),
-    /// Read logs of other trainers and write them as receipt bundles
-    #[command(after_long_help = help::IMPORT)]
-    Import(ImportArgs),
-    /// List functions, rules, posts, bundles or codes
-    List(ListArgs),
-    /// Explain a code, a function, a rule, `post`, `sentence`, `table`, `post-schema`, `slices`, `relations`, `gate` or `scope`
+    /// Seal, sign, timestamp, attest and challenge bundles
+    #[command(subcommand)]
+    Bundle(BundleCommand),
+    /// Verify on many machines: plan, work, merge
+    #[command(subcommand)]
+    Cluster(ClusterCommand),
+    /// Explain a code, a function, a rule or a topic; `--list` lists what exists
     Explain(ExplainArgs),
     /// Serve `check`, `verify`, `draft`, `stats`, `params` and `explain` to a model, read-only (Model Context Protocol)
+    #[command(hide = true)]
     Mcp(mcp::McpArgs),
-    /// Draw intervals of a run that has committed itself to its states, for `verify --challenge`
-    #[command(after_long_help = help::CHALLENGE)]
-    Challenge(ChallengeArgs),
+    /// Print what a shell completes the commands and options by
+    #[command(after_long_help = help::COMPLETIONS, hide = true)]
+    Completions(CompletionsArgs),
+    /// Print the manual, or the page of a command, for `man`
+    #[command(after_long_help = help::MAN, hide = true)]
+    Man(ManArgs),
+}
+
+impl Command {
+    /// What is to be judged, of the commands that judge.
+    pub fn judged(&mut self) -> Option<&mut JudgedArgs> {
+        match self {
+            Self::Verify(own) => Some(&mut own.judged),
+            Self::Cluster(ClusterCommand::Plan(own)) => Some(&mut own.judged),
+            _ => None,
+        }
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub enum BundleCommand {
     /// Write the receipt and manifests of a folder of transcribed evidence
     Seal(SealArgs),
     /// Make a key pair for signing
@@ -90,12 +94,22 @@ pub enum Command {
     Stamp(StampArgs),
     /// Say as a builder that it made exactly the files of a bundle, for `verify --attestation`
     Attest(AttestArgs),
-    /// Print what a shell completes the commands and options by
-    #[command(after_long_help = help::COMPLETIONS)]
-    Completions(CompletionsArgs),
-    /// Print the manual, or the page of a command, for `man`
-    #[command(after_long_help = help::MAN)]
-    Man(ManArgs),
+    /// Draw intervals of a run that has committed itself to its states, for `verify --challenge`
+    #[command(after_long_help = help::CHALLENGE)]
+    Challenge(ChallengeArgs),
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ClusterCommand {
+    /// Cut a verification into items of work for many machines
+    #[command(after_long_help = help::PLAN)]
+    Plan(PlanArgs),
+    /// Execute items of a plan, and keep what comes of each
+    #[command(after_long_help = help::WORK)]
+    Work(WorkArgs),
+    /// Put the results of a plan together: the report that one machine would have made
+    #[command(after_long_help = exit::MERGED)]
+    Merge(MergeArgs),
 }
 
 #[derive(Debug, Args)]
@@ -181,8 +195,8 @@ pub struct JudgedArgs {
     /// Post id, or `all`; may be repeated [default: all, unless bundles are named]
     #[arg(long, value_name = "ID", help_heading = "What is judged")]
     pub post: Vec<String>,
-    /// Folders of bundles to check on their own, by path or URL
-    #[arg(value_name = "BUNDLE", help_heading = "What is judged")]
+    /// Posts by their id, or folders of bundles to check on their own, by path or URL
+    #[arg(value_name = "POST|BUNDLE", help_heading = "What is judged")]
     pub bundles: Vec<PathBuf>,
     /// Folder with files that receipts name and bundles do not hold, such as large checkpoints
     #[arg(long, value_name = "DIR", requires = "bundles", help_heading = "What is judged")]
@@ -217,6 +231,21 @@ pub struct JudgedArgs {
     /// Fail (status 3) where a number of a text is bound to nothing, or a text is not at hand
     #[arg(long, help_heading = "What counts")]
     pub all_bound: bool,
+}
+
+impl JudgedArgs {
+    /// Takes the names of posts, and `all`, out of what was given as bundles; a path of that name stays a bundle.
+    pub fn take_posts(&mut self, root: Option<&Path>) {
+        let is_post = |name: &str| {
+            let file = || Some(root?.join("repro").join(name).with_extension("toml").is_file());
+            name == "all" || file().unwrap_or(false)
+        };
+        let posts = self.bundles.extract_if(.., |path| {
+            let name = path.to_str().filter(|name| !name.contains(['/', '.']));
+            !path.exists() && name.is_some_and(is_post)
+        });
+        self.post.extend(posts.filter_map(|path| path.to_str().map(str::to_owned)));
+    }
 }
 
 #[derive(Debug, Args)]
@@ -287,7 +316,7 @@ pub struct PlanArgs {
 
 #[derive(Debug, Args)]
 pub struct WorkArgs {
-    /// The plan, as `repro plan` wrote it
+    /// The plan, as `repro cluster plan` wrote it
     pub plan: PathBuf,
     /// Folder or URL where results are kept, which all workers share or which are merged later
     #[arg(long, value_name = "STORE")]
@@ -317,7 +346,7 @@ pub struct WorkArgs {
 
 #[derive(Debug, Args)]
 pub struct MergeArgs {
-    /// The plan, as `repro plan` wrote it
+    /// The plan, as `repro cluster plan` wrote it
     pub plan: PathBuf,
     /// Folder or URL with results; may be repeated
     #[arg(long, value_name = "STORE", required = true)]
@@ -417,30 +446,6 @@ pub enum MinReading {
     Reviewed,
 }
 
-#[derive(Debug, Args)]
-pub struct CoreArgs {
-    /// The table: a DCLM evaluation, a CSV with `task` and `accuracy`, or JSON
-    pub table: PathBuf,
-    /// Random baselines of the tasks; give several files to find the version that fits
-    #[arg(long, value_name = "FILE", required = true)]
-    pub baselines: Vec<PathBuf>,
-    /// Unit of the accuracies [default: detected from their range]
-    #[arg(long, value_enum, value_name = "UNIT")]
-    pub unit: Option<ScoreUnit>,
-    /// A second table: also report the difference over the same tasks, with its interval
-    #[arg(long, value_name = "TABLE")]
-    pub against: Option<PathBuf>,
-    /// The level of the task-bootstrap intervals
-    #[arg(long, value_name = "P", default_value_t = 0.95)]
-    pub level: f64,
-    /// How many times the tasks are resampled
-    #[arg(long, value_name = "N", default_value_t = 10_000)]
-    pub resamples: usize,
-    /// The seed of the resampling
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub seed: u64,
-}
-
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub enum ScoreUnit {
     Fraction,
@@ -448,20 +453,8 @@ pub enum ScoreUnit {
 }
 
 #[derive(Debug, Args)]
-pub struct CoverageArgs {
-    /// The post
-    #[arg(long, value_name = "ID")]
-    pub post: String,
-    /// Which source of the post the text is [default: by file name, else the first]
-    #[arg(long, value_name = "ID")]
-    pub source: Option<String>,
-    /// The text of the publication
-    pub text: PathBuf,
-}
-
-#[derive(Debug, Args)]
 pub struct ReviewArgs {
-    /// The post
+    /// The post; with `--mutate` also `all`
     #[arg(value_name = "POST")]
     pub post: String,
     /// Your name for the records [default: the name that `repro/config.toml` lists with your key]
@@ -485,28 +478,27 @@ pub struct ReviewArgs {
     /// Exempt every claim that is open now, so that `--min-reading reviewed` asks for reviews of new ones only
     #[arg(long, help_heading = "What is done")]
     pub exempt: bool,
+    /// List every number of the text with the claims that cover it, and record nothing
+    #[arg(long, conflicts_with_all = ["exempt", "list", "mutate"], help_heading = "What is done")]
+    pub coverage: bool,
+    /// With `--coverage`: which source of the post the text is [default: by file name, else the first]
+    #[arg(long, value_name = "ID", requires = "coverage", help_heading = "What is done")]
+    pub source: Option<String>,
+    /// Change each number in turn and count the changes that are refuted, linted, weakened and missed; record nothing
+    #[arg(long, conflicts_with_all = ["exempt", "list"], help_heading = "What is done")]
+    pub mutate: bool,
+    /// With `--mutate`: make N random changes instead (digits, rows, units, steps, groups), drawn by `--seed`
+    #[arg(long, value_name = "N", requires = "mutate", help_heading = "What is done")]
+    pub random: Option<usize>,
     /// The text of a post that does not redistribute it, known by its digest; may be given several times
     #[arg(long, value_name = "FILE", help_heading = "What is done")]
     pub text: Vec<PathBuf>,
-    /// The seed of the decoys, for tests [default: one that nobody knows]
+    /// The seed of the random changes, a number [default: 1]; of the decoys, for tests [default: one that nobody knows]
     #[arg(long, value_name = "TEXT", help_heading = "What is done")]
     pub seed: Option<String>,
     /// Threads [default: all cores]
     #[arg(long, value_name = "N", value_parser = threads::parse)]
     pub threads: Option<usize>,
-}
-
-#[derive(Debug, Args)]
-pub struct MutateArgs {
-    /// Post id, or `all`; may be repeated [default: all]
-    #[arg(long, value_name = "ID")]
-    pub post: Vec<String>,
-    /// Make N random changes of each post instead (digits, rows, units, steps, groups)
-    #[arg(long, value_name = "N")]
-    pub random: Option<usize>,
-    /// The seed of the random changes
-    #[arg(long, value_name = "N", default_value_t = 1, requires = "random")]
-    pub seed: u64,
 }
 
 #[derive(Debug, Args)]
@@ -519,9 +511,16 @@ pub struct ParamsArgs {
 #[derive(Debug, Args)]
 pub struct DiffArgs {
     /// Configs, checkpoints or receipt bundles, each with the step at which its number was read
-    /// [default: the last step of the config]
-    #[arg(required = true, value_name = "PATH[@STEP]")]
-    pub runs: Vec<String>,
+    /// [default: the last step of the config]; or what changed since A: the JSON of a report, a folder that holds
+    /// `repro/`, or a commit of the project, against a second one [default: the project as it lies here]
+    #[arg(required = true, value_name = "PATH[@STEP]|A")]
+    pub sides: Vec<String>,
+    /// Post id, of commits and projects; may be repeated [default: all]
+    #[arg(long, value_name = "ID", help_heading = "What changed")]
+    pub post: Vec<String>,
+    /// Threads [default: all cores]
+    #[arg(long, value_name = "N", value_parser = threads::parse, help_heading = "What changed")]
+    pub threads: Option<usize>,
     /// Instead, print a training horizon in tokens and steps for each model
     #[arg(long, value_enum, requires = "coefficient", help_heading = "Horizon")]
     pub horizon: Option<HorizonName>,
@@ -559,31 +558,6 @@ pub struct GateArgs {
     /// Threads [default: all cores]
     #[arg(long, value_name = "N", value_parser = threads::parse)]
     pub threads: Option<usize>,
-}
-
-#[derive(Debug, Args)]
-pub struct CompareArgs {
-    /// What it was: the JSON of a report, a folder that holds `repro/`, or a commit of the project
-    #[arg(value_name = "A")]
-    pub was: String,
-    /// What it is now [default: the project as it lies here]
-    #[arg(value_name = "B")]
-    pub now: Option<String>,
-    /// Post id, of commits and projects; may be repeated [default: all]
-    #[arg(long, value_name = "ID")]
-    pub post: Vec<String>,
-    /// Threads [default: all cores]
-    #[arg(long, value_name = "N", value_parser = threads::parse)]
-    pub threads: Option<usize>,
-}
-
-impl CompareArgs {
-    /// What is compared and may be a report.
-    pub fn reports(&self) -> impl Iterator<Item = &str> {
-        std::iter::once(self.was.as_str())
-            .chain(self.now.as_deref())
-            .filter(|name| std::path::Path::new(name).is_file())
-    }
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -625,9 +599,9 @@ Exit status: 0, or 2 for numbers that cannot be read.";
 
 #[derive(Debug, Args)]
 pub struct StatsArgs {
-    /// Lists in a file, instead of `--a` and `--b`
-    #[arg(conflicts_with_all = ["a", "b", "summary_a", "summary_b"], help_heading = "Numbers")]
-    pub file: Option<PathBuf>,
+    /// A file with lists, or with `--baselines` a per-task table; or the first list itself, number by number
+    #[arg(value_name = "FILE|X", conflicts_with_all = ["a", "summary_a"], allow_negative_numbers = true, help_heading = "Numbers")]
+    pub file: Vec<String>,
     /// The first list: numbers with decimal points, commas between them
     #[arg(
         long,
@@ -708,6 +682,15 @@ pub struct StatsArgs {
     /// A file with one column of runs per task, for their interquartile mean
     #[arg(long, value_name = "FILE", help_heading = "Numbers")]
     pub scores: Option<PathBuf>,
+    /// Random baselines of the tasks: the table becomes CORE; give several files to find the version that fits
+    #[arg(long, value_name = "FILE", requires = "file", help_heading = "CORE")]
+    pub baselines: Vec<PathBuf>,
+    /// Unit of the accuracies [default: detected from their range]
+    #[arg(long, value_enum, value_name = "UNIT", requires = "baselines", help_heading = "CORE")]
+    pub unit: Option<ScoreUnit>,
+    /// A second table: also report the difference over the same tasks, with its interval
+    #[arg(long, value_name = "TABLE", requires = "baselines", help_heading = "CORE")]
+    pub against: Option<PathBuf>,
     /// The level of every interval; tests are at 1 - level
     #[arg(
         long,
@@ -780,13 +763,6 @@ pub struct ImportArgs {
     pub threads: Option<usize>,
 }
 
-#[derive(Debug, Args)]
-pub struct ListArgs {
-    /// What to list
-    #[arg(value_enum)]
-    pub what: ListingArg,
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ListingArg {
     Functions,
@@ -801,8 +777,11 @@ pub enum ListingArg {
 pub struct ExplainArgs {
     /// A code such as `value::differs`, a function, a rule, `post` (how posts are written), `sentence`, `table`,
     /// `post-schema` (their JSON Schema, for editors), `slices`, `relations`, `gate` or `scope`
-    #[arg(required_unless_present = "search")]
+    #[arg(required_unless_present_any = ["search", "list"])]
     pub name: Option<String>,
+    /// Instead, list what exists
+    #[arg(long, value_enum, value_name = "WHAT", conflicts_with_all = ["name", "search"])]
+    pub list: Option<ListingArg>,
     /// Instead, list what has these words in its name or text, best first
     #[arg(long, value_name = "WORDS", num_args = 1.., conflicts_with = "name")]
     pub search: Vec<String>,
@@ -817,8 +796,8 @@ pub struct CompletionsArgs {
 
 #[derive(Debug, Args)]
 pub struct ManArgs {
-    /// The command whose page is printed [default: the page of the program]
-    pub command: Option<String>,
+    /// The command whose page is printed, as `verify` or `bundle sign` [default: the page of the program]
+    pub command: Vec<String>,
 }
 
 #[derive(Debug, Args)]

@@ -1,4 +1,4 @@
-//! `repro challenge`.
+//! `repro bundle challenge`.
 
 use super::Answer;
 use super::args::ChallengeArgs;

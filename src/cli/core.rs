@@ -1,6 +1,6 @@
-//! `repro core`.
+//! `repro stats TABLE --baselines FILE`: CORE.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use num_rational::BigRational;
 use serde_json::{Value as Json, json};
@@ -26,14 +26,14 @@ const SCHEMA: &str = "repro.core/1";
 const DIGITS: usize = 10;
 
 /// Runs the command.
-pub fn run(own: &args::CoreArgs, output: &Output) -> Answer {
+pub fn run(own: &args::StatsArgs, output: &Output) -> Answer {
     let json = output.wants_json();
     let baselines = baselines(&own.baselines)?;
     let declared = own.unit.map(|unit| match unit {
         args::ScoreUnit::Fraction => Scale::Fraction,
         args::ScoreUnit::Percent => Scale::Percent,
     });
-    let document = load(&own.table).map_err(one)?;
+    let document = load(&table(own).map_err(one)?).map_err(one)?;
     let table = TaskTable::read(document.root()).map_err(one)?;
     let reading = TableReading::of(&table, declared, &baselines).map_err(one)?;
     let settings = core_bootstrap::settings(own).map_err(one)?;
@@ -52,6 +52,17 @@ pub fn run(own: &args::CoreArgs, output: &Output) -> Answer {
         output.print(&score.text(output.width()));
     }
     Ok(ExitStatus::Verified)
+}
+
+/// The one table.
+fn table(own: &args::StatsArgs) -> Result<PathBuf, Error> {
+    match own.file.as_slice() {
+        [table] => Ok(PathBuf::from(table)),
+        several => {
+            let found = format!("{} arguments", several.len());
+            Err(BAD_USAGE.at(Location::file("--baselines"), "one table", found))
+        }
+    }
 }
 
 /// The difference to another table.

@@ -1,4 +1,4 @@
-//! How the bootstrap over tasks of `repro core` is shown.
+//! How the bootstrap over tasks of CORE is shown.
 
 use serde_json::{Value as Json, json};
 
@@ -9,12 +9,13 @@ use repro_model::tasks::bootstrap::{Settings, TaskBootstrap};
 use repro_stats::bootstrap::Resampled;
 
 /// The settings that the arguments ask for.
-pub fn settings(own: &args::CoreArgs) -> Result<Settings, Error> {
-    if !(own.level > 0.0 && own.level < 1.0) {
-        let found = own.level.to_string();
-        return Err(BAD_USAGE.at(Location::file("--level"), "a fraction between 0 and 1", found));
-    }
-    Ok(Settings { level: own.level, resamples: own.resamples, seed: own.seed })
+pub fn settings(own: &args::StatsArgs) -> Result<Settings, Error> {
+    let level = own.level.parse().ok().filter(|level| *level > 0.0 && *level < 1.0);
+    let level = level.ok_or_else(|| {
+        let found = format!("`{}`", own.level);
+        BAD_USAGE.at(Location::file("--level"), "a fraction between 0 and 1", found)
+    })?;
+    Ok(Settings { level, resamples: own.resamples, seed: own.seed })
 }
 
 /// The percentile interval, as two numbers.

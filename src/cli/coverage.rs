@@ -1,4 +1,4 @@
-//! `repro coverage`.
+//! `repro review --coverage`.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -28,11 +28,11 @@ struct Document<'a> {
 }
 
 /// Runs the command: 0 where every number has a claim or a reason, else 3.
-pub fn run(root: &Path, own: &args::CoverageArgs, output: &Output) -> Answer {
+pub fn run(root: &Path, own: &args::ReviewArgs, output: &Output) -> Answer {
     let json = output.wants_json();
     let one = |error: Error| vec![error];
     let page = PostPage::load(root, &own.post).map_err(one)?;
-    let found = of_text(&page, own).map_err(one)?;
+    let found = of_text(root, &page, own).map_err(one)?;
     let (bound, excused, unbound) = found.counts();
     if json {
         output.print_json(&Document {
@@ -52,12 +52,18 @@ pub fn run(root: &Path, own: &args::CoverageArgs, output: &Output) -> Answer {
     })
 }
 
-/// The numbers of a text that a post is about: the one that is named, the one
-/// whose file or digest this is, or the main one.
-fn of_text(page: &PostPage, own: &args::CoverageArgs) -> Result<Coverage, Error> {
-    let source = Source::load(&own.text, own.text.display().to_string())?;
+/// The numbers of a text that a post is about: the source that is named, the one whose file or digest the text has, or the
+/// main one. Without a text that the caller gives it is the post's own.
+fn of_text(root: &Path, page: &PostPage, own: &args::ReviewArgs) -> Result<Coverage, Error> {
+    let own_file = || page.texts.iter().find_map(|text| text.file.as_deref());
+    let path = own.text.first().cloned().or_else(|| Some(root.join("repro").join(own_file()?)));
+    let path = path.ok_or_else(|| {
+        let place = Location::file(page.file());
+        UNKNOWN_TEXT.at(place, "a post with a text beside it, or `--text FILE`", "neither")
+    })?;
+    let source = Source::load(&path, path.display().to_string())?;
     let digest = Digest::of(source.text().as_bytes());
-    let name = own.text.file_name().and_then(|name| name.to_str());
+    let name = path.file_name().and_then(|name| name.to_str());
     let text = match own.source.as_deref() {
         Some(id) => page.texts.iter().find(|text| text.id == id),
         None => {

@@ -11,28 +11,50 @@ pub const EXAMPLES: &str = "\n\nExamples:\n";
 pub const EXIT_STATUS: &str = "Exit status";
 
 /// The commands by what they are for.
-const GROUPS: [(&str, &[&str]); 7] = [
+const GROUPS: [(&str, &[&str]); 6] = [
     ("Start", &["init", "import", "draft"]),
-    ("Judge", &["verify", "check", "review", "gate", "compare", "coverage", "mutate"]),
-    ("Compute", &["params", "diff", "stats", "core"]),
-    ("Train and replay", &["train", "replay", "challenge", "dispute", "calibrate", "devices"]),
-    ("Many machines", &["plan", "work", "merge"]),
-    ("Seal and sign", &["seal", "keygen", "sign", "stamp", "attest"]),
-    ("Look up", &["list", "explain", "mcp", "completions", "man"]),
+    ("Judge", &["verify", "check", "review", "gate", "diff"]),
+    ("Compute", &["params", "stats"]),
+    ("Run", &["train", "replay", "devices"]),
+    ("Manage", &["bundle", "cluster"]),
+    ("Look up", &["explain"]),
 ];
 
 /// The whole program.
 pub fn command() -> clap::Command {
-    let mut command = Arguments::command();
-    let names: Vec<_> = command.get_subcommands().map(|one| one.get_name().to_owned()).collect();
-    for name in names {
-        command = command.mut_subcommand(&name, |one| whole(one, &name));
-    }
+    let command = completed(Arguments::command(), "");
     let template = format!(
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{}Options:\n{{options}}{{after-help}}",
         grouped(&command)
     );
     command.help_template(template)
+}
+
+/// The command that was called: `verify`, `bundle sign`.
+pub fn name_of(matches: &clap::ArgMatches) -> String {
+    let mut names = Vec::new();
+    let mut at = matches.subcommand();
+    while let Some((name, inner)) = at {
+        names.push(name);
+        at = inner.subcommand();
+    }
+    names.join(" ")
+}
+
+/// A command with formats, examples and exit status for each of those in it.
+fn completed(mut command: clap::Command, above: &str) -> clap::Command {
+    let names: Vec<_> = command.get_subcommands().map(|one| one.get_name().to_owned()).collect();
+    for name in names {
+        let whole_name = format!("{above}{name}");
+        command = command.mut_subcommand(&name, |one| {
+            if one.has_subcommands() {
+                completed(one, &format!("{whole_name} "))
+            } else {
+                whole(one, &whole_name)
+            }
+        });
+    }
+    command
 }
 
 fn whole(command: clap::Command, name: &str) -> clap::Command {
@@ -61,22 +83,36 @@ fn grouped(command: &clap::Command) -> String {
     text
 }
 
+/// The commands that do something, by their whole names.
+#[cfg(test)]
+pub fn leaves(command: &clap::Command, above: &str) -> Vec<(String, clap::Command)> {
+    let mut found = Vec::new();
+    for one in command.get_subcommands() {
+        let name = format!("{above}{}", one.get_name());
+        if one.has_subcommands() {
+            found.extend(leaves(one, &format!("{name} ")));
+        } else {
+            found.push((name, one.clone()));
+        }
+    }
+    found
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn every_command_stands_in_one_group() {
+    fn every_command_that_is_shown_stands_in_one_group() {
         for one in command().get_subcommands() {
             let groups = GROUPS.iter().filter(|(_, names)| names.contains(&one.get_name()));
-            assert_eq!(groups.count(), 1, "{}", one.get_name());
+            assert_eq!(groups.count(), usize::from(!one.is_hide_set()), "{}", one.get_name());
         }
     }
 
     #[test]
     fn a_command_lists_the_formats_that_it_takes() {
-        for mut one in command().get_subcommands().cloned() {
-            let name = one.get_name().to_owned();
+        for (name, mut one) in leaves(&command(), "") {
             let formats = formats::of(&name);
             let help = one.render_long_help().to_string();
             for format in repro_report::Format::ALL {

@@ -11,7 +11,7 @@ Exit status, the first rule that applies:
   0  every claim verified; with --locked: all verdicts as recorded; with --write-lock: they are recorded now, whatever
      they are";
 
-/// Of `repro merge`, which judges nothing anew.
+/// Of `repro cluster merge`, which judges nothing anew.
 pub const MERGED: &str = "\
 Exit status, the first rule that applies:
   2  bad usage, results that are missing or not of the plan, an input that was refused, or an output that cannot be written
@@ -22,15 +22,6 @@ Exit status, the first rule that applies:
 /// Of commands that print or write one thing.
 pub const PLAIN: &str =
     "Exit status: 0, or 2 for bad usage and for what cannot be read or written.";
-
-/// Of `mutate`.
-pub const MUTATED: &str = "\
-Each change of a number in a verified claim is counted once: `refuted` (a claim is refuted, or the post no longer parses), `linted` (a lint says
-that words and evidence do not fit), `weakened` (the claim becomes inconclusive or unchecked), `still true` (a limit or \"about\" holds for the
-changed number as well), or `missed` (nothing changes).
-
-Exit status: 3 if a changed first digit is missed or there is nothing to change, 2 for bad usage and for what cannot be read or written,
-otherwise 0. `--random` always ends with 0: some random changes stay within a rounding.";
 
 /// Of commands that look for what nothing covers.
 pub const COVERED: &str = "\

@@ -1,6 +1,7 @@
 //! `repro explain`.
 
 use super::args::ExplainArgs;
+use super::common::CommonArgs;
 use super::output::Output;
 use super::{Answer, list, search};
 use repro_core::source::Code;
@@ -8,14 +9,24 @@ use repro_report::outcome::ExitStatus;
 use repro_report::wrap;
 use repro_verify::evaluate::functions;
 use repro_verify::rules;
+use serde_json::json;
 
 /// Explains a topic, a function, a rule or a code, or lists what has some words.
-pub fn run(own: &ExplainArgs, output: &Output) -> Answer {
+pub fn run(common: &CommonArgs, own: &ExplainArgs, output: &Output) -> Answer {
+    if let Some(what) = own.list {
+        return list::list(common, what, output);
+    }
     let text = match &own.name {
         Some(name) => explained(name).ok_or_else(|| search::unknown(name)),
         None => search::listed(&own.search.join(" ")),
     };
-    output.print(&text.map_err(|error| vec![error])?);
+    let text = text.map_err(|error| vec![error])?;
+    if output.wants_json() {
+        output
+            .print_json(&json!({"schema": "repro.explanation/1", "name": own.name, "text": text}));
+    } else {
+        output.print(&text);
+    }
     Ok(ExitStatus::Verified)
 }
 

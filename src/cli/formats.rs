@@ -39,12 +39,12 @@ const ANSWER: [Format; 2] = [Format::Text, Format::Json];
 /// The formats of a command.
 pub fn of(command: &str) -> &'static [Format] {
     match command {
-        "verify" | "merge" => &Format::ALL,
+        "verify" | "cluster merge" => &Format::ALL,
         "gate" => &GATED,
-        "compare" => &COMPARED,
+        "diff" => &COMPARED,
         "check" => &WITHOUT_STATEMENT,
-        "calibrate" | "core" | "coverage" | "devices" | "diff" | "dispute" | "import" | "list"
-        | "mutate" | "params" | "replay" | "stats" | "train" | "work" => &ANSWER,
+        "cluster work" | "devices" | "explain" | "import" | "params" | "replay" | "review"
+        | "stats" | "train" => &ANSWER,
         _ => &[Format::Text],
     }
 }

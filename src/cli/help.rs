@@ -77,21 +77,23 @@ either. Copies count once; a run on both sides, a diverged run, and runs read af
 
 Exit status: 0 better, 1 worse, 3 within noise or not comparable, 2 if something could not be read or does not go together.";
 
-/// Under the options of `repro compare`.
-pub const COMPARE: &str = "\
+/// Under the options of `repro diff`.
+pub const DIFF: &str = "\
+Runs are compared where both sides are configs, checkpoints or bundles; reports, projects and commits by what changed in them.
+
 Commits are judged by this program, from the bytes that git keeps of `repro/`, `receipts/` and the texts that posts name. Of each claim whose verdict or ground
 changed the report names what did: the words, the expression, what a name stands for, the files of a bundle, what they come to.
 
-Exit status: 1 if something is refuted that was not, 3 if something is no longer verified, or by weaker evidence, or a number has lost its
+Exit status: 0 for runs; of reports and commits 1 if something is refuted that was not, 3 if something is no longer verified, or by weaker evidence, or a number has lost its
 claim, 2 if a side cannot be read or an input cannot be used any more, else 0, whatever else changed.";
 
-/// Under the options of `repro challenge`.
+/// Under the options of `repro bundle challenge`.
 pub const CHALLENGE: &str = "\
 A run of `repro train` commits itself to its states: at its ends, at each checkpoint and every 50 steps (`state_every`)
 `data/states.jsonl` has the digest of all weights and moments, chained, and the receipt has the chain of the last
 line, the root. The author publishes the root. Then somebody else draws:
 
-    repro challenge BUNDLE --seed TEXT --count 10 > challenge.json
+    repro bundle challenge BUNDLE --seed TEXT --count 10 > challenge.json
     repro verify BUNDLE --challenge challenge.json --data DIR
 
 TEXT is something that nobody knew when the root was published. A seed may name its source: `drand:ROUND:RANDOMNESS` is a
@@ -105,13 +107,13 @@ draws with 1 - m/n, and with 0 where the way to the evaluated ones leads through
 
 Exit status: 0 if intervals were drawn, 2 if the bundle is refused or commits to no states.";
 
-/// Under the options of `repro stamp`.
+/// Under the options of `repro bundle stamp`.
 pub const STAMP: &str = "\
 An authority says that it knew a digest at a time: nothing that leads to the digest can have been made later.
 
-    repro stamp repro/studies/ID.toml --out plan.tsq          # before the runs
-    repro stamp repro/studies/ID.starts.jsonl --out start.tsq # when one has begun: the chain of the last line
-    repro stamp BUNDLE --of states --out root.tsq             # when it is over
+    repro bundle stamp repro/studies/ID.toml --out plan.tsq          # before the runs
+    repro bundle stamp repro/studies/ID.starts.jsonl --out start.tsq # when one has begun: the chain of the last line
+    repro bundle stamp BUNDLE --of states --out root.tsq             # when it is over
     curl --data-binary @root.tsq -H 'Content-Type: application/timestamp-query' AUTHORITY > root.tsr
     repro verify BUNDLE --timestamp root.tsr --authority CA.pem
 
@@ -135,7 +137,7 @@ pub const MAN: &str = "\
 
 Then `man repro-verify` shows it. Without a file: `repro man verify | man -l -`.";
 
-/// Under the options of `repro plan`.
+/// Under the options of `repro cluster plan`.
 pub const PLAN: &str = "\
 A plan has one line for each item: a bundle to be read and checked, a stretch of steps to be executed, a post to be judged. Its key stands for
 all that the result depends on: the item, the bytes of its inputs, this program. Paths stand in it as they were
@@ -145,13 +147,13 @@ results are merged.
 Exit status: 0, or 2 for bad usage and for what cannot be read or written. What is refused of bundles and posts
 stands in the report, not here.";
 
-/// Under the options of `repro work`.
+/// Under the options of `repro cluster work`.
 pub const WORK: &str = "\
 An item that has a result is skipped, so a worker that was killed is started again with the same line. Two workers on one
 item are harmless. Partitions depend on the plan and K/N alone: the longest item first, each to the part that has least.
 
 Exit status: 0 if every item that was asked for has a result, whatever the verdicts are; 2 if one could not be executed here or kept,
-or for bad usage; 4 if a device is missing or fails. `repro merge` gives the verdicts.";
+or for bad usage; 4 if a device is missing or fails. `repro cluster merge` gives the verdicts.";
 
 /// Under the options of `repro review`.
 pub const REVIEW: &str = "\
@@ -166,4 +168,12 @@ There is no way to accept everything. One of twelve facts is a decoy: it is alte
 how many you were shown and how many you disputed. Records are kept in `repro/POST.reviews.toml`. An approval counts
 where it is signed by a key that `repro/config.toml` lists and that is not an author's.
 
-Exit status: 0 if nothing is open, 3 if something is, 2 for bad usage and for what cannot be read or written.";
+With `--coverage` every number of a text is listed with the claims that cover it, or the reason why none does.
+
+With `--mutate` each change of a number in a verified claim is counted once: `refuted` (a claim is refuted, or the post no longer
+parses), `linted` (a lint says that words and evidence do not fit), `weakened` (the claim becomes inconclusive or unchecked),
+`still true` (a limit or \"about\" holds for the changed number as well), or `missed` (nothing changes).
+
+Exit status: 0 if nothing is open, 3 if something is: a claim, with `--coverage` a number that nothing covers, with `--mutate` a
+changed first digit that is missed (`--random` always ends with 0: some random changes stay within a rounding); 2 for bad usage and
+for what cannot be read or written.";

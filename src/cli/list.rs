@@ -1,4 +1,4 @@
-//! `repro list`, and the texts of topics that `repro explain` knows.
+//! `repro explain --list`, and the texts of topics that `repro explain` knows.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::Value as Json;
 
 use super::Answer;
-use super::args::{ListArgs, ListingArg};
+use super::args::ListingArg;
 use super::common::CommonArgs;
 use super::output::Output;
 use repro_bundle::bundle::{self, Bundle};
@@ -114,9 +114,9 @@ under `#` or `seed`, or the row's expression has it too: `\"1209\" = \"moe.loss 
 
 A run has the fields of its last evaluation (`loss`, `nats`, `bytes`, ...; `moe.loss @ 500` at another step),
 `config` and `receipt`. Names, fields and numbers are joined by + - * / ^, compared by < <= = != >= >, and given
-to functions: `repro list functions`. A minus between two names needs spaces: `stop-step` is one name.
+to functions: `repro explain --list functions`. A minus between two names needs spaces: `stop-step` is one name.
 
-`repro explain sentence` and `repro explain table` list their keys, `repro list rules` what counts as agreement.
+`repro explain sentence` and `repro explain table` list their keys, `repro explain --list rules` what counts as agreement.
 
 Printed digits carry their rounding. Settings and counts are exact. \"About\" means within 5%, and five of the last
 digit, in every post. An order between runs is judged with its noise: one run on a side decides nothing, unless the
@@ -201,7 +201,7 @@ The config says `model_type` and the shape of the model, as transformers writes 
 qwen2, qwen3, gpt2, gemma, gemma2, gemma3_text, olmo2, olmo3, nanochat, mixtral, olmoe and qwen3_moe; as
 nanoGPT (`nanogpt`) and nanochat write it; or as `repro train` does (repro-llama, repro-llama-moe);
 `batch_size` (sequences of a step, over all micro-batches), `seq_len`, `steps`, and `dtype`, which is
-float32, or bfloat16 where slices state `compute`. `repro list settings`
+float32, or bfloat16 where slices state `compute`. `repro explain --list settings`
 has every setting that is known; one of which it is not known what it does to a step is refused by name.
 
 The Python package `repro_receipts` writes it: `repro_receipts.torch` keeps all of this from a model and
@@ -210,10 +210,10 @@ an optimizer of PyTorch, in three lines of a loop or as one callback, `Run.slice
 ";
 
 /// Prints a list.
-pub fn list(common: &CommonArgs, own: &ListArgs, output: &Output) -> Answer {
+pub fn list(common: &CommonArgs, what: ListingArg, output: &Output) -> Answer {
     let json = output.wants_json();
     let mut status = ExitStatus::Verified;
-    let rows = match own.what {
+    let rows = match what {
         ListingArg::Functions => {
             functions::all().map(|function| row(function.name, function.texts().summary)).collect()
         }

@@ -21,21 +21,19 @@ pub fn completions(own: &CompletionsArgs, output: &Output) -> Answer {
 pub fn man(own: &ManArgs, output: &Output) -> Answer {
     let mut whole = definition::command();
     whole.build();
-    let command = match &own.command {
-        None => Some(&whole),
-        Some(name) => whole.find_subcommand(name),
-    };
+    let below = |at: &clap::Command, name: &String| at.find_subcommand(name).cloned();
+    let command = own.command.iter().try_fold(whole.clone(), |at, name| below(&at, name));
     let command = command.ok_or_else(|| vec![unknown(&whole, own)])?;
     // Written into memory: nothing here can fail.
-    output.print(&page(command.clone()).unwrap_or_default());
+    output.print(&page(command).unwrap_or_default());
     Ok(ExitStatus::Verified)
 }
 
 fn unknown(whole: &clap::Command, own: &ManArgs) -> Error {
-    let name = own.command.as_deref().unwrap_or_default();
+    let name = own.command.join(" ");
     let known = whole.get_subcommands().map(clap::Command::get_name);
     let error = BAD_USAGE.at(Location::file("man"), "a command", format!("`{name}`"));
-    match similar::did_you_mean(name, known) {
+    match similar::did_you_mean(&name, known) {
         Some(meant) => error.help(meant),
         None => error,
     }

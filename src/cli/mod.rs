@@ -59,7 +59,7 @@ use std::process::ExitCode;
 
 use clap::FromArgMatches;
 
-use args::{Arguments, Command};
+use args::{Arguments, BundleCommand, ClusterCommand, Command, JudgedArgs};
 use common::CommonArgs;
 use output::Output;
 use repro_core::source::{Code, Error, Location, codes};
@@ -70,7 +70,7 @@ codes! {
     BAD_USAGE = "cli::bad-usage", "the arguments are invalid or do not go together", "see `repro help`";
     BAD_NUMBER = "cli::bad-number", "an argument is not a valid number", "see `repro stats --help` for what each option takes";
     CANNOT_WRITE = "cli::cannot-write", "a file cannot be written", "check the folder, its permissions and the free space";
-    NOTHING_TO_STAMP = "cli::nothing-to-stamp", "there is not what is to be stamped", "see `repro stamp --help`";
+    NOTHING_TO_STAMP = "cli::nothing-to-stamp", "there is not what is to be stamped", "see `repro bundle stamp --help`";
     NOT_A_STATEMENT = "cli::not-a-statement", "the file is not an in-toto statement", "name the folder of a bundle, or a file that `--output intoto=FILE` wrote";
     UNKNOWN_CODE = "cli::unknown-code", "nothing with this name can be explained", "`repro explain --search WORDS` finds names by words";
 }
@@ -81,10 +81,10 @@ type Answer = Result<ExitStatus, Vec<Error>>;
 /// Runs the program on the process's own arguments.
 pub fn run() -> ExitCode {
     let parsed = definition::command().try_get_matches().and_then(|matches| {
-        let name = matches.subcommand_name().unwrap_or_default().to_owned();
+        let name = definition::name_of(&matches);
         Ok((Arguments::from_arg_matches(&matches)?, name))
     });
-    let (arguments, name) = match parsed {
+    let (mut arguments, name) = match parsed {
         Ok(parsed) => parsed,
         Err(error) => {
             // Clap's own texts; a closed pipe is no reason to complain.
@@ -96,6 +96,9 @@ pub fn run() -> ExitCode {
         Ok(output) => output,
         Err(error) => return refuse(&Output::plain(), &[error]),
     };
+    if let Some(judged) = arguments.command.judged() {
+        judged.take_posts(root(&arguments.common).ok().as_deref());
+    }
     let answer = dispatch(&arguments, &output);
     let errors = answer.as_ref().err().map_or(&[][..], Vec::as_slice);
     if let Err(errors) = unjudged::replace_reports(&name, &output, errors) {
@@ -111,50 +114,56 @@ pub fn run() -> ExitCode {
 
 fn dispatch(arguments: &Arguments, output: &Output) -> Answer {
     let common = &arguments.common;
-    if let Command::Verify(_) | Command::Work(_) | Command::Merge(_) = &arguments.command {
-        // What was found and kept is read with its codes.
-        Code::learn(list::codes());
-    }
     match &arguments.command {
-        Command::Verify(own) => {
-            let alone = common.root.is_none() && verify::is_of_bundles_alone(&own.judged);
-            verify::run(&root_unless(alone, common)?, own, output)
-        }
-        Command::Plan(own) => {
-            let alone = common.root.is_none() && verify::is_of_bundles_alone(&own.judged);
-            cluster::plan(&root_unless(alone, common)?, own, output)
-        }
-        Command::Work(own) => {
-            cluster::work(&root_unless(common.root.is_none(), common)?, own, output)
-        }
-        Command::Merge(own) => {
-            cluster::merge(&root_unless(common.root.is_none(), common)?, own, output)
-        }
         Command::Init(own) => init::run(common.root.as_deref(), own, output),
-        Command::Check(own) => check::run(own, output),
-        Command::Core(own) => core::run(own, output),
-        Command::Coverage(own) => coverage::run(&root(common)?, own, output),
+        Command::Import(own) => import::run(own, output),
         Command::Draft(own) => draft::run(&root(common)?, own, output),
+        Command::Verify(own) => {
+            Code::learn(list::codes());
+            verify::run(&root_of(&own.judged, common)?, own, output)
+        }
+        Command::Check(own) => check::run(own, output),
         Command::Review(own) => review::run(&root(common)?, own, output),
-        Command::Mutate(own) => mutate::run(&root(common)?, own, output),
-        Command::Params(own) => params::run(own, output),
-        Command::Diff(own) => diff::run(own, output),
         Command::Gate(own) => gate::run(root_if_any(common)?, own, output),
-        Command::Compare(own) => compare::run(root_if_any(common)?.as_deref(), own, output),
+        Command::Diff(own) if compare::is_meant(own) => {
+            compare::run(root_if_any(common)?.as_deref(), own, output)
+        }
+        Command::Diff(own) => diff::run(own, output),
+        Command::Params(own) => params::run(own, output),
+        Command::Stats(own) if !own.baselines.is_empty() => core::run(own, output),
         Command::Stats(own) => stats::run(own, output),
         Command::Trainer(own) => trainer::run(own, output),
-        Command::Import(own) => import::run(own, output),
-        Command::List(own) => list::list(common, own, output),
-        Command::Explain(own) => explain::run(own, output),
+        Command::Bundle(own) => of_bundles(own, output),
+        Command::Cluster(own) => of_clusters(own, common, output),
+        Command::Explain(own) => explain::run(common, own, output),
         Command::Mcp(own) => mcp::run(common, own),
-        Command::Challenge(own) => challenge::run(own, output),
-        Command::Seal(own) => seal::run(own, output),
-        Command::Keygen(own) => sign::keygen(own, output),
-        Command::Sign(own) => sign::run(own, output),
-        Command::Stamp(own) => sign::stamp(own, output),
-        Command::Attest(own) => sign::attest(own, output),
         Command::Completions(own) => manual::completions(own, output),
         Command::Man(own) => manual::man(own, output),
+    }
+}
+
+fn of_bundles(command: &BundleCommand, output: &Output) -> Answer {
+    match command {
+        BundleCommand::Seal(own) => seal::run(own, output),
+        BundleCommand::Keygen(own) => sign::keygen(own, output),
+        BundleCommand::Sign(own) => sign::run(own, output),
+        BundleCommand::Stamp(own) => sign::stamp(own, output),
+        BundleCommand::Attest(own) => sign::attest(own, output),
+        BundleCommand::Challenge(own) => challenge::run(own, output),
+    }
+}
+
+fn of_clusters(command: &ClusterCommand, common: &CommonArgs, output: &Output) -> Answer {
+    // What was found and kept is read with its codes.
+    Code::learn(list::codes());
+    match command {
+        ClusterCommand::Plan(own) => cluster::plan(&root_of(&own.judged, common)?, own, output),
+        ClusterCommand::Work(own) => {
+            cluster::work(&root_unless(common.root.is_none(), common)?, own, output)
+        }
+        ClusterCommand::Merge(own) => {
+            cluster::merge(&root_unless(common.root.is_none(), common)?, own, output)
+        }
     }
 }
 
@@ -179,6 +188,11 @@ fn root(common: &CommonArgs) -> Result<PathBuf, Vec<Error>> {
     found.ok_or_else(|| {
         vec![NO_ROOT.at(Location::file("."), "a folder upward that holds `repro/`", "none")]
     })
+}
+
+/// The project of what is to be judged: bundles alone can lie outside of any.
+fn root_of(judged: &JudgedArgs, common: &CommonArgs) -> Result<PathBuf, Vec<Error>> {
+    root_unless(common.root.is_none() && verify::is_of_bundles_alone(judged), common)
 }
 
 /// The project, or this folder where the command can do without one and there is none.

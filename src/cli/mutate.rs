@@ -1,4 +1,4 @@
-//! `repro mutate`.
+//! `repro review --mutate`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -6,10 +6,10 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::Answer;
 use super::args;
 use super::output::Output;
-use repro_core::source::Error;
+use super::{Answer, BAD_USAGE};
+use repro_core::source::{Error, Location};
 use repro_report::outcome::{ExitStatus, Verdict};
 use repro_verify::lock;
 use repro_verify::mutants::{self, MissedMutant, MutationKind};
@@ -126,6 +126,12 @@ impl OfText {
     }
 }
 
+/// The seed of the random changes.
+fn seed(text: &str) -> Result<u64, Error> {
+    let bad = |_| BAD_USAGE.at(Location::file("--seed"), "a whole number", format!("`{text}`"));
+    text.parse().map_err(bad)
+}
+
 /// Random changes of some posts.
 fn random(
     root: &Path,
@@ -185,13 +191,14 @@ impl RandomDocument {
 
 /// Runs the command: 3 where a changed first digit is missed, or nothing was changed. Random changes end with 0: some of them
 /// stay within a rounding.
-pub fn run(root: &Path, own: &args::MutateArgs, output: &Output) -> Answer {
+pub fn run(root: &Path, own: &args::ReviewArgs, output: &Output) -> Answer {
     let json = output.wants_json();
     let one = |error: Error| vec![error];
-    let all = own.post.is_empty() || own.post.iter().any(|id| id == "all");
-    let ids = if all { post::list(root).map_err(one)? } else { own.post.clone() };
+    let ids =
+        if own.post == "all" { post::list(root).map_err(one)? } else { vec![own.post.clone()] };
+    let seed = own.seed.as_deref().map_or(Ok(1), seed).map_err(one)?;
     if let Some(changes) = own.random {
-        let found = random(root, &ids, changes, own.seed)?;
+        let found = random(root, &ids, changes, seed)?;
         if json {
             output.print_json(&found);
         } else {

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use super::args::{JudgedArgs, ReviewArgs};
 use super::output::{Output, write_file};
-use super::{Answer, BAD_USAGE, threads, verify};
+use super::{Answer, BAD_USAGE, coverage, mutate, threads, verify};
 use repro_bundle::signature::PrivateKey;
 use repro_core::digest::Digest;
 use repro_core::source::{Error, Location, Source};
@@ -33,7 +33,17 @@ const COLUMN_CHOICES: &str = "approve, approve except N N ..., or skip? ";
 
 /// Runs the command: 0 where nothing is open, else 3.
 pub fn run(root: &Path, own: &ReviewArgs, output: &Output) -> Answer {
+    if own.coverage {
+        return coverage::run(root, own, output);
+    }
+    if own.mutate {
+        return mutate::run(root, own, output);
+    }
     let one = |error: Error| vec![error];
+    if output.wants_json() {
+        let expected = "`text`, or `--coverage` or `--mutate`";
+        return Err(vec![BAD_USAGE.at(Location::file("--format"), expected, "`json`")]);
+    }
     let policy = ReviewPolicy::load(root).map_err(one)?;
     let judged = JudgedArgs { text: own.text.clone(), ..JudgedArgs::default() };
     let demands = verify::demands(root, &judged).map_err(one)?;

@@ -1,4 +1,4 @@
-//! `repro seal`.
+//! `repro bundle seal`.
 
 use super::Answer;
 use super::args;

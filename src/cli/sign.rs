@@ -1,4 +1,4 @@
-//! `repro keygen` and `repro sign`.
+//! `repro bundle keygen` and `repro bundle sign`.
 
 use std::fs::File;
 use std::io::Write;

@@ -10,7 +10,7 @@ use repro_report::{self as report, Badge, BadgeColour, Format, ReportOptions};
 /// Replaces the reports of earlier runs by one that says that nothing was judged, and why.
 pub fn replace_reports(command: &str, output: &Output, errors: &[Error]) -> Result<(), Vec<Error>> {
     match command {
-        "verify" | "merge" | "check" | "gate" => {
+        "verify" | "cluster merge" | "check" | "gate" => {
             // `verify`, `merge` and `check` report inputs that cannot be used; `gate` ends there, and has no other report of them. Whoever
             // asked for what cannot be gets no new file.
             let is_misused = errors.iter().any(|error| error.code.id == BAD_USAGE.id);

@@ -26,9 +26,9 @@ codes! {
     NO_STATES = "challenge::no-states", "the run has not committed itself to its states", "train it with a trainer that writes `data/states.jsonl`";
     TOO_SHORT = "challenge::too-short", "a run has fewer than two committed states", "replay it as a whole: `repro replay BUNDLE --full`";
     BAD_STATES = "challenge::bad-states", "the committed states are not those of one run", "write the states of a run in the order of their steps";
-    BAD_CHALLENGE = "challenge::bad-challenge", "a challenge is malformed", "write it with `repro challenge BUNDLE --seed TEXT --count N`";
+    BAD_CHALLENGE = "challenge::bad-challenge", "a challenge is malformed", "write it with `repro bundle challenge BUNDLE --seed TEXT --count N`";
     BAD_SEED = "challenge::bad-seed", "a seed is not of the source that it names", "write `drand:ROUND:RANDOMNESS` of the network quicknet, `commit:ID`, or any other text";
-    OTHER_CHALLENGE = "challenge::other", "a challenge is of another bundle, or was not drawn from its seed", "draw it from this bundle with `repro challenge`";
+    OTHER_CHALLENGE = "challenge::other", "a challenge is of another bundle, or was not drawn from its seed", "draw it from this bundle with `repro bundle challenge`";
 }
 
 record! {

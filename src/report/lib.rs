@@ -131,7 +131,9 @@ impl Format {
             Self::Junit => "for CI systems that show tests",
             Self::Github => "annotations and a job summary in a workflow of GitHub",
             Self::Markdown => "for a comment or an issue",
-            Self::Intoto => "an in-toto statement about the judged files, which `repro sign` signs",
+            Self::Intoto => {
+                "an in-toto statement about the judged files, which `repro bundle sign` signs"
+            }
             Self::Html => "one page for a browser",
             Self::Sarif => "SARIF 2.1.0, for code scanning and editors",
             Self::Badge => "one line as a picture (SVG)",

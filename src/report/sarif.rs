@@ -22,7 +22,7 @@ use repro_core::source::{Code, Error, Location, codes};
 codes! {
     NOT_AS_RECORDED = "report::not-as-recorded", "a verdict is not the one that the lock records", "find out what changed; `repro verify --post ID --write-lock` records it";
     BELOW_MINIMUM = "report::below-minimum", "a claim is verified on weaker evidence than was asked for", "give stronger evidence, have it reviewed, or lower `--min-origin`, `--min-method` or `--min-reading`";
-    UNBOUND = "report::unbound", "a text has numbers that no claim binds, or is not at hand", "bind them: `repro coverage --post ID TEXT` lists them; or give the text by `--text FILE`";
+    UNBOUND = "report::unbound", "a text has numbers that no claim binds, or is not at hand", "bind them: `repro review ID --coverage --text TEXT` lists them; or give the text by `--text FILE`";
 }
 
 const SCHEMA: &str =

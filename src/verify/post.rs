@@ -15,11 +15,11 @@ codes! {
     REPEATED_ID = "post::repeated-id", "an id is used twice", "give each its own id";
     BAD_ID = "post::bad-id", "an id has characters that are not allowed", "use lowercase letters, digits, `-`, `_` and `.`";
     UNKNOWN_TEXT = "post::unknown-text", "a statement names a text that the post does not list", "add `[texts.NAME]`, or correct it";
-    UNKNOWN_BUNDLE = "post::unknown-bundle", "a name stands for a bundle that is not there", "`repro list bundles` lists them";
-    BAD_DIGEST = "post::bad-digest", "a digest is malformed", "write `sha256:` and 64 hexadecimal digits, as `repro list bundles` prints them";
+    UNKNOWN_BUNDLE = "post::unknown-bundle", "a name stands for a bundle that is not there", "`repro explain --list bundles` lists them";
+    BAD_DIGEST = "post::bad-digest", "a digest is malformed", "write `sha256:` and 64 hexadecimal digits, as `repro explain --list bundles` prints them";
     BAD_MOOD = "post::bad-mood", "what a sentence asserts is not known", "write `fact`, `norm` or `definition`";
     TOO_LONG = "post::too-long", "a post file or a text is longer than what is looked through", "split it: one post may name several texts, and several posts one text";
-    NO_SUCH_POST = "post::no-such-post", "no post has this name", "`repro list posts` lists them";
+    NO_SUCH_POST = "post::no-such-post", "no post has this name", "`repro explain --list posts` lists them";
 }
 
 /// The stem of the configuration.

@@ -73,7 +73,7 @@ fn edit(path: &Path, from: &str, to: &str) {
 /// Replaces one part of a file of the evidence, and seals the bundle anew.
 fn edit_evidence(root: &Path, file: &str, from: &str, to: &str) {
     edit(&root.join("receipts/evidence/data").join(file), from, to);
-    let sealed = run(root, &["seal", "receipts/evidence"]);
+    let sealed = run(root, &["bundle", "seal", "receipts/evidence"]);
     assert_eq!((sealed.code, sealed.stderr.as_str()), (0, ""));
 }
 
@@ -345,12 +345,12 @@ fn bad_usage_is_refused_on_standard_error() {
         &["verify", "--locked", "--write-lock"],
         &["verify", "--format", "xml"],
         &["verify", "--postt", "small"],
-        &["list", "functions", "--format", "junit"],
-        &["--format", "junit", "list", "functions"],
-        &["list", "functions", "--output", "json=list.json"],
+        &["explain", "--list", "functions", "--format", "junit"],
+        &["--format", "junit", "explain", "--list", "functions"],
+        &["explain", "--list", "functions", "--output", "json=list.json"],
         &["check", ".", "--output", "intoto=check.json"],
-        &["keygen", "--out", "key", "--format", "json"],
-        &["list", "kinds"],
+        &["bundle", "keygen", "--out", "key", "--format", "json"],
+        &["explain", "--list", "kinds"],
         &["explain", "values"],
         &["explain", "no-such-code"],
         &["explain", "differ"],
@@ -358,10 +358,10 @@ fn bad_usage_is_refused_on_standard_error() {
         &["explain", "--search", "digit", "nosuchword"],
         &["man", "verfy"],
         &["verify", "--text", "no/such/text.md"],
-        &["coverage", "--post", "small", "no/such/text.md"],
-        &["mutate", "--post", "none"],
+        &["review", "--coverage", "small", "--text", "no/such/text.md"],
+        &["review", "--mutate", "none"],
         &["params", "no/such/config.json"],
-        &["seal", "no/such/folder"],
+        &["bundle", "seal", "no/such/folder"],
         &["unheard-of"],
         &[],
     ] {
@@ -391,14 +391,23 @@ fn help_and_lists_are_as_recorded() {
     };
     let mut help = stdout(&["--help"]);
     for command in [
-        "init", "verify", "coverage", "mutate", "params", "stats", "train", "list", "explain",
-        "seal",
+        "init",
+        "verify",
+        "review",
+        "params",
+        "stats",
+        "diff",
+        "train",
+        "explain",
+        "bundle",
+        "bundle seal",
     ] {
-        help += &format!("\n## repro {command} --help\n{}", stdout(&[command, "--help"]));
+        let arguments: Vec<_> = command.split(' ').chain(["--help"]).collect();
+        help += &format!("\n## repro {command} --help\n{}", stdout(&arguments));
     }
     snapshot("help", &help);
     for list in ["codes", "functions", "posts", "bundles"] {
-        snapshot(&format!("list_{list}"), &stdout(&["list", list]));
+        snapshot(&format!("list_{list}"), &stdout(&["explain", "--list", list]));
     }
     for page in ["scope", "post", "slices"] {
         snapshot(&format!("explain_{page}"), &stdout(&["explain", page]));
@@ -408,7 +417,7 @@ fn help_and_lists_are_as_recorded() {
     snapshot("explain_functions", &explained.collect::<Vec<_>>().join("\n"));
     // Whatever is listed can be explained.
     for list in ["codes", "functions"] {
-        for line in stdout(&["list", list]).lines() {
+        for line in stdout(&["explain", "--list", list]).lines() {
             stdout(&["explain", line.split_whitespace().next().unwrap()]);
         }
     }
@@ -637,7 +646,7 @@ fn colour_is_for_those_who_ask() {
 #[test]
 fn a_reader_who_leaves_is_not_complained_about() {
     let root = project();
-    for arguments in [&["verify", "--verbose"][..], &["list", "codes"], &["--help"]] {
+    for arguments in [&["verify", "--verbose"][..], &["explain", "--list", "codes"], &["--help"]] {
         let mut child = command(root.path(), arguments)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -657,7 +666,7 @@ fn a_reader_who_leaves_is_not_complained_about() {
 fn a_report_that_cannot_be_written_is_an_error() {
     let project = project();
     let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
-    let mut command = command(project.path(), &["list", "functions"]);
+    let mut command = command(project.path(), &["explain", "--list", "functions"]);
     let output = command.stdout(full).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("cli::cannot-write"));
@@ -725,7 +734,7 @@ fn multimodal() -> tempfile::TempDir {
     );
     std::fs::write(data.join("receipt.json"), receipt).unwrap();
     std::fs::create_dir_all(root.join("repro")).unwrap();
-    assert_eq!(run(root, &["seal", "receipts/models"]).code, 0);
+    assert_eq!(run(root, &["bundle", "seal", "receipts/models"]).code, 0);
     folder
 }
 

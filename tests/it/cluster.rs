@@ -1,4 +1,4 @@
-//! `repro plan`, `repro work`, `repro merge`: the report of one machine, whoever works, and what is refused of results.
+//! `repro cluster plan`, `repro cluster work`, `repro cluster merge`: the report of one machine, whoever works, and what is refused of results.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -62,7 +62,8 @@ impl Planned {
 
     fn plan(&self, name: &str) {
         let asked: Vec<_> = self.asked.iter().map(String::as_str).collect();
-        let planned = self.run(&[&["plan", "--out", &self.path(name)], &asked[..]].concat());
+        let planned =
+            self.run(&[&["cluster", "plan", "--out", &self.path(name)], &asked[..]].concat());
         assert_eq!(code(&planned), 0, "{}", said(&planned));
     }
 
@@ -74,7 +75,9 @@ impl Planned {
 
     fn work(&self, store: &str, more: &[&str]) -> Output {
         let (plan, store) = (self.path("plan.jsonl"), self.path(store));
-        self.run(&[&["work", &plan, "--results", &store, "--format", "json"], more].concat())
+        self.run(
+            &[&["cluster", "work", &plan, "--results", &store, "--format", "json"], more].concat(),
+        )
     }
 
     /// How many items were executed, and how many had a result, where all have one now.
@@ -87,7 +90,7 @@ impl Planned {
 
     fn merge(&self, stores: &[&str], more: &[&str]) -> Output {
         let plan = self.path("plan.jsonl");
-        let mut arguments = vec!["merge".to_owned(), plan];
+        let mut arguments = vec!["cluster".to_owned(), "merge".to_owned(), plan];
         for store in stores {
             arguments.extend(["--results".to_owned(), self.path(store)]);
         }
@@ -288,7 +291,7 @@ fn what_is_not_a_result_of_the_plan_is_refused_by_name() {
     );
     wider.worked("all", &[]);
     let of_three = wider.path("all");
-    let arguments = ["merge", &planned.path("plan.jsonl"), "--results", &of_three];
+    let arguments = ["cluster", "merge", &planned.path("plan.jsonl"), "--results", &of_three];
     let strict = repro(repository(), &arguments);
     assert!(code(&strict) == 2 && said(&strict).contains("cluster::foreign"), "{}", said(&strict));
     assert!(said(&strict).contains("receipts/nmoe-0003"), "{}", said(&strict));
@@ -307,7 +310,7 @@ fn what_is_not_a_result_of_the_plan_is_refused_by_name() {
     otherwise.worked("all", &[]);
     let told = repro(
         repository(),
-        &["merge", &planned.path("plan.jsonl"), "--results", &otherwise.path("all")],
+        &["cluster", "merge", &planned.path("plan.jsonl"), "--results", &otherwise.path("all")],
     );
     assert!(code(&told) == 2 && said(&told).contains("cluster::other-plan"), "{}", said(&told));
     assert_eq!(results.len(), 2);
@@ -368,7 +371,7 @@ fn a_result_that_was_acquitted_is_caught_by_its_signature_and_by_an_audit() {
     let corpus = sealed(&["small"]);
     let planned = one_refuted(corpus.path());
     for name in ["worker.key", "other.key"] {
-        let made = planned.run(&["keygen", "--out", &planned.path(name)]);
+        let made = planned.run(&["bundle", "keygen", "--out", &planned.path(name)]);
         assert_eq!(code(&made), 0, "{}", said(&made));
     }
     let [key, other] = ["worker.key", "other.key"].map(|name| planned.path(name));
@@ -536,7 +539,7 @@ fn what_was_refused_is_tried_again_and_what_changed_is_not_taken_for_the_same() 
 fn files_that_options_name_have_to_be_those_that_were_planned() {
     let folder = tempfile::tempdir().unwrap();
     let keys = folder.path().join("a.pem");
-    let made = repro(folder.path(), &["keygen", "--out", "a.pem"]);
+    let made = repro(folder.path(), &["bundle", "keygen", "--out", "a.pem"]);
     assert_eq!(code(&made), 0, "{}", said(&made));
     let public = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
     let public = public.into_iter().find(|path| *path != keys).unwrap();
@@ -555,7 +558,7 @@ fn nothing_is_written_over_a_post_or_into_a_bundle() {
     let at = corpus.path();
     let post = at.join("replay/posts/repro/good.toml");
     let before = fs::read(&post).unwrap();
-    let over = repro(at, &["plan", MOE, "--out", post.to_str().unwrap()]);
+    let over = repro(at, &["cluster", "plan", MOE, "--out", post.to_str().unwrap()]);
     assert!(code(&over) == 2 && said(&over).contains("cli::bad-usage"), "{}", said(&over));
     assert_eq!(fs::read(&post).unwrap(), before);
     let planned = Planned::of(at, &[MOE]);
@@ -563,9 +566,9 @@ fn nothing_is_written_over_a_post_or_into_a_bundle() {
     let plan = planned.path("plan.jsonl");
     let own = inside.to_str().unwrap();
     for arguments in [
-        &["work", &plan, "--results", own][..],
+        &["cluster", "work", &plan, "--results", own][..],
         &["verify", MOE, "--resume", own],
-        &["plan", MOE, "--out", own],
+        &["cluster", "plan", MOE, "--out", own],
     ] {
         let refused = repro(at, arguments);
         assert!(
@@ -578,7 +581,7 @@ fn nothing_is_written_over_a_post_or_into_a_bundle() {
     // What is no plain file is neither waited for nor replaced.
     let pipe = planned.path("pipe");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    assert_eq!(code(&repro(at, &["plan", MOE, "--out", &pipe])), 2);
+    assert_eq!(code(&repro(at, &["cluster", "plan", MOE, "--out", &pipe])), 2);
     assert!(!fs::symlink_metadata(&pipe).unwrap().is_file());
     // A project whose folder leads to itself is looked at all the same.
     let root = at.join("replay/posts");

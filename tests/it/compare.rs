@@ -1,4 +1,4 @@
-//! `repro compare`: what changed between two commits, projects or reports, and why.
+//! `repro diff`: what changed between two commits, projects or reports, and why.
 
 use std::fs;
 use std::path::Path;
@@ -34,7 +34,7 @@ fn rewrite(root: &Path, old: &str, new: &str) {
 
 /// The answer as JSON, which its schema describes, and the exit status.
 fn compared(root: &Path, arguments: &[&str]) -> (Value, Option<i32>) {
-    let ran = repro(root, &[&["compare"], arguments, &["--format", "json"]].concat());
+    let ran = repro(root, &[&["diff"], arguments, &["--format", "json"]].concat());
     let json = serde_json::from_slice(&ran.stdout);
     let json: Value = json.unwrap_or_else(|_| panic!("{ran:?}"));
     assert_eq!(Schema::closed("compare").fault(&json), None, "{json:#}");
@@ -43,7 +43,7 @@ fn compared(root: &Path, arguments: &[&str]) -> (Value, Option<i32>) {
 }
 
 fn snapshot(name: &str, root: &Path, arguments: &[&str]) {
-    let ran = repro(root, &[&["compare"], arguments].concat());
+    let ran = repro(root, &[&["diff"], arguments].concat());
     let drawn = String::from_utf8(ran.stdout).unwrap();
     assert!(ran.stderr.is_empty(), "{drawn}{}", String::from_utf8_lossy(&ran.stderr));
     let drawn = drawn.replace(&named(root, "before")[..10], "COMMIT");
@@ -212,7 +212,7 @@ fn reports_of_both_commands_are_compared_and_not_with_each_other() {
     assert_eq!((changes(&json), status), (vec![], Some(0)));
     let verified = repro(root, &["verify", "--post", "first", "--output", "json=c.json"]);
     assert_eq!(verified.status.code(), Some(0));
-    let ran = repro(root, &["compare", "v1.json", "c.json"]);
+    let ran = repro(root, &["diff", "v1.json", "c.json"]);
     let complaint = String::from_utf8(ran.stderr).unwrap();
     assert!(complaint.contains("[compare::other-kinds]"), "{complaint}");
     assert_eq!(ran.status.code(), Some(2));
@@ -224,8 +224,8 @@ fn what_is_no_side_is_refused() {
     let root = project.path();
     fs::write(root.join("no.json"), "{\"schema\": \"repro.report/1\"}").unwrap();
     for (arguments, code) in [
-        (["compare", "nothing", "before"], "compare::nothing-there"),
-        (["compare", "no.json", "before"], "compare::not-a-report"),
+        (["diff", "nothing", "before"], "compare::nothing-there"),
+        (["diff", "no.json", "before"], "compare::not-a-report"),
     ] {
         let ran = repro(root, &arguments);
         let complaint = String::from_utf8(ran.stderr).unwrap();
@@ -324,7 +324,7 @@ fn a_path_with_the_name_of_a_commit_is_no_answer() {
     let root = project.path();
     git(root, &["branch", "main2", "before"]);
     fs::create_dir_all(root.join("main2/repro")).unwrap();
-    let ran = repro(root, &["compare", "main2"]);
+    let ran = repro(root, &["diff", "main2"]);
     let complaint = String::from_utf8(ran.stderr).unwrap();
     assert_eq!(ran.status.code(), Some(2), "{complaint}");
     assert!(complaint.contains("`main2^0` for the commit"), "{complaint}");
@@ -350,7 +350,7 @@ fn a_post_that_is_a_link_in_a_commit_is_not_passed_over() {
     std::os::unix::fs::symlink("../elsewhere/first.toml", root.join("repro/first.toml")).unwrap();
     git(root, &["add", "."]);
     git(root, &["commit", "--quiet", "-m", "a link"]);
-    let ran = repro(root, &["compare", "before", "HEAD"]);
+    let ran = repro(root, &["diff", "before", "HEAD"]);
     let complaint = String::from_utf8(ran.stderr).unwrap();
     assert_eq!(ran.status.code(), Some(2), "{complaint}");
     assert!(complaint.contains("git worktree add"), "{complaint}");
@@ -359,7 +359,7 @@ fn a_post_that_is_a_link_in_a_commit_is_not_passed_over() {
 #[test]
 fn a_post_of_neither_side_is_refused() {
     let project = project();
-    let ran = repro(project.path(), &["compare", "before", "--post", "frist"]);
+    let ran = repro(project.path(), &["diff", "before", "--post", "frist"]);
     let complaint = String::from_utf8(ran.stderr).unwrap();
     assert_eq!(ran.status.code(), Some(2), "{complaint}");
     assert!(complaint.contains("repro/frist.toml"), "{complaint}");
@@ -373,7 +373,7 @@ fn a_report_that_counts_other_claims_than_it_has_is_refused() {
     let report = fs::read_to_string(root.join("a.json")).unwrap();
     let edited = report.replace("\"verdict\": \"verified\"", "\"verdict\": \"refuted\"");
     fs::write(root.join("b.json"), edited).unwrap();
-    let ran = repro(root, &["compare", "a.json", "b.json"]);
+    let ran = repro(root, &["diff", "a.json", "b.json"]);
     let complaint = String::from_utf8(ran.stderr).unwrap();
     assert_eq!(ran.status.code(), Some(2), "{complaint}");
     assert!(complaint.contains("compare::not-a-report"), "{complaint}");
@@ -400,7 +400,7 @@ fn renamed_posts_and_folders_are_followed() {
     let text = fs::read_to_string(root.join("repro/ours.toml")).unwrap();
     fs::write(root.join("repro/ours.toml"), text.replace("is = \"last\"", "is = \"last * 1\""))
         .unwrap();
-    let told = String::from_utf8(repro(root, &["compare", "before"]).stdout).unwrap();
+    let told = String::from_utf8(repro(root, &["diff", "before"]).stdout).unwrap();
     assert!(told.contains("held against: last → last * 1"), "{told}");
     assert!(!told.contains("for the first time"), "{told}");
 }
@@ -452,7 +452,7 @@ fn a_report_is_not_written_over_what_it_compares() {
         &["verify", "--post", "first", "--output", "json=a.json", "--output", "json=b.json"],
     );
     let before = fs::read(root.join("a.json")).unwrap();
-    let ran = repro(root, &["compare", "a.json", "b.json", "--output", "json=a.json"]);
+    let ran = repro(root, &["diff", "a.json", "b.json", "--output", "json=a.json"]);
     assert_eq!(ran.status.code(), Some(2), "{ran:?}");
     assert_eq!(fs::read(root.join("a.json")).unwrap(), before);
 }

@@ -206,7 +206,7 @@ fn run(arguments: &[&str]) -> (String, String, i32) {
 
 fn run_in(folder: &Path, arguments: &[&str]) -> (String, String, i32) {
     let output = std::process::Command::new(env!("CARGO_BIN_EXE_repro"))
-        .arg("core")
+        .arg("stats")
         .args(arguments)
         .current_dir(folder)
         .output()

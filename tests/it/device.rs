@@ -127,7 +127,7 @@ fn a_device_that_computes_otherwise_decides_nothing() {
         (&["replay", "replay/torch-dense"], 3, "replay::other-machine"),
         (&["replay", "replay/posts/receipts/changed"], 3, "replay::other-machine"),
         (&["verify", "replay/torch-dense", "--replay", "all"], 3, "gives other bits"),
-        (&["calibrate", "replay/torch-dense"], 4, "gives other bits"),
+        (&["replay", "--calibrate", "replay/torch-dense"], 4, "gives other bits"),
         (&["train", study.to_str().unwrap(), "--out", out], 4, "nothing was trained"),
         (&["devices"], 4, "golden cases differ"),
     ] {
@@ -155,8 +155,8 @@ fn a_device_that_is_not_there_ends_with_4_before_anything_starts() {
     for (device, said) in [("opencl:0", "OpenCL is not on this machine"), ("cuda:65000", "cuda")] {
         for arguments in [
             &["replay", bundle, "--device", device][..],
-            &["calibrate", bundle, "--device", device],
-            &["dispute", bundle, bundle, "--device", device],
+            &["replay", "--calibrate", bundle, "--device", device],
+            &["replay", bundle, "--against", bundle, "--device", device],
             &["verify", bundle, "--replay", "all", "--device", device],
             &["train", STUDY, "--out", out, "--device", device],
             &["devices", "--device", device],

@@ -307,7 +307,7 @@ fn a_bundle_has_the_same_bytes_from_both_writers() {
 #[test]
 fn settings_are_those_of_the_program() {
     let listed = Command::new(env!("CARGO_BIN_EXE_repro"))
-        .args(["list", "settings", "--format", "json"])
+        .args(["explain", "--list", "settings", "--format", "json"])
         .output()
         .unwrap();
     let program = "import json, sys, make_settings as m; sys.stdout.write(m.made(json.load(open(sys.argv[1]))))";
@@ -321,7 +321,7 @@ fn settings_are_those_of_the_program() {
     let kept = fs::read_to_string(root(PYTHON).join("repro_receipts/_settings.py")).unwrap();
     assert!(
         said == kept,
-        "`repro list settings --format json | scripts/python/make_settings.py` writes another"
+        "`repro explain --list settings --format json | scripts/python/make_settings.py` writes another"
     );
 }
 

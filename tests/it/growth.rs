@@ -156,7 +156,7 @@ const INPUTS: &[Input] = &[
     }),
     Input("coverage", 500, |folder, n| {
         post(folder, "p.md", &"1 ".repeat(2 * n), &excuse("\"1\"", "r").repeat(n));
-        arguments("coverage --post p repro/p.md")
+        arguments("review p --coverage --text repro/p.md")
     }),
     Input("a log of JSON lines, imported", 1_000, |folder, n| {
         let log = each(n, |i| format!("{{\"step\": {i}, \"loss\": {}}}\n", 3.0 - i as f64 / 1e6));

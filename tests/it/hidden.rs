@@ -58,7 +58,7 @@ fn what_readers_do_not_see_is_not_quoted() {
         assert!(findings.contains(part), "{findings}");
     }
     // Of the numbers, only those that readers see are counted.
-    let listed = repro(project.path(), &["coverage", "--post", "p", "repro/p.md"]);
+    let listed = repro(project.path(), &["review", "--coverage", "p", "--text", "repro/p.md"]);
     let listed = String::from_utf8(listed.stdout).unwrap();
     assert!(listed.contains("3.5") && !listed.contains(" 1.5 "), "{listed}");
 }
@@ -86,6 +86,6 @@ fn no_line_of_a_report_is_a_command() {
             .any(|level| line.starts_with(&format!("::{level}")))
     };
     assert!(shown.lines().all(is_own), "{shown}");
-    let listed = repro(project.path(), &["list", "posts"]);
+    let listed = repro(project.path(), &["explain", "--list", "posts"]);
     assert!(!String::from_utf8(listed.stdout).unwrap().contains("\n::"));
 }

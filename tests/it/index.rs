@@ -37,7 +37,7 @@ fn printed(root: &Path, arguments: &[&str]) -> String {
 }
 
 fn compared(root: &Path) -> Value {
-    let ran = repro(root, &["compare", "before", "--format", "json"]);
+    let ran = repro(root, &["diff", "before", "--format", "json"]);
     serde_json::from_slice(&ran.stdout).unwrap()
 }
 
@@ -158,7 +158,7 @@ fn a_lock_that_changes_with_what_it_judges_is_told_by_name() {
         (&expected, &0.into(), &0.into())
     );
     for format in ["text", "markdown"] {
-        let told = printed(root, &["compare", "before", "--format", format]);
+        let told = printed(root, &["diff", "before", "--format", format]);
         assert!(told.contains("is changed together with"), "{told}");
     }
 }

@@ -235,7 +235,7 @@ fn a_killed_sealing_is_ended_by_the_next() {
     .unwrap();
     facts(0);
     let shown = folder.to_str().unwrap();
-    let start = || command(temporary.path(), &["seal", shown]);
+    let start = || command(temporary.path(), &["bundle", "seal", shown]);
     let (killing, output) = Killing::new(&start, folder.clone(), 3);
     assert_eq!(code(&output), 0, "{}", text(&output.stderr));
     let mut value = 1;

@@ -18,10 +18,12 @@ fn planted() -> TempDir {
     let made = repro(folder.path(), &["init", "in"]);
     assert_eq!(made.status.code(), Some(0), "{made:?}");
     let root = folder.path().join("in");
-    let planned =
-        repro(&root, &["plan", "--out", "plan.jsonl", "receipts/example-invented-numbers"]);
+    let planned = repro(
+        &root,
+        &["cluster", "plan", "--out", "plan.jsonl", "receipts/example-invented-numbers"],
+    );
     assert_eq!(planned.status.code(), Some(0), "{planned:?}");
-    let keys = repro(&root, &["keygen", "--out", "key"]);
+    let keys = repro(&root, &["bundle", "keygen", "--out", "key"]);
     assert_eq!(keys.status.code(), Some(0), "{keys:?}");
     let study = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(STUDY)).unwrap();
     let study = untuned(study, 1, "1e-2") + "\n[starts]\nfile = \"smoke.starts.jsonl\"\n";
@@ -71,33 +73,37 @@ fn no_write_follows_a_link() {
         ("repro", "repro/", &["draft", "example/invented-numbers.csv", "--id", "drafted"]),
         ("runs", "runs/", &["import", "example/invented-numbers.csv", "--out", "runs"]),
         ("runs/.import", "scratch/", &["import", "example/invented-numbers.csv", "--out", "runs"]),
-        ("results", "results/", &["work", "plan.jsonl", "--results", "results"]),
+        ("results", "results/", &["cluster", "work", "plan.jsonl", "--results", "results"]),
         ("reports", "reports/", &["verify", "--output", "json=reports/r.json"]),
         ("r.json", "r.json", &["verify", "--output", "json=r.json"]),
         ("r.jsonl", "r.jsonl", &["verify", "--output", "jsonl=r.jsonl"]),
         (
             "plans",
             "plans/",
-            &["plan", "--out", "plans/p.jsonl", "receipts/example-invented-numbers"],
+            &["cluster", "plan", "--out", "plans/p.jsonl", "receipts/example-invented-numbers"],
         ),
-        ("keys", "keys/", &["keygen", "--out", "keys/k"]),
+        ("keys", "keys/", &["bundle", "keygen", "--out", "keys/k"]),
         (
             "receipts/example-invented-numbers",
             "bundle/",
-            &["sign", "receipts/example-invented-numbers", "--key", "key"],
+            &["bundle", "sign", "receipts/example-invented-numbers", "--key", "key"],
         ),
         (
             "receipts/example-invented-numbers",
             "bundle/",
-            &["seal", "receipts/example-invented-numbers"],
+            &["bundle", "seal", "receipts/example-invented-numbers"],
         ),
         (
             "receipts/example-invented-numbers/receipt.sig",
             "signature",
-            &["sign", "receipts/example-invented-numbers", "--key", "key"],
+            &["bundle", "sign", "receipts/example-invented-numbers", "--key", "key"],
         ),
-        ("stamps", "stamps/", &["stamp", "repro/first.toml", "--out", "stamps/first.tsq"]),
-        ("first.tsq", "first.tsq", &["stamp", "repro/first.toml", "--out", "first.tsq"]),
+        (
+            "stamps",
+            "stamps/",
+            &["bundle", "stamp", "repro/first.toml", "--out", "stamps/first.tsq"],
+        ),
+        ("first.tsq", "first.tsq", &["bundle", "stamp", "repro/first.toml", "--out", "first.tsq"]),
         ("repro", "repro/", &["review", "first", "--as", "Ada", "--exempt"]),
         ("repro/first.reviews.toml", "reviews", &["review", "first", "--as", "Ada", "--exempt"]),
         ("cache", "cache/", &["verify", "--cache", "cache"]),
@@ -126,7 +132,7 @@ fn a_folder_of_the_results_that_is_a_link_is_refused() {
     let project = planted();
     let root = project.path().join("in");
     assert_eq!(
-        repro(&root, &["work", "plan.jsonl", "--results", "results"]).status.code(),
+        repro(&root, &["cluster", "work", "plan.jsonl", "--results", "results"]).status.code(),
         Some(0)
     );
     let folders: Vec<_> =
@@ -135,7 +141,7 @@ fn a_folder_of_the_results_that_is_a_link_is_refused() {
         fs::remove_dir_all(&folder).unwrap();
         symlink(project.path().join("out"), &folder).unwrap();
     }
-    let ran = repro(&root, &["work", "plan.jsonl", "--results", "results"]);
+    let ran = repro(&root, &["cluster", "work", "plan.jsonl", "--results", "results"]);
     assert_ne!(ran.status.code(), Some(0), "{ran:?}");
     assert!(tree(&project.path().join("out")).is_empty());
 }
@@ -148,18 +154,18 @@ fn nobody_waits_for_a_named_pipe() {
     assert!(made.success());
     let cases: &[&[&str]] = &[
         &["draft", "pipe"],
-        &["coverage", "--post", "first", "pipe"],
+        &["review", "--coverage", "first", "--text", "pipe"],
         &["stats", "pipe"],
-        &["core", "pipe", "--baselines", "pipe"],
-        &["work", "pipe", "--results", "results"],
-        &["merge", "pipe", "--results", "results"],
-        &["sign", "receipts/example-invented-numbers", "--key", "pipe"],
+        &["stats", "pipe", "--baselines", "pipe"],
+        &["cluster", "work", "pipe", "--results", "results"],
+        &["cluster", "merge", "pipe", "--results", "results"],
+        &["bundle", "sign", "receipts/example-invented-numbers", "--key", "pipe"],
         &["train", "pipe", "--out", "runs"],
         &["verify", "--pubkey", "pipe"],
         &["verify", "--text", "text=pipe"],
         &["verify", "receipts/example-invented-numbers", "--challenge", "pipe"],
         &["verify", "--timestamp", "pipe"],
-        &["plan", "receipts/example-invented-numbers", "--pubkey", "pipe"],
+        &["cluster", "plan", "receipts/example-invented-numbers", "--pubkey", "pipe"],
         &["verify", "--output", "json=pipe"],
         &["verify", "--output", "jsonl=pipe"],
         &["check", "pipe"],
@@ -188,7 +194,7 @@ fn nobody_waits_for_a_named_pipe() {
     }
     // What a shell puts there for a command has a writer.
     let program = env!("CARGO_BIN_EXE_repro");
-    let line = format!("'{program}' coverage --post first <(cat repro/first.md)");
+    let line = format!("'{program}' review first --coverage --text <(cat repro/first.md)");
     let ran = Command::new("bash").current_dir(&root).args(["-c", &line]).output().unwrap();
     assert!(matches!(ran.status.code(), Some(0 | 3)), "{ran:?}");
 }

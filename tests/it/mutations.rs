@@ -336,7 +336,7 @@ fn gate(root: &Path) -> (bool, String) {
     let mut is_green = locked.status.code() == Some(0);
     assert!(matches!(locked.status.code(), Some(0..=4)), "{told}");
     if is_green {
-        let compared = repro(root, &["compare", "before"]);
+        let compared = repro(root, &["diff", "before"]);
         assert!(matches!(compared.status.code(), Some(0..=4)), "{}", said(&compared));
         is_green = compared.status.code() == Some(0);
         told += &said(&compared);

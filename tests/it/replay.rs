@@ -944,10 +944,10 @@ fn replays_are_reported_for_people_and_programs() {
     let json = repro(&["replay", cheated, "--format", "json"]);
     assert_eq!(json.code, 1);
     snapshot("rate_1pct_json", &json.stdout);
-    let calibration = repro(&["calibrate", "replay/torch-moe"]);
+    let calibration = repro(&["replay", "--calibrate", "replay/torch-moe"]);
     assert_eq!(calibration.code, 0);
     snapshot("calibration", &calibration.stdout);
-    let json = repro(&["calibrate", "replay/torch-moe", "--format", "json"]);
+    let json = repro(&["replay", "--calibrate", "replay/torch-moe", "--format", "json"]);
     let json: Json = serde_json::from_str(&json.stdout).unwrap();
     assert_eq!(
         (&json["schema"], &json["slice"]),

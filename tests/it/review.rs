@@ -120,7 +120,7 @@ impl Project {
 
     /// A key pair; the public key.
     fn key(&self, name: &str) -> String {
-        assert!(self.run(&["keygen", "--out", name]).status.success());
+        assert!(self.run(&["bundle", "keygen", "--out", name]).status.success());
         fs::read_to_string(self.path().join(format!("{name}.pub"))).unwrap()
     }
 
@@ -436,7 +436,7 @@ fn records_never_stop_a_verification() {
     let (code, report) = project.verify(&[]);
     assert_eq!(code, 3, "{report:#}");
     // No post has the name of the files beside posts.
-    let posts = project.run(&["list", "posts"]);
+    let posts = project.run(&["explain", "--list", "posts"]);
     let posts = String::from_utf8(posts.stdout).unwrap();
     assert!(posts.starts_with("mine") && posts.lines().count() == 1, "{posts}");
 }

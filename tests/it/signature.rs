@@ -41,7 +41,7 @@ fn project() -> tempfile::TempDir {
     sealed_into(&format!("replay/{BUNDLE}"), &root.join("receipts").join(BUNDLE));
     std::fs::create_dir(root.join("repro")).unwrap();
     for name in ["author", "other"] {
-        let made = repro(root, &["keygen", "--out", name]);
+        let made = repro(root, &["bundle", "keygen", "--out", name]);
         assert!(made.status.success(), "{made:?}");
         assert!(!text(&made.stdout).contains("PRIVATE") && !text(&made.stderr).contains("BEGIN"));
     }
@@ -99,12 +99,12 @@ fn a_signature_counts_for_the_caller_whose_key_it_is() {
     let (status, report) = verified(root, &[&bundle, "--pubkey", "author.pub"]);
     assert_eq!((status, refused(&report)), (2, vec!["signature::unsigned"]));
 
-    let signed = repro(root, &["sign", "--key", "author", &bundle]);
+    let signed = repro(root, &["bundle", "sign", "--key", "author", &bundle]);
     assert!(signed.status.success(), "{signed:?}");
     let signature = std::fs::read(root.join(&bundle).join("receipt.sig")).unwrap();
-    assert!(repro(root, &["sign", "--key", "author", &bundle]).status.success());
+    assert!(repro(root, &["bundle", "sign", "--key", "author", &bundle]).status.success());
     assert_eq!(std::fs::read(root.join(&bundle).join("receipt.sig")).unwrap(), signature);
-    let again = repro(root, &["sign", "--key", "other", &bundle]);
+    let again = repro(root, &["bundle", "sign", "--key", "other", &bundle]);
     assert!(text(&again.stderr).contains("signature::signed-before"), "{again:?}");
 
     let (status, report) = verified(root, &[&bundle]);
@@ -133,7 +133,7 @@ fn a_key_of_the_author_is_shown_as_such_and_raises_nothing() {
     write_post(root, Some("author"));
     let (status, report) = verified(root, &["--post", "p"]);
     assert_eq!((status, refused(&report)), (2, vec!["signature::unsigned"]));
-    assert!(repro(root, &["sign", "--key", "author", &bundle]).status.success());
+    assert!(repro(root, &["bundle", "sign", "--key", "author", &bundle]).status.success());
     let (status, report) = verified(root, &["--post", "p"]);
     let (known, claim) = (&report["posts"][0]["bundles"][0], &report["posts"][0]["claims"][0]);
     assert_eq!((status, &known["signature"]["pinned_by"]), (0, &"author".into()));
@@ -159,7 +159,7 @@ fn a_wrong_signature_is_named_where_no_key_is_pinned_and_refused_where_one_is() 
     let root = temporary.path();
     let bundle = format!("receipts/{BUNDLE}");
     write_post(root, None);
-    assert!(repro(root, &["sign", "--key", "author", &bundle]).status.success());
+    assert!(repro(root, &["bundle", "sign", "--key", "author", &bundle]).status.success());
     let path = root.join(&bundle).join("receipt.sig");
     let good = std::fs::read_to_string(&path).unwrap();
     let doubled = {
@@ -209,15 +209,15 @@ fn sealing_says_that_an_earlier_signature_no_longer_fits() {
         assert!(output.status.success(), "{output:?}");
         text(&output.stderr)
     };
-    said(&["sign", "--key", "author", &bundle]);
-    assert_eq!(said(&["seal", &bundle]), "");
+    said(&["bundle", "sign", "--key", "author", &bundle]);
+    assert_eq!(said(&["bundle", "seal", &bundle]), "");
     std::fs::write(root.join(&bundle).join("data/note.txt"), "one more file\n").unwrap();
     let note =
         format!("`{bundle}/receipt.sig` signs other files than these: remove it, and sign again\n");
-    assert_eq!(said(&["seal", &bundle]), note);
+    assert_eq!(said(&["bundle", "seal", &bundle]), note);
     std::fs::remove_file(root.join(&bundle).join("receipt.sig")).unwrap();
-    said(&["sign", "--key", "author", &bundle]);
-    assert_eq!(said(&["seal", &bundle]), "");
+    said(&["bundle", "sign", "--key", "author", &bundle]);
+    assert_eq!(said(&["bundle", "seal", &bundle]), "");
 }
 
 #[test]

@@ -160,7 +160,8 @@ fn challenged(bundle: &Path, seed: &str, count: &str) -> (i32, Vec<String>) {
 }
 
 fn draw(bundle: &Path, seed: &str, count: &str) -> Json {
-    let arguments = ["challenge", bundle.to_str().unwrap(), "--seed", seed, "--count", count];
+    let arguments =
+        ["bundle", "challenge", bundle.to_str().unwrap(), "--seed", seed, "--count", count];
     let output = repro(bundle.parent().unwrap(), &arguments);
     assert_eq!(code(&output), 0, "{}", text(&output.stderr));
     serde_json::from_slice(&output.stdout).unwrap()
@@ -196,7 +197,7 @@ fn an_honest_run_passes_whatever_is_drawn() {
     }
     // A run of an earlier trainer has nothing to draw from.
     let old = Path::new(env!("CARGO_MANIFEST_DIR")).join("receipts/tiny-moe-moe-active12-s1");
-    let arguments = ["challenge", old.to_str().unwrap(), "--seed", "a", "--count", "1"];
+    let arguments = ["bundle", "challenge", old.to_str().unwrap(), "--seed", "a", "--count", "1"];
     let refused = repro(&bundle, &arguments);
     assert_eq!(code(&refused), 2);
     assert!(text(&refused.stderr).contains("challenge::no-states"));
@@ -242,7 +243,8 @@ fn an_invented_checkpoint_is_caught_by_the_interval_before_it() {
     let full = repro(&forged.path, &["replay", forged.path.to_str().unwrap(), "--full"]);
     assert_eq!(code(&full), 1);
     let honest = trained.bundle();
-    let arguments = ["dispute", honest.to_str().unwrap(), forged.path.to_str().unwrap()];
+    let arguments =
+        ["replay", honest.to_str().unwrap(), "--against", forged.path.to_str().unwrap()];
     let dispute = repro(&forged.path, &[&arguments[..], &["--format", "json"]].concat());
     assert_eq!(code(&dispute), 1, "{}", text(&dispute.stderr));
     let dispute: Json = serde_json::from_slice(&dispute.stdout).unwrap();
@@ -250,7 +252,10 @@ fn an_invented_checkpoint_is_caught_by_the_interval_before_it() {
     assert_eq!((&dispute["a"]["follows"], &dispute["b"]["follows"]), (&json!(true), &json!(false)));
     let what = dispute["b"]["found"].as_str().unwrap();
     assert!(what.starts_with("parts in steps 111 to 113") && what.contains(WEIGHTS), "{what}");
-    let same = repro(&honest, &["dispute", honest.to_str().unwrap(), honest.to_str().unwrap()]);
+    let same = repro(
+        &honest,
+        &["replay", honest.to_str().unwrap(), "--against", honest.to_str().unwrap()],
+    );
     assert_eq!((code(&same), text(&same.stdout)), (0, "all 8 committed states are equal\n"));
 }
 
@@ -516,7 +521,8 @@ fn a_challenge_tells_its_source_and_the_best_escape() {
     let trained = Trained::new();
     let bundle = trained.bundle();
     let refused = |seed: &str| {
-        let arguments = ["challenge", bundle.to_str().unwrap(), "--seed", seed, "--count", "1"];
+        let arguments =
+            ["bundle", "challenge", bundle.to_str().unwrap(), "--seed", seed, "--count", "1"];
         let output = repro(&bundle, &arguments);
         (code(&output), text(&output.stderr).contains("challenge::bad-seed"))
     };

@@ -22,10 +22,17 @@ fn project() -> TempDir {
         sealed_into(&from, &root.join("receipts").join(bundle));
     }
     for key in ["builder", "other"] {
-        assert_eq!(code(&repro(root, &["keygen", "--out", key])), 0);
+        assert_eq!(code(&repro(root, &["bundle", "keygen", "--out", key])), 0);
     }
-    let arguments =
-        ["attest", &path(BUNDLE), "--key", "builder", "--builder", "https://ci.example/1"];
+    let arguments = [
+        "bundle",
+        "attest",
+        &path(BUNDLE),
+        "--key",
+        "builder",
+        "--builder",
+        "https://ci.example/1",
+    ];
     let attested = repro(root, &arguments);
     assert_eq!(code(&attested), 0, "{}", text(&attested.stderr));
     fs::write(root.join("attestation.json"), attested.stdout).unwrap();
@@ -91,7 +98,7 @@ fn a_builder_attests_exactly_the_files_of_a_bundle() {
     let timing = root.join(path(BUNDLE)).join("data/timing.jsonl");
     let line = fs::read_to_string(&timing).unwrap();
     fs::write(&timing, line.replacen("\"seconds\":", "\"seconds\":1", 1)).unwrap();
-    assert_eq!(code(&repro(root, &["seal", &path(BUNDLE)])), 0);
+    assert_eq!(code(&repro(root, &["bundle", "seal", &path(BUNDLE)])), 0);
     refused(BUNDLE, &ATTESTED, "signature::other-files");
 }
 
@@ -100,13 +107,14 @@ fn typed_files_stay_typed_whoever_vouches() {
     let temporary = project();
     let root = temporary.path();
     transcribed().write(&root.join("receipts/typed"));
-    let made = repro(root, &["attest", "receipts/typed", "--key", "builder", "--builder", "b"]);
+    let made =
+        repro(root, &["bundle", "attest", "receipts/typed", "--key", "builder", "--builder", "b"]);
     fs::write(root.join("typed.json"), made.stdout).unwrap();
     let arguments = ["--attestation", "typed.json", "--builder-key", "builder.pub"];
     let (_, report) = verified(root, "typed", &arguments);
     assert_eq!(report["posts"][0]["bundles"][0]["origin"], "transcribed");
     // Typed evidence has no name of its own but that of the folder: a signature is of both.
-    assert_eq!(code(&repro(root, &["sign", "--key", "builder", "receipts/typed"])), 0);
+    assert_eq!(code(&repro(root, &["bundle", "sign", "--key", "builder", "receipts/typed"])), 0);
     assert_eq!(verified(root, "typed", &["--pubkey", "builder.pub"]).0, 0);
     fs::rename(root.join("receipts/typed"), root.join("receipts/other")).unwrap();
     let (status, report) = verified(root, "other", &["--pubkey", "builder.pub"]);
@@ -130,15 +138,15 @@ fn a_verdict_is_a_statement_that_can_be_signed() {
     let predicate = &statement["predicate"];
     assert_eq!((&predicate["exit_code"], &predicate["summary"]["refuted"]), (&json!(0), &json!(0)));
     assert_eq!(predicate["posts"][0]["claims"][0]["id"], "intact");
-    assert_eq!(code(&repro(root, &["sign", "--key", "builder", "verdict.json"])), 0);
+    assert_eq!(code(&repro(root, &["bundle", "sign", "--key", "builder", "verdict.json"])), 0);
     let signed: Json =
         serde_json::from_slice(&fs::read(root.join("verdict.json.sig")).unwrap()).unwrap();
     let payload = Base64::decode_vec(signed["dsseEnvelope"]["payload"].as_str().unwrap()).unwrap();
     assert_eq!(payload, said.trim_end().as_bytes());
     // Nothing is overwritten, and nothing else is signed.
-    assert_eq!(code(&repro(root, &["sign", "--key", "builder", "verdict.json"])), 2);
+    assert_eq!(code(&repro(root, &["bundle", "sign", "--key", "builder", "verdict.json"])), 2);
     fs::write(root.join("other.json"), "{\"_type\":\"x\"}").unwrap();
-    let refused = repro(root, &["sign", "--key", "builder", "other.json"]);
+    let refused = repro(root, &["bundle", "sign", "--key", "builder", "other.json"]);
     assert!(text(&refused.stderr).contains("cli::not-a-statement"));
 }
 
@@ -161,11 +169,13 @@ fn an_authority_says_when_a_bundle_existed() {
     let (status, report) = verified(root, BUNDLE, &arguments);
     assert_eq!((status, &report["failures"][0]["code"]), (2, &json!("signature::other-timestamp")));
     // What is asked for is what was asked for then; nothing is overwritten.
-    let ask = ["stamp", bundle.to_str().unwrap(), "--of", "bundle", "--out", "request.tsq"];
+    let ask =
+        ["bundle", "stamp", bundle.to_str().unwrap(), "--of", "bundle", "--out", "request.tsq"];
     assert_eq!(code(&repro(root, &ask)), 0);
     let asked = fs::read(root.join("request.tsq")).unwrap();
     assert_eq!(asked, fs::read(stamps.join("request.tsq")).unwrap());
     assert_eq!(code(&repro(root, &ask)), 2);
-    let none = ["stamp", bundle.to_str().unwrap(), "--of", "states", "--out", "states.tsq"];
+    let none =
+        ["bundle", "stamp", bundle.to_str().unwrap(), "--of", "states", "--out", "states.tsq"];
     assert!(text(&repro(root, &none).stderr).contains("cli::nothing-to-stamp"));
 }

@@ -33,14 +33,14 @@ fn no_write_follows_a_link_that_somebody_planted() {
         let planted = root.join("receipts/typed").join(name);
         symlink(&victim, &planted).unwrap();
         // A link makes the folder no bundle; where it is only in the way of a name, it goes.
-        let _ = repro(root, &["seal", "receipts/typed"]);
+        let _ = repro(root, &["bundle", "seal", "receipts/typed"]);
         untouched(root);
         let _ = fs::remove_file(&planted);
     }
-    assert_eq!(code(&repro(root, &["seal", "receipts/typed"])), 0);
+    assert_eq!(code(&repro(root, &["bundle", "seal", "receipts/typed"])), 0);
     symlink(&victim, root.join("receipts/.typed.receipt.sig.partial")).unwrap();
-    assert_eq!(code(&repro(root, &["keygen", "--out", "key"])), 0);
-    assert_eq!(code(&repro(root, &["sign", "--key", "key", "receipts/typed"])), 0);
+    assert_eq!(code(&repro(root, &["bundle", "keygen", "--out", "key"])), 0);
+    assert_eq!(code(&repro(root, &["bundle", "sign", "--key", "key", "receipts/typed"])), 0);
     untouched(root);
     // A folder that is a link leads elsewhere.
     let elsewhere = root.join("elsewhere");
@@ -48,7 +48,7 @@ fn no_write_follows_a_link_that_somebody_planted() {
     fs::create_dir(root.join("receipts/linked")).unwrap();
     symlink(elsewhere.join("data"), root.join("receipts/linked/data")).unwrap();
     fs::write(elsewhere.join("data/receipt.json"), "{}").unwrap();
-    assert_eq!(code(&repro(root, &["seal", "receipts/linked"])), 2);
+    assert_eq!(code(&repro(root, &["bundle", "seal", "receipts/linked"])), 2);
     assert_eq!(fs::read_to_string(elsewhere.join("data/receipt.json")).unwrap(), "{}");
 }
 
@@ -77,7 +77,8 @@ fn reports_go_where_nothing_is_lost() {
     }
     assert_eq!(verify(&[]).0, plain, "the bundle is as it was");
     // Whatever a command prints to, a full device is told.
-    for arguments in [&["verify", "receipts/run-1"][..], &["list", "codes"], &["explain", "scope"]]
+    for arguments in
+        [&["verify", "receipts/run-1"][..], &["explain", "--list", "codes"], &["explain", "scope"]]
     {
         let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
         let output = command(root, arguments).stdout(full).output().unwrap();
@@ -113,7 +114,7 @@ fn a_sealing_that_fails_leaves_what_was_there() {
     // Unread keys, which a reader refuses, in a layout that sealing rewrites.
     fs::write(bundle.join("data/more.json"), "{\n  \"b\": 1\n}\n").unwrap();
     let with = tree(&bundle);
-    let failed = repro(root, &["seal", "receipts/typed"]);
+    let failed = repro(root, &["bundle", "seal", "receipts/typed"]);
     assert_eq!(code(&failed), 2, "an untraced document");
     assert_eq!(tree(&bundle), with);
     fs::remove_file(bundle.join("data/more.json")).unwrap();
@@ -122,7 +123,7 @@ fn a_sealing_that_fails_leaves_what_was_there() {
     // A new folder is told what it needs.
     fs::create_dir_all(root.join("receipts/new/data")).unwrap();
     fs::write(root.join("receipts/new/data/config.json"), "{}").unwrap();
-    let asked = repro(root, &["seal", "receipts/new"]);
+    let asked = repro(root, &["bundle", "seal", "receipts/new"]);
     assert_eq!(code(&asked), 2);
     let complaint = text(&asked.stderr);
     assert!(
@@ -143,7 +144,7 @@ fn files_outside_of_a_bundle_are_named_and_checked_where_they_are() {
         {"name": "big.safetensors", "bytes": 7, "sha256": digest, "external": true}
     ));
     fs::write(bundle.join(RECEIPT), receipt.to_string()).unwrap();
-    let sealed = repro(root, &["seal", "receipts/run-1"]);
+    let sealed = repro(root, &["bundle", "seal", "receipts/run-1"]);
     assert_eq!(code(&sealed), 0, "{}", text(&sealed.stderr));
     let judged = |arguments: &[&str]| {
         let all = [&["verify", "receipts/run-1", "--format", "json"], arguments].concat();

@@ -2,7 +2,7 @@
 """The items of a plan as tasks of a Ray cluster: a task that loses its node, or whose program is killed, runs again elsewhere.
 
 Start it in the project's folder on a machine of the cluster; `repro`, this folder and STORE have to be there on every node.
-Then `repro merge PLAN --results STORE` makes the report.
+Then `repro cluster merge PLAN --results STORE` makes the report.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def grouped(items: list[dict], tasks: int) -> list[list[dict]]:
 
 
 def submitted(group: list[dict], asked: argparse.Namespace, options: list[str]) -> ray.ObjectRef:
-    command = ["repro", "work", asked.plan, "--results", asked.results, "--threads", str(asked.threads), *options]
+    command = ["repro", "cluster", "work", asked.plan, "--results", asked.results, "--threads", str(asked.threads), *options]
     command += [word for item in group for word in ("--item", item["key"])]
     gpus = asked.gpus if group[0]["class"] == "any" else 0
     if gpus:
@@ -80,7 +80,7 @@ def followed(tasks: dict[ray.ObjectRef, list[dict]]) -> list[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, epilog="Other options are for `repro work`.", allow_abbrev=False)
+    parser = argparse.ArgumentParser(description=__doc__, epilog="Other options are for `repro cluster work`.", allow_abbrev=False)
     parser.add_argument("plan")
     parser.add_argument("--results", required=True, metavar="STORE")
     parser.add_argument("--threads", type=int, default=1, help="cores of a task [default: 1]")

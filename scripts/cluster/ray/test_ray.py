@@ -76,7 +76,7 @@ class RayTest(EngineTest):
         # PoCL takes its time: one item is left to it
         *quick, left = [item["key"] for item in items(self.case.plan) if item["class"] == "any"]
         done = [f"--results={self.store}", *self.case.options, *(f"--item={key}" for key in quick)]
-        expect(self.case.run("work", self.case.plan, *done))
+        expect(self.case.run("cluster", "work", self.case.plan, *done))
         node = self.cluster.add_node(num_cpus=1, num_gpus=1)
         self.addCleanup(self.cluster.remove_node, node)
         program = self.start("--gpus", "1", "--device", DEVICE)

@@ -1,4 +1,4 @@
-"""What `repro replay` knows of configs; made by make_settings.py from `repro list settings`.
+"""What `repro replay` knows of configs; made by make_settings.py from `repro explain --list settings`.
 
 `READ`: by model, the settings that are read of it. `KNOWN`: those that are read of all models, or change no step. `UPDATES`:
 those that only describe how updates are made, which slices state. `HARMLESS`: those that change nothing at one value: `off`

@@ -1,4 +1,4 @@
-//! `repro merge`.
+//! `repro cluster merge`.
 
 use std::cell::Cell;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! `repro plan`, `repro work`, `repro merge`, and `repro verify --resume`, which is all three in one.
+//! `repro cluster plan`, `repro cluster work`, `repro cluster merge`, and `repro verify --resume`, which is all three in one.
 
 mod asked;
 mod merge;

@@ -1,4 +1,4 @@
-//! `repro plan`.
+//! `repro cluster plan`.
 
 use std::io::BufReader;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! `repro work`.
+//! `repro cluster work`.
 
 use std::cell::Cell;
 use std::path::Path;

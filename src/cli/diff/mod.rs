@@ -18,7 +18,7 @@ use repro_model::contract::{
     ContractDiff, DiffRow, FieldGroup, RunAtStep, Standing, StatedValue, TOLERANCE_PERCENT,
 };
 use repro_report::outcome::{EvidenceOrigin, ExitStatus};
-use repro_report::{Columns, columns, paragraph, visible};
+use repro_report::{Columns, Format, columns, escaped_json, paragraph, visible};
 
 /// The schema of all that this command prints as JSON.
 pub const SCHEMA: &str = "repro.diff/1";
@@ -27,25 +27,21 @@ const NAME_CAP: usize = 18;
 /// The significant digits that people see of a derived number, and of a stated one.
 const DERIVED_DIGITS: usize = 4;
 const STATED_DIGITS: usize = 10;
+
 /// Runs the command: every run is read, or nothing is compared.
 pub fn run(own: &args::DiffArgs, output: &Output) -> Answer {
-    let json = output.wants_json();
     let (runs, errors): (Vec<_>, Vec<_>) =
-        own.runs.iter().map(|argument| RunAtStep::load(argument)).partition(Result::is_ok);
+        own.sides.iter().map(|argument| RunAtStep::load(argument)).partition(Result::is_ok);
     let errors: Vec<_> = errors.into_iter().filter_map(Result::err).collect();
     if !errors.is_empty() {
         return Err(errors);
     }
     let runs: Vec<_> = runs.into_iter().flatten().collect();
     let labels = labels(&runs);
-    match own.horizon {
+    let (json, text) = match own.horizon {
         Some(name) => {
             let horizons = Horizons::compute(name, own, &runs)?;
-            if json {
-                output.print_json(&horizons.json(&runs, &labels));
-            } else {
-                output.print(&horizons.text(&labels, output.width()));
-            }
+            (horizons.json(&runs, &labels), horizons.text(&labels, output.width()))
         }
         None if runs.len() < 2 => {
             let expected = "at least two runs, or `--horizon`";
@@ -53,13 +49,22 @@ pub fn run(own: &args::DiffArgs, output: &Output) -> Answer {
         }
         None => {
             let comparison = ContractDiff::of(&runs);
-            if json {
-                output.print_json(&document(&comparison, &runs, &labels));
-            } else {
-                output.print(&text(&comparison, &runs, &labels, output));
-            }
+            let text = text(&comparison, &runs, &labels, output);
+            (document(&comparison, &runs, &labels), text)
         }
-    }
+    };
+    let paths = own.sides.iter().map(|side| side.split('@').next().unwrap_or(side));
+    output.spares(paths)?;
+    let fenced = || format!("```text\n{text}```\n");
+    let draw = |format, _: &_| match format {
+        // Plain data with string keys always has a JSON form.
+        Format::Json => {
+            escaped_json(serde_json::to_string_pretty(&json).unwrap_or_default()) + "\n"
+        }
+        Format::Markdown => fenced(),
+        _ => text.clone(),
+    };
+    output.drawn(&draw, &fenced)?;
     Ok(ExitStatus::Verified)
 }
 

@@ -82,19 +82,23 @@ fn bad(place: &str, expected: impl Into<String>, found: impl Into<String>) -> Er
 
 /// Both arms from a file, lists or summaries; a second one needs a first.
 fn arms(own: &args::StatsArgs) -> Result<[Option<ArmValues>; 2], Error> {
-    if let Some(file) = &own.file {
-        let lists = columns(file, &own.column)?;
-        return Ok(lists.map(|list| list.map(values_of)));
+    match own.file.as_slice() {
+        [] => {}
+        [file] if decimal(file).is_err() => {
+            if own.b.is_some() || own.summary_b.is_some() {
+                let place = Location::file(file.as_str());
+                return Err(BAD_USAGE.at(place, "a file, or lists as arguments", "both"));
+            }
+            let lists = columns(Path::new(file), &own.column)?;
+            return Ok(lists.map(|list| list.map(values_of)));
+        }
+        numbers => {
+            let a = Some(values_of(list("stats", &numbers.join(","))?));
+            return Ok([a, second(own)?]);
+        }
     }
-    let arm = |values: (&str, &Option<String>), summary: (&str, &Option<String>)| {
-        Ok(match (values.1, summary.1) {
-            (Some(text), _) => Some(values_of(list(values.0, text)?)),
-            (None, Some(text)) => Some(ArmValues::Summary(self::summary(summary.0, text)?)),
-            (None, None) => None,
-        })
-    };
-    let a = arm(("--a", &own.a), ("--summary-a", &own.summary_a))?;
-    let b = arm(("--b", &own.b), ("--summary-b", &own.summary_b))?;
+    let a = arm("--a", own.a.as_deref(), "--summary-a", own.summary_a.as_deref())?;
+    let b = second(own)?;
     if a.is_none() && b.is_some() {
         return Err(BAD_USAGE.at(
             Location::file("--a"),
@@ -103,6 +107,24 @@ fn arms(own: &args::StatsArgs) -> Result<[Option<ArmValues>; 2], Error> {
         ));
     }
     Ok([a, b])
+}
+
+fn second(own: &args::StatsArgs) -> Result<Option<ArmValues>, Error> {
+    arm("--b", own.b.as_deref(), "--summary-b", own.summary_b.as_deref())
+}
+
+/// One arm, from its list or its summary.
+fn arm(
+    list_option: &str,
+    values: Option<&str>,
+    summary_option: &str,
+    described: Option<&str>,
+) -> Result<Option<ArmValues>, Error> {
+    Ok(match (values, described) {
+        (Some(text), _) => Some(values_of(list(list_option, text)?)),
+        (None, Some(text)) => Some(ArmValues::Summary(summary(summary_option, text)?)),
+        (None, None) => None,
+    })
 }
 
 /// A number as it is written, and the float nearest to it.

@@ -16,15 +16,9 @@ pub enum TrainerCommand {
     /// Run some training steps of a bundle again and show where they differ
     #[command(after_long_help = help::REPLAY)]
     Replay(ReplayArgs),
-    /// Find where two runs part that should be equal, and which of them follows from their config
-    #[command(after_long_help = help::DISPUTE)]
-    Dispute(DisputeArgs),
     /// Show what can compute here, and whether its bits are those of `portable-f32/1`
     #[command(after_long_help = help::DEVICES)]
     Devices(DevicesArgs),
-    /// Measure how far rounding moves those steps: the tolerance of `replay`
-    #[command(after_long_help = help::CALIBRATE)]
-    Calibrate(CalibrateArgs),
 }
 
 #[derive(Debug, Args)]
@@ -107,6 +101,12 @@ pub struct ReplayArgs {
     /// first part of the model that differs, and settings of the config under which it would not
     #[arg(long, conflicts_with_all = ["full", "slice", "micro_batches"], hide_short_help = true)]
     pub first_batch: bool,
+    /// Measure how far rounding moves the slice: the tolerance that a replay allows
+    #[arg(long, conflicts_with_all = ["full", "micro_batches", "first_batch", "engine"])]
+    pub calibrate: bool,
+    /// Find where this run and another one of the same config part, and which of the two follows from it
+    #[arg(long, value_name = "BUNDLE", conflicts_with_all = ["full", "slice", "micro_batches", "first_batch", "calibrate", "engine"])]
+    pub against: Option<PathBuf>,
     /// The engines that execute the slice: the trainer's own, the independent one written with candle, or both, which have to
     /// agree
     #[arg(long, value_enum, value_name = "ENGINE", default_value_t = EngineArg::Own, help_heading = "Machine")]
@@ -114,27 +114,6 @@ pub struct ReplayArgs {
     /// Device of candle with `--engine both`: `cpu`, `cuda:N` or `metal:N`
     #[arg(long, value_name = "DEVICE", help_heading = "Machine")]
     pub candle_device: Option<String>,
-    #[command(flatten)]
-    pub machine: MachineArgs,
-}
-
-#[derive(Debug, Args)]
-pub struct DisputeArgs {
-    /// The folder of one bundle
-    pub a: PathBuf,
-    /// The folder of the other one
-    pub b: PathBuf,
-    #[command(flatten)]
-    pub machine: MachineArgs,
-}
-
-#[derive(Debug, Args)]
-pub struct CalibrateArgs {
-    /// The folder of the bundle
-    pub bundle: PathBuf,
-    /// The steps, as in `replay`
-    #[arg(long, value_name = "STEPS")]
-    pub slice: Option<String>,
     #[command(flatten)]
     pub machine: MachineArgs,
 }

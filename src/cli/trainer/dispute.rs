@@ -1,4 +1,4 @@
-//! `repro dispute`: where two runs part that should be equal, and which of the two follows from their config.
+//! `repro replay A --against B`: where two runs part that should be equal, and which of the two follows from their config.
 
 use std::path::Path;
 
@@ -95,14 +95,14 @@ impl Judged {
 }
 
 /// Runs the command.
-pub fn run(own: &args::DisputeArgs, output: &Output) -> Answer {
+pub fn run(a: &Path, b: &Path, own: &args::MachineArgs, output: &Output) -> Answer {
     let wants_json = output.wants_json();
     let one = |error| vec![error];
-    let machine = match machine(&own.machine, output).map_err(one)? {
+    let machine = match machine(own, output).map_err(one)? {
         Ok(machine) => machine,
         Err(status) => return Ok(status),
     };
-    let sides = [("a", &own.a), ("b", &own.b)];
+    let sides = [("a", a), ("b", b)];
     let sides = sides.map(|(name, path)| Side::load(name, path, machine.threads).map_err(one));
     let [a, b] = sides;
     let (a, b) = (a?, b?);
@@ -117,7 +117,7 @@ pub fn run(own: &args::DisputeArgs, output: &Output) -> Answer {
         }
         return Ok(ExitStatus::Verified);
     };
-    let corpora = Corpora::new(own.machine.data.clone());
+    let corpora = Corpora::new(own.data.clone());
     let executed = |side: &Side| side.executed(parting, &machine, &corpora, output).map_err(one);
     let judged = [&a, &b].map(|side| executed(side).map(|replay| Judged::of(&replay, parting)));
     let [in_a, in_b] = judged;

@@ -13,13 +13,17 @@ micro-batches of each step, drawn with the seed 1; such a replay refutes, and ne
 the log, and each other within the tolerance; a verdict that one of them alone has is inconclusive. With `--engine candle` a
 `--device` is one of candle's.
 
-Exit status: 0 if everything matches, 1 if something differs, 3 if this cannot be decided, 4 if the device
-is missing, 2 if the bundle cannot be replayed or the usage was bad.";
+`--calibrate` executes the slice from starting weights perturbed by one unit in the last place, at least eight times, and in
+float64. A replay allows eight or nine times the largest spread. The numbers are the same on every machine.
 
-/// Under the options of `repro calibrate`.
-pub const CALIBRATE: &str = "\
-The slice is executed from starting weights perturbed by one unit in the last place, at least eight times,
-and in float64. `repro replay` allows eight or nine times the largest spread. The numbers are the same on every machine.";
+With `--against` two runs with one config have committed themselves to equal states, on whatever machines they were trained.
+Where they do not, the first state in which they differ is found by halving their chains. The steps up to it are executed again
+for both, from the nearest kept checkpoint or from the seed, and compared with what each says on the way: the committed states,
+records, slices, and the tensors of a checkpoint that is kept there. One of the two follows, or none.
+
+Exit status: 0 if everything matches, 1 if something differs, 3 if this cannot be decided, 4 if the device
+is missing, 2 if the bundle cannot be replayed or the usage was bad. With `--against`: 0 if all states are equal, 1 if they are not
+and it was found who follows, 3 if that stays open. With `--calibrate` 0 or 2.";
 
 /// Under the options of `repro devices`.
 pub const DEVICES: &str = "\
@@ -40,13 +44,3 @@ change only the speed. Commit the study first: receipts name its commit.
 With --format json standard output has one event per line, `repro.train/1`.
 Exit status: 0 if every run has its bundle, 4 if one stopped or could not start, 2 if the study or its data
 were refused or the usage was bad.";
-
-/// Under the options of `repro dispute`.
-pub const DISPUTE: &str = "\
-Two runs with one config commit themselves to equal states, on whatever machines they were trained. Where they do not,
-the first state in which they differ is found by halving their chains. The steps up to it are executed again for both,
-from the nearest kept checkpoint or from the seed, and held against what each says on the way: the committed states,
-records, slices, and the tensors of a checkpoint that is kept there. One of the two follows, or none.
-
-Exit status: 0 if all states are equal, 1 if they are not and it was found who follows, 3 if that stays open, 2 if a
-bundle is refused, commits to no states, or has another config.";

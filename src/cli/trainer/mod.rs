@@ -1,4 +1,4 @@
-//! Everything that needs the trainer: `repro train`, `replay`, `calibrate` and `devices`, and the replays of `verify`.
+//! Everything that needs the trainer: `repro train`, `replay` and `devices`, and the replays of `verify`.
 //! `no_trainer.rs` stands in its place in a program without it.
 
 mod args;
@@ -71,9 +71,7 @@ pub fn run(command: &TrainerCommand, output: &Output) -> Answer {
     let answer = match command {
         TrainerCommand::Train(own) => train::run(own, output),
         TrainerCommand::Replay(own) => replay::run(own, output),
-        TrainerCommand::Dispute(own) => dispute::run(own, output),
         TrainerCommand::Devices(own) => devices::run(own, output),
-        TrainerCommand::Calibrate(own) => replay::calibrate(own, output),
     };
     match answer {
         Err(errors) if errors.iter().all(|error| error.code == &DEVICE_FAILED) => {

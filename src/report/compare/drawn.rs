@@ -271,7 +271,7 @@ pub fn markdown(comparison: &ReportComparison) -> String {
     for told in told(comparison, false) {
         part_in_markdown(&mut sheet, &told);
     }
-    sheet.finish("`repro compare --format json` has all") + SCOPE + "\n"
+    sheet.finish("`repro diff --format json` has all") + SCOPE + "\n"
 }
 
 fn part_in_markdown(sheet: &mut MarkdownSheet, told: &ToldPart) {

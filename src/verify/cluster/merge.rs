@@ -416,6 +416,6 @@ fn missing_error(missing: &[&WorkItem]) -> Option<Error> {
     let found = format!("none of {}", first_of(told.iter().map(String::as_str), 0));
     let expected = format!("results of all items, of which {} have none", missing.len());
     let error = MISSING.at(Location::file("--results"), expected, found);
-    let alone = format!("`repro work PLAN --results STORE --item {}`", first.key);
+    let alone = format!("`repro cluster work PLAN --results STORE --item {}`", first.key);
     Some(error.help(format!("start the workers again, which skip what is done; or {alone}")))
 }

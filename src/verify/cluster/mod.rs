@@ -27,12 +27,12 @@ pub use results::{Known, keep, known};
 use repro_core::source::codes;
 
 codes! {
-    BAD_PLAN = "cluster::bad-plan", "a plan is malformed, cut or changed", "make it again with `repro plan`";
+    BAD_PLAN = "cluster::bad-plan", "a plan is malformed, cut or changed", "make it again with `repro cluster plan`";
     OTHER_PROGRAM = "cluster::other-program", "a plan was made by another program", "plan, work and merge with one build of `repro`";
     CHANGED = "cluster::changed", "something is not what was planned", "put it back, or plan again: results of what is unchanged are used again";
     NO_STEPS = "cluster::no-steps", "steps cannot be executed", "use a program that is built with the trainer";
     NOT_KEPT = "cluster::not-kept", "a result cannot be kept", "see why; the item has none now";
-    NOT_SIGNED = "cluster::not-signed", "a result is not signed by a key that was named", "find out who wrote it; `repro work --sign KEY` makes it again";
+    NOT_SIGNED = "cluster::not-signed", "a result is not signed by a key that was named", "find out who wrote it; `repro cluster work --sign KEY` makes it again";
     DOUBLED = "cluster::doubled", "two results of one item differ", "find out which worker computes something else, take its results away, and work again";
     MISSING = "cluster::missing", "items have no result", "start the workers again: what is done is skipped";
     EMPTY = "cluster::empty", "a place for results has none", "see whether it is the right one, and whether its worker ran";

@@ -36,13 +36,13 @@ pub use call::Call;
 
 codes! {
     UNKNOWN_NAME = "expression::unknown-name", "nothing has this name", "name it in `[names]` or `[formulas]`, or correct it";
-    UNKNOWN_FUNCTION = "expression::unknown-function", "there is no function or formula of this name", "`repro list functions` names them; a formula of this post stands in `[formulas]`";
+    UNKNOWN_FUNCTION = "expression::unknown-function", "there is no function or formula of this name", "`repro explain --list functions` names them; a formula of this post stands in `[formulas]`";
     NO_FIELD = "expression::no-field", "the evidence has no such field", "correct the field";
-    WRONG_KIND = "expression::wrong-kind", "an expression gives another kind of value than is needed here", "give what is expected; `repro list functions` names what makes one of the other";
+    WRONG_KIND = "expression::wrong-kind", "an expression gives another kind of value than is needed here", "give what is expected; `repro explain --list functions` names what makes one of the other";
     WRONG_ARGUMENTS = "expression::wrong-arguments", "a function is given other values than it takes", "`repro explain FUNCTION` shows what it takes";
     NOT_COMPUTABLE = "expression::not-computable", "the operation has no value for these numbers", "look at how many there are, and whether a divisor may be zero";
     NOT_PAIRED = "expression::not-paired", "two groups of runs are joined run by run, and nothing pairs them", "compare the groups: `a < b`, `p(a, b)`, `mean(a) - mean(b)`";
-    SHADOWS = "expression::shadows", "a formula is called as a function is", "call it otherwise; `repro list functions` names the functions";
+    SHADOWS = "expression::shadows", "a formula is called as a function is", "call it otherwise; `repro explain --list functions` names the functions";
     TOO_DEEP = "expression::too-deep", "formulas stand within each other too deep, or without end", "let no formula use itself, and a formula be shorter";
     TOO_LONG = "expression::too-long", "an expression has more parts than are followed", "let formulas use each other less often";
     TOO_LARGE = "expression::too-large", "a number is larger, or smaller, than anything that is measured", "look at its powers and products";

@@ -211,7 +211,9 @@ fn missing(root: &Path, absent: &[(&str, &Location)]) -> Vec<Error> {
             true => String::new(),
             false => format!("the nearest that are there: {}. ", near.join(", ")),
         };
-        error.help(format!("{near}Correct the name, or fetch the bundles: `repro list bundles`"))
+        error.help(format!(
+            "{near}Correct the name, or fetch the bundles: `repro explain --list bundles`"
+        ))
     };
     groups.into_iter().enumerate().map(error).collect()
 }

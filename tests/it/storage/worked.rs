@@ -25,7 +25,7 @@ fn two_workers_on_one_store_come_to_the_report_of_one_machine() {
     let calm = || variables(server.address);
     let folder = tempfile::tempdir().unwrap();
     let plan = folder.path().join("plan.jsonl").to_str().unwrap().to_owned();
-    let planned = repro(calm(), &["plan", BUNDLES[0], BUNDLES[1], "--out", &plan]);
+    let planned = repro(calm(), &["cluster", "plan", BUNDLES[0], BUNDLES[1], "--out", &plan]);
     assert!(planned.status.success(), "{planned:?}");
     assert_eq!(fs::read_to_string(&plan).unwrap().lines().count(), 3);
     // A store that is not there for long enough ends the work, and nothing is kept.
@@ -33,7 +33,7 @@ fn two_workers_on_one_store_come_to_the_report_of_one_machine() {
     let away = Proxy::before(server.address, |_, head| {
         if head.contains("/results/") { Fault::Status(503, String::new()) } else { Fault::None }
     });
-    let work = ["work", &plan, "--results", &results];
+    let work = ["cluster", "work", &plan, "--results", &results];
     let failed = repro(variables(away.address), &work);
     assert_eq!(failed.status.code(), Some(2), "{failed:?}");
     assert!(String::from_utf8_lossy(&failed.stderr).contains("storage::unreachable"), "{failed:?}");
@@ -42,7 +42,9 @@ fn two_workers_on_one_store_come_to_the_report_of_one_machine() {
     let proxy = Proxy::before(server.address, |at, _| disturbs(at));
     let workers = [(); 2].map(|()| {
         let (variables, plan, results) = (variables(proxy.address), plan.clone(), results.clone());
-        std::thread::spawn(move || repro(variables, &["work", &plan, "--results", &results]))
+        std::thread::spawn(move || {
+            repro(variables, &["cluster", "work", &plan, "--results", &results])
+        })
     });
     for worker in workers {
         let worked = worker.join().unwrap();
@@ -53,7 +55,8 @@ fn two_workers_on_one_store_come_to_the_report_of_one_machine() {
     assert_eq!(told, "2 items: 0 executed, 2 were done\n");
     for format in ["json", "text", "jsonl"] {
         let alone = repro(calm(), &["verify", BUNDLES[0], BUNDLES[1], "--format", format]);
-        let merged = repro(calm(), &["merge", &plan, "--results", &results, "--format", format]);
+        let merged =
+            repro(calm(), &["cluster", "merge", &plan, "--results", &results, "--format", format]);
         assert_eq!(merged.status, alone.status, "{merged:?}");
         assert!(!alone.stdout.is_empty() && merged.stdout == alone.stdout, "{format}");
     }
@@ -63,7 +66,7 @@ fn two_workers_on_one_store_come_to_the_report_of_one_machine() {
     let cut = fs::read_dir(cut).unwrap().next().unwrap().unwrap().path();
     let whole = fs::read(&cut).unwrap();
     fs::write(&cut, &whole[..whole.len() / 2]).unwrap();
-    let refused = repro(calm(), &["merge", &plan, "--results", &results]);
+    let refused = repro(calm(), &["cluster", "merge", &plan, "--results", &results]);
     let told = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(refused.status.code() == Some(2) && told.contains("cluster::damaged"), "{told}");
     assert!(repro(calm(), &work).status.success());
@@ -73,7 +76,7 @@ fn two_workers_on_one_store_come_to_the_report_of_one_machine() {
 #[test]
 fn a_plan_holds_no_secret() {
     for url in ["s3://CANARY:secret@bucket/run", "https://localhost/run?X-Amz-Signature=CANARY"] {
-        let refused = repro(Vec::new(), &["plan", url]);
+        let refused = repro(Vec::new(), &["cluster", "plan", url]);
         assert_eq!((refused.status.code(), refused.stdout.len()), (Some(2), 0), "{refused:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! `repro replay` and `repro calibrate`: a stretch of training is executed again.
+//! `repro replay`: a stretch of training is executed again.
 
 mod answers;
 mod planned;
@@ -8,6 +8,7 @@ mod text;
 use std::path::Path;
 
 use super::args;
+use super::dispute;
 use super::place::{self, machine};
 use crate::cli::output::Output;
 use crate::cli::{Answer, BAD_USAGE};
@@ -24,6 +25,12 @@ pub use shown::Bar;
 
 /// Runs `repro replay`.
 pub fn run(own: &args::ReplayArgs, output: &Output) -> Answer {
+    if own.calibrate {
+        return calibrate(own, output);
+    }
+    if let Some(other) = &own.against {
+        return dispute::run(&own.bundle, other, &own.machine, output);
+    }
     let wants_json = output.wants_json();
     let args::MachineArgs { device, threads, instructions, .. } = &own.machine;
     let isa = place::instructions(instructions.as_deref()).map_err(one)?;
@@ -98,8 +105,8 @@ fn contradicted(bundle: &Bundle, replay: &mut Replay) {
     }
 }
 
-/// Runs `repro calibrate`.
-pub fn calibrate(own: &args::CalibrateArgs, output: &Output) -> Answer {
+/// Runs `repro replay --calibrate`.
+fn calibrate(own: &args::ReplayArgs, output: &Output) -> Answer {
     let wants_json = output.wants_json();
     let machine = match machine(&own.machine, output).map_err(one)? {
         Ok(machine) => machine,
