@@ -1,9 +1,6 @@
 //! Work on many items by several threads, with results that do not depend on how many.
 //!
-//! Why this is not rayon: of several files that are wrong the first by name is told whatever the number of
-//! threads, without reading those behind it to their end; a thread takes two long files where there are enough
-//! of them, and an idle one helps with a single long file; and headers are held from one allowance of memory.
-//! A pool of rayon's gives none of the three, and the crate of receipts would build six crates more.
+//! Why this is not rayon: `docs/decisions/threads.md`.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
