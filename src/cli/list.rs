@@ -346,16 +346,11 @@ pub fn codes() -> Vec<&'static Code> {
         repro_report::compare::CODES,
     ];
     let trained = super::trainer::CODE_FAMILIES;
-    let checked = repro_formats::check::codes();
-    let families = families
-        .iter()
-        .chain(trained)
-        .chain(repro_verify::CODES)
-        .chain(repro_report::CODES)
-        .chain(&checked);
+    let families =
+        families.iter().chain(trained).chain(repro_verify::CODES).chain(repro_report::CODES);
     let own = families.copied().flatten().copied();
     let relations = consistency::all().map(|(code, _)| code);
-    let mut codes: Vec<_> = own.chain(relations).collect();
+    let mut codes: Vec<_> = own.chain(relations).chain(repro_formats::check::codes()).collect();
     codes.sort_by_key(|code| code.id);
     codes
 }

@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 use super::{Document, Node, Source};
 
 /// A file of the source tree. Tests of the modules that use one read all of it, so that no build ships one that cannot be read.
+#[derive(Debug)]
 pub struct DataFile {
     name: &'static str,
     text: &'static str,
@@ -15,6 +16,11 @@ impl DataFile {
     /// A file with this text.
     pub const fn new(name: &'static str, text: &'static str) -> Self {
         Self { name, text, document: OnceLock::new() }
+    }
+
+    /// What is written in it.
+    pub fn text(&self) -> &'static str {
+        self.text
     }
 
     /// Its tables.

@@ -2,13 +2,11 @@
 
 use std::borrow::Cow;
 
-use repro_claim::relation::{Formula, PrintedRange, Relation, Term, Weight};
+use repro_claim::relation::{Formula, PrintedRange, Term, Weight};
 use repro_core::source::{Code, Location};
 
 use crate::check::stated::{StatedCell, StatedPlace, StatedRow, StatedTerm};
-
-/// What holds of the rows of a table, which is named.
-pub type CheckRelation = Relation<&'static str>;
+use crate::check::table::CheckRelation;
 
 /// The row of a whole document.
 pub const DOCUMENT: &str = "document";
@@ -116,7 +114,8 @@ impl AskableRelation {
         let mut read = |text: &str| Formula::read(text, &[], &mut names);
         let when = relation.when.iter().map(|text| read(text)).collect::<Option<_>>()?;
         let says = read(relation.says)?;
-        let perhaps = relation.perhaps.iter().map(|(text, _)| read(text)).collect::<Option<_>>()?;
+        let perhaps =
+            relation.perhaps.iter().map(|other| read(other.says)).collect::<Option<_>>()?;
         Some(Self { relation, names, when, says, perhaps })
     }
 
@@ -142,15 +141,14 @@ impl AskableRelation {
     }
 
     fn unasked(&self) -> AskedRelation {
-        let Relation { code, weight, says, source, .. } = *self.relation;
-        let tried = self.perhaps.len();
+        let CheckRelation { code, weight, says, source, .. } = self.relation;
         AskedRelation {
             code,
-            weight,
-            says: says.into(),
+            weight: *weight,
+            says: (*says).into(),
             source,
             times: 0,
-            tried,
+            tried: self.perhaps.len(),
             broken: Vec::new(),
         }
     }
@@ -203,7 +201,7 @@ impl AskableRelation {
         };
         let own = self.says.names.iter().filter_map(|at| of_name(self.names.get(*at)?));
         let printed = alone.filter(is_printed).or_else(|| own.into_iter().find(is_printed));
-        let causes = std::iter::zip(self.relation.perhaps, &self.perhaps);
+        let causes = std::iter::zip(&self.relation.perhaps, &self.perhaps);
         let causes = causes.filter(|(_, formula)| formula.holds(&term) == Some(true));
         let names = self.says.names.iter().filter_map(|at| self.names.get(*at));
         Broken {
@@ -212,7 +210,7 @@ impl AskableRelation {
             relation,
             recomputed,
             values: names.filter_map(of_name).take(TOLD).collect(),
-            causes: causes.map(|((_, text), _)| *text).collect(),
+            causes: causes.map(|(other, _)| other.means).collect(),
             reason: String::new(),
         }
     }
@@ -287,13 +285,13 @@ mod tests {
 
     /// The relation `says` of a row in which `a` and `c` are printed and `b` is computed.
     fn broken(says: &'static str) -> Broken {
-        let relation = Box::leak(Box::new(Relation {
-            code: &crate::check::NOTHING_ASKED,
+        let relation = Box::leak(Box::new(CheckRelation {
+            code: Code { id: "check::test", meaning: "", help: "" },
             over: DOCUMENT,
-            when: &[],
+            when: Vec::new(),
             says,
             source: "",
-            perhaps: &[],
+            perhaps: Vec::new(),
             weight: Weight::Doubt,
         }));
         let source = Arc::new(Source::new("x.md", b"0.50 3h".to_vec()).unwrap());

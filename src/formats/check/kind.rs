@@ -6,8 +6,9 @@ use std::sync::Arc;
 use repro_core::source::{Document, Error, Node, Source};
 use repro_verify::verify::TracedBundle;
 
-use crate::check::asked::{AskedRelation, CheckRelation};
+use crate::check::asked::AskedRelation;
 use crate::check::stated::StatedRow;
+pub use crate::check::table::{NO_RELATIONS, RelationTable};
 
 /// A kind of document.
 #[derive(Debug)]
@@ -19,7 +20,7 @@ pub struct DocumentKind {
     /// How it is recognised and read.
     pub reads: Reads,
     /// What must hold in it.
-    pub relations: &'static [CheckRelation],
+    pub relations: &'static RelationTable,
     /// The table whose rows may be told again in another document, the name of what makes two rows one, and what must hold
     /// between them.
     pub twins: Option<Twins>,
@@ -30,7 +31,7 @@ pub struct DocumentKind {
 pub struct Twins {
     pub table: &'static str,
     pub identity: &'static str,
-    pub relations: &'static [CheckRelation],
+    pub relations: &'static RelationTable,
 }
 
 /// How a kind of document is recognised and read.
@@ -133,41 +134,3 @@ impl FolderListing {
         told_below(&self.shown, name)
     }
 }
-
-/// Whether a number is a whole one over `n` is asked as `x = floor(x * n + 0.499) / n`: a half, which rounds to neither side, is none.
-///
-/// Declares the relations of a kind: their codes as statics, `CODES`, and `RELATIONS`.
-///
-/// `NAME = "kind::what-is-wrong", "its meaning", doubt; "table" if "condition" => "left = right", from "source",
-/// perhaps "other = right": "what that would mean";`
-macro_rules! relations {
-    ($($name:ident = $id:literal, $meaning:literal $(, $weight:ident)?;
-       $over:literal $(if $($when:literal)&&+)? => $says:literal, from $source:literal
-       $(, perhaps $other:literal: $why:literal)*;)+) => {
-        repro_core::source::codes! {
-            $($name = $id, $meaning, "correct the number that is wrong, or say how it was counted";)+
-        }
-
-        /// What must hold.
-        pub const RELATIONS: &[$crate::check::asked::CheckRelation] = &[$(repro_claim::relation::Relation {
-            code: &$name,
-            over: $over,
-            when: &[$($($when),+)?],
-            says: $says,
-            source: $source,
-            perhaps: &[$(($other, $why)),*],
-            weight: $crate::check::kind::weight!($($weight)?),
-        }),+];
-    };
-}
-pub(crate) use relations;
-
-macro_rules! weight {
-    () => {
-        repro_claim::relation::Weight::Contradiction
-    };
-    (doubt) => {
-        repro_claim::relation::Weight::Doubt
-    };
-}
-pub(crate) use weight;

@@ -12,6 +12,7 @@ mod kinds;
 mod outcome;
 mod read;
 mod stated;
+mod table;
 mod words;
 
 use std::path::PathBuf;
@@ -66,8 +67,8 @@ pub fn listed() -> String {
     let mut text = String::new();
     for kind in KINDS {
         text.push_str(&format!("{}: {}\n", kind.id, kind.what));
-        let twins = kind.twins.as_ref().map_or(&[][..], |twins| twins.relations);
-        for relation in kind.relations.iter().chain(twins) {
+        let twins = kind.twins.as_ref().map_or(&[][..], |twins| twins.relations.all());
+        for relation in kind.relations.all().iter().chain(twins) {
             text.push_str(&format!("  {}\n    {}\n", relation.code.id, relation.says));
             if !relation.when.is_empty() {
                 text.push_str(&format!("    where {}\n", relation.when.join(" and ")));
@@ -79,9 +80,16 @@ pub fn listed() -> String {
     text
 }
 
-/// The codes of all kinds.
-pub fn codes() -> Vec<&'static [&'static Code]> {
-    let mut all = vec![CODES];
-    all.extend(kinds::CODES.iter().copied());
+/// The codes of all kinds. Kinds of one family share relations: each code is there once.
+pub fn codes() -> Vec<&'static Code> {
+    let mut all = CODES.to_vec();
+    for kind in KINDS {
+        let twins = kind.twins.iter().flat_map(|twins| twins.relations.all());
+        for relation in kind.relations.all().iter().chain(twins) {
+            if !all.iter().any(|known| known.id == relation.code.id) {
+                all.push(&relation.code);
+            }
+        }
+    }
     all
 }

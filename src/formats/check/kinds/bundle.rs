@@ -10,7 +10,9 @@ use repro_report::outcome::{ClaimReport, Report, Verdict};
 use repro_verify::verify::{self, Demands, SameRun, TracedBundle, inspect_all};
 
 use crate::check::asked::{AskedRelation, Broken, UsedValue};
-use crate::check::kind::{DocumentKind, FolderAnswer, FolderListing, FoldersBelow, Reads};
+use crate::check::kind::{
+    DocumentKind, FolderAnswer, FolderListing, FoldersBelow, NO_RELATIONS, Reads,
+};
 
 /// The kind.
 pub static KIND: DocumentKind = DocumentKind {
@@ -22,7 +24,7 @@ pub static KIND: DocumentKind = DocumentKind {
         below: FoldersBelow::AllBut(&[MODELS, PUBLISHED]),
         read,
     },
-    relations: &[],
+    relations: &NO_RELATIONS,
     twins: None,
 };
 

@@ -6,7 +6,7 @@
 use repro_claim::relation::{PrintedRange, RelationNumber};
 use repro_core::source::{Document, Node};
 
-use crate::check::kind::{DocumentKind, Reads, relations};
+use crate::check::kind::{DocumentKind, Reads, RelationTable};
 use crate::check::stated::{Digits, StatedRow};
 
 /// The kind.
@@ -14,7 +14,7 @@ pub static KIND: DocumentKind = DocumentKind {
     id: "hf-trainer",
     what: "state or results of Hugging Face's Trainer",
     reads: Reads::Json { is, read },
-    relations: RELATIONS,
+    relations: &RELATIONS,
     twins: None,
 };
 
@@ -257,62 +257,6 @@ fn mean_loss(whole: &mut StatedRow, rows: &[StatedRow]) {
     whole.compute_number("logged.last_step", *last, "of the logged losses");
 }
 
-relations! {
-    LAST_STEP = "hf-trainer::last-step", "the history goes on behind the step that was reached";
-        "document" => "last.step <= global_step", from "trainer.py: the history is logged at the global step";
-    SUMMARY_STEP = "hf-trainer::summary-step", "the training ended at another step than the one that was reached";
-        "document" => "summary.step = global_step", from "trainer.py: the summary is logged at the global step";
-    ORDER = "hf-trainer::order", "the steps of the history go back", doubt;
-        "logged" => "step >= previous.step", from "trainer.py: the history is in the order of training";
-    BEYOND = "hf-trainer::beyond-plan", "more steps were taken than planned", doubt;
-        "document" if "max_steps > 0" => "global_step <= max_steps", from "trainer.py; a run that is resumed may be planned anew";
-    STATE_EPOCH = "hf-trainer::state-epoch", "the state is in another epoch than the last entry of its step", doubt;
-        "document" if "last.step = global_step" => "epoch = last.epoch", from "trainer.py: an entry has the epoch of the state";
-    BEYOND_EPOCHS = "hf-trainer::beyond-epochs", "more epochs were taken than planned, in no more steps than planned", doubt;
-        "document" if "max_steps > 0" && "global_step <= max_steps" => "epoch <= num_train_epochs",
-        from "trainer.py: epochs are counted to the planned ones, unless a data set is longer than it says";
-    PLANNED_EPOCHS = "hf-trainer::planned-epochs", "all planned steps were taken, and not all planned epochs", doubt;
-        "document" if "global_step = max_steps" && "num_train_epochs < 1000000000"
-        => "epoch >= (num_train_epochs - 1) * max_steps / (max_steps + num_train_epochs)",
-        from "trainer.py: the planned epochs are rounded up, and in some versions an epoch has one step more than was planned; without a length they are without end";
-    EPOCH = "hf-trainer::epoch", "the epoch of an entry does not fit its step", doubt;
-        "logged" if "step > 0" && "last.step > 0" && "absent(train_runtime) = 1"
-        => "abs(epoch - step * last.epoch / last.step) <= 1.01 * last.epoch / last.step + 0.011",
-        from "trainer.py: epochs are steps by those of an epoch; a run that is resumed may have others";
-    BEST_KNOWN = "hf-trainer::best-metric", "the best metric is that of no evaluation", doubt;
-        "document" => "best_metric = best.nearest", from "trainer.py: the best metric is one of the history";
-    BEST_END = "hf-trainer::best-of-all", "the best metric is neither the smallest nor the largest", doubt;
-        "document" => "best_metric = best.end", from "trainer.py; evaluations without a checkpoint do not count";
-    BEST_CHECKPOINT = "hf-trainer::best-checkpoint", "the evaluation at the best step has another metric than the best one";
-        "document" if "best_metric = best.nearest" => "best_metric = best.at_step", from "trainer.py: both are stored together";
-    BEST_STEP = "hf-trainer::best-step", "the best checkpoint is named after another step than the best one", doubt;
-        "document" => "best_global_step = best.named", from "trainer.py; the best step need not be saved";
-    FLOPS = "hf-trainer::total-flops", "the summary has other FLOPs than the state";
-        "document" => "summary.total_flos = total_flos", from "trainer.py, a copy";
-    STEPS_PER_SECOND = "hf-trainer::steps-per-second", "the steps of a second are not the planned steps by the time";
-        "document" if "max_steps > 0" => "summary.train_steps_per_second = max_steps / summary.train_runtime",
-        from "`speed_metrics`, with the planned steps",
-        perhaps "summary.train_steps_per_second = global_step / summary.train_runtime": "they are those of the steps that were taken";
-    TRAINED_STEPS = "hf-trainer::trained-steps", "no number of steps gives this speed in this time", doubt;
-        "logged" => "train_steps_per_second = floor(train_steps_per_second * train_runtime + 0.5) / train_runtime",
-        from "`speed_metrics`: the planned steps by the time";
-    TRAINED_SAMPLES = "hf-trainer::trained-samples", "the speed and the time are those of fewer samples than the epochs have", doubt;
-        "logged" if "epoch >= 2" => "train_samples_per_second >= train_samples * epoch / (train_runtime + epoch / train_steps_per_second)",
-        from "`speed_metrics`: the samples of all planned epochs, or the planned steps times the batch, where an epoch may leave out a part of a batch; after an early end there are more";
-    TRAIN_LOSS = "hf-trainer::train-loss", "the training loss is not the mean of the logged ones", doubt;
-        "document" if "logged.last_step = global_step"
-        => "abs(summary.train_loss - logged.mean_loss) <= 0.0005", from "trainer.py; after a resumption only the last part is summed";
-    EVALUATED = "hf-trainer::evaluated-samples", "no number of samples gives this speed in this time";
-        "evaluation" => "samples_per_second = floor(samples_per_second * runtime + 0.5) / runtime", from "`speed_metrics`: whole samples by the time";
-    EVALUATED_STEPS = "hf-trainer::evaluated-steps", "no number of steps gives this speed in this time";
-        "evaluation" => "steps_per_second = floor(steps_per_second * runtime + 0.5) / runtime", from "`speed_metrics`: whole steps by the time";
-    SAMPLES = "hf-trainer::stated-samples", "the samples are not the speed times the time", doubt;
-        "evaluation" => "samples = samples_per_second * runtime", from "`speed_metrics`; samples may be counted before they are processed";
-    PERPLEXITY = "hf-trainer::perplexity", "the perplexity is not that of the loss";
-        "evaluation" => "abs(perplexity / exp(loss) - 1) <= 0.0002", from "definition of perplexity, `exp(loss)`",
-        perhaps "abs(perplexity / 2 ^ loss - 1) <= 0.0002": "it is 2 to the power of the loss";
-    LIKELY_PERPLEXITY = "hf-trainer::likely-perplexity", "the perplexity is that of none of several losses", doubt;
-        "evaluation" => "abs(perplexity / exp(likely.loss) - 1) <= 0.0002", from "definition of perplexity, `exp(loss)`";
-    RATE = "hf-trainer::learning-rate", "a learning rate is below zero";
-        "logged" => "learning_rate >= -0.000000001", from "definition, up to roundings of a schedule";
-}
+/// What must hold.
+static RELATIONS: RelationTable =
+    RelationTable::new("hf_trainer.toml", include_str!("hf_trainer.toml"));

@@ -8,7 +8,7 @@ use repro_claim::relation::Term;
 use repro_core::source::{Document, Node, escape};
 use twox_hash::XxHash64;
 
-use crate::check::kind::{DocumentKind, Reads, relations};
+use crate::check::kind::{DocumentKind, Reads, RelationTable};
 use crate::check::kinds::{scores, sizes};
 use crate::check::stated::{Digits, StatedRow};
 
@@ -17,7 +17,7 @@ pub static KIND: DocumentKind = DocumentKind {
     id: "lighteval",
     what: "results of lighteval",
     reads: Reads::Json { is, read },
-    relations: RELATIONS,
+    relations: &RELATIONS,
     twins: None,
 };
 
@@ -311,45 +311,9 @@ fn totals(row: &mut StatedRow, root: Node<'_>) {
     }
 }
 
-relations! {
-    RANGE = "lighteval::range", "a share of items is not between 0 and 1";
-        "metric" if "sort = 'proportion'" => "0 <= value <= 1", from "a mean of numbers from 0 to 1";
-    SHARE = "lighteval::share", "a share is no whole number of items over their number";
-        "metric" if "sort = 'proportion'" && "seeds = 1" => "value = floor(value * effective + 0.499) / effective", from "the mean over the items that were scored";
-    STDERR = "lighteval::stderr", "a standard error is not that of so many items that are 0 or 1";
-        "metric" if "sort = 'proportion'" && "seeds = 1" => "stderr = sqrt(value * (1 - value) / (effective - 1))",
-        from "`mean_stderr` in `metrics/stderr.py`: the sample deviation over the root of the number of items",
-        perhaps "stderr = sqrt(value * (1 - value) / effective)": "the deviation was taken with a divisor of all items";
-    NEGATIVE = "lighteval::negative-error", "a standard error is negative";
-        "metric" => "stderr >= 0", from "a square root";
-    UNREAD = "lighteval::unread", "what stands for a score or its error is no number", doubt;
-        "metric" if "given(unread) = 1" => "absent(unread) = 1", from "nothing can be recomputed from it";
-    UNDECLARED = "lighteval::undeclared", "the configuration of the task declares no such metric", doubt;
-        "metric" if "declared > 0" && "given(value) = 1" => "given(value, undeclared) = 1", from "`config_tasks` and the metrics that are reported";
-    EFFECTIVE = "lighteval::effective", "the number of scored items is not what the limit leaves";
-        "task" if "max_samples >= 1" => "effective = min(max_samples, original)", from "`max_samples` in `tasks/lighteval_task.py`";
-    ALL = "lighteval::all-items", "not all items were scored, and there is no limit";
-        "task" if "absent(max_samples) = 1" => "effective = original", from "`max_samples` in `tasks/lighteval_task.py`";
-    REQUESTS = "lighteval::requests", "the prompts that were cut and those that were not are not as many as the items", doubt;
-        "task" if "truncated + non_truncated > 0" && "seeds = 1" => "non_truncated + truncated = effective", from "`DetailsLogger`, one prompt for each item";
-    AVERAGE = "lighteval::average", "an average is not the plain mean of its tasks";
-        "average" => "value = mean(member.value)", from "`MetricsLogger.aggregate`: averages of groups and over all tasks, of standard errors too";
-    SKIPPED = "lighteval::skipped", "an average is a number though one of its tasks has none", doubt;
-        "average" => "value = with_all", from "`MetricsLogger.aggregate` adds all values",
-        perhaps "value = with_numbers": "what is no number was skipped";
-    MISSING = "lighteval::missing", "the averages over all tasks lack a metric", doubt;
-        "average" if "absent(value) = 1" => "given(of_task, lacking) = 1", from "`MetricsLogger.aggregate` averages every metric";
-    TOTAL = "lighteval::total", "a count over all tasks is not their sum";
-        "total" if "total > 0" => "total = sum", from "`DetailsLogger.aggregate`";
-    HASH = "lighteval::hash", "a hash over all tasks is not that of their hashes";
-        "hash" => "hash = joined", from "`DetailsLogger.aggregate`: xxh64 of the hashes of the tasks, sorted by name";
-    SECONDS = "lighteval::seconds", "the evaluation did not end when it began and lasted so long";
-        "document" => "end_time = start_time + total_evaluation_time_secondes", from "`GeneralConfigLogger.log_end_time`";
-    SHOTS = "lighteval::shots", "the number of shots is not that in the name";
-        "task" => "num_fewshots = said.shots", from "one fact, written twice";
-    VERSION = "lighteval::version", "the version is not that of the configuration";
-        "task" => "version = config.version", from "one fact, written twice";
-}
+/// What must hold.
+static RELATIONS: RelationTable =
+    RelationTable::new("lighteval.toml", include_str!("lighteval.toml"));
 
 #[cfg(test)]
 mod tests {

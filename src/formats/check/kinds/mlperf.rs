@@ -14,7 +14,8 @@ use repro_core::source::{Code, Document, Error, Node};
 
 use crate::check::asked::{AskedRelation, Broken, UsedValue};
 use crate::check::kind::{
-    DocumentKind, FolderAnswer, FolderListing, FoldersBelow, Reads, Twins, relations,
+    DocumentKind, FolderAnswer, FolderListing, FoldersBelow, NO_RELATIONS, Reads, RelationTable,
+    Twins,
 };
 use crate::check::stated::{Digits, StatedRow};
 
@@ -23,8 +24,8 @@ pub static RESULTS: DocumentKind = DocumentKind {
     id: "mlperf",
     what: "results of MLPerf training",
     reads: Reads::Folder { is: is_folder, takes, below: FoldersBelow::None, read: read_folder },
-    relations: &[],
-    twins: Some(Twins { table: "score", identity: "identity", relations: RELATIONS }),
+    relations: &NO_RELATIONS,
+    twins: Some(Twins { table: "score", identity: "identity", relations: &RELATIONS }),
 };
 
 /// The scores of a round.
@@ -32,8 +33,8 @@ pub static SUMMARY: DocumentKind = DocumentKind {
     id: "mlperf-summary",
     what: "scores of an MLPerf round",
     reads: Reads::Json { is: is_summary, read: read_summary },
-    relations: &[],
-    twins: Some(Twins { table: "score", identity: "identity", relations: RELATIONS }),
+    relations: &NO_RELATIONS,
+    twins: Some(Twins { table: "score", identity: "identity", relations: &RELATIONS }),
 };
 
 /// What every line of such a log begins with.
@@ -173,10 +174,8 @@ fn read_summary(document: &Document) -> StatedRow {
     whole
 }
 
-relations! {
-    SAME_SCORE = "mlperf::same-score", "two documents have different scores of one system", doubt;
-        "score" => "score = previous.score", from "one submission, told twice; a system can be submitted in several rounds";
-}
+/// What must hold.
+static RELATIONS: RelationTable = RelationTable::new("mlperf.toml", include_str!("mlperf.toml"));
 
 #[cfg(test)]
 mod tests {

@@ -16,7 +16,7 @@ mod python;
 mod scores;
 mod sizes;
 
-use repro_core::source::{Code, Node};
+use repro_core::source::Node;
 
 use crate::check::kind::{DocumentKind, Reads};
 
@@ -68,21 +68,3 @@ pub fn is_start_of_known(root: Node<'_>) -> bool {
 pub fn is_line_of_known(line: Node<'_>) -> bool {
     KINDS.iter().any(|kind| matches!(kind.reads, Reads::Lines { is, .. } if is(line)))
 }
-
-/// The codes of their relations.
-pub static CODES: &[&[&Code]] = &[
-    mlperf::CODES,
-    model_folder::CODES,
-    helm::CODES,
-    every_eval_ever::CODES,
-    inspect::CODES,
-    lighteval::CODES,
-    lm_eval::CODES,
-    marin::CODES,
-    marin::TWIN_CODES,
-    nanochat::report::CODES,
-    nanochat::leaderboard::CODES,
-    nanochat::leaderboard::TWIN_CODES,
-    hf_trainer::CODES,
-    modded_nanogpt::CODES,
-];

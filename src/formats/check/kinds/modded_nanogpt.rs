@@ -9,7 +9,7 @@ use repro_claim::relation::{PrintedRange, RelationNumber};
 use repro_claim::table::head;
 use repro_core::source::Source;
 
-use crate::check::kind::{DocumentKind, Reads, relations};
+use crate::check::kind::{DocumentKind, Reads, RelationTable};
 use crate::check::stated::{Digits, StatedRow};
 
 /// The kind.
@@ -17,7 +17,7 @@ pub static KIND: DocumentKind = DocumentKind {
     id: "modded-nanogpt",
     what: "log or records of the modded-nanogpt speedrun",
     reads: Reads::Text { is, read },
-    relations: RELATIONS,
+    relations: &RELATIONS,
     twins: None,
 };
 
@@ -233,25 +233,9 @@ fn read_day(record: &mut StatedRow) {
     }
 }
 
-relations! {
-    BEYOND = "modded-nanogpt::beyond-plan", "a step lies behind the planned ones";
-        "line" => "step <= planned", from "the training loop";
-    CHANGED_PLAN = "modded-nanogpt::plan-changes", "the planned steps change", doubt;
-        "line" => "planned = previous.planned", from "the training loop, whose length is fixed";
-    TIME = "modded-nanogpt::time-goes-back", "the training time goes back";
-        "line" if "previous.step > 10" => "train_time >= previous.train_time",
-        from "a clock, which some versions set to zero at step 10";
-    AVERAGE = "modded-nanogpt::step-average", "the average is not the training time by the steps";
-        "line" if "counted > 0" => "step_avg = time / counted", from "the training script, with the steps that most of its averages leave out";
-    FINISHED = "modded-nanogpt::unfinished", "the log ends before the planned steps", doubt;
-        "run" => "last_step = planned", from "a log that is whole";
-    MEMORY = "modded-nanogpt::memory", "more memory was allocated than reserved";
-        "document" => "allocated <= reserved", from "PyTorch, which allocates from what it has reserved";
-    RECORD = "modded-nanogpt::record", "a record is no shorter than the one before", doubt;
-        "record" if "number > previous.number" => "minutes <= previous.minutes", from "a table of records; a new machine or rule can make one longer";
-    DAY = "modded-nanogpt::record-date", "a record is older than the one before", doubt;
-        "record" if "number > previous.number" => "day >= previous.day", from "a table in the order of time; records can be merged late";
-}
+/// What must hold.
+static RELATIONS: RelationTable =
+    RelationTable::new("modded_nanogpt.toml", include_str!("modded_nanogpt.toml"));
 
 #[cfg(test)]
 mod tests {

@@ -3,26 +3,26 @@
 //! Definitions: `schemas/eval.schema.json` and `instance_level_eval.schema.json` of evaleval/every_eval_ever, and its converters.
 
 mod instances;
-mod relations;
 mod store;
 
 use std::path::{Path, PathBuf};
 
 use repro_core::source::{Document, Node};
 
-use crate::check::kind::{DocumentKind, Reads};
+use crate::check::kind::{DocumentKind, Reads, RelationTable};
 use crate::check::kinds::{scores, sizes};
 use crate::check::stated::{Digits, StatedRow};
 
-pub use relations::CODES;
-use relations::RELATIONS;
+/// What must hold.
+static RELATIONS: RelationTable =
+    RelationTable::new("relations.toml", include_str!("relations.toml"));
 
 /// An evaluation.
 pub static KIND: DocumentKind = DocumentKind {
     id: "every-eval-ever",
     what: "evaluation of Every Eval Ever",
     reads: Reads::Json { is, read },
-    relations: RELATIONS,
+    relations: &RELATIONS,
     twins: None,
 };
 
@@ -31,7 +31,7 @@ pub static INSTANCES: DocumentKind = DocumentKind {
     id: "every-eval-ever-instances",
     what: "instances of Every Eval Ever",
     reads: Reads::Lines { is: instances::is, read: instances::read },
-    relations: RELATIONS,
+    relations: &RELATIONS,
     twins: None,
 };
 
@@ -40,7 +40,7 @@ pub static STORE: DocumentKind = DocumentKind {
     id: "every-eval-ever-store",
     what: "index of a store of Every Eval Ever",
     reads: Reads::Lines { is: store::is, read: store::read },
-    relations: RELATIONS,
+    relations: &RELATIONS,
     twins: None,
 };
 

@@ -3,18 +3,21 @@
 //! Definitions: `benchmark/metrics/statistic.py`, `metric.py`, `basic_metrics.py`, `evaluate_reference_metrics.py` and `benchmark/adaptation`
 //! of stanford-crfm/helm.
 
-mod relations;
 mod requests;
 mod stats;
 mod words;
 
 use repro_core::source::{Document, Error, Source};
 
-use crate::check::kind::{DocumentKind, FolderAnswer, FolderListing, FoldersBelow, Reads};
+use crate::check::kind::{
+    DocumentKind, FolderAnswer, FolderListing, FoldersBelow, Reads, RelationTable,
+};
 use crate::check::kinds::scores;
 use crate::check::stated::{Digits, StatedRow};
 
-pub use relations::CODES;
+/// What must hold.
+static RELATIONS: RelationTable =
+    RelationTable::new("relations.toml", include_str!("relations.toml"));
 
 /// The kind.
 pub static KIND: DocumentKind = DocumentKind {
@@ -28,7 +31,7 @@ pub static KIND: DocumentKind = DocumentKind {
         below: FoldersBelow::None,
         read,
     },
-    relations: relations::RELATIONS,
+    relations: &RELATIONS,
     twins: None,
 };
 

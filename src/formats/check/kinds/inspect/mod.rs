@@ -2,23 +2,24 @@
 //!
 //! Definitions: `log/_log.py`, `_eval/task/results.py`, `scorer/_metric.py` and `scorer/_metrics` of UKGovernmentBEIS/inspect_ai.
 
-mod relations;
 mod samples;
 
 use repro_core::source::{Document, Node, escape};
 
-use crate::check::kind::{DocumentKind, Reads};
+use crate::check::kind::{DocumentKind, Reads, RelationTable};
 use crate::check::kinds::scores;
 use crate::check::stated::{Digits, StatedRow};
 
-pub use relations::CODES;
+/// What must hold.
+static RELATIONS: RelationTable =
+    RelationTable::new("relations.toml", include_str!("relations.toml"));
 
 /// The kind.
 pub static KIND: DocumentKind = DocumentKind {
     id: "inspect",
     what: "log of Inspect",
     reads: Reads::Json { is, read },
-    relations: relations::RELATIONS,
+    relations: &RELATIONS,
     twins: None,
 };
 

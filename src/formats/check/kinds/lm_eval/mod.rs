@@ -5,7 +5,6 @@
 
 mod groups;
 mod neox;
-mod relations;
 mod samples;
 mod tables;
 mod tasks;
@@ -13,21 +12,25 @@ mod tasks;
 use repro_claim::relation::{PrintedRange, RelationNumber};
 use repro_core::source::{Document, Error, Node, Source};
 
-use crate::check::kind::{DocumentKind, FolderAnswer, FolderListing, FoldersBelow, Reads};
+use crate::check::kind::{
+    DocumentKind, FolderAnswer, FolderListing, FoldersBelow, Reads, RelationTable,
+};
 use crate::check::kinds::scores;
 use crate::check::stated::{Digits, StatedRow};
 
-pub use relations::CODES;
-use relations::RELATIONS;
 use samples::SampleFiles;
 use tables::ResultTables;
+
+/// What must hold.
+static RELATIONS: RelationTable =
+    RelationTable::new("relations.toml", include_str!("relations.toml"));
 
 /// Results alone.
 pub static KIND: DocumentKind = DocumentKind {
     id: "lm-eval",
     what: "results of lm-evaluation-harness",
     reads: Reads::Json { is, read: |document| read(document, &mut SampleFiles::default()) },
-    relations: RELATIONS,
+    relations: &RELATIONS,
     twins: None,
 };
 
@@ -36,7 +39,7 @@ pub static SAMPLES: DocumentKind = DocumentKind {
     id: "lm-eval-samples",
     what: "samples of lm-evaluation-harness",
     reads: Reads::Lines { is: samples::is, read: samples::alone },
-    relations: RELATIONS,
+    relations: &RELATIONS,
     twins: None,
 };
 
@@ -50,7 +53,7 @@ pub static FOLDER: DocumentKind = DocumentKind {
         below: FoldersBelow::None,
         read: folder,
     },
-    relations: RELATIONS,
+    relations: &RELATIONS,
     twins: None,
 };
 

@@ -7,7 +7,7 @@ mod levanter;
 
 use repro_core::source::{Document, Node};
 
-use crate::check::kind::{DocumentKind, Reads, Twins, relations};
+use crate::check::kind::{DocumentKind, Reads, RelationTable, Twins};
 use crate::check::stated::{Digits, StatedRow};
 
 /// The kind.
@@ -15,8 +15,8 @@ pub static KIND: DocumentKind = DocumentKind {
     id: "marin-speedrun",
     what: "results of Marin's speedrun leaderboard",
     reads: Reads::Json { is, read },
-    relations: RELATIONS,
-    twins: Some(Twins { table: "run", identity: "identity", relations: twins::RELATIONS }),
+    relations: &RELATIONS,
+    twins: Some(Twins { table: "run", identity: "identity", relations: &TWINS }),
 };
 
 /// Chips of a slice by its name's number, and the peak of one chip in bfloat16, by generation.
@@ -201,95 +201,9 @@ fn said(row: &mut StatedRow) {
     }
 }
 
-relations! {
-    TOKENS = "marin::tokens", "the tokens are not the steps times the batch times the length of a sequence";
-        "run" => "total_tokens = train_config.num_train_steps * train_config.train_batch_size * seq_len", from "definition of a step";
-    MODEL_SIZE = "marin::model-size", "the model size is not what the configuration has";
-        "run" => "model_size = counted.parameters", from "Levanter, `total_trainable_params`",
-        perhaps "model_size = counted.other_norms": "it was counted with the other setting of `hybrid_norm`",
-        perhaps "model_size = counted.dense": "it was counted with one expert in each layer, as a dense model",
-        perhaps "model_size = counted.active": "it is the number of active parameters",
-        perhaps "model_size = counted.without_last_norm": "the last norm is left out, as in the old schema",
-        perhaps "model_size = counted.one_table": "one matrix of embeddings is left out",
-        perhaps "model_size = counted.no_table": "embeddings and head are left out";
-    NUM_PARAMETERS = "marin::num-parameters", "the number of parameters is not what the configuration has";
-        "run" => "num_parameters = counted.without_last_norm", from "`compute_num_parameters` of the old schema, which leaves out the last norm",
-        perhaps "num_parameters = counted.parameters": "the last norm is counted, as in the new schema",
-        perhaps "num_parameters = counted.fewer_tokens": "it was counted with a vocabulary of 128,000",
-        perhaps "num_parameters = counted.active": "it is the number of active parameters",
-        perhaps "num_parameters = counted.dense": "it was counted with one expert in each layer, as a dense model";
-    MODEL_FLOPS = "marin::model-flops", "the model FLOPs are not three times those of a token forward, times the tokens";
-        "run" => "model_flops = 3 * counted.flops_per_token * total_tokens", from "`compute_model_flops`, with Levanter's `lm_flops_per_token`",
-        perhaps "model_flops = 6 * counted.flops_per_token * total_tokens": "they are doubled",
-        perhaps "model_flops = counted.flops_per_token * total_tokens": "they are those of the forward pass alone",
-        perhaps "model_flops = 3 * counted.flops_of_all_experts * total_tokens": "all experts were counted, not those of a token",
-        perhaps "model_flops = 3 * counted.flops_of_one_expert * total_tokens": "they are those of a dense model with the width of one expert",
-        perhaps "model_flops = 6 * model_size * total_tokens": "they are 6 N D with all parameters";
-    FLOPS_PER_TOKEN = "marin::flops-per-token", "the FLOPs of a token are not those of the configuration";
-        "run" => "model_flops_per_token = counted.flops_per_token", from "Levanter, `lm_flops_per_token`",
-        perhaps "model_flops_per_token = 3 * counted.flops_per_token": "the backward pass is counted",
-        perhaps "model_flops_per_token = counted.flops_of_all_experts": "all experts were counted, not those of a token";
-    ESTIMATED_FLOPS = "marin::estimated-flops", "the estimate before the run is not 6 N D";
-        "run" => "pre_run_flops_estimate = 6 * num_parameters * total_tokens", from "the old schema";
-    HARDWARE_FLOPS = "marin::hardware-flops", "the hardware FLOPs are not the time times the chips times the peak of one";
-        "run" => "training_hardware_flops = training_time * hardware.chips * hardware.peak", from "speedrun-flops-accounting.md; chips of TPU slices by Levanter's table",
-        perhaps "training_hardware_flops = training_time * 2 * hardware.chips * hardware.peak": "they are doubled: each of the two cores of a chip was counted as a chip",
-        perhaps "training_hardware_flops = training_time / 60 * hardware.chips * hardware.peak": "the time was taken for minutes",
-        perhaps "training_hardware_flops = training_time * 60 * hardware.chips * hardware.peak": "the time was taken for minutes, and multiplied by 60";
-    STATED_FLOPS = "marin::stated-flops", "the hardware FLOPs are not the stated time, chips and peak, multiplied";
-        "run" => "training_hardware_flops = training_time * num_chips * device_flops", from "speedrun-flops-accounting.md",
-        perhaps "training_hardware_flops = training_time * num_devices * device_flops": "the devices were multiplied, not the chips";
-    CHIPS = "marin::chips", "the number of chips is not that of the named hardware";
-        "run" => "num_chips = hardware.chips", from "Levanter's table of TPU slices";
-    PEAK = "marin::peak", "the peak of a chip is not that of the named hardware";
-        "run" => "device_flops = hardware.peak", from "published bfloat16 peaks";
-    OLD_CHIPS = "marin::devices", "the number of devices is not that of the named hardware";
-        "run" => "hardware_config.num_devices = hardware.chips", from "Levanter's table of TPU slices";
-    OLD_PEAK = "marin::device-peak", "the peak of a device is not its peak in bfloat16";
-        "run" => "hardware_config.device_flops = hardware.peak", from "published bfloat16 peaks without sparsity",
-        perhaps "hardware_config.device_flops = 19500000000000": "it is that of float32 without tensor cores",
-        perhaps "hardware_config.device_flops = 2 * hardware.peak": "it is that with sparsity";
-    TIME = "marin::time-in-minutes", "the training FLOPs are not the minutes times 60 times the devices times their peak";
-        "run" => "old_flops = training_time_in_minutes * 60 * hardware_config.num_devices * hardware_config.device_flops", from "the names of the fields",
-        perhaps "old_flops = training_time_in_minutes * hardware_config.num_devices * hardware_config.device_flops": "the time is in seconds, whatever its name says";
-    UTILIZATION = "marin::utilization", "the model needs more FLOPs than the hardware could do in the stated time";
-        "run" if "given(counted.flops_per_token, total_tokens) = 2" => "hardware_flops >= 3 * counted.flops_per_token * total_tokens",
-        from "no hardware exceeds its peak",
-        perhaps "flops_of_all_steps >= 3 * counted.flops_per_token * total_tokens": "the time is that of 500 sampled steps (the history of a run is sampled unless it is scanned)";
-    DESCRIPTION = "marin::description", "the size in the description fits no way of counting the model", doubt;
-        "run" => "min(abs(said.parameters / counted.parameters - 1), abs(said.parameters / counted.one_table - 1), \
-            abs(said.parameters / counted.no_table - 1), abs(said.parameters / counted.active - 1)) <= 0.07",
-        from "all parameters, without one matrix of embeddings, without both, or active ones, within 7%";
-    NAMED_RATE = "marin::named-rate", "the run is named after another learning rate", doubt;
-        "run" => "train_config.optimizer_config.adam_lr = said.adam_lr", from "one fact, written twice";
-    NAMED_MUON_RATE = "marin::named-muon-rate", "the run is named after another learning rate of its matrices", doubt;
-        "run" => "train_config.optimizer_config.learning_rate = said.lr", from "one fact, written twice";
-}
+/// What must hold.
+static RELATIONS: RelationTable =
+    RelationTable::new("relations.toml", include_str!("relations.toml"));
 
-mod twins {
-    //! What must hold between two documents that tell of one run.
-
-    use crate::check::kind::relations;
-
-    relations! {
-        SAME_TOKENS = "marin::same-tokens", "two documents have different tokens of one run";
-            "run" => "total_tokens = previous.total_tokens", from "one run, told twice";
-        SAME_SECONDS = "marin::same-time", "two documents have different training times of one run";
-            "run" => "seconds = previous.seconds", from "one run, told twice";
-        SAME_FLOPS = "marin::same-hardware-flops", "two documents have different hardware FLOPs of one run";
-            "run" => "training_hardware_flops = previous.training_hardware_flops", from "one run, told twice",
-            perhaps "2 * training_hardware_flops = previous.training_hardware_flops": "one is double the other",
-            perhaps "training_hardware_flops = 2 * previous.training_hardware_flops": "one is double the other";
-        SAME_MODEL_FLOPS = "marin::same-model-flops", "two documents have different model FLOPs of one run";
-            "run" => "model_flops = previous.model_flops", from "one run, told twice";
-        SAME_SIZE = "marin::same-model-size", "two documents have different model sizes of one run";
-            "run" => "model_size = previous.model_size", from "one run, told twice";
-        SAME_PARAMETERS = "marin::same-parameters", "two documents have different numbers of parameters of one run";
-            "run" => "num_parameters = previous.num_parameters", from "one run, told twice";
-        SAME_BPB = "marin::same-bpb", "two documents have different bits per byte of one run";
-            "run" => "bpb = previous.bpb", from "one run, told twice";
-        SAME_NORMS = "marin::same-hybrid-norm", "two documents have different settings of `hybrid_norm` of one run";
-            "run" => "model_config.hybrid_norm = previous.model_config.hybrid_norm", from "one run, told twice";
-    }
-}
-pub use twins::CODES as TWIN_CODES;
+/// What must hold between two documents that tell of one run.
+static TWINS: RelationTable = RelationTable::new("twins.toml", include_str!("twins.toml"));

@@ -15,7 +15,8 @@ use repro_model::params::{ModelCounts, recompute};
 use self::found::{FoundModel, is_uncountable};
 use self::scores::{FolderScores, TRAINER_RESULTS};
 use crate::check::kind::{
-    DocumentKind, EVAL_RESULTS, FolderAnswer, FolderListing, FoldersBelow, Reads, relations,
+    DocumentKind, EVAL_RESULTS, FolderAnswer, FolderListing, FoldersBelow, NO_RELATIONS, Reads,
+    RelationTable,
 };
 use crate::check::stated::StatedRow;
 
@@ -29,7 +30,7 @@ pub static KIND: DocumentKind = DocumentKind {
         below: FoldersBelow::None,
         read,
     },
-    relations: RELATIONS,
+    relations: &RELATIONS,
     twins: None,
 };
 
@@ -38,7 +39,7 @@ pub static CONFIG_KIND: DocumentKind = DocumentKind {
     id: "model-config",
     what: "config of a model",
     reads: Reads::Json { is: is_config, read: state_config },
-    relations: &[],
+    relations: &NO_RELATIONS,
     twins: None,
 };
 
@@ -135,21 +136,6 @@ fn read(folder: &FolderListing) -> Result<FolderAnswer, Error> {
     Ok(answer)
 }
 
-relations! {
-    INDEX_TOTAL = "model::index-total", "the index says another number of parameters than the config describes", doubt;
-        "index" => "total_parameters = described.total", from "both count the same model, with layers for multi-token prediction or without";
-    CARD_SIZE = "model::card-size", "no way of counting gives the size that the card's table has for this model", doubt;
-        "own_size" => "said = counted", from "config and headers, each way of counting that is known; rounded or cut off";
-    SCORE_AGAIN = "model::score-again", "two scores of one data set, split and metric differ", doubt;
-        "again" => "value * scale = first", from "model-index and .eval_results: entries that are alike in everything but the value";
-    SCORE_HUB = "model::score-hub", "a score in .eval_results is another one than in model-index", doubt;
-        "on_hub" => "value * scale = in_metadata", from "both state the one score of this data set";
-    SCORE_TABLE = "model::score-table", "a score in model-index is another one than in the card's table", doubt;
-        "in_tables" => "on_card = value * scale", from "the one cell of the card's tables in this model's row or column and that of the data set";
-    SCORE_LIST = "model::score-list", "a score in model-index is another one than in the card's list of results", doubt;
-        "in_list" => "on_card = value * scale", from "Trainer writes both from one evaluation (transformers, modelcard.py)";
-    SCORE_TRAINER = "model::score-trainer", "a file of results has another score than the card's list of results", doubt;
-        "of_trainer" => "on_card = value * scale", from "Trainer's last evaluation (transformers, modelcard.py; save_metrics)";
-    STORED = "model::stored", "the weights hold another number of parameters than the config describes", doubt;
-        "weights" => "stored.total = described.total", from "both count the same model: the config by the architecture, the headers by shapes";
-}
+/// What must hold.
+static RELATIONS: RelationTable =
+    RelationTable::new("relations.toml", include_str!("relations.toml"));

@@ -10,7 +10,7 @@ use repro_core::source::Source;
 
 use super::model::NanochatModel;
 use super::prose::ProsePassage;
-use crate::check::kind::{DocumentKind, Reads, Twins, relations};
+use crate::check::kind::{DocumentKind, Reads, RelationTable, Twins};
 use crate::check::stated::{Digits, StatedRow};
 use crate::check::words::spoken;
 
@@ -19,8 +19,8 @@ pub static KIND: DocumentKind = DocumentKind {
     id: "nanochat-leaderboard",
     what: "leaderboard of nanochat",
     reads: Reads::Text { is, read },
-    relations: RELATIONS,
-    twins: Some(Twins { table: "run", identity: "identity", relations: twins::RELATIONS }),
+    relations: &RELATIONS,
+    twins: Some(Twins { table: "run", identity: "identity", relations: &TWINS }),
 };
 
 /// Names of numbers in results and commands, and the words before each.
@@ -298,73 +298,10 @@ fn counted(row: &mut StatedRow) {
     row.compute_number("counted.batch", batch, "the batch that fits best");
 }
 
-relations! {
-    SUM = "nanochat::sum", "a sum that is written out does not come to what is said";
-        "sum" => "result = value", from "arithmetic";
-    DURATION = "nanochat::two-units", "a time in two units is two times";
-        "duration" => "hours = other * unit", from "arithmetic";
-    GPT2_COST = "nanochat::gpt2-cost", "the cost of GPT-2 is not its chips times hours times the price of one";
-        "document" => "gpt2.thousands = gpt2.chips * gpt2.hours * gpt2.rate / 1000", from "arithmetic";
-    HOURS = "nanochat::hours", "the hours of a run are not its seconds";
-        "run" => "hours = seconds / 3600", from "arithmetic";
-    RECORD = "nanochat::previous-record", "the record before is not that of the run before";
-        "run" => "previous_hours = record", from "one fact, written twice";
-    FROM_RECORD = "nanochat::from-record", "the record before is not that of the run before";
-        "run" => "from_hours = record", from "one fact, written twice";
-    FASTER = "nanochat::faster", "a run is slower than the record before it", doubt;
-        "run" => "own_hours <= record", from "a leaderboard of times";
-    WAIT = "nanochat::wait", "the time to wait is shorter than the training time of the example";
-        "example" => "wait_hours >= seconds / 3600", from "the training time is a part of the run";
-    BEATS = "nanochat::beats-gpt2", "the score is not above GPT-2's", doubt;
-        "run" => "score > threshold", from "the page's own rule";
-    MEAN = "nanochat::mean", "the mean is not that of the list";
-        "run" => "mean = mean(repeat.score)", from "arithmetic";
-    SPREAD = "nanochat::spread", "the difference is not that of the largest and the smallest of the list";
-        "run" => "spread = max(repeat.score) - min(repeat.score)", from "arithmetic";
-    TIMES = "nanochat::times", "the list has more or fewer runs than are said";
-        "run" => "times = listed", from "counting";
-    STEPS = "nanochat::steps", "the steps are not those of the command", doubt;
-        "run" => "step = counted.steps", from "scripts/base_train.py, in each version that was in use: tokens for each parameter of matrices and head";
-    EXAMPLE_STEPS = "nanochat::example-steps", "the example shows other steps than its command gives", doubt;
-        "example" => "step = counted.steps", from "scripts/base_train.py, in each version that was in use: tokens for each parameter of matrices and head",
-        perhaps "step = first_step": "they are those of the first run, which had another command";
-    TOTAL = "nanochat::run-flops", "the training FLOPs are not those of the command", doubt;
-        "run" => "total_training_flops = counted.total_flops", from "nanochat/gpt.py, `estimate_flops`, in each version that was in use";
-    NAMED_DEPTH = "nanochat::named-depth", "the run is named after another depth", doubt;
-        "run" => "name.depth = depth", from "one fact, written twice";
-    NAMED_RATIO = "nanochat::named-ratio", "the run is named after another ratio", doubt;
-        "run" => "name.ratio = ratio", from "one fact, written twice";
-    TAGGED_DEPTH = "nanochat::tagged-depth", "the checkpoints are named after another depth", doubt;
-        "run" => "tag.depth = depth", from "one fact, written twice";
-    TAGGED_RATIO = "nanochat::tagged-ratio", "the checkpoints are named after another ratio", doubt;
-        "run" => "tag.ratio = ratio", from "one fact, written twice";
-    PERCENT = "nanochat::percent", "the percentage is not that of the step";
-        "run" => "percent = 100 * last_step / steps", from "scripts/base_train.py";
-    SPEED = "nanochat::tokens-per-second", "the tokens of a second are not the batch by the time of a step";
-        "run" => "tokens_per_second = floor(counted.batch * 1000 / milliseconds)",
-        from "scripts/base_train.py";
-    SAME_MINUTES = "nanochat::same-minutes", "the log ends with another time than the result";
-        "run" => "minutes = minutes_so_far", from "one fact, written twice";
-    BEST_BPB = "nanochat::run-minimum-bpb", "the smallest bits per byte are more than the last";
-        "run" => "minimum_bpb <= last_bpb", from "definition of a minimum";
-}
+/// What must hold.
+static RELATIONS: RelationTable =
+    RelationTable::new("leaderboard.toml", include_str!("leaderboard.toml"));
 
-mod twins {
-    //! What must hold between versions of the page that tell of one run.
-
-    use crate::check::kind::relations;
-
-    relations! {
-        SAME_COMMIT = "nanochat::same-commit", "two versions of the page have different commits of one run", doubt;
-            "run" => "commit = previous.commit", from "one run, told twice; a commit can be amended";
-        SAME_CORE = "nanochat::same-core", "two versions of the page have different scores of one run", doubt;
-            "run" => "core = previous.core", from "one run, told twice";
-        SAME_TIME = "nanochat::same-seconds", "two versions of the page have different times of one run", doubt;
-            "run" => "seconds = previous.seconds", from "one run, told twice";
-        SAME_STEPS = "nanochat::same-steps", "two versions of the page have different steps of one run", doubt;
-            "run" => "step = previous.step", from "one run, told twice";
-        SAME_RATIO = "nanochat::same-ratio", "two versions of the page have different ratios of one run", doubt;
-            "run" => "ratio = previous.ratio", from "one run, told twice";
-    }
-}
-pub use twins::CODES as TWIN_CODES;
+/// What must hold between two documents that tell of one run.
+static TWINS: RelationTable =
+    RelationTable::new("leaderboard_twins.toml", include_str!("leaderboard_twins.toml"));

@@ -11,7 +11,7 @@ use repro_core::source::Source;
 use super::model::{self, NanochatModel, VOCABULARIES};
 use super::page::{self, PageEntry, PageSection, read_time, state};
 use super::tasks::{self, CHAT, CORE, NanochatTask, PrintedScore};
-use crate::check::kind::{DocumentKind, Reads, relations};
+use crate::check::kind::{DocumentKind, Reads, RelationTable};
 use crate::check::stated::{Digits, StatedRow};
 
 /// The kind.
@@ -19,7 +19,7 @@ pub static KIND: DocumentKind = DocumentKind {
     id: "nanochat-report",
     what: "training report of nanochat",
     reads: Reads::Text { is, read },
-    relations: RELATIONS,
+    relations: &RELATIONS,
     twins: None,
 };
 
@@ -355,143 +355,5 @@ fn clock(whole: &mut StatedRow, rows: &[StatedRow]) {
     whole.compute_number("own_sections", others as f64, "sections that nanochat lacks");
 }
 
-relations! {
-    TOKENS_APPROX = "nanochat::approximate-tokens", "the tokens of the code are not a fourth of its characters";
-        "document" => "header.tokens_approx = floor(header.characters / 4)", from "report.py, `generate_header`";
-    HOURLY_RATE = "nanochat::hourly-rate", "the hourly rate is not that of the GPUs", doubt;
-        "document" => "header.hourly_rate = header.gpu_count * rate", from "report.py, `estimate_cost`; forks have other prices";
-    TOO_EARLY = "nanochat::too-early", "the report is older than nanochat", doubt;
-        "document" => "header.generated_day >= 20251013", from "the day of nanochat's first commit";
-    STARTED = "nanochat::started", "the run started before its header was written";
-        "document" => "header.generated_at <= header.started_at", from "report.py, `reset`, which writes both one after the other";
-    WALL_CLOCK = "nanochat::wall-clock", "the total time is not that from the start of the run to its last section";
-        "document" if "last_section = 'Chat evaluation sft'" && "own_sections = 0"
-        => "total_wall_clock_time = until_last", from "report.py, `generate`: sections about reinforcement learning do not count",
-        perhaps "total_wall_clock_time = until_end": "it was measured to the last section, reinforcement learning included";
-    CUT_CLOCK = "nanochat::wall-clock-of-cut-report", "the total time is not that from the start of the run to the last section that is there", doubt;
-        "document" if "last_section != 'Chat evaluation sft'" && "own_sections = 0"
-        => "total_wall_clock_time = until_last", from "report.py, `generate`; a section may have been cut";
-    NO_CLOCK = "nanochat::wall-clock-of-nothing", "there is a total time, and no start of the run that it is measured from", doubt;
-        "document" if "absent(header.run_started) = 1" => "total_wall_clock_time = 'unknown'",
-        from "report.py, `generate`, which then writes `unknown`",
-        perhaps "total_wall_clock_time = '3h51m'": "it is that of the example in nanochat's README";
-    ORDER = "nanochat::order", "a section was logged before the run started", doubt;
-        "section" => "logged_at >= header.started_at", from "report.py, `reset`, which deletes all sections";
-    SUMMARY_CHARACTERS = "nanochat::summary-characters", "the summary has other characters than the header";
-        "section" if "section = 'Summary'" => "characters = header.characters", from "report.py, `generate`, a copy";
-    SUMMARY_LINES = "nanochat::summary-lines", "the summary has other lines of code than the header";
-        "section" if "section = 'Summary'" => "lines = header.lines", from "report.py, `generate`, a copy";
-    SUMMARY_FILES = "nanochat::summary-files", "the summary has other files than the header";
-        "section" if "section = 'Summary'" => "files = header.files", from "report.py, `generate`, a copy";
-    SUMMARY_TOKENS = "nanochat::summary-tokens", "the summary has other tokens of code than the header";
-        "section" if "section = 'Summary'" => "tokens_approx = header.tokens_approx", from "report.py, `generate`, a copy";
-    SUMMARY_DEPENDENCIES = "nanochat::summary-dependencies", "the summary has other dependencies than the header";
-        "section" if "section = 'Summary'" => "dependencies_uv_lock_lines = header.dependencies_uv_lock_lines", from "report.py, `generate`, a copy";
-    SUMMARY = "nanochat::summary", "the last table has another number than its section";
-        "summary" => "cell = stated", from "report.py, `generate`, a copy";
-
-    RATIO = "nanochat::token-ratio", "the ratio is not the bytes of a text by its tokens";
-        "compared" => "ratio = bytes / tokens", from "scripts/tok_eval.py";
-    OUR_RATIO = "nanochat::own-token-ratio", "the ratio is not the bytes of a text by the tokens of the own tokenizer";
-        "compared" => "our_ratio = bytes / our_tokens", from "scripts/tok_eval.py";
-    DIFFERENCE = "nanochat::token-difference", "the difference is not that of the tokens, in percent of those of the other tokenizer";
-        "compared" => "difference = (tokens - our_tokens) / tokens * 100", from "scripts/tok_eval.py",
-        perhaps "difference = (our_tokens - tokens) / tokens * 100": "its sign is turned around",
-        perhaps "difference = (tokens - our_tokens) / our_tokens * 100": "it is in percent of the own tokens";
-    SAME_BYTES = "nanochat::same-bytes", "one text has two lengths";
-        "compared" => "bytes = other_bytes", from "scripts/tok_eval.py: both tables are of the same texts";
-    SAME_TOKENS = "nanochat::same-tokens", "one text has two numbers of tokens under the own tokenizer";
-        "compared" => "our_tokens = other_tokens", from "scripts/tok_eval.py: both tables are of the same tokenizer";
-    KNOWN_TOKENS = "nanochat::known-tokens", "a text of nanochat's has another number of tokens than it has";
-        "compared" => "tokens = known_tokens", from "the texts of scripts/tok_eval.py under the published tokenizers";
-    TOKEN_BYTES = "nanochat::token-bytes", "the mean length of tokens lies outside of the shortest and the longest";
-        "section" => "token_bytes_min <= token_bytes_mean <= token_bytes_max", from "definition of a mean";
-    TOKENIZER_TIME = "nanochat::tokenizer-time", "the tokenizer trained longer than the run had lasted", doubt;
-        "section" => "train_time <= logged_at - header.started_at + 1", from "one clock";
-
-    PARAMETERS = "nanochat::parameters", "the parameters are not those of the model whose FLOPs are printed";
-        "section" if "known.model = true" => "number_of_parameters = counted.parameters",
-        from "nanochat/gpt.py, in each version that was in use";
-    EXACT_PARAMETERS = "nanochat::exact-parameters", "the parameters are not those of a nanochat of this depth", doubt;
-        "section" if "known.model = false" => "number_of_parameters = counted.parameters",
-        from "nanochat/gpt.py, in each version that was in use; forks have other models";
-    FLOPS_PER_TOKEN = "nanochat::flops-per-token", "the FLOPs of a token are not those of a nanochat of this depth", doubt;
-        "section" => "number_of_flops_per_token = counted.flops_per_token",
-        from "nanochat/gpt.py, `estimate_flops`, in each version that was in use; forks have other models",
-        perhaps "number_of_flops_per_token = 6 * number_of_parameters": "they are 6 N with all parameters";
-    ITERATIONS = "nanochat::iterations", "the iterations are not those that were asked for";
-        "section" if "num_iterations > 0" => "calculated_number_of_iterations = num_iterations", from "scripts/base_train.py";
-    ITERATIONS_OF_FLOPS = "nanochat::iterations-of-flops", "the iterations do not come to the FLOPs that were asked for";
-        "section" if "num_iterations <= 0" && "target_flops > 0"
-        => "calculated_number_of_iterations = floor(target_flops / (number_of_flops_per_token * batch) + 0.5)", from "scripts/base_train.py";
-    ITERATIONS_OF_RATIO = "nanochat::iterations-of-ratio", "the iterations do not come to the tokens for each parameter that were asked for";
-        "section" if "num_iterations <= 0" && "target_flops <= 0" && "target_param_data_ratio > 0" && "known.parameters = true"
-        => "calculated_number_of_iterations = floor(target_param_data_ratio * horizon_parameters / batch)",
-        from "scripts/base_train.py: all parameters, and since 27 January 2026 matrices and head";
-    TOKENS = "nanochat::tokens", "the training tokens are not the iterations times the batch";
-        "section" if "total_batch_size > 0"
-        => "number_of_training_tokens = calculated_number_of_iterations * total_batch_size", from "scripts/base_train.py";
-    OWN_BATCH = "nanochat::own-batch", "the batch that the script chose is no power of two";
-        "section" if "total_batch_size < 0"
-        => "number_of_training_tokens = calculated_number_of_iterations * 2 ^ floor(ln(batch) / ln(2) + 0.5)",
-        from "scripts/base_train.py";
-    HORIZON_RATIO = "nanochat::tokens-for-each-parameter", "the ratio is not the training tokens by the parameters";
-        "section" => "horizon_ratio = number_of_training_tokens / horizon_parameters", from "scripts/base_train.py";
-    TOTAL_FLOPS = "nanochat::total-flops", "the training FLOPs are not those of a token times the tokens";
-        "section" => "total_training_flops = number_of_flops_per_token * number_of_training_tokens", from "scripts/base_train.py";
-    WHOLE_BATCHES = "nanochat::whole-batches", "the batch is no multiple of what the devices take at a time";
-        "section" if "total_batch_size > 0"
-        => "total_batch_size = floor(total_batch_size / (device_batch_size * max_seq_len * ddp_world_size)) \
-            * device_batch_size * max_seq_len * ddp_world_size",
-        from "scripts/base_train.py, which stops otherwise";
-    BEST_BPB = "nanochat::minimum-bpb", "the smallest bits per byte are more than the last";
-        "section" => "minimum_validation_bpb <= final_validation_bpb", from "definition of a minimum";
-    SPEED = "nanochat::speed", "the training time is shorter than the peak of the GPUs allows";
-        "section" if "absent(fp8) = 1" && "is_resumed = false" && "calculated_number_of_iterations > 11"
-        => "total_training_time >= number_of_flops_per_token * batch * (calculated_number_of_iterations - 11) / (60 * ddp_world_size * peak)",
-        from "scripts/base_train.py: the first 11 steps are not in the time";
-    UTILISATION = "nanochat::utilisation", "the FLOPs by the time are another share of the peak than the one that is printed", doubt;
-        "section" if "peak = 989000000000000" && "absent(fp8) = 1" && "is_resumed = false" && "calculated_number_of_iterations > 100" && "mfu > 0"
-        => "abs(mfu * 0.6 * total_training_time * ddp_world_size * peak / (number_of_flops_per_token * batch * (calculated_number_of_iterations - 11)) - 1) <= 0.25",
-        from "scripts/base_train.py: the last step's, by the peak of an H100; that step may be slower than others";
-    TRAINING_TIME = "nanochat::training-time", "base training took longer than the run had lasted", doubt;
-        "section" if "logged_at >= header.started_at" && "is_resumed = false" => "total_training_time <= (logged_at - header.started_at + 1) / 60",
-        from "one clock; a run that was resumed has older time in it";
-    STEP = "nanochat::step", "another step was evaluated than the last one", doubt;
-        "document" => "evaluated_step = trained_steps", from "one run; older checkpoints can be evaluated too";
-
-    CORE_METRIC = "nanochat::core", "the CORE metric is not the mean of its 22 tasks";
-        "section" if "count(core_task.score) = 22" => "core = mean(core_task.score)", from "scripts/base_eval.py",
-        perhaps "core = mean(core_task.score * (1 - core_task.baseline) + core_task.baseline)": "it is the mean of the accuracies, chance not taken off";
-    CORE_SCORE = "nanochat::core-score", "no number of solved problems gives this score";
-        "core_task" if "possible_share > 0.5" => "score = nearest", from "scripts/base_eval.py: accuracies on all problems of a task, or on one smaller number of them";
-    CHATCORE = "nanochat::chatcore", "the ChatCORE metric is not the mean of its tasks, above chance";
-        "section" if "unknown_tasks = 0" && "count(chat_task.score) >= 5"
-        => "chatcore_metric = mean((chat_task.score - chat_task.baseline) / (1 - chat_task.baseline))", from "scripts/chat_eval.py",
-        perhaps "chatcore_metric = mean(chat_task.score)": "chance is not taken off the accuracies",
-        perhaps "chatcore_metric = 0.0730": "it is that of the example in nanochat's README",
-        perhaps "chatcore_metric = 0.0884": "it is that of the example in nanochat's README";
-    CHAT_SCORE = "nanochat::chat-score", "no number of solved problems gives this accuracy";
-        "chat_task" => "score = nearest", from "scripts/chat_eval.py: the test sets, or the first `max_problems` of each";
-    PASSED = "nanochat::passed", "the accuracy is not what was passed of all";
-        "chat_task" => "score = passed / total", from "definition of an accuracy";
-    ALL_PROBLEMS = "nanochat::all-problems", "all problems of a test set are said to be taken, and there are others";
-        "chat_task" if "max_examples = 'all'" && "split = 'test'" => "total = problems", from "the published test sets";
-    BELOW_CHANCE = "nanochat::below-chance", "an accuracy is far below that of guesses", doubt;
-        "chat_task" if "baseline = 0.25" && "asked >= 1000" => "score >= 0.15", from "four answers to each question; possible for few problems";
-    SOURCE = "nanochat::source", "the section is named after another model than the one evaluated";
-        "section" if "unknown_tasks >= 0" => "section = join('Chat evaluation ', source)", from "scripts/chat_eval.py";
-    SFT_ITERATIONS = "nanochat::sft-iterations", "the iterations of fine-tuning are not those that were asked for";
-        "section" if "section = 'Chat SFT'" && "num_iterations > 0" => "number_of_iterations = num_iterations", from "scripts/chat_sft.py";
-    SFT_EPOCHS = "nanochat::sft-epochs", "the iterations of fine-tuning are not those of its rows";
-        "section" if "section = 'Chat SFT'" && "num_iterations < 0"
-        => "number_of_iterations = floor(training_rows / target_examples_per_step) * num_epochs", from "scripts/chat_sft.py";
-    SFT_CAP = "nanochat::sft-cap", "the iterations of fine-tuning are not those of its rows, as they are capped";
-        "section" if "section = 'Chat SFT'" && "max_iterations >= 0"
-        => "number_of_iterations = min(max_iterations, floor(training_rows / target_examples_per_step) * num_epochs)", from "scripts/chat_sft.py until 20 October 2025";
-    SFT_UNCAPPED = "nanochat::sft-uncapped", "the iterations of fine-tuning are not those of its rows";
-        "section" if "section = 'Chat SFT'" && "max_iterations < 0"
-        => "number_of_iterations = floor(training_rows / target_examples_per_step) * num_epochs", from "scripts/chat_sft.py until 20 October 2025";
-    MID_ITERATIONS = "nanochat::mid-iterations", "midtraining took more iterations than were asked for";
-        "section" if "section = 'Midtraining'" && "num_iterations > 0" => "number_of_iterations <= num_iterations", from "scripts/mid_train.py";
-}
+/// What must hold.
+static RELATIONS: RelationTable = RelationTable::new("report.toml", include_str!("report.toml"));
