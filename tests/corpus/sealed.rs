@@ -1,5 +1,5 @@
 //! Fixtures as bundles. The tag files of a bundle follow from its payload, so the repository does not hold them:
-//! a copy is sealed, as `repro seal` does.
+//! a copy is sealed, as `repro bundle seal` does.
 
 use std::fs;
 use std::path::{Path, PathBuf};
