@@ -45,13 +45,13 @@ readers() {
       ;;
     decimal) ls src/core/decimal/{grammar,printed,interval,render,agreement,float}.rs ;;
     document) ls src/formats/check/{find,read,kind,damaged}.rs src/formats/check/kinds/*.rs ;;
-    envelope) ls src/bundle/signature/{envelope,statement,lib}.rs ;;
+    envelope) ls src/bundle/signature/{envelope,statement,mod}.rs ;;
     gguf) ls src/bundle/checkpoint/{gguf,file}.rs src/model/params/gguf.rs ;;
     header) ls src/bundle/checkpoint/header.rs src/bundle/bundle/weights.rs ;;
     import) ls src/formats/import/{speedrun,mlperf,jsonl,csv,hf_trainer,log,columns,run,scoring/convergence}.rs ;;
     json) ls src/core/source/{json,pointer,code}.rs src/bundle/bundle/{canonical,glance}.rs ;;
     post)
-      ls src/core/source/toml.rs src/verify/{post,compare,covered,mutated,names}.rs src/verify/page/*.rs src/verify/statement/{*,about/*}.rs \
+      ls src/core/source/toml.rs src/verify/{post,covered,mutated,names}.rs src/verify/page/*.rs src/verify/statement/*.rs \
         src/verify/evaluate/*.rs src/claim/{grammar,locator,place,quote,seen,sentence,spelling,syntax,table}.rs src/claim/quote/*.rs
       ;;
     project) ls src/verify/review/{config,record,store}.rs src/verify/{lock,index}.rs src/model/study/*.rs src/formats/gate/rule.rs ;;
