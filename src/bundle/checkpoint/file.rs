@@ -6,7 +6,7 @@ use std::path::Path;
 
 use rustix::fs::{Mode, OFlags};
 
-use super::{FOREIGN_FORMAT, NOT_A_FILE};
+use super::{NOT_A_FILE, NOT_FETCHED};
 use repro_core::source::{DOCUMENT_CAP, Document, Error, Location, Source, UNREADABLE};
 
 /// Opens a regular file and tells its length. Links are followed: caches of models are made of them.
@@ -65,7 +65,5 @@ pub const LFS_POINTER: &[u8; 8] = b"version ";
 
 /// A refusal for what Git LFS left in the place of a file.
 pub fn lfs_pointer(name: &str) -> Error {
-    let error =
-        FOREIGN_FORMAT.at(Location::file(name), "the file itself", "the pointer of Git LFS to it");
-    error.help("fetch the file with `git lfs pull`")
+    NOT_FETCHED.at(Location::file(name), "the file itself", "the pointer of Git LFS to it")
 }
