@@ -27,6 +27,15 @@ pub struct Anova {
 ///
 /// [`Refused::TooFew`] for fewer than two groups, a group without a value, or no more values than groups;
 /// [`Refused::NoSpread`] if the values of no group vary.
+///
+/// ```
+/// use repro_stats::{Decimals, anova};
+///
+/// let groups = [Decimals::of(&[1.0, 2.0, 3.0])?, Decimals::of(&[2.0, 3.0, 4.0])?];
+/// let found = anova(&groups)?;
+/// assert_eq!((found.f, found.df_between, found.df_within), (1.5, 1.0, 4.0));
+/// # Ok::<(), repro_stats::Refused>(())
+/// ```
 pub fn anova(groups: &[Decimals]) -> Result<Anova, Refused> {
     if groups.len() < 2 {
         return Err(Refused::TooFewGroups { needed: 2, found: groups.len() });

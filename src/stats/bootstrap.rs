@@ -55,6 +55,15 @@ pub struct BootstrapInterval {
 
 impl Resampled {
     /// Resamples one list: `resamples` times from the seed, or all resamples of a short one.
+    ///
+    /// ```
+    /// use repro_stats::bootstrap::Resampled;
+    ///
+    /// let drawn = Resampled::of(&[1.0, 2.0, 4.0], 10_000, 7)?;
+    /// // 3^3 resamples are few: all are counted, and none is drawn.
+    /// assert_eq!(drawn.resamples(), 27);
+    /// # Ok::<(), repro_stats::Refused>(())
+    /// ```
     pub fn of(values: &[f64], resamples: usize, seed: u64) -> Result<Self, Refused> {
         let estimate = checked_mean(values)?;
         if values.windows(2).all(|pair| pair[0] == pair[1]) {

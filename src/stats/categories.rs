@@ -29,6 +29,15 @@ pub struct ChiSquared {
 /// [`Refused::TooFewGroups`] for fewer than two categories, [`Refused::UnequalLengths`] for another number of weights,
 /// [`Refused::NotACount`] for what is no whole number from zero up, [`Refused::NoTrials`] if nothing was counted,
 /// [`Refused::NoShare`] for a weight that is not above zero.
+///
+/// ```
+/// use repro_stats::chi_squared;
+///
+/// // The tokens that four experts received, against equal shares.
+/// let found = chi_squared(&[10.0, 20.0, 30.0, 40.0], &[])?;
+/// assert_eq!((found.statistic, found.df), (20.0, 3.0));
+/// # Ok::<(), repro_stats::Refused>(())
+/// ```
 pub fn chi_squared(
     counts: &[BigRational],
     weights: Option<&[BigRational]>,

@@ -4,12 +4,12 @@
 //! 1e-9, there is no number: [`Refused::Disagree`].
 //!
 //! ```
-//! use crate::distribution::{StudentT, Symmetric};
+//! use repro_stats::distribution::{StudentT, Symmetric};
 //!
 //! let student = StudentT::new(4.0)?;
 //! assert!((student.upper_quantile(0.025)? - 2.7764451051977987).abs() < 1e-12);
 //! assert!((student.two_sided(2.7764451051977987)? - 0.05).abs() < 1e-12);
-//! # Ok::<(), crate::Refused>(())
+//! # Ok::<(), repro_stats::Refused>(())
 //! ```
 
 use super::Refused;

@@ -20,6 +20,15 @@ impl Equivalence {
 
 /// Tests whether an estimate lies inside `low`..`high`. Equivalent at α exactly where the interval at
 /// level 1 - 2α lies inside the margin.
+///
+/// ```
+/// use repro_stats::{Summary, equivalence, one_sample};
+///
+/// let test = one_sample(&Summary { n: 10, mean: 0.0, sd: 1.0 }, 0.0)?;
+/// let found = equivalence(&test, -1.0, 1.0)?;
+/// assert!(found.p() < 0.01, "the mean lies inside the margin");
+/// # Ok::<(), repro_stats::Refused>(())
+/// ```
 pub fn equivalence(test: &T, low: f64, high: f64) -> Result<Equivalence, Refused> {
     let in_order = low.is_finite() && high.is_finite() && low < high;
     if !in_order {

@@ -2,6 +2,12 @@
 
 /// The p-values adjusted by Holm's step-down rule, in the order given: the smallest times m, the next
 /// times m - 1, none below one before it, none above 1.
+///
+/// ```
+/// use repro_stats::holm;
+///
+/// assert_eq!(holm(&[0.25, 0.0625, 0.125]), [0.25, 0.1875, 0.25]);
+/// ```
 pub fn holm(p_values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p_values.len()).collect();
     let at = |index: usize| p_values.get(index).copied().unwrap_or(1.0);

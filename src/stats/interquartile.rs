@@ -28,6 +28,14 @@ impl<'a> ScoresByTask<'a> {
     }
 
     /// The mean of the middle half of all scores: a quarter, rounded down, is cut off at each end.
+    ///
+    /// ```
+    /// use repro_stats::interquartile::ScoresByTask;
+    ///
+    /// let tasks = [vec![0.0, 2.0], vec![4.0, 100.0]];
+    /// assert_eq!(ScoresByTask::new(&tasks)?.interquartile_mean(), 3.0);
+    /// # Ok::<(), repro_stats::Refused>(())
+    /// ```
     pub fn interquartile_mean(&self) -> f64 {
         self.mean_of_middle(&mut self.tasks.concat())
     }

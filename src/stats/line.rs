@@ -13,6 +13,13 @@ pub struct FittedLine {
 }
 
 /// The slope of the least-squares line; two points have one.
+///
+/// ```
+/// use repro_stats::slope;
+///
+/// assert_eq!(slope(&[0.0, 1.0, 2.0], &[1.0, 3.0, 5.0])?, 2.0);
+/// # Ok::<(), repro_stats::Refused>(())
+/// ```
 pub fn slope(x: &[f64], y: &[f64]) -> Result<f64, Refused> {
     if x.len() != y.len() {
         return Err(Refused::UnequalLengths { left: x.len(), right: y.len() });
@@ -25,6 +32,14 @@ pub fn slope(x: &[f64], y: &[f64]) -> Result<f64, Refused> {
 }
 
 /// The least-squares line through at least three points that do not lie on one.
+///
+/// ```
+/// use repro_stats::line;
+///
+/// let fitted = line(&[0.0, 1.0, 2.0], &[0.0, 3.0, 3.0])?;
+/// assert_eq!((fitted.slope.estimate, fitted.intercept), (1.5, 0.5));
+/// # Ok::<(), repro_stats::Refused>(())
+/// ```
 pub fn line(x: &[f64], y: &[f64]) -> Result<FittedLine, Refused> {
     let slope = slope(x, y)?;
     let n = x.len();

@@ -103,6 +103,15 @@ impl Goal {
     }
 
     /// The fewest runs of each arm, from two up, that detect `gap`.
+    ///
+    /// ```
+    /// use repro_stats::power::{Design, Goal, Sides};
+    ///
+    /// let goal = Goal::new(0.05, 0.8, Sides::Two)?;
+    /// // A gap of one standard deviation takes seventeen runs in each arm.
+    /// assert_eq!(goal.runs_needed(0.01, Design::TwoArms(0.01, 0.01))?, 17);
+    /// # Ok::<(), repro_stats::Refused>(())
+    /// ```
     pub fn runs_needed(&self, gap: f64, design: Design) -> Result<usize, Refused> {
         if gap == 0.0 {
             return Err(Refused::NoGap);

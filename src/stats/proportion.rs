@@ -41,6 +41,14 @@ pub struct Paired {
 
 impl Proportion {
     /// A proportion of at least one trial.
+    ///
+    /// ```
+    /// use repro_stats::proportion::Proportion;
+    ///
+    /// assert_eq!(Proportion::new(54, 216)?.share(), 0.25);
+    /// assert!(Proportion::new(3, 2).is_err(), "more successes than trials");
+    /// # Ok::<(), repro_stats::Refused>(())
+    /// ```
     pub fn new(successes: u64, trials: u64) -> Result<Self, Refused> {
         if trials == 0 {
             Err(Refused::NoTrials)
@@ -86,6 +94,14 @@ impl Proportion {
     }
 
     /// Wilson's score interval at a level strictly between 0 and 1.
+    ///
+    /// ```
+    /// use repro_stats::proportion::Proportion;
+    ///
+    /// let [low, high] = Proportion::new(0, 10)?.wilson(0.95)?;
+    /// assert!(low == 0.0 && (high - 0.2775).abs() < 1e-4);
+    /// # Ok::<(), repro_stats::Refused>(())
+    /// ```
     pub fn wilson(&self, level: f64) -> Result<[f64; 2], Refused> {
         if level.is_nan() || level <= 0.0 || level >= 1.0 {
             return Err(Refused::NotAProbability(level));
@@ -120,6 +136,15 @@ impl TwoProportions {
 }
 
 /// The pooled z test of a against b, which are counted over different trials.
+///
+/// ```
+/// use repro_stats::proportion::{Proportion, two_proportions};
+///
+/// let (a, b) = (Proportion::new(30, 100)?, Proportion::new(20, 100)?);
+/// let test = two_proportions(&a, &b)?;
+/// assert!((test.z - 1.633).abs() < 1e-3 && test.p_two_sided() > 0.1);
+/// # Ok::<(), repro_stats::Refused>(())
+/// ```
 pub fn two_proportions(a: &Proportion, b: &Proportion) -> Result<TwoProportions, Refused> {
     let trials = (a.trials + b.trials) as f64;
     let successes = a.successes + b.successes;
@@ -135,6 +160,15 @@ pub fn two_proportions(a: &Proportion, b: &Proportion) -> Result<TwoProportions,
 }
 
 /// Fisher's exact two-sided p: the share of tables with these margins that are at most as likely.
+///
+/// ```
+/// use repro_stats::proportion::{Proportion, fisher};
+///
+/// // The lady tasting tea, with three of four right: 34/70.
+/// let p = fisher(&Proportion::new(3, 4)?, &Proportion::new(1, 4)?)?;
+/// assert!((p - 34.0 / 70.0).abs() < 1e-12);
+/// # Ok::<(), repro_stats::Refused>(())
+/// ```
 pub fn fisher(a: &Proportion, b: &Proportion) -> Result<f64, Refused> {
     let table = Table { left: a.trials, right: b.trials, successes: a.successes + b.successes };
     let (low, mode, high) = (table.low(), table.mode(), table.high());
@@ -228,6 +262,14 @@ impl Table {
 }
 
 /// McNemar's tests of `b` pairs in which only the first succeeded and `c` in which only the second.
+///
+/// ```
+/// use repro_stats::proportion::mcnemar;
+///
+/// // All five discordant pairs on one side: 2 / 2^5.
+/// assert!((mcnemar(5, 0)?.exact - 0.0625).abs() < 1e-12);
+/// # Ok::<(), repro_stats::Refused>(())
+/// ```
 pub fn mcnemar(b: u64, c: u64) -> Result<Paired, Refused> {
     let n = b.checked_add(c).filter(|n| *n <= MOST).ok_or(Refused::CountTooLarge(b.max(c)))?;
     if n == 0 {

@@ -76,13 +76,13 @@ impl RankedPair {
     /// Lehmann's correction of its variance for ties and one of a half for continuity, as in SciPy and R.
     ///
     /// ```
-    /// use crate::{Decimals, RankedPair};
+    /// use repro_stats::{Decimals, RankedPair};
     ///
     /// let (a, b) = (Decimals::of(&[1.0, 2.0, 3.0])?, Decimals::of(&[4.0, 5.0, 6.0])?);
     /// let test = RankedPair::new(&a, &b)?.mann_whitney()?;
     /// assert_eq!((test.u, test.is_exact), (0.0, true));
     /// assert!((test.p_two_sided - 0.1).abs() < 1e-15);
-    /// # Ok::<(), crate::Refused>(())
+    /// # Ok::<(), repro_stats::Refused>(())
     /// ```
     ///
     /// # Errors

@@ -21,6 +21,14 @@ pub struct Rng(ChaCha8Rng);
 
 impl Rng {
     /// The stream of this seed and name.
+    ///
+    /// ```
+    /// use repro_stats::rng::Rng;
+    ///
+    /// let word = |name| Rng::new(7, name).word();
+    /// assert_eq!(word("data"), word("data"));
+    /// assert_ne!(word("data"), word("weights"), "streams of different names are independent");
+    /// ```
     pub fn new(seed: u64, name: &str) -> Self {
         let key = Sha256::new().chain_update(DOMAIN).chain_update(seed.to_le_bytes());
         Self(ChaCha8Rng::from_seed(key.chain_update(name).finalize().into()))

@@ -26,6 +26,15 @@ pub struct SignFlip {
 
 /// Tests whether differences are symmetric about zero; more than [`EXACT_TO`] are flipped `flips` times
 /// from the seed, and the observed signs count as one flip.
+///
+/// ```
+/// use repro_stats::sign_flip;
+///
+/// // Five differences on one side of zero: 2 of 32 flips are as far from zero.
+/// let found = sign_flip(&[1.0, 2.0, 3.0, 4.0, 5.0], 10_000, 0)?;
+/// assert_eq!((found.p_two_sided, found.drawn), (0.0625, None));
+/// # Ok::<(), repro_stats::Refused>(())
+/// ```
 pub fn sign_flip(differences: &[f64], flips: usize, seed: u64) -> Result<SignFlip, Refused> {
     let n = differences.len();
     if n == 0 {

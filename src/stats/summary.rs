@@ -20,11 +20,11 @@ impl Summary {
     /// The summary of a list of at least two values, each number rounded once.
     ///
     /// ```
-    /// use crate::Summary;
+    /// use repro_stats::Summary;
     ///
     /// let summary = Summary::of(&[1e9 + 0.001, 1e9 + 0.002, 1e9 + 0.003])?;
     /// assert_eq!((summary.mean, summary.sd), (1e9 + 0.002, 0.001));
-    /// # Ok::<(), crate::Refused>(())
+    /// # Ok::<(), repro_stats::Refused>(())
     /// ```
     pub fn of(values: &[f64]) -> Result<Self, Refused> {
         Self::of_decimals(&Decimals::of(values)?)
@@ -70,6 +70,11 @@ impl Summary {
 }
 
 /// The mean of at least one finite value, rounded once.
+///
+/// ```
+/// assert_eq!(repro_stats::mean(&[0.1, 0.2, 0.3])?, 0.2);
+/// # Ok::<(), repro_stats::Refused>(())
+/// ```
 pub fn mean(values: &[f64]) -> Result<f64, Refused> {
     if values.is_empty() {
         return Err(Refused::TooFew { needed: 1, found: 0 });
@@ -82,11 +87,11 @@ pub fn mean(values: &[f64]) -> Result<f64, Refused> {
 /// once, so that 1.3 - 1.2 and 1.2 - 1.1 are one number.
 ///
 /// ```
-/// use crate::differences;
+/// use repro_stats::differences;
 ///
 /// assert_eq!(differences(&[1.3, 1.2], &[1.2, 1.1])?, [0.1, 0.1]);
 /// assert_eq!(differences(&[1e15 + 3.0], &[1e15])?, [3.0]);
-/// # Ok::<(), crate::Refused>(())
+/// # Ok::<(), repro_stats::Refused>(())
 /// ```
 pub fn differences(a: &[f64], b: &[f64]) -> Result<Vec<f64>, Refused> {
     if a.len() != b.len() {
@@ -105,6 +110,11 @@ pub fn difference(a: f64, b: f64) -> f64 {
 }
 
 /// Pearson's correlation of pairs.
+///
+/// ```
+/// assert_eq!(repro_stats::correlation(&[1.0, 2.0, 3.0], &[2.0, 4.0, 6.0])?, 1.0);
+/// # Ok::<(), repro_stats::Refused>(())
+/// ```
 pub fn correlation(a: &[f64], b: &[f64]) -> Result<f64, Refused> {
     if a.len() != b.len() {
         return Err(Refused::UnequalLengths { left: a.len(), right: b.len() });

@@ -27,6 +27,14 @@ pub struct T {
 
 impl T {
     /// The statistic of an estimate against a null value.
+    ///
+    /// ```
+    /// use repro_stats::T;
+    ///
+    /// let test = T::new(3.0, 0.0, 1.0, 4.0)?;
+    /// assert!((test.p_two_sided() - 0.0399).abs() < 1e-4);
+    /// # Ok::<(), repro_stats::Refused>(())
+    /// ```
     pub fn new(estimate: f64, null: f64, standard_error: f64, df: f64) -> Result<Self, Refused> {
         if !null.is_finite() {
             return Err(Refused::NotFinite);
@@ -85,6 +93,14 @@ impl T {
 
     /// The interval about the estimate at a level strictly between 0 and 1, by no bound where the
     /// level is none.
+    ///
+    /// ```
+    /// use repro_stats::T;
+    ///
+    /// let [low, high] = T::new(3.0, 0.0, 1.0, 4.0)?.interval(0.95)?;
+    /// assert!((low - 0.2236).abs() < 1e-4 && (high - 5.7764).abs() < 1e-4);
+    /// # Ok::<(), repro_stats::Refused>(())
+    /// ```
     pub fn interval(&self, level: f64) -> Result<[f64; 2], Refused> {
         let quantile = self.distribution.upper_quantile((1.0 - level) / 2.0)?;
         let reach = quantile * self.standard_error;
@@ -93,6 +109,14 @@ impl T {
 }
 
 /// A mean against a null value.
+///
+/// ```
+/// use repro_stats::{Summary, one_sample};
+///
+/// let test = one_sample(&Summary { n: 4, mean: 1.0, sd: 1.0 }, 0.0)?;
+/// assert_eq!((test.t, test.df), (2.0, 3.0));
+/// # Ok::<(), repro_stats::Refused>(())
+/// ```
 pub fn one_sample(summary: &Summary, null: f64) -> Result<T, Refused> {
     let summary = summary.checked()?;
     T::new(summary.mean, null, summary.standard_error(), (summary.n - 1) as f64)
@@ -104,6 +128,14 @@ pub fn one_sample_of(values: &Decimals, null: f64) -> Result<T, Refused> {
 }
 
 /// The mean difference a - b of pairs against zero.
+///
+/// ```
+/// use repro_stats::paired;
+///
+/// let test = paired(&[1.3, 1.4, 1.6], &[1.2, 1.2, 1.3])?;
+/// assert_eq!((test.estimate, test.df), (0.2, 2.0));
+/// # Ok::<(), repro_stats::Refused>(())
+/// ```
 pub fn paired(a: &[f64], b: &[f64]) -> Result<T, Refused> {
     if a.len() != b.len() {
         return Err(Refused::UnequalLengths { left: a.len(), right: b.len() });
@@ -134,12 +166,12 @@ fn at_least_two(values: &Decimals) -> Result<usize, Refused> {
 /// that were rounded before.
 ///
 /// ```
-/// use crate::{Decimals, welch_of};
+/// use repro_stats::{Decimals, welch_of};
 ///
 /// let a = Decimals::of(&[1e9 + 0.001, 1e9 + 0.003])?;
 /// let b = Decimals::of(&[1e9 + 0.002, 1e9 + 0.005])?;
 /// assert_eq!(welch_of(&a, &b)?.estimate, -0.0015);
-/// # Ok::<(), crate::Refused>(())
+/// # Ok::<(), repro_stats::Refused>(())
 /// ```
 pub fn welch_of(a: &Decimals, b: &Decimals) -> Result<T, Refused> {
     let (left_df, right_df) = (at_least_two(a)? - 1, at_least_two(b)? - 1);
@@ -166,6 +198,15 @@ pub fn pooled_of(a: &Decimals, b: &Decimals) -> Result<T, Refused> {
 }
 
 /// The difference of two means against zero, with Welch's and Satterthwaite's degrees of freedom.
+///
+/// ```
+/// use repro_stats::{Summary, welch};
+///
+/// let arm = |mean| Summary { n: 2, mean, sd: 1.0 };
+/// let test = welch(&arm(2.0), &arm(0.0))?;
+/// assert_eq!((test.estimate, test.df), (2.0, 2.0));
+/// # Ok::<(), repro_stats::Refused>(())
+/// ```
 pub fn welch(a: &Summary, b: &Summary) -> Result<T, Refused> {
     let (a, b) = (a.checked()?, b.checked()?);
     let (left, right) = (a.standard_error(), b.standard_error());
