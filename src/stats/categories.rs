@@ -31,10 +31,12 @@ pub struct ChiSquared {
 /// [`Refused::NoShare`] for a weight that is not above zero.
 ///
 /// ```
+/// use num_rational::BigRational;
 /// use repro_stats::chi_squared;
 ///
 /// // The tokens that four experts received, against equal shares.
-/// let found = chi_squared(&[10.0, 20.0, 30.0, 40.0], &[])?;
+/// let counts = [10, 20, 30, 40].map(|count| BigRational::from_integer(count.into()));
+/// let found = chi_squared(&counts, None)?;
 /// assert_eq!((found.statistic, found.df), (20.0, 3.0));
 /// # Ok::<(), repro_stats::Refused>(())
 /// ```
