@@ -289,7 +289,7 @@ pub fn demands(root: &Path, judged: &JudgedArgs) -> Result<Demands, Error> {
 /// What others say of bundles, by the files that the arguments name.
 pub fn vouchers(judged: &JudgedArgs) -> Result<(Timestamps, Attestations), Error> {
     let authorities = Authorities::load(&judged.authority)?;
-    let timestamps = Timestamps::load(&judged.timestamp, &authorities)?;
+    let timestamps = Timestamps::load(&judged.timestamp, &authorities, SystemTime::now())?;
     Ok((timestamps, Attestations::load(&judged.attestation, &keys(&judged.builder_key)?)?))
 }
 

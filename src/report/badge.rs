@@ -1,7 +1,7 @@
 //! A report in one line for a page: as a picture (SVG), or as the JSON that shields.io draws one from.
 //!
 //! The worst is said first and gives the colour. Only where the exit status is 0 does nothing stand before what is verified, and only
-//! an origin that the caller asked for makes it green: what anybody can declare is no more than that.
+//! an origin that the caller asked for makes it green, without numbers of the post itself: what anybody can declare is no more than that.
 
 use serde::Serialize;
 
@@ -18,7 +18,7 @@ pub enum BadgeColour {
     Orange,
     /// Something is wrong, or could not be read.
     Red,
-    /// Nothing was found out, or no origin was asked for.
+    /// Nothing was found out, no origin was asked for, or numbers of the post itself are part of it.
     Grey,
 }
 
@@ -143,8 +143,9 @@ fn colour(report: &Report) -> BadgeColour {
         }
         ExitStatus::Verified if counts.total() > 0 && counts.verified == counts.total() => {
             match report.min_origin {
-                Some(_) => BadgeColour::Green,
-                None => BadgeColour::Grey,
+                // What a post brings in itself is declared by its author alone, too.
+                Some(_) if counts.with_own_numbers == 0 => BadgeColour::Green,
+                _ => BadgeColour::Grey,
             }
         }
         // All that is known is that nothing is known.

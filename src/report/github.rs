@@ -8,7 +8,7 @@ use repro_core::source::{Error, Location};
 
 use super::visible::{clipped, prose, visible};
 use super::wording::Remarks;
-use super::{REPLAY_SCOPE, SCOPE, markdown, wording};
+use super::{SCOPE, markdown, wording};
 
 /// The annotations of one level that GitHub shows for a step.
 const PER_LEVEL: usize = 10;
@@ -115,10 +115,8 @@ fn closing(report: &Report) -> Annotation {
             format!(". {} with numbers of the post itself", wording::many(count, "verified claim"))
         }
     };
-    let replay = match report.replayed {
-        0 => String::new(),
-        _ => format!("{REPLAY_SCOPE} "),
-    };
+    let replay = super::replay_scope(report);
+    let replay = replay.map_or_else(String::new, |words| format!("{words} "));
     Annotation {
         place: Location::default(),
         title: "repro".to_owned(),

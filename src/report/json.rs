@@ -21,7 +21,7 @@ struct ReportJson<'a> {
     below_minimum: &'a [String],
     /// What replay does not show, where it was used.
     #[serde(skip_serializing_if = "Option::is_none")]
-    replay_scope: Option<&'static str>,
+    replay_scope: Option<String>,
     summary: VerdictCounts,
     exit_code: u8,
 }
@@ -122,7 +122,7 @@ pub(super) fn render(report: &Report) -> String {
         failures: report.failures.iter().map(failure).collect(),
         locked: report.locked.as_deref(),
         below_minimum: &report.below_minimum,
-        replay_scope: (report.replayed > 0).then_some(super::REPLAY_SCOPE),
+        replay_scope: super::replay_scope(report),
         summary: report.summary(),
         exit_code: report.exit_status().code(),
     };

@@ -72,7 +72,7 @@ fn suite(report: &Report, post: &PostReport) -> TestSuite {
     let remarks = Remarks::of(post);
     let warnings = remarks.all().iter().filter(|finding| finding.severity != Severity::Note);
     said.extend(warnings.map(|one| format!("{} [{}]", prose(&one.message), one.code.id)));
-    said.extend((report.replayed > 0).then(|| super::REPLAY_SCOPE.to_owned()));
+    said.extend(super::replay_scope(report));
     if !said.is_empty() {
         suite.set_system_out(said.join("\n"));
     }

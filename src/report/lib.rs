@@ -28,7 +28,7 @@ mod text;
 mod visible;
 mod wording;
 
-use crate::outcome::Report;
+use crate::outcome::{ClaimReport, Method, Report};
 use repro_core::source::{Code, Error};
 
 pub use badge::{Badge, BadgeColour};
@@ -49,6 +49,24 @@ pub const SCOPE: &str = "A pass shows consistency, not honesty: `repro explain s
 pub const REPLAY_SCOPE: &str = "What a replay does not show: evaluations, their text, values and bytes; the other \
 steps, and that a checkpoint comes from those before it; the order of the data beyond these steps, and how often it \
 repeats; that training text excludes validation text; that these are all the runs, and that arms were tuned equally.";
+
+/// What it does not show that a run passes a challenge.
+pub const CHALLENGE_SCOPE: &str = "What a challenge does not show: the intervals that were not drawn, beyond the stated probability; \
+that training text excludes validation text; that these are all the runs, and that arms were tuned equally.";
+
+/// What it does not show that training was executed; none where it was not. A challenge executes drawn intervals of a run that has
+/// committed itself to all of them, which says more than that a slice follows from its checkpoint.
+fn replay_scope(report: &Report) -> Option<String> {
+    let is_replay = |claim: &ClaimReport| {
+        matches!(claim.outcome.method, Some(Method::Replayed | Method::ReplayedByTwo))
+    };
+    let is_challenged = report.posts.iter().any(|post| post.challenge.is_some());
+    let mut others = report.posts.iter().filter(|post| post.challenge.is_none());
+    let is_replayed = !is_challenged || others.any(|post| post.claims.iter().any(is_replay));
+    let said = [(is_challenged, CHALLENGE_SCOPE), (is_replayed, REPLAY_SCOPE)];
+    let said = said.into_iter().filter(|(is_so, _)| *is_so).map(|(_, words)| words);
+    (report.replayed > 0).then(|| said.collect::<Vec<_>>().join(" "))
+}
 
 /// What a report is drawn as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -33,7 +33,7 @@ struct EndLine<'a> {
     locked: Option<&'a [LockDifference]>,
     below_minimum: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
-    replay_scope: Option<&'static str>,
+    replay_scope: Option<String>,
     summary: VerdictCounts,
     exit_code: u8,
 }
@@ -57,7 +57,7 @@ pub fn end_line(report: &Report, lines: usize) -> String {
         failures: report.count_failures(),
         locked: report.locked.as_deref(),
         below_minimum: report.count_below_minimum(),
-        replay_scope: (report.replayed > 0).then_some(super::REPLAY_SCOPE),
+        replay_scope: super::replay_scope(report),
         summary: report.summary(),
         exit_code: report.exit_status().code(),
     })

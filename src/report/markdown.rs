@@ -7,7 +7,7 @@ use repro_core::source::Error;
 use super::folded::{self, ToldTogether, by_code, told_together};
 use super::visible::{clipped, prose, visible};
 use super::wording::Remarks;
-use super::{REPLAY_SCOPE, SCOPE, wording};
+use super::{SCOPE, wording};
 
 /// GitHub takes comments and issues of up to 65,536 characters.
 pub const COMMENT_LIMIT: usize = 65_000;
@@ -58,8 +58,8 @@ pub(super) fn render(report: &Report, limit: usize) -> String {
         report.below_minimum.iter().map(|claim| vec![code(claim)]),
     );
     let mut text = sheet.finish("`repro verify --format json` has all");
-    if report.replayed > 0 {
-        text = text + REPLAY_SCOPE + "\n\n";
+    if let Some(words) = super::replay_scope(report) {
+        text = text + &words + "\n\n";
     }
     text + SCOPE + "\n"
 }

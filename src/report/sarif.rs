@@ -240,7 +240,7 @@ fn invocation(report: &Report, left_out: usize) -> SarifInvocation {
         (report.not_run && !report.is_not_judged()).then(|| not_run.to_owned()),
         (!passed.is_empty()).then(|| format!("passed over, as it cannot be read: {passed}")),
         (left_out > 0).then(cut),
-        (report.replayed > 0).then(|| super::REPLAY_SCOPE.to_owned()),
+        super::replay_scope(report),
     ];
     let rests_on = |post: &PostReport| {
         let said = wording::disclosures(post).join("; ");

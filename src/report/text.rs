@@ -16,7 +16,7 @@ use super::folded::{self, ToldTogether, by_code, clusters, told_together};
 use super::layout::{GLUE, Page, Piece, claim_mark, columns, mark};
 use super::visible::{clipped, prose, visible};
 use super::wording::Remarks;
-use super::{REPLAY_SCOPE, ReportOptions, SCOPE, wording};
+use super::{ReportOptions, SCOPE, wording};
 
 /// Where the lines below the words of a finding begin.
 const INDENT: usize = 4;
@@ -37,8 +37,10 @@ pub(super) fn render(report: &Report, crowd: Option<&Crowd>, options: &ReportOpt
     let whole = report.locked.is_none() || (options.verbose && !options.quiet);
     if whole {
         report.posts.iter().for_each(|post| text.post(post));
-    } else {
+    } else if options.quiet {
         report.posts.iter().for_each(|post| text.signatures(post, true));
+    } else {
+        report.posts.iter().for_each(|post| text.disclosures(post));
     }
     if let Some(crowd) = crowd {
         crowd::draw(&mut text.page, crowd, options);
@@ -51,8 +53,8 @@ pub(super) fn render(report: &Report, crowd: Option<&Crowd>, options: &ReportOpt
         text.differences(report, differences);
     }
     text.page.blank();
-    if report.replayed > 0 {
-        text.page.paragraph(0, 0, PLAIN, REPLAY_SCOPE);
+    if let Some(words) = super::replay_scope(report) {
+        text.page.paragraph(0, 0, PLAIN, &words);
     }
     scope(&mut text.page);
     text.page.finish()
@@ -64,6 +66,14 @@ pub fn scope(page: &mut Page) {
     let command = "repro explain scope";
     let glued = command.replace(' ', &GLUE.to_string());
     page.paragraph(0, 0, PLAIN, &SCOPE.replace(command, &glued));
+}
+
+/// "1 post and 2 bundles".
+fn posts_and_bundles(posts: &[PostReport]) -> String {
+    let bundles = posts.iter().filter(|post| post.is_of_a_bundle()).count();
+    let counts = [(posts.len() - bundles, "post"), (bundles, "bundle")];
+    let counts = counts.into_iter().filter(|(count, _)| *count > 0);
+    counts.map(|(count, noun)| wording::many(count, noun)).collect::<Vec<_>>().join(" and ")
 }
 
 struct Text<'a> {
@@ -155,6 +165,19 @@ impl Text<'_> {
         }
         if let Some(words) = wording::own_numbers(post) {
             self.counted("numbers of the post itself", BOLD, &words);
+        }
+    }
+
+    /// What verdicts rest on that are only compared with the recorded ones.
+    fn disclosures(&mut self, post: &PostReport) {
+        let said = wording::disclosures(post);
+        if said.is_empty() {
+            return;
+        }
+        self.page.blank();
+        self.page.paragraph(0, 2, BOLD, &format!("{} rests on", visible(&post.id)));
+        for words in said {
+            self.page.paragraph(2, INDENT, PLAIN, &words);
         }
     }
 
@@ -509,7 +532,7 @@ impl Text<'_> {
         }
         if report.posts.len() > 1 {
             self.page.blank();
-            let posts = wording::many(report.posts.len(), "post");
+            let posts = posts_and_bundles(&report.posts);
             let claims = report.posts.iter().flat_map(|post| &post.claims);
             let counted = Piece::at(0, BOLD, counts(VerdictCounts::of(claims)));
             self.page.ends(Piece::at(0, BOLD, posts), counted);

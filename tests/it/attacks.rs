@@ -56,7 +56,10 @@ fn measuring() {
     let mut child = Command::new(env!("CARGO_BIN_EXE_repro"))
         .args(arguments.iter().map(|argument| argument.as_str().unwrap()))
         .current_dir(text("folder"))
-        .stdin(Stdio::null())
+        .stdin(match request["stdin"].as_str() {
+            Some(file) => std::fs::File::open(file).unwrap().into(),
+            None => Stdio::null(),
+        })
         .stdout(into("stdout"))
         .stderr(into("stderr"))
         .spawn()
@@ -86,8 +89,15 @@ fn measuring() {
 
 /// Runs `repro` with these arguments in `folder`, in a process of its own that measures it.
 pub fn run(folder: &Path, arguments: &[&str]) -> Ran {
+    run_reading(folder, arguments, None)
+}
+
+/// The same with a file as its standard input.
+pub fn run_reading(folder: &Path, arguments: &[&str], stdin: Option<&Path>) -> Ran {
     let answers = tempfile::tempdir().unwrap();
-    let request = json!({"arguments": arguments, "folder": folder, "answers": answers.path()});
+    let request = json!({
+        "arguments": arguments, "folder": folder, "answers": answers.path(), "stdin": stdin,
+    });
     let measured = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "attacks::measuring"])
         .env(REQUEST, request.to_string())

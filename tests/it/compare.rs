@@ -391,7 +391,10 @@ fn renamed_posts_and_folders_are_followed() {
             .unwrap();
         fs::remove_file(old).unwrap();
     }
+    // The lock of the old name goes, and the post has none of its new name yet.
     fs::remove_file(root.join("repro/first.lock")).unwrap();
+    assert_eq!(compared(root, &["before"]).1, Some(3));
+    repro(root, &["verify", "--post", "all", "--write-lock"]);
     let (json, status) = compared(root, &["before"]);
     assert_eq!((changes(&json), status), (vec![], Some(0)), "{json:#}");
     let whole = json["posts"][0]["changes"].as_array().unwrap();
@@ -403,6 +406,23 @@ fn renamed_posts_and_folders_are_followed() {
     let told = String::from_utf8(repro(root, &["diff", "before"]).stdout).unwrap();
     assert!(told.contains("held against: last → last * 1"), "{told}");
     assert!(!told.contains("for the first time"), "{told}");
+}
+
+#[test]
+fn a_post_that_lost_its_lock_is_weaker() {
+    let project = project();
+    let root = project.path();
+    assert_eq!(compared(root, &["before"]).1, Some(0));
+    for lock in ["repro/first.lock", "repro/index.lock"] {
+        let held = fs::read(root.join(lock)).unwrap();
+        fs::remove_file(root.join(lock)).unwrap();
+        let (json, status) = compared(root, &["before"]);
+        assert_eq!((changes(&json), status), (vec![], Some(3)), "{json:#}");
+        assert_eq!((&json["locks"][0]["how"], &json["lost"]), (&"deleted".into(), &1.into()));
+        let told = String::from_utf8(repro(root, &["diff", "before"]).stdout).unwrap();
+        assert!(told.contains("1 no longer locked"), "{told}");
+        fs::write(root.join(lock), held).unwrap();
+    }
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::attacks::{Ran, run};
+use crate::attacks::{Ran, run_reading};
 use crate::program::repro;
 
 /// How much more four times as much may take, and what counts for nothing.
@@ -55,6 +55,63 @@ fn excuse(quote: &str, reason: &str) -> String {
 fn file(folder: &Path, name: &str, text: &str, command: &str) -> Vec<String> {
     fs::write(folder.join(name), text).unwrap();
     arguments(command)
+}
+
+/// The file that is the standard input of the command, where there is one.
+const SESSION: &str = "session";
+
+/// Makes a bundle of a log of so many rows: `receipts/runs-run`.
+fn bundle(folder: &Path, rows: usize) {
+    let log = each(rows, |i| format!("{{\"step\": {i}, \"loss\": {}}}\n", 3.0 - i as f64 / 1e6));
+    fs::create_dir_all(folder.join("runs")).unwrap();
+    fs::write(folder.join("runs/run.jsonl"), log).unwrap();
+    done(folder, &["import", "runs/run.jsonl", "--out", "receipts"]);
+}
+
+/// Makes so many bundles of short logs, and a plan to verify them.
+fn plan(folder: &Path, bundles: usize) -> Vec<String> {
+    fs::create_dir_all(folder.join("runs")).unwrap();
+    for run in 0..bundles {
+        let log = format!("{{\"step\": 1, \"loss\": 2.5}}\n{{\"step\": 2, \"loss\": 2.{run}}}\n");
+        fs::write(folder.join(format!("runs/run{run}.jsonl")), log).unwrap();
+    }
+    done(folder, &["import", "runs", "--out", "receipts"]);
+    let bundles = fs::read_dir(folder.join("receipts")).unwrap();
+    let bundles = bundles.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut planned: Vec<_> = bundles.map(|name| format!("receipts/{name}")).collect();
+    planned.sort();
+    [arguments("plan --out plan.jsonl"), planned].concat()
+}
+
+/// The same with its results.
+fn results(folder: &Path, bundles: usize) -> Vec<String> {
+    let planned = plan(folder, bundles);
+    done(folder, &planned.iter().map(String::as_str).collect::<Vec<_>>());
+    done(folder, &["cluster", "work", "plan.jsonl", "--results", "results"]);
+    arguments("merge plan.jsonl --results results --format json")
+}
+
+/// Runs a command that has to succeed.
+fn done(folder: &Path, arguments: &[&str]) {
+    let ran = repro(folder, arguments);
+    assert!(ran.status.success(), "{arguments:?}: {ran:?}");
+}
+
+/// A session with an MCP server that asks these messages.
+fn session(folder: &Path, messages: &str) -> Vec<String> {
+    const BEGUN: &str = r#"{"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "it", "version": "0"}}}
+{"jsonrpc": "2.0", "method": "notifications/initialized"}
+"#;
+    fs::write(folder.join(SESSION), format!("{BEGUN}{messages}")).unwrap();
+    arguments("mcp")
+}
+
+/// A text about the last loss of a bundle, to draft from.
+fn drafted(folder: &Path, text: &str) -> Vec<String> {
+    bundle(folder, 20);
+    fs::write(folder.join("t.md"), text).unwrap();
+    fs::create_dir_all(folder.join("repro")).unwrap();
+    arguments("draft t.md")
 }
 
 const INPUTS: &[Input] = &[
@@ -130,6 +187,80 @@ const INPUTS: &[Input] = &[
             "[[table]]\nhead = \"| a | loss |\"\ncolumns.loss = \"1.5\"\nrows = { r = {} }\n";
         post(folder, "p.md", &table.repeat(n), &part.repeat(n))
     }),
+    Input("many tables over one", 60, |folder, n| {
+        let text = each(n, |i| format!("| r{i} | {i}.5 |\n"));
+        let tables = each(n, |i| {
+            format!(
+                "[[table]]\nhead = \"| a | loss |\"\ncolumns.loss = \"it\"\nrows = {{ r{i} = {{ it = \"{i}.5\" }} }}\n"
+            )
+        });
+        post(folder, "p.md", &format!("| a | loss |\n|---|---|\n{text}"), &tables)
+    }),
+    Input("reviews of a post", 100, |folder, n| {
+        let verify = sentences(folder, n);
+        let digest = |i: usize| format!("sha256:{i:064x}");
+        let parts = ["quote", "context", "readings", "binding", "premise", "fact"];
+        let reviews = each(n, |i| {
+            let parts = parts.map(|part| format!("{part} = \"{}\"", digest(i))).join(", ");
+            format!(
+                "[[review]]\nkey = \"{key}\"\nclaim = \"c{i}\"\nverdict = \"exempt\"\nreviewer = \"a\"\ndate = \"2026-01-02\"\nvalues = \"{key}\"\nparts = {{ {parts} }}\n",
+                key = digest(i)
+            )
+        });
+        let head = "schema = \"repro.reviews/1\"\npost = \"p\"\n";
+        fs::write(folder.join("repro/p.reviews.toml"), format!("{head}{reviews}")).unwrap();
+        verify
+    }),
+    Input("rows of a bundle", 1_000, |folder, n| {
+        bundle(folder, n);
+        arguments("verify receipts/runs-run --format json")
+    }),
+    Input("rows of a bundle that sentences name", 100, |folder, n| {
+        bundle(folder, n);
+        let names =
+            each(n, |i| format!("n{i} = \"runs-run:data/printed/training.csv#step={i}.loss\"\n"));
+        let text = each(n, |i| format!("At step {i} it is {}.\n\n", 3.0 - i as f64 / 1e6));
+        let parts = each(n, |i| {
+            let value = 3.0 - i as f64 / 1e6;
+            format!(
+                "[[sentence]]\nquote = \"At step {i} it is {value}\"\nis = [\"{i}\", \"n{i}\"]\n"
+            )
+        });
+        post(folder, "p.md", &text, &format!("[names]\n{names}{parts}"))
+    }),
+    Input("a plan of many bundles", 10, plan),
+    Input("work on many bundles", 10, |folder, n| {
+        let planned = plan(folder, n);
+        done(folder, &planned.iter().map(String::as_str).collect::<Vec<_>>());
+        arguments("work plan.jsonl --results results")
+    }),
+    Input("results of many bundles", 10, results),
+    Input("messages of a session", 1_000, |folder, n| {
+        session(
+            folder,
+            &each(n, |i| {
+                format!("{{\"jsonrpc\": \"2.0\", \"id\": {}, \"method\": \"ping\"}}\n", i + 1)
+            }),
+        )
+    }),
+    Input("a long message of a session", 10_000, |folder, n| {
+        session(
+            folder,
+            &format!(
+                "{{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": \"ping\", \"params\": [{}0]}}\n",
+                "0,".repeat(n)
+            ),
+        )
+    }),
+    Input("one sentence again and again, drafted", 60, |folder, n| {
+        drafted(folder, &"The loss is 3.0 here.\n\n".repeat(n))
+    }),
+    Input("many headings and numbers, drafted", 60, |folder, n| {
+        drafted(folder, &each(n, |i| format!("# A {i}\n\nThe loss is {i}.25 here.\n\n")))
+    }),
+    Input("tables of an arm, drafted", 20, |folder, n| {
+        drafted(folder, &"| arm | loss |\n|---|---|\n| run | 3.0 |\n\n".repeat(n))
+    }),
     Input("names with other words for them", 500, |folder, n| {
         let names = each(n, |i| format!("n{i} = \"b\"\n"));
         let aliases = each(n, |i| format!("n{i} = \"w{i}\"\n"));
@@ -191,7 +322,8 @@ fn taken(input: &Input, size: usize) -> Ran {
     let folder = tempfile::tempdir().unwrap();
     let arguments = (input.2)(folder.path(), size);
     let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
-    let ran = run(folder.path(), &arguments);
+    let session = folder.path().join(SESSION);
+    let ran = run_reading(folder.path(), &arguments, session.is_file().then_some(&session));
     assert!(ran.status.is_some_and(|status| (0..=4).contains(&status)), "{}: {ran:?}", input.0);
     ran
 }

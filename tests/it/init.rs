@@ -385,9 +385,65 @@ fn the_workflow_installs_a_release_by_its_digest() {
     assert!(!workflow.contains("cargo"), "{workflow}");
     let (_, replay) = workflow.rsplit_once("run: |\n").unwrap();
     assert!(replay.contains("--replay auto"), "{replay}");
-    let program = std::path::Path::new(env!("CARGO_BIN_EXE_repro")).parent().unwrap();
+    assert!(in_shell(root, replay, &[]).success());
+}
+
+/// Runs a step of the workflow as GitHub does.
+fn in_shell(root: &Path, step: &str, environment: &[(&str, &str)]) -> std::process::ExitStatus {
+    let program = Path::new(env!("CARGO_BIN_EXE_repro")).parent().unwrap();
     let paths = format!("{}:{}", program.display(), std::env::var("PATH").unwrap());
     let mut bash = std::process::Command::new("bash");
-    bash.args(["-eo", "pipefail", "-c", replay]).current_dir(root).env("PATH", paths);
-    assert!(bash.status().unwrap().success());
+    bash.args(["-eo", "pipefail", "-c", step]).current_dir(root).env("PATH", paths);
+    bash.envs(environment.iter().copied()).status().unwrap()
+}
+
+/// The program has to be attested by the release workflow of its repository, from the tag that its address names.
+#[test]
+fn the_workflow_asks_who_built_the_release() {
+    let folder = folder();
+    let root = folder.path();
+    told(root, &["init", "--log", &logs()]);
+    let workflow = fs::read_to_string(root.join(".github/workflows/repro.yml")).unwrap();
+    let step = workflow.split("          # A list of digests").nth(1).unwrap();
+    let step = step.split_once('\n').unwrap().1.split("          mkdir repro").next().unwrap();
+    // `gh` of a folder of our own says what it was asked.
+    fs::write(root.join("gh"), "#!/bin/sh\necho \"$@\" > asked\n").unwrap();
+    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(root.join("gh"), executable).unwrap();
+    let step = format!("PATH=\"$PWD:$PATH\"\n{step}");
+    let url = "https://github.com/a/b/releases/download/v1.2.3/repro.tar.gz";
+    assert!(in_shell(root, &step, &[("REPRO_URL", url)]).success());
+    let asked = fs::read_to_string(root.join("asked")).unwrap();
+    let workflow = "--signer-workflow a/b/.github/workflows/release.yml";
+    let expected = format!(
+        "attestation verify repro.tar.gz --repo a/b {workflow} --source-ref refs/tags/v1.2.3 --deny-self-hosted-runners\n"
+    );
+    assert_eq!(asked, expected);
+    fs::remove_file(root.join("asked")).unwrap();
+    let elsewhere = "https://example.org/a/b/releases/download/v1.2.3/repro.tar.gz";
+    assert!(!in_shell(root, &step, &[("REPRO_URL", elsewhere)]).success());
+    assert!(!root.join("asked").exists());
+}
+
+/// A pull request that deletes a post with its lock leaves nothing that `--locked` could see.
+#[test]
+fn the_workflow_holds_a_pull_request_against_its_base() {
+    let folder = folder();
+    let root = folder.path();
+    git(root, &["init", "--quiet"]);
+    git(root, &["commit", "--quiet", "--allow-empty", "-m", "nothing"]);
+    told(root, &["init", "--log", &logs()]);
+    let workflow = fs::read_to_string(root.join(".github/workflows/repro.yml")).unwrap();
+    assert!(workflow.contains("fetch-depth: 2\n"), "{workflow}");
+    let step = workflow.split("if: github.event_name == 'pull_request'\n").nth(1).unwrap();
+    let step = step.trim_start().strip_prefix("run: ").unwrap().lines().next().unwrap();
+    git(root, &["add", "."]);
+    git(root, &["commit", "--quiet", "-m", "a post"]);
+    assert!(in_shell(root, step, &[]).success());
+    for name in ["repro/first.toml", "repro/first.md", "repro/first.lock", "repro/index.lock"] {
+        fs::remove_file(root.join(name)).unwrap();
+    }
+    git(root, &["add", "."]);
+    git(root, &["commit", "--quiet", "-m", "none"]);
+    assert!(!in_shell(root, step, &[]).success());
 }

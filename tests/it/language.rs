@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use repro_core::source::{Document, Source};
-use repro_report::outcome::{Report, Verdict};
+use repro_report::outcome::{Method, Report, Verdict};
 use repro_verify::covered::covered;
 use repro_verify::mutants::{self, MutationKind};
 use repro_verify::mutated::{Detection, DetectionTally, Digit, changed};
@@ -1371,6 +1371,37 @@ fn what_hides_behind_a_name_is_refused_or_told() {
     assert_eq!(factor.posts[0].claims[0].own_numbers, ["0.7346"]);
     let told = &factor.posts[0].definitions;
     assert!(told.iter().any(|one| one.name == "mine(g)" && one.meaning.contains("0.7346")));
+    let named = with("fudge = \"0.7346\"\n\"mine(g)\" = \"mean(g.loss) * fudge\"", is);
+    for report in [&factor, &named] {
+        let claim = &report.posts[0].claims[0];
+        assert_eq!(claim.own_numbers, ["0.7346"]);
+        let lints: Vec<_> = claim.meaning.lints.iter().map(|one| one.message.as_str()).collect();
+        let lint = "the value follows from 0.7346, which the text does not have";
+        assert!(lints.contains(&lint), "{lints:?}");
+    }
+}
+
+#[test]
+fn what_changes_nothing_derives_nothing() {
+    let method = |is: &str| {
+        let quote = "the width is 64";
+        let statement = format!("[[sentence]]\nquote = '{quote}'\nis = '{is}'\n");
+        let report = report(&statement, Some(quote));
+        let claim = &report.posts[0].claims[0];
+        assert!(claim.outcome.is_verified(), "{is}: {report:#?}");
+        claim.outcome.method
+    };
+    let own = method("one.config.hidden_size");
+    assert_eq!(own, Some(Method::Compared));
+    for same in [
+        "one.config.hidden_size * 1",
+        "1 * one.config.hidden_size",
+        "one.config.hidden_size + 0",
+        "one.config.hidden_size / 1",
+    ] {
+        assert_eq!(method(same), own, "{same}");
+    }
+    assert_eq!(method("one.config.hidden_size * 2 / 2"), Some(Method::Recomputed));
 }
 
 #[test]

@@ -488,9 +488,51 @@ fn verbose_text_lists_what_holds_and_draws_what_does_not() {
 fn a_locked_run_reports_the_differences() {
     snapshot("text_locked", &text(&locked(), 100));
     let same = Report { locked: Some(Vec::new()), ..report() };
-    assert!(text(&same, 100).starts_with("all 7 verdicts are as recorded: "));
+    // What the verdicts rest on stands before them, as in every other format; of a quiet run only what is wrong.
+    let told = text(&same, 100);
+    assert!(told.starts_with("9999 rests on\n  verified: "), "{told}");
+    for words in ["left without a claim: 1 quote", "Bound to nothing", "free text"] {
+        assert!(told.contains(words), "{told}");
+    }
+    assert!(told.contains("\nall 7 verdicts are as recorded: "), "{told}");
+    let quiet = ReportOptions { quiet: true, ..ReportOptions::default() };
+    let told = render(&same, Format::Text, &quiet);
+    assert!(told.starts_with("all 7 verdicts are as recorded: "), "{told}");
     let github = render(&same, Format::Github, &ReportOptions::default());
     assert!(!github.contains("::error") && github.contains("all 7 verdicts are as recorded"));
+}
+
+/// A challenge executes parts of a run that has committed itself to all of them, a replay starts from what it is given.
+#[test]
+fn what_was_executed_is_told_by_its_kind() {
+    let challenged = Report { replayed: 1, ..report() };
+    let mut both = Report { replayed: 2, posts: vec![post(), post()], ..report() };
+    both.posts[1].challenge = None;
+    both.posts[1].claims[0].outcome.method = Some(Method::Replayed);
+    let mut replayed = Report { replayed: 1, ..report() };
+    replayed.posts[0].challenge = None;
+    for (report, kinds) in
+        [(&challenged, [true, false]), (&both, [true, true]), (&replayed, [false, true])]
+    {
+        let text = text(report, 100);
+        let said = ["What a challenge does not show", "What a replay does not show"];
+        assert_eq!(said.map(|words| text.contains(words)), kinds, "{text}");
+    }
+}
+
+#[test]
+fn bundles_are_not_counted_as_posts() {
+    let mut mixed = Report { posts: vec![post(), post(), post()], ..report() };
+    for bundle in &mut mixed.posts[1..] {
+        bundle.digest = String::new();
+    }
+    let last = |report: &Report| {
+        let text = text(report, 100);
+        text.lines().rev().nth(2).unwrap().split("  ").next().unwrap().to_owned()
+    };
+    assert_eq!(last(&mixed), "1 post and 2 bundles");
+    mixed.posts.remove(0);
+    assert_eq!(last(&mixed), "2 bundles");
 }
 
 #[test]
@@ -968,7 +1010,7 @@ fn a_badge_says_the_worst_first() {
     assert_eq!(message(&stronger), said("2 verified, declared", "green", false));
     stronger.posts[0].claims[1].own_numbers = vec!["1.0521".to_owned()];
     let own = "2 verified, declared · 1 with numbers of the post";
-    assert_eq!(message(&stronger), said(own, "green", false));
+    assert_eq!(message(&stronger), said(own, "lightgrey", false));
     assert_eq!(message(&with(Verdict::Unchecked)), said("1 unchecked", "lightgrey", false));
     assert_eq!(message(&with(Verdict::Inconclusive)), said("2 inconclusive", "orange", false));
     let below = Report { below_minimum: vec!["9999/steps".to_owned()], ..with(Verdict::Verified) };

@@ -37,6 +37,7 @@ codes! {
     OTHER_SERIALIZATION = "signature::other-serialization", "the signed files are not listed as the format requires", "sign with method `files`, SHA-256 and no symbolic links";
     BAD_TIMESTAMP = "signature::bad-timestamp", "a timestamp cannot be read", "pass what the authority sent: a response of RFC 3161 (`.tsr`), and certificates in PEM";
     UNTRUSTED_TIMESTAMP = "signature::untrusted-timestamp", "a timestamp is not one of an authority that was named", "name the authority's certificate with `--authority`, or ask for another timestamp";
+    FUTURE_TIMESTAMP = "signature::future-timestamp", "a timestamp states a time that has not come yet", "correct the clock of this machine, or ask for another timestamp";
     OTHER_TIMESTAMP = "signature::other-timestamp", "a timestamp is of something else", "ask for one with `repro bundle stamp BUNDLE`";
     OTHER_NAME = "signature::other-name", "the signature is of a bundle with another name", "give the folder the name that was signed";
     OTHER_FILES = "signature::other-files", "the signature covers other files than the bundle's", "fetch the bundle and its signature again, together";

@@ -2,17 +2,18 @@
 //!
 //! A token is a CMS `SignedData` (RFC 5652) around a `TSTInfo`. It is believed where its signer's certificate leads to
 //! one that the caller named, is meant for timestamps alone, and every certificate on the way was valid at the time that
-//! it states. Signatures are RSA (PKCS #1 v1.5) or ECDSA on P-256 or P-384, over SHA-256, SHA-384 or SHA-512. Nothing is
+//! it states, has no critical extension that is unknown here, and that time is not in the future of whoever asks. Signatures are RSA (PKCS #1 v1.5) or ECDSA on P-256 or P-384, over SHA-256, SHA-384 or SHA-512. Nothing is
 //! fetched, so that revocations are not seen.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use cms::cert::CertificateChoices;
 use cms::content_info::ContentInfo;
 use cms::signed_data::{SignedData, SignerIdentifier, SignerInfo};
 use der::asn1::{Any, ObjectIdentifier, OctetString};
+use der::oid::AssociatedOid;
 use der::{Decode, Encode, Tag, Tagged};
 use p256::ecdsa::signature::Verifier;
 use sha2::{Digest as _, Sha256, Sha384, Sha512};
@@ -20,7 +21,7 @@ use x509_cert::Certificate;
 use x509_cert::ext::pkix::{BasicConstraints, ExtendedKeyUsage, KeyUsage, SubjectKeyIdentifier};
 use x509_cert::spki::SubjectPublicKeyInfoOwned;
 
-use super::{BAD_TIMESTAMP, OTHER_TIMESTAMP, UNTRUSTED_TIMESTAMP};
+use super::{BAD_TIMESTAMP, FUTURE_TIMESTAMP, OTHER_TIMESTAMP, UNTRUSTED_TIMESTAMP};
 use repro_core::digest::Digest;
 use repro_core::source::{Error, Location, UNREADABLE};
 
@@ -28,6 +29,11 @@ use repro_core::source::{Error, Location, UNREADABLE};
 const TOKEN_CAP: u64 = 1 << 20;
 /// The most certificates between a signer and one that the caller named.
 const LONGEST: usize = 8;
+/// How far the clock of an authority may be ahead of that of whoever asks.
+const AHEAD: Duration = Duration::from_secs(300);
+/// The extensions of certificates that are looked at: what they may issue, and what their keys are for.
+const KNOWN_EXTENSIONS: [ObjectIdentifier; 3] =
+    [BasicConstraints::OID, KeyUsage::OID, ExtendedKeyUsage::OID];
 
 const SIGNED_DATA: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.7.2");
 const TST_INFO: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.9.16.1.4");
@@ -75,9 +81,13 @@ pub struct Timestamp {
 pub struct Timestamps(Vec<(Timestamp, AtomicBool)>);
 
 impl Timestamps {
-    /// Reads files, each of which has to be believed.
-    pub fn load(files: &[impl AsRef<Path>], authorities: &Authorities) -> Result<Self, Error> {
-        let load = |file| Ok((Timestamp::load(file, authorities)?, AtomicBool::new(false)));
+    /// Reads files, each of which has to be believed at the time `now`.
+    pub fn load(
+        files: &[impl AsRef<Path>],
+        authorities: &Authorities,
+        now: SystemTime,
+    ) -> Result<Self, Error> {
+        let load = |file| Ok((Timestamp::load(file, authorities, now)?, AtomicBool::new(false)));
         files.iter().map(AsRef::as_ref).map(load).collect::<Result<_, _>>().map(Self)
     }
 
@@ -141,8 +151,8 @@ fn read(path: &Path, place: &Location) -> Result<Vec<u8>, Error> {
 }
 
 impl Timestamp {
-    /// Reads a response of an authority, or the token alone, and believes it or not.
-    pub fn load(path: &Path, authorities: &Authorities) -> Result<Self, Error> {
+    /// Reads a response of an authority, or the token alone, and believes it or not. What it says of a time after `now` proves nothing.
+    pub fn load(path: &Path, authorities: &Authorities, now: SystemTime) -> Result<Self, Error> {
         let place = Location::file(path.display().to_string());
         let bytes = read(path, &place)?;
         let bad =
@@ -160,7 +170,15 @@ impl Timestamp {
                 why,
             )
         })?;
-        let Stated { imprint, time, .. } = stated;
+        let Stated { imprint, time, seconds } = stated;
+        let latest = now.duration_since(UNIX_EPOCH).unwrap_or_default() + AHEAD;
+        if seconds > latest {
+            let expected = format!(
+                "a time that has come: this clock may be behind by {} seconds at most",
+                AHEAD.as_secs()
+            );
+            return Err(FUTURE_TIMESTAMP.at(place, expected, time));
+        }
         Ok(Self { place, imprint, time, authority: signer })
     }
 }
@@ -268,8 +286,17 @@ fn believed(
         Ok(Some((true, usage))) if usage.0 == [TIME_STAMPING] => {}
         _ => return Err("a signer whose certificate is not for timestamps alone".to_owned()),
     }
+    let of_key = signer.tbs_certificate().get_extension::<KeyUsage>();
+    if !of_key.is_ok_and(|found| found.is_none_or(|(_, usage)| signs_content(&usage))) {
+        return Err("a signer whose key is not for signatures".to_owned());
+    }
     leads_to_named(signer, &known, &authorities.0, at)?;
     Ok(signer.tbs_certificate().subject().to_string())
+}
+
+/// Whether a key may sign something else than certificates.
+fn signs_content(usage: &KeyUsage) -> bool {
+    usage.digital_signature() || usage.non_repudiation()
 }
 
 fn names(sid: &SignerIdentifier, certificate: &Certificate) -> bool {
@@ -408,6 +435,9 @@ fn leads_to_named(
         if at < from || at > to {
             return Err(format!("a time at which `{}` was not valid", own.subject()));
         }
+        if let Some(unknown) = unknown_extension(here) {
+            return Err(format!("a critical extension of `{}`, {unknown}", own.subject()));
+        }
         if named.contains(here) {
             return Ok(());
         }
@@ -431,6 +461,14 @@ fn leads_to_named(
         }
     }
     Err(format!("more than {LONGEST} certificates"))
+}
+
+/// A critical extension that is not looked at here: whoever does not know what it restricts must not believe its certificate (RFC 5280,
+/// 4.2).
+fn unknown_extension(certificate: &Certificate) -> Option<ObjectIdentifier> {
+    let all = certificate.tbs_certificate().extensions().into_iter().flatten();
+    let mut critical = all.filter(|one| one.critical).map(|one| one.extn_id);
+    critical.find(|oid| !KNOWN_EXTENSIONS.contains(oid))
 }
 
 /// Whether a certificate may issue others, with so many authorities below it (RFC 5280, 6.1.4, k to n).
@@ -459,6 +497,11 @@ mod tests {
         Authorities::load(&[file(name)]).unwrap()
     }
 
+    fn load(path: &Path, named: &Authorities) -> Result<Timestamp, Error> {
+        // The tokens of the corpus state times up to the year 2060.
+        Timestamp::load(path, named, UNIX_EPOCH + Duration::from_secs(4_000_000_000))
+    }
+
     fn code(found: Result<Timestamp, Error>) -> &'static str {
         found.map_or_else(|error| error.code.id, |_| "believed")
     }
@@ -468,19 +511,19 @@ mod tests {
         let digest = "43a98b16f323b373b6560b712e55a2e512b06c20ce94d67813c8e197e007f450";
         for kind in ["rsa", "ec"] {
             for named in [named(&format!("{kind}-ca.pem")), named(&format!("{kind}-signer.pem"))] {
-                let stamp = Timestamp::load(&file(&format!("{kind}.tsr")), &named).unwrap();
+                let stamp = load(&file(&format!("{kind}.tsr")), &named).unwrap();
                 assert_eq!(stamp.imprint.to_string(), digest);
                 assert_eq!(stamp.authority, "CN=Signer of tests");
                 assert!(stamp.time.starts_with("2026-11-23T") && stamp.time.ends_with('Z'));
             }
         }
         let untrusted = "signature::untrusted-timestamp";
-        assert_eq!(code(Timestamp::load(&file("rsa.tsr"), &named("ec-ca.pem"))), untrusted);
-        assert_eq!(code(Timestamp::load(&file("rsa.tsr"), &Authorities::default())), untrusted);
-        assert_eq!(code(Timestamp::load(&file("sha1.tsr"), &named("ec-ca.pem"))), untrusted);
+        assert_eq!(code(load(&file("rsa.tsr"), &named("ec-ca.pem"))), untrusted);
+        assert_eq!(code(load(&file("rsa.tsr"), &Authorities::default())), untrusted);
+        assert_eq!(code(load(&file("sha1.tsr"), &named("ec-ca.pem"))), untrusted);
         let bad = "signature::bad-timestamp";
-        assert_eq!(code(Timestamp::load(&file("refused.tsr"), &named("ec-ca.pem"))), bad);
-        assert_eq!(code(Timestamp::load(&file("rsa-ca.pem"), &named("rsa-ca.pem"))), bad);
+        assert_eq!(code(load(&file("refused.tsr"), &named("ec-ca.pem"))), bad);
+        assert_eq!(code(load(&file("rsa-ca.pem"), &named("rsa-ca.pem"))), bad);
         let asked = std::fs::read(file("request.tsq")).unwrap();
         assert_eq!(request(Digest::parse_hex(digest).unwrap()), asked);
     }
@@ -502,9 +545,12 @@ mod tests {
             ("usage-any", "not for timestamps alone"),
             ("usage-not-critical", "not for timestamps alone"),
             ("usage-two", "not for timestamps alone"),
+            ("usage-of-key", "a signer whose key is not for signatures"),
+            ("extension-of-signer", "a critical extension of `CN=restricted`"),
+            ("extension-between", "a critical extension of `CN=middle-restricted`"),
         ];
         let both = Authorities::load(&[file("chains/root.pem"), file("chains/short.pem")]).unwrap();
-        let load = |name: &str| Timestamp::load(&file(&format!("chains/{name}.tst")), &both);
+        let load = |name: &str| load(&file(&format!("chains/{name}.tst")), &both);
         for good in ["good", "good-through-another"] {
             assert!(load(good).unwrap().time.starts_with("2060-"), "{good}");
         }
@@ -513,6 +559,21 @@ mod tests {
             assert_eq!(error.code.id, "signature::untrusted-timestamp", "{name}");
             assert!(error.found.contains(why), "{name}: {error}");
         }
+    }
+
+    #[test]
+    fn a_time_that_has_not_come_proves_nothing() {
+        let named = named("ec-ca.pem");
+        let stamp = load(&file("ec.tsr"), &named).unwrap();
+        let time: der::DateTime = stamp.time.parse().unwrap();
+        let stated = UNIX_EPOCH + time.unix_duration();
+        let at = |now| Timestamp::load(&file("ec.tsr"), &named, now);
+        for now in [stated, stated - AHEAD, stated + 3 * AHEAD] {
+            assert_eq!(at(now).unwrap(), stamp);
+        }
+        let late = Duration::from_secs(1);
+        assert_eq!(code(at(stated - AHEAD - late)), "signature::future-timestamp");
+        assert_eq!(code(at(UNIX_EPOCH)), "signature::future-timestamp");
     }
 
     #[test]
@@ -536,7 +597,7 @@ mod tests {
         let path = folder.path().join("t.tsr");
         let load = |bytes: &[u8]| {
             std::fs::write(&path, bytes).unwrap();
-            Timestamp::load(&path, &named)
+            self::load(&path, &named)
         };
         let good = load(&bytes).unwrap();
         for at in 0..bytes.len() {

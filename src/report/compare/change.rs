@@ -219,7 +219,7 @@ pub fn compare<'r>(
         of.failures.difference(&other.failures).map(String::as_str).collect()
     };
     let whole = parts.iter().map(|part| (part.part, part.files())).collect();
-    let locks = changed_locks(was, now, &whole);
+    let locks = changed_locks(was, now, &whole, &moved);
     Ok(ReportComparison {
         locks,
         unjudged_gone: unjudged_gone(was, now),
@@ -278,11 +278,16 @@ fn changed_entries<'r>(
     changes
 }
 
-impl ReportComparison<'_> {
+impl<'r> ReportComparison<'r> {
     /// How many changes there are of each kind that occurs.
     pub fn counts(&self) -> impl Iterator<Item = (ChangeKind, usize)> {
         let count = |kind| self.entries.iter().filter(move |one| one.kind == kind).count();
         ChangeKind::ALL.into_iter().map(move |kind| (kind, count(kind))).filter(|(_, n)| *n > 0)
+    }
+
+    /// The locks that are gone while what they recorded is still there.
+    pub fn unlocked(&self) -> impl Iterator<Item = &LockChange<'r>> {
+        self.locks.iter().filter(|lock| lock.leaves_unlocked)
     }
 
     /// Whether nothing at all changed.

@@ -134,6 +134,7 @@ fn summary(comparison: &ReportComparison) -> String {
         (comparison.mended.len(), "mended"),
         (comparison.unknown.len(), "cannot be used on either side"),
         (comparison.unjudged_gone.len(), "gone that could not be judged before"),
+        (comparison.unlocked().count(), "no longer locked"),
         (
             comparison.locks.len(),
             if comparison.locks.len() == 1 { "lock changed" } else { "locks changed" },

@@ -18,13 +18,18 @@ pub struct LockChange<'r> {
     pub how: &'static str,
     /// The posts that it records and whose files, texts or bundles changed with it, in words.
     pub with: Vec<String>,
+    /// Whether it is gone and what it recorded is still there: nothing compares that any more.
+    #[serde(skip)]
+    pub leaves_unlocked: bool,
 }
 
-/// What of the files of both sides is another; `changed` has, by post, what else changed of it as a whole, in words.
+/// What of the files of both sides is another; `changed` has, by post, what else changed of it as a whole, in words, and `moved` the old
+/// names of posts by their new ones.
 pub fn changed_locks<'r>(
     was: &'r JudgedReport,
     now: &'r JudgedReport,
     changed: &BTreeMap<&str, Vec<String>>,
+    moved: &BTreeMap<&str, &str>,
 ) -> Vec<LockChange<'r>> {
     let names: BTreeSet<&String> = was.files.keys().chain(now.files.keys()).collect();
     let differs = |name: &str| was.files.get(name) != now.files.get(name);
@@ -47,18 +52,31 @@ pub fn changed_locks<'r>(
             (_, false) => "deleted",
             _ => "changed",
         };
-        LockChange { lock, how, with: files.chain(others).collect() }
+        let leaves_unlocked = how == "deleted" && leaves_unlocked(lock, id, now, moved);
+        LockChange { lock, how, with: files.chain(others).collect(), leaves_unlocked }
     };
     names.iter().filter(is_lock).map(|lock| change(lock)).collect()
+}
+
+/// Whether a lock that was deleted leaves a post without one. The post may have another name by now, and a lock of that name. Without
+/// the index nobody notices a post that is deleted.
+fn leaves_unlocked(lock: &str, id: &str, now: &JudgedReport, moved: &BTreeMap<&str, &str>) -> bool {
+    let new_name = moved.iter().find(|(_, old)| **old == id).map_or(id, |(new, _)| *new);
+    let has = |ending: &str| now.files.contains_key(&format!("repro/{new_name}.{ending}"));
+    lock == INDEX || has("toml") && !has("lock")
 }
 
 impl LockChange<'_> {
     /// The change in one line.
     pub fn told(&self) -> String {
-        match self.with.as_slice() {
-            [] => format!("`{}` is {}", self.lock, self.how),
-            with => format!("`{}` is {} together with {}", self.lock, self.how, with.join(", ")),
+        let mut told = format!("`{}` is {}", self.lock, self.how);
+        if !self.with.is_empty() {
+            told.push_str(&format!(" together with {}", self.with.join(", ")));
         }
+        if self.leaves_unlocked {
+            told.push_str(": what it recorded is no longer locked");
+        }
+        told
     }
 }
 

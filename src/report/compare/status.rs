@@ -25,6 +25,7 @@ impl ReportComparison<'_> {
             || is_less_bound
             || is_left
             || !self.unjudged_gone.is_empty()
+            || self.unlocked().next().is_some()
         {
             ExitStatus::Undecided
         } else {
@@ -33,7 +34,7 @@ impl ReportComparison<'_> {
     }
 
     /// How much this takes away: posts, claims and relations that are gone, weaker, or refuted and were verified; numbers that lost
-    /// their claim; signatures and texts that are gone.
+    /// their claim; signatures, texts and locks that are gone.
     pub fn lost(&self) -> usize {
         let is_lost = |change: &&EntryChange| match change.kind {
             ChangeKind::Gone | ChangeKind::Weaker => true,
@@ -43,7 +44,8 @@ impl ReportComparison<'_> {
             _ => self.is_left_behind(change),
         };
         let parts = self.parts.iter().filter(|part| self.is_less_bound(part)).count();
-        self.entries.iter().filter(is_lost).count() + parts + self.unjudged_gone.len()
+        let others = self.unjudged_gone.len() + self.unlocked().count();
+        self.entries.iter().filter(is_lost).count() + parts + others
     }
 
     /// Whether a number of a post lost its claim, or a signature or a text is gone.

@@ -23,12 +23,12 @@ use repro_core::source::Error;
 use self::card::ToldOfClaims;
 use self::escaped::escaped;
 use self::marks::{MarkedNumber, NumberMarks};
+use crate::SCOPE;
 use crate::folded::{self, ToldTogether, told_together};
 use crate::outcome::{
     ClaimReport, PostReport, Report, TextMarkup, TextReport, Verdict, VerdictCounts,
 };
 use crate::wording::{self, Remarks};
-use crate::{REPLAY_SCOPE, SCOPE};
 
 /// How a page says by what it was made.
 pub(super) const GENERATOR: &str = "<meta name=\"generator\" content=\"repro\">";
@@ -44,10 +44,8 @@ pub(super) fn render(report: &Report) -> String {
     for (index, post) in report.posts.iter().enumerate() {
         article(&mut page, report, post, index);
     }
-    let scope = match report.replayed > 0 {
-        true => format!("<p>{REPLAY_SCOPE}</p>\n"),
-        false => String::new(),
-    };
+    let scope = crate::replay_scope(report);
+    let scope = scope.map_or_else(String::new, |words| format!("<p>{words}</p>\n"));
     let closing = SCOPE.replacen('`', "<code>", 1).replacen('`', "</code>", 1);
     page.push_str(&format!(
         "</main>\n<footer>\n{scope}<p>{closing}</p>\n</footer>\n</body>\n</html>\n"

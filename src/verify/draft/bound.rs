@@ -19,6 +19,7 @@ use crate::draft::nouns::{NamedStep, is_step};
 use crate::draft::numbers::{printed, range};
 use crate::draft::quantities::{is_in, is_won_by_the_higher, quantities};
 use crate::draft::text::{DraftSentence, is_number};
+use crate::draft::value_index::ValueIndex;
 use crate::draft::written::{quoted, sentence_statement};
 
 /// So many candidates of a number are judged.
@@ -29,8 +30,6 @@ const WHOLE: usize = 24;
 const ALIKE: f64 = 0.75;
 /// A candidate without any word in the text needs so many digits to be no accident.
 const TELLING_DIGITS: usize = 4;
-/// How near a value must be to be told as the nearest.
-const NEAR: f64 = 0.1;
 
 /// What a number is bound to.
 #[derive(Debug, Clone, Default)]
@@ -49,19 +48,18 @@ fn fitting<'c>(
     is_about: bool,
     is_spread: bool,
     around: &Around<'_>,
-    candidates: &'c [DraftCandidate],
+    candidates: &ValueIndex<'c>,
 ) -> Vec<(f64, &'c DraftCandidate)> {
     let [low, high] = range(printed, is_about);
     let is_telling = printed.significant_digits() >= TELLING_DIGITS;
     let fits = |candidate: &&DraftCandidate| {
-        let number = candidate.number;
-        let sign = low < 0.0 && number.high > 0.0;
-        number.low <= high && low <= number.high && !sign && candidate.is_spread == is_spread
+        let sign = low < 0.0 && candidate.number.high > 0.0;
+        !sign && candidate.is_spread == is_spread
     };
     let means =
         |candidate: &&DraftCandidate| is_telling || is_spread || around.speaks_for(candidate);
     let mut all: Vec<_> = candidates
-        .iter()
+        .within([low, high])
         .filter(fits)
         .filter(means)
         .filter(|candidate| around.names(candidate) && !around.contradicts(candidate))
@@ -75,23 +73,16 @@ fn fitting<'c>(
 fn nearest(
     printed: &Printed,
     around: &Around<'_>,
-    candidates: &[DraftCandidate],
+    candidates: &ValueIndex<'_>,
 ) -> Option<(String, f64)> {
     let [low, high] = range(printed, false);
-    let middle = 0.5 * (low + high);
-    let off = |candidate: &DraftCandidate| {
-        let value = 0.5 * (candidate.number.low + candidate.number.high);
-        ((value - middle) / middle.abs().max(f64::MIN_POSITIVE)).abs()
-    };
-    let likely = candidates.iter().filter(|one| {
-        off(one) < NEAR
-            && around.names(one)
+    let (value, best) = candidates.near(0.5 * (low + high)).find(|(_, one)| {
+        around.names(one)
             && around.speaks_for(one)
             && around.score(one) > 1.0
             && !around.contradicts(one)
-    });
-    let best = likely.min_by(|a, b| off(a).total_cmp(&off(b)))?;
-    Some((best.expression.clone(), 0.5 * (best.number.low + best.number.high)))
+    })?;
+    Some((best.expression.clone(), value))
 }
 
 /// A number that is to be bound, with what may stand behind it.
@@ -111,8 +102,9 @@ pub fn bind(
     threads: usize,
 ) -> Result<Vec<Vec<DraftBinding>>, Vec<Error>> {
     let mut sought = Vec::new();
+    let by_value = ValueIndex::of(candidates);
     for (at, sentence) in sentences.iter().enumerate() {
-        sought.extend(sought_in(text, at, sentence, candidates, evidence));
+        sought.extend(sought_in(text, at, sentence, &by_value, evidence));
     }
     let verified = judged(text, sentences, &sought, evidence, threads)?;
     let mut bindings: Vec<Vec<DraftBinding>> =
@@ -133,7 +125,7 @@ fn sought_in<'c>(
     text: &str,
     at: usize,
     sentence: &DraftSentence,
-    candidates: &'c [DraftCandidate],
+    candidates: &ValueIndex<'c>,
     evidence: &DraftEvidence,
 ) -> Vec<Sought<'c>> {
     let read = ReadSentence::of(text, sentence, &evidence.arms);

@@ -17,12 +17,14 @@ mod quantities;
 mod settings;
 mod tables;
 mod text;
+mod value_index;
 mod written;
 
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use crate::covered::{Coverage, Number, covered};
+use crate::covered::{Coverage, covered};
 use crate::page::DRAFTED;
 use crate::page::TextSource;
 use crate::texts::{NONE_NAMED, TextAtHand, TextsAtHand};
@@ -36,7 +38,7 @@ use evidence::{DraftEvidence, TRIED, arms_below};
 use judged::TriedPost;
 use mentions::concerned;
 use tables::BoundTable;
-use text::{DraftSentence, DraftText, is_number};
+use text::{DraftSentence, DraftText, is_number, line_starts};
 use written::{WrittenPost, new_head, quoted, with_names};
 
 pub use judged::parsed;
@@ -50,6 +52,9 @@ codes! {
     OTHER_TEXT = "draft::other-text", "another text of this name lies beside the post files", "name the one in `repro/`, or rename yours";
     NO_NUMBERS = "draft::no-numbers", "the text has no numbers", "name another text";
 }
+
+/// So many bytes of statements are judged as one post.
+const MOST_AT_ONCE: usize = 1 << 18;
 
 /// What is drafted.
 #[derive(Debug)]
@@ -178,13 +183,37 @@ impl DraftedStatement {
     }
 }
 
+/// A column whose template is not settled.
+struct OpenColumn {
+    /// Its table, by its place in the list.
+    table: usize,
+    column: tables::ColumnDraft,
+    /// The template that holds, once one does.
+    template: Option<usize>,
+}
+
+impl OpenColumn {
+    /// Whether a template holds by the verdicts on the cells.
+    fn holds(&self, rank: usize, verdicts: &[Verdict]) -> bool {
+        let count = |wanted: Verdict| verdicts.iter().filter(|found| **found == wanted).count();
+        let parts = self.column.templates.get(rank).map_or(1, |template| template.len().max(1));
+        count(Verdict::Verified) > 0 && count(Verdict::Refuted) <= self.column.misfits.len() * parts
+    }
+}
+
 impl Drafting<'_> {
     fn draft(&self, confirmed: usize) -> Result<Draft, Vec<Error>> {
         let text = self.seen.text();
         let of_text = DraftText::of(text);
-        let taken = self.taken()?;
+        let mut taken = self.taken()?;
+        taken.sort_by_key(|span| span.start);
+        // Numbers do not overlap each other, so the last that begins before the end of a stretch ends last.
         let is_free = |span: &Range<usize>| {
-            !taken.iter().any(|known| known.start < span.end && span.start < known.end)
+            let before = taken.partition_point(|known| known.start < span.end);
+            taken
+                .get(..before)
+                .and_then(|known| known.last())
+                .is_none_or(|known| known.end <= span.start)
         };
         let free_tables = of_text.tables.iter().filter(|table| is_free(&table.span));
         let mut bound_tables = Vec::new();
@@ -202,11 +231,12 @@ impl Drafting<'_> {
             bound::bind(text, &sentences, self.candidates, self.evidence, self.trial.threads)?;
         let mut statements = Vec::new();
         let mut numbers = Vec::new();
+        let starts = line_starts(text);
         for (sentence, bindings) in std::iter::zip(&sentences, &bindings) {
             for (item, binding) in std::iter::zip(&sentence.items, bindings) {
                 if is_number(item) && is_free(&item.span) {
                     numbers.push(DraftedNumber {
-                        line: of_text.line(item.span.start),
+                        line: starts.partition_point(|start| *start <= item.span.start),
                         printed: item.text(text).to_owned(),
                         expression: binding.expression.clone(),
                         others: binding.others.clone(),
@@ -229,18 +259,9 @@ impl Drafting<'_> {
         if self.kept.is_empty() {
             return Ok(Vec::new());
         }
-        let source = self.seen;
         let coverage = self.coverage(self.kept)?;
-        let starts: Vec<usize> = std::iter::once(0)
-            .chain(source.text().match_indices('\n').map(|(at, _)| at + 1))
-            .collect();
-        let span = |number: &Number| {
-            let line = *starts.get(number.line.checked_sub(1)?)?;
-            let rest = source.text().get(line..)?;
-            let (at, _) = rest.char_indices().nth(number.column.checked_sub(1)?)?;
-            Some(line + at..line + at + number.text.len())
-        };
-        Ok(coverage.numbers.iter().filter(|number| !number.is_unbound()).filter_map(span).collect())
+        let bound = coverage.numbers.into_iter().filter(|number| !number.is_unbound());
+        Ok(bound.map(|number| number.span).collect())
     }
 
     /// Which numbers of the text some statements bind.
@@ -249,35 +270,69 @@ impl Drafting<'_> {
         covered(&page, self.source, self.seen).map_err(|error| vec![error])
     }
 
-    /// Takes for each column the first template that some row bears out and no other row of those that fit refutes.
+    /// Takes for each column the first template that some row bears out and no other row of those that fit refutes. Of all columns the
+    /// first templates are judged together, then the second ones of those that are open.
     fn settle(&self, tables: &mut Vec<(usize, BoundTable)>) {
-        for (_, table) in tables.iter_mut() {
+        let mut open = Vec::new();
+        for (at, (_, table)) in tables.iter_mut().enumerate() {
             let columns = std::mem::take(&mut table.columns);
-            for column in columns {
-                let holds = |template: &Vec<String>| {
-                    let one =
-                        tables::ColumnDraft { templates: vec![template.clone()], ..column.clone() };
-                    let alone = BoundTable { columns: vec![one], ..table.clone() };
-                    // A table that no post can have, as one with a row twice, stays open.
-                    let verdicts = self.trial.verdicts(&[alone.written()]).unwrap_or_default();
-                    let count = |wanted: Verdict| {
-                        verdicts.iter().flatten().filter(|verdict| **verdict == wanted).count()
-                    };
-                    let parts = template.len().max(1);
-                    count(Verdict::Verified) > 0
-                        && count(Verdict::Refuted) <= column.misfits.len() * parts
-                };
-                match column.templates.iter().position(holds) {
-                    Some(first) => {
-                        let mut templates = column.templates.clone();
-                        templates.swap(0, first);
-                        table.columns.push(tables::ColumnDraft { templates, ..column });
-                    }
-                    None => table.open.push(column.head),
+            open.extend(columns.into_iter().map(|column| OpenColumn {
+                table: at,
+                column,
+                template: None,
+            }));
+        }
+        let most = open.iter().map(|one| one.column.templates.len()).max().unwrap_or_default();
+        for rank in 0..most {
+            let alone = |one: &OpenColumn| {
+                let (_, table) = tables.get(one.table).filter(|_| one.template.is_none())?;
+                let templates = vec![one.column.templates.get(rank)?.clone()];
+                let column = tables::ColumnDraft { templates, ..one.column.clone() };
+                Some(BoundTable { columns: vec![column], ..table.clone() }.written())
+            };
+            let written: Vec<_> = open.iter().map(alone).collect();
+            let mut verdicts = self.verdicts_apart(&written).into_iter();
+            for one in &mut open {
+                if verdicts.next().is_some_and(|verdicts| one.holds(rank, &verdicts)) {
+                    one.template = Some(rank);
                 }
             }
         }
+        for OpenColumn { table, mut column, template } in open {
+            let Some((_, table)) = tables.get_mut(table) else { continue };
+            match template {
+                Some(first) => {
+                    column.templates.swap(0, first);
+                    table.columns.push(column);
+                }
+                None => table.open.push(column.head),
+            }
+        }
         tables.retain(|(_, table)| !table.columns.is_empty());
+    }
+
+    /// The verdicts on statements of which some may be refused, as a table with a row twice is; none on those, and where there is no
+    /// statement. So many are judged at once that a post may have them.
+    fn verdicts_apart(&self, statements: &[Option<String>]) -> Vec<Vec<Verdict>> {
+        let mut all = vec![Vec::new(); statements.len()];
+        let known = statements.iter().enumerate();
+        let mut left = known
+            .filter_map(|(at, statement)| Some((at, statement.as_ref()?)))
+            .filter(|(_, statement)| self.trial.page(statement).is_ok())
+            .peekable();
+        while left.peek().is_some() {
+            let (mut places, mut texts, mut length) = (Vec::new(), Vec::new(), 0);
+            while let Some((at, text)) = left.next_if(|_| length < MOST_AT_ONCE) {
+                length += text.len();
+                places.push(at);
+                texts.push(text.clone());
+            }
+            let verdicts = self.trial.verdicts(&texts).unwrap_or_default();
+            for (at, verdicts) in std::iter::zip(places, verdicts) {
+                all[at] = verdicts;
+            }
+        }
+        all
     }
 
     /// The statements that are verified in their words. Where one is not as a whole, each of its numbers is quoted in its own
@@ -324,17 +379,19 @@ impl Drafting<'_> {
         let coverage = self.coverage(&body)?;
         let (bound, excused, unbound) = coverage.counts();
         // A number whose statement did not hold in the end is open.
+        let left: Vec<_> = coverage.numbers.iter().filter(|one| one.is_unbound()).collect();
+        let open: HashSet<_> = left.iter().map(|one| (one.line, one.text.as_str())).collect();
         for number in &mut numbers {
-            let is_open = |one: &Number| {
-                one.line == number.line && one.text == number.printed && one.is_unbound()
-            };
-            if coverage.numbers.iter().any(is_open) {
+            if open.contains(&(number.line, number.printed.as_str())) {
                 number.expression = None;
             }
         }
-        let open = coverage.numbers.iter().filter(|number| number.is_unbound()).map(|number| {
-            let known =
-                numbers.iter().find(|one| one.line == number.line && one.printed == number.text);
+        let mut drafted_there = HashMap::new();
+        for one in &numbers {
+            drafted_there.entry((one.line, one.printed.as_str())).or_insert(one);
+        }
+        let open = left.iter().map(|number| {
+            let known = drafted_there.get(&(number.line, number.text.as_str()));
             let nearest = known.and_then(|one| one.nearest.as_ref());
             let nearest =
                 nearest.map(|(expression, value)| format!("; nearest: {expression} is {value:.6}"));

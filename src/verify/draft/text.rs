@@ -8,8 +8,7 @@ use repro_claim::table::{self, PrintedCell, PrintedTable};
 
 /// A text taken apart.
 #[derive(Debug)]
-pub struct DraftText<'t> {
-    pub text: &'t str,
+pub struct DraftText {
     pub sentences: Vec<DraftSentence>,
     pub tables: Vec<DraftTable>,
 }
@@ -33,14 +32,20 @@ pub struct DraftTable {
     /// The line of its head.
     pub head: String,
     pub place: String,
+    /// Whether the heading is the title of all.
+    pub is_titled: bool,
     pub span: Range<usize>,
 }
 
-impl<'t> DraftText<'t> {
+impl DraftText {
     /// Of a text as readers see it.
-    pub fn of(text: &'t str) -> Self {
-        let tables = tables(text);
-        let in_table = |at: usize| tables.iter().any(|table| table.span.contains(&at));
+    pub fn of(text: &str) -> Self {
+        let headings = Headings::of(text);
+        let tables = tables(text, &headings);
+        let in_table = |at: usize| {
+            let before = tables.partition_point(|table| table.span.start <= at);
+            tables.get(..before).and_then(|all| all.last()).is_some_and(|last| at < last.span.end)
+        };
         let mut sentences: Vec<DraftSentence> = Vec::new();
         let items = quote::items(text);
         for item in items
@@ -55,19 +60,19 @@ impl<'t> DraftText<'t> {
                 }
                 None => {
                     let at = item.span.start;
-                    let (place, is_titled) = (heading(text, at), is_titled(text, at));
+                    let (place, is_titled) = headings.above(at);
                     let (items, heads) = (vec![item], Vec::new());
                     sentences.push(DraftSentence { span, place, is_titled, items, heads });
                 }
             }
         }
-        Self { text, sentences, tables }
+        Self { sentences, tables }
     }
+}
 
-    /// The line of a place.
-    pub fn line(&self, at: usize) -> usize {
-        self.text.get(..at).map_or(0, |before| before.matches('\n').count()) + 1
-    }
+/// Where the lines of a text begin.
+pub fn line_starts(text: &str) -> Vec<usize> {
+    std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect()
 }
 
 impl DraftTable {
@@ -84,7 +89,7 @@ impl DraftTable {
                 heads.push(head.map(|head| head.text.clone()).unwrap_or_default());
                 items.push(item);
             }
-            let (place, is_titled) = (self.place.clone(), is_titled(text, span.start));
+            let (place, is_titled) = (self.place.clone(), self.is_titled);
             let row = DraftSentence { span, place, is_titled, items, heads };
             (!row.items.is_empty()).then_some(row)
         };
@@ -106,24 +111,27 @@ fn is_heading(text: &str, at: usize) -> bool {
     line_of(text, at).trim_start().starts_with('#')
 }
 
-/// The heading above a place.
-fn heading(text: &str, at: usize) -> String {
-    let line = heading_line(text, at);
-    line.map_or_else(String::new, |line| line.trim_start_matches('#').trim().to_owned())
-}
+/// The headings of a text, each with where its line begins.
+struct Headings<'t>(Vec<(usize, &'t str)>);
 
-fn heading_line(text: &str, at: usize) -> Option<&str> {
-    let before = text.get(..at).unwrap_or_default();
-    before.lines().rev().find(|line| line.starts_with('#'))
-}
+impl<'t> Headings<'t> {
+    fn of(text: &'t str) -> Self {
+        let starts = line_starts(text).into_iter();
+        let lines = starts.filter_map(|start| Some((start, text.get(start..)?.lines().next()?)));
+        Self(lines.filter(|(_, line)| line.starts_with('#')).collect())
+    }
 
-/// Whether the heading above a place is a title.
-fn is_titled(text: &str, at: usize) -> bool {
-    heading_line(text, at).is_some_and(|line| line.starts_with("# "))
+    /// The words of the heading above a place, and whether it is a title.
+    fn above(&self, at: usize) -> (String, bool) {
+        let before = self.0.partition_point(|(start, _)| *start < at);
+        let line = before.checked_sub(1).and_then(|last| self.0.get(last)).map(|(_, line)| *line);
+        let words = line.map(|line| line.trim_start_matches('#').trim().to_owned());
+        (words.unwrap_or_default(), line.is_some_and(|line| line.starts_with("# ")))
+    }
 }
 
 /// Every table of lines between bars with a rule below its head.
-fn tables(text: &str) -> Vec<DraftTable> {
+fn tables(text: &str, headings: &Headings<'_>) -> Vec<DraftTable> {
     let mut start = 0;
     let mut lines = Vec::new();
     for line in text.split_inclusive('\n') {
@@ -151,12 +159,13 @@ fn tables(text: &str) -> Vec<DraftTable> {
         }
         let (first, head_line) = lines.get(at).copied().unwrap_or_default();
         let last = lines.get(end - 1).map_or(first, |(start, line)| start + line.len());
-        let place = heading(text, first);
+        let (place, is_titled) = headings.above(first);
         let head_line = head_line.trim().to_owned();
         found.push(DraftTable {
             table: PrintedTable { head, rows },
             head: head_line,
             place,
+            is_titled,
             span: first..last,
         });
         at = end;

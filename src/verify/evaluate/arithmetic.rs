@@ -2,6 +2,8 @@
 
 use std::rc::Rc;
 
+use num_rational::BigRational;
+use num_traits::{One, Zero};
 use repro_claim::Expression;
 use repro_claim::syntax::ArithmeticOperator;
 use repro_core::decimal::{Interval, format_significant};
@@ -9,7 +11,7 @@ use repro_core::source::Error;
 
 use super::{Frame, NOT_COMPUTABLE, NOT_PAIRED, PAIRED_RUNS};
 use crate::evaluate::order::beside;
-use crate::value::{DIGITS, Evaluated, NumberRole, Quantity, RunSample};
+use crate::value::{DIGITS, Evaluated, LeafKind, NumberRole, Quantity, RunSample};
 
 /// The most bits that an exact power may take.
 const LONGEST_POWER: u64 = 1 << 18;
@@ -117,6 +119,9 @@ fn operate(
     b: &Quantity,
     is_told: bool,
 ) -> Result<Quantity, String> {
+    if let Some(same) = unchanged(operator, a, b) {
+        return Ok(same.clone());
+    }
     let shown = |number: &Quantity| number.interval.to_string();
     let role = match operator {
         ArithmeticOperator::Add => counted_together(a, b)?,
@@ -159,6 +164,28 @@ fn operate(
     let told = || format!("{} {} {}", part(a, tight), operator.sign(), part(b, inner));
     let text = if is_told { told() } else { String::new() };
     Ok(Quantity { role, ..Quantity::result(interval, float, text, &[a, b]) })
+}
+
+/// The number that a stated 0 or 1 leaves as it is: `run.score * 1` derives nothing from the score.
+fn unchanged<'q>(
+    operator: ArithmeticOperator,
+    a: &'q Quantity,
+    b: &'q Quantity,
+) -> Option<&'q Quantity> {
+    let neutral = match operator {
+        ArithmeticOperator::Add | ArithmeticOperator::Subtract => BigRational::zero(),
+        _ => BigRational::one(),
+    };
+    let is_neutral = |number: &Quantity| {
+        number.leaf == Some(LeafKind::Literal)
+            && number.interval.is_point()
+            && *number.interval.low() == neutral
+    };
+    let commutes = matches!(operator, ArithmeticOperator::Add | ArithmeticOperator::Multiply);
+    match is_neutral(b) {
+        true => Some(a),
+        false => Some(b).filter(|_| commutes && is_neutral(a)),
+    }
 }
 
 fn to_whole_power(base: &Quantity, power: i32) -> Result<(Interval, f64), String> {

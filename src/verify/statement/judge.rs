@@ -252,7 +252,10 @@ impl<'a> Judge<'a> {
     pub(super) fn computes(&self, expression: &Expression) -> bool {
         let formulas = &self.context.page.formulas;
         let derives = |part: &Expression| match &part.kind {
-            ExpressionKind::Arithmetic(..) | ExpressionKind::Negative(_) => true,
+            ExpressionKind::Arithmetic(operator, left, right) => {
+                !own_numbers::is_idle(*operator, left, right)
+            }
+            ExpressionKind::Negative(_) => true,
             ExpressionKind::Call(name, _) if !formulas.contains_key(name) => {
                 functions::find(name).is_none_or(|own| own.gives != Gives::AsItStands)
             }

@@ -76,6 +76,8 @@ impl<'a> Judge<'a> {
         let text = self.context.text(&self.statement.text);
         let first = value.number;
         let siblings = self.trees_of_statement();
+        let with_formulas: Vec<_> =
+            value.trees.iter().flat_map(|tree| self.with_formulas(tree)).collect();
         let pairs = self.pairs(bound, value.items).unwrap_or_default();
         let numbers =
             pairs.iter().filter_map(|pair| Some((*pair.items.first()?, &pair.expression.tree)));
@@ -93,6 +95,7 @@ impl<'a> Judge<'a> {
             is_spread: first.is_some_and(|item| matches!(item.kind, ItemKind::Spread(_))),
             declared: value.declared,
             trees: value.trees,
+            with_formulas: &with_formulas,
             siblings: &siblings,
             bound: &numbers,
             provenance: &sources.provenance,

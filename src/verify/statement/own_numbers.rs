@@ -25,6 +25,16 @@ pub fn of<'e>(
     own.found.into_iter().collect()
 }
 
+/// Whether an operation leaves one of its sides as it is: `x * 1`, `x + 0`.
+pub fn is_idle(operator: ArithmeticOperator, left: &Expression, right: &Expression) -> bool {
+    let neutral = match operator {
+        ArithmeticOperator::Add | ArithmeticOperator::Subtract => ["0"],
+        _ => ["1"],
+    };
+    let commutes = matches!(operator, ArithmeticOperator::Add | ArithmeticOperator::Multiply);
+    is_number_of(right, &neutral) || commutes && is_number_of(left, &neutral)
+}
+
 struct OwnNumbers<'s> {
     said: &'s [String],
     found: BTreeSet<String>,

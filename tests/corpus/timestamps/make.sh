@@ -72,4 +72,14 @@ certificate usage-any root 36500 extendedKeyUsage=critical,anyExtendedKeyUsage
 certificate usage-not-critical root 36500 extendedKeyUsage=timeStamping
 certificate usage-two root 36500 extendedKeyUsage=critical,timeStamping,codeSigning
 for usage in none other any not-critical two; do token "usage-$usage" "usage-$usage" 2060; done
+certificate usage-of-key root 36500 keyUsage=critical,keyEncipherment extendedKeyUsage=critical,timeStamping
+token usage-of-key usage-of-key 2060
+
+# An extension that nobody knows, `1.3.6.1.4.1.99999.1`, and that its certificates say has to be known.
+unknown=1.3.6.1.4.1.99999.1=critical,ASN1:NULL
+certificate restricted root 36500 "${for_time[@]}" "$unknown"
+token extension-of-signer restricted 2060
+certificate middle-restricted root 36500 "${may[@]}" "$unknown"
+certificate by-middle-restricted middle-restricted 36500 "${for_time[@]}"
+token extension-between by-middle-restricted 2060 middle-restricted
 cp root.pem short.pem "$out"

@@ -57,6 +57,8 @@ pub struct LintedClaim<'c> {
     pub declared: Option<Reading>,
     /// The expressions, without the formulas that they use.
     pub trees: &'c [&'c Expression],
+    /// The same with the formulas that they use.
+    pub with_formulas: &'c [&'c Expression],
     /// Every relation and binding of the statement.
     pub siblings: &'c [&'c Expression],
     /// The numbers of the quote that are bound, each with its expression.

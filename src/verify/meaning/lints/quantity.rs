@@ -209,17 +209,21 @@ fn per_unit(word: &str) -> &str {
     time.or_else(of_counted).unwrap_or(word)
 }
 
-/// A number of the post's own that its expression brings in, and that the words do not have: `loss * 0.88`.
+/// A number of the post's own that its expression or a formula brings in, and that the words do not have: `loss * 0.88`.
 pub(super) fn constant(claim: &LintedClaim<'_>) -> Option<Lint> {
     claim.number.as_ref()?;
-    let [tree] = claim.trees else { return None };
+    let ([_], [_, formulas @ ..]) = (claim.trees, claim.with_formulas) else { return None };
     let mut own: Vec<(String, BigRational)> = Vec::new();
-    tree.each(&mut |part| {
-        if let ExpressionKind::Arithmetic(_, left, right) = &part.kind {
-            let sides = [left, right].into_iter();
-            own.extend(sides.filter_map(|side| Some((side.to_string(), of_numbers(side)?))));
-        }
-    });
+    for tree in claim.with_formulas {
+        tree.each(&mut |part| {
+            if let ExpressionKind::Arithmetic(_, left, right) = &part.kind {
+                let sides = [left, right].into_iter();
+                own.extend(sides.filter_map(|side| Some((side.to_string(), of_numbers(side)?))));
+            }
+        });
+    }
+    // A formula may be nothing but a number: `fudge = "0.1"`.
+    own.extend(formulas.iter().filter_map(|body| Some((body.to_string(), of_numbers(body)?))));
     let printed: Vec<_> = claim.items.iter().filter_map(|item| in_ones(&item.kind)).collect();
     let (own, _) = own.into_iter().find(|(_, value)| {
         let is_half = value + value == BigRational::from_integer(1.into());
