@@ -57,10 +57,8 @@ impl Expression {
         whole.parse(input).map_err(|error| {
             let at = error.offset();
             let expected: Vec<String> = error.inner().context().filter_map(expected).collect();
-            let expected = match expected.is_empty() {
-                true => "a value".to_owned(),
-                false => expected.join(" or "),
-            };
+            let expected =
+                if expected.is_empty() { "a value".to_owned() } else { expected.join(" or ") };
             NotAnExpression { at, expected, found: found(text, at) }
         })
     }
@@ -79,9 +77,10 @@ fn found(text: &str, at: usize) -> String {
     let rest = text.get(at..).unwrap_or_default();
     let Some(first) = rest.chars().next() else { return "the end".to_owned() };
     let in_word = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
-    let end = match in_word(first) {
-        true => rest.find(|c| !in_word(c)).unwrap_or(rest.len()),
-        false => first.len_utf8(),
+    let end = if in_word(first) {
+        rest.find(|c| !in_word(c)).unwrap_or(rest.len())
+    } else {
+        first.len_utf8()
     };
     format!("`{}`", &rest[..end])
 }
@@ -145,9 +144,10 @@ fn on_top<'a, O>(
 /// Puts one level on top of what was read.
 fn one_level(input: &mut Input) -> ModalResult<()> {
     input.state.tallest += 1;
-    match input.state.tallest > TALLEST {
-        true => cut_err(fail.context(describe(TOO_TALL))).parse_next(input),
-        false => Ok(()),
+    if input.state.tallest > TALLEST {
+        cut_err(fail.context(describe(TOO_TALL))).parse_next(input)
+    } else {
+        Ok(())
     }
 }
 

@@ -162,10 +162,8 @@ impl<'t> SearchedText<'t> {
             let mut at = place.start;
             let mut end = text.original(place.start..place.start + 1).start;
             let span = |cell: &String| {
-                let span = match cell.is_empty() {
-                    true => end..end,
-                    false => text.original(at..at + cell.len()),
-                };
+                let span =
+                    if cell.is_empty() { end..end } else { text.original(at..at + cell.len()) };
                 at += cell.len();
                 end = span.end;
                 span
@@ -384,14 +382,14 @@ mod tests {
 
     #[test]
     fn texts_of_unclosed_marks_are_read() {
-        use crate::seen::{Markup, seen};
+        use crate::seen::{Markup, SeenText};
         const LENGTH: usize = 10_000;
         for unit in UNCLOSED {
             let text = format!("See 1.7016.\n{}\nend.", unit.repeat(LENGTH / unit.len()));
             for markup in [Markup::Markdown, Markup::Html, Markup::Tex] {
-                let _ = quote::items(&seen(&text, markup));
+                let _ = quote::items(&SeenText::of(&text, markup).text);
             }
-            let text = seen(&text, Markup::Markdown);
+            let text = SeenText::of(&text, Markup::Markdown).text;
             let searched = SearchedText::new(&text);
             assert!(searched.of_quote("no such words").is_empty(), "{unit}");
             assert!(searched.of_parted_quote("no | such words").is_empty(), "{unit}");

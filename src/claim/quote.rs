@@ -64,6 +64,27 @@ impl QuoteItem {
         of.get(self.span.clone()).unwrap_or_default()
     }
 
+    /// The number that it is; none of a date or a spread.
+    pub fn number(&self) -> Option<&Printed> {
+        match &self.kind {
+            ItemKind::Number(printed) => Some(printed),
+            _ => None,
+        }
+    }
+
+    /// The number or the spread that it is; none of a date.
+    pub fn printed(&self) -> Option<&Printed> {
+        match &self.kind {
+            ItemKind::Number(printed) | ItemKind::Spread(printed) => Some(printed),
+            ItemKind::Date(_) => None,
+        }
+    }
+
+    /// Whether it stands behind `±`.
+    pub fn is_spread(&self) -> bool {
+        matches!(self.kind, ItemKind::Spread(_))
+    }
+
     /// Whether it is written in digits, and not in words.
     pub fn is_in_digits(&self, of: &str) -> bool {
         self.text(of).contains(|c: char| aloud::digit(c).is_some())
@@ -169,9 +190,10 @@ pub fn is_struck(text: &str, at: usize) -> bool {
         // What stands apart from the words behind it opens nothing: `a ~~ b`.
         let is_apart =
             opened.is_some_and(|at| paragraph[at + open.len()..].starts_with(char::is_whitespace));
-        match open == close {
-            true => paragraph.matches(open).count() % 2 == 1 && !is_apart,
-            false => opened > closed,
+        if open == close {
+            paragraph.matches(open).count() % 2 == 1 && !is_apart
+        } else {
+            opened > closed
         }
     };
     // Most paragraphs have no mark at all, and one sign is sought faster than several.

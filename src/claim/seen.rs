@@ -84,11 +84,6 @@ impl SeenText {
     }
 }
 
-/// The text as readers see it, with the same number of bytes and lines.
-pub fn seen(text: &str, markup: Markup) -> String {
-    SeenText::of(text, markup).text
-}
-
 /// A quote as readers see its text: without the addresses of links, comments and what is declared hidden, and without
 /// the `>` before the lines of a quotation.
 pub fn of_quote(quote: &str, markup: Markup) -> String {
@@ -216,9 +211,10 @@ impl Page {
     }
 
     fn has_label(&self, label: &str) -> bool {
-        match self.is_part {
-            true => !label.contains('^'),
-            false => self.labels.contains(&label.to_lowercase()),
+        if self.is_part {
+            !label.contains('^')
+        } else {
+            self.labels.contains(&label.to_lowercase())
         }
     }
 }
@@ -542,9 +538,10 @@ impl<'t> Scan<'t> {
             if matches!(tag.name.as_str(), "style" | "head") {
                 self.sheets(at..close);
             }
-            return match words().is_in("html.of_machines", &tag.name) {
-                true => self.hide(at..close),
-                false => self.hide_part(at..close, NOT_SHOWN),
+            return if words().is_in("html.of_machines", &tag.name) {
+                self.hide(at..close)
+            } else {
+                self.hide_part(at..close, NOT_SHOWN)
             };
         }
         if tag.name == "details" {
@@ -742,7 +739,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn words(text: &str, markup: Markup) -> String {
-        let seen = seen(text, markup);
+        let seen = SeenText::of(text, markup).text;
         assert_eq!(seen.len(), text.len());
         seen.replace(HIDDEN, "").split_whitespace().collect::<Vec<_>>().join(" ")
     }
@@ -863,7 +860,7 @@ mod tests {
         ]), 0..14)) {
             let text = parts.concat();
             for markup in [Markup::Plain, Markup::Markdown, Markup::Html, Markup::Tex] {
-                let seen = seen(&text, markup);
+                let seen = SeenText::of(&text, markup).text;
                 prop_assert_eq!(seen.len(), text.len());
                 prop_assert_eq!(seen.matches('\n').count(), text.matches('\n').count());
             }

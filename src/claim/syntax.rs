@@ -3,6 +3,9 @@
 use std::fmt;
 use std::ops::Range;
 
+use num_rational::BigRational;
+use repro_core::decimal::Printed;
+
 /// A part of an expression and where it stands in the text, in bytes.
 #[derive(Debug, Clone)]
 pub struct Expression {
@@ -170,10 +173,58 @@ impl Expression {
         parts_of!(&mut self.kind, iter_mut, mut)
     }
 
+    /// This part and every part inside it, from left to right.
+    pub fn all(&self) -> impl Iterator<Item = &Self> {
+        let mut open = vec![self];
+        std::iter::from_fn(move || {
+            let next = open.pop()?;
+            open.extend(next.parts().into_iter().rev());
+            Some(next)
+        })
+    }
+
     /// Calls `see` with this part and every part inside it.
     pub fn each(&self, see: &mut impl FnMut(&Self)) {
-        see(self);
-        self.parts().into_iter().for_each(|part| part.each(see));
+        self.all().for_each(see);
+    }
+
+    /// The function or formula that it calls.
+    pub fn function(&self) -> Option<&str> {
+        match &self.kind {
+            ExpressionKind::Call(name, _) => Some(name),
+            _ => None,
+        }
+    }
+
+    /// What it calls, or the name that it is.
+    pub fn name(&self) -> Option<&str> {
+        match &self.kind {
+            ExpressionKind::Call(name, _) | ExpressionKind::Name(name) => Some(name),
+            _ => None,
+        }
+    }
+
+    /// Whether it is a call of one function.
+    pub fn is_call_of(&self, function: &str) -> bool {
+        self.function() == Some(function)
+    }
+
+    /// Whether it is a relation of two or more values.
+    pub fn is_relation(&self) -> bool {
+        matches!(self.kind, ExpressionKind::Relation(..))
+    }
+
+    /// The digits of the number that it is.
+    pub fn number(&self) -> Option<&str> {
+        match &self.kind {
+            ExpressionKind::Number(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The value of the number that it is: 0.005 of `0.5%`.
+    pub fn constant(&self) -> Option<BigRational> {
+        Some(Printed::parse(self.number()?).ok()?.in_ones())
     }
 
     /// How tightly its outermost sign binds: a part that binds less tightly than its place asks needs
@@ -189,11 +240,25 @@ impl Expression {
         }
     }
 
-    fn write(&self, f: &mut fmt::Formatter<'_>, least: u8) -> fmt::Result {
-        if self.strength() < least {
-            return write!(f, "({self})");
+    /// The part as it is written at a place that asks for some strength.
+    fn within(&self, least: u8) -> Operand<'_> {
+        Operand { part: self, least }
+    }
+}
+
+/// A part of an expression beside a sign.
+struct Operand<'e> {
+    part: &'e Expression,
+    /// How tightly it must bind to stand without parentheses.
+    least: u8,
+}
+
+impl fmt::Display for Operand<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.part.strength() < self.least {
+            return write!(f, "({})", self.part);
         }
-        write!(f, "{self}")
+        write!(f, "{}", self.part)
     }
 }
 
@@ -204,28 +269,16 @@ impl fmt::Display for Expression {
             ExpressionKind::Text(text) if text.contains('\'') => write!(f, "\"{text}\""),
             ExpressionKind::Text(text) => write!(f, "'{text}'"),
             ExpressionKind::Name(name) => f.write_str(name),
-            ExpressionKind::Field(of, key) => {
-                of.write(f, 7)?;
-                if is_key(key) { write!(f, ".{key}") } else { write!(f, ".'{key}'") }
-            }
-            ExpressionKind::At(of, step) => {
-                of.write(f, 7)?;
-                f.write_str(" @ ")?;
-                step.write(f, 7)
-            }
+            ExpressionKind::Field(of, key) if is_key(key) => write!(f, "{}.{key}", of.within(7)),
+            ExpressionKind::Field(of, key) => write!(f, "{}.'{key}'", of.within(7)),
+            ExpressionKind::At(of, step) => write!(f, "{} @ {}", of.within(7), step.within(7)),
             ExpressionKind::List(items) => {
                 f.write_str("[")?;
                 separated(f, items.iter())?;
                 f.write_str("]")
             }
-            ExpressionKind::Negative(of) => {
-                f.write_str("-")?;
-                of.write(f, 5)
-            }
-            ExpressionKind::Not(of) => {
-                f.write_str("not ")?;
-                of.write(f, 1)
-            }
+            ExpressionKind::Negative(of) => write!(f, "-{}", of.within(5)),
+            ExpressionKind::Not(of) => write!(f, "not {}", of.within(1)),
             ExpressionKind::Arithmetic(operator, left, right) => {
                 let strength = operator.strength();
                 // A power is grouped from the right, everything else from the left.
@@ -233,17 +286,13 @@ impl fmt::Display for Expression {
                     ArithmeticOperator::Power => (strength + 1, strength - 1),
                     _ => (strength, strength + 1),
                 };
-                left.write(f, first)?;
-                write!(f, " {} ", operator.sign())?;
-                right.write(f, second)
+                write!(f, "{} {} {}", left.within(first), operator.sign(), right.within(second))
             }
             ExpressionKind::Relation(first, rest) => {
-                first.write(f, 2)?;
-                for (operator, value) in rest {
-                    write!(f, " {} ", operator.sign())?;
-                    value.write(f, 2)?;
-                }
-                Ok(())
+                write!(f, "{}", first.within(2))?;
+                rest.iter().try_for_each(|(operator, value)| {
+                    write!(f, " {} {}", operator.sign(), value.within(2))
+                })
             }
             ExpressionKind::Call(name, arguments) => {
                 write!(f, "{name}(")?;

@@ -70,9 +70,10 @@ impl Groups {
         let given = self.argument(text, first)?;
         let value = &text[given.clone()];
         let smallest = if name == "fontsize" { SMALLEST } else { SMALLEST_SHARE };
-        let is_unseen = match name.ends_with("color") {
-            true => !self.has_ground(text, at) && is_white_in(model, value),
-            false => amount(value).is_some_and(|size| size.abs() <= smallest),
+        let is_unseen = if name.ends_with("color") {
+            !self.has_ground(text, at) && is_white_in(model, value)
+        } else {
+            amount(value).is_some_and(|size| size.abs() <= smallest)
         };
         if !is_unseen {
             return None;
@@ -80,9 +81,10 @@ impl Groups {
         // `\fontsize{0}{0}` and `\resizebox{0pt}{!}{words}` are given two measures.
         let has_two = name == "fontsize" || name == "resizebox";
         let given = if has_two { self.argument(text, given.end + 1)? } else { given };
-        match holds_on {
-            true => Some(given.end + 1..self.reach(text, given.end + 1)),
-            false => self.argument(text, given.end + 1),
+        if holds_on {
+            Some(given.end + 1..self.reach(text, given.end + 1))
+        } else {
+            self.argument(text, given.end + 1)
         }
     }
 

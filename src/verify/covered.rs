@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use num_traits::One;
 use repro_claim::place::PlacedTable;
-use repro_claim::quote::{self, ItemKind, QuoteItem};
+use repro_claim::quote::{self, QuoteItem};
 use repro_claim::table::{self, NamedRows};
 use repro_core::decimal::Printed;
 use repro_core::source::{Error, Source};
@@ -337,11 +337,9 @@ fn unsaid_words(items: &[QuoteItem], quote: &str, sentence: &Sentence) -> Vec<Qu
         let own = own.in_ones();
         stated.iter().any(|other| *other == own || (other * &own).is_one())
     };
-    let is_unsaid = |(number, item): &(usize, &QuoteItem)| match &item.kind {
-        ItemKind::Number(printed) | ItemKind::Spread(printed) => {
-            !item.is_in_digits(quote) && !taken.contains(number) && !is_stated(printed)
-        }
-        ItemKind::Date(_) => false,
+    let is_unsaid = |(number, item): &(usize, &QuoteItem)| {
+        let is_open = item.printed().is_some_and(|printed| !is_stated(printed));
+        is_open && !item.is_in_digits(quote) && !taken.contains(number)
     };
     (1..).zip(items).filter(is_unsaid).map(|(_, item)| item.clone()).collect()
 }

@@ -66,10 +66,7 @@ fn contents(node: Node<'_>, wanted: &str) -> String {
 
 /// A pointer below another; either may be empty.
 pub fn below(pointer: &str, relative: &str) -> String {
-    match relative.is_empty() {
-        true => pointer.to_owned(),
-        false => format!("{pointer}/{relative}"),
-    }
+    if relative.is_empty() { pointer.to_owned() } else { format!("{pointer}/{relative}") }
 }
 
 /// Whether one of two pointers leads to the other or into it.
@@ -203,9 +200,10 @@ impl<'t> ReadText<'t> {
             _ => 0,
         });
         self.work.takes(rows.len() * (head.len() + among / 64));
-        match self.work.is_spent() {
-            true => Err("more than is looked through".to_owned()),
-            false => table(document, pointer, rows, head),
+        if self.work.is_spent() {
+            Err("more than is looked through".to_owned())
+        } else {
+            table(document, pointer, rows, head)
         }
     }
 }

@@ -16,7 +16,7 @@ pub struct Rule {
 }
 
 impl Rule {
-    fn read((name, node): (&'static str, Node<'static>)) -> Option<Self> {
+    fn read(name: &'static str, node: Node<'static>) -> Option<Self> {
         let text = |key: &str| node.get(key)?.text().ok();
         Some(Self { name, summary: text("summary")?, meaning: text("meaning")? })
     }
@@ -25,7 +25,7 @@ impl Rule {
 /// Every rule, in the order of lists.
 pub fn all() -> impl Iterator<Item = Rule> {
     let rules = FILE.root().and_then(|root| root.members().ok());
-    rules.into_iter().flatten().filter_map(Rule::read)
+    rules.into_iter().flatten().filter_map(|(name, node)| Rule::read(name, node))
 }
 
 /// The rule of this name.

@@ -54,9 +54,10 @@ impl TextAtHand {
         let SeenText { text, hidden } = read_as_seen(source)?;
         let seen = Source::new(source.name(), text.into_bytes())?;
         let is_markdown = Markup::of_name(source.name()) == Markup::Markdown;
-        let (markup, content) = match is_markdown {
-            true => (TextMarkup::Markdown, source.text().to_owned()),
-            false => (TextMarkup::AsWritten, seen.text().to_owned()),
+        let (markup, content) = if is_markdown {
+            (TextMarkup::Markdown, source.text().to_owned())
+        } else {
+            (TextMarkup::AsWritten, seen.text().to_owned())
         };
         let whole = Source::new(source.name(), source.text().as_bytes().to_vec())?;
         Ok(Self { seen, content, markup, whole, hidden, digest })
@@ -95,9 +96,10 @@ pub fn as_seen(source: &Source) -> Result<Source, Error> {
 
 fn read_as_seen(source: &Source) -> Result<SeenText, Error> {
     is_short_text(source)?;
-    let markup = match json_text::is_json(source.text()) {
-        true => Markup::Plain,
-        false => Markup::of_name(source.name()),
+    let markup = if json_text::is_json(source.text()) {
+        Markup::Plain
+    } else {
+        Markup::of_name(source.name())
     };
     Ok(SeenText::of(source.text(), markup))
 }

@@ -111,9 +111,10 @@ fn spread_of(outcome: &Outcome) -> String {
     let values = || outcome.measured.iter().filter_map(|one| one.value);
     let (least, most) =
         (values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max));
-    match least > 0.0 && most.is_finite() {
-        true => format!(", largest {} times smallest", format_float(most / least, 4)),
-        false => String::new(),
+    if least > 0.0 && most.is_finite() {
+        format!(", largest {} times smallest", format_float(most / least, 4))
+    } else {
+        String::new()
     }
 }
 
@@ -133,47 +134,47 @@ impl Subject {
         if let Some(noun) = scope.noun(&plain) {
             return Self::plain(scope.words(&noun));
         }
-        let number = if let [number] = given { Some(number) } else { None };
-        match &plain.kind {
-            ExpressionKind::Arithmetic(ArithmeticOperator::Subtract, a, b) => {
-                let value =
-                    number.map(|number| difference(number, first_label(scope, a, b), digits));
-                Self { words: two(scope, tree, [a, b], "less"), value }
+        let [a, b] = plain.parts()[..] else { return Self::plain(scope.phrase(tree)) };
+        let number = given.first().filter(|_| given.len() == 1);
+        let (joint, value) = match &plain.kind {
+            ExpressionKind::Arithmetic(ArithmeticOperator::Subtract, ..) => {
+                ("less", number.map(|number| difference(number, first_label(scope, a, b), digits)))
             }
-            ExpressionKind::Arithmetic(ArithmeticOperator::Divide, a, b) => {
-                let unit = |noun: &Noun| noun.metric.rsplit(' ').next().map(str::to_owned);
-                let is_share = |(a, b): (Noun, Noun)| a.arm == b.arm && unit(&a) == unit(&b);
-                let is_share = scope.noun(a).zip(scope.noun(b)).is_some_and(is_share);
-                let share = |number: &Quantity| {
-                    (format!("{} ({}% of)", value_of(number, digits), percent(number)), "")
-                };
-                let value = number.filter(|_| is_share).map(share);
-                Self { words: two(scope, tree, [a, b], "/"), value }
+            ExpressionKind::Arithmetic(ArithmeticOperator::Divide, ..) => {
+                let number = number.filter(|_| is_share(scope, a, b));
+                ("/", number.map(|number| share(number, digits)))
             }
-            ExpressionKind::Call(name, arguments) => {
-                let [a, b] = arguments.as_slice() else { return Self::plain(scope.phrase(tree)) };
-                let words = |joint: &str| two(scope, tree, [&a.value, &b.value], joint);
-                let against = |is_below: bool| {
-                    let value = number.map(|number| {
-                        let is_below = is_below != number.point().is_negative();
-                        let side = if is_below { "below" } else { "above" };
-                        (format!("{}% {side}", percent(number)), "%")
-                    });
-                    Self { words: words("against"), value }
-                };
-                match name.as_str() {
-                    "percent_below" => against(true),
-                    "percent_above" => against(false),
-                    "p" => {
-                        let test = test_name(given);
-                        Self::plain(format!("p of {test}, two-sided, {}", words("less")))
-                    }
-                    _ => Self::plain(scope.phrase(tree)),
-                }
+            ExpressionKind::Call(name, _) if name == "percent_below" => {
+                ("against", number.map(|number| against(number, true)))
             }
-            _ => Self::plain(scope.phrase(tree)),
-        }
+            ExpressionKind::Call(name, _) if name == "percent_above" => {
+                ("against", number.map(|number| against(number, false)))
+            }
+            ExpressionKind::Call(name, _) if name == "p" => {
+                let sides = two(scope, tree, [a, b], "less");
+                return Self::plain(format!("p of {}, two-sided, {sides}", test_name(given)));
+            }
+            _ => return Self::plain(scope.phrase(tree)),
+        };
+        Self { words: two(scope, tree, [a, b], joint), value }
     }
+}
+
+/// Whether the one side is a part of the other: two quantities of one arm in one unit.
+fn is_share(scope: &Scope<'_>, a: &Expression, b: &Expression) -> bool {
+    let (Some(a), Some(b)) = (scope.noun(a), scope.noun(b)) else { return false };
+    a.arm == b.arm && a.metric.rsplit(' ').next() == b.metric.rsplit(' ').next()
+}
+
+/// A part of something, also in percent.
+fn share(number: &Quantity, digits: usize) -> (String, &'static str) {
+    (format!("{} ({}% of)", value_of(number, digits), percent(number)), "")
+}
+
+/// By how many percent the one side is below the other, or above it.
+fn against(number: &Quantity, is_below: bool) -> (String, &'static str) {
+    let side = if is_below != number.point().is_negative() { "below" } else { "above" };
+    (format!("{}% {side}", percent(number)), "%")
 }
 
 /// A difference with the side that is lower, and its unit.

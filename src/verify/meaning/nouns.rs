@@ -174,11 +174,11 @@ impl Scope<'_> {
         let splits = own.iter().filter_map(|leaf| TextSplit::of_leaf(leaf, self.library));
         let split = shared(splits.map(Some));
         let steps: BTreeSet<u64> = own.iter().filter_map(|leaf| leaf.step).collect();
-        let read = |first: &u64, last: &u64| {
-            let [one, other] = [first, last].map(|step| grouped(&step.to_string()));
-            if one == other { format!("step {one}") } else { format!("steps {one}-{other}") }
+        let read = || {
+            let [one, other] =
+                [steps.first()?, steps.last()?].map(|step| grouped(&step.to_string()));
+            Some(if one == other { format!("step {one}") } else { format!("steps {one}-{other}") })
         };
-        let read = || Some(read(steps.first()?, steps.last()?));
         let parts = [runs, split.map(|one| one.word().to_owned()), noun.step_words().or_else(read)];
         let parts = parts.into_iter().flatten().filter(|part| !part.is_empty());
         parts.map(|part| format!(", {part}")).collect()

@@ -111,6 +111,11 @@ impl Provenance {
         self.steps.first().copied().filter(|_| self.steps.len() == 1)
     }
 
+    /// Whether one of a list of functions is called.
+    pub fn calls_any(&self, functions: &[String]) -> bool {
+        functions.iter().any(|name| self.functions.contains(name))
+    }
+
     /// Of an expression, the formulas that it uses, and what was read for it.
     pub fn of(
         arms: &PostArms<'_>,
@@ -140,14 +145,8 @@ impl Provenance {
         let last_step = |steps: &Option<Vec<u64>>| steps.as_ref()?.last().copied();
         let mut units: Vec<_> = leaves.iter().filter_map(|leaf| unit_of_leaf(leaf)).collect();
         units.dedup();
-        let mut functions = BTreeSet::new();
-        for expression in expressions {
-            expression.each(&mut |part| {
-                if let ExpressionKind::Call(name, _) = &part.kind {
-                    functions.insert(name.clone());
-                }
-            });
-        }
+        let parts = expressions.iter().flat_map(|expression| expression.all());
+        let functions = parts.filter_map(Expression::function).map(str::to_owned).collect();
         Self {
             arms: arms.of(expressions.iter().copied()),
             runs: runs.collect(),
@@ -177,7 +176,6 @@ pub fn design_of(given: &[Quantity]) -> Option<&Rc<RunDesign>> {
 /// The quantity that an expression gives: of one field or count, of a summary of it, or of so many times it.
 pub fn quantity_of(expression: &Expression) -> Option<&'static LexiconTerm> {
     use repro_claim::syntax::ArithmeticOperator::{Divide, Multiply};
-    let is_number = |part: &Expression| matches!(part.kind, ExpressionKind::Number(_));
     let is_field = |part: &Expression, name: &str| matches!(&part.kind, ExpressionKind::Field(_, field) if field == name);
     match &expression.kind {
         ExpressionKind::Field(_, field) => {
@@ -197,8 +195,10 @@ pub fn quantity_of(expression: &Expression) -> Option<&'static LexiconTerm> {
         ExpressionKind::Arithmetic(Divide, a, _) if is_field(a, "correct") => {
             lexicon().quantity_of_field("accuracy")
         }
-        ExpressionKind::Arithmetic(Multiply, a, b) if is_number(a) => quantity_of(b),
-        ExpressionKind::Arithmetic(Multiply | Divide, a, b) if is_number(b) => quantity_of(a),
+        ExpressionKind::Arithmetic(Multiply, a, b) if a.number().is_some() => quantity_of(b),
+        ExpressionKind::Arithmetic(Multiply | Divide, a, b) if b.number().is_some() => {
+            quantity_of(a)
+        }
         _ => None,
     }
 }

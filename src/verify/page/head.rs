@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use repro_bundle::bundle::record::{RecordValue, field};
 use repro_bundle::signature::PublicKey;
 use repro_claim::locator::{Locator, MOST_BUNDLES};
 use repro_core::digest::Digest;
@@ -10,7 +11,7 @@ use repro_core::source::{Error, Location, Node, codes};
 use repro_report::outcome::Referee;
 
 use super::PostRole;
-use super::placed::{PlacedExpression, each_of, optional_text, with_hint, word_of};
+use super::placed::{PlacedExpression, each_of, with_hint, word_of};
 use crate::page_keys::{self, PAIRED_BY};
 use crate::post;
 
@@ -52,23 +53,16 @@ pub struct PostFormula {
 /// `role = "author"` or `"audit"`; an author's where none is written.
 pub(super) fn role(root: Node) -> Result<PostRole, Error> {
     let known = [("author", PostRole::Author), ("audit", PostRole::Audit)];
-    let role = root.get("role").map(|word| word_of(word, &known, &BAD_ROLE));
-    Ok(role.transpose()?.unwrap_or_default())
+    Ok(word_of(root, "role", &known, &BAD_ROLE)?.unwrap_or_default())
 }
 
 pub(super) fn referee(node: Node) -> Result<Referee, Error> {
     page_keys::only("referee", node)?;
-    let lines = |key: &str| node.get(key).map_or(Ok(Vec::new()), words);
     Ok(Referee {
-        load_bearing_premises: lines("load_bearing_premises")?,
-        free_parameters: lines("free_parameters")?,
-        missing_facts: lines("missing_facts")?,
+        load_bearing_premises: field(node, "load_bearing_premises")?,
+        free_parameters: field(node, "free_parameters")?,
+        missing_facts: field(node, "missing_facts")?,
     })
-}
-
-/// The texts of a list.
-fn words(list: Node) -> Result<Vec<String>, Error> {
-    list.items()?.map(|word| Ok(word.text()?.to_owned())).collect()
 }
 
 /// The tables that are written `[[key]]`, one behind the other.
@@ -101,8 +95,8 @@ pub(super) fn texts(root: Node) -> Result<Vec<TextSource>, Error> {
     for (id, node) in table.members()? {
         page_keys::only("source", node)?;
         // For people; only what they are is checked.
-        for field in ["date", "url"] {
-            optional_text(node, field)?;
+        for key in ["date", "url"] {
+            field::<Option<String>>(node, key)?;
         }
         let sha256 = node.get("sha256").map(|digest| {
             let text = digest.text()?;
@@ -112,11 +106,14 @@ pub(super) fn texts(root: Node) -> Result<Vec<TextSource>, Error> {
                 error.help("write the digits that `sha256sum` prints of the text")
             })
         });
+        if node.get("copy_of").is_some() {
+            node.required("file")?;
+        }
         texts.push(TextSource {
             id: id.to_owned(),
-            what: node.required("what")?.text()?.to_owned(),
-            file: optional_text(node, "file")?,
-            copy_of: copy_of(node)?,
+            what: field(node, "what")?,
+            file: field(node, "file")?,
+            copy_of: field(node, "copy_of")?,
             sha256: sha256.transpose()?,
             place: node.place(),
         });
@@ -124,20 +121,10 @@ pub(super) fn texts(root: Node) -> Result<Vec<TextSource>, Error> {
     Ok(texts)
 }
 
-/// The file that the file of a text is a copy of.
-fn copy_of(text: Node) -> Result<Option<String>, Error> {
-    let original = optional_text(text, "copy_of")?;
-    if original.is_some() {
-        text.required("file")?;
-    }
-    Ok(original)
-}
-
 /// Where the post says that runs of equal seeds are pairs.
 pub(super) fn paired_by_seed(root: Node) -> Result<Option<Location>, Error> {
-    let Some(node) = root.get("paired_by") else { return Ok(None) };
-    word_of(node, &[(PAIRED_BY, ())], &BAD_PAIRING)?;
-    Ok(Some(node.place()))
+    word_of(root, "paired_by", &[(PAIRED_BY, ())], &BAD_PAIRING)?;
+    Ok(root.get("paired_by").map(Node::place))
 }
 
 pub(super) fn names(root: Node) -> Result<BTreeMap<String, (Locator, Location)>, Error> {
@@ -167,8 +154,8 @@ pub(super) fn aliases<'n>(
             );
             return Err(with_hint(error, did_you_mean(name, parts())));
         }
-        let words = each_of(words).into_iter().map(|word| Ok(word.text()?.to_owned()));
-        aliases.insert(name.to_owned(), words.collect::<Result<_, Error>>()?);
+        let words: Result<_, Error> = each_of(words).into_iter().map(String::read).collect();
+        aliases.insert(name.to_owned(), words?);
     }
     Ok(aliases)
 }

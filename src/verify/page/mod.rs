@@ -13,6 +13,7 @@ mod unfolded;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use repro_bundle::bundle::record::field;
 use repro_bundle::signature::PublicKey;
 use repro_claim::Expression;
 use repro_claim::locator::Locator;
@@ -27,7 +28,7 @@ use crate::page_keys::{self, SCHEMA};
 use crate::post::{self};
 use crate::work::MOST_BYTES;
 use head::{aliases, formulas, keys, list, names, paired_by_seed, referee, role, texts};
-use placed::{each_of, optional_text, with_hint};
+use placed::{each_of, with_hint};
 use sentences::read_sentence;
 use tables::read_table;
 
@@ -161,7 +162,7 @@ impl PostPage {
         let known = names(root)?;
         let mut page = Self {
             id,
-            title: root.required("title")?.text()?.to_owned(),
+            title: field(root, "title")?,
             role: role(root)?,
             texts: texts(root)?,
             aliases: aliases(root, known.keys())?,
@@ -271,13 +272,12 @@ impl PostPage {
             if let Some(place) = place {
                 place_in_text = (text.clone(), place.to_owned());
             }
-            let kind = match is_table {
-                true => StatementKind::Table(read_table(node, place)?),
-                false => {
-                    let mut sentence = read_sentence(node)?;
-                    sentence.quote = self.seen_quote(&text, &sentence.quote);
-                    StatementKind::Sentence(sentence)
-                }
+            let kind = if is_table {
+                StatementKind::Table(read_table(node, place)?)
+            } else {
+                let mut sentence = read_sentence(node)?;
+                sentence.quote = self.seen_quote(&text, &sentence.quote);
+                StatementKind::Sentence(sentence)
             };
             let id = match node.get("id") {
                 Some(id) => post::identifier(id)?.to_owned(),
@@ -299,9 +299,9 @@ impl PostPage {
                 id,
                 place_in_text: if same_text { place_in_text.1.clone() } else { String::new() },
                 text,
-                premise: optional_text(node, "premise")?,
-                reading: optional_text(node, "reading")?,
-                note: optional_text(node, "note")?.unwrap_or_default(),
+                premise: field(node, "premise")?,
+                reading: field(node, "reading")?,
+                note: field::<Option<_>>(node, "note")?.unwrap_or_default(),
                 is_drafted: is_drafted(node),
                 place,
                 kind,
@@ -360,9 +360,10 @@ impl PostPage {
         }
         let ids = self.texts.iter().map(|text| text.id.as_str());
         let known: Vec<_> = ids.clone().map(|id| format!("`{id}`")).collect();
-        let expected = match known.is_empty() {
-            true => "a text of the post, which names none".to_owned(),
-            false => format!("one of {}", known.join(", ")),
+        let expected = if known.is_empty() {
+            "a text of the post, which names none".to_owned()
+        } else {
+            format!("one of {}", known.join(", "))
         };
         let error = post::UNKNOWN_TEXT.at(named.place(), expected, format!("`{name}`"));
         Err(with_hint(error, did_you_mean(name, ids)))

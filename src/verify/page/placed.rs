@@ -5,8 +5,7 @@ use std::ops::Range;
 use num_bigint::BigInt;
 use num_rational::BigRational;
 use repro_claim::Expression;
-use repro_claim::syntax::{Argument, ExpressionKind};
-use repro_core::decimal::Printed;
+use repro_claim::syntax::ExpressionKind;
 use repro_core::source::{Code, Document, Error, Location, Node, codes};
 use repro_report::meaning::Reading;
 
@@ -114,7 +113,8 @@ impl Binding {
     pub(super) fn read(node: Node) -> Result<Self, Error> {
         if let Some(value) = node.get("value") {
             node.only(&["value", "as"])?;
-            let declared = node.get("as").map(read_reading).transpose()?;
+            let known = Reading::ALL.map(|reading| (reading.word(), reading));
+            let declared = word_of(node, "as", &known, &UNKNOWN_READING)?;
             return Ok(Self::Is(PlacedExpression::read(value)?, declared));
         }
         let text = node.text()?;
@@ -135,21 +135,17 @@ impl Binding {
     }
 }
 
-/// The reading of a word.
-fn read_reading(node: Node) -> Result<Reading, Error> {
-    let known: Vec<_> = Reading::ALL.iter().map(|one| (one.word(), *one)).collect();
-    word_of(node, &known, &UNKNOWN_READING)
-}
-
-/// What the word of a key stands for; else an error with the words that are known.
+/// What the word behind a key stands for, where the key is there; an error tells the words that are known.
 pub(super) fn word_of<T: Copy>(
-    node: Node,
+    table: Node,
+    key: &str,
     known: &[(&str, T)],
     code: &'static Code,
-) -> Result<T, Error> {
+) -> Result<Option<T>, Error> {
+    let Some(node) = table.get(key) else { return Ok(None) };
     let word = node.text()?;
     let found = known.iter().find(|(name, _)| *name == word);
-    found.map(|(_, value)| *value).ok_or_else(|| {
+    found.map(|(_, value)| Some(*value)).ok_or_else(|| {
         let names: Vec<_> = known.iter().map(|(name, _)| format!("`{name}`")).collect();
         let one_of = if names.len() == 1 { "" } else { "one of " };
         code.at(node.place(), format!("{one_of}{}", names.join(", ")), format!("`{word}`"))
@@ -158,32 +154,21 @@ pub(super) fn word_of<T: Copy>(
 
 /// The numbers of the quote that a relation takes as the text states them: `quoted(2)`, counted from one.
 pub fn quoted_numbers(relation: &Expression) -> Vec<usize> {
-    let mut numbers = Vec::new();
-    relation.each(&mut |part| {
-        if let ExpressionKind::Call(name, arguments) = &part.kind
-            && name == "quoted"
-            && let [Argument { value, .. }] = &arguments[..]
-            && let ExpressionKind::Number(digits) = &value.kind
-        {
-            numbers.extend(digits.parse::<usize>());
-        }
+    let places = relation.all().filter(|part| part.is_call_of("quoted"));
+    let places = places.filter_map(|part| match part.parts()[..] {
+        [place] => place.number()?.parse().ok(),
+        _ => None,
     });
-    numbers
+    places.collect()
 }
 
 /// The numbers that relations state themselves: their constants, and the lengths of their lists.
 pub fn stated_numbers<'e>(relations: impl IntoIterator<Item = &'e Expression>) -> Vec<BigRational> {
-    let mut stated = Vec::new();
-    for relation in relations {
-        relation.each(&mut |part| match &part.kind {
-            ExpressionKind::Number(text) => {
-                stated.extend(Printed::parse(text).ok().map(|printed| printed.in_ones()))
-            }
-            ExpressionKind::List(items) => stated.push(BigInt::from(items.len()).into()),
-            _ => {}
-        });
-    }
-    stated
+    let stated = |part: &Expression| match &part.kind {
+        ExpressionKind::List(items) => Some(BigInt::from(items.len()).into()),
+        _ => part.constant(),
+    };
+    relations.into_iter().flat_map(Expression::all).filter_map(stated).collect()
 }
 
 /// What helps where an expression has a sign of another language.
@@ -196,11 +181,6 @@ pub(super) fn other_language(text: &str) -> Option<&'static str> {
         (" or ", "relations of which any may be meant stand in a list, `may_mean = [...]`"),
     ];
     signs.iter().find(|(sign, _)| text.contains(sign)).map(|(_, help)| *help)
-}
-
-/// The words behind a key that may be left out.
-pub(super) fn optional_text(node: Node, key: &str) -> Result<Option<String>, Error> {
-    node.get(key).map(|text| Ok(text.text()?.to_owned())).transpose()
 }
 
 /// The error with a hint at the name that may be meant, where one is spelled like it.

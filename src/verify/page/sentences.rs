@@ -1,9 +1,10 @@
 //! Sentences of a post file.
 
+use repro_bundle::bundle::record::field;
 use repro_claim::Expression;
 use repro_core::source::{Error, Node, codes};
 
-use super::placed::{Binding, PlacedExpression, optional_text, word_of};
+use super::placed::{Binding, PlacedExpression, word_of};
 use crate::page_keys;
 use crate::post::{self};
 use crate::work::MOST_QUOTED;
@@ -58,8 +59,7 @@ pub(super) fn read_sentence(node: Node) -> Result<Sentence, Error> {
     page_keys::only("sentence", node)?;
     let expressions = |key: &str| node.get(key).map_or(Ok(Vec::new()), PlacedExpression::read_all);
     let moods = [("fact", Mood::Fact), ("norm", Mood::Norm), ("definition", Mood::Definition)];
-    let mood =
-        node.get("asserts").map(|word| word_of(word, &moods, &post::BAD_MOOD)).transpose()?;
+    let mood = word_of(node, "asserts", &moods, &post::BAD_MOOD)?;
     let quote = node.required("quote")?;
     let length = quote.text()?.chars().count();
     if length > MOST_QUOTED {
@@ -71,7 +71,7 @@ pub(super) fn read_sentence(node: Node) -> Result<Sentence, Error> {
         is: node.get("is").map(Binding::read_all).transpose()?.unwrap_or_default(),
         says: expressions("says")?,
         may_mean: expressions("may_mean")?,
-        missing: optional_text(node, "missing")?,
+        missing: field(node, "missing")?,
         mood: mood.unwrap_or_default(),
     };
     let is_said = !sentence.is.is_empty() || sentence.relations().next().is_some();

@@ -48,10 +48,7 @@ impl PostPage {
         let mut head = tree;
         // Formulas may call each other in a circle.
         for _ in 0..MOST_DEPTH {
-            let (ExpressionKind::Name(name) | ExpressionKind::Call(name, _)) = &head.kind else {
-                break;
-            };
-            let Some(formula) = self.formulas.get(name) else { break };
+            let Some(formula) = head.name().and_then(|name| self.formulas.get(name)) else { break };
             head = &formula.body.tree;
         }
         head

@@ -189,9 +189,10 @@ fn rounded(claimed: &Printed, given: &Quantity, scaled: &Scaled) -> Outcome {
             Outcome::inconclusive(&TOO_COARSE, reason)
         }
         Agreement::Apart(_) => {
-            let also = match truncates_to(&scaled.interval, claimed) {
-                true => "; cutting digits off instead of rounding would give it",
-                false => "",
+            let also = if truncates_to(&scaled.interval, claimed) {
+                "; cutting digits off instead of rounding would give it"
+            } else {
+                ""
             };
             Outcome::refuted(&DIFFERS, format!("{}{also}", apart(claimed, scaled)))
         }
@@ -281,10 +282,7 @@ fn nominal(claimed: &Printed, scaled: &Scaled) -> Outcome {
 }
 
 fn whether(agrees: bool, claimed: &Printed, scaled: &Scaled) -> Outcome {
-    match agrees {
-        true => Outcome::verified(),
-        false => Outcome::refuted(&DIFFERS, apart(claimed, scaled)),
-    }
+    if agrees { Outcome::verified() } else { Outcome::refuted(&DIFFERS, apart(claimed, scaled)) }
 }
 
 /// The numbers of the comparison, in the unit of the print.
@@ -309,9 +307,10 @@ fn measured_of(claimed: &Printed, given: &Quantity, scaled: &Scaled, rule: &str)
 }
 
 fn shown(claimed: &Printed, given: &Quantity, scaled: &Scaled) -> String {
-    let value = match claimed.is_full_float() && claimed.unit() == Unit::Plain {
-        true => given.float.to_string(),
-        false => format_significant(&scaled.point, DIGITS),
+    let value = if claimed.is_full_float() && claimed.unit() == Unit::Plain {
+        given.float.to_string()
+    } else {
+        format_significant(&scaled.point, DIGITS)
     };
     let value = format!("{value}{}", claimed.unit().sign());
     match given.leaf {
@@ -328,9 +327,10 @@ fn apart(claimed: &Printed, scaled: &Scaled) -> String {
     let is_share = matches!(claimed.unit(), Unit::Percent | Unit::Points);
     let sign = if is_share { " points" } else { claimed.unit().sign() };
     let size = format_significant(&difference.abs(), 4);
-    let share = match scaled.point.is_zero() || is_share {
-        true => String::new(),
-        false => share_of(&(&difference / &scaled.point)),
+    let share = if scaled.point.is_zero() || is_share {
+        String::new()
+    } else {
+        share_of(&(&difference / &scaled.point))
     };
     let value = format_significant(&scaled.point, DIGITS);
     format!(
@@ -345,9 +345,10 @@ fn share_of(ratio: &BigRational) -> String {
     let hundred = BigRational::from_integer(100.into());
     let share = ratio.abs() * &hundred;
     let digits = if share < BigRational::from_integer(99.into()) { 2 } else { 3 };
-    match share > &hundred * BigRational::from_integer(10.into()) {
-        true => String::new(),
-        false => format!(" ({}%)", format_significant(&share, digits)),
+    if share > &hundred * BigRational::from_integer(10.into()) {
+        String::new()
+    } else {
+        format!(" ({}%)", format_significant(&share, digits))
     }
 }
 

@@ -151,9 +151,10 @@ fn choose(number: NumberInQuote<'_>, claimed: &Printed, given: &Quantity) -> Cho
             && agreement::judge(claimed, Reading::Exact, given).is_verified()
     };
     if let Some(token) = near.filter(|token| !is_itself(token)) {
-        let reading = match token.tokens.guards("better") && lower_is_better(given) {
-            true => Reading::AtMost,
-            false => token.tokens.reading,
+        let reading = if token.tokens.guards("better") && lower_is_better(given) {
+            Reading::AtMost
+        } else {
+            token.tokens.reading
         };
         // No digit of a whole number is cut off.
         if reading != Reading::Floor || claimed.text().contains('.') {

@@ -101,6 +101,7 @@ impl<'r> PostRecords<'r> {
             return found;
         }
         let mut is_old = true;
+        let status = &mut found.status;
         let is_about = |record: &ReviewRecord| {
             record.parts.binding == parts.binding && record.parts.quote == parts.quote
         };
@@ -112,39 +113,34 @@ impl<'r> PostRecords<'r> {
             let fresh: Vec<_> = lints.iter().filter(|kind| !record.lints.contains(kind)).collect();
             let is_whole = fresh.is_empty();
             match (self.worth(record), record.verdict) {
-                (_, ReviewVerdict::Exempt) if is_whole => found.status.is_exempted = true,
+                (_, ReviewVerdict::Exempt) if is_whole => status.is_exempted = true,
                 (Worth::Forged, _) => found.forged.push(record),
                 (Worth::Noted(why), ReviewVerdict::Dispute) if record.model.is_some() => {
-                    found.status.noted.push(noted(record, why));
+                    status.noted.push(noted(record, why));
                 }
                 // Doubt needs no key.
                 (_, ReviewVerdict::Dispute) => {
                     let reason = record.reason.as_deref().unwrap_or_default();
-                    found
-                        .status
-                        .disputed_by
-                        .push(format!("{}: {reason}", record.reviewer().shown()));
+                    status.disputed_by.push(format!("{}: {reason}", record.reviewer().shown()));
                 }
                 _ if !is_whole => {
-                    found.status.void_since.get_or_insert_with(|| new_lints(record, &fresh));
+                    status.void_since.get_or_insert_with(|| new_lints(record, &fresh));
                 }
-                (Worth::Noted(why), _) => found.status.noted.push(noted(record, why)),
+                (Worth::Noted(why), _) => status.noted.push(noted(record, why)),
                 (Worth::Counts(name), _) => {
                     is_old &= record.values != now;
                     for (kind, answer) in &record.answers {
                         found.answers.insert(kind.clone(), format!("{name}: {answer}"));
                     }
-                    found
-                        .status
-                        .approved_by
-                        .push(name + &decoys(record.session.unwrap_or_default()));
+                    let session = record.session.unwrap_or_default();
+                    status.approved_by.push(name + &decoys(session));
                 }
             }
         }
-        let is_approved = !found.status.approved_by.is_empty();
-        found.status.evidence_changed = is_approved && is_old;
+        let is_approved = !status.approved_by.is_empty();
+        status.evidence_changed = is_approved && is_old;
         if is_approved {
-            found.status.void_since = None;
+            status.void_since = None;
         }
         found
     }
@@ -250,9 +246,10 @@ fn findings_of(claim: &ClaimReport) -> Vec<Finding> {
 
 /// The finding of a record that cannot be used.
 fn broken(error: &Error, post: &str) -> Finding {
-    let place = match error.place.file.is_empty() {
-        true => Location::file(super::store::file(post)),
-        false => error.place.clone(),
+    let place = if error.place.file.is_empty() {
+        Location::file(super::store::file(post))
+    } else {
+        error.place.clone()
     };
     Finding {
         code: &BROKEN,

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use num_rational::BigRational;
 use repro_claim::Expression;
-use repro_claim::quote::{self, HeadUnit, ItemKind, QuoteItem};
+use repro_claim::quote::{self, HeadUnit, QuoteItem};
 use repro_claim::seen::HIDDEN;
 use repro_claim::sentence;
 use repro_claim::syntax::ExpressionKind;
@@ -106,14 +106,9 @@ impl<'a> Judge<'a> {
         let mut all = vec![tree];
         let mut at = 0;
         while let Some(next) = all.get(at).copied() {
-            let mut used = BTreeMap::new();
-            next.each(&mut |part| {
-                if let ExpressionKind::Call(name, _) | ExpressionKind::Name(name) = &part.kind {
-                    used.extend(formulas.get_key_value(name));
-                }
-            });
-            let fresh = used.into_iter().filter(|(name, _)| seen.insert(*name));
-            all.extend(fresh.map(|(_, formula)| &formula.body.tree));
+            let names: BTreeSet<_> = next.all().filter_map(Expression::name).collect();
+            let fresh = names.into_iter().filter(|name| seen.insert(*name));
+            all.extend(fresh.filter_map(|name| Some(&formulas.get(name)?.body.tree)));
             at += 1;
         }
         all
@@ -175,11 +170,9 @@ impl<'a> Judge<'a> {
     ) -> Vec<String> {
         let row = bound.variables.values().map(|variable| &variable.tree);
         // What is proved for all values rests on no evidence.
-        let is_proof =
-            |one: &&Expression| matches!(&one.kind, ExpressionKind::Call(name, _) if name == PROOF);
-        let expressions = expressions.into_iter().filter(|one| !is_proof(one));
+        let expressions = expressions.into_iter().filter(|one| !one.is_call_of(PROOF));
         let said: Vec<_> =
-            plain_numbers(&bound.items).iter().map(|one| one.text().to_owned()).collect();
+            bound.items.iter().filter_map(QuoteItem::printed).map(Printed::text).collect();
         own_numbers::of(expressions.chain(row).flat_map(|one| self.with_formulas(one)), &said)
     }
 
@@ -261,11 +254,7 @@ impl<'a> Judge<'a> {
             }
             _ => false,
         };
-        let mut computes = false;
-        for tree in self.with_formulas(expression) {
-            tree.each(&mut |part| computes |= derives(part));
-        }
-        computes
+        self.with_formulas(expression).into_iter().flat_map(Expression::all).any(derives)
     }
 
     /// The numbers of the quote that an expression takes, from 0.
@@ -416,11 +405,12 @@ pub(super) fn single_source(leaf: &Leaf) -> String {
     let text = &leaf.text;
     let evidence = leaf.evidence.as_ref();
     let typed_at = evidence.and_then(|evidence| evidence.printed_at.as_deref());
-    match leaf.quote.is_some() || typed_at.is_some_and(|place| place.starts_with('/')) {
-        true => format!("single source: \"{text}\" was typed from the quoted place"),
-        false => format!(
+    if leaf.quote.is_some() || typed_at.is_some_and(|place| place.starts_with('/')) {
+        format!("single source: \"{text}\" was typed from the quoted place")
+    } else {
+        format!(
             "single source: \"{text}\" was typed from the same document, and nothing shows that from another place"
-        ),
+        )
     }
 }
 
@@ -436,15 +426,7 @@ pub(super) fn instead(
 }
 
 pub(super) fn plain_numbers(items: &[QuoteItem]) -> Vec<Printed> {
-    items.iter().filter_map(printed).cloned().collect()
-}
-
-/// The number of an item; none of a date.
-pub(super) fn printed(item: &QuoteItem) -> Option<&Printed> {
-    match &item.kind {
-        ItemKind::Number(printed) | ItemKind::Spread(printed) => Some(printed),
-        ItemKind::Date(_) => None,
-    }
+    items.iter().filter_map(QuoteItem::printed).cloned().collect()
 }
 
 /// The expressions that numbers are bound to.
@@ -455,10 +437,7 @@ pub(super) fn expressions_of(bindings: &[Binding]) -> impl Iterator<Item = &Plac
 /// The kind of a claim: the function at the root of its expression.
 pub(super) fn kind_of(expression: &Expression, otherwise: &'static str) -> &'static str {
     match &expression.kind {
-        ExpressionKind::Call(name, _) => {
-            functions::find(name).map_or(otherwise, |function| function.name)
-        }
         ExpressionKind::Not(of) => kind_of(of, otherwise),
-        _ => otherwise,
+        _ => expression.function().and_then(functions::find).map_or(otherwise, |own| own.name),
     }
 }

@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 
 use repro_claim::Expression;
-use repro_claim::quote::{ItemKind, QuoteItem};
+use repro_claim::quote::QuoteItem;
 use repro_report::meaning::{Lint, Reading};
 use repro_report::outcome::Verdict;
 
@@ -74,7 +74,6 @@ impl<'a> Judge<'a> {
         let lower = if lower.len() == bound.quote.len() { lower } else { bound.quote.to_owned() };
         let context = format!("{} {}", bound.place_in_text, bound.sought.around);
         let text = self.context.text(&self.statement.text);
-        let first = value.number;
         let siblings = self.trees_of_statement();
         let with_formulas: Vec<_> =
             value.trees.iter().flat_map(|tree| self.with_formulas(tree)).collect();
@@ -91,8 +90,7 @@ impl<'a> Judge<'a> {
             context: &context,
             text: text.map(|text| text.lower()),
             items: value.items,
-            number: first.map(|item| item.span.clone()),
-            is_spread: first.is_some_and(|item| matches!(item.kind, ItemKind::Spread(_))),
+            number: value.number,
             declared: value.declared,
             trees: value.trees,
             with_formulas: &with_formulas,
@@ -103,9 +101,7 @@ impl<'a> Judge<'a> {
             given: value.given,
             others: OnceCell::new(),
         };
-        let answer = self.statement.reading.as_ref();
-        let answered = |lint: Lint| Lint { answer: answer.cloned(), ..lint };
-        lints::of(&claim).into_iter().map(answered).collect()
+        lints::of(&claim, self.statement.reading.as_ref())
     }
 
     /// Every expression of the statement, of bindings and of relations.

@@ -14,7 +14,7 @@ use repro_stats::spread::ErrorBarMeaning;
 use super::evidence_words::{self, ClaimedWords};
 use super::judge::{
     BoundWords, CLAIM, Judge, NO_EVIDENCE, ScopedEvaluator, expressions_of, instead, kind_of,
-    plain_numbers, printed, scope, shortened, single_source,
+    plain_numbers, scope, shortened, single_source,
 };
 use super::meant::LintedValue;
 use super::own_scale;
@@ -66,10 +66,10 @@ struct JudgedValue<'p> {
 }
 
 impl<'p> JudgedValue<'p> {
-    /// Numbers for which the evidence gives no value that is believed.
-    fn open(pair: &Pair<'p>, outcome: Outcome) -> Self {
+    /// An outcome of some numbers that nothing was held against.
+    fn of(outcome: Outcome, numbers: Vec<&'p QuoteItem>) -> Self {
         let (given, readings, words) = (Vec::new(), Vec::new(), Vec::new());
-        Self { outcome, items: &[], numbers: pair.items.clone(), given, readings, words }
+        Self { outcome, items: &[], numbers, given, readings, words }
     }
 }
 
@@ -171,8 +171,7 @@ impl<'a> Judge<'a> {
         let mut pairs = Vec::new();
         let mut wanted = 0;
         for binding in bound.bindings {
-            let is_spread =
-                left.first().is_some_and(|item| matches!(item.kind, ItemKind::Spread(_)));
+            let is_spread = left.first().is_some_and(|item| item.is_spread());
             let count = if self.is_of_ends(binding) && !is_spread { 2 } else { 1 };
             wanted += count;
             let (now, rest) = left.split_at(count.min(left.len()));
@@ -241,7 +240,7 @@ impl<'a> Judge<'a> {
     /// Refuses a relation where the value of a number is wanted.
     pub(super) fn is_no_relation(&self, expression: &PlacedExpression) -> Result<(), Error> {
         let tree = &expression.tree;
-        if !matches!(tree.kind, ExpressionKind::Relation(..) | ExpressionKind::Not(_)) {
+        if !tree.is_relation() && !matches!(tree.kind, ExpressionKind::Not(_)) {
             return Ok(());
         }
         let place = expression.place_of(tree, self.context.page.document());
@@ -260,10 +259,10 @@ impl<'a> Judge<'a> {
         self.context.work.goes_on(&self.statement.place)?;
         let evaluation = self.evaluation(bound, plain_numbers(items))?;
         let judged = match evaluation.value(pair.expression) {
-            Err(error) => JudgedValue::open(pair, undecidable(error)?),
+            Err(error) => JudgedValue::of(undecidable(error)?, pair.items.clone()),
             Ok(value) => match value.words() {
                 Some(words) => self.words(bound, pair, words),
-                None => self.quantities(bound, pair, items, scale, (&evaluation, value))?,
+                None => self.quantities(bound, pair, items, scale, &evaluation, value)?,
             },
         };
         let JudgedValue { outcome, items, numbers, given, readings, words } = judged;
@@ -273,8 +272,8 @@ impl<'a> Judge<'a> {
             Some(design) => design.noted(outcome),
             None => outcome,
         };
-        let digits = numbers.iter().filter_map(|item| printed(item)?.significant_digits().into());
-        let digits = digits.max().unwrap_or_default() + 1;
+        let digits = numbers.iter().filter_map(|item| item.printed());
+        let digits = digits.map(Printed::significant_digits).max().unwrap_or_default() + 1;
         let fact = match words.as_slice() {
             [] => fact::of_number(&sources.scope, tree, &given, &sources.provenance, digits),
             words => fact::of_words(&sources.scope, tree, words),
@@ -307,7 +306,8 @@ impl<'a> Judge<'a> {
         pair: &Pair<'p>,
         items: &'p [QuoteItem],
         scale: Option<&BigRational>,
-        (evaluation, value): (&ScopedEvaluator<'a>, Evaluated<'a>),
+        evaluation: &ScopedEvaluator<'a>,
+        value: Evaluated<'a>,
     ) -> Result<JudgedValue<'p>, Error> {
         let (tree, place) = (&pair.expression.tree, || pair.expression.place().clone());
         if matches!(value, Evaluated::Judgement(_)) {
@@ -344,14 +344,15 @@ impl<'a> Judge<'a> {
         }
         let compared =
             |number: &Quantity| number.leaf.is_some_and(|kind| kind != LeafKind::Counted);
-        let method = match given.iter().all(compared) || is_one_print(&given) {
-            true => Method::Compared,
-            false => Method::Recomputed,
+        let method = if given.iter().all(compared) || is_one_print(&given) {
+            Method::Compared
+        } else {
+            Method::Recomputed
         };
         let outcome = resting_on(outcome.by(method), self.statement.premise.as_deref());
         let outcome = self.settled(outcome, evaluator);
-        let (numbers, words) = (pair.items.clone(), Vec::new());
-        Ok(JudgedValue { outcome, items, numbers, given, readings, words })
+        let judged = JudgedValue::of(outcome, pair.items.clone());
+        Ok(JudgedValue { items, given, readings, ..judged })
     }
 
     /// Whether an expression, or a formula that it uses, takes from the quote the number that it is for.
@@ -388,9 +389,7 @@ impl<'a> Judge<'a> {
         } else if let Some(leaf) = leaves().find(|leaf| self.is_quoted(leaf, bound, &claimed)) {
             outcome = instead(&SINGLE_SOURCE, &single_source(leaf), outcome);
         }
-        let outcome = outcome.by(Method::Compared);
-        let (given, readings) = (Vec::new(), Vec::new());
-        JudgedValue { outcome, items: &[], numbers, given, readings, words }
+        JudgedValue { words, ..JudgedValue::of(outcome.by(Method::Compared), numbers) }
     }
 
     /// The printed numbers of a pair against what its expression gives.
@@ -403,8 +402,7 @@ impl<'a> Judge<'a> {
         scale: Option<&BigRational>,
     ) -> (Outcome, Vec<TokenReading>) {
         let is_one = pair.items.len() == 1;
-        let is_spread =
-            matches!(pair.items.first().map(|item| &item.kind), Some(ItemKind::Spread(_)));
+        let is_spread = pair.items.first().is_some_and(|item| item.is_spread());
         let has_ends = is_spread || self.is_interval(&pair.expression.tree);
         let half = half_width(given).filter(|_| is_one && has_ends);
         let given = half.as_ref().map_or(given, std::slice::from_ref);
@@ -433,8 +431,7 @@ impl<'a> Judge<'a> {
                     if !readings.contains(&reading) {
                         readings.push(reading);
                     }
-                    let is_spread = matches!(item.kind, ItemKind::Spread(_));
-                    if is_spread { with_runs(outcome, printed, number) } else { outcome }
+                    if item.is_spread() { with_runs(outcome, printed, number) } else { outcome }
                 }
             };
             outcomes.push((number.derivation.clone(), outcome));
@@ -499,7 +496,7 @@ pub(super) fn of_cell<'r>(reports: &'r [ClaimReport], id: &str) -> Vec<&'r Claim
 pub(super) fn column_cell(report: &ClaimReport, is_of_table: bool) -> Option<ColumnCell> {
     let items = quote::items(&report.claimed);
     let [item] = items.as_slice() else { return None };
-    let printed = printed(item)?.clone();
+    let printed = item.printed()?.clone();
     let [low, high] = report.outcome.measured.first()?.interval?;
     let exact = |end: f64| BigRational::from_float(end);
     let value = Interval::between(exact(low)?, exact(high)?);

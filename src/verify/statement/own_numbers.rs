@@ -16,10 +16,7 @@ const KILOBYTE: u64 = 1024;
 
 /// The numbers that expressions have themselves and that are no usual ones, in order. A step behind `@`, the place of a
 /// number of the quote, a limit that is among the numbers `said` by the quote, and most options of functions are no values.
-pub fn of<'e>(
-    expressions: impl IntoIterator<Item = &'e Expression>,
-    said: &[String],
-) -> Vec<String> {
+pub fn of<'e>(expressions: impl IntoIterator<Item = &'e Expression>, said: &[&str]) -> Vec<String> {
     let mut own = OwnNumbers { said, found: BTreeSet::new() };
     expressions.into_iter().for_each(|expression| own.collect(expression, false));
     own.found.into_iter().collect()
@@ -36,7 +33,7 @@ pub fn is_idle(operator: ArithmeticOperator, left: &Expression, right: &Expressi
 }
 
 struct OwnNumbers<'s> {
-    said: &'s [String],
+    said: &'s [&'s str],
     found: BTreeSet<String>,
 }
 
@@ -71,10 +68,8 @@ impl OwnNumbers<'_> {
                     _ => usize::MAX,
                 };
                 // Bits are nats divided by ln(2).
-                let is_base = |value: &Expression| {
-                    name == "ln"
-                        && matches!(&value.kind, ExpressionKind::Number(base) if base == "2" || base == "10")
-                };
+                let is_base =
+                    |value: &Expression| name == "ln" && is_number_of(value, &["2", "10"]);
                 let values = values.take(taken).map(|argument| &argument.value);
                 values.filter(|value| !is_base(value)).for_each(|value| self.collect(value, false));
             }
@@ -82,7 +77,8 @@ impl OwnNumbers<'_> {
                 // A level of tests is a usual limit; any other limit, and what something is equal to, should stand in the words.
                 let is_equality = rest.iter().any(|(sign, _)| *sign == RelationOperator::Equal);
                 for side in part.parts() {
-                    let is_limit = !is_equality && (is_number_of(side, &LEVELS) || self.says(side));
+                    let is_limit = !is_equality
+                        && (is_number_of(side, &LEVELS) || is_number_of(side, self.said));
                     if !is_limit && !is_number_of(side, &["1"]) {
                         self.collect(side, false);
                     }
@@ -93,16 +89,11 @@ impl OwnNumbers<'_> {
             _ => part.parts().into_iter().for_each(|inner| self.collect(inner, false)),
         }
     }
-
-    /// Whether the quote has this number.
-    fn says(&self, part: &Expression) -> bool {
-        matches!(&part.kind, ExpressionKind::Number(text) if self.said.contains(text))
-    }
 }
 
 /// Whether it is one of these numbers, such as the 1 of `1 - x` and `n - 1`.
 fn is_number_of(part: &Expression, numbers: &[&str]) -> bool {
-    matches!(&part.kind, ExpressionKind::Number(text) if numbers.contains(&text.as_str()))
+    part.number().is_some_and(|number| numbers.contains(&number))
 }
 
 fn is_usual(text: &str) -> bool {
@@ -122,7 +113,7 @@ mod tests {
 
     #[test]
     fn only_what_is_not_usual_is_told() {
-        let found = |text: &str| of([&Expression::parse(text).unwrap()], &["3.28".to_owned()]);
+        let found = |text: &str| of([&Expression::parse(text).unwrap()], &["3.28"]);
         assert_eq!(found("moe.loss * 0.910908"), ["0.910908"]);
         assert_eq!(found("(a - 0.01) * 91 / 100"), ["0.01", "91"]);
         assert_eq!(found("abs(1.23) * run.epochs"), ["1.23"]);

@@ -11,9 +11,7 @@ const SAME: f64 = 1e-9;
 
 /// Whether an expression has a unit of its own: it multiplies or divides by a power of ten.
 pub(super) fn may_have_one(tree: &Expression) -> bool {
-    let mut is_scaled = false;
-    tree.each(&mut |part| is_scaled |= number(part).is_some_and(is_scale));
-    is_scaled
+    tree.all().any(|part| number(part).is_some_and(is_scale))
 }
 
 /// Whether a number is a power of ten that turns one unit into another.

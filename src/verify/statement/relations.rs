@@ -6,7 +6,7 @@ use num_bigint::BigInt;
 use num_rational::BigRational;
 use num_traits::{Signed, Zero};
 use repro_claim::Expression;
-use repro_claim::quote::{self, ItemKind, QuoteItem};
+use repro_claim::quote::{self, QuoteItem};
 use repro_claim::syntax::{ExpressionKind, RelationOperator};
 use repro_core::decimal::{Printed, Unit};
 use repro_core::source::{Code, Error, codes};
@@ -188,7 +188,7 @@ impl<'a> Judge<'a> {
         let relations = sentence.relations().flat_map(|relation| self.with_formulas(relation));
         let held = stated_numbers(relations);
         for (number, item) in (1..).zip(&bound.items) {
-            let ItemKind::Number(printed) = &item.kind else { continue };
+            let Some(printed) = item.number() else { continue };
             // Counts in words are compared with the runs of the fact, by a lint.
             let is_measure = printed.unit() != Unit::Plain
                 || !printed.is_integer_text() && !item.is_in_digits(bound.quote);
@@ -211,9 +211,10 @@ impl<'a> Judge<'a> {
     fn loose(&self, expression: &PlacedExpression, bound: &BoundWords) -> Option<Lint> {
         let near = |item: &QuoteItem, own: &Printed| {
             let step = own.last_place() * BigRational::from_integer(BigInt::from(OTHER_DIGITS));
-            match reading::is_loose(bound.quote, &item.span) {
-                true => Vec::new(),
-                false => vec![own.clone().moved(&step), own.clone().moved(&-step)],
+            if reading::is_loose(bound.quote, &item.span) {
+                Vec::new()
+            } else {
+                vec![own.clone().moved(&step), own.clone().moved(&-step)]
             }
         };
         let index = self.held_of_all(expression, bound, near)?;
@@ -286,14 +287,10 @@ impl<'a> Judge<'a> {
     /// What else holds everywhere says nothing of models and runs.
     fn is_proof(&self, tree: &Expression, quote: &str) -> bool {
         let formulas = &self.context.page.formulas;
-        let (mut proves, mut is_of_text) = (false, !self.names_runs(quote));
-        tree.each(&mut |part| {
-            if let ExpressionKind::Call(name, _) | ExpressionKind::Name(name) = &part.kind {
-                proves |= name == PROOF;
-                is_of_text |= name == "quoted" || formulas.contains_key(name);
-            }
-        });
-        proves && is_of_text
+        let mut names = tree.all().filter_map(Expression::name);
+        tree.all().any(|part| part.name() == Some(PROOF))
+            && (names.any(|name| name == "quoted" || formulas.contains_key(name))
+                || !self.names_runs(quote))
     }
 
     /// Whether words are about something that is measured: a quantity, runs, a model, a name of the post.

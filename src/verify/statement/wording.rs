@@ -96,9 +96,10 @@ pub fn readings(parts: Vec<(String, Outcome)>) -> Outcome {
     let told =
         told.iter().map(|(what, labels)| format!("{what} if it means {}", labels.join(" or ")));
     let reason = told.collect::<Vec<_>>().join("; ");
-    let outcome = match decided(Verdict::Refuted) {
-        true => Outcome::refuted(&order::WRONG_WAY, reason),
-        false => Outcome::inconclusive(&READINGS_DIFFER, reason),
+    let outcome = if decided(Verdict::Refuted) {
+        Outcome::refuted(&order::WRONG_WAY, reason)
+    } else {
+        Outcome::inconclusive(&READINGS_DIFFER, reason)
     };
     outcome.giving(given).measuring(measured)
 }

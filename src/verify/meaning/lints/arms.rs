@@ -6,24 +6,15 @@ use std::sync::Arc;
 
 use repro_bundle::bundle::Origin;
 use repro_claim::locator::Locator;
-use repro_report::meaning::{Lint, LintKind};
 
-use super::{LintedClaim, lint};
+use super::{LintedClaim, spellings};
 use crate::arms::{ClaimArm, plain, shared};
 use crate::lexicon::{lexicon, place_of, plain_words};
 use crate::page::path_of;
 
 /// A value of another arm than the words name.
-pub(super) fn arm(claim: &LintedClaim<'_>) -> Option<Lint> {
-    let own: Vec<&ClaimArm> = claim.provenance.arms.iter().map(Arc::as_ref).collect();
-    if own.is_empty() {
-        return None;
-    }
-    if let Some(row) = claim.row.map(str::to_lowercase)
-        && let Some(lint) = row_of_another(claim, &own, &row)
-    {
-        return Some(lint);
-    }
+pub(super) fn arm(claim: &LintedClaim<'_>) -> Option<String> {
+    let own = own_arms(claim)?;
     let clause = clause_of(claim)?;
     let siblings = claim.scope.arms.of(claim.siblings.iter().copied());
     // What a single arm is compared with is no arm of its value.
@@ -64,20 +55,22 @@ pub(super) fn arm(claim: &LintedClaim<'_>) -> Option<Lint> {
         let is_single = !is_difference && !stands_in;
         return is_single.then(|| kind_of_another(&own, clause)).flatten();
     };
-    let message = format!("the text names {}, and the value is of {}", named.label, labels(&own));
-    lint(LintKind::Arm, message)
+    Some(format!("the text names {}, and the value is of {}", named.label, labels(&own)))
+}
+
+/// The arms of a value; none of a value of no arm.
+fn own_arms<'c>(claim: &LintedClaim<'c>) -> Option<Vec<&'c ClaimArm>> {
+    let arms = &claim.provenance.arms;
+    (!arms.is_empty()).then(|| arms.iter().map(Arc::as_ref).collect())
 }
 
 /// A number of no arm, of which the words say that it is of one alone: "the mixture alone" over all planned runs.
-pub(super) fn alone(claim: &LintedClaim<'_>) -> Option<Lint> {
-    claim.number.as_ref().filter(|_| claim.provenance.arms.is_empty())?;
+pub(super) fn alone(claim: &LintedClaim<'_>) -> Option<String> {
+    claim.number.filter(|_| claim.provenance.arms.is_empty())?;
     let (word, _) = lexicon().find("arm.alone", claim.lower)?;
     let is_named = |other: &&Arc<ClaimArm>| claim.mention(other, &[], claim.lower).is_some();
     let named = claim.others().iter().find(is_named)?;
-    lint(
-        LintKind::Arm,
-        format!("the text says \"{word}\" of {}, and the value is of no arm", named.label),
-    )
+    Some(format!("the text says \"{word}\" of {}, and the value is of no arm", named.label))
 }
 
 /// Whether the quote has no name of the own arms, nor a part of one that no other arm of the statement has.
@@ -125,8 +118,7 @@ fn names(
     let own_kinds: Vec<&String> =
         claim.provenance.arms.iter().flat_map(|own| own.kind_words()).collect();
     let mut extra = theirs.difference(said_of).filter(|part| !own_kinds.contains(*part)).peekable();
-    let adds =
-        extra.peek().is_some() && extra.all(|part| claim.place_of_part(clause, part).is_some());
+    let adds = extra.peek().is_some() && extra.all(|part| stands_in(part, clause));
     let called = claim.called(other, &[own]).find_map(|name| place_of(clause, name));
     // "long budget" names `long.moe` beside `moe`.
     if adds && !mine.is_empty() && mine.is_subset(&theirs) {
@@ -142,9 +134,14 @@ fn names(
     called.is_some_and(|called| called.start <= place.start && place.end <= called.end)
 }
 
+/// Whether a text has a part of a name in one of its spellings.
+fn stands_in(part: &str, text: &str) -> bool {
+    spellings(part).iter().any(|name| place_of(text, name).is_some())
+}
+
 /// The part of the quote, between semicolons, in which the number stands.
 fn clause_of<'c>(claim: &LintedClaim<'c>) -> Option<&'c str> {
-    let Some(number) = &claim.number else { return Some(claim.lower) };
+    let Some(number) = claim.number.map(|item| &item.span) else { return Some(claim.lower) };
     claim.lower.split([';', '\n']).find(|part| {
         let from = part.as_ptr() as usize - claim.lower.as_ptr() as usize;
         number.start >= from && number.end <= from + part.len()
@@ -174,30 +171,29 @@ fn is_alike(claim: &LintedClaim<'_>, locator: &Locator) -> bool {
 }
 
 /// A row whose first cell is the name, or the kind, of another arm.
-fn row_of_another(claim: &LintedClaim<'_>, own: &[&ClaimArm], row: &str) -> Option<Lint> {
-    let name = plain(row);
+pub(super) fn row(claim: &LintedClaim<'_>) -> Option<String> {
+    let (own, row) = (own_arms(claim)?, claim.row?.to_lowercase());
+    let name = plain(&row);
     let mut labels_of_own = own.iter().map(|arm| &arm.plain);
     // Lanes of a document are named behind it: `fp8.dense`.
     let of_row = claim.scope.variables.values().map(|variable| &variable.tree);
     let mut parts_of_row = of_row.filter_map(path_of).flatten();
     let is_own = labels_of_own.any(|label| label.contains(&name) || name.contains(label.as_str()))
         || parts_of_row.any(|part| plain(&part) == name);
-    let is_named = |other: &&Arc<ClaimArm>| match own {
-        [own] => own.is_beside(other) && names(claim, row, own, other, &BTreeSet::new()),
+    let is_named = |other: &&Arc<ClaimArm>| match own.as_slice() {
+        [own] => own.is_beside(other) && names(claim, &row, own, other, &BTreeSet::new()),
         _ => false,
     };
     let other = claim.scope.arms.all().find(|other| other.plain == name);
     let other = other.or_else(|| claim.others().iter().find(is_named));
     let Some(other) = other.filter(|_| !is_own && !name.is_empty()) else {
-        return kind_of_another(own, row);
+        return kind_of_another(&own, &row);
     };
-    let message =
-        format!("the row is that of {}, and the value is of {}", other.label, labels(own));
-    lint(LintKind::Arm, message)
+    Some(format!("the row is that of {}, and the value is of {}", other.label, labels(&own)))
 }
 
 /// A dense model that the words call a mixture, or the other way.
-fn kind_of_another(own: &[&ClaimArm], clause: &str) -> Option<Lint> {
+fn kind_of_another(own: &[&ClaimArm], clause: &str) -> Option<String> {
     if own.iter().any(|arm| arm.parts.iter().any(|part| place_of(clause, part).is_some())) {
         return None;
     }
@@ -213,7 +209,7 @@ fn kind_of_another(own: &[&ClaimArm], clause: &str) -> Option<Lint> {
         _ => return None,
     };
     let kind = if is_mixture { "a mixture" } else { "a dense model" };
-    lint(LintKind::Arm, format!("the text says \"{word}\", and {} is {kind}", labels(own)))
+    Some(format!("the text says \"{word}\", and {} is {kind}", labels(own)))
 }
 
 fn labels(arms: &[&ClaimArm]) -> String {

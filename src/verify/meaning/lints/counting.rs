@@ -4,16 +4,15 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use num_rational::BigRational;
 use repro_claim::Expression;
 use repro_claim::quote::QuoteItem;
 use repro_claim::syntax::{ExpressionKind, RelationOperator};
 use repro_core::decimal::Printed;
-use repro_report::meaning::{Lint, LintKind, Reading};
+use repro_report::meaning::Reading;
 use repro_report::outcome::EvidenceRef;
 
 use super::statistic::said_in;
-use super::{LintedClaim, denies_before, lint, number_of, plain_words};
+use super::{LintedClaim, denies_before, plain_words};
 use crate::arms::{ClaimArm, counted_runs};
 use crate::lexicon::{lexicon, place_of};
 use crate::value::LeafKind;
@@ -22,7 +21,7 @@ use crate::value::LeafKind;
 const DENIED: usize = 24;
 
 /// A number of runs in the words that the fact does not have.
-pub(super) fn runs(claim: &LintedClaim<'_>) -> Option<Lint> {
+pub(super) fn runs(claim: &LintedClaim<'_>) -> Option<String> {
     let groups = claim.provenance.arms.iter().filter(|arm| arm.runs.is_group);
     let sizes: Vec<usize> = groups.map(|arm| arm.runs.bundles.len()).collect();
     let all = claim.provenance.runs.len();
@@ -34,37 +33,34 @@ pub(super) fn runs(claim: &LintedClaim<'_>) -> Option<Lint> {
     let is_listed = sizes.is_empty() && (all > 1 || names_one);
     for item in claim.items {
         // What is bound has a verdict of its own.
-        if claim.number.as_ref() == Some(&item.span) {
+        if claim.number == Some(item) {
             continue;
         }
         let Some((count, noun)) = said_of_runs(claim, item) else { continue };
         if !is_listed && !sizes.contains(&count) && all != count {
             let said = item.text(claim.quote);
             let found = counted_runs(sizes.first().copied().unwrap_or(all));
-            let message = format!("the text says {said} {noun}, and the value is of {found}");
-            return lint(LintKind::Count, message);
+            return Some(format!("the text says {said} {noun}, and the value is of {found}"));
         }
     }
     quantified(claim, &sizes)
 }
 
 /// A number of runs that the words call one of seeds, where several runs have the same seed.
-pub(super) fn seeds(claim: &LintedClaim<'_>) -> Option<Lint> {
-    let item = claim.items.iter().find(|item| claim.number.as_ref() == Some(&item.span))?;
-    let (count, _) = said_of_runs(claim, item)?;
+pub(super) fn seeds(claim: &LintedClaim<'_>) -> Option<String> {
+    let (count, _) = said_of_runs(claim, claim.number?)?;
     if !plain_words(claim.behind()).take(3).any(|word| lexicon().is_in("count.seeds", word)) {
         return None;
     }
     let arms = claim.provenance.arms.iter();
     let seeds: BTreeSet<u64> = arms.flat_map(|arm| &arm.runs.seeds).copied().collect();
     let seeds = Some(seeds.len()).filter(|seeds| *seeds > 0 && *seeds < count)?;
-    let message = format!("the text says {count} seeds, and these {count} runs have only {seeds}");
-    lint(LintKind::Count, message)
+    Some(format!("the text says {count} seeds, and these {count} runs have only {seeds}"))
 }
 
 /// The number of runs that a number of the words is, and the word behind it.
 fn said_of_runs<'c>(claim: &LintedClaim<'c>, item: &QuoteItem) -> Option<(usize, &'c str)> {
-    let count = number_of(item)?.as_f64();
+    let count = item.number()?.as_f64();
     let behind = claim.lower.get(item.span.end..).unwrap_or_default();
     let is_noun = |word: &str| lexicon().is_in("count.runs", word);
     let mut words = plain_words(behind);
@@ -83,7 +79,7 @@ fn said_of_runs<'c>(claim: &LintedClaim<'c>, item: &QuoteItem) -> Option<(usize,
 }
 
 /// "All nine" over another number of things.
-fn quantified(claim: &LintedClaim<'_>, sizes: &[usize]) -> Option<Lint> {
+fn quantified(claim: &LintedClaim<'_>, sizes: &[usize]) -> Option<String> {
     let listed = claim.trees.iter().find_map(|tree| longest_list(tree));
     let arms = claim.provenance.arms.len();
     let fits = |count: usize| {
@@ -96,22 +92,15 @@ fn quantified(claim: &LintedClaim<'_>, sizes: &[usize]) -> Option<Lint> {
     let mut said = (2..).zip(numbers).filter(|(_, all)| place_of(claim.lower, all).is_some());
     let (_, phrase) = said.find(|(count, _)| !fits(*count))?;
     let found = listed.or(sizes.first().copied()).unwrap_or(arms);
-    lint(LintKind::Count, format!("the text says \"{phrase}\", and the fact is of {found}"))
+    Some(format!("the text says \"{phrase}\", and the fact is of {found}"))
 }
 
 /// Words about each run, over a mean or a test of means.
-pub(super) fn every(claim: &LintedClaim<'_>) -> Option<Lint> {
+pub(super) fn every(claim: &LintedClaim<'_>) -> Option<String> {
     let words = claim.lower;
-    if let Some(lint) = every_arm(claim) {
-        return Some(lint);
-    }
     let said = said_of_each(claim, words, "count.runs")?;
-    let calls = |list: &str| {
-        lexicon().words(list).iter().any(|name| claim.provenance.functions.contains(name))
-    };
-    let compares = claim.number.is_none()
-        && claim.trees.iter().all(|tree| matches!(tree.kind, ExpressionKind::Relation(..)));
-    let is_of_means = calls("count.of_all")
+    let compares = claim.number.is_none() && claim.trees.iter().all(|tree| tree.is_relation());
+    let is_of_means = claim.provenance.calls_any(lexicon().words("count.of_all"))
         || compares && claim.provenance.arms.iter().any(|arm| arm.runs.is_group);
     // "Over all seeds" is what a mean runs over.
     let before = words[..said.start].trim_end();
@@ -119,25 +108,24 @@ pub(super) fn every(claim: &LintedClaim<'_>) -> Option<Lint> {
     let is_over = claim.number.is_some() && over.any(|word| before.ends_with(word.as_str()));
     // "None of our seeds gets to the mean of 1.70" says that it is one.
     let says_mean = !said_in(claim.before(), |term| term.name == "mean").is_empty();
-    if calls("count.of_each") || !is_of_means || is_over || says_mean {
+    let is_of_each = claim.provenance.calls_any(lexicon().words("count.of_each"));
+    if is_of_each || !is_of_means || is_over || says_mean {
         return None;
     }
     let said = &words[said];
-    lint(LintKind::Count, format!("the text says \"{said}\", and the fact is of a mean"))
+    Some(format!("the text says \"{said}\", and the fact is of a mean"))
 }
 
 /// Words about each one of several runs or lanes, of which the statement has their number alone: "all nine lanes reached
 /// the target" over a count of nine.
-pub(super) fn predicate(claim: &LintedClaim<'_>) -> Option<Lint> {
-    claim.number.as_ref()?;
-    let is_count =
-        |tree: &&Expression| matches!(&tree.kind, ExpressionKind::Call(name, _) if name == "count");
-    let is_setting = |tree: &&Expression| {
+pub(super) fn predicate(claim: &LintedClaim<'_>) -> Option<String> {
+    claim.number?;
+    let (counts, others): (Vec<&Expression>, Vec<_>) =
+        claim.siblings.iter().partition(|tree| tree.is_call_of("count"));
+    let is_setting = |tree: &Expression| {
         matches!(tree.kind, ExpressionKind::Field(..) | ExpressionKind::Number(_))
     };
-    if !claim.siblings.iter().all(|tree| is_count(tree) || is_setting(tree))
-        || !claim.siblings.iter().any(is_count)
-    {
+    if counts.is_empty() || !others.into_iter().all(is_setting) {
         return None;
     }
     let said = ["count.runs", "count.arms"]
@@ -145,15 +133,12 @@ pub(super) fn predicate(claim: &LintedClaim<'_>) -> Option<Lint> {
         .find_map(|nouns| said_of_each(claim, claim.lower, nouns))?;
     let (word, _) = lexicon().find("count.outcomes", claim.lower)?;
     let said = &claim.lower[said];
-    lint(
-        LintKind::Count,
-        format!("the text says \"{word}\" of {said}, and only their number is bound"),
-    )
+    Some(format!("the text says \"{word}\" of {said}, and only their number is bound"))
 }
 
 /// A number of one arm, of which the words say that every arm has it: a measured one, or a setting that another arm has
 /// otherwise.
-fn every_arm(claim: &LintedClaim<'_>) -> Option<Lint> {
+pub(super) fn every_arm(claim: &LintedClaim<'_>) -> Option<String> {
     let [arm] = claim.provenance.arms.as_slice() else { return None };
     let said = said_of_each(claim, claim.before(), "count.arms")?;
     let is_measured = claim.scope.leaves.iter().all(|leaf| leaf.kind != LeafKind::Setting);
@@ -164,11 +149,12 @@ fn every_arm(claim: &LintedClaim<'_>) -> Option<Lint> {
     };
     let other = claim.others().iter().find(is_peer)?;
     let said = &claim.before()[said];
-    let message = match is_measured {
-        true => format!("the text says \"{said}\", and the value is of {}", arm.label),
-        false => format!("the text says \"{said}\", and {} has another value", other.label),
+    let message = if is_measured {
+        format!("the text says \"{said}\", and the value is of {}", arm.label)
+    } else {
+        format!("the text says \"{said}\", and {} has another value", other.label)
     };
-    lint(LintKind::Count, message)
+    Some(message)
 }
 
 /// Whether another arm has another number where the setting of a claim was read.
@@ -213,14 +199,13 @@ fn said_of_each(claim: &LintedClaim<'_>, words: &str, nouns: &str) -> Option<Ran
 }
 
 /// A limit in the words that the relation does not have: "above 200" over a relation with 0.
-pub(super) fn limit(claim: &LintedClaim<'_>) -> Option<Lint> {
+pub(super) fn limit(claim: &LintedClaim<'_>) -> Option<String> {
     if claim.number.is_some() || claim.provenance.functions.contains("quoted") {
         return None;
     }
-    let relations =
-        claim.trees.iter().filter(|tree| matches!(tree.kind, ExpressionKind::Relation(..)));
+    let relations = claim.trees.iter().filter(|tree| tree.is_relation());
     let sides = relations.flat_map(|tree| tree.parts());
-    let constants: Vec<BigRational> = sides.filter_map(constant).collect();
+    let constants: Vec<_> = sides.filter_map(Expression::constant).collect();
     if constants.is_empty() {
         return None;
     }
@@ -228,17 +213,15 @@ pub(super) fn limit(claim: &LintedClaim<'_>) -> Option<Lint> {
         let before = claim.lower.get(..item.span.start).unwrap_or_default();
         lexicon().limit_behind(before.trim_end()).is_some()
     })?;
-    let value = number_of(item)?.in_ones();
+    let value = item.number()?.in_ones();
     if constants.contains(&value) {
         return None;
     }
-    let message =
-        format!("the text has the limit \"{}\", and the relation another", item.text(claim.quote));
-    lint(LintKind::Limit, message)
+    Some(format!("the text has the limit \"{}\", and the relation another", item.text(claim.quote)))
 }
 
 /// Words that put a limit on the other side than the relation does: "below 1.5" over a value that is larger.
-pub(super) fn side(claim: &LintedClaim<'_>) -> Option<Lint> {
+pub(super) fn side(claim: &LintedClaim<'_>) -> Option<String> {
     claim.trees.iter().find_map(|tree| {
         let ExpressionKind::Relation(first, rest) = &tree.kind else { return None };
         let [(operator, second)] = rest.as_slice() else { return None };
@@ -258,20 +241,20 @@ pub(super) fn side(claim: &LintedClaim<'_>) -> Option<Lint> {
         }
         let said = item.text(claim.quote);
         let sign = operator.sign();
-        lint(LintKind::Limit, format!("the text says \"{word} {said}\", and the relation `{sign}`"))
+        Some(format!("the text says \"{word} {said}\", and the relation `{sign}`"))
     })
 }
 
 /// The number of the quote that a side of a relation is: by its place, `quoted(1)`, or by its value.
 fn limit_of<'c>(claim: &LintedClaim<'c>, side: &Expression) -> Option<&'c QuoteItem> {
-    let mut numbers = claim.items.iter().filter_map(|item| Some((item, number_of(item)?)));
+    let mut numbers = claim.items.iter().filter_map(|item| Some((item, item.number()?)));
     let found = match &side.kind {
         ExpressionKind::Call(name, arguments) if name == "quoted" => {
             let place: usize = arguments.first()?.value.to_string().parse().ok()?;
             numbers.nth(place.checked_sub(1)?)
         }
         _ => {
-            let value = constant(side)?;
+            let value = side.constant()?;
             numbers.find(|(_, number)| number.in_ones() == value)
         }
     };
@@ -288,26 +271,17 @@ fn are_opposite(operator: RelationOperator, reading: Reading) -> bool {
     }
 }
 
-/// The number that a side of a relation is by itself.
-fn constant(side: &Expression) -> Option<BigRational> {
-    let ExpressionKind::Number(text) = &side.kind else { return None };
-    let printed = Printed::parse(text).ok()?;
-    Some(printed.in_ones())
-}
-
 /// The length of the longest list of an expression.
 fn longest_list(tree: &Expression) -> Option<usize> {
-    let mut longest = None;
-    tree.each(&mut |part| {
-        if let ExpressionKind::List(items) = &part.kind {
-            longest = longest.max(Some(items.len()));
-        }
+    let lists = tree.all().filter_map(|part| match &part.kind {
+        ExpressionKind::List(items) => Some(items.len()),
+        _ => None,
     });
-    longest
+    lists.max()
 }
 
 /// A limit or an approximation that the post declares, and that no word of the quote states.
-pub(super) fn declared(claim: &LintedClaim<'_>) -> Option<Lint> {
+pub(super) fn declared(claim: &LintedClaim<'_>) -> Option<String> {
     let reading = claim.declared.filter(|reading| {
         reading.is_limit() || matches!(reading, Reading::About | Reading::Nominal)
     })?;
@@ -329,7 +303,5 @@ pub(super) fn declared(claim: &LintedClaim<'_>) -> Option<Lint> {
     if is_said {
         return None;
     }
-    let message =
-        format!("the number is declared as `{}`, and no word of the text says so", reading.word());
-    lint(LintKind::Limit, message)
+    Some(format!("the number is declared as `{}`, and no word of the text says so", reading.word()))
 }

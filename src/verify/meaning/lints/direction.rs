@@ -5,12 +5,12 @@ use std::ops::Range;
 use num_rational::BigRational;
 use num_traits::Signed;
 use repro_claim::Expression;
+use repro_claim::quote::QuoteItem;
 use repro_claim::syntax::{ArithmeticOperator, ExpressionKind, RelationOperator};
-use repro_report::meaning::{Lint, LintKind};
 
 use super::super::nouns::{Noun, head};
 use super::super::provenance::quantity_of;
-use super::{LintedClaim, denies_before, lint, number_of, plain_words};
+use super::{LintedClaim, denies_before, plain_words};
 use crate::arms::ClaimArm;
 use crate::lexicon::{lexicon, places_of};
 
@@ -32,7 +32,7 @@ struct Sides<'e> {
 const LISTS: [&str; 4] = ["direction.up", "direction.down", "direction.better", "direction.worse"];
 
 /// The sides named in the opposite direction.
-pub(super) fn direction(claim: &LintedClaim<'_>) -> Option<Lint> {
+pub(super) fn direction(claim: &LintedClaim<'_>) -> Option<String> {
     let sides = sides_of(claim)?;
     // "Raises the loss by 9.9%": a percentage changes what it is of.
     let lists = [LISTS.as_slice(), &["direction.grows", "direction.shrinks"]].concat();
@@ -43,7 +43,8 @@ pub(super) fn direction(claim: &LintedClaim<'_>) -> Option<Lint> {
     };
     let moves =
         || claim.scope.arms.of([sides.first, sides.second]).iter().any(|arm| moves_from(arm));
-    let said = said(claim, if sides.has_subject || moves() { &lists } else { &LISTS })?;
+    let lists = if sides.has_subject || moves() { lists.as_slice() } else { &LISTS };
+    let said = said(claim, claim.number, lists)?;
     // A sentence of several clauses may put the sides both ways, each in its place.
     let goes_both_ways = LISTS.iter().filter(|one| lexicon().has(one, claim.lower)).count() > 1
         || lexicon().has("direction.denies", claim.lower);
@@ -54,8 +55,8 @@ pub(super) fn direction(claim: &LintedClaim<'_>) -> Option<Lint> {
 }
 
 /// A change of one quantity between two steps, in the other direction than the words say.
-pub(super) fn change(claim: &LintedClaim<'_>) -> Option<Lint> {
-    claim.number.as_ref()?;
+pub(super) fn change(claim: &LintedClaim<'_>) -> Option<String> {
+    claim.number?;
     let [tree] = claim.trees else { return None };
     let ExpressionKind::Arithmetic(ArithmeticOperator::Subtract, a, b) = &unscaled(tree).kind
     else {
@@ -81,36 +82,37 @@ pub(super) fn change(claim: &LintedClaim<'_>) -> Option<Lint> {
         ["direction.grows", "direction.up", grows],
         ["direction.shrinks", "direction.down", shrinks],
     )?;
-    moves_otherwise(&said, rises, "it")
+    said.contradicted(rises, "it rises", "it falls")
 }
 
 /// Words by which something grows from one number to a smaller one, or shrinks to a larger one.
-pub(super) fn trend(claim: &LintedClaim<'_>) -> Option<Lint> {
-    let number = claim.number.as_ref()?;
-    let at = claim.items.iter().position(|item| item.span == *number)?;
-    let (own, before) = (claim.items.get(at)?, claim.items.get(at.checked_sub(1)?)?);
-    let between = claim.lower.get(before.span.end..own.span.start)?;
+pub(super) fn trend(claim: &LintedClaim<'_>) -> Option<String> {
+    let number = claim.number?;
+    let at = claim.items.iter().position(|item| item == number)?;
+    let before = claim.items.get(at.checked_sub(1)?)?;
+    let between = claim.lower.get(before.span.end..number.span.start)?;
     if !["to", "→", "->"].iter().any(|joint| between.split_whitespace().any(|word| word == *joint))
     {
         return None;
     }
-    let (first, second) = (number_of(before)?.value(), number_of(own)?.value());
-    let opening = claim.lower.get(..own.span.start)?;
+    let rises = number.number()?.value() >= before.number()?.value();
+    let opening = claim.lower.get(..number.span.start)?;
     let said = last_move(opening, ["direction.grows"], ["direction.shrinks"])?;
-    moves_otherwise(&said, second >= first, "the second number")
-}
-
-/// The lint of something that rises where the words say that it falls, or the other way.
-fn moves_otherwise(said: &Move, rises: bool, what: &str) -> Option<Lint> {
-    let moves = if rises { "rises" } else { "falls" };
-    let message = format!("the text says \"{}\", and {what} {moves}", said.word);
-    lint(LintKind::Direction, message).filter(|_| said.grows != rises)
+    said.contradicted(rises, "the second number rises", "the second number falls")
 }
 
 /// A word by which something grows or shrinks.
 struct Move {
     word: &'static str,
     grows: bool,
+}
+
+impl Move {
+    /// The message where the fact goes up and the word down, or the other way.
+    fn contradicted(&self, is_up: bool, up: &str, down: &str) -> Option<String> {
+        let fact = if is_up { up } else { down };
+        (self.grows != is_up).then(|| format!("the text says \"{}\", and {fact}", self.word))
+    }
 }
 
 /// The last word of two opposing groups of lists in a text; none where it is denied.
@@ -121,11 +123,11 @@ fn last_move<const N: usize>(text: &str, grows: [&str; N], shrinks: [&str; N]) -
     });
     let placed = all.filter_map(|one| Some((places_of(text, one.word).last()?.start, one)));
     let (at, last) = placed.max_by_key(|(at, _)| *at)?;
-    (!is_denied(text, at)).then_some(last)
+    (!denies_before(text, at, DENIED_WITHIN)).then_some(last)
 }
 
 /// An order of two sides over words that name none.
-pub(super) fn unsaid_order(claim: &LintedClaim<'_>) -> Option<Lint> {
+pub(super) fn unsaid_order(claim: &LintedClaim<'_>) -> Option<String> {
     let sides = sides_of(claim).filter(|_| claim.number.is_none())?;
     let has_sign =
         claim.quote.contains(['<', '>', '≺', '≻', '≪', '≫', '≤', '≥', '✓', '✗', '✅', '❌']);
@@ -135,9 +137,7 @@ pub(super) fn unsaid_order(claim: &LintedClaim<'_>) -> Option<Lint> {
     }
     // Only results have a side that is ahead.
     quantity_of(sides.first).and_then(|one| one.higher_is_better)?;
-    let message =
-        "the relation puts two sides into an order, and no word of the text does".to_owned();
-    lint(LintKind::Direction, message)
+    Some("the relation puts two sides into an order, and no word of the text does".to_owned())
 }
 
 /// The two sides of a difference, a percentage, a ratio, or of one relation.
@@ -177,42 +177,40 @@ fn sides_of<'e>(claim: &LintedClaim<'e>) -> Option<Sides<'e>> {
 
 /// An expression without a number that multiplies it: a difference in points.
 pub(super) fn unscaled(tree: &Expression) -> &Expression {
-    let is_number = |part: &Expression| matches!(part.kind, ExpressionKind::Number(_));
     match &tree.kind {
-        ExpressionKind::Arithmetic(ArithmeticOperator::Multiply, a, b) if is_number(b) => a,
-        ExpressionKind::Arithmetic(ArithmeticOperator::Multiply, a, b) if is_number(a) => b,
+        ExpressionKind::Arithmetic(ArithmeticOperator::Multiply, a, b) if b.number().is_some() => a,
+        ExpressionKind::Arithmetic(ArithmeticOperator::Multiply, a, b) if a.number().is_some() => b,
         _ => tree,
     }
 }
 
 /// Two numbers of one quantity, of two arms, in the other order than the words put them.
-pub(super) fn pair(claim: &LintedClaim<'_>) -> Option<Lint> {
-    let number = claim.number.as_ref()?;
+pub(super) fn pair(claim: &LintedClaim<'_>) -> Option<String> {
+    let number = claim.number?;
     let [(a, first), (b, second), rest @ ..] = claim.bound else { return None };
-    if a.span != *number || b.range_end.is_some() {
+    if *a != number || b.range_end.is_some() {
         return None;
     }
     let (one, other) = (claim.scope.noun_of(first)?, claim.scope.noun_of(second)?);
     if head(&one) != head(&other) || one.arm == other.arm {
         return None;
     }
-    let first_is_lower = number_of(a)?.in_ones() < number_of(b)?.in_ones();
+    let first_is_lower = a.number()?.in_ones() < b.number()?.in_ones();
     let sides = Sides { first, second, first_is_lower, has_subject: false };
-    let relation = LintedClaim { number: None, ..claim.clone() };
     // What is said behind a third number is said of that one.
     let end = rest.first().map_or(claim.lower.len(), |(third, _)| third.span.start);
-    let said = said(&relation, &LISTS).filter(|said| said.place.end <= end)?;
+    let said = said(claim, None, &LISTS).filter(|said| said.place.end <= end)?;
     let is_spread = one.statistics.iter().any(|name| name.starts_with("standard"));
     contradicted(claim, &sides, &said, is_spread)
 }
 
 /// Two numbers of different quantities in the other order than the words say: "the gap exceeds the limit (0.0152 against
 /// 0.0258)".
-pub(super) fn numbers(claim: &LintedClaim<'_>) -> Option<Lint> {
-    let number = claim.number.as_ref()?;
+pub(super) fn numbers(claim: &LintedClaim<'_>) -> Option<String> {
+    let number = claim.number?;
     let [(a, first), (b, second)] = claim.bound else { return None };
     let between = claim.lower.get(a.span.end..b.span.start)?.trim();
-    let is_pair = a.span == *number && lexicon().is_in("direction.against", between);
+    let is_pair = *a == number && lexicon().is_in("direction.against", between);
     let nouns = claim.scope.noun_of(first).zip(claim.scope.noun_of(second));
     // Two values of one quantity are compared by their arms.
     if !is_pair || nouns.is_some_and(|(one, other)| head(&one) == head(&other)) {
@@ -220,10 +218,8 @@ pub(super) fn numbers(claim: &LintedClaim<'_>) -> Option<Lint> {
     }
     let opening = claim.lower.get(..a.span.start)?;
     let said = last_move(opening, ["direction.exceeds"], ["direction.stays_below"])?;
-    let is_above = number_of(a)?.in_ones() >= number_of(b)?.in_ones();
-    let side = if is_above { "above" } else { "below" };
-    let message = format!("the text says \"{}\", and the first number is {side}", said.word);
-    lint(LintKind::Direction, message).filter(|_| said.grows != is_above)
+    let is_above = a.number()?.in_ones() >= b.number()?.in_ones();
+    said.contradicted(is_above, "the first number is above", "the first number is below")
 }
 
 /// A word of direction where it stands.
@@ -239,8 +235,8 @@ fn contradicted(
     sides: &Sides<'_>,
     said: &Said,
     is_spread: bool,
-) -> Option<Lint> {
-    if is_denied(claim.lower, said.place.start) {
+) -> Option<String> {
+    if denies_before(claim.lower, said.place.start, DENIED_WITHIN) {
         return None;
     }
     let quantity = quantity_of(sides.first).or_else(|| quantity_of(sides.second));
@@ -260,11 +256,15 @@ fn contradicted(
     }
     let subject = if subject_is_first { sides.first } else { sides.second };
     let side = if subject_is_lower { "lower" } else { "higher" };
-    lint(LintKind::Direction, format!("the text says \"{}\", and `{subject}` is {side}", said.word))
+    Some(format!("the text says \"{}\", and `{subject}` is {side}", said.word))
 }
 
-/// The word of direction of a claim: the one nearest to its number, the first of a relation.
-fn said(claim: &LintedClaim<'_>, lists: &[&'static str]) -> Option<Said> {
+/// The word of direction of a claim: the one nearest to a number, the first where there is none.
+fn said(
+    claim: &LintedClaim<'_>,
+    number: Option<&QuoteItem>,
+    lists: &[&'static str],
+) -> Option<Said> {
     let places = lists.iter().flat_map(|list| {
         lexicon().words(list).iter().flat_map(move |word| {
             let places = places_of(claim.lower, word);
@@ -284,14 +284,18 @@ fn said(claim: &LintedClaim<'_>, lists: &[&'static str]) -> Option<Said> {
             || lexicon().is_in("arm.articles", article) && lexicon().is_in("arm.nouns", noun)
     };
     let places = places.filter(|said| !is_adjective(said));
-    let near = places.filter_map(|said| Some((distance(claim, &said.place)?, said)));
+    let near = places.filter_map(|said| Some((distance(claim, number, &said.place)?, said)));
     let nearest = near.min_by_key(|(distance, said)| (*distance, usize::MAX - said.word.len()));
     nearest.map(|(_, said)| said)
 }
 
-/// How far a word is from the number of a claim, or from the start of a relation; none where it is of another number.
-fn distance(claim: &LintedClaim<'_>, word: &Range<usize>) -> Option<usize> {
-    let Some(number) = &claim.number else { return Some(word.start) };
+/// How far a word is from a number, or from the start of a relation; none where it is of another number.
+fn distance(
+    claim: &LintedClaim<'_>,
+    number: Option<&QuoteItem>,
+    word: &Range<usize>,
+) -> Option<usize> {
+    let Some(number) = number.map(|item| &item.span) else { return Some(word.start) };
     let distance = if word.start >= number.end {
         word.start - number.end
     } else if word.end <= number.start {
@@ -350,8 +354,4 @@ fn is_passive(claim: &LintedClaim<'_>, sides: &Sides<'_>, word: &Range<usize>) -
     let agent = agent.split([',', ';', '.', ':', '(']).next();
     let arms = claim.scope.arms.of([sides.first, sides.second]);
     agent.is_some_and(|agent| arms.iter().any(|arm| claim.mention(arm, &[], agent).is_some()))
-}
-
-fn is_denied(text: &str, at: usize) -> bool {
-    denies_before(text, at, DENIED_WITHIN)
 }

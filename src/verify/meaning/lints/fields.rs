@@ -3,10 +3,9 @@
 use repro_bundle::bundle::{Bundle, fact_id};
 use repro_core::decimal::Printed;
 use repro_core::source::{escape, unescape};
-use repro_report::meaning::{Lint, LintKind};
 use repro_report::outcome::EvidenceRef;
 
-use super::{LintedClaim, lint, plain_words};
+use super::{LintedClaim, plain_words};
 use crate::lexicon::{lexicon, place_of};
 
 /// The longest name of a field, in words.
@@ -16,8 +15,8 @@ const JOINTS: [&str; 4] = ["-", "_", "", " "];
 
 /// A number beside the name of another field: "ARC-Challenge: 0.47" over `arc-easy`. The other field stands at the same
 /// place as the own one but for one part of its address, and holds a number.
-pub(super) fn field(claim: &LintedClaim<'_>) -> Option<Lint> {
-    claim.number.as_ref()?;
+pub(super) fn field(claim: &LintedClaim<'_>) -> Option<String> {
+    claim.number?;
     let evidence = claim.scope.leaves.iter().map(|leaf| leaf.evidence.as_ref());
     let evidence: Vec<&EvidenceRef> = evidence.collect::<Option<_>>()?;
     let (first, others) = evidence.split_first()?;
@@ -35,8 +34,7 @@ pub(super) fn field(claim: &LintedClaim<'_>) -> Option<Lint> {
     let beside = names.iter().find_map(|words| address.named(words)).filter(|_| !is_own);
     let named = beside.or_else(|| named_alone(claim, &words, &address));
     let (said, own) = named.filter(|(said, own)| !is_unit(said, own))?;
-    let message = format!("the words beside the number name `{said}`, and the value is of `{own}`");
-    lint(LintKind::Quantity, message)
+    Some(format!("the words beside the number name `{said}`, and the value is of `{own}`"))
 }
 
 /// Whether a word is the unit of a field, and not the name of another: "0.05 nats or 1.6%" of losses.
@@ -75,8 +73,8 @@ fn named_alone(
 
 /// The words before a number, without those that link a name to it: "an MMLU score of".
 fn words_before<'c>(claim: &'c LintedClaim<'_>) -> Vec<&'c str> {
-    let place = claim.before_start().zip(claim.number.as_ref());
-    let own = place.and_then(|(start, number)| claim.quote.get(start..number.start));
+    let place = claim.before_start().zip(claim.number);
+    let own = place.and_then(|(start, number)| claim.quote.get(start..number.span.start));
     // "ARC-E / MMLU = 46.8 / 33.1": names of a list go with their numbers one by one.
     let own = own.filter(|own| !own.contains('/') && !claim.goes_on_from_a_number());
     let own = own.unwrap_or_default();

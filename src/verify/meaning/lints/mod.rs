@@ -1,7 +1,8 @@
 //! Lints: words of a quote against the provenance of its fact, mechanically. A lint never changes a verdict.
 //!
-//! Each lint is one function of the slice `ALL`, which runs in its order; the words that they know are those of the
-//! lexicon. What a sentence means remains the judgement of its author and of reviewers.
+//! Each lint is one function of the slice `ALL`: what the text says against what the fact has, where they differ. The
+//! words that they know are those of the lexicon. What a sentence means remains the judgement of its author and of
+//! reviewers.
 
 mod arms;
 mod counting;
@@ -20,8 +21,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use repro_claim::Expression;
-use repro_claim::quote::{ItemKind, QuoteItem};
-use repro_core::decimal::Printed;
+use repro_claim::quote::QuoteItem;
 use repro_report::meaning::{Lint, LintKind, Reading};
 
 use super::nouns::Scope;
@@ -31,7 +31,6 @@ use crate::lexicon::{lexicon, place_of, plain_words};
 use crate::value::Quantity;
 
 /// A claim as its lints see it.
-#[derive(Clone)]
 pub struct LintedClaim<'c> {
     /// The words of the quote.
     pub quote: &'c str,
@@ -50,9 +49,7 @@ pub struct LintedClaim<'c> {
     /// The numbers of the quote.
     pub items: &'c [QuoteItem],
     /// The number that is judged; none of a relation.
-    pub number: Option<Range<usize>>,
-    /// Whether it stands behind ±.
-    pub is_spread: bool,
+    pub number: Option<&'c QuoteItem>,
     /// The reading that the post declares for it.
     pub declared: Option<Reading>,
     /// The expressions, without the formulas that they use.
@@ -73,59 +70,69 @@ pub struct LintedClaim<'c> {
     pub others: OnceCell<Vec<Arc<ClaimArm>>>,
 }
 
-/// A check that compares words and provenance.
-type LintCheck = fn(&LintedClaim<'_>) -> Option<Lint>;
+/// A name where it stands.
+struct Mention<N> {
+    name: N,
+    place: Range<usize>,
+}
 
-/// Every lint in the order in which a trace shows them. Coherence is judged for a whole column.
-pub const ALL: &[(&str, LintCheck)] = &[
-    ("direction", direction::direction),
-    ("direction: pair", direction::pair),
-    ("direction: numbers", direction::numbers),
-    ("direction: trend", direction::trend),
-    ("direction: change", direction::change),
-    ("direction: order", direction::unsaid_order),
-    ("direction: denial", naming::denied),
-    ("direction: denied number", naming::denied_number),
-    ("quantity", quantity::quantity),
-    ("quantity: scope", quantity::scope),
-    ("quantity: unit", quantity::unit),
-    ("quantity: time", quantity::time),
-    ("quantity: name", naming::unsaid),
-    ("quantity: constant", quantity::constant),
-    ("quantity: field", fields::field),
-    ("quantity: rate", quantity::rate),
-    ("quantity: base", shares::base),
-    ("step", sources::step),
-    ("step: pair", partners::step),
-    ("step: throughout", sources::throughout),
-    ("split", sources::split),
-    ("statistic", statistic::statistic),
-    ("statistic: spread", statistic::spread),
-    ("statistic: selection", statistic::selection),
-    ("arm", arms::arm),
-    ("arm: pair", partners::arm),
-    ("arm: alone", arms::alone),
-    ("count", counting::runs),
-    ("count: seeds", counting::seeds),
-    ("count: every", counting::every),
-    ("count: predicate", counting::predicate),
-    ("test", significance::test),
-    ("test: interval", significance::interval),
-    ("test: significance", significance::significance),
-    ("test: equality", significance::equality),
-    ("limit", counting::limit),
-    ("limit: side", counting::side),
-    ("limit: declared", counting::declared),
+/// A check that compares words and provenance; where they differ, its message.
+type LintCheck = fn(&LintedClaim<'_>) -> Option<String>;
+
+/// Every lint in its order: of one kind only the first that finds something counts. Coherence is judged for a whole
+/// column.
+const ALL: &[(LintKind, LintCheck)] = &[
+    (LintKind::Direction, direction::direction),
+    (LintKind::Direction, direction::pair),
+    (LintKind::Direction, direction::numbers),
+    (LintKind::Direction, direction::trend),
+    (LintKind::Direction, direction::change),
+    (LintKind::Direction, direction::unsaid_order),
+    (LintKind::Direction, naming::denied),
+    (LintKind::Direction, naming::denied_number),
+    (LintKind::Quantity, quantity::quantity),
+    (LintKind::Quantity, quantity::scope),
+    (LintKind::Quantity, quantity::unit),
+    (LintKind::Quantity, quantity::time),
+    (LintKind::Quantity, naming::unsaid),
+    (LintKind::Quantity, quantity::constant),
+    (LintKind::Quantity, fields::field),
+    (LintKind::Quantity, quantity::rate),
+    (LintKind::Quantity, shares::base),
+    (LintKind::Step, sources::row),
+    (LintKind::Step, sources::step),
+    (LintKind::Step, partners::step),
+    (LintKind::Step, sources::throughout),
+    (LintKind::Split, sources::split),
+    (LintKind::Statistic, statistic::statistic),
+    (LintKind::Statistic, statistic::spread),
+    (LintKind::Statistic, statistic::selection),
+    (LintKind::Arm, arms::row),
+    (LintKind::Arm, arms::arm),
+    (LintKind::Arm, partners::arm),
+    (LintKind::Arm, arms::alone),
+    (LintKind::Count, counting::runs),
+    (LintKind::Count, counting::seeds),
+    (LintKind::Count, counting::every_arm),
+    (LintKind::Count, counting::every),
+    (LintKind::Count, counting::predicate),
+    (LintKind::Test, significance::test),
+    (LintKind::Test, significance::interval),
+    (LintKind::Test, significance::significance),
+    (LintKind::Test, significance::equality),
+    (LintKind::Limit, counting::limit),
+    (LintKind::Limit, counting::side),
+    (LintKind::Limit, counting::declared),
 ];
 
-/// The lints of a claim.
-pub fn of(claim: &LintedClaim<'_>) -> Vec<Lint> {
+/// The lints of a claim, with the answer of its author.
+pub fn of(claim: &LintedClaim<'_>, answer: Option<&String>) -> Vec<Lint> {
     let mut found: Vec<Lint> = Vec::new();
-    for (_, check) in ALL {
-        if let Some(lint) = check(claim)
-            && !found.iter().any(|known| known.kind == lint.kind)
+    for (kind, check) in ALL {
+        if found.last().is_none_or(|last| last.kind != *kind)
+            && let Some(message) = check(claim)
         {
-            found.push(lint);
+            found.push(Lint { kind: *kind, message, answer: answer.cloned() });
         }
     }
     found
@@ -137,14 +144,6 @@ fn denies_before(text: &str, at: usize, within: usize) -> bool {
     lexicon().has("direction.denies", text.get(start.unwrap_or(at)..at).unwrap_or_default())
 }
 
-/// The number that an item of a quote is; none of a date or a spread.
-fn number_of(item: &QuoteItem) -> Option<&Printed> {
-    match &item.kind {
-        ItemKind::Number(printed) => Some(printed),
-        _ => None,
-    }
-}
-
 fn first_words(text: &str, count: usize) -> String {
     text.split_whitespace().take(count).collect::<Vec<_>>().join(" ")
 }
@@ -152,10 +151,6 @@ fn first_words(text: &str, count: usize) -> String {
 fn last_words(text: &str, count: usize) -> String {
     let words: Vec<_> = text.split_whitespace().collect();
     words[words.len().saturating_sub(count)..].join(" ")
-}
-
-fn lint(kind: LintKind, message: String) -> Option<Lint> {
-    Some(Lint { kind, message, answer: None })
 }
 
 impl LintedClaim<'_> {
@@ -167,9 +162,14 @@ impl LintedClaim<'_> {
         }
     }
 
+    /// The same with what stands around the quote.
+    fn words_around(&self) -> String {
+        format!("{} {}", self.words(), self.context.to_lowercase())
+    }
+
     /// Those behind the number, up to the next number or the end of the clause.
     fn behind(&self) -> &str {
-        let Some(number) = &self.number else { return "" };
+        let Some(number) = self.number.map(|item| &item.span) else { return "" };
         let next = self.items.iter().map(|item| item.span.start).find(|start| *start >= number.end);
         let end = next.unwrap_or(self.lower.len()).min(self.lower.len());
         let clause = self.lower.get(number.end..end).unwrap_or_default();
@@ -179,14 +179,14 @@ impl LintedClaim<'_> {
     /// The same, up to the comma before the words of the next number.
     fn behind_itself(&self) -> &str {
         let behind = self.behind();
-        let end = self.number.as_ref().map_or(0, |number| number.end) + behind.len();
+        let end = self.number.map_or(0, |number| number.span.end) + behind.len();
         let has_next = self.items.iter().any(|item| item.span.start == end);
         behind.split_once(',').filter(|_| has_next).map_or(behind, |(own, _)| own)
     }
 
     /// Those before the number, from the last number or the start of the clause on.
     fn before(&self) -> &str {
-        let Some(number) = &self.number else { return "" };
+        let Some(number) = self.number.map(|item| &item.span) else { return "" };
         let ends = self.items.iter().map(|item| item.span.end);
         let start = ends.filter(|end| *end <= number.start).max().unwrap_or(0);
         let clause = self.lower.get(start..number.start).unwrap_or_default();
@@ -200,7 +200,7 @@ impl LintedClaim<'_> {
 
     /// Where the words before the number begin in the quote.
     fn before_start(&self) -> Option<usize> {
-        self.number.as_ref()?.start.checked_sub(self.before().len())
+        self.number?.span.start.checked_sub(self.before().len())
     }
 
     /// Whether the words before the number go on from another one, and are said of that: "78 passed of 892".
@@ -213,7 +213,7 @@ impl LintedClaim<'_> {
 
     /// The words before the number; they go on over a number of runs: "averaged over six seeds, it is".
     fn before_with_runs(&self) -> &str {
-        let Some(number) = &self.number else { return "" };
+        let Some(number) = self.number.map(|item| &item.span) else { return "" };
         let mut before = self.items.iter().filter(|item| item.span.end <= number.start).rev();
         match before.next() {
             // Before the first number of a sentence a comma ends nothing: "in its best seed, dense has".
@@ -268,11 +268,6 @@ impl LintedClaim<'_> {
         others: &[&ClaimArm],
     ) -> impl Iterator<Item = &'a String> {
         arm.calls.iter().filter(|name| !others.iter().any(|other| other.calls.contains(name)))
-    }
-
-    /// Where a part of a name stands in a text.
-    fn place_of_part(&self, text: &str, part: &str) -> Option<Range<usize>> {
-        spellings(part).iter().find_map(|name| place_of(text, name))
     }
 }
 

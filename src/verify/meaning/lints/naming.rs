@@ -1,30 +1,30 @@
 //! Names that evidence and relations have: in words that lack them, or deny them.
 
 use repro_claim::Expression;
-use repro_claim::syntax::ExpressionKind;
-use repro_report::meaning::{Lint, LintKind, Reading};
+use repro_claim::syntax::{ExpressionKind, RelationOperator};
+use repro_report::meaning::Reading;
 
-use super::{LintedClaim, lint};
+use super::LintedClaim;
 use crate::lexicon::lexicon;
 use crate::names;
 
 /// A name that a relation compares with evidence, and that the words do not have.
-pub(super) fn unsaid(claim: &LintedClaim<'_>) -> Option<Lint> {
+pub(super) fn unsaid(claim: &LintedClaim<'_>) -> Option<String> {
     let around = [Some(claim.quote), claim.head, claim.row, Some(claim.context)];
     let has = |name: &str| around.into_iter().flatten().any(|text| names::stands_in(text, name));
     let name = held(claim.trees).find(|name| !has(name))?;
-    lint(LintKind::Quantity, format!("the relation has \"{name}\", and the text does not"))
+    Some(format!("the relation has \"{name}\", and the text does not"))
 }
 
 /// Words that deny what the claim affirms of a name or of equality: "not trained in float32".
-pub(super) fn denied(claim: &LintedClaim<'_>) -> Option<Lint> {
+pub(super) fn denied(claim: &LintedClaim<'_>) -> Option<String> {
     let [tree] = claim.trees else { return None };
     let is_affirmed = match &tree.kind {
         ExpressionKind::Call(name, _) => {
             matches!(name.as_str(), "held_fixed" | "nearly_fixed" | "same")
         }
         ExpressionKind::Relation(_, rest) => {
-            matches!(rest.as_slice(), [(repro_claim::syntax::RelationOperator::Equal, side)] if !is_false(side))
+            matches!(rest.as_slice(), [(RelationOperator::Equal, side)] if !is_false(side))
         }
         ExpressionKind::Field(..) | ExpressionKind::Name(_) => claim.given.is_empty(),
         _ => false,
@@ -37,13 +37,16 @@ pub(super) fn denied(claim: &LintedClaim<'_>) -> Option<Lint> {
     if !is_affirmed || denies_a_difference || claim.head.is_some() || !claim.items.is_empty() {
         return None;
     }
-    lint(LintKind::Direction, format!("the text says \"{word}\", and the fact affirms it"))
+    Some(format!("the text says \"{word}\", and the fact affirms it"))
 }
 
 /// A number that the words deny: "the loss is not 1.7016", "does not reach 1.70".
-pub(super) fn denied_number(claim: &LintedClaim<'_>) -> Option<Lint> {
+pub(super) fn denied_number(claim: &LintedClaim<'_>) -> Option<String> {
     // "Does not reach 34%" states a limit, where it is declared as one.
-    claim.number.as_ref().filter(|_| !claim.declared.is_some_and(Reading::is_limit))?;
+    claim.number?;
+    if claim.declared.is_some_and(Reading::is_limit) {
+        return None;
+    }
     let mut words = claim.before().split_whitespace().rev();
     let denies = |word: &&str| lexicon().is_in("direction.negates", word);
     let last = words.next()?;
@@ -51,7 +54,7 @@ pub(super) fn denied_number(claim: &LintedClaim<'_>) -> Option<Lint> {
         ["step.elsewhere", "direction.denied_else"].iter().any(|list| lexicon().is_in(list, last));
     let verb = words.next().filter(denies).filter(|_| !is_elsewhere);
     let word = Some(last).filter(denies).or(verb)?;
-    lint(LintKind::Direction, format!("the text says \"{word}\", and the fact affirms the number"))
+    Some(format!("the text says \"{word}\", and the fact affirms the number"))
 }
 
 /// Whether a side is what words deny: false, or none.
@@ -65,7 +68,7 @@ fn is_false(side: &Expression) -> bool {
 
 /// The names in quotation marks that relations compare with something.
 fn held<'e>(trees: &[&'e Expression]) -> impl Iterator<Item = &'e str> {
-    let relations = trees.iter().filter(|tree| matches!(tree.kind, ExpressionKind::Relation(..)));
+    let relations = trees.iter().filter(|tree| tree.is_relation());
     relations.flat_map(|tree| tree.parts()).filter_map(|side| match &side.kind {
         ExpressionKind::Text(name) => Some(name.as_str()),
         _ => None,

@@ -4,23 +4,16 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use repro_claim::quote::{ItemKind, QuoteItem};
+use repro_claim::quote::QuoteItem;
 use repro_core::decimal::grouped;
-use repro_report::meaning::{Lint, LintKind};
 
 use super::sources::said_step_items;
-use super::{LintedClaim, lint};
+use super::{LintedClaim, Mention};
 use crate::arms::ClaimArm;
 use crate::lexicon::{lexicon, places_of};
 
-/// A name where it stands.
-struct Mention<N> {
-    name: N,
-    place: Range<usize>,
-}
-
 /// A number beside the name of another arm than its own: of the statement, or of the whole post.
-pub(super) fn arm(claim: &LintedClaim<'_>) -> Option<Lint> {
+pub(super) fn arm(claim: &LintedClaim<'_>) -> Option<String> {
     let [own] = claim.provenance.arms.as_slice() else { return None };
     let of_statement = claim.scope.arms.of(claim.siblings.iter().copied());
     let named = partner(claim, mentions_of(claim, &of_statement)).or_else(|| {
@@ -31,8 +24,7 @@ pub(super) fn arm(claim: &LintedClaim<'_>) -> Option<Lint> {
     if named == own.label {
         return None;
     }
-    let message = format!("the number stands beside {named}, and the value is of {}", own.label);
-    lint(LintKind::Arm, message)
+    Some(format!("the number stands beside {named}, and the value is of {}", own.label))
 }
 
 /// Where the quote names arms by words that no other one of them has.
@@ -50,22 +42,20 @@ fn mentions_of(claim: &LintedClaim<'_>, arms: &[Arc<ClaimArm>]) -> Vec<Mention<S
 }
 
 /// A number beside another step than its own.
-pub(super) fn step(claim: &LintedClaim<'_>) -> Option<Lint> {
+pub(super) fn step(claim: &LintedClaim<'_>) -> Option<String> {
     let own = claim.provenance.only_step()?;
-    let said = said_step_items(claim.quote, claim.items).into_iter();
-    let named = partner(claim, said.map(|(name, place)| Mention { name, place }).collect())?;
+    let named = partner(claim, said_step_items(claim.quote, claim.items))?;
     if named == own {
         return None;
     }
     let [named, own] = [named, own].map(|step| grouped(&step.to_string()));
-    let message = format!("the number stands beside step {named}, and the value is of step {own}");
-    lint(LintKind::Step, message)
+    Some(format!("the number stands beside step {named}, and the value is of step {own}"))
 }
 
 /// The name that goes with the number of a claim, where there are as many names as numbers and they alternate, or all
 /// of the one stand before all of the other. Numbers of steps are no values.
 fn partner<N: PartialEq>(claim: &LintedClaim<'_>, mut mentions: Vec<Mention<N>>) -> Option<N> {
-    let number = claim.number.as_ref()?;
+    let number = claim.number?;
     mentions.sort_by_key(|mention| (mention.place.start, usize::MAX - mention.place.end));
     let mut end = 0;
     mentions.retain(|mention| {
@@ -74,22 +64,24 @@ fn partner<N: PartialEq>(claim: &LintedClaim<'_>, mut mentions: Vec<Mention<N>>)
         is_beside
     });
     let steps = said_step_items(claim.quote, claim.items);
-    let is_value = |item: &&&QuoteItem| {
-        matches!(item.kind, ItemKind::Number(_))
+    let is_value = |item: &QuoteItem| {
+        item.number().is_some()
             && item.range_end.is_none()
-            && !steps.iter().any(|(_, place)| *place == item.span)
+            && !steps.iter().any(|step| step.place == item.span)
             && !claim.counts_runs(item)
     };
-    let numbers: Vec<_> =
-        claim.bound.iter().map(|(item, _)| item).filter(is_value).map(|item| &item.span).collect();
-    let at = numbers.iter().position(|place| *place == number)?;
+    let bound = claim.bound.iter().map(|(item, _)| *item).filter(|item| is_value(item));
+    let numbers: Vec<_> = bound.map(|item| &item.span).collect();
+    let at = numbers.iter().position(|place| **place == number.span)?;
     if numbers.len() < 2 || numbers.len() != mentions.len() {
         return None;
     }
-    let is_repeated =
-        |(at, one): (usize, &Mention<N>)| mentions[..at].iter().any(|other| other.name == one.name);
-    if mentions.iter().enumerate().any(is_repeated) {
-        return None;
+    let mut rest = mentions.as_slice();
+    while let [first, others @ ..] = rest {
+        if others.iter().any(|other| other.name == first.name) {
+            return None;
+        }
+        rest = others;
     }
     let places: Vec<_> = mentions.iter().map(|mention| &mention.place).collect();
     let is_paired = alternate(claim, &places, &numbers)

@@ -1,13 +1,11 @@
 //! Percentages: of which side they are, and whether they are shares, changes or points.
 
 use num_traits::Signed;
-use repro_claim::quote::ItemKind;
 use repro_claim::syntax::{ArithmeticOperator, ExpressionKind};
 use repro_core::decimal::Unit;
-use repro_report::meaning::{Lint, LintKind};
 
 use super::direction::unscaled;
-use super::{LintedClaim, first_words, lint};
+use super::{LintedClaim, first_words};
 use crate::lexicon::lexicon;
 
 /// What an expression says that a percentage is.
@@ -22,10 +20,8 @@ enum ShareKind {
 
 /// A percentage with another base in its words than in its expression: "30% fewer" over `percent_above` or over a
 /// quotient, percentage points over a change in percent.
-pub(super) fn base(claim: &LintedClaim<'_>) -> Option<Lint> {
-    let number = claim.number.as_ref()?;
-    let item = claim.items.iter().find(|item| item.span == *number)?;
-    let ItemKind::Number(printed) = &item.kind else { return None };
+pub(super) fn base(claim: &LintedClaim<'_>) -> Option<String> {
+    let printed = claim.number?.number()?;
     let ([tree], [given]) = (claim.trees, claim.given) else { return None };
     // The sign of a change may turn its direction around.
     if given.point().is_negative() {
@@ -62,5 +58,5 @@ pub(super) fn base(claim: &LintedClaim<'_>) -> Option<Lint> {
         }
         _ => return None,
     };
-    lint(LintKind::Quantity, message)
+    Some(message)
 }

@@ -2,9 +2,8 @@
 
 use repro_claim::Expression;
 use repro_claim::syntax::ExpressionKind;
-use repro_report::meaning::{Lint, LintKind};
 
-use super::{LintedClaim, denies_before, first_words, last_words, lint};
+use super::{LintedClaim, denies_before, first_words, last_words};
 use crate::lexicon::{LexiconTerm, lexicon};
 use crate::value::NumberRole;
 
@@ -12,14 +11,13 @@ use crate::value::NumberRole;
 const DENIED_WITHIN: usize = 32;
 
 /// Another test than the design of the runs fixes.
-pub(super) fn test(claim: &LintedClaim<'_>) -> Option<Lint> {
+pub(super) fn test(claim: &LintedClaim<'_>) -> Option<String> {
     let functions = &claim.provenance.functions;
-    let is_no_t_test =
-        lexicon().words("significance.no_t_tests").iter().any(|name| functions.contains(name));
+    let is_no_t_test = claim.provenance.calls_any(lexicon().words("significance.no_t_tests"));
     if is_no_t_test || !functions.contains("p") && !functions.contains("significant") {
         return None;
     }
-    let words = format!("{} {}", claim.words(), claim.context.to_lowercase());
+    let words = claim.words_around();
     let is_paired = claim.provenance.design.as_ref().map(|design| design.is_paired);
     let named = lexicon().tests.iter().find(|test| {
         let is_other = match (test.is_paired, is_paired) {
@@ -38,20 +36,16 @@ pub(super) fn test(claim: &LintedClaim<'_>) -> Option<Lint> {
         Some(false) => "Welch's t test of both sides",
         None => "a t test of both sides",
     };
-    lint(LintKind::Test, format!("the text names {}, and the fact is of {own}", named.name))
+    Some(format!("the text names {}, and the fact is of {own}", named.name))
 }
 
 /// Whether the words name an adjustment that the expression does not have. Where another part of the sentence has it, only
 /// the words beside the p are of the p.
 fn says_adjusted(claim: &LintedClaim<'_>, test: &LexiconTerm) -> bool {
-    let mut siblings = claim.siblings.iter().filter(|tree| !claim.trees.contains(tree));
-    let is_elsewhere = siblings.any(|tree| calls(tree, &test.given_by));
-    let near = match is_elsewhere {
-        true => near(claim),
-        false => format!("{} {}", claim.words(), claim.context.to_lowercase()),
-    };
-    !claim.provenance.functions.iter().any(|name| test.given_by.contains(name))
-        && test.place_in(&near).is_some()
+    let siblings = claim.siblings.iter().filter(|tree| !claim.trees.contains(tree));
+    let is_elsewhere = call(siblings.copied(), &test.given_by);
+    let near = if is_elsewhere { near(claim) } else { claim.words_around() };
+    !claim.provenance.calls_any(&test.given_by) && test.place_in(&near).is_some()
 }
 
 /// The words right beside a number.
@@ -65,55 +59,55 @@ fn is_raw(claim: &LintedClaim<'_>) -> bool {
 }
 
 /// Another kind of interval than the expression computes.
-pub(super) fn interval(claim: &LintedClaim<'_>) -> Option<Lint> {
-    claim.number.as_ref()?;
-    let functions = &claim.provenance.functions;
+pub(super) fn interval(claim: &LintedClaim<'_>) -> Option<String> {
+    claim.number?;
     let kinds = &lexicon().intervals;
-    let own = kinds.iter().find(|kind| kind.given_by.iter().any(|one| functions.contains(one)))?;
     let words = claim.words();
+    let own = kinds.iter().find(|kind| claim.provenance.calls_any(&kind.given_by))?;
     let said = kinds.iter().find(|kind| kind.place_in(&words).is_some())?;
-    let message = format!("the text names {}, and the value is an end of {}", said.name, own.name);
-    lint(LintKind::Test, message).filter(|_| own.place_in(&words).is_none())
+    if own.place_in(&words).is_some() {
+        return None;
+    }
+    Some(format!("the text names {}, and the value is an end of {}", said.name, own.name))
 }
 
 /// Significance in the words and none in the relations, or the other way.
-pub(super) fn significance(claim: &LintedClaim<'_>) -> Option<Lint> {
+pub(super) fn significance(claim: &LintedClaim<'_>) -> Option<String> {
     let words = claim.lower;
     let lexicon = lexicon();
     let said = lexicon.find("significance.words", words);
     let denies = lexicon.has("significance.denied", words)
-        || said.is_some_and(|(_, place)| denies_before(words, place.start, DENIED_WITHIN));
-    let says = lexicon.has("significance.words", words);
-    let has = |list: &str| {
-        claim.siblings.iter().chain(claim.trees).any(|tree| calls(tree, lexicon.words(list)))
-    };
-    let is_replayed = claim.number.is_some() || has("significance.replays");
+        || said.as_ref().is_some_and(|(_, place)| denies_before(words, place.start, DENIED_WITHIN));
+    let says = said.is_some() && !denies;
+    let all = || claim.siblings.iter().chain(claim.trees).copied();
+    let is_replayed = claim.number.is_some() || call(all(), lexicon.words("significance.replays"));
     if lexicon.has("significance.replayed", words) && !is_replayed {
         let message = "the text says that runs were executed again, and no relation replays them";
-        return lint(LintKind::Test, message.to_owned());
+        return Some(message.to_owned());
     }
     if !says && !denies {
         return None;
     }
     // Where a relation decides, or the p is named as the raw one, the p need not agree with the words.
-    let decides =
-        claim.siblings.iter().any(|tree| calls(tree, lexicon.words("significance.decides")));
-    if !decides
+    let siblings = claim.siblings.iter().copied();
+    if let Some(p) = TestedP::of(claim)
+        && p.is_significant != says
         && !is_raw(claim)
-        && let Some(lint) = contradicted_p(claim, says && !denies)
+        && !call(siblings, lexicon.words("significance.decides"))
     {
-        return Some(lint);
+        let side = if p.is_significant { "below" } else { "not below" };
+        return Some(format!("the text says otherwise, and the p is {side} {}", p.alpha));
     }
-    if !has("significance.tests") && !compares_groups(claim) {
+    if !call(all(), lexicon.words("significance.tests")) && !compares_groups(claim) {
         let message = "the text speaks of significance, and no relation tests it";
-        return lint(LintKind::Test, message.to_owned());
+        return Some(message.to_owned());
     }
     let [tree] = claim.trees else { return None };
     let message = match &tree.kind {
-        ExpressionKind::Not(of) if is_call(of, "significant") && says && !denies => {
+        ExpressionKind::Not(of) if of.is_call_of("significant") && says => {
             "the text says that it is significant, and the relation that it is not"
         }
-        _ if is_call(tree, "significant") && denies => {
+        _ if tree.is_call_of("significant") && denies => {
             "the text says that it is not significant, and the relation that it is"
         }
         _ if lexicon.has("significance.between", words) => {
@@ -121,57 +115,45 @@ pub(super) fn significance(claim: &LintedClaim<'_>) -> Option<Lint> {
         }
         _ => return None,
     };
-    lint(LintKind::Test, message.to_owned())
+    Some(message.to_owned())
 }
 
-/// A p that decides the other way than the words: "significant (p = 0.057)".
-fn contradicted_p(claim: &LintedClaim<'_>, says_significant: bool) -> Option<Lint> {
-    let design = claim.provenance.design.as_ref()?;
-    let [number] = claim.given else { return None };
-    let is_p = matches!(&number.role, NumberRole::P(_));
-    let is_significant = number.float < design.alpha;
-    if !is_p || is_significant == says_significant {
-        return None;
+/// The p that a claim is: "significant (p = 0.057)".
+struct TestedP {
+    is_significant: bool,
+    alpha: f64,
+}
+
+impl TestedP {
+    fn of(claim: &LintedClaim<'_>) -> Option<Self> {
+        let alpha = claim.provenance.design.as_ref()?.alpha;
+        let [number] = claim.given else { return None };
+        let is_p = matches!(number.role, NumberRole::P(_));
+        is_p.then_some(Self { is_significant: number.float < alpha, alpha })
     }
-    let side = if is_significant { "below" } else { "not below" };
-    lint(LintKind::Test, format!("the text says otherwise, and the p is {side} {}", design.alpha))
 }
 
 /// A p that decides nothing, beside words that take it for a proof of equality.
-pub(super) fn equality(claim: &LintedClaim<'_>) -> Option<Lint> {
-    let alpha = claim.provenance.design.as_ref()?.alpha;
-    let [number] = claim.given else { return None };
+pub(super) fn equality(claim: &LintedClaim<'_>) -> Option<String> {
+    let TestedP { alpha, .. } = TestedP::of(claim).filter(|p| !p.is_significant)?;
     let (word, _) = lexicon().find("significance.equal", claim.lower)?;
-    let is_p = matches!(&number.role, NumberRole::P(_)) && number.float >= alpha;
     let tests = lexicon().words("significance.tests_equality");
-    let is_tested = claim.siblings.iter().any(|tree| calls(tree, tests));
-    if !is_p || is_tested {
+    if call(claim.siblings.iter().copied(), tests) {
         return None;
     }
-    let message =
-        format!("the text says \"{word}\", but a p of {alpha} or more does not show equality");
-    lint(LintKind::Test, message)
+    Some(format!("the text says \"{word}\", but a p of {alpha} or more does not show equality"))
 }
 
 /// Whether a relation between groups of runs is judged by a test.
 fn compares_groups(claim: &LintedClaim<'_>) -> bool {
     let is_group = claim.provenance.arms.iter().any(|arm| arm.runs.is_group);
     is_group
-        && claim.trees.iter().any(|tree| matches!(tree.kind, ExpressionKind::Relation(..)))
+        && claim.trees.iter().any(|tree| tree.is_relation())
         && !claim.provenance.functions.contains("printed")
 }
 
-fn is_call(part: &Expression, function: &str) -> bool {
-    matches!(&part.kind, ExpressionKind::Call(name, _) if name == function)
-}
-
-/// Whether an expression calls one of these functions.
-fn calls(tree: &Expression, functions: &[String]) -> bool {
-    let mut found = false;
-    tree.each(&mut |part| {
-        if let ExpressionKind::Call(name, _) = &part.kind {
-            found |= functions.contains(name);
-        }
-    });
-    found
+/// Whether one of some expressions calls one of a list of functions.
+fn call<'e>(trees: impl IntoIterator<Item = &'e Expression>, functions: &[String]) -> bool {
+    let mut called = trees.into_iter().flat_map(Expression::all).filter_map(Expression::function);
+    called.any(|name| functions.iter().any(|known| known == name))
 }

@@ -7,23 +7,19 @@ use repro_claim::Expression;
 use repro_claim::quote::{QuoteItem, items};
 use repro_claim::syntax::ExpressionKind;
 use repro_core::decimal::{grouped, nearest_f64};
-use repro_report::meaning::{Lint, LintKind};
 
 use super::super::provenance::{TextSplit, quantity_of};
-use super::{LintedClaim, lint, number_of};
+use super::{LintedClaim, Mention};
 use crate::lexicon::{lexicon, place_of};
 
 /// How far a step may lie from the part of the training that the words name.
 const PART_WITHIN: f64 = 0.12;
 
 /// A value of another step than the words name, or of an earlier step that no word names.
-pub(super) fn step(claim: &LintedClaim<'_>) -> Option<Lint> {
+pub(super) fn step(claim: &LintedClaim<'_>) -> Option<String> {
     let found = &claim.provenance.steps;
     if found.is_empty() {
         return None;
-    }
-    if let Some(lint) = row_of_another(claim) {
-        return Some(lint);
     }
     if let Some(part) = said_part(claim) {
         return of_another_part(claim, part);
@@ -36,36 +32,36 @@ pub(super) fn step(claim: &LintedClaim<'_>) -> Option<Lint> {
     if said.is_empty() {
         let head = claim.head.unwrap_or_default();
         let head = said_step_items(head, &items(head));
-        said = head.into_iter().map(|(step, _)| step).collect();
+        said = head.into_iter().map(|step| step.name).collect();
     }
     let steps = listed(found);
     if !said.is_empty() {
-        let message =
-            format!("the text names step {}, and the value is of step {steps}", listed(&said));
-        return lint(LintKind::Step, message).filter(|_| said.is_disjoint(found));
+        let fact = format!("and the value is of step {steps}");
+        return said
+            .is_disjoint(found)
+            .then(|| format!("the text names step {}, {fact}", listed(&said)));
     }
     let near = format!("{} {}", claim.before(), claim.behind_itself());
     if let Some((words, step)) = said_checkpoint(claim, &near)
         && !found.contains(&step)
     {
-        let message =
-            format!("the text says \"{words}\", which is step {step}, and the value is of {steps}");
-        return lint(LintKind::Step, message);
+        return Some(format!(
+            "the text says \"{words}\", which is step {step}, and the value is of {steps}"
+        ));
     }
     if claim.provenance.is_at_end {
         let near = format!("{} {}", claim.before(), claim.behind());
-        let of_loss = Some(near).filter(|_| !claim.provenance.units.is_empty())?;
-        let (word, _) = lexicon().find("step.midway", &of_loss)?;
-        let message =
-            format!("the text says \"{word}\", and the value is of the last step, {steps}");
-        return lint(LintKind::Step, message);
+        let (word, _) = lexicon().find("step.midway", &near)?;
+        let is_of_loss = !claim.provenance.units.is_empty();
+        return is_of_loss.then(|| {
+            format!("the text says \"{word}\", and the value is of the last step, {steps}")
+        });
     }
     if said_checkpoint(claim, claim.lower).is_some_and(|(_, step)| found.contains(&step)) {
         return None;
     }
     if lexicon().has("step.last", claim.lower) {
-        let message = format!("the text names the last step, and the value is of step {steps}");
-        return lint(LintKind::Step, message);
+        return Some(format!("the text names the last step, and the value is of step {steps}"));
     }
     let moves = ["direction.grows", "direction.shrinks", "step.early"];
     if lexicon().has_any(&moves, claim.lower)
@@ -81,22 +77,20 @@ pub(super) fn step(claim: &LintedClaim<'_>) -> Option<Lint> {
     // Shares, trends and rows of a course have steps of their own kind.
     let is_course =
         claim.row.is_some_and(|row| row.trim().starts_with(|c: char| c.is_ascii_digit()));
-    // "After 1,357,824 tokens" names the step by what was seen until then.
-    let is_course = is_course || claim.siblings.iter().any(|tree| counts_course_at(tree, found));
     let has_share = around.contains('%') || found.len() > 1 || is_course;
-    if is_named || has_share {
+    // "After 1,357,824 tokens" names the step by what was seen until then.
+    if is_named || has_share || claim.siblings.iter().any(|tree| counts_course_at(tree, found)) {
         return None;
     }
-    let message = format!("the value is of step {steps}, before the end, and no word says so");
-    lint(LintKind::Step, message)
+    Some(format!("the value is of step {steps}, before the end, and no word says so"))
 }
 
 /// A value of one step, of which the words speak for the whole training: "at no point in training".
-pub(super) fn throughout(claim: &LintedClaim<'_>) -> Option<Lint> {
-    claim.number.as_ref()?;
+pub(super) fn throughout(claim: &LintedClaim<'_>) -> Option<String> {
+    claim.number?;
     let own = grouped(&claim.provenance.only_step()?.to_string());
     let (word, _) = lexicon().find("step.throughout", claim.lower)?;
-    lint(LintKind::Step, format!("the text says \"{word}\", and the value is of step {own} alone"))
+    Some(format!("the text says \"{word}\", and the value is of step {own} alone"))
 }
 
 /// Whether an expression is how far a run had come at one of these steps: `run.tokens_seen @ 663`.
@@ -118,19 +112,19 @@ fn ungrouped(text: &str) -> String {
 }
 
 /// A row that is headed by another step than that of its value.
-fn row_of_another(claim: &LintedClaim<'_>) -> Option<Lint> {
+pub(super) fn row(claim: &LintedClaim<'_>) -> Option<String> {
     let own = claim.provenance.only_step()?;
     let head = claim.row_head?.to_lowercase();
     let is_step = lexicon().is_in("step.words", head.trim());
     let row = ungrouped(claim.row.filter(|_| is_step)?);
     let said: u64 = row.trim().parse().ok().filter(|said| *said != own)?;
     let [said, own] = [said, own].map(|step| grouped(&step.to_string()));
-    lint(LintKind::Step, format!("the row is of step {said}, and the value of step {own}"))
+    Some(format!("the row is of step {said}, and the value of step {own}"))
 }
 
 /// The part of the training at which the words put a number: "halfway", "one fifth of the way".
 fn said_part(claim: &LintedClaim<'_>) -> Option<f64> {
-    let number = claim.number.as_ref()?;
+    let number = &claim.number?.span;
     let is_part = |item: &&QuoteItem| {
         let behind = claim.lower.get(item.span.end..).unwrap_or_default().trim_start();
         lexicon().words("step.parts").iter().any(|word| behind.starts_with(word.as_str()))
@@ -141,7 +135,7 @@ fn said_part(claim: &LintedClaim<'_>) -> Option<f64> {
     let start = before.max().unwrap_or(0);
     let others = claim.items.iter().filter(|item| item.span != *number && item.span.start >= start);
     let counted = others.filter(is_part).find_map(|item| {
-        let share = nearest_f64(&number_of(item)?.in_ones());
+        let share = nearest_f64(&item.number()?.in_ones());
         (0.0..1.0).contains(&share).then_some(share)
     });
     let before = claim.lower.get(start..number.start).unwrap_or_default();
@@ -150,40 +144,43 @@ fn said_part(claim: &LintedClaim<'_>) -> Option<f64> {
 }
 
 /// The lint of a step that lies at another part of the training than the words say.
-fn of_another_part(claim: &LintedClaim<'_>, said: f64) -> Option<Lint> {
+fn of_another_part(claim: &LintedClaim<'_>, said: f64) -> Option<String> {
     let own = claim.provenance.only_step()?;
     let last = claim.provenance.last_step.filter(|last| *last > 0)?;
     let is = own as f64 / last as f64;
+    if (said - is).abs() < PART_WITHIN {
+        return None;
+    }
     let [own, last] = [own, last].map(|step| grouped(&step.to_string()));
-    let message =
-        format!("the words put it at {said} of the training, and it is step {own} of {last}");
-    lint(LintKind::Step, message).filter(|_| (said - is).abs() >= PART_WITHIN)
+    Some(format!("the words put it at {said} of the training, and it is step {own} of {last}"))
 }
 
 /// The steps that the quote names, without those that go with another number: "2.11 after 242 steps".
 fn said_of_number(claim: &LintedClaim<'_>) -> BTreeSet<u64> {
     let said = said_step_items(claim.quote, claim.items);
-    let is_step = |place: &Range<usize>| said.iter().any(|(_, one)| one == place);
-    let values = || claim.items.iter().map(|item| &item.span).filter(|place| !is_step(place));
+    let is_step = |item: &&QuoteItem| said.iter().any(|step| step.place == item.span);
     let is_of_another = |place: &Range<usize>| {
-        let Some(before) = values().rfind(|one| one.end <= place.start) else { return false };
-        let between = claim.lower.get(before.end..place.start).unwrap_or_default();
+        let values = claim.items.iter().filter(|item| !is_step(item));
+        let Some(before) = values.rev().find(|item| item.span.end <= place.start) else {
+            return false;
+        };
+        let between = claim.lower.get(before.span.end..place.start).unwrap_or_default();
         let is_link =
             |word: &str| lexicon().is_in("step.at", word) || lexicon().is_in("step.words", word);
-        claim.number.as_ref().is_some_and(|number| number != before)
+        claim.number.is_some_and(|number| number != before)
             && between.split_whitespace().all(|word| is_link(word.trim_start_matches('(')))
     };
-    let own = said.iter().filter(|(_, place)| !is_of_another(place));
-    own.map(|(step, _)| *step).collect()
+    let own = said.iter().filter(|step| !is_of_another(&step.place));
+    own.map(|step| step.name).collect()
 }
 
 /// The steps that a text names, with their numbers: "step 242", "after 242 steps", "@ 484".
-pub(super) fn said_step_items(quote: &str, items: &[QuoteItem]) -> Vec<(u64, Range<usize>)> {
+pub(super) fn said_step_items(quote: &str, items: &[QuoteItem]) -> Vec<Mention<u64>> {
     let lower = quote.to_lowercase();
     let mut steps = Vec::new();
     let mut was_step = false;
     for item in items {
-        let Some(printed) = number_of(item) else { continue };
+        let Some(printed) = item.number() else { continue };
         let before = lower[..item.span.start]
             .trim_end_matches(|c: char| c.is_whitespace() || "*_`=:".contains(c));
         let behind = lower[item.span.end..]
@@ -209,7 +206,7 @@ pub(super) fn said_step_items(quote: &str, items: &[QuoteItem]) -> Vec<(u64, Ran
         if is_named || is_counted {
             let value = printed.as_f64();
             if value >= 0.0 && value.fract() == 0.0 && value < 1e15 {
-                steps.push((value as u64, item.span.clone()));
+                steps.push(Mention { name: value as u64, place: item.span.clone() });
             }
         }
     }
@@ -217,7 +214,7 @@ pub(super) fn said_step_items(quote: &str, items: &[QuoteItem]) -> Vec<(u64, Ran
 }
 
 /// A loss of another split than the words name.
-pub(super) fn split(claim: &LintedClaim<'_>) -> Option<Lint> {
+pub(super) fn split(claim: &LintedClaim<'_>) -> Option<String> {
     let [own] = claim.provenance.splits.iter().copied().collect::<Vec<_>>()[..] else {
         return None;
     };
@@ -236,7 +233,7 @@ pub(super) fn split(claim: &LintedClaim<'_>) -> Option<Lint> {
         _ => said != own,
     };
     let message = format!("the text says {}, and the value is {}", said.word(), own.word());
-    lint(LintKind::Split, message).filter(|_| is_other)
+    Some(message).filter(|_| is_other)
 }
 
 /// The one split that a text in lower case names.

@@ -1,14 +1,13 @@
 //! Which statistic of several runs a number is: a mean, a best run, a spread, an interval of some level.
 
 use repro_claim::syntax::ExpressionKind;
-use repro_report::meaning::{Lint, LintKind};
 
-use super::{LintedClaim, first_words, lint};
+use super::{LintedClaim, first_words};
 use crate::lexicon::{LexiconTerm, lexicon, place_of};
 
 /// A number that the words call a different statistic.
-pub(super) fn statistic(claim: &LintedClaim<'_>) -> Option<Lint> {
-    claim.number.as_ref().filter(|_| !claim.is_spread)?;
+pub(super) fn statistic(claim: &LintedClaim<'_>) -> Option<String> {
+    claim.number.filter(|number| !number.is_spread())?;
     let Some(own) = root_term(claim) else { return single(claim) };
     let head = claim.head.unwrap_or_default().to_lowercase();
     // "Within 0.0134 of one another": a spread may be named behind its number.
@@ -24,7 +23,7 @@ pub(super) fn statistic(claim: &LintedClaim<'_>) -> Option<Lint> {
 }
 
 /// A mean in the words, over the value of a single run.
-fn single(claim: &LintedClaim<'_>) -> Option<Lint> {
+fn single(claim: &LintedClaim<'_>) -> Option<String> {
     let [tree] = claim.trees else { return None };
     let is_plain = matches!(tree.kind, ExpressionKind::Field(..) | ExpressionKind::At(..));
     let is_one_run = claim.provenance.runs.len() == 1 && claim.provenance.arms.len() == 1;
@@ -34,22 +33,20 @@ fn single(claim: &LintedClaim<'_>) -> Option<Lint> {
         return None;
     }
     let message = "the text says a mean over runs, and the value is of one run";
-    lint(LintKind::Statistic, message.to_owned())
+    Some(message.to_owned())
 }
 
 /// The number behind ± under another name, or under none.
-pub(super) fn spread(claim: &LintedClaim<'_>) -> Option<Lint> {
-    claim.number.as_ref().filter(|_| claim.is_spread)?;
+pub(super) fn spread(claim: &LintedClaim<'_>) -> Option<String> {
+    claim.number.filter(|number| number.is_spread())?;
     let own = root_term(claim)?;
     let in_text = |text: &str| said_in(text, |term| term.is_spread);
-    let words = format!("{} {}", claim.words(), claim.context.to_lowercase());
-    let near = in_text(&words);
+    let near = in_text(&claim.words_around());
     let said = if near.is_empty() { claim.text.map(in_text).unwrap_or_default() } else { near };
     match said.as_slice() {
-        [] => lint(
-            LintKind::Statistic,
-            format!("no word says what the number behind ± is; the value is a {}", own.name),
-        ),
+        [] => {
+            Some(format!("no word says what the number behind ± is; the value is a {}", own.name))
+        }
         terms if terms.iter().any(|term| term.name == own.name) => level(claim, own),
         [first, ..] => another(first, own),
     }
@@ -64,15 +61,14 @@ pub(super) fn said_in(
     terms.filter(|term| term.place_in(text).is_some()).collect()
 }
 
-fn another(said: &LexiconTerm, own: &LexiconTerm) -> Option<Lint> {
-    let message = format!("the text says {}, and the value is a {}", said.name, own.name);
-    lint(LintKind::Statistic, message)
+fn another(said: &LexiconTerm, own: &LexiconTerm) -> Option<String> {
+    Some(format!("the text says {}, and the value is a {}", said.name, own.name))
 }
 
 /// The least or the greatest of several runs, over words that name no selection.
-pub(super) fn selection(claim: &LintedClaim<'_>) -> Option<Lint> {
+pub(super) fn selection(claim: &LintedClaim<'_>) -> Option<String> {
     let own = root_term(claim).filter(|term| term.selects)?;
-    claim.number.as_ref().filter(|_| claim.provenance.runs.len() > 1)?;
+    claim.number.filter(|_| claim.provenance.runs.len() > 1)?;
     let is_said = |text: &str| {
         lexicon().has("selection.words", text) || !said_in(text, |term| term.selects).is_empty()
     };
@@ -87,8 +83,7 @@ pub(super) fn selection(claim: &LintedClaim<'_>) -> Option<Lint> {
         return None;
     }
     let (name, runs) = (&own.name, claim.provenance.runs.len());
-    let message = format!("the value is the {name} of {runs} runs, and no word says so");
-    lint(LintKind::Statistic, message)
+    Some(format!("the value is the {name} of {runs} runs, and no word says so"))
 }
 
 /// The statistic at the root of the expression.
@@ -124,7 +119,7 @@ fn is_best_of(claim: &LintedClaim<'_>, said: &str, own: &str) -> bool {
 }
 
 /// An interval of a level that the words do not have.
-fn level(claim: &LintedClaim<'_>, own: &LexiconTerm) -> Option<Lint> {
+fn level(claim: &LintedClaim<'_>, own: &LexiconTerm) -> Option<String> {
     if own.name != "confidence interval" {
         return None;
     }
@@ -133,5 +128,5 @@ fn level(claim: &LintedClaim<'_>, own: &LexiconTerm) -> Option<Lint> {
         let spaced = words.replace(" %", "%");
         place_of(&spaced, level).is_some_and(|place| !spaced[..place.start].ends_with('.'))
     })?;
-    lint(LintKind::Statistic, format!("the text says {said}, and the interval is of 95%"))
+    Some(format!("the text says {said}, and the interval is of 95%"))
 }
