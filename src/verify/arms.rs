@@ -165,6 +165,7 @@ impl ArmRuns {
             return own;
         }
         let receipts = || bundles.iter().map(|bundle| bundle.receipt());
+        let text = |of: fn(&Receipt) -> Option<&str>| shared(receipts().map(of)).map(str::to_owned);
         let seed = |receipt: &Receipt| receipt.seeds.as_ref()?.init.as_ref()?.parse().ok();
         let mixture = receipts().map(|receipt| {
             let model = receipt.model.as_ref()?;
@@ -172,17 +173,12 @@ impl ArmRuns {
         });
         Self {
             seeds: receipts().filter_map(seed).collect(),
-            budget: shared(receipts().map(|receipt| receipt.extra.get("budget")?.as_str()))
-                .map(str::to_owned),
+            budget: text(|receipt| receipt.extra.get("budget")?.as_str()),
             is_mixture: shared(mixture),
             are_emitted: !bundles.is_empty()
                 && bundles.iter().all(|one| one.origin() == Origin::Emitted),
-            matched: shared(
-                receipts().map(|receipt| receipt.contract.as_ref()?.matched.as_deref()),
-            )
-            .map(str::to_owned),
-            arm: shared(receipts().map(|receipt| receipt.run.as_ref()?.arm.as_deref()))
-                .map(str::to_owned),
+            matched: text(|receipt| receipt.contract.as_ref()?.matched.as_deref()),
+            arm: text(|receipt| receipt.run.as_ref()?.arm.as_deref()),
             ..own
         }
     }

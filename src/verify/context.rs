@@ -38,15 +38,22 @@ pub struct PostContext<'a> {
     /// What was done so far.
     pub work: &'a Work,
     /// The texts that are at hand.
-    texts: BTreeMap<&'a str, ReadText<'a>>,
-    /// The texts with parts that readers do not see.
-    hidden: BTreeMap<&'a str, (&'a TextAtHand, SearchedText<'a>)>,
+    texts: BTreeMap<&'a str, ContextText<'a>>,
     /// Its arms.
     pub arms: PostArms<'a>,
     /// Why some names cannot be used.
     refused: BTreeMap<&'a str, Error>,
-    /// The words of each text, sought when a quote is not there.
-    words: BTreeMap<&'a str, OnceLock<WordIndex>>,
+}
+
+/// A text that is at hand.
+#[derive(Debug)]
+struct ContextText<'a> {
+    own: &'a TextAtHand,
+    read: ReadText<'a>,
+    /// All of it, where it has parts that readers do not see.
+    whole: Option<SearchedText<'a>>,
+    /// Its words, sought when a quote is not there.
+    words: OnceLock<WordIndex>,
 }
 
 impl<'a> PostContext<'a> {
@@ -61,47 +68,46 @@ impl<'a> PostContext<'a> {
         let refused = groups.filter_map(|(name, (locator, place))| {
             Some((name.as_str(), repeated(library, locator, place)?))
         });
-        let words = texts.keys().map(|id| (id.as_str(), OnceLock::new())).collect();
-        let read = |(id, text): (&'a String, &'a TextAtHand)| {
-            (id.as_str(), ReadText::new(&text.seen, work))
-        };
-        let hidden = texts
-            .iter()
-            .filter(|(_, text)| !text.hidden.is_empty())
-            .map(|(id, text)| (id.as_str(), (text, SearchedText::new(text.whole.text()))));
-        let hidden = hidden.collect();
-        let texts = texts.iter().map(read).collect();
-        let arms = PostArms::new(page, library, work);
-        Self { page, library, work, texts, hidden, arms, refused: refused.collect(), words }
+        let texts = texts.iter().map(|(id, own)| {
+            let has_hidden = !own.hidden.is_empty();
+            let whole = has_hidden.then(|| SearchedText::new(own.whole.text()));
+            let (read, words) = (ReadText::new(&own.seen, work), OnceLock::new());
+            (id.as_str(), ContextText { own, read, whole, words })
+        });
+        let (refused, texts) = (refused.collect(), texts.collect());
+        Self { page, library, work, texts, arms: PostArms::new(page, library, work), refused }
     }
 
     /// A text that is at hand.
     pub fn text(&self, id: &str) -> Option<&ReadText<'a>> {
-        self.texts.get(id)
+        self.texts.get(id).map(|text| &text.read)
     }
 
     /// Where a text has some words in a part that readers do not see: "they stand in line 12 in a comment".
     pub fn hidden(&self, id: &str, words: &str) -> Option<String> {
-        let (text, searched) = self.hidden.get(id)?;
+        let ContextText { own, whole: Some(searched), .. } = self.texts.get(id)? else {
+            return None;
+        };
         self.work.looks_through(searched.text());
         if self.work.is_spent() {
             return None;
         }
         let place = searched.of_parted_quote(words).into_iter().next()?;
         let is_in = |part: &&HiddenPart| part.span.start < place.end && place.start < part.span.end;
-        let what = text.hidden.iter().find(is_in).map_or("a part that is hidden", |part| part.what);
-        let line = text.whole.line_column(place.start).0;
+        let what = own.hidden.iter().find(is_in).map_or("a part that is hidden", |part| part.what);
+        let line = own.whole.line_column(place.start).0;
         Some(format!("they stand in line {line}, where readers do not see them: {what}"))
     }
 
     /// The place in a text that is most like some words that it does not have: "the text has ... in line 12".
     pub fn nearest(&self, id: &str, words: &str) -> Option<String> {
-        let text = self.text(id)?.source();
+        let known = self.texts.get(id)?;
+        let text = known.read.source();
         self.work.looks_through(text.text());
         if self.work.is_spent() {
             return None;
         }
-        let index = self.words.get(id)?.get_or_init(|| WordIndex::of(text.text()));
+        let index = known.words.get_or_init(|| WordIndex::of(text.text()));
         let alike = || {
             // Its whole vocabulary is gone through.
             self.work.takes(2 * index.vocabulary().count());

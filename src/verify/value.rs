@@ -181,7 +181,7 @@ impl EvidenceWords {
 }
 
 /// One number of each run of a group.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct RunSample {
     /// The runs, by the names of their bundles.
     pub runs: Vec<String>,
@@ -262,12 +262,17 @@ impl Quantity {
         let leaf = Leaf::without_place(kind, printed.text().to_owned());
         let interval = printed.exact().scaled(&per_one.recip());
         let float = printed.as_f64() / nearest_f64(&per_one);
-        let number = Self::result(interval, float, printed.text().to_owned(), &[]);
+        let number = Self::result(interval, float, printed.text().to_owned(), []);
         Self { leaf: Some(kind), leaves: vec![Rc::new(leaf)], ..number }
     }
 
     /// The result of an operation on other numbers.
-    pub fn result(interval: Interval, float: f64, derivation: String, of: &[&Self]) -> Self {
+    pub fn result<'q>(
+        interval: Interval,
+        float: f64,
+        derivation: String,
+        of: impl IntoIterator<Item = &'q Self>,
+    ) -> Self {
         Self {
             interval,
             float,
@@ -395,12 +400,13 @@ impl PrintedRuns {
 }
 
 /// The evidence of several numbers, each piece once, in the order of the numbers.
-fn together(of: &[&Quantity]) -> Vec<Rc<Leaf>> {
-    let Some((first, others)) = of.split_first() else { return Vec::new() };
+fn together<'q>(of: impl IntoIterator<Item = &'q Quantity>) -> Vec<Rc<Leaf>> {
+    let mut of = of.into_iter();
+    let Some(first) = of.next() else { return Vec::new() };
     // Those of one number are each there once.
     let mut leaves = first.leaves.clone();
     let mut seen: HashSet<&Rc<Leaf>> = first.leaves.iter().collect();
-    let more = others.iter().flat_map(|number| &number.leaves);
+    let more = of.flat_map(|number| &number.leaves);
     leaves.extend(more.filter(|leaf| seen.insert(leaf)).cloned());
     leaves
 }
@@ -422,6 +428,12 @@ impl RunSample {
         }
     }
 
+    /// Adds the runs of another group.
+    pub fn extend(&mut self, other: Self) {
+        self.runs.extend(other.runs);
+        self.numbers.extend(other.numbers);
+    }
+
     /// How many numbers there are.
     pub fn count(&self) -> usize {
         self.numbers.len()
@@ -433,8 +445,7 @@ impl RunSample {
         let sum = self.numbers.iter().fold(zero, |sum, number| &sum + &number.interval);
         let share = BigRational::new(1.into(), self.count().max(1).into());
         let float = repro_stats::mean(&self.floats()).unwrap_or(f64::NAN);
-        let all: Vec<&Quantity> = self.numbers.iter().collect();
-        Quantity::result(sum.scaled(&share), float, derivation, &all)
+        Quantity::result(sum.scaled(&share), float, derivation, &self.numbers)
     }
 
     /// The numbers as floats, each rounded once where it is known exactly.

@@ -31,7 +31,7 @@ fn minus(number: &Quantity) -> Quantity {
     let text = format!("-{}", part(number, true));
     Quantity {
         last_place: number.last_place.clone(),
-        ..Quantity::result(-&number.interval, -number.float, text, &[number])
+        ..Quantity::result(-&number.interval, -number.float, text, [number])
     }
 }
 
@@ -163,7 +163,7 @@ fn operate(
     let inner = tight || operator == ArithmeticOperator::Subtract;
     let told = || format!("{} {} {}", part(a, tight), operator.sign(), part(b, inner));
     let text = if is_told { told() } else { String::new() };
-    Ok(Quantity { role, ..Quantity::result(interval, float, text, &[a, b]) })
+    Ok(Quantity { role, ..Quantity::result(interval, float, text, [a, b]) })
 }
 
 /// The number that a stated 0 or 1 leaves as it is: `run.score * 1` derives nothing from the score.

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 use std::rc::Rc;
 
-use repro_claim::Expression;
+use num_rational::BigRational;
 use repro_claim::syntax::Argument;
 use repro_core::decimal::Interval;
 use repro_core::source::{Code, Error};
@@ -12,71 +12,71 @@ use repro_stats::Refused;
 
 use super::noise::DISAGREE;
 use super::{Evaluator, Frame, NOT_COMPUTABLE, WRONG_ARGUMENTS};
-use crate::value::{Evaluated, Leaf, LeafKind, Quantity, RunSample};
+use crate::run_design::RunDesign;
+use crate::value::{Evaluated, Leaf, LeafKind, NumberRole, Quantity, RunSample};
 
 /// A call while it is evaluated.
-#[derive(Debug)]
-pub struct Call<'c, 'f, 'a> {
+#[derive(Debug, Clone, Copy)]
+pub struct Call<'f, 'a> {
     /// Who evaluates.
-    pub evaluator: &'c Evaluator<'a>,
+    pub evaluator: &'f Evaluator<'a>,
     /// The whole call.
     pub frame: Frame<'f, 'a>,
     /// The name of the function.
-    pub name: &'c str,
+    pub name: &'f str,
     /// What it is given.
-    pub arguments: &'c [Argument],
+    pub arguments: &'f [Argument],
 }
 
-impl<'c, 'a> Call<'c, '_, 'a> {
+impl<'f, 'a> Call<'f, 'a> {
     /// The arguments without a name.
-    pub fn plain(&self) -> impl Iterator<Item = &'c Expression> {
+    pub fn plain(self) -> impl Iterator<Item = Frame<'f, 'a>> {
         let plain = self.arguments.iter().filter(|argument| argument.name.is_none());
-        plain.map(|argument| &argument.value)
+        plain.map(move |argument| self.frame.at(&argument.value))
     }
 
     /// The argument at a position among those without a name.
-    pub fn argument(&self, index: usize) -> Result<&'c Expression, Error> {
-        self.plain().nth(index).ok_or_else(|| self.wrong(&WRONG_ARGUMENTS, "another value", "none"))
+    pub fn argument(self, index: usize) -> Result<Frame<'f, 'a>, Error> {
+        self.plain().nth(index).ok_or_else(|| self.wrong_arguments("another value", "none"))
     }
 
     /// The argument of a name.
-    pub fn named(&self, name: &str) -> Option<&'c Expression> {
+    pub fn named(self, name: &str) -> Option<Frame<'f, 'a>> {
         let of = |argument: &&Argument| argument.name.as_deref() == Some(name);
-        self.arguments.iter().find(of).map(|argument| &argument.value)
+        self.arguments.iter().find(of).map(|argument| self.frame.at(&argument.value))
     }
 
     /// What the words of an option name among what is `known`; none where it is left out.
     pub fn word<T, const N: usize>(
-        &self,
+        self,
         option: &str,
         read: impl Fn(&str) -> Option<T>,
-        known: impl Fn() -> [&'static str; N],
+        known: [&str; N],
     ) -> Result<Option<T>, Error> {
-        let Some(part) = self.named(option) else { return Ok(None) };
-        let found = match self.evaluate(part)? {
+        let Some(given) = self.named(option) else { return Ok(None) };
+        let found = match given.evaluate()? {
             Evaluated::Text(words) => read(&words.text),
             _ => None,
         };
-        let wrong = || {
-            let known = known().map(|word| format!("'{word}'")).join("` or `");
-            self.wrong(&WRONG_ARGUMENTS, &format!("`{option} = {known}`"), &format!("`{part}`"))
-        };
-        found.map(Some).ok_or_else(wrong)
+        found.map(Some).ok_or_else(|| {
+            let known = known.map(|word| format!("'{word}'")).join("` or `");
+            self.wrong_arguments(&format!("`{option} = {known}`"), &format!("`{}`", given.part))
+        })
     }
 
     /// A number that was counted, from evidence where it has a place. Where `name` is supposed to be another number it is
     /// moved by what no rounding hides.
-    pub fn counted(&self, name: &str, number: u64, evidence: Option<EvidenceRef>) -> Quantity {
+    pub fn counted(self, name: &str, number: u64, evidence: Option<EvidenceRef>) -> Quantity {
         let leaf = Leaf::without_place(LeafKind::Counted, number.to_string());
         let leaf = Rc::new(Leaf { evidence, ..leaf });
         let moved = if self.evaluator.nudge(name) { number * 1_009 + 1 } else { number };
         let text = number.to_string();
-        let counted = Quantity::result(Interval::integer(moved), moved as f64, text, &[]);
+        let counted = Quantity::result(Interval::integer(moved), moved as f64, text, []);
         Quantity { leaf: Some(LeafKind::Counted), leaves: vec![leaf], ..counted }
     }
 
     /// Refuses another number of plain arguments than the function takes, and names that are none of its options.
-    pub fn check(&self, takes: &RangeInclusive<usize>, options: &[&str]) -> Result<(), Error> {
+    pub fn check(self, takes: &RangeInclusive<usize>, options: &[&str]) -> Result<(), Error> {
         let plain = self.plain().count();
         if !takes.contains(&plain) {
             let expected = match (*takes.start(), *takes.end()) {
@@ -86,81 +86,93 @@ impl<'c, 'a> Call<'c, '_, 'a> {
                 (least, usize::MAX) => format!("at least {least} values"),
                 (least, most) => format!("{least} to {most} values"),
             };
-            return Err(self.wrong(&WRONG_ARGUMENTS, &expected, &format!("{plain}")));
+            return Err(self.wrong_arguments(&expected, &plain.to_string()));
         }
         let mut seen = Vec::new();
         for name in self.arguments.iter().filter_map(|argument| argument.name.as_deref()) {
             if !options.contains(&name) || seen.contains(&name) {
                 let known: Vec<_> = options.iter().map(|name| format!("`{name} = `")).collect();
-                let expected = match known.is_empty() {
-                    true => "values without names".to_owned(),
-                    false => format!("{}, each once", known.join(", ")),
+                let expected = if known.is_empty() {
+                    "values without names".to_owned()
+                } else {
+                    format!("{}, each once", known.join(", "))
                 };
-                return Err(self.wrong(&WRONG_ARGUMENTS, &expected, &format!("`{name} = `")));
+                return Err(self.wrong_arguments(&expected, &format!("`{name} = `")));
             }
             seen.push(name);
         }
         Ok(())
     }
 
-    /// An argument as a part to be evaluated.
-    pub fn at(&self, index: usize) -> Result<Frame<'_, 'a>, Error> {
-        Ok(self.frame.at(self.argument(index)?))
-    }
-
-    /// What an argument gives.
-    pub fn evaluate(&self, part: &Expression) -> Result<Evaluated<'a>, Error> {
-        self.frame.at(part).evaluate()
-    }
-
-    /// What an argument gives, every reference followed to what stands there.
-    pub fn settled(&self, part: &Expression) -> Result<Evaluated<'a>, Error> {
-        self.frame.at(part).settled()
-    }
-
-    /// The one number that an argument is.
-    pub fn number_of(&self, part: &Expression) -> Result<Quantity, Error> {
-        self.frame.at(part).number()
-    }
-
     /// The one number that the argument at a position is.
-    pub fn number(&self, index: usize) -> Result<Quantity, Error> {
-        self.number_of(self.argument(index)?)
-    }
-
-    /// The numbers of which an argument consists: of a list, or of the runs of a group.
-    pub fn numbers_of(&self, part: &Expression) -> Result<RunSample, Error> {
-        self.frame.at(part).numbers()
+    pub fn number(self, index: usize) -> Result<Quantity, Error> {
+        self.argument(index)?.number()
     }
 
     /// The numbers that all plain arguments are together: `f(group)`, `f([a, b])` or `f(a, b)`.
-    pub fn numbers(&self) -> Result<RunSample, Error> {
+    pub fn numbers(self) -> Result<RunSample, Error> {
         let plain: Vec<_> = self.plain().collect();
         if let [one] = plain[..] {
-            return self.numbers_of(one);
+            return one.numbers();
         }
-        let numbers = plain.iter().map(|part| self.number_of(part)).collect::<Result<_, _>>()?;
-        Ok(RunSample { runs: plain.iter().map(ToString::to_string).collect(), numbers })
+        let numbers = plain.iter().map(|given| given.number()).collect::<Result<_, _>>()?;
+        Ok(RunSample { runs: plain.iter().map(|given| given.part.to_string()).collect(), numbers })
     }
 
     /// The numbers of all plain arguments, those of every run where one is a group: `f(a.loss, b.loss)`.
-    pub fn every_number(&self) -> Result<Vec<Quantity>, Error> {
-        let samples = self.plain().map(|part| self.numbers_of(part));
-        let samples = samples.collect::<Result<Vec<_>, _>>()?;
+    pub fn every_number(self) -> Result<Vec<Quantity>, Error> {
+        let samples = self.plain().map(Frame::numbers).collect::<Result<Vec<_>, _>>()?;
         Ok(samples.into_iter().flat_map(|sample| sample.numbers).collect())
     }
 
-    /// Statistics that refuse the numbers of the call.
-    pub fn refused(&self, expected: &str, why: &Refused) -> Error {
-        let code = match why {
-            Refused::Disagree { .. } => &DISAGREE,
-            _ => &NOT_COMPUTABLE,
+    /// What statistics give for the numbers of the call; what they refuse is an error of the call.
+    pub fn computed<T>(self, given: Result<T, Refused>) -> Result<T, Error> {
+        self.computed_of("numbers for which there is a value", given)
+    }
+
+    /// The same of numbers of which more is expected.
+    pub fn computed_of<T>(self, expected: &str, given: Result<T, Refused>) -> Result<T, Error> {
+        given.map_err(|why| {
+            let code = match why {
+                Refused::Disagree { .. } => &DISAGREE,
+                _ => &NOT_COMPUTABLE,
+            };
+            self.wrong(code, expected, &why.to_string())
+        })
+    }
+
+    /// A number that statistics gave for some numbers, derived in these words.
+    pub fn result<'q>(
+        self,
+        value: f64,
+        text: String,
+        of: impl IntoIterator<Item = &'q Quantity>,
+    ) -> Result<Quantity, Error> {
+        let Some(exact) = BigRational::from_float(value) else {
+            return Err(self.wrong(&NOT_COMPUTABLE, "a finite number", &value.to_string()));
         };
-        self.wrong(code, expected, &why.to_string())
+        Ok(Quantity::result(Interval::point(exact), value, text, of))
+    }
+
+    /// The p of a test of some numbers, and what fixes the test.
+    pub fn p<'q>(
+        self,
+        p: f64,
+        text: String,
+        of: impl IntoIterator<Item = &'q Quantity>,
+        design: RunDesign,
+    ) -> Result<Evaluated<'a>, Error> {
+        let number = self.result(p, text, of)?;
+        Ok(Evaluated::Number(Quantity { role: NumberRole::P(Rc::new(design)), ..number }))
+    }
+
+    /// An error of what the function is given.
+    pub fn wrong_arguments(self, expected: &str, found: &str) -> Error {
+        self.wrong(&WRONG_ARGUMENTS, expected, found)
     }
 
     /// An error of the whole call.
-    pub fn wrong(&self, code: &'static Code, expected: &str, found: &str) -> Error {
+    pub fn wrong(self, code: &'static Code, expected: &str, found: &str) -> Error {
         self.frame.wrong(code, expected, found)
     }
 }

@@ -12,7 +12,6 @@ pub mod order;
 mod polynomial;
 mod reference;
 pub mod supposed;
-pub mod symbolic;
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -419,7 +418,7 @@ impl<'f, 'a> Frame<'f, 'a> {
         }
     }
 
-    fn call(self, name: &str, arguments: &[Argument]) -> Result<Evaluated<'a>, Error> {
+    fn call(self, name: &str, arguments: &'f [Argument]) -> Result<Evaluated<'a>, Error> {
         let formulas = &self.evaluator.page().formulas;
         if let Some(formula) = formulas.get(name) {
             let variables = self.given(name, formula, arguments)?;
@@ -433,7 +432,7 @@ impl<'f, 'a> Frame<'f, 'a> {
         self.evaluator.context.work.takes(CALLING);
         let call = Call { evaluator: self.evaluator, frame: self, name: function.name, arguments };
         let value =
-            call.check(&function.takes, function.options).and_then(|()| (function.evaluate)(&call));
+            call.check(&function.takes, function.options).and_then(|()| (function.evaluate)(call));
         value.map_err(|error| {
             // What is wrong inside an argument has a help of its own.
             let is_plain = error.code == &WRONG_ARGUMENTS && error.help == WRONG_ARGUMENTS.help;

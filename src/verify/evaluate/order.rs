@@ -1,5 +1,7 @@
 //! Relations between values: exact ones by their intervals, those between runs with their noise.
 
+use std::cmp::Ordering;
+
 use repro_bundle::bundle::CONFIG;
 use repro_claim::Expression;
 use repro_claim::syntax::RelationOperator;
@@ -213,6 +215,18 @@ fn is_choice(a: &Quantity, b: &Quantity) -> bool {
     more(a, b) || more(b, a)
 }
 
+/// Whether two values in this order stand in a relation.
+pub fn fits(operator: RelationOperator, order: Ordering) -> bool {
+    match operator {
+        RelationOperator::Less => order.is_lt(),
+        RelationOperator::LessOrEqual => order.is_le(),
+        RelationOperator::Greater => order.is_gt(),
+        RelationOperator::GreaterOrEqual => order.is_ge(),
+        RelationOperator::Equal => order.is_eq(),
+        RelationOperator::NotEqual => order.is_ne(),
+    }
+}
+
 /// A relation of two intervals.
 pub fn certain(operator: RelationOperator, a: &Quantity, b: &Quantity) -> Outcome {
     let (x, y) = (&a.interval, &b.interval);
@@ -417,25 +431,24 @@ fn decided(operator: RelationOperator, chosen: Result<ChosenTest, Refused>) -> O
         digits(test.df),
         digits(test.p_two_sided())
     );
-    let (below, above) = (high < 0.0, low > 0.0);
-    let (holds, fails) = match operator {
-        RelationOperator::Less | RelationOperator::LessOrEqual => (below, above),
-        RelationOperator::Greater | RelationOperator::GreaterOrEqual => (above, below),
-        // Noise never shows that two means are equal: `equivalent(...)` has a margin.
-        RelationOperator::Equal => (false, below || above),
-        RelationOperator::NotEqual => (below || above, false),
+    // Noise never shows that two means are equal: `equivalent(...)` has a margin.
+    let shown_order = match (high < 0.0, low > 0.0) {
+        (true, _) => Some(Ordering::Less),
+        (_, true) => Some(Ordering::Greater),
+        _ => None,
     };
+    let holds = shown_order.map(|order| fits(operator, order));
     let p = test.p_two_sided();
     let unadjusted = design.family.as_ref().filter(|family| family.matters(p, alpha));
-    let outcome = match (holds, fails, unadjusted) {
-        (true, _, Some(family)) | (_, true, Some(family)) => {
+    let outcome = match (holds, unadjusted) {
+        (Some(_), Some(family)) => {
             let (p, words) = (digits(p), &family.words);
             let reason = format!("p = {p} before the adjustment that the plan has: \"{words}\"");
             Outcome::inconclusive(&NO_FAMILY, reason)
         }
-        (true, ..) => Outcome::verified(),
-        (_, true, _) => Outcome::refuted(&WRONG_WAY, "the runs differ the other way"),
-        _ => {
+        (Some(true), None) => Outcome::verified(),
+        (Some(false), None) => Outcome::refuted(&WRONG_WAY, "the runs differ the other way"),
+        (None, _) => {
             let reason = format!("the noise between runs does not decide: p = {}", digits(p));
             Outcome::inconclusive(&WITHIN_NOISE, reason)
         }
@@ -462,7 +475,7 @@ fn in_the_order_of<K: PartialEq>(
     };
     let (wanted, keys) = (keys(a)?, keys(b)?);
     let mut left: Vec<usize> = (0..keys.len()).collect();
-    let mut ordered = RunSample { runs: Vec::new(), numbers: Vec::new() };
+    let mut ordered = RunSample::default();
     for own in &wanted {
         let other = left.remove(left.iter().position(|&other| keys[other] == *own)?);
         ordered.runs.push(b.runs[other].clone());

@@ -331,7 +331,7 @@ impl<'a> At<'_, 'a> {
             leaf: Some(kind),
             last_place: Some(printed.last_place() / per_one),
             leaves,
-            ..Quantity::result(interval, float, text.to_owned(), &[])
+            ..Quantity::result(interval, float, text.to_owned(), [])
         };
         let supposed = self.frame.evaluator.as_supposed(&key.0, number.clone());
         self.frame.evaluator.known.borrow_mut().insert(key, number);

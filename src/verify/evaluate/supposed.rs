@@ -87,9 +87,8 @@ impl<'a> Evaluator<'a> {
 
 /// A number moved by what neither rounding nor a wide tolerance explains.
 pub fn moved(interval: &Interval, float: f64) -> (Interval, f64) {
-    let (factor, step) = ((1_048_583, 1_031), (17, 13));
-    let ratio = |(top, bottom): (i32, i32)| BigRational::new(top.into(), bottom.into());
-    let share = |(top, bottom): (i32, i32)| f64::from(top) / f64::from(bottom);
-    let interval = &interval.scaled(&ratio(factor)) + &Interval::point(ratio(step));
-    (interval, float * share(factor) + share(step))
+    let factor = BigRational::new(1_048_583.into(), 1_031.into());
+    let step = BigRational::new(17.into(), 13.into());
+    let interval = &interval.scaled(&factor) + &Interval::point(step);
+    (interval, float * (1_048_583.0 / 1_031.0) + 17.0 / 13.0)
 }

@@ -447,7 +447,7 @@ fn half_width(ends: &[Quantity]) -> Option<Quantity> {
     let interval = (&high.interval - &low.interval).scaled(&half);
     let float = (high.float - low.float) / 2.0;
     let text = format!("half of {}", low.derivation);
-    let result = Quantity::result(interval, float, text, &[low, high]);
+    let result = Quantity::result(interval, float, text, [low, high]);
     Some(Quantity { role: low.role.clone(), ..result })
 }
 

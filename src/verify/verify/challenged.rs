@@ -31,20 +31,15 @@ pub struct ChallengedWalks {
 
 impl ChallengedWalks {
     /// The walks of a challenge, which has to be one of this bundle.
-    pub fn of(bundle: &Bundle, (challenge, file): (&Challenge, &str)) -> Result<Self, Error> {
+    pub fn of(bundle: &Bundle, challenge: &Challenge, file: &str) -> Result<Self, Error> {
         challenge.check(bundle, file)?;
         let intervals = &challenge.intervals;
         let starts: Vec<_> = intervals.iter().map(|one| startable(bundle, one.from)).collect();
-        let mut walks: BTreeMap<u64, u64> = BTreeMap::new();
+        let (mut walks, mut always) = (BTreeMap::new(), BTreeMap::new());
         for (start, interval) in starts.iter().zip(intervals) {
-            let end = walks.entry(*start).or_default();
-            *end = (*end).max(interval.to);
-        }
-        let mut always: BTreeMap<u64, u64> = BTreeMap::new();
-        for (start, interval) in starts.iter().zip(intervals) {
+            walk_to(&mut walks, *start, interval.to);
             if challenge.evaluated.binary_search(&interval.to).is_ok() {
-                let end = always.entry(*start).or_default();
-                *end = (*end).max(interval.to);
+                walk_to(&mut always, *start, interval.to);
             }
         }
         let has_spared = CommittedStates::of(bundle)?
@@ -106,6 +101,12 @@ impl ChallengedWalks {
     }
 }
 
+/// Lets the walk from a state lead at least to another.
+fn walk_to(walks: &mut BTreeMap<u64, u64>, start: u64, to: u64) {
+    let end = walks.entry(start).or_default();
+    *end = (*end).max(to);
+}
+
 fn outcome(interval: &StateInterval, replay: &Replay) -> Outcome {
     let found = match &replay.divergence {
         Some(parted) if parted.step <= interval.to => {
@@ -157,13 +158,12 @@ pub(super) fn seeded(
     let known = source.known_at().and_then(written)?;
     let stamped = timestamps.of(challenge.root).map(|stamp| stamp.time.as_str()).min()?;
     // Both are written alike, in UTC, so that they are in the order of their letters.
-    let outcome = match stamped < known.as_str() {
-        true => Outcome::verified().giving(format!("stamped {stamped}, the seed is of {known}")),
-        false => {
-            let reason =
-                format!("the seed was public at {known}, and the states were stamped at {stamped}");
-            Outcome::inconclusive(&KNOWN_SEED, reason)
-        }
+    let outcome = if stamped < known.as_str() {
+        Outcome::verified().giving(format!("stamped {stamped}, the seed is of {known}"))
+    } else {
+        let reason =
+            format!("the seed was public at {known}, and the states were stamped at {stamped}");
+        Outcome::inconclusive(&KNOWN_SEED, reason)
     };
     let quote = "the run had committed itself before anybody could know the seed";
     Some(own_claim(bundle, "seed", quote, outcome).with_impact(Impact::Decision))

@@ -5,10 +5,9 @@ use std::path::Path;
 
 use super::challenged::{ChallengedWalks, seeded};
 use super::history::{PlanHistory, planned_before};
-use super::own::{BundleSubject, logged, own_claim};
+use super::own::{BundleSubject, logged, own_claim, stamped};
 use super::replays::{Replayer, SliceRequest};
 use super::same_run::TracedBundle;
-use super::stamped::stamped;
 use super::{Demands, below, describe, executed, findings_of, signature_finding};
 use crate::evaluate::functions::again;
 use crate::planned::follows;
@@ -93,7 +92,7 @@ impl AskedSteps {
     /// Those that a challenge of this bundle asks for, or those of its slices where these are wanted.
     fn of(bundle: &Bundle, demands: &Demands, with_slices: bool) -> Result<Self, Error> {
         if let Some((challenge, file)) = demands.challenge_of(bundle) {
-            return Ok(Self::Walks(ChallengedWalks::of(bundle, (challenge, file))?));
+            return Ok(Self::Walks(ChallengedWalks::of(bundle, challenge, file)?));
         }
         if !with_slices || demands.challenges_alone {
             return Ok(Self::Slices(Vec::new()));
@@ -130,63 +129,37 @@ impl InspectedBundle {
         let signature = signature::judge(&bundle, &demands.keys, None)?;
         let builder = demands.attestations.of(&bundle).map(|one| one.builder.clone());
         let described = describe(&bundle, signature, builder);
-        let inspected = Self::of(&bundle, described, demands, (shown, with_slices));
-        Ok((bundle, inspected))
-    }
-
-    fn of(
-        bundle: &Bundle,
-        described: BundleReport,
-        demands: &Demands,
-        (shown, with_slices): (String, bool),
-    ) -> Self {
-        let signature = signature_finding(bundle, &described);
         let mut own = Self {
-            subject: BundleSubject::of(bundle),
+            subject: BundleSubject::of(&bundle),
             shown,
+            findings: signature_finding(&bundle, &described).into_iter().collect(),
             described,
             claims: Vec::new(),
-            findings: signature
-                .into_iter()
-                .chain(emitter_problems(bundle))
-                .chain(shape_unseen(bundle))
-                .collect(),
             failures: Vec::new(),
             steps: AskedSteps::Slices(Vec::new()),
         };
-        let consistency = own.judge_without_plan(bundle, demands);
-        own.findings.extend(consistency.doubts.iter().map(|one| doubted(bundle, one)));
-        let study = study(bundle, demands);
-        let started = study.as_ref().map(|study| started(study, bundle, demands));
-        let started = own.usable(started.transpose()).flatten().flatten();
-        own.findings.extend(started.iter().flat_map(StartedRuns::findings));
-        own.claims.extend(match (&started, &study) {
-            (Some(started), _) => Some(logged(bundle, started)),
-            (None, Some(study)) => not_logged(study, bundle),
-            (None, None) => None,
-        });
-        own.claims.extend(stamped(bundle, started.as_ref(), &demands.timestamps));
-        let followed = study.as_ref().map(|study| as_planned(study, bundle));
-        let followed = own.usable(followed.transpose()).flatten().flatten();
-        own.claims.extend(followed);
-        let artifacts = own.usable(artifacts(bundle, demands));
+        own.judge_alone(&bundle, demands);
+        own.judge_by_plan(&bundle, demands);
+        let artifacts = own.usable(artifacts(&bundle, demands));
         own.claims.extend(artifacts.into_iter().flatten());
-        if let Some(steps) = own.usable(AskedSteps::of(bundle, demands, with_slices)) {
+        if let Some(steps) = own.usable(AskedSteps::of(&bundle, demands, with_slices)) {
             own.steps = steps;
-            let challenge = demands.challenge_of(bundle).map(|(challenge, _)| challenge);
-            let seeded = challenge.and_then(|one| seeded(bundle, one, &demands.timestamps));
+            let challenge = demands.challenge_of(&bundle).map(|(challenge, _)| challenge);
+            let seeded = challenge.and_then(|one| seeded(&bundle, one, &demands.timestamps));
             own.claims.extend(seeded);
         }
-        own
+        Ok((bundle, own))
     }
 
-    /// Adds what is found out without the plan, and without making a step; answers what the bundle's own numbers show.
-    fn judge_without_plan(&mut self, bundle: &Bundle, demands: &Demands) -> SelfConsistency {
+    /// Adds what is found out without the plan, and without making a step.
+    fn judge_alone(&mut self, bundle: &Bundle, demands: &Demands) {
+        self.findings.extend(emitter_problems(bundle).into_iter().chain(shape_unseen(bundle)));
         self.claims.push(intact(bundle));
         std::thread::scope(|scope| {
             let checkpoints = scope.spawn(|| checkpoints(bundle, demands));
             let planned = scope.spawn(|| planned_before(bundle, demands.history.as_deref()?));
             let consistency = SelfConsistency::of(bundle);
+            self.findings.extend(consistency.doubts.iter().map(|one| doubted(bundle, one)));
             self.claims.extend(agreeing(bundle, &consistency));
             self.claims.extend(declared_objects(bundle));
             let joined = checkpoints.join().and_then(|found| {
@@ -197,8 +170,26 @@ impl InspectedBundle {
             if let Err(panic) = joined {
                 std::panic::resume_unwind(panic);
             }
-            consistency
-        })
+        });
+    }
+
+    /// Adds what the plan of its run, the log of that plan and timestamps say of it.
+    fn judge_by_plan(&mut self, bundle: &Bundle, demands: &Demands) {
+        let study = study(bundle, demands);
+        let mut log = None;
+        if let Some(study) = &study {
+            log = self.usable(started(study, bundle, demands)).flatten();
+            self.claims.extend(match &log {
+                Some(log) => Some(logged(bundle, log)),
+                None => not_logged(study, bundle),
+            });
+        }
+        self.findings.extend(log.iter().flat_map(StartedRuns::findings));
+        self.claims.extend(stamped(bundle, log.as_ref(), &demands.timestamps));
+        if let Some(study) = &study {
+            let followed = self.usable(as_planned(study, bundle)).flatten();
+            self.claims.extend(followed);
+        }
     }
 
     /// What there is, unless it could not be read.

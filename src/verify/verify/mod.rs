@@ -4,7 +4,6 @@
 //! are still judged; a bundle that is refused stops the posts that pin it, and no others.
 
 pub(crate) mod challenged;
-mod courses;
 pub(crate) mod history;
 pub(crate) mod inspection;
 mod many;
@@ -13,7 +12,6 @@ mod own;
 mod pictures;
 mod replays;
 pub(crate) mod same_run;
-mod stamped;
 mod store;
 
 use std::collections::{BTreeSet, HashMap};
@@ -53,10 +51,10 @@ use inspection::emitter_problems;
 pub use inspection::{InspectedBundle, asked_steps};
 pub use many::inspect_all;
 use numbered::NumberedClaims;
+pub use own::stampable;
 use replays::distinct;
 pub use replays::{Replayer, SliceRequest, replays_of};
 pub use same_run::{SAME_RUN, SameRun, TracedBundle, doubts as same_run_doubts, same_runs};
-pub use stamped::stampable;
 pub use store::BundleStore;
 
 codes! {
@@ -155,17 +153,15 @@ pub fn verify_into<'r>(
 ) {
     let reading = reading.into();
     let threads = reading.threads;
-    let policy = match ReviewPolicy::load(root) {
-        Ok(policy) => policy,
+    let given =
+        ReviewPolicy::load(root).and_then(|policy| Ok((policy, GivenTexts::load(&demands.texts)?)));
+    let (policy, given) = match given {
+        Ok(given) => given,
         Err(error) => return sink.take(ReportPart::refused(PartSubject::Run, vec![error])),
     };
     let mut store = BundleStore::new(reading, &demands.keys);
     store.attestations.clone_from(&demands.attestations);
     store.history.clone_from(&demands.history);
-    let given = match GivenTexts::load(&demands.texts) {
-        Ok(given) => given,
-        Err(error) => return sink.take(ReportPart::refused(PartSubject::Run, vec![error])),
-    };
     let read = |id: &String| -> Result<_, Error> {
         let page = PostPage::load(root, id)?;
         let pins = (!demands.repin).then(|| lock::read(root, &page.id));

@@ -1,6 +1,9 @@
-//! Claims that a bundle makes about itself.
+//! Claims that a bundle makes about itself, and what authorities say existed when: the bundle, the root of its states, its
+//! start, its plan, its configuration.
 
-use repro_bundle::bundle::{Bundle, RECEIPT};
+use repro_bundle::bundle::{Bundle, CONFIG, RECEIPT};
+use repro_bundle::signature::Timestamps;
+use repro_core::digest::Digest;
 use repro_core::kept;
 use repro_core::source::Location;
 use repro_report::outcome::{
@@ -64,4 +67,43 @@ pub fn own_claim(bundle: &Bundle, id: &str, quote: &str, outcome: Outcome) -> Cl
 pub fn logged(bundle: &Bundle, started: &StartedRuns) -> ClaimReport {
     let quote = "the start of the run is in the log that its plan names";
     own_claim(bundle, "started", quote, started.judged(bundle))
+}
+
+/// What of a bundle can be stamped, and its digest.
+pub fn stampable(bundle: &Bundle) -> Vec<(&'static str, Digest)> {
+    let receipt = bundle.receipt();
+    let all = [
+        ("bundle", Some(bundle.digest())),
+        ("states", receipt.states.as_ref().map(|states| states.root)),
+        ("start", receipt.start.as_ref().map(|start| start.chain)),
+        ("plan", receipt.plan_sha256().and_then(Digest::parse_hex)),
+        ("config", bundle.files().get(CONFIG).map(|file| file.digest)),
+    ];
+    all.into_iter().filter_map(|(what, digest)| Some((what, digest?))).collect()
+}
+
+/// What was stamped of a bundle, one claim for each timestamp. Its start was logged before any later line of its log.
+pub fn stamped(
+    bundle: &Bundle,
+    started: Option<&StartedRuns>,
+    timestamps: &Timestamps,
+) -> Vec<ClaimReport> {
+    let later = started.into_iter().flat_map(|started| started.after(bundle));
+    let mut claims = Vec::new();
+    for (what, digest) in stampable(bundle).into_iter().chain(later.map(|chain| ("start", chain))) {
+        let quote = match what {
+            "bundle" => "the bundle existed at the time of its timestamp",
+            "states" => "the run had committed itself to its states at the time of the timestamp",
+            "start" => "the start of the run was logged at the time of the timestamp",
+            "plan" => "the plan existed at the time of its timestamp",
+            _ => "the configuration existed at the time of its timestamp",
+        };
+        for stamp in timestamps.of(digest) {
+            let outcome = Outcome::verified()
+                .giving(format!("{}, by {}", stamp.time, stamp.authority))
+                .within("RFC 3161", "equal digests");
+            claims.push(own_claim(bundle, &format!("stamped-{what}"), quote, outcome));
+        }
+    }
+    claims
 }

@@ -68,23 +68,18 @@ impl<'r> BundleStore<'r> {
         let bundles = page.bundles();
         self.load(root, bundles.iter().map(|(name, _)| *name));
         for (name, place) in bundles {
-            if let (Some(lock), Some(bundle)) = (lock, self.library.bundle(name)) {
-                errors.extend(lock.check_pin(bundle, place).err());
-            }
-            match (self.library.bundle(name), self.refused.get(name)) {
-                (Some(bundle), _) => {
-                    match signature::judge(bundle, &self.keys, page.keys.get(name)) {
-                        Ok(None) => {}
-                        Ok(Some(own)) => self.library.set_signature(&page.id, name, own),
-                        Err(error) => errors.push(error),
-                    }
+            let Some(bundle) = self.library.bundle(name) else {
+                match self.refused.get(name) {
+                    Some(error) if error.code == &ABSENT => absent.push((name, place)),
+                    refused => errors.extend(refused.cloned()),
                 }
-                (None, Some(error)) if error.code == &ABSENT => absent.push((name, place)),
-                (None, Some(error)) => errors.push(error.clone()),
-                (None, None) => {
-                    let expected = "a bundle of `receipts/`";
-                    errors.push(UNKNOWN_BUNDLE.at(place.clone(), expected, format!("`{name}`")));
-                }
+                continue;
+            };
+            errors.extend(lock.and_then(|lock| lock.check_pin(bundle, place).err()));
+            match signature::judge(bundle, &self.keys, page.keys.get(name)) {
+                Ok(None) => {}
+                Ok(Some(own)) => self.library.set_signature(&page.id, name, own),
+                Err(error) => errors.push(error),
             }
         }
         errors.extend(missing(root, &absent));
@@ -207,9 +202,10 @@ fn missing(root: &Path, absent: &[(&str, &Location)]) -> Vec<Error> {
         let hinted = names.first().filter(|_| index < HINTED);
         let near = hinted.map_or(Vec::new(), |name| similar::several(name, known, NEAR));
         let near: Vec<_> = near.into_iter().map(|name| format!("`{name}`")).collect();
-        let near = match near.is_empty() {
-            true => String::new(),
-            false => format!("the nearest that are there: {}. ", near.join(", ")),
+        let near = if near.is_empty() {
+            String::new()
+        } else {
+            format!("the nearest that are there: {}. ", near.join(", "))
         };
         error.help(format!(
             "{near}Correct the name, or fetch the bundles: `repro explain --list bundles`"

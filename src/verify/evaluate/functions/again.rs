@@ -9,7 +9,7 @@ use repro_core::source::{Error, codes};
 use repro_model::replay::{Extent, Replay, ReplayComparison, ReplayOutcome};
 use repro_report::outcome::{Method, Outcome, Verdict};
 
-use crate::evaluate::{Call, WRONG_ARGUMENTS, WRONG_KIND};
+use crate::evaluate::{Call, WRONG_KIND};
 use crate::value::{Evaluated, EvidencePath, Quantity};
 
 codes! {
@@ -23,20 +23,20 @@ codes! {
 pub const REPLAYED: &str = "replayed";
 
 /// The run and the steps that a call of [`REPLAYED`] names.
-fn asked<'a>(call: &Call<'_, '_, 'a>) -> Result<(&'a Bundle, Extent), Error> {
+fn asked<'a>(call: Call<'_, 'a>) -> Result<(&'a Bundle, Extent), Error> {
     let (run, steps) = (call.argument(0)?, call.argument(1)?);
-    let bundle = match call.evaluate(run)? {
+    let bundle = match run.evaluate()? {
         Evaluated::Reference(EvidencePath { bundles, file: None, path, .. })
-            if bundles.len() == 1 && path.is_empty() =>
+            if path.is_empty()
+                && let [only] = bundles[..] =>
         {
-            bundles.into_iter().next()
+            only
         }
-        _ => None,
+        _ => return Err(call.wrong(&WRONG_KIND, "one run", &format!("`{}`", run.part))),
     };
-    let bundle = bundle.ok_or_else(|| call.wrong(&WRONG_KIND, "one run", &format!("`{run}`")))?;
-    let extent = extent(steps).ok_or_else(|| {
+    let extent = extent(steps.part).ok_or_else(|| {
         let expected = "`'FROM..TO'` with at least three steps, or `'full'`";
-        call.wrong(&WRONG_ARGUMENTS, expected, &steps.to_string())
+        call.wrong_arguments(expected, &steps.part.to_string())
     })?;
     Ok((bundle, extent))
 }
@@ -49,7 +49,7 @@ pub fn extent(steps: &Expression) -> Option<Extent> {
     }
 }
 
-pub fn replayed<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
+pub fn replayed<'a>(call: Call<'_, 'a>) -> Result<Evaluated<'a>, Error> {
     let (bundle, extent) = asked(call)?;
     call.evaluator.show(bundle, RECEIPT, "");
     let answer = call.evaluator.library().replays.get(&(bundle.name().to_owned(), extent));
@@ -63,7 +63,7 @@ pub fn replayed<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
         && let Some(exact) = BigRational::from_float(loss)
     {
         let number =
-            Quantity::result(Interval::point(exact), loss, format!("replayed {extent}"), &[]);
+            Quantity::result(Interval::point(exact), loss, format!("replayed {extent}"), []);
         if let [printed] = call.evaluator.quoted() {
             let judged = crate::reading::judge_alone(printed, &number);
             return Ok(Evaluated::decided(Outcome { method: outcome.method, ..judged }));

@@ -2,46 +2,52 @@
 
 use num_rational::BigRational;
 use repro_bundle::bundle::{Bundle, Origin};
-use repro_claim::Expression;
 use repro_core::decimal::Printed;
-use repro_core::source::{Document, Error, Kind, Node};
+use repro_core::source::{Error, Kind, Node};
 
 use crate::evaluate::reference::{as_recorded, pointer};
-use crate::evaluate::{Call, READING, WRONG_ARGUMENTS, WRONG_KIND};
+use crate::evaluate::{Call, Frame, READING, WRONG_KIND};
 use crate::lexicon::lexicon;
 use crate::value::{BestOf, Evaluated, EvidencePath, Quantity, RunSample};
 
 /// The words of `by`.
 const BY: [&str; 2] = ["min", "max"];
-pub fn best<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
-    let part = call.argument(0)?;
-    let reference = match call.evaluate(part)? {
+
+pub fn best<'a>(call: Call<'_, 'a>) -> Result<Evaluated<'a>, Error> {
+    let metric = call.argument(0)?;
+    let reference = match metric.evaluate()? {
         Evaluated::Reference(reference) if !reference.path.is_empty() => reference,
-        other => return Err(no_metric(call, part, other.word())),
+        other => return Err(no_metric(metric, other.word())),
     };
     if reference.step.is_some() {
         let expected = "a metric without a step: the best is sought among all evaluations";
-        return Err(call.wrong(&WRONG_ARGUMENTS, expected, &format!("`{part}`")));
+        return Err(call.wrong_arguments(expected, &format!("`{}`", metric.part)));
     }
     // That a run has no such metric is told before that nothing is known of it.
     let is_highest = is_highest(call, reference.path.last().map_or("", String::as_str));
-    let of_run =
-        |bundle: &&'a Bundle| Search { call, part, bundle }.best(&reference, is_highest.clone());
-    let numbers = reference.bundles.iter().map(of_run).collect::<Result<Vec<_>, _>>()?;
+    let mut numbers = Vec::new();
+    for bundle in &reference.bundles {
+        let all = match &reference.file {
+            Some(file) => in_records(metric, bundle, file, &reference.path)?,
+            None => in_evaluations(metric, bundle, &reference.path)?,
+        };
+        let one = EvidencePath { bundles: vec![*bundle], is_group: false, ..reference.clone() };
+        numbers.push(best_of(metric, one, all, is_highest.clone())?);
+    }
     Ok(RunSample { runs: reference.runs(), numbers }.into_value(reference.is_group))
 }
 
-fn no_metric(call: &Call<'_, '_, '_>, part: &Expression, found: &str) -> Error {
+fn no_metric(metric: Frame<'_, '_>, found: &str) -> Error {
     let expected = "a metric that a run evaluated more than once, such as `run.loss`";
-    call.frame.at(part).wrong(&WRONG_KIND, expected, found)
+    metric.wrong(&WRONG_KIND, expected, found)
 }
 
 /// Whether the highest of a metric is the best: as the call says, else by the words of its name.
-fn is_highest(call: &Call<'_, '_, '_>, metric: &str) -> Result<bool, Error> {
-    let by = call.word("by", |word| BY.contains(&word).then(|| word == "max"), || BY)?;
+fn is_highest(call: Call<'_, '_>, metric: &str) -> Result<bool, Error> {
+    let by = call.word("by", |word| BY.contains(&word).then(|| word == "max"), BY)?;
     by.or_else(|| polarity(metric)).ok_or_else(|| {
         let expected = "a metric whose name says whether more or less of it is better";
-        let error = call.wrong(&WRONG_ARGUMENTS, expected, &format!("`{metric}`"));
+        let error = call.wrong_arguments(expected, &format!("`{metric}`"));
         error.help(format!("write `{}(..., by = 'min')` or `by = 'max'`", call.name))
     })
 }
@@ -59,13 +65,6 @@ fn polarity(metric: &str) -> Option<bool> {
     }
 }
 
-/// The search for the best record of one run.
-struct Search<'s, 'c, 'f, 'a> {
-    call: &'s Call<'c, 'f, 'a>,
-    part: &'s Expression,
-    bundle: &'a Bundle,
-}
-
 /// A record of a run, by what leads to it.
 struct Candidate {
     value: BigRational,
@@ -73,84 +72,82 @@ struct Candidate {
     path: Vec<String>,
 }
 
-impl<'a> Search<'_, '_, '_, 'a> {
-    /// The best record as evidence that knows of which it was chosen.
-    fn best(
-        &self,
-        reference: &EvidencePath<'a>,
-        is_highest: Result<bool, Error>,
-    ) -> Result<Quantity, Error> {
-        let all = match &reference.file {
-            Some(file) => self.in_records(file, &reference.path)?,
-            None => self.in_evaluations(&reference.path)?,
-        };
-        let one = EvidencePath { bundles: vec![self.bundle], is_group: false, ..reference.clone() };
-        let records = all.len();
-        if all.is_empty() {
-            // What stands in place of a number, or that nothing does, is told as of any field.
-            let found = Evaluated::Reference(one);
-            let found = self.call.frame.at(self.part).settle(found)?;
-            return Err(no_metric(self.call, self.part, found.word()));
+/// The best record of a run as evidence that knows of which it was chosen.
+fn best_of<'a>(
+    metric: Frame<'_, 'a>,
+    run: EvidencePath<'a>,
+    all: Vec<Candidate>,
+    is_highest: Result<bool, Error>,
+) -> Result<Quantity, Error> {
+    let records = all.len();
+    let mut all = all.into_iter();
+    let Some(mut best) = all.next() else {
+        // What stands in place of a number, or that nothing does, is told as of any field.
+        let found = metric.settle(Evaluated::Reference(run))?;
+        return Err(no_metric(metric, found.word()));
+    };
+    let chosen = BestOf { is_highest: is_highest?, records };
+    // Of equal ones the first: it was reached before.
+    for other in all {
+        let [less, more] = if chosen.is_highest { [&best, &other] } else { [&other, &best] };
+        if less.value < more.value {
+            best = other;
         }
-        let chosen = BestOf { is_highest: is_highest?, records };
-        // Of equal ones the first: it was reached before.
-        let best = all.into_iter().reduce(|best, one| {
-            let is_better =
-                if chosen.is_highest { one.value > best.value } else { one.value < best.value };
-            if is_better { one } else { best }
-        });
-        let Some(Candidate { path, step, .. }) = best else {
-            return Err(no_metric(self.call, self.part, "no evaluation"));
-        };
-        let value = EvidencePath { path, step, best: Some(chosen), ..one };
-        let value = Evaluated::Reference(value);
-        let number = self.call.frame.at(self.part).number_of(value)?;
-        let at = step.map_or_else(String::new, |step| format!(" at step {step}"));
-        let derivation = format!("{}{at}, {}", number.derivation, chosen.words());
-        Ok(Quantity { derivation, leaf: None, ..number })
     }
+    let Candidate { path, step, .. } = best;
+    let value = EvidencePath { path, step, best: Some(chosen), ..run };
+    let number = metric.number_of(Evaluated::Reference(value))?;
+    let at = step.map_or_else(String::new, |step| format!(" at step {step}"));
+    let derivation = format!("{}{at}, {}", number.derivation, chosen.words());
+    Ok(Quantity { derivation, leaf: None, ..number })
+}
 
-    /// The metric in each evaluation of a run that has it as a number.
-    fn in_evaluations(&self, path: &[String]) -> Result<Vec<Candidate>, Error> {
-        let is_of_run = !["config", "receipt"].contains(&path[0].as_str());
-        if self.bundle.origin() != Origin::Emitted || !is_of_run {
-            return Err(no_metric(self.call, self.part, "what has no evaluations"));
+/// The metric in each evaluation of a run that has it as a number.
+fn in_evaluations<'a>(
+    metric: Frame<'_, 'a>,
+    bundle: &'a Bundle,
+    path: &[String],
+) -> Result<Vec<Candidate>, Error> {
+    let is_of_run = !["config", "receipt"].contains(&path[0].as_str());
+    if bundle.origin() != Origin::Emitted || !is_of_run {
+        return Err(no_metric(metric, "what has no evaluations"));
+    }
+    let checkpoints = &bundle.receipt().checkpoints;
+    metric.takes(checkpoints.len().saturating_mul(READING))?;
+    let renamed = as_recorded(path);
+    let mut found = Vec::new();
+    for saved in checkpoints {
+        let Some(file) = &saved.evaluation else { continue };
+        if let Some(value) = value_at(metric.document(bundle, file)?.root(), &renamed) {
+            found.push(Candidate { value, step: Some(saved.step), path: path.to_vec() });
         }
-        let checkpoints = &self.bundle.receipt().checkpoints;
-        self.call.frame.takes(checkpoints.len().saturating_mul(READING))?;
-        let renamed = as_recorded(path);
-        let mut found = Vec::new();
-        for saved in checkpoints {
-            let Some(file) = &saved.evaluation else { continue };
-            if let Some(value) = value_at(self.document(file)?.root(), &renamed) {
-                found.push(Candidate { value, step: Some(saved.step), path: path.to_vec() });
-            }
-        }
-        found.sort_by_key(|one| one.step);
-        Ok(found)
     }
+    found.sort_by_key(|one| one.step);
+    Ok(found)
+}
 
-    /// The metric in each record of a table or a log that has it as a number.
-    fn in_records(&self, file: &str, path: &[String]) -> Result<Vec<Candidate>, Error> {
-        let root = self.document(file)?.root();
-        let Kind::Array(_) = root.value().kind else {
-            return Err(no_metric(self.call, self.part, "a file that is no list of records"));
-        };
-        let records: Vec<_> = root.items()?.collect();
-        self.call.frame.takes(records.len().saturating_mul(READING))?;
-        let candidate = |(index, record): (usize, Node<'_>)| {
-            let value = value_at(record, path)?;
-            // A table in CSV has its steps as text.
-            let step = record.get("step").and_then(|step| step.printed().ok()?.parse().ok());
-            let path = std::iter::once(index.to_string()).chain(path.iter().cloned()).collect();
-            Some(Candidate { value, step, path })
-        };
-        Ok(records.into_iter().enumerate().filter_map(candidate).collect())
+/// The metric in each record of a table or a log that has it as a number.
+fn in_records<'a>(
+    metric: Frame<'_, 'a>,
+    bundle: &'a Bundle,
+    file: &str,
+    path: &[String],
+) -> Result<Vec<Candidate>, Error> {
+    let root = metric.document(bundle, file)?.root();
+    let Kind::Array(_) = root.value().kind else {
+        return Err(no_metric(metric, "a file that is no list of records"));
+    };
+    let records: Vec<_> = root.items()?.collect();
+    metric.takes(records.len().saturating_mul(READING))?;
+    let mut found = Vec::new();
+    for (index, record) in records.into_iter().enumerate() {
+        let Some(value) = value_at(record, path) else { continue };
+        // A table in CSV has its steps as text.
+        let step = record.get("step").and_then(|step| step.printed().ok()?.parse().ok());
+        let path = std::iter::once(index.to_string()).chain(path.iter().cloned()).collect();
+        found.push(Candidate { value, step, path });
     }
-
-    fn document(&self, file: &str) -> Result<&'a Document, Error> {
-        self.call.frame.at(self.part).document(self.bundle, file)
-    }
+    Ok(found)
 }
 
 /// The number at a way into a record; none where there is none, as of what was not finite.

@@ -8,7 +8,7 @@ use repro_core::source::{Code, Document, Error, codes};
 use repro_model::study::{PlannedRun, Rates, RunKind, Study, Tuned};
 use repro_report::outcome::Outcome;
 
-use crate::evaluate::{Call, NOT_COMPUTABLE, WRONG_ARGUMENTS};
+use crate::evaluate::{Call, NOT_COMPUTABLE};
 use crate::planned::{differs, few};
 use crate::started::StartedRuns;
 use crate::value::Evaluated;
@@ -26,7 +26,7 @@ codes! {
 static GRAVEST: [&Code; 6] =
     [&NOT_RUN, &NOT_REPORTED, &NOT_PLANNED, &OTHER_PLAN, &NO_RATES, &OTHER_CONFIG];
 
-pub fn complete<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
+pub fn complete<'a>(call: Call<'_, 'a>) -> Result<Evaluated<'a>, Error> {
     let mut plan = PlanCheck::of(call)?;
     let planned = plan.compare()?.map_or("unknown".to_owned(), |runs| runs.to_string());
     let is_other = !plan.other_digest.is_empty();
@@ -43,7 +43,7 @@ pub fn complete<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     Ok(Evaluated::decided(outcome.giving(given).within("exact_integer", "exact")))
 }
 
-pub fn planned_runs<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
+pub fn planned_runs<'a>(call: Call<'_, 'a>) -> Result<Evaluated<'a>, Error> {
     let Some(runs) = PlanCheck::of(call)?.compare()? else {
         let expected =
             "the tuning runs of the plan among `[names]`: they choose the learning rates";
@@ -54,8 +54,8 @@ pub fn planned_runs<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error>
 }
 
 /// The plan of a post while it is compared with the bundles.
-struct PlanCheck<'c, 'f, 'a> {
-    call: &'c Call<'c, 'f, 'a>,
+struct PlanCheck<'f, 'a> {
+    call: Call<'f, 'a>,
     study: &'a Study,
     /// Runs that were made under a plan with another digest.
     other_digest: Vec<(&'static Code, String)>,
@@ -63,12 +63,12 @@ struct PlanCheck<'c, 'f, 'a> {
     departures: Vec<(&'static Code, String)>,
 }
 
-impl<'c, 'f, 'a> PlanCheck<'c, 'f, 'a> {
-    fn of(call: &'c Call<'c, 'f, 'a>) -> Result<Self, Error> {
+impl<'f, 'a> PlanCheck<'f, 'a> {
+    fn of(call: Call<'f, 'a>) -> Result<Self, Error> {
         let plan = call.evaluator.page().plan.as_ref();
         let study = plan.and_then(|(name, _)| call.evaluator.library().study(name));
         let study = study.ok_or_else(|| {
-            call.wrong(&WRONG_ARGUMENTS, "a post with a plan: `plan = \"STUDY\"`", "none")
+            call.wrong_arguments("a post with a plan: `plan = \"STUDY\"`", "none")
         })?;
         Ok(Self { call, study, other_digest: Vec::new(), departures: Vec::new() })
     }

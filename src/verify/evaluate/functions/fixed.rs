@@ -4,14 +4,13 @@ use std::collections::BTreeSet;
 
 use num_rational::BigRational;
 use num_traits::Signed;
-use repro_claim::Expression;
 use repro_claim::syntax::ExpressionKind;
-use repro_core::decimal::format_significant;
+use repro_core::decimal::{Interval, format_significant};
 use repro_core::source::{Error, codes};
 use repro_report::outcome::{Measured, Outcome};
 
-use crate::evaluate::{Call, Frame, WRONG_ARGUMENTS};
-use crate::value::{Evaluated, EvidenceWords, Quantity};
+use crate::evaluate::{Call, Frame};
+use crate::value::{Evaluated, EvidenceWords, Quantity, RunSample};
 
 codes! {
     NOT_EQUAL = "held_fixed::differs", "what is said to be held fixed is not", "correct the text, or compare where it is equal";
@@ -41,23 +40,22 @@ enum Wanted {
 }
 
 /// One quantity, or one name, everywhere.
-pub fn held_fixed<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
+pub fn held_fixed<'a>(call: Call<'_, 'a>) -> Result<Evaluated<'a>, Error> {
     spread(call, Wanted::Equal)
 }
 
 /// Almost one quantity everywhere.
-pub fn nearly_fixed<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
+pub fn nearly_fixed<'a>(call: Call<'_, 'a>) -> Result<Evaluated<'a>, Error> {
     spread(call, Wanted::Near)
 }
 
 /// Not the same everywhere.
-pub fn differs<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
+pub fn differs<'a>(call: Call<'_, 'a>) -> Result<Evaluated<'a>, Error> {
     spread(call, Wanted::Different)
 }
 
-fn spread<'a>(call: &Call<'_, '_, 'a>, wanted: Wanted) -> Result<Evaluated<'a>, Error> {
-    let few =
-        |count: usize| call.wrong(&WRONG_ARGUMENTS, "at least two values", &count.to_string());
+fn spread<'a>(call: Call<'_, 'a>, wanted: Wanted) -> Result<Evaluated<'a>, Error> {
+    let few = |count: usize| call.wrong_arguments("at least two values", &count.to_string());
     let values = match Values::of(call)? {
         Values::Words(words) => {
             call.frame.pairs(words.len(), PAIR)?;
@@ -73,17 +71,16 @@ fn spread<'a>(call: &Call<'_, '_, 'a>, wanted: Wanted) -> Result<Evaluated<'a>, 
         }
         Values::Numbers(numbers) => numbers,
     };
-    if values.len() < 2 {
-        return Err(few(values.len()));
+    if values.count() < 2 {
+        return Err(few(values.count()));
     }
-    call.frame.pairs(values.len(), PAIR)?;
+    call.frame.pairs(values.count(), PAIR)?;
     let within = match (wanted, call.named("within")) {
-        (Wanted::Near, Some(part)) => {
-            let share = call.number_of(part)?;
+        (Wanted::Near, Some(given)) => {
+            let share = given.number()?;
             // What the text states counts; what the author of the post adds may only be stricter.
-            let stated = call.evaluator.quoted().iter().any(|printed| {
-                printed.exact().scaled(&printed.unit().per_one().recip()) == share.interval
-            });
+            let mut quoted = call.evaluator.quoted().iter();
+            let stated = quoted.any(|one| Interval::point(one.in_ones()) == share.interval);
             let share = share.interval.high().clone();
             if stated { share } else { share.min(nearly()) }
         }
@@ -93,30 +90,34 @@ fn spread<'a>(call: &Call<'_, '_, 'a>, wanted: Wanted) -> Result<Evaluated<'a>, 
     Ok(Evaluated::decided(judge(&values, wanted, &within)))
 }
 
-fn judge(values: &[(String, Quantity)], wanted: Wanted, within: &BigRational) -> Outcome {
-    let shown = |(label, number): &(String, Quantity)| {
-        let value = format_significant(&number.point(), 5);
-        match label.is_empty() {
-            true if number.leaf.is_some() => value,
-            true => format!("{value} ({})", number.derivation),
-            false => format!("{label} {value}"),
-        }
-    };
-    let listed: Vec<_> = values.iter().map(shown).collect();
-    let listed = listed.join(", ");
+/// A value as it is listed.
+fn shown(label: &String, number: &Quantity) -> String {
+    let value = format_significant(&number.point(), 5);
+    if !label.is_empty() {
+        format!("{label} {value}")
+    } else if number.leaf.is_some() {
+        value
+    } else {
+        format!("{value} ({})", number.derivation)
+    }
+}
+
+fn judge(values: &RunSample, wanted: Wanted, within: &BigRational) -> Outcome {
+    let RunSample { runs: labels, numbers } = values;
+    let listed = std::iter::zip(labels, numbers).map(|(label, number)| shown(label, number));
+    let listed = listed.collect::<Vec<_>>().join(", ");
     // Every pair whose intervals cannot be within the share of each other is surely apart, and every
     // pair whose intervals cannot be further apart is surely near.
     let above = |a: &BigRational, b: &BigRational| a - b > within * a.abs().min(b.abs());
     let (mut surely_apart, mut surely_near) = (false, true);
-    for (index, (_, a)) in values.iter().enumerate() {
-        for (_, b) in values.iter().skip(index + 1) {
+    for (index, a) in numbers.iter().enumerate() {
+        for b in numbers.iter().skip(index + 1) {
             let (a, b) = (&a.interval, &b.interval);
             surely_apart |= above(a.low(), b.high()) || above(b.low(), a.high());
             surely_near &= !above(a.high(), b.low()) && !above(b.high(), a.low());
         }
     }
-    let widest = widest(values);
-    let has_noise = !values.iter().all(|(_, number)| number.is_without_noise());
+    let has_noise = !numbers.iter().all(Quantity::is_without_noise);
     let outcome = match wanted {
         Wanted::Different if surely_apart && has_noise => {
             let reason =
@@ -128,10 +129,10 @@ fn judge(values: &[(String, Quantity)], wanted: Wanted, within: &BigRational) ->
             Outcome::refuted(&EQUAL, format!("it is the same: {listed}"))
         }
         Wanted::Different => coarse(&listed),
-        _ if surely_apart => Outcome::refuted(&NOT_EQUAL, format!("{widest}: {listed}")),
+        _ if surely_apart => Outcome::refuted(&NOT_EQUAL, format!("{}: {listed}", widest(numbers))),
         _ if surely_near => Outcome::verified(),
         // Equal prints of one precision state one number.
-        Wanted::Equal if same_prints(values) => Outcome::verified(),
+        Wanted::Equal if same_prints(numbers) => Outcome::verified(),
         _ => coarse(&listed),
     };
     let (rule, tolerance) = match wanted {
@@ -143,13 +144,13 @@ fn judge(values: &[(String, Quantity)], wanted: Wanted, within: &BigRational) ->
         Wanted::Equal if has_noise => (crate::evaluate::noise::ORDER, "equal".to_owned()),
         _ => ("exact", "equal".to_owned()),
     };
-    let measured = std::iter::zip(names(values), values)
-        .map(|(of, (_, number))| Measured { of, ..number.measured() });
+    let measured = std::iter::zip(names(values), numbers)
+        .map(|(of, number)| Measured { of, ..number.measured() });
     outcome.giving(listed).within(rule, tolerance).measuring(measured)
 }
 
 /// What each value is of: its model or run, or by which part the places differ that it was read from.
-fn names(values: &[(String, Quantity)]) -> Vec<String> {
+fn names(values: &RunSample) -> Vec<String> {
     let place = |number: &Quantity| {
         let one = number.leaves.iter().find_map(|leaf| leaf.evidence.as_ref())?;
         let inside = format!("{}{}", one.file, one.pointer);
@@ -157,31 +158,31 @@ fn names(values: &[(String, Quantity)]) -> Vec<String> {
         Some(std::iter::once(one.bundle.clone()).chain(parts).collect::<Vec<_>>())
     };
     let places: Vec<Vec<String>> =
-        values.iter().map(|(_, number)| place(number).unwrap_or_default()).collect();
+        values.numbers.iter().map(|number| place(number).unwrap_or_default()).collect();
     let differs = |part: &&String| !places.iter().all(|place| place.contains(part));
-    let named = std::iter::zip(values, &places).map(|((label, number), place)| {
-        let own: Vec<&str> = place.iter().filter(differs).map(String::as_str).collect();
-        match (label.is_empty(), own.is_empty()) {
-            (false, _) => label.clone(),
-            (true, false) => own.join(" "),
-            (true, true) => number.derivation.clone(),
+    let mut names = values.runs.clone();
+    for (index, name) in names.iter_mut().enumerate().filter(|(_, name)| name.is_empty()) {
+        let own = places[index].iter().filter(differs).map(String::as_str);
+        *name = own.collect::<Vec<_>>().join(" ");
+        if name.is_empty() {
+            name.clone_from(&values.numbers[index].derivation);
         }
-    });
-    named.collect()
+    }
+    names
 }
 
 fn coarse(listed: &str) -> Outcome {
     Outcome::inconclusive(&UNDECIDED_SPREAD, format!("the digits do not decide: {listed}"))
 }
 
-fn same_prints(values: &[(String, Quantity)]) -> bool {
-    let mut pairs = values.iter().zip(values.iter().skip(1));
-    pairs.all(|((_, a), (_, b))| a.interval == b.interval && a.has_precision_of(b))
+fn same_prints(numbers: &[Quantity]) -> bool {
+    let is_same = |a: &Quantity, b: &Quantity| a.interval == b.interval && a.has_precision_of(b);
+    numbers.windows(2).all(|pair| is_same(&pair[0], &pair[1]))
 }
 
 /// How far apart the outermost are.
-fn widest(values: &[(String, Quantity)]) -> String {
-    let points = values.iter().map(|(_, number)| number.interval.middle());
+fn widest(numbers: &[Quantity]) -> String {
+    let points = numbers.iter().map(|number| number.interval.middle());
     let (low, high) = (points.clone().min(), points.max());
     match (low, high) {
         (Some(low), Some(high)) if low > BigRational::from_integer(0.into()) => {
@@ -193,48 +194,46 @@ fn widest(values: &[(String, Quantity)]) -> String {
 
 /// What several models or runs have, each with what it is called.
 enum Values {
-    Numbers(Vec<(String, Quantity)>),
+    Numbers(RunSample),
     Words(Vec<(String, EvidenceWords)>),
 }
 
 impl Values {
     /// Those of a list, or of `x` with `it` for each of `over`; of a group, those of each run.
-    fn of(call: &Call<'_, '_, '_>) -> Result<Self, Error> {
+    fn of(call: Call<'_, '_>) -> Result<Self, Error> {
         let Some(over) = call.named("over") else {
-            let sample = call.numbers()?;
-            return Ok(Self::Numbers(std::iter::zip(sample.runs, sample.numbers).collect()));
+            return call.numbers().map(Self::Numbers);
         };
         let each = call.argument(0)?;
-        let of = match &over.kind {
-            ExpressionKind::List(items) => items.iter().collect::<Vec<&Expression>>(),
-            _ => vec![over],
+        let of = match &over.part.kind {
+            ExpressionKind::List(items) => items.as_slice(),
+            _ => std::slice::from_ref(over.part),
         };
-        let (mut numbers, mut words) = (Vec::new(), Vec::new());
+        let (mut numbers, mut words) = (RunSample::default(), Vec::new());
         for item in of {
-            let value = call.evaluate(item)?;
             let mut variables = call.frame.variables.clone();
-            variables.insert("it".to_owned(), value);
-            let frame = Frame { variables: &variables, ..call.frame.at(each) };
+            variables.insert("it".to_owned(), over.at(item).evaluate()?);
+            let frame = Frame { variables: &variables, ..each };
             match frame.settled()? {
                 // Losses of a group have a mean and a spread; settings have one value or several.
                 Evaluated::Sample(sample)
                     if sample.numbers.iter().all(Quantity::is_without_noise) =>
                 {
-                    numbers.extend(std::iter::zip(sample.runs, sample.numbers));
+                    numbers.extend(sample);
                 }
                 value => match value.words() {
                     Some(all) => words.extend(all.into_iter().map(|one| (item.to_string(), one))),
                     None => {
-                        let number = frame.number_of(value)?;
-                        numbers.push((item.to_string(), number));
+                        numbers.runs.push(item.to_string());
+                        numbers.numbers.push(frame.number_of(value)?);
                     }
                 },
             }
         }
-        match (numbers.is_empty(), words.is_empty()) {
+        match (numbers.count() == 0, words.is_empty()) {
             (_, true) => Ok(Self::Numbers(numbers)),
             (true, false) => Ok(Self::Words(words)),
-            (false, false) => Err(call.wrong(&WRONG_ARGUMENTS, "numbers or words", "some of both")),
+            (false, false) => Err(call.wrong_arguments("numbers or words", "some of both")),
         }
     }
 }

@@ -1,19 +1,27 @@
-//! Tests between two models on the items of a task: of the same items, or of two lots of items.
+//! Tests of counts: of the items that models got right, one by one or by their shares alone, and of categories.
 
 use std::rc::Rc;
 
+use num_bigint::BigInt;
+use num_rational::BigRational;
 use repro_core::source::{Error, Node, codes};
+use repro_report::outcome::Outcome;
+use repro_stats::Refused;
 use repro_stats::proportion::{Proportion, fisher, mcnemar, two_proportions};
 
 use super::files::{RunFile, of_runs};
-use super::resampled::{count, refused};
-use super::samples::number_from;
-use crate::evaluate::{Call, WRONG_ARGUMENTS};
-use crate::value::{Evaluated, NumberRole, Quantity};
+use super::possible::printed;
+use super::samples::ends;
+use crate::evaluate::Call;
+use crate::evaluate::order::{WRONG_WAY, digits};
+use crate::run_design::{ALPHA, RunDesign};
+use crate::value::{Evaluated, NumberRole, Quantity, RunSample};
 
 codes! {
     OTHER_ITEMS = "mcnemar::other-items", "two runs were not asked the same items", "compare runs on one suite of tasks";
     BAD_BITS = "mcnemar::bad-bits", "the outcomes of a task are not one bit for each item", "write hexadecimal digits, the first item in the highest bit";
+    OVERLAP = "more_right::overlap", "whether one model is right more often hangs on which items both got right", "publish the outcome of each item";
+    NO_COUNT = "more_right::no-such-count", "no whole number of items gives a share", "check the share, and how many items were scored";
 }
 
 /// Below this many items expected in a cell the z test is not to be trusted.
@@ -25,17 +33,37 @@ const TABLES_IN_A_STEP: usize = 4;
 /// The names of the tests of two lots of items.
 const TESTS: [&str; 2] = ["z", "fisher"];
 
+/// The whole numbers of items that the arguments of a call are.
+fn counts<const N: usize>(call: Call<'_, '_>) -> Result<([u64; N], Vec<Quantity>), Error> {
+    let (mut items, mut numbers) = ([0; N], Vec::new());
+    for (index, count) in items.iter_mut().enumerate() {
+        let number = call.number(index)?;
+        let wrong = || call.wrong_arguments("a whole number of items", &number.derivation);
+        *count = number.count().ok_or_else(wrong)?;
+        numbers.push(number);
+    }
+    Ok((items, numbers))
+}
+
+pub fn wilson<'a>(call: Call<'_, 'a>) -> Result<Evaluated<'a>, Error> {
+    let ([right, items], numbers) = counts(call)?;
+    let share = call.computed(Proportion::new(right, items))?;
+    let interval = call.computed(share.wilson(0.95))?;
+    let text = format!("Wilson's interval of {right}/{items}");
+    ends(interval.map(|end| call.result(end, text.clone(), &numbers)))
+}
+
 /// A task with whether each of its items was right.
 struct TaskOutcomes<'a> {
     task: &'a str,
     right: Vec<bool>,
 }
 
-pub fn paired<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
-    let task = call.word("task", |name| Some(name.to_owned()), || ["the name of a task"])?;
+pub fn paired<'a>(call: Call<'_, 'a>) -> Result<Evaluated<'a>, Error> {
+    let task = call.word("task", |name| Some(name.to_owned()), ["the name of a task"])?;
     let task = task.as_deref();
     let (first, second) = (one_file(call, 0)?, one_file(call, 1)?);
-    let (a, b) = (outcomes(call, &first, task)?, outcomes(call, &second, task)?);
+    let (a, b) = (outcomes(&first, task)?, outcomes(&second, task)?);
     same_items(call, &a, &b)?;
     same_suite(call, &first, &second)?;
     let pairs = || {
@@ -45,36 +73,31 @@ pub fn paired<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     let only = |wanted: (bool, bool)| pairs().filter(|pair| *pair == wanted).count() as u64;
     let (a_only, b_only) = (only((true, false)), only((false, true)));
     // Where the evidence is moved, items are that only one got right.
-    let ((of_a, a_is_moved), (of_b, b_is_moved)) = (first.leaf(call), second.leaf(call));
+    let ((of_a, a_is_moved), (of_b, b_is_moved)) = (first.leaf(), second.leaf());
     let moved = |is_moved| if is_moved { 1 + a_only + b_only } else { 0 };
     let test = mcnemar(a_only + moved(a_is_moved), b_only + moved(b_is_moved));
-    let p = test.map_err(|why| refused(call, why))?.exact;
+    let p = call.computed(test)?.exact;
     let text = format!("p by McNemar's exact test, {a_only} and {b_only} items of one alone");
-    let number = number_from(call, p, text, &[])?;
-    Ok(Evaluated::Number(Quantity {
-        leaves: vec![of_a, of_b],
-        role: NumberRole::P(Rc::default()),
-        ..number
-    }))
+    let (leaves, role) = (vec![of_a, of_b], NumberRole::P(Rc::default()));
+    Ok(Evaluated::Number(Quantity { leaves, role, ..call.result(p, text, [])? }))
 }
 
 /// The outcomes of one run.
-fn one_file<'a>(call: &Call<'_, '_, 'a>, index: usize) -> Result<RunFile<'a>, Error> {
+fn one_file<'f, 'a>(call: Call<'f, 'a>, index: usize) -> Result<RunFile<'f, 'a>, Error> {
     let (mut files, is_group) = of_runs(call, call.argument(index)?, "outcomes")?;
     match (files.pop(), is_group) {
         (Some(file), false) => Ok(file),
-        _ => Err(call.wrong(&WRONG_ARGUMENTS, "one run on each side", "a group")),
+        _ => Err(call.wrong_arguments("one run on each side", "a group")),
     }
 }
 
 /// Each task with its outcomes: `n` bits, written as hexadecimal digits, the first item in the highest.
 fn outcomes<'a>(
-    call: &Call<'_, '_, 'a>,
-    file: &RunFile<'a>,
+    file: &RunFile<'_, 'a>,
     task: Option<&str>,
 ) -> Result<Vec<TaskOutcomes<'a>>, Error> {
     let mut tasks = Vec::new();
-    for line in file.node(file.document(call)?)?.items()? {
+    for line in file.node()?.items()? {
         let name = line.required("task")?.text()?;
         if task.is_none_or(|task| task == name) {
             tasks.push(TaskOutcomes { task: name, right: bits(line)? });
@@ -83,7 +106,7 @@ fn outcomes<'a>(
     if tasks.is_empty() {
         let found =
             task.map_or("none".to_owned(), |task| format!("no `{task}` in `{}`", file.name));
-        return Err(call.wrong(&WRONG_ARGUMENTS, "a task of both runs", &found));
+        return Err(file.call.wrong_arguments("a task of both runs", &found));
     }
     Ok(tasks)
 }
@@ -102,11 +125,7 @@ fn bits(line: Node) -> Result<Vec<bool>, Error> {
 }
 
 /// Refuses tasks that differ, and another number of items.
-fn same_items(
-    call: &Call<'_, '_, '_>,
-    a: &[TaskOutcomes],
-    b: &[TaskOutcomes],
-) -> Result<(), Error> {
+fn same_items(call: Call<'_, '_>, a: &[TaskOutcomes], b: &[TaskOutcomes]) -> Result<(), Error> {
     let shown = |tasks: &[TaskOutcomes]| {
         let each = tasks.iter().map(|task| format!("{} of `{}`", task.right.len(), task.task));
         each.collect::<Vec<_>>().join(", ")
@@ -120,8 +139,8 @@ fn same_items(
 }
 
 /// Refuses runs whose evaluations name other suites of tasks. One that names none is believed.
-fn same_suite(call: &Call<'_, '_, '_>, a: &RunFile, b: &RunFile) -> Result<(), Error> {
-    let suite = |file: &RunFile| {
+fn same_suite(call: Call<'_, '_>, a: &RunFile<'_, '_>, b: &RunFile<'_, '_>) -> Result<(), Error> {
+    let suite = |file: &RunFile<'_, '_>| {
         let evaluation = format!("{}.json", file.name.strip_suffix(".outcomes.jsonl")?);
         let document = file.bundle.document(&evaluation).ok()?;
         let suite = document.root().at("/tasks/suite_sha256").ok()?;
@@ -137,47 +156,131 @@ fn same_suite(call: &Call<'_, '_, '_>, a: &RunFile, b: &RunFile) -> Result<(), E
 }
 
 /// Fisher's p of two lots of items; its second opinion adds up as many tables as there are items.
-fn fisher_p(call: &Call<'_, '_, '_>, a: &Proportion, b: &Proportion) -> Result<f64, Error> {
+fn fisher_p(call: Call<'_, '_>, a: &Proportion, b: &Proportion) -> Result<f64, Error> {
     let tables = (a.trials() + b.trials()).min(MOST_TABLES) as usize;
     call.frame.takes(tables / TABLES_IN_A_STEP)?;
-    fisher(a, b).map_err(|why| refused(call, why))
+    call.computed(fisher(a, b))
 }
 
 /// Fisher's exact test of a table of four counts.
-pub fn table<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
-    let numbers = [count(call, 0)?, count(call, 1)?, count(call, 2)?, count(call, 3)?];
-    let [(a, _), (b, _), (c, _), (d, _)] = &numbers;
-    let row = |right: u64, wrong: u64| {
-        Proportion::new(right, right.saturating_add(wrong)).map_err(|why| refused(call, why))
-    };
-    let p = fisher_p(call, &row(*a, *b)?, &row(*c, *d)?)?;
+pub fn table<'a>(call: Call<'_, 'a>) -> Result<Evaluated<'a>, Error> {
+    let ([a, b, c, d], numbers) = counts(call)?;
+    let first = call.computed(Proportion::new(a, a.saturating_add(b)))?;
+    let second = call.computed(Proportion::new(c, c.saturating_add(d)))?;
+    let p = fisher_p(call, &first, &second)?;
     let text = format!("p by Fisher's exact test of {a}, {b} and {c}, {d}");
-    let of: Vec<&Quantity> = numbers.iter().map(|(_, number)| number).collect();
-    let number = number_from(call, p, text, &of)?;
-    Ok(Evaluated::Number(Quantity { role: NumberRole::P(Rc::default()), ..number }))
+    call.p(p, text, &numbers, RunDesign::default())
 }
 
-pub fn two_lots<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
-    let numbers = [count(call, 0)?, count(call, 1)?, count(call, 2)?, count(call, 3)?];
-    let share = |right: usize, items: usize| {
-        Proportion::new(numbers[right].0, numbers[items].0).map_err(|why| refused(call, why))
-    };
-    let (a, b) = (share(0, 1)?, share(2, 3)?);
-    let test = call.word("test", |name| TESTS.iter().position(|test| *test == name), || TESTS)?;
+pub fn two_lots<'a>(call: Call<'_, 'a>) -> Result<Evaluated<'a>, Error> {
+    let ([right, items, others, of_others], numbers) = counts(call)?;
+    let a = call.computed(Proportion::new(right, items))?;
+    let b = call.computed(Proportion::new(others, of_others))?;
+    let test = call.word("test", |name| TESTS.iter().position(|test| *test == name), TESTS)?;
     let is_exact = test.map_or(a.least_expected(&b) < FEW, |test| test == 1);
     let (p, name) = if is_exact {
         (fisher_p(call, &a, &b)?, "Fisher's exact test")
     } else {
-        let test = two_proportions(&a, &b).map_err(|why| refused(call, why))?;
-        (test.p_two_sided(), "the pooled z test")
+        (call.computed(two_proportions(&a, &b))?.p_two_sided(), "the pooled z test")
     };
-    let text = format!(
-        "p by {name} of {}/{} and {}/{}",
-        a.successes(),
-        a.trials(),
-        b.successes(),
-        b.trials()
-    );
-    let of: Vec<&Quantity> = numbers.iter().map(|(_, number)| number).collect();
-    number_from(call, p, text, &of).map(Evaluated::Number)
+    let text = format!("p by {name} of {right}/{items} and {others}/{of_others}");
+    call.result(p, text, &numbers).map(Evaluated::Number)
+}
+
+/// Counts of categories, such as the tokens of each expert, against the shares that are expected.
+pub fn chi_squared<'a>(call: Call<'_, 'a>) -> Result<Evaluated<'a>, Error> {
+    let mut counts = call.argument(0)?.numbers()?;
+    let weights = call.named("expected").map(|given| given.numbers()).transpose()?;
+    let exact = points(call, &counts)?;
+    let shares = weights.as_ref().map(|weights| points(call, weights)).transpose()?;
+    let test = call.computed(repro_stats::chi_squared(&exact, shares.as_deref()))?;
+    let (count, statistic) = (counts.count(), digits(test.statistic));
+    let text = format!("p by the chi-squared test of {count} counts, chi-squared = {statistic}");
+    counts.numbers.extend(weights.into_iter().flat_map(|weights| weights.numbers));
+    call.p(test.p, text, &counts.numbers, RunDesign::default())
+}
+
+/// Numbers that are known exactly.
+fn points(call: Call<'_, '_>, sample: &RunSample) -> Result<Vec<BigRational>, Error> {
+    let each = sample.numbers.iter().map(|number| {
+        if number.interval.is_point() {
+            return Ok(number.interval.low().clone());
+        }
+        Err(call.wrong_arguments("counts and shares in full", &number.derivation))
+    });
+    each.collect()
+}
+
+/// Two models on the same items, known by their shares alone.
+pub fn more_right<'a>(call: Call<'_, 'a>) -> Result<Evaluated<'a>, Error> {
+    let (a, b, items) = (printed(call, 0)?, printed(call, 1)?, call.number(2)?);
+    // Beyond this no benchmark goes, and every count stays small.
+    let all = items.count().filter(|count| (1..=1 << 32).contains(count));
+    let all = all.ok_or_else(|| {
+        call.wrong_arguments("a number of items, at least one", &items.derivation)
+    })?;
+    let outcome = match (right_items(&a, all), right_items(&b, all)) {
+        (Some(a), Some(b)) => call.computed(judge(a, b, all))?,
+        (a, _) => {
+            let share = if a.is_none() { "first" } else { "second" };
+            let reason = format!("no whole number of {all} items gives the {share} share");
+            Outcome::inconclusive(&NO_COUNT, reason)
+        }
+    };
+    let tolerance = format!("McNemar's exact test, alpha {ALPHA}, every overlap of items");
+    Ok(Evaluated::decided(outcome.within("test", tolerance)))
+}
+
+/// The least and the greatest number of right items that a printed share allows.
+fn right_items(share: &Quantity, items: u64) -> Option<[u64; 2]> {
+    let all = BigRational::from_integer(BigInt::from(items));
+    let ends = [(share.interval.low() * &all).ceil(), (share.interval.high() * &all).floor()];
+    let [low, high] = ends.map(|end| u64::try_from(end.to_integer()).ok());
+    let (low, high) = (low?, high?.min(items));
+    (low <= high).then_some([low, high])
+}
+
+/// McNemar's test at the ends of what is possible: the p falls as fewer items part the two, and as the
+/// difference grows.
+fn judge(a: [u64; 2], b: [u64; 2], items: u64) -> Result<Outcome, Refused> {
+    let p = |ahead: u64, behind: u64, overlap: bool| {
+        let difference = ahead.checked_sub(behind).filter(|difference| *difference > 0);
+        let Some(difference) = difference else { return Ok(None) };
+        // Of `ahead` and `behind` right items at least so many are of both, and at most all of the fewer.
+        let both = if overlap { behind } else { (ahead + behind).saturating_sub(items) };
+        let only_second = behind - both;
+        mcnemar(only_second + difference, only_second).map(|test| Some(test.exact))
+    };
+    let [a_low, a_high] = a;
+    let [b_low, b_high] = b;
+    let below = |p: Option<f64>| p.is_some_and(|p| p < ALPHA);
+    let (least, most) = (p(a_high, b_low, true)?, p(a_low, b_high, false)?);
+    let shown_p = |p: Option<f64>| p.map_or("1".to_owned(), digits);
+    let shown =
+        format!("{a_low} and {b_low} of {items} right, p {} to {}", shown_p(least), shown_p(most));
+    Ok(if below(most) {
+        Outcome::verified().giving(shown)
+    } else if below(p(b_low, a_high, false)?) {
+        Outcome::refuted(&WRONG_WAY, "the second is right more often").giving(shown)
+    } else {
+        let hangs = "it hangs on which items both got right";
+        let why = if below(least) { hangs } else { "the items do not show it" };
+        Outcome::inconclusive(&OVERLAP, format!("{why}: {shown}")).giving(shown)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use repro_report::outcome::Verdict;
+
+    #[test]
+    fn every_overlap_must_give_the_order() {
+        let verdict = |a: u64, b: u64, items| judge([a, a], [b, b], items).unwrap().verdict;
+        assert_eq!(verdict(900, 500, 1000), Verdict::Verified);
+        assert_eq!(verdict(500, 900, 1000), Verdict::Refuted);
+        assert_eq!(verdict(205, 176, 1319), Verdict::Inconclusive);
+        assert_eq!(verdict(6, 5, 10), Verdict::Inconclusive);
+        assert_eq!(verdict(5, 5, 10), Verdict::Inconclusive);
+    }
 }

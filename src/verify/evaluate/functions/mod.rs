@@ -3,24 +3,15 @@
 pub mod again;
 mod best;
 pub mod complete;
-mod counted;
 pub mod everywhere;
 mod files;
 pub mod fixed;
-mod group_tests;
 pub mod items;
-mod loads;
-mod moments;
 mod numbers;
 pub mod parameters;
 pub mod possible;
-mod resampled;
-pub mod reversed;
 pub mod said;
 mod samples;
-pub mod shares;
-mod stated;
-pub mod target;
 pub mod tasks;
 pub mod tested;
 
@@ -78,7 +69,7 @@ pub enum Gives {
 }
 
 /// How a function is evaluated.
-pub type Evaluate = for<'c, 'f, 'a> fn(&Call<'c, 'f, 'a>) -> Result<Evaluated<'a>, Error>;
+pub type Evaluate = for<'f, 'a> fn(Call<'f, 'a>) -> Result<Evaluated<'a>, Error>;
 
 /// As many values as are given.
 const ANY: usize = usize::MAX;
@@ -107,26 +98,26 @@ static FUNCTIONS: &[Function] = &[
     new("se", 1..=ANY, &[], Derived, |call| samples::summary(call, |of| of.standard_error())),
     new("ci95", 1..=ANY, &[], Ends, samples::ci95),
     new("best", 1..=1, &["by"], Derived, best::best),
-    new("how_many", 1..=1, &[], Derived, counted::how_many),
+    new("how_many", 1..=1, &[], Derived, samples::how_many),
     new("p", 1..=2, &[], Derived, tested::p_value),
     new("gap_ci95", 2..=2, &[], Ends, tested::interval),
     new("gap_se", 2..=2, &[], Derived, tested::standard_error),
     new("significant", 1..=1, &["family"], Derived, tested::significant),
     new("equivalent", 3..=3, &[], Derived, tested::equivalent),
-    new("printed_runs", 3..=3, &[], Derived, stated::printed_runs),
-    new("in_family", 1..=1, &["family"], Derived, stated::in_family),
-    new("reversed", 2..=2, &[], Derived, reversed::reversed),
-    new("wilson95", 2..=2, &[], Ends, resampled::wilson),
-    new("bootstrap95", 1..=1, &["resamples"], Ends, resampled::bootstrap),
-    new("slopes", 1..=1, &["over"], Derived, resampled::slopes),
-    new("detectable", 2..=2, &["family"], Derived, resampled::detectable),
+    new("printed_runs", 3..=3, &[], Derived, tested::printed_runs),
+    new("in_family", 1..=1, &["family"], Derived, tested::in_family),
+    new("reversed", 2..=2, &[], Derived, tested::reversed),
+    new("wilson95", 2..=2, &[], Ends, items::wilson),
+    new("bootstrap95", 1..=1, &["resamples"], Ends, samples::bootstrap),
+    new("slopes", 1..=1, &["over"], Derived, samples::slopes),
+    new("detectable", 2..=2, &["family"], Derived, tested::detectable),
     new("core", 1..=1, &["baselines", "tasks"], Derived, tasks::core),
     new("mcnemar", 2..=2, &["task"], Derived, items::paired),
     new("proportions_p", 4..=4, &["test"], Derived, items::two_lots),
-    new("mann_whitney", 2..=2, &[], Derived, group_tests::mann_whitney),
-    new("ks", 2..=2, &[], Derived, group_tests::kolmogorov_smirnov),
-    new("anova", 2..=ANY, &[], Derived, group_tests::analysis_of_variance),
-    new("chi_squared", 1..=1, &["expected"], Derived, loads::chi_squared),
+    new("mann_whitney", 2..=2, &[], Derived, tested::mann_whitney),
+    new("ks", 2..=2, &[], Derived, tested::kolmogorov_smirnov),
+    new("anova", 2..=ANY, &[], Derived, tested::analysis_of_variance),
+    new("chi_squared", 1..=1, &["expected"], Derived, items::chi_squared),
     new("fisher", 4..=4, &[], Derived, items::table),
     new("total", 1..=1, &["convention", "of"], Derived, |call| {
         parameters::count(call, ParameterCount::Total)
@@ -137,17 +128,17 @@ static FUNCTIONS: &[Function] = &[
     new("held_fixed", 1..=ANY, &["over"], AsItStands, fixed::held_fixed),
     new("nearly_fixed", 1..=ANY, &["over", "within"], AsItStands, fixed::nearly_fixed),
     new("differs", 1..=ANY, &["over"], AsItStands, fixed::differs),
-    new("reached", 2..=2, &[], AsItStands, target::reached),
+    new("reached", 2..=2, &[], AsItStands, possible::reached),
     new("possible", 3..=3, &[], Derived, possible::between),
     new("grim", 2..=2, &[], Derived, possible::grim),
     new("on_grid", 3..=3, &[], Derived, possible::on_grid),
-    new("more_right", 3..=3, &[], Derived, shares::more_right),
+    new("more_right", 3..=3, &[], Derived, items::more_right),
     new("holds", 1..=1, &["for_all"], Derived, everywhere::holds),
     new("complete", 0..=0, &[], Derived, complete::complete),
     new("planned_runs", 0..=0, &[], Derived, complete::planned_runs),
     new(again::REPLAYED, 2..=2, &[], Derived, again::replayed),
-    new("unix", 1..=1, &[], Derived, moments::unix),
-    new("part", 2..=2, &[], Derived, moments::part),
+    new("unix", 1..=1, &[], Derived, said::unix),
+    new("part", 2..=2, &[], Derived, said::part),
     new("same", 2..=ANY, &[], AsItStands, said::same),
     new("each", 2..=ANY, &[], AsItStands, said::each),
     new("quoted", 1..=1, &[], AsItStands, said::quoted),

@@ -9,7 +9,7 @@ use crate::value::{Evaluated, Quantity};
 
 /// A function of one number.
 pub fn one<'a>(
-    call: &Call<'_, '_, 'a>,
+    call: Call<'_, 'a>,
     interval: impl Fn(&Interval) -> Option<Interval>,
     float: impl Fn(f64) -> f64,
 ) -> Result<Evaluated<'a>, Error> {
@@ -19,22 +19,22 @@ pub fn one<'a>(
         return Err(call.wrong(&NOT_COMPUTABLE, "a number for which there is a value", &found));
     };
     let text = format!("{}({})", call.name, x.derivation);
-    Ok(Evaluated::Number(Quantity::result(value, float(x.float), text, &[&x])))
+    Ok(Evaluated::Number(Quantity::result(value, float(x.float), text, [&x])))
 }
 
 /// A number as a whole one, whichever way it is rounded.
-pub fn whole<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
+pub fn whole<'a>(call: Call<'_, 'a>) -> Result<Evaluated<'a>, Error> {
     one(call, |x| Some(x.floor().hull(&x.ceil())), f64::round)
 }
 
 /// The sum of several numbers.
-pub fn sum<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
+pub fn sum<'a>(call: Call<'_, 'a>) -> Result<Evaluated<'a>, Error> {
     fold(call, &call.numbers()?.numbers, |a, b| a + b, |a, b| a + b)
 }
 
 /// The greatest or the least of several numbers.
 pub fn extreme<'a>(
-    call: &Call<'_, '_, 'a>,
+    call: Call<'_, 'a>,
     pick: fn(BigRational, BigRational) -> BigRational,
     float: fn(f64, f64) -> f64,
 ) -> Result<Evaluated<'a>, Error> {
@@ -47,7 +47,7 @@ pub fn extreme<'a>(
 
 /// A function of several numbers, taken from left to right.
 fn fold<'a>(
-    call: &Call<'_, '_, 'a>,
+    call: Call<'_, 'a>,
     all: &[Quantity],
     interval: impl Fn(&Interval, &Interval) -> Interval,
     float: impl Fn(f64, f64) -> f64,
@@ -55,13 +55,11 @@ fn fold<'a>(
     let Some((first, rest)) = all.split_first() else {
         return Err(call.wrong(&NOT_COMPUTABLE, "at least one number", "none"));
     };
-    let start = (first.interval.clone(), first.float);
-    let (value, float) = rest.iter().fold(start, |(sum, near), number| {
-        (interval(&sum, &number.interval), float(near, number.float))
-    });
-    let text = listed(call.name, all);
-    let all: Vec<&Quantity> = all.iter().collect();
-    Ok(Evaluated::Number(Quantity::result(value, float, text, &all)))
+    let (mut value, mut near) = (first.interval.clone(), first.float);
+    for number in rest {
+        (value, near) = (interval(&value, &number.interval), float(near, number.float));
+    }
+    Ok(Evaluated::Number(Quantity::result(value, near, listed(call.name, all), all)))
 }
 
 /// `name(1, 2, 3)`, or what there is of it for a reader.
@@ -82,7 +80,7 @@ pub fn listed(name: &str, numbers: &[Quantity]) -> String {
 }
 
 /// The distance of a to b as a share of b.
-pub fn relative<'a>(call: &Call<'_, '_, 'a>, below: bool) -> Result<Evaluated<'a>, Error> {
+pub fn relative<'a>(call: Call<'_, 'a>, below: bool) -> Result<Evaluated<'a>, Error> {
     let (a, b) = (call.number(0)?, call.number(1)?);
     // 1 - a/b moves by each input once, so that the interval is no wider than it must be.
     let Some(quotient) = a.interval.div(&b.interval) else {
@@ -95,5 +93,5 @@ pub fn relative<'a>(call: &Call<'_, '_, 'a>, below: bool) -> Result<Evaluated<'a
         (&quotient - &unit, a.float / b.float - 1.0)
     };
     let text = format!("{}({}, {})", call.name, a.derivation, b.derivation);
-    Ok(Evaluated::Number(Quantity::result(interval, float, text, &[&a, &b])))
+    Ok(Evaluated::Number(Quantity::result(interval, float, text, [&a, &b])))
 }

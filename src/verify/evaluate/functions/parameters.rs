@@ -18,37 +18,75 @@ codes! {
     PART_AND_WHOLE = "value::part-and-whole", "a count of a part of a model is held against one of a whole", "count the same of both: `total(model, of = 'language model')`";
 }
 
-pub fn count<'a>(call: &Call<'_, '_, 'a>, which: ParameterCount) -> Result<Evaluated<'a>, Error> {
-    let part = call.argument(0)?;
-    let value = call.evaluate(part)?;
-    let (convention, asked) = (convention(call)?, scope(call)?);
-    let models = models(value).map_err(|found| {
-        call.frame.at(part).wrong(&WRONG_KIND, "a configuration or runs", found)
-    })?;
-    let mut counts = Vec::new();
-    for (bundle, file) in &models {
-        let counted = counted(call, bundle, file, asked)?;
-        counts.push((counted.count(which, convention), *bundle, (file, counted)));
-    }
-    let Some((first, bundle, (file, model))) = counts.first() else {
+pub fn count<'a>(call: Call<'_, 'a>, which: ParameterCount) -> Result<Evaluated<'a>, Error> {
+    let given = call.argument(0)?;
+    let value = given.evaluate()?;
+    let conventions = Convention::ALL.map(Convention::name);
+    let convention = call.word("convention", Convention::named, conventions)?;
+    let convention = convention.unwrap_or(Convention::Default);
+    let scopes = CountScope::ALL.map(CountScope::name);
+    let asked = call.word("of", CountScope::named, scopes)?.unwrap_or(CountScope::Whole);
+    let models = models(value)
+        .map_err(|found| given.wrong(&WRONG_KIND, "a configuration or runs", found))?;
+    let models =
+        models.into_iter().map(|(bundle, file)| CountedModel::of(call, bundle, file, asked));
+    let models = models.collect::<Result<Vec<_>, _>>()?;
+    let count = |model: &CountedModel<'_>| model.counts.count(which, convention);
+    let Some(first) = models.first() else {
         return Err(call.wrong(&WRONG_KIND, "a model", "an empty group"));
     };
+    let CountedModel { bundle, file, place, counts } = first;
+    let number = count(first);
     // Runs of one group are runs of one model.
-    if let Some((other, odd, _)) = counts.iter().find(|(count, ..)| count != first) {
-        let found = format!("{first} in `{}` and {other} in `{}`", bundle.name(), odd.name());
+    if let Some(odd) = models.iter().find(|model| count(model) != number) {
+        let (name, other, odd) = (bundle.name(), count(odd), odd.bundle.name());
+        let found = format!("{number} in `{name}` and {other} in `{odd}`");
         return Err(call.wrong(&WRONG_KIND, "one model in all runs of the group", &found));
     }
-    let document = config(call, bundle, file)?;
-    if (asked, model.scope) == (CountScope::Whole, CountScope::LanguageModel) {
-        let why = model.notes.last().map_or("", String::as_str);
-        let what = format!("{file}: {why}");
+    if (asked, counts.scope) == (CountScope::Whole, CountScope::LanguageModel) {
+        let what = format!("{file}: {}", counts.notes.last().map_or("", String::as_str));
         call.evaluator.object(Objection { code: &PART_ONLY, what, step: None });
     }
-    let evidence = evidence_ref(bundle, file, place_of(document, asked));
+    let evidence = evidence_ref(bundle, file, place);
     let name = format!("{} of {} {file}", call.name, bundle.name());
     // A model without encoders is its language model: the words that ask for that do not narrow it.
-    let role = NumberRole::Parameters(model.scope);
-    Ok(Evaluated::Number(Quantity { role, ..call.counted(&name, *first, Some(evidence)) }))
+    let role = NumberRole::Parameters(counts.scope);
+    Ok(Evaluated::Number(Quantity { role, ..call.counted(&name, number, Some(evidence)) }))
+}
+
+/// A model whose parameters are counted.
+struct CountedModel<'a> {
+    bundle: &'a Bundle,
+    /// Its configuration, and where it stands there.
+    file: String,
+    place: &'static str,
+    counts: Arc<ParameterCounts>,
+}
+
+impl<'a> CountedModel<'a> {
+    /// Counts a model, once for a run of the program: the whole if that is asked for and can be counted, else its language model.
+    fn of(
+        call: Call<'_, 'a>,
+        bundle: &'a Bundle,
+        file: String,
+        scope: CountScope,
+    ) -> Result<Self, Error> {
+        let library = call.evaluator.library();
+        let page = call.evaluator.page().document();
+        let document = library.document(bundle.name(), &file, || page.root().place())?;
+        let place = place_of(document, scope);
+        call.evaluator.show(bundle, &file, place);
+        let key = (bundle.name().to_owned(), file.clone(), scope);
+        if let Some(known) = library.counted().get(&key) {
+            return Ok(Self { bundle, file, place, counts: Arc::clone(known) });
+        }
+        let counts = Arc::new(match scope {
+            CountScope::Whole => params::recompute(document)?,
+            CountScope::LanguageModel => params::recompute_in(document, scope)?,
+        });
+        library.counted().insert(key, Arc::clone(&counts));
+        Ok(Self { bundle, file, place, counts })
+    }
 }
 
 /// The bundles and files of a model: a configuration that is named, or those of runs; else what it is instead.
@@ -73,44 +111,4 @@ fn place_of(config: &Document, scope: CountScope) -> &'static str {
         CountScope::LanguageModel if has("model_type") => "/model_type",
         CountScope::LanguageModel | CountScope::Whole => "",
     }
-}
-
-fn scope(call: &Call<'_, '_, '_>) -> Result<CountScope, Error> {
-    let named = call.word("of", CountScope::named, || CountScope::ALL.map(CountScope::name));
-    Ok(named?.unwrap_or(CountScope::Whole))
-}
-
-fn convention(call: &Call<'_, '_, '_>) -> Result<Convention, Error> {
-    let named =
-        call.word("convention", Convention::named, || Convention::ALL.map(Convention::name));
-    Ok(named?.unwrap_or(Convention::Default))
-}
-
-fn config<'a>(call: &Call<'_, '_, 'a>, bundle: &Bundle, file: &str) -> Result<&'a Document, Error> {
-    let page = call.evaluator.page().document();
-    call.evaluator.library().document(bundle.name(), file, || page.root().place())
-}
-
-/// The counts of a model, once for a run of the program: of the whole if that is asked for and can be counted, else of its language model.
-fn counted(
-    call: &Call<'_, '_, '_>,
-    bundle: &Bundle,
-    file: &str,
-    scope: CountScope,
-) -> Result<Arc<ParameterCounts>, Error> {
-    let evaluator = call.evaluator;
-    let library = evaluator.library();
-    let document = config(call, bundle, file)?;
-    evaluator.show(bundle, file, place_of(document, scope));
-    let key = (bundle.name().to_owned(), file.to_owned(), scope);
-    if let Some(known) = library.counted().get(&key) {
-        return Ok(Arc::clone(known));
-    }
-    let counts = match scope {
-        CountScope::Whole => params::recompute(document)?,
-        CountScope::LanguageModel => params::recompute_in(document, scope)?,
-    };
-    let counts = Arc::new(counts);
-    library.counted().insert(key, Arc::clone(&counts));
-    Ok(counts)
 }

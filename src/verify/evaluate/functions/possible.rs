@@ -1,13 +1,14 @@
-//! Necessary conditions: what cannot be is refuted, and what can be is no more than possible.
+//! Limits: necessary conditions, of which what cannot be is refuted and what can be is no more than possible, and targets.
 
 use num_bigint::BigInt;
 use num_rational::BigRational;
 use num_traits::{Signed, Zero};
+use repro_claim::syntax::ExpressionKind;
 use repro_core::decimal::format_significant;
 use repro_core::source::{Error, codes};
 use repro_report::outcome::Outcome;
 
-use crate::evaluate::{Call, WRONG_ARGUMENTS};
+use crate::evaluate::{Call, noise};
 use crate::value::{DIGITS, Evaluated, Quantity};
 
 codes! {
@@ -15,10 +16,12 @@ codes! {
     POSSIBLE = "possible::only", "the number can be, which does not show that it is right", "bind it to the evidence that it comes from";
     NO_COUNT = "grim::no-such-count", "no whole number of items gives this share", "check the share, and how many items were scored";
     OFF_GRID = "on_grid::off", "a step lies between two points of its grid", "correct the step, or the grid";
+    NOT_REACHED = "reached::above-target", "the loss is above the target that is said to be reached", "correct the text";
+    UNDECIDED_TARGET = "reached::too-coarse", "the loss is printed too coarsely to decide", "publish it with more digits";
 }
 
 /// A number as it stands in the quote is known to its last digit.
-pub fn printed(call: &Call<'_, '_, '_>, index: usize) -> Result<Quantity, Error> {
+pub fn printed(call: Call<'_, '_>, index: usize) -> Result<Quantity, Error> {
     let number = call.number(index)?;
     let quoted = call
         .evaluator
@@ -39,7 +42,7 @@ fn only(what: String) -> Outcome {
     Outcome::inconclusive(&POSSIBLE, format!("possible: {what}"))
 }
 
-pub fn between<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
+pub fn between<'a>(call: Call<'_, 'a>) -> Result<Evaluated<'a>, Error> {
     let (x, low, high) = (printed(call, 0)?, call.number(1)?, call.number(2)?);
     let limits = format!("[{}, {}]", short(&low), short(&high));
     let outside = x.interval.high() < low.interval.low() || x.interval.low() > high.interval.high();
@@ -51,11 +54,11 @@ pub fn between<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     Ok(judged(outcome.giving(limits)))
 }
 
-pub fn grim<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
+pub fn grim<'a>(call: Call<'_, 'a>) -> Result<Evaluated<'a>, Error> {
     let (share, items) = (printed(call, 0)?, call.number(1)?);
     let count = items.whole().filter(BigInt::is_positive);
     let count = count.ok_or_else(|| {
-        call.wrong(&WRONG_ARGUMENTS, "a whole number of items, at least one", &items.derivation)
+        call.wrong_arguments("a whole number of items, at least one", &items.derivation)
     })?;
     let one = BigRational::from_integer(1.into());
     if *share.interval.low() > one || share.interval.high().is_negative() {
@@ -75,13 +78,13 @@ pub fn grim<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
     Ok(judged(Outcome::refuted(&NO_COUNT, reason)))
 }
 
-pub fn on_grid<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
+pub fn on_grid<'a>(call: Call<'_, 'a>) -> Result<Evaluated<'a>, Error> {
     let (step, every, last) = (call.number(0)?, call.number(1)?, call.number(2)?);
     let (Some(at), Some(between), Some(end)) = (step.whole(), every.whole(), last.whole()) else {
-        return Err(call.wrong(&WRONG_ARGUMENTS, "whole numbers of steps", &step.derivation));
+        return Err(call.wrong_arguments("whole numbers of steps", &step.derivation));
     };
     if !between.is_positive() {
-        return Err(call.wrong(&WRONG_ARGUMENTS, "at least one step between", &every.derivation));
+        return Err(call.wrong_arguments("at least one step between", &every.derivation));
     }
     let rest = &at % &between;
     let outcome = if at > end {
@@ -101,4 +104,31 @@ fn judged<'a>(outcome: Outcome) -> Evaluated<'a> {
 
 fn short(number: &Quantity) -> String {
     format_significant(&number.interval.middle(), DIGITS)
+}
+
+/// Whether a loss meets a target.
+pub fn reached<'a>(call: Call<'_, 'a>) -> Result<Evaluated<'a>, Error> {
+    let (loss, target) = (call.number(0)?, call.number(1)?);
+    // A target that was declared has no noise, wherever it was typed from.
+    let kind = &call.argument(1)?.part.kind;
+    let is_declared = matches!(kind, ExpressionKind::Call(name, _) if name == "declared");
+    let are_measured = !loss.is_without_noise() && !target.is_without_noise() && !is_declared;
+    let outcome = if loss.interval.high() <= target.interval.low() && are_measured {
+        // Two measured numbers are in an order, which has its noise.
+        let reason = "both are measured: their order has noise; state it as `a <= b`";
+        Outcome::inconclusive(&noise::ONE_RUN, reason)
+    } else if loss.interval.high() <= target.interval.low() {
+        Outcome::verified()
+    } else if loss.interval.low() > target.interval.high() {
+        let reason = format!("{} is above {}", loss.derivation, target.derivation);
+        Outcome::refuted(&NOT_REACHED, reason)
+    } else {
+        let reason = format!("{} may lie on either side of {}", loss.derivation, target.derivation);
+        Outcome::inconclusive(&UNDECIDED_TARGET, reason)
+    };
+    let shown = format!("{} against {}", loss.derivation, target.derivation);
+    let rule = if are_measured { noise::ORDER } else { "rounding_interval" };
+    let outcome = outcome.giving(shown).within(rule, "at or below");
+    let outcome = outcome.measuring([loss, target].map(|number| number.measured()));
+    Ok(Evaluated::decided(outcome))
 }

@@ -11,7 +11,7 @@ use repro_model::tasks::{
 };
 
 use super::files::{RunFile, of_runs};
-use crate::evaluate::{Call, WRONG_ARGUMENTS};
+use crate::evaluate::Call;
 use crate::value::{Evaluated, Quantity, RunSample};
 
 codes! {
@@ -20,42 +20,35 @@ codes! {
     OTHER_ACCURACY = "core::other-accuracy", "an accuracy does not follow from the counts beside it", "correct the table";
 }
 
-pub fn core<'a>(call: &Call<'_, '_, 'a>) -> Result<Evaluated<'a>, Error> {
+pub fn core<'a>(call: Call<'_, 'a>) -> Result<Evaluated<'a>, Error> {
     // Over the tasks of the table, else over the 22 of CORE.
-    let of_table =
-        call.word("tasks", |word| (word == "given").then_some(()), || ["given"])?.is_some();
+    let of_table = call.word("tasks", |word| (word == "given").then_some(()), ["given"])?.is_some();
     let baselines = baselines(call)?;
     let (files, is_group) = of_runs(call, call.argument(0)?, "table")?;
-    let mut sample = RunSample { runs: Vec::new(), numbers: Vec::new() };
+    let mut sample = RunSample::default();
     for file in &files {
         sample.runs.push(file.bundle.name().to_owned());
-        sample.numbers.push(ScoredFile { call, file }.score(of_table, baselines.as_ref())?);
+        sample.numbers.push(score(file, of_table, baselines.as_ref())?);
     }
     Ok(sample.into_value(is_group))
 }
 
 /// The file of baselines that the call names.
-fn baselines(call: &Call<'_, '_, '_>) -> Result<Option<Baselines>, Error> {
-    let Some(part) = call.named("baselines") else { return Ok(None) };
-    let (files, _) = of_runs(call, part, "baselines")?;
+fn baselines(call: Call<'_, '_>) -> Result<Option<Baselines>, Error> {
+    let Some(given) = call.named("baselines") else { return Ok(None) };
+    let (files, _) = of_runs(call, given, "baselines")?;
     let [file] = &files[..] else {
-        return Err(call.wrong(&WRONG_ARGUMENTS, "one file of baselines", "a group of runs"));
+        return Err(call.wrong_arguments("one file of baselines", "a group of runs"));
     };
-    file.leaf(call);
-    let mut versions = Baselines::read(file.document(call)?)?;
+    file.leaf();
+    let mut versions = Baselines::read(file.document()?)?;
     match (versions.pop(), versions.is_empty()) {
         (Some(one), true) => Ok(Some(one)),
         _ => {
             let found = format!("`{}` with several", file.name);
-            Err(call.wrong(&WRONG_ARGUMENTS, "a file with one version of the baselines", &found))
+            Err(call.wrong_arguments("a file with one version of the baselines", &found))
         }
     }
-}
-
-/// A table of tasks while it is scored.
-struct ScoredFile<'s, 'c, 'f, 'a> {
-    call: &'s Call<'c, 'f, 'a>,
-    file: &'s RunFile<'a>,
 }
 
 /// One task: its centred accuracy, and the size of what is added up for it.
@@ -64,58 +57,59 @@ struct CentredTask {
     size: BigRational,
 }
 
-impl ScoredFile<'_, '_, '_, '_> {
-    fn score(&self, of_table: bool, baselines: Option<&Baselines>) -> Result<Quantity, Error> {
-        let document = self.file.document(self.call)?;
-        let table = TaskTable::read(self.file.node(document)?)?;
-        if let (false, Some(missing)) = (of_table, table.lacks().first()) {
-            let place = self.file.node(document)?.place();
-            return Err(LACKS_TASK.at(place, "the 22 tasks of CORE", format!("no `{missing}`")));
-        }
-        let rows = table.rows.iter().filter(|row| of_table || CORE.contains(&row.task));
-        let rows: Vec<&TaskRow> = rows.collect();
-        let scale = table.scale(None, &|task| {
-            let known = baselines.and_then(|file| file.of_task(task));
-            known.is_some_and(BigRational::is_zero)
-        })?;
-        let stated = rows.iter().filter_map(|row| row.baseline.as_ref());
-        let of_baselines = Scale::detect(stated.map(|cell| (cell, false)))?;
-        let mut tasks = Vec::new();
-        for row in &rows {
-            let baseline = baseline(row, of_baselines, baselines)?;
-            let accuracy = accuracy(&table, row, scale)?;
-            let Some(centered) = scores::centered(&accuracy, &baseline) else {
-                let place = row.accuracy.node.place();
-                return Err(BAD_BASELINE.at(place, "a baseline below 1", "1"));
-            };
-            let size = (accuracy.middle() + &baseline) / (BigRational::one() - &baseline);
-            tasks.push(CentredTask { centered, size });
-        }
-        self.mean(&tasks)
+/// What a table of tasks comes to.
+fn score(
+    file: &RunFile<'_, '_>,
+    of_table: bool,
+    baselines: Option<&Baselines>,
+) -> Result<Quantity, Error> {
+    let node = file.node()?;
+    let table = TaskTable::read(node)?;
+    if let (false, Some(missing)) = (of_table, table.lacks().first()) {
+        let found = format!("no `{missing}`");
+        return Err(LACKS_TASK.at(node.place(), "the 22 tasks of CORE", found));
     }
+    let rows = table.rows.iter().filter(|row| of_table || CORE.contains(&row.task));
+    let rows: Vec<&TaskRow> = rows.collect();
+    let scale = table.scale(None, &|task| {
+        let known = baselines.and_then(|file| file.of_task(task));
+        known.is_some_and(BigRational::is_zero)
+    })?;
+    let stated = rows.iter().filter_map(|row| row.baseline.as_ref());
+    let of_baselines = Scale::detect(stated.map(|cell| (cell, false)))?;
+    let mut tasks = Vec::new();
+    for row in &rows {
+        let baseline = baseline(row, of_baselines, baselines)?;
+        let accuracy = accuracy(&table, row, scale)?;
+        let Some(centered) = scores::centered(&accuracy, &baseline) else {
+            let place = row.accuracy.node.place();
+            return Err(BAD_BASELINE.at(place, "a baseline below 1", "1"));
+        };
+        let size = (accuracy.middle() + &baseline) / (BigRational::one() - &baseline);
+        tasks.push(CentredTask { centered, size });
+    }
+    mean(file, &tasks)
+}
 
-    /// The mean; its interval holds what adding floats in any order can lose.
-    fn mean(&self, tasks: &[CentredTask]) -> Result<Quantity, Error> {
-        let Some(mean) = scores::mean(tasks.iter().map(|task| &task.centered)) else {
-            return Err(self.call.wrong(&WRONG_ARGUMENTS, "a table of tasks", "no task"));
-        };
-        let (leaf, is_moved) = self.file.leaf(self.call);
-        let moved = u8::from(is_moved);
-        let count = BigRational::from_integer(BigInt::from(tasks.len()));
-        let size = tasks.iter().map(|task| &task.size).sum::<BigRational>() / &count;
-        let rounding = BigRational::new(BigInt::one(), BigInt::one() << 52);
-        let slack = size * rounding * (count + BigRational::from_integer(4.into()));
-        let around = Interval::around(&BigRational::from_integer(moved.into()), &slack);
-        let interval = &mean + &around;
-        let sum: f64 = tasks.iter().map(|task| nearest_f64(&task.centered.middle())).sum();
-        let text = match tasks.len() {
-            1 => "(accuracy - baseline) / (1 - baseline) of 1 task".to_owned(),
-            count => format!("mean of (accuracy - baseline) / (1 - baseline) over {count} tasks"),
-        };
-        let number =
-            Quantity::result(interval, sum / tasks.len() as f64 + f64::from(moved), text, &[]);
-        Ok(Quantity { leaves: vec![leaf], ..number })
-    }
+/// The mean; its interval holds what adding floats in any order can lose.
+fn mean(file: &RunFile<'_, '_>, tasks: &[CentredTask]) -> Result<Quantity, Error> {
+    let Some(mean) = scores::mean(tasks.iter().map(|task| &task.centered)) else {
+        return Err(file.call.wrong_arguments("a table of tasks", "no task"));
+    };
+    let (leaf, is_moved) = file.leaf();
+    let moved = u8::from(is_moved);
+    let count = BigRational::from_integer(BigInt::from(tasks.len()));
+    let size = tasks.iter().map(|task| &task.size).sum::<BigRational>() / &count;
+    let rounding = BigRational::new(BigInt::one(), BigInt::one() << 52);
+    let slack = size * rounding * (count + BigRational::from_integer(4.into()));
+    let around = Interval::around(&BigRational::from_integer(moved.into()), &slack);
+    let sum: f64 = tasks.iter().map(|task| nearest_f64(&task.centered.middle())).sum();
+    let float = sum / tasks.len() as f64 + f64::from(moved);
+    let text = match tasks.len() {
+        1 => "(accuracy - baseline) / (1 - baseline) of 1 task".to_owned(),
+        count => format!("mean of (accuracy - baseline) / (1 - baseline) over {count} tasks"),
+    };
+    Ok(Quantity { leaves: vec![leaf], ..Quantity::result(&mean + &around, float, text, []) })
 }
 
 /// The accuracy of a task: its right items of all where both are counted, else as it is printed.
