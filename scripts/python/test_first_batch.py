@@ -3,12 +3,14 @@
 They need PyTorch and the program; those that need the program are skipped where REPRO_BIN does not name it.
 """
 import contextlib
+import hashlib
 import importlib.util
 import io
 import json
 import os
 import pathlib
 import re
+import struct
 import subprocess
 import sys
 import tempfile
@@ -27,6 +29,8 @@ from torch import nn  # noqa: E402
 import repro_receipts as receipts  # noqa: E402
 import repro_receipts.torch  # noqa: E402
 from repro_receipts import _first, _table  # noqa: E402
+from repro_receipts._json import canonical  # noqa: E402
+from repro_receipts._tensors import TensorFile  # noqa: E402
 
 PROGRAM = os.environ.get("REPRO_BIN", "")
 needs_program = unittest.skipUnless(PROGRAM and os.path.isfile(PROGRAM), "REPRO_BIN names no program")
@@ -124,12 +128,13 @@ class Case(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
 
-    def train(self, model, config=None, loss_of=None, clipped=None, steps=2, finish=True, resume=False, **more):
-        """Trains a model and records all of it; answers what was said."""
+    def train(self, model, config=None, loss_of=None, clipped=None, steps=2, finish=True, resume=False, after=None, max_mb=None,
+              **more):
+        """Trains a model and records all of it; answers what was said. `after` is called with the recorder at the end."""
         said = io.StringIO()
         with contextlib.redirect_stderr(said):
             run = receipts.init("run", self.folder, CONFIG if config is None else config, {"name": "test"}, {"init": 1}, rank=0,
-                                resume=resume)
+                                resume=resume, max_mb=max_mb)
             optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
             record = receipts.torch.Recorder(run, model, optimizer, [(0, steps)], grad_clip=0.05, **more)
             source = torch.Generator().manual_seed(2)
@@ -143,6 +148,8 @@ class Case(unittest.TestCase):
                 nn.utils.clip_grad_norm_((clipped or model).parameters(), 0.05)
                 optimizer.step()
                 optimizer.zero_grad()
+            if after:
+                after(record)
             if finish:
                 run.finish()
             else:
@@ -261,6 +268,172 @@ class Compared(Case):
         self.assertEqual(self.verdict(self.folder / "receipts/own"), "verified")
         receipt = json.loads((self.folder / "receipts/own/data/receipt.json").read_text("utf-8"))["predicate"]
         self.assertNotIn("emitter_problems", receipt["extra"])
+
+
+def tensors_of(path):
+    """The float32 tensors of a file."""
+    data = path.read_bytes()
+    start = 8 + struct.unpack("<Q", data[:8])[0]
+    header = json.loads(data[8:start])
+    return {name: torch.frombuffer(bytearray(data[slice(*(start + at for at in entry["data_offsets"]))]),
+                                   dtype=torch.float32).reshape(entry["shape"])
+            for name, entry in header.items() if name != "__metadata__"}
+
+
+@needs_program
+class KeptAtTheEnd(Case):
+    """A checkpoint that is kept where a slice ends."""
+
+    def setUp(self):
+        super().setUp()
+        self.text = self.folder / "text.bin"
+        self.text.write_bytes(bytes(at * at % 61 for at in range(400)))
+        self.train(Llama(), after=lambda record: record.evaluation(self.text, dtype="uint8"), max_mb=9)
+
+    def codes(self, *command):
+        """The exit status, and what is said beside it."""
+        done = subprocess.run([PROGRAM, *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8", check=False)
+        return done.returncode, done.stdout
+
+    def forge(self, change, is_told):
+        """Puts other tensors into the checkpoint at the end, makes all digests right, and where `is_told` also those that the
+        slice has of its end."""
+        run = self.folder / "run"
+        start, end = (run / f"data/checkpoints/step-{step:06}.safetensors" for step in (0, 2))
+        first = tensors_of(start)
+        forged = {name: change(name, first[name], value) for name, value in tensors_of(end).items()}
+        file = TensorFile(forged, {"step": "2"})
+        end.write_bytes(b"".join(file.chunks()))
+        receipt = run / "data/receipt.json"
+        statement = json.loads(receipt.read_text("utf-8"))
+        entry = next(entry for entry in statement["predicate"]["checkpoints"] if entry["step"] == 2)
+        entry.update(weights_sha256=hashlib.sha256(end.read_bytes()).hexdigest(), tensors_sha256=file.tensors_sha256.hexdigest())
+        receipt.write_text(canonical(statement) + "\n", "utf-8")
+        if is_told:
+            table = run / "data/slices/slice-000000.tensors.jsonl"
+            lines = [json.loads(line) for line in table.read_text("utf-8").splitlines()]
+            for line in lines:
+                line["sha256_after"] = hashlib.sha256(forged[line["name"]].numpy().tobytes()).hexdigest()
+            table.write_text("".join(canonical(line) + "\n" for line in lines), "utf-8")
+        self.assertEqual(self.codes("seal", str(run))[0], 0)
+
+    def test_the_tensors_of_the_run_are_those_with_which_the_slice_ends(self):
+        status, said = self.codes("verify", str(self.folder / "run"), "--verbose")
+        self.assertIn("the tensors with which a slice ends", " ".join(said.split()))
+        self.assertNotIn("not-as-logged", said)
+        self.assertEqual(status, 0, said)
+        self.assertEqual(self.verdict(), "verified")
+
+    def test_a_checkpoint_of_another_run_is_refuted_without_a_step(self):
+        torch.manual_seed(5)
+        self.forge(lambda _, start, end: end + 1e-3 * torch.randn_like(end), is_told=False)
+        status, said = self.codes("verify", str(self.folder / "run"))
+        self.assertIn("weights::not-as-logged", said)
+        self.assertEqual(status, 1, said)
+
+    def test_a_checkpoint_as_far_away_in_another_direction_is_refuted_by_a_replay(self):
+        self.forge(lambda _, start, end: start - (end - start), is_told=True)
+        self.assertNotIn("not-as-logged", self.codes("verify", str(self.folder / "run"))[1])
+        status, said = self.codes("replay", str(self.folder / "run"))
+        self.assertIn("step 2: the kept checkpoint of", said)
+        self.assertEqual(status, 1, said)
+
+
+@needs_program
+class Records(Case):
+    def logged(self, factor):
+        """The verdict about a run whose records have the losses of its steps times a factor."""
+        def log(record):
+            losses = tensors_of(self.folder / "run/data/slices/slice-000000.safetensors")["logged.loss"].tolist()
+            for step, loss in enumerate(losses, 1):
+                record.run.log({"loss": factor * loss}, step=step)
+        self.train(Llama(), steps=4, after=log)
+        return self.verdict()
+
+    def test_losses_times_a_constant_are_refuted(self):
+        self.assertEqual(self.logged(0.98), "refuted")
+
+    def test_losses_of_the_steps_are_verified(self):
+        self.assertEqual(self.logged(1.0), "verified")
+
+
+def own_mixture():
+    """The classes of the mixture of the page, in a namespace whose `record` its routers tell their choices."""
+    page = (HERE.parents[1] / "docs/how-to/python.md").read_text("utf-8")
+    found = re.search(r"<!-- own mixture -->\n```python\n(.*?)torch.manual_seed", page, re.DOTALL)
+    names = {}
+    exec(found.group(1), names)
+    return names
+
+
+@needs_program
+class RoutedRows(Case):
+    CONFIG = {"model_type": "mixtral", "vocab_size": 256, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
+              "num_key_value_heads": 4, "intermediate_size": 48, "num_local_experts": 4, "num_experts_per_tok": 2,
+              "rms_norm_eps": 1e-5, "rope_theta": 1e4}
+
+    def train_mixture(self, config=None, balance=None):
+        """Trains the mixture of the page for two updates, all of them recorded; answers what was said."""
+        torch.manual_seed(1)
+        names, said = own_mixture(), io.StringIO()
+        model = names["Model"](256, 32, 4, 2)
+        routers = [module for module in model.modules() if isinstance(module, names["Mixture"])]
+        seen = []
+        for module in routers:
+            module.router.register_forward_hook(lambda _, __, output: seen.append(output.softmax(-1)))
+        with contextlib.redirect_stderr(said):
+            run = receipts.init("run", self.folder, {**self.CONFIG, **(config or {})}, {"name": "test"}, {"init": 1}, rank=0)
+            optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+            record = names["record"] = receipts.torch.Recorder(run, model, optimizer, [(0, 2)], balance=balance)
+            for _ in range(2):
+                rows = torch.randint(256, (4, 17))
+                seen.clear()
+                record.batch(rows[:, :-1], rows[:, 1:])
+                loss = F.cross_entropy(model(rows[:, :-1]).flatten(0, 1), rows[:, 1:].flatten())
+                record.loss(loss)
+                (loss + (balance or 0.0) * self.balance_of(seen)).backward()
+                optimizer.step()
+                optimizer.zero_grad()
+            run.finish()
+        return said.getvalue()
+
+    @staticmethod
+    def balance_of(seen):
+        """The balance loss of `mixtral`: over all layers at once."""
+        every = torch.cat(seen)
+        chosen = F.one_hot(every.topk(2).indices, 4).float().mean(0)
+        return 4 * (chosen * every.mean(0)).sum()
+
+    @staticmethod
+    def enough_for(rows):
+        count = sum(p.numel() for p in own_mixture()["Model"](256, 32, 4, 2).parameters())
+        return _first.work_of(count, rows * 16) * 1.01
+
+    def test_some_rows_stand_for_a_large_batch_whose_tokens_are_routed(self):
+        for config, words in ((None, "confirms names"), ({"rms_norm_eps": 1e-2}, "no slices are recorded: the first part that differs")):
+            with self.subTest(words), tempfile.TemporaryDirectory() as folder, mock.patch.object(_first, "ENOUGH", self.enough_for(2)):
+                self.folder = pathlib.Path(folder)
+                said = self.train_mixture(config)
+                self.assertIn("the first batch was compared by 2 of 4 rows;", said)
+                self.assertIn(words, said)
+                self.assertNotIn("will not say where routers send tokens", said)
+                self.assertEqual(self.is_recorded(), config is None)
+                if config is None:
+                    self.assertEqual(self.verdict(), "verified")
+
+    def test_beside_a_balance_loss_rows_stand_for_a_batch_that_takes_too_long(self):
+        with mock.patch.object(_first, "ENOUGH", self.enough_for(1)):
+            self.assertNotIn("was compared by", self.train_mixture(balance=0.01))
+        for config, words in ((None, "confirms names"), ({"rms_norm_eps": 1e-2}, "no slices are recorded")):
+            with self.subTest(words), tempfile.TemporaryDirectory() as folder, \
+                    mock.patch.object(_first, "ENOUGH", self.enough_for(1)), mock.patch.object(_first, "WORK", self.enough_for(2)):
+                self.folder = pathlib.Path(folder)
+                said = self.train_mixture(config, balance=0.01)
+                self.assertIn("the first batch was compared by 1 of 4 rows, without the balance loss;", said)
+                self.assertIn(words, said)
+                self.assertEqual(self.is_recorded(), config is None)
+                if config is None:
+                    self.assertEqual(self.verdict(), "verified")
 
 
 class Tables(Case):

@@ -236,7 +236,7 @@ class Recorder:
         before = run.first_batch  # of a run that goes on, whose config is the same
         self.compared = compare is False or before.get("outcome") == "agrees"
         self.first: List[_first.Given] = []
-        self.looking, self.start, self.is_guessed = False, None, False
+        self.looking, self.routes_of_rows, self.start, self.is_guessed = False, None, None, False
         self.table = self.table or before.get("names", {})
         self.slices = {start: count for start, count in slices if start >= done or not run.has_slice(start)}
         self.open = None
@@ -432,11 +432,14 @@ class Recorder:
     def routes(self, layer: int, indices: Any) -> None:
         """Takes in which experts the router of a layer chose in the forward pass that runs: (tokens, k) or
         (rows, length, k)."""
-        if self.inside and self.open and not self.looking:
-            config = self._config()
-            experts = config.get("num_local_experts") or config.get("num_experts")
-            counts = torch.bincount(indices.detach().flatten().cpu(), minlength=experts or 0)
-            self.open.routed.setdefault(layer, []).append(counts)
+        config = self._config()
+        self._chosen(layer, indices, config.get("num_local_experts") or config.get("num_experts") or 0)
+
+    def _chosen(self, layer, indices, experts):
+        """Counts the experts that were chosen in a pass of the run, or of the rows that stand for its first batch."""
+        routed = self.open.routed if self.inside and self.open and not self.looking else self.routes_of_rows
+        if routed is not None:
+            routed.setdefault(layer, []).append(torch.bincount(indices.detach().flatten().cpu(), minlength=experts))
 
     @_quiet
     def labelled(self, labels):
@@ -500,9 +503,7 @@ class Recorder:
     @_quiet
     def _routed(self, layer, module, _, output):
         """Counts where the router of a layer sends its tokens: its output has their experts last."""
-        if self.inside and self.open and not self.looking:
-            counts = torch.bincount(output[2].detach().flatten().cpu(), minlength=module.num_experts)
-            self.open.routed.setdefault(layer, []).append(counts)
+        self._chosen(layer, output[2], module.num_experts)
 
     # A copy of the model has hooks too, which keep nothing.
 
@@ -667,43 +668,65 @@ class Recorder:
             raise reason
 
     def _part(self):
-        """The first rows of the first batch, where to compare all of it takes long, with the loss and the gradients that they
-        alone give. None where the whole batch is compared: it is small, its tokens are routed, or the gradients of the
-        run's own backward pass are not those of its logits, which a few rows would not show."""
+        """The first rows of the first batch, where to compare all of it takes long, with the loss, the gradients and the routes
+        that they alone give. None where the whole batch is compared: it is small, or the gradients of the run's own backward pass
+        are not those of its logits, which a few rows would not show. A balance loss of routers is one of all rows: where there is
+        one, rows stand for the batch only where the whole batch would not be compared at all, and without it."""
         o, count = self.open, sum(p.numel() for p in self.named.values())
-        trained = {name: p for name, p in self.computed.items() if p.requires_grad}
-        given = {"smoothing": self.label_smoothing, "z_loss": self.z_loss, "vocabulary": self._config().get("vocab_size")}
         self.looking = True
         try:
             self._loss()
             rows, parts, length = self._shape_of(o.batches)
             wanted = _first.extent(count, o.batches[0].counted.shape)
-            is_routed = o.routed or self.balance or any(batch.has_balance for batch in o.batches)
-            is_small = _first.work_of(count, rows * parts * length) <= _first.ENOUGH
-            if self.compare or is_small or wanted is None or is_routed or len(self.first) != len(o.batches):
+            is_balanced = self.balance or any(batch.has_balance for batch in o.batches)
+            enough = _first.WORK if is_balanced else _first.ENOUGH
+            is_small = _first.work_of(count, rows * parts * length) <= enough
+            if self.compare or is_small or wanted is None or len(self.first) != len(o.batches):
                 return None
-            model, own = unwrapped(self.model), list(trained.values())
-            losses, again = zip(*(first.learned(model, own, batch, **given) for first, batch in zip(self.first, o.batches)))
-            weights = [share * o.scale for share in self._weights()[self.mean_over]]
-            again = self._norms({name: sum(weight * gradient for weight, gradient in zip(weights, of))
-                                 for name, of in zip(trained, zip(*again))})
-            part = Stretch(self.done, 0, o.first)
-            part.given, part.precisions = self.first[0].first(wanted), o.precisions
-            part.batches = [o.batches[0].first(*wanted)]
-            part.batches[0].loss, gradients = part.given.learned(model, own, part.batches[0], **given)
-            part.gradients = self._norms(dict(zip(trained, gradients)))
-            part.clipped_by = norm_of(part.gradients)
+            if not self._is_own(is_balanced):
+                return None
+            part = self._rows(*wanted)
             cut = f", {wanted[1]} of {length} tokens" if wanted[1] < length else ""
-            part.told = f"{wanted[0]} of {rows * parts} rows{cut}"
+            part.told = f"{wanted[0]} of {rows * parts} rows{cut}{', without the balance loss' if is_balanced else ''}"
+            part.is_balanced = is_balanced
+            return part
         except Exception:  # of models that answer no logits, or take no other number of rows
             return None
         finally:
-            self.looking = False
-        near, least = (ALIKE, ALIKE ** 2) if _replayable.is_full(o.precisions, own) else (ROUGH, ALIKE)
+            self.looking, self.routes_of_rows = False, None
+
+    def _rows(self, rows, length):
+        """The first rows and tokens of the first batch as a batch of its own."""
+        part, trained = Stretch(self.done, 0, self.open.first), self._trained()
+        part.given, part.precisions = self.first[0].first((rows, length)), self.open.precisions
+        part.batches = [self.open.batches[0].first(rows, length)]
+        self.routes_of_rows = part.routed
+        part.batches[0].loss, gradients = self._learned(part.given, part.batches[0])
+        part.gradients = self._norms(dict(zip(trained, gradients)))
+        part.clipped_by = norm_of(part.gradients)
+        return part
+
+    def _is_own(self, is_balanced):
+        """Whether losses and gradients of the whole batch, computed once more from the logits, are those of the run. What a
+        balance loss adds to the gradients is not in them: beside one, only the losses are asked."""
+        o, trained = self.open, self._trained()
+        losses, again = zip(*(self._learned(first, batch) for first, batch in zip(self.first, o.batches)))
+        near, least = (ALIKE, ALIKE ** 2) if _replayable.is_full(o.precisions, list(trained.values())) else (ROUGH, ALIKE)
+        if not all(abs(loss - batch.loss) <= near * loss for loss, batch in zip(losses, o.batches)):
+            return False
+        weights = [share * o.scale for share in self._weights()[self.mean_over]]
+        norms = self._norms({name: sum(weight * gradient for weight, gradient in zip(weights, of))
+                             for name, of in zip(trained, zip(*again))})
         least *= norm_of(o.gradients)
-        is_own = all(abs(norm - o.gradients.get(name, 0.0)) <= near * norm + least for name, norm in again.items())
-        is_same = all(abs(loss - batch.loss) <= near * loss for loss, batch in zip(losses, o.batches))
-        return part if is_own and is_same else None
+        return is_balanced or all(abs(norm - o.gradients.get(name, 0.0)) <= near * norm + least for name, norm in norms.items())
+
+    def _learned(self, given, batch):
+        """The loss and the gradients of a batch, by a pass that leaves nothing behind."""
+        told = {"smoothing": self.label_smoothing, "z_loss": self.z_loss, "vocabulary": self._config().get("vocab_size")}
+        return given.learned(unwrapped(self.model), list(self._trained().values()), batch, **told)
+
+    def _trained(self):
+        return {name: p for name, p in self.computed.items() if p.requires_grad}
 
     def _norms(self, gradients):
         """The norms of gradients by the tensors of a replay."""
@@ -725,6 +748,9 @@ class Recorder:
             raise _first.Unasked(f"{count:,} parameters and {rows * parts * length:,} tokens take minutes; `compare=True` "
                                  "compares them all the same")
         config.update(batch_size=rows * parts, seq_len=length, steps=1)
+        if part and part.is_balanced:
+            config.update(_replayable.balance_of(config, 0.0))
+            config.pop("aux_loss_alpha", None)
         found = _first.ask(self.run, config, functools.partial(self._write_first, o, passed, loss))
         self._note(found, part)
         if self.is_guessed and any(self.unplaced):
@@ -978,6 +1004,7 @@ def _idle():
     recorder.open, recorder.inside, recorder.watch, recorder.heads, recorder.pending = None, False, False, [], None
     recorder.slices, recorder.stepped, recorder.optimizers, recorder.done, recorder.run = {}, set(), [None], 0, None
     recorder.looking, recorder.compared, recorder.first, recorder.watching = False, True, [], []
+    recorder.routes_of_rows = None
     return recorder
 
 

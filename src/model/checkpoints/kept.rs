@@ -82,6 +82,14 @@ pub struct TrainedTensor<'a> {
     pub moments: Option<(Elements<'a>, Elements<'a>)>,
 }
 
+impl TrainedTensor<'_> {
+    /// How far it is from another one: the root of the sum of squared differences.
+    pub fn distance(self, other: Self) -> f64 {
+        let pairs = std::iter::zip(self.weights.iter(), other.weights.iter());
+        libm::sqrt(pairs.map(|(one, other)| (other - one) * (other - one)).sum::<f64>())
+    }
+}
+
 /// A checkpoint that is in the bundle.
 #[derive(Debug)]
 pub struct KeptCheckpoint {
@@ -138,6 +146,14 @@ impl KeptCheckpoint {
         Some(Elements::of(self.bytes(stored)))
     }
 
+    /// The digest of the elements of a tensor of float32.
+    pub fn digest_of(&self, name: &str) -> Option<Digest> {
+        let stored = self.stored.get(name).filter(|stored| stored.dtype.name == "F32")?;
+        let mut hasher = Hasher::default();
+        hasher.update(self.bytes(stored));
+        Some(hasher.finish())
+    }
+
     /// All tensors that are trained, by their names.
     pub fn tensors(&self) -> impl Iterator<Item = (&str, TrainedTensor<'_>)> {
         self.stored.keys().filter_map(|name| Some((name.as_str(), self.tensor(name)?)))
@@ -183,14 +199,26 @@ pub fn rates(bundle: &Bundle, from: u64, to: u64) -> Option<Vec<f64>> {
     Some((from..to).map(rate).collect())
 }
 
-/// How far the tensors of a slice moved, as the file beside it says.
-pub fn logged_moves(bundle: &Bundle, slice: &str) -> Option<Vec<(String, f64)>> {
+/// What the file beside a slice says of one of its tensors.
+#[derive(Debug)]
+pub struct LoggedTensor {
+    pub name: String,
+    /// How far it moved in the slice.
+    pub moved: f64,
+    /// The digest of its elements at the end.
+    pub digest: Option<Digest>,
+}
+
+/// The tensors of a slice, as the file beside it says.
+pub fn logged_tensors(bundle: &Bundle, slice: &str) -> Option<Vec<LoggedTensor>> {
     let table = format!("{}.tensors.jsonl", slice.strip_suffix(".safetensors")?);
     bundle.files().get(&table)?;
     let lines = bundle.document(&table).ok()?.root().items().ok()?;
     let read = |line: repro_core::source::Node<'_>| {
         let name = line.get("name")?.text().ok()?.to_owned();
-        Some((name, line.get("update_norm")?.float().ok()?))
+        let moved = line.get("update_norm")?.float().ok()?;
+        let digest = line.get("sha256_after").and_then(|node| Digest::parse_hex(node.text().ok()?));
+        Some(LoggedTensor { name, moved, digest })
     };
     lines.map(read).collect()
 }

@@ -9,7 +9,8 @@ use repro_core::kept::{self, ProgramWord};
 pub struct Divergence {
     /// The step, as records count.
     pub step: u64,
-    /// What of the step: `routing`, `loss`, `gradient`, `gradient norm`, `update`, `size`, `bits`, or of a micro-batch.
+    /// What of the step: `routing`, `loss`, `gradient`, `gradient norm`, `update`, `size`, `bits`, `kept checkpoint`, or of a
+    /// micro-batch.
     #[serde(deserialize_with = "kept::word")]
     pub what: ProgramWord,
     /// The first tensor in the order of execution, or the micro-batch; none for the loss and the norm of all gradients.

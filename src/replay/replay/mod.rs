@@ -25,6 +25,7 @@ mod fault;
 mod first_batch;
 mod first_rows;
 mod first_settings;
+mod kept_end;
 mod machine;
 mod names;
 #[cfg(not(feature = "candle"))]

@@ -321,7 +321,7 @@ impl RecordsFound {
                 let groups = 0..regime.optimizer.groups.len().max(1);
                 let read = groups.into_iter().find(|group| column.is_read(&|at| rate(at, *group)));
                 found.read(&column, &|at| rate(at, read.unwrap_or(0)));
-            } else {
+            } else if *name != "loss" || !found.is_multiplied(&column, place, value) {
                 found.read(&column, value);
             }
             if comparison == ReplayComparison::Calibrated {
@@ -418,18 +418,10 @@ impl RecordsFound {
         for name in unknown(records)? {
             let column = Column::read(records, name)?;
             let is_named = columns::column_of(name) == Some(ours);
+            if is_named && ours == "loss" && self.is_multiplied(&column, place, value) {
+                continue;
+            }
             if is_named
-                && ours == "loss"
-                && !column.is_read(value)
-                && let Some((factor, count)) = column.factor(value)
-            {
-                self.contradiction.get_or_insert_with(|| Contradiction {
-                    place: place.clone(),
-                    expected: format!("`{name}` of the records as the loss of the steps"),
-                    found: format!("{factor:.4} times that in {count} records"),
-                    total: false,
-                });
-            } else if is_named
                 && (column.is_read(value) || ours == "loss" && !column.may_be_smoothed(value))
             {
                 self.read(&column, value);
@@ -441,6 +433,25 @@ impl RecordsFound {
             }
         }
         Ok(())
+    }
+
+    /// Whether a column is the loss of the steps times a constant that no trainer uses, which contradicts the slice.
+    fn is_multiplied(
+        &mut self,
+        column: &Column,
+        place: &Location,
+        value: &dyn Fn(u64) -> Option<f64>,
+    ) -> bool {
+        let Some((factor, count)) = column.factor(value).filter(|_| !column.is_read(value)) else {
+            return false;
+        };
+        self.contradiction.get_or_insert_with(|| Contradiction {
+            place: place.clone(),
+            expected: format!("`{}` of the records as the loss of the steps", column.name),
+            found: format!("{factor:.4} times that in {count} records"),
+            total: false,
+        });
+        true
     }
 
     /// Tells where a column under an unknown name holds the losses of the steps, and other numbers in some records.

@@ -10,6 +10,7 @@ use super::calibration::Calibration;
 use super::corpora::Corpora;
 use super::course::{Course, FirstPass, RowsRead, SampledSteps, StepMeasure};
 use super::fault::{self, Garden, Planted};
+use super::kept_end;
 use super::machine::{Machine, Progress, ReplayPhase, ReplayedRun, on_threads};
 use super::names;
 use super::records::{Contradiction, RecordsFound};
@@ -385,8 +386,14 @@ impl<'a> Session<'a> {
         replay.trained = executed.trained.clone();
         let last = executed.steps.last().unwrap_or(&nothing);
         replay.tensors = self.tensors(&executed.values, last, calibration);
-        if replay.divergence.is_none() && calibration.is_none() {
-            replay.divergence = self.end(&replay.tensors);
+        if replay.divergence.is_none() {
+            replay.divergence = match calibration {
+                Some(_) => {
+                    let end = from + self.course.steps;
+                    kept_end::elsewhere(self.subject, end, &executed.values, &replay.tensors)
+                }
+                None => self.end(&replay.tensors),
+            };
         }
     }
 
