@@ -37,7 +37,7 @@ def train(dir, lineage=0, steps=STEPS, done=None, changes=None, started=lambda: 
             run.task(step, "t", outcomes=[True, False, number % 2], baseline=0.25)
             run.checkpoint(step, {"w": floats(step, number)}, tokens_seen=8 * step)
             run.slice(step - 1, ("I64", (1, 1, 2), struct.pack("<2q", 1, 2)), {"loss": floats(1 + number)},
-                      {"w": (floats(1, 1), floats(4, 5 + number))}, stated={"grad_clip": 0.0})
+                      {"w": (floats(1, 1), floats(step, number))}, stated={"grad_clip": 0.0})
             partial = pathlib.Path(dir, "own.partial")
             partial.write_text(str(step))
             os.replace(partial, own)

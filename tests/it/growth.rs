@@ -80,7 +80,7 @@ fn plan(folder: &Path, bundles: usize) -> Vec<String> {
     let bundles = bundles.map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let mut planned: Vec<_> = bundles.map(|name| format!("receipts/{name}")).collect();
     planned.sort();
-    [arguments("plan --out plan.jsonl"), planned].concat()
+    [arguments("cluster plan --out plan.jsonl"), planned].concat()
 }
 
 /// The same with its results.
@@ -88,7 +88,7 @@ fn results(folder: &Path, bundles: usize) -> Vec<String> {
     let planned = plan(folder, bundles);
     done(folder, &planned.iter().map(String::as_str).collect::<Vec<_>>());
     done(folder, &["cluster", "work", "plan.jsonl", "--results", "results"]);
-    arguments("merge plan.jsonl --results results --format json")
+    arguments("cluster merge plan.jsonl --results results --format json")
 }
 
 /// Runs a command that has to succeed.
@@ -232,7 +232,7 @@ const INPUTS: &[Input] = &[
     Input("work on many bundles", 10, |folder, n| {
         let planned = plan(folder, n);
         done(folder, &planned.iter().map(String::as_str).collect::<Vec<_>>());
-        arguments("work plan.jsonl --results results")
+        arguments("cluster work plan.jsonl --results results")
     }),
     Input("results of many bundles", 10, results),
     Input("messages of a session", 1_000, |folder, n| {

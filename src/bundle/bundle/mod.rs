@@ -74,7 +74,7 @@ pub const MODELS: &str = "data/models/";
 const TENSORS_CAP: usize = 4 << 30;
 
 codes! {
-    ABSENT = "bundle::absent", "the bundle does not exist", "correct the name, or fetch the bundle; a post goes by its id inside its project (`--root`)";
+    ABSENT = "bundle::absent", "the bundle does not exist", "correct the name, or fetch the bundle; for a post, run inside its project or pass `--root`";
     NOT_A_FOLDER = "bundle::not-a-folder", "the bundle is not a plain folder", "put the folder itself there, not a link to it";
     NOT_A_BAG = "bundle::not-a-bag", "the folder is not a receipt bundle", "a bundle holds `bagit.txt`, manifests and `data/`";
     BAD_COMMIT = "bundle::bad-commit", "the commit of the plan is not one", "name the commit by its whole hash, or leave it out";

@@ -502,7 +502,7 @@ mod tests {
         let wide = [&10_u32.to_le_bytes()[..], &u64::MAX.to_le_bytes()].concat();
         let number = |value: u32| key("general.alignment", 4, &value.to_le_bytes());
         for (bytes, code) in [
-            (b"version https://git".to_vec(), "checkpoint::foreign-format"),
+            (b"version https://git".to_vec(), "checkpoint::lfs-pointer"),
             (b"GGML\x03\0\0\0".to_vec(), "checkpoint::foreign-format"),
             ([&MAGIC[..], &1_u32.to_le_bytes()].concat(), "checkpoint::foreign-format"),
             ([&MAGIC[..], &3_u32.to_be_bytes()].concat(), "checkpoint::foreign-format"),
