@@ -114,6 +114,18 @@ impl<'a> Judge<'a> {
         all
     }
 
+    /// Whether a body is that of a formula over plain numbers: its constants are part of what it defines, and the report lists
+    /// them. One that reads runs itself, `mean(g.loss) * 0.73`, brings a number of the post into a measurement.
+    pub(super) fn is_definition(&self, body: &Expression) -> bool {
+        let mut formulas = self.context.page.formulas.values();
+        let reads = |one: &Expression| {
+            matches!(one.kind, ExpressionKind::Field(..) | ExpressionKind::At(..))
+        };
+        let has_parameters =
+            formulas.any(|one| !one.parameters.is_empty() && std::ptr::eq(&one.body.tree, body));
+        has_parameters && !body.all().any(reads)
+    }
+
     /// The outcome, unless the comparison departs from the plan of its runs, or a run counts more tokens than its data
     /// have.
     pub(super) fn settled(&self, outcome: Outcome, evaluator: &Evaluator<'a>) -> Outcome {

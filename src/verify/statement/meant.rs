@@ -75,8 +75,8 @@ impl<'a> Judge<'a> {
         let context = format!("{} {}", bound.place_in_text, bound.sought.around);
         let text = self.context.text(&self.statement.text);
         let siblings = self.trees_of_statement();
-        let with_formulas: Vec<_> =
-            value.trees.iter().flat_map(|tree| self.with_formulas(tree)).collect();
+        let all = value.trees.iter().flat_map(|tree| self.with_formulas(tree));
+        let with_formulas: Vec<_> = all.filter(|part| !self.is_definition(part)).collect();
         let pairs = self.pairs(bound, value.items).unwrap_or_default();
         let numbers =
             pairs.iter().filter_map(|pair| Some((*pair.items.first()?, &pair.expression.tree)));

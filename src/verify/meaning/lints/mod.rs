@@ -54,7 +54,7 @@ pub struct LintedClaim<'c> {
     pub declared: Option<Reading>,
     /// The expressions, without the formulas that they use.
     pub trees: &'c [&'c Expression],
-    /// The same with the formulas that they use.
+    /// The same with the formulas that they use, but for those over plain numbers.
     pub with_formulas: &'c [&'c Expression],
     /// Every relation and binding of the statement.
     pub siblings: &'c [&'c Expression],
