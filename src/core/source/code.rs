@@ -108,7 +108,7 @@ impl Location {
     }
 }
 
-/// As reports for programs have it, without what only drawings need: [`repro_core::kept`] keeps all of it. Written out: derived, it would make each user of this crate build a parser of Rust.
+/// As reports for programs have it, without what only drawings need: [`crate::kept`] keeps all of it. Written out: derived, it would make each user of this crate build a parser of Rust.
 impl Serialize for Location {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut location = serializer.serialize_struct("Location", 4)?;
