@@ -119,7 +119,10 @@ fn dispatch(arguments: &Arguments, output: &Output) -> Answer {
         Command::Import(own) => import::run(own, output),
         Command::Draft(own) => draft::run(&root(common)?, own, output),
         Command::Verify(own) => {
-            Code::learn(list::codes());
+            // What was found and kept is read with its codes.
+            if own.resume.is_some() {
+                Code::learn(list::codes());
+            }
             verify::run(&root_of(&own.judged, common)?, own, output)
         }
         Command::Check(own) => check::run(own, output),
@@ -154,7 +157,6 @@ fn of_bundles(command: &BundleCommand, output: &Output) -> Answer {
 }
 
 fn of_clusters(command: &ClusterCommand, common: &CommonArgs, output: &Output) -> Answer {
-    // What was found and kept is read with its codes.
     Code::learn(list::codes());
     match command {
         ClusterCommand::Plan(own) => cluster::plan(&root_of(&own.judged, common)?, own, output),
