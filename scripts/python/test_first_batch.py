@@ -315,7 +315,7 @@ class KeptAtTheEnd(Case):
             for line in lines:
                 line["sha256_after"] = hashlib.sha256(forged[line["name"]].numpy().tobytes()).hexdigest()
             table.write_text("".join(canonical(line) + "\n" for line in lines), "utf-8")
-        self.assertEqual(self.codes("seal", str(run))[0], 0)
+        self.assertEqual(self.codes("bundle", "seal", str(run))[0], 0)
 
     def test_the_tensors_of_the_run_are_those_with_which_the_slice_ends(self):
         status, said = self.codes("verify", str(self.folder / "run"), "--verbose")
