@@ -30,6 +30,11 @@ pub struct Output {
     drawn: AtomicBool,
 }
 
+/// An answer as JSON: plain data with string keys, which always has a JSON form.
+pub fn json_text(value: &impl serde::Serialize) -> String {
+    report::escaped_json(serde_json::to_string_pretty(value).unwrap_or_default()) + "\n"
+}
+
 /// The folder that a path is in.
 pub fn folder_of(path: &Path) -> &Path {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
@@ -303,9 +308,7 @@ impl Output {
 
     /// Prints a serialisable answer as JSON.
     pub fn print_json(&self, value: &impl serde::Serialize) {
-        // The answers are plain data with string keys, which always have a JSON form.
-        let text = serde_json::to_string_pretty(value).unwrap_or_default();
-        self.put(&(report::escaped_json(text) + "\n"));
+        self.put(&json_text(value));
     }
 
     /// Says something on standard error.

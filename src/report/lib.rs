@@ -63,9 +63,12 @@ fn replay_scope(report: &Report) -> Option<String> {
     let is_challenged = report.posts.iter().any(|post| post.challenge.is_some());
     let mut others = report.posts.iter().filter(|post| post.challenge.is_none());
     let is_replayed = !is_challenged || others.any(|post| post.claims.iter().any(is_replay));
-    let said = [(is_challenged, CHALLENGE_SCOPE), (is_replayed, REPLAY_SCOPE)];
-    let said = said.into_iter().filter(|(is_so, _)| *is_so).map(|(_, words)| words);
-    (report.replayed > 0).then(|| said.collect::<Vec<_>>().join(" "))
+    let scope = match (is_challenged, is_replayed) {
+        (true, true) => format!("{CHALLENGE_SCOPE} {REPLAY_SCOPE}"),
+        (true, false) => CHALLENGE_SCOPE.to_owned(),
+        (false, _) => REPLAY_SCOPE.to_owned(),
+    };
+    (report.replayed > 0).then_some(scope)
 }
 
 /// What a report is drawn as.

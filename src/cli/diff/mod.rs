@@ -10,7 +10,7 @@ use serde_json::{Value as Json, json};
 
 use super::{Answer, BAD_USAGE};
 use crate::cli::args;
-use crate::cli::output::Output;
+use crate::cli::output::{Output, json_text};
 use horizons::Horizons;
 use repro_core::decimal::{format_significant, grouped};
 use repro_core::source::Location;
@@ -18,7 +18,7 @@ use repro_model::contract::{
     ContractDiff, DiffRow, FieldGroup, RunAtStep, Standing, StatedValue, TOLERANCE_PERCENT,
 };
 use repro_report::outcome::{EvidenceOrigin, ExitStatus};
-use repro_report::{Columns, Format, columns, escaped_json, paragraph, visible};
+use repro_report::{Columns, Format, columns, paragraph, visible};
 
 /// The schema of all that this command prints as JSON.
 pub const SCHEMA: &str = "repro.diff/1";
@@ -57,10 +57,7 @@ pub fn run(own: &args::DiffArgs, output: &Output) -> Answer {
     output.spares(paths)?;
     let fenced = || format!("```text\n{text}```\n");
     let draw = |format, _: &_| match format {
-        // Plain data with string keys always has a JSON form.
-        Format::Json => {
-            escaped_json(serde_json::to_string_pretty(&json).unwrap_or_default()) + "\n"
-        }
+        Format::Json => json_text(&json),
         Format::Markdown => fenced(),
         _ => text.clone(),
     };
