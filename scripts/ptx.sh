@@ -25,13 +25,13 @@ if [ "$(cat "$tools/installed" 2>/dev/null)" != "${packages[*]}" ]; then
   echo "${packages[*]}" >"$tools/installed"
 fi
 
-# Compiles a text, whose parts and their order are those of a file of src/device, for a generation and all later ones.
+# Compiles a text, whose parts and their order are those of a file of src/kernels/device, for a generation and all later ones.
 compile() {
   python3 - "$tools/nvidia/cuda_nvrtc/lib/libnvrtc.so.12" "$compiler" "$@" <<'PYTHON'
 import ctypes, hashlib, pathlib, re, sys
 
 library, compiler, source, generation = sys.argv[1:]
-folder = pathlib.Path("src/device")
+folder = pathlib.Path("src/kernels/device")
 parts = re.findall(r'include_str!\("(text/\w+\.(?:h|cu))"\)', (folder / source).read_text())
 text = b"".join((folder / part).read_bytes() for part in parts)
 options = [f"--gpu-architecture=compute_{generation}".encode(), b"--fmad=false", b"--ftz=false", b"--prec-div=true",

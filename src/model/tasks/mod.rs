@@ -2,7 +2,7 @@
 //!
 //! Owns reading of tables (DCLM evaluations, nanochat, receipts, plain maps) and of baseline files,
 //! the units of both, and which version of the baselines each stated part of a table follows. The
-//! formulas are in `scores`; what posts say of a score is judged in `src/judge`.
+//! formulas are in `scores`; what posts say of a score is judged in `src/verify`.
 
 mod baselines;
 pub mod bootstrap;
