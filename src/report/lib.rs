@@ -24,6 +24,7 @@ pub mod meaning;
 pub mod outcome;
 pub mod part;
 mod sarif;
+mod screen;
 mod text;
 mod visible;
 mod wording;

@@ -122,12 +122,61 @@ pub struct TokenReading {
 }
 
 /// The canonical sentence that a verdict is about.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Fact {
     /// The sentence with its values: `mean loss of moe, 6 runs (seeds 1-6), step 1,209: 1.7016 nats/token`.
     pub sentence: String,
     /// The sentence without its values, which new evidence leaves as it is.
     pub shape: String,
+    /// Its values as rows of a table, and those that the post shows beside them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rows: Vec<FactRow>,
+}
+
+/// One quantity of one arm or of several: a row of a table.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct FactRow {
+    /// The quantity: `core`, `tokens / active parameters`.
+    pub quantity: String,
+    /// What the names of its arms begin with: `bf16` of `bf16.dense` and `bf16.moe64`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub series: String,
+    /// The unit of its values, if the evidence states one: `ms`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub unit: String,
+    /// What the claim says between neighbouring values: `<`, `=`. Empty for values that are only shown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub signs: Vec<String>,
+    /// Its values, in the order of the claim.
+    pub cells: Vec<FactCell>,
+}
+
+/// A value of an arm.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FactCell {
+    /// The arm; empty for a value of no arm.
+    pub arm: String,
+    /// The value, in the unit of its row.
+    pub value: f64,
+}
+
+impl FactRow {
+    /// Whether the values are ordered as the claim says; none of a row that only shows them.
+    pub fn holds(&self) -> Option<bool> {
+        let pairs = std::iter::zip(&self.signs, self.cells.windows(2));
+        let holds = |(sign, pair): (&String, &[FactCell])| {
+            let (a, b) = (pair[0].value, pair[1].value);
+            match sign.as_str() {
+                "<" => a < b,
+                "<=" => a <= b,
+                ">" => a > b,
+                ">=" => a >= b,
+                "!=" => a != b,
+                _ => a == b,
+            }
+        };
+        (!self.signs.is_empty()).then(|| pairs.into_iter().all(holds))
+    }
 }
 
 /// What a lint compares between the words and the provenance of the fact.
@@ -234,7 +283,7 @@ fn is_false(truth: &bool) -> bool {
 }
 
 /// What a claim is taken to mean.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Meaning {
     /// The fact; none where nothing could be evaluated.
     #[serde(default, skip_serializing_if = "Option::is_none")]

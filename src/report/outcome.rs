@@ -7,7 +7,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 pub use crate::meaning::{
-    Fact, Lint, LintKind, Meaning, ReadBy, Reading, ReviewStatus, TokenReading,
+    Fact, FactCell, FactRow, Lint, LintKind, Meaning, ReadBy, Reading, ReviewStatus, TokenReading,
 };
 use repro_bundle::bundle;
 pub use repro_bundle::signature::{PinnedBy, SignatureReport};
@@ -399,6 +399,15 @@ pub struct Referee {
     pub missing_facts: Vec<String>,
 }
 
+/// What a post stands on.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct CentralClaim {
+    /// The sentences, by their names in the post file.
+    pub sentences: Vec<String>,
+    /// What they say together, in the words of whoever wrote the post file.
+    pub says: String,
+}
+
 /// What a challenge of a run drew, and what it is worth that the run passes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ChallengeReport {
@@ -624,6 +633,9 @@ pub struct PostReport {
     pub challenge: Option<ChallengeReport>,
     /// What a referee would ask.
     pub referee: Option<Referee>,
+    /// What the post stands on, if its file says so.
+    #[serde(default)]
+    pub central: Option<CentralClaim>,
     /// What is drawn of it, where the caller wants that.
     pub pictures: PostPictures,
     /// How many statements a program has drafted and nobody has confirmed.

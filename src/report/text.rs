@@ -12,16 +12,14 @@ use crate::outcome::{
 
 use super::crowd::{self, Crowd};
 use super::drawing::Drawing;
-use super::folded::{self, ToldTogether, by_code, clusters, told_together};
+use super::folded::{self, ToldTogether, clusters, told_together};
 use super::layout::{GLUE, Page, Piece, claim_mark, columns, mark};
 use super::visible::{clipped, prose, visible};
 use super::wording::Remarks;
-use super::{ReportOptions, SCOPE, wording};
+use super::{ReportOptions, SCOPE, screen, wording};
 
 /// Where the lines below the words of a finding begin.
 const INDENT: usize = 4;
-/// The rule of necessary conditions.
-const POSSIBLE: &str = "possible";
 
 /// The code of findings that are told as lints.
 const UNANSWERED_LINT: &str = "review::unanswered-lint";
@@ -36,9 +34,9 @@ pub(super) fn render(report: &Report, crowd: Option<&Crowd>, options: &ReportOpt
     text.failures(report);
     let whole = report.locked.is_none() || (options.verbose && !options.quiet);
     if whole {
-        report.posts.iter().for_each(|post| text.post(post));
+        report.posts.iter().for_each(|post| text.post(report, post));
     } else if options.quiet {
-        report.posts.iter().for_each(|post| text.signatures(post, true));
+        report.posts.iter().for_each(|post| text.wrong_signatures(post));
     } else {
         report.posts.iter().for_each(|post| text.disclosures(post));
     }
@@ -47,7 +45,7 @@ pub(super) fn render(report: &Report, crowd: Option<&Crowd>, options: &ReportOpt
     }
     text.below_minimum(&report.below_minimum);
     if whole {
-        text.closing(report, crowd);
+        text.totals(report, crowd);
     }
     if let Some(differences) = &report.locked {
         text.differences(report, differences);
@@ -113,8 +111,14 @@ impl Text<'_> {
         self.page.paragraph(0, 2, mark(Verdict::Refuted).1, &words);
     }
 
-    fn post(&mut self, post: &PostReport) {
+    /// A post or bundle on one screen, or all there is of it.
+    fn post(&mut self, report: &Report, post: &PostReport) {
         self.page.blank();
+        // A claim that cannot be judged is told above, and nothing is right as long as it is there.
+        let is_refused = report.failures.iter().any(|failure| failure.place.file == post.file);
+        if !self.options.verbose || self.options.quiet {
+            return self.page.block(0, &screen::post(post, is_refused, self.options));
+        }
         let name = format!("{}  {}", visible(&post.id), prose(&post.title));
         self.page.paragraph(0, 2, BOLD, &name);
         let remarks = Remarks::of(post);
@@ -132,40 +136,34 @@ impl Text<'_> {
                 self.group(&remarks, &heading, &claims);
             }
         }
-        self.signatures(post, self.options.quiet);
-        if self.options.quiet {
-            return;
+        self.signatures(post);
+        for verdict in [Verdict::Inconclusive, Verdict::Unchecked] {
+            self.group(&remarks, verdict.word(), &wording::ranked(post, verdict));
         }
-        self.inconclusive(post, &remarks);
-        self.unchecked(post, &remarks);
-        self.verified(post, &remarks);
+        let (questioned, verified): (Vec<_>, Vec<_>) = wording::ranked(post, Verdict::Verified)
+            .into_iter()
+            .partition(|claim| claim.is_questioned());
+        self.group(&remarks, "verified, and questioned", &questioned);
+        self.group(&remarks, "verified", &verified);
         if let Some(challenge) = &post.challenge {
             self.page.blank();
             self.page.paragraph(0, 2, PLAIN, &wording::challenge(challenge));
         }
-        self.remarks(post, &remarks);
+        remarks_below(&mut self.page, post, &remarks, true);
         if let Some(referee) = &post.referee {
             self.referee(referee);
         }
-        if self.options.verbose {
-            let excused = post
-                .excused
-                .iter()
-                .map(|one| format!("\"{}\": {}", prose(&one.words), prose(&one.reason)));
-            self.listed("left without a claim", excused);
-            let definitions = post.definitions.iter();
-            let written = definitions
-                .map(|one| format!("{} = {}", visible(&one.name), visible(&one.meaning)));
-            self.listed("names and formulas", written);
-            self.bundles(&post.bundles);
-            return;
-        }
-        if let Some(words) = wording::excused(post) {
-            self.counted("left without a claim", BOLD, &words);
-        }
-        if let Some(words) = wording::own_numbers(post) {
-            self.counted("numbers of the post itself", BOLD, &words);
-        }
+        let excused = post
+            .excused
+            .iter()
+            .map(|one| format!("\"{}\": {}", prose(&one.words), prose(&one.reason)));
+        self.listed("left without a claim", excused);
+        let definitions = post.definitions.iter();
+        let written =
+            definitions.map(|one| format!("{} = {}", visible(&one.name), visible(&one.meaning)));
+        self.listed("names and formulas", written);
+        self.bundles(&post.bundles);
+        self.closing(post, is_refused);
     }
 
     /// What verdicts rest on that are only compared with the recorded ones.
@@ -181,17 +179,14 @@ impl Text<'_> {
         }
     }
 
-    /// What became of signatures, or only of those that are wrong; they are no claims.
-    fn signatures(&mut self, post: &PostReport, wrong_only: bool) {
-        let said = wording::signatures(post, |verdict| !wrong_only || verdict == Verdict::Refuted);
-        if said.is_empty() {
-            return;
-        }
-        self.page.blank();
-        self.page.paragraph(0, 2, BOLD, "signatures");
-        for words in said {
-            self.page.paragraph(2, INDENT, PLAIN, &words);
-        }
+    /// What became of signatures; they are no claims.
+    fn signatures(&mut self, post: &PostReport) {
+        self.listed("signatures", wording::signatures(post, |_| true).into_iter());
+    }
+
+    fn wrong_signatures(&mut self, post: &PostReport) {
+        let wrong = |verdict| verdict == Verdict::Refuted;
+        self.listed("signatures", wording::signatures(post, wrong).into_iter());
     }
 
     fn group(&mut self, remarks: &Remarks, name: &str, claims: &[&ClaimReport]) {
@@ -208,10 +203,9 @@ impl Text<'_> {
         for told in cluster {
             self.words(told);
         }
-        let [told, others @ ..] = cluster else { return };
-        let many = !others.is_empty();
+        let [told, ..] = cluster else { return };
         for claims in told.by_reason() {
-            self.reason(&claims, many);
+            self.reason(&claims);
         }
         let claim = told.first;
         let all: Vec<_> = cluster.iter().flat_map(ToldTogether::claims).collect();
@@ -238,22 +232,16 @@ impl Text<'_> {
             place => format!("{place} · {line}"),
         };
         self.page.paragraph(INDENT, INDENT, FAINT, &place);
-        if self.options.verbose {
-            let ids: Vec<_> = told.claims().map(|claim| visible(&claim.id)).collect();
-            self.page.paragraph(INDENT, INDENT, FAINT, &ids.join(", "));
-        }
+        let ids: Vec<_> = told.claims().map(|claim| visible(&claim.id)).collect();
+        self.page.paragraph(INDENT, INDENT, FAINT, &ids.join(", "));
     }
 
-    /// What claims of one sentence came to for one reason. Of several sentences only what they share is said.
-    fn reason(&mut self, claims: &[&ClaimReport], of_many: bool) {
+    /// What claims of one sentence came to for one reason.
+    fn reason(&mut self, claims: &[&ClaimReport]) {
         let [claim, ..] = claims else { return };
         let reason = prose(&claim.outcome.reason);
-        if of_many && !self.options.verbose {
-            return self.page.paragraph(INDENT, INDENT, PLAIN, &reason);
-        }
         let refuted = claim.outcome.verdict == Verdict::Refuted;
-        if let Some(drawing) = Drawing::of_claim(claim).filter(|_| self.options.verbose && refuted)
-        {
+        if let Some(drawing) = Drawing::of_claim(claim).filter(|_| refuted) {
             let room = self.page.width().saturating_sub(INDENT);
             return self.page.block(INDENT, &drawing.render(room, self.options.colour));
         }
@@ -271,150 +259,47 @@ impl Text<'_> {
         self.page.paragraph(INDENT, INDENT, PLAIN, &reason);
     }
 
-    /// The lines below a finding: tolerance and evidence when asked, further findings, the author's notes.
+    /// The lines below a finding: tolerance and evidence, further findings, the author's notes.
     fn additions(&mut self, remarks: &Remarks, told: &ToldTogether) {
         let refuted = told.first.outcome.verdict == Verdict::Refuted;
         for claim in told.claims() {
-            if self.options.verbose {
-                let tolerance = wording::tolerance(claim);
-                if claim.meaning.fact.is_some() {
-                    self.addition("expression:", &visible(&claim.said));
-                    self.addition("value:", &wording::derived(claim));
-                }
-                let readings = wording::readings(claim);
-                if !readings.is_empty() {
-                    self.addition("read as:", &readings);
-                }
-                let row = wording::row_of(claim);
-                if !row.is_empty() {
-                    self.addition("row:", &row);
-                }
-                if !claim.own_numbers.is_empty() {
-                    self.addition("own numbers:", &visible(&claim.own_numbers.join(", ")));
-                }
-                if !claim.around.is_empty() {
-                    self.addition("in:", &format!("\"{}\"", prose(&claim.around)));
-                }
-                if !tolerance.is_empty() && !refuted {
-                    self.addition("agreement:", &tolerance);
-                }
-                for evidence in wording::evidence(claim) {
-                    self.addition("evidence:", &evidence);
-                }
+            let tolerance = wording::tolerance(claim);
+            if claim.meaning.fact.is_some() {
+                self.addition("expression:", &visible(&claim.said));
+                self.addition("value:", &wording::derived(claim));
+            }
+            let readings = wording::readings(claim);
+            if !readings.is_empty() {
+                self.addition("read as:", &readings);
+            }
+            let row = wording::row_of(claim);
+            if !row.is_empty() {
+                self.addition("row:", &row);
+            }
+            if !claim.own_numbers.is_empty() {
+                self.addition("own numbers:", &visible(&claim.own_numbers.join(", ")));
+            }
+            if !claim.around.is_empty() {
+                self.addition("in:", &format!("\"{}\"", prose(&claim.around)));
+            }
+            if !tolerance.is_empty() && !refuted {
+                self.addition("agreement:", &tolerance);
+            }
+            for evidence in wording::evidence(claim) {
+                self.addition("evidence:", &evidence);
             }
             for finding in remarks.on(&claim.id) {
                 let is_lint = finding.code.id == UNANSWERED_LINT;
                 self.addition(if is_lint { "lint:" } else { "also:" }, &remark(finding));
             }
         }
-        if self.options.verbose || refuted {
-            for note in told.notes() {
-                self.addition("note:", &prose(note));
-            }
+        for note in told.notes() {
+            self.addition("note:", &prose(note));
         }
     }
 
     fn addition(&mut self, lead: &str, words: &str) {
         self.page.paragraph(INDENT, INDENT + 2, FAINT, &format!("{lead} {words}"));
-    }
-
-    /// A line that counts what is listed only when asked.
-    fn counted(&mut self, heading: &str, style: Style, words: &str) {
-        const HINT: &str = "(--verbose lists them)";
-        self.page.blank();
-        let stop = columns(heading) + 2;
-        if self.page.fits(stop, &format!("{words}  {HINT}")) {
-            let pieces = [
-                Piece::at(0, style, heading),
-                Piece::at(stop, PLAIN, words),
-                Piece::at(self.page.width() - columns(HINT), FAINT, HINT),
-            ];
-            self.page.row(stop, &pieces);
-        } else {
-            self.page.paragraph(0, 2, style, heading);
-            self.page.paragraph(2, INDENT, PLAIN, words);
-            self.page.paragraph(2, 2, FAINT, HINT);
-        }
-    }
-
-    /// What is only possible needs no reading one by one.
-    fn inconclusive(&mut self, post: &PostReport, remarks: &Remarks) {
-        let claims = wording::ranked(post, Verdict::Inconclusive);
-        let is_possible = |claim: &&&ClaimReport| claim.outcome.rule == POSSIBLE;
-        let (possible, open): (Vec<_>, Vec<_>) =
-            claims.iter().copied().partition(|claim| !self.options.verbose && is_possible(&claim));
-        self.group(remarks, "inconclusive", &open);
-        if !possible.is_empty() {
-            let words = format!("{}: not impossible, which shows no more", possible.len());
-            self.counted("only possible", mark(Verdict::Inconclusive).1, &words);
-        }
-    }
-
-    fn unchecked(&mut self, post: &PostReport, remarks: &Remarks) {
-        let claims = wording::ranked(post, Verdict::Unchecked);
-        if self.options.verbose {
-            return self.group(remarks, "unchecked", &claims);
-        }
-        if claims.is_empty() {
-            return;
-        }
-        let (heading, style) = (Verdict::Unchecked.word(), mark(Verdict::Unchecked).1);
-        let words = format!("{}, by reason", claims.len());
-        self.counted(heading, style, &words);
-        for (code, count) in by_code(&claims) {
-            let lead = INDENT.saturating_sub(columns(&count.to_string()));
-            let line = format!("{count}{GLUE} {} [{}]", code.meaning, code.id);
-            self.page.paragraph(lead, INDENT + 2, PLAIN, &line);
-        }
-    }
-
-    fn verified(&mut self, post: &PostReport, remarks: &Remarks) {
-        let claims = wording::ranked(post, Verdict::Verified);
-        let (questioned, claims): (Vec<_>, Vec<_>) =
-            claims.into_iter().partition(|claim| claim.is_questioned());
-        self.group(remarks, "verified, and questioned", &questioned);
-        if self.options.verbose {
-            return self.group(remarks, "verified", &claims);
-        }
-        let readers = wording::readers(&claims);
-        if claims.is_empty() {
-            return;
-        }
-        let (heading, style) = (Verdict::Verified.word(), mark(Verdict::Verified).1);
-        self.counted(heading, style, &wording::verified_on(&claims));
-        if !readers.is_empty() {
-            self.page.paragraph(2, INDENT, FAINT, &format!("read {}", glued(&readers)));
-        }
-    }
-
-    /// Findings that nothing above has shown: of the post itself, and warnings on verified claims.
-    fn remarks(&mut self, post: &PostReport, remarks: &Remarks) {
-        let claims: HashMap<_, _> =
-            post.claims.iter().map(|claim| (claim.id.as_str(), claim)).collect();
-        let listed = |finding: &Finding| {
-            let claim = finding.claim.as_deref().and_then(|claim| claims.get(claim));
-            let is_listed = |claim: &&ClaimReport| {
-                claim.outcome.verdict != Verdict::Verified || claim.is_questioned()
-            };
-            claim.is_some_and(|claim| self.options.verbose || is_listed(claim))
-        };
-        let remarks: Vec<_> = remarks
-            .all()
-            .iter()
-            .filter(|f| !listed(f) && !of_signature(post, f))
-            .filter(|f| self.options.verbose || f.severity != Severity::Note)
-            .collect();
-        if remarks.is_empty() {
-            return;
-        }
-        self.page.blank();
-        self.page.paragraph(0, 2, BOLD, "also");
-        for finding in remarks {
-            let owner = finding.claim.as_deref().map(|claim| format!("{}: ", visible(claim)));
-            let words = owner.unwrap_or_default() + &remark(finding);
-            self.page.paragraph(2, INDENT, PLAIN, &format!("! {words}"));
-            self.page.row(INDENT, &[Piece::at(INDENT, FAINT, wording::line_of(&finding.place))]);
-        }
     }
 
     fn referee(&mut self, referee: &Referee) {
@@ -427,14 +312,8 @@ impl Text<'_> {
         if lists.is_empty() {
             return;
         }
-        let heading = "what a referee would ask";
-        if !self.options.verbose {
-            let counts: Vec<_> =
-                lists.iter().map(|(name, items)| format!("{} {name}", items.len())).collect();
-            return self.counted(heading, BOLD, &counts.join(" · "));
-        }
         self.page.blank();
-        self.page.paragraph(0, 2, BOLD, heading);
+        self.page.paragraph(0, 2, BOLD, "what a referee would ask");
         for (name, items) in lists {
             self.page.paragraph(2, 2, FAINT, name);
             for item in items {
@@ -481,50 +360,35 @@ impl Text<'_> {
         }
     }
 
-    /// What was read of the texts, what is wrong with each post, and the counts: the last lines.
-    fn closing(&mut self, report: &Report, crowd: Option<&Crowd>) {
+    /// What was read of the texts, what is wrong with the post, and the counts.
+    fn closing(&mut self, post: &PostReport, is_refused: bool) {
+        self.page.blank();
+        self.texts(post);
+        let wrong = folded::wrong(post);
+        let sentence = match (is_refused, post.claims.is_empty()) {
+            (false, _) => wrong.sentence,
+            (true, true) => "A part of it cannot be used: see the errors above".to_owned(),
+            (true, false) => {
+                format!("A part of it cannot be used: see the errors above. {}", wrong.sentence)
+            }
+        };
+        let end = if sentence.ends_with(['.', '…']) { "" } else { "." };
+        let (sign, style) = screen::mark_of(post, is_refused);
+        let id = visible(&post.id);
+        self.page.paragraph(0, 2, style, &format!("{sign} {id}: {sentence}{end}"));
+        for other in &wrong.others {
+            self.page.paragraph(2, INDENT, PLAIN, &format!("also {other}"));
+        }
+        self.page.paragraph(2, 2, BOLD, &counts(VerdictCounts::of(&post.claims)));
+        self.page.paragraph(2, INDENT, FAINT, &wrong.open);
+    }
+
+    /// The last lines: all posts and bundles together.
+    fn totals(&mut self, report: &Report, crowd: Option<&Crowd>) {
         if report.posts.is_empty() && crowd.is_none() {
             self.page.blank();
             let words = if report.not_run { wording::NOT_JUDGED } else { "nothing was checked" };
             return self.page.paragraph(0, 0, PLAIN, words);
-        }
-        for post in &report.posts {
-            self.page.blank();
-            self.texts(post);
-            let (verdict, style) = match VerdictCounts::of(&post.claims) {
-                counts if counts.refuted > counts.differing => mark(Verdict::Refuted),
-                counts if counts.differing > 0 => post
-                    .claims
-                    .iter()
-                    .find(|claim| claim.differs().is_some())
-                    .map_or_else(|| mark(Verdict::Refuted), claim_mark),
-                _ if post.claims.iter().any(ClaimReport::is_questioned) => {
-                    ("!", mark(Verdict::Inconclusive).1)
-                }
-                counts if counts.verified < counts.total() || counts.total() == 0 => {
-                    mark(Verdict::Inconclusive)
-                }
-                _ => mark(Verdict::Verified),
-            };
-            let wrong = folded::wrong(post);
-            let id = visible(&post.id);
-            // A claim that cannot be judged is told above, and nothing is right as long as it is there.
-            let refused = report.failures.iter().any(|failure| failure.place.file == post.file);
-            let sentence = match (refused, post.claims.is_empty()) {
-                (false, _) => wrong.sentence,
-                (true, true) => "A part of it cannot be used: see the errors above".to_owned(),
-                (true, false) => {
-                    format!("A part of it cannot be used: see the errors above. {}", wrong.sentence)
-                }
-            };
-            let end = if sentence.ends_with(['.', '…']) { "" } else { "." };
-            let (verdict, style) = if refused { mark(Verdict::Refuted) } else { (verdict, style) };
-            self.page.paragraph(0, 2, style, &format!("{verdict} {id}: {sentence}{end}"));
-            for other in &wrong.others {
-                self.page.paragraph(2, INDENT, PLAIN, &format!("also {other}"));
-            }
-            self.page.paragraph(2, 2, BOLD, &counts(VerdictCounts::of(&post.claims)));
-            self.page.paragraph(2, INDENT, FAINT, &wrong.open);
         }
         if let Some(crowd) = crowd {
             self.page.blank();
@@ -562,6 +426,36 @@ impl Text<'_> {
         for claim in claims {
             self.page.row(INDENT, &[Piece::at(2, PLAIN, visible(claim))]);
         }
+    }
+}
+
+/// Findings that nothing above has shown: of the post itself, and warnings on verified claims. Notes are for those who ask for all.
+pub(super) fn remarks_below(page: &mut Page, post: &PostReport, remarks: &Remarks, all: bool) {
+    let claims: HashMap<_, _> =
+        post.claims.iter().map(|claim| (claim.id.as_str(), claim)).collect();
+    let listed = |finding: &Finding| {
+        let claim = finding.claim.as_deref().and_then(|claim| claims.get(claim));
+        let is_listed = |claim: &&ClaimReport| {
+            claim.outcome.verdict != Verdict::Verified || claim.is_questioned()
+        };
+        claim.is_some_and(|claim| all || is_listed(claim))
+    };
+    let remarks: Vec<_> = remarks
+        .all()
+        .iter()
+        .filter(|f| !listed(f) && !of_signature(post, f))
+        .filter(|f| all || f.severity != Severity::Note)
+        .collect();
+    if remarks.is_empty() {
+        return;
+    }
+    page.blank();
+    page.paragraph(0, 2, BOLD, "also");
+    for finding in remarks {
+        let owner = finding.claim.as_deref().map(|claim| format!("{}: ", visible(claim)));
+        let words = owner.unwrap_or_default() + &remark(finding);
+        page.paragraph(2, INDENT, PLAIN, &format!("! {words}"));
+        page.row(INDENT, &[Piece::at(INDENT, FAINT, wording::line_of(&finding.place))]);
     }
 }
 

@@ -6,7 +6,7 @@ use repro_claim::relation::Weight;
 use repro_core::source::{Error, Location};
 use repro_report::outcome::{
     ClaimReport, EvidenceOrigin, EvidenceRef, ExitStatus, Impact, Meaning, Method, Outcome,
-    PostPictures, PostReport, Report,
+    PostReport, Report,
 };
 
 use crate::check::asked::{AskedRelation, Broken, UsedValue};
@@ -132,17 +132,8 @@ fn post(path: &str, what: &str, asked: &[AskedRelation]) -> PostReport {
         id: path.to_owned(),
         title: what.to_owned(),
         file: path.to_owned(),
-        digest: String::new(),
-        texts: Vec::new(),
-        definitions: Vec::new(),
-        excused: Vec::new(),
-        bundles: Vec::new(),
         claims: asked.iter().flat_map(|asked| claims(path, asked)).collect(),
-        findings: Vec::new(),
-        challenge: None,
-        referee: None,
-        pictures: PostPictures::default(),
-        drafted: 0,
+        ..PostReport::default()
     }
 }
 

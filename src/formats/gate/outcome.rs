@@ -3,7 +3,7 @@
 use repro_core::source::Location;
 use repro_report::outcome::{
     BundleReport, ClaimReport, EvidenceOrigin, EvidenceRef, Impact, Meaning, Measured, Method,
-    Outcome, PostPictures, PostReport, Report, TestNumbers, TextReport,
+    Outcome, PostReport, Report, TestNumbers, TextReport,
 };
 
 use crate::gate::decision::GateReport;
@@ -19,17 +19,10 @@ impl GateReport {
             id: "gate".to_owned(),
             title,
             file: self.place().file,
-            digest: String::new(),
             texts: self.runs().filter_map(log).collect(),
-            definitions: Vec::new(),
-            excused: Vec::new(),
             bundles: self.runs().filter_map(bundle).collect(),
             claims: self.lines.iter().map(|line| self.claim(line)).collect(),
-            findings: Vec::new(),
-            challenge: None,
-            referee: None,
-            pictures: PostPictures::default(),
-            drafted: 0,
+            ..PostReport::default()
         };
         Report { posts: vec![post], ..Report::default() }
     }

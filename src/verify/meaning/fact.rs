@@ -13,6 +13,7 @@ use repro_report::outcome::{Outcome, Verdict};
 
 use super::nouns::{Noun, Scope, head};
 use super::provenance::{Provenance, design_of};
+use super::rows;
 use crate::evaluate::functions::fixed;
 use crate::loss_unit::{LossUnit, unit_of_leaf};
 use crate::value::{EvidenceWords, LeafKind, Quantity};
@@ -63,6 +64,7 @@ pub fn of_number(
     Fact {
         sentence: format!("{name}{}: {value}{source}", subject.words),
         shape: format!("{}: {VALUE}{unit}{source}", subject.words),
+        rows: rows::of_number(scope, tree, given).into_iter().collect(),
     }
 }
 
@@ -77,6 +79,7 @@ pub fn of_words(scope: &Scope<'_>, tree: &Expression, words: &[EvidenceWords]) -
     Fact {
         sentence: format!("{}: {}{source}", subject.words, said.join(", ")),
         shape: format!("{}: {VALUE}{source}", subject.words),
+        rows: Vec::new(),
     }
 }
 
@@ -103,7 +106,11 @@ pub fn of_relations(scope: &Scope<'_>, trees: &[&Expression], outcome: &Outcome)
         (false, "") => String::new(),
         (false, values) => format!(": {values}"),
     };
-    Fact { sentence: format!("{state}{shape}{values}"), shape }
+    Fact {
+        sentence: format!("{state}{shape}{values}"),
+        shape,
+        rows: rows::of_relations(scope, trees, &outcome.measured),
+    }
 }
 
 /// How far apart the values of an outcome lie: `, largest 1.73 times smallest`.
@@ -263,7 +270,8 @@ fn relation(scope: &Scope<'_>, tree: &Expression, outcome: &Outcome) -> String {
             };
             let of = arguments.first().map(|argument| match &argument.value.kind {
                 ExpressionKind::List(items) => {
-                    scope.one_quantity(items).unwrap_or_else(|| scope.phrase(&argument.value))
+                    let shared = scope.one_quantity(items);
+                    shared.map_or_else(|| scope.phrase(&argument.value), |one| one.words())
                 }
                 _ => scope.phrase(&argument.value),
             });

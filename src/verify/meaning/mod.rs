@@ -5,6 +5,7 @@ pub mod lints;
 mod nouns;
 mod phrases;
 pub mod provenance;
+pub mod rows;
 
 pub use nouns::Scope;
 pub use provenance::Provenance;

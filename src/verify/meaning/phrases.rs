@@ -23,24 +23,45 @@ impl Scope<'_> {
         named.map_or(opened, |tree| Phrases::of(self, &tree))
     }
 
-    /// One quantity of several arms: `tokens / active parameters of dense, moe64 and moe256`. None of items that are not
-    /// of one quantity.
-    pub fn one_quantity(&self, items: &[Expression]) -> Option<String> {
+    /// The arms of the nouns of an expression, from left to right; none for a noun without one.
+    fn arms_of(&self, tree: &Expression) -> Vec<Option<String>> {
+        let mut nouns = Vec::new();
+        nouns_of(self, tree, &mut nouns);
+        nouns.into_iter().map(|noun| noun.arm.map(|arm| arm.label.clone())).collect()
+    }
+
+    /// What all items of a list are of; none of items that are not of one quantity.
+    pub fn one_quantity(&self, items: &[Expression]) -> Option<SharedQuantity> {
         let without_arms = Phrases { scope: self, shared: Some(String::new()), has_arms: false };
         let (first, rest) = items.split_first()?;
         let quantity = without_arms.part(first);
         let is_same = |item: &Expression| without_arms.part(item) == quantity;
-        let label = |item: &Expression| {
-            let mut nouns = Vec::new();
-            nouns_of(self, item, &mut nouns);
-            Some(nouns.first()?.arm.as_ref()?.label.clone())
+        let arms: Vec<Vec<Option<String>>> = items.iter().map(|item| self.arms_of(item)).collect();
+        let of_each = |at: usize| {
+            arms.iter().map(|own| own.get(at)?.clone()).collect::<Option<Vec<String>>>()
         };
-        let mut labels: Vec<_> = items.iter().map(label).collect::<Option<_>>()?;
-        if rest.is_empty() || !rest.iter().all(is_same) {
-            return None;
-        }
-        let last = labels.pop()?;
-        Some(format!("{quantity} of {} and {last}", labels.join(", ")))
+        // The arm of an item is the first by which it differs from the others.
+        let count = arms.iter().map(Vec::len).min()?;
+        let differ = |labels: &Vec<String>| labels.iter().any(|label| *label != labels[0]);
+        let labels = (0..count).filter_map(of_each).find(differ).or_else(|| of_each(0))?;
+        (!rest.is_empty() && rest.iter().all(is_same))
+            .then_some(SharedQuantity { quantity, labels })
+    }
+}
+
+/// One quantity of several arms.
+#[derive(Debug)]
+pub struct SharedQuantity {
+    pub quantity: String,
+    /// The arms, in the order of the items.
+    pub labels: Vec<String>,
+}
+
+impl SharedQuantity {
+    /// `tokens / active parameters of dense, moe64 and moe256`.
+    pub fn words(&self) -> String {
+        let (last, others) = self.labels.split_last().expect("it is of several arms");
+        format!("{} of {} and {last}", self.quantity, others.join(", "))
     }
 }
 

@@ -8,10 +8,10 @@ use repro_claim::locator::{Locator, MOST_BUNDLES};
 use repro_core::digest::Digest;
 use repro_core::similar::did_you_mean;
 use repro_core::source::{Error, Location, Node, codes};
-use repro_report::outcome::Referee;
+use repro_report::outcome::{CentralClaim, Referee};
 
-use super::PostRole;
 use super::placed::{PlacedExpression, each_of, with_hint, word_of};
+use super::{PostRole, PostStatement};
 use crate::page_keys::{self, PAIRED_BY};
 use crate::post;
 
@@ -20,6 +20,7 @@ codes! {
     BAD_FORMULA = "post::bad-formula", "a formula's name is malformed", "write `\"name(a, b)\" = \"expression\"`";
     BAD_PAIRING = "post::bad-pairing", "what a post pairs its runs by is not known", "write `paired_by = \"seed\"`, or leave it out";
     UNKNOWN_ALIAS = "post::unknown-alias", "an alias is of no name of the post", "name the arm as `[names]` does";
+    UNKNOWN_SENTENCE = "post::unknown-sentence", "the central claim names a sentence that the post file does not have", "give the sentence an `id`, and name that";
     BAD_ROLE = "post::bad-role", "the role of a post is not known", "write `role = \"author\"` where the text is your own, `role = \"audit\"` where it is somebody else's";
     MANY_BUNDLES = "post::many-bundles", "the names of a post stand for more bundles than are loaded", "correct the ranges of `[names]`, or split the post";
 }
@@ -63,6 +64,28 @@ pub(super) fn referee(node: Node) -> Result<Referee, Error> {
         free_parameters: field(node, "free_parameters")?,
         missing_facts: field(node, "missing_facts")?,
     })
+}
+
+/// `[central]`, whose sentences the post has.
+pub(super) fn central(node: Node, statements: &[PostStatement]) -> Result<CentralClaim, Error> {
+    page_keys::only("central", node)?;
+    let sentences = node.required("sentences")?;
+    let mut named = Vec::new();
+    for id in sentences.items()? {
+        let name = id.text()?;
+        let known = statements.iter().map(|statement| statement.id.as_str());
+        if !known.clone().any(|known| known == name) {
+            let error = UNKNOWN_SENTENCE.at(
+                id.place(),
+                "the id of a sentence or table of the post",
+                format!("`{name}`"),
+            );
+            return Err(with_hint(error, did_you_mean(name, known)));
+        }
+        named.push(name.to_owned());
+    }
+    let says = field::<Option<_>>(node, "says")?.unwrap_or_default();
+    Ok(CentralClaim { sentences: named, says })
 }
 
 /// The tables that are written `[[key]]`, one behind the other.

@@ -22,12 +22,12 @@ use repro_claim::seen::{self, Markup};
 use repro_core::digest::Digest;
 use repro_core::similar::did_you_mean;
 use repro_core::source::{Document, Error, Location, Node, codes};
-use repro_report::outcome::{Definition, ExcusedWords, Referee};
+use repro_report::outcome::{CentralClaim, Definition, ExcusedWords, Referee};
 
 use crate::page_keys::{self, SCHEMA};
 use crate::post::{self};
 use crate::work::MOST_BYTES;
-use head::{aliases, formulas, keys, list, names, paired_by_seed, referee, role, texts};
+use head::{aliases, central, formulas, keys, list, names, paired_by_seed, referee, role, texts};
 use placed::{each_of, with_hint};
 use sentences::read_sentence;
 use tables::read_table;
@@ -128,6 +128,8 @@ pub struct PostPage {
     pub excused: Vec<Excuse>,
     /// What a referee would ask.
     pub referee: Option<Referee>,
+    /// What the post stands on.
+    pub central: Option<CentralClaim>,
 }
 
 impl PostStatement {
@@ -174,12 +176,15 @@ impl PostPage {
             statements: Vec::new(),
             excused: Vec::new(),
             referee: root.get("referee").map(referee).transpose()?,
+            central: None,
             document: document.clone(),
         };
         if let Some(plan) = root.get("plan") {
             page.plan = Some((plan.text()?.to_owned(), plan.place()));
         }
         page.statements = page.read_statements(root)?;
+        let named = root.get("central").map(|node| central(node, &page.statements));
+        page.central = named.transpose()?;
         for node in list(root, "excused")? {
             page.excused.extend(page.read_excuses(node)?);
         }

@@ -37,6 +37,8 @@ pub struct Sentence {
     pub says: Vec<PlacedExpression>,
     /// Relations of which the sentence may mean any.
     pub may_mean: Vec<PlacedExpression>,
+    /// Values that reports show beside those of its claims.
+    pub beside: Vec<PlacedExpression>,
     /// What would show it and is published nowhere.
     pub missing: Option<String>,
     /// Whether it states a fact.
@@ -71,6 +73,7 @@ pub(super) fn read_sentence(node: Node) -> Result<Sentence, Error> {
         is: node.get("is").map(Binding::read_all).transpose()?.unwrap_or_default(),
         says: expressions("says")?,
         may_mean: expressions("may_mean")?,
+        beside: expressions("beside")?,
         missing: field(node, "missing")?,
         mood: mood.unwrap_or_default(),
     };

@@ -267,7 +267,7 @@ fn broken(error: &Error, post: &str) -> Finding {
 mod tests {
     use repro_bundle::signature::PrivateKey;
     use repro_report::outcome::{
-        Fact, Impact, Lint, LintKind, Meaning, Outcome, PostPictures, Reading, TokenReading,
+        Fact, Impact, Lint, LintKind, Meaning, Outcome, Reading, TokenReading,
     };
 
     use super::super::config::ListedReviewer;
@@ -279,6 +279,7 @@ mod tests {
         let fact = Fact {
             sentence: "mean loss of moe, 6 runs: 1.7016 nats/token".to_owned(),
             shape: "mean loss of moe, 6 runs: # nats/token".to_owned(),
+            rows: Vec::new(),
         };
         let reading = TokenReading {
             token: "1.70".to_owned(),
@@ -347,19 +348,9 @@ mod tests {
         fn applied(&self, claim: ClaimReport) -> (ClaimReport, Vec<&'static str>) {
             let mut post = PostReport {
                 id: "p".to_owned(),
-                title: String::new(),
                 file: "repro/p.toml".to_owned(),
-                digest: String::new(),
-                texts: Vec::new(),
-                definitions: Vec::new(),
-                excused: Vec::new(),
-                bundles: Vec::new(),
                 claims: vec![claim],
-                findings: Vec::new(),
-                challenge: None,
-                referee: None,
-                pictures: PostPictures::default(),
-                drafted: 0,
+                ..PostReport::default()
             };
             apply(&mut post, &self.reviews, &self.policy);
             let codes = post.findings.iter().map(|finding| finding.code.id).collect();

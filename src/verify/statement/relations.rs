@@ -10,7 +10,7 @@ use repro_claim::quote::{self, QuoteItem};
 use repro_claim::syntax::{ExpressionKind, RelationOperator};
 use repro_core::decimal::{Printed, Unit};
 use repro_core::source::{Code, Error, codes};
-use repro_report::meaning::{Lint, LintKind, Meaning};
+use repro_report::meaning::{FactRow, Lint, LintKind, Meaning};
 use repro_report::outcome::{ClaimReport, EvidenceRef, Method, Outcome, Verdict};
 
 use super::judge::{
@@ -24,12 +24,13 @@ use crate::evaluate::functions::{again, fixed};
 use crate::evaluate::order;
 use crate::evaluate::{Evaluator, Frame};
 use crate::lexicon::{lexicon, place_of};
-use crate::meaning::fact;
+use crate::meaning::{fact, rows};
 use crate::page::{PlacedExpression, Sentence, quoted_numbers, stated_numbers};
 use crate::reading;
+use crate::value::Quantity;
 
 codes! {
-    NOT_PUBLISHED = "sentence::not-published", "what would show it is not published", "publish it, and bind the sentence to it";
+    NOT_PUBLISHED = "sentence::not-published", "the evidence is not published", "publish it, and bind the sentence to it";
     UNCLEAR_CELL = "sentence::unclear-cell", "whether a cell says yes or no is not clear", "write `yes` or `no`, ✓ or ✗, `true` or `false`";
     NOT_HELD = "sentence::number-not-held", "a number of the quote is held by no binding and no relation", "bind it in `is`, or take it into the relation as `quoted(1)`; `\"_ reason\"` excuses it";
 }
@@ -83,7 +84,27 @@ impl<'a> Judge<'a> {
             }
             reports.push(report);
         }
+        if !sentence.beside.is_empty() {
+            let beside = self.beside(sentence, &bound)?;
+            let facts = reports.iter_mut().filter_map(|report| report.meaning.fact.as_mut());
+            facts.for_each(|fact| fact.rows.extend(beside.iter().cloned()));
+        }
         Ok(reports)
+    }
+
+    /// The values that a report shows beside those of a sentence.
+    fn beside(&self, sentence: &Sentence, bound: &BoundWords) -> Result<Vec<FactRow>, Error> {
+        let evaluation = self.evaluation(bound, Vec::new())?;
+        let mut shown = Vec::new();
+        for expression in &sentence.beside {
+            self.context.work.takes(CLAIM);
+            let given = evaluation.frame(expression).evaluate()?;
+            let numbers = evaluation.frame(expression).parts(given)?;
+            let values: Vec<f64> = numbers.iter().map(Quantity::nearest).collect();
+            let sources = self.sources(bound, &[&expression.tree], &evaluation.evaluator, &[]);
+            shown.push(rows::of_shown(&sources.scope, &expression.tree, &values));
+        }
+        Ok(shown)
     }
 
     /// The relations that some words state, each by itself; only a single one that stands alone has the id of the words.

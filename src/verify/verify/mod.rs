@@ -441,6 +441,7 @@ fn reported(
         claims,
         findings,
         referee: page.referee.clone(),
+        central: page.central.clone(),
         drafted,
         ..PostReport::default()
     }

@@ -1,0 +1,741 @@
+//! A post on one screen: what is contradicted, what it stands on, what is open and why, what holds. Everything else is behind
+//! `--verbose`.
+
+mod table;
+mod values;
+
+use std::collections::BTreeMap;
+
+use anstyle::{Effects, Style};
+use repro_core::decimal::grouped;
+use repro_core::source::Code;
+
+use crate::ReportOptions;
+use crate::folded::{ToldTogether, by_code, clusters, told_together};
+use crate::layout::{GLUE, Page, Piece, claim_mark, columns, mark, wrap};
+use crate::meaning::FactRow;
+use crate::outcome::{CentralClaim, ClaimReport, Impact, PostReport, Verdict, VerdictCounts};
+use crate::text::remarks_below;
+use crate::visible::{clipped, prose, visible};
+use crate::wording::{self, Remarks};
+use table::FactTable;
+
+/// A post takes so many lines, and more only to tell as much of each part as [`LEAST_ROOM`].
+const USUAL_LINES: usize = 45;
+const MOST_LINES: usize = 60;
+/// The lines of a post if only what is wrong is asked for.
+const MOST_QUIET: usize = 10;
+/// How much is told of each part where there is room: so many sentences, and a few rows more.
+const ROOMIEST: usize = 8;
+const LEAST_ROOM: usize = 2;
+/// Above this, parts of one paragraph are kept apart and premises told in full.
+const ROOMY: usize = 3;
+/// A table has so many rows more than there is room for sentences.
+const ROWS: usize = 3;
+/// Where what is said of a sentence begins.
+const INDENT: usize = 4;
+/// Where tables begin.
+const TABLE: usize = 6;
+/// The most lines of quotes behind each other.
+const MOST_QUOTED: usize = 3;
+/// The columns of "; and 12 more".
+const AND_MORE: usize = 13;
+/// The most characters of a quote, and of a reason.
+const QUOTE: usize = 110;
+const REASON: usize = 240;
+/// A printed number that is off by less is a slip of digits.
+const SLIP: f64 = 1e-4;
+
+/// The code of open claims whose words have several readings, or would need a premise.
+const MEANT: [&str; 2] = ["sentence::premise", "sentence::readings-differ"];
+const ONE_RUN: &str = "order::one-run";
+const NO_THRESHOLD: &str = "sentence::no-meaning";
+
+const PLAIN: Style = Style::new();
+const BOLD: Style = Style::new().effects(Effects::BOLD);
+const FAINT: Style = Style::new().effects(Effects::DIMMED);
+
+/// The post as text of the width that the reader has. `is_refused` says that a part of its file cannot be used.
+pub(super) fn post(post: &PostReport, is_refused: bool, options: &ReportOptions) -> String {
+    let drawn = |room| {
+        let page = Page::new(options.width, options.colour);
+        let (remarks, drawn) = (Remarks::of(post), Vec::new());
+        PostScreen { page, post, remarks, drawn, room, is_refused }.draw(options.quiet)
+    };
+    let lines = |text: &String| text.lines().count();
+    if options.quiet {
+        let rooms = (1..=ROOMIEST).rev().map(drawn);
+        return rooms
+            .into_iter()
+            .find(|text| lines(text) <= MOST_QUIET)
+            .unwrap_or_else(|| drawn(1));
+    }
+    let roomy = (LEAST_ROOM..=ROOMIEST).rev().map(drawn).find(|text| lines(text) <= USUAL_LINES);
+    let long = || (1..=LEAST_ROOM).rev().map(drawn).find(|text| lines(text) <= MOST_LINES);
+    roomy.or_else(long).unwrap_or_else(|| drawn(1))
+}
+
+struct PostScreen<'a> {
+    page: Page,
+    post: &'a PostReport,
+    remarks: Remarks<'a>,
+    /// The tables that stand above.
+    drawn: Vec<FactTable>,
+    /// How many sentences of each part are told.
+    room: usize,
+    is_refused: bool,
+}
+
+impl<'a> PostScreen<'a> {
+    fn draw(mut self, quiet: bool) -> String {
+        let title = format!("{}  {}", visible(&self.post.id), prose(&self.post.title));
+        let (sign, style, headline) = self.headline();
+        let headline =
+            Piece::at(0, style, format!("{sign} {headline}").replace(' ', &GLUE.to_string()));
+        self.page.ends(Piece::at(0, BOLD, title), headline);
+        if quiet {
+            self.wrong_in_short();
+            self.signatures(true);
+        } else {
+            self.contradicted();
+            self.signatures(false);
+            self.central();
+            self.referee();
+            self.open();
+            self.questioned();
+            self.unchecked();
+            self.verified();
+            self.below();
+        }
+        self.closing();
+        self.page.finish()
+    }
+
+    /// The verdict on the post, short enough to be repeated.
+    fn headline(&self) -> (&'static str, Style, String) {
+        let post = self.post;
+        let refuted = wording::ranked(post, Verdict::Refuted);
+        let (differing, sure): (Vec<_>, Vec<_>) =
+            told_together(&refuted).into_iter().partition(|told| told.first.differs().is_some());
+        let counts = VerdictCounts::of(&post.claims);
+        let open = counts.inconclusive + counts.unchecked;
+        let (sign, style) = mark_of(post, self.is_refused);
+        let differ = if differing.len() == 1 { "differs" } else { "differ" };
+        let mut parts = Vec::new();
+        if self.is_refused {
+            parts.push("a part of it cannot be used".to_owned());
+        }
+        if !sure.is_empty() {
+            parts.push(format!("{} contradicted", wording::many(sure.len(), "statement")));
+        }
+        if !differing.is_empty() {
+            parts.push(format!("{} {differ}", wording::many(differing.len(), "statement")));
+        }
+        if parts.is_empty() {
+            parts.push(match (counts.total(), open) {
+                (0, _) => "nothing was checked".to_owned(),
+                (1, 0) => "its claim follows from the evidence".to_owned(),
+                (all, 0) => format!("all {all} claims follow from the evidence"),
+                (_, open) => format!("nothing contradicted, {open} open"),
+            });
+        }
+        if let Some(claims) = self.central_claims().filter(|claims| !claims.is_empty()) {
+            let fate = match claims
+                .iter()
+                .map(|claim| claim.outcome.verdict)
+                .max_by_key(|verdict| badness(*verdict))
+            {
+                Some(Verdict::Verified) => "holds",
+                Some(Verdict::Refuted) if claims.iter().all(|claim| claim.differs().is_some()) => {
+                    "differs"
+                }
+                Some(Verdict::Refuted) => "is contradicted",
+                Some(Verdict::Inconclusive) => "is open",
+                _ => "is untested",
+            };
+            parts.push(format!("the central claim {fate}"));
+        }
+        (sign, style, parts.join(" · "))
+    }
+
+    /// What is refuted, in one line each.
+    fn wrong_in_short(&mut self) {
+        let refuted = by_weight(self.post);
+        let told = told_together(&refuted);
+        // The title, the counts and what a reader has to know of the report take the others.
+        let most = self.room.min(MOST_QUIET / 2);
+        for one in told.iter().take(most) {
+            self.sentence(one, claim_mark(one.first).0);
+        }
+        self.more(told.len(), most);
+    }
+
+    fn heading(&mut self, sign: &str, style: Style, heading: &str, aside: &str) {
+        self.page.blank();
+        let words = format!("{sign} {heading}").trim().to_owned();
+        let stop = columns(&words) + 3;
+        if aside.is_empty() || self.page.fits(stop, aside) {
+            self.page.row(2, &[Piece::at(0, style, words), Piece::at(stop, FAINT, aside)]);
+        } else {
+            self.page.paragraph(0, 2, style, &words);
+            self.page.paragraph(2, 2, FAINT, aside);
+        }
+    }
+
+    /// A heading with text behind it.
+    fn inline(&mut self, sign: &str, style: Style, heading: &str, text: &str) {
+        if self.room > ROOMY {
+            self.page.blank();
+        }
+        let words = format!("{sign} {heading}").trim().to_owned();
+        let stop = columns(&words) + 3;
+        let width = self.page.width();
+        let lines = wrap(text, width.saturating_sub(stop).max(1), width - 2);
+        let first = lines.first().map_or("", String::as_str);
+        self.page.row(2, &[Piece::at(0, style, words), Piece::at(stop, PLAIN, first)]);
+        for line in lines.iter().skip(1) {
+            self.page.row(2, &[Piece::at(2, PLAIN, line.as_str())]);
+        }
+    }
+
+    /// How many are not told.
+    fn more(&mut self, all: usize, told: usize) {
+        if let Some(more) = all.checked_sub(told).filter(|more| *more > 0) {
+            self.page.paragraph(2, 2, FAINT, &format!("and {more} more (--verbose lists them)"));
+        }
+    }
+
+    fn contradicted(&mut self) {
+        let refuted = by_weight(self.post);
+        for (doubt, claims) in wording::by_doubt(&refuted) {
+            let (_, style) = claim_mark(claims[0]);
+            match doubt {
+                None => self.heading("✗", style, "CONTRADICTED", ""),
+                Some(why) => self.heading("≠", style, "DIFFERS FROM THE EVIDENCE", why),
+            }
+            let (slips, others): (Vec<_>, Vec<_>) =
+                claims.into_iter().partition(|claim| error_of(claim).is_some_and(|off| off < SLIP));
+            let blocks = blocks(clusters(&self.remarks, told_together(&others)));
+            let left = self.blocks(&blocks, self.room);
+            self.more(left, 0);
+            self.slips(&slips);
+        }
+    }
+
+    /// Printed numbers that are wrong in their last digits, one a line.
+    fn slips(&mut self, claims: &[&'a ClaimReport]) {
+        let told = told_together(claims);
+        for one in told.iter().take(self.room) {
+            let words = format!(
+                "{}: {}",
+                clipped(&one.title(), QUOTE / 2),
+                prose(&one.first.outcome.reason)
+            );
+            self.page.paragraph(2, INDENT, PLAIN, &words);
+        }
+        self.more(told.len(), self.room);
+    }
+
+    /// Sentences with their values and why they are where they are; how many sentences are left out.
+    fn blocks(&mut self, blocks: &[Block<'a>], most: usize) -> usize {
+        blocks.iter().take(most).for_each(|block| self.block(block));
+        blocks.iter().skip(most).map(|block| block.told.len()).sum()
+    }
+
+    /// The words of a sentence and their place, in one line.
+    fn sentence(&mut self, told: &ToldTogether<'_>, sign: &str) {
+        let place = short_place(told);
+        let room = self.page.width().saturating_sub(columns(&place) + columns(sign) + 5);
+        let title = clipped_title(told, room.max(QUOTE / 2));
+        let style = claim_mark(told.first).1;
+        let words = format!("{sign} {title}").trim().to_owned();
+        self.page.ends(Piece::at(2, style, words), Piece::at(0, FAINT, place));
+    }
+
+    fn block(&mut self, block: &Block<'a>) {
+        let are_above = !block.tables.is_empty()
+            && block.tables.iter().all(|own| self.drawn.iter().any(|other| own.is_part_of(other)));
+        if are_above {
+            let quotes = self.quotes(&block.told, 2);
+            return self.page.paragraph(
+                2,
+                2,
+                PLAIN,
+                &format!("{quotes}: the same values as above"),
+            );
+        }
+        let most = self.room.div_ceil(2) + 1;
+        for told in block.told.iter().take(most) {
+            self.sentence(told, "");
+        }
+        if let Some(more) = block.told.len().checked_sub(most).filter(|more| *more > 0) {
+            self.page.paragraph(2, 2, FAINT, &format!("and {more} more with the same values"));
+        }
+        let Some(told) = block.told.first() else { return };
+        let premise = prose(&told.first.meaning.premise);
+        let is_refuted = told.first.outcome.verdict == Verdict::Refuted;
+        if !premise.is_empty() && !is_refuted {
+            let most = if self.room > ROOMY { REASON } else { self.page.width() - INDENT };
+            let premise = clipped(&format!("contradicted on this premise: {premise}"), most);
+            self.page.paragraph(INDENT, INDENT, PLAIN, &premise);
+        }
+        self.tables(&block.tables, block.tables.len());
+        if block.tables.is_empty() {
+            for claims in told.by_reason().into_iter().take(self.room.div_ceil(3)) {
+                self.reason(claims[0]);
+            }
+        }
+        if is_refuted {
+            for note in told.notes().into_iter().take(1) {
+                self.page.paragraph(INDENT, INDENT, PLAIN, &clipped(&prose(note), REASON));
+            }
+        }
+        for told in &block.told {
+            for finding in told.claims().flat_map(|claim| self.remarks.on(&claim.id)) {
+                let words = format!("! {}", clipped(&prose(&finding.message), REASON));
+                self.page.paragraph(INDENT, INDENT + 2, PLAIN, &words);
+            }
+        }
+    }
+
+    /// The fact of a claim, and why it came to its verdict.
+    fn reason(&mut self, claim: &ClaimReport) {
+        if let Some(fact) =
+            claim.meaning.fact.as_ref().filter(|_| claim.outcome.verdict == Verdict::Refuted)
+        {
+            let fact = clipped(&visible(&fact.sentence), REASON);
+            self.page.paragraph(INDENT, INDENT + 2, PLAIN, &format!("fact: {fact}"));
+        }
+        let reason = prose(&claim.outcome.reason);
+        let premise = prose(&claim.meaning.premise);
+        // The premise stands above.
+        let reason =
+            match reason.split_once(&format!("({premise}): ")).filter(|_| !premise.is_empty()) {
+                Some((_, reason)) => reason.to_owned(),
+                None => reason,
+            };
+        self.page.paragraph(INDENT, INDENT, PLAIN, &clipped(&reason, REASON));
+    }
+
+    fn central_claims(&self) -> Option<Vec<&'a ClaimReport>> {
+        let central = self.post.central.as_ref()?;
+        let claims = self.post.claims.iter();
+        Some(claims.filter(|claim| is_of(claim, central)).collect())
+    }
+
+    /// What the post stands on, and whether that was tested.
+    fn central(&mut self) {
+        let (Some(central), Some(claims)) = (&self.post.central, self.central_claims()) else {
+            return;
+        };
+        let worst = claims.iter().max_by_key(|claim| badness(claim.outcome.verdict)).copied();
+        let Some(worst) = worst else { return };
+        let (sign, style) = claim_mark(worst);
+        let fate = match worst.outcome.verdict {
+            Verdict::Verified => format!("holds: {}", wording::assurance(&claims)),
+            Verdict::Refuted => "does not hold: see above".to_owned(),
+            Verdict::Inconclusive => "cannot be decided".to_owned(),
+            Verdict::Unchecked => "was not tested".to_owned(),
+        };
+        let says = prose(&central.says);
+        let heading = format!("CENTRAL CLAIM {fate}");
+        if says.is_empty() || self.page.fits(columns(&heading) + INDENT, &says) {
+            self.heading(sign, style, &heading, &says);
+        } else {
+            self.heading(sign, style, &heading, "");
+            self.page.paragraph(2, 2, PLAIN, &says);
+        }
+        let told = if central.says.is_empty() { told_together(&claims) } else { Vec::new() };
+        for one in told.iter().take(self.room.div_ceil(2)) {
+            self.sentence(one, "");
+        }
+        self.tables(&FactTable::all(claims.iter().flat_map(|claim| rows_of(claim))), 2);
+        if !worst.outcome.reason.is_empty() {
+            let most = if self.room > LEAST_ROOM { REASON } else { self.page.width() - 2 };
+            self.page.paragraph(2, 2, PLAIN, &clipped(&prose(&worst.outcome.reason), most));
+        }
+    }
+
+    /// What a referee would ask: what is missing first.
+    fn referee(&mut self) {
+        let Some(referee) = &self.post.referee else { return };
+        let asked = [
+            ("missing fact", &referee.missing_facts),
+            ("premise", &referee.load_bearing_premises),
+            ("free choice", &referee.free_parameters),
+        ];
+        let counts = asked.iter().filter(|(_, items)| !items.is_empty());
+        let counts: Vec<_> = counts.map(|(name, items)| wording::many(items.len(), name)).collect();
+        if counts.is_empty() {
+            return;
+        }
+        self.inline("", BOLD, "A REFEREE WOULD ASK", &counts.join(" · "));
+        let items = asked.iter().flat_map(|(_, items)| items.iter().take(self.room / 3));
+        for item in items.take(self.room.saturating_sub(ROOMY)) {
+            let item = format!("- {}", clipped(&prose(item), REASON / 2));
+            self.page.paragraph(2, INDENT, PLAIN, &item);
+        }
+    }
+
+    /// What cannot be decided, by reason.
+    fn open(&mut self) {
+        let claims = wording::ranked(self.post, Verdict::Inconclusive);
+        let code_of = |claim: &ClaimReport| claim.outcome.code.map_or("", |code| code.id);
+        let (meant, others): (Vec<_>, Vec<_>) =
+            claims.into_iter().partition(|claim| MEANT.contains(&code_of(claim)));
+        let style = mark(Verdict::Inconclusive).1;
+        if !meant.is_empty() {
+            let mut blocks = blocks(clusters(&self.remarks, told_together(&meant)));
+            blocks.sort_by_key(Block::effort);
+            let most = self.room.div_ceil(2) + 2;
+            let left: usize = blocks.iter().skip(most).map(|block| block.told.len()).sum();
+            let aside = match left {
+                0 => of_claims(&meant),
+                _ => format!("{}; {left} sentences more with --verbose", of_claims(&meant)),
+            };
+            self.heading("?", style, "DEPENDS ON WHAT IS MEANT", &aside);
+            self.blocks(&blocks, most);
+        }
+        let mut groups: Vec<(&Code, Vec<&ClaimReport>)> = Vec::new();
+        for claim in others {
+            let Some(code) = claim.outcome.code else { continue };
+            match groups.iter_mut().find(|(known, _)| known.id == code.id) {
+                Some((_, group)) => group.push(claim),
+                None => groups.push((code, vec![claim])),
+            }
+        }
+        let order = [ONE_RUN, NO_THRESHOLD];
+        let rank = |id: &str| order.iter().position(|known| *known == id).unwrap_or(order.len());
+        groups.sort_by_key(|(code, group)| (rank(code.id), std::cmp::Reverse(group.len())));
+        for (code, group) in groups {
+            match code.id {
+                ONE_RUN => {
+                    let aside =
+                        format!("{}, no estimate of the noise between runs", of_claims(&group));
+                    self.heading("?", style, "HOLDS AS PRINTED, ONE RUN PER ARM", &aside);
+                    let rows = group.iter().flat_map(|claim| rows_of(claim));
+                    let mut tables = FactTable::all(rows);
+                    tables.iter_mut().for_each(|table| table.leave_out(&self.drawn));
+                    tables.sort_by_key(|table| std::cmp::Reverse(table.size()));
+                    self.tables(&tables, self.room.div_ceil(2));
+                    if self.room > LEAST_ROOM || tables.is_empty() {
+                        let quotes = self.quotes(&told_together(&group), 2);
+                        self.page.paragraph(2, 2, PLAIN, &quotes);
+                    }
+                }
+                NO_THRESHOLD => {
+                    let heading = "WORDS WITHOUT A THRESHOLD";
+                    let quotes = self.quotes(&told_together(&group), heading.len() + 2 * INDENT);
+                    self.inline("?", style, heading, &quotes);
+                }
+                _ => {
+                    let before = code.meaning.len() + 3 * INDENT;
+                    let quotes = format!(
+                        "{}: {}",
+                        code.meaning,
+                        self.quotes(&told_together(&group), before)
+                    );
+                    self.inline("?", style, "OPEN", &quotes);
+                }
+            }
+        }
+    }
+
+    /// Sentences in one paragraph behind so many columns: as many as have room, and how many more there are.
+    fn quotes(&self, told: &[ToldTogether<'_>], before: usize) -> String {
+        let lines = self.room.div_ceil(2).min(MOST_QUOTED);
+        let most = (self.page.width() * lines).saturating_sub(before + AND_MORE);
+        let one = |told: &ToldTogether| {
+            let place = short_place(told);
+            let title =
+                clipped_title(told, (QUOTE / 2).min(most.saturating_sub(columns(&place) + 3)));
+            if place.is_empty() { title } else { format!("{title} ({place})") }
+        };
+        let mut words = String::new();
+        for (at, next) in told.iter().map(one).enumerate() {
+            if at > 0 && columns(&words) + 2 + columns(&next) > most {
+                return format!("{words}; and {} more", told.len() - at);
+            }
+            words = if at == 0 { next } else { format!("{words}; {next}") };
+        }
+        words
+    }
+
+    /// Draws tables, with their arms in the order of those that stand above.
+    fn tables(&mut self, tables: &[FactTable], most: usize) {
+        for table in tables.iter().take(most) {
+            let table = table.clone().ordered_like(&self.drawn);
+            table.draw(&mut self.page, TABLE, self.room + ROWS, FAINT);
+            self.drawn.push(table);
+        }
+    }
+
+    /// What is verified and has a lint that nobody has answered, or is disputed.
+    fn questioned(&mut self) {
+        let claims = wording::ranked(self.post, Verdict::Verified);
+        let claims: Vec<_> = claims.into_iter().filter(|claim| claim.is_questioned()).collect();
+        if claims.is_empty() {
+            return;
+        }
+        let style = claim_mark(claims[0]).1;
+        self.heading(
+            "!",
+            style,
+            "FOLLOWS, BUT THE WORDS MAY SAY SOMETHING ELSE",
+            &of_claims(&claims),
+        );
+        let told = told_together(&claims);
+        for one in told.iter().take(self.room) {
+            self.sentence(one, "");
+            let questions: Vec<_> =
+                one.claims().map(wording::questions).filter(|words| !words.is_empty()).collect();
+            self.page.paragraph(INDENT, INDENT, PLAIN, &clipped(&questions.join("; "), REASON));
+        }
+        self.more(told.len(), self.room);
+    }
+
+    fn unchecked(&mut self) {
+        let claims = wording::ranked(self.post, Verdict::Unchecked);
+        if claims.is_empty() {
+            return;
+        }
+        let reasons = by_code(&claims).into_iter();
+        let reasons: Vec<_> =
+            reasons.map(|(code, count)| format!("{count}{GLUE}{}", code.meaning)).collect();
+        let words = format!("{}: {}", claims.len(), reasons.join("; "));
+        self.inline("·", mark(Verdict::Unchecked).1, "NOT CHECKED", &words);
+    }
+
+    fn verified(&mut self) {
+        let claims = wording::ranked(self.post, Verdict::Verified);
+        let claims: Vec<_> = claims.into_iter().filter(|claim| !claim.is_questioned()).collect();
+        if claims.is_empty() {
+            return;
+        }
+        let most = self.page.width() * (self.room + 1).min(MOST_QUOTED + 1) - QUOTE / 2;
+        let what = format!("{}: {}", claims.len(), quantities(&claims, most));
+        let what = what.trim_end_matches(": ");
+        self.inline("✓", mark(Verdict::Verified).1, "FOLLOWS FROM THE EVIDENCE", what);
+        let readers = wording::readers(&claims);
+        // One reader of all needs no count.
+        let readers = readers.strip_prefix(&format!("{} ", claims.len())).unwrap_or(&readers);
+        let rests_on = [wording::verified_on(&claims).as_str(), readers].map(str::to_owned);
+        let rests_on: Vec<_> = rests_on.into_iter().filter(|part| !part.is_empty()).collect();
+        self.page.paragraph(2, 2, FAINT, &rests_on.join(" · "));
+    }
+
+    /// What became of signatures, or only of those that are wrong; they are no claims.
+    fn signatures(&mut self, wrong_only: bool) {
+        let said =
+            wording::signatures(self.post, |verdict| !wrong_only || verdict == Verdict::Refuted);
+        if said.is_empty() {
+            return;
+        }
+        self.heading("", BOLD, "SIGNATURES", "");
+        for words in said {
+            self.page.paragraph(2, INDENT, PLAIN, &words);
+        }
+    }
+
+    /// A challenge, and findings of the post itself.
+    fn below(&mut self) {
+        if let Some(challenge) = &self.post.challenge {
+            self.heading("", BOLD, "CHALLENGE", "");
+            self.page.paragraph(2, 2, PLAIN, &wording::challenge(challenge));
+        }
+        remarks_below(&mut self.page, self.post, &self.remarks, false);
+    }
+
+    /// The counts, what was not looked at, and the verdict once more, where a terminal ends.
+    fn closing(&mut self) {
+        self.page.blank();
+        let post = self.post;
+        let mut words = vec![wording::counts(&VerdictCounts::of(&post.claims))];
+        words.extend(wording::excused(post).map(|left| format!("{left} excused")));
+        words.extend(wording::own_numbers(post).map(|own| format!("the post's own {own}")));
+        let away = post.texts.iter().filter(|text| !text.is_at_hand).count();
+        if away > 0 {
+            let texts = if away == 1 { "the text".to_owned() } else { format!("{away} texts") };
+            words.push(format!("quotes not compared with {texts} (--text FILE)"));
+        }
+        if post.drafted > 0 {
+            words.push(format!("{} not confirmed", wording::many(post.drafted, "draft")));
+        }
+        self.page.paragraph(0, 2, BOLD, &words.join(" · "));
+        for words in post.texts.iter().filter_map(wording::unbound) {
+            self.page.paragraph(2, INDENT, PLAIN, &words);
+        }
+    }
+}
+
+/// The mark of the worst that became of a post.
+pub(super) fn mark_of(post: &PostReport, is_refused: bool) -> (&'static str, Style) {
+    let counts = VerdictCounts::of(&post.claims);
+    let differing = post.claims.iter().find(|claim| claim.differs().is_some());
+    let is_questioned = post.claims.iter().any(ClaimReport::is_questioned);
+    match differing {
+        _ if is_refused || counts.refuted > counts.differing => mark(Verdict::Refuted),
+        Some(claim) => claim_mark(claim),
+        None if is_questioned => ("!", mark(Verdict::Inconclusive).1),
+        None if counts.verified < counts.total() || counts.total() == 0 => {
+            mark(Verdict::Inconclusive)
+        }
+        None => mark(Verdict::Verified),
+    }
+}
+
+/// Sentences with one reason or the same values.
+struct Block<'a> {
+    told: Vec<ToldTogether<'a>>,
+    tables: Vec<FactTable>,
+}
+
+impl Block<'_> {
+    /// What is told first: what one reading contradicts, then what has values, then what is short.
+    fn effort(&self) -> (bool, bool, usize) {
+        let has_reverse = self.tables.iter().any(FactTable::has_reverse);
+        let lines: usize = self.tables.iter().map(FactTable::height).sum();
+        (!has_reverse, self.tables.is_empty(), lines + self.told.len())
+    }
+}
+
+/// Sentences whose values are all among those of another stand with it.
+fn blocks(clusters: Vec<Vec<ToldTogether<'_>>>) -> Vec<Block<'_>> {
+    let mut blocks: Vec<Block> = Vec::new();
+    for told in clusters {
+        let rows = told.iter().flat_map(ToldTogether::claims).flat_map(rows_of);
+        let tables = FactTable::all(rows);
+        let is_within = |own: &[FactTable], others: &[FactTable]| {
+            !own.is_empty()
+                && own.iter().all(|one| others.iter().any(|other| one.is_part_of(other)))
+        };
+        let premise =
+            |told: &[ToldTogether]| told.first().map(|one| one.first.meaning.premise.clone());
+        let has_same = |block: &&mut Block| {
+            premise(&told) == premise(&block.told)
+                && (is_within(&tables, &block.tables) || is_within(&block.tables, &tables))
+        };
+        match blocks.iter_mut().find(has_same) {
+            Some(block) => {
+                if is_within(&block.tables, &tables) {
+                    block.tables = tables;
+                }
+                block.told.extend(told);
+            }
+            None => blocks.push(Block { told, tables }),
+        }
+    }
+    blocks
+}
+
+fn rows_of(claim: &ClaimReport) -> &[FactRow] {
+    claim.meaning.fact.as_ref().map_or(&[], |fact| fact.rows.as_slice())
+}
+
+/// Whether a claim is of a sentence that states what the post stands on.
+fn is_of(claim: &ClaimReport, central: &CentralClaim) -> bool {
+    let is_named = |id: &String| {
+        claim
+            .id
+            .strip_prefix(id.as_str())
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    };
+    central.sentences.iter().any(is_named)
+}
+
+fn badness(verdict: Verdict) -> usize {
+    match verdict {
+        Verdict::Verified => 0,
+        Verdict::Unchecked => 1,
+        Verdict::Inconclusive => 2,
+        Verdict::Refuted => 3,
+    }
+}
+
+/// What is refuted: what changes a decision first, then what is further off.
+fn by_weight(post: &PostReport) -> Vec<&ClaimReport> {
+    let mut claims = wording::ranked(post, Verdict::Refuted);
+    claims.sort_by(|a, b| {
+        let key = |claim: &ClaimReport| {
+            (claim.impact != Impact::Decision, error_of(claim).unwrap_or(f64::MAX))
+        };
+        let ((a, off), (b, other)) = (key(a), key(b));
+        a.cmp(&b).then(other.total_cmp(&off))
+    });
+    claims
+}
+
+/// By which part of its value a printed number is off; none for what is no number.
+fn error_of(claim: &ClaimReport) -> Option<f64> {
+    let off = claim.outcome.measured.iter().filter_map(|one| {
+        let (claimed, value) = (one.claimed?, one.value?);
+        (value != 0.0).then(|| ((claimed - value) / value).abs())
+    });
+    off.reduce(f64::max)
+}
+
+/// "§3, table 2".
+fn short_place(told: &ToldTogether) -> String {
+    let place = told.place();
+    place.strip_prefix("section ").map_or(place.clone(), |rest| format!("§{rest}"))
+}
+
+/// The words of a sentence, of which the end may be left out.
+fn clipped_title(told: &ToldTogether<'_>, most: usize) -> String {
+    let title = told.title();
+    match title.strip_prefix('"').and_then(|words| words.strip_suffix('"')) {
+        Some(words) => format!("\"{}\"", clipped(words, most.saturating_sub(2))),
+        None => clipped(&title, most),
+    }
+}
+
+fn of_claims(claims: &[&ClaimReport]) -> String {
+    wording::many(claims.len(), "claim")
+}
+
+/// The numbers that hold, by quantity: those with the most digits first, as more of them can be wrong.
+fn quantities(claims: &[&ClaimReport], most: usize) -> String {
+    const SHOWN: usize = 3;
+    let mut by_quantity: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for claim in claims.iter().filter(|claim| !claim.claimed.is_empty()) {
+        let [row] = rows_of(claim) else { continue };
+        // A name of the post that stands for a number is no quantity.
+        if row.quantity == row.series || row.cells.iter().any(|cell| cell.arm == row.quantity) {
+            continue;
+        }
+        by_quantity.entry(&row.quantity).or_default().push(&claim.claimed);
+    }
+    let digits = |token: &&str| token.bytes().filter(u8::is_ascii_digit).count();
+    let mut all: Vec<_> = by_quantity.into_iter().collect();
+    all.sort_by_key(|(_, printed)| std::cmp::Reverse(printed.iter().map(digits).max()));
+    let one = |(quantity, printed): &(&str, Vec<&str>)| {
+        let mut tokens: Vec<String> = Vec::new();
+        for token in printed.iter().map(|token| readable(token)) {
+            if !tokens.contains(&token) {
+                tokens.push(token);
+            }
+        }
+        let more = if tokens.len() > SHOWN { " …" } else { "" };
+        tokens.truncate(SHOWN);
+        format!("{} {}{more}", visible(quantity), tokens.join(" / "))
+    };
+    let mut words = String::new();
+    for group in all.iter().map(one) {
+        let next = if words.is_empty() { group } else { format!("{words}; {group}") };
+        if columns(&next) > most {
+            break;
+        }
+        words = next;
+    }
+    words
+}
+
+/// A printed number with separators, where it has none.
+fn readable(token: &str) -> String {
+    let token = visible(token);
+    if token.len() > 4 && token.bytes().all(|byte| byte.is_ascii_digit()) {
+        grouped(&token)
+    } else {
+        token
+    }
+}
