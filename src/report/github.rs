@@ -92,7 +92,7 @@ fn differences(report: &Report) -> impl Iterator<Item = Annotation> {
         let claim = post.and_then(|post| post.claims.iter().find(|c| c.id == difference.claim));
         let whole = || post.map(|post| Location::file(post.file.clone()));
         Annotation {
-            place: claim.map(|c| c.place.clone()).or_else(whole).unwrap_or_default(),
+            place: claim.map(ClaimReport::written_at).or_else(whole).unwrap_or_default(),
             title: format!("{}/{} is not as recorded", difference.post, difference.claim),
             message: wording::change(difference),
         }
@@ -174,7 +174,7 @@ impl Annotation {
             _ => wording::verdict(claim),
         };
         Self {
-            place: claim.place.clone(),
+            place: claim.written_at(),
             title: format!("{}/{} {word}", post.id, claim.id),
             message: wording::in_a_line(claim, 120),
         }

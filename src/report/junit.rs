@@ -58,7 +58,12 @@ fn suite(report: &Report, post: &PostReport) -> TestSuite {
             }
             None => judged(claim, &report.base, report.is_below(post, claim)),
         };
+        let is_skipped = matches!(&status, TestCaseStatus::Skipped { .. });
         let mut case = TestCase::new(visible(&claim.id), status);
+        // Not every viewer shows why a case was skipped; all show what it printed.
+        if is_skipped {
+            case.set_system_out(wording::verdict(claim) + ": " + &prose(&claim.outcome.reason));
+        }
         case.set_classname(format!("{}.{}", visible(&post.id), claim.kind));
         suite.add_test_case(case);
     }

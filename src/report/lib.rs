@@ -181,14 +181,15 @@ impl Format {
     }
 }
 
-/// What the caller knows about the reader; only the text format looks at it.
+/// What the caller knows about the reader; only text and SARIF look at it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReportOptions {
     /// Columns of the terminal; kept within what reads well, 40 to 140.
     pub width: usize,
     /// Whether to add terminal colours; they never carry meaning alone.
     pub colour: bool,
-    /// Whether to list verified claims, evidence and bundles, and to draw refuted claims at their place.
+    /// Whether to list verified claims, evidence and bundles, and to draw refuted claims at their place; in SARIF, whether to
+    /// have alerts for more than errors.
     pub verbose: bool,
     /// Whether to leave out all but what is refuted, failed or differs.
     pub quiet: bool,
@@ -211,7 +212,7 @@ pub fn render(report: &Report, format: Format, options: &ReportOptions) -> Strin
         Format::Markdown => markdown::render(report, markdown::COMMENT_LIMIT),
         Format::Intoto => intoto::render(report),
         Format::Html => html::render(report),
-        Format::Sarif => sarif::render(report),
+        Format::Sarif => sarif::render(report, options),
         Format::Badge => Badge::of(report).svg(),
         Format::Shields => Badge::of(report).shields(),
     }

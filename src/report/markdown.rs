@@ -4,7 +4,9 @@
 use crate::outcome::{PostReport, Report, Verdict, VerdictCounts};
 use repro_core::source::Error;
 
-use super::folded::{self, ToldTogether, by_code, told_together};
+use super::folded::{ToldTogether, by_code, clusters, told_together};
+use super::layout::claim_mark;
+use super::screen::{self, Block};
 use super::visible::{clipped, prose, visible};
 use super::wording::Remarks;
 use super::{SCOPE, wording};
@@ -13,12 +15,14 @@ use super::{SCOPE, wording};
 pub const COMMENT_LIMIT: usize = 65_000;
 /// So many files that were passed over are named.
 const PASSED_NAMED: usize = 10;
+/// So many contradicted sentences stand before what is folded.
+const CONTRADICTED: usize = 5;
 /// A name of more characters may be broken.
 const LONG_NAME: usize = 20;
 /// The most characters of a cell.
 const CELL_LIMIT: usize = 400;
-/// What is kept free for the lines that close the report.
-const CLOSING: usize = 400;
+/// What is kept free for the lines that close the report and what is folded.
+const CLOSING: usize = 600;
 
 /// The report in at most `limit` bytes.
 pub(super) fn render(report: &Report, limit: usize) -> String {
@@ -97,20 +101,67 @@ fn owner(report: &Report, post: &PostReport) -> String {
     if report.posts.len() > 1 { format!("{}: ", code(&post.id)) } else { String::new() }
 }
 
+/// The verdict on a post and what is contradicted; the rest is folded.
 fn section(report: &Report, post: &PostReport, sheet: &mut MarkdownSheet) {
     let owner = owner(report, post);
-    let wrong = folded::wrong(post);
-    sheet.line(&format!("{owner}{}\n\n", escaped_whole(&wrong.sentence)));
-    for other in &wrong.others {
-        sheet.line(&format!("- also {}\n", escaped_whole(other)));
+    let is_refused = report.failures.iter().any(|failure| failure.place.file == post.file);
+    let (sign, _) = screen::mark_of(post, is_refused);
+    let headline = escaped_whole(&screen::headline(post, is_refused));
+    sheet.line(&format!("{owner}**{sign} {headline}**\n\n"));
+    let remarks = Remarks::of(post);
+    let told = told_together(&screen::by_weight(post));
+    let blocks = screen::blocks(clusters(&remarks, told));
+    blocks.iter().take(CONTRADICTED).for_each(|block| contradicted(block, &report.base, sheet));
+    let counts = VerdictCounts::of(&post.claims);
+    let order = [Verdict::Refuted, Verdict::Inconclusive, Verdict::Unchecked];
+    let rest = wording::verdicts(&counts, &order);
+    let rest: Vec<_> = rest.iter().map(|(count, word)| format!("{count} {word}")).collect();
+    let rest = if rest.is_empty() { "details".to_owned() } else { rest.join(", ") };
+    sheet
+        .folded(&format!("{owner}{rest}"), |sheet| all_open(&owner, report, post, &remarks, sheet));
+}
+
+/// A sentence that is contradicted, with its values.
+fn contradicted(block: &Block<'_>, base: &str, sheet: &mut MarkdownSheet) {
+    for told in &block.told {
+        let place = [told.place(), format!("{base}{}", wording::line_of(&told.first.written_at()))];
+        let place: Vec<_> = place.iter().filter(|part| !part.is_empty()).collect();
+        let place = place.iter().map(|part| escaped(part)).collect::<Vec<_>>().join(", ");
+        let title = escaped(&told.title());
+        sheet.line(&format!("- {} {title} ({place})\n", claim_mark(told.first).0));
     }
-    if !wrong.others.is_empty() {
-        sheet.line("\n");
+    sheet.line("\n");
+    for table in &block.tables {
+        let lines = table.lines(usize::MAX).into_iter().map(|line| {
+            let cells = line.cells.iter().chain([&line.remark]);
+            std::iter::once(&line.label).chain(cells).map(|cell| escaped(cell)).collect()
+        });
+        let mut lines: Vec<Vec<String>> = lines.collect();
+        let head = lines.remove(0);
+        let head: Vec<&str> = head.iter().map(String::as_str).collect();
+        sheet.rows(&head, lines.into_iter());
     }
+    let Some(told) = block.told.first() else { return };
+    let reasons = told.by_reason();
+    let reasons = reasons.iter().filter(|_| block.tables.is_empty());
+    let reasons = reasons.map(|claims| claims[0].outcome.reason.as_str());
+    for words in reasons.chain(told.notes()) {
+        sheet.line(&format!("{}\n\n", escaped(words)));
+    }
+}
+
+/// Every claim that is not verified, what is remarked and what a referee would ask.
+fn all_open(
+    owner: &str,
+    report: &Report,
+    post: &PostReport,
+    remarks: &Remarks,
+    sheet: &mut MarkdownSheet,
+) {
     let verified = wording::ranked(post, Verdict::Verified).into_iter();
     let questioned: Vec<_> = verified.filter(|claim| claim.is_questioned()).collect();
     let mut groups = Vec::new();
-    for (doubt, claims) in wording::by_doubt(&wording::ranked(post, Verdict::Refuted)) {
+    for (doubt, claims) in wording::by_doubt(&screen::by_weight(post)) {
         let heading = doubt.map(|why| format!("differs ({why})"));
         groups.push((heading.unwrap_or_else(|| Verdict::Refuted.word().to_owned()), claims));
     }
@@ -122,7 +173,7 @@ fn section(report: &Report, post: &PostReport, sheet: &mut MarkdownSheet) {
     for (heading, claims) in groups {
         sheet.table(
             &format!("{owner}{heading}"),
-            &["claim", "quote and place", "evidence", "why"],
+            &["quote and place", "why", "fact", "evidence"],
             told_together(&claims).iter().map(|told| row(told, &report.base)),
         );
     }
@@ -137,7 +188,7 @@ fn section(report: &Report, post: &PostReport, sheet: &mut MarkdownSheet) {
     sheet.table(
         &format!("{owner}also"),
         &["code", "place", "what"],
-        Remarks::of(post).all().iter().map(|finding| {
+        remarks.all().iter().map(|finding| {
             let place = wording::line_of(&finding.place);
             vec![code(finding.code.id), code(&place), escaped(&finding.message)]
         }),
@@ -170,10 +221,10 @@ fn row(told: &ToldTogether, base: &str) -> Vec<String> {
     why.extend(told.claims().map(|claim| escaped(&wording::questions(claim))));
     why.extend(told.notes().into_iter().map(|note| format!("note: {}", escaped(note))));
     vec![
-        lines(claimed),
         lines(vec![quote, escaped(&told.place()), broken(&line)]),
-        lines(derived.chain(rows).chain([escaped(&facts)]).collect()),
         lines(why),
+        lines(claimed),
+        lines(derived.chain(rows).chain([escaped(&facts)]).collect()),
     ]
 }
 
@@ -227,6 +278,19 @@ impl MarkdownSheet {
             self.text.push_str(line);
         }
         fits
+    }
+
+    /// What a reader opens to see. Its end has room in what is kept free for the lines that close the report.
+    fn folded(&mut self, summary: &str, fill: impl FnOnce(&mut Self)) {
+        let before = self.text.len();
+        if self.line(&format!("<details><summary>{summary}</summary>\n\n")) {
+            let opened = self.text.len();
+            fill(self);
+            if self.text.len() == opened {
+                return self.text.truncate(before);
+            }
+            self.text.push_str("</details>\n\n");
+        }
     }
 
     /// A heading and a table, unless there are no rows.

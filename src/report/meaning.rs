@@ -282,6 +282,16 @@ fn is_false(truth: &bool) -> bool {
     !truth
 }
 
+/// A place in a text of the project.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TextPlace {
+    /// The file, relative to the root of the project.
+    pub file: String,
+    /// The line and the column in characters, both from 1.
+    pub line: usize,
+    pub column: usize,
+}
+
 /// What a claim is taken to mean.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Meaning {
@@ -312,6 +322,9 @@ pub struct Meaning {
     /// What reviewers have recorded.
     #[serde(default, skip_serializing_if = "ReviewStatus::is_empty")]
     pub review: ReviewStatus,
+    /// Where the text has the words, if the project has the text and it has them once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub written_at: Option<TextPlace>,
     /// The paragraph around the quote, or the head and the row of its table; empty where the text is not at hand. Reports do not
     /// repeat it.
     #[serde(skip)]

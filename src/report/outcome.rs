@@ -7,7 +7,8 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 pub use crate::meaning::{
-    Fact, FactCell, FactRow, Lint, LintKind, Meaning, ReadBy, Reading, ReviewStatus, TokenReading,
+    Fact, FactCell, FactRow, Lint, LintKind, Meaning, ReadBy, Reading, ReviewStatus, TextPlace,
+    TokenReading,
 };
 use repro_bundle::bundle;
 pub use repro_bundle::signature::{PinnedBy, SignatureReport};
@@ -360,6 +361,16 @@ pub struct ClaimReport {
 }
 
 impl ClaimReport {
+    /// Where its author looks: the words of the text where the project has it, else the post file.
+    pub fn written_at(&self) -> Location {
+        match &self.meaning.written_at {
+            Some(TextPlace { file, line, column }) => {
+                Location { line: *line, column: *column, ..Location::file(file.clone()) }
+            }
+            None => self.place.clone(),
+        }
+    }
+
     /// The same, where being wrong changes something else.
     pub fn with_impact(self, impact: Impact) -> Self {
         Self { impact, ..self }

@@ -1,5 +1,5 @@
-//! SARIF 2.1.0, which code scanning of GitHub and editors read: one result for each claim that is not verified, each
-//! remark, each refused input, and with `--locked` each verdict that is not as recorded.
+//! SARIF 2.1.0, which code scanning of GitHub and editors read: one result for each refuted claim, each refused input, and
+//! with `--locked` each verdict that is not as recorded. `--verbose` adds what is open, unchecked or remarked.
 //!
 //! An alert is the same one as long as its fingerprint is: post, claim, code and words, and no line. What comes from
 //! inputs cannot act as a link or a placeholder of a message.
@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 
+use crate::ReportOptions;
 use crate::outcome::{
     ClaimReport, Finding, Impact, LockDifference, PostReport, Report, Severity, Verdict,
 };
@@ -162,8 +163,9 @@ struct Alert<'r> {
 }
 
 /// The report as one run.
-pub(super) fn render(report: &Report) -> String {
+pub(super) fn render(report: &Report, options: &ReportOptions) -> String {
     let mut alerts = alerts(report);
+    alerts.retain(|alert| options.verbose || alert.level == SarifLevel::Error);
     alerts.sort_by_key(|alert| alert.level);
     let left_out = alerts.len().saturating_sub(RESULT_LIMIT);
     alerts.truncate(RESULT_LIMIT);
@@ -337,7 +339,7 @@ fn of_difference<'r>(report: &'r Report, difference: &'r LockDifference) -> Aler
         code: &NOT_AS_RECORDED,
         level: SarifLevel::Error,
         message: format!("{name} is not as recorded: {change}"),
-        place: claim.map(|claim| claim.place.clone()).or_else(whole).unwrap_or_default(),
+        place: claim.map(ClaimReport::written_at).or_else(whole).unwrap_or_default(),
         words: claim.map_or("", |claim| &claim.quote),
         about: SarifProperties {
             post: Some(&difference.post),
@@ -389,7 +391,7 @@ fn of_claim<'r>(
         code,
         level,
         message: format!("{name} {verdict}: {}", wording::in_a_line(claim, 240)),
-        place: claim.place.clone(),
+        place: claim.written_at(),
         words: &claim.quote,
         about: SarifProperties {
             post: Some(&post.id),

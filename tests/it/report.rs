@@ -7,8 +7,8 @@ use repro_report::growing::{GrowingReport, GrownReport, HeldBundles};
 use repro_report::outcome::{
     BundleReport, ChallengeReport, ClaimReport, Definition, EvidenceOrigin, EvidenceRef,
     ExcusedWords, Finding, Impact, Lint, LintKind, LockDifference, Meaning, Measured, Method,
-    Outcome, PinnedBy, PostPictures, PostReport, ReadBy, Referee, Report, Severity,
-    SignatureReport, TextReport, Verdict,
+    Outcome, PinnedBy, PostReport, ReadBy, Referee, Report, Severity, SignatureReport, TextReport,
+    Verdict,
 };
 use repro_report::part::{PartSubject, ReportPart, ReportSink};
 use repro_report::{
@@ -258,8 +258,7 @@ fn post() -> PostReport {
                 "The logs of the eight runs behind table 2, which would settle whether the gap holds for each seed.".to_owned(),
             ],
         }),
-        pictures: PostPictures::default(),
-        drafted: 0,
+        ..PostReport::default()
     }
 }
 

@@ -21,14 +21,14 @@ use crate::wording::{self, Remarks};
 use table::FactTable;
 
 /// A post takes so many lines, and more only to tell as much of each part as [`LEAST_ROOM`].
-const USUAL_LINES: usize = 45;
-const MOST_LINES: usize = 60;
+const USUAL_LINES: usize = 43;
+const MOST_LINES: usize = 58;
 /// The lines of a post if only what is wrong is asked for.
-const MOST_QUIET: usize = 10;
+const MOST_QUIET: usize = 8;
 /// How much is told of each part where there is room: so many sentences, and a few rows more.
 const ROOMIEST: usize = 8;
 const LEAST_ROOM: usize = 2;
-/// Above this, parts of one paragraph are kept apart and premises told in full.
+/// Above this, parts of one paragraph are kept apart.
 const ROOMY: usize = 3;
 /// A table has so many rows more than there is room for sentences.
 const ROWS: usize = 3;
@@ -36,6 +36,10 @@ const ROWS: usize = 3;
 const INDENT: usize = 4;
 /// Where tables begin.
 const TABLE: usize = 6;
+/// A quote is never cut below so many characters.
+const LEAST_QUOTE: usize = 24;
+/// The longest place; of a longer one its end is told.
+const PLACE: usize = 44;
 /// The most lines of quotes behind each other.
 const MOST_QUOTED: usize = 3;
 /// The columns of "; and 12 more".
@@ -89,13 +93,17 @@ struct PostScreen<'a> {
 impl<'a> PostScreen<'a> {
     fn draw(mut self, quiet: bool) -> String {
         let title = format!("{}  {}", visible(&self.post.id), prose(&self.post.title));
-        let (sign, style, headline) = self.headline();
+        let (sign, style) = mark_of(self.post, self.is_refused);
+        let headline = headline(self.post, self.is_refused);
         let headline =
             Piece::at(0, style, format!("{sign} {headline}").replace(' ', &GLUE.to_string()));
         self.page.ends(Piece::at(0, BOLD, title), headline);
         if quiet {
             self.wrong_in_short();
             self.signatures(true);
+            self.page.blank();
+            let counts = wording::counts(&VerdictCounts::of(&self.post.claims));
+            self.page.paragraph(0, 2, BOLD, &counts);
         } else {
             self.contradicted();
             self.signatures(false);
@@ -106,56 +114,9 @@ impl<'a> PostScreen<'a> {
             self.unchecked();
             self.verified();
             self.below();
+            self.closing();
         }
-        self.closing();
         self.page.finish()
-    }
-
-    /// The verdict on the post, short enough to be repeated.
-    fn headline(&self) -> (&'static str, Style, String) {
-        let post = self.post;
-        let refuted = wording::ranked(post, Verdict::Refuted);
-        let (differing, sure): (Vec<_>, Vec<_>) =
-            told_together(&refuted).into_iter().partition(|told| told.first.differs().is_some());
-        let counts = VerdictCounts::of(&post.claims);
-        let open = counts.inconclusive + counts.unchecked;
-        let (sign, style) = mark_of(post, self.is_refused);
-        let differ = if differing.len() == 1 { "differs" } else { "differ" };
-        let mut parts = Vec::new();
-        if self.is_refused {
-            parts.push("a part of it cannot be used".to_owned());
-        }
-        if !sure.is_empty() {
-            parts.push(format!("{} contradicted", wording::many(sure.len(), "statement")));
-        }
-        if !differing.is_empty() {
-            parts.push(format!("{} {differ}", wording::many(differing.len(), "statement")));
-        }
-        if parts.is_empty() {
-            parts.push(match (counts.total(), open) {
-                (0, _) => "nothing was checked".to_owned(),
-                (1, 0) => "its claim follows from the evidence".to_owned(),
-                (all, 0) => format!("all {all} claims follow from the evidence"),
-                (_, open) => format!("nothing contradicted, {open} open"),
-            });
-        }
-        if let Some(claims) = self.central_claims().filter(|claims| !claims.is_empty()) {
-            let fate = match claims
-                .iter()
-                .map(|claim| claim.outcome.verdict)
-                .max_by_key(|verdict| badness(*verdict))
-            {
-                Some(Verdict::Verified) => "holds",
-                Some(Verdict::Refuted) if claims.iter().all(|claim| claim.differs().is_some()) => {
-                    "differs"
-                }
-                Some(Verdict::Refuted) => "is contradicted",
-                Some(Verdict::Inconclusive) => "is open",
-                _ => "is untested",
-            };
-            parts.push(format!("the central claim {fate}"));
-        }
-        (sign, style, parts.join(" · "))
     }
 
     /// What is refuted, in one line each.
@@ -224,22 +185,27 @@ impl<'a> PostScreen<'a> {
 
     /// Printed numbers that are wrong in their last digits, one a line.
     fn slips(&mut self, claims: &[&'a ClaimReport]) {
-        let told = told_together(claims);
-        for one in told.iter().take(self.room) {
-            let words = format!(
-                "{}: {}",
-                clipped(&one.title(), QUOTE / 2),
-                prose(&one.first.outcome.reason)
-            );
+        let clusters = clusters(&self.remarks, told_together(claims));
+        for told in clusters.iter().take(self.room) {
+            let first = &told[0];
+            let times =
+                if told.len() > 1 { format!(" ({} times)", told.len()) } else { String::new() };
+            let title = clipped_title(first, QUOTE / 2);
+            let words = format!("{title}{times}: {}", prose(&first.first.outcome.reason));
             self.page.paragraph(2, INDENT, PLAIN, &words);
         }
-        self.more(told.len(), self.room);
+        self.more(clusters.iter().skip(self.room).map(Vec::len).sum(), 0);
     }
 
     /// Sentences with their values and why they are where they are; how many sentences are left out.
     fn blocks(&mut self, blocks: &[Block<'a>], most: usize) -> usize {
         blocks.iter().take(most).for_each(|block| self.block(block));
         blocks.iter().skip(most).map(|block| block.told.len()).sum()
+    }
+
+    /// The most characters of a reason: a line, where there is no room for more.
+    fn longest(&self) -> usize {
+        if self.room > LEAST_ROOM { REASON } else { self.page.width() - INDENT }
     }
 
     /// The words of a sentence and their place, in one line.
@@ -269,14 +235,14 @@ impl<'a> PostScreen<'a> {
             self.sentence(told, "");
         }
         if let Some(more) = block.told.len().checked_sub(most).filter(|more| *more > 0) {
-            self.page.paragraph(2, 2, FAINT, &format!("and {more} more with the same values"));
+            self.page.paragraph(2, 2, FAINT, &format!("and {more} more"));
         }
         let Some(told) = block.told.first() else { return };
         let premise = prose(&told.first.meaning.premise);
         let is_refuted = told.first.outcome.verdict == Verdict::Refuted;
         if !premise.is_empty() && !is_refuted {
-            let most = if self.room > ROOMY { REASON } else { self.page.width() - INDENT };
-            let premise = clipped(&format!("contradicted on this premise: {premise}"), most);
+            let premise = format!("contradicted on this premise: {premise}");
+            let premise = clipped(&premise, self.longest());
             self.page.paragraph(INDENT, INDENT, PLAIN, &premise);
         }
         self.tables(&block.tables, block.tables.len());
@@ -287,7 +253,7 @@ impl<'a> PostScreen<'a> {
         }
         if is_refuted {
             for note in told.notes().into_iter().take(1) {
-                self.page.paragraph(INDENT, INDENT, PLAIN, &clipped(&prose(note), REASON));
+                self.page.paragraph(INDENT, INDENT, PLAIN, &clipped(&prose(note), self.longest()));
             }
         }
         for told in &block.told {
@@ -303,7 +269,7 @@ impl<'a> PostScreen<'a> {
         if let Some(fact) =
             claim.meaning.fact.as_ref().filter(|_| claim.outcome.verdict == Verdict::Refuted)
         {
-            let fact = clipped(&visible(&fact.sentence), REASON);
+            let fact = clipped(&visible(&fact.sentence), self.longest() - "fact: ".len());
             self.page.paragraph(INDENT, INDENT + 2, PLAIN, &format!("fact: {fact}"));
         }
         let reason = prose(&claim.outcome.reason);
@@ -314,18 +280,12 @@ impl<'a> PostScreen<'a> {
                 Some((_, reason)) => reason.to_owned(),
                 None => reason,
             };
-        self.page.paragraph(INDENT, INDENT, PLAIN, &clipped(&reason, REASON));
-    }
-
-    fn central_claims(&self) -> Option<Vec<&'a ClaimReport>> {
-        let central = self.post.central.as_ref()?;
-        let claims = self.post.claims.iter();
-        Some(claims.filter(|claim| is_of(claim, central)).collect())
+        self.page.paragraph(INDENT, INDENT, PLAIN, &clipped(&reason, self.longest()));
     }
 
     /// What the post stands on, and whether that was tested.
     fn central(&mut self) {
-        let (Some(central), Some(claims)) = (&self.post.central, self.central_claims()) else {
+        let (Some(central), Some(claims)) = (&self.post.central, central_claims(self.post)) else {
             return;
         };
         let worst = claims.iter().max_by_key(|claim| badness(claim.outcome.verdict)).copied();
@@ -351,8 +311,8 @@ impl<'a> PostScreen<'a> {
         }
         self.tables(&FactTable::all(claims.iter().flat_map(|claim| rows_of(claim))), 2);
         if !worst.outcome.reason.is_empty() {
-            let most = if self.room > LEAST_ROOM { REASON } else { self.page.width() - 2 };
-            self.page.paragraph(2, 2, PLAIN, &clipped(&prose(&worst.outcome.reason), most));
+            let reason = clipped(&prose(&worst.outcome.reason), self.longest());
+            self.page.paragraph(2, 2, PLAIN, &reason);
         }
     }
 
@@ -368,6 +328,9 @@ impl<'a> PostScreen<'a> {
         let counts: Vec<_> = counts.map(|(name, items)| wording::many(items.len(), name)).collect();
         if counts.is_empty() {
             return;
+        }
+        if self.post.central.is_none() {
+            self.page.blank();
         }
         self.inline("", BOLD, "A REFEREE WOULD ASK", &counts.join(" · "));
         let items = asked.iter().flat_map(|(_, items)| items.iter().take(self.room / 3));
@@ -447,8 +410,10 @@ impl<'a> PostScreen<'a> {
         let most = (self.page.width() * lines).saturating_sub(before + AND_MORE);
         let one = |told: &ToldTogether| {
             let place = short_place(told);
-            let title =
-                clipped_title(told, (QUOTE / 2).min(most.saturating_sub(columns(&place) + 3)));
+            let title = clipped_title(
+                told,
+                (QUOTE / 2).min(most.saturating_sub(columns(&place) + 3)).max(LEAST_QUOTE),
+            );
             if place.is_empty() { title } else { format!("{title} ({place})") }
         };
         let mut words = String::new();
@@ -502,7 +467,10 @@ impl<'a> PostScreen<'a> {
         let reasons = by_code(&claims).into_iter();
         let reasons: Vec<_> =
             reasons.map(|(code, count)| format!("{count}{GLUE}{}", code.meaning)).collect();
-        let words = format!("{}: {}", claims.len(), reasons.join("; "));
+        let words = match reasons.as_slice() {
+            [one] => one.replacen(GLUE, ": ", 1),
+            several => format!("{}: {}", claims.len(), several.join("; ")),
+        };
         self.inline("·", mark(Verdict::Unchecked).1, "NOT CHECKED", &words);
     }
 
@@ -518,7 +486,7 @@ impl<'a> PostScreen<'a> {
         self.inline("✓", mark(Verdict::Verified).1, "FOLLOWS FROM THE EVIDENCE", what);
         let readers = wording::readers(&claims);
         // One reader of all needs no count.
-        let readers = readers.strip_prefix(&format!("{} ", claims.len())).unwrap_or(&readers);
+        let readers = readers.strip_prefix(&format!("{} by ", claims.len())).unwrap_or(&readers);
         let rests_on = [wording::verified_on(&claims).as_str(), readers].map(str::to_owned);
         let rests_on: Vec<_> = rests_on.into_iter().filter(|part| !part.is_empty()).collect();
         self.page.paragraph(2, 2, FAINT, &rests_on.join(" · "));
@@ -568,6 +536,62 @@ impl<'a> PostScreen<'a> {
     }
 }
 
+/// The verdict on the post, short enough to be repeated.
+pub(super) fn headline(post: &PostReport, is_refused: bool) -> String {
+    let refuted = wording::ranked(post, Verdict::Refuted);
+    let (differing, sure): (Vec<_>, Vec<_>) =
+        told_together(&refuted).into_iter().partition(|told| told.first.differs().is_some());
+    let counts = VerdictCounts::of(&post.claims);
+    let open = counts.inconclusive + counts.unchecked;
+    let differ = if differing.len() == 1 { "differs" } else { "differ" };
+    let mut parts = Vec::new();
+    if is_refused {
+        parts.push("a part of it cannot be used".to_owned());
+    }
+    if !sure.is_empty() {
+        parts.push(format!("{} contradicted", wording::many(sure.len(), "statement")));
+    }
+    if !differing.is_empty() {
+        parts.push(format!("{} {differ}", wording::many(differing.len(), "statement")));
+    }
+    if parts.is_empty() {
+        parts.push(match (counts.total(), open) {
+            (0, _) => "nothing was checked".to_owned(),
+            (1, 0) => "its claim follows from the evidence".to_owned(),
+            (all, 0) => format!("all {all} claims follow from the evidence"),
+            _ => {
+                let told = |count, what| (count > 0).then(|| format!(", {count} {what}"));
+                let open = told(counts.inconclusive, "open").unwrap_or_default();
+                let left = told(counts.unchecked, "not checked").unwrap_or_default();
+                format!("nothing contradicted{open}{left}")
+            }
+        });
+    }
+    if let Some(claims) = central_claims(post).filter(|claims| !claims.is_empty()) {
+        let fate = match claims
+            .iter()
+            .map(|claim| claim.outcome.verdict)
+            .max_by_key(|verdict| badness(*verdict))
+        {
+            Some(Verdict::Verified) => "holds",
+            Some(Verdict::Refuted) if claims.iter().all(|claim| claim.differs().is_some()) => {
+                "differs"
+            }
+            Some(Verdict::Refuted) => "is contradicted",
+            Some(Verdict::Inconclusive) => "is open",
+            _ => "is untested",
+        };
+        parts.push(format!("the central claim {fate}"));
+    }
+    parts.join(" · ")
+}
+
+/// The claims that state what a post stands on, where its file says so.
+fn central_claims(post: &PostReport) -> Option<Vec<&ClaimReport>> {
+    let central = post.central.as_ref()?;
+    Some(post.claims.iter().filter(|claim| is_of(claim, central)).collect())
+}
+
 /// The mark of the worst that became of a post.
 pub(super) fn mark_of(post: &PostReport, is_refused: bool) -> (&'static str, Style) {
     let counts = VerdictCounts::of(&post.claims);
@@ -585,9 +609,9 @@ pub(super) fn mark_of(post: &PostReport, is_refused: bool) -> (&'static str, Sty
 }
 
 /// Sentences with one reason or the same values.
-struct Block<'a> {
-    told: Vec<ToldTogether<'a>>,
-    tables: Vec<FactTable>,
+pub(super) struct Block<'a> {
+    pub told: Vec<ToldTogether<'a>>,
+    pub tables: Vec<FactTable>,
 }
 
 impl Block<'_> {
@@ -600,7 +624,7 @@ impl Block<'_> {
 }
 
 /// Sentences whose values are all among those of another stand with it.
-fn blocks(clusters: Vec<Vec<ToldTogether<'_>>>) -> Vec<Block<'_>> {
+pub(super) fn blocks(clusters: Vec<Vec<ToldTogether<'_>>>) -> Vec<Block<'_>> {
     let mut blocks: Vec<Block> = Vec::new();
     for told in clusters {
         let rows = told.iter().flat_map(ToldTogether::claims).flat_map(rows_of);
@@ -611,16 +635,21 @@ fn blocks(clusters: Vec<Vec<ToldTogether<'_>>>) -> Vec<Block<'_>> {
         };
         let premise =
             |told: &[ToldTogether]| told.first().map(|one| one.first.meaning.premise.clone());
+        // What the author says of several sentences in one note is one thing.
+        let note = |told: &[ToldTogether<'_>]| {
+            told.first().map(|one| one.first.note.clone()).filter(|note| !note.is_empty())
+        };
         let has_same = |block: &&mut Block| {
             premise(&told) == premise(&block.told)
-                && (is_within(&tables, &block.tables) || is_within(&block.tables, &tables))
+                && (note(&told).is_some_and(|own| note(&block.told) == Some(own))
+                    || is_within(&tables, &block.tables)
+                    || is_within(&block.tables, &tables))
         };
         match blocks.iter_mut().find(has_same) {
             Some(block) => {
-                if is_within(&block.tables, &tables) {
-                    block.tables = tables;
-                }
                 block.told.extend(told);
+                let rows = block.told.iter().flat_map(ToldTogether::claims).flat_map(rows_of);
+                block.tables = FactTable::all(rows);
             }
             None => blocks.push(Block { told, tables }),
         }
@@ -653,7 +682,7 @@ fn badness(verdict: Verdict) -> usize {
 }
 
 /// What is refuted: what changes a decision first, then what is further off.
-fn by_weight(post: &PostReport) -> Vec<&ClaimReport> {
+pub(super) fn by_weight(post: &PostReport) -> Vec<&ClaimReport> {
     let mut claims = wording::ranked(post, Verdict::Refuted);
     claims.sort_by(|a, b| {
         let key = |claim: &ClaimReport| {
@@ -674,10 +703,14 @@ fn error_of(claim: &ClaimReport) -> Option<f64> {
     off.reduce(f64::max)
 }
 
-/// "§3, table 2".
-fn short_place(told: &ToldTogether) -> String {
+/// "§3, table 2", of a pointer its end.
+pub(super) fn short_place(told: &ToldTogether) -> String {
     let place = told.place();
-    place.strip_prefix("section ").map_or(place.clone(), |rest| format!("§{rest}"))
+    let place = place.strip_prefix("section ").map_or(place.clone(), |rest| format!("§{rest}"));
+    match place.chars().count().checked_sub(PLACE).filter(|over| *over > 0) {
+        Some(over) => format!("…{}", place.chars().skip(over + 1).collect::<String>()),
+        None => place,
+    }
 }
 
 /// The words of a sentence, of which the end may be left out.

@@ -25,6 +25,8 @@ struct TableRow {
     cells: Vec<FactCell>,
     /// Whether the values are ordered as the text says.
     holds: Option<bool>,
+    /// By how many times values are reversed.
+    reversed: Vec<f64>,
     /// Whether the text says that they are equal.
     is_equality: bool,
 }
@@ -40,8 +42,15 @@ impl TableRow {
             unit: row.unit.clone(),
             cells: row.cells.clone(),
             holds: row.holds(),
+            reversed: reversed(row),
             is_equality: row.signs.iter().any(|sign| sign == "="),
         }
+    }
+
+    /// `the reverse: 2.38×, 2.72×`.
+    fn reverse(&self) -> String {
+        let times: Vec<_> = self.reversed.iter().map(|times| format!("{times:.2}×")).collect();
+        format!("the reverse: {}", times.join(", ")).trim_end_matches(": ").to_owned()
     }
 
     fn value(&self, arm: &str) -> Option<f64> {
@@ -52,7 +61,8 @@ impl TableRow {
     fn takes(&mut self, other: &Self) -> bool {
         let is_same = self.quantity == other.quantity && self.series == other.series;
         let agrees = |cell: &FactCell| self.value(&cell.arm).is_none_or(|own| own == cell.value);
-        if !is_same || !other.cells.iter().all(agrees) {
+        let is_linked = other.cells.iter().any(|cell| self.value(&cell.arm).is_some());
+        if !is_same || !is_linked || !other.cells.iter().all(agrees) {
             return false;
         }
         for cell in &other.cells {
@@ -64,14 +74,31 @@ impl TableRow {
             (Some(own), Some(others)) => Some(own && others),
             (own, others) => own.or(others),
         };
+        let reversed = other.reversed.iter().filter(|times| !self.reversed.contains(times));
+        let reversed: Vec<f64> = reversed.copied().collect();
+        self.reversed.extend(reversed);
         self.is_equality |= other.is_equality;
         true
     }
 }
 
+/// How many times a value is its neighbour that the text puts on the other side.
+fn reversed(row: &FactRow) -> Vec<f64> {
+    let pairs = std::iter::zip(&row.signs, row.cells.windows(2));
+    let times = |(sign, pair): (&String, &[FactCell])| {
+        let (a, b) = match sign.as_str() {
+            "<" | "<=" => (pair[0].value, pair[1].value),
+            ">" | ">=" => (pair[1].value, pair[0].value),
+            _ => return None,
+        };
+        (a > b && b > 0.0).then(|| a / b)
+    };
+    pairs.filter_map(times).collect()
+}
+
 /// Rows whose arms share columns.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct FactTable {
+pub(crate) struct FactTable {
     arms: Vec<String>,
     rows: Vec<TableRow>,
 }
@@ -166,7 +193,7 @@ impl FactTable {
         };
         let cells: Vec<_> = self.arms.iter().map(cell).collect();
         let sense = match row.holds {
-            Some(false) if !row.is_equality => ", the reverse".to_owned(),
+            Some(false) if !row.is_equality => format!(", {}", row.reverse()),
             _ if row.is_equality && row.holds == Some(false) => format!(", max/min {}", ratio(row)),
             _ => String::new(),
         };
@@ -185,6 +212,30 @@ impl FactTable {
 
     /// Draws it, at most so many rows of it.
     pub(super) fn draw(&self, page: &mut Page, indent: usize, most: usize, faint: Style) {
+        if let [row] = self.rows.as_slice() {
+            return page.paragraph(indent, indent + 2, Style::new(), &self.in_a_line(row));
+        }
+        let lines = self.lines(most);
+        let widest = |at: usize| {
+            lines.iter().filter_map(|line| line.cells.get(at)).map(|cell| columns(cell)).max()
+        };
+        let labels = lines.iter().map(|line| columns(&line.label)).max().unwrap_or(0);
+        for (number, line) in lines.iter().enumerate() {
+            let style = if number == 0 { faint } else { Style::new() };
+            let mut pieces = vec![Piece::at(indent, style, line.label.clone())];
+            let mut stop = indent + labels;
+            for (at, cell) in line.cells.iter().enumerate() {
+                stop += 2 + widest(at).unwrap_or(0);
+                let glued = cell.replace(' ', &GLUE.to_string());
+                pieces.push(Piece::at(stop - columns(cell), style, glued));
+            }
+            pieces.push(Piece::at(stop + 3, faint, line.remark.as_str()));
+            page.row(indent + 2, &pieces);
+        }
+    }
+
+    /// Its head and at most so many rows, in words.
+    pub(crate) fn lines(&self, most: usize) -> Vec<TableLine> {
         let shared = |part: fn(&TableRow) -> &String| {
             let first = self.rows.first().map(part);
             first.filter(|first| self.rows.iter().all(|row| part(row) == *first)).cloned()
@@ -203,15 +254,12 @@ impl FactTable {
             (Some(quantity), Some(series)) if !series.is_empty() => format!("{quantity}, {series}"),
             (one, other) => one.clone().or_else(|| other.clone()).unwrap_or_default(),
         };
-        if let [row] = self.rows.as_slice() {
-            return page.paragraph(indent, indent + 2, Style::new(), &self.in_a_line(row));
-        }
         let has_ratio = self.rows.iter().any(|row| row.is_equality);
         let has_sense = self.has_reverse();
-        let mut lines = Vec::new();
         let mut head: Vec<String> = self.arms.iter().map(|arm| visible(arm)).collect();
         head.extend(has_ratio.then(|| "max/min".to_owned()));
-        lines.push((clipped(&corner, LABEL), head, String::new()));
+        let head = TableLine { label: clipped(&corner, LABEL), cells: head, remark: String::new() };
+        let mut lines = vec![head];
         for row in self.rows.iter().take(most) {
             let format = RowFormat::of(row.cells.iter().map(|cell| cell.value), &row.unit);
             let cell = |arm: &String| {
@@ -219,49 +267,29 @@ impl FactTable {
             };
             let mut cells: Vec<_> = self.arms.iter().map(cell).collect();
             cells.extend(has_ratio.then(|| ratio(row)));
-            let sense = match row.holds.filter(|_| has_sense && !row.is_equality) {
+            let remark = match row.holds.filter(|_| has_sense && !row.is_equality) {
                 Some(true) => "as the text says".to_owned(),
-                Some(false) => "the reverse".to_owned(),
+                Some(false) => row.reverse(),
                 None => String::new(),
             };
-            lines.push((label(row), cells, sense));
+            lines.push(TableLine { label: label(row), cells, remark });
         }
         if let Some(more) = self.rows.len().checked_sub(most).filter(|more| *more > 0)
-            && let Some((_, _, word)) = lines.last_mut()
+            && let Some(line) = lines.last_mut()
         {
-            *word = format!("{word}, and {more} more").trim_start_matches(", ").to_owned();
+            let remark = format!("{}, and {more} more", line.remark);
+            line.remark = remark.trim_start_matches(", ").to_owned();
         }
-        draw_lines(page, indent, &lines, faint);
+        lines
     }
 }
 
-/// Draws lines of a label, cells at the right edge of their columns, and a word behind them.
-fn draw_lines(
-    page: &mut Page,
-    indent: usize,
-    lines: &[(String, Vec<String>, String)],
-    faint: Style,
-) {
-    let widest = |at: usize| {
-        lines.iter().filter_map(|(_, cells, _)| cells.get(at)).map(|cell| columns(cell)).max()
-    };
-    let labels = lines.iter().map(|(label, ..)| columns(label)).max().unwrap_or(0);
-    let count = lines.first().map_or(0, |(_, cells, _)| cells.len());
-    for (number, (label, cells, word)) in lines.iter().enumerate() {
-        let style = if number == 0 { faint } else { Style::new() };
-        let mut pieces = vec![Piece::at(indent, style, label.clone())];
-        let mut stop = indent + labels;
-        for (at, cell) in cells.iter().enumerate().take(count) {
-            stop += 2 + widest(at).unwrap_or(0);
-            pieces.push(Piece::at(
-                stop - columns(cell),
-                style,
-                cell.replace(' ', &GLUE.to_string()),
-            ));
-        }
-        pieces.push(Piece::at(stop + 3, faint, word.as_str()));
-        page.row(indent + 2, &pieces);
-    }
+/// A line of a table: its label, a cell for each arm, and what there is to say of them.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct TableLine {
+    pub label: String,
+    pub cells: Vec<String>,
+    pub remark: String,
 }
 
 /// How many times the largest value is the smallest.

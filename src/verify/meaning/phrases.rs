@@ -24,7 +24,7 @@ impl Scope<'_> {
     }
 
     /// The arms of the nouns of an expression, from left to right; none for a noun without one.
-    fn arms_of(&self, tree: &Expression) -> Vec<Option<String>> {
+    pub fn arms_of(&self, tree: &Expression) -> Vec<Option<String>> {
         let mut nouns = Vec::new();
         nouns_of(self, tree, &mut nouns);
         nouns.into_iter().map(|noun| noun.arm.map(|arm| arm.label.clone())).collect()

@@ -10,6 +10,11 @@ use super::phrases::SharedQuantity;
 use crate::evaluate::functions::fixed;
 use crate::value::Quantity;
 
+/// The function that gives a number of the quote.
+const QUOTED: &str = "quoted";
+/// What a value of no other name is called.
+const VALUE: &str = "value";
+
 /// The rows of relations whose values were measured, in the order in which relations are judged. None if some relation
 /// measures values that are not its sides, as a test does.
 pub fn of_relations(
@@ -20,8 +25,10 @@ pub fn of_relations(
     let mut left = measured;
     let mut rows = Vec::new();
     for tree in trees {
-        let plain = scope.plain(scope.body(tree));
-        let Some(compared) = Compared::of(scope, &plain) else { return Vec::new() };
+        let body = scope.body(tree);
+        let compared = Compared::of(scope, &scope.plain(body));
+        let compared = compared.or_else(|| Compared::printed(scope, body));
+        let Some(compared) = compared else { return Vec::new() };
         let Some((own, rest)) = left.split_at_checked(compared.measured()) else {
             return Vec::new();
         };
@@ -100,13 +107,19 @@ impl Compared {
                 let sides = std::iter::once(&**first).chain(rest.iter().map(|(_, side)| side));
                 let nouns: Vec<Noun> = sides.map(|side| scope.noun(side)).collect::<Option<_>>()?;
                 let (one, others) = nouns.split_first()?;
-                if others.iter().any(|other| head(other) != head(one) || other.arm.is_none()) {
-                    return None;
-                }
+                let are_one =
+                    |part: fn(&Noun) -> String| others.iter().all(|noun| part(noun) == part(one));
+                let label = |noun: &Noun| noun.label().to_owned();
+                // One quantity of several arms, or several quantities of one.
+                let (quantity, labels) = match (are_one(head), are_one(label)) {
+                    (true, false) => (head(one), nouns.iter().map(label).collect()),
+                    (false, true) => (label(one), nouns.iter().map(head).collect()),
+                    _ => return None,
+                };
                 let operators = rest.iter().map(|(operator, _)| operator);
                 Some(Self {
-                    quantity: head(one),
-                    labels: nouns.iter().map(|noun| noun.label().to_owned()).collect(),
+                    quantity,
+                    labels,
                     unit: unit_of(scope, one),
                     signs: operators.map(|one| one.sign().to_owned()).collect(),
                     is_chain: true,
@@ -136,6 +149,28 @@ impl Compared {
         Some(Self { quantity, labels, unit, signs: Vec::new(), is_chain: false })
     }
 
+    /// A printed number and what the evidence gives for it, as `nearly_fixed([quoted(1), rate(moe)])` compares them.
+    fn printed(scope: &Scope<'_>, body: &Expression) -> Option<Self> {
+        let ExpressionKind::Call(name, arguments) = &body.kind else { return None };
+        let [first, ..] = arguments.as_slice() else { return None };
+        let ExpressionKind::List(items) = &first.value.kind else { return None };
+        let [printed, computed] = items.as_slice() else { return None };
+        if !fixed::EQUALITIES.contains(&name.as_str()) || !printed.is_call_of(QUOTED) {
+            return None;
+        }
+        let name = formula_of(scope, computed);
+        let quantity = name.map_or_else(|| VALUE.to_owned(), |name| name.replace('_', " "));
+        let arm = scope.arms_of(&scope.plain(computed)).into_iter().flatten().next();
+        let arm = arm.map_or_else(String::new, |arm| format!("{arm}."));
+        Some(Self {
+            quantity,
+            labels: ["printed", "evidence"].map(|side| format!("{arm}{side}")).to_vec(),
+            unit: String::new(),
+            signs: vec![RelationOperator::Equal.sign().to_owned()],
+            is_chain: false,
+        })
+    }
+
     /// How many values its judgement measures: of a chain both sides of each link, of a list each item.
     fn measured(&self) -> usize {
         if self.is_chain { 2 * self.signs.len() } else { self.labels.len() }
@@ -148,25 +183,46 @@ impl Compared {
         } else {
             values.to_vec()
         };
-        let prefix = |label: &str| label.rsplit_once('.').map(|(series, _)| series.to_owned());
-        let series = self.labels.first().and_then(|label| prefix(label));
-        let series = series
-            .filter(|own| self.labels.iter().all(|label| prefix(label).as_ref() == Some(own)));
-        let own = series.as_ref().map_or(0, |series| series.len() + 1);
+        let series = self.series();
         let arm = |label: &String| {
-            let name = label.get(own..).unwrap_or(label);
+            let name = match &series {
+                Some(Series::Before(series)) => label.get(series.len() + 1..),
+                Some(Series::Behind(series)) => label.get(..label.len() - series.len() - 1),
+                None => None,
+            };
+            let name = name.unwrap_or(label);
             let alias = scope.page.aliases.get(name).and_then(|words| words.first());
             alias.cloned().unwrap_or_else(|| name.to_owned())
         };
         let cells = std::iter::zip(&self.labels, values);
         FactRow {
             quantity: self.quantity,
-            series: series.unwrap_or_default(),
+            cells: cells.map(|(label, value)| FactCell { arm: arm(label), value }).collect(),
+            series: series
+                .map_or_else(String::new, |(Series::Before(one) | Series::Behind(one))| one),
             unit: self.unit,
             signs: self.signs,
-            cells: cells.map(|(label, value)| FactCell { arm: arm(label), value }).collect(),
         }
     }
+
+    /// What the names of all arms have in common.
+    fn series(&self) -> Option<Series> {
+        let shared = |part: fn(&str) -> Option<&str>| {
+            let first = part(self.labels.first()?)?;
+            self.labels.iter().all(|label| part(label) == Some(first)).then(|| first.to_owned())
+        };
+        let before = shared(|label| label.rsplit_once('.').map(|(series, _)| series));
+        let behind = || shared(|label| label.split_once('.').map(|(_, lane)| lane));
+        before.map(Series::Before).or_else(|| behind().map(Series::Behind))
+    }
+}
+
+/// What the names of several arms have in common.
+enum Series {
+    /// Their beginning: `bf16` of `bf16.dense` and `bf16.moe64`.
+    Before(String),
+    /// Their end: `dense` of `january.dense` and `march.dense`.
+    Behind(String),
 }
 
 /// The unit that the evidence states for a quantity.

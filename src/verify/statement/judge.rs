@@ -12,6 +12,7 @@ use repro_claim::syntax::ExpressionKind;
 use repro_core::decimal::Printed;
 use repro_core::source::{Error, codes};
 use repro_report::meaning::Meaning;
+use repro_report::meaning::TextPlace;
 use repro_report::outcome::{ClaimReport, Definition, Impact, Outcome, ReadBy, Verdict};
 
 use super::{horizons, own_numbers};
@@ -53,6 +54,8 @@ pub(super) struct SoughtWords {
     pub(super) around: String,
     /// The paragraphs in which they stand, or the head and the row of their table: what an approval depends on.
     pub(super) context: String,
+    /// Where the text has them, if the project has the text and it has them once.
+    pub(super) written_at: Option<TextPlace>,
 }
 
 /// Words of the text and what their numbers are bound to.
@@ -214,7 +217,16 @@ impl<'a> Judge<'a> {
             [place] if quote::is_struck(whole, place.start) => {
                 sought.not_there = Some("the text crosses these words out".into());
             }
-            [place] => sought.around = around(whole, place),
+            [place] => {
+                sought.around = around(whole, place);
+                let texts = &self.context.page.texts;
+                let own = texts.iter().find(|text| text.id == self.statement.text);
+                if own.is_some_and(|text| text.file.is_some()) {
+                    let (line, column) = text.source().line_column(place.start);
+                    let file = text.source().name().to_owned();
+                    sought.written_at = Some(TextPlace { file, line, column });
+                }
+            }
             _ => {}
         }
         sought
@@ -313,6 +325,7 @@ impl<'a> Judge<'a> {
                 premise: self.statement.premise.clone().unwrap_or_default(),
                 is_audit: self.context.page.role == PostRole::Audit,
                 context: bound.sought.context.clone(),
+                written_at: bound.sought.written_at.clone(),
                 column: bound.head.map(|head| format!("{} / {head}", self.statement.id)),
                 ..Meaning::default()
             },

@@ -30,7 +30,7 @@ use crate::value::{Evaluated, EvidenceWords, Leaf, LeafKind, NumberRole, Quantit
 codes! {
     OTHER_COUNT = "sentence::other-count", "a quote has more or fewer numbers than bindings", "give one expression for each number, in order; excuse a number by `\"_ the reason\"`";
     RELATION_AS_NUMBER = "sentence::relation-as-number", "a relation stands where a number is bound", "a relation, `a = b` or `a < b`, belongs into `says`; `is` has what each number of the quote is";
-    SINGLE_SOURCE = "value::single-source", "the only source is the quoted text", "bind it to another document, or to what it follows from";
+    SINGLE_SOURCE = "value::single-source", "the post is the only source", "bind it to another document, or to what it follows from";
 }
 
 /// What helps where numbers are bound and the quote has none.

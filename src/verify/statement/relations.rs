@@ -30,7 +30,7 @@ use crate::reading;
 use crate::value::Quantity;
 
 codes! {
-    NOT_PUBLISHED = "sentence::not-published", "the evidence is not published", "publish it, and bind the sentence to it";
+    NOT_PUBLISHED = "sentence::not-published", "evidence not published", "publish it, and bind the sentence to it";
     UNCLEAR_CELL = "sentence::unclear-cell", "whether a cell says yes or no is not clear", "write `yes` or `no`, ✓ or ✗, `true` or `false`";
     NOT_HELD = "sentence::number-not-held", "a number of the quote is held by no binding and no relation", "bind it in `is`, or take it into the relation as `quoted(1)`; `\"_ reason\"` excuses it";
 }

@@ -10,7 +10,7 @@ use crate::lexicon::{Vocabulary, lexicon, place_of};
 use crate::page::{Mood, Sentence};
 
 codes! {
-    NOT_A_FACT = "sentence::not-a-fact", "advice or a definition", "nothing to do: only facts are checked";
+    NOT_A_FACT = "sentence::not-a-fact", "advice or definition", "nothing to do: only facts are checked";
     PREMISE = "sentence::premise", "a refutation would need a premise that the text does not state", "see the premise";
     NO_MEANING = "sentence::no-meaning", "a word of degree states no threshold", "say how much, in numbers";
     READINGS_DIFFER = "sentence::readings-differ", "the sentence holds in one meaning and not in another", "say which is meant";
