@@ -132,8 +132,10 @@ fn contradicted(block: &Block<'_>, base: &str, sheet: &mut MarkdownSheet) {
     }
     sheet.line("\n");
     for table in &block.tables {
-        let lines = table.lines(usize::MAX).into_iter().map(|line| {
-            let cells = line.cells.iter().chain([&line.remark]);
+        let lines = table.lines(usize::MAX);
+        let has_remarks = lines.iter().any(|line| !line.remark.is_empty());
+        let lines = lines.iter().map(|line| {
+            let cells = line.cells.iter().chain(has_remarks.then_some(&line.remark));
             std::iter::once(&line.label).chain(cells).map(|cell| escaped(cell)).collect()
         });
         let mut lines: Vec<Vec<String>> = lines.collect();
@@ -144,9 +146,9 @@ fn contradicted(block: &Block<'_>, base: &str, sheet: &mut MarkdownSheet) {
     let Some(told) = block.told.first() else { return };
     let reasons = told.by_reason();
     let reasons = reasons.iter().filter(|_| block.tables.is_empty());
-    let reasons = reasons.map(|claims| claims[0].outcome.reason.as_str());
-    for words in reasons.chain(told.notes()) {
-        sheet.line(&format!("{}\n\n", escaped(words)));
+    let reasons = reasons.map(|claims| screen::reason_of(claims[0]));
+    for words in reasons.chain(told.notes().into_iter().map(str::to_owned)) {
+        sheet.line(&format!("{}\n\n", escaped(&words)));
     }
 }
 

@@ -282,14 +282,18 @@ fn is_false(truth: &bool) -> bool {
     !truth
 }
 
-/// A place in a text of the project.
+/// Where a text that was read has some words.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TextPlace {
-    /// The file, relative to the root of the project.
-    pub file: String,
-    /// The line and the column in characters, both from 1.
+    /// The text, by its name in the post file.
+    pub text: String,
+    /// Its file relative to the root of the project, if the project has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// The line, from 1.
     pub line: usize,
-    pub column: usize,
+    /// The first byte, and the one behind the last.
+    pub span: [usize; 2],
 }
 
 /// What a claim is taken to mean.
@@ -322,7 +326,7 @@ pub struct Meaning {
     /// What reviewers have recorded.
     #[serde(default, skip_serializing_if = "ReviewStatus::is_empty")]
     pub review: ReviewStatus,
-    /// Where the text has the words, if the project has the text and it has them once.
+    /// Where the text has the words, if it was read and has them once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written_at: Option<TextPlace>,
     /// The paragraph around the quote, or the head and the row of its table; empty where the text is not at hand. Reports do not

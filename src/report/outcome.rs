@@ -364,10 +364,10 @@ impl ClaimReport {
     /// Where its author looks: the words of the text where the project has it, else the post file.
     pub fn written_at(&self) -> Location {
         match &self.meaning.written_at {
-            Some(TextPlace { file, line, column }) => {
-                Location { line: *line, column: *column, ..Location::file(file.clone()) }
+            Some(TextPlace { file: Some(file), line, .. }) => {
+                Location { line: *line, ..Location::file(file.clone()) }
             }
-            None => self.place.clone(),
+            _ => self.place.clone(),
         }
     }
 

@@ -1,5 +1,5 @@
 //! SARIF 2.1.0, which code scanning of GitHub and editors read: one result for each refuted claim, each refused input, and
-//! with `--locked` each verdict that is not as recorded. `--verbose` adds what is open, unchecked or remarked.
+//! with `--locked` each verdict that is not as recorded, and what misses a minimum that was asked for. `--verbose` adds what is open, unchecked or remarked.
 //!
 //! An alert is the same one as long as its fingerprint is: post, claim, code and words, and no line. What comes from
 //! inputs cannot act as a link or a placeholder of a message.
@@ -165,7 +165,12 @@ struct Alert<'r> {
 /// The report as one run.
 pub(super) fn render(report: &Report, options: &ReportOptions) -> String {
     let mut alerts = alerts(report);
-    alerts.retain(|alert| options.verbose || alert.level == SarifLevel::Error);
+    let is_asked = |code: &Code| code.id == BELOW_MINIMUM.id || code.id == UNBOUND.id;
+    let all = alerts.len();
+    alerts.retain(|alert| {
+        options.verbose || alert.level == SarifLevel::Error || is_asked(alert.code)
+    });
+    let untold = all - alerts.len();
     alerts.sort_by_key(|alert| alert.level);
     let left_out = alerts.len().saturating_sub(RESULT_LIMIT);
     alerts.truncate(RESULT_LIMIT);
@@ -191,7 +196,7 @@ pub(super) fn render(report: &Report, options: &ReportOptions) -> String {
                 rules: rules.into_values().map(rule).collect(),
             },
         },
-        invocations: [invocation(report, left_out)],
+        invocations: [invocation(report, untold, left_out)],
         original_uri_base_ids: BTreeMap::from([(place::TOP, SarifBase { description: top })]),
         column_kind: "unicodeCodePoints",
     };
@@ -218,7 +223,7 @@ fn rule(code: &'static Code) -> SarifRule {
     }
 }
 
-fn invocation(report: &Report, left_out: usize) -> SarifInvocation {
+fn invocation(report: &Report, untold: usize, left_out: usize) -> SarifInvocation {
     let tell = |level| {
         move |message: String| SarifNotification { level, message: SarifText::of(&message) }
     };
@@ -233,6 +238,10 @@ fn invocation(report: &Report, left_out: usize) -> SarifInvocation {
         format!("{statements} are drafted, and nobody has confirmed them")
     };
     let not_run = "not all that was asked for could run";
+    let open = || {
+        let counts = wording::counts(&report.summary());
+        format!("{counts}; `--verbose` makes results of what is not refuted, too")
+    };
     let cut = || format!("{left_out} more results, of those that weigh least, are left out");
     let told = [
         (report.summary().total() == 0).then(nothing),
@@ -241,6 +250,7 @@ fn invocation(report: &Report, left_out: usize) -> SarifInvocation {
         (!empty.is_empty()).then(|| format!("nothing was checked in {empty}")),
         (report.not_run && !report.is_not_judged()).then(|| not_run.to_owned()),
         (!passed.is_empty()).then(|| format!("passed over, as it cannot be read: {passed}")),
+        (untold > 0).then(open),
         (left_out > 0).then(cut),
         super::replay_scope(report),
     ];

@@ -10,8 +10,8 @@ use crate::outcome::{ClaimReport, Finding, Measured, SpreadChart, TestNumbers};
 use crate::wording::{self, Remarks};
 
 /// So many places of evidence are listed.
-const PLACES: usize = 24;
-/// So many numbers of one claim are drawn.
+const PLACES: usize = 6;
+/// So many numbers of one claim that is not verified are drawn.
 const LINES: usize = 4;
 /// How an entry begins that is written as in a file.
 const CODE: &str = "<dd class=\"code\">";
@@ -75,8 +75,13 @@ fn one(page: &mut String, claim: &ClaimReport, told: &ToldOfClaims<'_>) {
     entry(page, CODE, "expression", &claim.said);
     let row = claim.row.iter().map(|name| format!("{} = {}", name.name, name.meaning));
     entry(page, CODE, "in this row", &row.collect::<Vec<_>>().join(", "));
-    entry(page, "<dd>", "the evidence gives", &outcome.recomputed);
-    entry(page, "<dd>", "agrees within", &wording::tolerance(claim));
+    // Most facts end with their values.
+    if !fact.contains(&outcome.recomputed) {
+        entry(page, "<dd>", "the evidence gives", &outcome.recomputed);
+    }
+    if !outcome.is_verified() {
+        entry(page, "<dd>", "agrees within", &wording::tolerance(claim));
+    }
     let places: Vec<_> = wording::evidence(claim).collect();
     if let [place] = places.as_slice() {
         entry(page, CODE, "read from", place);
@@ -88,7 +93,7 @@ fn one(page: &mut String, claim: &ClaimReport, told: &ToldOfClaims<'_>) {
     let place = wording::line_of(&claim.place) + &code.unwrap_or_default();
     entry(page, CODE, "written in", &place);
     page.push_str("</dl>");
-    for measured in outcome.measured.iter().take(LINES) {
+    for measured in outcome.measured.iter().take(LINES).filter(|_| !outcome.is_verified()) {
         line::draw(page, measured);
     }
     if let Some(chart) = spreads.get(&claim.id) {

@@ -6,7 +6,7 @@ use plotters::prelude::*;
 
 use super::escaped::escaped;
 use super::figure::{ARMS, Drawn, GRID, INK, SIZE, extent, figure};
-use super::{fixed, replayed};
+use super::replayed;
 use crate::outcome::{ClaimReport, CourseArm, CourseChart, PostReport, TestNumbers};
 
 /// So many differences are drawn.
@@ -26,7 +26,6 @@ pub fn drawn(post: &PostReport) -> String {
     if !tests.is_empty() {
         differences(&mut page, &tests);
     }
-    fixed::draw(&mut page, &post.claims);
     replayed::draw(&mut page, &post.pictures.replays);
     match page.is_empty() {
         true => page,

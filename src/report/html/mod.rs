@@ -7,7 +7,7 @@ mod card;
 mod charts;
 mod escaped;
 mod figure;
-mod fixed;
+mod lead;
 mod line;
 mod marks;
 mod prose;
@@ -24,10 +24,11 @@ use self::card::ToldOfClaims;
 use self::escaped::escaped;
 use self::marks::{MarkedNumber, NumberMarks};
 use crate::SCOPE;
-use crate::folded::{self, ToldTogether, told_together};
+use crate::folded::{ToldTogether, told_together};
 use crate::outcome::{
     ClaimReport, PostReport, Report, TextMarkup, TextReport, Verdict, VerdictCounts,
 };
+use crate::screen;
 use crate::wording::{self, Remarks};
 
 /// How a page says by what it was made.
@@ -138,11 +139,17 @@ fn list(page: &mut String, heading: &str, items: impl Iterator<Item = String>) {
 fn article(page: &mut String, report: &Report, post: &PostReport, index: usize) {
     let id = escaped(&post.id);
     page.push_str(&format!("<article class=\"post\" id=\"post-{id}\">\n"));
+    // What a count leads to is before all that it filters, so that a style can hide the rest.
+    for (word, _) in lead::GROUPS {
+        page.push_str(&format!("<span class=\"only {word}\" id=\"only-{word}-{index}\"></span>\n"));
+    }
+    page.push_str(&format!("<span id=\"all-{index}\"></span>\n"));
     let level = level_of(report);
     page.push_str(&format!("<header>\n<h{level}>{}</h{level}>\n", escaped(title_of(post))));
-    summary(page, report, post);
+    summary(page, report, post, index);
     page.push_str("</header>\n");
     let remarks = Remarks::of(post);
+    lead::draw(page, report, post, &remarks, index);
     let mut cards = PostCards {
         page: String::new(),
         told: ToldOfClaims { remarks: &remarks, spreads: &post.pictures.spreads },
@@ -157,35 +164,35 @@ fn article(page: &mut String, report: &Report, post: &PostReport, index: usize) 
         told.extend(shown_text(page, (level, post), text, &mut cards));
     }
     let untold: Vec<_> = post.claims.iter().filter(|claim| !told.contains(&*claim.id)).collect();
-    statements(page, &untold, &mut cards);
+    statements(page, &untold, index, &mut cards);
     page.push_str(&format!("</div>\n{pictures}</div>\n"));
     about(page, post, &remarks);
     page.push_str(&format!("<div class=\"cards\">\n{}</div>\n</article>\n", cards.page));
 }
 
-/// The sentence and the counts above a post.
-fn summary(page: &mut String, report: &Report, post: &PostReport) {
+/// The verdict and the counts above a post.
+fn summary(page: &mut String, report: &Report, post: &PostReport, index: usize) {
     let counts = VerdictCounts::of(&post.claims);
-    let wrong = folded::wrong(post);
+    let is_refused = report.failures.iter().any(|failure| failure.place.file == post.file);
     let sentence = match &report.locked {
         Some(differences) if differences.is_empty() => wording::as_recorded(&counts),
         Some(differences) => wording::entries_differ(differences.len()),
-        None => wrong.sentence,
+        None => {
+            let (sign, _) = screen::mark_of(post, is_refused);
+            format!("{sign} {}", screen::headline(post, is_refused))
+        }
     };
     page.push_str(&format!("<p class=\"sentence\">{}</p>\n", escaped(&sentence)));
-    if !wrong.others.is_empty() {
-        let others: String =
-            wrong.others.iter().map(|other| format!("<li>{}</li>\n", escaped(other))).collect();
-        page.push_str(&format!("<ul class=\"others\">\n{others}</ul>\n"));
-    }
     page.push_str("<ul class=\"counts\">\n");
     for (many, word) in wording::verdicts(&counts, &VERDICTS) {
         let class = if word == "differ" { "differs" } else { word };
-        page.push_str(&format!("<li class=\"verdict {class}\">{word} {many}</li>\n"));
+        page.push_str(&format!(
+            "<li><a class=\"verdict {class}\" href=\"#only-{class}-{index}\">{word} {many}</a></li>\n"
+        ));
     }
     let command = command(report, post);
     page.push_str(&format!(
-        "</ul>\n<p class=\"repeat\">To repeat it: <code>{}</code></p>\n",
+        "<li><a href=\"#all-{index}\">all</a></li>\n</ul>\n<p class=\"repeat\">To repeat it: <code>{}</code></p>\n",
         escaped(&command)
     ));
 }
@@ -236,7 +243,8 @@ fn shown_text<'r>(
         let claims = number.claims.iter().filter_map(|id| by_id.get(&**id).copied()).collect();
         MarkedNumber { number, claims, id: cards.next_id() }
     });
-    let mut marks = NumberMarks::new(numbers.collect());
+    let numbers = numbers.collect();
+    let mut marks = NumberMarks::new(marks::quoted(text, &post.claims), numbers);
     page.push_str("<section class=\"prose\" aria-label=\"text\">\n");
     if post.texts.len() > 1 {
         page.push_str(&format!("<p class=\"what\">{}</p>\n", escaped(&text.what)));
@@ -256,35 +264,35 @@ fn shown_text<'r>(
     told
 }
 
-/// Claims that no number of a text on the page tells of, by their places.
-fn statements(page: &mut String, claims: &[&ClaimReport], cards: &mut PostCards<'_>) {
-    if claims.is_empty() {
-        return;
-    }
-    page.push_str("<section class=\"statements\">\n<h2>Statements</h2>\n");
-    let mut place = String::new();
-    let mut is_open = false;
-    for told in told_together(claims) {
-        if told.place() != place || !is_open {
-            page.push_str(if is_open { "</ul>\n" } else { "" });
-            place = told.place();
-            if !place.is_empty() {
-                page.push_str(&format!("<h3>{}</h3>\n", escaped(&place)));
-            }
-            page.push_str("<ul>\n");
-            is_open = true;
+/// Claims that no number of a text on the page tells of: those of one verdict together, the worst first.
+fn statements(page: &mut String, claims: &[&ClaimReport], post: usize, cards: &mut PostCards<'_>) {
+    for (word, heading) in lead::GROUPS {
+        let told = told_together(claims).into_iter();
+        let told: Vec<_> = told
+            .filter(|one| marks::class_of(&one.claims().collect::<Vec<_>>()) == Some(word))
+            .collect();
+        if told.is_empty() {
+            continue;
         }
-        statement(page, &told, cards);
+        let count = wording::many(told.len(), "statement");
+        page.push_str(&format!(
+            "<section class=\"statements {word}\" id=\"{word}-{post}\">\n<h2>{heading} <small>{count}</small></h2>\n<ul>\n"
+        ));
+        told.iter().for_each(|one| statement(page, one, cards));
+        page.push_str("</ul>\n</section>\n");
     }
-    page.push_str("</ul>\n</section>\n");
 }
 
 fn statement(page: &mut String, told: &ToldTogether<'_>, cards: &mut PostCards<'_>) {
     let claims: Vec<_> = told.claims().collect();
     let Some(word) = marks::class_of(&claims) else { return };
     let (id, words) = (cards.next_id(), told.title());
+    let place = match told.place() {
+        place if place.is_empty() => String::new(),
+        place => format!(" <small>{}</small>", escaped(&place)),
+    };
     page.push_str(&format!(
-        "<li><span class=\"verdict {word}\">{word}</span> <button class=\"n {word}\" popovertarget=\"{id}\">{}</button></li>\n",
+        "<li><button class=\"n {word}\" popovertarget=\"{id}\">{}</button>{place}</li>\n",
         escaped(&words)
     ));
     cards.add(&id, &claims);

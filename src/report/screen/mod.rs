@@ -18,7 +18,7 @@ use crate::outcome::{CentralClaim, ClaimReport, Impact, PostReport, Verdict, Ver
 use crate::text::remarks_below;
 use crate::visible::{clipped, prose, visible};
 use crate::wording::{self, Remarks};
-use table::FactTable;
+pub(super) use table::FactTable;
 
 /// A post takes so many lines, and more only to tell as much of each part as [`LEAST_ROOM`].
 const USUAL_LINES: usize = 43;
@@ -272,31 +272,15 @@ impl<'a> PostScreen<'a> {
             let fact = clipped(&visible(&fact.sentence), self.longest() - "fact: ".len());
             self.page.paragraph(INDENT, INDENT + 2, PLAIN, &format!("fact: {fact}"));
         }
-        let reason = prose(&claim.outcome.reason);
-        let premise = prose(&claim.meaning.premise);
-        // The premise stands above.
-        let reason =
-            match reason.split_once(&format!("({premise}): ")).filter(|_| !premise.is_empty()) {
-                Some((_, reason)) => reason.to_owned(),
-                None => reason,
-            };
+        let reason = reason_of(claim);
         self.page.paragraph(INDENT, INDENT, PLAIN, &clipped(&reason, self.longest()));
     }
 
     /// What the post stands on, and whether that was tested.
     fn central(&mut self) {
-        let (Some(central), Some(claims)) = (&self.post.central, central_claims(self.post)) else {
-            return;
-        };
-        let worst = claims.iter().max_by_key(|claim| badness(claim.outcome.verdict)).copied();
-        let Some(worst) = worst else { return };
+        let Some(central) = central(self.post) else { return };
+        let CentralFate { worst, claims, fate, .. } = &central;
         let (sign, style) = claim_mark(worst);
-        let fate = match worst.outcome.verdict {
-            Verdict::Verified => format!("holds: {}", wording::assurance(&claims)),
-            Verdict::Refuted => "does not hold: see above".to_owned(),
-            Verdict::Inconclusive => "cannot be decided".to_owned(),
-            Verdict::Unchecked => "was not tested".to_owned(),
-        };
         let says = prose(&central.says);
         let heading = format!("CENTRAL CLAIM {fate}");
         if says.is_empty() || self.page.fits(columns(&heading) + INDENT, &says) {
@@ -305,7 +289,7 @@ impl<'a> PostScreen<'a> {
             self.heading(sign, style, &heading, "");
             self.page.paragraph(2, 2, PLAIN, &says);
         }
-        let told = if central.says.is_empty() { told_together(&claims) } else { Vec::new() };
+        let told = if central.says.is_empty() { told_together(claims) } else { Vec::new() };
         for one in told.iter().take(self.room.div_ceil(2)) {
             self.sentence(one, "");
         }
@@ -342,10 +326,7 @@ impl<'a> PostScreen<'a> {
 
     /// What cannot be decided, by reason.
     fn open(&mut self) {
-        let claims = wording::ranked(self.post, Verdict::Inconclusive);
-        let code_of = |claim: &ClaimReport| claim.outcome.code.map_or("", |code| code.id);
-        let (meant, others): (Vec<_>, Vec<_>) =
-            claims.into_iter().partition(|claim| MEANT.contains(&code_of(claim)));
+        let (meant, others) = by_meaning(self.post);
         let style = mark(Verdict::Inconclusive).1;
         if !meant.is_empty() {
             let mut blocks = blocks(clusters(&self.remarks, told_together(&meant)));
@@ -586,6 +567,36 @@ pub(super) fn headline(post: &PostReport, is_refused: bool) -> String {
     parts.join(" · ")
 }
 
+/// What a post stands on, and what became of it.
+pub(super) struct CentralFate<'r> {
+    pub says: String,
+    pub claims: Vec<&'r ClaimReport>,
+    pub worst: &'r ClaimReport,
+    /// Whether it was tested, in words.
+    pub fate: String,
+}
+
+/// What the file of a post says that it stands on; none where it says nothing.
+pub(super) fn central(post: &PostReport) -> Option<CentralFate<'_>> {
+    let claims = central_claims(post)?;
+    let worst = *claims.iter().max_by_key(|claim| badness(claim.outcome.verdict))?;
+    let fate = match worst.outcome.verdict {
+        Verdict::Verified => format!("holds: {}", wording::assurance(&claims)),
+        Verdict::Refuted => "does not hold: see above".to_owned(),
+        Verdict::Inconclusive => "cannot be decided".to_owned(),
+        Verdict::Unchecked => "was not tested".to_owned(),
+    };
+    let says = post.central.as_ref().map(|central| central.says.clone()).unwrap_or_default();
+    Some(CentralFate { says, claims, worst, fate })
+}
+
+/// The open claims whose words have several readings or would need a premise, and the others.
+pub(super) fn by_meaning(post: &PostReport) -> (Vec<&ClaimReport>, Vec<&ClaimReport>) {
+    let code_of = |claim: &ClaimReport| claim.outcome.code.map_or("", |code| code.id);
+    let claims = wording::ranked(post, Verdict::Inconclusive).into_iter();
+    claims.partition(|claim| MEANT.contains(&code_of(claim)))
+}
+
 /// The claims that state what a post stands on, where its file says so.
 fn central_claims(post: &PostReport) -> Option<Vec<&ClaimReport>> {
     let central = post.central.as_ref()?;
@@ -616,7 +627,7 @@ pub(super) struct Block<'a> {
 
 impl Block<'_> {
     /// What is told first: what one reading contradicts, then what has values, then what is short.
-    fn effort(&self) -> (bool, bool, usize) {
+    pub fn effort(&self) -> (bool, bool, usize) {
         let has_reverse = self.tables.iter().any(FactTable::has_reverse);
         let lines: usize = self.tables.iter().map(FactTable::height).sum();
         (!has_reverse, self.tables.is_empty(), lines + self.told.len())
@@ -657,7 +668,16 @@ pub(super) fn blocks(clusters: Vec<Vec<ToldTogether<'_>>>) -> Vec<Block<'_>> {
     blocks
 }
 
-fn rows_of(claim: &ClaimReport) -> &[FactRow] {
+/// Why a claim came to its verdict, without the premise, which is told by itself.
+pub(super) fn reason_of(claim: &ClaimReport) -> String {
+    let (reason, premise) = (prose(&claim.outcome.reason), prose(&claim.meaning.premise));
+    match reason.split_once(&format!("({premise}): ")).filter(|_| !premise.is_empty()) {
+        Some((_, reason)) => reason.to_owned(),
+        None => reason,
+    }
+}
+
+pub(super) fn rows_of(claim: &ClaimReport) -> &[FactRow] {
     claim.meaning.fact.as_ref().map_or(&[], |fact| fact.rows.as_slice())
 }
 

@@ -106,7 +106,7 @@ pub(crate) struct FactTable {
 impl FactTable {
     /// The tables of some facts: rows of one quantity together, and rows of the same arms below each other. Values of a
     /// single arm are compared with nothing and have no table.
-    pub(super) fn all<'r>(rows: impl IntoIterator<Item = &'r FactRow>) -> Vec<Self> {
+    pub(crate) fn all<'r>(rows: impl IntoIterator<Item = &'r FactRow>) -> Vec<Self> {
         let mut joined: Vec<TableRow> = Vec::new();
         let rows: Vec<_> = rows.into_iter().filter(|row| row.cells.len() > 1).collect();
         // What a post only shows stands below what its claims compare.
@@ -242,15 +242,18 @@ impl FactTable {
         };
         let (quantity, series) = (shared(|row| &row.quantity), shared(|row| &row.series));
         let label = |row: &TableRow| {
+            let is_one = self.rows.len() == 1;
             let own = [
-                quantity.is_none().then_some(&row.quantity),
-                series.is_none().then_some(&row.series),
+                (is_one || quantity.is_none()).then_some(&row.quantity),
+                (is_one || series.is_none()).then_some(&row.series),
             ];
             let own: Vec<_> = own.into_iter().flatten().filter(|part| !part.is_empty()).collect();
             let own = own.iter().map(|part| part.as_str()).collect::<Vec<_>>().join(", ");
             clipped(if own.is_empty() { &row.quantity } else { &own }, LABEL)
         };
         let corner = match (&quantity, &series) {
+            // The label says it.
+            _ if self.rows.len() == 1 => String::new(),
             (Some(quantity), Some(series)) if !series.is_empty() => format!("{quantity}, {series}"),
             (one, other) => one.clone().or_else(|| other.clone()).unwrap_or_default(),
         };

@@ -54,7 +54,7 @@ pub(super) struct SoughtWords {
     pub(super) around: String,
     /// The paragraphs in which they stand, or the head and the row of their table: what an approval depends on.
     pub(super) context: String,
-    /// Where the text has them, if the project has the text and it has them once.
+    /// Where the text has them, if it has them once.
     pub(super) written_at: Option<TextPlace>,
 }
 
@@ -221,11 +221,13 @@ impl<'a> Judge<'a> {
                 sought.around = around(whole, place);
                 let texts = &self.context.page.texts;
                 let own = texts.iter().find(|text| text.id == self.statement.text);
-                if own.is_some_and(|text| text.file.is_some()) {
-                    let (line, column) = text.source().line_column(place.start);
-                    let file = text.source().name().to_owned();
-                    sought.written_at = Some(TextPlace { file, line, column });
-                }
+                let is_in_project = own.is_some_and(|text| text.file.is_some());
+                sought.written_at = Some(TextPlace {
+                    text: self.statement.text.clone(),
+                    file: is_in_project.then(|| text.source().name().to_owned()),
+                    line: text.source().line_column(place.start).0,
+                    span: [place.start, place.end],
+                });
             }
             _ => {}
         }

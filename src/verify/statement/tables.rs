@@ -202,8 +202,8 @@ impl<'a> Judge<'a> {
                 place_in_text: place_of_cell(self.statement, table, row.label, &head.text),
                 sought: SoughtWords {
                     not_there: self.cell_not_there(there, row, at),
-                    around: String::new(),
                     context: row.context.clone(),
+                    ..SoughtWords::default()
                 },
                 head: Some(&head.text),
                 row: row.at.and_then(|_| row.cells.first()).map(|cell| cell.text.as_str()),

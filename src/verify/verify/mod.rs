@@ -42,7 +42,7 @@ use repro_model::checkpoints::InitialWeights;
 use repro_model::replay::{ReplayOutcome, Replays};
 use repro_report::outcome::{
     BundleReport, ClaimReport, EvidenceOrigin, Finding, Method, Outcome, PostReport, ReadBy,
-    Report, Severity, SignatureReport, TextMarkup, TextReport, Verdict,
+    Report, Severity, SignatureReport, TextMarkup, TextPlace, TextReport, Verdict,
 };
 use repro_report::part::{PartSubject, ReportPart, ReportSink};
 
@@ -409,6 +409,7 @@ fn reported(
     library: &Library,
 ) -> PostReport {
     let drafted = page.drafted();
+    let claims = with_lines(claims, &texts);
     let mut findings: Vec<_> = claims.iter().flat_map(findings_of).collect();
     findings.extend(remarks(page, drafted));
     let (mut bundles, mut studies) = (Vec::new(), BTreeSet::new());
@@ -445,6 +446,29 @@ fn reported(
         drafted,
         ..PostReport::default()
     }
+}
+
+/// Claims with the lines of the text that has their numbers, where nothing else says where their words stand.
+fn with_lines(mut claims: Vec<ClaimReport>, texts: &[TextReport]) -> Vec<ClaimReport> {
+    let mut lines = HashMap::new();
+    for text in texts {
+        for number in &text.numbers {
+            let place = TextPlace {
+                text: text.id.clone(),
+                file: text.file.clone(),
+                line: number.line,
+                span: [number.span.start, number.span.end],
+            };
+            for id in &number.claims {
+                lines.entry(id.as_str()).or_insert_with(|| place.clone());
+            }
+        }
+    }
+    for claim in &mut claims {
+        let line = || lines.get(claim.id.as_str()).cloned();
+        claim.meaning.written_at = claim.meaning.written_at.take().or_else(line);
+    }
+    claims
 }
 
 fn describe(
