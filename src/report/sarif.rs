@@ -250,8 +250,8 @@ fn invocation(report: &Report, untold: usize, left_out: usize) -> SarifInvocatio
         (!empty.is_empty()).then(|| format!("nothing was checked in {empty}")),
         (report.not_run && !report.is_not_judged()).then(|| not_run.to_owned()),
         (!passed.is_empty()).then(|| format!("passed over, as it cannot be read: {passed}")),
-        (untold > 0).then(open),
         (left_out > 0).then(cut),
+        (untold > 0).then(open),
         super::replay_scope(report),
     ];
     let rests_on = |post: &PostReport| {

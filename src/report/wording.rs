@@ -188,7 +188,9 @@ pub(super) fn verified_as(
 ) -> String {
     let is_typed = origin == Some(EvidenceOrigin::Transcribed);
     let is_declared = origin == Some(EvidenceOrigin::Declared);
-    let origin = origin.map_or("no", EvidenceOrigin::word);
+    let Some(origin) = origin.map(EvidenceOrigin::word) else {
+        return format!("{count} by arithmetic alone");
+    };
     match method {
         Some(Method::Compared) if is_typed => format!("{count} compared across documents"),
         Some(Method::Recomputed) if is_declared => {

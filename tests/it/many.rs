@@ -178,7 +178,7 @@ fn many_bundles_and_a_post_are_one_report() {
         String::from_utf8(repro(project.path(), &all).stdout).unwrap()
     };
     let text = run("text");
-    assert!(text.contains("✓ all ") && text.contains("Of 210 bundles, "), "{text}");
+    assert!(text.contains("✓ its claim follows") && text.contains("Of 210 bundles, "), "{text}");
     let badge: Json = serde_json::from_str(&run("shields")).unwrap();
     assert!(badge["message"].as_str().unwrap().ends_with(" refused"), "{badge}");
     let lines = lines(&run("jsonl"));

@@ -63,7 +63,7 @@ fn section(page: &mut String, heading: &str, blocks: &[Block<'_>]) {
         let Some(told) = block.told.first() else { continue };
         let premise = &told.first.meaning.premise;
         if !premise.is_empty() && told.first.outcome.verdict != Verdict::Refuted {
-            page.push_str(&format!("<p>contradicted on this premise: {}</p>\n", escaped(premise)));
+            page.push_str(&format!("<p>contradicted if one assumes: {}</p>\n", escaped(premise)));
         }
         let reasons = told.by_reason();
         let reasons = reasons.iter().filter(|_| block.tables.is_empty());

@@ -14,7 +14,9 @@ use crate::ReportOptions;
 use crate::folded::{ToldTogether, by_code, clusters, told_together};
 use crate::layout::{GLUE, Page, Piece, claim_mark, columns, mark, wrap};
 use crate::meaning::FactRow;
-use crate::outcome::{CentralClaim, ClaimReport, Impact, PostReport, Verdict, VerdictCounts};
+use crate::outcome::{
+    CentralClaim, ClaimReport, Impact, PostReport, ReadBy, Verdict, VerdictCounts,
+};
 use crate::text::remarks_below;
 use crate::visible::{clipped, prose, visible};
 use crate::wording::{self, Remarks};
@@ -36,6 +38,10 @@ const ROWS: usize = 3;
 const INDENT: usize = 4;
 /// Where tables begin.
 const TABLE: usize = 6;
+/// What stands before the numbers that hold.
+const AMONG: &str = "among them ";
+/// Only numbers of so many digits are named: shorter ones agree by chance.
+const DIGITS: usize = 5;
 /// A quote is never cut below so many characters.
 const LEAST_QUOTE: usize = 24;
 /// The longest place; of a longer one its end is told.
@@ -92,11 +98,10 @@ struct PostScreen<'a> {
 
 impl<'a> PostScreen<'a> {
     fn draw(mut self, quiet: bool) -> String {
-        let title = format!("{}  {}", visible(&self.post.id), prose(&self.post.title));
+        let title = format!("{}{GLUE}{GLUE}{}", visible(&self.post.id), prose(&self.post.title));
         let (sign, style) = mark_of(self.post, self.is_refused);
         let headline = headline(self.post, self.is_refused);
-        let headline =
-            Piece::at(0, style, format!("{sign} {headline}").replace(' ', &GLUE.to_string()));
+        let headline = Piece::at(0, style, format!("{sign} {headline}"));
         self.page.ends(Piece::at(0, BOLD, title), headline);
         if quiet {
             self.wrong_in_short();
@@ -171,8 +176,17 @@ impl<'a> PostScreen<'a> {
         for (doubt, claims) in wording::by_doubt(&refuted) {
             let (_, style) = claim_mark(claims[0]);
             match doubt {
-                None => self.heading("✗", style, "CONTRADICTED", ""),
-                Some(why) => self.heading("≠", style, "DIFFERS FROM THE EVIDENCE", why),
+                None => {
+                    self.heading("✗", style, "CONTRADICTED", &wording::assurance(&claims));
+                }
+                Some(_) => {
+                    let by = match claims[0].meaning.read_by {
+                        Some(ReadBy::Drafted) => "drafted by the program, not confirmed",
+                        _ => "linked to evidence by one transcriber, not reviewed",
+                    };
+                    let aside = format!("provisional: {by}");
+                    self.heading("≠", style, "DIFFERS FROM THE EVIDENCE", &aside);
+                }
             }
             let (slips, others): (Vec<_>, Vec<_>) =
                 claims.into_iter().partition(|claim| error_of(claim).is_some_and(|off| off < SLIP));
@@ -203,9 +217,9 @@ impl<'a> PostScreen<'a> {
         blocks.iter().skip(most).map(|block| block.told.len()).sum()
     }
 
-    /// The most characters of a reason: a line, where there is no room for more.
+    /// The most characters of a reason: two lines, where there is no room for more.
     fn longest(&self) -> usize {
-        if self.room > LEAST_ROOM { REASON } else { self.page.width() - INDENT }
+        if self.room > LEAST_ROOM { REASON } else { 2 * (self.page.width() - INDENT) - LEAST_QUOTE }
     }
 
     /// The words of a sentence and their place, in one line.
@@ -223,12 +237,7 @@ impl<'a> PostScreen<'a> {
             && block.tables.iter().all(|own| self.drawn.iter().any(|other| own.is_part_of(other)));
         if are_above {
             let quotes = self.quotes(&block.told, 2);
-            return self.page.paragraph(
-                2,
-                2,
-                PLAIN,
-                &format!("{quotes}: the same values as above"),
-            );
+            return self.page.paragraph(2, 2, PLAIN, &format!("{quotes}: values as above"));
         }
         let most = self.room.div_ceil(2) + 1;
         for told in block.told.iter().take(most) {
@@ -241,7 +250,7 @@ impl<'a> PostScreen<'a> {
         let premise = prose(&told.first.meaning.premise);
         let is_refuted = told.first.outcome.verdict == Verdict::Refuted;
         if !premise.is_empty() && !is_refuted {
-            let premise = format!("contradicted on this premise: {premise}");
+            let premise = format!("contradicted if one assumes: {premise}");
             let premise = clipped(&premise, self.longest());
             self.page.paragraph(INDENT, INDENT, PLAIN, &premise);
         }
@@ -266,10 +275,11 @@ impl<'a> PostScreen<'a> {
 
     /// The fact of a claim, and why it came to its verdict.
     fn reason(&mut self, claim: &ClaimReport) {
-        if let Some(fact) =
-            claim.meaning.fact.as_ref().filter(|_| claim.outcome.verdict == Verdict::Refuted)
-        {
-            let fact = clipped(&visible(&fact.sentence), self.longest() - "fact: ".len());
+        let fact = claim.meaning.fact.as_ref().map(|fact| visible(&fact.sentence));
+        // A long formula in words tells nobody anything; `--verbose` has it.
+        let most = 2 * (self.page.width() - INDENT) - LEAST_QUOTE;
+        let is_refuted = claim.outcome.verdict == Verdict::Refuted;
+        if let Some(fact) = fact.filter(|fact| is_refuted && columns(fact) <= most) {
             self.page.paragraph(INDENT, INDENT + 2, PLAIN, &format!("fact: {fact}"));
         }
         let reason = reason_of(claim);
@@ -293,7 +303,15 @@ impl<'a> PostScreen<'a> {
         for one in told.iter().take(self.room.div_ceil(2)) {
             self.sentence(one, "");
         }
-        self.tables(&FactTable::all(claims.iter().flat_map(|claim| rows_of(claim))), 2);
+        let tables = FactTable::all(claims.iter().flat_map(|claim| rows_of(claim)));
+        self.tables(&tables, 2);
+        if tables.is_empty() {
+            let facts = claims.iter().filter_map(|claim| claim.meaning.fact.as_ref());
+            for fact in facts.take(self.room.div_ceil(2)) {
+                let fact = clipped(&visible(&fact.sentence), self.longest());
+                self.page.paragraph(INDENT, INDENT + 2, PLAIN, &fact);
+            }
+        }
         if !worst.outcome.reason.is_empty() {
             let reason = clipped(&prose(&worst.outcome.reason), self.longest());
             self.page.paragraph(2, 2, PLAIN, &reason);
@@ -317,16 +335,21 @@ impl<'a> PostScreen<'a> {
             self.page.blank();
         }
         self.inline("", BOLD, "A REFEREE WOULD ASK", &counts.join(" · "));
-        let items = asked.iter().flat_map(|(_, items)| items.iter().take(self.room / 3));
-        for item in items.take(self.room.saturating_sub(ROOMY)) {
-            let item = format!("- {}", clipped(&prose(item), REASON / 2));
+        let items = asked.iter().flat_map(|(name, items)| {
+            items.iter().take(self.room / 3).map(move |item| (name, item))
+        });
+        for (name, item) in items.take(self.room.saturating_sub(ROOMY)) {
+            let item = format!("{name}: {}", clipped(&prose(item), REASON / 2));
             self.page.paragraph(2, INDENT, PLAIN, &item);
         }
     }
 
     /// What cannot be decided, by reason.
     fn open(&mut self) {
-        let (meant, others) = by_meaning(self.post);
+        let (meant, mut others) = by_meaning(self.post);
+        // What the post stands on is told above.
+        let central = central_claims(self.post).unwrap_or_default();
+        others.retain(|claim| !central.iter().any(|other| other.id == claim.id));
         let style = mark(Verdict::Inconclusive).1;
         if !meant.is_empty() {
             let mut blocks = blocks(clusters(&self.remarks, told_together(&meant)));
@@ -335,7 +358,7 @@ impl<'a> PostScreen<'a> {
             let left: usize = blocks.iter().skip(most).map(|block| block.told.len()).sum();
             let aside = match left {
                 0 => of_claims(&meant),
-                _ => format!("{}; {left} sentences more with --verbose", of_claims(&meant)),
+                _ => format!("{}; {left} more with --verbose", of_claims(&meant)),
             };
             self.heading("?", style, "DEPENDS ON WHAT IS MEANT", &aside);
             self.blocks(&blocks, most);
@@ -354,18 +377,15 @@ impl<'a> PostScreen<'a> {
         for (code, group) in groups {
             match code.id {
                 ONE_RUN => {
-                    let aside =
-                        format!("{}, no estimate of the noise between runs", of_claims(&group));
+                    let aside = format!("{}, noise unknown", of_claims(&group));
                     self.heading("?", style, "HOLDS AS PRINTED, ONE RUN PER ARM", &aside);
                     let rows = group.iter().flat_map(|claim| rows_of(claim));
                     let mut tables = FactTable::all(rows);
                     tables.iter_mut().for_each(|table| table.leave_out(&self.drawn));
                     tables.sort_by_key(|table| std::cmp::Reverse(table.size()));
                     self.tables(&tables, self.room.div_ceil(2));
-                    if self.room > LEAST_ROOM || tables.is_empty() {
-                        let quotes = self.quotes(&told_together(&group), 2);
-                        self.page.paragraph(2, 2, PLAIN, &quotes);
-                    }
+                    let quotes = self.quotes(&told_together(&group), 2);
+                    self.page.paragraph(2, 2, PLAIN, &quotes);
                 }
                 NO_THRESHOLD => {
                     let heading = "WORDS WITHOUT A THRESHOLD";
@@ -373,13 +393,22 @@ impl<'a> PostScreen<'a> {
                     self.inline("?", style, heading, &quotes);
                 }
                 _ => {
+                    let told = told_together(&group);
+                    if told.len() <= self.room.div_ceil(2) {
+                        self.heading("?", style, "OPEN", code.meaning);
+                        let blocks = blocks(clusters(&self.remarks, told));
+                        self.blocks(&blocks, usize::MAX);
+                        continue;
+                    }
                     let before = code.meaning.len() + 3 * INDENT;
-                    let quotes = format!(
-                        "{}: {}",
-                        code.meaning,
-                        self.quotes(&told_together(&group), before)
+                    let count = of_claims(&group);
+                    let quotes = self.quotes(&told, before + count.len());
+                    self.inline(
+                        "?",
+                        style,
+                        "OPEN",
+                        &format!("{count}: {}: {quotes}", code.meaning),
                     );
-                    self.inline("?", style, "OPEN", &quotes);
                 }
             }
         }
@@ -387,7 +416,7 @@ impl<'a> PostScreen<'a> {
 
     /// Sentences in one paragraph behind so many columns: as many as have room, and how many more there are.
     fn quotes(&self, told: &[ToldTogether<'_>], before: usize) -> String {
-        let lines = self.room.div_ceil(2).min(MOST_QUOTED);
+        let lines = self.room.div_ceil(3).min(MOST_QUOTED);
         let most = (self.page.width() * lines).saturating_sub(before + AND_MORE);
         let one = |told: &ToldTogether| {
             let place = short_place(told);
@@ -461,16 +490,19 @@ impl<'a> PostScreen<'a> {
         if claims.is_empty() {
             return;
         }
-        let most = self.page.width() * (self.room + 1).min(MOST_QUOTED + 1) - QUOTE / 2;
-        let what = format!("{}: {}", claims.len(), quantities(&claims, most));
-        let what = what.trim_end_matches(": ");
-        self.inline("✓", mark(Verdict::Verified).1, "FOLLOWS FROM THE EVIDENCE", what);
         let readers = wording::readers(&claims);
         // One reader of all needs no count.
-        let readers = readers.strip_prefix(&format!("{} by ", claims.len())).unwrap_or(&readers);
+        let readers = readers.strip_prefix(&format!("{} ", claims.len())).unwrap_or(&readers);
         let rests_on = [wording::verified_on(&claims).as_str(), readers].map(str::to_owned);
         let rests_on: Vec<_> = rests_on.into_iter().filter(|part| !part.is_empty()).collect();
-        self.page.paragraph(2, 2, FAINT, &rests_on.join(" · "));
+        let count = wording::many(claims.len(), "claim");
+        let words = format!("{count}: {}", rests_on.join(" · "));
+        self.inline("✓", mark(Verdict::Verified).1, "FOLLOWS FROM THE EVIDENCE", &words);
+        let most = (self.page.width() - 2) * self.room.min(MOST_QUOTED) - AMONG.len();
+        let what = quantities(&claims, most);
+        if !what.is_empty() {
+            self.page.paragraph(2, 2, FAINT, &format!("{AMONG}{what}"));
+        }
     }
 
     /// What became of signatures, or only of those that are wrong; they are no claims.
@@ -497,15 +529,18 @@ impl<'a> PostScreen<'a> {
 
     /// The counts, what was not looked at, and the verdict once more, where a terminal ends.
     fn closing(&mut self) {
-        self.page.blank();
+        if self.room > ROOMY {
+            self.page.blank();
+        }
         let post = self.post;
         let mut words = vec![wording::counts(&VerdictCounts::of(&post.claims))];
-        words.extend(wording::excused(post).map(|left| format!("{left} excused")));
-        words.extend(wording::own_numbers(post).map(|own| format!("the post's own {own}")));
+        words.extend(wording::excused(post).map(|left| format!("{left} set aside")));
+        let own = VerdictCounts::of(&post.claims).with_own_numbers;
+        words.extend((own > 0).then(|| format!("{own} verified with constants of the post")));
         let away = post.texts.iter().filter(|text| !text.is_at_hand).count();
         if away > 0 {
             let texts = if away == 1 { "the text".to_owned() } else { format!("{away} texts") };
-            words.push(format!("quotes not compared with {texts} (--text FILE)"));
+            words.push(format!("quotes not looked up in {texts} (--text FILE)"));
         }
         if post.drafted > 0 {
             words.push(format!("{} not confirmed", wording::many(post.drafted, "draft")));
@@ -525,15 +560,23 @@ pub(super) fn headline(post: &PostReport, is_refused: bool) -> String {
     let counts = VerdictCounts::of(&post.claims);
     let open = counts.inconclusive + counts.unchecked;
     let differ = if differing.len() == 1 { "differs" } else { "differ" };
+    let told = |told: &[ToldTogether<'_>], what: &str| {
+        let claims: usize = told.iter().map(|one| one.claims().count()).sum();
+        let claims = match claims == told.len() {
+            true => String::new(),
+            false => format!(" ({claims} claims)"),
+        };
+        format!("{} {what}{claims}", wording::many(told.len(), "statement"))
+    };
     let mut parts = Vec::new();
     if is_refused {
         parts.push("a part of it cannot be used".to_owned());
     }
     if !sure.is_empty() {
-        parts.push(format!("{} contradicted", wording::many(sure.len(), "statement")));
+        parts.push(told(&sure, "contradicted"));
     }
     if !differing.is_empty() {
-        parts.push(format!("{} {differ}", wording::many(differing.len(), "statement")));
+        parts.push(told(&differing, differ));
     }
     if parts.is_empty() {
         parts.push(match (counts.total(), open) {
@@ -742,15 +785,22 @@ fn clipped_title(told: &ToldTogether<'_>, most: usize) -> String {
     }
 }
 
+/// "10 claims in 7 sentences".
 fn of_claims(claims: &[&ClaimReport]) -> String {
-    wording::many(claims.len(), "claim")
+    let (count, sentences) = (claims.len(), told_together(claims).len());
+    match sentences == count {
+        true => wording::many(count, "claim"),
+        false => format!("{count} claims in {}", wording::many(sentences, "sentence")),
+    }
 }
 
 /// The numbers that hold, by quantity: those with the most digits first, as more of them can be wrong.
 fn quantities(claims: &[&ClaimReport], most: usize) -> String {
     const SHOWN: usize = 3;
     let mut by_quantity: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for claim in claims.iter().filter(|claim| !claim.claimed.is_empty()) {
+    let digits = |token: &&str| token.bytes().filter(u8::is_ascii_digit).count();
+    let is_long = |claim: &&&ClaimReport| digits(&claim.claimed.as_str()) >= DIGITS;
+    for claim in claims.iter().filter(is_long) {
         let [row] = rows_of(claim) else { continue };
         // A name of the post that stands for a number is no quantity.
         if row.quantity == row.series || row.cells.iter().any(|cell| cell.arm == row.quantity) {
@@ -758,7 +808,6 @@ fn quantities(claims: &[&ClaimReport], most: usize) -> String {
         }
         by_quantity.entry(&row.quantity).or_default().push(&claim.claimed);
     }
-    let digits = |token: &&str| token.bytes().filter(u8::is_ascii_digit).count();
     let mut all: Vec<_> = by_quantity.into_iter().collect();
     all.sort_by_key(|(_, printed)| std::cmp::Reverse(printed.iter().map(digits).max()));
     let one = |(quantity, printed): &(&str, Vec<&str>)| {

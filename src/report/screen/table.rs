@@ -25,8 +25,8 @@ struct TableRow {
     cells: Vec<FactCell>,
     /// Whether the values are ordered as the text says.
     holds: Option<bool>,
-    /// By how many times values are reversed.
-    reversed: Vec<f64>,
+    /// The arms whose values are on the other side than the text says, and how many times the other value they are.
+    reversed: Vec<(String, f64)>,
     /// Whether the text says that they are equal.
     is_equality: bool,
 }
@@ -47,9 +47,10 @@ impl TableRow {
         }
     }
 
-    /// `the reverse: 2.38×, 2.72×`.
+    /// `the reverse: moe64 2.38×, moe256 2.72×`.
     fn reverse(&self) -> String {
-        let times: Vec<_> = self.reversed.iter().map(|times| format!("{times:.2}×")).collect();
+        let one = |(arm, times): &(String, f64)| format!("{} {times:.2}×", visible(arm));
+        let times: Vec<_> = self.reversed.iter().map(one).collect();
         format!("the reverse: {}", times.join(", ")).trim_end_matches(": ").to_owned()
     }
 
@@ -74,24 +75,25 @@ impl TableRow {
             (Some(own), Some(others)) => Some(own && others),
             (own, others) => own.or(others),
         };
-        let reversed = other.reversed.iter().filter(|times| !self.reversed.contains(times));
-        let reversed: Vec<f64> = reversed.copied().collect();
-        self.reversed.extend(reversed);
+        let new = other.reversed.iter().filter(|one| !self.reversed.contains(one));
+        let new: Vec<_> = new.cloned().collect();
+        self.reversed.extend(new);
         self.is_equality |= other.is_equality;
         true
     }
 }
 
-/// How many times a value is its neighbour that the text puts on the other side.
-fn reversed(row: &FactRow) -> Vec<f64> {
+/// The arms whose values are on the other side than the text says, and how many times the other value they are.
+fn reversed(row: &FactRow) -> Vec<(String, f64)> {
     let pairs = std::iter::zip(&row.signs, row.cells.windows(2));
     let times = |(sign, pair): (&String, &[FactCell])| {
-        let (a, b) = match sign.as_str() {
-            "<" | "<=" => (pair[0].value, pair[1].value),
-            ">" | ">=" => (pair[1].value, pair[0].value),
+        let (most, other) = match sign.as_str() {
+            "<" | "<=" => (&pair[0], &pair[1]),
+            ">" | ">=" => (&pair[1], &pair[0]),
             _ => return None,
         };
-        (a > b && b > 0.0).then(|| a / b)
+        let is_reversed = most.value > other.value && other.value > 0.0;
+        is_reversed.then(|| (most.arm.clone(), most.value / other.value))
     };
     pairs.filter_map(times).collect()
 }
@@ -164,6 +166,10 @@ impl FactTable {
         let has_all = |other: &&Self| self.arms.iter().all(|arm| other.arms.contains(arm));
         if let Some(other) = earlier.iter().find(has_all) {
             self.arms.sort_by_key(|arm| other.arms.iter().position(|known| known == arm));
+        }
+        let arms = &self.arms;
+        for row in &mut self.rows {
+            row.reversed.sort_by_key(|(arm, _)| arms.iter().position(|known| known == arm));
         }
         self
     }

@@ -13,7 +13,7 @@ use crate::value::{DIGITS, Evaluated, Quantity};
 
 codes! {
     IMPOSSIBLE = "possible::outside", "a number lies where none can", "correct it";
-    POSSIBLE = "possible::only", "the number can be, which does not show that it is right", "bind it to the evidence that it comes from";
+    POSSIBLE = "possible::only", "possible, not confirmed", "bind it to the evidence that it comes from";
     NO_COUNT = "grim::no-such-count", "no whole number of items gives this share", "check the share, and how many items were scored";
     OFF_GRID = "on_grid::off", "a step lies between two points of its grid", "correct the step, or the grid";
     NOT_REACHED = "reached::above-target", "the loss is above the target that is said to be reached", "correct the text";
