@@ -188,6 +188,31 @@ fn every_post_is_readable_and_every_bundle_is_pinned() {
     }
 }
 
+/// Every post says what it stands on, and shows values beside a sentence that decide nothing.
+#[test]
+fn a_post_names_what_it_stands_on_and_shows_values_beside() {
+    for id in IDS {
+        let central = report(id).posts[0].central.as_ref().unwrap();
+        assert!(!central.sentences.is_empty() && !central.says.is_empty(), "{id}");
+    }
+    let quote = "The three models saw almost the same tokens per active parameter";
+    let claims = of_quote(report("0004"), quote);
+    let claim = claims.iter().find(|claim| claim.outcome.verdict == Verdict::Refuted).unwrap();
+    let [compared, beside] = claim.meaning.fact.as_ref().unwrap().rows.as_slice() else {
+        panic!("{claim:?}");
+    };
+    assert_eq!((compared.holds(), beside.holds()), (Some(false), None));
+    assert_eq!(beside.quantity, "planned per active");
+    let planned: Vec<_> = beside.cells.iter().map(|cell| (cell.arm.as_str(), cell.value)).collect();
+    assert!((planned[0].1 - 26.24).abs() < 0.01 && planned[2].0 == "MoE-256", "{planned:?}");
+
+    let text = std::fs::read_to_string(root().join("repro/0002.toml")).unwrap();
+    let other = text.replace("sentences = [\"each-", "sentences = [\"no-");
+    let source = Source::new("repro/0002.toml", other.into_bytes()).unwrap();
+    let document = repro_core::source::Document::parse_toml(source).unwrap();
+    assert_eq!(PostPage::parse(document).unwrap_err().code.id, "post::unknown-sentence");
+}
+
 /// What a reader of the posts asks first, by the words that are asked about.
 #[test]
 fn the_words_that_matter_come_to_this() {

@@ -5,10 +5,10 @@ use proptest::prelude::*;
 use repro_core::source::{Code, Document, Error, Location, Source};
 use repro_report::growing::{GrowingReport, GrownReport, HeldBundles};
 use repro_report::outcome::{
-    BundleReport, ChallengeReport, ClaimReport, Definition, EvidenceOrigin, EvidenceRef,
-    ExcusedWords, Finding, Impact, Lint, LintKind, LockDifference, Meaning, Measured, Method,
-    Outcome, PinnedBy, PostReport, ReadBy, Referee, Report, Severity, SignatureReport, TextReport,
-    Verdict,
+    BundleReport, CentralClaim, ChallengeReport, ClaimReport, Definition, EvidenceOrigin,
+    EvidenceRef, ExcusedWords, Fact, FactCell, FactRow, Finding, Impact, Lint, LintKind,
+    LockDifference, Meaning, Measured, Method, Outcome, PinnedBy, PostReport, ReadBy, Referee,
+    Report, Severity, SignatureReport, TextReport, Verdict,
 };
 use repro_report::part::{PartSubject, ReportPart, ReportSink};
 use repro_report::{
@@ -413,6 +413,19 @@ fn locked() -> Report {
 
 const HOSTILE: &str = "\u{1b}[2J|`x`\r\n::error::pwned,a:b%0A<img src=x onerror=alert(1)>\u{202e}@all \u{0}\u{fffe}]]>";
 
+/// A fact whose values stand in a table.
+fn fact(words: &str, cells: &[(&str, f64)]) -> Fact {
+    let cell = |(arm, value): &(&str, f64)| FactCell { arm: (*arm).to_owned(), value: *value };
+    let row = FactRow {
+        quantity: words.to_owned(),
+        series: words.to_owned(),
+        unit: words.to_owned(),
+        signs: vec!["<".to_owned(); cells.len() - 1],
+        cells: cells.iter().map(cell).collect(),
+    };
+    Fact { sentence: words.to_owned(), shape: words.to_owned(), rows: vec![row] }
+}
+
 fn hostile() -> Report {
     let mut report = report();
     for post in &mut report.posts {
@@ -421,7 +434,13 @@ fn hostile() -> Report {
         post.title = HOSTILE.to_owned();
         post.id = HOSTILE.to_owned();
         post.challenge.iter_mut().for_each(|one| one.seed = HOSTILE.to_owned());
+        post.central =
+            Some(CentralClaim { sentences: vec![HOSTILE.to_owned()], says: HOSTILE.to_owned() });
         for claim in &mut post.claims {
+            let values = [(HOSTILE, 3.0), ("b", 2.0)];
+            claim.meaning.fact = Some(fact(HOSTILE, &values));
+            claim.meaning.premise = HOSTILE.to_owned();
+            claim.quote = HOSTILE.to_owned();
             claim.id = HOSTILE.to_owned();
             claim.claimed = HOSTILE.to_owned();
             claim.note = HOSTILE.to_owned();
@@ -1117,14 +1136,13 @@ fn obeyed(c: char) -> bool {
 
 #[test]
 fn hostile_strings_are_shown_and_not_obeyed() {
-    for format in [Format::Text, Format::Github, Format::Markdown, Format::Junit] {
-        let drawn = render(
-            &hostile(),
-            format,
-            &ReportOptions { verbose: true, ..ReportOptions::default() },
-        );
-        assert!(!drawn.contains(obeyed), "{format:?}");
-        assert!(drawn.contains("u{1b}") || drawn.contains("u{202e}"), "{format:?}");
+    for verbose in [true, false] {
+        let options = ReportOptions { verbose, ..ReportOptions::default() };
+        for format in [Format::Text, Format::Github, Format::Markdown, Format::Junit] {
+            let drawn = render(&hostile(), format, &options);
+            assert!(!drawn.contains(obeyed), "{format:?}");
+            assert!(drawn.contains("u{1b}") || drawn.contains("u{202e}"), "{format:?}");
+        }
     }
     snapshot("text_hostile", &verbose(&hostile(), 100));
     let github = render(&hostile(), Format::Github, &ReportOptions::default());
@@ -1162,7 +1180,12 @@ fn any_report(strings: &[String], lines: (usize, usize, usize)) -> Report {
     let mut next = || strings.next().unwrap_or_default();
     for post in &mut report.posts {
         (post.id, post.title) = (next(), next());
+        post.central = Some(CentralClaim { sentences: vec![next()], says: next() });
         for claim in &mut post.claims {
+            let (arm, other) = (next(), next());
+            let values = [(&*arm, lines.1 as f64), (&*other, f64::NAN), ("c", 1e300)];
+            claim.meaning.fact = Some(fact(&next(), &values));
+            claim.meaning.premise = next();
             (claim.id, claim.claimed, claim.quote, claim.note) = (next(), next(), next(), next());
             (claim.place.line, claim.place.column, claim.place.length) = lines;
             claim.place.excerpt = next();

@@ -205,7 +205,9 @@ impl<'a> PostScreen<'a> {
             let times =
                 if told.len() > 1 { format!(" ({} times)", told.len()) } else { String::new() };
             let title = clipped_title(first, QUOTE / 2);
-            let words = format!("{title}{times}: {}", prose(&first.first.outcome.reason));
+            let code =
+                first.first.outcome.code.map_or(String::new(), |code| format!(" [{}]", code.id));
+            let words = format!("{title}{times}: {}{code}", prose(&first.first.outcome.reason));
             self.page.paragraph(2, INDENT, PLAIN, &words);
         }
         self.more(clusters.iter().skip(self.room).map(Vec::len).sum(), 0);
@@ -255,15 +257,23 @@ impl<'a> PostScreen<'a> {
             self.page.paragraph(INDENT, INDENT, PLAIN, &premise);
         }
         self.tables(&block.tables, block.tables.len());
+        let mut words = Vec::new();
         if block.tables.is_empty() {
             for claims in told.by_reason().into_iter().take(self.room.div_ceil(3)) {
-                self.reason(claims[0]);
+                words.extend(self.fact(claims[0]));
+                words.push(clipped(&reason_of(claims[0]), self.longest()));
             }
         }
         if is_refuted {
-            for note in told.notes().into_iter().take(1) {
-                self.page.paragraph(INDENT, INDENT, PLAIN, &clipped(&prose(note), self.longest()));
+            words.extend(told.notes().first().map(|note| clipped(&prose(note), self.longest())));
+            let code = told.first.outcome.code.map(|code| format!("[{}]", code.id));
+            match words.last_mut() {
+                Some(last) => last.extend(code.map(|code| format!(" {code}"))),
+                None => words.extend(code),
             }
+        }
+        for words in words {
+            self.page.paragraph(INDENT, INDENT, PLAIN, &words);
         }
         for told in &block.told {
             for finding in told.claims().flat_map(|claim| self.remarks.on(&claim.id)) {
@@ -273,17 +283,12 @@ impl<'a> PostScreen<'a> {
         }
     }
 
-    /// The fact of a claim, and why it came to its verdict.
-    fn reason(&mut self, claim: &ClaimReport) {
-        let fact = claim.meaning.fact.as_ref().map(|fact| visible(&fact.sentence));
-        // A long formula in words tells nobody anything; `--verbose` has it.
+    /// The fact of a refuted claim. A long formula in words tells nobody anything; `--verbose` has it.
+    fn fact(&self, claim: &ClaimReport) -> Option<String> {
+        let fact = claim.meaning.fact.as_ref().map(|fact| visible(&fact.sentence))?;
         let most = 2 * (self.page.width() - INDENT) - LEAST_QUOTE;
         let is_refuted = claim.outcome.verdict == Verdict::Refuted;
-        if let Some(fact) = fact.filter(|fact| is_refuted && columns(fact) <= most) {
-            self.page.paragraph(INDENT, INDENT + 2, PLAIN, &format!("fact: {fact}"));
-        }
-        let reason = reason_of(claim);
-        self.page.paragraph(INDENT, INDENT, PLAIN, &clipped(&reason, self.longest()));
+        (is_refuted && columns(&fact) <= most).then(|| format!("fact: {fact}"))
     }
 
     /// What the post stands on, and whether that was tested.

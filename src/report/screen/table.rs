@@ -226,6 +226,13 @@ impl FactTable {
             lines.iter().filter_map(|line| line.cells.get(at)).map(|cell| columns(cell)).max()
         };
         let labels = lines.iter().map(|line| columns(&line.label)).max().unwrap_or(0);
+        let cells: usize = (0..self.arms.len() + 1).filter_map(widest).map(|wide| wide + 2).sum();
+        if indent + labels + cells > page.width() {
+            for row in self.rows.iter().take(most) {
+                page.paragraph(indent, indent + 2, Style::new(), &self.in_a_line(row));
+            }
+            return;
+        }
         for (number, line) in lines.iter().enumerate() {
             let style = if number == 0 { faint } else { Style::new() };
             let mut pieces = vec![Piece::at(indent, style, line.label.clone())];
