@@ -213,6 +213,20 @@ fn a_post_names_what_it_stands_on_and_shows_values_beside() {
     assert_eq!(PostPage::parse(document).unwrap_err().code.id, "post::unknown-sentence");
 }
 
+/// What a reader sees in the reports of the posts is explained at length.
+#[test]
+fn every_code_of_the_posts_is_explained() {
+    let claims = whole().posts.iter().flat_map(|post| &post.claims);
+    let codes: std::collections::BTreeSet<_> =
+        claims.filter_map(|claim| claim.outcome.code.map(|code| code.id)).collect();
+    assert!(codes.len() > 10);
+    for code in codes {
+        let output = crate::program::repro(root(), &["explain", code]);
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(text.contains("Example: ") && text.contains("How it can mislead: "), "{text}");
+    }
+}
+
 /// What a reader of the posts asks first, by the words that are asked about.
 #[test]
 fn the_words_that_matter_come_to_this() {
