@@ -182,10 +182,10 @@ pub fn changed(
     let none = TextsAtHand::new();
     let work = Work::without_end();
     let context = PostContext::new(page, library, &none, &work);
+    let read = PostContext::new(page, library, texts, &work);
     let mut all = Vec::new();
     for one in &page.statements {
-        let text = texts.get(&one.text).map(|text| ReadText::new(&text.seen, &work));
-        for part in parts(one, text.as_ref()) {
+        for part in parts(one, read.text(&one.text)) {
             let before = statement::judge(&context, &part)?;
             for item in quote::items(words(&part).unwrap_or_default()) {
                 let changed = with_other_number(&part, &item, |from| digit.change(from));
@@ -221,7 +221,7 @@ pub(crate) fn parts(statement: &PostStatement, text: Option<&ReadText>) -> Vec<P
     let cells = table.rows.iter().flat_map(|row| table.columns.iter().map(move |one| (row, one)));
     let cell = |(row, column): (&(String, _), &(String, _))| {
         let kind = StatementKind::Table(Table {
-            printed: Some(printed.clone().into_owned()),
+            printed: Some(printed.alone(&row.0)),
             rows: vec![row.clone()],
             columns: vec![column.clone()],
             says: Vec::new(),

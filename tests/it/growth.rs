@@ -187,7 +187,7 @@ const INPUTS: &[Input] = &[
             "[[table]]\nhead = \"| a | loss |\"\ncolumns.loss = \"1.5\"\nrows = { r = {} }\n";
         post(folder, "p.md", &table.repeat(n), &part.repeat(n))
     }),
-    Input("many tables over one", 60, |folder, n| {
+    Input("many tables over one", 500, |folder, n| {
         let text = each(n, |i| format!("| r{i} | {i}.5 |\n"));
         let tables = each(n, |i| {
             format!(
@@ -195,6 +195,20 @@ const INPUTS: &[Input] = &[
             )
         });
         post(folder, "p.md", &format!("| a | loss |\n|---|---|\n{text}"), &tables)
+    }),
+    Input("many printed tables over one", 500, |folder, n| {
+        let text = each(n, |i| format!("| r{i} | {i}.5 |\n"));
+        let tables = each(n, |i| {
+            format!(
+                "[[table]]\nprinted = \"\"\"\n| a | loss |\n| r{i} | {i}.5 |\n\"\"\"\ncolumns.loss = \"it\"\nrows = {{ r{i} = {{ it = \"{i}.5\" }} }}\n"
+            )
+        });
+        post(folder, "p.md", &format!("| a | loss |\n|---|---|\n{text}"), &tables)
+    }),
+    Input("one row of a table again and again", 500, |folder, n| {
+        let text = "| r | 1.5 |\n".repeat(n);
+        let table = "[[table]]\nprinted = \"\"\"\n| a | loss |\n| r | 1.5 |\n\"\"\"\ncolumns.loss = \"it\"\nrows = { r = { it = \"1.5\" } }\n";
+        post(folder, "p.md", &format!("| a | loss |\n|---|---|\n{text}"), &table.repeat(n))
     }),
     Input("reviews of a post", 100, |folder, n| {
         let verify = sentences(folder, n);
