@@ -92,7 +92,7 @@ pub fn random(
     count: usize,
     seed: u64,
 ) -> Result<RandomMutants, Error> {
-    let (none, work) = (TextsAtHand::new(), Work::without_end());
+    let (none, work) = (TextsAtHand::new(), Work::of_posts(10.max(count as u64 / 10)));
     let bench = Bench::of(texts, &PostContext::new(page, library, &none, &work))?;
     let mut rng = Rng::new(seed, &format!("mutants of {}", page.id));
     let mut found = RandomMutants::default();
@@ -103,6 +103,8 @@ pub fn random(
         let Some(Mutant { before, piece, page }) = drawn else { continue };
         let context = PostContext::new(&page, library, &none, &work);
         found.add(kind, before, statement::judge(&context, &piece).ok());
+        // Whoever asks for many changes waits for them, for each a tenth of a post on average.
+        work.goes_on(&page.place())?;
     }
     Ok(found)
 }

@@ -171,6 +171,9 @@ pub struct ChangedNumber {
     pub detection: Detection,
 }
 
+/// A sentence is judged once more for each of its numbers: so many times as much is done as for the post.
+const PER_NUMBER: u64 = 10;
+
 /// Changes `digit` of every number that the statements of `page` bind, one after the other.
 pub fn changed(
     page: &PostPage,
@@ -180,7 +183,7 @@ pub fn changed(
 ) -> Result<Vec<ChangedNumber>, Error> {
     // Whether the changed words stand in the text is another question, and the answer is no.
     let none = TextsAtHand::new();
-    let work = Work::without_end();
+    let work = Work::of_posts(PER_NUMBER);
     let context = PostContext::new(page, library, &none, &work);
     let read = PostContext::new(page, library, texts, &work);
     let mut all = Vec::new();
@@ -211,6 +214,7 @@ pub fn changed(
             }
         }
     }
+    work.goes_on(&page.place())?;
     Ok(all)
 }
 
