@@ -1,13 +1,13 @@
 //! Where a quote stands in a text.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::OnceLock;
 
 use crate::quote;
 use crate::seen::has_no_width;
 use crate::spelling::PlainSpelling;
-use crate::table::{self, MOST_HEADS, PrintedCell, PrintedTable, TableLines};
+use crate::table::{self, MOST_HEADS, PrintedCell, PrintedTable, TableBelow, TableLines};
 
 /// A text in which quotes and lines of tables are sought. What helps to find them is made once, when it is first asked
 /// for: a text may be long, and its quotes many.
@@ -129,7 +129,7 @@ impl<'t> SearchedText<'t> {
     pub fn of_table(&self, printed: &PrintedTable) -> Option<PlacedTable> {
         // A head that stands so often is no head.
         let tables = self.lines().tables(&printed.head).take(MOST_HEADS);
-        let mut found: Vec<_> = tables.map(|table| placed_in(&table, printed)).collect();
+        let mut found: Vec<_> = tables.map(|table| placed_in(table, printed)).collect();
         if found.is_empty() {
             let heads = self.run_together(&printed.head).into_iter().take(MOST_HEADS);
             found = heads.map(|head| self.placed_behind(head, printed)).collect();
@@ -211,17 +211,15 @@ fn spans(row: &[PrintedCell]) -> Vec<Range<usize>> {
 }
 
 /// The rows of a printed table in a table of the text, each in a line of its own.
-fn placed_in(table: &PrintedTable, printed: &PrintedTable) -> PlacedTable {
-    let mut left: HashMap<String, VecDeque<usize>> = HashMap::new();
-    for (index, row) in table.rows.iter().enumerate() {
-        left.entry(table::key(row)).or_default().push_back(index);
-    }
+fn placed_in(table: TableBelow, printed: &PrintedTable) -> PlacedTable {
+    let mut left = HashMap::new();
     let mut place = |wanted: &Vec<PrintedCell>| {
-        let index = left.get_mut(&table::key(wanted))?.pop_front()?;
-        Some(spans(&table.rows[index]))
+        let near = left.entry(table::key(wanted));
+        let line = near.or_insert_with_key(|key| table.rows_read_as(key)).next()?;
+        Some(spans(&line.cells))
     };
     let rows = printed.rows.iter().map(&mut place).collect();
-    PlacedTable { head: spans(&table.head), rows }
+    PlacedTable { head: spans(table.head()), rows }
 }
 
 /// Where some words stand in the text that a spelling is of.

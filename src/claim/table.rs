@@ -3,7 +3,7 @@
 mod marked_up;
 
 use std::collections::HashMap;
-use std::ops::Range;
+use std::ops::{Deref, Range};
 
 use crate::seen::HIDDEN;
 use crate::spelling;
@@ -45,18 +45,27 @@ impl PrintedTable {
     }
 }
 
-/// The lines of a table by the names of rows.
+/// A table, and its lines by the names of rows.
 #[derive(Debug)]
-pub struct NamedRows {
+pub struct NamedTable {
+    table: PrintedTable,
     /// The lines by their first cells, as they are read.
     by_first: HashMap<String, Vec<usize>>,
     /// The same of lines whose first cell is empty, by the cell above it that they belong to.
     by_group: HashMap<String, Vec<usize>>,
 }
 
-impl NamedRows {
+impl Deref for NamedTable {
+    type Target = PrintedTable;
+
+    fn deref(&self) -> &PrintedTable {
+        &self.table
+    }
+}
+
+impl NamedTable {
     /// Of a table.
-    pub fn of(table: &PrintedTable) -> Self {
+    pub fn of(table: PrintedTable) -> Self {
         let mut by_first: HashMap<String, Vec<usize>> = HashMap::new();
         let mut by_group: HashMap<String, Vec<usize>> = HashMap::new();
         let mut group = None;
@@ -70,12 +79,12 @@ impl NamedRows {
             }
             by_first.entry(first).or_default().push(index);
         }
-        Self { by_first, by_group }
+        Self { table, by_first, by_group }
     }
 
-    /// The line of that table whose first cells are these, parted by `|` where there are several, if there is just one.
+    /// The line whose first cells are these, parted by `|` where there are several, if there is just one.
     /// Below a cell, empty ones mean the same as it.
-    pub fn row(&self, table: &PrintedTable, label: &str) -> Option<usize> {
+    pub fn row(&self, label: &str) -> Option<usize> {
         let parts: Vec<_> = label.split('|').map(str::trim).collect();
         let first = read_alike(parts[0]);
         let near =
@@ -86,7 +95,7 @@ impl NamedRows {
         let lines: Vec<_> = own.chain(grouped.filter(|_| parts.len() > 1)).collect();
         let only = |same: fn(&str, &str) -> bool| {
             let fits = |(index, skipped): &&(usize, usize)| {
-                let row = &table.rows[*index];
+                let row = &self.table.rows[*index];
                 let mut pairs = std::iter::zip(row, &parts).skip(*skipped);
                 row.len() >= parts.len() && pairs.all(|(cell, part)| same(&cell.text, part))
             };
@@ -95,6 +104,18 @@ impl NamedRows {
         };
         // A name that is spelled so goes before one that is only read so.
         only(|cell, part| cell == part).or_else(|| only(spelling::same))
+    }
+
+    /// The table of that line alone, below the one that names what its empty cells mean.
+    pub fn alone(&self, label: &str) -> PrintedTable {
+        let own = self.row(label);
+        let has_name = |at: &usize| {
+            self.rows[*at].first().is_some_and(|cell| !read_alike(&cell.text).is_empty())
+        };
+        let above = own.and_then(|own| (0..=own).rev().find(has_name));
+        let rows = above.filter(|above| Some(*above) != own).into_iter().chain(own);
+        let rows = rows.map(|at| self.rows[at].clone()).collect();
+        PrintedTable { head: self.head.clone(), rows }
     }
 }
 
@@ -118,17 +139,47 @@ struct TableBlock {
     is_marked_up: bool,
 }
 
-impl TableBlock {
-    /// The table below one of its lines; none where no other stands below it.
-    fn below(&self, at: usize) -> Option<PrintedTable> {
-        let head = &self.lines[at].cells;
-        let is_row = |row: &&TableLine| match self.is_marked_up {
-            true => row.cells.len() == head.len(),
-            false => !is_rule(&row.cells),
-        };
-        let below = self.lines[at + 1..].iter().filter(is_row);
-        let rows: Vec<_> = below.map(|row| row.cells.clone()).collect();
-        (!rows.is_empty()).then(|| PrintedTable { head: head.clone(), rows })
+/// A table of a text: the lines below that of its head.
+#[derive(Debug, Clone, Copy)]
+pub struct TableBelow<'l> {
+    lines: &'l TableLines,
+    block: usize,
+    at: usize,
+}
+
+impl<'l> TableBelow<'l> {
+    fn block(self) -> &'l TableBlock {
+        &self.lines.blocks[self.block]
+    }
+
+    /// Its head.
+    pub fn head(self) -> &'l [PrintedCell] {
+        &self.block().lines[self.at].cells
+    }
+
+    fn is_row(self, line: &TableLine) -> bool {
+        match self.block().is_marked_up {
+            true => line.cells.len() == self.head().len(),
+            false => !is_rule(&line.cells),
+        }
+    }
+
+    fn rows(self) -> impl Iterator<Item = &'l TableLine> {
+        self.block().lines[self.at + 1..].iter().filter(move |line| self.is_row(line))
+    }
+
+    /// Its rows that are read as `key` says, in their order.
+    pub(crate) fn rows_read_as(self, key: &str) -> impl Iterator<Item = &'l TableLine> + use<'l> {
+        let places = self.lines.by_cells.get(key).map_or(&[][..], Vec::as_slice);
+        let first = places.partition_point(|place| *place <= (self.block, self.at));
+        let below = places[first..].iter().take_while(move |(block, _)| *block == self.block);
+        let lines = below.map(move |(_, at)| &self.block().lines[*at]);
+        lines.filter(move |line| self.is_row(line))
+    }
+
+    fn copied(self) -> PrintedTable {
+        let rows = self.rows().map(|row| row.cells.clone()).collect();
+        PrintedTable { head: self.head().to_vec(), rows }
     }
 }
 
@@ -170,34 +221,35 @@ impl TableLines {
 
     /// The lines with these cells, however their signs are spelled.
     pub fn same_as(&self, row: &[PrintedCell]) -> impl Iterator<Item = &TableLine> {
-        let placed = self.places(row).filter(|(block, _)| !block.is_marked_up);
-        placed.map(|(block, at)| &block.lines[at])
+        let placed = self.places(row).filter(|place| !place.block().is_marked_up);
+        placed.map(|place| &place.block().lines[place.at])
     }
 
-    fn places(&self, row: &[PrintedCell]) -> impl Iterator<Item = (&TableBlock, usize)> {
+    fn places(&self, row: &[PrintedCell]) -> impl Iterator<Item = TableBelow<'_>> {
         let near = self.by_cells.get(&key(row)).map_or(&[][..], Vec::as_slice);
-        let placed = near.iter().map(|(block, at)| (&self.blocks[*block], *at));
-        placed.filter(move |(block, at)| same(&block.lines[*at].cells, row))
+        let placed =
+            near.iter().map(|(block, at)| TableBelow { lines: self, block: *block, at: *at });
+        placed.filter(|place| same(place.head(), row))
     }
 
     /// The one table whose head has these cells; else how many there are, as far as they are looked at.
     pub fn table(&self, head: &[PrintedCell]) -> Result<PrintedTable, usize> {
         let is_spelled_so =
-            |table: &PrintedTable| std::iter::zip(&table.head, head).all(|(a, b)| a.text == b.text);
+            |table: &TableBelow| std::iter::zip(table.head(), head).all(|(a, b)| a.text == b.text);
         let mut found: Vec<_> = self.tables(head).take(MOST_HEADS).collect();
         // A head that is spelled so goes before one that is only read so.
         if found.iter().any(is_spelled_so) {
             found.retain(is_spelled_so);
         }
         match found.len() {
-            1 => Ok(found.remove(0)),
+            1 => Ok(found.remove(0).copied()),
             others => Err(others),
         }
     }
 
     /// Every table whose head has these cells, however their signs are spelled.
-    pub fn tables(&self, head: &[PrintedCell]) -> impl Iterator<Item = PrintedTable> {
-        self.places(head).filter_map(|(block, at)| block.below(at))
+    pub fn tables(&self, head: &[PrintedCell]) -> impl Iterator<Item = TableBelow<'_>> {
+        self.places(head).filter(|table| table.rows().next().is_some())
     }
 }
 
@@ -346,8 +398,8 @@ mod tests {
     #[test]
     fn a_line_is_named_by_its_first_cells() {
         let table = PrintedTable::parse("| a | b |\n| 1 | x |\n| 1 | y |\n| 2 | x |").unwrap();
-        let named = NamedRows::of(&table);
-        let of = |label: &str| named.row(&table, label);
+        let named = NamedTable::of(table);
+        let of = |label: &str| named.row(label);
         assert_eq!((of("2"), of("1 | y"), of("1|x")), (Some(2), Some(1), Some(0)));
         assert_eq!((of("1"), of("3"), of("2 | x | z")), (None, None, None));
     }
@@ -357,14 +409,14 @@ mod tests {
         let text =
             "| budget | arm | x |\n| short | a | 1 |\n| | b | 2 |\n| long | a | 3 |\n| | b | 4 |";
         let table = PrintedTable::parse(text).unwrap();
-        let named = NamedRows::of(&table);
-        let of = |label: &str| named.row(&table, label);
+        let named = NamedTable::of(table);
+        let of = |label: &str| named.row(label);
         assert_eq!((of("short | a"), of("short | b")), (Some(0), Some(1)));
         assert_eq!((of("long | a"), of("long|b"), of("long")), (Some(2), Some(3), Some(2)));
         assert_eq!((of("short | c"), of(""), of("b"), of("| b")), (None, None, None, None));
         // Two lines of one name have none.
         let table = PrintedTable::parse("| a | b |\n| s | x |\n| | y |\n| | y |").unwrap();
-        assert_eq!(NamedRows::of(&table).row(&table, "s | y"), None);
+        assert_eq!(NamedTable::of(table).row("s | y"), None);
     }
 
     #[test]

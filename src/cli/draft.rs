@@ -127,6 +127,15 @@ pub fn bound_text(drafted: &Draft, width: usize) -> String {
     text.push_str(&wrapped(format!(
         "{bound} of {total} numbers are bound, by {tried} expressions that were tried"
     )));
+    if drafted.left_out > 0 {
+        text.push_str(&wrapped(format!(
+            "left out, as they are more than are tried for one draft: {} expressions; name fewer bundles by `--evidence`",
+            drafted.left_out
+        )));
+    }
+    if drafted.has_ended_early {
+        text.push_str(&wrapped("numbers were left open that are more work than is done for one draft; confirm what is bound and go on with `--update`, or draft the text in parts".to_owned()));
+    }
     if *confirmed > 0 {
         text.push_str(&wrapped(format!("confirmed before, and left as they were: {confirmed}")));
     }

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use super::output::{Output, cannot_write, open_report};
+use super::output::{Output, cannot_write, open_report, remove_report};
 use repro_core::source::Error;
 use repro_report::Format;
 use repro_report::lines::{end_line, part_line};
@@ -85,7 +85,7 @@ impl ReportLines {
                     matches!(target, LineTarget::Printed) && error.kind() == ErrorKind::BrokenPipe;
                 // Lines that have no end are no report.
                 if let LineTarget::File(path, _) = target {
-                    let _ = std::fs::remove_file(path);
+                    let _ = remove_report(path);
                 }
                 failed.extend((!is_closed).then(|| cannot_write(target.shown(), &error)));
                 false

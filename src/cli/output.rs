@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::common::{Colour, CommonArgs};
 use super::{BAD_USAGE, CANNOT_WRITE, formats};
-use repro_core::disk::{Disk, HeldPath, LocalDisk, beneath, drawn_beside, unlinked};
+use repro_core::disk::{Disk, HeldPath, LocalDisk, drawn_beside, unlinked};
 use repro_core::source::{Error, Location};
 use repro_report::growing::GrownReport;
 use repro_report::outcome::Report;
@@ -258,7 +258,7 @@ impl Output {
         let replace = |(format, path): &(Format, PathBuf)| match draw(*format, &self.in_files()) {
             Some(text) => write_report(path, &text).err(),
             None if !path.exists() => None,
-            None => std::fs::remove_file(path).err().map(|error| cannot_write(path, &error)),
+            None => remove_report(path).err().map(|error| cannot_write(path, &error)),
         };
         let files = self.files.iter().filter(|(_, path)| is_old(path) || is_new(path));
         let failed: Vec<_> = files.filter_map(replace).collect();
@@ -395,6 +395,11 @@ pub fn open_report(path: &Path) -> Result<File, Error> {
     opened.map_err(|error| cannot_write(path, &error))
 }
 
+/// Takes a report away.
+pub fn remove_report(path: &Path) -> std::io::Result<()> {
+    LocalDisk.remove(&HeldPath::beneath(Path::new(""), path)?)
+}
+
 /// Writes a report where none is yet, or an earlier one, whole or not at all; of an earlier one nothing is left either.
 fn write_report(path: &Path, text: &str) -> Result<(), Error> {
     let held = takes_a_report(path)?;
@@ -408,8 +413,7 @@ fn write_report(path: &Path, text: &str) -> Result<(), Error> {
 pub fn write_file(root: &Path, name: &str, shown: &str, bytes: &[u8]) -> Result<(), Error> {
     let path = root.join(name);
     let write = || {
-        beneath(root, &path)?;
-        LocalDisk.make_folders(folder_of(&path))?;
+        LocalDisk.make_folders(root, folder_of(&path))?;
         let held = HeldPath::beneath(root, &path)?;
         LocalDisk.replace(&held, &drawn_beside(&held), bytes)?;
         LocalDisk.sync(folder_of(&held))

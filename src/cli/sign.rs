@@ -1,7 +1,5 @@
 //! `repro bundle keygen` and `repro bundle sign`.
 
-use std::fs::File;
-use std::io::Write;
 use std::path::Path;
 
 use super::args;
@@ -10,7 +8,7 @@ use super::{Answer, CANNOT_WRITE, NOT_A_STATEMENT, NOTHING_TO_STAMP};
 use repro_bundle::bundle::{self, Bundle, SIGNATURE, STATEMENT, chained_lines};
 use repro_bundle::signature::{self as signature, PrivateKey, SIGNED_BEFORE};
 use repro_core::digest::Digest;
-use repro_core::disk::HeldPath;
+use repro_core::disk;
 use repro_core::source::{Code, Document, Error, Location, Source};
 use repro_report::intoto::VERDICT;
 use repro_report::outcome::ExitStatus;
@@ -89,12 +87,7 @@ pub fn write_new(path: &Path, bytes: &[u8], there: (&'static Code, &str)) -> Res
         std::io::ErrorKind::AlreadyExists => there.0.at(place(), there.1, "a file"),
         _ => CANNOT_WRITE.at(place(), "a file that can be written", error.to_string()),
     };
-    let held = HeldPath::beneath(Path::new(""), path).map_err(cannot)?;
-    let mut file = File::options().write(true).create_new(true).open(&*held).map_err(cannot)?;
-    file.write_all(bytes).and_then(|()| file.sync_all()).map_err(|error| {
-        let _ = std::fs::remove_file(&*held);
-        cannot(error)
-    })
+    disk::write_new(path, bytes, 0o666).map_err(cannot)
 }
 
 /// Prints an attestation.

@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use repro_bundle::bundle::record::{RecordValue, record};
 use repro_bundle::bundle::{CANNOT_WRITE, Chain, DeclaredStart, chained_lines, whole_lines};
 use repro_core::digest::Digest;
-use repro_core::disk::{beneath, unlinked};
+use repro_core::disk::{HeldPath, root_of, unlinked};
 use repro_core::source::{Document, Error, Location, Node, Source, TOO_LARGE, UNREADABLE, codes};
 
 /// The ending of the names of such logs.
@@ -151,10 +151,10 @@ impl StartsFile {
             CANNOT_WRITE.at(place(), "the log of started runs", error.to_string())
         };
         // The folder too: whoever starts runs names a plan, and means no other place than that.
-        beneath(Path::new(""), folder).and_then(|()| beneath(folder, &path)).map_err(cannot)?;
+        let held = HeldPath::beneath(&root_of(folder), &path).map_err(cannot)?;
         let mut options = File::options();
         let mut file =
-            unlinked(options.read(true).append(true).create(true)).open(&path).map_err(cannot)?;
+            unlinked(options.read(true).append(true).create(true)).open(&*held).map_err(cannot)?;
         if !file.metadata().map_err(cannot)?.is_file() {
             return Err(CANNOT_WRITE.at(place(), "a file", "something else"));
         }

@@ -7,7 +7,7 @@ use std::ops::Range;
 use num_traits::One;
 use repro_claim::place::PlacedTable;
 use repro_claim::quote::{self, QuoteItem};
-use repro_claim::table::{self, NamedRows};
+use repro_claim::table;
 use repro_core::decimal::Printed;
 use repro_core::source::{Error, Source};
 use serde::Serialize;
@@ -363,7 +363,7 @@ fn table_marks<'p>(
     work: &Work,
 ) -> Vec<Mark<'p>> {
     let found = match table.pointer {
-        Some(_) => table.found(read).map(Cow::Owned),
+        Some(_) => table.found(read),
         None => table.lines(Some(read)),
     };
     let Ok(found) = found else { return Vec::new() };
@@ -386,13 +386,12 @@ fn table_marks<'p>(
         bound.iter().filter_map(one).collect::<Vec<_>>()
     };
     let mut marks = marked(HEAD, &head, &table.heads);
-    let named = NamedRows::of(&found);
     for (label, variables) in &table.rows {
         work.takes(1 + table.columns.len());
         if work.is_spent() {
             break;
         }
-        let row = named.row(&found, label).and_then(|row| rows.get(row)?.as_ref());
+        let row = found.row(label).and_then(|row| rows.get(row)?.as_ref());
         let Some(cells) = row else { continue };
         marks.extend(marked(label, cells, &table.columns));
         marks.extend(table.says.iter().filter_map(|(said, _)| mark(label, cells, said, None)));

@@ -22,20 +22,35 @@ pub struct GivenNumber {
     pub high: f64,
 }
 
+/// So many expressions are evaluated between two looks at the work: which of them are depends on no number of threads.
+const AT_ONCE: usize = 1024;
+
 /// The numbers that each expression gives, in the order of `expressions`: one, several of a list, or none where it has no value.
+/// Of the last there are none at all once the work is spent.
 pub fn given(
     page: &PostPage,
     library: &Library,
     expressions: &[String],
     threads: usize,
+    work: &Work,
 ) -> Result<Vec<Vec<GivenNumber>>, Error> {
-    let json = serde_json::Value::from(expressions.to_vec()).to_string();
-    let document = Document::parse_json(Source::new("expressions", json.into_bytes())?)?;
-    let (texts, work) = (TextsAtHand::new(), Work::without_end());
-    let context = PostContext::new(page, library, &texts, &work);
-    let nodes: Vec<_> = document.root().items()?.collect();
-    let one = |node: &_| numbers(&context, *node).unwrap_or_default();
-    Ok(parallel::map(&nodes, threads, one))
+    let texts = TextsAtHand::new();
+    let mut all = Vec::new();
+    for some in expressions.chunks(AT_ONCE) {
+        let own = Work::of_a_post();
+        let context = PostContext::new(page, library, &texts, &own);
+        let json = serde_json::Value::from(some.to_vec()).to_string();
+        let document = Document::parse_json(Source::new("expressions", json.into_bytes())?)?;
+        let nodes: Vec<_> = document.root().items()?.collect();
+        let one = |node: &_| numbers(&context, *node).unwrap_or_default();
+        let numbers = parallel::map(&nodes, threads, one);
+        work.takes_as(&own);
+        if work.is_spent() {
+            break;
+        }
+        all.extend(numbers);
+    }
+    Ok(all)
 }
 
 fn numbers(context: &PostContext<'_>, node: Node<'_>) -> Result<Vec<GivenNumber>, Error> {

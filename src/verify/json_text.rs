@@ -5,7 +5,7 @@ use std::ops::{Deref, Range};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use repro_claim::place::{PlacedTable, SearchedText};
-use repro_claim::table::{PrintedCell, PrintedTable};
+use repro_claim::table::{NamedTable, PrintedCell, PrintedTable};
 use repro_core::similar::did_you_mean;
 use repro_core::source::{Document, Error, Kind, Node, Source, Value, escape};
 
@@ -99,6 +99,8 @@ pub struct ReadText<'t> {
     searched: SearchedText<'t>,
     /// The places of the quotes that were sought: thousands of statements may quote the same words.
     found: Mutex<HashMap<String, Arc<[Range<usize>]>>>,
+    /// The tables that were sought, by their heads; else how many have the head: as many statements may be about one.
+    tables: Mutex<HashMap<String, Result<Arc<NamedTable>, usize>>>,
     document: OnceLock<Result<Document, Error>>,
     lower: OnceLock<String>,
     work: &'t Work,
@@ -109,7 +111,8 @@ impl<'t> ReadText<'t> {
     pub fn new(source: &'t Source, work: &'t Work) -> Self {
         let searched = SearchedText::new(source.text());
         let (document, lower) = (OnceLock::new(), OnceLock::new());
-        Self { source, searched, found: Mutex::default(), document, lower, work }
+        let (found, tables) = Default::default();
+        Self { source, searched, found, tables, document, lower, work }
     }
 
     /// The text.
@@ -171,6 +174,26 @@ impl<'t> ReadText<'t> {
             self.work.takes(places.len());
         }
         places
+    }
+
+    /// The one table below a head; else how many there are.
+    pub fn table_below(&self, head: &[PrintedCell]) -> Result<Arc<NamedTable>, usize> {
+        let known = || self.tables.lock().unwrap_or_else(PoisonError::into_inner);
+        let key: String = head.iter().map(|cell| format!("{}\n", cell.text)).collect();
+        if let Some(table) = known().get(&key) {
+            return table.clone();
+        }
+        if self.work.is_spent() {
+            return Err(0);
+        }
+        let table = self.searched.lines().table(head).map(|table| Arc::new(NamedTable::of(table)));
+        // Two threads may seek the same table: what counts does not depend on that.
+        if known().insert(key, table.clone()).is_none() {
+            self.work.looks_through(self.source.text());
+            // What is kept of a cell is some hundred bytes.
+            self.work.takes(8 * table.iter().flat_map(|table| &table.rows).flatten().count());
+        }
+        table
     }
 
     /// Where the lines of a printed table stand in the text; none where it has no table with this head.

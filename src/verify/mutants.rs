@@ -7,14 +7,13 @@ use std::collections::{BTreeSet, HashMap};
 use repro_claim::Expression;
 use repro_claim::quote;
 use repro_claim::syntax::ExpressionKind;
-use repro_claim::table::{self, NamedRows};
+use repro_claim::table::{self, NamedTable, PrintedTable};
 use repro_core::source::Error;
 use repro_report::outcome::ClaimReport;
 use repro_stats::rng::Rng;
 use serde::Serialize;
 
 use crate::context::PostContext;
-use crate::json_text::ReadText;
 use crate::library::Library;
 use crate::mutated::{Detection, DetectionTally, Digit, parts, with_other_number, words};
 use crate::page::{
@@ -93,7 +92,7 @@ pub fn random(
     count: usize,
     seed: u64,
 ) -> Result<RandomMutants, Error> {
-    let (none, work) = (TextsAtHand::new(), Work::without_end());
+    let (none, work) = (TextsAtHand::new(), Work::of_posts(10.max(count as u64 / 10)));
     let bench = Bench::of(texts, &PostContext::new(page, library, &none, &work))?;
     let mut rng = Rng::new(seed, &format!("mutants of {}", page.id));
     let mut found = RandomMutants::default();
@@ -104,6 +103,8 @@ pub fn random(
         let Some(Mutant { before, piece, page }) = drawn else { continue };
         let context = PostContext::new(&page, library, &none, &work);
         found.add(kind, before, statement::judge(&context, &piece).ok());
+        // Whoever asks for many changes waits for them, for each a tenth of a post on average.
+        work.goes_on(&page.place())?;
     }
     Ok(found)
 }
@@ -171,17 +172,18 @@ impl<'p> Bench<'p> {
             let holds = before.iter().any(|claim| claim.outcome.is_verified());
             Ok::<_, Error>(holds.then_some((piece, before)))
         };
+        let read = PostContext::new(page, context.library, texts, context.work);
         let (mut pieces, mut tables) = (Vec::new(), Vec::new());
         for one in &page.statements {
-            let text = texts.get(&one.text).map(|text| ReadText::new(&text.seen, context.work));
-            for piece in parts(one, text.as_ref()) {
+            let text = read.text(&one.text);
+            for piece in parts(one, text) {
                 pieces.extend(judged(piece)?);
             }
             if let StatementKind::Table(table) = &one.kind
                 && table.rows.len() > 1
-                && let Ok(lines) = table.lines(text.as_ref())
+                && let Ok(lines) = table.lines(text)
             {
-                let printed = Some(lines.into_owned());
+                let printed = Some(PrintedTable::clone(&lines));
                 let kind = StatementKind::Table(Table { printed, ..table.clone() });
                 tables.extend(judged(PostStatement { kind, ..one.clone() })?);
             }
@@ -343,8 +345,8 @@ fn rows_exchanged(piece: &PostStatement, rng: &mut Rng) -> Option<PostStatement>
     let mut piece = piece.clone();
     let StatementKind::Table(table) = &mut piece.kind else { return None };
     let printed = table.printed.as_mut()?;
-    let named = NamedRows::of(printed);
-    let rows = table.rows.iter().filter_map(|(label, _)| named.row(printed, label));
+    let named = NamedTable::of(printed.clone());
+    let rows = table.rows.iter().filter_map(|(label, _)| named.row(label));
     let rows: Vec<_> = rows.collect();
     let first = *drawn(&rows, rng)?;
     let second = *drawn(&rows, rng)?;

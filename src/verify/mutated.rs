@@ -171,6 +171,9 @@ pub struct ChangedNumber {
     pub detection: Detection,
 }
 
+/// A sentence is judged once more for each of its numbers: so many times as much is done as for the post.
+const PER_NUMBER: u64 = 10;
+
 /// Changes `digit` of every number that the statements of `page` bind, one after the other.
 pub fn changed(
     page: &PostPage,
@@ -180,12 +183,12 @@ pub fn changed(
 ) -> Result<Vec<ChangedNumber>, Error> {
     // Whether the changed words stand in the text is another question, and the answer is no.
     let none = TextsAtHand::new();
-    let work = Work::without_end();
+    let work = Work::of_posts(PER_NUMBER);
     let context = PostContext::new(page, library, &none, &work);
+    let read = PostContext::new(page, library, texts, &work);
     let mut all = Vec::new();
     for one in &page.statements {
-        let text = texts.get(&one.text).map(|text| ReadText::new(&text.seen, &work));
-        for part in parts(one, text.as_ref()) {
+        for part in parts(one, read.text(&one.text)) {
             let before = statement::judge(&context, &part)?;
             for item in quote::items(words(&part).unwrap_or_default()) {
                 let changed = with_other_number(&part, &item, |from| digit.change(from));
@@ -211,6 +214,7 @@ pub fn changed(
             }
         }
     }
+    work.goes_on(&page.place())?;
     Ok(all)
 }
 
@@ -221,7 +225,7 @@ pub(crate) fn parts(statement: &PostStatement, text: Option<&ReadText>) -> Vec<P
     let cells = table.rows.iter().flat_map(|row| table.columns.iter().map(move |one| (row, one)));
     let cell = |(row, column): (&(String, _), &(String, _))| {
         let kind = StatementKind::Table(Table {
-            printed: Some(printed.clone().into_owned()),
+            printed: Some(printed.alone(&row.0)),
             rows: vec![row.clone()],
             columns: vec![column.clone()],
             says: Vec::new(),

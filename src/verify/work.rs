@@ -35,17 +35,22 @@ pub struct Work {
 impl Work {
     /// For one post.
     pub fn of_a_post() -> Self {
-        Self { steps: AtomicU64::new(0), most: MOST_STEPS }
+        Self::of_posts(1)
     }
 
-    /// Without an end, for those who judge one post again and again.
-    pub fn without_end() -> Self {
-        Self { steps: AtomicU64::new(0), most: u64::MAX }
+    /// For so many posts.
+    pub fn of_posts(count: u64) -> Self {
+        Self { steps: AtomicU64::new(0), most: count.saturating_mul(MOST_STEPS) }
     }
 
     /// Counts steps.
     pub fn takes(&self, steps: usize) {
         self.steps.fetch_add(steps as u64, Ordering::Relaxed);
+    }
+
+    /// Counts what was done of other work.
+    pub fn takes_as(&self, other: &Self) {
+        self.steps.fetch_add(other.steps.load(Ordering::Relaxed), Ordering::Relaxed);
     }
 
     /// Counts the steps of looking through a text once.
@@ -64,7 +69,7 @@ impl Work {
             false => Ok(()),
             true => Err(TOO_MUCH_WORK.at(
                 place.clone(),
-                format!("at most {} million steps for one post", self.most / 1_000_000),
+                format!("at most {} million steps", self.most / 1_000_000),
                 "more: parts of expressions, numbers, draws, and quotes times the length of their text",
             )),
         }

@@ -114,6 +114,26 @@ fn drafted(folder: &Path, text: &str) -> Vec<String> {
     arguments("draft t.md")
 }
 
+/// A name without digits: runs that differ in a number are one arm.
+fn letters(number: usize) -> String {
+    format!("{number:03}").bytes().map(|digit| char::from(digit - b'0' + b'a')).collect()
+}
+
+/// A text with so many numbers of so many runs, none of which is of the same arm as another.
+fn runs_drafted(folder: &Path, runs: usize, numbers: usize) -> Vec<String> {
+    fs::create_dir_all(folder.join("runs")).unwrap();
+    for run in 0..runs {
+        let log = format!("{{\"step\": 1, \"loss\": 2.5}}\n{{\"step\": 2, \"loss\": 2.{run}}}\n");
+        fs::write(folder.join(format!("runs/{}.jsonl", letters(run))), log).unwrap();
+    }
+    done(folder, &["import", "runs", "--out", "receipts"]);
+    fs::create_dir_all(folder.join("repro")).unwrap();
+    let sentence =
+        |i: usize| format!("The run {} has a loss of 2.{}.\n\n", letters(i % runs), i % runs);
+    fs::write(folder.join("t.md"), each(numbers, sentence)).unwrap();
+    arguments("draft t.md")
+}
+
 const INPUTS: &[Input] = &[
     Input("one excuse again and again, of words that stand everywhere", 500, |folder, n| {
         post(folder, "p.md", &"1 ".repeat(2 * n), &excuse("\"1\"", "r").repeat(n))
@@ -187,7 +207,7 @@ const INPUTS: &[Input] = &[
             "[[table]]\nhead = \"| a | loss |\"\ncolumns.loss = \"1.5\"\nrows = { r = {} }\n";
         post(folder, "p.md", &table.repeat(n), &part.repeat(n))
     }),
-    Input("many tables over one", 60, |folder, n| {
+    Input("many tables over one", 500, |folder, n| {
         let text = each(n, |i| format!("| r{i} | {i}.5 |\n"));
         let tables = each(n, |i| {
             format!(
@@ -195,6 +215,20 @@ const INPUTS: &[Input] = &[
             )
         });
         post(folder, "p.md", &format!("| a | loss |\n|---|---|\n{text}"), &tables)
+    }),
+    Input("many printed tables over one", 500, |folder, n| {
+        let text = each(n, |i| format!("| r{i} | {i}.5 |\n"));
+        let tables = each(n, |i| {
+            format!(
+                "[[table]]\nprinted = \"\"\"\n| a | loss |\n| r{i} | {i}.5 |\n\"\"\"\ncolumns.loss = \"it\"\nrows = {{ r{i} = {{ it = \"{i}.5\" }} }}\n"
+            )
+        });
+        post(folder, "p.md", &format!("| a | loss |\n|---|---|\n{text}"), &tables)
+    }),
+    Input("one row of a table again and again", 500, |folder, n| {
+        let text = "| r | 1.5 |\n".repeat(n);
+        let table = "[[table]]\nprinted = \"\"\"\n| a | loss |\n| r | 1.5 |\n\"\"\"\ncolumns.loss = \"it\"\nrows = { r = { it = \"1.5\" } }\n";
+        post(folder, "p.md", &format!("| a | loss |\n|---|---|\n{text}"), &table.repeat(n))
     }),
     Input("reviews of a post", 100, |folder, n| {
         let verify = sentences(folder, n);
@@ -261,6 +295,7 @@ const INPUTS: &[Input] = &[
     Input("tables of an arm, drafted", 20, |folder, n| {
         drafted(folder, &"| arm | loss |\n|---|---|\n| run | 3.0 |\n\n".repeat(n))
     }),
+    Input("many numbers of runs, drafted", 100, |folder, n| runs_drafted(folder, 10, n)),
     Input("names with other words for them", 500, |folder, n| {
         let names = each(n, |i| format!("n{i} = \"b\"\n"));
         let aliases = each(n, |i| format!("n{i} = \"w{i}\"\n"));
@@ -344,4 +379,15 @@ fn what_is_asked_for_takes_no_more_than_it_is_long() {
         }
     }
     assert!(faults.is_empty(), "{faults:#?}");
+}
+
+#[test]
+fn a_draft_of_too_much_ends_and_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = runs_drafted(folder.path(), 240, 24_000);
+    let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
+    let ran = repro(folder.path(), &arguments);
+    assert_eq!(ran.status.code(), Some(3), "{ran:?}");
+    let said = String::from_utf8(ran.stdout).unwrap();
+    assert!(said.contains("more work than is done for one draft"), "{said}");
 }

@@ -11,6 +11,9 @@ use tempfile::TempDir;
 use crate::program::repro;
 use crate::train::{STUDY, untuned};
 
+/// The bundle of that project.
+const BUNDLE: &str = "receipts/example-invented-numbers";
+
 /// A project in `in/` with a study whose starts are logged, and a folder `out/` into which links lead.
 fn planted() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
@@ -18,10 +21,7 @@ fn planted() -> TempDir {
     let made = repro(folder.path(), &["init", "in"]);
     assert_eq!(made.status.code(), Some(0), "{made:?}");
     let root = folder.path().join("in");
-    let planned = repro(
-        &root,
-        &["cluster", "plan", "--out", "plan.jsonl", "receipts/example-invented-numbers"],
-    );
+    let planned = repro(&root, &["cluster", "plan", "--out", "plan.jsonl", BUNDLE]);
     assert_eq!(planned.status.code(), Some(0), "{planned:?}");
     let keys = repro(&root, &["bundle", "keygen", "--out", "key"]);
     assert_eq!(keys.status.code(), Some(0), "{keys:?}");
@@ -77,26 +77,14 @@ fn no_write_follows_a_link() {
         ("reports", "reports/", &["verify", "--output", "json=reports/r.json"]),
         ("r.json", "r.json", &["verify", "--output", "json=r.json"]),
         ("r.jsonl", "r.jsonl", &["verify", "--output", "jsonl=r.jsonl"]),
-        (
-            "plans",
-            "plans/",
-            &["cluster", "plan", "--out", "plans/p.jsonl", "receipts/example-invented-numbers"],
-        ),
+        ("plans", "plans/", &["cluster", "plan", "--out", "plans/p.jsonl", BUNDLE]),
         ("keys", "keys/", &["bundle", "keygen", "--out", "keys/k"]),
-        (
-            "receipts/example-invented-numbers",
-            "bundle/",
-            &["bundle", "sign", "receipts/example-invented-numbers", "--key", "key"],
-        ),
-        (
-            "receipts/example-invented-numbers",
-            "bundle/",
-            &["bundle", "seal", "receipts/example-invented-numbers"],
-        ),
+        (BUNDLE, "bundle/", &["bundle", "sign", BUNDLE, "--key", "key"]),
+        (BUNDLE, "bundle/", &["bundle", "seal", BUNDLE]),
         (
             "receipts/example-invented-numbers/receipt.sig",
             "signature",
-            &["bundle", "sign", "receipts/example-invented-numbers", "--key", "key"],
+            &["bundle", "sign", BUNDLE, "--key", "key"],
         ),
         (
             "stamps",
@@ -114,6 +102,41 @@ fn no_write_follows_a_link() {
         ("runs/smoke-dense-short-s1/data", "data/", &["train", STUDY, "--out", "runs"]),
         ("repro/studies", "studies/", &["train", STUDY, "--out", "runs"]),
         ("repro/studies/smoke.starts.jsonl", "starts", &["train", STUDY, "--out", "runs"]),
+        ("receipts", "receipts/", &["bundle", "sign", BUNDLE, "--key", "key"]),
+        ("receipts", "receipts/", &["bundle", "seal", BUNDLE]),
+        (
+            "receipts/.example-invented-numbers.receipt.sig.partial",
+            "partial",
+            &["bundle", "sign", BUNDLE, "--key", "key"],
+        ),
+        (
+            "receipts/example-invented-numbers/manifest-sha256.txt.partial",
+            "partial",
+            &["bundle", "seal", BUNDLE],
+        ),
+        ("runs/.imported", "whole/", &["import", "example/invented-numbers.csv", "--out", "runs"]),
+        (
+            "runs/example-invented-numbers",
+            "run",
+            &["import", "example/invented-numbers.csv", "--out", "runs"],
+        ),
+        (
+            "repro/drafted.toml",
+            "post",
+            &["draft", "example/invented-numbers.csv", "--id", "drafted"],
+        ),
+        ("k.pub", "public", &["bundle", "keygen", "--out", "k"]),
+        ("p.jsonl", "plan", &["cluster", "plan", "--out", "p.jsonl", BUNDLE]),
+        ("reports", "reports/", &["verify", "--output", "jsonl=reports/r.jsonl"]),
+        ("reports", "reports/", &["check", "example", "--output", "json=reports/r.json"]),
+        ("runs/smoke-dense-short-s1/state.json", "state", &["train", STUDY, "--out", "runs"]),
+        (
+            "runs/smoke-dense-short-s1/data/metrics.jsonl",
+            "metrics",
+            &["train", STUDY, "--out", "runs"],
+        ),
+        ("sub", "sub/", &["init", "sub"]),
+        ("repro", "repro/", &["init"]),
         (".github", "github/", &["init"]),
         (".gitattributes", "attributes", &["init"]),
     ];
@@ -159,13 +182,13 @@ fn nobody_waits_for_a_named_pipe() {
         &["stats", "pipe", "--baselines", "pipe"],
         &["cluster", "work", "pipe", "--results", "results"],
         &["cluster", "merge", "pipe", "--results", "results"],
-        &["bundle", "sign", "receipts/example-invented-numbers", "--key", "pipe"],
+        &["bundle", "sign", BUNDLE, "--key", "pipe"],
         &["train", "pipe", "--out", "runs"],
         &["verify", "--pubkey", "pipe"],
         &["verify", "--text", "text=pipe"],
-        &["verify", "receipts/example-invented-numbers", "--challenge", "pipe"],
+        &["verify", BUNDLE, "--challenge", "pipe"],
         &["verify", "--timestamp", "pipe"],
-        &["cluster", "plan", "receipts/example-invented-numbers", "--pubkey", "pipe"],
+        &["cluster", "plan", BUNDLE, "--pubkey", "pipe"],
         &["verify", "--output", "json=pipe"],
         &["verify", "--output", "jsonl=pipe"],
         &["check", "pipe"],

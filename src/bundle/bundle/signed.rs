@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::CANNOT_WRITE;
 use super::manifest::SIGNATURE;
-use repro_core::disk::{Disk, LocalDisk, beneath};
+use repro_core::disk::{Disk, LocalDisk, root_of};
 use repro_core::source::{Error, Location};
 
 /// Puts the signature `bytes` into the bundle in the folder at `path`, which has none yet. Whatever instant
@@ -18,10 +18,14 @@ fn add_signature_on(disk: &dyn Disk, path: &Path, shown: &str, bytes: &[u8]) -> 
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     // Beside the bundle, not in it: a half-written file inside would make the bundle refused.
     let partial = path.with_file_name(format!(".{name}.{SIGNATURE}.partial"));
-    let written = beneath(Path::new(""), path)
-        .and_then(|()| disk.replace(&path.join(SIGNATURE), &partial, bytes))
-        .and_then(|()| disk.sync(path));
-    written.map_err(|error| {
+    let root = root_of(path);
+    let write = || {
+        let (own, partial) =
+            (disk.hold(&root, &path.join(SIGNATURE))?, disk.hold(&root, &partial)?);
+        disk.replace(&own, &partial, bytes)?;
+        disk.sync(path)
+    };
+    write().map_err(|error| {
         let place = Location::file(format!("{shown}/{SIGNATURE}"));
         CANNOT_WRITE.at(place, "a file that can be written", error.to_string())
     })

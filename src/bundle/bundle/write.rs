@@ -15,9 +15,9 @@ use serde_json::Value as Json;
 use super::folder::{Folder, Listing};
 use super::manifest::{self, Manifest, Oxum};
 use super::receipt::{ListedFile, RECEIPT, Receipt, Statement};
-use super::{BAD_NAME, CANNOT_WRITE, FINISHED, NOT_REGULAR, UNWRITABLE, name};
+use super::{BAD_NAME, CANNOT_WRITE, FINISHED, UNWRITABLE, name};
 use repro_core::digest::{Digest, NotCanonical, canonical};
-use repro_core::disk::{Disk, LocalDisk, PARTIAL, beneath, folder_of, partial_of};
+use repro_core::disk::{Disk, HeldPath, LocalDisk, PARTIAL, folder_of, partial_of, root_of};
 use repro_core::parallel::Spare;
 use repro_core::source::{Error, Location, read_plain};
 
@@ -25,6 +25,8 @@ use repro_core::source::{Error, Location, read_plain};
 #[derive(Debug)]
 pub struct BundleWriter<'a> {
     folder: PathBuf,
+    /// Beneath which no link is followed.
+    root: PathBuf,
     disk: &'a dyn Disk,
     date: Option<String>,
 }
@@ -37,6 +39,10 @@ impl BundleWriter<'static> {
 }
 
 impl<'a> BundleWriter<'a> {
+    fn of(disk: &'a dyn Disk, path: &Path) -> Self {
+        Self { folder: path.to_owned(), root: root_of(path), disk, date: None }
+    }
+
     /// [`BundleWriter::create`] on any disk.
     pub fn create_on(disk: &'a dyn Disk, path: &Path) -> Result<Self, Error> {
         let held = fs::read_dir(path).ok().and_then(|mut entries| entries.next());
@@ -49,16 +55,15 @@ impl<'a> BundleWriter<'a> {
 
     /// Goes on with an unfinished bundle, keeping the payload that is there.
     pub fn resume_on(disk: &'a dyn Disk, path: &Path) -> Result<Self, Error> {
-        let writer = Self { folder: path.to_owned(), disk, date: None };
+        let writer = Self::of(disk, path);
         if fs::symlink_metadata(writer.path(manifest::DECLARATION)).is_ok() {
             let place = writer.place(manifest::DECLARATION);
             return Err(FINISHED.at(place, "an unfinished bundle", "a finished one"));
         }
         let data = writer.path("data");
-        writer.no_link("data")?;
         // An attempt before may have been stopped between the making of a folder and its syncing.
-        let made = beneath(Path::new(""), path)
-            .and_then(|()| disk.make_folders(&data))
+        let made = disk
+            .make_folders(&writer.root, &data)
             .and_then(|()| disk.sync(&folder_of(&writer.folder)))
             .and_then(|()| disk.sync(&writer.folder));
         made.map_err(|error| writer.failed("data", &error))?;
@@ -108,14 +113,16 @@ impl<'a> BundleWriter<'a> {
 
     /// Adds bytes at the end of a payload file; what this took is flushed, and survives this process.
     pub fn append(&mut self, name: &str, bytes: &[u8]) -> Result<(), Error> {
-        let path = self.payload_path(name)?;
-        self.disk.append(&path, bytes).map_err(|error| self.failed(name, &error))
+        self.payload_path(name)?;
+        let appended = self.held(name).and_then(|path| self.disk.append(&path, bytes));
+        appended.map_err(|error| self.failed(name, &error))
     }
 
     /// Cuts what follows the first `length` bytes of a payload file.
     pub fn cut(&mut self, name: &str, length: u64) -> Result<(), Error> {
-        let path = self.payload_path(name)?;
-        self.disk.cut(&path, length).map_err(|error| self.failed(name, &error))
+        self.payload_path(name)?;
+        let cut = self.held(name).and_then(|path| self.disk.cut(&path, length));
+        cut.map_err(|error| self.failed(name, &error))
     }
 
     /// Makes the bytes of a file durable; those of a folder's name are its entries.
@@ -206,10 +213,9 @@ impl<'a> BundleWriter<'a> {
 
     /// Writes a file in one step; its name is durable when its folder is synced.
     pub(super) fn put(&mut self, name: &str, bytes: &[u8]) -> Result<(), Error> {
-        self.no_link(name)?;
-        let path = self.path(name);
-        let result = self.disk.replace(&path, &partial_of(&path), bytes);
-        result.map_err(|error| self.failed(name, &error))
+        let path = self.held(name);
+        let put = path.and_then(|path| self.disk.replace(&path, &partial_of(&path), bytes));
+        put.map_err(|error| self.failed(name, &error))
     }
 
     /// Makes the names of all files durable, those of earlier attempts too.
@@ -230,43 +236,30 @@ impl<'a> BundleWriter<'a> {
         Ok(())
     }
 
-    /// The path of a payload file whose folders exist; the receipt is not the caller's to write.
-    fn payload_path(&mut self, name: &str) -> Result<PathBuf, Error> {
+    /// Makes the folders of a payload file; the receipt is not the caller's to write.
+    fn payload_path(&mut self, name: &str) -> Result<(), Error> {
         name::check(name, || self.place(name))?;
         if !name.starts_with("data/") || name == RECEIPT || name.ends_with(PARTIAL) {
             let expected = format!("a name in `data/` other than `{RECEIPT}`");
             return Err(BAD_NAME.at(self.place(name), expected, format!("`{name}`")));
         }
-        self.no_link(name)?;
-        let path = self.path(name);
-        if let Some(parent) = path.parent() {
-            self.disk.make_folders(parent).map_err(|error| self.failed(name, &error))?;
-        }
-        self.no_link(name)?;
-        Ok(path)
+        let made = self.disk.make_folders(&self.root, &folder_of(&self.path(name)));
+        made.map_err(|error| self.failed(name, &error))
     }
 
-    /// Refuses a name that is a link, or leads through one, within the folder.
-    fn no_link(&self, name: &str) -> Result<(), Error> {
-        let parts = name.match_indices('/').map(|(end, _)| end).chain([name.len()]);
-        let mut names = parts.map(|end| name.get(..end).unwrap_or(name));
-        match names.find(|part| self.path(part).is_symlink()) {
-            None => Ok(()),
-            Some(link) => {
-                let expected = "plain files in plain folders";
-                Err(NOT_REGULAR.at(self.place(link), expected, "a symbolic link"))
-            }
-        }
+    /// The path of a file as it is written: no link is on the way to it.
+    fn held(&self, name: &str) -> io::Result<HeldPath> {
+        self.disk.hold(&self.root, &self.path(name))
     }
 
     pub(super) fn remove(&mut self, name: &str) -> Result<(), Error> {
-        let path = self.path(name);
-        self.disk.remove(&path).map_err(|error| self.failed(name, &error))
+        let removed = self.held(name).and_then(|path| self.disk.remove(&path));
+        removed.map_err(|error| self.failed(name, &error))
     }
 
     /// Takes the declaration away, so that the folder is unfinished again.
     pub(super) fn reopen(disk: &'a dyn Disk, path: &Path) -> Result<Self, Error> {
-        let mut writer = Self { folder: path.to_owned(), disk, date: None };
+        let mut writer = Self::of(disk, path);
         if writer.path(manifest::DECLARATION).is_file() {
             writer.remove(manifest::DECLARATION)?;
             writer.sync("")?;

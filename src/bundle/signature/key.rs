@@ -1,8 +1,6 @@
 //! Keys: ECDSA on the curve P-256, as PEM files.
 
-use std::fs::OpenOptions;
-use std::io::{Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::Read;
 use std::path::Path;
 
 use p256::SecretKey;
@@ -14,7 +12,7 @@ use p256::pkcs8::{DecodePublicKey, EncodePrivateKey, EncodePublicKey, LineEnding
 use super::{BAD_KEY, KEY_EXISTS, NO_RANDOMNESS};
 use crate::bundle::CANNOT_WRITE;
 use repro_core::digest::Digest;
-use repro_core::disk::HeldPath;
+use repro_core::disk;
 use repro_core::source::{Error, Location, UNREADABLE};
 
 /// The most bytes of a key file; a P-256 key has a few hundred.
@@ -143,13 +141,7 @@ fn write_new(path: &Path, bytes: &[u8], mode: u32) -> Result<(), Error> {
         std::io::ErrorKind::AlreadyExists => KEY_EXISTS.at(place(), "no such file", "a file"),
         _ => CANNOT_WRITE.at(place(), "a file that can be written", error.to_string()),
     };
-    let held = HeldPath::beneath(Path::new(""), path).map_err(cannot)?;
-    let mut file =
-        OpenOptions::new().write(true).create_new(true).mode(mode).open(&*held).map_err(cannot)?;
-    file.write_all(bytes).and_then(|()| file.sync_all()).map_err(|error| {
-        let _ = std::fs::remove_file(&*held);
-        cannot(error)
-    })
+    disk::write_new(path, bytes, mode).map_err(cannot)
 }
 
 fn read(path: &Path, place: &Location) -> Result<String, Error> {

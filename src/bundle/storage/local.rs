@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use repro_core::disk::{Disk, LocalDisk, beneath, drawn_beside, folder_of};
+use repro_core::disk::{Disk, LocalDisk, drawn_beside, folder_of, root_of};
 use repro_core::source::{Code, Error, Location};
 use rustix::fs::OFlags;
 
@@ -117,11 +117,12 @@ impl LocalStore {
         if fs::symlink_metadata(&path).is_ok() {
             return Ok(Created::Exists);
         }
-        let created =
-            self.written(disk, &path, bytes, |partial| match disk.rename_new(partial, &path) {
+        let created = self.written(disk, &path, bytes, |partial, path| {
+            match disk.rename_new(partial, path) {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(Created::Exists),
                 renamed => renamed.map(|()| Created::New),
-            });
+            }
+        });
         created.map_err(|error| self.not_written(name, &error))
     }
 
@@ -132,7 +133,7 @@ impl LocalStore {
 
     fn replace_on(&self, disk: &dyn Disk, name: &str, bytes: &[u8]) -> Result<(), Error> {
         let path = self.path(name);
-        let replaced = self.written(disk, &path, bytes, |partial| disk.rename(partial, &path));
+        let replaced = self.written(disk, &path, bytes, |partial, path| disk.rename(partial, path));
         replaced.map_err(|error| self.not_written(name, &error))
     }
 
@@ -200,21 +201,20 @@ impl LocalStore {
         Location::file(if name.is_empty() { shown.clone() } else { format!("{shown}/{name}") })
     }
 
-    /// Writes a file beside `path` that is then given a name by `named`. What is left of it is taken away.
+    /// Writes a file beside `path` that `named` gives its name, both as they are held. What is left of it is taken away.
     fn written<T>(
         &self,
         disk: &dyn Disk,
         path: &Path,
         bytes: &[u8],
-        named: impl FnOnce(&Path) -> io::Result<T>,
+        named: impl FnOnce(&Path, &Path) -> io::Result<T>,
     ) -> io::Result<T> {
-        let folder = folder_of(path);
-        beneath(Path::new(""), &self.root)?;
-        beneath(&self.root, &folder)?;
-        disk.make_folders(&folder)?;
-        let partial = drawn_beside(path);
+        let root = root_of(&self.root);
+        disk.make_folders(&root, &folder_of(path))?;
+        let path = disk.hold(&root, path)?;
+        let partial = drawn_beside(&path);
         let written = disk.write(&partial, bytes).and_then(|()| disk.sync(&partial));
-        let written = written.and_then(|()| named(&partial));
+        let written = written.and_then(|()| named(&partial, &path));
         // Once it has its name, nothing is left.
         let _ = disk.remove(&partial);
         written

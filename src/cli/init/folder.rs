@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::super::CANNOT_WRITE;
 use super::super::output::write_file;
 use super::IN_THE_WAY;
-use repro_core::disk::{Disk, LocalDisk, beneath};
+use repro_core::disk::{Disk, HeldPath, LocalDisk};
 use repro_core::source::{Error, Location};
 
 /// A folder, and how messages call it.
@@ -43,9 +43,7 @@ impl ShownFolder {
         let cannot = |error: std::io::Error| {
             CANNOT_WRITE.at(place(), "a folder that can be made", error.to_string())
         };
-        beneath(Path::new(""), folder)
-            .and_then(|()| LocalDisk.make_folders(folder))
-            .map_err(cannot)?;
+        LocalDisk.make_folders(Path::new(""), folder).map_err(cannot)?;
         let path = folder.canonicalize().map_err(cannot)?;
         Ok(Self { path, shown: shown.to_owned() })
     }
@@ -112,12 +110,12 @@ impl ShownFolder {
         if !self.has(name, EntryKind::File)? {
             return self.file(name, joined(lines).as_bytes());
         }
-        let path = self.path.join(name);
         let cannot = |error: std::io::Error| {
             let place = Location::file(self.told(name));
             CANNOT_WRITE.at(place, "a file that can be added to", error.to_string())
         };
-        let before = std::fs::read(&path).map_err(cannot)?;
+        let path = HeldPath::beneath(&self.path, &self.path.join(name)).map_err(cannot)?;
+        let before = std::fs::read(&*path).map_err(cannot)?;
         let text = String::from_utf8_lossy(&before);
         let is_there = |line: &str| {
             text.lines().any(|known| known.split_whitespace().eq(line.split_whitespace()))

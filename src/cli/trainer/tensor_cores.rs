@@ -125,7 +125,7 @@ fn save(path: &Path, capture: &Capture, metadata: BTreeMap<String, String>) -> R
         .map(|(name, shape, words)| (name.to_owned(), TensorData::numbers(&shape, words)))
         .collect();
     let folder = path.parent().unwrap_or(Path::new("."));
-    LocalDisk.make_folders(folder).map_err(|error| cannot_write(folder, &error))?;
+    LocalDisk.make_folders(Path::new(""), folder).map_err(|error| cannot_write(folder, &error))?;
     let file = TensorFile { tensors, metadata }.write();
     write_new(path, &file, (&CANNOT_WRITE, "no file of this name"))
 }

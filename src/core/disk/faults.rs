@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
 
-use super::{Disk, LocalDisk};
+use super::{Disk, HeldPath, LocalDisk, beneath};
 
 /// How a step fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,6 +112,10 @@ fn half(bytes: &[u8]) -> &[u8] {
 }
 
 impl Disk for FaultyDisk {
+    /// By its own name, by which these steps are known.
+    fn hold(&self, root: &Path, path: &Path) -> io::Result<HeldPath> {
+        beneath(root, path).map(|()| HeldPath::plain(path))
+    }
     fn make_folder(&self, path: &Path) -> io::Result<()> {
         self.step(Some(&|| Ok(())), || LocalDisk.make_folder(path))
     }

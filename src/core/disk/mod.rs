@@ -1,9 +1,10 @@
 //! The one way in which evidence gets onto the disk: a few steps, each of which may fail or be the last.
 //!
 //! Bundles, the records and states of runs, imports and lock files are written through [`Disk`] and in
-//! no other way, so that tests can let every step fail in turn. Owns what makes bytes durable: a file is
-//! durable once it was synced, and its name once the folder was that holds it. Reading is left to those
-//! who read.
+//! no other way, so that tests can let every step fail in turn. Whatever is written beneath a folder that
+//! somebody names goes through [`HeldPath`], but for private temporary folders and the file that
+//! `GITHUB_STEP_SUMMARY` names. Owns what makes bytes durable: a file is durable once it was synced, and its
+//! name once the folder was that holds it. Reading is left to those who read.
 
 use std::collections::hash_map::RandomState;
 use std::fmt::Debug;
@@ -78,19 +79,25 @@ pub trait Disk: Debug + Sync {
         fs::remove_dir(path)
     }
 
-    /// Makes a folder and those above it, so that their names are durable.
-    fn make_folders(&self, path: &Path) -> io::Result<()> {
-        if path.is_dir() {
-            return Ok(());
+    /// The path by which something beneath `root` is written; see [`HeldPath::beneath`].
+    fn hold(&self, root: &Path, path: &Path) -> io::Result<HeldPath> {
+        HeldPath::beneath(root, path)
+    }
+
+    /// Makes a folder beneath `root` and those above it, so that their names are durable.
+    fn make_folders(&self, root: &Path, path: &Path) -> io::Result<()> {
+        beneath(root, path)?;
+        let is_missing = |above: &&Path| !above.as_os_str().is_empty() && !above.is_dir();
+        let missing: Vec<_> = path.ancestors().take_while(is_missing).collect();
+        for folder in missing.into_iter().rev() {
+            match self.make_folder(&self.hold(root, folder)?) {
+                // Somebody else was faster.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && folder.is_dir() => {}
+                made => made?,
+            }
+            self.sync(&folder_of(folder))?;
         }
-        let above = folder_of(path);
-        self.make_folders(&above)?;
-        match self.make_folder(path) {
-            // Somebody else was faster.
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => {}
-            made => made?,
-        }
-        self.sync(&above)
+        Ok(())
     }
 
     /// Writes a file under another name, makes its bytes durable, and only then gives it its own: it has
@@ -150,6 +157,22 @@ pub fn beneath(root: &Path, path: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// The root beneath which a path is written that a caller names: of a relative one the folder that the program runs in, of an
+/// absolute one the folder that holds it.
+pub fn root_of(path: &Path) -> PathBuf {
+    if path.is_relative() { PathBuf::new() } else { folder_of(path) }
+}
+
+/// Writes a file that was not there before, whole or not at all, for those to read whom `mode` names.
+pub fn write_new(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+    let held = HeldPath::beneath(Path::new(""), path)?;
+    let mut options = fs::OpenOptions::new();
+    let mut file = options.write(true).create_new(true).mode(mode).open(&*held)?;
+    file.write_all(bytes).and_then(|()| file.sync_all()).inspect_err(|_| {
+        let _ = fs::remove_file(&*held);
+    })
+}
+
 /// What of a path is meant as it is, and what is looked at below that.
 fn base_and_below<'a>(root: &Path, path: &'a Path) -> (PathBuf, &'a Path) {
     match path.strip_prefix(root) {
@@ -176,8 +199,12 @@ impl HeldPath {
                 let of_process = format!("/proc/self/fd/{}", folder.as_raw_fd());
                 Self { path: Path::new(&of_process).join(name), _folder: Some(folder) }
             }
-            None => Self { path: path.to_owned(), _folder: None },
+            None => Self::plain(path),
         })
+    }
+
+    fn plain(path: &Path) -> Self {
+        Self { path: path.to_owned(), _folder: None }
     }
 }
 
@@ -192,6 +219,8 @@ impl Deref for HeldPath {
 #[cfg(target_os = "linux")]
 fn hold_folder(root: &Path, path: &Path) -> io::Result<Option<OwnedFd>> {
     use rustix::fs::{Mode, ResolveFlags, openat, openat2};
+    // A root that is made is held as whoever names it means it.
+    let root = if path == root { &folder_of(path) } else { root };
     let (base, below) = base_and_below(root, path);
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let base = openat(CWD, Path::new(".").join(base), flags, Mode::empty())?;

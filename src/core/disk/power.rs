@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use super::{Disk, LocalDisk, folder_of};
+use super::{Disk, HeldPath, LocalDisk, beneath, folder_of};
 
 /// A disk that works for some steps; then the power is gone.
 #[derive(Debug)]
@@ -207,6 +207,10 @@ fn found(now: &[u8], durable: &[u8], dice: &mut Dice) -> Vec<u8> {
 }
 
 impl Disk for PowerDisk {
+    /// By its own name, by which these steps are known.
+    fn hold(&self, root: &Path, path: &Path) -> io::Result<HeldPath> {
+        beneath(root, path).map(|()| HeldPath::plain(path))
+    }
     fn make_folder(&self, path: &Path) -> io::Result<()> {
         self.step(
             || LocalDisk.make_folder(path),

@@ -21,7 +21,7 @@ use repro_bundle::bundle::{
     self, Bundle, BundleWriter, CANNOT_WRITE, CONFIG, Chain, Checkpoint, METRICS, Origin, Receipt,
 };
 use repro_core::digest::Digest;
-use repro_core::disk::{Disk, LocalDisk, beneath};
+use repro_core::disk::{Disk, HeldPath, LocalDisk, beneath, root_of};
 use repro_core::parallel;
 use repro_core::source::{Error, Location};
 
@@ -94,6 +94,8 @@ struct Scratch<'a> {
     disk: &'a dyn Disk,
     /// The folder for the bundles.
     out: &'a Path,
+    /// Beneath which no link is followed.
+    root: PathBuf,
     /// Whether it was made for them.
     made: bool,
     /// Held as long as something is imported into it.
@@ -105,21 +107,17 @@ impl<'a> Scratch<'a> {
     fn create(disk: &'a dyn Disk, out: &'a Path) -> Result<Self, Error> {
         let made = !out.exists();
         let cannot = |error: io::Error| cannot_write(out, &error);
-        for name in ["", SCRATCH, WHOLE] {
-            beneath(Path::new(""), &out.join(name)).map_err(cannot)?;
-            beneath(out, &out.join(name)).map_err(cannot)?;
-        }
-        disk.make_folders(out).map_err(cannot)?;
+        let root = root_of(out);
+        disk.make_folders(&root, out).map_err(cannot)?;
+        let folders = [SCRATCH, WHOLE].map(|name| beneath(&root, &out.join(name)));
+        folders.into_iter().collect::<io::Result<()>>().map_err(cannot)?;
         let lock = File::open(out).map_err(cannot)?;
         if lock.try_lock().is_err() {
             return Err(BUSY.at(place(out), "a folder with no import running", "another import"));
         }
-        let scratch = Self { disk, out, made, _lock: lock };
+        let scratch = Self { disk, out, root, made, _lock: lock };
         scratch.name_bundles()?;
-        scratch
-            .clear()
-            .and_then(|()| disk.make_folder(&scratch.folder(SCRATCH)))
-            .map_err(cannot)?;
+        scratch.clear().and_then(|()| disk.make_folder(&scratch.held(SCRATCH)?)).map_err(cannot)?;
         Ok(scratch)
     }
 
@@ -127,10 +125,17 @@ impl<'a> Scratch<'a> {
         self.out.join(name)
     }
 
+    fn held(&self, name: impl AsRef<Path>) -> io::Result<HeldPath> {
+        self.disk.hold(&self.root, &self.out.join(name))
+    }
+
+    fn renamed(&self, from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<()> {
+        self.disk.rename(&self.held(from)?, &self.held(to)?)
+    }
+
     /// Gives the bundles their names, all of which are whole.
     fn release(self) -> Result<(), Error> {
-        let renamed = self.disk.rename(&self.folder(SCRATCH), &self.folder(WHOLE));
-        let durable = renamed.and_then(|()| self.disk.sync(self.out));
+        let durable = self.renamed(SCRATCH, WHOLE).and_then(|()| self.disk.sync(self.out));
         durable.map_err(|error| cannot_write(self.out, &error))?;
         self.name_bundles()
     }
@@ -144,21 +149,23 @@ impl<'a> Scratch<'a> {
         let cannot = |error: io::Error| cannot_write(self.out, &error);
         let entries: Result<Vec<_>, _> = fs::read_dir(&whole).map_err(cannot)?.collect();
         for entry in entries.map_err(cannot)? {
-            let path = self.out.join(entry.file_name());
+            let name = entry.file_name();
+            let path = self.out.join(&name);
             if path.symlink_metadata().is_ok() {
                 return Err(EXISTS.at(place(&path), "no such bundle yet", "one"));
             }
-            self.disk.rename(&entry.path(), &path).map_err(cannot)?;
+            let (from, to) = (Path::new(WHOLE).join(&name), Path::new(&name));
+            self.renamed(&from, to).map_err(cannot)?;
         }
         let synced = self.disk.sync(self.out).and_then(|()| self.disk.sync(&whole));
-        synced.and_then(|()| self.disk.remove_folder(&whole)).map_err(cannot)
+        synced.and_then(|()| self.disk.remove_folder(&self.held(WHOLE)?)).map_err(cannot)
     }
 
     /// Removes bundles that are not all whole.
     fn clear(&self) -> io::Result<()> {
         let scratch = self.folder(SCRATCH);
         if scratch.is_dir() && !scratch.is_symlink() {
-            self.disk.remove_tree(&scratch)
+            self.disk.remove_tree(&self.held(SCRATCH)?)
         } else {
             Ok(())
         }

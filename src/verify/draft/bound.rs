@@ -14,7 +14,7 @@ use crate::draft::around::{Around, SentenceAround, words_of_text};
 use crate::draft::candidates::DraftCandidate;
 use crate::draft::evidence::{DraftEvidence, TRIED, head};
 use crate::draft::judged::TriedPost;
-use crate::draft::mentions::{NumberOwner, ReadSentence};
+use crate::draft::mentions::{NumberOwner, ReadSentence, spoken_cost};
 use crate::draft::nouns::{NamedStep, is_step};
 use crate::draft::numbers::{printed, range};
 use crate::draft::quantities::{is_in, is_won_by_the_higher, quantities};
@@ -99,14 +99,18 @@ pub fn bind(
     sentences: &[DraftSentence],
     candidates: &[DraftCandidate],
     evidence: &DraftEvidence,
-    threads: usize,
+    post: &TriedPost<'_>,
 ) -> Result<Vec<Vec<DraftBinding>>, Vec<Error>> {
     let mut sought = Vec::new();
-    let by_value = ValueIndex::of(candidates);
+    let by_value = ValueIndex::of(candidates, post.work);
     for (at, sentence) in sentences.iter().enumerate() {
+        post.work.takes(spoken_cost(sentence.span.len(), &evidence.arms));
+        if post.work.is_spent() {
+            break;
+        }
         sought.extend(sought_in(text, at, sentence, &by_value, evidence));
     }
-    let verified = judged(text, sentences, &sought, evidence, threads)?;
+    let verified = judged(text, sentences, &sought, evidence, post)?;
     let mut bindings: Vec<Vec<DraftBinding>> =
         sentences.iter().map(|one| vec![DraftBinding::default(); one.items.len()]).collect();
     for (number, one) in sought.iter().enumerate() {
@@ -279,7 +283,7 @@ fn judged(
     sentences: &[DraftSentence],
     sought: &[Sought<'_>],
     evidence: &DraftEvidence,
-    threads: usize,
+    post: &TriedPost<'_>,
 ) -> Result<BTreeSet<(usize, usize)>, Vec<Error>> {
     let (mut places, mut statements) = (Vec::new(), Vec::new());
     for (number, one) in sought.iter().enumerate() {
@@ -300,7 +304,7 @@ fn judged(
     }
     let (head, texts) = (head(&evidence.arms), TextsAtHand::new());
     let library = evidence.library();
-    let trial = TriedPost { id: TRIED, head: &head, library, texts: &texts, threads };
+    let trial = TriedPost { id: TRIED, head: &head, library, texts: &texts, ..*post };
     let verdicts = trial.verdicts(&statements)?;
     let held = std::iter::zip(places, verdicts);
     let held = held.filter(|(_, verdicts)| verdicts.contains(&Verdict::Verified));

@@ -3,6 +3,7 @@
 use crate::given::{GivenNumber, given};
 use crate::lexicon::lexicon;
 use crate::page::PostPage;
+use crate::work::Work;
 use repro_core::source::Error;
 
 use crate::draft::evidence::{DraftEvidence, NamedArm, NamedMetric, words_of};
@@ -162,12 +163,21 @@ impl DraftCandidate {
     }
 }
 
+/// The candidates of a draft.
+#[derive(Debug)]
+pub struct Candidates {
+    pub all: Vec<DraftCandidate>,
+    /// How many expressions were not tried.
+    pub left_out: usize,
+}
+
 /// Every candidate that has one value, or two that are the ends of an interval around zero.
 pub fn candidates(
     evidence: &DraftEvidence,
     page: &PostPage,
     threads: usize,
-) -> Result<Vec<DraftCandidate>, Error> {
+    work: &Work,
+) -> Result<Candidates, Error> {
     let mut all = Vec::new();
     for (at, arm) in evidence.arms.iter().enumerate() {
         of_arm(at, arm, &mut all);
@@ -185,9 +195,11 @@ pub fn candidates(
             }
         }
     }
+    let count = all.len();
     all.truncate(MOST);
     let expressions: Vec<_> = all.iter().map(|one| one.expression.clone()).collect();
-    let values = given(page, evidence.library(), &expressions, threads)?;
+    let values = given(page, evidence.library(), &expressions, threads, work)?;
+    let left_out = count - values.len();
     let valued = std::iter::zip(all, values).filter_map(|(candidate, numbers)| {
         let number = match numbers.as_slice() {
             [one] => *one,
@@ -203,7 +215,7 @@ pub fn candidates(
         (number.low.is_finite() && number.high.is_finite())
             .then_some(DraftCandidate { number, ..candidate })
     });
-    Ok(valued.collect())
+    Ok(Candidates { all: valued.collect(), left_out })
 }
 
 fn words(path: &str) -> Vec<String> {

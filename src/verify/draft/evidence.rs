@@ -9,6 +9,7 @@ use repro_bundle::bundle::{Bundle, CONFIG, RECEIPT};
 use repro_core::source::{Error, Kind, Location, Node};
 
 use crate::draft::judged::parsed;
+use crate::draft::mentions::PlacedWord;
 use crate::draft::settings::SpokenSetting;
 use crate::draft::written::toml_text;
 use crate::draft::{NO_EVIDENCE, OUTSIDE};
@@ -31,8 +32,12 @@ pub struct NamedArm {
     pub locator: String,
     /// The bundles.
     pub runs: Vec<String>,
-    /// The words by which a text may speak of it.
+    /// The words of its name,
     pub words: Vec<String>,
+    /// the same without those that every name may have,
+    pub own: Vec<PlacedWord>,
+    /// and those by which a text may speak of it beside the other arms: one of these lists.
+    pub spoken: Vec<Vec<PlacedWord>>,
     /// What a run of it records at an evaluation, and at which steps,
     pub recorded: Vec<String>,
     pub steps: Vec<u64>,
@@ -241,6 +246,8 @@ fn arms(names: &[String]) -> Vec<NamedArm> {
             locator,
             runs: runs.into_iter().map(|(_, name)| name).collect(),
             words,
+            own: Vec::new(),
+            spoken: Vec::new(),
             recorded: Vec::new(),
             steps: Vec::new(),
             settings: Vec::new(),

@@ -25,7 +25,12 @@ pub struct TriedPost<'t> {
     pub library: &'t Library,
     pub texts: &'t TextsAtHand,
     pub threads: usize,
+    /// What is done for the draft.
+    pub work: &'t Work,
 }
+
+/// So many bytes of statements are judged as one post.
+const MOST_AT_ONCE: usize = 1 << 18;
 
 impl TriedPost<'_> {
     /// The post with some statements.
@@ -33,15 +38,34 @@ impl TriedPost<'_> {
         parsed(self.id, format!("{}\n{statements}", self.head))
     }
 
-    /// The verdicts on the claims of each statement; none of one whose claims cannot be judged. A statement names no id.
+    /// The verdicts on the claims of each statement; none of one whose claims cannot be judged, and none once the work is
+    /// spent. A statement names no id.
     pub fn verdicts(&self, statements: &[String]) -> Result<Vec<Vec<Verdict>>, Vec<Error>> {
+        let mut verdicts = Vec::new();
+        while verdicts.len() < statements.len() && !self.work.is_spent() {
+            let left = &statements[verdicts.len()..];
+            let mut length = 0;
+            let fits = |statement: &&String| {
+                length += statement.len();
+                length <= MOST_AT_ONCE
+            };
+            let count = left.iter().take_while(fits).count().max(1);
+            verdicts.extend(self.verdicts_of_one_post(&left[..count])?);
+        }
+        verdicts.resize(statements.len(), Vec::new());
+        Ok(verdicts)
+    }
+
+    fn verdicts_of_one_post(&self, statements: &[String]) -> Result<Vec<Vec<Verdict>>, Vec<Error>> {
         let numbered = statements.iter().enumerate().map(|(number, statement)| {
             let (head, keys) = statement.split_once('\n').unwrap_or((statement, ""));
             format!("{head}\nid = \"d{number}\"\n{keys}")
         });
         let page = self.page(&numbered.collect::<String>())?;
-        let work = Work::without_end();
+        let work = Work::of_a_post();
         let judged = judge_within(&page, self.library, self.texts, self.threads, &work);
+        self.work.looks_through(self.head);
+        self.work.takes_as(&work);
         let mut verdicts = vec![Vec::new(); statements.len()];
         for claim in &judged.post.claims {
             let behind = claim.id.strip_prefix('d').unwrap_or_default();

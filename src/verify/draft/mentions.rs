@@ -1,8 +1,10 @@
 //! The arms that a sentence names, and which of them each of its numbers is of.
 
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use crate::lexicon::lexicon;
+use crate::work::Work;
 
 use crate::draft::evidence::NamedArm;
 use crate::draft::quantities::is_in;
@@ -14,6 +16,22 @@ use repro_claim::quote::ItemKind;
 pub struct PlacedWord {
     pub text: String,
     pub span: Range<usize>,
+    /// The words that it stands for.
+    others: &'static [String],
+}
+
+impl PlacedWord {
+    fn of(text: String, span: Range<usize>) -> Self {
+        let others = lexicon().words(&format!("draft_arm.{text}"));
+        Self { text, span, others }
+    }
+
+    /// Whether a word of a text says a word of a name.
+    fn says(&self, name: &Self) -> bool {
+        self.text == name.text
+            || self.others.contains(&name.text)
+            || name.others.contains(&self.text)
+    }
 }
 
 /// The words of a text with their places.
@@ -26,7 +44,7 @@ pub fn placed_words(text: &str) -> Vec<PlacedWord> {
             (true, None) => start = Some(at),
             (false, Some(from)) => {
                 let word = plain(text.get(from..at).unwrap_or_default());
-                words.push(PlacedWord { text: word, span: from..at });
+                words.push(PlacedWord::of(word, from..at));
                 start = None;
             }
             _ => {}
@@ -53,11 +71,25 @@ fn superscript(c: char) -> Option<char> {
     char::from_digit(digit, 10)
 }
 
-/// The arms that a text names; all of them where it names none. A run that the text never mentions explains none of its numbers.
-pub fn concerned(arms: Vec<NamedArm>, text: &str) -> Vec<NamedArm> {
+/// The steps of looking for the names of all arms in so many bytes of a text.
+pub fn spoken_cost(bytes: usize, arms: &[NamedArm]) -> usize {
+    bytes * arms.len() / 16
+}
+
+/// The arms that a text names; all of them where it names none, and where to look for them is too much. A run that the text never
+/// mentions explains none of its numbers.
+pub fn concerned(mut arms: Vec<NamedArm>, text: &str, work: &Work) -> Vec<NamedArm> {
+    work.takes(spoken_cost(text.len(), &arms));
+    if work.is_spent() {
+        return arms;
+    }
+    name(&mut arms);
     let named = named_in(text, &arms);
     let is_named = |at: &usize| named.is_empty() || named.contains(at);
-    arms.into_iter().enumerate().filter(|(at, _)| is_named(at)).map(|(_, arm)| arm).collect()
+    let concerned = arms.into_iter().enumerate().filter(|(at, _)| is_named(at));
+    let mut concerned: Vec<_> = concerned.map(|(_, arm)| arm).collect();
+    name(&mut concerned);
+    concerned
 }
 
 /// The arms that a text names anywhere, each once.
@@ -78,7 +110,8 @@ fn is_any_word(text: &str, words: &[PlacedWord], mention: &ArmMention) -> bool {
     let said = text.get(mention.span.clone()).unwrap_or_default();
     let behind = text.get(mention.span.end..).unwrap_or_default().trim_start_matches(marks);
     let before = text.get(..mention.span.start).unwrap_or_default().trim_end_matches(marks);
-    let next = words.iter().find(|word| word.span.start >= mention.span.end);
+    let behind_it = words.partition_point(|word| word.span.start < mention.span.end);
+    let next = words.get(behind_it);
     is_in("common", &plain(said))
         && !next.is_some_and(|word| is_in("names_of_arms", &word.text))
         && !(before.ends_with('|') && behind.starts_with('|'))
@@ -104,49 +137,45 @@ pub enum NumberOwner {
     Unsaid,
 }
 
-/// The names by which a text may speak of each arm: all of its words, those that not every arm has, and its first where
+/// Notes the names by which a text may speak of each arm: all of its words, those that not every arm has, and its first where
 /// no other arm has it.
-fn spoken_names(arms: &[NamedArm]) -> Vec<Vec<Vec<String>>> {
-    let own = |arm: &NamedArm| -> Vec<String> {
+fn name(arms: &mut [NamedArm]) {
+    for arm in &mut *arms {
         let words = arm.words.iter().filter(|word| word.as_str() != "runs");
-        words.flat_map(|word| placed_words(word)).map(|word| word.text).collect()
+        arm.own = words.map(|word| PlacedWord::of(word.clone(), 0..0)).collect();
+    }
+    let parts = |arm: &NamedArm| -> Vec<PlacedWord> {
+        arm.own.iter().flat_map(|word| placed_words(&word.text)).collect()
     };
-    let all: Vec<Vec<String>> = arms.iter().map(own).collect();
-    let count = |word: &String| all.iter().filter(|words| words.contains(word)).count();
-    let names = |words: &Vec<String>| {
-        let telling: Vec<String> =
-            words.iter().filter(|word| count(word) < all.len()).cloned().collect();
+    let all: Vec<Vec<PlacedWord>> = arms.iter().map(parts).collect();
+    let mut counts: HashMap<&str, usize> = HashMap::new();
+    for words in &all {
+        let words: HashSet<_> = words.iter().map(|word| word.text.as_str()).collect();
+        words.into_iter().for_each(|word| *counts.entry(word).or_default() += 1);
+    }
+    let count = |word: &PlacedWord| counts.get(word.text.as_str()).copied().unwrap_or_default();
+    for (arm, words) in std::iter::zip(arms, &all) {
+        let telling = words.iter().filter(|word| count(word) < all.len()).cloned().collect();
         let first = words.iter().take(1).filter(|word| {
-            count(word) == 1 && word.len() > 2 && word.chars().all(char::is_alphabetic)
+            count(word) == 1 && word.text.len() > 2 && word.text.chars().all(char::is_alphabetic)
         });
-        let mut names = vec![words.clone(), telling, first.cloned().collect()];
-        names.retain(|name| !name.is_empty());
-        names
-    };
-    all.iter().map(names).collect()
-}
-
-pub fn is_same_word(text: &str, name: &str) -> bool {
-    let stands_for = |one: &str, other: &str| {
-        let others = lexicon().words(&format!("draft_arm.{one}"));
-        others.iter().any(|known| known == other)
-    };
-    text == name || stands_for(text, name) || stands_for(name, text)
+        arm.spoken = vec![words.clone(), telling, first.cloned().collect()];
+        arm.spoken.retain(|name| !name.is_empty());
+    }
 }
 
 /// The arms that a text names, in its order; of `moe` and `moe big` the one that has more of its words.
 pub fn mentions(text: &str, words: &[PlacedWord], arms: &[NamedArm]) -> Vec<ArmMention> {
-    let names = spoken_names(arms);
     let mut found = Vec::new();
     let mut at = 0;
     while at < words.len() {
-        let is_at = |name: &Vec<String>| {
+        let is_at = |name: &Vec<PlacedWord>| {
             let window = words.get(at..at + name.len()).unwrap_or_default();
-            let has = |wanted: &String| window.iter().any(|word| is_same_word(&word.text, wanted));
+            let has = |wanted: &PlacedWord| window.iter().any(|word| word.says(wanted));
             !window.is_empty() && name.iter().all(has) && is_joined(text, window)
         };
-        let here = names.iter().enumerate().flat_map(|(arm, names)| {
-            names.iter().filter(|name| is_at(name)).map(move |name| (name.len(), arm))
+        let here = arms.iter().enumerate().flat_map(|(at, arm)| {
+            arm.spoken.iter().filter(|name| is_at(name)).map(move |name| (name.len(), at))
         });
         match here.max_by_key(|(length, arm)| (*length, std::cmp::Reverse(*arm))) {
             Some((length, arm)) => {
@@ -467,11 +496,8 @@ fn once_each(mentions: &[ArmMention]) -> Vec<usize> {
 /// The arms all of whose words stand somewhere in a sentence, in their order.
 fn loosely_named(words: &[PlacedWord], arms: &[NamedArm]) -> Vec<usize> {
     let place = |arm: &NamedArm| {
-        let own: Vec<_> = arm.words.iter().filter(|word| word.as_str() != "runs").collect();
-        let found: Option<Vec<usize>> = own
-            .iter()
-            .map(|word| words.iter().position(|known| is_same_word(&known.text, word)))
-            .collect();
+        let said = |own: &PlacedWord| words.iter().position(|word| word.says(own));
+        let found: Option<Vec<usize>> = arm.own.iter().map(said).collect();
         found.and_then(|places| places.into_iter().max())
     };
     let mut found: Vec<(usize, usize)> =

@@ -28,12 +28,13 @@ use crate::covered::{Coverage, covered};
 use crate::page::DRAFTED;
 use crate::page::TextSource;
 use crate::texts::{NONE_NAMED, TextAtHand, TextsAtHand};
+use crate::work::Work;
 use repro_claim::quote;
 use repro_core::source::{Error, Location, Source, codes};
 use repro_report::outcome::Verdict;
 
 use bound::{DraftBinding, clause, trimmed};
-use candidates::{DraftCandidate, candidates};
+use candidates::{Candidates, candidates};
 use evidence::{DraftEvidence, TRIED, arms_below};
 use judged::TriedPost;
 use mentions::concerned;
@@ -52,9 +53,6 @@ codes! {
     OTHER_TEXT = "draft::other-text", "another text of this name lies beside the post files", "name the one in `repro/`, or rename yours";
     NO_NUMBERS = "draft::no-numbers", "the text has no numbers", "name another text";
 }
-
-/// So many bytes of statements are judged as one post.
-const MOST_AT_ONCE: usize = 1 << 18;
 
 /// What is drafted.
 #[derive(Debug)]
@@ -102,8 +100,11 @@ pub struct Draft {
     /// How many numbers the text has, and how many of them the post binds now.
     pub total: usize,
     pub bound: usize,
-    /// How many expressions were tried.
+    /// How many expressions were tried, and how many were not as that is more than is done for one draft.
     pub tried: usize,
+    pub left_out: usize,
+    /// Whether so much was done that numbers were left open.
+    pub has_ended_early: bool,
 }
 
 /// Drafts a post.
@@ -115,11 +116,12 @@ pub fn draft(request: &DraftRequest<'_>) -> Result<Draft, Vec<Error>> {
         let place = Location::file(request.text.name());
         return Err(vec![NO_NUMBERS.at(place, "a text with numbers", "none")]);
     }
-    let arms = concerned(arms_below(request.root, request.evidence)?, text);
+    let work = Work::of_a_post();
+    let arms = concerned(arms_below(request.root, request.evidence)?, text, &work);
     let mut evidence = DraftEvidence::load(request.root, arms, request.threads)?;
     let page = parsed(TRIED, evidence::head(&evidence.arms))?;
-    let candidates = candidates(&evidence, &page, request.threads).map_err(one)?;
-    evidence.label(&candidates);
+    let candidates = candidates(&evidence, &page, request.threads, &work).map_err(one)?;
+    evidence.label(&candidates.all);
     let before = request.before.as_deref().map(WrittenPost::of).unwrap_or_default();
     let names = evidence::names(&evidence.arms);
     let head = self::head(request, &before, at_hand.text(), &names);
@@ -132,7 +134,8 @@ pub fn draft(request: &DraftRequest<'_>) -> Result<Draft, Vec<Error>> {
     };
     let kept = before.confirmed().collect::<String>();
     let (library, threads) = (evidence.library(), request.threads);
-    let trial = TriedPost { id: request.id, head: &head, library, texts: &texts, threads };
+    let trial =
+        TriedPost { id: request.id, head: &head, library, texts: &texts, threads, work: &work };
     let drafting =
         Drafting { trial, evidence: &evidence, candidates: &candidates, source, seen, kept: &kept };
     let mut draft = drafting.draft(before.confirmed().count())?;
@@ -156,7 +159,7 @@ struct Drafting<'d> {
     /// The post as it is so far.
     trial: TriedPost<'d>,
     evidence: &'d DraftEvidence,
-    candidates: &'d [DraftCandidate],
+    candidates: &'d Candidates,
     /// The text in the post,
     source: &'d TextSource,
     /// and what readers see of it.
@@ -219,7 +222,7 @@ impl Drafting<'_> {
         let mut bound_tables = Vec::new();
         let mut sentences = of_text.sentences.clone();
         for table in free_tables {
-            match tables::bind(table, &self.evidence.arms, self.candidates) {
+            match tables::bind(table, &self.evidence.arms, &self.candidates.all, self.trial.work) {
                 Some(bound) => bound_tables.push((table.span.start, bound)),
                 None if tables::is_of_arms(table, &self.evidence.arms) => {}
                 None => sentences.extend(table.sentences(text)),
@@ -228,7 +231,7 @@ impl Drafting<'_> {
         sentences.retain(|sentence| sentence.items.iter().any(|item| is_free(&item.span)));
         sentences.sort_by_key(|sentence| sentence.span.start);
         let bindings =
-            bound::bind(text, &sentences, self.candidates, self.evidence, self.trial.threads)?;
+            bound::bind(text, &sentences, &self.candidates.all, self.evidence, &self.trial)?;
         let mut statements = Vec::new();
         let mut numbers = Vec::new();
         let starts = line_starts(text);
@@ -315,22 +318,17 @@ impl Drafting<'_> {
     /// statement. So many are judged at once that a post may have them.
     fn verdicts_apart(&self, statements: &[Option<String>]) -> Vec<Vec<Verdict>> {
         let mut all = vec![Vec::new(); statements.len()];
+        let is_read = |statement: &String| {
+            self.trial.work.looks_through(self.trial.head);
+            !self.trial.work.is_spent() && self.trial.page(statement).is_ok()
+        };
         let known = statements.iter().enumerate();
-        let mut left = known
-            .filter_map(|(at, statement)| Some((at, statement.as_ref()?)))
-            .filter(|(_, statement)| self.trial.page(statement).is_ok())
-            .peekable();
-        while left.peek().is_some() {
-            let (mut places, mut texts, mut length) = (Vec::new(), Vec::new(), 0);
-            while let Some((at, text)) = left.next_if(|_| length < MOST_AT_ONCE) {
-                length += text.len();
-                places.push(at);
-                texts.push(text.clone());
-            }
-            let verdicts = self.trial.verdicts(&texts).unwrap_or_default();
-            for (at, verdicts) in std::iter::zip(places, verdicts) {
-                all[at] = verdicts;
-            }
+        let known = known.filter_map(|(at, statement)| Some((at, statement.as_ref()?)));
+        let (places, texts): (Vec<_>, Vec<_>) =
+            known.filter(|(_, text)| is_read(text)).map(|(at, text)| (at, text.clone())).unzip();
+        let verdicts = self.trial.verdicts(&texts).unwrap_or_default();
+        for (at, verdicts) in std::iter::zip(places, verdicts) {
+            all[at] = verdicts;
         }
         all
     }
@@ -417,7 +415,9 @@ impl Drafting<'_> {
             confirmed,
             total: bound + excused + unbound,
             bound,
-            tried: self.candidates.len(),
+            tried: self.candidates.all.len(),
+            left_out: self.candidates.left_out,
+            has_ended_early: self.trial.work.is_spent(),
         })
     }
 }

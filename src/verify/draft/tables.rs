@@ -14,6 +14,7 @@ use crate::draft::numbers::{printed, range};
 use crate::draft::quantities::{LoggedPart, has_one, is_in, quantities, words_of_list};
 use crate::draft::text::DraftTable;
 use crate::draft::written::{one_or_list, toml_text};
+use crate::work::Work;
 
 /// Of so many templates of a column the best are kept.
 const KEPT: usize = 4;
@@ -121,7 +122,12 @@ pub fn bind(
     table: &DraftTable,
     arms: &[NamedArm],
     candidates: &[DraftCandidate],
+    work: &Work,
 ) -> Option<BoundTable> {
+    work.takes(table.table.rows.len() * arms.len());
+    if work.is_spent() {
+        return None;
+    }
     let rows: Vec<_> =
         table.table.rows.iter().filter_map(|row| Some((arm_of(row, arms)?, row))).collect();
     if rows.is_empty() {
@@ -139,6 +145,8 @@ pub fn bind(
     for (at, head) in table.table.head.iter().enumerate().skip(1) {
         let cells: Vec<_> =
             rows.iter().filter_map(|(arm, row)| Some((*arm, label(row), row.get(at)?))).collect();
+        // Most candidates are of other arms.
+        work.takes(1 + cells.len() * candidates.len() / 64);
         let has_numbers = cells.iter().any(|(_, _, cell)| !quote::items(&cell.text).is_empty());
         let words = HeadWords::of(&head.text, &table.place, &bound.columns);
         match column(&head.text, &words, &cells, arms, candidates) {

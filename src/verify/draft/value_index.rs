@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::draft::candidates::DraftCandidate;
+use crate::work::Work;
 
 /// How near a value must be to a number to be told as the nearest, as a share of it.
 const NEAR: f64 = 0.1;
@@ -10,6 +11,7 @@ const NEAR: f64 = 0.1;
 /// Candidates, found by what they give.
 #[derive(Debug)]
 pub struct ValueIndex<'c> {
+    work: &'c Work,
     /// By the low ends of their values,
     by_low: Vec<&'c DraftCandidate>,
     /// with the highest end of all up to each,
@@ -19,8 +21,8 @@ pub struct ValueIndex<'c> {
 }
 
 impl<'c> ValueIndex<'c> {
-    /// Of candidates with finite values.
-    pub fn of(candidates: &'c [DraftCandidate]) -> Self {
+    /// Of candidates with finite values; each that is looked at is counted.
+    pub fn of(candidates: &'c [DraftCandidate], work: &'c Work) -> Self {
         let mut by_low: Vec<&DraftCandidate> = candidates.iter().collect();
         by_low.sort_by(|a, b| a.number.low.total_cmp(&b.number.low));
         let mut highest = Vec::with_capacity(by_low.len());
@@ -31,7 +33,7 @@ impl<'c> ValueIndex<'c> {
         let middles = candidates.iter().enumerate().map(|(at, one)| (middle(one), at, one));
         let mut by_middle: Vec<_> = middles.collect();
         by_middle.sort_by(|a, b| a.0.total_cmp(&b.0));
-        Self { by_low, highest, by_middle }
+        Self { work, by_low, highest, by_middle }
     }
 
     /// Those with a value from `low` to `high`.
@@ -40,16 +42,16 @@ impl<'c> ValueIndex<'c> {
         let first = self.highest.partition_point(|end| *end < low);
         let behind = self.by_low.partition_point(|one| one.number.low <= high);
         let found = self.by_low.get(first..behind).unwrap_or_default();
+        self.work.takes(2 * found.len());
         found.iter().copied().filter(move |one| one.number.high >= low)
     }
 
     /// Those whose values are within a tenth of a number, the nearest first, each with its value.
     pub fn near(&self, number: f64) -> impl Iterator<Item = (f64, &'c DraftCandidate)> {
+        let around = self.by_middle.get(self.around(number)).unwrap_or_default();
+        self.work.takes(2 * around.len());
         let off = |value: f64| ((value - number) / number.abs().max(f64::MIN_POSITIVE)).abs();
-        let mut found: Vec<_> = self
-            .by_middle
-            .get(self.around(number))
-            .unwrap_or_default()
+        let mut found: Vec<_> = around
             .iter()
             .map(|(value, at, one)| (off(*value), *at, *value, *one))
             .filter(|(off, ..)| *off < NEAR)

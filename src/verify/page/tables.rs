@@ -1,9 +1,9 @@
 //! Tables of a post file, and objects of JSON as tables of one line.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use repro_claim::table::{self, PrintedCell, PrintedTable};
+use repro_claim::table::{self, NamedTable, PrintedCell, PrintedTable};
 use repro_core::similar::did_you_mean;
 use repro_core::source::{Error, Location, Node, codes};
 
@@ -37,10 +37,10 @@ pub struct Table {
 
 impl Table {
     /// Its lines: those of the post file, else those of the text; else what the text has instead.
-    pub fn lines(&self, text: Option<&ReadText>) -> Result<Cow<'_, PrintedTable>, String> {
+    pub fn lines(&self, text: Option<&ReadText>) -> Result<Arc<NamedTable>, String> {
         match (&self.printed, text) {
-            (Some(printed), _) => Ok(Cow::Borrowed(printed)),
-            (None, Some(text)) => self.found(text).map(Cow::Owned),
+            (Some(printed), _) => Ok(Arc::new(NamedTable::of(printed.clone()))),
+            (None, Some(text)) => self.found(text),
             (None, None) => Err("no text".to_owned()),
         }
     }
@@ -58,13 +58,14 @@ impl Table {
     }
 
     /// Its lines in the text: the members at its pointer, or the one table with its head.
-    pub fn found(&self, text: &ReadText) -> Result<PrintedTable, String> {
+    pub fn found(&self, text: &ReadText) -> Result<Arc<NamedTable>, String> {
         let Some(pointer) = &self.pointer else {
             let other = |count: usize| format!("{count} tables with this head");
-            return text.searched().lines().table(&self.head).map_err(other);
+            return text.table_below(&self.head).map_err(other);
         };
         let rows: Vec<&str> = self.rows.iter().map(|(label, _)| label.as_str()).collect();
-        text.table(pointer, &rows, &self.head)
+        let members = text.table(pointer, &rows, &self.head)?;
+        Ok(Arc::new(NamedTable::of(members)))
     }
 }
 

@@ -1,10 +1,11 @@
 //! Tables: their cells in the text, each with the names of its row.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use num_rational::BigRational;
 use repro_claim::quote::{self, HeadUnit};
-use repro_claim::table::{self, NamedRows, PrintedCell, PrintedTable};
+use repro_claim::table::{self, NamedTable, PrintedCell, PrintedTable};
 use repro_core::source::{Error, codes};
 use repro_report::outcome::{ClaimReport, Verdict};
 
@@ -52,17 +53,14 @@ pub(super) enum There {
     /// The table with its head, and whether it has each of the printed rows.
     Lines(Vec<bool>),
     /// The members in JSON, or why it has no such place.
-    Members(Result<(PrintedTable, NamedRows), String>),
+    Members(Result<Arc<NamedTable>, String>),
 }
 
 impl There {
     fn of(table: &Table, text: Option<&ReadText>) -> Self {
         let Some(text) = text else { return Self::Read };
         match &table.printed {
-            _ if table.pointer.is_some() => Self::Members(table.found(text).map(|found| {
-                let named = NamedRows::of(&found);
-                (found, named)
-            })),
+            _ if table.pointer.is_some() => Self::Members(table.found(text)),
             None => Self::Read,
             Some(printed) => match text.of_table(printed) {
                 None => Self::NoHead(printed.head.clone()),
@@ -121,13 +119,13 @@ impl<'a> Judge<'a> {
     fn named_rows<'t>(
         &self,
         table: &'t Table,
-        found: &'t PrintedTable,
+        found: &'t NamedTable,
     ) -> Result<Vec<TableRow<'t>>, Error> {
-        let (named, head) = (NamedRows::of(found), joined(&found.head));
+        let head = joined(&found.head);
         let mut rows = Vec::new();
         for (label, variables) in &table.rows {
             self.context.work.goes_on(&self.statement.place)?;
-            let row = named.row(found, label).ok_or_else(|| {
+            let row = found.row(label).ok_or_else(|| {
                 let first = found.rows.iter().filter_map(|row| row.first());
                 let known = first.map(|cell| cell.text.as_str());
                 let place = variables.values().next().map(PlacedExpression::place);
@@ -247,8 +245,8 @@ impl<'a> Judge<'a> {
                 (!is_there).then(|| absent(nearest(row.cells)))
             }
             There::Members(Err(why)) => Some(absent(Some(why.clone()))),
-            There::Members(Ok((found, named))) => {
-                let Some(at) = named.row(found, row.label) else {
+            There::Members(Ok(found)) => {
+                let Some(at) = found.row(row.label) else {
                     return Some(absent(Some(format!("no row `{}`", row.label))));
                 };
                 let wanted = row.cells.get(column).map_or("", |cell| cell.text.as_str());
@@ -309,7 +307,7 @@ pub fn only_cell(table: &Table) -> Option<(usize, usize)> {
         return None;
     };
     let column = table::column(&printed.head, column)?;
-    let at =
-        NamedRows::of(printed).row(printed, row).filter(|at| column < printed.rows[*at].len())?;
+    let named = NamedTable::of(printed.clone());
+    let at = named.row(row).filter(|at| column < named.rows[*at].len())?;
     Some((at, column))
 }

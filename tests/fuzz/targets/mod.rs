@@ -1,6 +1,6 @@
 //! What each reader of strangers' bytes must keep, whatever the bytes are. A target is a function that takes
-//! bytes and panics where a promise is broken; the fuzzers, the replay for coverage and the short run of
-//! `cargo test` call the same functions.
+//! bytes and panics where a promise is broken; the fuzzers and the short run of `cargo test` call the same
+//! functions.
 
 pub mod bundle;
 pub mod decimal;
