@@ -1,18 +1,12 @@
-//! Claims told together: those of one sentence, and sentences that came to one outcome for one reason;
-//! and what is wrong with a post, in one sentence.
+//! Claims told together: those of one sentence, and sentences that came to one outcome for one reason.
 
 use std::collections::HashMap;
 
 use repro_core::source::Code;
 
-use crate::outcome::{ClaimReport, Impact, PostReport, Verdict, VerdictCounts};
-use crate::visible::{clipped, prose, visible};
-use crate::wording::{self, Remarks};
-
-/// The most characters of a reason in a sentence.
-const REASON_LIMIT: usize = 160;
-/// The most characters of a quote in a sentence.
-const QUOTE_LIMIT: usize = 120;
+use crate::outcome::ClaimReport;
+use crate::visible::{prose, visible};
+use crate::wording::Remarks;
 
 /// Claims with one verdict on one sentence of the text.
 #[derive(Debug, Clone)]
@@ -133,149 +127,4 @@ pub(super) fn by_code(claims: &[&ClaimReport]) -> Vec<(&'static Code, usize)> {
     }
     counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     counts
-}
-
-/// What is wrong with a post, in one sentence; and, where that is more than one statement, the others.
-pub(super) struct Wrong {
-    /// The sentence.
-    pub sentence: String,
-    /// Further statements that do not hold, with their places.
-    pub others: Vec<String>,
-    /// What is open, by reason.
-    pub open: String,
-}
-
-/// How many further statements are named.
-const NAMED: usize = 5;
-/// How many reasons for open claims are named.
-const REASONS: usize = 3;
-
-/// What is wrong with a post.
-pub(super) fn wrong(post: &PostReport) -> Wrong {
-    let refuted = wording::ranked(post, Verdict::Refuted);
-    let all = told_together(&refuted);
-    let changing = all.iter().filter(|one| one.first.impact == Impact::Decision).count();
-    let mut others: Vec<_> = all.iter().skip(1).take(NAMED).map(short).collect();
-    if let Some(more) = all.len().checked_sub(NAMED + 1).filter(|more| *more > 0) {
-        others.push(format!("{more} more"));
-    }
-    let sentence = match all.first() {
-        None => nothing_refuted(post, VerdictCounts::of(&post.claims)),
-        Some(worst) => {
-            let is_sure = |one: &&ToldTogether| one.first.differs().is_none();
-            let sure = all.iter().filter(is_sure).count();
-            let what = what_is_wrong(sure, all.len() - sure, worst.first.differs());
-            let weight = match changing {
-                0 => "; no decision changes".to_owned(),
-                _ if changing == all.len() => String::new(),
-                1 => "; with one of them a decision changes".to_owned(),
-                _ => format!("; with {changing} of them a decision changes"),
-            };
-            let why = clipped(&prose(&worst.first.outcome.reason), REASON_LIMIT);
-            format!("{what}{weight}. {}: {why}", short(worst))
-        }
-    };
-    Wrong { sentence, others, open: open(post) }
-}
-
-/// "2 statements do not hold", or how many only differ from the evidence, by bindings that nobody has confirmed.
-fn what_is_wrong(sure: usize, differing: usize, doubt: Option<&str>) -> String {
-    let statements = wording::many(sure, "statement");
-    let verb = if sure == 1 { "does" } else { "do" };
-    let differ = if differing == 1 { "differs" } else { "differ" };
-    match (sure, differing) {
-        (_, 0) => format!("{statements} {verb} not hold"),
-        (0, _) => {
-            let statements = wording::many(differing, "statement");
-            let why = doubt.map(|why| format!(" ({why})")).unwrap_or_default();
-            format!("{statements} {differ} from the evidence{why}")
-        }
-        _ => format!("{statements} {verb} not hold, {differing} {differ} from the evidence"),
-    }
-}
-
-/// The words of a statement and their place.
-fn short(one: &ToldTogether) -> String {
-    let title = clipped(&one.title(), QUOTE_LIMIT);
-    match one.place() {
-        place if place.is_empty() => title,
-        place => format!("{title} ({place})"),
-    }
-}
-
-/// Why claims are open, the most frequent reasons first; empty where none is.
-fn open(post: &PostReport) -> String {
-    let claims = wording::ranked(post, Verdict::Inconclusive);
-    let reasons = by_code(&claims);
-    let told: Vec<_> = reasons
-        .iter()
-        .take(REASONS)
-        .map(|(code, count)| format!("{} ({count})", code.meaning))
-        .collect();
-    match (told.is_empty(), reasons.len() > REASONS) {
-        (true, _) => String::new(),
-        (false, true) => format!("open: {}, and others", told.join("; ")),
-        (false, false) => format!("open: {}", told.join("; ")),
-    }
-}
-
-/// How far a post without a fault is without one: what of its texts it does not bind.
-fn left_out(post: &PostReport) -> (&'static str, String) {
-    let unbound: usize = post.texts.iter().map(|text| text.unbound.len()).sum();
-    if post.texts.iter().any(|text| !text.is_at_hand) {
-        return ("is refuted", "; the text was not there to look its quotes up".to_owned());
-    }
-    match (unbound, wording::excused(post)) {
-        (0, None) => ("is wrong", String::new()),
-        (0, Some(left)) => ("that is claimed is wrong", format!("; {left} left without a claim")),
-        (unbound, _) => (
-            "that is bound is wrong",
-            format!("; {} bound to nothing", wording::many(unbound, "number")),
-        ),
-    }
-}
-
-/// How many claims of a post without a fault are disputed, or have a lint that nobody has answered.
-fn questions(post: &PostReport) -> String {
-    let lints = post.claims.iter().filter(|claim| claim.meaning.is_questioned()).count();
-    let disputes = post.claims.iter().filter(|claim| claim.is_disputed()).count();
-    let told = |count: usize, noun: &str, what: &str| match count {
-        0 => String::new(),
-        _ => format!("; {} {what}", wording::many(count, noun)),
-    };
-    told(lints, "claim", "with a lint that nobody has answered")
-        + &told(disputes, "claim", "disputed by a reviewer")
-}
-
-fn nothing_refuted(post: &PostReport, counts: VerdictCounts) -> String {
-    let open: Vec<_> = [Verdict::Inconclusive, Verdict::Unchecked]
-        .into_iter()
-        .flat_map(|verdict| wording::ranked(post, verdict))
-        .collect();
-    match (by_code(&open).first(), counts.total()) {
-        (_, 0) => "Nothing was checked".to_owned(),
-        (None, all) => {
-            // What a post multiplies by decides as much as its evidence.
-            let own = wording::own_numbers(post).map(|own| format!(", with the post's own {own}"));
-            let own = own.unwrap_or_default();
-            let claims = if all == 1 {
-                "its claim follows".to_owned()
-            } else {
-                format!("all {all} claims follow")
-            };
-            let (what, rest) = left_out(post);
-            let drafts = match post.drafted {
-                0 => String::new(),
-                1 => "; 1 statement is a draft that nobody has confirmed".to_owned(),
-                many => format!("; {many} statements are drafts that nobody has confirmed"),
-            };
-            let questions = questions(post);
-            format!("Nothing {what}: {claims} from the evidence{own}{rest}{drafts}{questions}")
-        }
-        (Some((code, count)), _) => format!(
-            "Nothing is refuted; {} cannot be decided, {count} of them because {}",
-            wording::many(open.len(), "claim"),
-            code.meaning
-        ),
-    }
 }

@@ -12,7 +12,7 @@ use crate::outcome::{
 
 use super::crowd::{self, Crowd};
 use super::drawing::Drawing;
-use super::folded::{self, ToldTogether, clusters, told_together};
+use super::folded::{ToldTogether, clusters, told_together};
 use super::layout::{GLUE, Page, Piece, claim_mark, columns, mark};
 use super::visible::{clipped, prose, visible};
 use super::wording::Remarks;
@@ -163,7 +163,9 @@ impl Text<'_> {
             definitions.map(|one| format!("{} = {}", visible(&one.name), visible(&one.meaning)));
         self.listed("names and formulas", written);
         self.bundles(&post.bundles);
-        self.closing(post, is_refused);
+        self.page.blank();
+        self.texts(post);
+        screen::closing(&mut self.page, post, is_refused);
     }
 
     /// What verdicts rest on that are only compared with the recorded ones.
@@ -360,29 +362,6 @@ impl Text<'_> {
         }
     }
 
-    /// What was read of the texts, what is wrong with the post, and the counts.
-    fn closing(&mut self, post: &PostReport, is_refused: bool) {
-        self.page.blank();
-        self.texts(post);
-        let wrong = folded::wrong(post);
-        let sentence = match (is_refused, post.claims.is_empty()) {
-            (false, _) => wrong.sentence,
-            (true, true) => "A part of it cannot be used: see the errors above".to_owned(),
-            (true, false) => {
-                format!("A part of it cannot be used: see the errors above. {}", wrong.sentence)
-            }
-        };
-        let end = if sentence.ends_with(['.', '…']) { "" } else { "." };
-        let (sign, style) = screen::mark_of(post, is_refused);
-        let id = visible(&post.id);
-        self.page.paragraph(0, 2, style, &format!("{sign} {id}: {sentence}{end}"));
-        for other in &wrong.others {
-            self.page.paragraph(2, INDENT, PLAIN, &format!("also {other}"));
-        }
-        self.page.paragraph(2, 2, BOLD, &counts(VerdictCounts::of(&post.claims)));
-        self.page.paragraph(2, INDENT, FAINT, &wrong.open);
-    }
-
     /// The last lines: all posts and bundles together.
     fn totals(&mut self, report: &Report, crowd: Option<&Crowd>) {
         if report.posts.is_empty() && crowd.is_none() {
@@ -411,9 +390,6 @@ impl Text<'_> {
                 "Quotes were not looked up, as these are not at hand (--text FILE): {away}."
             );
             self.page.paragraph(0, 2, FAINT, &words);
-        }
-        for words in post.texts.iter().filter_map(wording::unbound) {
-            self.page.paragraph(0, 2, PLAIN, &words);
         }
     }
 

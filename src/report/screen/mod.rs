@@ -119,7 +119,10 @@ impl<'a> PostScreen<'a> {
             self.unchecked();
             self.verified();
             self.below();
-            self.closing();
+            if self.room > ROOMY {
+                self.page.blank();
+            }
+            counted(&mut self.page, self.post);
         }
         self.page.finish()
     }
@@ -312,7 +315,7 @@ impl<'a> PostScreen<'a> {
         self.tables(&tables, 2);
         if tables.is_empty() {
             let facts = claims.iter().filter_map(|claim| claim.meaning.fact.as_ref());
-            for fact in facts.take(self.room.div_ceil(2)) {
+            for fact in facts.take(self.room.div_ceil(2).max(2)) {
                 let fact = clipped(&visible(&fact.sentence), self.longest());
                 self.page.paragraph(INDENT, INDENT + 2, PLAIN, &fact);
             }
@@ -531,30 +534,6 @@ impl<'a> PostScreen<'a> {
         }
         remarks_below(&mut self.page, self.post, &self.remarks, false);
     }
-
-    /// The counts, what was not looked at, and the verdict once more, where a terminal ends.
-    fn closing(&mut self) {
-        if self.room > ROOMY {
-            self.page.blank();
-        }
-        let post = self.post;
-        let mut words = vec![wording::counts(&VerdictCounts::of(&post.claims))];
-        words.extend(wording::excused(post).map(|left| format!("{left} set aside")));
-        let own = VerdictCounts::of(&post.claims).with_own_numbers;
-        words.extend((own > 0).then(|| format!("{own} verified with constants of the post")));
-        let away = post.texts.iter().filter(|text| !text.is_at_hand).count();
-        if away > 0 {
-            let texts = if away == 1 { "the text".to_owned() } else { format!("{away} texts") };
-            words.push(format!("quotes not looked up in {texts} (--text FILE)"));
-        }
-        if post.drafted > 0 {
-            words.push(format!("{} not confirmed", wording::many(post.drafted, "draft")));
-        }
-        self.page.paragraph(0, 2, BOLD, &words.join(" · "));
-        for words in post.texts.iter().filter_map(wording::unbound) {
-            self.page.paragraph(2, INDENT, PLAIN, &words);
-        }
-    }
 }
 
 /// The verdict on the post, short enough to be repeated.
@@ -649,6 +628,35 @@ pub(super) fn by_meaning(post: &PostReport) -> (Vec<&ClaimReport>, Vec<&ClaimRep
 fn central_claims(post: &PostReport) -> Option<Vec<&ClaimReport>> {
     let central = post.central.as_ref()?;
     Some(post.claims.iter().filter(|claim| is_of(claim, central)).collect())
+}
+
+/// The last lines of a post that is told in full.
+pub(super) fn closing(page: &mut Page, post: &PostReport, is_refused: bool) {
+    let (sign, style) = mark_of(post, is_refused);
+    let words = format!("{sign} {}: {}", visible(&post.id), headline(post, is_refused));
+    page.paragraph(0, 2, style, &words);
+    counted(page, post);
+}
+
+/// The counts, and what was not looked at.
+fn counted(page: &mut Page, post: &PostReport) {
+    let counts = VerdictCounts::of(&post.claims);
+    let mut words = vec![wording::counts(&counts)];
+    words.extend(wording::excused(post).map(|left| format!("{left} set aside")));
+    let own = counts.with_own_numbers;
+    words.extend((own > 0).then(|| format!("{own} verified with constants of the post")));
+    let away = post.texts.iter().filter(|text| !text.is_at_hand).count();
+    if away > 0 {
+        let texts = if away == 1 { "the text".to_owned() } else { format!("{away} texts") };
+        words.push(format!("quotes not looked up in {texts} (--text FILE)"));
+    }
+    if post.drafted > 0 {
+        words.push(format!("{} not confirmed", wording::many(post.drafted, "draft")));
+    }
+    page.paragraph(0, 2, BOLD, &words.join(" · "));
+    for words in post.texts.iter().filter_map(wording::unbound) {
+        page.paragraph(2, INDENT, PLAIN, &words);
+    }
 }
 
 /// The mark of the worst that became of a post.
