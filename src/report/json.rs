@@ -3,9 +3,9 @@
 use serde::Serialize;
 
 use crate::outcome::{
-    BundleReport, CentralClaim, ChallengeReport, ClaimReport, Definition, EvidenceOrigin,
-    EvidenceRef, ExcusedWords, Finding, Impact, LockDifference, Meaning, Measured, Method,
-    PostReport, Referee, Report, Severity, TextReport, Verdict, VerdictCounts,
+    BundleReport, ChallengeReport, ClaimReport, Definition, EvidenceOrigin, EvidenceRef,
+    ExcusedWords, Finding, Impact, LockDifference, Meaning, Measured, Method, PostReport, Referee,
+    Report, Severity, TextReport, Verdict, VerdictCounts,
 };
 use repro_core::source::{Error, Location};
 
@@ -41,8 +41,8 @@ pub(super) struct PostJson<'a> {
     bundles: &'a [BundleReport],
     #[serde(skip_serializing_if = "Option::is_none")]
     challenge: Option<&'a ChallengeReport>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    central: Option<&'a CentralClaim>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    central: &'a [String],
     referee: Option<&'a Referee>,
     summary: VerdictCounts,
 }
@@ -145,7 +145,7 @@ pub(super) fn post(post: &PostReport) -> PostJson<'_> {
         excused: &post.excused,
         bundles: &post.bundles,
         challenge: post.challenge.as_ref(),
-        central: post.central.as_ref(),
+        central: &post.central,
         referee: post.referee.as_ref(),
         summary: VerdictCounts::of(&post.claims),
     }

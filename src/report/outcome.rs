@@ -410,15 +410,6 @@ pub struct Referee {
     pub missing_facts: Vec<String>,
 }
 
-/// What a post stands on.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct CentralClaim {
-    /// The sentences, by their names in the post file.
-    pub sentences: Vec<String>,
-    /// What they say together, in the words of whoever wrote the post file.
-    pub says: String,
-}
-
 /// What a challenge of a run drew, and what it is worth that the run passes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ChallengeReport {
@@ -644,9 +635,9 @@ pub struct PostReport {
     pub challenge: Option<ChallengeReport>,
     /// What a referee would ask.
     pub referee: Option<Referee>,
-    /// What the post stands on, if its file says so.
+    /// The sentences that the post stands on, by their names in the post file; none if it names none.
     #[serde(default)]
-    pub central: Option<CentralClaim>,
+    pub central: Vec<String>,
     /// What is drawn of it, where the caller wants that.
     pub pictures: PostPictures,
     /// How many statements a program has drafted and nobody has confirmed.

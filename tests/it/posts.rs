@@ -192,8 +192,7 @@ fn every_post_is_readable_and_every_bundle_is_pinned() {
 #[test]
 fn a_post_names_what_it_stands_on_and_shows_values_beside() {
     for id in IDS {
-        let central = report(id).posts[0].central.as_ref().unwrap();
-        assert!(!central.sentences.is_empty() && !central.says.is_empty(), "{id}");
+        assert!(!report(id).posts[0].central.is_empty(), "{id}");
     }
     let quote = "The three models saw almost the same tokens per active parameter";
     let claims = of_quote(report("0004"), quote);
@@ -211,6 +210,24 @@ fn a_post_names_what_it_stands_on_and_shows_values_beside() {
     let source = Source::new("repro/0002.toml", other.into_bytes()).unwrap();
     let document = repro_core::source::Document::parse_toml(source).unwrap();
     assert_eq!(PostPage::parse(document).unwrap_err().code.id, "post::unknown-sentence");
+}
+
+#[test]
+fn what_stands_beside_a_sentence_is_read_from_evidence() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |arguments: &[&str]| crate::program::repro(folder.path(), arguments);
+    assert_eq!(run(&["init"]).status.code(), Some(0));
+    let file = folder.path().join("repro/first.toml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let beside = |value: &str| {
+        std::fs::write(&file, format!("{text}\nbeside = \"{value}\"\n")).unwrap();
+        let output = run(&["verify", "--post", "first"]);
+        (output.status.code(), String::from_utf8(output.stdout).unwrap())
+    };
+    assert_eq!(beside("last").0, Some(0));
+    let (code, words) = beside("[1.5, 1.6]");
+    assert_eq!(code, Some(2), "{words}");
+    assert!(words.contains("sentence::beside-without-evidence"), "{words}");
 }
 
 /// What a reader sees in the reports of the posts is explained at length.

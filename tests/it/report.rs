@@ -5,10 +5,10 @@ use proptest::prelude::*;
 use repro_core::source::{Code, Document, Error, Location, Source};
 use repro_report::growing::{GrowingReport, GrownReport, HeldBundles};
 use repro_report::outcome::{
-    BundleReport, CentralClaim, ChallengeReport, ClaimReport, Definition, EvidenceOrigin,
-    EvidenceRef, ExcusedWords, Fact, FactCell, FactRow, Finding, Impact, Lint, LintKind,
-    LockDifference, Meaning, Measured, Method, Outcome, PinnedBy, PostReport, ReadBy, Referee,
-    Report, Severity, SignatureReport, TextReport, Verdict,
+    BundleReport, ChallengeReport, ClaimReport, Definition, EvidenceOrigin, EvidenceRef,
+    ExcusedWords, Fact, FactCell, FactRow, Finding, Impact, Lint, LintKind, LockDifference,
+    Meaning, Measured, Method, Outcome, PinnedBy, PostReport, ReadBy, Referee, Report, Severity,
+    SignatureReport, TextReport, Verdict,
 };
 use repro_report::part::{PartSubject, ReportPart, ReportSink};
 use repro_report::{
@@ -434,8 +434,7 @@ fn hostile() -> Report {
         post.title = HOSTILE.to_owned();
         post.id = HOSTILE.to_owned();
         post.challenge.iter_mut().for_each(|one| one.seed = HOSTILE.to_owned());
-        post.central =
-            Some(CentralClaim { sentences: vec![HOSTILE.to_owned()], says: HOSTILE.to_owned() });
+        post.central = vec![HOSTILE.to_owned()];
         for claim in &mut post.claims {
             let values = [(HOSTILE, 3.0), ("b", 2.0)];
             claim.meaning.fact = Some(fact(HOSTILE, &values));
@@ -1180,7 +1179,7 @@ fn any_report(strings: &[String], lines: (usize, usize, usize)) -> Report {
     let mut next = || strings.next().unwrap_or_default();
     for post in &mut report.posts {
         (post.id, post.title) = (next(), next());
-        post.central = Some(CentralClaim { sentences: vec![next()], says: next() });
+        post.central = vec![next()];
         for claim in &mut post.claims {
             let (arm, other) = (next(), next());
             let values = [(&*arm, lines.1 as f64), (&*other, f64::NAN), ("c", 1e300)];

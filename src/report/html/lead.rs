@@ -129,9 +129,6 @@ fn central(page: &mut String, post: &PostReport) {
         "<section>\n<h2>Central claim <small class=\"verdict {class}\">{}</small></h2>\n<div class=\"block\">\n",
         escaped(&central.fate)
     ));
-    if !central.says.is_empty() {
-        page.push_str(&format!("<p>{}</p>\n", escaped(&central.says)));
-    }
     told_together(&central.claims).iter().for_each(|told| quoted(page, told));
     let rows = central.claims.iter().flat_map(|claim| screen::rows_of(claim));
     FactTable::all(rows).iter().for_each(|one| table(page, one));

@@ -14,9 +14,7 @@ use crate::ReportOptions;
 use crate::folded::{ToldTogether, by_code, clusters, told_together};
 use crate::layout::{GLUE, Page, Piece, claim_mark, columns, mark, wrap};
 use crate::meaning::FactRow;
-use crate::outcome::{
-    CentralClaim, ClaimReport, Impact, PostReport, ReadBy, Verdict, VerdictCounts,
-};
+use crate::outcome::{ClaimReport, Impact, PostReport, ReadBy, Verdict, VerdictCounts};
 use crate::text::remarks_below;
 use crate::visible::{clipped, prose, visible};
 use crate::wording::{self, Remarks};
@@ -297,18 +295,10 @@ impl<'a> PostScreen<'a> {
     /// What the post stands on, and whether that was tested.
     fn central(&mut self) {
         let Some(central) = central(self.post) else { return };
-        let CentralFate { worst, claims, fate, .. } = &central;
+        let CentralFate { worst, claims, fate } = &central;
         let (sign, style) = claim_mark(worst);
-        let says = prose(&central.says);
-        let heading = format!("CENTRAL CLAIM {fate}");
-        if says.is_empty() || self.page.fits(columns(&heading) + INDENT, &says) {
-            self.heading(sign, style, &heading, &says);
-        } else {
-            self.heading(sign, style, &heading, "");
-            self.page.paragraph(2, 2, PLAIN, &says);
-        }
-        let told = if central.says.is_empty() { told_together(claims) } else { Vec::new() };
-        for one in told.iter().take(self.room.div_ceil(2)) {
+        self.heading(sign, style, "CENTRAL CLAIM", fate);
+        for one in told_together(claims).iter().take(self.room.div_ceil(2).max(2)) {
             self.sentence(one, "");
         }
         let tables = FactTable::all(claims.iter().flat_map(|claim| rows_of(claim)));
@@ -339,7 +329,7 @@ impl<'a> PostScreen<'a> {
         if counts.is_empty() {
             return;
         }
-        if self.post.central.is_none() {
+        if self.post.central.is_empty() {
             self.page.blank();
         }
         self.inline("", BOLD, "A REFEREE WOULD ASK", &counts.join(" · "));
@@ -356,7 +346,7 @@ impl<'a> PostScreen<'a> {
     fn open(&mut self) {
         let (meant, mut others) = by_meaning(self.post);
         // What the post stands on is told above.
-        let central = central_claims(self.post).unwrap_or_default();
+        let central = central_claims(self.post);
         others.retain(|claim| !central.iter().any(|other| other.id == claim.id));
         let style = mark(Verdict::Inconclusive).1;
         if !meant.is_empty() {
@@ -575,7 +565,8 @@ pub(super) fn headline(post: &PostReport, is_refused: bool) -> String {
             }
         });
     }
-    if let Some(claims) = central_claims(post).filter(|claims| !claims.is_empty()) {
+    let claims = central_claims(post);
+    if !claims.is_empty() {
         let fate = match claims
             .iter()
             .map(|claim| claim.outcome.verdict)
@@ -596,7 +587,6 @@ pub(super) fn headline(post: &PostReport, is_refused: bool) -> String {
 
 /// What a post stands on, and what became of it.
 pub(super) struct CentralFate<'r> {
-    pub says: String,
     pub claims: Vec<&'r ClaimReport>,
     pub worst: &'r ClaimReport,
     /// Whether it was tested, in words.
@@ -605,7 +595,7 @@ pub(super) struct CentralFate<'r> {
 
 /// What the file of a post says that it stands on; none where it says nothing.
 pub(super) fn central(post: &PostReport) -> Option<CentralFate<'_>> {
-    let claims = central_claims(post)?;
+    let claims = central_claims(post);
     let worst = *claims.iter().max_by_key(|claim| badness(claim.outcome.verdict))?;
     let fate = match worst.outcome.verdict {
         Verdict::Verified => format!("holds: {}", wording::assurance(&claims)),
@@ -613,8 +603,7 @@ pub(super) fn central(post: &PostReport) -> Option<CentralFate<'_>> {
         Verdict::Inconclusive => "cannot be decided".to_owned(),
         Verdict::Unchecked => "was not tested".to_owned(),
     };
-    let says = post.central.as_ref().map(|central| central.says.clone()).unwrap_or_default();
-    Some(CentralFate { says, claims, worst, fate })
+    Some(CentralFate { claims, worst, fate })
 }
 
 /// The open claims whose words have several readings or would need a premise, and the others.
@@ -625,9 +614,8 @@ pub(super) fn by_meaning(post: &PostReport) -> (Vec<&ClaimReport>, Vec<&ClaimRep
 }
 
 /// The claims that state what a post stands on, where its file says so.
-fn central_claims(post: &PostReport) -> Option<Vec<&ClaimReport>> {
-    let central = post.central.as_ref()?;
-    Some(post.claims.iter().filter(|claim| is_of(claim, central)).collect())
+fn central_claims(post: &PostReport) -> Vec<&ClaimReport> {
+    post.claims.iter().filter(|claim| is_of(claim, &post.central)).collect()
 }
 
 /// The last lines of a post that is told in full.
@@ -738,14 +726,14 @@ pub(super) fn rows_of(claim: &ClaimReport) -> &[FactRow] {
 }
 
 /// Whether a claim is of a sentence that states what the post stands on.
-fn is_of(claim: &ClaimReport, central: &CentralClaim) -> bool {
+fn is_of(claim: &ClaimReport, central: &[String]) -> bool {
     let is_named = |id: &String| {
         claim
             .id
             .strip_prefix(id.as_str())
             .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
     };
-    central.sentences.iter().any(is_named)
+    central.iter().any(is_named)
 }
 
 fn badness(verdict: Verdict) -> usize {

@@ -283,10 +283,12 @@ impl FactTable {
             };
             let mut cells: Vec<_> = self.arms.iter().map(cell).collect();
             cells.extend(has_ratio.then(|| ratio(row)));
-            let remark = match row.holds.filter(|_| has_sense && !row.is_equality) {
+            let remark = match row.holds {
+                // A post chooses what it shows beside its claims.
+                None => "shown, not judged".to_owned(),
+                Some(_) if !has_sense || row.is_equality => String::new(),
                 Some(true) => "as the text says".to_owned(),
                 Some(false) => row.reverse(),
-                None => String::new(),
             };
             lines.push(TableLine { label: label(row), cells, remark });
         }

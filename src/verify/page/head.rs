@@ -8,7 +8,7 @@ use repro_claim::locator::{Locator, MOST_BUNDLES};
 use repro_core::digest::Digest;
 use repro_core::similar::did_you_mean;
 use repro_core::source::{Error, Location, Node, codes};
-use repro_report::outcome::{CentralClaim, Referee};
+use repro_report::outcome::Referee;
 
 use super::placed::{PlacedExpression, each_of, with_hint, word_of};
 use super::{PostRole, PostStatement};
@@ -67,7 +67,7 @@ pub(super) fn referee(node: Node) -> Result<Referee, Error> {
 }
 
 /// `[central]`, whose sentences the post has.
-pub(super) fn central(node: Node, statements: &[PostStatement]) -> Result<CentralClaim, Error> {
+pub(super) fn central(node: Node, statements: &[PostStatement]) -> Result<Vec<String>, Error> {
     page_keys::only("central", node)?;
     let sentences = node.required("sentences")?;
     let mut named = Vec::new();
@@ -84,8 +84,7 @@ pub(super) fn central(node: Node, statements: &[PostStatement]) -> Result<Centra
         }
         named.push(name.to_owned());
     }
-    let says = field::<Option<_>>(node, "says")?.unwrap_or_default();
-    Ok(CentralClaim { sentences: named, says })
+    Ok(named)
 }
 
 /// The tables that are written `[[key]]`, one behind the other.

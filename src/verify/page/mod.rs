@@ -22,7 +22,7 @@ use repro_claim::seen::{self, Markup};
 use repro_core::digest::Digest;
 use repro_core::similar::did_you_mean;
 use repro_core::source::{Document, Error, Location, Node, codes};
-use repro_report::outcome::{CentralClaim, Definition, ExcusedWords, Referee};
+use repro_report::outcome::{Definition, ExcusedWords, Referee};
 
 use crate::page_keys::{self, SCHEMA};
 use crate::post::{self};
@@ -128,8 +128,8 @@ pub struct PostPage {
     pub excused: Vec<Excuse>,
     /// What a referee would ask.
     pub referee: Option<Referee>,
-    /// What the post stands on.
-    pub central: Option<CentralClaim>,
+    /// The sentences that the post stands on, by their names.
+    pub central: Vec<String>,
 }
 
 impl PostStatement {
@@ -176,7 +176,7 @@ impl PostPage {
             statements: Vec::new(),
             excused: Vec::new(),
             referee: root.get("referee").map(referee).transpose()?,
-            central: None,
+            central: Vec::new(),
             document: document.clone(),
         };
         if let Some(plan) = root.get("plan") {
@@ -184,7 +184,7 @@ impl PostPage {
         }
         page.statements = page.read_statements(root)?;
         let named = root.get("central").map(|node| central(node, &page.statements));
-        page.central = named.transpose()?;
+        page.central = named.transpose()?.unwrap_or_default();
         for node in list(root, "excused")? {
             page.excused.extend(page.read_excuses(node)?);
         }

@@ -32,6 +32,7 @@ use crate::value::Quantity;
 codes! {
     NOT_PUBLISHED = "sentence::not-published", "evidence not published", "publish it, and bind the sentence to it";
     UNCLEAR_CELL = "sentence::unclear-cell", "whether a cell says yes or no is not clear", "write `yes` or `no`, ✓ or ✗, `true` or `false`";
+    NOTHING_READ = "sentence::beside-without-evidence", "what is shown beside a sentence is not read from evidence", "bind it to evidence, or leave `beside` out";
     NOT_HELD = "sentence::number-not-held", "a number of the quote is held by no binding and no relation", "bind it in `is`, or take it into the relation as `quoted(1)`; `\"_ reason\"` excuses it";
 }
 
@@ -100,6 +101,12 @@ impl<'a> Judge<'a> {
             self.context.work.takes(CLAIM);
             let given = evaluation.frame(expression).evaluate()?;
             let numbers = evaluation.frame(expression).parts(given)?;
+            let is_read = |number: &Quantity| number.evidence().next().is_some();
+            if !numbers.iter().all(is_read) {
+                let found = format!("`{}`", expression.tree);
+                let expected = "values of the evidence";
+                return Err(NOTHING_READ.at(expression.place().clone(), expected, found));
+            }
             let values: Vec<f64> = numbers.iter().map(Quantity::nearest).collect();
             let sources = self.sources(bound, &[&expression.tree], &evaluation.evaluator, &[]);
             shown.push(rows::of_shown(&sources.scope, &expression.tree, &values));
