@@ -1495,7 +1495,7 @@ fn all_work_for_a_post_is_counted() {
     let failure = &report.failures[0];
     assert_eq!(
         (failure.code.id, failure.expected.as_str()),
-        ("post::too-much-work", "at most 10 million steps for one post")
+        ("post::too-much-work", "at most 10 million steps")
     );
     assert!(report.posts[0].claims.is_empty());
 }

@@ -141,7 +141,11 @@ pub fn no_such<'t>(
     place: Location,
 ) -> Error {
     let listed: Vec<_> = known.clone().map(|text| format!("`{text}`")).collect();
-    let error = NO_SUCH_ROW.at(place, listed.join(", "), format!("`{label}`"));
+    let expected = match listed.is_empty() {
+        true => "a row of the table, which has none".to_owned(),
+        false => listed.join(", "),
+    };
+    let error = NO_SUCH_ROW.at(place, expected, format!("`{label}`"));
     with_hint(error, did_you_mean(label, known))
 }
 
