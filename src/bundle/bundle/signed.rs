@@ -16,12 +16,12 @@ pub fn add_signature(path: &Path, shown: &str, bytes: &[u8]) -> Result<(), Error
 /// [`add_signature`] on another disk.
 fn add_signature_on(disk: &dyn Disk, path: &Path, shown: &str, bytes: &[u8]) -> Result<(), Error> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    // Beside the bundle, not in it: a half-written file inside would make the bundle refused.
-    let partial = path.with_file_name(format!(".{name}.{SIGNATURE}.partial"));
     let root = root_of(path);
     let write = || {
-        let (own, partial) =
-            (disk.hold(&root, &path.join(SIGNATURE))?, disk.hold(&root, &partial)?);
+        let (own, bundle) = (disk.hold(&root, &path.join(SIGNATURE))?, disk.hold(&root, path)?);
+        // Beside the bundle, not in it: a half-written file inside would make the bundle refused. Whatever is in the way
+        // of its name goes, a link too.
+        let partial = bundle.with_file_name(format!(".{name}.{SIGNATURE}.partial"));
         disk.replace(&own, &partial, bytes)?;
         disk.sync(path)
     };
