@@ -42,6 +42,16 @@ pub fn mark(verdict: Verdict) -> (&'static str, Style) {
     }
 }
 
+/// How bad a verdict is.
+pub(super) fn rank(verdict: Verdict) -> usize {
+    match verdict {
+        Verdict::Verified => 0,
+        Verdict::Unchecked => 1,
+        Verdict::Inconclusive => 2,
+        Verdict::Refuted => 3,
+    }
+}
+
 /// The mark of a claim and its style: a contradiction that nobody has confirmed only differs, and what is questioned is not drawn in
 /// plain green.
 pub(super) fn claim_mark(claim: &ClaimReport) -> (&'static str, Style) {

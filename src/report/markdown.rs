@@ -4,9 +4,9 @@
 use crate::outcome::{PostReport, Report, Verdict, VerdictCounts};
 use repro_core::source::Error;
 
-use super::folded::{ToldTogether, by_code, clusters, told_together};
+use super::folded::{ToldTogether, by_code, told_together};
 use super::layout::claim_mark;
-use super::screen::{self, Block};
+use super::lead::{self, Block};
 use super::visible::{clipped, prose, visible};
 use super::wording::Remarks;
 use super::{SCOPE, wording};
@@ -105,12 +105,11 @@ fn owner(report: &Report, post: &PostReport) -> String {
 fn section(report: &Report, post: &PostReport, sheet: &mut MarkdownSheet) {
     let owner = owner(report, post);
     let is_refused = report.failures.iter().any(|failure| failure.place.file == post.file);
-    let (sign, _) = screen::mark_of(post, is_refused);
-    let headline = escaped_whole(&screen::headline(post, is_refused));
+    let (sign, _) = lead::mark_of(post, is_refused);
+    let headline = escaped_whole(&lead::headline(post, is_refused));
     sheet.line(&format!("{owner}**{sign} {headline}**\n\n"));
     let remarks = Remarks::of(post);
-    let told = told_together(&screen::by_weight(post));
-    let blocks = screen::blocks(clusters(&remarks, told));
+    let blocks = lead::blocks(&remarks, &lead::by_weight(post));
     blocks.iter().take(CONTRADICTED).for_each(|block| contradicted(block, &report.base, sheet));
     let counts = VerdictCounts::of(&post.claims);
     let order = [Verdict::Refuted, Verdict::Inconclusive, Verdict::Unchecked];
@@ -143,11 +142,7 @@ fn contradicted(block: &Block<'_>, base: &str, sheet: &mut MarkdownSheet) {
         let head: Vec<&str> = head.iter().map(String::as_str).collect();
         sheet.rows(&head, lines.into_iter());
     }
-    let Some(told) = block.told.first() else { return };
-    let reasons = told.by_reason();
-    let reasons = reasons.iter().filter(|_| block.tables.is_empty());
-    let reasons = reasons.map(|claims| screen::reason_of(claims[0]));
-    for words in reasons.chain(told.notes().into_iter().map(str::to_owned)) {
+    for words in block.words() {
         sheet.line(&format!("{}\n\n", escaped(&words)));
     }
 }
@@ -163,7 +158,7 @@ fn all_open(
     let verified = wording::ranked(post, Verdict::Verified).into_iter();
     let questioned: Vec<_> = verified.filter(|claim| claim.is_questioned()).collect();
     let mut groups = Vec::new();
-    for (doubt, claims) in wording::by_doubt(&screen::by_weight(post)) {
+    for (doubt, claims) in wording::by_doubt(&lead::by_weight(post)) {
         let heading = doubt.map(|why| format!("differs ({why})"));
         groups.push((heading.unwrap_or_else(|| Verdict::Refuted.word().to_owned()), claims));
     }

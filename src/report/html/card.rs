@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use super::escaped::escaped;
 use super::line;
-use super::marks::{self, rank};
+use super::marks;
 use super::readings;
+use crate::layout::rank;
 use crate::outcome::{ClaimReport, Finding, Measured, SpreadChart, TestNumbers};
 use crate::wording::{self, Remarks};
 

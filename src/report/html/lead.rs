@@ -2,10 +2,11 @@
 
 use super::escaped::escaped;
 use super::marks;
-use crate::folded::{ToldTogether, clusters, told_together};
+use crate::fact_table::FactTable;
+use crate::folded::{ToldTogether, told_together};
 use crate::layout::claim_mark;
-use crate::outcome::{ClaimReport, PostReport, Report, Verdict};
-use crate::screen::{self, Block, FactTable};
+use crate::lead::{self, Block};
+use crate::outcome::{PostReport, Report, Verdict};
 use crate::wording::{self, Remarks};
 
 /// The classes of claims, the worst first, with the headings of those that are listed.
@@ -19,36 +20,26 @@ pub(super) const GROUPS: [(&str, &str); 6] = [
 ];
 
 /// Adds what a reader has to see first; of a report that is compared with a lock that stands elsewhere.
-pub(super) fn draw(
-    page: &mut String,
-    report: &Report,
-    post: &PostReport,
-    remarks: &Remarks<'_>,
-    index: usize,
-) {
+pub(super) fn draw(page: &mut String, report: &Report, post: &PostReport, remarks: &Remarks<'_>) {
     if report.locked.is_some() {
         return;
     }
-    let mut lead = String::new();
-    for (doubt, claims) in wording::by_doubt(&screen::by_weight(post)) {
+    let mut drawn = String::new();
+    for (doubt, claims) in wording::by_doubt(&lead::by_weight(post)) {
         let heading = match doubt {
             None => "Contradicted".to_owned(),
             Some(why) => format!("Differs from the evidence <small>{}</small>", escaped(why)),
         };
-        section(&mut lead, &heading, &blocks_of(remarks, &claims));
+        section(&mut drawn, &heading, &lead::blocks(remarks, &claims));
     }
-    central(&mut lead, post);
-    let (meant, _) = screen::by_meaning(post);
-    let mut meant = blocks_of(remarks, &meant);
+    central(&mut drawn, post);
+    let (meant, _) = lead::by_meaning(post);
+    let mut meant = lead::blocks(remarks, &meant);
     meant.sort_by_key(Block::effort);
-    section(&mut lead, "Depends on what is meant", &meant);
-    if !lead.is_empty() {
-        page.push_str(&format!("<div class=\"lead\" id=\"lead-{index}\">\n{lead}</div>\n"));
+    section(&mut drawn, "Depends on what is meant", &meant);
+    if !drawn.is_empty() {
+        page.push_str(&format!("<div class=\"lead\">\n{drawn}</div>\n"));
     }
-}
-
-fn blocks_of<'r>(remarks: &Remarks<'_>, claims: &[&'r ClaimReport]) -> Vec<Block<'r>> {
-    screen::blocks(clusters(remarks, told_together(claims)))
 }
 
 fn section(page: &mut String, heading: &str, blocks: &[Block<'_>]) {
@@ -65,10 +56,7 @@ fn section(page: &mut String, heading: &str, blocks: &[Block<'_>]) {
         if !premise.is_empty() && told.first.outcome.verdict != Verdict::Refuted {
             page.push_str(&format!("<p>contradicted if one assumes: {}</p>\n", escaped(premise)));
         }
-        let reasons = told.by_reason();
-        let reasons = reasons.iter().filter(|_| block.tables.is_empty());
-        let reasons = reasons.map(|claims| screen::reason_of(claims[0]));
-        for words in reasons.chain(told.notes().into_iter().map(str::to_owned)) {
+        for words in block.words() {
             page.push_str(&format!("<p>{}</p>\n", escaped(&words)));
         }
         page.push_str("</div>\n");
@@ -123,14 +111,14 @@ fn table(page: &mut String, table: &FactTable) {
 
 /// What the post stands on, and whether that was tested.
 fn central(page: &mut String, post: &PostReport) {
-    let Some(central) = screen::central(post) else { return };
+    let Some(central) = lead::central(post) else { return };
     let class = marks::class_of(&[central.worst]).unwrap_or_default();
     page.push_str(&format!(
         "<section>\n<h2>Central claim <small class=\"verdict {class}\">{}</small></h2>\n<div class=\"block\">\n",
         escaped(&central.fate)
     ));
     told_together(&central.claims).iter().for_each(|told| quoted(page, told));
-    let rows = central.claims.iter().flat_map(|claim| screen::rows_of(claim));
+    let rows = central.claims.iter().flat_map(|claim| lead::rows_of(claim));
     FactTable::all(rows).iter().for_each(|one| table(page, one));
     if !central.worst.outcome.reason.is_empty() {
         page.push_str(&format!("<p>{}</p>\n", escaped(&central.worst.outcome.reason)));

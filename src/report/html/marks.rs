@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use super::escaped::escaped;
 use super::lead::GROUPS;
+use crate::layout::rank;
 use crate::outcome::{ClaimReport, TextNumber, TextReport, Verdict};
 
 /// A number of a text with the claims about it.
@@ -36,16 +37,6 @@ pub fn class_of(claims: &[&ClaimReport]) -> Option<&'static str> {
         Verdict::Verified if of_verdict.clone().any(|claim| claim.is_questioned()) => "questioned",
         _ => verdict.word(),
     })
-}
-
-/// How bad a verdict is.
-pub fn rank(verdict: Verdict) -> usize {
-    match verdict {
-        Verdict::Verified => 0,
-        Verdict::Unchecked => 1,
-        Verdict::Inconclusive => 2,
-        Verdict::Refuted => 3,
-    }
 }
 
 /// Words of a text that claims quote.

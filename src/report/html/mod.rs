@@ -28,7 +28,6 @@ use crate::folded::{ToldTogether, told_together};
 use crate::outcome::{
     ClaimReport, PostReport, Report, TextMarkup, TextReport, Verdict, VerdictCounts,
 };
-use crate::screen;
 use crate::wording::{self, Remarks};
 
 /// How a page says by what it was made.
@@ -149,7 +148,7 @@ fn article(page: &mut String, report: &Report, post: &PostReport, index: usize) 
     summary(page, report, post, index);
     page.push_str("</header>\n");
     let remarks = Remarks::of(post);
-    lead::draw(page, report, post, &remarks, index);
+    lead::draw(page, report, post, &remarks);
     let mut cards = PostCards {
         page: String::new(),
         told: ToldOfClaims { remarks: &remarks, spreads: &post.pictures.spreads },
@@ -178,8 +177,8 @@ fn summary(page: &mut String, report: &Report, post: &PostReport, index: usize) 
         Some(differences) if differences.is_empty() => wording::as_recorded(&counts),
         Some(differences) => wording::entries_differ(differences.len()),
         None => {
-            let (sign, _) = screen::mark_of(post, is_refused);
-            format!("{sign} {}", screen::headline(post, is_refused))
+            let (sign, _) = crate::lead::mark_of(post, is_refused);
+            format!("{sign} {}", crate::lead::headline(post, is_refused))
         }
     };
     page.push_str(&format!("<p class=\"sentence\">{}</p>\n", escaped(&sentence)));

@@ -1,9 +1,6 @@
 //! A post on one screen: what is contradicted, what it stands on, what is open and why, what holds. Everything else is behind
 //! `--verbose`.
 
-mod table;
-mod values;
-
 use std::collections::BTreeMap;
 
 use anstyle::{Effects, Style};
@@ -11,16 +8,19 @@ use repro_core::decimal::grouped;
 use repro_core::source::Code;
 
 use crate::ReportOptions;
+use crate::fact_table::FactTable;
 use crate::folded::{ToldTogether, by_code, clusters, told_together};
 use crate::layout::{GLUE, Page, Piece, claim_mark, columns, mark, wrap};
-use crate::meaning::FactRow;
-use crate::outcome::{ClaimReport, Impact, PostReport, ReadBy, Verdict, VerdictCounts};
+use crate::lead::{
+    self, Block, CentralFate, by_meaning, by_weight, central, central_claims, error_of, headline,
+    mark_of, reason_of, rows_of,
+};
+use crate::outcome::{ClaimReport, PostReport, ReadBy, Verdict, VerdictCounts};
 use crate::text::remarks_below;
 use crate::visible::{clipped, prose, visible};
 use crate::wording::{self, Remarks};
-pub(super) use table::FactTable;
 
-/// A post takes so many lines, and more only to tell as much of each part as [`LEAST_ROOM`].
+/// The lines of a post; it takes up to [`MOST_LINES`] if fewer would tell less of each part than [`LEAST_ROOM`].
 const USUAL_LINES: usize = 43;
 const MOST_LINES: usize = 58;
 /// The lines of a post if only what is wrong is asked for.
@@ -54,8 +54,7 @@ const REASON: usize = 240;
 /// A printed number that is off by less is a slip of digits.
 const SLIP: f64 = 1e-4;
 
-/// The code of open claims whose words have several readings, or would need a premise.
-const MEANT: [&str; 2] = ["sentence::premise", "sentence::readings-differ"];
+/// Codes of open claims that have a part of their own.
 const ONE_RUN: &str = "order::one-run";
 const NO_THRESHOLD: &str = "sentence::no-meaning";
 
@@ -134,7 +133,7 @@ impl<'a> PostScreen<'a> {
         for one in told.iter().take(most) {
             self.sentence(one, claim_mark(one.first).0);
         }
-        self.more(told.len(), most);
+        self.more(told.len().saturating_sub(most));
     }
 
     fn heading(&mut self, sign: &str, style: Style, heading: &str, aside: &str) {
@@ -165,9 +164,9 @@ impl<'a> PostScreen<'a> {
         }
     }
 
-    /// How many are not told.
-    fn more(&mut self, all: usize, told: usize) {
-        if let Some(more) = all.checked_sub(told).filter(|more| *more > 0) {
+    /// How many are left out.
+    fn more(&mut self, more: usize) {
+        if more > 0 {
             self.page.paragraph(2, 2, FAINT, &format!("and {more} more (--verbose lists them)"));
         }
     }
@@ -191,9 +190,9 @@ impl<'a> PostScreen<'a> {
             }
             let (slips, others): (Vec<_>, Vec<_>) =
                 claims.into_iter().partition(|claim| error_of(claim).is_some_and(|off| off < SLIP));
-            let blocks = blocks(clusters(&self.remarks, told_together(&others)));
+            let blocks = lead::blocks(&self.remarks, &others);
             let left = self.blocks(&blocks, self.room);
-            self.more(left, 0);
+            self.more(left);
             self.slips(&slips);
         }
     }
@@ -211,7 +210,7 @@ impl<'a> PostScreen<'a> {
             let words = format!("{title}{times}: {}{code}", prose(&first.first.outcome.reason));
             self.page.paragraph(2, INDENT, PLAIN, &words);
         }
-        self.more(clusters.iter().skip(self.room).map(Vec::len).sum(), 0);
+        self.more(clusters.iter().skip(self.room).map(Vec::len).sum());
     }
 
     /// Sentences with their values and why they are where they are; how many sentences are left out.
@@ -350,7 +349,7 @@ impl<'a> PostScreen<'a> {
         others.retain(|claim| !central.iter().any(|other| other.id == claim.id));
         let style = mark(Verdict::Inconclusive).1;
         if !meant.is_empty() {
-            let mut blocks = blocks(clusters(&self.remarks, told_together(&meant)));
+            let mut blocks = lead::blocks(&self.remarks, &meant);
             blocks.sort_by_key(Block::effort);
             let most = self.room.div_ceil(2) + 2;
             let left: usize = blocks.iter().skip(most).map(|block| block.told.len()).sum();
@@ -394,7 +393,7 @@ impl<'a> PostScreen<'a> {
                     let told = told_together(&group);
                     if told.len() <= self.room.div_ceil(2) {
                         self.heading("?", style, "OPEN", code.meaning);
-                        let blocks = blocks(clusters(&self.remarks, told));
+                        let blocks = lead::blocks(&self.remarks, &group);
                         self.blocks(&blocks, usize::MAX);
                         continue;
                     }
@@ -464,7 +463,7 @@ impl<'a> PostScreen<'a> {
                 one.claims().map(wording::questions).filter(|words| !words.is_empty()).collect();
             self.page.paragraph(INDENT, INDENT, PLAIN, &clipped(&questions.join("; "), REASON));
         }
-        self.more(told.len(), self.room);
+        self.more(told.len().saturating_sub(self.room));
     }
 
     fn unchecked(&mut self) {
@@ -526,98 +525,6 @@ impl<'a> PostScreen<'a> {
     }
 }
 
-/// The verdict on the post, short enough to be repeated.
-pub(super) fn headline(post: &PostReport, is_refused: bool) -> String {
-    let refuted = wording::ranked(post, Verdict::Refuted);
-    let (differing, sure): (Vec<_>, Vec<_>) =
-        told_together(&refuted).into_iter().partition(|told| told.first.differs().is_some());
-    let counts = VerdictCounts::of(&post.claims);
-    let open = counts.inconclusive + counts.unchecked;
-    let differ = if differing.len() == 1 { "differs" } else { "differ" };
-    let told = |told: &[ToldTogether<'_>], what: &str| {
-        let claims: usize = told.iter().map(|one| one.claims().count()).sum();
-        let claims = match claims == told.len() {
-            true => String::new(),
-            false => format!(" ({claims} claims)"),
-        };
-        format!("{} {what}{claims}", wording::many(told.len(), "statement"))
-    };
-    let mut parts = Vec::new();
-    if is_refused {
-        parts.push("a part of it cannot be used".to_owned());
-    }
-    if !sure.is_empty() {
-        parts.push(told(&sure, "contradicted"));
-    }
-    if !differing.is_empty() {
-        parts.push(told(&differing, differ));
-    }
-    if parts.is_empty() {
-        parts.push(match (counts.total(), open) {
-            (0, _) => "nothing was checked".to_owned(),
-            (1, 0) => "its claim follows from the evidence".to_owned(),
-            (all, 0) => format!("all {all} claims follow from the evidence"),
-            _ => {
-                let told = |count, what| (count > 0).then(|| format!(", {count} {what}"));
-                let open = told(counts.inconclusive, "open").unwrap_or_default();
-                let left = told(counts.unchecked, "not checked").unwrap_or_default();
-                format!("nothing contradicted{open}{left}")
-            }
-        });
-    }
-    let claims = central_claims(post);
-    if !claims.is_empty() {
-        let fate = match claims
-            .iter()
-            .map(|claim| claim.outcome.verdict)
-            .max_by_key(|verdict| badness(*verdict))
-        {
-            Some(Verdict::Verified) => "holds",
-            Some(Verdict::Refuted) if claims.iter().all(|claim| claim.differs().is_some()) => {
-                "differs"
-            }
-            Some(Verdict::Refuted) => "is contradicted",
-            Some(Verdict::Inconclusive) => "is open",
-            _ => "is untested",
-        };
-        parts.push(format!("the central claim {fate}"));
-    }
-    parts.join(" · ")
-}
-
-/// What a post stands on, and what became of it.
-pub(super) struct CentralFate<'r> {
-    pub claims: Vec<&'r ClaimReport>,
-    pub worst: &'r ClaimReport,
-    /// Whether it was tested, in words.
-    pub fate: String,
-}
-
-/// What the file of a post says that it stands on; none where it says nothing.
-pub(super) fn central(post: &PostReport) -> Option<CentralFate<'_>> {
-    let claims = central_claims(post);
-    let worst = *claims.iter().max_by_key(|claim| badness(claim.outcome.verdict))?;
-    let fate = match worst.outcome.verdict {
-        Verdict::Verified => format!("holds: {}", wording::assurance(&claims)),
-        Verdict::Refuted => "does not hold: see above".to_owned(),
-        Verdict::Inconclusive => "cannot be decided".to_owned(),
-        Verdict::Unchecked => "was not tested".to_owned(),
-    };
-    Some(CentralFate { claims, worst, fate })
-}
-
-/// The open claims whose words have several readings or would need a premise, and the others.
-pub(super) fn by_meaning(post: &PostReport) -> (Vec<&ClaimReport>, Vec<&ClaimReport>) {
-    let code_of = |claim: &ClaimReport| claim.outcome.code.map_or("", |code| code.id);
-    let claims = wording::ranked(post, Verdict::Inconclusive).into_iter();
-    claims.partition(|claim| MEANT.contains(&code_of(claim)))
-}
-
-/// The claims that state what a post stands on, where its file says so.
-fn central_claims(post: &PostReport) -> Vec<&ClaimReport> {
-    post.claims.iter().filter(|claim| is_of(claim, &post.central)).collect()
-}
-
 /// The last lines of a post that is told in full.
 pub(super) fn closing(page: &mut Page, post: &PostReport, is_refused: bool) {
     let (sign, style) = mark_of(post, is_refused);
@@ -647,128 +554,8 @@ fn counted(page: &mut Page, post: &PostReport) {
     }
 }
 
-/// The mark of the worst that became of a post.
-pub(super) fn mark_of(post: &PostReport, is_refused: bool) -> (&'static str, Style) {
-    let counts = VerdictCounts::of(&post.claims);
-    let differing = post.claims.iter().find(|claim| claim.differs().is_some());
-    let is_questioned = post.claims.iter().any(ClaimReport::is_questioned);
-    match differing {
-        _ if is_refused || counts.refuted > counts.differing => mark(Verdict::Refuted),
-        Some(claim) => claim_mark(claim),
-        None if is_questioned => ("!", mark(Verdict::Inconclusive).1),
-        None if counts.verified < counts.total() || counts.total() == 0 => {
-            mark(Verdict::Inconclusive)
-        }
-        None => mark(Verdict::Verified),
-    }
-}
-
-/// Sentences with one reason or the same values.
-pub(super) struct Block<'a> {
-    pub told: Vec<ToldTogether<'a>>,
-    pub tables: Vec<FactTable>,
-}
-
-impl Block<'_> {
-    /// What is told first: what one reading contradicts, then what has values, then what is short.
-    pub fn effort(&self) -> (bool, bool, usize) {
-        let has_reverse = self.tables.iter().any(FactTable::has_reverse);
-        let lines: usize = self.tables.iter().map(FactTable::height).sum();
-        (!has_reverse, self.tables.is_empty(), lines + self.told.len())
-    }
-}
-
-/// Sentences whose values are all among those of another stand with it.
-pub(super) fn blocks(clusters: Vec<Vec<ToldTogether<'_>>>) -> Vec<Block<'_>> {
-    let mut blocks: Vec<Block> = Vec::new();
-    for told in clusters {
-        let rows = told.iter().flat_map(ToldTogether::claims).flat_map(rows_of);
-        let tables = FactTable::all(rows);
-        let is_within = |own: &[FactTable], others: &[FactTable]| {
-            !own.is_empty()
-                && own.iter().all(|one| others.iter().any(|other| one.is_part_of(other)))
-        };
-        let premise =
-            |told: &[ToldTogether]| told.first().map(|one| one.first.meaning.premise.clone());
-        // What the author says of several sentences in one note is one thing.
-        let note = |told: &[ToldTogether<'_>]| {
-            told.first().map(|one| one.first.note.clone()).filter(|note| !note.is_empty())
-        };
-        let has_same = |block: &&mut Block| {
-            premise(&told) == premise(&block.told)
-                && (note(&told).is_some_and(|own| note(&block.told) == Some(own))
-                    || is_within(&tables, &block.tables)
-                    || is_within(&block.tables, &tables))
-        };
-        match blocks.iter_mut().find(has_same) {
-            Some(block) => {
-                block.told.extend(told);
-                let rows = block.told.iter().flat_map(ToldTogether::claims).flat_map(rows_of);
-                block.tables = FactTable::all(rows);
-            }
-            None => blocks.push(Block { told, tables }),
-        }
-    }
-    blocks
-}
-
-/// Why a claim came to its verdict, without the premise, which is told by itself.
-pub(super) fn reason_of(claim: &ClaimReport) -> String {
-    let (reason, premise) = (prose(&claim.outcome.reason), prose(&claim.meaning.premise));
-    match reason.split_once(&format!("({premise}): ")).filter(|_| !premise.is_empty()) {
-        Some((_, reason)) => reason.to_owned(),
-        None => reason,
-    }
-}
-
-pub(super) fn rows_of(claim: &ClaimReport) -> &[FactRow] {
-    claim.meaning.fact.as_ref().map_or(&[], |fact| fact.rows.as_slice())
-}
-
-/// Whether a claim is of a sentence that states what the post stands on.
-fn is_of(claim: &ClaimReport, central: &[String]) -> bool {
-    let is_named = |id: &String| {
-        claim
-            .id
-            .strip_prefix(id.as_str())
-            .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-    };
-    central.iter().any(is_named)
-}
-
-fn badness(verdict: Verdict) -> usize {
-    match verdict {
-        Verdict::Verified => 0,
-        Verdict::Unchecked => 1,
-        Verdict::Inconclusive => 2,
-        Verdict::Refuted => 3,
-    }
-}
-
-/// What is refuted: what changes a decision first, then what is further off.
-pub(super) fn by_weight(post: &PostReport) -> Vec<&ClaimReport> {
-    let mut claims = wording::ranked(post, Verdict::Refuted);
-    claims.sort_by(|a, b| {
-        let key = |claim: &ClaimReport| {
-            (claim.impact != Impact::Decision, error_of(claim).unwrap_or(f64::MAX))
-        };
-        let ((a, off), (b, other)) = (key(a), key(b));
-        a.cmp(&b).then(other.total_cmp(&off))
-    });
-    claims
-}
-
-/// By which part of its value a printed number is off; none for what is no number.
-fn error_of(claim: &ClaimReport) -> Option<f64> {
-    let off = claim.outcome.measured.iter().filter_map(|one| {
-        let (claimed, value) = (one.claimed?, one.value?);
-        (value != 0.0).then(|| ((claimed - value) / value).abs())
-    });
-    off.reduce(f64::max)
-}
-
 /// "§3, table 2", of a pointer its end.
-pub(super) fn short_place(told: &ToldTogether) -> String {
+fn short_place(told: &ToldTogether) -> String {
     let place = told.place();
     let place = place.strip_prefix("section ").map_or(place.clone(), |rest| format!("§{rest}"));
     match place.chars().count().checked_sub(PLACE).filter(|over| *over > 0) {

@@ -1,11 +1,13 @@
 //! Small tables of evidence: arms as columns, quantities as rows.
 
+mod values;
+
 use anstyle::Style;
 
-use super::values::RowFormat;
 use crate::layout::{GLUE, Page, Piece, columns};
 use crate::meaning::{FactCell, FactRow};
 use crate::visible::{clipped, visible};
+use values::RowFormat;
 
 /// A table has at most so many arms.
 const MOST_ARMS: usize = 6;
@@ -45,6 +47,13 @@ impl TableRow {
             reversed: reversed(row),
             is_equality: row.signs.iter().any(|sign| sign == "="),
         }
+    }
+
+    /// `core, bf16`: its quantity and its series, where they are wanted.
+    fn name(&self, has_quantity: bool, has_series: bool) -> String {
+        let parts = [(has_quantity, &self.quantity), (has_series, &self.series)];
+        let parts = parts.into_iter().filter(|(is_wanted, part)| *is_wanted && !part.is_empty());
+        parts.map(|(_, part)| part.as_str()).collect::<Vec<_>>().join(", ")
     }
 
     /// `the reverse: moe64 2.38×, moe256 2.72×`.
@@ -100,7 +109,7 @@ fn reversed(row: &FactRow) -> Vec<(String, f64)> {
 
 /// Rows whose arms share columns.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct FactTable {
+pub(super) struct FactTable {
     arms: Vec<String>,
     rows: Vec<TableRow>,
 }
@@ -108,7 +117,7 @@ pub(crate) struct FactTable {
 impl FactTable {
     /// The tables of some facts: rows of one quantity together, and rows of the same arms below each other. Values of a
     /// single arm are compared with nothing and have no table.
-    pub(crate) fn all<'r>(rows: impl IntoIterator<Item = &'r FactRow>) -> Vec<Self> {
+    pub(super) fn all<'r>(rows: impl IntoIterator<Item = &'r FactRow>) -> Vec<Self> {
         let mut joined: Vec<TableRow> = Vec::new();
         let rows: Vec<_> = rows.into_iter().filter(|row| row.cells.len() > 1).collect();
         // What a post only shows stands below what its claims compare.
@@ -191,8 +200,6 @@ impl FactTable {
     /// `core: dense 0.0609, moe 0.0506`.
     fn in_a_line(&self, row: &TableRow) -> String {
         let format = RowFormat::of(row.cells.iter().map(|cell| cell.value), &row.unit);
-        let name = [&row.quantity, &row.series].map(String::as_str);
-        let name: Vec<_> = name.into_iter().filter(|part| !part.is_empty()).collect();
         let cell = |arm: &String| {
             let value = row.value(arm).map_or(NONE.to_owned(), |value| format.of_value(value));
             format!("{} {value}", visible(arm)).trim().to_owned()
@@ -203,7 +210,7 @@ impl FactTable {
             _ if row.is_equality && row.holds == Some(false) => format!(", max/min {}", ratio(row)),
             _ => String::new(),
         };
-        format!("{}: {}{sense}", name.join(", "), cells.join(", "))
+        format!("{}: {}{sense}", row.name(true, true), cells.join(", "))
     }
 
     /// The lines that it takes.
@@ -248,7 +255,7 @@ impl FactTable {
     }
 
     /// Its head and at most so many rows, in words.
-    pub(crate) fn lines(&self, most: usize) -> Vec<TableLine> {
+    pub(super) fn lines(&self, most: usize) -> Vec<TableLine> {
         let shared = |part: fn(&TableRow) -> &String| {
             let first = self.rows.first().map(part);
             first.filter(|first| self.rows.iter().all(|row| part(row) == *first)).cloned()
@@ -256,12 +263,7 @@ impl FactTable {
         let (quantity, series) = (shared(|row| &row.quantity), shared(|row| &row.series));
         let label = |row: &TableRow| {
             let is_one = self.rows.len() == 1;
-            let own = [
-                (is_one || quantity.is_none()).then_some(&row.quantity),
-                (is_one || series.is_none()).then_some(&row.series),
-            ];
-            let own: Vec<_> = own.into_iter().flatten().filter(|part| !part.is_empty()).collect();
-            let own = own.iter().map(|part| part.as_str()).collect::<Vec<_>>().join(", ");
+            let own = row.name(is_one || quantity.is_none(), is_one || series.is_none());
             clipped(if own.is_empty() { &row.quantity } else { &own }, LABEL)
         };
         let corner = match (&quantity, &series) {
@@ -304,7 +306,7 @@ impl FactTable {
 
 /// A line of a table: its label, a cell for each arm, and what there is to say of them.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct TableLine {
+pub(super) struct TableLine {
     pub label: String,
     pub cells: Vec<String>,
     pub remark: String,
