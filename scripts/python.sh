@@ -86,7 +86,7 @@ assert (report.exit_status, report.verdicts["refuted"]) == (0, 0), report
 assert "<iframe sandbox srcdoc=" in report._repr_html_()
 END
 alone repro verify receipts/first-s1 >said
-grep -q '^✓ first-s1' said
+grep -q '^first-s1 .* ✓ all 2 claims follow from the evidence$' said
 echo "installed without an index and used without an environment: a log imported, a run written and verified"
 
 cd "$project"
