@@ -652,6 +652,39 @@ fn what_the_emitter_could_not_write_is_told() {
     assert_eq!(first.message, format!("`{BUNDLE}`: log: no number and 1 more"));
 }
 
+#[test]
+fn printed_tables_agree_with_the_values_beside_them() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folder = new_folder();
+    let log = folder.path().join("log.csv");
+    fs::write(&log, "step,train/loss,val/loss\n100,3.5,3.6\n200,3.1,3.3\n").unwrap();
+    let out = folder.path().join("out");
+    let imported = crate::train::repro(
+        root,
+        &["import", log.to_str().unwrap(), "--out", out.to_str().unwrap()],
+    );
+    assert_eq!(crate::train::code(&imported), 0, "{}", crate::train::text(&imported.stderr));
+    let bundle = folders(&out).pop().unwrap();
+    let name = bundle.file_name().unwrap().to_str().unwrap();
+    let found = || -> Vec<&str> {
+        seal(&bundle, name, None).unwrap();
+        let bundle = Bundle::load_folder(&bundle, name, None, 2).unwrap();
+        SelfConsistency::of(&bundle).contradictions.iter().map(|one| one.code.id).collect()
+    };
+    assert_eq!(found(), Vec::<&str>::new());
+    for (file, from, to, code) in [
+        ("validation.csv", "200,3.3", "200,3.2", "relation::printed-evaluation"),
+        ("validation.csv", "100,3.6", "100,3.3", "relation::printed-evaluation"),
+        ("training.csv", "200,3.1", "200,3.0", "relation::printed-loss"),
+    ] {
+        let path = bundle.join("data/printed").join(file);
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(&path, text.replace(from, to)).unwrap();
+        assert_eq!(found(), [code], "{from} -> {to}");
+        fs::write(&path, text).unwrap();
+    }
+}
+
 /// The page with all relations and the bundles that each was asked of.
 const PAGE: &str = "docs/reference/relations.md";
 

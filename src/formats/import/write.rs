@@ -328,11 +328,12 @@ fn number(printed: &LogNumber) -> Option<Json> {
     Number::from_f64(value).map(Json::Number)
 }
 
-/// Puts a number into a record, or says in its place that it is none.
+/// Puts a number into a record, or notes in its place that it is not finite. The first one with a name stays, as in the
+/// printed tables.
 fn put(record: &mut Map<String, Json>, key: &str, printed: &LogNumber) {
     match (number(printed), printed.nonfinite()) {
         (Some(number), _) => {
-            record.insert(key.to_owned(), number);
+            record.entry(key).or_insert(number);
         }
         (None, Some(word)) => {
             record.entry("nonfinite").or_insert_with(|| word.into());

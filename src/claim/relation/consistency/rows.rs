@@ -16,6 +16,9 @@ use super::{LoggedPlace, LoggedTerm};
 /// Times of records.
 const TIMING: &str = "data/timing.jsonl";
 const EVALUATIONS: &str = "data/evaluation/";
+/// Tables in which an importer keeps each number as the log printed it; long ones go on in `training-2.csv`.
+const PRINTED_TRAINING: &str = "data/printed/training";
+const PRINTED_VALIDATION: &str = "data/printed/validation";
 /// An evaluation has at most so many files.
 const EVALUATION_FILES: usize = 8;
 
@@ -41,7 +44,7 @@ impl RowKind {
     }
 }
 
-static KINDS: [RowKind; 14] = [
+static KINDS: [RowKind; 16] = [
     RowKind::new("runs", None, |_| vec![Row::new(RECEIPT, At::Predicate, Fields::None)]),
     RowKind::new("evaluations", Some("evaluations"), |rows| rows.evaluations()),
     RowKind {
@@ -67,6 +70,9 @@ static KINDS: [RowKind; 14] = [
     RowKind::new("outcomes of tasks", None, |rows| rows.outcomes()),
     RowKind::new("committed states", Some("states"), |rows| rows.states()),
     RowKind::new("times", Some("timing"), |rows| rows.lines(TIMING, Fields::Json)),
+    RowKind::new("printed evaluations", None, |rows| rows.printed_evaluations()),
+    // One row for the whole log: its lines may be many.
+    RowKind::new("printed logs", None, |rows| rows.printed_log()),
 ];
 
 /// A kind of rows, by its place in the list of them.
@@ -101,6 +107,10 @@ enum Fields<'a> {
     Json(Node<'a>),
     /// A line of a table, or all of them: cells are texts.
     Cells(Node<'a>),
+    /// The numbers of a document or of a line of a table, whatever they are called.
+    Numbers(Node<'a>),
+    /// The numbers of all tables whose names begin like this.
+    Tables(&'a Bundle, &'static str),
     Record(&'a TrainingRecord, &'a TrainingRecords),
     Router(&'a RouterRecord),
     /// A step of a slice, and its number in the slice.
@@ -134,6 +144,13 @@ impl<'a> Fields<'a> {
                 }
                 other => Some(other),
             },
+            Self::Numbers(node) => {
+                (path == "numbers").then(|| LoggedTerm::List(numbers_of(node).collect()))
+            }
+            Self::Tables(bundle, prefix) => (path == "numbers").then(|| {
+                let lines = tables(bundle, prefix).flat_map(|(_, lines)| lines);
+                LoggedTerm::List(lines.flat_map(|(_, line)| numbers_of(line)).collect())
+            }),
             Self::Record(record, _) => record.number(path).map(LoggedTerm::Number),
             Self::Router(router) => router.number(path).map(LoggedTerm::Number),
             Self::Step { step, .. } if path == "step" => Some(LoggedTerm::Number(step)),
@@ -168,6 +185,28 @@ impl<'a> Fields<'a> {
             }
         }
     }
+}
+
+/// The numbers among the members of a document, or among the cells of a line.
+fn numbers_of(node: Node<'_>) -> impl Iterator<Item = f64> {
+    let members = node.members().into_iter().flatten();
+    members.filter_map(|(_, member)| match &member.value().kind {
+        Kind::Number(_) => member.float().ok(),
+        Kind::Text(cell) => cell.parse().ok(),
+        _ => None,
+    })
+}
+
+/// The tables of a bundle whose names begin like this, with their numbered lines.
+fn tables<'a>(
+    bundle: &'a Bundle,
+    prefix: &'static str,
+) -> impl Iterator<Item = (&'a str, impl Iterator<Item = (usize, Node<'a>)>)> {
+    let names = bundle.files().keys().map(String::as_str);
+    let names = names.filter(move |name| name.starts_with(prefix) && name.ends_with(".csv"));
+    names.filter_map(|name| {
+        Some((name, bundle.document(name).ok()?.root().items().ok()?.enumerate()))
+    })
 }
 
 /// What a path means of the batch of a step.
@@ -711,6 +750,33 @@ impl<'a> Rows<'a> {
         let Ok(document) = self.bundle.document(file) else { return Vec::new() };
         let items = document.root().items().into_iter().flatten().enumerate();
         items.map(|(at, node)| Row::new(file, At::Line(at), fields(node))).collect()
+    }
+
+    /// The lines of the table of printed evaluations, each with the document of its step.
+    fn printed_evaluations(&self) -> Vec<Row<'a>> {
+        let documents = self.evaluation_files(".json").filter_map(|file| {
+            let root = self.bundle.document(file).ok()?.root();
+            Some(Row::new(file, At::Whole, Fields::Json(root)))
+        });
+        let documents = RowIndex::of(&documents.collect::<Vec<_>>(), "step");
+        let printed = tables(self.bundle, PRINTED_VALIDATION);
+        let lines = printed.flat_map(|(file, lines)| lines.map(move |line| (file, line)));
+        let row = |(file, (at, line)): (&'a str, (usize, Node<'a>))| {
+            let cells = Row::new(file, At::Line(at), Fields::Cells(line));
+            let document = documents.equal(&cells).and_then(|part| match part.fields {
+                Fields::Json(root) => Some(Part { fields: Fields::Numbers(root), ..part }),
+                _ => None,
+            });
+            let row = Row::new(file, At::Line(at), Fields::Numbers(line));
+            row.with([document.map(|document| ("evaluation", document))])
+        };
+        lines.map(row).collect()
+    }
+
+    fn printed_log(&self) -> Vec<Row<'a>> {
+        let first = tables(self.bundle, PRINTED_TRAINING).next();
+        let fields = Fields::Tables(self.bundle, PRINTED_TRAINING);
+        first.map(|(file, _)| Row::new(file, At::Whole, fields)).into_iter().collect()
     }
 
     fn tables(
