@@ -65,67 +65,67 @@ def rope(kind):
 
 TABLE = {
     "Models": [
-        hf("Llama", "llama"), hf("Mistral, sliding window", "mistral", "--set", "sliding_window=8"),
-        hf("Qwen2 (biases)", "qwen2"), hf("Qwen3 (norms of queries and keys)", "qwen3"),
-        hf("OLMo 2 (norms after blocks)", "olmo2"), hf("OLMo 3", "olmo3", "--set", "sliding_window=8", "--layers", "4"),
-        hf("Gemma", "gemma"), hf("Gemma 2 (soft limits, windows)", "gemma2", "--set", "sliding_window=8", "--layers", "2"),
-        hf("Gemma 3, text", "gemma3", "--set", "sliding_window=8", "--layers", "2"),
-        hf("GPT-2 of transformers", "gpt2"), hf("nanochat of transformers", "nanochat"),
+        hf("Llama", "llama"), hf("Mistral (sliding window)", "mistral", "--set", "sliding_window=8"),
+        hf("Qwen2 (biases)", "qwen2"), hf("Qwen3 (QK norm)", "qwen3"),
+        hf("OLMo 2 (post-norm)", "olmo2"), hf("OLMo 3", "olmo3", "--set", "sliding_window=8", "--layers", "4"),
+        hf("Gemma", "gemma"), hf("Gemma 2 (logit soft-capping, sliding window)", "gemma2", "--set", "sliding_window=8", "--layers", "2"),
+        hf("Gemma 3 (text)", "gemma3", "--set", "sliding_window=8", "--layers", "2"),
+        hf("GPT-2 (transformers)", "gpt2"), hf("nanochat (transformers)", "nanochat"),
         hf("Mixtral", "mixtral"), hf("OLMoE", "olmoe"), hf("Qwen3-MoE", "qwen3_moe"),
-        hf("OLMoE, gates not normalised", "olmoe", "--set", "norm_topk_prob=false"),
-        hf("Mixtral, one expert of each token", "mixtral", "--set", "num_experts_per_tok=1"),
+        hf("OLMoE, gates not normalized", "olmoe", "--set", "norm_topk_prob=false"),
+        hf("Mixtral, top-1 routing", "mixtral", "--set", "num_experts_per_tok=1"),
         Trial("nanoGPT", "nanogpt_style", []), Trial("nanoGPT without biases", "nanogpt_style", ["--no-bias"]),
         Trial("nanochat, AdamW and Muon", "nanochat_style", []),
         Trial("nanochat, `torch.optim.Muon`", "nanochat_style", ["--optimizer", "torch"]),
     ],
-    "Settings of models": [
+    "Model settings": [
         hf("tied embeddings", "llama", "--set", "tie_word_embeddings=true"),
-        hf("biases of attention and network", "llama", "--set", "attention_bias=true", "--set", "mlp_bias=true"),
-        hf("GELU in place of SiLU", "llama", "--set", 'hidden_act="gelu"'),
-        hf("another epsilon", "llama", "--set", "rms_norm_eps=0.1"),
-        *[hf(f"angles stretched by `{kind}`", "llama", "--set", rope(kind)) for kind in ("linear", "llama3", "yarn")],
-        hf("attention written out (`eager`)", "llama", "--set", '_attn_implementation="eager"'),
-        hf("angles stretched by `dynamic`", "llama", "--set", rope("dynamic"), wanted=REFUSED),
-        hf("noise on routers", "mixtral", "--set", "router_jitter_noise=0.1", wanted=REFUSED),
+        hf("attention and MLP biases", "llama", "--set", "attention_bias=true", "--set", "mlp_bias=true"),
+        hf("GELU instead of SiLU", "llama", "--set", 'hidden_act="gelu"'),
+        hf("RMSNorm epsilon 0.1", "llama", "--set", "rms_norm_eps=0.1"),
+        *[hf(f"RoPE scaling `{kind}`", "llama", "--set", rope(kind)) for kind in ("linear", "llama3", "yarn")],
+        hf("`eager` attention", "llama", "--set", '_attn_implementation="eager"'),
+        hf("RoPE scaling `dynamic`", "llama", "--set", rope("dynamic"), wanted=REFUSED),
+        hf("router jitter noise", "mixtral", "--set", "router_jitter_noise=0.1", wanted=REFUSED),
         hf("dropout", "gpt2", "--set", "resid_pdrop=0.1", wanted=REFUSED),
-        hf("dropout of attention", "llama", "--set", "attention_dropout=0.5", wanted=REFUSED),
+        hf("attention dropout", "llama", "--set", "attention_dropout=0.5", wanted=REFUSED),
         hf("GELU in experts", "mixtral", "--set", 'hidden_act="gelu"', wanted=REFUSED),
-        hf("a part of each head turned", "llama", "--set", "partial_rotary_factor=0.5", wanted=REFUSED),
+        hf("partial rotary embedding", "llama", "--set", "partial_rotary_factor=0.5", wanted=REFUSED),
     ],
-    "Losses and rows": [
-        hf("micro-batches", "llama", "--micro", "4"), hf("targets that do not count", "llama", "--skip", "7"),
+    "Losses and batches": [
+        hf("micro-batches", "llama", "--micro", "4"), hf("ignored targets", "llama", "--skip", "7"),
         hf("label smoothing", "llama", "--smoothing", "0.1"), hf("z-loss on logits", "llama", "--z-loss", "1e-3"),
-        hf("balance loss of all layers", "mixtral", "--balance", "0.02", "--layers", "2"),
-        hf("balance loss of each micro-batch", "qwen3_moe", "--balance", "0.02", "--micro", "2"),
-        of_trainer("`Trainer`, whole rows"), of_trainer("`Trainer`, padding on the right", "--rows-as", "right"),
-        of_trainer("`Trainer`, padding on the left", "--rows-as", "left"),
+        hf("balance loss over all layers", "mixtral", "--balance", "0.02", "--layers", "2"),
+        hf("balance loss per micro-batch", "qwen3_moe", "--balance", "0.02", "--micro", "2"),
+        of_trainer("`Trainer`, full rows"), of_trainer("`Trainer`, right padding", "--rows-as", "right"),
+        of_trainer("`Trainer`, left padding", "--rows-as", "left"),
         of_trainer("`Trainer`, packed rows", "--rows-as", "packed"),
-        of_trainer("`Trainer`, prompts masked, micro-batches", "--rows-as", "masked", "--micro", "2"),
+        of_trainer("`Trainer`, masked prompts, micro-batches", "--rows-as", "masked", "--micro", "2"),
         of_trainer("`Trainer`, label smoothing", "--smoothing", "0.1"),
         of_trainer("`Trainer`, balance loss, micro-batches", "--model", "mixtral", "--balance", "0.02", "--micro", "2"),
         of_trainer("`Trainer`, resumed", "--resume", "4"), of_trainer("`Trainer`, evaluations", "--evaluate", "3"),
-        of_trainer("`Trainer`, recomputed activations", "--checkpointing"),
+        of_trainer("`Trainer`, gradient checkpointing", "--checkpointing"),
         of_trainer("`Trainer`, Qwen3", "--model", "qwen3"),
         Trial("Lightning", "lightning_loop", []),
     ],
-    "Updates": [
-        hf("AdamW, two groups", "llama"), hf("AdamW, decay on everything", "llama", "--groups", "one"),
-        hf("AdamW, rates by depth", "llama", "--groups", "depth"), hf("AMSGrad", "llama", "--optimizer", "amsgrad"),
+    "Optimizers": [
+        hf("AdamW, two parameter groups", "llama"), hf("AdamW, weight decay on all parameters", "llama", "--groups", "one"),
+        hf("AdamW, learning rate by depth", "llama", "--groups", "depth"), hf("AMSGrad", "llama", "--optimizer", "amsgrad"),
         hf("Adam with L2", "llama", "--optimizer", "adam"),
-        hf("SGD, momentum and Nesterov", "llama", "--optimizer", "sgd", "--lr", "0.1"),
-        hf("Lion", "llama", "--optimizer", "lion", "--lr", "3e-4"), hf("Muon beside AdamW", "llama", "--optimizer", "muon"),
+        hf("SGD with Nesterov momentum", "llama", "--optimizer", "sgd", "--lr", "0.1"),
+        hf("Lion", "llama", "--optimizer", "lion", "--lr", "3e-4"), hf("Muon with AdamW", "llama", "--optimizer", "muon"),
         *[hf(f"schedule: {name}", "llama", "--schedule", name) for name in ("cosine", "sqrt", "linear", "constant")],
         hf("no clipping", "llama", "--clip", "0"), hf("clipping at 0.1", "llama", "--clip", "0.1"),
         hf("frozen embedding", "qwen2", "--freeze", "embed_tokens"),
-        hf("averages of weights in the config", "llama", config={"ema_decay": 0.99}, wanted=REFUSED),
+        hf("weight averaging (EMA) in the config", "llama", config={"ema_decay": 0.99}, wanted=REFUSED),
         hf("an unknown setting", "llama", config={"my_trick": True}, wanted=REFUSED),
     ],
-    "Fewer bits": [
-        hf("bfloat16 by autocast", "llama", "--autocast"), hf("bfloat16 by autocast, Qwen3", "qwen3", "--autocast"),
-        hf("bfloat16 by autocast, GPT-2", "gpt2", "--autocast"),
-        hf("bfloat16 from float32 masters", "llama", "--masters"), hf("bfloat16 from masters, OLMo 2", "olmo2", "--masters"),
-        hf("bfloat16 from masters, Mixtral", "mixtral", "--masters"),
-        hf("bfloat16 from masters, Gemma 2", "gemma2", "--masters"),
+    "Low precision": [
+        hf("bfloat16 autocast", "llama", "--autocast"), hf("bfloat16 autocast, Qwen3", "qwen3", "--autocast"),
+        hf("bfloat16 autocast, GPT-2", "gpt2", "--autocast"),
+        hf("bfloat16, float32 master weights", "llama", "--masters"), hf("bfloat16, float32 master weights, OLMo 2", "olmo2", "--masters"),
+        hf("bfloat16, float32 master weights, Mixtral", "mixtral", "--masters"),
+        hf("bfloat16, float32 master weights, Gemma 2", "gemma2", "--masters"),
         of_trainer("`Trainer`, `bf16=True`", "--bf16"),
         of_trainer("`Trainer`, `bf16=True`, Mixtral", "--model", "mixtral", "--bf16"),
     ],
@@ -328,7 +328,7 @@ def table(chosen):
     lines, last = [], None
     for (name, trial, _), (section, _) in zip(jobs, listed):
         if section != last:
-            lines += ["", f"| {section} | | |", "|---|---|---|"]
+            lines += ["", f"| {section} | replay | smallest error detected, or reason |", "|---|---|---|"]
             last = section
         lines.append(f"| {trial.what} | {found[name]['outcome']} | {cell(found[name])} |")
     text = "\n".join(lines[1:])
@@ -344,8 +344,8 @@ def table(chosen):
 
 
 def cell(found):
-    """What is said beside an outcome."""
-    seen = f"a rate that is off by {100 * found['smallest']:.1g}% is seen" if found.get("smallest") else ""
+    """The smallest detected error of the learning rate, or the reason for an outcome."""
+    seen = f"{100 * found['smallest']:.1g}%" if found.get("smallest") else ""
     return found["reason"].replace("|", "\\|") or seen
 
 
