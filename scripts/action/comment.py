@@ -1,4 +1,4 @@
-"""The one comment on a pull request: what it says, and how it is found again."""
+"""The one comment on a pull request: its contents, and how a later run finds it again."""
 
 from __future__ import annotations
 
@@ -9,21 +9,24 @@ from typing import Any
 from api import Api, ApiError
 
 LIMIT = 65_000
-"""GitHub takes comments of up to 65,536 characters; these are bytes, which are never fewer."""
+"""In bytes. GitHub accepts up to 65,536 characters, which are never more than that many bytes."""
 BOT = "github-actions[bot]"
-"""Who the token of a job speaks for, where it may not ask."""
-REST = "\n\nThe rest did not fit here: the summary of the job has all.\n"
+"""The account behind the token of a job, if the token may not look it up."""
+REST = "\n\nThe rest did not fit here. The job summary has the whole report.\n"
 
 
 def marker(environment: Mapping[str, str]) -> str:
-    """A line that readers do not see, of its own for each job, so that two jobs keep two comments."""
+    """An invisible line that differs between jobs, so that two jobs keep two comments."""
     job = "\0".join(environment.get(name, "") for name in ("GITHUB_WORKFLOW", "GITHUB_JOB"))
     return f"<!-- repro-action {hashlib.sha256(job.encode()).hexdigest()[:16]} -->"
 
 
-def body(mark: str, head: str, reports: Sequence[tuple[str, str]]) -> str:
-    """The comment: its mark, the head, and each titled report folded up, cut at the end of a line where they are too long."""
+def body(mark: str, head: str, changes: str, reports: Sequence[tuple[str, str]]) -> str:
+    """The comment: its mark, one sentence, the changes against the base, and each titled report folded. Every part is cut at the end
+    of a line if it is too long; the changes take at most half of the room."""
     text = f"{mark}\n{head}\n"
+    if changes:
+        text += f"\n{fitting(changes, LIMIT // 2)}"
     for at, (title, report) in enumerate(reports):
         opening, closing = f"\n<details><summary>{title}</summary>\n\n", "\n</details>\n"
         left = len(reports) - at
@@ -33,7 +36,7 @@ def body(mark: str, head: str, reports: Sequence[tuple[str, str]]) -> str:
 
 
 def fitting(report: str, room: int) -> str:
-    """As many whole lines of a report as there is room for, in bytes."""
+    """As many whole lines of a report as fit into so many bytes."""
     if len(report.encode()) <= room:
         return report
     kept, size = [], len(REST.encode())
@@ -46,7 +49,7 @@ def fitting(report: str, room: int) -> str:
 
 
 def publish(api: Api, number: int, mark: str, text: str, is_new_allowed: bool) -> str:
-    """Edits the comment that this job made before, or makes it; answers what was done."""
+    """Edits the earlier comment of this job, or creates it. Returns a line for the log."""
     own = [comment for comment in api.all(f"issues/{number}/comments") if is_marked(comment, mark)]
     login = own_login(api) if own else BOT
     mine = next((comment for comment in own if is_by(comment, login)), None)
@@ -71,7 +74,7 @@ def own_login(api: Api) -> str:
 
 
 def is_by(comment: Mapping[str, Any], login: str) -> bool:
-    """Whether a comment is by this account: anybody may copy a mark, and a bot is told with and without its suffix."""
+    """Whether this account wrote a comment. Anybody may copy a mark, and a bot appears with and without its suffix."""
     author = comment.get("user") or {}
     name = str(author.get("login", ""))
     return name == login or author.get("type") == "Bot" and name == f"{login}[bot]"

@@ -6,6 +6,7 @@ They share a folder, whose path is in REPRO_FOLDER. Inputs come as environment v
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sys
@@ -186,13 +187,15 @@ def close(environment: Mapping[str, str]) -> int:
     rules = policy.parse(environment.get("REPRO_POLICY", ""))
     failing = rules.fails(counts)
     unverified = not_verified(environment)
-    head = closing_words(judgements, rules, failing, unverified)
-    commands.summarize(head)
+    head = closing_sentence(judgements, counts, failing, unverified)
+    counted = counts_table(judgements, rules)
+    commands.summarize(f"{head}\n\n{counted}" if judgements else head)
     say_of_uploads(environment)
     happened = event.load(environment)
     if happened.pull_request and choice("comment", environment) != "false":
-        reports = [(one.title, read(folder / name / "report.markdown")) for name, one in judgements.items()]
-        text = comment.body(comment.marker(environment), head, reports)
+        reports = [(one.title, read(folder / name / "report.markdown")) for name, one in judgements.items() if name != "base"]
+        reports.append(("counts and policy", counted))
+        text = comment.body(comment.marker(environment), head, changes_against_base(folder / "base"), reports)
         is_told = bool(unverified) or is_of_interest(environment, judgements, counts)
         tell(environment, happened.pull_request, text, is_told)
     for sort, count in counts.items():
@@ -205,19 +208,31 @@ def close(environment: Mapping[str, str]) -> int:
     return 1 if failing else 0
 
 
-def closing_words(
-    judgements: Mapping[str, Judgement], rules: policy.Policy, failing: list[str], unverified: list[str]
+def closing_sentence(
+    judgements: Mapping[str, Judgement], counts: Mapping[str, int], failing: list[str], unverified: list[str]
 ) -> str:
-    """The result as Markdown; no word of it comes from the judged repository, but plain names of folders."""
+    """The result in one sentence. None of its words come from the judged repository, except plain names of folders."""
     warning = f"\n\n⚠ {projects.warning(unverified)}" if unverified else ""
     if not judgements:
-        return f"**repro**: nothing here is of a kind that it knows{warning}"
+        return f"**repro**: no file that it can check{warning}"
+    found = " · ".join(policy.counted(sort, count) for sort, count in counts.items() if count) or "nothing found"
+    return f"**repro** {'fails' if failing else 'passes'}: {found}{warning}"
+
+
+def counts_table(judgements: Mapping[str, Judgement], rules: policy.Policy) -> str:
     sorts = list(policy.DEFAULT)
     rows = [["", *(policy.words(sort) for sort in sorts)], ["---"] * (len(sorts) + 1)]
     rows += [[one.title, *(str(one.counts[sort]) for sort in sorts)] for one in judgements.values()]
     table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
-    result = f"fails by {' and '.join(f'`{sort}`' for sort in failing)}" if failing else "passes"
-    return f"**repro**: {result}\n\n{table}\n\nPolicy: {rules}{warning}"
+    return f"{table}\n\nPolicy: {rules}"
+
+
+def changes_against_base(folder: Path) -> str:
+    """The table of what changed against the base of the pull request, or nothing if no verdict and no lock changed."""
+    report = read(folder / "report.json")
+    compared = json.loads(report) if report else {}
+    is_changed = any(compared.get(name) for name in ("changes", "posts", "locks"))
+    return read(folder / "report.markdown") if is_changed else ""
 
 
 def is_of_interest(

@@ -51,7 +51,7 @@ class PullRequests(ActionCase):
         # `main` has got a wrong report meanwhile, which is not this proposal's
         self.assertNotIn("elsewhere.md", run.log + run.summary + self.bodies()[0])
         self.assertIn("86,420", run.summary)
-        self.assertIn("fails by `refuted`", self.bodies()[0])
+        self.assertRegex(self.bodies()[0], r"(?m)^\*\*repro\*\* fails: \d+ refuted")
         self.assertNotIn("GET /repos/somebody/results/pulls/7/files", self.github.asked)
 
     def test_the_comment_is_made_once_and_then_edited(self) -> None:
@@ -79,7 +79,7 @@ class PullRequests(ActionCase):
         self.assertEqual(theirs["body"], f"{mark}\nlooks good")
         self.assertIn("another job", other_job["body"])
         self.assertEqual(len(self.github.comments), 103)
-        self.assertIn("fails by", self.bodies()[102])
+        self.assertIn("**repro** fails", self.bodies()[102])
 
     def test_a_token_that_may_not_ask_for_its_name_is_that_of_the_job(self) -> None:
         self.github.may_ask_login = False
@@ -158,6 +158,7 @@ class PullRequests(ActionCase):
                 self.assertEqual(run.status, 1, run.log)
                 self.assertGreater(int(run.outputs["weaker"]), 0, run.log)
                 self.assertIn("gone or weaker", run.summary)
+                self.assertIn("`first`", self.bodies()[0].partition("<details>")[0])
                 if way == "unlisted":
                     self.assertIn("repro/index.lock is changed together with", run.log)
 
@@ -469,7 +470,7 @@ class OtherEvents(ActionCase):
         self.project.name, self.project.payload = "push", example("push")
         run = self.project.run(posts="none")
         self.assertEqual(run.status, 0, run.log)
-        self.assertIn("nothing here is of a kind", run.summary)
+        self.assertIn("no file that it can check", run.summary)
 
     def test_a_post_that_is_not_there_is_unreadable(self) -> None:
         self.project.name, self.project.payload = "push", example("push")

@@ -179,7 +179,7 @@ class Programs(unittest.TestCase):
 class Comments(unittest.TestCase):
     def test_long_reports_are_cut_between_lines_and_each_gets_its_share(self) -> None:
         rows = "".join(f"| row {at} ü |\n" for at in range(20_000))
-        text = comment.body("<!-- mark -->", "head", [("posts", rows), ("changed files", rows)])
+        text = comment.body("<!-- mark -->", "head", "", [("posts", rows), ("changed files", rows)])
         self.assertLessEqual(len(text.encode()), comment.LIMIT)
         self.assertEqual(text.count("</details>"), 2)
         self.assertEqual(text.count("The rest did not fit"), 2)
@@ -188,7 +188,7 @@ class Comments(unittest.TestCase):
             self.assertTrue(not line.startswith("| row") or line.endswith("ü |"), line)
 
     def test_one_line_that_does_not_fit_is_left_out(self) -> None:
-        text = comment.body("<!-- mark -->", "head", [("posts", "x" * 70_000)])
+        text = comment.body("<!-- mark -->", "head", "", [("posts", "x" * 70_000)])
         self.assertLess(len(text), 500)
 
     def test_each_job_has_a_mark_of_its_own(self) -> None:
