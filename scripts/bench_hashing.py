@@ -1,8 +1,7 @@
-"""The rows of `scripts/bench.py hashing`: what hashing and `repro verify` cost beside programs of others.
+"""The tables of `scripts/bench.py hashing`: the cost of hashing and of `repro verify`, compared with other programs.
 
-Every row is a whole process; rows that are compared run in turn, round after round. Wall time is what a person
-waits, processor time (user and system) is what other load on the machine moves least; the least of the rounds
-is printed, because load only adds, and ratios are medians over rounds.
+Every row is a whole process, and the rows of a table run in turn, round after round. CPU time (user and system) depends
+less on other load than wall time. Times are minima over rounds, because load only adds; ratios are medians over rounds.
 """
 import hashlib
 import itertools
@@ -23,7 +22,7 @@ ROUNDS = 5
 SMALL = 10_000
 LARGE = 2 << 30
 STREAM = 512 << 20
-KEPT = "## What is lost without"
+KEPT = "## Effect of each optimization"
 
 
 def canonical(value):
@@ -31,7 +30,7 @@ def canonical(value):
 
 
 def bundle(path, files):
-    """A finished bundle of files that are given as (name, pieces), without one flush."""
+    """A finished bundle of files, given as (name, pieces), without flushing."""
     digests, sizes = {}, {}
 
     def put(name, pieces):
@@ -63,7 +62,7 @@ def bundle(path, files):
 
 
 def weights(size, seed=1):
-    """A safetensors file of finite floats, in pieces of 1 MiB: so it lies in the system's cache in large parts."""
+    """A safetensors file of finite floats, in pieces of 1 MiB, so that the page cache stores it in large parts."""
     count = (size - 4096) // 4
     header = json.dumps({"w": {"dtype": "F32", "shape": [count], "data_offsets": [0, 4 * count]}}).encode().ljust(4088)
     piece = bytearray(random.Random(seed).randbytes(1 << 20))
@@ -84,7 +83,7 @@ def small(number):
 
 
 def once(command):
-    """Wall seconds, processor seconds and peak resident MiB of one finished process."""
+    """Wall seconds, CPU seconds and peak resident MiB of one finished process."""
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     timed = ["/usr/bin/time", "--quiet", "--format", "%M", *map(str, command)]
     child = subprocess.run(timed, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
@@ -96,7 +95,7 @@ def once(command):
 
 
 class Table:
-    """Rows of one comparison, run in turn and set against the first."""
+    """Rows of one comparison, run in turn and compared with the first."""
 
     def __init__(self, title, rows, rounds=ROUNDS, note=""):
         self.title, self.note = title, note
@@ -108,7 +107,7 @@ class Table:
             self.rows.append((name, wall, spent, *ratios, memory))
 
     def __str__(self):
-        lines = [f"## {self.title}", "", "| | wall s | processor s | wall, ratio | processor, ratio | peak MiB |",
+        lines = [f"## {self.title}", "", "| | wall s | CPU s | wall ratio | CPU ratio | peak MiB |",
                  "|---|---|---|---|---|---|"]
         lines += [f"| {name} | {wall:.3f} | {spent:.3f} | {walls:.2f} | {spents:.2f} | {memory:.0f} |"
                   for name, wall, spent, walls, spents, memory in self.rows]
@@ -116,7 +115,7 @@ class Table:
 
 
 def signer(python, folder, bundle):
-    """The command by which `model_signing` verifies a bundle, where a Python that has it is named."""
+    """The command by which `model_signing` verifies a bundle, if `python` has it."""
     command = [python, "-m", "model_signing"]
     if not python or subprocess.run([*command, "--version"], capture_output=True).returncode != 0:
         return None
@@ -135,67 +134,67 @@ def tables(folder, repro, timing):
     parts = bundle(folder / "parts", [(f"data/w{k}.safetensors", weights(STREAM // 4, k)) for k in range(4)])
     hashlib_script = "import hashlib, sys; hashlib.file_digest(open(sys.argv[1], 'rb'), 'sha256')"
     yield Table(f"One stream of {STREAM >> 20} MiB", [
-        ("floor: one buffer in the first cache, over and over", [timing, "floor", STREAM]),
+        ("lower bound: one buffer in L1 cache, hashed repeatedly", [timing, "floor", STREAM]),
         ("repro, one thread", [timing, "stream", 1, one]),
         ("repro, two threads", [timing, "stream", 2, one]),
         ("`openssl dgst -sha256`", ["openssl", "dgst", "-sha256", one]),
         ("Python `hashlib.file_digest`", [sys.executable, "-c", hashlib_script, one]),
         ("`sha256sum`", ["sha256sum", one])],
-        note="\nWith two threads one reads and judges, and the other hashes.")
+        note="\nWith two threads, one reads and checks, and the other hashes.")
     files = sorted((parts / "data").glob("*.safetensors"))
     yield Table(f"Four files of {STREAM >> 22} MiB", [
         ("one thread", [timing, "stream", 1, *files]),
         ("two threads", [timing, "stream", 2, *files]),
         (f"one file of {STREAM >> 20} MiB, one thread", [timing, "stream", 1, one])],
-        note="\nThe blocks of one file wait for each other; each thread hashes two files side by side.")
-    yield Table(f"`repro verify` of a checkpoint of {STREAM >> 20} MiB against the hashing of its file", [
+        note="\nSHA-256 processes the blocks of one file in sequence, so each thread hashes two files side by side.")
+    yield Table(f"`repro verify` of a {STREAM >> 20} MiB checkpoint, compared with hashing its file", [
         ("hashing, one thread", [timing, "stream", 1, one]),
         ("`repro verify --threads 1`", [*verify, folder / "one", "--threads", 1]),
         ("`repro verify --threads 2`", [*verify, folder / "one", "--threads", 2])],
-        note="\n`verify` also searches the weights for values that are not finite.")
+        note="\n`verify` also searches the weights for NaN and infinity.")
     shutil.rmtree(folder / "one"), shutil.rmtree(folder / "parts")
 
     names = (f"data/{number // 100:03d}/{number:05d}.json" for number in range(SMALL))
     bundle(folder / "small", ((name, [small(number)]) for number, name in enumerate(names)))
     for threads in (1, 2):
-        yield Table(f"{SMALL} small files, {threads} thread{'s' * (threads > 1)}", [
-            ("opens, reads and hashes each", [timing, "each", threads, folder / "small"]),
+        yield Table(f"{SMALL:,} small files, {threads} thread{'s' * (threads > 1)}", [
+            ("open, read and hash each file", [timing, "each", threads, folder / "small"]),
             ("`repro verify`", [*verify, folder / "small", "--threads", threads])], rounds=2 * ROUNDS)
     manifest = "cd \"$0\" && exec sha256sum --quiet -c manifest-sha256.txt"
-    yield Table(f"{SMALL} small files, as a person calls the programs", [
+    yield Table(f"{SMALL:,} small files, default options", [
         ("`sha256sum -c`", ["sh", "-c", manifest, folder / "small"]),
         ("`repro verify`", [*verify, folder / "small"])], rounds=2 * ROUNDS)
     shutil.rmtree(folder / "small")
 
     tiny = bundle(folder / "tiny", [("data/w.safetensors", weights(64 << 20))])
     large = bundle(folder / "large", [("data/w.safetensors", weights(LARGE))])
-    yield Table("Memory and the length of a file", [
+    yield Table("Memory by file size", [
         ("`repro verify`, 64 MiB", [*verify, tiny]), (f"`repro verify`, {LARGE >> 30} GiB", [*verify, large])], rounds=2)
-    yield whole(large, "in one file", verify, "No program verifies one file faster than the floor of the first table.")
+    yield whole(large, "in one file", verify, "No program verifies one file faster than the lower bound of the first table.")
     shutil.rmtree(large)
     pieces = [(f"data/w{number}.safetensors", weights(LARGE // 4, number)) for number in range(4)]
     yield whole(bundle(folder / "pieces", pieces), "in four files", verify)
 
 
 def whole(path, what, verify, about=""):
-    """Verifying a large bundle, again with a cache, and beside the program of others."""
-    # What changed just now is not remembered.
+    """Verifies a large bundle, again with a cache, and with `model_signing`."""
+    # The cache ignores files that changed less than two seconds ago.
     time.sleep(4)
     cached = [*verify, path, "--cache", path.parent / "cache"]
     once(cached)
     rows = [("`repro verify`, two threads", [*verify, path, "--threads", 2]),
             ("the same, one thread", [*verify, path, "--threads", 1]),
-            ("the same with `--cache`, unchanged since", cached)]
+            ("the same with `--cache`, bundle unchanged", cached)]
     theirs = signer(os.environ.get("REPRO_MODEL_SIGNING", ""), path.parent, path)
     if theirs:
         rows.append(("`model_signing verify key`", theirs))
-    note = "" if theirs else "REPRO_MODEL_SIGNING names no Python that has `model_signing`: its row is left out."
+    note = "" if theirs else "The row of `model_signing` is missing: REPRO_MODEL_SIGNING is not a Python that has it."
     note = "\n".join(line for line in (about, note) if line)
-    return Table(f"A bundle of {LARGE >> 30} GiB {what}", rows, rounds=5, note=note and f"\n{note}")
+    return Table(f"A {LARGE >> 30} GiB bundle {what}", rows, rounds=5, note=note and f"\n{note}")
 
 
 def hashing(repro, timing, load, write):
-    """Prints all tables, and writes them to the file `write` where one is named."""
+    """Prints all tables, and writes them to the file `write` if given."""
     print(load(), flush=True)
     found = []
     with tempfile.TemporaryDirectory(dir=os.environ.get("REPRO_BENCH_FOLDER")) as name:
@@ -205,11 +204,11 @@ def hashing(repro, timing, load, write):
     processors = [line.partition(":")[2].strip() for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines()
                   if line.startswith("model name")]
     system = f"{processors[0] if processors else platform.machine()}, {os.cpu_count()} cores, Linux {platform.release()}"
-    head = ["# What hashing costs", "", "Written by `scripts/bench.py hashing --write`. Each row is a whole process and its "
-            "files lie in the system's cache;", "times are the least of the rounds, ratios are medians of pairs with the "
-            "first row of the table.", "", f"{system}; {load()}.", ""]
+    head = ["# Cost of hashing", "", "This page measures the cost of hashing and of `repro verify`. `scripts/bench.py hashing "
+            "--write` writes it.", "", "Each row is a whole process with its files in the page cache. Times are minima over "
+            "rounds. Ratios are medians of pairs with the", "first row of the table.", "", f"{system}; {load()}.", ""]
     if write:
         write.parent.mkdir(exist_ok=True)
-        # What was measured on changed copies of the program is kept: no command here makes them.
+        # Keeps the section measured on modified programs, which no command here builds.
         _, mark, kept = (write.read_text() if write.exists() else "").partition(KEPT)
         write.write_text("\n".join(head) + "\n" + "\n\n".join(found) + "\n" + (f"\n{mark}{kept}" if mark else ""))

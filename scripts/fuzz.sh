@@ -58,10 +58,13 @@ fuzz() {
   done
 }
 
-# The row of a target: what its runs took, and what its corpus is.
+# A number with thousands separators from 10,000 on.
+separated() { printf '%d\n' "$1" | sed -E -e '/^.{1,4}$/b' -e ':a' -e 's/^([0-9]+)([0-9]{3})/\1,\2/' -e 'ta'; }
+
+# The row of a target: the cost of its runs and the size of its corpus.
 row() {
-  printf '| `%s` | %s | %d | %d |\n' "$1" "$(awk -v cpu="$(total "$1" 2)" 'BEGIN { printf "%.1f", cpu / 60 }')" \
-    "$(total "$1" 1)" "$(find "$kept/corpus/$1" -type f | wc -l)"
+  printf '| `%s` | %s | %s | %s |\n' "$1" "$(awk -v cpu="$(total "$1" 2)" 'BEGIN { printf "%.1f", cpu / 60 }')" \
+    "$(separated "$(total "$1" 1)")" "$(separated "$(find "$kept/corpus/$1" -type f | wc -l)")"
 }
 
 named() { [[ " ${targets[*]} " == *" $1 "* ]]; }
@@ -76,11 +79,11 @@ for target in "${targets[@]}"; do fuzz "$target"; done
   cat <<'END'
 # Fuzzing
 
-Written by `scripts/fuzz.sh`; what broke is kept in `tests/fuzz/BROKE.md`. A target is a reader of strangers'
-bytes and what it promises (`tests/fuzz/targets/`); libFuzzer feeds it, with overflow checks and debug assertions
-on. The corpus holds the inputs that reached something new.
+This page lists how long each parser of untrusted input has been fuzzed, and which failures were found. `scripts/fuzz.sh` writes it;
+failures come from `tests/fuzz/BROKE.md`. A target is a parser with the properties that it guarantees (`tests/fuzz/targets/`). libFuzzer generates
+the inputs, with overflow checks and debug assertions on. The corpus contains the inputs that reached new code.
 
-| Target | CPU minutes | executions | corpus |
+| Target | CPU minutes | Executions | Corpus |
 |---|--:|--:|--:|
 END
   for target in "${all[@]}"; do

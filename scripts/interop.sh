@@ -1,12 +1,11 @@
 #!/usr/bin/env bash
-# Bundles and signatures of `repro` seen by tools of others, and theirs by `repro`:
+# Checks bundles and signatures of `repro` with third-party tools, and theirs with `repro`:
 #
-#   scripts/interop.sh            checks everything, and that docs/explanation/interop.md says so
+#   scripts/interop.sh            checks everything, and compares the results with docs/explanation/interop.md
 #   scripts/interop.sh --write    checks everything, and writes docs/explanation/interop.md
 #
-# Needs Python 3 with venv, Node with npm, openssl and coreutils; packages come from PyPI and npm into
-# target/interop, once. The official schemas are among the shared data beside the project, or where
-# REPRO_SHARED_DATA says.
+# Needs Python 3 with venv, Node with npm, openssl and coreutils. Packages are installed once from PyPI and npm into
+# target/interop. The official schemas are in the shared data beside the project, or in REPRO_SHARED_DATA.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 project=$PWD
@@ -34,18 +33,51 @@ repro=$project/target/release/repro
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 report=$work/report.md
-{
-  echo "# Bundles and signatures seen by other tools"
-  echo
-  echo "Written by \`scripts/interop.sh --write\`; \`.ci/run\` runs the script, which fails where a line does not hold."
-  echo "Packages: ${python_packages[*]}; ${node_packages[*]}."
-  echo
-  echo "| bundle | tool | what was seen |"
-  echo "|---|---|---|"
-} >"$report"
+# One result: bundle, tool, what the tool did.
 row() {
-  echo "| $1 | $2 | $3 |" >>"$report"
+  printf '%s\t%s\t%s\n' "$1" "$2" "$3" >>"$work/rows"
   echo "$1: $2: $3"
+}
+# One flipped byte: where, the tool that rejected it.
+flipped() {
+  printf '%s\t%s\n' "$1" "$2" >>"$work/flips"
+  echo "a flipped byte in $1: rejected by $2"
+}
+# The page: one row for each tool and result, one for each flipped byte.
+report() {
+  cat <<END
+# Interoperability
+
+This page lists the third-party tools that accept bundles and signatures of \`repro\`, and the third-party signatures that \`repro\` accepts.
+\`scripts/interop.sh --write\` writes it. \`.ci/run\` repeats every check and fails if a result differs.
+
+Packages: ${python_packages[*]}; ${node_packages[*]}.
+
+## Results
+
+Three bundles were tested: ${names[0]} (transcribed), ${names[1]} (from \`repro train\`) and ${names[2]} (from PyTorch).
+
+| tool | result | bundles |
+|---|---|---|
+END
+  awk -F '\t' -v all="${#names[@]}" '
+    { key = $2 " | " $3; if (!(key in bundles)) order[++count] = key; else bundles[key] = bundles[key] ", "
+      bundles[key] = bundles[key] $1; seen[key]++ }
+    END { for (at = 1; at <= count; at++) { key = order[at]; print "| " key " | " (seen[key] == all ? "all" : bundles[key]) " |" } }
+  ' "$work/rows"
+  cat <<END
+
+## Flipped bytes
+
+The script flips one byte of ${names[1]} at a time. Every tool that checks the changed part must reject the bundle.
+
+| flipped byte in | rejected by |
+|---|---|
+END
+  awk -F '\t' '
+    { if (!($1 in tools)) order[++count] = $1; else tools[$1] = tools[$1] ", "; tools[$1] = tools[$1] $2 }
+    END { for (at = 1; at <= count; at++) print "| " order[at] " | " tools[order[at]] " |" }
+  ' "$work/flips"
 }
 quietly() {
   if ! "$@" >"$work/output" 2>&1; then
@@ -66,36 +98,37 @@ public=$work/key.pub
 openssl ecparam -name prime256v1 -genkey -noout -out "$work/openssl.pem"
 openssl ec -in "$work/openssl.pem" -pubout -out "$work/openssl.pub" 2>"$work/output"
 
-# A bundle that was typed, one that a trainer wrote, and one of a trainer in Python.
-for name in nmoe-0003 tiny-moe-moe-active12-s1 tiny-moe-torch-moe-s1; do
+# A transcribed bundle, one from `repro train`, and one from a PyTorch trainer.
+names=(nmoe-0003 tiny-moe-moe-active12-s1 tiny-moe-torch-moe-s1)
+for name in "${names[@]}"; do
   bundle=$work/$name
   cp -r "receipts/$name" "$bundle"
   quietly "$repro" bundle sign --key "$work/key" "$bundle"
   (cd "$bundle" && quietly sha256sum -c --strict --quiet tagmanifest-sha256.txt manifest-sha256.txt)
-  row "$name" "sha256sum -c --strict" "all digests hold"
+  row "$name" "sha256sum -c --strict" "all digests match"
   quietly "$python" "$tools/venv/bin/bagit.py" --validate --quiet "$bundle"
-  row "$name" "bagit.py --validate" "a valid bag"
+  row "$name" "bagit.py --validate" "the bag is valid"
   quietly "$signer" verify key --signature "$bundle/receipt.sig" --public_key "$public" "$bundle"
   refuses "$signer" verify key --signature "$bundle/receipt.sig" --public_key "$work/openssl.pub" "$bundle"
-  row "$name" "model_signing verify key" "verified with our key, refused with another"
+  row "$name" "model_signing verify key" "verified with our key, rejected with a different key"
   quietly "$python" scripts/interop/envelope.py "$bundle" "$public" "$schemas" "$work"
   row "$name" "securesystemslib" "the envelope verifies"
-  row "$name" "in-toto-attestation" "what is signed and the receipt are statements"
-  row "$name" "OMS schemas v1.0" "file, envelope, statement and predicate are valid"
+  row "$name" "in-toto-attestation" "payload and receipt are in-toto statements"
+  row "$name" "OMS schemas v1.0" "file, envelope, statement and predicate match the schemas"
   quietly openssl dgst -sha256 -verify "$public" -signature "$work/sig.der" "$work/pae.bin"
   row "$name" "openssl dgst -sha256 -verify" "verified"
   (cd "$tools" && quietly node "$project/scripts/interop/sigstore.mjs" "$bundle/receipt.sig" "$public")
-  row "$name" "@sigstore/verify" "verified, and a changed payload refused"
+  row "$name" "@sigstore/verify" "verified; rejected after a change to the payload"
   quietly "$repro" verify --pubkey "$public" "$bundle"
   row "$name" "repro verify --pubkey" "verified"
   changed=$work/changed
   rm -rf "$changed" && cp -r "$bundle" "$changed"
   printf '\n' >>"$changed/bag-info.txt"
   refuses "$signer" verify key --signature "$changed/receipt.sig" --public_key "$public" "$changed"
-  row "$name" "model_signing verify key" "a changed file refused"
+  row "$name" "model_signing verify key" "rejected after a change to a file"
 done
 
-# A byte is flipped at each layer, and each tool that looks at it has to fail; without it each of them passes.
+# Flips a byte at each layer. Each tool that checks the layer must fail; without the flip, each passes.
 flip() {
   "$python" - "$1" "$2" <<'END'
 import sys
@@ -126,7 +159,7 @@ while IFS='|' read -r layer file where tested; do
   flip "$changed/$file" "$where"
   for one in $tested; do
     refuses tool "$one" "$changed"
-    row "$name" "$one" "a flipped byte of $layer refused"
+    flipped "$layer" "$one"
   done
 done <<END
 the log|data/metrics.jsonl||$files
@@ -134,12 +167,12 @@ a checkpoint|data/checkpoints/step-000967.safetensors||$files
 the receipt|data/receipt.json||$files
 the manifest|manifest-sha256.txt||$files
 the tag manifest|tagmanifest-sha256.txt||model_signing repro
-the sizes|bag-info.txt|Payload-Oxum: |$files
+the payload size|bag-info.txt|Payload-Oxum: |$files
 the signed statement|receipt.sig|"payload":"|$envelope
 the signature|receipt.sig|"sig":"|$envelope
 END
 
-# A timestamp authority of OpenSSL, with keys of each kind.
+# A local OpenSSL timestamp authority, with each kind of key.
 for kind in rsa ec; do
   authority=$work/authority-$kind
   quietly scripts/interop/authority.sh make "$authority" "$kind"
@@ -152,10 +185,10 @@ for kind in rsa ec; do
   flip "$work/$kind.tsr" ""
   refuses openssl ts -verify -queryfile "$work/$kind.tsq" -in "$work/$kind.tsr" -CAfile "$authority/ca.pem"
   refuses "$repro" verify "$work/$name" --timestamp "$work/$kind.tsr" --authority "$authority/ca.pem"
-  row "$name" "openssl ts ($kind)" "our request answered, its answer verified by both; a flipped byte refused by both"
+  row "$name" "openssl ts ($kind)" "answered our request; openssl and repro verify the answer, and reject it after a byte was flipped"
 done
 
-# The other way round: signed by the reference signer with its defaults, inside the bundle and beside it.
+# The reverse: signed by the reference signer with its defaults, inside the bundle and beside it.
 for place in inside beside; do
   bundle=$work/$place/tiny-moe-moe-active12-s1
   mkdir -p "$work/$place"
@@ -169,17 +202,18 @@ for place in inside beside; do
   quietly "$repro" verify --pubkey "$work/openssl.pub" --min-origin signed "$bundle"
   refuses "$repro" verify --pubkey "$public" "$bundle"
   row "tiny-moe-moe-active12-s1" "repro verify --pubkey" \
-    "signed by model_signing with its defaults, $place the bundle: verified; refused with another key"
+    "verified a signature that model_signing wrote $place the bundle with its defaults; rejected it with a different key"
 done
-# And a private key of ours in the hands of others.
+# One of our private keys in third-party tools.
 quietly "$signer" sign key --private_key "$work/key" --signature "$work/model.sig" receipts/nmoe-0003
 quietly openssl pkey -in "$work/key" -check -noout
-row "nmoe-0003" "model_signing sign key, openssl pkey -check" "read the private key of repro bundle keygen"
+row "nmoe-0003" "model_signing sign key, openssl pkey -check" "read the private key from \`repro bundle keygen\`"
 
+report >"$report"
 if [ "${1-}" = --write ]; then
   mkdir -p "$(dirname "$document")"
   cp "$report" "$document"
 elif ! diff -u "$document" "$report"; then
-  echo "docs/explanation/interop.md is not what was seen: scripts/interop.sh --write" >&2
+  echo "docs/explanation/interop.md differs from the results: scripts/interop.sh --write" >&2
   exit 1
 fi

@@ -1,8 +1,8 @@
 //! The hostile corpus against the real program: each case in a process of its own, which must refuse it with
 //! its code, soon, in bounded memory and without touching the folder.
 //!
-//! The table `docs/explanation/attacks.md` holds what came out; `INSTA_UPDATE=always cargo test --test it attacks`
-//! writes it.
+//! `tests/corpus/attacks/outcomes.md` lists every outcome; `INSTA_UPDATE=always cargo test --test it attacks` writes it.
+//! `docs/explanation/attacks.md` sums them up and states how many attacks there are on each rule.
 
 #[path = "../corpus/attacks/mod.rs"]
 pub mod corpus;
@@ -324,7 +324,8 @@ fn every_attack_is_refused_and_the_table_says_so() {
             .unwrap();
     }
     assert!(faults.is_empty(), "{} of {}:\n{}", faults.len(), all.len(), faults.join("\n"));
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/explanation/attacks.md");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let path = root.join("tests/corpus/attacks/outcomes.md");
     let wanted = table(&outcomes, &heavy);
     if std::env::var("INSTA_UPDATE").is_ok_and(|update| update == "always") {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -333,6 +334,19 @@ fn every_attack_is_refused_and_the_table_says_so() {
     let found = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         found == wanted,
-        "docs/explanation/attacks.md is not up to date: INSTA_UPDATE=always cargo test --test it attacks"
+        "tests/corpus/attacks/outcomes.md is not up to date: INSTA_UPDATE=always cargo test --test it attacks"
     );
+    let page = std::fs::read_to_string(root.join("docs/explanation/attacks.md")).unwrap();
+    let mut rows = Vec::new();
+    let mut total = 0;
+    for (rule, _, lists) in RULES {
+        let own = lists.iter().copied().flatten().filter(|case| !case.1.is_empty()).count();
+        rows.push(format!("| {rule} | {own} | "));
+        total += own;
+    }
+    rows.push(format!(" {total} attacks"));
+    rows.push(format!(" {} bundles just below", heavy.len()));
+    for row in rows {
+        assert!(page.contains(&row), "docs/explanation/attacks.md lacks `{row}`");
+    }
 }
