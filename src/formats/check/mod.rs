@@ -26,11 +26,11 @@ pub use kinds::KINDS;
 pub use outcome::{CheckReport, CheckedDocument};
 
 codes! {
-    NOTHING_KNOWN = "check::nothing-known", "no file of a kind that is known", "see `repro explain check` for what is recognised";
-    NOTHING_ASKED = "check::nothing-asked", "nothing in the document follows from anything else in it", "add the configuration beside the results";
-    INTACT = "check::bundle", "a bundle is as its manifests and receipt say", "nothing to do";
-    TOO_MANY = "check::too-many-files", "too many files below a folder", "name the folders one by one";
-    TOO_DEEP = "check::too-deep", "a folder nests too deep", "name the inner folder";
+    NOTHING_KNOWN = "check::nothing-known", "no file of a known kind was found", "see `repro explain check` for the supported kinds";
+    NOTHING_ASKED = "check::nothing-asked", "the document contains nothing to check against", "add the config beside the results";
+    INTACT = "check::bundle", "a bundle matches its manifests and receipt", "nothing to do";
+    TOO_MANY = "check::too-many-files", "a folder contains too many files", "pass the subfolders one by one";
+    TOO_DEEP = "check::too-deep", "a folder is nested too deeply", "pass an inner folder";
 }
 
 /// What is to be checked, and how.

@@ -6,7 +6,8 @@ use repro_claim::relation::Weight;
 use repro_core::source::{Code, DataFile, Node};
 
 /// What a person can do about each of them.
-const HELP: &str = "correct the number that is wrong, or say how it was counted";
+const HELP: &str =
+    "recompute both values from the raw results and fix the wrong one; if both are right, document how they were counted";
 
 /// What holds of every row of a table that has the numbers.
 #[derive(Debug)]
