@@ -1,8 +1,8 @@
-//! A gate: are the runs of a candidate better than those of a baseline, or than a fixed bar? The answer is better, worse, or
-//! within noise, with the rule line by line.
+//! Decides whether candidate runs are better than baseline runs, or than a fixed threshold: better, worse, or within
+//! noise, with the rule line by line.
 //!
-//! Owns the rule, finding and reading the runs of a side, which of them are runs of their own, and the decision. Reading logs
-//! is left to `import`, bundles to `bundle`, tests to `stats`, printing to `cli`.
+//! Owns the rule, finding and reading the runs of an arm, their independence, and the decision. `import` reads logs,
+//! `bundle` reads bundles, `stats` runs tests, and `cli` prints.
 
 mod bundle;
 mod course;
@@ -52,14 +52,14 @@ codes! {
     ON_BOTH_SIDES = "gate::on-both-sides", "a run is in both arms", "give each arm its own runs";
     NO_METRIC = "gate::no-metric", "a run has no value of the metric", "choose a different metric, or a different step in the rule; a run that stopped early is never left out";
     DIVERGED = "gate::diverged", "a run does not end with a finite value", "report the run as diverged: it cannot win, and it cannot be left out";
-    UNLIKE = "gate::unlike-metrics", "the metric is an evaluation in some runs and a training value in others", "compare evaluations with evaluations: set `metric` to the name that each log uses";
+    UNLIKE = "gate::unlike-metrics", "the metric comes from different kinds of data in different runs", "compare evaluations with evaluations: set `metric` to the name that each log uses";
     OTHER_STEPS = "gate::other-steps", "the runs are compared at different steps", "set `step = N` in the rule to a step that all runs have, or `step = \"last\"` if you want to compare runs of different lengths";
     OTHER_AXIS = "gate::other-axis", "some runs count steps and others count epochs", "pass logs with the same counter: if a log has both columns, `repro import --map step=NAME` makes a bundle with the other one; or set `step = \"last\"` in the rule if you want to compare runs of different lengths";
     OTHER_TOKENS = "gate::other-tokens", "the runs were trained on different amounts of data", "compare runs after the same amount of data, or set `step = \"last\"` in the rule if you want to compare runs of different lengths";
     OTHER_TEXT = "gate::other-text", "the runs were evaluated on different text", "evaluate all runs on one validation text";
-    NO_PAIRS = "gate::no-pairs", "no baseline and candidate runs share a seed", "pass runs with the same seeds in both arms, or use `test = \"welch\"`";
+    NO_PAIRS = "gate::no-pairs", "the runs cannot be paired by seed", "pass runs with the same seeds in both arms, or use `test = \"welch\"`";
     NO_SPREAD = "gate::no-spread", "the runs have identical values, so the noise between them is unknown", "pass runs with different seeds; runs that agree bit for bit count as one";
-    NO_TEST = "gate::no-test", "the test cannot be computed from these values", "read the reason under `found`, then add runs or choose a different test";
+    NO_TEST = "gate::no-test", "the test cannot be computed from these values", "read the reason in the report, then add runs or choose a different test";
     NOT_SHOWN = "gate::not-shown", "the difference is within the noise between runs", "train more runs, or keep the baseline";
     WORSE = "gate::worse", "the candidate is worse than the baseline", "keep the baseline";
     TORN = "gate::torn", "the last number in a log may be truncated", "pass the complete log; if the number is complete, end its line with a line feed";
@@ -69,39 +69,39 @@ codes! {
     UNFINISHED = "gate::unfinished", "a run or its log ends before the planned end", "pass the finished run, or set `step = N` or `step = \"last\"` in the rule";
 }
 
-/// What bundles state of the text that a run is evaluated on, by the words of messages.
+/// Facts about the validation text that bundles state, as they appear in messages.
 const TEXT: &str = "validation text";
 const BYTES: &str = "validation bytes";
 const TOKENIZER: &str = "tokenizer";
 const PREDICTED: &str = "predicted tokens";
 
-/// What in a document contradicts a number that it prints: the file, and the number.
+/// Finds a contradiction of a number in a document. Arguments: the file and the number.
 pub type DocumentCheck = fn(&str, &str) -> Option<Error>;
 
-/// What a gate is asked.
+/// The inputs of a gate.
 #[derive(Debug, Default)]
 pub struct GateOptions {
-    /// The runs to beat; none where the rule has a bar.
+    /// The runs to beat; none if the rule has a threshold.
     pub baseline: Vec<PathBuf>,
-    /// The runs that may be better.
+    /// The candidate runs.
     pub candidate: Vec<PathBuf>,
     /// The rule.
     pub rule: GateRule,
-    /// The metric, where the rule names none.
+    /// The metric, if the rule sets none.
     pub metric: Option<String>,
-    /// The project whose bundles may be named without their folder.
+    /// The project whose bundles can be passed by name.
     pub root: Option<PathBuf>,
-    /// How many files are read at a time; the answer does not depend on it.
+    /// The number of files to read in parallel; the answer does not depend on it.
     pub threads: usize,
-    /// Who holds documents of results against themselves.
+    /// The check for contradictions in result documents.
     pub contradiction: Option<DocumentCheck>,
 }
 
-/// Reads the runs of both sides and decides.
+/// Reads the runs of both arms and decides.
 pub fn gate(options: &GateOptions) -> Result<GateReport, Vec<Error>> {
     let inputs = inputs::read(options)?;
     Ok(decide(&options.rule, inputs))
 }
 
-/// What a gate asks and how a rule is written, for people.
+/// The help text about gates and rules.
 pub const EXPLAINED: &str = include_str!("explained.txt");
