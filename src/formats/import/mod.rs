@@ -1,10 +1,9 @@
-//! Logs of other trainers, read strictly and written as receipt bundles.
+//! Reads logs of other trainers strictly and writes them as receipt bundles.
 //!
-//! A format's file owns the reading of one sort of log into a [`LoggedRun`]; runs given together are a
-//! [`LogGroup`], which says which of them count and what they say together; [`write()`] makes a bundle of
-//! each. What a log does not say is not made up: there are no seeds, machines or token counts in a
-//! bundle that the log does not name. Whether a post's numbers follow from the bundles is left to the
-//! claims.
+//! Each format has its own file, which reads one kind of log into a [`LoggedRun`]. Runs imported together form a
+//! [`LogGroup`], which decides which runs count and computes group figures; [`write()`] makes a bundle of each run.
+//! Nothing is invented: a bundle contains no seed, machine or token count that the log does not state. Claims, not this
+//! module, decide whether a post's numbers follow from the bundles.
 
 mod columns;
 mod csv;
@@ -109,37 +108,37 @@ codes! {
     BAD_REFERENCE = "import::bad-reference", "the reference points are invalid", "use the file from the benchmark's rules";
 }
 
-/// What an import shall do beside reading.
+/// Options of an import.
 #[derive(Debug, Default)]
 pub struct ImportOptions {
     /// One group for everything, under this name.
     pub group: Option<String>,
-    /// The loss against which each group is tested.
+    /// The target loss that each group is tested against.
     pub target: Option<f64>,
-    /// What the columns of tables mean.
+    /// The meaning of table columns.
     pub mapping: Mapping,
     /// The reference convergence points.
     pub reference: Option<scoring::Reference>,
-    /// The factor on the score, instead of a `scaling.json` beside the logs.
+    /// The scaling factor of the score, instead of a `scaling.json` beside the logs.
     pub scaling: Option<scoring::Scaling>,
-    /// Whether the digest of every log is taken while it is read; bundles and programs want it.
+    /// Whether to hash every log while it is read, as bundles and JSON reports require.
     pub hashed: bool,
-    /// Of the rows of a tracker every n-th step is kept; 0 and 1 keep all.
+    /// Keeps every n-th step of a tracker's rows; 0 and 1 keep all.
     pub every: u64,
-    /// How many logs are read at a time; the answer does not depend on it.
+    /// The number of logs to read in parallel; the answer does not depend on it.
     pub threads: usize,
 }
 
-/// What was read.
+/// The result of reading.
 #[derive(Debug)]
 pub struct Import {
-    /// The format that was asked for; none where each log tells its own.
+    /// The requested format; none if each log's format is detected.
     pub format: Option<LogFormat>,
     /// The groups, by name.
     pub groups: Vec<LogGroup>,
-    /// The files of the folders that are no logs.
+    /// Files in folders that are not logs.
     pub skipped: Vec<Error>,
-    /// What could not be used.
+    /// Logs that could not be used.
     pub failures: Vec<Error>,
 }
 
@@ -150,8 +149,8 @@ impl Import {
     }
 }
 
-/// Reads the logs at `paths`, of one format or of any. A log that cannot be used is among the failures; the others
-/// are read all the same.
+/// Reads the logs at `paths`, of one format or of any. Unusable logs are reported as failures; the others are still
+/// read.
 pub fn read(format: Option<LogFormat>, paths: &[PathBuf], options: &ImportOptions) -> Import {
     let finds = files::find(format, paths, options.group.as_deref());
     let (mut failures, mut skipped) = (finds.failures, finds.skipped);
@@ -160,7 +159,7 @@ pub fn read(format: Option<LogFormat>, paths: &[PathBuf], options: &ImportOption
     for (found, runs) in finds.logs.iter().zip(parse_all(&finds.logs, options)) {
         let runs = match runs {
             Ok(runs) => runs,
-            // What only looked like a log.
+            // A file that only looked like a log.
             Err(error) if format.is_none() && !found.is_named && is_no_log(&error) => {
                 let found = format!("{} [{}]", error.found, error.code.id);
                 skipped.push(SKIPPED.at(error.place.clone(), error.expected.clone(), found));
@@ -197,12 +196,12 @@ pub fn read(format: Option<LogFormat>, paths: &[PathBuf], options: &ImportOption
     Import { format, groups: judged, skipped, failures }
 }
 
-/// Whether a file that looked like a log has nothing of one.
+/// Whether an error shows that a file is not a log at all.
 fn is_no_log(error: &Error) -> bool {
     [&NO_METRICS, &NO_VALUES, &NO_STEP].contains(&error.code)
 }
 
-/// The group of a run, and the run with its name and what its path tells.
+/// The group of a run, and the run with its name and the facts from its path.
 fn placed(
     found: &files::FoundLog,
     mut run: LoggedRun,
@@ -211,7 +210,7 @@ fn placed(
 ) -> (String, LoggedRun) {
     let own = run.group.take().filter(|_| !is_grouped).map(|group| files::plain(&group));
     let mut group = own.unwrap_or_else(|| found.group.clone());
-    // Several runs of one file have names of their own; without, they are called as the file.
+    // Several runs in one file have their own names; otherwise a run is named after its file.
     let name = match (run.name.is_empty(), found.format) {
         (true, _) => found.own.clone(),
         (false, LogFormat::Marin) => format!("{}-{}", found.own, run.name),
@@ -235,7 +234,7 @@ fn placed(
     (group, run)
 }
 
-/// Reads all logs, several at a time; the answers come in the order of the logs.
+/// Reads all logs in parallel; results are in the order of the logs.
 fn parse_all(
     logs: &[files::FoundLog],
     options: &ImportOptions,
@@ -271,23 +270,23 @@ fn parse(found: &files::FoundLog, options: &ImportOptions) -> Result<Vec<LoggedR
     run.map(|run| vec![run])
 }
 
-/// How many files were passed over, and why the first of them.
+/// The number of skipped files, and the reasons for the first ones.
 pub fn passed_over(skipped: &[Error]) -> String {
     let told = skipped.iter().take(PASSED_OVER).map(|one| format!("{}: {}", one.place, one.found));
     let told = told.collect::<Vec<_>>().join("; ");
     match (skipped.len(), skipped.len().saturating_sub(PASSED_OVER)) {
         (0, _) => "none".to_owned(),
-        (count, 0) => format!("none, but {} that cannot be used: {told}", counted(count, "file")),
+        (count, 0) => format!("none, and {} that cannot be used: {told}", counted(count, "file")),
         (count, more) => {
             format!(
-                "none, but {} that cannot be used: {told}; and {more} more",
+                "none, and {} that cannot be used: {told}; and {more} more",
                 counted(count, "file")
             )
         }
     }
 }
 
-/// So many of them are named.
+/// The maximum number of skipped files listed.
 const PASSED_OVER: usize = 3;
 
 /// `1 run`, `2 runs`.

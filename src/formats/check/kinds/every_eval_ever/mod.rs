@@ -68,11 +68,7 @@ fn read(document: &Document) -> StatedRow {
         scores::state_some(&mut row, model, "/model_info", &["developer"]);
         let id = scores::text(model, "id").and_then(|id| id.split_once('/'));
         if let Some((developer, _)) = id {
-            row.compute_text(
-                "named.developer",
-                developer,
-                "the part of the model id before `/`",
-            );
+            row.compute_text("named.developer", developer, "the part of the model id before `/`");
         }
     }
     let results = root.get("evaluation_results");
@@ -162,7 +158,11 @@ fn mmlu_pro(row: &mut StatedRow) {
     let Some(subject) = id.strip_prefix("mmlu_pro/").map(str::to_owned) else { return };
     row.compute_number("known.questions", sizes::mmlu_pro(), "the number of MMLU-Pro questions");
     if let Some(items) = sizes::of_mmlu_pro(&subject) {
-        row.compute_number("known.items", items, format!("the number of MMLU-Pro {subject} questions"));
+        row.compute_number(
+            "known.items",
+            items,
+            format!("the number of MMLU-Pro {subject} questions"),
+        );
     }
 }
 

@@ -181,7 +181,11 @@ fn sampled_time(row: &mut StatedRow) {
         (is_of_time && UTILIZATIONS.contains(&(needed / whole))).then_some(whole)
     };
     if let Some(whole) = whole() {
-        row.compute_number("flops_of_all_steps", whole, "the FLOPs of 500 steps, scaled to all steps");
+        row.compute_number(
+            "flops_of_all_steps",
+            whole,
+            "the FLOPs of 500 steps, scaled to all steps",
+        );
     }
 }
 

@@ -122,7 +122,7 @@ fn most_problems(scores: &[PrintedScore]) -> (u32, usize) {
 }
 
 /// Records the possible values of each score in an evaluation, given the stated maximum number of problems per task, if
-/// any. Returns the fraction of possible scores.
+/// any. Returns the number of possible scores.
 pub fn state(rows: &mut [StatedRow], scores: &[PrintedScore], stated: Option<u32>) -> usize {
     let possible = |most: u32| scores.iter().filter(|score| score.is_possible(most)).count();
     let (most, count) = match stated {
