@@ -531,8 +531,8 @@ mod tests {
             ("loss=", "import::bad-map", "our name first"),
             ("", "import::bad-map", "our name first"),
             ("loss=a,loss=b", "import::bad-map", "our name first"),
-            ("loss=a,val_loss=a", "import::bad-map", "our name first"),
-            ("vall_oss=x", "import::unknown-name", "perhaps `val_loss=x`"),
+            ("loss=a,val_loss=a", "import::bad-map", "repro name first"),
+            ("vall_oss=x", "import::unknown-name", "did you mean `val_loss=x`?"),
             ("perplexity=x", "import::unknown-name", "use one of these names"),
         ] {
             let error = Mapping::parse(&texts(&[text])).unwrap_err();

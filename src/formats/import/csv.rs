@@ -303,7 +303,7 @@ mod tests {
             ("20,4.3,0.1,4.4\n", "import::told-twice", "`sed '3,4d'`"),
             ("20,4.2,0.1,4.5\n", "import::told-twice", "`sed '3,4d'`"),
             ("20,4.2,0.1,4.4\n30,4.0,0.1,\n", "import::told-twice", "`sed '3,4d'`"),
-            ("25,4.2,0.1,\n", "import::steps-go-back", "line 4, as `sed '4d'`"),
+            ("25,4.2,0.1,\n", "import::steps-go-back", "line 4, for example with `sed '4d'`"),
             ("20,,0.1,\n", "import::steps-go-back", "`sed '3,4d'`"),
         ] {
             let error = read(&format!("{start}{rest}"), "").unwrap_err();

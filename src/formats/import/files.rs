@@ -370,7 +370,7 @@ mod tests {
         assert_eq!([found[0], found[1], found[2]], wanted);
         assert!(found[3].0.ends_with("-b") && found[3].0 != "c-b", "{found:?}");
         let skipped: Vec<_> = finds.skipped.iter().map(|skip| skip.found.as_str()).collect();
-        assert_eq!(skipped, ["a hidden file", "a file with another name"]);
+        assert_eq!(skipped, ["a hidden file", "a file with a different name"]);
         let twice = [folder.path().join("a/x.txt"), folder.path().join("a/../a/x.txt")];
         let finds = find(Some(LogFormat::Speedrun), &twice, Some("my runs"));
         assert_eq!(names(&finds), [("my-runs", "x")]);

@@ -290,7 +290,7 @@ mod tests {
             None,
         );
         assert_eq!(codes(&group), [vec![], vec![], vec!["import::same-losses"]]);
-        assert!(group.runs[2].findings[0].error.found.contains("the losses of `a`"));
+        assert!(group.runs[2].findings[0].error.found.contains("the same losses as `a`"));
     }
 
     #[test]

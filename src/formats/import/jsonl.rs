@@ -175,7 +175,7 @@ mod tests {
             assert_eq!((error.code.id, place), (code, (line, column)), "{text}: {error}");
         }
         let error = read("{\"step\":0,\"loss\":1}\n", "lr=los").unwrap_err();
-        assert_eq!(error.help, "perhaps `--map lr=loss`");
+        assert_eq!(error.help, "did you mean `--map lr=loss`?");
     }
 
     #[test]

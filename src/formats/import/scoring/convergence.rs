@@ -4,7 +4,7 @@
 //! size, m is the mean without the k least and k most, s the standard deviation of all runs with divisor n - 1, and n
 //! the number of runs behind m. A submission of N runs (after dropping) must need, on average, at least
 //!
-//! m - t(0.95; n + N - 2) s sqrt(1/n + 1/N),
+//! `m - t(0.95; n + N - 2) s sqrt(1/n + 1/N)`,
 //!
 //! the smallest mean that a one-sided t test with equal variances does not reject at 5%. The rules first remove some
 //! points: those with batch sizes below the fastest-converging one, and those that converge more slowly than the line
@@ -388,7 +388,7 @@ mod tests {
     fn other_references_do_not_fit() {
         let reference = reference(&[(8, &RUNS)]);
         let other = Timed { benchmark: "c".into(), ..timed(8) };
-        assert_eq!(reference.check(&other, &[1.0], 1).unwrap_err(), "the reference is of `b`");
+        assert_eq!(reference.check(&other, &[1.0], 1).unwrap_err(), "the reference is for `b`");
     }
 
     #[test]

@@ -226,7 +226,7 @@ mod tests {
         assert_eq!(olympic(vec![5, 1, 9, 3], 1, 1), Ok(vec![3, 5, 9]));
         assert_eq!(
             olympic(vec![5, 1], 1, 0).unwrap_err(),
-            "2 runs, of which the 1 fastest and slowest are dropped"
+            "2 runs, but the 1 fastest and slowest are dropped"
         );
         assert_eq!(
             olympic(vec![5, 1, 2], 1, 2).unwrap_err(),

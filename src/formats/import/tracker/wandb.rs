@@ -231,7 +231,7 @@ impl Story {
         Ok(())
     }
 
-    /// One row of numbers. Its step is a separate field in new files and a value in old ones.
+    /// One row of numbers. Its step is the `_step` item, or else a separate field.
     fn history(&mut self, history: &[u8]) -> Result<(), Malformed> {
         let (mut items, mut step) = (Vec::new(), None);
         for field in WireFields::of(history) {
