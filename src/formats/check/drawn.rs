@@ -202,7 +202,7 @@ fn behind(page: &mut Page, asked: &AskedRelation, broken: &Broken, folder: &str)
     let tried = asked.tried;
     for cause in &broken.causes {
         let fit = broken.causes.len();
-        let words = format!("likely cause: {cause} (inferred: {fit} of {tried} tried fits)");
+        let words = format!("likely cause: {cause} (inferred; {fit} of {tried} alternative readings fit)");
         page.paragraph(6, 8, PLAIN, &words);
     }
     if broken.causes.is_empty() && tried > 0 {
@@ -303,7 +303,7 @@ fn closing(page: &mut Page, report: &CheckReport) {
     let silent =
         report.documents.iter().filter(|one| one.asked.is_empty() && one.counts.is_empty()).count();
     if silent > 0 {
-        page.paragraph(0, 2, PLAIN, &format!("{silent} of them contain nothing to check against"));
+        page.paragraph(0, 2, PLAIN, &format!("nothing to check in {silent} of them"));
     }
 }
 

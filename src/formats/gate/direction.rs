@@ -1,4 +1,4 @@
-//! What a metric's name reveals: whether lower is better, and which quantity it is.
+//! Interprets metric names: whether lower is better, and which quantity it is.
 
 use std::collections::BTreeSet;
 

@@ -109,7 +109,7 @@ fn asked_of_test(rule: &GateRule, inputs: &GateInputs) -> String {
     format!("mean {direction} {standard} with {side} p < {level}{shared}, {}", rule.test.name())
 }
 
-/// Why there is no test.
+/// The reason why there is no test.
 enum NoTest {
     Refused(Refused),
     Pairs(String),

@@ -527,10 +527,10 @@ mod tests {
     #[test]
     fn bad_mappings_are_refused_with_a_guess() {
         for (text, code, help) in [
-            ("loss", "import::bad-map", "our name first"),
-            ("loss=", "import::bad-map", "our name first"),
-            ("", "import::bad-map", "our name first"),
-            ("loss=a,loss=b", "import::bad-map", "our name first"),
+            ("loss", "import::bad-map", "repro name first"),
+            ("loss=", "import::bad-map", "repro name first"),
+            ("", "import::bad-map", "repro name first"),
+            ("loss=a,loss=b", "import::bad-map", "repro name first"),
             ("loss=a,val_loss=a", "import::bad-map", "repro name first"),
             ("vall_oss=x", "import::unknown-name", "did you mean `val_loss=x`?"),
             ("perplexity=x", "import::unknown-name", "use one of these names"),

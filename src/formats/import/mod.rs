@@ -93,7 +93,7 @@ codes! {
     THINNED = "import::thinned", "steps were left out because of `--every`", "nothing to do unless a claim needs one of them";
     CUT = "import::cut", "the file ends in the middle of a record; the records before it were read", "import the complete file";
     DAMAGED = "import::damaged", "a record has a wrong checksum; the records before it were read", "import an undamaged copy";
-    UNFINISHED = "import::unfinished", "the run has no regular end", "import the finished run, or state that it was stopped";
+    UNFINISHED = "import::unfinished", "the run did not end normally", "import the finished run, or state that it was stopped";
     BAD_DATABASE = "import::bad-database", "the database cannot be read", "close the program that writes it, or import a copy made with `sqlite3 DB '.backup COPY'`";
     STEPS_DIFFER = "import::steps-differ", "the state and its history have different last steps", "import the state that the Trainer saved last";
     BEST_DIFFERS = "import::best-differs", "the best metric is not among the evaluations", "import the state that the Trainer saved last";

@@ -171,7 +171,7 @@ impl Points {
             run.note(REPEATED.at(place(), "one value per step and metric", found));
         }
         if let Some((count, first)) = self.left_out {
-            let found = format!("{}, the first is {first}", counted(count, "other"));
+            let found = format!("{}, the first is {first}", counted(count, "item"));
             run.note(LEFT_OUT.at(place(), "numbers with a metric and a step", found));
         }
         if self.thinned > 0 {
