@@ -202,7 +202,8 @@ fn behind(page: &mut Page, asked: &AskedRelation, broken: &Broken, folder: &str)
     let tried = asked.tried;
     for cause in &broken.causes {
         let fit = broken.causes.len();
-        let words = format!("likely cause: {cause} (inferred; {fit} of {tried} alternative readings fit)");
+        let words =
+            format!("likely cause: {cause} (inferred; {fit} of {tried} alternative readings fit)");
         page.paragraph(6, 8, PLAIN, &words);
     }
     if broken.causes.is_empty() && tried > 0 {

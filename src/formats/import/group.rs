@@ -115,7 +115,7 @@ fn duplicates(runs: &mut [LoggedRun]) {
         let again = seed.as_ref().and_then(|seed| Some((seed, of(seeds.get(seed)?)?)));
         let told = run.seed.as_deref().unwrap_or_default();
         let again =
-            again.map(|(_, (_, file))| (&SAME_SEED, format!("the same seed, {told}, as `{file}`")));
+            again.map(|(_, (_, file))| (&SAME_SEED, format!("the same seed ({told}) as `{file}`")));
         let place = Location::file(run.file.as_str());
         match copied.or(traced).or(again) {
             Some((code, found)) => {
@@ -312,7 +312,7 @@ mod tests {
             codes(&group),
             [vec!["import::early-stop"], vec![], vec![], vec!["import::same-seed"]]
         );
-        assert!(group.runs[3].findings[0].error.found.contains("the seed 2 of `c`"));
+        assert!(group.runs[3].findings[0].error.found.contains("the same seed (2) as `c`"));
     }
 
     #[test]

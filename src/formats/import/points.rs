@@ -306,7 +306,7 @@ mod tests {
         points.add_named("a", 0, Reading::Single(0.1));
         let run = points.into_run("f", identity()).unwrap();
         assert_eq!(cells(&run.training), ["0 a=0.1"]);
-        assert_eq!(run.findings[0].error.found, "2 others, the first is step -1 of `a`");
+        assert_eq!(run.findings[0].error.found, "2 items, the first is step -1 of `a`");
         assert_eq!(
             Points::new(1).into_run("f", identity()).unwrap_err().code.id,
             "import::no-metrics"
