@@ -43,7 +43,7 @@ codes! {
     WHICH_DIRECTION = "gate::which-direction", "it is unknown whether lower values of the metric are better", "set `lower_is_better = true` or `false` in a rule, and pass it with `--rule`";
     OTHER_METRIC = "gate::other-metric", "`--metric` differs from the rule's metric", "drop `--metric`, or use a different rule";
     FEW_RUNS = "gate::few-runs", "there are too few runs to estimate the noise between them", "train more runs with other seeds; copies do not count";
-    UNREAD = "gate::unread", "a folder contains an unreadable file that looks like a run", "pass the complete log (a crashed run counts as a result), or list the runs one by one";
+    UNREAD = "gate::unread", "something in a folder looks like a run but cannot be read", "pass the complete log (a crashed run counts as a result), or list the runs one by one";
     COPY = "gate::copy", "a run is a copy of another run and counts once", "leave the copy out";
     NEAR = "gate::near-copy", "a run is closer to another run than two seeds would be", "pass runs with different seeds; runs that do not depend on their seed cannot measure noise";
     TWO_VALUES = "gate::two-values", "two logs of one run end with different values", "find the correct log and leave the other one out";

@@ -174,7 +174,7 @@ fn uniform(runs: &[LoggedRun]) -> Result<Timed, Error> {
         for (what, wanted, found) in [
             ("benchmark", first.benchmark.clone(), timed.benchmark.clone()),
             ("system", told(&first.platform), told(&timed.platform)),
-            ("organisation", told(&first.organisation), told(&timed.organisation)),
+            ("organization", told(&first.organisation), told(&timed.organisation)),
             ("global batch size", first.batch.to_string(), timed.batch.to_string()),
         ] {
             if wanted != found {
