@@ -1,4 +1,4 @@
-//! Asks the relations of a kind of every row that has the numbers.
+//! Applies the consistency checks of a kind to every row that has the required values.
 
 use std::borrow::Cow;
 
@@ -11,10 +11,10 @@ use crate::check::table::CheckRelation;
 /// The row of a whole document.
 pub const DOCUMENT: &str = "document";
 
-/// So many numbers behind a finding are told.
+/// The maximum number of values shown with a finding.
 const TOLD: usize = 12;
 
-/// A relation, read.
+/// A parsed check.
 #[derive(Debug)]
 pub struct AskableRelation {
     pub relation: &'static CheckRelation,
@@ -27,37 +27,37 @@ pub struct AskableRelation {
 /// A value behind a finding.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UsedValue {
-    /// Its name in the relation.
+    /// Its name in the formula.
     pub name: String,
-    /// As printed, or as computed.
+    /// The value as printed, or as computed.
     pub value: String,
-    /// Where it stands; nowhere where it was computed.
+    /// Its location; none if it was computed.
     pub place: Option<Location>,
-    /// How it was computed; empty where it is printed.
+    /// How it was computed; empty if it is printed.
     pub how: String,
 }
 
-/// A relation that does not hold in one row.
+/// A check that fails in one row.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Broken {
-    /// Which row of several.
+    /// The row, if there are several.
     pub label: String,
-    /// What is printed, where one side of the relation is a value of the document.
+    /// The printed value, if one side of the formula is a value in the document.
     pub printed: Option<UsedValue>,
-    /// How the printed value should stand to what is recomputed: `=`, `<=`.
+    /// The expected operator between the printed and the recomputed value: `=`, `<=`.
     pub relation: &'static str,
-    /// What the other side gives.
+    /// The value of the other side.
     pub recomputed: String,
-    /// All values of the relation.
+    /// All values in the formula.
     pub values: Vec<UsedValue>,
-    /// What would explain the printed number: each of these was tried and fits.
+    /// Explanations of the printed number that were tried and fit.
     pub causes: Vec<&'static str>,
-    /// In words, where it is no relation between numbers.
+    /// The reason as text, if the check is not a formula.
     pub reason: String,
 }
 
 impl Broken {
-    /// What is wrong, in one line.
+    /// The finding in one line.
     pub fn in_words(&self, asked: &AskedRelation) -> String {
         if !self.reason.is_empty() {
             return self.reason.clone();
@@ -75,23 +75,23 @@ impl Broken {
     }
 }
 
-/// What became of a relation in a document.
+/// The result of one check in one document.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AskedRelation {
     pub code: &'static Code,
     pub weight: Weight,
     pub says: Cow<'static, str>,
-    /// Where it comes from.
+    /// The source of the formula.
     pub source: &'static str,
-    /// In so many rows it could be asked.
+    /// The number of rows to which the check applied.
     pub times: usize,
-    /// How many other explanations were tried where it does not hold.
+    /// The number of alternative explanations that are tried when the check fails.
     pub tried: usize,
-    /// Where it does not hold.
+    /// The rows in which it fails.
     pub broken: Vec<Broken>,
 }
 
-/// A row with those around it: names are looked up in it, then in the rows that it belongs to.
+/// A row with its ancestors: names are looked up in the row, then in its ancestors.
 #[derive(Debug, Clone, Copy)]
 struct RowScope<'r> {
     row: &'r StatedRow,
@@ -100,7 +100,7 @@ struct RowScope<'r> {
     above: Option<&'r RowScope<'r>>,
 }
 
-/// What a name stands for.
+/// The target of a name.
 enum Lookup<'r> {
     Cell(&'r StatedCell),
     /// The values of a name in all rows of a table.
@@ -108,7 +108,7 @@ enum Lookup<'r> {
 }
 
 impl AskableRelation {
-    /// Reads a relation; none where it has a syntax error, which a test rules out.
+    /// Parses a check; none on a syntax error, which a test rules out.
     pub fn of(relation: &'static CheckRelation) -> Option<Self> {
         let mut names = Vec::new();
         let mut read = |text: &str| Formula::read(text, &[], &mut names);
@@ -119,7 +119,7 @@ impl AskableRelation {
         Some(Self { relation, names, when, says, perhaps })
     }
 
-    /// Asks it in a document.
+    /// Applies the check to a document.
     pub fn ask(&self, document: &StatedRow) -> AskedRelation {
         let mut asked = self.unasked();
         let scope = RowScope { row: document, siblings: &[], at: 0, above: None };
@@ -131,7 +131,7 @@ impl AskableRelation {
         asked
     }
 
-    /// Asks it of rows of several documents that should be the same: each beside the one before.
+    /// Compares rows of several documents that should be equal, each with the one before it.
     pub fn ask_together(&self, rows: &[&StatedRow]) -> AskedRelation {
         let mut asked = self.unasked();
         for (at, row) in rows.iter().enumerate().skip(1) {
@@ -190,12 +190,12 @@ impl AskableRelation {
         let is_computed = alone.as_ref().is_some_and(|value| !is_printed(value));
         let (relation, recomputed) = match (&alone, &other) {
             (None, _) => ("", String::new()),
-            // The printed value stands on the right alone.
+            // The printed value is alone on the right.
             (Some(own), Some(_)) if is_computed && self.says.operator() == "=" => {
                 ("=", own.value.clone())
             }
             (Some(_), Some(_)) if is_computed => ("", String::new()),
-            // What is printed is told as it is printed.
+            // Printed values are shown as printed.
             (Some(_), Some(other)) => (self.says.operator(), other.value.clone()),
             (Some(_), None) => (self.says.operator(), others()),
         };
@@ -265,7 +265,7 @@ impl<'r> RowScope<'r> {
         Some(UsedValue { name: name.to_owned(), value, place: cell.place.location(), how })
     }
 
-    /// The labels of the rows that it stands in, and its own.
+    /// The labels of its ancestors, and its own.
     fn label(&self) -> String {
         let above = self.above.map(Self::label).unwrap_or_default();
         match (above.is_empty(), self.row.label.is_empty()) {
@@ -283,7 +283,7 @@ mod tests {
     use repro_core::source::Source;
     use std::sync::Arc;
 
-    /// The relation `says` of a row in which `a` and `c` are printed and `b` is computed.
+    /// Applies the check `says` to a row in which `a` and `c` are printed and `b` is computed.
     fn broken(says: &'static str) -> Broken {
         let relation = Box::leak(Box::new(CheckRelation {
             code: Code { id: "check::test", meaning: "", help: "" },
@@ -313,7 +313,7 @@ mod tests {
         let is = |a: &str, relation, b: &str| (a.to_owned(), relation, b.to_owned());
         assert_eq!(told("a = b"), is("0.50", "=", "0.75"));
         assert_eq!(told("a = b + 1"), is("0.50", "=", "1.75"));
-        // The printed number may stand on the right.
+        // The printed number can be on the right.
         assert_eq!(told("b = a"), is("0.50", "=", "0.75"));
         assert_eq!(told("b <= a"), is("0.50", "", ""));
         assert_eq!(told("c = '4h'"), is("3h", "=", "`4h`"));

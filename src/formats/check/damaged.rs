@@ -1,5 +1,5 @@
-//! Changed files that cannot be read: few of them are results. One is refused only where something shows that it was to be of a kind
-//! that is known.
+//! Unreadable changed files. Few of them are results, so a file fails only if something shows that it was meant to be
+//! of a known kind.
 
 use std::fs::File;
 use std::io::Read;
@@ -9,17 +9,17 @@ use repro_core::source::{DOCUMENT_CAP, Document, Error, Source};
 
 use crate::check::kinds;
 
-/// So much of a file is looked at. What is no UTF-8 takes three times the room in a text.
+/// The number of bytes examined. Each byte of invalid UTF-8 can take three bytes as text.
 const LOOK: usize = DOCUMENT_CAP / 4;
-/// How what Git LFS leaves in the place of a file begins, where the file was not fetched.
+/// The first bytes of the pointer that Git LFS leaves for a file that was not fetched.
 const POINTER: &[u8] = b"version https://git-lfs.github.com/spec/";
 
-/// Whether a change may bring this file, which was refused: it is a pointer to a file elsewhere, or nothing shows what it is.
+/// Whether a change may contain this unreadable file: it is an LFS pointer, or nothing shows its kind.
 pub fn is_passed_over(path: &Path) -> bool {
     is_pointer(path) || !(is_named_as_known(path) || is_begun_as_known(path))
 }
 
-/// Whether a file is what Git LFS leaves in the place of one that was not fetched.
+/// Whether a file is a Git LFS pointer.
 pub fn is_pointer(path: &Path) -> bool {
     start_of(path, POINTER.len()).is_some_and(|start| start == POINTER)
 }
@@ -28,7 +28,7 @@ fn is_named_as_known(path: &Path) -> bool {
     path.file_name().is_some_and(|name| kinds::is_unmistakable(&name.to_string_lossy()))
 }
 
-/// Whether what can be read before the first fault is of a known kind.
+/// Whether the part before the first error is of a known kind.
 fn is_begun_as_known(path: &Path) -> bool {
     let Some(bytes) = start_of(path, LOOK) else { return false };
     let text = String::from_utf8_lossy(&bytes);
@@ -41,7 +41,7 @@ fn is_begun_as_known(path: &Path) -> bool {
     document(text).is_some_and(|document| kinds::is_start_of_known(document.root()))
 }
 
-/// The first bytes of a plain file; nobody waits for a pipe.
+/// Reads the first bytes of a regular file; never blocks on a pipe.
 fn start_of(path: &Path, length: usize) -> Option<Vec<u8>> {
     path.metadata().ok().filter(|about| about.is_file())?;
     let mut bytes = Vec::new();
@@ -49,14 +49,14 @@ fn start_of(path: &Path, length: usize) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// A text as JSON, as far as it can be read.
+/// Parses a text as JSON as far as possible.
 fn document(text: &str) -> Option<Document> {
     let parsed =
         |text: String| Source::new("start", text.into_bytes()).and_then(Document::parse_loose_json);
     parsed(text.to_owned()).or_else(|fault| parsed(closed(before(text, &fault)))).ok()
 }
 
-/// What of a text stands before the place of a fault.
+/// The part of a text before an error.
 fn before<'t>(text: &'t str, fault: &Error) -> &'t str {
     let lines = text.split_inclusive('\n');
     let above: usize = lines.take(fault.place.line.saturating_sub(1)).map(str::len).sum();
@@ -66,7 +66,7 @@ fn before<'t>(text: &'t str, fault: &Error) -> &'t str {
     text.get(..end).unwrap_or(text)
 }
 
-/// The start of a JSON text up to its last whole value, with an end for all that is open there.
+/// The start of a JSON text up to its last complete value, with all open brackets closed.
 fn closed(start: &str) -> String {
     let whole = Brackets::of(start).whole;
     let mut text = start.get(..whole).unwrap_or_default().to_owned();
@@ -75,12 +75,12 @@ fn closed(start: &str) -> String {
     text
 }
 
-/// The brackets of the start of a JSON text.
+/// The brackets at the start of a JSON text.
 #[derive(Default)]
 struct Brackets {
-    /// What closes those that are open.
+    /// The closers of the open brackets.
     open: Vec<char>,
-    /// The last offset at which closing them gives JSON: after a bracket, or before a comma.
+    /// The last offset at which closing them gives valid JSON: after a bracket, or before a comma.
     whole: usize,
 }
 
@@ -127,7 +127,7 @@ mod tests {
         }
     }
 
-    /// Whether a file of this name and content may be part of a change.
+    /// Whether a file with this name and content may be part of a change.
     fn is_passed(name: &str, content: &[u8]) -> bool {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(name);

@@ -1,4 +1,4 @@
-//! The report for people, in which findings of one cause are told together, and for programs (`repro.check/1`).
+//! Formats the report as text, with findings grouped by cause, and as JSON (`repro.check/1`).
 
 use std::collections::BTreeMap;
 
@@ -18,18 +18,18 @@ use crate::check::stated::StatedRow;
 const PLAIN: Style = Style::new();
 const BOLD: Style = Style::new().effects(Effects::BOLD);
 const FAINT: Style = Style::new().effects(Effects::DIMMED);
-/// So many findings of one cause are named.
+/// The maximum number of findings listed per cause.
 const NAMED: usize = 6;
-/// So many files of no known kind are named.
+/// The maximum number of unknown files listed.
 const UNKNOWN: usize = 3;
 
-/// Findings of one code with the same explanation.
+/// Findings with one code and the same explanation.
 struct Alike<'r> {
     asked: &'r AskedRelation,
     broken: Vec<(&'r Broken, Option<&'r CheckedDocument>)>,
 }
 
-/// Findings that are told together, those first that rule something out.
+/// Groups findings; contradictions come first.
 fn alike(report: &CheckReport) -> Vec<Alike<'_>> {
     let mut all: BTreeMap<(bool, &str, Vec<&str>), Alike<'_>> = BTreeMap::new();
     for (asked, document) in report.asked() {
@@ -46,7 +46,7 @@ fn alike(report: &CheckReport) -> Vec<Alike<'_>> {
 pub fn text(report: &CheckReport, options: &ReportOptions) -> String {
     let mut page = Page::new(options.width, options.colour);
     let paths = report.documents.iter().map(|document| document.path.as_str());
-    // It is told once.
+    // Each is shown once.
     let passed = report.passed_over.iter().map(|error| error.place.file.as_str());
     let others = report.unknown.iter().map(String::as_str).chain(passed);
     let folder = common_folder(paths.chain(others));
@@ -80,7 +80,7 @@ pub fn text(report: &CheckReport, options: &ReportOptions) -> String {
     page.finish()
 }
 
-/// A path as it is told below the folder that all share.
+/// A path relative to the folder that all documents share.
 fn within<'p>(path: &'p str, folder: &str) -> &'p str {
     path.strip_prefix(folder).unwrap_or(path)
 }
@@ -92,7 +92,7 @@ fn verdict(weight: Weight) -> Verdict {
     }
 }
 
-/// What lies there.
+/// Summarizes the contents of the paths.
 fn seen(page: &mut Page, report: &CheckReport, options: &ReportOptions, folder: &str) {
     if !folder.is_empty() {
         page.paragraph(0, 2, FAINT, &format!("in {}", visible(folder)));
@@ -110,11 +110,7 @@ fn seen(page: &mut Page, report: &CheckReport, options: &ReportOptions, folder: 
         };
         let more = report.unknown.len() - named.len();
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        parts.push(format!(
-            "{} × of no known kind ({}{more})",
-            report.unknown.len(),
-            named.join(", ")
-        ));
+        parts.push(format!("{} × unknown kind ({}{more})", report.unknown.len(), named.join(", ")));
     }
     page.paragraph(0, 2, BOLD, &parts.join(" · "));
     if !report.passed_over.is_empty() {
@@ -122,11 +118,10 @@ fn seen(page: &mut Page, report: &CheckReport, options: &ReportOptions, folder: 
     }
 }
 
-/// Changed files that cannot be read and that nothing shows to be of a known kind, each with what is in the way.
+/// Lists unreadable changed files of no known kind, each with the error.
 fn passed_over(page: &mut Page, report: &CheckReport, options: &ReportOptions, folder: &str) {
     let count = report.passed_over.len();
-    let words =
-        format!("{count} × passed over: nothing shows a known kind, and they cannot be read");
+    let words = format!("{count} × ignored: unreadable and of no known kind");
     page.paragraph(0, 2, BOLD, &words);
     let named = if options.verbose { count } else { NAMED.min(count) };
     for error in report.passed_over.iter().take(named) {
@@ -140,9 +135,9 @@ fn passed_over(page: &mut Page, report: &CheckReport, options: &ReportOptions, f
     }
 }
 
-/// Parameter counts side by side, then what is said of them.
+/// Lists parameter counts side by side, then the stated sizes.
 fn counts(page: &mut Page, report: &CheckReport, folder: &str) {
-    /// Where totals and active parts end, and where notes begin.
+    /// The columns where totals and active parts end and where notes begin.
     const STOPS: [usize; 3] = [44, 64, 66];
     for document in report.documents.iter().filter(|one| !one.counts.is_empty()) {
         page.blank();
@@ -167,7 +162,7 @@ fn counts(page: &mut Page, report: &CheckReport, folder: &str) {
     }
 }
 
-/// The label, the total, the active part and the note of a count.
+/// The label, total, active part and note of a count.
 fn count_cells(row: &StatedRow) -> [String; 4] {
     let cell = |name: &str| row.cell(name).map(|cell| cell.printed.clone()).unwrap_or_default();
     [row.label.clone(), cell("total"), cell("active"), cell("note")]
@@ -198,7 +193,7 @@ fn findings(page: &mut Page, group: &Alike<'_>, options: &ReportOptions, folder:
     }
 }
 
-/// What is behind a finding.
+/// Shows the evidence behind a finding.
 fn behind(page: &mut Page, asked: &AskedRelation, broken: &Broken, folder: &str) {
     let own = broken.printed.iter().chain(&broken.values).find_map(|value| value.place.as_ref());
     let values = broken.values.iter().map(|value| told(value, own, folder)).collect::<Vec<_>>();
@@ -207,20 +202,21 @@ fn behind(page: &mut Page, asked: &AskedRelation, broken: &Broken, folder: &str)
     let tried = asked.tried;
     for cause in &broken.causes {
         let fit = broken.causes.len();
-        let words = format!("likely cause: {cause} (inferred: {fit} of {tried} tried fits)");
+        let words =
+            format!("likely cause: {cause} (inferred; {fit} of {tried} alternative readings fit)");
         page.paragraph(6, 8, PLAIN, &words);
     }
     if broken.causes.is_empty() && tried > 0 {
         let words = match tried {
-            1 => "another reading was tried and does not explain it".to_owned(),
-            _ => format!("{tried} other readings were tried and none explains it"),
+            1 => "one alternative reading was tried and does not explain it".to_owned(),
+            _ => format!("{tried} alternative readings were tried and none explains it"),
         };
         page.paragraph(6, 8, FAINT, &words);
     }
     page.paragraph(6, 8, FAINT, &format!("source: {}", asked.source));
 }
 
-/// A value by its name; with its file, where that is another than the finding's.
+/// A value by name, with its file if that differs from the finding's.
 fn told(value: &UsedValue, own: Option<&Location>, folder: &str) -> String {
     let UsedValue { name, value: text, place, how } = value;
     match place {
@@ -232,7 +228,7 @@ fn told(value: &UsedValue, own: Option<&Location>, folder: &str) -> String {
     }
 }
 
-/// Where the printed number stands, with the row.
+/// The location of the printed number, with its row.
 fn place(broken: &Broken, document: Option<&CheckedDocument>, folder: &str) -> String {
     let printed =
         broken.printed.iter().chain(&broken.values).find_map(|value| value.place.as_ref());
@@ -253,23 +249,23 @@ fn against(broken: &Broken, asked: &AskedRelation) -> String {
     if !reason.is_empty() {
         return reason.clone();
     }
-    // Both sides may be computed, from two places.
+    // Both sides may be computed, from two locations.
     let own = match (printed, values.first()) {
         (Some(value), _) => format!("printed {}", value.value),
         (None, Some(value)) if !relation.is_empty() => {
-            format!("{} comes to {}", value.name, value.value)
+            format!("{} is {}", value.name, value.value)
         }
         (None, _) => return format!("`{}` does not hold", asked.says),
     };
     match *relation {
-        "" => format!("{own}, which does not fit"),
-        "=" if printed.is_none() => format!("{own}, the other side to {recomputed}"),
+        "" => format!("{own}, which does not match"),
+        "=" if printed.is_none() => format!("{own}, but the other side is {recomputed}"),
         "=" => format!("{own}, recomputed {recomputed}"),
         other => format!("{own}, which should be {other} {recomputed}"),
     }
 }
 
-/// Every relation that holds.
+/// Lists every check that holds.
 fn held(page: &mut Page, report: &CheckReport, folder: &str) {
     page.blank();
     page.paragraph(0, 0, BOLD, "holds");
@@ -290,12 +286,12 @@ fn held(page: &mut Page, report: &CheckReport, folder: &str) {
 
 fn closing(page: &mut Page, report: &CheckReport) {
     if report.is_of_change && report.documents.is_empty() && report.failures.is_empty() {
-        return page.paragraph(0, 2, PLAIN, "no document of a known kind has changed");
+        return page.paragraph(0, 2, PLAIN, "no document of a known kind changed");
     }
     let CheckCounts { consistent, refuted, inconclusive } = report.counts();
     let documents = report.documents.len();
     let plural = if documents == 1 { "" } else { "s" };
-    let hold = if consistent == 1 { "relation holds" } else { "relations hold" };
+    let hold = if consistent == 1 { "check holds" } else { "checks hold" };
     let (sign, style) = match (refuted, inconclusive + usize::from(consistent == 0)) {
         (0, 0) => mark(Verdict::Verified),
         (0, _) => mark(Verdict::Inconclusive),
@@ -308,12 +304,7 @@ fn closing(page: &mut Page, report: &CheckReport) {
     let silent =
         report.documents.iter().filter(|one| one.asked.is_empty() && one.counts.is_empty()).count();
     if silent > 0 {
-        page.paragraph(
-            0,
-            2,
-            PLAIN,
-            &format!("in {silent} of them nothing follows from anything else"),
-        );
+        page.paragraph(0, 2, PLAIN, &format!("nothing to check in {silent} of them"));
     }
 }
 
@@ -381,7 +372,7 @@ struct RefusalJson<'r> {
     help: &'r str,
 }
 
-/// The report for programs, with a line feed at its end.
+/// The report as JSON, ending in a line feed.
 pub fn json(report: &CheckReport) -> String {
     let json = CheckJson {
         schema: "repro.check/1",
@@ -396,7 +387,7 @@ pub fn json(report: &CheckReport) -> String {
         summary: report.counts(),
         exit_code: report.status().code(),
     };
-    // Plain data with string keys always has a JSON form.
+    // Plain data with string keys always serializes to JSON.
     let text = serde_json::to_string_pretty(&json).unwrap_or_default();
     repro_report::escaped_json(text) + "\n"
 }
@@ -486,8 +477,8 @@ mod tests {
         };
         let both = || vec![value.clone()];
         assert_eq!(told(true, both(), "="), "printed 12, recomputed 13");
-        assert_eq!(told(false, both(), "="), "a comes to 12, the other side to 13");
-        assert_eq!(told(false, both(), "<="), "a comes to 12, which should be <= 13");
+        assert_eq!(told(false, both(), "="), "a is 12, but the other side is 13");
+        assert_eq!(told(false, both(), "<="), "a is 12, which should be <= 13");
         assert_eq!(told(false, Vec::new(), ""), "`a = b` does not hold");
     }
 }

@@ -1,4 +1,5 @@
-//! What lies below paths: folders that are one thing, and single files; and what changed files belong to.
+//! Finds documents below paths: folders that form one document, and single files. Also maps changed files to their
+//! documents.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -12,24 +13,24 @@ use crate::check::kind::{
 use crate::check::kinds::{BUNDLE, KINDS};
 use crate::check::{TOO_DEEP, TOO_MANY};
 
-/// The most files below all paths.
+/// The maximum number of files below all paths.
 const FILE_CAP: usize = 200_000;
-/// Where a bundle has what it is about.
+/// The data folder of a bundle.
 const DATA: &str = "data";
-/// The deepest folder below a path.
+/// The maximum folder depth below a path.
 const DEPTH: usize = 32;
 
-/// A file that no folder has taken.
+/// A file that belongs to no recognized folder.
 #[derive(Debug)]
 pub struct FoundFile {
     pub path: PathBuf,
-    /// As it is told.
+    /// The path for messages.
     pub shown: String,
-    /// Whether the caller named it, so that not to know it is an answer.
+    /// Whether the caller named it, so that an unknown kind must be reported.
     pub is_named: bool,
 }
 
-/// What there is to read.
+/// The documents to read.
 #[derive(Debug, Default)]
 pub struct FoundDocuments {
     pub folders: Vec<(&'static DocumentKind, FolderListing)>,
@@ -37,7 +38,7 @@ pub struct FoundDocuments {
     pub failures: Vec<Error>,
 }
 
-/// Looks below all paths.
+/// Searches below all paths.
 pub fn find(paths: &[PathBuf]) -> FoundDocuments {
     let mut found = FoundDocuments::default();
     for path in paths {
@@ -51,14 +52,14 @@ pub fn find(paths: &[PathBuf]) -> FoundDocuments {
     found
 }
 
-/// Looks for what changed files belong to: the folder that is one thing, or the file itself.
+/// Finds the document that each changed file belongs to: a recognized folder, or the file itself.
 pub fn find_changed(paths: &[PathBuf]) -> FoundDocuments {
     let mut found = FoundDocuments::default();
     let mut folders = RecognisedFolders::after(paths);
     let (mut known, mut alone) = (BTreeSet::new(), BTreeSet::new());
     for path in paths {
         let owners = folders.owners(path);
-        // A change of a link is none of what it leads to, and one of a folder is that of another repository.
+        // A changed link does not change its target, and a changed folder belongs to a different repository.
         let is_file = std::fs::symlink_metadata(path).is_ok_and(|data| data.is_file());
         if owners.is_empty() && is_file && alone.insert(path) {
             let shown = path.display().to_string();
@@ -73,19 +74,19 @@ pub fn find_changed(paths: &[PathBuf]) -> FoundDocuments {
     found
 }
 
-/// A kind of folder, and the folder with all its names.
+/// A folder's kind, and its listing.
 type RecognisedFolder = (FolderKind, FolderListing);
 
-/// What folders are; each is looked at once.
+/// The kinds of folders; each folder is examined once.
 #[derive(Default)]
 struct RecognisedFolders {
     known: BTreeMap<PathBuf, Vec<RecognisedFolder>>,
-    /// Those from which the change took files that every bundle has.
+    /// Folders from which the change removed files that every bundle has.
     taken_from: BTreeSet<PathBuf>,
 }
 
 impl RecognisedFolders {
-    /// Those that a change of these paths may concern.
+    /// The folders that a change of these paths may affect.
     fn after(paths: &[PathBuf]) -> Self {
         let is_taken = |path: &&PathBuf| {
             let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
@@ -96,7 +97,7 @@ impl RecognisedFolders {
         Self { taken_from, ..Self::default() }
     }
 
-    /// The folders of a kind that a file belongs to, whether it is still there or not: the nearest one, as all its kinds.
+    /// The recognized folder that a file belongs to, even if the file was deleted: the nearest one, with all its kinds.
     fn owners(&mut self, file: &Path) -> Vec<(&'static DocumentKind, FolderListing)> {
         let Some(name) = file.file_name().map(|name| name.to_string_lossy()) else {
             return Vec::new();
@@ -116,7 +117,7 @@ impl RecognisedFolders {
         Vec::new()
     }
 
-    /// What a folder is; nothing, where it is gone.
+    /// The kind of a folder; none if it no longer exists.
     fn of(&mut self, folder: &Path) -> &[RecognisedFolder] {
         let was_bundle = self.taken_from.contains(folder);
         self.known.entry(folder.to_owned()).or_insert_with(|| {
@@ -124,7 +125,7 @@ impl RecognisedFolders {
             let Ok((listing, below)) = entries(path, path.display().to_string()) else {
                 return Vec::new();
             };
-            // Without its declaration a bundle is one still, as long as something of it is left.
+            // A bundle without its declaration is still a bundle as long as part of it is left.
             let is_left = |name: &String| TAG_FILES.contains(&name.as_str());
             let is_rest = was_bundle
                 && (listing.names.iter().any(is_left) || below.iter().any(|name| name == DATA));
@@ -152,12 +153,12 @@ fn folder_kinds() -> impl Iterator<Item = FolderKind> {
     })
 }
 
-/// The plain files of a folder, links to such among them, and the folders in it that may hold results; both in order.
+/// The regular files of a folder, including links to files, and its subfolders that may contain results; both sorted.
 fn entries(path: &Path, shown: String) -> std::io::Result<(FolderListing, Vec<String>)> {
     let (mut names, mut folders) = (Vec::new(), Vec::new());
     for entry in std::fs::read_dir(path)?.flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
-        // A link may lead out of the folder, or around in it: a snapshot of a hub links its files, which may be taken.
+        // A link may leave the folder or form a cycle. Hub snapshots link their files, so links to files are accepted.
         let Ok(kind) = std::fs::metadata(entry.path()) else { continue };
         let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
         if kind.is_file() {
@@ -217,7 +218,7 @@ impl FoundDocuments {
         }
     }
 
-    /// Takes the files of a folder; answers what else belongs to it, where it is of a kind.
+    /// Takes the files of a folder; returns its remaining contents if it is of a known kind.
     fn take(&mut self, mut listing: FolderListing) -> Option<FoldersBelow> {
         let mut takes_below = None;
         for FolderKind { kind, is, takes, below } in folder_kinds() {
@@ -263,7 +264,7 @@ mod tests {
         folder
     }
 
-    /// What the named files belong to, relative to the project.
+    /// The documents of the named files, relative to the project.
     fn changed(names: &[&str]) -> (Vec<(&'static str, String)>, Vec<String>) {
         let folder = project();
         let paths: Vec<_> = names.iter().map(|name| folder.path().join(name)).collect();
@@ -299,7 +300,7 @@ mod tests {
         let (folders, files) = changed(&["other/bagit.txt", "other/log.csv"]);
         assert!(folders.is_empty());
         assert_eq!(files, ["other/log.csv"]);
-        // A folder that lost nothing is what it was.
+        // A folder that lost nothing keeps its kind.
         let (folders, _) = changed(&["rest/data/log.csv"]);
         assert!(folders.is_empty());
     }

@@ -1,4 +1,4 @@
-//! What a kind of document is: how it is recognised, read, and what must hold in it.
+//! Document kinds: how each is recognized and read, and its consistency checks.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,18 +15,18 @@ pub use crate::check::table::{NO_RELATIONS, RelationTable};
 pub struct DocumentKind {
     /// Its name in reports and options.
     pub id: &'static str,
-    /// What one of them is, in words.
+    /// A description of one document.
     pub what: &'static str,
-    /// How it is recognised and read.
+    /// How it is recognized and read.
     pub reads: Reads,
-    /// What must hold in it.
+    /// Its consistency checks.
     pub relations: &'static RelationTable,
-    /// The table whose rows may be told again in another document, the name of what makes two rows one, and what must hold
-    /// between them.
+    /// Checks between documents: the table whose rows can appear again in a different document, the key that identifies
+    /// a row, and the checks between the copies.
     pub twins: Option<Twins>,
 }
 
-/// Rows of several documents that tell of one thing; kinds with the same relations tell of the same things.
+/// Rows in several documents about one subject. Kinds with the same checks share their subjects.
 #[derive(Debug)]
 pub struct Twins {
     pub table: &'static str,
@@ -34,16 +34,16 @@ pub struct Twins {
     pub relations: &'static RelationTable,
 }
 
-/// How a kind of document is recognised and read.
+/// How a kind of document is recognized and read.
 #[derive(Debug)]
 pub enum Reads {
     /// A JSON document.
     Json { is: fn(Node<'_>) -> bool, read: fn(&Document) -> StatedRow },
-    /// JSON lines, recognised by the first of them.
+    /// JSON lines, recognized by the first line.
     Lines { is: fn(Node<'_>) -> bool, read: fn(&Document) -> StatedRow },
-    /// A text, recognised by its name and by what it says.
+    /// A text, recognized by its name and content.
     Text { is: fn(&str, &str) -> bool, read: fn(&Arc<Source>) -> StatedRow },
-    /// A folder, recognised by the names of its files; it takes those that the second function picks.
+    /// A folder, recognized by its file names; it takes the files that the second function selects.
     Folder {
         is: fn(&FolderListing) -> bool,
         takes: fn(&str) -> bool,
@@ -52,17 +52,17 @@ pub enum Reads {
     },
 }
 
-/// What of the folders in a folder that was recognised belongs to it, too.
+/// The subfolders that belong to a recognized folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FoldersBelow {
-    /// None: each is looked at for itself.
+    /// None: each subfolder is examined separately.
     None,
-    /// All but those at these paths in it, where there are such.
+    /// All except these paths below it.
     AllBut(&'static [&'static str]),
 }
 
 impl FoldersBelow {
-    /// Whether a file in a folder below belongs to the folder that was recognised.
+    /// Whether a file in a subfolder belongs to the recognized folder.
     pub fn holds(self, folder: &Path, file: &Path) -> bool {
         match self {
             Self::None => false,
@@ -73,15 +73,15 @@ impl FoldersBelow {
     }
 }
 
-/// What was read from a folder.
+/// The contents of a folder.
 #[derive(Debug, Default)]
 pub struct FolderAnswer {
     pub row: StatedRow,
-    /// What was asked of it by other means than relations of its kind.
+    /// Results of checks that are not formulas.
     pub asked: Vec<AskedRelation>,
-    /// What tells its run from others, where it is one.
+    /// The fingerprint of its run, if it is one.
     pub trace: Option<TracedBundle>,
-    /// Files of it that cannot be read; the others are checked.
+    /// Files in it that cannot be read; the others are checked.
     pub failures: Vec<Error>,
 }
 
@@ -91,34 +91,34 @@ impl From<StatedRow> for FolderAnswer {
     }
 }
 
-/// The hidden folder of a model in which the hub keeps results.
+/// The hidden folder of a model in which the Hugging Face Hub keeps results.
 pub const EVAL_RESULTS: &str = ".eval_results";
-/// Folders that hold no results.
+/// Folders that contain no results.
 pub const PASSED_OVER: &[&str] =
     &["node_modules", "target", "__pycache__", "venv", "site-packages"];
 
-/// A path below one that is told, which is left out where it says nothing.
+/// A path for messages, without a leading `.`.
 pub fn told_below(shown: &str, name: &str) -> String {
     let shown = if shown == "." { Path::new("") } else { Path::new(shown) };
     shown.join(name).display().to_string()
 }
 
-/// A folder and the names of its plain files, in order.
+/// A folder and the sorted names of its regular files.
 #[derive(Debug, Clone)]
 pub struct FolderListing {
     pub path: PathBuf,
-    /// As it is told.
+    /// The path for messages.
     pub shown: String,
     pub names: Vec<String>,
 }
 
 impl FolderListing {
-    /// Whether it has a file of this name.
+    /// Whether it has a file with this name.
     pub fn has(&self, name: &str) -> bool {
         self.names.iter().any(|known| known == name)
     }
 
-    /// The same with those of its files that are taken.
+    /// A copy restricted to the selected files.
     pub fn part(&self, takes: impl Fn(&str) -> bool) -> Self {
         let names = self.names.iter().filter(|name| takes(name)).cloned().collect();
         Self { path: self.path.clone(), shown: self.shown.clone(), names }
@@ -129,7 +129,7 @@ impl FolderListing {
         self.path.join(name)
     }
 
-    /// How one of its files is told.
+    /// The path of one of its files for messages.
     pub fn told(&self, name: &str) -> String {
         told_below(&self.shown, name)
     }

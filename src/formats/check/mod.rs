@@ -1,7 +1,7 @@
-//! Recognises results as people publish them, and recomputes everything in them that follows from anything else.
+//! Recognizes published results and recomputes every number that can be derived from others.
 //!
-//! Owns the kinds of documents (a file each in `kinds`: how it is recognised and what must hold in it), finding them below paths, and
-//! the report of what does not hold. Formulas are left to `relation`, parameter counts to `params`, bundles to `verify`.
+//! Owns the document kinds (one file each in `kinds`, with recognition and checks), finding documents below paths, and
+//! the report of failed checks. `relation` evaluates formulas, `params` counts parameters, `verify` checks bundles.
 
 mod asked;
 mod damaged;
@@ -26,25 +26,25 @@ pub use kinds::KINDS;
 pub use outcome::{CheckReport, CheckedDocument};
 
 codes! {
-    NOTHING_KNOWN = "check::nothing-known", "no file of a kind that is known", "see `repro explain check` for what is recognised";
-    NOTHING_ASKED = "check::nothing-asked", "nothing in the document follows from anything else in it", "add the configuration beside the results";
-    INTACT = "check::bundle", "a bundle is as its manifests and receipt say", "nothing to do";
-    TOO_MANY = "check::too-many-files", "too many files below a folder", "name the folders one by one";
-    TOO_DEEP = "check::too-deep", "a folder nests too deep", "name the inner folder";
+    NOTHING_KNOWN = "check::nothing-known", "no file of a known kind was found", "see `repro explain check` for the supported kinds";
+    NOTHING_ASKED = "check::nothing-asked", "the document contains nothing to check against", "add the config beside the results";
+    INTACT = "check::bundle", "a bundle matches its manifests and receipt", "nothing to do";
+    TOO_MANY = "check::too-many-files", "a folder contains too many files", "pass the subfolders one by one";
+    TOO_DEEP = "check::too-deep", "a folder is nested too deeply", "pass an inner folder";
 }
 
-/// What is to be checked, and how.
+/// The inputs of a check.
 #[derive(Debug, Default)]
 pub struct CheckOptions {
     /// Files and folders.
     pub paths: Vec<PathBuf>,
-    /// Whether they are files that somebody changed, of which few need be of a kind that is known.
+    /// Whether the paths are changed files, of which few need to be of a known kind.
     pub is_change: bool,
-    /// How many files are read at a time; the answer does not depend on it.
+    /// The number of files to read in parallel; the answer does not depend on it.
     pub threads: usize,
 }
 
-/// Recognises what lies at the paths and holds it against itself.
+/// Recognizes the documents at the paths and checks each for contradictions.
 pub fn check(options: &CheckOptions) -> CheckReport {
     let found = match options.is_change {
         true => find::find_changed(&options.paths),
@@ -53,7 +53,7 @@ pub fn check(options: &CheckOptions) -> CheckReport {
     read::read(found, options)
 }
 
-/// The same of folders whose files the caller has named one by one: not to know one is a failure.
+/// Like [`check`], for files that the caller selected one by one: an unknown kind is a failure.
 pub fn check_named(options: &CheckOptions) -> CheckReport {
     let mut found = find::find(&options.paths);
     for file in &mut found.files {
@@ -62,7 +62,7 @@ pub fn check_named(options: &CheckOptions) -> CheckReport {
     read::read(found, options)
 }
 
-/// All kinds and their relations, for people.
+/// All kinds and their checks, as text.
 pub fn listed() -> String {
     let mut text = String::new();
     for kind in KINDS {
@@ -71,16 +71,16 @@ pub fn listed() -> String {
         for relation in kind.relations.all().iter().chain(twins) {
             text.push_str(&format!("  {}\n    {}\n", relation.code.id, relation.says));
             if !relation.when.is_empty() {
-                text.push_str(&format!("    where {}\n", relation.when.join(" and ")));
+                text.push_str(&format!("    if {}\n", relation.when.join(" and ")));
             }
-            text.push_str(&format!("    from {}\n", relation.source));
+            text.push_str(&format!("    source: {}\n", relation.source));
         }
         text.push('\n');
     }
     text
 }
 
-/// The codes of all kinds. Kinds of one family share relations: each code is there once.
+/// The codes of all kinds. Kinds in one family share checks, so each code appears once.
 pub fn codes() -> Vec<&'static Code> {
     let mut all = CODES.to_vec();
     for kind in KINDS {

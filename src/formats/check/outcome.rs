@@ -1,4 +1,4 @@
-//! What checking comes to, as data.
+//! The results of checking, as data.
 
 use std::path::Path;
 
@@ -13,54 +13,54 @@ use crate::check::asked::{AskedRelation, Broken, UsedValue};
 use crate::check::kinds::KINDS;
 use crate::check::stated::StatedRow;
 
-/// A document that was recognised, and what was asked of it.
+/// A recognized document and the results of its checks.
 #[derive(Debug, Clone)]
 pub struct CheckedDocument {
     pub path: String,
-    /// The name of its kind,
+    /// The name of its kind.
     pub kind: &'static str,
-    /// and what that is.
+    /// The description of its kind.
     pub what: &'static str,
     /// Parameter counts, as stated, stored and computed.
     pub counts: Vec<StatedRow>,
     pub asked: Vec<AskedRelation>,
 }
 
-/// Everything that was checked.
+/// All results.
 #[derive(Debug, Default)]
 pub struct CheckReport {
     pub documents: Vec<CheckedDocument>,
-    /// What was asked of rows of several documents that tell of one thing.
+    /// Results of checks between rows of several documents about one subject.
     pub together: Vec<AskedRelation>,
-    /// Files of no kind that is known.
+    /// Files of unknown kinds.
     pub unknown: Vec<String>,
-    /// Why changed files could not be read of which nothing shows that they are of a known kind.
+    /// Errors of unreadable changed files of no known kind.
     pub passed_over: Vec<Error>,
     pub failures: Vec<Error>,
-    /// Whether the question was what a change breaks, so that nothing to check is an answer.
+    /// Whether a change is checked, so that nothing to check is a valid answer.
     pub is_of_change: bool,
 }
 
-/// How often relations hold or do not.
+/// The numbers of checks that hold or fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
 pub struct CheckCounts {
-    /// Rows in which a relation holds.
+    /// Checks that hold.
     pub consistent: usize,
     /// Rows in which two numbers cannot both be right.
     pub refuted: usize,
-    /// Rows in which something is odd.
+    /// Rows with a doubtful number.
     pub inconclusive: usize,
 }
 
 impl CheckReport {
-    /// Every relation that was asked, with the document it was asked of.
+    /// Every applied check with its document.
     pub fn asked(&self) -> impl Iterator<Item = (&AskedRelation, Option<&CheckedDocument>)> {
         let own =
             self.documents.iter().flat_map(|one| one.asked.iter().map(move |a| (a, Some(one))));
         own.chain(self.together.iter().map(|asked| (asked, None)))
     }
 
-    /// Whether anything was asked of what lies at or below a path, as it is told.
+    /// Whether any check applied to a document at or below this path.
     pub fn asks_of(&self, path: &Path) -> bool {
         let is_there = |one: &&CheckedDocument| {
             path == Path::new(".") || Path::new(&one.path).starts_with(path)
@@ -72,7 +72,7 @@ impl CheckReport {
         self.documents.iter().filter(is_there).any(is_asked)
     }
 
-    /// How often relations hold.
+    /// The number of checks that hold or fail.
     pub fn counts(&self) -> CheckCounts {
         let mut counts = CheckCounts::default();
         for (asked, _) in self.asked() {
@@ -85,7 +85,7 @@ impl CheckReport {
         counts
     }
 
-    /// What in the documents contradicts a number that they print: a relation that it is part of and that does not hold.
+    /// The contradiction of a printed number: a failed check that it is part of.
     pub fn contradiction_of(&self, printed: &str) -> Option<Error> {
         let is_it = |value: &&UsedValue| value.value == printed && value.place.is_some();
         let sure = self.asked().filter(|(asked, _)| asked.weight == Weight::Contradiction);
@@ -97,7 +97,8 @@ impl CheckReport {
         })
     }
 
-    /// The same as posts and claims, for the formats that know no other reports: a document is a post, a relation a claim.
+    /// Converts the results to posts and claims for formats that have no other reports: a document becomes a post, a
+    /// check a claim.
     pub fn as_report(&self) -> Report {
         let document = |one: &CheckedDocument| post(&one.path, one.what, &one.asked);
         let together = (!self.together.is_empty())
@@ -111,7 +112,7 @@ impl CheckReport {
         }
     }
 
-    /// The exit status: that of `verify`. A change fails by what it breaks, not by what stays open.
+    /// The exit status, as for `verify`. A change fails only for contradictions, not for open questions.
     pub fn status(&self) -> ExitStatus {
         let counts = self.counts();
         if !self.failures.is_empty() {
@@ -126,7 +127,7 @@ impl CheckReport {
     }
 }
 
-/// Relations of a document as the claims of a post.
+/// Converts a document's checks to a post's claims.
 fn post(path: &str, what: &str, asked: &[AskedRelation]) -> PostReport {
     PostReport {
         id: path.to_owned(),
@@ -137,7 +138,7 @@ fn post(path: &str, what: &str, asked: &[AskedRelation]) -> PostReport {
     }
 }
 
-/// One claim for each row in which a relation does not hold; one for all others.
+/// One claim per row in which a check fails; one claim for all other rows.
 fn claims(path: &str, asked: &AskedRelation) -> Vec<ClaimReport> {
     let rows: Vec<Option<&Broken>> = match asked.broken.is_empty() {
         true => vec![None],

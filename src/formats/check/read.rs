@@ -1,4 +1,4 @@
-//! Reads what was found, recognises it, and asks its relations.
+//! Reads the found documents, recognizes them, and applies their checks.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,7 +18,7 @@ use crate::check::kinds::{CONFIG, KINDS, instead_of, same_runs};
 use crate::check::outcome::{CheckReport, CheckedDocument};
 use crate::check::stated::StatedRow;
 
-/// The relations of each kind, and those of its twins, read once.
+/// The checks of each kind and between its documents, parsed once.
 static RELATIONS: LazyLock<Vec<[Vec<AskableRelation>; 2]>> = LazyLock::new(|| {
     let read = |kind: &&DocumentKind| {
         let of = |all: &'static [_]| all.iter().filter_map(AskableRelation::of).collect();
@@ -30,7 +30,7 @@ static RELATIONS: LazyLock<Vec<[Vec<AskableRelation>; 2]>> = LazyLock::new(|| {
     KINDS.iter().map(read).collect()
 });
 
-/// What became of one thing that was found.
+/// The result for one found item.
 enum ReadDocument {
     Known {
         document: CheckedDocument,
@@ -39,17 +39,17 @@ enum ReadDocument {
         trace: Option<Box<TracedBundle>>,
         failures: Vec<Error>,
     },
-    /// A file of no kind that is known.
+    /// A file of an unknown kind.
     Unknown {
         shown: String,
         is_named: bool,
     },
     Failed(Error),
-    /// A changed file that cannot be read, and that nothing shows to be of a known kind.
+    /// An unreadable changed file of no known kind.
     PassedOver(Error),
 }
 
-/// Reads everything, several at a time.
+/// Reads all items in parallel.
 pub fn read(found: FoundDocuments, options: &CheckOptions) -> CheckReport {
     let CheckOptions { is_change, threads, .. } = *options;
     let FoundDocuments { folders, files, failures } = found;
@@ -73,7 +73,7 @@ pub fn read(found: FoundDocuments, options: &CheckOptions) -> CheckReport {
                 }
             }
             ReadDocument::Unknown { shown, is_named: true } => {
-                let expected = "a file of a kind that is known";
+                let expected = "a file of a known kind";
                 report.failures.push(NOTHING_KNOWN.at(Location::file(shown), expected, "another"));
             }
             ReadDocument::Unknown { shown, .. } => report.unknown.push(shown),
@@ -107,7 +107,7 @@ fn file(found: &FoundFile) -> Result<ReadDocument, Error> {
     let read = match ending.as_deref() {
         Some("json") => json(path, shown),
         Some("jsonl") => lines(path, shown),
-        // What is no text need not be a document, unless somebody says so.
+        // Files that are not text need not be documents, unless the caller named them.
         Some("md" | "txt" | "log" | "out") => match text(path, shown) {
             Err(_) if !is_named => Ok(None),
             read => read,
@@ -117,7 +117,7 @@ fn file(found: &FoundFile) -> Result<ReadDocument, Error> {
     read.map(|known| known.unwrap_or_else(unknown)).map_err(|error| way_out(error, path))
 }
 
-/// A file that was named, or lies below a folder that was.
+/// A file that was named, or is below a named folder.
 fn found_below(found: &FoundFile) -> ReadDocument {
     let FoundFile { path, shown, is_named } = found;
     file(found).unwrap_or_else(|error| match !is_named && is_configuration(path, &error) {
@@ -126,7 +126,7 @@ fn found_below(found: &FoundFile) -> ReadDocument {
     })
 }
 
-/// The same of a file that somebody changed: most are no results.
+/// A changed file; most changed files are not results.
 fn changed(found: &FoundFile) -> ReadDocument {
     file(found).unwrap_or_else(|error| match is_passed_over(&found.path) {
         true => ReadDocument::PassedOver(error),
@@ -134,14 +134,14 @@ fn changed(found: &FoundFile) -> ReadDocument {
     })
 }
 
-/// Whether what a folder of a kind lacks is a file that Git LFS did not fetch, or settings with comments under the name of a config.
+/// Whether a folder's missing file is a Git LFS pointer, or settings with comments under the name of a config.
 fn is_elsewhere(error: &Error) -> bool {
     let path = Path::new(&error.place.file);
     is_pointer(path) || path.ends_with(CONFIG) && is_passed_over(path)
 }
 
-/// Whether JSON cannot be read because of a comment or a comma before an end: people write so, for their editors and compilers, and no
-/// program writes results so.
+/// Whether JSON is unreadable because of a comment or a trailing comma: people write these for editors and compilers,
+/// but programs do not write results with them.
 fn is_configuration(path: &Path, error: &Error) -> bool {
     let Ok(source) = Source::load_loose(path, &*error.place.file) else { return false };
     let Some(at) = source.text().lines().nth(error.place.line.saturating_sub(1)) else {
@@ -156,7 +156,7 @@ fn is_configuration(path: &Path, error: &Error) -> bool {
     is_comment || rest.starts_with([']', '}']) && before.trim_end().ends_with(',')
 }
 
-/// Tells what can be checked instead of one that is too large: one JSON document cannot be split.
+/// Suggests an alternative to a document that is too large, because one JSON document cannot be split.
 fn way_out(error: Error, path: &Path) -> Error {
     let is_too_large = [TOO_LARGE.id, TOO_MANY_VALUES.id].contains(&error.code.id);
     let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
@@ -165,7 +165,9 @@ fn way_out(error: Error, path: &Path) -> Error {
     }
     match (instead_of(&name), path.extension().is_some_and(|ending| ending == "json")) {
         (Some(known), _) => error.help(known),
-        (_, true) => error.help("check a copy without its large parts, as samples or histories"),
+        (_, true) => {
+            error.help("check a copy without its large parts, such as samples or histories")
+        }
         _ => error,
     }
 }
@@ -228,12 +230,12 @@ fn relations(kind: &DocumentKind) -> &'static [Vec<AskableRelation>; 2] {
     at.and_then(|at| RELATIONS.get(at)).unwrap_or(&NONE)
 }
 
-/// What must hold between rows of several documents that tell of one thing.
+/// Applies the checks between rows of several documents about one subject.
 fn together(rows: &[(&'static DocumentKind, StatedRow)]) -> Vec<AskedRelation> {
     let mut same: BTreeMap<(&str, &str), (&DocumentKind, Vec<&StatedRow>)> = BTreeMap::new();
     for (kind, document) in rows {
         let Some(Twins { table, identity, relations }) = &kind.twins else { continue };
-        // Kinds with the same relations between twins tell of the same things.
+        // Kinds with the same checks between documents share their subjects.
         let Some(family) = relations.all().first() else { continue };
         for row in document.rows(table) {
             if let Some(of) = row.cell(identity) {

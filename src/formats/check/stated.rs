@@ -1,4 +1,4 @@
-//! What a document states: rows of named values, each with its place, and tables of further rows.
+//! The statements of a document: rows of named values with their locations, and tables of further rows.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -7,22 +7,23 @@ use std::sync::Arc;
 use repro_claim::relation::{PrintedRange, RelationNumber, Term};
 use repro_core::source::{Kind as NodeKind, Location, Node, Source};
 
-/// What a value is in relations.
+/// A value in a formula.
 pub type StatedTerm = Term<'static, PrintedRange>;
 
 /// How the numbers of a document were written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Digits {
-    /// For people: each is rounded to its last digit.
+    /// For people: each number is rounded to its last digit.
     Rounded,
     /// By a program that writes floats in full.
     Full,
-    /// The same, of sums of many floats: the last digits depend on the order, and all behind the seventh where they are a float32's.
+    /// Like `Full`, for sums of many floats: the last digits depend on the order, and for float32 every digit after the
+    /// seventh.
     Summed,
 }
 
 impl Digits {
-    /// What a number can have been.
+    /// The range of values that a number may have been printed from.
     pub fn read(self, text: &str) -> Option<PrintedRange> {
         match self {
             Self::Rounded => PrintedRange::printed(text),
@@ -32,7 +33,7 @@ impl Digits {
     }
 }
 
-/// A float with what the order of its sum may have changed in it, of its size; counts are themselves.
+/// The error of a float sum that depends on the order of its terms; counts are exact.
 fn summed(float: PrintedRange) -> PrintedRange {
     const OF_FLOAT64: f64 = 1e-9;
     const OF_FLOAT32: f64 = 6e-8;
@@ -48,23 +49,23 @@ fn summed(float: PrintedRange) -> PrintedRange {
     PrintedRange::between(middle - slack, middle + slack)
 }
 
-/// Where a value stands, or where it comes from.
+/// The location or the origin of a value.
 #[derive(Debug, Clone)]
 pub enum StatedPlace {
-    /// In the bytes of a file; with a pointer, in a structured one.
+    /// In the bytes of a file, with a pointer in structured files.
     Span { source: Arc<Source>, pointer: String, span: Range<usize> },
-    /// Nowhere: it was computed, in this way.
+    /// Nowhere: it was computed like this.
     Computed(String),
 }
 
 impl StatedPlace {
-    /// In a node.
+    /// The location of a node.
     fn of(node: Node<'_>, pointer: String) -> Self {
         let source = node.document().source.clone();
         Self::Span { source, pointer, span: node.value().span.clone() }
     }
 
-    /// As it is told, where it stands in a file.
+    /// The location for messages, if it is in a file.
     pub fn location(&self) -> Option<Location> {
         match self {
             Self::Span { source, pointer, span } => {
@@ -79,15 +80,15 @@ impl StatedPlace {
 #[derive(Debug, Clone)]
 pub struct StatedCell {
     pub term: StatedTerm,
-    /// Its own letters.
+    /// Its text in the document.
     pub printed: String,
     pub place: StatedPlace,
 }
 
-/// Values that belong together: a run, a task, a line of a table.
+/// Values that belong together: a run, a task, a row of a table.
 #[derive(Debug, Clone, Default)]
 pub struct StatedRow {
-    /// What it is called, where a document has several.
+    /// Its label, if a document has several rows.
     pub label: String,
     cells: BTreeMap<String, StatedCell>,
     tables: BTreeMap<&'static str, Vec<StatedRow>>,
@@ -99,17 +100,17 @@ impl StatedRow {
         Self { label: label.into(), ..Self::default() }
     }
 
-    /// A value by its name.
+    /// A value by name.
     pub fn cell(&self, name: &str) -> Option<&StatedCell> {
         self.cells.get(name)
     }
 
-    /// A number by its name.
+    /// A number by name.
     pub fn number(&self, name: &str) -> Option<f64> {
         self.range(name).map(PrintedRange::middle)
     }
 
-    /// What a number by its name can have been.
+    /// The range of a number by name.
     pub fn range(&self, name: &str) -> Option<PrintedRange> {
         match self.cell(name)?.term {
             Term::Number(number) => Some(number),
@@ -117,7 +118,7 @@ impl StatedRow {
         }
     }
 
-    /// A text by its name.
+    /// A text by name.
     pub fn text(&self, name: &str) -> Option<&str> {
         match &self.cell(name)?.term {
             Term::Text(text) => Some(text),
@@ -125,7 +126,7 @@ impl StatedRow {
         }
     }
 
-    /// A truth value by its name.
+    /// A boolean by name.
     pub fn truth(&self, name: &str) -> Option<bool> {
         match self.cell(name)?.term {
             Term::Truth(truth) => Some(truth),
@@ -153,12 +154,12 @@ impl StatedRow {
         self.tables.entry(table).or_default().extend(rows);
     }
 
-    /// Puts rows in the place of a table.
+    /// Replaces the rows of a table.
     pub fn set(&mut self, table: &'static str, rows: Vec<StatedRow>) {
         self.tables.insert(table, rows);
     }
 
-    /// States a value that stands in a document.
+    /// Records a value from a document.
     pub fn state(
         &mut self,
         name: impl Into<String>,
@@ -171,7 +172,8 @@ impl StatedRow {
         self.cells.insert(name.into(), StatedCell { term, printed, place });
     }
 
-    /// States a number, which may stand in quotes, or the word that stands for none; nothing where it is anything else, as `N/A`.
+    /// Records a number, which may be in quotes, or the word for a non-finite number; anything else, such as `N/A`, is
+    /// ignored.
     pub fn measure(
         &mut self,
         name: impl Into<String>,
@@ -193,7 +195,7 @@ impl StatedRow {
         }
     }
 
-    /// The same; what stands there instead of a number is stated as `unread`, so that a relation can tell it.
+    /// Like `measure`, but records an unparsable value as `unread`, so that a check can report it.
     pub fn measure_or_tell(
         &mut self,
         name: &'static str,
@@ -210,7 +212,8 @@ impl StatedRow {
         }
     }
 
-    /// States all values of an object, and of the objects in it, by the path to each: `config.lr`. Keys that are no names are left out.
+    /// Records all values of an object and its nested objects by path: `config.lr`. Keys that are not valid names are
+    /// left out.
     pub fn state_all(&mut self, node: Node<'_>, pointer: &str, digits: Digits) {
         self.state_below("", node, pointer, digits);
     }
@@ -227,7 +230,7 @@ impl StatedRow {
         }
     }
 
-    /// States a value that is printed in a text.
+    /// Records a value printed in a text.
     pub fn print(
         &mut self,
         name: impl Into<String>,
@@ -241,28 +244,28 @@ impl StatedRow {
         self.cells.insert(name.into(), StatedCell { term, printed: printed.to_owned(), place });
     }
 
-    /// Gives the first of some values that is there another name.
+    /// Adds an alias for the first of several values that exists.
     pub fn alias(&mut self, name: &str, of: &[&str]) {
         if let Some(cell) = of.iter().find_map(|known| self.cells.get(*known)).cloned() {
             self.cells.insert(name.to_owned(), cell);
         }
     }
 
-    /// States a value of another row here too.
+    /// Copies a value from a different row.
     pub fn copy(&mut self, name: impl Into<String>, from: &Self, known: &str) {
         if let Some(cell) = from.cell(known) {
             self.cells.insert(name.into(), cell.clone());
         }
     }
 
-    /// Gives a value another name alone.
+    /// Adds an alias for a value.
     pub fn rename(&mut self, from: &str, to: &str) {
         if let Some(cell) = self.cells.remove(from) {
             self.cells.insert(to.to_owned(), cell);
         }
     }
 
-    /// Reads a text as the number that is printed in it, where it is one.
+    /// Parses a text as its printed number, if it is one.
     pub fn read_printed(&mut self, name: &str) {
         if let Some(cell) = self.cells.get_mut(name)
             && let Term::Text(text) = &cell.term
@@ -272,7 +275,7 @@ impl StatedRow {
         }
     }
 
-    /// Reads a text as the float that a program has printed in full, where it is one.
+    /// Parses a text as a float that a program printed in full, if it is one.
     pub fn read_float(&mut self, name: &str) {
         if let Some(cell) = self.cells.get_mut(name)
             && let Term::Text(text) = &cell.term
@@ -282,7 +285,7 @@ impl StatedRow {
         }
     }
 
-    /// A value that follows from others, and how.
+    /// Records a value computed from others, and how.
     pub fn compute(&mut self, name: impl Into<String>, term: StatedTerm, how: impl Into<String>) {
         let place = StatedPlace::Computed(how.into());
         let printed = match &term {
@@ -292,7 +295,7 @@ impl StatedRow {
         self.cells.insert(name.into(), StatedCell { term, printed, place });
     }
 
-    /// A number that is printed in a text that is stated.
+    /// A number printed in a recorded text.
     pub fn quote(
         &mut self,
         name: impl Into<String>,
@@ -305,18 +308,18 @@ impl StatedRow {
         self.cells.insert(name.into(), StatedCell { term: Term::Number(number), printed, place });
     }
 
-    /// A text that follows from others, and how.
+    /// Records a text computed from others, and how.
     pub fn compute_text(&mut self, name: impl Into<String>, text: &str, how: impl Into<String>) {
         self.compute(name, Term::Text(text.to_owned().into()), how);
     }
 
-    /// A number that follows from others, and how.
+    /// Records a number computed from others, and how.
     pub fn compute_number(&mut self, name: impl Into<String>, number: f64, how: impl Into<String>) {
         self.compute(name, Term::Number(PrintedRange::of(number)), how);
     }
 }
 
-/// What a printed text is: a number without signs between its digits, or a text.
+/// Parses a printed text as a number without separators between its digits, or as a text.
 fn term_of_text(printed: &str, digits: Digits) -> StatedTerm {
     let bare = printed.trim().replace([',', '_'], "");
     let number = bare.strip_prefix('+').unwrap_or(&bare);
@@ -326,7 +329,7 @@ fn term_of_text(printed: &str, digits: Digits) -> StatedTerm {
     }
 }
 
-/// What Python writes for no finite number, which the loose reader gives as a string of the same length.
+/// Python's spellings of non-finite numbers, which the loose reader returns as strings of the same length.
 pub fn bare_word(text: &str) -> Option<&'static str> {
     match text {
         "N" => Some("NaN"),
@@ -336,7 +339,7 @@ pub fn bare_word(text: &str) -> Option<&'static str> {
     }
 }
 
-/// A number, as such or in quotes, and how it is written.
+/// A number, quoted or not, and how it is written.
 fn number_of(node: Node<'_>, digits: Digits) -> Option<(PrintedRange, String)> {
     match &node.value().kind {
         NodeKind::Number(text) | NodeKind::Text(text) => {
@@ -346,7 +349,7 @@ fn number_of(node: Node<'_>, digits: Digits) -> Option<(PrintedRange, String)> {
     }
 }
 
-/// What stands in the place of a number and is meant as one, or says that there is none without a word for it: `null`, a truth value, `50%`.
+/// A value that stands for a number but is not one, or marks it as missing: `null`, a boolean, `50%`.
 fn no_number(node: Node<'_>) -> Option<&str> {
     match &node.value().kind {
         NodeKind::Null => Some("null"),
@@ -387,7 +390,7 @@ mod tests {
         let width = |text: &str| Digits::Summed.read(text).unwrap().width();
         assert_eq!(width("12"), 0.0);
         assert!((width("0.1") / 0.1 - 2e-9).abs() < 1e-12);
-        // a float32 that was widened
+        // a widened float32
         assert!((width("0.10000000149011612") / 0.1 - 1.2e-7).abs() < 1e-12);
     }
 
@@ -403,7 +406,7 @@ mod tests {
         assert_eq!(row.cell("a").unwrap().printed, "NaN");
         assert_eq!(row.cell("b").map(|cell| &cell.printed), None);
         assert_eq!(row.number("c"), Some(1.5));
-        // In quotes it is a number all the same.
+        // A quoted number is still a number.
         assert_eq!(row.number("d"), Some(0.5));
         let unread = |key| {
             let mut row = StatedRow::default();

@@ -1,56 +1,56 @@
-//! What must hold in documents of a kind, as data: a TOML file beside the kind, read once.
+//! The consistency checks of a kind as data: a TOML file beside the kind, read once.
 
 use std::sync::OnceLock;
 
 use repro_claim::relation::Weight;
 use repro_core::source::{Code, DataFile, Node};
 
-/// What a person can do about each of them.
-const HELP: &str = "correct the number that is wrong, or say how it was counted";
+/// The help for every check.
+const HELP: &str = "recompute both values from the raw results and fix the wrong one; if both are right, document how they were counted";
 
-/// What holds of every row of a table that has the numbers.
+/// A check that applies to every row of a table with the required values.
 #[derive(Debug)]
 pub struct CheckRelation {
-    /// The finding where it does not hold.
+    /// The finding when it fails.
     pub code: Code,
-    /// The table whose rows it is about.
+    /// The table whose rows it checks.
     pub over: &'static str,
-    /// What must hold for it to be asked.
+    /// The conditions under which it applies.
     pub when: Vec<&'static str>,
-    /// What it says.
+    /// Its formula.
     pub says: &'static str,
-    /// Where it comes from.
+    /// The source of the formula.
     pub source: &'static str,
-    /// What would hold instead, where it does not.
+    /// Alternative formulas that may hold if it fails.
     pub perhaps: Vec<OtherReading>,
-    /// What its failure shows.
+    /// The meaning of a failure.
     pub weight: Weight,
 }
 
-/// A formula that people use in place of another, and what that would mean.
+/// A formula that people use instead, and what it would mean.
 #[derive(Debug)]
 pub struct OtherReading {
     pub says: &'static str,
     pub means: &'static str,
 }
 
-/// The relations of a kind.
+/// The checks of a kind.
 #[derive(Debug)]
 pub struct RelationTable {
     file: DataFile,
     relations: OnceLock<Vec<CheckRelation>>,
 }
 
-/// For kinds in which nothing is a relation.
+/// For kinds without checks.
 pub static NO_RELATIONS: RelationTable = RelationTable::new("none.toml", "");
 
 impl RelationTable {
-    /// The table with this text, a part of the program.
+    /// The table with this text, which is part of the program.
     pub const fn new(name: &'static str, text: &'static str) -> Self {
         Self { file: DataFile::new(name, text), relations: OnceLock::new() }
     }
 
-    /// Its relations, in the order of the file. A test reads every file: none is shipped that cannot be read.
+    /// Its checks, in file order. A test parses every file, so no unreadable file is shipped.
     pub fn all(&'static self) -> &'static [CheckRelation] {
         self.relations.get_or_init(|| {
             let root = self.file.root();
@@ -61,7 +61,7 @@ impl RelationTable {
 
 #[cfg(test)]
 impl RelationTable {
-    /// How many relations the file has, counted by their heads.
+    /// The number of checks in the file, counted by their headers.
     pub fn written(&self) -> usize {
         self.file.text().lines().filter(|line| line.starts_with("[\"")).count()
     }

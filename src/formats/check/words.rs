@@ -1,9 +1,9 @@
-//! Sizes of models in prose.
+//! Finds model sizes in prose.
 
 use repro_claim::relation::{PrintedRange, RelationNumber};
 
-/// The numbers of parameters that a text names, as `1.2B` or `300 M`, each with what it can have been rounded from, and its words.
-/// In prose the zeros at the end are rounded away: `130M` is anything from 125M to 135M.
+/// The parameter counts in a text, such as `1.2B` or `300 M`, each with its rounding range and its words. Trailing
+/// zeros in prose are rounded: `130M` means anything from 125M to 135M.
 pub fn parameters(text: &str) -> Vec<(PrintedRange, String)> {
     let mut found = Vec::new();
     let bytes = text.as_bytes();
@@ -31,7 +31,7 @@ pub fn parameters(text: &str) -> Vec<(PrintedRange, String)> {
     found
 }
 
-/// The word for a power of ten that a text begins with.
+/// The word for a power of ten at the start of a text.
 fn scale_of(text: &str) -> Option<(&'static str, f64)> {
     const WORDS: [(&str, f64); 8] = [
         ("trillion", 1e12),
@@ -49,7 +49,7 @@ fn scale_of(text: &str) -> Option<(&'static str, f64)> {
     WORDS.into_iter().find(|(word, _)| is_whole(word))
 }
 
-/// What a number in prose can have been: half a unit of its last digit that is not zero to both sides.
+/// The range of a number in prose: half a unit of its last nonzero digit in both directions.
 pub fn spoken(digits: &str) -> Option<PrintedRange> {
     if digits.contains('.') {
         return PrintedRange::printed(digits);

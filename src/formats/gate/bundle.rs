@@ -1,7 +1,7 @@
-//! The run of a receipt bundle in the form that logs are read into.
+//! Reads the run of a receipt bundle in the form that log readers produce.
 //!
-//! A trainer's bundle has evaluations and training records; what `repro import` has written has the tables of the log as
-//! they were printed, under the names of the log, and its losses as evaluations besides.
+//! A trainer's bundle contains evaluations and training records. A bundle from `repro import` contains the log's tables
+//! as printed, under the log's names, and its losses as evaluations.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,11 +15,11 @@ use repro_model::independence::RunTrace;
 use crate::gate::NOT_A_RUN;
 use crate::gate::course::traced;
 
-/// Where the tables of an imported log lie.
+/// The folder with the tables of an imported log.
 const PRINTED: &str = "data/printed/";
-/// Where evaluations lie.
+/// The folder with the evaluations.
 const EVALUATIONS: &str = "data/evaluation/";
-/// Members of evaluations and records that are no metrics.
+/// Members of evaluations and records that are not metrics.
 const NO_METRICS: [&str; 10] = [
     "step",
     "chain",
@@ -32,28 +32,28 @@ const NO_METRICS: [&str; 10] = [
     "nonfinite",
     NOT_FINITE,
 ];
-/// What is not finite by its names: `{"val/loss": "nan"}`.
+/// The member that lists non-finite metrics by name: `{"val/loss": "nan"}`.
 const NOT_FINITE: &str = "not_finite";
-/// How deep members of members are metrics: `core.value`, `tasks.centered`.
+/// Maximum nesting depth of metrics: `core.value`, `tasks.centered`.
 const DEPTH: usize = 2;
 
-/// What a bundle tells of its run.
+/// A bundle's run and what identifies it.
 #[derive(Debug)]
 pub struct BundledRun {
     /// The run.
     pub logged: LoggedRun,
-    /// What is stated of the text that the run was evaluated on, by name.
+    /// Facts that the bundle states about the validation text, by name.
     pub stated: BTreeMap<&'static str, String>,
-    /// What tells it from other runs.
+    /// The fingerprint that distinguishes it from other runs.
     pub trace: RunTrace,
 }
 
-/// Loads the bundle in the folder at `path`, which messages call `shown`.
+/// Loads the bundle in the folder `path`; messages use `shown`.
 pub fn load(path: &Path, shown: &str, threads: usize) -> Result<BundledRun, Error> {
     let bundle = Bundle::load_folder(path, shown, None, threads)?;
     if bundle.origin() == Origin::Transcribed {
-        let found = "what was typed from a publication";
-        return Err(NOT_A_RUN.at(Location::file(shown), "the bundle of a run", found));
+        let found = "values transcribed from a publication";
+        return Err(NOT_A_RUN.at(Location::file(shown), "a bundle with a run", found));
     }
     let bytes = bundle.files().values().map(|file| file.bytes).sum();
     let identity = Identity { sha256: Some(bundle.digest()), bytes };
@@ -63,12 +63,12 @@ pub fn load(path: &Path, shown: &str, threads: usize) -> Result<BundledRun, Erro
     logged.group = run.and_then(|run| run.arm.clone());
     logged.ended = run.and_then(|run| run.finished);
     let seeds = bundle.receipt().seeds.as_ref();
-    // Runs that begin with the same weights and read the data in another order are runs of their own.
+    // Runs that start from the same weights but read the data in a different order are independent.
     logged.seed = seeds.and_then(|seeds| match (&seeds.init, &seeds.data) {
         (Some(init), Some(data)) if init != data => Some(format!("{init}, data {data}")),
         (init, data) => init.clone().or_else(|| data.clone()),
     });
-    // All that is asked of settings is whether two runs have the same.
+    // Settings are only compared for equality between runs.
     let config = bundle.files().get(CONFIG).map(|file| file.digest.to_string());
     logged.config.extend(config.map(|digest| ("sha256".to_owned(), digest.into())));
     let counter = bundle.receipt().extra.get(COUNTER).and_then(|name| name.as_str());
@@ -78,7 +78,7 @@ pub fn load(path: &Path, shown: &str, threads: usize) -> Result<BundledRun, Erro
     if is_imported {
         printed(&bundle, &mut logged)?;
     } else if let Ok(records) = bundle.document(METRICS) {
-        // A log that is longer than a document is checked and not read.
+        // A log that exceeds the document size limit is verified but not read.
         logged.training = records.root().items()?.filter_map(record).collect();
     }
     logged.evaluations.sort_by_key(|row| row.step);
@@ -88,7 +88,7 @@ pub fn load(path: &Path, shown: &str, threads: usize) -> Result<BundledRun, Erro
     Ok(BundledRun { logged, stated, trace })
 }
 
-/// What the bundle says of its validation text.
+/// The validation text as the bundle states it.
 fn stated(bundle: &Bundle) -> Result<BTreeMap<&'static str, String>, Error> {
     let mut stated = BTreeMap::new();
     let data = bundle.receipt().data.as_ref();
@@ -110,7 +110,7 @@ fn stated(bundle: &Bundle) -> Result<BTreeMap<&'static str, String>, Error> {
     Ok(stated)
 }
 
-/// One row for each evaluation; of an imported one the loss alone, as the tables have the rest.
+/// One row per evaluation. For imported logs only the loss, because the tables contain the rest.
 fn evaluations(bundle: &Bundle, is_imported: bool, run: &mut LoggedRun) -> Result<(), Error> {
     let is_one = |name: &&String| name.starts_with(EVALUATIONS) && name.ends_with(".json");
     for name in bundle.files().keys().filter(is_one) {
@@ -134,7 +134,7 @@ fn evaluations(bundle: &Bundle, is_imported: bool, run: &mut LoggedRun) -> Resul
     Ok(())
 }
 
-/// The numbers of an object by their names.
+/// The numbers of an object, by name.
 fn named(node: Node<'_>, before: &str, depth: usize, cells: &mut Vec<(Metric, LogNumber)>) {
     for (key, member) in node.members().into_iter().flatten() {
         let name = format!("{before}{key}");
@@ -149,7 +149,7 @@ fn named(node: Node<'_>, before: &str, depth: usize, cells: &mut Vec<(Metric, Lo
     }
 }
 
-/// A number of a document, or of a cell of a table.
+/// A number in a document or a table cell.
 fn number(node: Node<'_>) -> Option<LogNumber> {
     match &node.value().kind {
         Kind::Number(text) | Kind::Text(text) => LogNumber::parse(text.as_bytes()),
@@ -157,7 +157,7 @@ fn number(node: Node<'_>) -> Option<LogNumber> {
     }
 }
 
-/// A training record as a row.
+/// Converts a training record to a row.
 fn record(line: Node<'_>) -> Option<LogRow> {
     let step = line.get("step")?.integer().ok()?;
     let mut cells = Vec::new();
@@ -170,7 +170,7 @@ fn record(line: Node<'_>) -> Option<LogRow> {
     Some(LogRow { step, cells })
 }
 
-/// The metrics of an evaluation or a record that are no finite numbers, with the words for that.
+/// The non-finite metrics of an evaluation or a record, with the word for each value.
 fn not_finite(node: Node<'_>) -> impl Iterator<Item = (&str, LogNumber)> {
     let members = node.get(NOT_FINITE).into_iter().flat_map(|all| all.members()).flatten();
     members.filter_map(|(name, word)| Some((name, number(word)?)))

@@ -1,73 +1,73 @@
-//! One metric over the course of a run, found by its name, and whether two courses are of one run.
+//! The course of one metric over a run, found by name, and whether two courses come from the same run.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::import::{self as import, LogNumber, LogRow, LoggedRun, Metric, heading};
 use repro_model::independence::RunTrace;
 
-/// Which numbers of a run a metric is among: a loss of training is no loss of an evaluation.
+/// The part of a run that a metric comes from: a training loss is not an evaluation loss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CourseKind {
-    /// Those of evaluations.
+    /// Evaluation metrics.
     Evaluation,
-    /// Those of training.
+    /// Training metrics.
     Training,
-    /// Those about the whole run.
+    /// Metrics of the whole run.
     Whole,
 }
 
 impl CourseKind {
-    /// The word in messages.
+    /// The phrase for messages.
     pub fn word(self) -> &'static str {
         match self {
-            Self::Evaluation => "of evaluations",
-            Self::Training => "of training",
-            Self::Whole => "of the whole run",
+            Self::Evaluation => "an evaluation metric",
+            Self::Training => "a training metric",
+            Self::Whole => "a metric of the whole run",
         }
     }
 }
 
-/// One metric of a run: its values by step; of the whole run, one value at no step.
+/// One metric of a run: its values by step; a metric of the whole run has one value without a step.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MetricCourse {
-    /// What the run calls it.
+    /// The name that the run uses.
     pub name: String,
-    /// What it is of.
+    /// The part of the run that it comes from.
     pub kind: CourseKind,
     /// The values.
     pub points: BTreeMap<Option<u64>, LogNumber>,
 }
 
-/// So many significant digits that agree are no chance.
+/// The number of matching significant digits that rules out chance.
 const DIGITS: usize = 8;
-/// So many different values of at least [`LONG`] digits that agree are no chance either.
+/// The number of different matching values with at least [`LONG`] digits that rules out chance.
 const VALUES: usize = 4;
 const LONG: usize = 4;
 
-/// So many of them leave no room for chance, whatever else the runs tell.
+/// The number of matching values that rules out chance regardless of everything else in the runs.
 const SURE: usize = 8;
 
-/// Words of names that say when something was, or how long it took.
+/// Words in metric names that mark a time or a duration.
 const TIMES: [&str; 7] = ["time", "timestamp", "runtime", "seconds", "ms", "minutes", "hours"];
 
-/// The words of the name of a metric.
+/// Splits a metric's name into words.
 pub fn words(name: &str) -> impl Iterator<Item = &str> {
     name.split(|c: char| !c.is_ascii_alphanumeric())
 }
 
-/// Whether a name is one of a time: a copy may have others.
+/// Whether a name denotes a time; copies may differ in times.
 pub fn is_time(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     words(&name).any(|word| TIMES.contains(&word))
 }
 
 impl MetricCourse {
-    /// The metric by the first of several names that the run has.
+    /// Finds the metric by the first of several names that the run has.
     pub fn find_any(run: &LoggedRun, names: &[String]) -> Option<Self> {
         names.iter().find_map(|name| Self::find(run, name))
     }
 
-    /// The metric that a run calls `name`; else the one that has this name here.
+    /// Finds the metric that the run calls `name`, or else the one with this canonical name.
     pub fn find(run: &LoggedRun, name: &str) -> Option<Self> {
         let theirs = |metric: &Metric| heading(metric, run) == name;
         let ours = |metric: &Metric| metric.name() == name;
@@ -76,7 +76,7 @@ impl MetricCourse {
             .or_else(|| Self::of_rows(run, &ours))
     }
 
-    /// The metric with this meaning.
+    /// Finds the metric with this meaning.
     pub fn of_metric(run: &LoggedRun, metric: &Metric) -> Option<Self> {
         Self::of_rows(run, &|other| other == metric)
     }
@@ -105,13 +105,13 @@ impl MetricCourse {
         self.points.last_key_value().map(|(step, _)| *step)
     }
 
-    /// The value there.
+    /// The value at a step.
     pub fn end(&self) -> Option<&LogNumber> {
         self.points.last_key_value().map(|(_, number)| number)
     }
 
-    /// Whether both have the same values, and too many of them for a chance. Two trackers print one number with different
-    /// digits, or as a float32. A copy may have other steps: then more values must be equal, in their order.
+    /// Whether both have the same values, and too many of them to agree by chance. Two trackers print one number with
+    /// different digits or as a float32. A copy may have different steps; then more values must agree, in order.
     pub fn is_copy_of(&self, other: &Self) -> bool {
         if self.points.len() != other.points.len() {
             return false;
@@ -131,13 +131,13 @@ impl MetricCourse {
 }
 
 impl MetricCourse {
-    /// Whether so many different values are long that no other run has them by chance.
+    /// Whether enough values have many digits, so that no other run matches them by chance.
     fn is_sure(&self) -> bool {
         let long = self.points.values().filter(|number| digits(number.text()) >= LONG);
         long.map(LogNumber::text).collect::<BTreeSet<_>>().len() >= SURE
     }
 
-    /// Whether most values at the same steps are other ones, however they are printed.
+    /// Whether most values at shared steps differ, regardless of formatting.
     pub fn is_unlike(&self, other: &Self) -> bool {
         let pairs =
             self.points.iter().filter_map(|(step, one)| Some((one, other.points.get(step)?)));
@@ -147,7 +147,7 @@ impl MetricCourse {
     }
 }
 
-/// A trace with the losses and the norms of gradients of a log.
+/// A trace with a log's losses and gradient norms.
 pub fn traced(run: &LoggedRun, mut trace: RunTrace) -> RunTrace {
     for metric in [Metric::ValidationLoss, Metric::Loss, Metric::GradNorm] {
         let course = MetricCourse::of_metric(run, &metric);
@@ -158,8 +158,8 @@ pub fn traced(run: &LoggedRun, mut trace: RunTrace) -> RunTrace {
     trace
 }
 
-/// Whether two runs measure something differently beside the metric `own`: an accuracy of few digits may be equal by chance,
-/// and then the losses of training are not. Times, speeds and settings tell nothing.
+/// Whether two runs differ in a measured quantity other than `own`. An accuracy with few digits can match by chance;
+/// training losses then differ. Times, speeds and settings are ignored.
 pub fn measure_differently(one: &LoggedRun, other: &LoggedRun, own: &str) -> bool {
     let rows = one.evaluations.iter().chain(&one.training);
     let metrics: BTreeSet<&Metric> =
@@ -172,7 +172,7 @@ pub fn measure_differently(one: &LoggedRun, other: &LoggedRun, own: &str) -> boo
     pairs.into_iter().any(|(one, other)| one.is_unlike(&other))
 }
 
-/// Whether a metric is what a run is measured by.
+/// Whether a metric measures the run.
 fn is_measured(metric: &Metric) -> bool {
     let is_named = |name: &str| !is_time(name) && !import::is_speed(name);
     match metric {
@@ -182,63 +182,63 @@ fn is_measured(metric: &Metric) -> bool {
     }
 }
 
-/// Whether enough different values are long enough.
+/// Whether enough different values have enough digits.
 fn are_many(values: BTreeSet<&str>) -> bool {
     values.into_iter().filter(|text| digits(text) >= LONG).count() >= VALUES
 }
 
-/// The text of the shorter of two numbers, where the other one rounds to it.
+/// The text of the shorter of two numbers if the other one rounds to it.
 fn rounded_alike<'n>(one: &'n LogNumber, other: &'n LogNumber) -> Option<&'n str> {
     let (one_digits, other_digits) = (digits(one.text()), digits(other.text()));
     let (short, long) = if one_digits <= other_digits { (one, other) } else { (other, one) };
     let (Some(near), Some(exact)) = (short.value(), long.value()) else {
         return (key(one) == key(other)).then_some(short.text());
     };
-    // Half a unit of the last digit, with some room for what a float32 has made of the other.
+    // Half a unit in the last digit, with a margin for float32 conversion.
     let half: f64 = format!("0.5e{}", last_place(short.text())).parse().ok()?;
     let room = half * (1.0 + 1e-6) + 1.2e-7 * exact.abs();
     ((near - exact).abs() <= room).then_some(short.text())
 }
 
-/// The power of ten of the last digit of a number as printed.
+/// The power of ten of a printed number's last digit.
 fn last_place(text: &str) -> i64 {
     let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
     let decimals = mantissa.split_once('.').map_or(0, |(_, decimals)| decimals.len() as i64);
     exponent.parse::<i64>().unwrap_or(0).saturating_sub(decimals)
 }
 
-/// The values of a metric by step; of two rows of one step the later one counts.
+/// The values of a metric by step; if a step has two rows, the later one counts.
 fn points(rows: &[LogRow], metric: &Metric) -> BTreeMap<Option<u64>, LogNumber> {
     let told = rows.iter().filter_map(|row| Some((Some(row.step), row.get(metric)?.clone())));
     told.collect()
 }
 
-/// Whether two numbers are one, however they are printed.
+/// Whether two numbers are equal, regardless of formatting.
 fn same(one: &LogNumber, other: &LogNumber) -> bool {
     key(one) == key(other)
 }
 
 /// A number by its value.
 pub fn key(number: &LogNumber) -> (u64, Option<&'static str>) {
-    // Zero has two signs and is one number.
+    // Positive and negative zero are equal.
     let bits = number.value().map_or(0, |value| (value + 0.0).to_bits());
     (bits, number.nonfinite())
 }
 
-/// Whether different values have so many significant digits together that their agreement is no chance.
+/// Whether different values have enough significant digits to rule out an agreement by chance.
 pub fn are_no_chance<'n>(values: impl Iterator<Item = &'n LogNumber>) -> bool {
     let different: BTreeSet<&str> = values.map(LogNumber::text).collect();
     different.into_iter().map(digits).sum::<usize>() >= DIGITS
 }
 
-/// How many significant digits a number has as printed.
+/// The number of significant digits in a printed number.
 fn digits(text: &str) -> usize {
     let mantissa = text.split(['e', 'E']).next().unwrap_or_default();
     let digits = mantissa.chars().filter(char::is_ascii_digit);
     digits.skip_while(|digit| *digit == '0').count()
 }
 
-/// Which values of which runs were seen, so that a run is recognized that shares most of its course with another.
+/// Remembers the values of all runs to recognize a run that shares most of its course with another.
 #[derive(Debug, Default)]
 pub struct KnownCourses {
     runs: Vec<(usize, MetricCourse)>,
@@ -246,9 +246,9 @@ pub struct KnownCourses {
 }
 
 impl KnownCourses {
-    /// The run that a course is of, with whether it is all of it: one that is equal, or one that shares at least half
-    /// of the values at the same steps. Runs that went on from one checkpoint share the noise up to there. Values that may
-    /// be equal by chance are asked whether the rest of the runs `differs`.
+    /// Finds the run that a course belongs to, and whether it is the whole run: either an equal course, or one that
+    /// shares at least half of the values at the same steps. Runs that continue from one checkpoint share the noise up
+    /// to it. For values that can match by chance, `differs` compares the rest of the runs.
     pub fn seen(
         &self,
         course: &MetricCourse,
@@ -281,12 +281,12 @@ impl KnownCourses {
         })
     }
 
-    /// The course of a run that is remembered.
+    /// The course of a remembered run.
     pub fn of(&self, run: usize) -> Option<&MetricCourse> {
         self.runs.iter().find(|(known, _)| *known == run).map(|(_, course)| course)
     }
 
-    /// Remembers the course of a run.
+    /// Remembers a run's course.
     pub fn add(&mut self, run: usize, course: MetricCourse) {
         let at = self.runs.len();
         for (step, number) in &course.points {
@@ -319,10 +319,10 @@ mod tests {
         assert!(long.is_copy_of(&course(&["5.00", "4.00", "3.50", "3.20"])));
         assert!(!long.is_copy_of(&course(&["5.0", "4.0", "3.5", "3.3"])));
         assert!(!long.is_copy_of(&course(&["5.0", "4.0", "3.5"])));
-        // One value of a few digits, or one value over and over.
+        // One value with few digits, or one value repeated.
         assert!(!course(&["3.279"]).is_copy_of(&course(&["3.279"])));
         assert!(course(&["0.25851234"]).is_copy_of(&course(&["0.25851234"])));
-        // Two trackers of one run, and a seed whose values are near.
+        // Two trackers of one run, and a seed with similar values.
         let whole = course(&["5.01234", "4.98765", "4.55555", "4.21219"]);
         assert!(whole.is_copy_of(&course(&["5.0123", "4.9877", "4.5556", "4.2122"])));
         assert!(whole.is_copy_of(&course(&[
@@ -336,7 +336,7 @@ mod tests {
             !course(&["0.90", "0.91", "0.92", "0.93"])
                 .is_copy_of(&course(&["0.901", "0.912", "0.921", "0.929"]))
         );
-        // At other steps.
+        // At different steps.
         let moved = |by: u64, values: &[&str]| {
             let course = course(values);
             let points =
@@ -367,7 +367,7 @@ mod tests {
         assert_eq!(known.seen(&start, &|_| false), None);
         let same = course(&["5.031", "4.122", "3.853", "3.744", "3.633", "3.52"]);
         assert_eq!(known.seen(&same, &|_| false), Some((7, true)));
-        // Few digits agree by chance.
+        // Few digits match by chance.
         let mut coarse = KnownCourses::default();
         coarse.add(0, course(&["0.1", "0.2", "0.3", "0.4", "0.5", "0.6"]));
         assert_eq!(

@@ -1,4 +1,4 @@
-//! The decision: the rule line by line, and what it comes to. Data in, data out.
+//! Decides by the rule, line by line. Data in, data out.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,10 +18,10 @@ use crate::gate::{
     OTHER_STEPS, OTHER_TEXT, OTHER_TOKENS, TORN, TWO_VALUES, UNFINISHED, UNLIKE, UNREAD,
 };
 
-/// The significant digits that people see.
+/// Significant digits in the text report.
 const DIGITS: usize = 6;
 
-/// What a gate answers.
+/// The answer of a gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GateDecision {
     /// The rule is met.
@@ -33,7 +33,7 @@ pub enum GateDecision {
 }
 
 impl GateDecision {
-    /// The words for people.
+    /// The words in the text report.
     pub fn words(self) -> &'static str {
         match self {
             Self::Better => "better",
@@ -42,7 +42,7 @@ impl GateDecision {
         }
     }
 
-    /// The exit status that it stands for.
+    /// The exit status.
     pub fn status(self) -> ExitStatus {
         match self {
             Self::Better => ExitStatus::Verified,
@@ -52,33 +52,33 @@ impl GateDecision {
     }
 }
 
-/// The answer with all that is behind it.
+/// The answer with everything behind it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GateReport {
-    /// The rule,
+    /// The rule.
     pub rule: GateRule,
-    /// what it was asked of,
+    /// The inputs.
     pub inputs: GateInputs,
-    /// and each thing that it asks.
+    /// The lines of the rule.
     pub lines: Vec<RuleLine>,
-    /// The test, where one was made.
+    /// The test, if one was run.
     pub gap: Option<TestedGap>,
     /// The answer.
     pub decision: GateDecision,
 }
 
 impl GateReport {
-    /// The gap with its interval, where a test was made.
+    /// The gap with its interval, if a test was run.
     pub fn gap_in_words(&self) -> Option<String> {
         let TestedGap { estimate, interval: [low, high], interval_level, .. } =
             self.gap.as_ref()?;
         let short = |value: f64| format_float(value, DIGITS);
         let standard = match self.rule.bar {
-            Some(_) => format!("the bar {}", self.rule.bar_text),
+            Some(_) => format!("the threshold {}", self.rule.bar_text),
             None => "the baseline".to_owned(),
         };
         Some(format!(
-            "{} of the candidate less {standard} is {}, {}% interval [{}, {}]",
+            "{}, candidate minus {standard}: {}, {}% interval [{}, {}]",
             self.inputs.metric.name,
             short(*estimate),
             short(100.0 * interval_level),
@@ -88,7 +88,7 @@ impl GateReport {
     }
 }
 
-/// Decides by a rule. Nothing is tested where the runs cannot be compared.
+/// Decides by a rule. No test is run if the runs cannot be compared.
 pub fn decide(rule: &GateRule, inputs: GateInputs) -> GateReport {
     let mut lines = vec![enough(rule, &inputs)];
     lines.extend(all_read(&inputs));
@@ -116,7 +116,7 @@ pub fn decide(rule: &GateRule, inputs: GateInputs) -> GateReport {
     GateReport { rule: rule.clone(), inputs, lines, gap, decision }
 }
 
-/// The sides with their words.
+/// The arms with their names.
 fn sides(inputs: &GateInputs) -> impl Iterator<Item = (&'static str, &GateSide)> {
     let baseline = inputs.baseline.iter().map(|side| ("baseline", side));
     baseline.chain([("candidate", &inputs.candidate)])
@@ -127,44 +127,44 @@ fn counting(inputs: &GateInputs) -> impl Iterator<Item = &RunValue> {
     sides(inputs).flat_map(|(_, side)| side.counted())
 }
 
-/// Whether there are as many runs as the rule asks.
+/// Checks that there are as many runs as the rule requires.
 fn enough(rule: &GateRule, inputs: &GateInputs) -> RuleLine {
     let told = sides(inputs).map(|(word, side)| {
         let (n, all) = (side.counted().count(), side.runs.len());
         let of = if n < all { format!(" of {all}") } else { String::new() };
-        format!("{n}{of} of the {word}")
+        format!("{n}{of} {word}")
     });
     let found = told.collect::<Vec<_>>().join(", ");
-    let on = if inputs.baseline.is_some() { " on each side" } else { "" };
+    let on = if inputs.baseline.is_some() { " per arm" } else { "" };
     let asks = format!("at least {}{on}", counted(rule.at_least, "run"));
     let is_met = sides(inputs).all(|(_, side)| side.counted().count() >= rule.at_least);
     if is_met { RuleLine::met(asks, found) } else { RuleLine::open(asks, found, &FEW_RUNS) }
 }
 
-/// Whether everything that looks like a run was read; nothing is said where it was.
+/// Checks that every file that looks like a run was read; no line if all were.
 fn all_read(inputs: &GateInputs) -> Option<RuleLine> {
     let unread = &inputs.unread;
     (!unread.is_empty()).then(|| {
         let found = some(unread.iter().cloned(), unread.len());
-        RuleLine::open("every run in the folders is read", found, &UNREAD)
+        RuleLine::open("every run in the folders can be read", found, &UNREAD)
     })
 }
 
-/// Whether no run stands on both sides.
+/// Checks that no run is in both arms.
 fn apart(inputs: &GateInputs) -> Option<RuleLine> {
     inputs.baseline.as_ref()?;
-    let asks = "no run on both sides";
+    let asks = "no run is in both arms";
     let both = &inputs.on_both_sides;
     Some(if both.is_empty() {
         RuleLine::met(asks, "none")
     } else {
-        let files = both.iter().map(|error| format!("{} is {}", error.place.file, error.found));
+        let files =
+            both.iter().map(|error| format!("{} matches {}", error.place.file, error.found));
         RuleLine::open(asks, some(files, both.len()), &ON_BOTH_SIDES)
     })
 }
 
-/// Whether each run has one value: logs of one training with different ends are not both right. Nothing is said where
-/// all have.
+/// Checks that each run has one value: if logs of one run end differently, at most one is right. No line if all agree.
 fn one_value(inputs: &GateInputs) -> Option<RuleLine> {
     let all = sides(inputs).flat_map(|(_, side)| &side.runs);
     let told =
@@ -175,7 +175,7 @@ fn one_value(inputs: &GateInputs) -> Option<RuleLine> {
         .then(|| RuleLine::open("each run has one value", some(told.into_iter(), n), &TWO_VALUES))
 }
 
-/// Whether every run has a finite value; one that has none is not left out, as a run that failed is a result.
+/// Checks that every run has a finite value. Runs without one are not left out, because a failed run is a result.
 fn finite(rule: &GateRule, inputs: &GateInputs) -> RuleLine {
     let at = match rule.step {
         ReadAt::Step(step) => format!(" at step {step}"),
@@ -183,7 +183,7 @@ fn finite(rule: &GateRule, inputs: &GateInputs) -> RuleLine {
     };
     let asks = format!("every run has a finite `{}`{at}", inputs.metric.name);
     let missing: Vec<_> = counting(inputs).filter(|run| run.value.is_none()).collect();
-    // A run that diverged is no less a result where it shares its start or its seed with another.
+    // A diverged run is a result even if it shares its start or seed with another.
     let all = sides(inputs).flat_map(|(_, side)| &side.runs);
     let diverged: Vec<_> =
         all.filter(|run| run.value.is_some() && run.finite().is_none()).collect();
@@ -201,7 +201,7 @@ fn finite(rule: &GateRule, inputs: &GateInputs) -> RuleLine {
     RuleLine::met(asks, counted(counting(inputs).count(), "value"))
 }
 
-/// Whether what a run tells after the step at which it was read is no sign that it failed; nothing is said where none is.
+/// Checks that no run shows a failure after the step at which it was read; no line if none does.
 fn to_the_end(inputs: &GateInputs) -> Option<RuleLine> {
     let all = sides(inputs).flat_map(|(_, side)| &side.runs);
     let told: Vec<&Error> = all.filter_map(|run| run.later.as_ref()).collect();
@@ -211,52 +211,54 @@ fn to_the_end(inputs: &GateInputs) -> Option<RuleLine> {
     Some(RuleLine::open(asks, some(files, told.len()), code))
 }
 
-/// Above this a share is a percentage.
+/// A value above this is a percentage.
 const SHARE: f64 = 1.5;
 
-/// Whether no shares are held against percentages; nothing is said where all values may be either.
+/// Checks that fractions are not compared with percentages; no line if all values can be either.
 fn one_scale(rule: &GateRule, inputs: &GateInputs) -> Option<RuleLine> {
     let is_of_shares = counting(inputs).all(|run| is_share(&run.metric));
     let runs = counting(inputs).filter_map(|run| Some((run.finite()?, run.shown())));
-    let bar = rule.bar.map(|bar| (bar, "the bar".to_owned()));
+    let bar = rule.bar.map(|bar| (bar, "the threshold".to_owned()));
     let values: Vec<(f64, String)> = runs.chain(bar).collect();
     let share = values.iter().find(|(value, _)| (0.0..=1.0).contains(value))?;
     let percentage = values.iter().find(|(value, _)| *value > SHARE)?;
     is_of_shares.then(|| {
         let [one, other] = [share, percentage]
             .map(|(value, of)| format!("{} of {of}", format_float(*value, DIGITS)));
-        let asks =
-            format!("`{}` is a share in all runs, or a percentage in all", inputs.metric.name);
-        RuleLine::open(asks, format!("{one} beside {other}"), &OTHER_SCALE)
+        let asks = format!(
+            "`{}` is a fraction in all runs, or a percentage in all runs",
+            inputs.metric.name
+        );
+        RuleLine::open(asks, format!("{one}, but {other}"), &OTHER_SCALE)
     })
 }
 
-/// That the rule says the opposite of what the metric is called; nothing is said where it does not.
+/// Reports that the rule contradicts the metric's name; no line if it does not.
 fn against_the_name(rule: &GateRule, inputs: &GateInputs) -> Option<RuleLine> {
     let metric = &inputs.metric;
     metric.contradicts_name.then(|| {
         let [better, named] = match metric.lower_is_better {
-            true => ["less", "more"],
-            false => ["more", "less"],
+            true => ["lower", "higher"],
+            false => ["higher", "lower"],
         };
         let asks =
-            format!("{better} of `{}` is better, as {} says", metric.name, rule.place().file);
-        RuleLine::met(asks, format!("by its name {named} would be"))
+            format!("{better} `{}` is better, according to {}", metric.name, rule.place().file);
+        RuleLine::met(asks, format!("its name suggests {named}"))
     })
 }
 
-/// Whether no document contradicts the number that is read from it; nothing is said where none does.
+/// Checks that no document contradicts the value read from it; no line if none does.
 fn uncontradicted(inputs: &GateInputs) -> Option<RuleLine> {
     let told: Vec<_> = counting(inputs)
         .filter_map(|run| run.contradiction.as_ref())
         .map(|error| format!("{} in {} [{}]", error.found, error.place, error.code.id))
         .collect();
     let n = told.len();
-    let asks = "every number agrees with the rest of its document";
+    let asks = "every value is consistent with the rest of its document";
     (n > 0).then(|| RuleLine::open(asks, some(told.into_iter(), n), &CONTRADICTED))
 }
 
-/// Whether the metric is the same sort of number in all runs; nothing is said where it is.
+/// Checks that the metric is the same kind of number in all runs; no line if it is.
 fn alike(inputs: &GateInputs) -> Option<RuleLine> {
     let mut sorts: BTreeMap<String, &RunValue> = BTreeMap::new();
     for run in counting(inputs) {
@@ -268,17 +270,17 @@ fn alike(inputs: &GateInputs) -> Option<RuleLine> {
     let told =
         sorts.iter().map(|(sort, run)| format!("{sort} in {} (`{}`)", run.shown(), run.metric));
     (sorts.len() > 1).then(|| {
-        let asks = format!("`{}` is one sort of number", inputs.metric.name);
+        let asks = format!("`{}` is the same kind of number in all runs", inputs.metric.name);
         RuleLine::open(asks, told.collect::<Vec<_>>().join(", "), &UNLIKE)
     })
 }
 
-/// Whether a metric is called one of test data.
+/// Whether a metric's name marks it as measured on test data.
 fn is_of_tests(name: &str) -> bool {
     words(name).any(|word| word.eq_ignore_ascii_case("test"))
 }
 
-/// Values of runs in order, each with how many runs have it.
+/// The values of the runs in order, each with the number of runs that have it.
 fn spread_of(values: impl Iterator<Item = u64>, what: &str) -> String {
     let mut counts: BTreeMap<u64, usize> = BTreeMap::new();
     for value in values {
@@ -291,7 +293,7 @@ fn spread_of(values: impl Iterator<Item = u64>, what: &str) -> String {
     some(told, counts.len())
 }
 
-/// Whether the runs were read after equal training: of the tokens that all state, or of the steps.
+/// Checks that the runs were read after equal training, by the tokens if all runs state them, else by the steps.
 fn equal_training(rule: &GateRule, inputs: &GateInputs) -> RuleLine {
     let tokens = || counting(inputs).filter_map(|run| run.tokens);
     let steps = || counting(inputs).filter_map(|run| run.step);
@@ -304,50 +306,50 @@ fn equal_training(rule: &GateRule, inputs: &GateInputs) -> RuleLine {
             format!("{}; {}", spread_of(tokens(), "tokens"), spread_of(steps(), "step"))
         }
         (true, None) => spread_of(tokens(), "tokens"),
-        // A run that leaves them out may have seen more.
+        // A run that does not state its tokens may have seen more.
         (false, Some(_)) if tokens().next().is_some() => {
             let silent = counted(n - tokens().count(), "run");
-            format!("{}; no tokens stated by {silent}", spread_of(steps(), "step"))
+            format!("{}; {silent} without a token count", spread_of(steps(), "step"))
         }
         (false, Some(_)) => spread_of(steps(), "step"),
         (false, None) => "no run states a step".to_owned(),
     };
     if rule.step == ReadAt::Last {
-        return RuleLine::met("each run at its last step, wherever that is", found);
+        return RuleLine::met("each run is read at its last step, whatever that is", found);
     }
     let asks = match rule.step {
-        ReadAt::Step(step) => format!("all runs at step {step}, after equal data"),
-        _ => "all runs read after equal training, as far as they state it".to_owned(),
+        ReadAt::Step(step) => format!("all runs are read at step {step}, after equal data"),
+        _ => "all runs are read after equal training, as far as stated".to_owned(),
     };
     if !by_tokens {
         return RuleLine::open(asks, found, &OTHER_TOKENS);
     }
     let axes: BTreeMap<StepAxis, &RunValue> =
         counting(inputs).filter_map(|run| Some((run.axis?, run))).collect();
-    // Equal data is equal training, however it is counted.
+    // Equal data is equal training, regardless of the counter.
     if axes.len() > 1 && !(all_tokens && rule.step == ReadAt::Common) {
         let told = axes.iter().map(|(axis, run)| format!("{} in {}", axis.word(), run.shown()));
-        let found = format!("{found}; counted in {}", told.collect::<Vec<_>>().join(", in "));
+        let found = format!("{found}; counters: {}", told.collect::<Vec<_>>().join(", "));
         return RuleLine::open(asks, found, &OTHER_AXIS);
     }
-    // Equal data in other steps is another batch size.
+    // Equal data at different steps means a different batch size.
     if all_tokens || by_steps && steps().count() == n || steps().count() == 0 {
         return RuleLine::met(asks, found);
     }
     let hint = match inputs.shared_step {
-        Some(step) => format!("{found}; the last step that all have is {step}"),
+        Some(step) => format!("{found}; the last step shared by all runs is {step}"),
         None => found,
     };
     RuleLine::open(asks, hint, &OTHER_STEPS)
 }
 
-/// Whether no log ends in a number of the metric that may be cut; nothing is said where none does, nor where the rule says
-/// at which step runs are read: there it is a step that has no value.
+/// Checks that no log ends in a possibly truncated value of the metric. No line if none does, or if the rule sets the
+/// step at which runs are read: then the run has no value at that step.
 fn whole_numbers(rule: &GateRule, inputs: &GateInputs) -> Option<RuleLine> {
     let torn = counting(inputs).filter_map(|run| run.unfinished.as_ref()).filter(|e| is_torn(e));
     let told: Vec<_> = torn.map(|error| format!("{} in {}", error.found, error.place)).collect();
     let n = told.len();
-    let asks = "every log ends in a whole number";
+    let asks = "every log ends in a complete number";
     (n > 0 && !matches!(rule.step, ReadAt::Step(_)))
         .then(|| RuleLine::open(asks, some(told.into_iter(), n), &TORN))
 }
@@ -356,18 +358,18 @@ fn is_torn(error: &Error) -> bool {
     error.code == &crate::import::TORN_VALUE
 }
 
-/// Whether runs that say how long they were meant to be came to their end: else somebody chose where. Nothing is said
-/// where none was cut off, nor where the rule itself says at which step runs are read.
+/// Checks that runs with a planned length reached it; otherwise somebody chose where to stop. No line if none was cut
+/// off, or if the rule sets the step at which runs are read.
 fn whole_runs(rule: &GateRule, inputs: &GateInputs) -> Option<RuleLine> {
     let cut = counting(inputs).filter_map(|run| run.unfinished.as_ref());
     let cut: Vec<_> = cut.filter(|error| !is_torn(error)).collect();
     let told = cut.iter().map(|error| format!("{} in {}", error.found, error.place));
     (!cut.is_empty() && rule.step == ReadAt::Common).then(|| {
-        RuleLine::open("every run came to its planned end", some(told, cut.len()), &UNFINISHED)
+        RuleLine::open("every run reached its planned end", some(told, cut.len()), &UNFINISHED)
     })
 }
 
-/// Whether the runs were evaluated on one text, as far as they state it; nothing is said where none does.
+/// Checks that the runs were evaluated on one text, as far as they state it; no line if no run does.
 fn one_text(inputs: &GateInputs) -> Option<RuleLine> {
     let mut stated: BTreeMap<&str, BTreeMap<&str, &RunValue>> = BTreeMap::new();
     for run in counting(inputs) {
@@ -376,7 +378,7 @@ fn one_text(inputs: &GateInputs) -> Option<RuleLine> {
         }
     }
     let differing = stated.iter().find(|(_, values)| values.len() > 1);
-    let asks = "all runs evaluated on one text";
+    let asks = "all runs were evaluated on the same text";
     if let Some((name, values)) = differing {
         let told = values.iter().map(|(value, run)| format!("{value} in {}", run.shown()));
         let found = format!("{name}: {}", some(told, values.len()));
@@ -387,7 +389,7 @@ fn one_text(inputs: &GateInputs) -> Option<RuleLine> {
     (!stated.is_empty()).then(|| {
         let silent = match silent {
             0 => String::new(),
-            runs => format!("; {} state nothing", counted(runs, "run")),
+            runs => format!("; {} without this information", counted(runs, "run")),
         };
         RuleLine::met(asks, format!("equal {}{silent}", names.join(", ")))
     })

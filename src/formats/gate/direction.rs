@@ -1,10 +1,10 @@
-//! What the words of a metric's name tell: whether less of it is better, and of which quantity it is.
+//! Interprets metric names: whether lower is better, and which quantity it is.
 
 use std::collections::BTreeSet;
 
 use crate::gate::course::words;
 
-/// Words of names of metrics of which less is better,
+/// Words in names of metrics for which lower is better.
 const LOWER: [&str; 14] = [
     "loss",
     "bpb",
@@ -21,11 +21,11 @@ const LOWER: [&str; 14] = [
     "rmse",
     "mae",
 ];
-/// those of durations, which are shorter where they are better,
+/// Words for durations, for which lower is better.
 const DURATIONS: [&str; 2] = ["seconds", "ms"];
-/// and of those of which more is, besides shares.
+/// Words for metrics other than fractions for which higher is better.
 const HIGHER: [&str; 2] = ["core", "reward"];
-/// Words of names of shares of which more is better; others print them as percentages.
+/// Words for fractions for which higher is better; some logs print them as percentages.
 const SHARES: [&str; 13] = [
     "acc",
     "accuracy",
@@ -41,7 +41,7 @@ const SHARES: [&str; 13] = [
     "recall",
     "mfu",
 ];
-/// Words that turn the meaning of another, or make another quantity of it.
+/// Words that reverse the meaning of another word or turn it into a different quantity.
 const TURNING: [&str; 41] = [
     "neg",
     "negative",
@@ -85,7 +85,7 @@ const TURNING: [&str; 41] = [
     "threshold",
     "target",
 ];
-/// Quantities by the words for each,
+/// Quantities by their words.
 const QUANTITIES: [&[&str]; 17] = [
     &["loss", "nll", "xent", "ce", "entropy"],
     &["ppl", "perplexity"],
@@ -105,13 +105,13 @@ const QUANTITIES: [&[&str]; 17] = [
     &["precision"],
     &["recall"],
 ];
-/// and what else has to be the same of two names of one quantity.
+/// The words that must also match if two names denote one quantity.
 const SORTS: [&[&str]; 5] =
     [&["top3"], &["top5", "acc5"], &["top10"], &["ema"], &["smooth", "smoothed"]];
-/// The best value of a run is not its last one.
+/// A run's best value differs from its last one.
 const BEST: &[&str] = &["best", "min", "max"];
 
-/// Whether one of the words of a name is among `known`; `Loss` of `CrossEntropyLoss` is one, and so is `top-5`.
+/// Whether a word of the name is in `known`; this includes `Loss` in `CrossEntropyLoss`, and `top-5`.
 fn has(name: &str, known: &[&str]) -> bool {
     let is_known = |word: &str| known.iter().any(|known| known.eq_ignore_ascii_case(word));
     let next = words(name).skip(1).chain([""]);
@@ -120,10 +120,10 @@ fn has(name: &str, known: &[&str]) -> bool {
     })
 }
 
-/// What the words of a name tell of whether less is better: nothing where they contradict each other.
+/// Whether lower is better according to a metric's name; none if its words contradict each other.
 pub fn told_by(name: &str) -> Option<bool> {
     let plain = name.to_ascii_lowercase().replace(' ', "");
-    // `1-accuracy` is an error, and `top-1-accuracy` is none.
+    // `1-accuracy` is an error; `top-1-accuracy` is not.
     let is_complement = plain.starts_with('-') || plain.contains("1-") && !plain.contains("top-1");
     let is_higher = has(name, &HIGHER) || is_share(name);
     match (has(name, &LOWER), is_higher, has(name, &DURATIONS)) {
@@ -135,12 +135,12 @@ pub fn told_by(name: &str) -> Option<bool> {
     }
 }
 
-/// Whether a metric is a share of something, which some print as a percentage.
+/// Whether a metric is a fraction, which some logs print as a percentage.
 pub fn is_share(name: &str) -> bool {
     has(name, &SHARES)
 }
 
-/// Whether two names may be of one quantity: `val_loss` and `eval/nll`, but not `val_ppl` nor `best_val_loss`.
+/// Whether two names may denote one quantity: `val_loss` and `eval/nll`, but not `val_ppl` or `best_val_loss`.
 pub fn may_be_one(one: &str, other: &str) -> bool {
     let of = |name: &str, known: &[&'static [&'static str]]| -> BTreeSet<&'static str> {
         let named = known.iter().filter(|words| has(name, words));
@@ -153,7 +153,7 @@ pub fn may_be_one(one: &str, other: &str) -> bool {
         && has(one, BEST) == has(other, BEST)
 }
 
-/// `Loss` of `CrossEntropyLoss`.
+/// Splits `CrossEntropyLoss` into words to find `Loss`.
 fn last_piece(word: &str) -> &str {
     let pairs = word.char_indices().zip(word.chars().skip(1));
     let starts =

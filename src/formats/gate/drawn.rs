@@ -1,4 +1,4 @@
-//! The answer for people, the rule line by line, and for programs (`repro.gate/1`).
+//! Formats the answer as text, with the rule line by line, and as JSON (`repro.gate/1`).
 
 use crate::import::counted;
 use anstyle::{Effects, Style};
@@ -21,11 +21,11 @@ use crate::gate::tested::TestedGap;
 const PLAIN: Style = Style::new();
 const BOLD: Style = Style::new().effects(Effects::BOLD);
 const FAINT: Style = Style::new().effects(Effects::DIMMED);
-/// The significant digits that people see,
+/// Significant digits in text.
 const DIGITS: usize = 6;
-/// and those of a number for programs.
+/// Significant digits in JSON.
 const PROGRAM_DIGITS: usize = 10;
-/// The most runs of a side that are listed without being asked for.
+/// The maximum number of runs per arm that are listed without `--verbose`.
 const LISTED: usize = 16;
 
 fn short(value: f64) -> String {
@@ -57,7 +57,7 @@ pub fn badge(report: &GateReport) -> Badge {
         GateDecision::Worse => BadgeColour::Red,
         GateDecision::WithinNoise => BadgeColour::Orange,
     };
-    // Logs and bundles say what whoever made them declares.
+    // Values in logs and bundles are declared by whoever made them.
     let message = format!("{}, {}", report.decision.words(), EvidenceOrigin::Declared.word());
     Badge { label: "repro gate", message, colour }
 }
@@ -77,7 +77,7 @@ fn headline(report: &GateReport) -> String {
         Some(words) => words,
         None => match first_open(report) {
             Some(line) if report.rule.test == GateTest::None => line.found.clone(),
-            Some(line) => format!("nothing is tested: {} [{}]", line.found, code(line)),
+            Some(line) => format!("no test was run: {} [{}]", line.found, code(line)),
             None => report.lines.last().map(|line| line.found.clone()).unwrap_or_default(),
         },
     };
@@ -93,7 +93,7 @@ fn code(line: &RuleLine) -> &'static str {
     line.code.map_or("", |code| code.id)
 }
 
-/// What is on each side: number, mean and spread, and the runs.
+/// A summary of each arm: number, mean, standard deviation, and the runs.
 fn sides(page: &mut Page, report: &GateReport, options: &ReportOptions) {
     let metric = &report.inputs.metric;
     let better = if metric.lower_is_better { "lower" } else { "higher" };
@@ -115,7 +115,7 @@ fn sides(page: &mut Page, report: &GateReport, options: &ReportOptions) {
     }
 }
 
-/// Number, mean and spread of the runs of a side that count.
+/// Number, mean and standard deviation of the counted runs in an arm.
 fn figures(side: &GateSide) -> Vec<String> {
     let values = side.values();
     let n = side.counted().count().to_string();
@@ -124,7 +124,7 @@ fn figures(side: &GateSide) -> Vec<String> {
     vec![n, mean, sd]
 }
 
-/// The runs of a side; those that do not count with the reason.
+/// The runs of an arm; excluded runs include the reason.
 fn runs(page: &mut Page, word: &str, side: &GateSide, options: &ReportOptions) {
     let folder = common_folder(side.runs.iter().map(|run| run.file.as_str()));
     let columns: Vec<_> = COLUMNS
@@ -156,7 +156,7 @@ fn runs(page: &mut Page, word: &str, side: &GateSide, options: &ReportOptions) {
     page.block(0, &table.render("", page.width(), false));
     if listed < side.runs.len() {
         let hidden = counted(side.runs.len() - listed, "run");
-        page.paragraph(2, 4, FAINT, &format!("{hidden} that count, listed by --verbose"));
+        page.paragraph(2, 4, FAINT, &format!("{hidden} counted runs; use --verbose to list them"));
     }
     for error in left {
         let told = format!("~ {}: {} [{}]", error.place, error.found, error.code.id);
@@ -164,10 +164,10 @@ fn runs(page: &mut Page, word: &str, side: &GateSide, options: &ReportOptions) {
     }
 }
 
-/// The cell of a run, where it has one.
+/// The cell of a run, if it has one.
 type Cell = fn(&RunValue) -> Option<String>;
 
-/// What is told of a run beside its name, under these headings, where a run has it.
+/// Columns beside a run's name, for runs that have a value.
 const COLUMNS: [(&str, Cell); 5] = [
     ("value", |run| Some(run.value.as_ref().map_or("—", |value| value.text()).to_owned())),
     ("step", |run| Some(run.step?.to_string())),
@@ -178,13 +178,13 @@ const COLUMNS: [(&str, Cell); 5] = [
         Some(digest.chars().take(SHORT_DIGEST).collect())
     }),
 ];
-/// So much of a digest tells bundles apart.
+/// The number of digest characters that distinguish bundles.
 const SHORT_DIGEST: usize = 15;
 
 /// The rule line by line.
 fn rule(page: &mut Page, report: &GateReport, options: &ReportOptions) {
     let rule = &report.rule;
-    let file = rule.file.as_deref().map_or("rule: the defaults", |file| file);
+    let file = rule.file.as_deref().map_or("rule: defaults", |file| file);
     let about = rule.about.as_deref().map(|about| format!(": {about}")).unwrap_or_default();
     page.paragraph(0, 2, BOLD, &visible(&format!("{file}{about}")));
     for line in &report.lines {
@@ -201,11 +201,11 @@ fn rule(page: &mut Page, report: &GateReport, options: &ReportOptions) {
         page.paragraph(4, 6, PLAIN, &visible(&format!("{}{code}", line.found)));
     }
     if report.gap.is_none() && rule.test != GateTest::None {
-        page.paragraph(2, 4, FAINT, "no test was made: the lines above have to be met first");
+        page.paragraph(2, 4, FAINT, "no test was run: the lines above must be met first");
     }
 }
 
-/// What else a reader should know.
+/// Notes for the reader.
 fn notes(page: &mut Page, report: &GateReport, options: &ReportOptions) {
     let mut told: Vec<String> = report.runs().flat_map(RunValue::notes).map(noted).collect();
     told.extend(why_unpaired(report));
@@ -215,7 +215,7 @@ fn notes(page: &mut Page, report: &GateReport, options: &ReportOptions) {
             true => skipped.join(", "),
             false => some(skipped.iter().cloned(), skipped.len()),
         };
-        told.push(format!("not read: {names}"));
+        told.push(format!("ignored files: {names}"));
     }
     if !told.is_empty() {
         page.blank();
@@ -232,7 +232,7 @@ fn noted(error: &Error) -> String {
     )
 }
 
-/// Why runs of equal seeds are not paired: which test is used is fixed before the runs, not by them.
+/// Explains why runs with equal seeds are not paired: the test must be fixed before the runs.
 fn why_unpaired(report: &GateReport) -> Option<String> {
     let seeds = |side: &GateSide| -> Option<Vec<String>> {
         let mut seeds: Vec<_> =
@@ -243,8 +243,8 @@ fn why_unpaired(report: &GateReport) -> Option<String> {
     let baseline = seeds(report.inputs.baseline.as_ref()?)?;
     let same = baseline.len() > 1 && seeds(&report.inputs.candidate)? == baseline;
     (same && report.rule.test == GateTest::Welch).then(|| {
-        "both sides have the same seeds. A rule with `test = \"paired\"` compares them pair by pair; write it before the runs, \
-         and only where a seed fixes the same data and the same start on both sides"
+        "both arms have the same seeds. A rule with `test = \"paired\"` compares them pair by pair; write it before the runs, \
+         and only if a seed fixes the same data and the same start in both arms"
             .to_owned()
     })
 }
@@ -338,7 +338,7 @@ struct NoteJson<'r> {
     help: &'r str,
 }
 
-/// The report for programs, with a line feed at its end.
+/// The report as JSON, ending in a line feed.
 pub fn json(report: &GateReport) -> String {
     let GateReport { rule, inputs, .. } = report;
     let is_tested = rule.test != GateTest::None;
@@ -376,12 +376,12 @@ pub fn json(report: &GateReport) -> String {
         skipped: &inputs.skipped,
         exit_code: report.decision.status().code(),
     };
-    // Plain data with string keys always has a JSON form.
+    // Plain data with string keys always serializes to JSON.
     let text = serde_json::to_string_pretty(&json).unwrap_or_default();
     repro_report::escaped_json(text) + "\n"
 }
 
-/// A number of ten significant digits.
+/// A number with ten significant digits.
 fn number(value: f64) -> Json {
     format_float(value, PROGRAM_DIGITS).parse::<f64>().map_or(Json::Null, Json::from)
 }

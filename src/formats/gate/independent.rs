@@ -1,5 +1,5 @@
-//! Which runs are runs of their own: copies under other names and with other times count once, and so does what shares most of
-//! its course with another run, or its seed and settings.
+//! Which runs are independent. Copies under other names or with other times count once, and so do runs that share most
+//! of their course, or their seed and settings, with another run.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::gate::{COPY, NEAR, ON_BOTH_SIDES, SAME_SEED, SAME_START, TWO_VALUES};
 /// A run with the course of its metric.
 pub type FollowedRun<'r> = (&'r GateRun, Option<MetricCourse>);
 
-/// Why each run of a side is none of its own; of copies the first by name counts.
+/// Why each run of an arm is not independent, if it is not; of several copies, the first by name counts.
 pub fn independent(runs: &[FollowedRun<'_>], names: &[String]) -> Vec<Option<Error>> {
     let mut known = Known::default();
     let traces: Vec<&RunTrace> = runs.iter().map(|(run, _)| &run.trace).collect();
@@ -32,26 +32,29 @@ pub fn independent(runs: &[FollowedRun<'_>], names: &[String]) -> Vec<Option<Err
         if seen.is_none() {
             known.add(at, run, witnesses);
         }
-        // A shared start is judged by its length, above.
+        // A shared start is judged above, by its length.
         let is_told = |found: &&RelatedRuns| {
             found.second == at && found.kinship.kind != KinshipKind::SharedStart
         };
         let other = related.iter().find(is_told).filter(|_| seen.is_none());
-        let seen = seen.map(|(code, first, what)| (code, format!("{what} of `{}`", name(first))));
+        let seen = seen.map(|(code, first, what)| (code, format!("{what} as `{}`", name(first))));
         let other = other.map(|found| {
             let code = if found.kinship.is_certain { &COPY } else { &NEAR };
-            (code, format!("what follows from `{}`: {}", name(found.first), found.kinship.evidence))
+            (
+                code,
+                format!("a run derived from `{}`: {}", name(found.first), found.kinship.evidence),
+            )
         });
         let (code, found) = seen.or(other)?;
-        Some(code.at(Location::file(name(at)), "a run of its own", found))
+        Some(code.at(Location::file(name(at)), "an independent run", found))
     };
     runs.iter().enumerate().map(judge).collect()
 }
 
-/// The course of the metric that decides, among all courses.
+/// The key for the course of the deciding metric.
 const OWN: &str = "its metric";
 
-/// What tells one run from another: the metric, losses and the norm of the gradient, but no settings and no times.
+/// The courses that distinguish runs: the metric, the losses and the gradient norm, but not settings or times.
 fn witnesses(run: &LoggedRun, course: Option<&MetricCourse>) -> Vec<(String, MetricCourse)> {
     let known = [Metric::ValidationLoss, Metric::Loss, Metric::GradNorm];
     let known = known.iter().filter_map(|metric| {
@@ -63,19 +66,19 @@ fn witnesses(run: &LoggedRun, course: Option<&MetricCourse>) -> Vec<(String, Met
     own.into_iter().chain(known).collect()
 }
 
-/// The runs of a side so far.
+/// The runs of an arm seen so far.
 #[derive(Default)]
 struct Known {
     digests: BTreeMap<String, usize>,
     told_seeds: BTreeMap<usize, String>,
     seeds: BTreeMap<(String, String, String), usize>,
     courses: BTreeMap<String, KnownCourses>,
-    /// Numbers about whole runs, all of each run together.
+    /// Numbers about whole runs, grouped by run.
     wholes: BTreeMap<String, usize>,
 }
 
 impl Known {
-    /// The run that another is, and why.
+    /// The earlier run that this one duplicates, with the reason.
     fn seen(
         &self,
         run: &GateRun,
@@ -84,37 +87,39 @@ impl Known {
     ) -> Option<(&'static Code, usize, String)> {
         let first = digest(run).and_then(|digest| self.digests.get(&digest)).copied();
         if let Some(first) = first.filter(|first| !self.may_be_equal(*first, run, witnesses)) {
-            return Some((&COPY, first, "the bytes".to_owned()));
+            return Some((&COPY, first, "the same bytes".to_owned()));
         }
         let whole = whole(run, witnesses).and_then(|numbers| self.wholes.get(&numbers));
         if let Some(first) = whole {
-            return Some((&COPY, *first, "all numbers but times".to_owned()));
+            return Some((&COPY, *first, "the same numbers except times".to_owned()));
         }
         let courses = witnesses.iter().filter_map(|(name, course)| {
             let differs = |first| name == OWN && differs(first);
             let (first, whole) = self.courses.get(name)?.seen(course, &differs)?;
-            // A norm that is clipped is the same in all runs.
+            // A clipped norm is the same in all runs.
             let is_clipped = name == Metric::GradNorm.name() && self.is_unlike(first, witnesses);
             if is_clipped {
                 return None;
             }
             Some((first, whole, &course.name))
         });
-        // What is equal as a whole is told rather than what is shared in part.
+        // A fully equal course takes precedence over a partly shared one.
         let course = courses.max_by_key(|(_, whole, _)| *whole);
         if let Some((first, whole, name)) = course {
             let code = if self.tells_otherwise(first, witnesses) { &TWO_VALUES } else { &COPY };
             return Some(match whole {
-                true => (code, first, format!("all values of `{name}`")),
-                false => (&SAME_START, first, format!("half or more of the values of `{name}`")),
+                true => (code, first, format!("the same values of `{name}`")),
+                false => {
+                    (&SAME_START, first, format!("at least half of the same values of `{name}`"))
+                }
             });
         }
         let key = seed(run)?;
         let first = self.seeds.get(&key)?;
-        Some((&SAME_SEED, *first, format!("the seed {} and the settings", key.0)))
+        Some((&SAME_SEED, *first, format!("the same seed {} and settings", key.0)))
     }
 
-    /// Whether a run of another seed may have come to the same few digits as the run `first`.
+    /// Whether a run with a different seed could match the few digits of the run `first` by chance.
     fn may_be_equal(
         &self,
         first: usize,
@@ -128,14 +133,14 @@ impl Known {
         is_other && !course::are_no_chance(values)
     }
 
-    /// Whether the metric that decides has other values in the run `first` than in the run of these courses.
+    /// Whether the deciding metric has different values in the run `first` than in the run of these courses.
     fn is_unlike(&self, first: usize, witnesses: &[(String, MetricCourse)]) -> bool {
         let own = witnesses.iter().find(|(name, _)| name == OWN).map(|(_, course)| course);
         let known = self.courses.get(OWN).and_then(|courses| courses.of(first));
         own.zip(known).is_some_and(|(own, known)| own.is_unlike(known))
     }
 
-    /// Whether the run `first` ends in another value of the metric than the run of these courses.
+    /// Whether the run `first` ends with a different value of the metric than the run of these courses.
     fn tells_otherwise(&self, first: usize, witnesses: &[(String, MetricCourse)]) -> bool {
         let own = witnesses.iter().find(|(name, _)| name == OWN).map(|(_, course)| course);
         let known = self.courses.get(OWN).and_then(|courses| courses.of(first));
@@ -155,13 +160,13 @@ impl Known {
     }
 }
 
-/// The digest of the bytes of a run, with that of its metrics: a file may have several runs.
+/// The digest of a run's bytes and metrics, because one file can contain several runs.
 fn digest(run: &GateRun) -> Option<String> {
     let digest = run.logged.identity.sha256?;
     Some(format!("{digest} {}", run.logged.metrics_sha256))
 }
 
-/// The numbers about a run that is judged by one of them, but times, where they are too many for a chance.
+/// All numbers of a run that is judged by a whole-run metric, except times, if there are too many to agree by chance.
 fn whole(run: &GateRun, witnesses: &[(String, MetricCourse)]) -> Option<String> {
     let is_whole = witnesses.iter().any(|(_, course)| course.kind == CourseKind::Whole);
     let numbers = || run.logged.summary.iter().filter(|(name, _)| !course::is_time(name));
@@ -179,9 +184,9 @@ fn seed(run: &GateRun) -> Option<(String, String, String)> {
     Some((seed, config, run.group.clone()))
 }
 
-/// Candidates that are runs of the baseline as well, or share half of their values or more with one.
+/// Candidates that are also baseline runs, or share at least half of their values with one.
 pub fn on_both_sides(candidates: &[FollowedRun<'_>], baselines: &[FollowedRun<'_>]) -> Vec<Error> {
-    // The digest, and the numbers about the whole run.
+    // The digest, and the whole-run numbers.
     let identities = |(run, course): &FollowedRun<'_>| {
         let own = course.iter().map(|course| (String::new(), course.clone()));
         [digest(run), whole(run, &own.collect::<Vec<_>>())]
@@ -220,9 +225,9 @@ pub fn on_both_sides(candidates: &[FollowedRun<'_>], baselines: &[FollowedRun<'_
         let (twin, whole) = equal.map(|at| (at, true)).or(seen).or(changed)?;
         let place = Location::file(candidate.0.logged.file.as_str());
         let other = baselines.get(twin).map_or("", |(run, _)| run.logged.file.as_str());
-        let share = if whole { "" } else { "by half or more of its values " };
-        let found = format!("{share}`{other}` of the baseline");
-        Some(ON_BOTH_SIDES.at(place, "a run of the candidate alone", found))
+        let share = if whole { "" } else { "at least half of the values of " };
+        let found = format!("{share}`{other}` in the baseline");
+        Some(ON_BOTH_SIDES.at(place, "a run that is only in the candidate", found))
     });
     judged.collect()
 }

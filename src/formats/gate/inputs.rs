@@ -1,4 +1,4 @@
-//! Both sides as they are judged: of each run its value, where it was read, and whether it is a run of its own.
+//! The judged inputs: for each run its value, the step at which it was read, and whether it is independent.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,46 +15,46 @@ use crate::gate::{
     BYTES, DocumentCheck, GateOptions, NO_STANDARD, TEXT, TWO_STANDARDS, UNFINISHED,
 };
 
-/// One run and what is compared of it.
+/// One run and the facts that are compared.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunValue {
-    /// Its log or bundle, as it was named.
+    /// Its log or bundle, as the caller passed it.
     pub file: String,
-    /// Its own name, where the file has several runs.
+    /// Its own name, if the file contains several runs.
     pub name: Option<String>,
-    /// Whether it lies in a bundle.
+    /// Whether it comes from a bundle.
     pub is_bundle: bool,
-    /// The digest of the bundle, or of the bytes of the log.
+    /// The digest of the bundle, or of the log's bytes.
     pub digest: Option<String>,
-    /// Its seed, where it is told.
+    /// Its seed, if known.
     pub seed: Option<String>,
-    /// What its log calls the metric.
+    /// The log's name for the metric.
     pub metric: String,
-    /// Among which numbers it has the metric; none where it has not.
+    /// The part of the run that the metric comes from; none if the run lacks the metric.
     pub kind: Option<CourseKind>,
-    /// The value; none where it has none at the step.
+    /// The value; none if it has no value at the step.
     pub value: Option<LogNumber>,
-    /// The step at which it was read,
+    /// The step at which it was read.
     pub step: Option<u64>,
-    /// by what its log counts steps; nothing is known of a number about the whole run,
+    /// The unit of the log's steps; none for a number about the whole run,
     pub axis: Option<StepAxis>,
-    /// and the tokens that the run had seen there.
+    /// The tokens that the run had seen by then.
     pub tokens: Option<u64>,
-    /// What is stated of the text that it was evaluated on.
+    /// Facts about the validation text that its bundle states.
     pub stated: BTreeMap<&'static str, String>,
-    /// What its log says where it did not come to its end.
+    /// The log's finding, if the run or the log is not finished.
     pub unfinished: Option<Error>,
-    /// What it tells of the metric after that: that it diverged, or that it goes on without.
+    /// The finding about later steps: the run diverged, or continues without the metric.
     pub later: Option<Error>,
-    /// What else was odd about the log.
+    /// Other oddities of the log.
     pub oddities: Vec<Error>,
-    /// What in its document contradicts the value.
+    /// The part of its document that contradicts the value.
     pub contradiction: Option<Error>,
-    /// Why it does not count as a run of its own.
+    /// The reason why it does not count as independent.
     pub left_out: Option<Error>,
 }
 
-/// What the steps of a log are.
+/// The unit of a log's steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum StepAxis {
     /// Passes over the data.
@@ -64,7 +64,7 @@ pub enum StepAxis {
 }
 
 impl StepAxis {
-    /// By the name of the column that counts; a log without one has steps.
+    /// The unit, by the name of the counting column; a log without one counts steps.
     fn of(run: &LoggedRun) -> Self {
         let is_epoch =
             |word: &str| ["epoch", "epochs"].iter().any(|e| e.eq_ignore_ascii_case(word));
@@ -83,29 +83,29 @@ impl StepAxis {
     }
 }
 
-/// The runs of one side, by file.
+/// The runs of one arm, by file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GateSide {
     /// The runs.
     pub runs: Vec<RunValue>,
 }
 
-/// Everything that a decision looks at.
+/// All inputs of a decision.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GateInputs {
     /// The metric.
     pub metric: GateMetric,
-    /// The runs to beat; none where there is a bar.
+    /// The runs to beat; none if there is a threshold.
     pub baseline: Option<GateSide>,
-    /// The runs that may be better.
+    /// The candidate runs.
     pub candidate: GateSide,
-    /// Runs that stand on both sides.
+    /// Runs that are in both arms.
     pub on_both_sides: Vec<Error>,
     /// The last step at which all runs have the metric.
     pub shared_step: Option<u64>,
-    /// Files in the folders that are no logs.
+    /// Files in the folders that are not logs.
     pub skipped: Vec<String>,
-    /// Those of them that look like the runs.
+    /// Those of them that look like runs.
     pub unread: Vec<String>,
 }
 
@@ -115,7 +115,7 @@ impl GateSide {
         self.runs.iter().filter(|run| run.left_out.is_none())
     }
 
-    /// The finite values of the runs that count, in order: sums of floats depend on it.
+    /// The finite values of the counted runs, in order, because float sums depend on it.
     pub fn values(&self) -> Vec<f64> {
         let mut values: Vec<f64> = self.counted().filter_map(RunValue::finite).collect();
         values.sort_by(f64::total_cmp);
@@ -124,29 +124,29 @@ impl GateSide {
 }
 
 impl RunValue {
-    /// Its value, where it is finite.
+    /// Its value, if finite.
     pub fn finite(&self) -> Option<f64> {
         self.value.as_ref()?.value()
     }
 
-    /// What a reader should know of its log.
+    /// Notes about its log.
     pub fn notes(&self) -> impl Iterator<Item = &Error> {
         self.unfinished.iter().chain(&self.oddities)
     }
 
-    /// Looks for what contradicts a number about the whole run, which nothing but its document tells.
+    /// Looks for a contradiction of a whole-run number, which only its document states.
     fn hold_against(&mut self, contradiction: DocumentCheck) {
         let is_of_document = self.kind == Some(CourseKind::Whole) && !self.is_bundle;
         let value = self.value.as_ref().filter(|_| is_of_document);
         self.contradiction = value.and_then(|value| contradiction(&self.file, value.text()));
     }
 
-    /// Its place in messages.
+    /// Its location in messages.
     pub fn place(&self) -> Location {
         Location::file(self.shown())
     }
 
-    /// Its file, with its own name where that has several runs.
+    /// Its file, with its own name if the file contains several runs.
     pub fn shown(&self) -> String {
         match &self.name {
             Some(name) => format!("{} ({name})", self.file),
@@ -155,7 +155,7 @@ impl RunValue {
     }
 }
 
-/// Reads the runs of both sides.
+/// Reads the runs of both arms.
 pub fn read(options: &GateOptions) -> Result<GateInputs, Vec<Error>> {
     let rule = &options.rule;
     standard(rule, !options.baseline.is_empty()).map_err(|error| vec![error])?;
@@ -192,15 +192,23 @@ pub fn read(options: &GateOptions) -> Result<GateInputs, Vec<Error>> {
     Ok(inputs)
 }
 
-/// There must be one thing to compare with.
+/// Exactly one reference is required.
 fn standard(rule: &GateRule, has_baseline: bool) -> Result<(), Error> {
     match (rule.bar, has_baseline) {
         (Some(_), true) => {
-            let found = format!("runs, and the bar {} in {}", rule.bar_text, rule.place().file);
-            Err(TWO_STANDARDS.at(Location::file("--baseline"), "no runs beside a bar", found))
+            let found = format!(
+                "baseline runs, and the threshold {} in {}",
+                rule.bar_text,
+                rule.place().file
+            );
+            Err(TWO_STANDARDS.at(
+                Location::file("--baseline"),
+                "either baseline runs or a threshold",
+                found,
+            ))
         }
         (None, false) => {
-            let expected = "runs to compare with, or a rule with a bar";
+            let expected = "baseline runs, or a rule with `bar`";
             Err(NO_STANDARD.at(Location::file("--baseline"), expected, "neither"))
         }
         _ => Ok(()),
@@ -229,7 +237,7 @@ fn compared(
         files(candidate).iter().chain(baseline).cloned().collect()
     };
     let (skipped, unread) = (of_both(|found| &found.skipped), of_both(|found| &found.unread));
-    // A file that was named twice is read.
+    // A file that was named explicitly is always read.
     let is_read = |file: &String| all().any(|(run, _)| run.logged.file == *file);
     GateInputs {
         on_both_sides: baselines
@@ -244,7 +252,7 @@ fn compared(
     }
 }
 
-/// The runs of a side with what is compared; copies are left out.
+/// The runs of an arm with the compared facts; copies are left out.
 fn side(rule: &GateRule, metric: &GateMetric, runs: &[FollowedRun<'_>]) -> GateSide {
     let mut files: BTreeMap<&str, usize> = BTreeMap::new();
     for (run, _) in runs {
@@ -276,7 +284,7 @@ fn value(
         (_, course) => course.and_then(MetricCourse::last),
     };
     let number = at.and_then(|at| course?.points.get(&at)).cloned();
-    // A number about the whole run stands at its end.
+    // A whole-run number belongs to the end of the run.
     let step = at.flatten().or_else(|| logged.last_step());
     RunValue {
         file: logged.file.clone(),
@@ -301,20 +309,20 @@ fn value(
     }
 }
 
-/// What a reader should know of how a log was read: that it tells a step twice, or that its last steps disagree.
+/// Notes about how a log was read: a step appears twice, or the last steps disagree.
 fn oddities(run: &LoggedRun) -> Vec<Error> {
     let told = [&import::REPEATED, &import::STEPS_DIFFER];
     let odd = run.findings.iter().filter(|finding| told.contains(&finding.error.code));
     odd.map(|finding| finding.error.clone()).collect()
 }
 
-/// The tokens that a run says it has seen at a step.
+/// The tokens that a run states for a step.
 fn tokens(run: &LoggedRun, step: u64) -> Option<u64> {
     let rows = run.evaluations.iter().chain(&run.training).filter(|row| row.step == step);
     rows.filter_map(|row| row.get(&Metric::Tokens)?.text().parse().ok()).next_back()
 }
 
-/// What has to be equal of the texts that runs are evaluated on: bits per byte may come from any tokenizer.
+/// Facts about the validation text that must match; bits per byte are comparable across tokenizers.
 fn stated(run: &GateRun, metric: &str) -> BTreeMap<&'static str, String> {
     let per_byte = words(metric).any(|word| word == "bpb");
     let counts = |name: &&str| [TEXT, BYTES].contains(name) || !per_byte;
@@ -331,7 +339,7 @@ fn shared_step<'c>(mut courses: impl Iterator<Item = &'c MetricCourse>) -> Optio
     courses.fold(first, |known, course| &known & &steps(course)).last().copied()
 }
 
-/// What a log says of a run that did not come to its end, or a log that did not.
+/// The log's finding that the run, or the log itself, is not finished.
 fn unfinished(run: &LoggedRun, course: Option<&MetricCourse>) -> Option<Error> {
     let told = [
         &import::EARLY_STOP,
@@ -340,7 +348,7 @@ fn unfinished(run: &LoggedRun, course: Option<&MetricCourse>) -> Option<Error> {
         &import::TORN_LINE,
         &import::UNFINISHED,
     ];
-    // A number of another metric that may be cut changes nothing here.
+    // A possibly truncated number of another metric changes nothing here.
     let is_torn = run
         .torn
         .as_ref()
@@ -350,7 +358,7 @@ fn unfinished(run: &LoggedRun, course: Option<&MetricCourse>) -> Option<Error> {
     let finding = run.findings.iter().find(|finding| ends(finding.error.code));
     let stopped = || {
         let place = Location::file(run.file.as_str());
-        UNFINISHED.at(place, "a finished run", "one that its bundle calls unfinished")
+        UNFINISHED.at(place, "a finished run", "an unfinished run, according to its bundle")
     };
     let finding = finding.map(|finding| finding.error.clone());
     finding.or_else(|| (run.ended == Some(false)).then(stopped))

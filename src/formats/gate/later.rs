@@ -1,4 +1,4 @@
-//! What a run tells of its metric after the step at which it was read: a run that diverged later is no better.
+//! Checks a run's metric after the step at which it was read: a run that diverged later cannot win.
 
 use std::collections::BTreeSet;
 
@@ -9,10 +9,10 @@ use crate::gate::course::{CourseKind, MetricCourse};
 use crate::gate::rule::{GateRule, ReadAt};
 use crate::gate::{DIVERGED, GOES_ON};
 
-/// So many times the longest way between two evaluations is no accident.
+/// The multiple of the longest gap between two evaluations that rules out an accident.
 const LONGEST: u64 = 2;
 
-/// What a run tells after the step `at`, if it is that it diverged or goes on without the metric.
+/// The finding after the step `at` if the run diverged or continues without the metric.
 pub fn told(
     rule: &GateRule,
     run: &LoggedRun,
@@ -27,15 +27,19 @@ pub fn told(
     let broken = after.filter_map(|(step, number)| Some(((*step)?, number.nonfinite()?))).next();
     if let Some((step, word)) = broken {
         let found = format!("{word} at step {step}");
-        return Some(DIVERGED.at(place, format!("a finite `{}` to the end", course.name), found));
+        return Some(DIVERGED.at(
+            place,
+            format!("a finite `{}` until the end", course.name),
+            found,
+        ));
     }
     let last = at.filter(|_| rule.step == ReadAt::Last)?;
     let end = goes_on(run, course, last)?;
-    let expected = format!("`{}` to the end", course.name);
-    Some(GOES_ON.at(place, expected, format!("none after step {last}, of {end}")))
+    let expected = format!("`{}` until the end", course.name);
+    Some(GOES_ON.at(place, expected, format!("no value after step {last} of {end}")))
 }
 
-/// The last step of a run that goes on without the metric, though each row before had it, or evaluations were due.
+/// The last step of a run that continues without the metric, although every earlier row had it or evaluations were due.
 fn goes_on(run: &LoggedRun, course: &MetricCourse, last: u64) -> Option<u64> {
     let steps: BTreeSet<u64> = course.points.keys().copied().flatten().collect();
     let first = steps.first().filter(|first| **first < last)?;
@@ -43,7 +47,7 @@ fn goes_on(run: &LoggedRun, course: &MetricCourse, last: u64) -> Option<u64> {
     let before = || rows().filter(|row| row.step <= last);
     let known: BTreeSet<&Metric> =
         before().flat_map(|row| row.cells.iter().map(|(metric, _)| metric)).collect();
-    // What is told once at the end, as by a test, does not continue the course.
+    // Values that appear once at the end, such as test results, do not continue the course.
     let goes_on = |row: &&crate::import::LogRow| {
         row.step > last && row.cells.iter().any(|(metric, _)| known.contains(metric))
     };

@@ -1,31 +1,31 @@
-//! One line of a rule, and how far it is met.
+//! One line of a rule, and whether it is met.
 
 use repro_core::source::Code;
 
-/// So many files are named in one line.
+/// The maximum number of files in one line.
 const NAMED: usize = 3;
 
-/// How far a line of the rule is met.
+/// The state of a rule line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineState {
-    /// It is.
+    /// Met.
     Met,
-    /// It is not, or that is not shown.
+    /// Not met, or not shown to be.
     Open,
-    /// Its opposite is shown.
+    /// The opposite is shown.
     Against,
 }
 
-/// One thing that the rule asks.
+/// One requirement of the rule.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RuleLine {
-    /// What.
+    /// The requirement.
     pub asks: String,
-    /// What was found.
+    /// The finding.
     pub found: String,
-    /// How far that meets it.
+    /// Whether it is met.
     pub state: LineState,
-    /// What is wrong, where something is.
+    /// The code, if something is wrong.
     pub code: Option<&'static Code>,
 }
 
@@ -35,14 +35,14 @@ impl RuleLine {
         Self { asks: asks.into(), found: found.into(), state: LineState::Met, code: None }
     }
 
-    /// A line that is not, or of which that is not shown.
+    /// A line that is not met, or not shown to be.
     pub fn open(asks: impl Into<String>, found: impl Into<String>, code: &'static Code) -> Self {
         let code = Some(code);
         Self { asks: asks.into(), found: found.into(), state: LineState::Open, code }
     }
 }
 
-/// The first of several words, and how many more there are.
+/// Joins the first few words and appends how many more there are.
 pub fn some(words: impl Iterator<Item = String>, count: usize) -> String {
     let named: Vec<_> = words.take(NAMED).collect();
     let more = count - named.len();

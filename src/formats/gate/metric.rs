@@ -1,4 +1,4 @@
-//! Which metric decides, and whether less of it is better.
+//! Chooses the deciding metric and its direction.
 
 use std::collections::BTreeSet;
 
@@ -11,25 +11,25 @@ use crate::gate::rule::GateRule;
 use crate::gate::runs::GateRun;
 use crate::gate::{BAD_RULE, NO_METRIC, OTHER_METRIC, WHICH_DIRECTION, WHICH_METRIC};
 
-/// The metric that decides.
+/// The deciding metric.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GateMetric {
     /// Its name.
     pub name: String,
-    /// The names that logs have for it.
+    /// The names that logs use for it.
     pub names: Vec<String>,
-    /// Whether less of it is better.
+    /// Whether lower is better.
     pub lower_is_better: bool,
-    /// Whether that is the opposite of what its name says.
+    /// Whether that contradicts its name.
     pub contradicts_name: bool,
-    /// Who named it.
+    /// Who chose it.
     pub named_by: &'static str,
 }
 
-/// So many names of metrics are listed in a message.
+/// The maximum number of metric names in a message.
 const LISTED: usize = 20;
 
-/// The metric of a rule, or of the command, or the only one that stands to reason.
+/// The metric from the rule or the command, or the only plausible one.
 pub fn choose(
     rule: &GateRule,
     named: Option<&str>,
@@ -38,7 +38,7 @@ pub fn choose(
     one_quantity(rule)?;
     let (names, named_by) = match (rule.metric.as_slice(), named) {
         (of_rule @ [_, ..], Some(named)) if !of_rule.iter().any(|name| name == named) => {
-            let expected = format!("`{}`, as {} says", of_rule.join("` or `"), rule.place().file);
+            let expected = format!("`{}`, as in {}", of_rule.join("` or `"), rule.place().file);
             return Err(OTHER_METRIC.at(
                 Location::file("--metric"),
                 expected,
@@ -59,23 +59,23 @@ pub fn choose(
     let lower_is_better = match rule.lower_is_better.or_else(|| told_by(&name)) {
         Some(lower) => lower,
         None => {
-            let expected = format!("whether less of `{name}` is better");
-            return Err(WHICH_DIRECTION.at(rule.place(), expected, "nothing that says so"));
+            let expected = format!("the direction of `{name}`");
+            return Err(WHICH_DIRECTION.at(rule.place(), expected, "no direction"));
         }
     };
     let contradicts_name = told_by(&name).is_some_and(|told| told != lower_is_better);
     Ok(GateMetric { name, names, lower_is_better, contradicts_name, named_by })
 }
 
-/// The names of a rule are those that different logs have for one quantity: else the first that a log has decides what is
-/// compared with what.
+/// Checks that the names in a rule denote one quantity; otherwise each log's first matching name would decide what is
+/// compared.
 fn one_quantity(rule: &GateRule) -> Result<(), Error> {
     let Some((first, others)) = rule.metric.split_first() else { return Ok(()) };
     match others.iter().find(|other| !may_be_one(first, other)) {
         Some(other) => {
             let found = format!("`{first}` and `{other}`");
-            let error = BAD_RULE.at(rule.place(), "names of one quantity in `metric`", found);
-            Err(error.help("leave one of them out"))
+            let error = BAD_RULE.at(rule.place(), "names for one quantity in `metric`", found);
+            Err(error.help("remove one of them"))
         }
         None => Ok(()),
     }
@@ -90,7 +90,7 @@ fn usual(runs: &[&GateRun]) -> Result<String, Error> {
     if has(&Metric::ValidationLoss) == runs.len() {
         return Ok(Metric::ValidationLoss.name().to_owned());
     }
-    // The loss of training decides where no run was evaluated.
+    // The training loss decides if no run was evaluated.
     let evaluates = runs.iter().any(|run| !run.logged.evaluations.is_empty());
     if !evaluates && has(&Metric::Loss) == runs.len() {
         return Ok(Metric::Loss.name().to_owned());
@@ -100,7 +100,7 @@ fn usual(runs: &[&GateRun]) -> Result<String, Error> {
         Some(only) if names.len() == 1 => Ok(only.clone()),
         _ => {
             let place = Location::file("--metric");
-            Err(WHICH_METRIC.at(place, "the metric that decides", listed(runs)))
+            Err(WHICH_METRIC.at(place, "the deciding metric", listed(runs)))
         }
     }
 }
@@ -112,7 +112,7 @@ fn in_all(runs: &[&GateRun]) -> Vec<String> {
     all.fold(first, |known, names| &known & &names).into_iter().collect()
 }
 
-/// The metrics by which a run can be judged, by their names.
+/// The metrics that can judge a run, by name.
 fn names(run: &LoggedRun) -> BTreeSet<String> {
     let rows = run.evaluations.iter().chain(&run.training);
     let judges = |metric: &&Metric| {
@@ -126,7 +126,7 @@ fn names(run: &LoggedRun) -> BTreeSet<String> {
     all.filter(|name| !is_time(name)).collect()
 }
 
-/// The metrics of all runs in words; where they have none in common, those of the first.
+/// The metrics of all runs as text; if they share none, the metrics of the first run.
 fn listed(runs: &[&GateRun]) -> String {
     let shared = in_all(runs);
     let first = || runs.first().map(|run| names(&run.logged)).unwrap_or_default();

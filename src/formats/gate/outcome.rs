@@ -1,4 +1,5 @@
-//! The same as a post and its claims, for the formats that know no other reports: each line of the rule is a claim.
+//! Converts the report to a post with claims for formats that have no other reports: each line of the rule becomes a
+//! claim.
 
 use repro_core::source::Location;
 use repro_report::outcome::{
@@ -27,20 +28,20 @@ impl GateReport {
         Report { posts: vec![post], ..Report::default() }
     }
 
-    /// Every run, those of the baseline first.
+    /// Every run, baseline runs first.
     pub fn runs(&self) -> impl Iterator<Item = &RunValue> {
         let baseline = self.inputs.baseline.iter().flat_map(|side| side.runs.iter());
         baseline.chain(&self.inputs.candidate.runs)
     }
 
-    /// The files that the answer rests on, and those that look like runs and could not be read.
+    /// The files behind the answer, and unreadable files that look like runs.
     pub fn files(&self) -> impl Iterator<Item = &str> {
         let runs = self.runs().map(|run| run.file.as_str());
         let unread = self.inputs.unread.iter().map(String::as_str);
         runs.chain(unread).chain(self.rule.file.as_deref())
     }
 
-    /// Where the answer is told: at the rule, or without a file of one at the first run that is asked about.
+    /// Where the answer is reported: at the rule, or without a rule file at the first run involved.
     fn place(&self) -> Location {
         let run = self.inputs.candidate.runs.first().filter(|_| self.rule.file.is_none());
         run.map_or_else(|| self.rule.place(), |run| Location::file(run.file.clone()))
@@ -112,7 +113,7 @@ fn log(run: &RunValue) -> Option<TextReport> {
     })
 }
 
-/// Where a value stands.
+/// The location of a value.
 fn evidence(run: &RunValue) -> EvidenceRef {
     let Location { file, .. } = run.place();
     let step = run.step.map(|step| format!("step={step}.")).unwrap_or_default();

@@ -1,4 +1,5 @@
-//! The rule of a gate: what is compared, by which test, and when it counts. A file of a few lines, or the defaults.
+//! The rule of a gate: what is compared, with which test, and what counts as better. Read from a short file, or the
+//! defaults.
 
 use std::path::Path;
 
@@ -6,24 +7,24 @@ use repro_core::source::{Document, Error, Location, Node, Source};
 
 use crate::gate::BAD_RULE;
 
-/// How runs are tested.
+/// The test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GateTest {
-    /// Two means, with a spread of their own each.
+    /// Two means with separate variances.
     Welch,
-    /// Differences of runs with one seed.
+    /// Differences between runs that share a seed.
     Paired,
-    /// One mean against a fixed bar.
+    /// One mean against a fixed threshold.
     OneSample,
-    /// The mean alone against a fixed bar: some leaderboards ask for no more.
+    /// The mean alone against a fixed threshold; some leaderboards require no test.
     None,
 }
 
 impl GateTest {
-    /// All of them.
+    /// All tests.
     const ALL: [Self; 4] = [Self::Welch, Self::Paired, Self::OneSample, Self::None];
 
-    /// Its word in a rule.
+    /// The value in a rule file.
     pub fn word(self) -> &'static str {
         match self {
             Self::Welch => "welch",
@@ -33,7 +34,7 @@ impl GateTest {
         }
     }
 
-    /// What it is called.
+    /// The name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Welch => "Welch's t test",
@@ -43,49 +44,49 @@ impl GateTest {
         }
     }
 
-    /// Whether it holds runs against a bar.
+    /// Whether it compares runs with a threshold.
     fn is_of_a_bar(self) -> bool {
         matches!(self, Self::OneSample | Self::None)
     }
 }
 
-/// What counts as better.
+/// The definition of better.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GateRule {
-    /// The file it was read from; none of the defaults.
+    /// The rule file; none for the defaults.
     pub file: Option<String>,
-    /// What it is, in the words of its author.
+    /// The author's description.
     pub about: Option<String>,
-    /// The metric, by the names that logs have for it; of several the first that a log has.
+    /// The metric's names in logs; the first one that a log has is used.
     pub metric: Vec<String>,
-    /// Whether less of it is better; where nothing is said its name may tell.
+    /// Whether lower is better; if not set, the metric's name may tell.
     pub lower_is_better: Option<bool>,
-    /// What is beaten in place of a baseline,
+    /// The threshold that replaces a baseline.
     pub bar: Option<f64>,
-    /// as the rule prints it.
+    /// The threshold as printed in the rule.
     pub bar_text: String,
-    /// How runs are tested.
+    /// The test.
     pub test: GateTest,
-    /// The level.
+    /// The significance level.
     pub p_below: f64,
     /// Whether p is one-sided.
     pub one_sided: bool,
-    /// How many runs there must be on a side.
+    /// The minimum number of runs per arm.
     pub at_least: usize,
     /// The step at which runs are read.
     pub step: ReadAt,
-    /// How many candidates this one was chosen among.
+    /// The number of candidates that this one was selected from.
     pub tries: u64,
 }
 
-/// Where in a run its value is read.
+/// The point of a run at which its value is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReadAt {
-    /// At the last step, which must be the same of all runs.
+    /// The last step, which must be the same in all runs.
     Common,
-    /// At the last step of each run, wherever that is.
+    /// Each run's last step, whatever it is.
     Last,
-    /// At this step.
+    /// This step.
     Step(u64),
 }
 
@@ -101,11 +102,11 @@ const KEYS: [&str; 9] = [
     "at_least",
     "step",
 ];
-/// The level where a rule names none.
+/// The default significance level.
 const LEVEL: f64 = 0.05;
 
 impl Default for GateRule {
-    /// Welch's test, two-sided at 5%, of two runs or more on a side.
+    /// Welch's test, two-sided at 5%, with at least two runs per arm.
     fn default() -> Self {
         Self {
             file: None,
@@ -125,12 +126,12 @@ impl Default for GateRule {
 }
 
 impl GateRule {
-    /// Reads the rule in a file.
+    /// Reads a rule file.
     pub fn load(path: &Path) -> Result<Self, Error> {
         Self::parse(Source::load_plain(path, path.display().to_string())?)
     }
 
-    /// Reads the text of a rule.
+    /// Parses the text of a rule.
     pub fn parse(source: Source) -> Result<Self, Error> {
         let file = source.name().to_owned();
         let document = Document::parse_toml(source)?;
@@ -161,18 +162,18 @@ impl GateRule {
         })
     }
 
-    /// Where it stands, for messages.
+    /// Its location in messages.
     pub fn place(&self) -> Location {
         Location::file(self.file.as_deref().unwrap_or("gate"))
     }
 
-    /// The level of the test: that of the rule, shared by all candidates that were tried.
+    /// The significance level divided by the number of tried candidates.
     pub fn level(&self) -> f64 {
         self.p_below / self.tries as f64
     }
 }
 
-/// One name, or a list of them.
+/// Reads one name or a list of names.
 fn metric(root: Node<'_>) -> Result<Vec<String>, Error> {
     let Some(node) = root.get("metric") else { return Ok(Vec::new()) };
     let names: Vec<Node<'_>> = match node.items() {
@@ -186,10 +187,10 @@ fn metric(root: Node<'_>) -> Result<Vec<String>, Error> {
 }
 
 fn needs_a_test(node: Node<'_>) -> Error {
-    BAD_RULE.at(node.place(), "a test that it is for", "`test = \"none\"`")
+    BAD_RULE.at(node.place(), "a rule with a test", "`test = \"none\"`")
 }
 
-/// The test, which must suit what the runs are held against.
+/// Reads the test, which must fit the reference.
 fn test(root: Node<'_>, has_bar: bool) -> Result<GateTest, Error> {
     let Some(node) = root.get("test") else {
         return Ok(if has_bar { GateTest::OneSample } else { GateTest::Welch });
@@ -201,14 +202,14 @@ fn test(root: Node<'_>, has_bar: bool) -> Result<GateTest, Error> {
         _ => {
             let words: Vec<_> = GateTest::ALL.into_iter().filter(suits).collect();
             let words: Vec<_> = words.iter().map(|test| format!("`{}`", test.word())).collect();
-            let of = if has_bar { "with a bar" } else { "without a bar" };
+            let of = if has_bar { "with `bar`" } else { "without `bar`" };
             let expected = format!("{}, {of}", words.join(" or "));
             Err(BAD_RULE.at(node.place(), expected, format!("`{word}`")))
         }
     }
 }
 
-/// The level: a probability that leaves room on both sides.
+/// Reads the significance level.
 fn level(root: Node<'_>, test: GateTest) -> Result<f64, Error> {
     let Some(node) = root.get("p_below") else { return Ok(LEVEL) };
     if test == GateTest::None {
@@ -221,13 +222,13 @@ fn level(root: Node<'_>, test: GateTest) -> Result<f64, Error> {
     Err(BAD_RULE.at(node.place(), "a number between 0 and 0.5", format!("{level}")))
 }
 
-/// The least number of runs: a test of fewer than two would not know the noise.
+/// Reads the minimum number of runs: tests need at least two.
 fn at_least(root: Node<'_>, test: GateTest) -> Result<usize, Error> {
     let fewest = if test == GateTest::None { 1 } else { 2 };
     let Some(node) = root.get("at_least") else { return Ok(fewest) };
     let asked = node.integer()?;
     if asked < fewest as u64 || asked > 1_000_000 {
-        let expected = format!("a number of runs from {fewest} up: {}", test.name());
+        let expected = format!("at least {fewest} runs: {}", test.name());
         return Err(BAD_RULE.at(node.place(), expected, asked.to_string()));
     }
     Ok(asked as usize)
@@ -238,7 +239,7 @@ fn read_at(root: Node<'_>) -> Result<ReadAt, Error> {
     match node.text() {
         Ok("last") => Ok(ReadAt::Last),
         Ok(other) => {
-            let expected = "a step, or `last` for the last one of each run";
+            let expected = "a step, or `last` for each run's last step";
             Err(BAD_RULE.at(node.place(), expected, format!("`{other}`")))
         }
         Err(_) => Ok(ReadAt::Step(node.integer()?)),

@@ -1,4 +1,4 @@
-//! The runs that paths name: bundles by folder or by name, logs of every format that is known, folders of either.
+//! Finds the runs at given paths: bundles by folder or name, logs of every known format, and folders of either.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,36 +12,36 @@ use crate::gate::course::{self, MetricCourse};
 use crate::gate::looks::{RunLooks, folder, shape};
 use crate::gate::{NO_RUNS, bundle};
 
-/// The file that makes a folder a bundle.
+/// The file that marks a bundle folder.
 const BUNDLE: &str = "bagit.txt";
 
-/// One run as it was found.
+/// One run as found.
 #[derive(Debug)]
 pub struct GateRun {
-    /// What its log or its bundle tells.
+    /// The contents of its log or bundle.
     pub logged: LoggedRun,
-    /// What is stated of the text that it was evaluated on.
+    /// Facts about the validation text that its bundle states.
     pub stated: BTreeMap<&'static str, String>,
-    /// Among which runs its seed counts once.
+    /// The group in which its seed counts once.
     pub group: String,
-    /// What tells it from other runs.
+    /// The fingerprint that distinguishes it from other runs.
     pub trace: RunTrace,
-    /// Whether it lies in a bundle.
+    /// Whether it comes from a bundle.
     pub is_bundle: bool,
 }
 
-/// The runs of one side, by file.
+/// The runs of one arm, by file.
 #[derive(Debug, Default)]
 pub struct FoundRuns {
     /// The runs.
     pub runs: Vec<GateRun>,
-    /// Files in their folders that are no logs.
+    /// Files in their folders that are not logs.
     pub skipped: Vec<String>,
-    /// Those of them that look like the runs that were read: a log or a bundle that cannot be read is a run that broke off.
+    /// Those of them that look like the runs that were read: an unreadable log or bundle is a run that crashed.
     pub unread: Vec<String>,
 }
 
-/// Reads the runs that `paths` name; the side is called `word` in messages.
+/// Reads the runs at `paths`; messages call the arm `word`.
 pub fn read(
     word: &str,
     paths: &[PathBuf],
@@ -83,11 +83,11 @@ pub fn read(
     }
     if found.runs.is_empty() && errors.is_empty() {
         let place = Location::file(format!("--{word}"));
-        errors.push(NO_RUNS.at(place, "one run or more", import::passed_over(&passed_over)));
+        errors.push(NO_RUNS.at(place, "at least one run", import::passed_over(&passed_over)));
     }
     let logs = found.runs.iter().filter(|run| !run.is_bundle);
     let looks = RunLooks::of(logs.map(|run| run.logged.file.as_str()));
-    // A tracker writes a file for a run that logs no metrics.
+    // A tracker also writes a file for a run that logs no metrics.
     let is_whole = |file: &str| {
         let said = passed_over.iter().find(|error| error.place.file == file);
         said.is_some_and(|error| error.found.contains(import::NO_METRICS.id))
@@ -99,8 +99,8 @@ pub fn read(
 }
 
 impl FoundRuns {
-    /// Passes over what lies beside the log of a run in a folder of its own and has none of the metrics `names`: a table of
-    /// speeds, of learning rates, of predictions. Where all runs lie in one folder, each file may be one.
+    /// Ignores files beside a run's log, in the run's own folder, that have none of the metrics `names`: tables of
+    /// speeds, learning rates or predictions. If all runs lie in one folder, each file may be a run.
     pub fn pass_over_sidecars(&mut self, names: &[String]) {
         let mut holders: BTreeMap<PathBuf, Vec<String>> = BTreeMap::new();
         let has_it = |run: &GateRun| MetricCourse::find_any(&run.logged, names).is_some();
@@ -127,7 +127,7 @@ impl FoundRuns {
 }
 
 impl GateRun {
-    /// Its file, and its name where a file has several runs.
+    /// Its file, with its name if the file contains several runs.
     pub fn place(&self) -> (&str, &str) {
         (&self.logged.file, &self.logged.name)
     }
@@ -150,7 +150,7 @@ fn bundles_at(path: &Path, root: Option<&Path>) -> Vec<PathBuf> {
     bundles
 }
 
-/// What lies beside the bundles of a folder, which is not read.
+/// Files and folders beside the bundles of a folder, which are not read.
 fn beside(folder: &Path, bundles: &[PathBuf]) -> Vec<String> {
     if bundles.iter().all(|bundle| bundle == folder) {
         return Vec::new();
@@ -162,7 +162,7 @@ fn beside(folder: &Path, bundles: &[PathBuf]) -> Vec<String> {
     names
 }
 
-/// Reads logs; what cannot be read is answered, and what was passed over.
+/// Reads logs; returns failures and skipped files.
 fn read_logs(paths: &[PathBuf], threads: usize, found: &mut FoundRuns) -> Import {
     let options = ImportOptions { hashed: true, threads, ..ImportOptions::default() };
     let mut import = import::read(None, paths, &options);
@@ -180,7 +180,7 @@ fn read_logs(paths: &[PathBuf], threads: usize, found: &mut FoundRuns) -> Import
     import
 }
 
-/// What `repro import` is told of a log, which a gate is not.
+/// Options of `repro import` that a gate does not have.
 const IMPORTED_WITH: [(&Code, &str); 6] = [
     (&import::NO_STEP, "FILE --map step=NAME"),
     (&import::NO_VALUES, "FILE --map val_loss=NAME"),
@@ -190,13 +190,13 @@ const IMPORTED_WITH: [(&Code, &str); 6] = [
     (&import::NO_LOGS, "FORMAT FOLDER"),
 ];
 
-/// A refusal of `import`, whose help names options of its own, with a way out that a gate has.
+/// Adapts an error of `import`, whose help refers to its own options, to a gate.
 fn with_way_out(error: Error) -> Error {
     let known = IMPORTED_WITH.iter().find(|(code, _)| *code == error.code);
     let thinned = error.help.contains("--every").then_some("FILE --every N");
     match known.map(|(_, options)| *options).or(thinned) {
         Some(options) => error.help(format!(
-            "correct the log or leave it out; or name the bundle that `repro import {options} --out DIR` makes of it"
+            "fix the log or leave it out; or convert it with `repro import {options} --out DIR` and pass the bundle"
         )),
         None => error,
     }

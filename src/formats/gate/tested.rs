@@ -1,4 +1,4 @@
-//! The test of a rule, and the mean of one that asks for none.
+//! Runs the test of a rule, or compares the mean if the rule has no test.
 
 use std::collections::BTreeMap;
 
@@ -11,27 +11,27 @@ use crate::gate::line::{LineState, RuleLine, some};
 use crate::gate::rule::{GateRule, GateTest};
 use crate::gate::{FEW_RUNS, NO_PAIRS, NO_SPREAD, NO_TEST, NOT_SHOWN, WORSE};
 
-/// The significant digits that people see.
+/// Significant digits in text reports.
 const DIGITS: usize = 6;
 
-/// The gap between the candidate and what it is held against, with its test.
+/// The gap between the candidate and its reference, with the test.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TestedGap {
     /// The test.
     pub test: GateTest,
     /// The test's numbers.
     pub t: T,
-    /// The candidate's mean less that of the baseline, or less the bar,
+    /// The candidate's mean minus the baseline's mean or the threshold.
     pub estimate: f64,
-    /// and the ends of the interval that the test at its level goes with.
+    /// The interval at the test's level.
     pub interval: [f64; 2],
-    /// The ends of the 95% interval.
+    /// The 95% interval.
     pub interval95: [f64; 2],
     /// The level of the first interval.
     pub interval_level: f64,
-    /// The p that the rule asks for.
+    /// The p value for the rule.
     pub p: f64,
-    /// How many runs, or pairs, there are on each side.
+    /// The number of runs, or pairs, in each arm.
     pub n: Vec<usize>,
 }
 
@@ -70,7 +70,7 @@ pub fn tested(rule: &GateRule, inputs: &GateInputs) -> (Option<RuleLine>, Option
         (true, _) => RuleLine::met(asks, found),
         (false, true) => {
             let p = if rule.one_sided {
-                format!("; p = {} of the opposite", short(bad))
+                format!("; p = {} for the opposite", short(bad))
             } else {
                 String::new()
             };
@@ -93,23 +93,23 @@ pub fn tested(rule: &GateRule, inputs: &GateInputs) -> (Option<RuleLine>, Option
     (Some(line), Some(gap))
 }
 
-/// What the rule asks of the test, in words.
+/// The rule's requirement on the test, as text.
 fn asked_of_test(rule: &GateRule, inputs: &GateInputs) -> String {
     let side = if rule.one_sided { "one-sided" } else { "two-sided" };
     let level = format_float(rule.level(), DIGITS);
     let shared = match rule.tries {
         1 => String::new(),
-        tries => format!(", {} shared by {tries} candidates", format_float(rule.p_below, DIGITS)),
+        tries => format!(" ({} divided by {tries} candidates)", format_float(rule.p_below, DIGITS)),
     };
     let direction = if inputs.metric.lower_is_better { "below" } else { "above" };
     let standard = match rule.bar {
         Some(_) => rule.bar_text.as_str(),
-        None => "that of the baseline",
+        None => "the baseline mean",
     };
     format!("mean {direction} {standard} with {side} p < {level}{shared}, {}", rule.test.name())
 }
 
-/// Why there is no test.
+/// The reason why there is no test.
 enum NoTest {
     Refused(Refused),
     Pairs(String),
@@ -121,7 +121,7 @@ impl From<Refused> for NoTest {
     }
 }
 
-/// The test of the rule, of the candidate less its standard.
+/// Runs the rule's test on the candidate minus its reference.
 fn test(rule: &GateRule, inputs: &GateInputs) -> Result<(T, Vec<usize>), NoTest> {
     let candidate = inputs.candidate.values();
     if let Some(bar) = rule.bar {
@@ -137,16 +137,16 @@ fn test(rule: &GateRule, inputs: &GateInputs) -> Result<(T, Vec<usize>), NoTest>
     Ok((t, vec![baseline.len(), candidate.len()]))
 }
 
-/// The values of both sides by rising seed, candidate first; every run must have its pair.
+/// The values of both arms by ascending seed, candidate first; every run needs a partner.
 fn pairs(candidate: &GateSide, baseline: Option<&GateSide>) -> Result<[Vec<f64>; 2], String> {
     let by_seed = |side: &GateSide, word: &str| -> Result<BTreeMap<String, f64>, String> {
         let mut values = BTreeMap::new();
         for run in side.counted() {
             let seed = run.seed.clone();
-            let seed = seed.ok_or_else(|| format!("{} states no seed", run.shown()))?;
+            let seed = seed.ok_or_else(|| format!("{} has no seed", run.shown()))?;
             let value = run.finite().unwrap_or(f64::NAN);
             if values.insert(seed.clone(), value).is_some() {
-                return Err(format!("seed {seed} twice of the {word}"));
+                return Err(format!("seed {seed} appears twice in the {word}"));
             }
         }
         Ok(values)
@@ -157,7 +157,7 @@ fn pairs(candidate: &GateSide, baseline: Option<&GateSide>) -> Result<[Vec<f64>;
     let listed = |seeds: &BTreeMap<String, f64>| some(seeds.keys().cloned(), seeds.len());
     if !candidates.keys().eq(baselines.keys()) {
         return Err(format!(
-            "seeds {} of the baseline, {} of the candidate",
+            "seeds {} in the baseline, {} in the candidate",
             listed(&baselines),
             listed(&candidates)
         ));
@@ -165,12 +165,13 @@ fn pairs(candidate: &GateSide, baseline: Option<&GateSide>) -> Result<[Vec<f64>;
     Ok([candidates, baselines].map(|values| values.into_values().collect()))
 }
 
-/// A rule that asks for no test: the mean alone. What it does not show is not shown to be worse either.
+/// Applies a rule without a test, which compares the mean alone. Missing the threshold does not show that the candidate
+/// is worse.
 fn by_mean(rule: &GateRule, inputs: &GateInputs) -> RuleLine {
     let values = inputs.candidate.values();
     let lower = inputs.metric.lower_is_better;
     let direction = if lower { "below" } else { "above" };
-    let asks = format!("mean {direction} {}, no test asked", rule.bar_text);
+    let asks = format!("mean {direction} {}, without a test", rule.bar_text);
     let (Ok(mean), Some(bar)) = (mean(&values), rule.bar) else {
         return RuleLine::open(asks, "no mean", &FEW_RUNS);
     };
@@ -181,7 +182,7 @@ fn by_mean(rule: &GateRule, inputs: &GateInputs) -> RuleLine {
         (false, false) => "not above",
     };
     let found = format!(
-        "the mean of {}, {}, is {where_} the bar; the rule asks for no test",
+        "the mean of {}, {}, is {where_} the threshold; the rule requires no test",
         counted(values.len(), "run"),
         format_float(mean, DIGITS)
     );

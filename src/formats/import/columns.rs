@@ -1,4 +1,4 @@
-//! What the columns of other people's tables mean, and how their rows become those of a run.
+//! The meaning of columns in external tables, and the conversion of their rows to a run.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,15 +15,15 @@ use super::{
 use repro_core::digest::Hasher;
 use repro_core::source::{Error, Kind, Location, Node};
 
-/// The most names that a message lists.
+/// The maximum number of names in a message.
 const LISTED: usize = 12;
 
-/// Which of their columns is which of ours, as a person said; a column of our own name needs no word.
+/// A user's mapping of external columns to repro names; columns that already have repro names need no entry.
 #[derive(Debug, Clone, Default)]
 pub struct Mapping(Vec<(String, String)>);
 
 impl Mapping {
-    /// Reads `loss=val_loss,step=iter`: our name, then theirs.
+    /// Parses `loss=val_loss,step=iter`: the repro name first, then the column.
     pub fn parse(texts: &[String]) -> Result<Self, Error> {
         let mut pairs: Vec<(String, String)> = Vec::new();
         for pair in texts.iter().flat_map(|text| text.split(',')) {
@@ -31,18 +31,22 @@ impl Mapping {
             let Some((ours, theirs)) =
                 pair.split_once('=').filter(|(_, theirs)| !theirs.is_empty())
             else {
-                return Err(BAD_MAP.at(place(), "our name, `=` and theirs", format!("`{pair}`")));
+                return Err(BAD_MAP.at(
+                    place(),
+                    "a repro name, `=` and a column name",
+                    format!("`{pair}`"),
+                ));
             };
             let ours = match ours {
                 "time" => "seconds",
-                // Who calls their validation loss the loss means the loss of the run.
+                // If the validation loss is mapped to `loss`, it is still the validation loss of the run.
                 "loss" if likely(theirs) == Some("val_loss") => "val_loss",
                 other => other,
             };
             if ours != STEP && known(ours).is_none() {
                 let near = nearest(ours, our_names());
                 let help = near.map_or("use one of these names".to_owned(), |name| {
-                    format!("perhaps `{name}={theirs}`")
+                    format!("did you mean `{name}={theirs}`?")
                 });
                 let names: Vec<_> = our_names().map(|name| format!("`{name}`")).collect();
                 let expected = format!("one of {}", names.join(", "));
@@ -59,19 +63,19 @@ impl Mapping {
         Ok(Self(pairs))
     }
 
-    /// A mapping that the program knows, from pairs of our name and theirs.
+    /// A built-in mapping, from pairs of repro name and column name.
     pub(super) fn fixed(pairs: &[(&str, &str)]) -> Self {
         Self(
             pairs.iter().map(|(ours, theirs)| ((*ours).to_owned(), (*theirs).to_owned())).collect(),
         )
     }
 
-    /// Whether it says which column counts steps.
+    /// Whether it maps the step column.
     fn says_steps(&self) -> bool {
         self.0.iter().any(|(ours, _)| ours == STEP)
     }
 
-    /// Our name for one of their columns.
+    /// The repro name for a column.
     fn ours(&self, theirs: &str) -> Option<&str> {
         let said = self.0.iter().find(|(_, name)| name == theirs).map(|(ours, _)| ours.as_str());
         let taken = |name: &&str| !self.0.iter().any(|(ours, _)| ours == name);
@@ -86,10 +90,10 @@ impl TornCell {
         Self { theirs: theirs.to_owned(), place, text, step: None }
     }
 
-    /// Says which cell at the end of the file was not read.
+    /// Notes that the cell at the end of the file was not read.
     fn tell(self, mapping: &Mapping, run: &mut LoggedRun) {
         let Some(step) = self.step else {
-            let found = format!("`{}`, which may be cut", self.text);
+            let found = format!("`{}`, which may be truncated", self.text);
             return run.note(TORN_LINE.at(self.place, "a complete last line", found));
         };
         let by_name = mapping.ours(&self.theirs).and_then(known);
@@ -97,61 +101,61 @@ impl TornCell {
         let metric = by_name.or_else(|| adopted.map(|(metric, _)| metric.clone()));
         run.torn = Some(metric.unwrap_or_else(|| Metric::Other(self.theirs.as_str().into())));
         run.reached = Some(step);
-        let expected = format!("as many digits of `{}` as in the other rows", self.theirs);
+        let expected = format!("`{}` with as many digits as in the other rows", self.theirs);
         let found = format!("`{}` at step {step}, at the end of the file", self.text);
         run.note(TORN_VALUE.at(self.place, expected, found));
     }
 }
 
-/// A table on its way to a run.
+/// A table during conversion to a run.
 #[derive(Default)]
 pub struct LogTable {
     training: Vec<LogRow>,
     evaluations: Vec<LogRow>,
-    /// Where steps go back, and where all rows stand.
+    /// The resume points, and the lines of all rows.
     resumed: Resumed,
-    /// Their names, in alphabetical order.
+    /// The column names, in alphabetical order.
     names: BTreeSet<String>,
-    /// The column that counts steps, where it has none of the names of ours.
+    /// The step column, if its name is not one of the usual ones.
     counter: Option<String>,
     hasher: Hasher,
-    /// How many rows there were, and numbers in them.
+    /// The number of rows, and of numbers in them.
     rows: usize,
     numbers: usize,
-    /// Values that a later row about the same step replaced: how many, and the first.
+    /// Values replaced by a later row for the same step: how many, and the first.
     repeated: Option<(usize, String)>,
-    /// Whether the last cell of the next row, which is the last one, may be cut: then it is not read.
+    /// Whether the last cell of the next row, which is the last row, may be truncated and is not read.
     pub last_cell_may_be_cut: bool,
     torn: Option<TornCell>,
     /// The last step whose row has empty cells and no number.
     emptied: Option<u64>,
 }
 
-/// The cell at the end of a file that may be cut.
+/// The cell at the end of a file that may be truncated.
 #[derive(Debug)]
 struct TornCell {
-    /// The name of its column,
+    /// The name of its column.
     theirs: String,
     place: Location,
     text: String,
-    /// and the step of its row; none where it is the step itself, so that nothing of the row is read.
+    /// The step of its row; none if it is the step itself, so nothing in the row is read.
     step: Option<u64>,
 }
 
-/// The most rows of a log: what is read is held until it is written.
+/// The maximum number of rows in a log; rows stay in memory until the bundle is written.
 const ROWS_CAP: usize = 1 << 20;
 
-/// The numbers of one row, by where they belong.
+/// The numbers of one row, by destination.
 #[derive(Default)]
 struct Cells {
     step: Option<u64>,
-    /// Whether a cell is there and empty.
+    /// Whether the row has an empty cell.
     has_empty: bool,
     training: Vec<(Metric, LogNumber)>,
     evaluation: Vec<(Metric, LogNumber)>,
-    /// What belongs to the evaluation of a row that has nothing else, and to training otherwise.
+    /// Numbers that belong to the evaluation in a row with nothing else, and to training otherwise.
     either: Vec<(Metric, LogNumber)>,
-    /// What belongs to both.
+    /// Numbers that belong to both.
     shared: Vec<(Metric, LogNumber)>,
 }
 
@@ -171,7 +175,7 @@ impl Cells {
         [&self.training, &self.evaluation, &self.either, &self.shared].iter().all(|c| c.is_empty())
     }
 
-    /// The numbers of training and those of an evaluation.
+    /// The training numbers and the evaluation numbers.
     fn parted(mut self) -> [Vec<(Metric, LogNumber)>; 2] {
         if self.training.is_empty() && !self.evaluation.is_empty() {
             self.evaluation.append(&mut self.either);
@@ -187,7 +191,8 @@ impl Cells {
 }
 
 impl LogTable {
-    /// Takes one row, a table of cells by name, that begins in a line of the log; 0 where lines are not those of rows.
+    /// Adds one row, an object of cells by name, that starts at a line of the log; 0 if lines do not correspond to
+    /// rows.
     pub fn row(&mut self, node: Node<'_>, line: usize, mapping: &Mapping) -> Result<(), Error> {
         self.rows += 1;
         self.numbers += node.members()?.count();
@@ -272,7 +277,7 @@ impl LogTable {
         NO_STEP.at(node.place(), format!("a number in `{said}`"), found)
     }
 
-    /// The run that the rows are; `file` is its log.
+    /// Converts the rows to a run; `file` is its log.
     pub fn into_run(
         mut self,
         file: &str,
@@ -286,12 +291,12 @@ impl LogTable {
             let expected = format!("a column among {}", listed(&self.names));
             let error = UNKNOWN_NAME.at(place(), expected, format!("`{theirs}` for `{ours}`"));
             return Err(match nearest(theirs, self.names.iter().map(String::as_str)) {
-                Some(name) => error.help(format!("perhaps `--map {ours}={name}`")),
+                Some(name) => error.help(format!("did you mean `--map {ours}={name}`?")),
                 None => error,
             });
         }
         if self.training.is_empty() && self.evaluations.is_empty() {
-            return Err(NO_VALUES.at(place(), "columns of numbers", listed(&self.names)));
+            return Err(NO_VALUES.at(place(), "numeric columns", listed(&self.names)));
         }
         if let Some(error) = self.resumed.unshown() {
             return Err(error);
@@ -310,11 +315,11 @@ impl LogTable {
         }
         if let Some((count, first)) = self.repeated.take() {
             let found = format!("{}, the first {first}", counted(count, "other value"));
-            run.note(REPEATED.at(place(), "one value for each step of a metric", found));
+            run.note(REPEATED.at(place(), "one value per step and metric", found));
         }
         if let Some((place, count)) = self.resumed.told_again(file) {
             let found = format!("{}, with equal values", counted(count, "row"));
-            run.note(TOLD_AGAIN.at(place, "each step once", found));
+            run.note(TOLD_AGAIN.at(place, "each step only once", found));
         }
         if let Some(torn) = self.torn {
             torn.tell(mapping, &mut run);
@@ -322,7 +327,7 @@ impl LogTable {
         Ok(run)
     }
 
-    /// Gives metrics their meaning that only their names tell; the answer says what the log calls them.
+    /// Assigns meanings to metrics that only their names reveal; returns the names in the log.
     fn adopt(&mut self, mapping: &Mapping) -> Vec<(Metric, Arc<str>)> {
         let names: Vec<Arc<str>> = self.names.iter().map(|name| name.as_str().into()).collect();
         let mut known = known_as(&names);
@@ -344,8 +349,8 @@ impl LogTable {
         known
     }
 
-    /// Adds a row behind the others, or to the one about its step; where it tells that again, the answer says how many losses
-    /// and evaluations are equal.
+    /// Adds a row at the end, or merges it with the row for the same step; if it repeats that row, returns the number
+    /// of equal losses and evaluations.
     fn add(
         &mut self,
         is_training: bool,
@@ -365,8 +370,8 @@ impl LogTable {
         Ok(equal)
     }
 
-    /// The row that is about the same step, and how many results of it are equal where it is told again. A run that was stopped and resumed tells steps again: with equal values that is
-    /// one course, and with others it is refused.
+    /// The row for the same step, and the number of equal results if it is repeated. A stopped and resumed run repeats
+    /// steps: with equal values it is one course, with different values it is rejected.
     fn known(
         &mut self,
         is_training: bool,
@@ -399,7 +404,7 @@ impl LogTable {
         same.map(|equal| (known, equal)).map_err(|error| self.resumed.way_out(tables, error))
     }
 
-    /// The part of a mapping whose names the table has.
+    /// The part of a mapping whose columns exist in the table.
     pub fn only_named(&self, mapping: Mapping) -> Mapping {
         Mapping(mapping.0.into_iter().filter(|(_, theirs)| self.names.contains(theirs)).collect())
     }
@@ -413,7 +418,7 @@ fn hash(hasher: &mut Hasher, row: &LogRow) {
     hasher.update(b"\n");
 }
 
-/// Joins two rows about one step. A loss that they tell differently is refused; of what else they do the last is kept.
+/// Merges two rows for one step. Different losses are rejected; for other metrics the last value is kept.
 fn join(
     last: &mut LogRow,
     row: LogRow,
@@ -430,7 +435,8 @@ fn join(
         }
         if metric.is_loss() {
             let (name, told) = (metric.name(), told.text());
-            let expected = format!("`{name}` = {told}, as before, for step {}", row.step);
+            let expected =
+                format!("`{name}` = {told} for step {}, as in the earlier row", row.step);
             return Err(TOLD_TWICE.at(node.place(), expected, number.text()));
         }
         let first = || format!("`{}` at step {}", metric.name(), row.step);
@@ -447,7 +453,7 @@ fn listed(names: &BTreeSet<String>) -> String {
     if shown.is_empty() { "no columns".to_owned() } else { format!("{}{more}", shown.join(", ")) }
 }
 
-/// The number in a cell; nothing where it is empty, or where nobody asked for it and it is none.
+/// The number in a cell; none if the cell is empty, or if it is not a number and was not mapped.
 fn number(cell: Node<'_>, wanted: bool) -> Result<Option<LogNumber>, Error> {
     let text = match &cell.value().kind {
         _ if is_empty(cell) => return Ok(None),
@@ -464,7 +470,7 @@ fn number(cell: Node<'_>, wanted: bool) -> Result<Option<LogNumber>, Error> {
     Ok(number)
 }
 
-/// Whether a cell says that there is no number, as programs write it.
+/// Whether a cell marks a missing number, in one of the usual spellings.
 fn is_empty(cell: Node<'_>) -> bool {
     let is_word = |text: &str| {
         ["", "none", "null", "na", "n/a", "<na>"].iter().any(|word| word.eq_ignore_ascii_case(text))
@@ -476,7 +482,7 @@ fn is_empty(cell: Node<'_>) -> bool {
     }
 }
 
-/// A whole number; tables that were floats print `100.0`.
+/// A whole number; tables of floats print `100.0`.
 fn whole(cell: Node<'_>, number: &LogNumber) -> Result<u64, Error> {
     let text = number.text().strip_suffix(".0").unwrap_or(number.text());
     let fits = text.len() <= 15 && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -521,12 +527,12 @@ mod tests {
     #[test]
     fn bad_mappings_are_refused_with_a_guess() {
         for (text, code, help) in [
-            ("loss", "import::bad-map", "our name first"),
-            ("loss=", "import::bad-map", "our name first"),
-            ("", "import::bad-map", "our name first"),
-            ("loss=a,loss=b", "import::bad-map", "our name first"),
-            ("loss=a,val_loss=a", "import::bad-map", "our name first"),
-            ("vall_oss=x", "import::unknown-name", "perhaps `val_loss=x`"),
+            ("loss", "import::bad-map", "repro name first"),
+            ("loss=", "import::bad-map", "repro name first"),
+            ("", "import::bad-map", "repro name first"),
+            ("loss=a,loss=b", "import::bad-map", "repro name first"),
+            ("loss=a,val_loss=a", "import::bad-map", "repro name first"),
+            ("vall_oss=x", "import::unknown-name", "did you mean `val_loss=x`?"),
             ("perplexity=x", "import::unknown-name", "use one of these names"),
         ] {
             let error = Mapping::parse(&texts(&[text])).unwrap_err();

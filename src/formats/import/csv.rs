@@ -1,6 +1,6 @@
-//! Logs that are tables: the first row names the columns, as in the files of Lightning, Ultralytics and Keras.
+//! Logs that are tables whose first row contains the column names, as written by Lightning, Ultralytics and Keras.
 //!
-//! A table may be longer than a document may be, so it is read in pieces, each below the names of its columns.
+//! A table may exceed the document size limit, so it is read in chunks, each with the column names on top.
 
 use std::io::Read;
 
@@ -11,7 +11,7 @@ use super::torn::RowEnds;
 use super::{LONG_LINE, TORN_LINE};
 use repro_core::source::{Document, Error, Location, Source};
 
-/// How many bytes a piece has, and how many values.
+/// The maximum number of bytes and values per chunk.
 const PIECE_BYTES: usize = 4 << 20;
 const PIECE_VALUES: usize = 200_000;
 
@@ -24,7 +24,7 @@ pub fn parse<R: Read>(mut log: Log<R>, mapping: &Mapping) -> Result<LoggedRun, E
     if let Some(header) = header(&mut log)? {
         let mut piece = Piece::below(&header);
         while let Some(row) = next_row(&mut log)? {
-            // A run that was resumed may name its columns again.
+            // A resumed run may repeat its column names.
             if row.is_blank() || row.ended && row.text == header.text {
                 continue;
             }
@@ -37,7 +37,7 @@ pub fn parse<R: Read>(mut log: Log<R>, mapping: &Mapping) -> Result<LoggedRun, E
                 }
                 continue;
             }
-            // The last row of a run that was killed may lack cells.
+            // The last row of a killed run may lack cells.
             piece.read(&name, &mut table, mapping)?;
             piece.clear();
             piece.push(&row);
@@ -57,7 +57,7 @@ pub fn parse<R: Read>(mut log: Log<R>, mapping: &Mapping) -> Result<LoggedRun, E
     Ok(run)
 }
 
-/// A row, which a quoted cell may carry over several lines.
+/// A row, which may span several lines because of a quoted cell.
 struct Row {
     text: Vec<u8>,
     line: usize,
@@ -65,7 +65,7 @@ struct Row {
 }
 
 impl Row {
-    /// The text of its last cell, without quotes around it.
+    /// The text of its last cell, without quotes.
     fn last_cell(&self) -> &str {
         let start = memchr::memrchr(b',', &self.text).map_or(0, |at| at + 1);
         let text = std::str::from_utf8(self.text.get(start..).unwrap_or_default());
@@ -80,7 +80,7 @@ impl Row {
         self.text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&self.text).starts_with(b"#")
     }
 
-    /// Leaves one line feed of `\r\r\n`, which Python writes on Windows.
+    /// Keeps one line feed of `\r\r\n`, which Python writes on Windows.
     fn trim_end(&mut self) {
         if self.ended {
             let end = self.text.iter().rposition(|byte| !matches!(byte, b'\r' | b'\n'));
@@ -90,7 +90,7 @@ impl Row {
     }
 }
 
-/// The row that names the columns, below comments.
+/// The row with the column names, after comments.
 fn header<R: Read>(log: &mut Log<R>) -> Result<Option<Row>, Error> {
     while let Some(row) = next_row(log)? {
         if !row.is_blank() && !row.is_comment() {
@@ -121,12 +121,12 @@ fn next_row<R: Read>(log: &mut Log<R>) -> Result<Option<Row>, Error> {
     Ok(row)
 }
 
-/// Some rows below the names of the columns.
+/// Rows below the column names.
 struct Piece {
     header: Vec<u8>,
     text: Vec<u8>,
     values: usize,
-    /// The lines of the log with which the rows begin, and how many lines the header has.
+    /// The lines of the log at which the rows start, and the number of header lines.
     lines: Vec<usize>,
     header_lines: usize,
 }
@@ -135,7 +135,7 @@ impl Piece {
     fn below(header: &Row) -> Self {
         let text = header.text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&header.text);
         let mut text = text.to_vec();
-        // Where rows are numbered by a program for tables, their column has no name.
+        // Tables exported by dataframe libraries have an unnamed index column.
         if text.first() == Some(&b',') {
             text.splice(..0, *b"row");
         }
@@ -174,7 +174,7 @@ impl Piece {
         Ok(())
     }
 
-    /// An error at its place in the log.
+    /// Moves an error to its location in the log.
     fn shifted(&self, error: Error) -> Error {
         let place = error.place.clone();
         match self.lines.first() {
@@ -283,7 +283,7 @@ mod tests {
             let run = read(&format!("{text}{whole}"), "").unwrap();
             assert_eq!((codes(&run), run.evaluations.len()), (vec![], 3), "{whole}");
         }
-        // Under their own name, and where it is the step that may be cut.
+        // Under its own name, and if the step may be truncated.
         let run = read("step,eval/wer\n10,0.25\n20,0.21\n30,0.1", "").unwrap();
         assert_eq!(run.torn, Some(Metric::Other("eval/wer".into())));
         let run = read("val_loss,step\n4.5,1000\n4.2,2000\n4.1,30", "").unwrap();
@@ -303,7 +303,7 @@ mod tests {
             ("20,4.3,0.1,4.4\n", "import::told-twice", "`sed '3,4d'`"),
             ("20,4.2,0.1,4.5\n", "import::told-twice", "`sed '3,4d'`"),
             ("20,4.2,0.1,4.4\n30,4.0,0.1,\n", "import::told-twice", "`sed '3,4d'`"),
-            ("25,4.2,0.1,\n", "import::steps-go-back", "line 4, as `sed '4d'`"),
+            ("25,4.2,0.1,\n", "import::steps-go-back", "line 4, for example with `sed '4d'`"),
             ("20,,0.1,\n", "import::steps-go-back", "`sed '3,4d'`"),
         ] {
             let error = read(&format!("{start}{rest}"), "").unwrap_err();
@@ -322,7 +322,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Whatever the bytes are, reading ends in a run or a refusal.
+        /// Any input ends in a run or an error.
         #[test]
         fn any_table_is_read_or_refused(text in "(step|loss|val_loss|[0-9.,\"\n\ra-z]){0,30}") {
             let _ = read(&text, "");

@@ -1,4 +1,4 @@
-//! Which sort of log a file is, by its first bytes; its name is asked where they could be several.
+//! Detects the format of a log by its first bytes, and by its name if several formats are possible.
 
 use std::fs::File;
 use std::io::Read;
@@ -14,12 +14,12 @@ use super::speedrun;
 use super::tracker::{nanochat, results, tensorboard, wandb};
 use repro_core::source::{DOCUMENT_CAP, Document, Source};
 
-/// How much of a file is looked at.
+/// The number of bytes examined.
 const HEAD: usize = 256 << 10;
-/// How many lines of JSON are tried.
+/// The number of JSON lines examined.
 const LINES: usize = 20;
 
-/// What a file found in a folder is, if its name lets it be a log.
+/// The format of a file in a folder, if its name may belong to a log.
 pub fn in_folder(path: &Path) -> Option<LogFormat> {
     const ENDINGS: [&str; 12] = [
         "md", "txt", "log", "out", "jsonl", "ndjson", "csv", "json", "db", "sqlite", "sqlite3",
@@ -31,10 +31,10 @@ pub fn in_folder(path: &Path) -> Option<LogFormat> {
     if may_be { of_file(path) } else { None }
 }
 
-/// What a file is.
+/// The format of a file.
 pub fn of_file(path: &Path) -> Option<LogFormat> {
     let mut head = Vec::new();
-    // A pipe is not opened: that would wait for somebody who writes to it.
+    // A pipe is not opened, because that would block until a writer appears.
     let is_plain = std::fs::metadata(path).is_ok_and(|about| about.is_file());
     let file = is_plain.then(|| File::open(path).ok()).flatten()?;
     file.take(HEAD as u64).read_to_end(&mut head).ok()?;
@@ -69,7 +69,7 @@ pub fn of_file(path: &Path) -> Option<LogFormat> {
     }
 }
 
-/// Whether lines of JSON are rows with steps.
+/// Whether JSON lines are rows with steps.
 fn is_lines(text: &str, ending: &str) -> bool {
     let mut lines = text.lines().filter(|line| !line.trim().is_empty()).take(LINES);
     let row = |line: &str| {
@@ -79,14 +79,14 @@ fn is_lines(text: &str, ending: &str) -> bool {
             document.root().members().ok()?.map(|(name, _)| name.to_owned()).collect();
         Some(step_among(names.iter().map(String::as_str)).is_some())
     };
-    // A document on one line is a row only if its name says so.
+    // A document on one line is a row only if its name shows it.
     let Some(is_row) = lines.next().and_then(row) else { return false };
     let named = ["jsonl", "ndjson"].contains(&ending);
     (named || text.trim_end().contains('\n'))
         && (is_row || lines.any(|line| row(line) == Some(true)))
 }
 
-/// A JSON document that is not too long for one.
+/// A JSON document within the size limit.
 fn document(path: &Path) -> Option<Document> {
     let length = std::fs::metadata(path).ok()?.len();
     let source = Source::load(path, "log").ok().filter(|_| length <= DOCUMENT_CAP as u64)?;
@@ -103,7 +103,7 @@ fn of_document(document: &Document) -> Option<LogFormat> {
     }
 }
 
-/// Whether a table has a column that counts steps, and others.
+/// Whether a table has a step column and other columns.
 fn is_table(text: &str) -> bool {
     let mut lines = text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#'));
     let header: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
@@ -113,7 +113,7 @@ fn is_table(text: &str) -> bool {
 
 fn has_steps_and_losses(text: &str) -> bool {
     let mut lines = text.lines().filter(|line| !line.trim().is_empty()).take(LINES).peekable();
-    // The last line may be cut.
+    // The last line may be truncated.
     lines.peek().is_some() && {
         let lines: Vec<_> = lines.collect();
         let (_, whole) = lines.split_last().unwrap_or((&"", &[]));

@@ -1,7 +1,7 @@
-//! Which files are logs, and to which group and bundle each belongs.
+//! Finds logs, and assigns each to a group and a bundle.
 //!
-//! What the names of files and folders tell of a run is left to [`super::lineage`]; `--group` makes one group of
-//! everything. A folder may be a run itself: its event files together, a run of MLflow's store, a folder of DVCLive.
+//! [`super::lineage`] interprets file and folder names; `--group` puts everything in one group. A folder can be a run:
+//! its event files together, a run in an MLflow store, or a DVCLive folder.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -13,13 +13,13 @@ use super::tracker::{dvclive, mlflow};
 use super::{NO_LOGS, SKIPPED, TOO_MANY_FILES, UNKNOWN_FORMAT, detect, passed_over};
 use repro_core::source::{Error, Location, UNREADABLE};
 
-/// The most logs of one import.
+/// The maximum number of logs in one import.
 const FILES_CAP: usize = 100_000;
-/// The most files and folders that are looked at.
+/// The maximum number of files and folders examined.
 const ENTRIES_CAP: usize = 1_000_000;
-/// The deepest folder that is looked into.
+/// The maximum folder depth.
 const DEPTH_CAP: usize = 32;
-/// The longest name of a bundle.
+/// The maximum length of a bundle name.
 const NAME_CAP: usize = 120;
 
 /// One log.
@@ -27,34 +27,34 @@ const NAME_CAP: usize = 120;
 pub struct FoundLog {
     /// Its path.
     pub path: PathBuf,
-    /// Its path as it was named.
+    /// Its path as the caller passed it.
     pub shown: String,
-    /// The files of a folder that is a run, where they were found one by one.
+    /// The files of a folder that is a run, if they were found individually.
     pub files: Vec<PathBuf>,
     /// Its format.
     pub format: LogFormat,
-    /// Whether it was named itself, or lay in a folder that was.
+    /// Whether the caller named the file itself rather than its folder.
     pub is_named: bool,
     /// The name of its group.
     pub group: String,
     /// Its own name in the group.
     pub own: String,
-    /// The seed that its path tells.
+    /// The seed from its path.
     pub seed: Option<String>,
 }
 
-/// The logs, and the files of the folders that are none.
+/// The logs, and the other files in the folders.
 #[derive(Debug, Default)]
 pub struct Finds {
     /// The logs, by group and path.
     pub logs: Vec<FoundLog>,
-    /// What was passed over, and why.
+    /// Skipped files, with reasons.
     pub skipped: Vec<Error>,
-    /// What was named and cannot be read.
+    /// Paths that the caller named and that cannot be read.
     pub failures: Vec<Error>,
 }
 
-/// Looks for logs of a format, or of any, at `paths`, which are files and folders.
+/// Finds logs of one format, or of any, at `paths`, which are files and folders.
 pub fn find(format: Option<LogFormat>, paths: &[PathBuf], group: Option<&str>) -> Finds {
     let mut walk = Walk {
         format,
@@ -107,7 +107,7 @@ struct Walk {
     format: Option<LogFormat>,
     logs: Vec<Seen>,
     seen: HashSet<PathBuf>,
-    /// How many logs were named before.
+    /// The number of logs named so far.
     again: usize,
     entries: usize,
     finds: Finds,
@@ -123,27 +123,27 @@ impl Walk {
         self.finds.skipped.push(SKIPPED.at(place(path), expected, found));
     }
 
-    /// A file that was named is a log, whatever it is called.
+    /// A file that the caller named is a log, whatever its name.
     fn named_file(&mut self, path: &Path) {
         match self.format.or_else(|| detect::of_file(path)) {
             Some(format) => self.log(path, Vec::new(), format, true),
             None => {
                 let found = match std::fs::metadata(path) {
-                    Ok(about) if !about.is_file() => "no plain file",
+                    Ok(about) if !about.is_file() => "not a regular file",
                     Ok(about) if about.len() == 0 => "an empty file",
                     _ => "something else",
                 };
-                self.fail(UNKNOWN_FORMAT.at(place(path), "a log of a format that is known", found));
+                self.fail(UNKNOWN_FORMAT.at(place(path), "a log in a known format", found));
             }
         }
     }
 
-    /// Takes a log; one path counts once.
+    /// Adds a log; each path counts once.
     fn log(&mut self, path: &Path, files: Vec<PathBuf>, format: LogFormat, is_named: bool) {
         let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         if !self.seen.insert(real) {
             self.again += 1;
-            self.skip(path, "a file that was already named");
+            self.skip(path, "a file that was already passed");
         } else if self.logs.len() == FILES_CAP {
             let expected = format!("at most {FILES_CAP} logs");
             self.fail(TOO_MANY_FILES.at(place(path), expected, "more"));
@@ -159,7 +159,7 @@ impl Walk {
     fn folder(&mut self, folder: &Path, depth: usize) {
         if self.wants(LogFormat::Mlflow) && mlflow::is_run_folder(folder) {
             if mlflow::is_deleted(folder) {
-                return self.skip(folder, "a run that was deleted");
+                return self.skip(folder, "a deleted run");
             }
             return self.log(folder, Vec::new(), LogFormat::Mlflow, false);
         }
@@ -196,7 +196,7 @@ impl Walk {
         }
     }
 
-    /// What lies in a folder; event files are collected.
+    /// Examines the contents of a folder; event files are collected.
     fn entry(&mut self, path: PathBuf, depth: usize, events: &mut Vec<PathBuf>) {
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
         let name = name.unwrap_or_default();
@@ -205,13 +205,13 @@ impl Walk {
             return self.skip(&path, "a hidden file");
         }
         if about.is_dir() && path.join("bagit.txt").is_file() {
-            return self.skip(&path, "a bundle, made of a log before");
+            return self.skip(&path, "a bundle from an earlier import");
         }
         if about.is_dir() && depth < DEPTH_CAP {
             return self.folder(&path, depth + 1);
         }
         if !about.is_file() {
-            return self.skip(&path, "not a plain file");
+            return self.skip(&path, "not a regular file");
         }
         let found = match self.format {
             Some(format) => format.has_name(&name).then_some(format),
@@ -222,12 +222,12 @@ impl Walk {
             Some(format) => self.log(&path, Vec::new(), format, false),
             None if self.wants(LogFormat::Mlperf) && name == SCALING => {}
             None if about.len() == 0 => self.skip(&path, "an empty file"),
-            None if self.format.is_none() => self.skip(&path, "no log that is known"),
-            None => self.skip(&path, "a file with another name"),
+            None if self.format.is_none() => self.skip(&path, "not a recognized log"),
+            None => self.skip(&path, "a file with a different name"),
         }
     }
 
-    /// A Trainer saves its state in every `checkpoint-N`; the last state tells the whole run.
+    /// A Trainer saves its state in every `checkpoint-N`; the last state covers the whole run.
     fn without_earlier_states(&mut self, entries: &mut Vec<PathBuf>) {
         const STATE: &str = "trainer_state.json";
         let step = |path: &PathBuf| {
@@ -244,7 +244,7 @@ impl Walk {
         }
     }
 
-    /// The logs with the names of their groups and their own.
+    /// The logs with their group names and own names.
     fn named(mut self, group: Option<&str>) -> Finds {
         let lineage = |seen: &Seen| lineage::of(seen.format, &seen.path, seen.path.is_dir());
         let mut lineages: Vec<_> = self.logs.iter().map(lineage).collect();
@@ -277,7 +277,7 @@ impl Walk {
     }
 }
 
-/// Logs of two formats in one folder are two groups.
+/// Logs of two formats in one folder form two groups.
 fn part_formats(logs: &[Seen], lineages: &mut [Lineage]) {
     let mut formats: BTreeMap<PathBuf, HashSet<&str>> = BTreeMap::new();
     for (seen, lineage) in logs.iter().zip(&*lineages) {
@@ -292,7 +292,7 @@ fn part_formats(logs: &[Seen], lineages: &mut [Lineage]) {
     }
 }
 
-/// A name for each folder: its own, with the names above it where two folders share one.
+/// A name for each folder: its own, prefixed with parent names if two folders share it.
 fn group_names(folders: &[PathBuf]) -> Vec<String> {
     let suffix = |folder: &Path, parts: usize| {
         let names: Vec<_> = folder.iter().map(|part| plain(&part.to_string_lossy())).collect();
@@ -319,14 +319,14 @@ fn group_names(folders: &[PathBuf]) -> Vec<String> {
             break;
         }
     }
-    // Folders that only differ in characters that no name may have.
+    // Folders that differ only in characters that names cannot contain.
     for (at, (_, name)) in names.iter_mut().filter(|(_, name)| name.is_empty()).enumerate() {
         *name = format!("group-{}", at + 1);
     }
     folders.iter().map(|folder| names.get(folder.as_path()).cloned().unwrap_or_default()).collect()
 }
 
-/// The name of a run's bundle: its group and its own name, numbered where two are alike.
+/// The bundle name of a run: its group and own name, numbered if two are equal.
 pub fn bundle_name(group: &str, own: &str, taken: &mut HashSet<String>) -> String {
     let name: String = format!("{group}-{}", plain(own)).chars().take(NAME_CAP).collect();
     let numbered =
@@ -334,7 +334,7 @@ pub fn bundle_name(group: &str, own: &str, taken: &mut HashSet<String>) -> Strin
     (1..).map(numbered).find(|name| taken.insert(name.to_ascii_lowercase())).unwrap_or_default()
 }
 
-/// `text` in the characters that a bundle's name may have.
+/// Reduces `text` to the characters allowed in a bundle name.
 pub fn plain(text: &str) -> String {
     let kept = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
     let plain: String = text.chars().map(kept).collect();
@@ -370,7 +370,7 @@ mod tests {
         assert_eq!([found[0], found[1], found[2]], wanted);
         assert!(found[3].0.ends_with("-b") && found[3].0 != "c-b", "{found:?}");
         let skipped: Vec<_> = finds.skipped.iter().map(|skip| skip.found.as_str()).collect();
-        assert_eq!(skipped, ["a hidden file", "a file with another name"]);
+        assert_eq!(skipped, ["a hidden file", "a file with a different name"]);
         let twice = [folder.path().join("a/x.txt"), folder.path().join("a/../a/x.txt")];
         let finds = find(Some(LogFormat::Speedrun), &twice, Some("my runs"));
         assert_eq!(names(&finds), [("my-runs", "x")]);

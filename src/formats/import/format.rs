@@ -1,33 +1,33 @@
-//! The sorts of logs, by the words of the command line.
+//! The log formats, as named on the command line.
 
-/// A sort of log.
+/// A log format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LogFormat {
     /// Speedrun leaderboards.
     Speedrun,
     /// MLPerf Training results.
     Mlperf,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Jsonl,
-    /// A table: of a program's own, of Lightning, Ultralytics or Keras.
+    /// A table: custom, or from Lightning, Ultralytics or Keras.
     Csv,
-    /// `trainer_state.json` of Hugging Face's Trainer.
+    /// `trainer_state.json` of the Hugging Face Trainer.
     HfTrainer,
-    /// Event files of TensorBoard.
+    /// TensorBoard event files.
     TensorBoard,
-    /// Files that W&B keeps of a run.
+    /// Files that W&B writes for a run.
     Wandb,
     /// A folder of MLflow's file store, or its SQLite database.
     Mlflow,
-    /// A folder of DVCLive.
+    /// A DVCLive folder.
     DvcLive,
     /// Golden values of Megatron's tests.
     Megatron,
-    /// A step and a loss a line, as torchtitan's tests keep them.
+    /// A step and a loss per line, as in torchtitan's tests.
     StepLoss,
     /// `speedrun_results.json` of Marin's leaderboard.
     Marin,
-    /// Reports of nanochat.
+    /// nanochat reports.
     Nanochat,
 }
 
@@ -49,7 +49,7 @@ impl LogFormat {
         Self::Nanochat,
     ];
 
-    /// The word of the command line.
+    /// The name on the command line.
     pub fn word(self) -> &'static str {
         match self {
             Self::Speedrun => "speedrun",
@@ -68,7 +68,7 @@ impl LogFormat {
         }
     }
 
-    /// The files of a folder that are logs, in words.
+    /// A description of the log files in a folder.
     pub fn files(self) -> &'static str {
         match self {
             Self::Speedrun => "`*.txt` or `*.log`",
@@ -87,7 +87,7 @@ impl LogFormat {
         }
     }
 
-    /// Whether a file found in a folder is such a log, by its name.
+    /// Whether a file in a folder is such a log, judging by its name.
     pub fn has_name(self, name: &str) -> bool {
         let ends = |endings: &[&str]| endings.iter().any(|ending| name.ends_with(ending));
         match self {

@@ -1,4 +1,4 @@
-//! Runs that belong together: which of them count, and what they say as a group.
+//! Groups of runs: which runs count, and the group's figures.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use repro_core::digest::Digest;
 use repro_core::source::{Error, Location};
 use repro_stats::{self as stats, Refused, Summary, T};
 
-/// Runs that were given together.
+/// Runs imported as a group.
 #[derive(Debug, Clone)]
 pub struct LogGroup {
     /// Its name.
@@ -23,11 +23,11 @@ pub struct LogGroup {
     pub format: LogFormat,
     /// Its runs, by file.
     pub runs: Vec<LoggedRun>,
-    /// What they say together.
+    /// Its figures.
     pub figures: Figures,
 }
 
-/// What the runs of a group say together.
+/// The figures of a group.
 #[derive(Debug, Clone)]
 pub enum Figures {
     /// Final validation losses.
@@ -36,32 +36,32 @@ pub enum Figures {
     Score(Box<scoring::MlperfScore>),
 }
 
-/// The final validation losses of the runs that count.
+/// The final validation losses of the counted runs.
 #[derive(Debug, Clone)]
 pub struct Losses {
-    /// The losses, in the order of the runs.
+    /// The losses, in run order.
     pub values: Vec<f64>,
     /// Their mean.
     pub mean: Result<f64, NoFigure>,
-    /// Number, mean and spread.
+    /// Number, mean and standard deviation.
     pub summary: Result<Summary, NoFigure>,
-    /// The test against the target, where one was given.
+    /// The test against the target, if given.
     pub test: Option<Result<T, NoFigure>>,
 }
 
-/// Why a group has no figure.
+/// The reason why a group has no figure.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum NoFigure {
-    /// The runs were meant to be of different lengths.
+    /// The runs have different planned lengths.
     #[error("the runs have different lengths: {0}")]
     Mixed(String),
-    /// The values do not give one.
+    /// The values do not define a figure.
     #[error(transparent)]
     Refused(#[from] Refused),
 }
 
 impl LogGroup {
-    /// Judges which runs count, and computes the figures.
+    /// Decides which runs count, and computes the figures.
     pub fn new(
         format: LogFormat,
         name: String,
@@ -73,7 +73,7 @@ impl LogGroup {
             let figures = Figures::Score(Box::new(scoring::MlperfScore::of(&mut runs, options)?));
             return Ok(Self { name, format, runs, figures });
         }
-        // Runs that have no validation loss at all are compared by what they have.
+        // Runs without any validation loss are compared by their other metrics.
         let validates = runs.iter().any(LoggedRun::validates);
         for run in &mut runs {
             ending(run, validates);
@@ -83,14 +83,14 @@ impl LogGroup {
         Ok(Self { name, format, runs, figures })
     }
 
-    /// How many runs count.
+    /// The number of counted runs.
     pub fn counted(&self) -> usize {
         self.runs.iter().filter(|run| run.counts()).count()
     }
 }
 
-/// Takes copies out of the figures: of runs with one file, one log, one course of the loss or one seed
-/// the first counts. A seed may be used again after a run that does not count.
+/// Excludes copies from the figures: of runs with the same file, log, loss course or seed, the first counts. A seed may
+/// reappear if its earlier run does not count.
 fn duplicates(runs: &mut [LoggedRun]) {
     let mut logs: BTreeMap<Digest, usize> = BTreeMap::new();
     let mut curves: BTreeMap<String, usize> = BTreeMap::new();
@@ -100,27 +100,27 @@ fn duplicates(runs: &mut [LoggedRun]) {
         let (metrics, seed) = (run.metrics_sha256, seed_of(run));
         let of = |first: &usize| runs.get(*first).map(|first| (first, first.file.clone()));
         let copied = logs.get(&metrics).and_then(of).map(|(first, file)| {
-            // Only logs of equal length can be equal, and only then they are compared.
+            // Only logs of equal length can be equal, so only those are compared.
             let equal = first.identity.bytes == run.identity.bytes
                 && first.sha256().is_ok_and(|digest| run.sha256() == Ok(digest));
             if equal {
-                (&SAME_BYTES, format!("the bytes of `{file}`"))
+                (&SAME_BYTES, format!("the same bytes as `{file}`"))
             } else {
-                (&SAME_METRICS, format!("the metric lines of `{file}`"))
+                (&SAME_METRICS, format!("the same metric lines as `{file}`"))
             }
         });
         let curve = run.curve();
         let traced = curve.as_ref().and_then(|curve| of(curves.get(curve)?));
-        let traced = traced.map(|(_, file)| (&SAME_LOSSES, format!("the losses of `{file}`")));
+        let traced = traced.map(|(_, file)| (&SAME_LOSSES, format!("the same losses as `{file}`")));
         let again = seed.as_ref().and_then(|seed| Some((seed, of(seeds.get(seed)?)?)));
         let told = run.seed.as_deref().unwrap_or_default();
         let again =
-            again.map(|(_, (_, file))| (&SAME_SEED, format!("the seed {told} of `{file}`")));
+            again.map(|(_, (_, file))| (&SAME_SEED, format!("the same seed ({told}) as `{file}`")));
         let place = Location::file(run.file.as_str());
         match copied.or(traced).or(again) {
             Some((code, found)) => {
                 if let Some(run) = runs.get_mut(at) {
-                    run.exclude(code.at(place, "a run of its own", found));
+                    run.exclude(code.at(place, "an independent run", found));
                 }
             }
             None => {
@@ -132,13 +132,13 @@ fn duplicates(runs: &mut [LoggedRun]) {
     }
 }
 
-/// The seed of a run that counts, with its settings: with others it is another run.
+/// The seed of a counted run, with its settings: the same seed with different settings is a different run.
 fn seed_of(run: &LoggedRun) -> Option<String> {
     let seed = run.seed.as_ref().filter(|_| run.counts())?;
     Some(format!("{seed} {}", Json::Object(run.config.clone())))
 }
 
-/// Notes runs that stand in several groups; they stay in the figures of each.
+/// Notes runs that are in several groups; they stay in the figures of each.
 pub fn across(groups: &mut [LogGroup]) {
     let mut first: BTreeMap<String, (usize, String)> = BTreeMap::new();
     for (at, group) in groups.iter_mut().enumerate() {
@@ -147,8 +147,8 @@ pub fn across(groups: &mut [LogGroup]) {
             let key = run.metrics_sha256.to_string();
             match first.get(&key) {
                 Some((other, place)) if *other != at => {
-                    let found = format!("the metric lines of `{place}`");
-                    let expected = format!("a run of `{name}` alone");
+                    let found = format!("the same metric lines as `{place}`");
+                    let expected = format!("a run that is only in `{name}`");
                     let place = Location::file(run.file.as_str());
                     run.note(ALSO_ELSEWHERE.at(place, expected, found));
                 }
@@ -161,14 +161,14 @@ pub fn across(groups: &mut [LogGroup]) {
     }
 }
 
-/// Takes a run out of the figures that has no final validation loss.
+/// Excludes a run without a final validation loss from the figures.
 fn ending(run: &mut LoggedRun, validates: bool) {
     let place = || Location::file(run.file.as_str());
     let Some(last) = run.last_step() else { return };
     let error: Option<Error> = match (run.planned, run.final_loss()) {
         (Some(planned), _) if last < planned => {
             let expected = format!("a run to step {planned}");
-            Some(EARLY_STOP.at(place(), expected, format!("step {last} as the last one")))
+            Some(EARLY_STOP.at(place(), expected, format!("{last} as the last step")))
         }
         (_, None) if !validates => None,
         (_, None) => {
@@ -290,7 +290,7 @@ mod tests {
             None,
         );
         assert_eq!(codes(&group), [vec![], vec![], vec!["import::same-losses"]]);
-        assert!(group.runs[2].findings[0].error.found.contains("the losses of `a`"));
+        assert!(group.runs[2].findings[0].error.found.contains("the same losses as `a`"));
     }
 
     #[test]
@@ -312,7 +312,7 @@ mod tests {
             codes(&group),
             [vec!["import::early-stop"], vec![], vec![], vec!["import::same-seed"]]
         );
-        assert!(group.runs[3].findings[0].error.found.contains("the seed 2 of `c`"));
+        assert!(group.runs[3].findings[0].error.found.contains("the same seed (2) as `c`"));
     }
 
     #[test]

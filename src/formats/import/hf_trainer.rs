@@ -1,6 +1,5 @@
-//! `trainer_state.json`, which Hugging Face's Trainer saves beside every checkpoint: a history of
-//! training losses (`loss`, `learning_rate`, `grad_norm`) and evaluations (`eval_loss`), and how far the
-//! run went of how far it was meant to go.
+//! `trainer_state.json`, which the Hugging Face Trainer saves with every checkpoint: a history of training losses
+//! (`loss`, `learning_rate`, `grad_norm`) and evaluations (`eval_loss`), with the reached and the planned step.
 
 use std::io::Read;
 
@@ -14,10 +13,10 @@ use super::tracker::settings::setting;
 use super::{BEST_DIFFERS, STEPS_DIFFER};
 use repro_core::source::{Error, Kind, Node};
 
-/// What the Trainer calls the columns that are known here.
+/// The Trainer's names for known columns.
 const NAMES: &[(&str, &str)] =
     &[("val_loss", "eval_loss"), ("lr", "learning_rate"), ("tokens", "num_input_tokens_seen")];
-/// What the state says about how the run was made. Paths are left out: they are nobody's business.
+/// Members of the state that describe how the run was made. Paths are left out for privacy.
 const CONFIG: &[&str] = &[
     "max_steps",
     "num_train_epochs",
@@ -62,7 +61,7 @@ pub fn parse<R: Read>(log: Log<R>) -> Result<LoggedRun, Error> {
     Ok(run)
 }
 
-/// The planned number of steps; a trainer of data without an end has the largest integer for it, or none.
+/// The planned number of steps. For endless data, a trainer writes the largest integer or none.
 fn planned(node: Node<'_>) -> Option<u64> {
     node.integer().ok().filter(|steps| (1..1 << 53).contains(steps))
 }
@@ -77,7 +76,7 @@ fn scalar(node: Node<'_>) -> Option<Json> {
     }
 }
 
-/// The best metric is one that some evaluation printed.
+/// Checks that the best metric was printed by some evaluation.
 fn check_best(best: Node<'_>, run: &mut LoggedRun) -> Result<(), Error> {
     let value = best.float()?;
     let mut told = run

@@ -1,4 +1,4 @@
-//! Logs with one JSON object a line.
+//! Logs with one JSON object per line.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -9,7 +9,7 @@ use super::log::{Log, LogLine};
 use super::run::LoggedRun;
 use repro_core::source::{Document, Error, Location, Source};
 
-/// Reads one log. A last line without a line feed counts if it is whole.
+/// Reads one log. A last line without a line feed counts if it is complete.
 pub fn parse<R: Read>(mut log: Log<R>, mapping: &Mapping) -> Result<LoggedRun, Error> {
     let name = log.name().to_owned();
     let mut table = LogTable::default();
@@ -27,7 +27,7 @@ pub fn parse<R: Read>(mut log: Log<R>, mapping: &Mapping) -> Result<LoggedRun, E
                     .map_err(|error| in_line(number, error))?;
             }
             Err(error) if ended => return Err(error),
-            // The last line of a run that was killed.
+            // The last line of a killed run.
             Err(error) => torn = Some(error.place.clone()),
         }
     }
@@ -39,14 +39,14 @@ pub fn parse<R: Read>(mut log: Log<R>, mapping: &Mapping) -> Result<LoggedRun, E
     Ok(run)
 }
 
-/// The document that a line is; its places are those of the file.
+/// Parses a line as a document; locations refer to the file.
 pub fn document(name: &str, line: LogLine<'_>) -> Result<Document, Error> {
     let at = |error: Error| in_line(line.number, error);
     let source = Source::new(name, line.bytes.to_vec()).map_err(at)?;
     parse_python(source).map_err(at)
 }
 
-/// Parses JSON as Python writes it, with bare words for what is not finite and integers of any length.
+/// Parses JSON as Python writes it, with bare words for non-finite numbers and integers of any length.
 pub fn parse_python(source: Source) -> Result<Document, Error> {
     match quote_unusual(source.text()) {
         Cow::Borrowed(_) => Document::parse_json(source),
@@ -54,15 +54,15 @@ pub fn parse_python(source: Source) -> Result<Document, Error> {
     }
 }
 
-/// A refusal about a line alone, said about its place in the file.
+/// Moves an error in a line to its location in the file.
 pub fn in_line(number: usize, error: Error) -> Error {
     let place = error.place.clone();
     let column = place.column.max(1);
     error.moved(Location { line: number, column, ..place })
 }
 
-/// Python writes `NaN`, `Infinity` and `-Infinity`, which are no JSON, and integers beyond 2^53, as a trainer does that
-/// has data without an end; here they become strings.
+/// Quotes the `NaN`, `Infinity` and `-Infinity` that Python writes, which are not JSON, and integers beyond 2^53, which
+/// trainers write for endless data.
 fn quote_unusual(text: &str) -> Cow<'_, str> {
     const WORDS: [&str; 3] = ["NaN", "Infinity", "-Infinity"];
     if !WORDS.iter().any(|word| text.contains(word)) && !has_long_number(text) {
@@ -92,10 +92,10 @@ fn quote_unusual(text: &str) -> Cow<'_, str> {
     Cow::Owned(quoted)
 }
 
-/// The digits of 2^53, less one.
+/// The number of digits in 2^53, minus one.
 const LONG: usize = 16;
 
-/// Whether so many digits stand in a row.
+/// Whether there are this many consecutive digits.
 fn has_long_number(text: &str) -> bool {
     let mut run = 0;
     text.bytes().any(|byte| {
@@ -104,7 +104,7 @@ fn has_long_number(text: &str) -> bool {
     })
 }
 
-/// The number with which a text begins, or nothing.
+/// The number at the start of a text, if any.
 fn number_at(text: &str) -> &str {
     let begins = text.starts_with(|c: char| c.is_ascii_digit() || c == '-');
     let in_number = |c: char| c.is_ascii_digit() || ['-', '+', '.', 'e', 'E'].contains(&c);
@@ -112,7 +112,7 @@ fn number_at(text: &str) -> &str {
     text.get(..end).filter(|_| begins).unwrap_or_default()
 }
 
-/// Whether a number is an integer on which JSON readers disagree.
+/// Whether a number is an integer that JSON readers parse differently.
 fn is_inexact(number: &str) -> bool {
     let digits = number.strip_prefix('-').unwrap_or(number);
     let is_whole = digits.bytes().all(|byte| byte.is_ascii_digit()) && !digits.starts_with('0');
@@ -175,7 +175,7 @@ mod tests {
             assert_eq!((error.code.id, place), (code, (line, column)), "{text}: {error}");
         }
         let error = read("{\"step\":0,\"loss\":1}\n", "lr=los").unwrap_err();
-        assert_eq!(error.help, "perhaps `--map lr=loss`");
+        assert_eq!(error.help, "did you mean `--map lr=loss`?");
     }
 
     #[test]
@@ -226,13 +226,13 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Whatever the bytes are, reading ends in a run or a refusal.
+        /// Any input ends in a run or an error.
         #[test]
         fn any_log_is_read_or_refused(text in r#"([{}:,"\\a-z0-9eE.+\- \n\[\]]|"step":1,|"loss":|NaN|\{"step":2,"loss":3\}){0,30}"#) {
             let _ = read(&text, "");
         }
 
-        /// Rows that are written are read back as they were printed.
+        /// Written rows are read back as printed.
         #[test]
         fn rows_survive(losses in proptest::collection::vec("[1-9][0-9]{0,2}\\.[0-9]{1,6}", 1..20)) {
             let text: String =

@@ -1,17 +1,17 @@
-//! To which group a run belongs, and which seed it had, by the names of its file and folders.
+//! Derives a run's group and seed from its file and folder names.
 //!
-//! Runs lie about as `dense/1/metrics.csv`, `dense-s1.csv`, `dense_seed2.csv` or `seed_1/dense/metrics.csv`; a run again
-//! is `dense-rerun.csv`. What differs by its seed alone is one group. Where no name tells a seed, the files of a folder
-//! are a group, and so are folders beside each other that hold a run each.
+//! Typical layouts are `dense/1/metrics.csv`, `dense-s1.csv`, `dense_seed2.csv` or `seed_1/dense/metrics.csv`; a
+//! repeated run is `dense-rerun.csv`. Runs that differ only in the seed form one group. If no name contains a seed, the
+//! files in a folder form a group, and so do sibling folders with one run each.
 
 use std::path::{Path, PathBuf};
 
 use super::format::LogFormat;
 
-/// What the names of a run's file and folders tell.
+/// Facts from the names of a run's file and folders.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lineage {
-    /// The way to its group, which is a folder of that name or one without the seed.
+    /// The path of its group: a folder with that name, or the path without the seed.
     pub group: PathBuf,
     /// Its own name in the group.
     pub own: String,
@@ -19,7 +19,7 @@ pub struct Lineage {
     pub seed: Option<String>,
 }
 
-/// Stems of files whose folder tells what the run is.
+/// File stems for which the folder names the run.
 const PLAIN_STEMS: [&str; 10] = [
     "report",
     "metrics",
@@ -32,15 +32,15 @@ const PLAIN_STEMS: [&str; 10] = [
     "wandb-history",
     "training_log",
 ];
-/// Folders that programs make for their files below that of the run.
+/// Folders that programs create inside a run's folder.
 const PLAIN_FOLDERS: [&str; 8] =
     ["dvclive", "files", "tensorboard", "tb", "tb_logs", "csv_logs", "wandb", "latest-run"];
-/// Words behind which a number is a run of the same configuration again.
+/// Words after which a number marks a repeated run of the same configuration.
 const AGAIN: [&str; 4] = ["rerun", "repeat", "replica", "retry"];
-/// How far up a seed is looked for.
+/// The number of parent folders searched for a seed.
 const LEVELS: usize = 4;
 
-/// What the path of a run tells; `is_folder` says whether the run is the folder.
+/// Interprets the path of a run; `is_folder` is whether the run is a folder.
 pub fn of(format: LogFormat, path: &Path, is_folder: bool) -> Lineage {
     let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let parts = parts(format, &real, is_folder);
@@ -53,12 +53,12 @@ pub fn of(format: LogFormat, path: &Path, is_folder: bool) -> Lineage {
     })
 }
 
-/// What the name that a tracker gives a run tells, `dense-s1`: its group, its own name there and the seed.
+/// Interprets the name that a tracker gives a run, such as `dense-s1`: its group, its own name and its seed.
 pub fn of_name(name: &str) -> Option<(&str, &str, &str)> {
     seed_in(name, true).filter(|(rest, ..)| !rest.is_empty())
 }
 
-/// A key by which `s2` comes before `s10`.
+/// A sort key that puts `s2` before `s10`.
 pub fn by_number(name: &str) -> Vec<(String, u64)> {
     let mut key = Vec::new();
     let mut rest = name;
@@ -73,7 +73,7 @@ pub fn by_number(name: &str) -> Vec<(String, u64)> {
     key
 }
 
-/// Gives runs whose names are those of a rerun's group their place beside it.
+/// Moves runs whose names match a rerun's group next to it.
 pub fn join_reruns(lineages: &mut [Lineage]) {
     let groups: Vec<PathBuf> = lineages
         .iter()
@@ -88,7 +88,7 @@ pub fn join_reruns(lineages: &mut [Lineage]) {
     }
 }
 
-/// The names of folders, and that of the file where it tells something.
+/// The folder names, and the file name if it is meaningful.
 fn parts(format: LogFormat, path: &Path, is_folder: bool) -> Vec<String> {
     let mut parts: Vec<String> =
         path.iter().map(|part| part.to_string_lossy().into_owned()).collect();
@@ -110,13 +110,13 @@ fn parts(format: LogFormat, path: &Path, is_folder: bool) -> Vec<String> {
     parts
 }
 
-/// Whether a program made the folder inside that of the run.
+/// Whether a program created the folder inside the run's folder.
 fn is_plain_folder(name: &str) -> bool {
     PLAIN_FOLDERS.contains(&name)
         || ["checkpoint-", "offline-run-", "run-20"].iter().any(|start| name.starts_with(start))
 }
 
-/// Whether a logger made the folder: it counts its own runs.
+/// Whether a logger created the folder to number its own runs.
 fn is_logger_folder(name: &str) -> bool {
     let numbered = name.strip_prefix("version_").is_some_and(is_number);
     numbered || ["lightning_logs", "default", "logs"].contains(&name)
@@ -126,7 +126,7 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.len() <= 9 && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// What a part tells of a seed: the rest of it, its own words and the number.
+/// The seed in a name part: the rest of the part, the seed words and the number.
 fn seed_in(part: &str, is_last: bool) -> Option<(&str, &str, &str)> {
     let digits = part.len() - part.bytes().rev().take_while(u8::is_ascii_digit).count();
     let (before, number) = part.split_at_checked(digits)?;
@@ -149,7 +149,7 @@ fn seed_in(part: &str, is_last: bool) -> Option<(&str, &str, &str)> {
     word_of("seed", 9).or_else(|| word_of("s", 3).filter(|_| is_last)).or_else(bare)
 }
 
-/// The seed that a name tells, and the way without it.
+/// The seed in a name, and the path without it.
 fn seed(parts: &[String]) -> Option<Lineage> {
     let loggers = parts.iter().rev().take_while(|part| is_logger_folder(part)).count();
     let end = parts.len() - loggers;
@@ -170,7 +170,7 @@ fn seed(parts: &[String]) -> Option<Lineage> {
     None
 }
 
-/// A run again, by the end of its name.
+/// The suffix of a name that marks a repeated run.
 fn again(parts: &[String]) -> Option<Lineage> {
     let (last, folder) = parts.split_last()?;
     let lower = last.to_ascii_lowercase();

@@ -1,7 +1,6 @@
-//! Logs of strangers, read once: their lines pass by with their numbers while the bytes are hashed.
+//! Reads untrusted logs once: lines are returned with their numbers while the bytes are hashed.
 //!
-//! A log may be as long as it likes, hold any bytes, and end in the middle of a line. What the lines
-//! mean is left to the formats.
+//! A log may have any length, contain any bytes, and end in the middle of a line. The formats interpret the lines.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -13,37 +12,37 @@ use super::{LONG_LINE, NOT_A_FILE};
 use repro_core::digest::{Digest, Hasher};
 use repro_core::source::{DOCUMENT_CAP, Error, Location, Source, TOO_LARGE, UNREADABLE};
 
-/// How many bytes one read asks for.
+/// The number of bytes per read.
 const READ_SIZE: usize = 256 << 10;
-/// The longest line that is shown to a format (64 KiB); of a longer one only this much is kept.
+/// The longest line passed to a format (64 KiB); longer lines are truncated to this length.
 const LINE_CAP: usize = 64 << 10;
-/// How much of a line a message shows.
+/// The length of a line excerpt in messages.
 const EXCERPT_CAP: usize = 400;
 
-/// Which bytes a run was read from.
+/// The identity of the bytes a run was read from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity {
-    /// Their digest, where it was asked for.
+    /// Their digest, if requested.
     pub sha256: Option<Digest>,
-    /// How many there are.
+    /// The number of bytes.
     pub bytes: u64,
 }
 
-/// The refusal of a file that cannot be read.
+/// The error for an unreadable file.
 pub fn unreadable(name: &str, error: &io::Error) -> Error {
     UNREADABLE.at(Location::file(name), "a readable file", error.to_string())
 }
 
-/// The plain file at `path`, which messages call `name`.
+/// Opens the regular file at `path`; messages call it `name`.
 pub fn open(path: &Path, name: &str) -> Result<File, Error> {
     let failed = |error: io::Error| unreadable(name, &error);
     if !std::fs::metadata(path).map_err(failed)?.is_file() {
-        return Err(NOT_A_FILE.at(Location::file(name), "a plain file", "something else"));
+        return Err(NOT_A_FILE.at(Location::file(name), "a regular file", "something else"));
     }
     File::open(path).map_err(failed)
 }
 
-/// Bytes that pass by while they are counted and hashed.
+/// A reader that counts and hashes its bytes.
 pub struct Tally<R> {
     reader: R,
     hasher: Option<Hasher>,
@@ -51,12 +50,12 @@ pub struct Tally<R> {
 }
 
 impl<R: Read> Tally<R> {
-    /// What `reader` gives, hashed if it shall be.
+    /// Wraps `reader`, hashing its bytes if requested.
     pub fn new(reader: R, hashed: bool) -> Self {
         Self { reader, hasher: hashed.then(Hasher::default), bytes: 0 }
     }
 
-    /// Reads up to `count` bytes behind those in `into`; fewer at the end alone.
+    /// Reads up to `count` bytes after those in `into`; fewer only at the end.
     pub fn fill(&mut self, into: &mut Vec<u8>, count: usize) -> io::Result<usize> {
         let held = into.len();
         into.reserve(count);
@@ -68,7 +67,7 @@ impl<R: Read> Tally<R> {
         Ok(read)
     }
 
-    /// Reads on to the end and answers which bytes there were.
+    /// Reads to the end and returns the identity of all bytes.
     pub fn finish(mut self) -> io::Result<Identity> {
         let mut rest = Vec::new();
         while self.fill(&mut rest, READ_SIZE)? > 0 {
@@ -77,7 +76,7 @@ impl<R: Read> Tally<R> {
         Ok(self.identity())
     }
 
-    /// Which bytes there were up to here.
+    /// The identity of the bytes read so far.
     fn identity(&mut self) -> Identity {
         Identity { sha256: self.hasher.take().map(Hasher::finish), bytes: self.bytes }
     }
@@ -90,14 +89,14 @@ pub struct LogLine<'a> {
     pub bytes: &'a [u8],
     /// Its number, from 1.
     pub number: usize,
-    /// Whether a line feed ends it; the last line of a file may have none.
+    /// Whether a line feed ends it; the last line of a file may lack one.
     pub ended: bool,
-    /// Whether it was longer than a line may be.
+    /// Whether it exceeded the line limit.
     pub cut: bool,
 }
 
 impl LogLine<'_> {
-    /// The place of the whole line in the log called `name`.
+    /// The location of the whole line in the log `name`.
     pub fn place(&self, name: &str) -> Location {
         let shown = self.bytes.get(..EXCERPT_CAP).unwrap_or(self.bytes);
         let excerpt = String::from_utf8_lossy(shown).trim_end_matches('\r').to_owned();
@@ -110,7 +109,7 @@ impl LogLine<'_> {
 pub struct Log<R = File> {
     name: String,
     reader: Tally<R>,
-    /// What was read and not yet taken begins at `start`.
+    /// The start of the bytes that were read but not yet consumed.
     buffer: Vec<u8>,
     start: usize,
     exhausted: bool,
@@ -118,15 +117,14 @@ pub struct Log<R = File> {
 }
 
 impl Log {
-    /// Opens the plain file at `path`, naming it `name` in every message; its digest is taken if it is
-    /// `hashed`.
+    /// Opens the regular file at `path`, called `name` in messages; computes its digest if `hashed` is set.
     pub fn open(path: &Path, name: &str, hashed: bool) -> Result<Self, Error> {
         Ok(Self::new(open(path, name)?, name, hashed))
     }
 }
 
 impl<R: Read> Log<R> {
-    /// A log of what `reader` gives.
+    /// Reads a log from `reader`.
     pub fn new(reader: R, name: &str, hashed: bool) -> Self {
         Self {
             name: name.to_owned(),
@@ -138,12 +136,12 @@ impl<R: Read> Log<R> {
         }
     }
 
-    /// The name it goes by in messages.
+    /// Its name in messages.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The next line, or nothing at the end; a line that is too long is refused before it is read to its end.
+    /// The next line, or none at the end; a line over the limit is rejected before it is read completely.
     pub fn next_short_line(&mut self) -> Result<Option<LogLine<'_>>, Error> {
         while !self.exhausted && self.buffer.len() - self.start <= LINE_CAP {
             let unread = self.buffer.get(self.start..).unwrap_or_default();
@@ -162,7 +160,7 @@ impl<R: Read> Log<R> {
         self.next_line()
     }
 
-    /// The next line, or nothing at the end.
+    /// The next line, or none at the end.
     pub fn next_line(&mut self) -> Result<Option<LogLine<'_>>, Error> {
         let mut searched = self.start;
         loop {
@@ -184,7 +182,7 @@ impl<R: Read> Log<R> {
         }
     }
 
-    /// The next line that begins with one of two bytes; the others are only counted.
+    /// The next line that starts with one of two bytes; other lines are only counted.
     pub fn next_line_from(&mut self, starts: &LineStarts) -> Result<Option<LogLine<'_>>, Error> {
         loop {
             match self.buffer.get(self.start) {
@@ -196,7 +194,7 @@ impl<R: Read> Log<R> {
                         self.line += memchr_iter(b'\n', passed).count();
                         self.start += at + 1;
                     } else {
-                        // A line that does not end here may go on as long as it likes.
+                        // A line that does not end here may have any length.
                         let whole = memrchr(b'\n', unread).map_or(0, |at| at + 1);
                         let passed = unread.get(..whole).unwrap_or_default();
                         self.line += memchr_iter(b'\n', passed).count();
@@ -212,7 +210,7 @@ impl<R: Read> Log<R> {
         }
     }
 
-    /// Reads on to the end and answers which bytes there were.
+    /// Reads to the end and returns the identity of all bytes.
     pub fn finish(mut self) -> Result<Identity, Error> {
         while !self.exhausted {
             self.start = self.buffer.len();
@@ -221,7 +219,7 @@ impl<R: Read> Log<R> {
         Ok(self.reader.identity())
     }
 
-    /// The whole log as a document's source, and which bytes it has.
+    /// The whole log as a document's source, with its identity.
     pub fn into_source(mut self) -> Result<(Source, Identity), Error> {
         while !self.exhausted {
             self.fill()?;
@@ -234,7 +232,7 @@ impl<R: Read> Log<R> {
         Ok((Source::new(self.name, self.buffer)?, identity))
     }
 
-    /// The bytes up to `end` as a line; the next one begins at `next`.
+    /// The bytes up to `end` as a line; the next one starts at `next`.
     fn take(&mut self, end: usize, next: usize, ended: bool) -> LogLine<'_> {
         let bytes = self.buffer.get(self.start..end).unwrap_or_default();
         self.start = next;
@@ -243,7 +241,7 @@ impl<R: Read> Log<R> {
         LogLine { bytes: bytes.get(..LINE_CAP).unwrap_or(bytes), number: self.line, ended, cut }
     }
 
-    /// Passes over the rest of a line that is too long, of which the first bytes are kept.
+    /// Skips the rest of a line over the limit, keeping its first bytes.
     fn long_line(&mut self) -> Result<LogLine<'_>, Error> {
         let mut kept = self.buffer.get(self.start..).unwrap_or_default().to_vec();
         kept.truncate(LINE_CAP);
@@ -259,7 +257,7 @@ impl<R: Read> Log<R> {
                 break false;
             }
         };
-        // The kept bytes go in front of what follows, so that the line can be lent out.
+        // The kept bytes are moved before the following ones, so that the line can be borrowed.
         self.buffer.splice(..self.start, kept);
         self.start = LINE_CAP;
         self.line += 1;
@@ -267,7 +265,7 @@ impl<R: Read> Log<R> {
         Ok(LogLine { bytes, number: self.line, ended, cut: true })
     }
 
-    /// Lets go of what was taken and reads on.
+    /// Drops consumed bytes and reads more.
     fn fill(&mut self) -> Result<(), Error> {
         self.buffer.drain(..self.start);
         self.start = 0;
@@ -278,24 +276,24 @@ impl<R: Read> Log<R> {
     }
 }
 
-/// The bytes with which the lines begin that a format looks at.
+/// The first bytes of the lines that a format examines.
 pub struct LineStarts {
     bytes: [u8; 2],
     finders: [memmem::Finder<'static>; 2],
 }
 
 impl LineStarts {
-    /// Lines that begin with one of two bytes.
+    /// Lines that start with one of two bytes.
     pub fn new(bytes: [u8; 2]) -> Self {
         let finder = |byte| memmem::Finder::new(&[b'\n', byte]).into_owned();
         Self { bytes, finders: bytes.map(finder) }
     }
 
-    /// The line end before the first such line behind the first line of `bytes`.
+    /// The line end before the first such line after the first line of `bytes`.
     fn find(&self, bytes: &[u8]) -> Option<usize> {
         let [one, other] = &self.finders;
         let first = one.find(bytes);
-        // The other one matters only before the first.
+        // The second byte matters only before the first match.
         let before = first.map_or(bytes, |at| bytes.get(..at).unwrap_or_default());
         other.find(before).or(first)
     }
@@ -305,7 +303,7 @@ impl LineStarts {
 mod tests {
     use super::*;
 
-    /// A reader that gives a few bytes at a time.
+    /// A reader that returns a few bytes at a time.
     struct Slow<'a>(&'a [u8], usize);
 
     impl Read for Slow<'_> {
@@ -372,7 +370,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Lines that begin otherwise are passed over, and the numbers of the others stay.
+        /// Other lines are skipped without changing the line numbers.
         #[test]
         fn lines_are_found_by_their_first_byte(text in "[s=x\n]{0,60}", step in 1..9_usize) {
             let starts = LineStarts::new([b's', b'=']);
@@ -387,7 +385,7 @@ mod tests {
             proptest::prop_assert_eq!(log.finish().unwrap().sha256, Some(Digest::of(text.as_bytes())));
         }
 
-        /// However the bytes arrive, the lines are those of the text, and nothing is lost.
+        /// However the bytes arrive, the lines match the text and nothing is lost.
         #[test]
         fn lines_are_those_of_the_text(bytes in proptest::collection::vec(0..=255_u8, 0..200), step in 1..9_usize) {
             let (seen, identity) = lines(&bytes, step);

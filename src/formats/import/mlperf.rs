@@ -1,4 +1,4 @@
-//! MLPerf Training result logs: lines that hold `:::MLLOG` and a JSON record; others are passed over.
+//! MLPerf Training result logs: lines that contain `:::MLLOG` and a JSON record; other lines are ignored.
 
 use std::io::Read;
 
@@ -17,9 +17,9 @@ use super::{
 use repro_core::digest::Hasher;
 use repro_core::source::{Document, Error, Kind, Location, Node};
 
-/// What stands before each record.
+/// The prefix of each record.
 const TOKEN: &[u8] = b":::MLLOG ";
-/// What tells one evaluation from another, best first: the log's units of progress.
+/// The units that distinguish evaluations, in order of preference.
 const PROGRESS: [(&str, ProgressUnit); 3] = [
     ("samples_count", ProgressUnit::Samples),
     ("epoch_num", ProgressUnit::Epochs),
@@ -43,7 +43,7 @@ pub fn parse<R: Read>(mut log: Log<R>) -> Result<LoggedRun, Error> {
         let column =
             String::from_utf8_lossy(line.bytes.get(..start).unwrap_or_default()).chars().count();
         let record = document(&name, LogLine { bytes, ..line });
-        // The place is one of the line, not of the record alone.
+        // The location refers to the line, not to the record alone.
         let shift = |error: Error| {
             let inside = error.place.clone();
             let (line, column) = (line.place(&name), inside.column + column);
@@ -69,7 +69,7 @@ pub fn parse<R: Read>(mut log: Log<R>) -> Result<LoggedRun, Error> {
 /// One value of an evaluation.
 struct Evaluation {
     time: u64,
-    /// The metric, where the benchmark has several: `FID` and `CLIP`.
+    /// The metric, if the benchmark has several: `FID` and `CLIP`.
     metric: Option<String>,
     value: LogNumber,
     progress: Vec<(&'static str, ProgressUnit, LogNumber)>,
@@ -104,14 +104,14 @@ impl Reader {
             "run_start" => {
                 let before = self.started.replace(time);
                 if before.is_some() {
-                    return Err(TWO_RECORDS.at(key.place(), "one `run_start`", "another one"));
+                    return Err(TWO_RECORDS.at(key.place(), "one `run_start`", "a second one"));
                 }
             }
             "run_stop" => {
                 let status = root.required("metadata")?.required("status")?.text()?;
                 let before = self.stopped.replace((time, status.to_owned()));
                 if before.is_some() {
-                    return Err(TWO_RECORDS.at(key.place(), "one `run_stop`", "another one"));
+                    return Err(TWO_RECORDS.at(key.place(), "one `run_stop`", "a second one"));
                 }
             }
             "eval_accuracy" | "eval_error" => self.evaluation(root, time, here())?,
@@ -121,7 +121,7 @@ impl Reader {
         Ok(())
     }
 
-    /// What is said before the run starts tells how it was made.
+    /// Records before the start of the run describe how it was made.
     fn setting(&mut self, name: &str, root: Node<'_>) {
         let Some(value) = root.get("value") else { return };
         let json = match &value.value().kind {
@@ -152,7 +152,7 @@ impl Reader {
             }
         }
         if progress.is_empty() {
-            let expected = "`samples_count`, `epoch_num` or `step_num` of an evaluation";
+            let expected = "`samples_count`, `epoch_num` or `step_num` in each evaluation";
             return Err(NO_RECORD.at(metadata.place(), expected, "none"));
         }
         let named = metadata.get("metric").map(Node::text).transpose()?;
@@ -175,7 +175,7 @@ impl Reader {
             let found = if run.identity.bytes == 0 { "an empty file" } else { "no such line" };
             return Err(NO_METRICS.at(place(), "lines with `:::MLLOG {…}`", found));
         }
-        let absent = |what: &str| NO_RECORD.at(place(), format!("`{what}`"), "none");
+        let absent = |what: &str| NO_RECORD.at(place(), format!("`{what}`"), "no such record");
         let text = |key: &str| self.settings.get(key).and_then(Json::as_str).map(str::to_owned);
         let benchmark =
             text("submission_benchmark").ok_or_else(|| absent("submission_benchmark"))?;
@@ -189,7 +189,7 @@ impl Reader {
         let status = self.stopped.as_ref().map(|(_, status)| status.as_str());
         let stopped = self.stopped.as_ref().map(|(time, _)| *time);
         if let Some(stopped) = stopped.filter(|stopped| *stopped < started) {
-            let expected = format!("`run_stop` not before `run_start`, {started}");
+            let expected = format!("`run_stop` at or after `run_start`, {started}");
             return Err(BAD_RECORD.at(place(), expected, stopped.to_string()));
         }
         let progress = self.evaluations.last().map_or(&[][..], |last| &last.progress);
@@ -232,7 +232,7 @@ impl Reader {
         Ok(())
     }
 
-    /// The last evaluation of a success meets each target of its benchmark.
+    /// Checks that the last evaluation of a successful run meets each target of its benchmark.
     fn target(&self, benchmark: &str, run: &mut LoggedRun) {
         for (metric, target) in rule(benchmark).map_or(&[][..], |rule| rule.targets) {
             let is_of = |evaluation: &&Evaluation| {
@@ -255,7 +255,7 @@ impl Reader {
         }
     }
 
-    /// The evaluations as rows by step, where the log tells steps.
+    /// The evaluations as rows by step, if the log has steps.
     fn rows(&self, batch: u64, started: u64, run: &mut LoggedRun) -> Result<(), Error> {
         for evaluation in &self.evaluations {
             let whole = |measure: ProgressUnit| {
@@ -271,7 +271,7 @@ impl Reader {
             };
             let name =
                 Metric::Other(evaluation.metric.as_deref().unwrap_or("eval_accuracy").into());
-            // Several metrics of one evaluation are one row.
+            // Several metrics of one evaluation form one row.
             if let Some(last) = run.evaluations.last_mut()
                 && last.step == step
                 && last.get(&name).is_none()
@@ -433,7 +433,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Whatever the lines are, reading ends in a run or a refusal.
+        /// Any input ends in a run or an error.
         #[test]
         fn any_log_is_read_or_refused(lines in proptest::collection::vec(0..10_usize, 0..12), noise in "\\PC{0,20}") {
             let log = log("success", "0.92");

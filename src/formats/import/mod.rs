@@ -1,10 +1,9 @@
-//! Logs of other trainers, read strictly and written as receipt bundles.
+//! Reads logs of other trainers strictly and writes them as receipt bundles.
 //!
-//! A format's file owns the reading of one sort of log into a [`LoggedRun`]; runs given together are a
-//! [`LogGroup`], which says which of them count and what they say together; [`write()`] makes a bundle of
-//! each. What a log does not say is not made up: there are no seeds, machines or token counts in a
-//! bundle that the log does not name. Whether a post's numbers follow from the bundles is left to the
-//! claims.
+//! Each format has its own file, which reads one kind of log into a [`LoggedRun`]. Runs imported together form a
+//! [`LogGroup`], which decides which runs count and computes group figures; [`write()`] makes a bundle of each run.
+//! Nothing is invented: a bundle contains no seed, machine or token count that the log does not state. Claims, not this
+//! module, decide whether a post's numbers follow from the bundles.
 
 mod columns;
 mod csv;
@@ -51,95 +50,95 @@ pub use timed::{ProgressUnit, Timed};
 pub use write::write;
 
 codes! {
-    NOT_A_FILE = "import::not-a-file", "a log is not a plain file", "pass the file itself";
-    NO_LOGS = "import::no-logs", "a folder has no such log", "name the files one by one, or choose another format";
-    SKIPPED = "import::skipped", "a file in a folder was skipped", "name it explicitly if it is a log";
-    TOO_MANY_FILES = "import::too-many-files", "too many logs for one import", "import them in batches";
-    NO_METRICS = "import::no-metrics", "the file has no metric lines", "leave the file out, or name its format";
-    NO_START = "import::no-start", "the first metric line is not the start of a run", "import the whole log";
-    TWO_RUNS = "import::two-runs", "the file has a second run, or text that looks like one", "put each run in its own file";
-    MIXED_DIALECTS = "import::mixed-dialects", "the metric lines use two spellings", "put each run in its own file";
+    NOT_A_FILE = "import::not-a-file", "a log is not a regular file", "pass the file itself";
+    NO_LOGS = "import::no-logs", "a folder contains no log of this format", "pass the files one by one, or choose a different format";
+    SKIPPED = "import::skipped", "a file in a folder was skipped", "pass it explicitly if it is a log";
+    TOO_MANY_FILES = "import::too-many-files", "there are too many logs for one import", "import them in batches";
+    NO_METRICS = "import::no-metrics", "the file contains no metric lines", "leave the file out, or put its format before the path (`repro import csv PATH`)";
+    NO_START = "import::no-start", "the first metric line is not the start of a run", "import the complete log";
+    TWO_RUNS = "import::two-runs", "the file contains a second run, or text that looks like one", "put each run in its own file";
+    MIXED_DIALECTS = "import::mixed-dialects", "the metric lines use two different formats", "put each run in its own file";
     PLAN_CHANGES = "import::plan-changes", "the planned number of steps changes within the run", "put each run in its own file";
-    BEYOND_PLAN = "import::beyond-plan", "a step is past the planned end", "correct the log, or leave it out";
-    TOO_MANY_LINES = "import::too-many-lines", "the log has too many metric lines", "keep every n-th line, as `awk 'NR % 10 == 1'` does, or split the file";
-    LONG_LINE = "import::long-line", "a line is too long", "keep the members that are metrics, as `jq -c '{step, loss, lr}'` does, or leave the log out";
-    TOO_MANY_NUMBERS = "import::too-many-numbers", "the log has too many numbers", "keep fewer lines or fewer columns: those that are metrics";
-    EMBEDDED_TEXT = "import::embedded-text", "text before the log looks like metric lines and was not read", "nothing to do if it is the program's source";
-    NOT_A_METRIC_LINE = "import::not-a-metric-line", "lines start like metric lines but do not parse, so they were not read", "check these lines";
-    TORN_LINE = "import::torn-line", "the file ends in the middle of a line, which was not read", "import the whole log";
-    TORN_VALUE = "import::torn-value", "the file ends without a line feed in a number that may be cut, which was not read", "give the whole log; where that number is whole, end its line with a line feed";
-    SAME_BYTES = "import::same-bytes", "the file is a copy of another, so it is not an independent run", "leave the copy out";
-    SAME_METRICS = "import::same-metrics", "the log has the same metric lines as another, so it is not an independent run", "leave the copy out";
-    SAME_LOSSES = "import::same-losses", "the run has the same loss as another at every step, so it is not an independent run", "leave one of the two out";
-    SAME_SEED = "import::same-seed", "the run has the same seed as another, so it is not an independent run", "leave one of the two out";
+    BEYOND_PLAN = "import::beyond-plan", "a step exceeds the planned number of steps", "fix the log, or leave it out";
+    TOO_MANY_LINES = "import::too-many-lines", "the log has too many metric lines", "keep every n-th line, for example with `awk 'NR % 10 == 1'`, or split the file";
+    LONG_LINE = "import::long-line", "a line is too long", "keep only the metrics, for example with `jq -c '{step, loss, lr}'`, or leave the log out";
+    TOO_MANY_NUMBERS = "import::too-many-numbers", "the log has too many numbers", "keep fewer lines, or only the columns that are metrics";
+    EMBEDDED_TEXT = "import::embedded-text", "text before the log looks like metric lines and was ignored", "nothing to do if it is the program's source code";
+    NOT_A_METRIC_LINE = "import::not-a-metric-line", "some lines start like metric lines but cannot be parsed; they were ignored", "check these lines";
+    TORN_LINE = "import::torn-line", "the file ends in the middle of a line, which was ignored", "import the complete log";
+    TORN_VALUE = "import::torn-value", "the file ends without a line feed after a number that may be truncated; it was ignored", "import the complete log; if the number is complete, end its line with a line feed";
+    SAME_BYTES = "import::same-bytes", "the file is a copy of another file, so it is not an independent run", "leave the copy out";
+    SAME_METRICS = "import::same-metrics", "the log has the same metric lines as another log, so it is not an independent run", "leave the copy out";
+    SAME_LOSSES = "import::same-losses", "the run has the same loss as another run at every step, so it is not an independent run", "leave one of the two out";
+    SAME_SEED = "import::same-seed", "the run has the same seed as another run, so it is not an independent run", "leave one of the two out";
     ALSO_ELSEWHERE = "import::also-elsewhere", "the run is also in another group", "keep it in one group, or state that the groups share it";
     EARLY_STOP = "import::early-stop", "the run stops before its planned end", "import the finished log";
     NO_FINAL_VALIDATION = "import::no-final-validation", "there is no validation loss at the last step", "import the finished log";
     NOT_FINITE = "import::not-finite", "the final loss is not a finite number", "count the run as diverged";
-    EXISTS = "import::exists", "the bundle already exists", "choose another folder, or remove the bundle first";
+    EXISTS = "import::exists", "the bundle already exists", "choose a different folder, or remove the bundle first";
     BUSY = "import::busy", "another import is writing to this folder", "wait until it finishes";
-    CHANGED = "import::changed", "the log changed after it was read", "import it again when nothing writes to it";
-    BAD_MAP = "import::bad-map", "the mapping is malformed", "write `--map loss=train_loss,step=iter`, our name first";
-    UNKNOWN_NAME = "import::unknown-name", "a name in the mapping is unknown", "correct the name";
-    NO_STEP = "import::no-step", "a row has no step", "map the column that counts steps: `--map step=NAME`";
-    NO_VALUES = "import::no-values", "no column is recognized", "map the columns: `--map loss=NAME,val_loss=NAME`";
-    NOT_A_NUMBER = "import::not-a-number", "a mapped value is not a number", "correct the log, or map another column";
-    STEPS_GO_BACK = "import::steps-go-back", "a step is smaller than the one before it", "put each run in its own file";
-    TOLD_TWICE = "import::told-twice", "a step has two values for one column", "put each run in its own file";
-    TOLD_AGAIN = "import::told-again", "the log goes back and tells steps again, with equal losses, so that it is one course", "nothing to do if the run was resumed";
-    STEP_COLUMN = "import::step-column", "steps are counted by a column with another name", "name it where it is another one: `--map step=NAME`";
-    UNKNOWN_FORMAT = "import::unknown-format", "the file is no log that is recognized", "name its format, or leave it out";
-    REPEATED = "import::repeated", "a step has several values of a metric, of which the last was kept", "nothing to do if the run went back to a checkpoint; otherwise put each run in its own file";
-    LEFT_OUT = "import::left-out", "what is no number of a metric at a step was left out", "nothing to do unless a claim is about it";
-    THINNED = "import::thinned", "steps were left out, as `--every` asks", "nothing to do unless a claim is about one of them";
-    CUT = "import::cut", "the file ends in the middle of a record; what stands before was read", "import the whole file";
-    DAMAGED = "import::damaged", "the checksum of a record is wrong; what stands before was read", "import an undamaged copy";
-    UNFINISHED = "import::unfinished", "the run has no regular end", "import the finished run, or say that it was stopped";
-    BAD_DATABASE = "import::bad-database", "the database cannot be read", "close it with the program that writes it, or import a copy that `sqlite3 DB '.backup COPY'` makes";
+    CHANGED = "import::changed", "the log changed while it was imported", "import it again when nothing writes to it";
+    BAD_MAP = "import::bad-map", "the mapping is malformed", "write the repro name first, as in `--map loss=train_loss,step=iter`";
+    UNKNOWN_NAME = "import::unknown-name", "the mapping contains an unknown name", "use one of the expected names";
+    NO_STEP = "import::no-step", "a row has no step", "map the step column: `--map step=NAME`";
+    NO_VALUES = "import::no-values", "no column was recognized", "map the columns: `--map loss=NAME,val_loss=NAME`";
+    NOT_A_NUMBER = "import::not-a-number", "a mapped value is not a number", "fix the log, or map a different column";
+    STEPS_GO_BACK = "import::steps-go-back", "a step is smaller than the previous one", "put each run in its own file";
+    TOLD_TWICE = "import::told-twice", "a step has two different values in one column", "put each run in its own file";
+    TOLD_AGAIN = "import::told-again", "the log repeats earlier steps with equal losses, so it was read as one resumed run", "nothing to do if the run was resumed";
+    STEP_COLUMN = "import::step-column", "a column with a different name was used as the step counter", "if the wrong column was chosen, pass `--map step=NAME`";
+    UNKNOWN_FORMAT = "import::unknown-format", "the file is not a recognized log", "put its format before the path (`repro import csv PATH`), or leave the file out";
+    REPEATED = "import::repeated", "a step has several values of a metric; the last one was kept", "nothing to do if the run resumed from a checkpoint; otherwise put each run in its own file";
+    LEFT_OUT = "import::left-out", "entries that are not numeric metrics at a step were left out", "nothing to do unless a claim needs them";
+    THINNED = "import::thinned", "steps were left out because of `--every`", "nothing to do unless a claim needs one of them";
+    CUT = "import::cut", "the file ends in the middle of a record; the records before it were read", "import the complete file";
+    DAMAGED = "import::damaged", "a record has a wrong checksum; the records before it were read", "import an undamaged copy";
+    UNFINISHED = "import::unfinished", "the run did not end normally", "import the finished run, or state that it was stopped";
+    BAD_DATABASE = "import::bad-database", "the database cannot be read", "close the program that writes it, or import a copy made with `sqlite3 DB '.backup COPY'`";
     STEPS_DIFFER = "import::steps-differ", "the state and its history have different last steps", "import the state that the Trainer saved last";
     BEST_DIFFERS = "import::best-differs", "the best metric is not among the evaluations", "import the state that the Trainer saved last";
-    NO_RECORD = "import::no-record", "a record that every such log has is missing", "import the whole log";
+    NO_RECORD = "import::no-record", "a required record is missing", "import the complete log";
     TWO_RECORDS = "import::two-records", "a record appears twice", "put each run in its own file";
-    BAD_RECORD = "import::bad-record", "a record does not follow the log format", "correct the log, or leave it out";
+    BAD_RECORD = "import::bad-record", "a record does not follow the log format", "fix the log, or leave it out";
     MIXED_RUNS = "import::mixed-runs", "the runs differ in system, benchmark or batch size", "put each system in its own folder";
-    NOT_CONVERGED = "import::not-converged", "the run did not reach its target", "it counts as the slowest run, as far as the rules allow";
-    TARGET_MISSED = "import::target-missed", "the run reports success, but its last evaluation misses the target", "correct the log, or leave it out";
-    FEW_RUNS = "import::few-runs", "the number of runs is not the one that the rules require", "import all runs of the submission";
-    SCALING_DIFFERS = "import::scaling-differs", "the scaling factor is not the one that the reference points give", "use the reference's factor, or say where the other one comes from";
+    NOT_CONVERGED = "import::not-converged", "the run did not reach its target", "keep it: it counts as the slowest run, within the limits of the rules";
+    TARGET_MISSED = "import::target-missed", "the run reports success, but its last evaluation misses the target", "fix the log, or leave it out";
+    FEW_RUNS = "import::few-runs", "the number of runs is not the required one", "import all runs of the submission";
+    SCALING_DIFFERS = "import::scaling-differs", "the scaling factor does not match the reference points", "use the reference's factor, or document where yours comes from";
     BAD_REFERENCE = "import::bad-reference", "the reference points are invalid", "use the file from the benchmark's rules";
 }
 
-/// What an import shall do beside reading.
+/// Options of an import.
 #[derive(Debug, Default)]
 pub struct ImportOptions {
     /// One group for everything, under this name.
     pub group: Option<String>,
-    /// The loss against which each group is tested.
+    /// The target loss that each group is tested against.
     pub target: Option<f64>,
-    /// What the columns of tables mean.
+    /// The meaning of table columns.
     pub mapping: Mapping,
     /// The reference convergence points.
     pub reference: Option<scoring::Reference>,
-    /// The factor on the score, instead of a `scaling.json` beside the logs.
+    /// The scaling factor of the score, instead of a `scaling.json` beside the logs.
     pub scaling: Option<scoring::Scaling>,
-    /// Whether the digest of every log is taken while it is read; bundles and programs want it.
+    /// Whether to hash every log while it is read, as bundles and JSON reports require.
     pub hashed: bool,
-    /// Of the rows of a tracker every n-th step is kept; 0 and 1 keep all.
+    /// Keeps every n-th step of a tracker's rows; 0 and 1 keep all.
     pub every: u64,
-    /// How many logs are read at a time; the answer does not depend on it.
+    /// The number of logs to read in parallel; the answer does not depend on it.
     pub threads: usize,
 }
 
-/// What was read.
+/// The result of reading.
 #[derive(Debug)]
 pub struct Import {
-    /// The format that was asked for; none where each log tells its own.
+    /// The requested format; none if each log's format is detected.
     pub format: Option<LogFormat>,
     /// The groups, by name.
     pub groups: Vec<LogGroup>,
-    /// The files of the folders that are no logs.
+    /// Files in folders that are not logs.
     pub skipped: Vec<Error>,
-    /// What could not be used.
+    /// Logs that could not be used.
     pub failures: Vec<Error>,
 }
 
@@ -150,8 +149,8 @@ impl Import {
     }
 }
 
-/// Reads the logs at `paths`, of one format or of any. A log that cannot be used is among the failures; the others
-/// are read all the same.
+/// Reads the logs at `paths`, of one format or of any. Unusable logs are reported as failures; the others are still
+/// read.
 pub fn read(format: Option<LogFormat>, paths: &[PathBuf], options: &ImportOptions) -> Import {
     let finds = files::find(format, paths, options.group.as_deref());
     let (mut failures, mut skipped) = (finds.failures, finds.skipped);
@@ -160,7 +159,7 @@ pub fn read(format: Option<LogFormat>, paths: &[PathBuf], options: &ImportOption
     for (found, runs) in finds.logs.iter().zip(parse_all(&finds.logs, options)) {
         let runs = match runs {
             Ok(runs) => runs,
-            // What only looked like a log.
+            // A file that only looked like a log.
             Err(error) if format.is_none() && !found.is_named && is_no_log(&error) => {
                 let found = format!("{} [{}]", error.found, error.code.id);
                 skipped.push(SKIPPED.at(error.place.clone(), error.expected.clone(), found));
@@ -197,12 +196,12 @@ pub fn read(format: Option<LogFormat>, paths: &[PathBuf], options: &ImportOption
     Import { format, groups: judged, skipped, failures }
 }
 
-/// Whether a file that looked like a log has nothing of one.
+/// Whether an error shows that a file is not a log at all.
 fn is_no_log(error: &Error) -> bool {
     [&NO_METRICS, &NO_VALUES, &NO_STEP].contains(&error.code)
 }
 
-/// The group of a run, and the run with its name and what its path tells.
+/// The group of a run, and the run with its name and the facts from its path.
 fn placed(
     found: &files::FoundLog,
     mut run: LoggedRun,
@@ -211,7 +210,7 @@ fn placed(
 ) -> (String, LoggedRun) {
     let own = run.group.take().filter(|_| !is_grouped).map(|group| files::plain(&group));
     let mut group = own.unwrap_or_else(|| found.group.clone());
-    // Several runs of one file have names of their own; without, they are called as the file.
+    // Several runs in one file have their own names; otherwise a run is named after its file.
     let name = match (run.name.is_empty(), found.format) {
         (true, _) => found.own.clone(),
         (false, LogFormat::Marin) => format!("{}-{}", found.own, run.name),
@@ -235,7 +234,7 @@ fn placed(
     (group, run)
 }
 
-/// Reads all logs, several at a time; the answers come in the order of the logs.
+/// Reads all logs in parallel; results are in the order of the logs.
 fn parse_all(
     logs: &[files::FoundLog],
     options: &ImportOptions,
@@ -271,23 +270,23 @@ fn parse(found: &files::FoundLog, options: &ImportOptions) -> Result<Vec<LoggedR
     run.map(|run| vec![run])
 }
 
-/// How many files were passed over, and why the first of them.
+/// The number of skipped files, and the reasons for the first ones.
 pub fn passed_over(skipped: &[Error]) -> String {
     let told = skipped.iter().take(PASSED_OVER).map(|one| format!("{}: {}", one.place, one.found));
     let told = told.collect::<Vec<_>>().join("; ");
     match (skipped.len(), skipped.len().saturating_sub(PASSED_OVER)) {
         (0, _) => "none".to_owned(),
-        (count, 0) => format!("none, but {} that cannot be used: {told}", counted(count, "file")),
+        (count, 0) => format!("none, and {} that cannot be used: {told}", counted(count, "file")),
         (count, more) => {
             format!(
-                "none, but {} that cannot be used: {told}; and {more} more",
+                "none, and {} that cannot be used: {told}; and {more} more",
                 counted(count, "file")
             )
         }
     }
 }
 
-/// So many of them are named.
+/// The maximum number of skipped files listed.
 const PASSED_OVER: usize = 3;
 
 /// `1 run`, `2 runs`.

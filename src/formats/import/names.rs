@@ -1,4 +1,4 @@
-//! Names of metrics: under which others log what has a meaning here.
+//! Metric names: the names that other loggers use for metrics with a known meaning.
 
 use std::sync::Arc;
 
@@ -6,18 +6,18 @@ use repro_core::columns::{self, plain};
 
 use super::run::Metric;
 
-/// The name of the column that counts steps.
+/// The name of the step column.
 pub const STEP: &str = "step";
 
-/// Where a receipt says what its log calls that column, where it is not called so.
+/// The receipt key for the log's name of the step column, if it differs.
 pub const COUNTER: &str = "counter";
 
-/// The metric of that name of ours.
+/// The metric with this repro name.
 pub fn known(name: &str) -> Option<Metric> {
     Metric::KNOWN.into_iter().find(|metric| metric.name() == name)
 }
 
-/// Every name of ours.
+/// Every repro name.
 pub fn our_names() -> impl Iterator<Item = &'static str> {
     [
         STEP,
@@ -33,13 +33,13 @@ pub fn our_names() -> impl Iterator<Item = &'static str> {
     .into_iter()
 }
 
-/// The name that differs least from `name`, if it differs little.
+/// The name closest to `name`, if the difference is small.
 pub fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let far = |other: &&str| distance(&plain(name), &plain(other));
     names.min_by_key(far).filter(|other| far(other) <= 1 + name.chars().count() / 4)
 }
 
-/// How many characters must change to make one text the other.
+/// The edit distance between two texts, in characters.
 fn distance(one: &str, other: &str) -> usize {
     let other: Vec<char> = other.chars().take(64).collect();
     let mut row: Vec<usize> = (0..=other.len()).collect();
@@ -59,15 +59,15 @@ fn distance(one: &str, other: &str) -> usize {
     row.last().copied().unwrap_or_default()
 }
 
-/// What a column is likely to be, from its name.
+/// The likely meaning of a column, from its name.
 pub fn likely(theirs: &str) -> Option<&'static str> {
     let plain = plain(theirs);
     let own = our_names().find(|name| *name == plain);
     own.or_else(|| columns::column_of(theirs))
 }
 
-/// Which of a run's metrics have a meaning of their own: losses, the learning rate and the norm of the gradient, each
-/// under the first of its names that is there.
+/// The metrics of a run with a known meaning: losses, the learning rate and the gradient norm, each under the first of
+/// its usual names that exists.
 pub fn known_as(names: &[Arc<str>]) -> Vec<(Metric, &Arc<str>)> {
     const MEANT: [Metric; 4] =
         [Metric::Loss, Metric::ValidationLoss, Metric::LearningRate, Metric::GradNorm];
@@ -79,7 +79,7 @@ pub fn known_as(names: &[Arc<str>]) -> Vec<(Metric, &Arc<str>)> {
     MEANT.into_iter().filter_map(first).collect()
 }
 
-/// The column that counts steps, among those of a row: ours, or the first of the usual names.
+/// The step column among the columns of a row: the repro name, or the first of the usual names.
 pub fn step_among<'a>(names: impl Iterator<Item = &'a str> + Clone) -> Option<&'a str> {
     columns::column_names(STEP).find_map(|wanted| names.clone().find(|name| plain(name) == wanted))
 }

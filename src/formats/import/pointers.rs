@@ -1,4 +1,4 @@
-//! How the metrics of imported runs are named in a post.
+//! How a post refers to the metrics of imported runs.
 
 use std::collections::BTreeMap;
 
@@ -7,23 +7,23 @@ use super::run::{LogNumber, LoggedRun, Metric};
 use super::tables::{RowKind, SUMMARY, SUMMARY_KEY, SUMMARY_VALUE, heading, piece_of};
 use repro_claim::locator::part_text;
 
-/// A metric of a group's runs, at its last step, and how a post names it there.
+/// A metric of a group's runs at its last step, and its binding in a post.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MetricPlace {
-    /// What the log calls it.
+    /// The log's name for it.
     pub name: String,
     /// The step; none for a number about the whole run.
     pub step: Option<u64>,
-    /// What stands in `[names]`: for all runs that have the metric at that step.
+    /// The expression for `[names]`, covering all runs that have the metric at that step.
     pub pointer: Option<String>,
-    /// The value of each of these runs.
+    /// The value in each of these runs.
     pub values: Vec<LogNumber>,
 }
 
-/// What is known of a metric: the runs that have it, the last step of each and the value there.
+/// A metric with the runs that have it, their last steps and the values there.
 type Lasts<'a> = Vec<(&'a LoggedRun, u64, &'a LogNumber)>;
 
-/// The metrics of the runs of a group that count, or of all where none does.
+/// The metrics of the counted runs in a group, or of all runs if none counts.
 pub fn places(group: &LogGroup) -> Vec<MetricPlace> {
     let counting: Vec<&LoggedRun> = group.runs.iter().filter(|run| run.counts()).collect();
     let runs = if counting.is_empty() { group.runs.iter().collect() } else { counting };
@@ -55,7 +55,7 @@ fn lasts(kind: RowKind, run: &LoggedRun) -> BTreeMap<&Metric, (u64, &LogNumber)>
     lasts
 }
 
-/// The place of a metric at the last step that all runs have; where they have none in common, of the first run.
+/// The location of a metric at the last step that all runs share; if they share none, of the first run.
 fn in_table(kind: RowKind, name: String, metric: &Metric, lasts: &Lasts<'_>) -> MetricPlace {
     let shared = lasts.iter().map(|(_, step, _)| *step).min().unwrap_or_default();
     let at = |run: &LoggedRun, step: u64| {
@@ -86,7 +86,7 @@ fn in_table(kind: RowKind, name: String, metric: &Metric, lasts: &Lasts<'_>) -> 
     MetricPlace { name, step: Some(step), pointer, values }
 }
 
-/// Numbers about the whole runs.
+/// Numbers about whole runs.
 fn of_summaries(runs: &[&LoggedRun]) -> Vec<MetricPlace> {
     let mut names: BTreeMap<&str, Vec<(&LoggedRun, &LogNumber)>> = BTreeMap::new();
     for run in runs {
@@ -109,14 +109,14 @@ fn of_summaries(runs: &[&LoggedRun]) -> Vec<MetricPlace> {
     names.into_iter().map(place).collect()
 }
 
-/// `BUNDLES:FILE#PATH`; none where a name holds both sorts of quotes.
+/// `BUNDLES:FILE#PATH`; none if a name contains both kinds of quotes.
 fn pointer(runs: &[&LoggedRun], file: &str, way: &[&str]) -> Option<String> {
     let names: Vec<&str> = runs.iter().map(|run| run.name.as_str()).collect();
     let way: Option<Vec<String>> = way.iter().map(|part| part_text(part)).collect();
     Some(format!("{}:{file}#{}", bundles(&names), way?.join(".")))
 }
 
-/// The names of bundles as one: a range, a list, or the only one.
+/// Several bundle names as one expression: a range, a list, or the only name.
 fn bundles(names: &[&str]) -> String {
     let Some((first, rest)) = names.split_first() else { return String::new() };
     if rest.is_empty() {
@@ -124,7 +124,7 @@ fn bundles(names: &[&str]) -> String {
     }
     let alike = |other: &&str| first.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count();
     let common = rest.iter().map(alike).min().unwrap_or_default();
-    // Numbers stay whole: `s1` and `s12` differ in them, not behind their first digit.
+    // Numbers are kept whole: `s1` and `s12` differ in their number, not after its first digit.
     let before =
         first.get(..common).unwrap_or_default().trim_end_matches(|c: char| c.is_ascii_digit());
     let ends: Vec<&str> = names.iter().filter_map(|name| name.get(before.len()..)).collect();
@@ -135,7 +135,7 @@ fn bundles(names: &[&str]) -> String {
     match (numbers.filter(in_order), ends.first(), ends.last()) {
         (Some(_), Some(low), Some(high)) => format!("{before}{{{low}..{high}}}"),
         _ => {
-            // Behind the last joint, so that words stay whole.
+            // Splits after the last separator, so that words are kept whole.
             let joint = before.rfind(['-', '_']).map_or(0, |at| at + 1);
             let ends: Vec<&str> = names.iter().filter_map(|name| name.get(joint..)).collect();
             format!("{}{{{}}}", before.get(..joint).unwrap_or_default(), ends.join(","))
@@ -143,7 +143,7 @@ fn bundles(names: &[&str]) -> String {
     }
 }
 
-/// A number that is written without zeros before it.
+/// A number without leading zeros.
 fn number(text: &str) -> Option<u64> {
     let number: u64 = text.parse().ok().filter(|number| *number < 1 << 53)?;
     (number.to_string() == text).then_some(number)

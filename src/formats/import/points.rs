@@ -1,4 +1,4 @@
-//! Numbers as trackers keep them, by metric and step in any order, and how they become the rows of a run.
+//! Numbers by metric and step in any order, as trackers store them, and their conversion to the rows of a run.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -10,19 +10,19 @@ use super::{LEFT_OUT, NO_METRICS, REPEATED, THINNED, TOO_MANY_NUMBERS, counted};
 use repro_core::digest::Hasher;
 use repro_core::source::{Error, Location};
 
-/// The most numbers of a run: what is read is held until it is written.
+/// The maximum number of values in a run; values stay in memory until the bundle is written.
 pub const NUMBERS_CAP: usize = 8 << 20;
-/// The longest name of a metric, in bytes.
+/// The maximum length of a metric name, in bytes.
 const NAME_CAP: usize = 512;
-/// The most metrics of a run.
+/// The maximum number of metrics in a run.
 const NAMES_CAP: usize = 1 << 16;
 
-/// A number as its file has it.
+/// A number as stored in the file.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reading {
-    /// A float of 32 bits.
+    /// A 32-bit float.
     Single(f32),
-    /// A float of 64 bits.
+    /// A 64-bit float.
     Double(f64),
     /// A printed number.
     Printed(LogNumber),
@@ -45,24 +45,24 @@ struct Point {
     reading: Reading,
 }
 
-/// The numbers of one run on their way to its rows.
+/// The numbers of one run before conversion to rows.
 #[derive(Debug)]
 pub struct Points {
     names: Vec<Arc<str>>,
     ids: HashMap<Arc<str>, u32>,
     points: Vec<Point>,
-    /// Only steps that this divides are kept, and the last one of each metric.
+    /// Only multiples of this step are kept, plus the last step of each metric.
     every: u64,
     ends: BTreeMap<u32, Point>,
     thinned: usize,
-    /// How many there were, kept or not.
+    /// The number of values, kept or not.
     total: usize,
-    /// What was no number at a step: how many, and the first.
+    /// Entries that are not a number at a step: how many, and the first.
     left_out: Option<(usize, String)>,
 }
 
 impl Points {
-    /// No numbers yet; of many steps every n-th is kept.
+    /// An empty collection that keeps every n-th step.
     pub fn new(every: u64) -> Self {
         Self {
             names: Vec::new(),
@@ -76,7 +76,7 @@ impl Points {
         }
     }
 
-    /// The number by which a metric is added; none for a name that no metric has.
+    /// The index of a metric; none for an invalid name.
     pub fn metric(&mut self, name: &str) -> Option<u32> {
         if let Some(id) = self.ids.get(name) {
             return Some(*id);
@@ -91,7 +91,7 @@ impl Points {
         Some(id)
     }
 
-    /// Takes the number of a metric at a step.
+    /// Adds the value of a metric at a step.
     pub fn add(&mut self, metric: u32, step: u64, reading: Reading) {
         self.total += 1;
         let point = Point { step, metric, reading };
@@ -108,13 +108,13 @@ impl Points {
         }
     }
 
-    /// Forgets what was said of a step and of all later ones: a run went back there.
+    /// Drops the values at a step and all later ones, because the run went back to that step.
     pub fn forget_from(&mut self, step: u64) {
         self.points.retain(|point| point.step < step);
         self.ends.retain(|_, point| point.step < step);
     }
 
-    /// Takes a number by the name of its metric.
+    /// Adds a value by metric name.
     pub fn add_named(&mut self, name: &str, step: u64, reading: Reading) {
         match self.metric(name) {
             Some(metric) => self.add(metric, step, reading),
@@ -122,7 +122,7 @@ impl Points {
         }
     }
 
-    /// Takes a number whose step may be none.
+    /// Adds a value whose step may be missing.
     pub fn add_signed(&mut self, name: &str, step: i64, reading: Reading) {
         match u64::try_from(step) {
             Ok(step) => self.add_named(name, step, reading),
@@ -130,18 +130,18 @@ impl Points {
         }
     }
 
-    /// Notes that something is no number at a step.
+    /// Notes an entry that is not a number at a step.
     pub fn leave_out(&mut self, what: String) {
         let (count, first) = self.left_out.take().unwrap_or((0, what));
         self.left_out = Some((count + 1, first));
     }
 
-    /// Whether nothing was taken.
+    /// Whether no value was added.
     pub fn is_empty(&self) -> bool {
         self.total == 0
     }
 
-    /// The run that the numbers are; `file` is its log.
+    /// Converts the values to a run; `file` is its log.
     pub fn into_run(mut self, file: &str, identity: Identity) -> Result<LoggedRun, Error> {
         let place = || Location::file(file);
         if self.is_empty() {
@@ -159,7 +159,7 @@ impl Points {
             return Err(error.help(format!("keep every n-th step: `--every {every}`")));
         }
         self.points.extend(std::mem::take(&mut self.ends).into_values());
-        // Stable, so that the last one said about a step is the last one there.
+        // Stable, so the last value logged for a step stays last.
         self.points.sort_by_key(|point| (point.step, point.metric));
         let repeated = self.keep_last();
         let (metrics, theirs) = self.metrics();
@@ -168,21 +168,21 @@ impl Points {
         (run.training, run.evaluations, run.theirs) = (training, evaluations, theirs);
         if let Some((count, first)) = repeated {
             let found = format!("{}, the first at {first}", counted(count, "other value"));
-            run.note(REPEATED.at(place(), "one value for each step of a metric", found));
+            run.note(REPEATED.at(place(), "one value per step and metric", found));
         }
         if let Some((count, first)) = self.left_out {
-            let found = format!("{}, the first is {first}", counted(count, "other"));
+            let found = format!("{}, the first is {first}", counted(count, "item"));
             run.note(LEFT_OUT.at(place(), "numbers with a metric and a step", found));
         }
         if self.thinned > 0 {
             let found = format!("{} numbers left out", self.thinned);
-            let expected = format!("steps that {} divides, and the last ones", self.every);
+            let expected = format!("multiples of {}, and the last steps", self.every);
             run.note(THINNED.at(place(), expected, found));
         }
         Ok(run)
     }
 
-    /// Keeps the last number of each metric and step; the answer says how many others differ from it, and where.
+    /// Keeps the last value of each metric and step; returns how many others differ from it, and where.
     fn keep_last(&mut self) -> Option<(usize, String)> {
         let mut differing: Option<(usize, (u64, u32))> = None;
         self.points.dedup_by(|later, kept| {
@@ -202,7 +202,7 @@ impl Points {
         })
     }
 
-    /// What each metric is, and what those are called that have a meaning of their own.
+    /// The meaning of each metric, and the names of the metrics with a known meaning.
     fn metrics(&self) -> (Vec<Metric>, BTreeMap<Metric, Arc<str>>) {
         let known = known_as(&self.names);
         let theirs = known.iter().filter(|(metric, name)| metric.name() != &***name);
@@ -214,7 +214,7 @@ impl Points {
         (self.names.iter().map(metric).collect(), theirs)
     }
 
-    /// Rows of training and of evaluations by rising step, and the hash of all of them.
+    /// Training and evaluation rows by ascending step, and the hash of all of them.
     fn rows(&mut self, metrics: &[Metric]) -> (Vec<LogRow>, Vec<LogRow>, Hasher) {
         let (mut training, mut evaluations) = (Vec::<LogRow>::new(), Vec::<LogRow>::new());
         let evaluated: Vec<bool> = metrics.iter().map(Metric::is_evaluated).collect();
@@ -306,7 +306,7 @@ mod tests {
         points.add_named("a", 0, Reading::Single(0.1));
         let run = points.into_run("f", identity()).unwrap();
         assert_eq!(cells(&run.training), ["0 a=0.1"]);
-        assert_eq!(run.findings[0].error.found, "2 others, the first is step -1 of `a`");
+        assert_eq!(run.findings[0].error.found, "2 items, the first is step -1 of `a`");
         assert_eq!(
             Points::new(1).into_run("f", identity()).unwrap_err().code.id,
             "import::no-metrics"

@@ -1,22 +1,22 @@
-//! A log that goes back to earlier steps: a run that was stopped and resumed from a checkpoint, or a second run.
+//! Logs that go back to earlier steps: a run that was stopped and resumed from a checkpoint, or a second run.
 
 use super::names::likely;
 use super::run::{LogRow, Metric};
 use super::{STEPS_GO_BACK, TOLD_TWICE};
 use repro_core::source::{Error, Location, Node};
 
-/// Where a log goes back, and in which lines its rows stand.
+/// The points at which a log goes back, and the lines of its rows.
 #[derive(Debug, Default)]
 pub struct Resumed {
-    /// The lines of the rows of training, and of evaluations.
+    /// The lines of the training rows and of the evaluation rows.
     lines: [Vec<usize>; 2],
-    /// The step to which the log went back last, and the line; none where it has gone on since.
+    /// The step to which the log last went back, with its line; none once it has moved past.
     open: Option<(u64, usize)>,
-    /// The first line that told a step again, and how many did.
+    /// The first line that repeats a step, and the number of repeating lines.
     again: Option<(usize, usize)>,
-    /// How many losses and evaluations were told again with equal values,
+    /// The number of losses and evaluations repeated with equal values.
     shown: usize,
-    /// and the refusal of a log that has none of them.
+    /// The error for a log without any.
     unshown: Option<Error>,
 }
 
@@ -29,8 +29,8 @@ impl Resumed {
         self.open.get_or_insert((step, line));
     }
 
-    /// Notes how many losses and evaluations of a row were told before. A row may have none, as one of the learning rate
-    /// has: then others have to show that it is one course.
+    /// Notes the number of repeated losses and evaluations in a row. A row may have none, for example if it only has a
+    /// learning rate; then other rows must show that the log is one course.
     pub fn shows(&mut self, equal: usize, refusal: impl FnOnce() -> Error) {
         self.shown += equal;
         if equal == 0 && self.unshown.is_none() {
@@ -38,17 +38,17 @@ impl Resumed {
         }
     }
 
-    /// The refusal of a log of which nothing shows that it is one course.
+    /// The error for a log in which nothing shows that it is one course.
     pub fn unshown(&mut self) -> Option<Error> {
         self.unshown.take().filter(|_| self.shown == 0)
     }
 
-    /// Whether the rows now repeat others.
+    /// Whether the current rows repeat earlier ones.
     pub fn is_open(&self) -> bool {
         self.open.is_some()
     }
 
-    /// Notes a row about a step of its own.
+    /// Notes a row for a new step.
     pub fn goes_on(&mut self, is_training: bool, line: usize) {
         let [training, evaluations] = &mut self.lines;
         if is_training { training } else { evaluations }.push(line);
@@ -62,14 +62,14 @@ impl Resumed {
         lines.get(at?).copied().filter(|line| *line > 0)
     }
 
-    /// Which rows told steps again, all with equal values.
+    /// The rows that repeat steps, all with equal values.
     pub fn told_again(&self, file: &str) -> Option<(Location, usize)> {
         let (line, count) = self.again?;
         let column = usize::from(line > 0);
         Some((Location { line, column, ..Location::file(file) }, count))
     }
 
-    /// The refusal with the lines that a resumed run has left behind.
+    /// An error that lists the lines left behind by a resumed run.
     pub fn way_out(&self, tables: [&Vec<LogRow>; 2], error: Error) -> Error {
         let Some((step, back)) = self.open.filter(|(_, line)| *line > 0) else { return error };
         let left = tables.into_iter().zip(&self.lines).filter_map(|(rows, lines)| {
@@ -82,15 +82,14 @@ impl Resumed {
             false => (format!("lines {first} to {last}"), format!("{first},{last}")),
         };
         error.help(format!(
-            "where the run was resumed in line {back}, from a checkpoint before step {step}, leave out what it had told of the \
-             later steps: {lines}, as `sed '{range}d'` does; where it is a second run, put each into its \
-             own file"
+            "if the run resumed at line {back} from a checkpoint before step {step}, remove the abandoned {lines}, for \
+             example with `sed '{range}d'`; if this is a second run, put each run in its own file"
         ))
     }
 }
 
-/// Holds a row that tells a step again against the first one: what a run is judged by must be equal. The answer says how
-/// many losses and evaluations are.
+/// Compares a row that repeats a step with the first one: metrics that judge a run must be equal. Returns the number of
+/// equal losses and evaluations.
 pub fn told_again(
     told: &LogRow,
     row: &LogRow,
@@ -102,8 +101,9 @@ pub fn told_again(
         let Some(first) = told.get(metric) else { continue };
         if !first.is_same(number) {
             let (name, first) = (metric.name(), first.text());
-            let before = line.map_or_else(|| "before".to_owned(), |line| format!("in line {line}"));
-            let expected = format!("`{name}` = {first}, as {before}, for step {}", row.step);
+            let before = line
+                .map_or_else(|| "in an earlier row".to_owned(), |line| format!("in line {line}"));
+            let expected = format!("`{name}` = {first} for step {}, as {before}", row.step);
             return Err(TOLD_TWICE.at(node.place(), expected, number.text()));
         }
         equal += usize::from(is_result(metric));
@@ -111,19 +111,19 @@ pub fn told_again(
     Ok(equal)
 }
 
-/// The refusal of rows that tell steps again without a loss or an evaluation: they may as well be another run.
+/// The error for rows that repeat steps without a loss or an evaluation, because they may belong to a different run.
 pub fn not_shown(step: u64, node: Node<'_>) -> Error {
-    let expected = "a loss or an evaluation that shows that it is the same course";
-    STEPS_GO_BACK.at(node.place(), expected, format!("step {step} again"))
+    let expected = "a loss or an evaluation that shows that it is the same run";
+    STEPS_GO_BACK.at(node.place(), expected, format!("a repeated step {step}"))
 }
 
-/// Whether a metric is what a run is judged by.
+/// Whether a metric judges the run.
 fn is_result(metric: &Metric) -> bool {
     let is_loss = |name: &str| matches!(likely(name), Some("loss" | "val_loss"));
     metric.is_loss() || metric.is_evaluated() || is_loss(metric.name())
 }
 
-/// Words of names of what a machine does, which differs from one time to the next.
+/// Words in names of machine measurements, which differ each time.
 const SPEEDS: [&str; 23] = [
     "time",
     "timestamp",
@@ -150,14 +150,14 @@ const SPEEDS: [&str; 23] = [
     "gpu",
 ];
 
-/// Whether a metric may have another value where a step is told again: a time, a speed, a learning rate that was warmed up
-/// once more, a norm that sums up in another order.
+/// Whether a metric may have a different value if a step is repeated: a time, a speed, a learning rate with repeated
+/// warmup, or a norm summed in a different order.
 fn may_differ(metric: &Metric) -> bool {
     let is_setting = matches!(likely(metric.name()), Some("lr" | "grad_norm"));
     !is_result(metric) && (metric.is_time() || is_setting || is_speed(metric.name()))
 }
 
-/// Whether a name is one of a time or a speed.
+/// Whether a name denotes a time or a speed.
 pub fn is_speed(name: &str) -> bool {
     let mut words = name.split(|c: char| !c.is_ascii_alphanumeric());
     words.any(|word| SPEEDS.iter().any(|known| known.eq_ignore_ascii_case(word)))

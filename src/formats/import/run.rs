@@ -1,4 +1,4 @@
-//! One run as its log tells it: rows of numbers as printed, by step, and what is odd about it.
+//! One run as logged: rows of printed numbers by step, and its oddities.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,15 +13,15 @@ use super::timed::Timed;
 use repro_core::digest::Digest;
 use repro_core::source::{Error, Location};
 
-/// A number as it is printed in a log, finite or not.
+/// A number as printed in a log, finite or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogNumber(Box<str>);
 
 impl LogNumber {
-    /// The longest text that is read as a number.
+    /// The maximum length of a text that is parsed as a number.
     const CAP: usize = 40;
 
-    /// Reads decimals (`-1.5`, `3`, `2e-05`) and the three words `nan`, `inf`, `-inf` in any case.
+    /// Parses decimals (`-1.5`, `3`, `2e-05`) and the words `nan`, `inf`, `-inf` in any case.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         let known = is_decimal(bytes) || nonfinite(bytes).is_some();
         let text = std::str::from_utf8(bytes).ok().filter(|_| known && bytes.len() <= Self::CAP)?;
@@ -33,27 +33,27 @@ impl LogNumber {
         &self.0
     }
 
-    /// The shortest decimal that a binary file's float is the nearest to.
+    /// The shortest decimal that rounds to a 64-bit float from a binary file.
     pub fn of_double(value: f64) -> Self {
         Self(format!("{value:?}").into())
     }
 
-    /// The same of a float of 32 bits.
+    /// The shortest decimal that rounds to a 32-bit float.
     pub fn of_single(value: f32) -> Self {
         Self(format!("{value:?}").into())
     }
 
-    /// The nearest float, where it is finite.
+    /// The nearest float, if finite.
     pub fn value(&self) -> Option<f64> {
         self.0.parse().ok().filter(|value: &f64| value.is_finite())
     }
 
-    /// Whether two are one number, however they are printed: `3.8289` and `3.828900`.
+    /// Whether two numbers are equal, regardless of formatting: `3.8289` and `3.828900`.
     pub fn is_same(&self, other: &Self) -> bool {
         self.0 == other.0 || self.nonfinite() == other.nonfinite() && self.value() == other.value()
     }
 
-    /// `nan`, `inf` or `-inf`; a decimal beyond every float is infinite too.
+    /// `nan`, `inf` or `-inf`; a decimal too large for a float is also infinite.
     pub fn nonfinite(&self) -> Option<&'static str> {
         nonfinite(self.0.as_bytes()).or_else(|| match self.0.parse::<f64>() {
             Ok(value) if value.is_infinite() => Some(if value > 0.0 { "inf" } else { "-inf" }),
@@ -62,7 +62,7 @@ impl LogNumber {
     }
 }
 
-/// Whether `bytes` are an optional minus, digits, an optional fraction and an optional exponent.
+/// Whether `bytes` are an optional minus sign, digits, an optional fraction and an optional exponent.
 fn is_decimal(bytes: &[u8]) -> bool {
     let digits = |bytes: &[u8]| !bytes.is_empty() && bytes.iter().all(u8::is_ascii_digit);
     let bytes = bytes.strip_prefix(b"-").unwrap_or(bytes);
@@ -94,14 +94,14 @@ fn nonfinite(bytes: &[u8]) -> Option<&'static str> {
         .map(|(_, name)| *name)
 }
 
-/// What a number of a row measures.
+/// The quantity that a number in a row measures.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Metric {
     /// Tokens seen so far.
     Tokens,
     /// The loss of a training step.
     Loss,
-    /// The norm of the gradient.
+    /// The gradient norm.
     GradNorm,
     /// The learning rate.
     LearningRate,
@@ -109,16 +109,16 @@ pub enum Metric {
     ValidationLoss,
     /// Milliseconds of training so far.
     TrainTime,
-    /// Milliseconds a step so far.
+    /// Milliseconds per step so far.
     StepAverage,
     /// Seconds so far.
     Seconds,
-    /// Anything else, under its name in the log: accuracies, rewards, word error rates.
+    /// Any other metric, under its name in the log: accuracies, rewards, word error rates.
     Other(Arc<str>),
 }
 
 impl Metric {
-    /// The metrics with a meaning of their own.
+    /// The metrics with a known meaning.
     pub const KNOWN: [Self; 8] = [
         Self::Tokens,
         Self::Loss,
@@ -135,7 +135,7 @@ impl Metric {
         matches!(self, Self::Loss | Self::ValidationLoss)
     }
 
-    /// The name that `--map` and the tables of a bundle use.
+    /// The name used by `--map` and by the tables of a bundle.
     pub fn name(&self) -> &str {
         match self {
             Self::Tokens => "tokens",
@@ -150,13 +150,13 @@ impl Metric {
         }
     }
 
-    /// What a metric means that a log calls `name`, if it is one of ours by that very name.
+    /// The metric that a log calls `name`, if that is its exact repro name.
     pub fn of_name(name: &str) -> Self {
         let known = Self::KNOWN.into_iter().find(|metric| metric.name() == name);
         known.unwrap_or_else(|| Self::Other(name.into()))
     }
 
-    /// Whether an evaluation measures it, by its name: `eval_wer`, `val/loss`, `metrics/mAP50(B)`.
+    /// Whether it is an evaluation metric, judging by its name: `eval_wer`, `val/loss`, `metrics/mAP50(B)`.
     pub fn is_evaluated(&self) -> bool {
         match self {
             Self::ValidationLoss => true,
@@ -165,22 +165,22 @@ impl Metric {
         }
     }
 
-    /// Whether training measures it, by its name: `train_accuracy`.
+    /// Whether it is a training metric, judging by its name: `train_accuracy`.
     pub fn is_of_training(&self) -> bool {
         matches!(self, Self::Other(name) if has_word(name, &["train", "training"]))
     }
 
-    /// Whether it says how long something took.
+    /// Whether it is a duration.
     pub fn is_time(&self) -> bool {
         matches!(self, Self::TrainTime | Self::StepAverage | Self::Seconds)
     }
 }
 
-/// Words of names of metrics that evaluations measure.
+/// Words in names of evaluation metrics.
 const EVALUATED: [&str; 9] =
     ["eval", "evaluation", "val", "valid", "validation", "test", "dev", "heldout", "metrics"];
 
-/// Whether one of the words of a name is among `known`.
+/// Whether a word of a name is in `known`.
 fn has_word(name: &str, known: &[&str]) -> bool {
     let mut words = name.split(|c: char| !c.is_ascii_alphanumeric());
     words.any(|word| known.iter().any(|known| known.eq_ignore_ascii_case(word)))
@@ -191,7 +191,7 @@ fn has_word(name: &str, known: &[&str]) -> bool {
 pub struct LogRow {
     /// The step.
     pub step: u64,
-    /// The numbers, in the order of the log.
+    /// The numbers, in log order.
     pub cells: Vec<(Metric, LogNumber)>,
 }
 
@@ -202,25 +202,25 @@ impl LogRow {
     }
 }
 
-/// Something odd about a run.
+/// An oddity of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Oddity {
-    /// What, where, and what to do.
+    /// The finding, with location and help.
     pub error: Error,
     /// Whether the run is left out of the figures of its group.
     pub excludes: bool,
 }
 
-/// One of the files that tell a run.
+/// One of several files of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogPart {
-    /// Its path, as the run's was named.
+    /// Its path, as the caller passed the run.
     pub file: String,
-    /// Its bytes.
+    /// Its identity.
     pub identity: Identity,
 }
 
-/// So many equal losses are no chance.
+/// The number of equal losses that rules out chance.
 const CURVE_FROM: usize = 4;
 
 /// One run of a log.
@@ -228,54 +228,54 @@ const CURVE_FROM: usize = 4;
 pub struct LoggedRun {
     /// The name of its bundle.
     pub name: String,
-    /// The file that it was read from, as it was named.
+    /// Its file, as the caller passed it.
     pub file: String,
-    /// The bytes of that file, or of all of them.
+    /// The identity of that file, or of all its files.
     pub identity: Identity,
-    /// The format that it was read in.
+    /// Its format.
     pub format: LogFormat,
-    /// The group that the file itself puts it into, as an experiment of MLflow does.
+    /// The group that the file states, such as an MLflow experiment.
     pub group: Option<String>,
-    /// The files, where a run is told by several.
+    /// The files, if the run has several.
     pub parts: Vec<LogPart>,
-    /// The digest of the metric lines alone, which a renamed or re-wrapped copy shares.
+    /// The digest of the metric lines alone, which is the same for renamed or re-wrapped copies.
     pub metrics_sha256: Digest,
-    /// Training records, by rising step.
+    /// Training records, by ascending step.
     pub training: Vec<LogRow>,
-    /// Evaluations, by rising step.
+    /// Evaluations, by ascending step.
     pub evaluations: Vec<LogRow>,
-    /// What the log calls that by which it counts its rows: `step`, `iter`, `epoch`; none where it has no such name.
+    /// The log's name for its row counter: `step`, `iter`, `epoch`; none if it has no name.
     pub counter: Option<String>,
-    /// The last step that the run was meant to reach.
+    /// The planned last step of the run.
     pub planned: Option<u64>,
-    /// The last step that the log says was reached, beside its rows.
+    /// The reached last step that the log states apart from its rows.
     pub reached: Option<u64>,
-    /// The last step of which it has a row with nothing but empty cells, as tables have for what is not a number.
+    /// The last step whose row has only empty cells, which tables write for values that are not numbers.
     pub emptied: Option<u64>,
-    /// The metric whose last number may be cut, and was not read.
+    /// The metric whose last number may be truncated and was not read.
     pub torn: Option<Metric>,
     /// The seed, as printed.
     pub seed: Option<String>,
     /// Whether the seed was read from the path, because the log has none.
     pub seed_from_path: bool,
-    /// Whether it came to its regular end, where the log says so.
+    /// Whether it ended regularly, if the log states it.
     pub ended: Option<bool>,
-    /// What the log says about how the run was made.
+    /// The settings in the log.
     pub config: Map<String, Json>,
     /// Numbers about the whole run, by name.
     pub summary: Vec<(Arc<str>, LogNumber)>,
-    /// What the log calls the metrics that have a meaning of their own.
+    /// The log's names for metrics with a known meaning.
     pub theirs: BTreeMap<Metric, Arc<str>>,
-    /// What an MLPerf log says about its time.
+    /// The timing facts of an MLPerf log.
     pub timed: Option<Timed>,
-    /// What else the receipt shall say about the run.
+    /// Further facts for the receipt.
     pub extra: Map<String, Json>,
-    /// What is odd about it.
+    /// Its oddities.
     pub findings: Vec<Oddity>,
 }
 
 impl LoggedRun {
-    /// A run of which nothing is known but its bytes.
+    /// A run with nothing known but its bytes.
     pub fn new(file: &str, identity: Identity, metrics_sha256: Digest) -> Self {
         Self {
             name: String::new(),
@@ -304,7 +304,7 @@ impl LoggedRun {
         }
     }
 
-    /// Keeps numbers about the whole run, but for those that only repeat the last one of a metric.
+    /// Keeps numbers about the whole run, except those that repeat the last value of a metric.
     pub fn sum_up(&mut self, numbers: impl IntoIterator<Item = (String, LogNumber)>) {
         let mut lasts: BTreeMap<&str, &LogNumber> = BTreeMap::new();
         for row in self.training.iter().chain(&self.evaluations) {
@@ -320,7 +320,7 @@ impl LoggedRun {
         self.summary = numbers.into_iter().map(|(name, number)| (name.into(), number)).collect();
     }
 
-    /// Every loss as printed, by step; none for so few that they may be equal by chance.
+    /// Every printed loss by step; none if there are so few that they may match by chance.
     pub fn curve(&self) -> Option<String> {
         let losses = self.training.iter().chain(&self.evaluations).flat_map(|row| {
             let losses = row.cells.iter().filter(|(metric, _)| metric.is_loss());
@@ -331,7 +331,7 @@ impl LoggedRun {
         (losses.len() >= CURVE_FROM).then(|| texts.collect())
     }
 
-    /// The digest of the log, which is read again where it was not taken.
+    /// The digest of the log, which is read again if it was not hashed.
     pub fn sha256(&self) -> Result<Digest, Error> {
         let read = || Log::open(Path::new(&self.file), &self.file, true)?.finish();
         let identity = if self.identity.sha256.is_some() { self.identity } else { read()? };
@@ -346,7 +346,7 @@ impl LoggedRun {
         identity.sha256.filter(|_| identity.bytes == self.identity.bytes).ok_or_else(changed)
     }
 
-    /// The last step of which the log says anything.
+    /// The last step that the log mentions.
     pub fn last_step(&self) -> Option<u64> {
         let last = |rows: &[LogRow]| rows.last().map(|row| row.step);
         last(&self.training).max(last(&self.evaluations)).max(self.reached)
@@ -367,7 +367,7 @@ impl LoggedRun {
             .find_map(|row| row.get(&Metric::ValidationLoss))
     }
 
-    /// Whether it ran to its end, where the log says so or a plan is known.
+    /// Whether it ran to its end, if the log states it or a plan is known.
     pub fn finished(&self) -> Option<bool> {
         self.ended.or_else(|| Some(self.last_step()? >= self.planned?))
     }
@@ -377,12 +377,12 @@ impl LoggedRun {
         !self.findings.iter().any(|finding| finding.excludes)
     }
 
-    /// Notes something odd that leaves the run in the figures.
+    /// Notes an oddity; the run stays in the figures.
     pub fn note(&mut self, error: Error) {
         self.findings.push(Oddity { error, excludes: false });
     }
 
-    /// Notes something that takes the run out of the figures.
+    /// Notes an oddity that excludes the run from the figures.
     pub fn exclude(&mut self, error: Error) {
         self.findings.push(Oddity { error, excludes: true });
     }

@@ -1,12 +1,11 @@
-//! Logs of the speedrun leaderboards, in both dialects: `s:N tel:X` / `s:N trl:X`, and
-//! `step:N/M val_loss:X train_time:Yms step_avg:Zms`, with or without further `name:number` fields.
+//! Logs of the speedrun leaderboards, in both dialects: `s:N tel:X` / `s:N trl:X`, and `step:N/M val_loss:X
+//! train_time:Yms step_avg:Zms`, with or without further `name:number` fields.
 //!
-//! A complete log prints the program's source and the machine before the first metric line, between
-//! lines of `=`. That text may hold anything, metric lines too. So a line counts only if it follows
-//! the grammar from its first byte to its last, and the lines that count are one block: its steps never
-//! go back, and no such block follows it. Blocks in the text
-//! before the first line of `=` are embedded text. Two blocks anywhere else are two runs, or a run
-//! and something that looks like one: such a file is refused, with both places.
+//! A complete log prints the program's source code and the machine before the first metric line, between lines of `=`.
+//! That text may contain anything, including metric lines. So a line counts only if it matches the grammar completely,
+//! and the counted lines must form one block: its steps never decrease, and no other block follows. Blocks before the
+//! first line of `=` are embedded text. Two blocks anywhere else are two runs, or a run and text that looks like one;
+//! such a file is rejected, with both locations.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -22,12 +21,12 @@ use repro_core::source::{Error, Location};
 
 /// The shortest line of `=` that ends a part of a log.
 const SEPARATOR: usize = 80;
-/// The latest step at which a log may begin.
+/// The latest step at which a log may start.
 const LATEST_START: u64 = 1;
-/// The most metric lines of one run.
+/// The maximum number of metric lines per run.
 const LINES_CAP: usize = 1 << 20;
 
-/// How a log spells its metric lines.
+/// The dialect of a log's metric lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Dialect {
     /// `s:N tel:X`
@@ -36,18 +35,18 @@ enum Dialect {
     Long,
 }
 
-/// What a line is.
+/// The kind of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Said {
     Metrics(Metrics),
-    /// It begins as a metric line does, and is none.
+    /// It starts like a metric line but is not one.
     Alike,
     Seed(String),
     Separator,
     Nothing,
 }
 
-/// A line that follows the grammar.
+/// A line that matches the grammar.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Metrics {
     dialect: Dialect,
@@ -60,7 +59,7 @@ struct Metrics {
 pub fn parse<R: Read>(mut log: Log<R>) -> Result<LoggedRun, Error> {
     let mut reader = Reader::default();
     let name = log.name().to_owned();
-    // Metric lines and seeds begin with an s.
+    // Metric lines and seeds start with `s`.
     let starts = LineStarts::new([b's', b'=']);
     while let Some(line) = log.next_line_from(&starts)? {
         let said = said(line);
@@ -83,7 +82,7 @@ pub fn has_metrics<R: Read>(mut log: Log<R>) -> bool {
     false
 }
 
-/// What `line` is, on its own.
+/// The kind of `line` on its own.
 fn said(line: LogLine<'_>) -> Said {
     let bytes = line.bytes.strip_suffix(b"\r").unwrap_or(line.bytes);
     let digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
@@ -95,7 +94,7 @@ fn said(line: LogLine<'_>) -> Said {
         Some(b's') if bytes.starts_with(b"step:") && digit(5) => alike(long(bytes)),
         Some(b's') if bytes.starts_with(b"s:") && digit(2) => alike(short(bytes)),
         Some(b's') if bytes.starts_with(b"seed") => seed(bytes),
-        // The file ends before the line tells what it is.
+        // The file ends before the line shows its kind.
         Some(_)
             if !line.ended && [&b"step:"[..], b"s:"].iter().any(|word| word.starts_with(bytes)) =>
         {
@@ -108,7 +107,7 @@ fn said(line: LogLine<'_>) -> Said {
     }
 }
 
-/// `seed:N`, `seed: N` or `seed=N`.
+/// Parses `seed:N`, `seed: N` or `seed=N`.
 fn seed(bytes: &[u8]) -> Said {
     let rest = bytes.strip_prefix(b"seed:").or_else(|| bytes.strip_prefix(b"seed="));
     let rest = rest.map(|rest| rest.strip_prefix(b" ").unwrap_or(rest));
@@ -128,7 +127,7 @@ fn integer(bytes: &[u8]) -> Option<u64> {
     })
 }
 
-/// `s:N tag:X`.
+/// Parses `s:N tag:X`.
 fn short(bytes: &[u8]) -> Option<Metrics> {
     let mut fields = bytes.split(|&byte| byte == b' ');
     let step = integer(fields.next()?.strip_prefix(b"s:")?)?;
@@ -148,7 +147,7 @@ fn short(bytes: &[u8]) -> Option<Metrics> {
     Some(Metrics { dialect: Dialect::Short, planned: None, evaluation, row })
 }
 
-/// `step:N/M name:X name:X …`.
+/// Parses `step:N/M name:X name:X …`.
 fn long(bytes: &[u8]) -> Option<Metrics> {
     let mut fields = bytes.split(|&byte| byte == b' ');
     let steps = fields.next()?.strip_prefix(b"step:")?;
@@ -175,7 +174,7 @@ fn long(bytes: &[u8]) -> Option<Metrics> {
     Some(Metrics { dialect: Dialect::Long, planned: Some(planned), evaluation, row })
 }
 
-/// Whether a field of a name that nobody knows here is a word, as in `handoff:keep`, and no number.
+/// Whether the value of an unknown field is a word rather than a number, as in `handoff:keep`.
 fn is_word(name: &[u8], word: &[u8]) -> bool {
     const KNOWN: [&[u8]; 8] = [
         b"val_loss",
@@ -194,13 +193,13 @@ fn is_word(name: &[u8], word: &[u8]) -> bool {
     told && !KNOWN.contains(&name) && other(name).is_some()
 }
 
-/// `name:rest`.
+/// Parses `name:rest`.
 fn halves(field: &[u8]) -> Option<(&[u8], &[u8])> {
     let colon = field.iter().position(|&byte| byte == b':')?;
     Some((field.get(..colon)?, field.get(colon + 1..)?))
 }
 
-/// The column that a field of the long dialect fills; times have units, other numbers may not.
+/// The column of a field in the long dialect; times need units, other numbers may not have one.
 fn cell(name: &[u8], number: &[u8]) -> Option<(Metric, LogNumber)> {
     let without = |unit: &[u8]| LogNumber::parse(number.strip_suffix(unit)?);
     Some(match name {
@@ -221,16 +220,16 @@ fn cell(name: &[u8], number: &[u8]) -> Option<(Metric, LogNumber)> {
     })
 }
 
-/// The name of a field that nobody knows here.
+/// The name of an unknown field.
 fn other(name: &[u8]) -> Option<Arc<str>> {
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'/');
     let fits = !name.is_empty() && name.len() <= 40 && name.iter().all(plain);
     let text = std::str::from_utf8(name).ok().filter(|_| fits)?;
-    // It would stand beside the step in one table.
+    // It would appear beside the step in one table.
     (text != "step").then(|| text.into())
 }
 
-/// Metric lines that follow each other.
+/// A block of consecutive metric lines.
 struct Block {
     dialect: Dialect,
     planned: Option<u64>,
@@ -239,9 +238,9 @@ struct Block {
     training: Vec<LogRow>,
     evaluations: Vec<LogRow>,
     hasher: Hasher,
-    /// Lines behind the first that begin as metric lines do and are none: how many, and the first.
+    /// Later lines that start like metric lines but are not: how many, and the first.
     alike: Option<(usize, Location)>,
-    /// The last line, where the file ends in the middle of it.
+    /// The last line, if the file ends in the middle of it.
     torn: Option<Location>,
 }
 
@@ -269,7 +268,7 @@ impl Block {
         last(&self.training).max(last(&self.evaluations))
     }
 
-    /// Whether `metrics` can stand behind the lines so far: no step goes back, and nothing is said twice.
+    /// Whether `metrics` can follow the lines so far: the step does not decrease, and no value is repeated.
     fn goes_on(&self, metrics: &Metrics) -> bool {
         let row = &metrics.row;
         let repeats = |last: &LogRow| {
@@ -278,7 +277,7 @@ impl Block {
         row.step >= self.last_step() && !self.rows(metrics).last().is_some_and(repeats)
     }
 
-    /// Takes one more line, which must suit the lines so far.
+    /// Adds a line, which must fit the lines so far.
     fn add(
         &mut self,
         metrics: Metrics,
@@ -286,8 +285,8 @@ impl Block {
         here: impl Fn() -> Location,
     ) -> Result<(), Error> {
         if metrics.dialect != self.dialect {
-            let expected = "one spelling of metric lines";
-            return Err(MIXED_DIALECTS.at(here(), expected, "the other"));
+            let expected = "metric lines in one format";
+            return Err(MIXED_DIALECTS.at(here(), expected, "the other format"));
         }
         if metrics.planned != self.planned {
             let planned =
@@ -322,7 +321,7 @@ impl Block {
         Ok(())
     }
 
-    /// Notes a line that begins as a metric line does and is none.
+    /// Notes a line that starts like a metric line but is not one.
     fn alike(&mut self, line: LogLine<'_>, here: Location) {
         if line.ended {
             let (count, first) = self.alike.take().unwrap_or((0, here));
@@ -332,11 +331,11 @@ impl Block {
         }
     }
 
-    /// Tells what is odd about the lines.
+    /// Adds the oddities of the lines.
     fn findings(&self, run: &mut LoggedRun) {
         if let Some((count, place)) = &self.alike {
-            let found = format!("{} such", counted(*count, "line"));
-            run.note(NOT_A_METRIC_LINE.at(place.clone(), "complete metric lines", found));
+            let found = format!("{}", counted(*count, "line"));
+            run.note(NOT_A_METRIC_LINE.at(place.clone(), "only complete metric lines", found));
         }
         if let Some(place) = &self.torn {
             let found = "a truncated line";
@@ -345,7 +344,7 @@ impl Block {
     }
 }
 
-/// Whether a line without a line feed says as much as the line before it, to the same decimals.
+/// Whether a line without a line feed has the same fields and decimals as the line before it.
 fn as_whole(row: &LogRow, before: &LogRow) -> bool {
     let decimals =
         |number: &LogNumber| number.text().split_once('.').map_or(0, |(_, part)| part.len());
@@ -355,21 +354,21 @@ fn as_whole(row: &LogRow, before: &LogRow) -> bool {
     row.cells.len() == before.cells.len() && row.cells.iter().zip(&before.cells).all(same)
 }
 
-/// The lines of a log, of which one block is the run.
+/// The lines of a log, one block of which is the run.
 #[derive(Default)]
 struct Reader {
-    /// How many lines of `=` there were.
+    /// The number of lines of `=`.
     part: usize,
     block: Option<Block>,
-    /// Why the block is no run.
+    /// The reason why the block is not a run.
     fault: Option<Error>,
-    /// The block before the first line of `=`, and its fault: the run, unless another block follows.
+    /// The block before the first line of `=`, and its fault: it is the run unless another block follows.
     source: Option<(Block, Option<Error>)>,
     seed: Option<String>,
 }
 
 impl Reader {
-    /// Takes a line that says something; `here` is its place.
+    /// Adds a line with content; `here` is its location.
     fn take(&mut self, said: Said, line: LogLine<'_>, here: impl Fn() -> Location) {
         match said {
             Said::Metrics(metrics) => {
@@ -402,7 +401,7 @@ impl Reader {
         here: impl Fn() -> Location,
     ) -> Result<(), Error> {
         if self.block.is_none() {
-            // A line of `=` may also stand in the middle of a run.
+            // A line of `=` may also appear in the middle of a run.
             let middle = |(block, fault): &mut (Block, Option<Error>)| {
                 fault.is_none() && metrics.row.step > LATEST_START && block.goes_on(&metrics)
             };
@@ -573,7 +572,7 @@ mod tests {
             (finding.code.id, finding.found.as_str()),
             ("import::embedded-text", "3 lines from line 1 on")
         );
-        // A log of metric lines may also end in a line of `=`, or have one in its middle.
+        // A log of metric lines may also end in a line of `=`, or contain one.
         assert_eq!(read(&format!("{LOG}{}peak memory\n", rule())).unwrap().evaluations.len(), 2);
         let (head, tail) = LOG.split_at(LOG.find('\n').unwrap() + 1);
         let halves = read(&format!("{head}{}{tail}", rule())).unwrap();
@@ -644,7 +643,7 @@ mod tests {
             let code = if end == 1 { vec![] } else { vec![("import::torn-line", 3)] };
             assert_eq!(findings(torn), code, "{torn}");
         }
-        // Without the line feed, fewer decimals are a number cut off.
+        // Without a line feed, fewer decimals mean a truncated number.
         assert_eq!(findings("s:0 tel:10.968871\ns:9 tel:3.27"), [("import::torn-line", 2)]);
         assert_eq!(findings("s:0 tel:10.968871\ns:9 tel:3.275959"), []);
         let strange = LOG.replace("step:25/50 train_time:827ms", "step:25/50 train_time:827");
@@ -658,7 +657,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Whatever the text is, reading ends in a run or a refusal.
+        /// Any input ends in a run or an error.
         #[test]
         fn any_log_is_read_or_refused(
             pieces in proptest::collection::vec(0..12_usize, 0..14), noise in "\\PC{0,20}", end in 0..5_usize,
@@ -671,7 +670,7 @@ mod tests {
             let _ = read(text);
         }
 
-        /// A rendered log comes back as it was printed, whatever stands before it.
+        /// A rendered log is read back as printed, whatever precedes it.
         #[test]
         fn rendered_logs_survive(
             losses in proptest::collection::vec("[1-9]?[0-9]\\.[0-9]{4}", 1..30), crlf: bool, prefix in "\\PC{0,40}",

@@ -1,4 +1,4 @@
-//! How the rows of a run are laid out in the tables of its bundle, of which each is a document that can be read whole.
+//! The layout of a run's rows in the tables of its bundle, each within the document size limit.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -12,15 +12,15 @@ pub const SUMMARY: &str = "data/printed/summary.csv";
 /// The columns of that table.
 pub const SUMMARY_KEY: &str = "metric";
 pub const SUMMARY_VALUE: &str = "value";
-/// The longest piece in bytes: room is left for the names of the columns.
+/// The maximum length of a piece in bytes, with room for the column names.
 const PIECE_BYTES: usize = DOCUMENT_CAP / 2;
 
-/// Which rows of a run a table has.
+/// The rows of a run that a table contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RowKind {
-    /// Those of training.
+    /// Training rows.
     Training,
-    /// Those of evaluations.
+    /// Evaluation rows.
     Validation,
 }
 
@@ -36,7 +36,7 @@ impl RowKind {
         }
     }
 
-    /// The file of a piece, counted from one.
+    /// The file of a piece, counted from 1.
     pub fn file(self, piece: usize) -> String {
         let stem = match self {
             Self::Training => "training",
@@ -49,7 +49,7 @@ impl RowKind {
     }
 }
 
-/// The pieces into which rows are cut, so that none has more values than a document may have.
+/// Splits rows into pieces within the limit for values per document.
 pub fn pieces(rows: &[LogRow]) -> Vec<Range<usize>> {
     let mut pieces = Vec::new();
     let (mut start, mut columns, mut bytes) = (0, BTreeSet::new(), 0_usize);
@@ -74,7 +74,7 @@ pub fn pieces(rows: &[LogRow]) -> Vec<Range<usize>> {
     pieces
 }
 
-/// The piece in which the row of a step lies, counted from one.
+/// The piece that contains the row of a step, counted from 1.
 pub fn piece_of(rows: &[LogRow], step: u64) -> Option<usize> {
     let at = rows.binary_search_by_key(&step, |row| row.step).ok()?;
     pieces(rows).iter().position(|piece| piece.contains(&at)).map(|piece| piece + 1)
@@ -97,7 +97,7 @@ pub fn all(run: &LoggedRun) -> Result<Vec<(String, String)>, Error> {
     Ok(tables)
 }
 
-/// Numbers about the whole run; of those with one name the last is told.
+/// Numbers about the whole run; if a name repeats, the last value is written.
 fn summary(run: &LoggedRun) -> String {
     let mut text = format!("{SUMMARY_KEY},{SUMMARY_VALUE}\n");
     for (at, (name, number)) in run.summary.iter().enumerate() {
@@ -109,8 +109,8 @@ fn summary(run: &LoggedRun) -> String {
     text
 }
 
-/// Rows as a table of printed numbers, the document `name`. One that is longer than documents may be is refused before
-/// anything is written.
+/// Writes rows as the table `name` of printed numbers. A table over the document size limit is rejected before anything
+/// is written.
 fn table(name: &str, rows: &[LogRow], run: &LoggedRun) -> Result<String, Error> {
     let told: BTreeSet<&Metric> =
         rows.iter().flat_map(|row| row.cells.iter().map(|(metric, _)| metric)).collect();
@@ -124,7 +124,7 @@ fn table(name: &str, rows: &[LogRow], run: &LoggedRun) -> Result<String, Error> 
     text.push('\n');
     for row in rows {
         let mut cells = vec![""; told.len()];
-        // Of a metric that a row has twice the first is told.
+        // If a row has a metric twice, the first value is written.
         for (metric, number) in row.cells.iter().rev() {
             if let Some(cell) = columns.get(metric).and_then(|at| cells.get_mut(*at)) {
                 *cell = number.text();
@@ -145,7 +145,7 @@ fn table(name: &str, rows: &[LogRow], run: &LoggedRun) -> Result<String, Error> 
     Ok(text)
 }
 
-/// The name of a column: that of the log, which may not be taken for one of ours.
+/// The name of a column: the log's name, unless it could be mistaken for a repro name.
 pub fn heading(metric: &Metric, run: &LoggedRun) -> String {
     if let Some(theirs) = run.theirs.get(metric) {
         return theirs.to_string();
@@ -161,7 +161,7 @@ pub fn heading(metric: &Metric, run: &LoggedRun) -> String {
     }
 }
 
-/// A cell of a table, in quotes where it needs them.
+/// A table cell, quoted if necessary.
 fn quoted(text: &str) -> String {
     let plain = !text.contains([',', '"', '\n', '\r']);
     if plain { text.to_owned() } else { format!("\"{}\"", text.replace('"', "\"\"")) }

@@ -1,6 +1,6 @@
-//! What the log of a timed run says.
+//! The facts in the log of a timed run.
 
-/// What progress is counted in.
+/// The unit of progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProgressUnit {
     /// Samples.
@@ -12,7 +12,7 @@ pub enum ProgressUnit {
 }
 
 impl ProgressUnit {
-    /// The word, in the plural.
+    /// The plural noun.
     pub fn word(self) -> &'static str {
         match self {
             Self::Samples => "samples",
@@ -22,21 +22,21 @@ impl ProgressUnit {
     }
 }
 
-/// What the log of one run says about its time.
+/// The timing facts in the log of one run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Timed {
     /// The benchmark.
     pub benchmark: String,
-    /// Who submitted it.
+    /// The submitter.
     pub organisation: Option<String>,
     /// The system.
     pub platform: Option<String>,
-    /// Samples a step.
+    /// Samples per step.
     pub batch: u64,
-    /// From `run_start` to `run_stop`.
+    /// The time from `run_start` to `run_stop`.
     pub milliseconds: Option<u64>,
-    /// Whether the log calls the run a success.
+    /// Whether the log reports success.
     pub success: bool,
-    /// How far it had come at its last evaluation, in each unit that the log counts.
+    /// The progress at its last evaluation, in each unit that the log counts.
     pub converged: Vec<(ProgressUnit, f64)>,
 }

@@ -1,22 +1,22 @@
-//! Whether the last number of a file without a last line feed may have been cut: a table gives no other sign of it.
+//! Detects a possibly truncated last number in a file without a final line feed; a table gives no other sign of it.
 
-/// How the numbers at the end of rows are printed, as far as they were seen.
+/// The formatting of the numbers at the end of rows seen so far.
 #[derive(Debug, Default)]
 pub struct RowEnds {
-    /// The fewest digits behind the point, of those that have a point; all digits, where none has one.
+    /// The fewest digits after the point among numbers with a point; all digits if none has one.
     decimals: Option<usize>,
     digits: Option<usize>,
-    /// The fewest digits of an exponent.
+    /// The fewest exponent digits.
     exponent: Option<usize>,
-    /// Whether a number came without a point, or without an exponent.
+    /// Whether a number had no point, or no exponent.
     has_whole: bool,
     has_plain: bool,
-    /// Whether a row ends in nothing, or in what is no number.
+    /// Whether a row ended in an empty cell, or in a value that is not a number.
     has_other: bool,
 }
 
 impl RowEnds {
-    /// Takes the end of a whole row.
+    /// Adds the end of a complete row.
     pub fn see(&mut self, text: &str) {
         let Some(printed) = PrintedDigits::of(text) else {
             self.has_other = true;
@@ -36,8 +36,8 @@ impl RowEnds {
         }
     }
 
-    /// Whether the end of the last row may be the beginning of a number that was longer: it has fewer digits than each
-    /// of the others, or is no number where all others are.
+    /// Whether the end of the last row may be the beginning of a longer number: it has fewer digits than all others, or
+    /// is not a number although all others are.
     pub fn may_be_cut(&self, text: &str) -> bool {
         if is_word(text) || self.digits.is_none() {
             return false;
@@ -53,12 +53,12 @@ impl RowEnds {
     }
 }
 
-/// Whether a text is one of the words for what is no finite number, which `RowEnds` cannot measure.
+/// Whether a text is a word for a non-finite number, which `RowEnds` cannot measure.
 fn is_word(text: &str) -> bool {
     ["nan", "inf", "-inf", "infinity", "-infinity"].contains(&&*text.to_ascii_lowercase())
 }
 
-/// How many digits a number has before the point, behind it, and in its exponent.
+/// The number of digits before the point, after it, and in the exponent.
 struct PrintedDigits {
     whole: usize,
     decimals: Option<usize>,
@@ -98,11 +98,11 @@ mod tests {
                 &["3.2791", "3.2", "3.", "3", "", "-"][..],
                 &["3.27910", "12.34567", "nan"][..],
             ),
-            // Floats of Python.
+            // Python floats.
             (&["0.5", "0.123456789"], &["0.", "0", ""], &["0.1", "0.25"]),
             (&["12", "100"], &["9", ""], &["99", "101"]),
             (&["1.00e-04", "9.87e-05"], &["9.5", "9.50e", "9.50e-0", "9.5e-05"], &["9.50e-05"]),
-            // What differs anyway tells nothing.
+            // Numbers with varying formatting show nothing.
             (&["1", "2.5", ""], &[], &["3", "", "2.25"]),
             (&["text", "text"], &[], &["te", ""]),
             (&[], &[], &["3.2", ""]),

@@ -1,11 +1,10 @@
-//! A bundle for each run. All of them are written and read back in a hidden folder beside their
-//! places, and only then get their names: an import that fails before leaves nothing behind, and what one
-//! leaves that was killed is taken away by the next. From the instant on at which all bundles are whole
-//! and durable the hidden folder has another name; what is in it then gets its name, from the next import
-//! where this one is stopped.
+//! Writes a bundle for each run. All bundles are written and read back in a hidden folder beside their final location,
+//! and only then get their names: a failed import leaves nothing behind, and the next import removes the remains of a
+//! killed one. Once all bundles are complete and durable, the hidden folder is renamed; if the import is killed after
+//! that, the next one finishes naming the bundles.
 //!
-//! JSON documents hold numbers in their canonical form, in which 3.2790 is 3.279. So the tables in
-//! `data/printed/` hold every number a second time as the log prints it, for claims about printed digits.
+//! JSON documents contain numbers in canonical form, in which 3.2790 is 3.279. So the tables in `data/printed/` contain
+//! every number a second time as printed in the log, for claims about printed digits.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -25,20 +24,20 @@ use repro_core::disk::{Disk, HeldPath, LocalDisk, beneath, root_of};
 use repro_core::parallel;
 use repro_core::source::{Error, Location};
 
-/// How many evaluations have a document of their own: the last ones.
+/// The number of last evaluations that get their own document.
 const EVALUATIONS: usize = 4_096;
-/// Where bundles are until all of them are whole.
+/// The folder of bundles until all of them are complete.
 const SCRATCH: &str = ".import";
-/// Where whole bundles are until all of them have their names.
+/// The folder of complete bundles until all of them have their names.
 const WHOLE: &str = ".imported";
-/// Members of an evaluation that have a meaning of their own.
+/// Members of an evaluation with a known meaning.
 const RESERVED: [&str; 9] =
     ["step", "tokens_seen", "nats", "predicted_tokens", "bytes", "loss", "bpb", "blocks", "core"];
-/// From here on canonical JSON cannot tell integers apart.
+/// The limit above which canonical JSON cannot distinguish integers.
 const EXACT_INTEGERS: f64 = 9_007_199_254_740_992.0;
 
-/// Writes a bundle for each run into the folder at `out`; with `keep_source` the logs go in too. The
-/// answer has the digests of the bundles, in the order of the runs.
+/// Writes a bundle for each run into the folder `out`, including the logs with `keep_source`. Returns the digests of
+/// the bundles, in run order.
 pub fn write(
     import: &Import,
     out: &Path,
@@ -63,8 +62,9 @@ fn write_on(
         .iter()
         .map(|(_, run)| out.join(&run.name))
         .filter(|path| path.symlink_metadata().is_ok());
-    let there: Vec<_> =
-        there.map(|path| EXISTS.at(place(&path), "no such bundle yet", "one")).collect();
+    let there: Vec<_> = there
+        .map(|path| EXISTS.at(place(&path), "no bundle of this name", "an existing bundle"))
+        .collect();
     if !there.is_empty() {
         return Err(there);
     }
@@ -86,24 +86,24 @@ fn place(path: &Path) -> Location {
 }
 
 fn cannot_write(path: &Path, error: &io::Error) -> Error {
-    CANNOT_WRITE.at(place(path), "a folder that can be written", error.to_string())
+    CANNOT_WRITE.at(place(path), "a writable folder", error.to_string())
 }
 
-/// The hidden folder; what is in it when it is dropped goes with it.
+/// The hidden folder; its contents are deleted when it is dropped.
 struct Scratch<'a> {
     disk: &'a dyn Disk,
     /// The folder for the bundles.
     out: &'a Path,
-    /// Beneath which no link is followed.
+    /// The root below which no link is followed.
     root: PathBuf,
-    /// Whether it was made for them.
+    /// Whether this import created the folder.
     made: bool,
-    /// Held as long as something is imported into it.
+    /// The lock held during the import.
     _lock: File,
 }
 
 impl<'a> Scratch<'a> {
-    /// Makes the hidden folder, after what an import before has left there was put in order.
+    /// Creates the hidden folder after cleaning up what an earlier import left.
     fn create(disk: &'a dyn Disk, out: &'a Path) -> Result<Self, Error> {
         let made = !out.exists();
         let cannot = |error: io::Error| cannot_write(out, &error);
@@ -113,7 +113,11 @@ impl<'a> Scratch<'a> {
         folders.into_iter().collect::<io::Result<()>>().map_err(cannot)?;
         let lock = File::open(out).map_err(cannot)?;
         if lock.try_lock().is_err() {
-            return Err(BUSY.at(place(out), "a folder with no import running", "another import"));
+            return Err(BUSY.at(
+                place(out),
+                "a folder without a running import",
+                "a running import",
+            ));
         }
         let scratch = Self { disk, out, root, made, _lock: lock };
         scratch.name_bundles()?;
@@ -133,14 +137,14 @@ impl<'a> Scratch<'a> {
         self.disk.rename(&self.held(from)?, &self.held(to)?)
     }
 
-    /// Gives the bundles their names, all of which are whole.
+    /// Gives the complete bundles their names.
     fn release(self) -> Result<(), Error> {
         let durable = self.renamed(SCRATCH, WHOLE).and_then(|()| self.disk.sync(self.out));
         durable.map_err(|error| cannot_write(self.out, &error))?;
         self.name_bundles()
     }
 
-    /// Gives whole bundles their names, where there are any without.
+    /// Gives complete bundles without a name their names, if there are any.
     fn name_bundles(&self) -> Result<(), Error> {
         let whole = self.folder(WHOLE);
         if !whole.is_dir() || whole.is_symlink() {
@@ -152,7 +156,11 @@ impl<'a> Scratch<'a> {
             let name = entry.file_name();
             let path = self.out.join(&name);
             if path.symlink_metadata().is_ok() {
-                return Err(EXISTS.at(place(&path), "no such bundle yet", "one"));
+                return Err(EXISTS.at(
+                    place(&path),
+                    "no bundle of this name",
+                    "an existing bundle",
+                ));
             }
             let (from, to) = (Path::new(WHOLE).join(&name), Path::new(&name));
             self.renamed(&from, to).map_err(cannot)?;
@@ -161,7 +169,7 @@ impl<'a> Scratch<'a> {
         synced.and_then(|()| self.disk.remove_folder(&self.held(WHOLE)?)).map_err(cannot)
     }
 
-    /// Removes bundles that are not all whole.
+    /// Removes bundles if not all of them are complete.
     fn clear(&self) -> io::Result<()> {
         let scratch = self.folder(SCRATCH);
         if scratch.is_dir() && !scratch.is_symlink() {
@@ -174,10 +182,10 @@ impl<'a> Scratch<'a> {
 
 impl Drop for Scratch<'_> {
     fn drop(&mut self) {
-        // What cannot be removed now is removed by the next import.
+        // The next import removes what cannot be removed now.
         let _ = self.clear();
         if self.made {
-            // Only where nothing came to lie in it.
+            // Only if it is empty.
             let _ = self.disk.remove_folder(self.out);
         }
     }
@@ -197,7 +205,7 @@ fn write_one(
     let unwritable = |error: repro_core::digest::NotCanonical| {
         bundle::UNWRITABLE.at(
             Location::file(run.file.as_str()),
-            "numbers that canonical JSON allows",
+            "numbers valid in canonical JSON",
             error.to_string(),
         )
     };
@@ -239,7 +247,7 @@ fn write_one(
     Ok(digest)
 }
 
-/// Puts the log into the bundle, or each of its files.
+/// Copies the log, or each of its files, into the bundle.
 fn keep(writer: &mut BundleWriter<'_>, run: &LoggedRun) -> Result<(), Error> {
     if run.parts.is_empty() {
         return writer.file("data/source.log", &source(&run.file, run.sha256()?)?);
@@ -251,14 +259,14 @@ fn keep(writer: &mut BundleWriter<'_>, run: &LoggedRun) -> Result<(), Error> {
     Ok(())
 }
 
-/// The bytes of a file, if they are still those that were read.
+/// The bytes of a file, if it did not change since it was read.
 fn source(file: &str, wanted: Digest) -> Result<Vec<u8>, Error> {
     let bytes = repro_core::source::read_plain(Path::new(file))
         .map_err(|error| cannot_write(Path::new(file), &error))?;
     if Digest::of(&bytes) == wanted {
         return Ok(bytes);
     }
-    let expected = format!("the bytes with sha256 {wanted}");
+    let expected = format!("bytes with sha256 {wanted}");
     Err(CHANGED.at(Location::file(file), expected, "others"))
 }
 
@@ -315,7 +323,7 @@ fn receipt(
     Receipt { run: Some(id), checkpoints, extra, ..Receipt::new(Origin::Emitted) }
 }
 
-/// A number of a log in JSON: integers that JSON readers disagree on are strings.
+/// A logged number in JSON: integers that JSON readers parse differently become strings.
 fn number(printed: &LogNumber) -> Option<Json> {
     let whole = printed.text().parse::<i64>().ok();
     if let Some(whole) = whole.filter(|whole| whole.unsigned_abs() <= 1 << 53) {
@@ -328,8 +336,8 @@ fn number(printed: &LogNumber) -> Option<Json> {
     Number::from_f64(value).map(Json::Number)
 }
 
-/// Puts a number into a record, or notes in its place that it is not finite. The first one with a name stays, as in the
-/// printed tables.
+/// Adds a number to a record, or notes there that it is not finite. The first number with a name stays, as in the printed
+/// tables.
 fn put(record: &mut Map<String, Json>, key: &str, printed: &LogNumber) {
     match (number(printed), printed.nonfinite()) {
         (Some(number), _) => {
@@ -342,7 +350,7 @@ fn put(record: &mut Map<String, Json>, key: &str, printed: &LogNumber) {
     }
 }
 
-/// The training record of a row, where it has one.
+/// The training record of a row, if it has one.
 fn metrics_record(row: &LogRow) -> Option<Map<String, Json>> {
     let mut record = Map::new();
     for metric in [Metric::Loss, Metric::GradNorm, Metric::LearningRate, Metric::Tokens] {
@@ -355,7 +363,7 @@ fn metrics_record(row: &LogRow) -> Option<Map<String, Json>> {
     told.then_some(record)
 }
 
-/// What rows say about time, by step.
+/// The timing values of rows, by step.
 fn timing_records(run: &LoggedRun) -> Vec<Map<String, Json>> {
     let mut rows: Vec<_> = run.training.iter().chain(&run.evaluations).collect();
     rows.sort_by_key(|row| row.step);
@@ -463,7 +471,7 @@ mod tests {
             faults: &DiskFault::ALL,
             prepare: &|_| {},
             work: &|disk, root| match write_on(disk, &import, &root.join("out"), false, 1) {
-                // The one before was stopped when all bundles were whole: this one named them.
+                // The earlier import was killed when all bundles were complete; this one named them.
                 Err(errors) if errors.iter().all(|error| error.code.id == "import::exists") => {
                     assert_eq!(errors.len(), names.len());
                     Ok(())
@@ -471,7 +479,7 @@ mod tests {
                 written => written.map(drop).map_err(|errors| format!("{errors:?}")),
             },
             check: &|root| names.iter().for_each(|name| drop(load(root, name))),
-            // A hidden folder that went may come back without power; the next import takes it away.
+            // A deleted hidden folder may reappear after a power failure; the next import removes it.
             outcome: &|root| {
                 let mut files = tree(&root.join("out"));
                 files.retain(|name, _| !name.starts_with(".import"));

@@ -85,8 +85,8 @@ fn a_change_fails_by_what_it_breaks() {
     assert_eq!(nothing.status(), ExitStatus::Verified);
     assert_eq!(nothing.as_report().exit_status(), ExitStatus::Verified);
     let text = repro_formats::check::text(&nothing, &repro_report::ReportOptions::default());
-    assert!(text.contains("no document of a known kind has changed"), "{text}");
-    assert!(text.contains("2 × passed over: nothing shows a known kind"), "{text}");
+    assert!(text.contains("no document of a known kind changed"), "{text}");
+    assert!(text.contains("2 × ignored: unreadable and of no known kind"), "{text}");
     assert!(text.contains("tsconfig.json: the document has a syntax error"), "{text}");
     let value = serde_json::from_str(&repro_formats::check::json(&nothing)).unwrap();
     assert_eq!(Schema::closed("check").fault(&value), None);
@@ -404,7 +404,7 @@ fn metadata_that_cannot_be_read_are_told() {
     let report = check(&[folder.path().join("model")]);
     let codes: Vec<_> = report.failures.iter().map(|error| error.code.id).collect();
     assert_eq!((codes, report.status()), (vec!["source::syntax"], ExitStatus::Refused));
-    assert!(report.documents[0].counts.iter().any(|row| row.label == "said 671B"));
+    assert!(report.documents[0].counts.iter().any(|row| row.label == "stated 671B"));
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Receipt bundles: what `repro verify BUNDLE` finds. What others published, and a bundle holds, is looked at for itself, and so are
-//! the models that were typed.
+//! Receipt bundles: the findings of `repro verify BUNDLE`. Published results inside a bundle, and transcribed models,
+//! are checked separately.
 
 use std::borrow::Cow;
 
@@ -39,7 +39,7 @@ fn read(folder: &FolderListing) -> Result<FolderAnswer, Error> {
     Ok(FolderAnswer { asked: claims.filter_map(asked).collect(), trace, ..FolderAnswer::default() })
 }
 
-/// The bundles of a folder that state other seeds and are of one run. Nothing is asked where there are none.
+/// The bundles of a folder that state different seeds but come from the same run; none if there is nothing to compare.
 pub fn same_runs(bundles: &[TracedBundle]) -> Vec<AskedRelation> {
     let (certain, doubts): (Vec<_>, Vec<_>) =
         verify::same_runs(bundles).into_iter().partition(|found| found.kinship.is_refuted());
@@ -56,7 +56,7 @@ pub fn same_runs(bundles: &[TracedBundle]) -> Vec<AskedRelation> {
         (!broken.is_empty()).then_some(AskedRelation {
             code: &verify::SAME_RUN,
             weight,
-            says: Cow::Borrowed("bundles that state other seeds are of other runs"),
+            says: Cow::Borrowed("bundles with different seeds are from different runs"),
             source: "`repro explain verify::same-run`",
             times: broken.len(),
             tried: 0,
@@ -69,7 +69,7 @@ pub fn same_runs(bundles: &[TracedBundle]) -> Vec<AskedRelation> {
         .collect()
 }
 
-/// What a claim that a bundle makes of itself came to; what could not be looked at is not asked.
+/// The result of a claim that a bundle makes about itself; claims that cannot be checked are left out.
 fn asked(claim: &ClaimReport) -> Option<AskedRelation> {
     let outcome = &claim.outcome;
     let code = outcome.code.unwrap_or(&crate::check::INTACT);

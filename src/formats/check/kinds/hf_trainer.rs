@@ -1,5 +1,5 @@
-//! `trainer_state.json` of Hugging Face's Trainer, and the `all_results.json` that its examples write: what was logged at which
-//! step, evaluations, and the summary of a training.
+//! Hugging Face Trainer's `trainer_state.json`, and the `all_results.json` of its example scripts: logged values by
+//! step, evaluations, and the training summary.
 //!
 //! Definitions: `trainer.py`, `trainer_callback.py` and `speed_metrics` of `trainer_utils.py`, huggingface/transformers.
 
@@ -12,31 +12,31 @@ use crate::check::stated::{Digits, StatedRow};
 /// The kind.
 pub static KIND: DocumentKind = DocumentKind {
     id: "hf-trainer",
-    what: "state or results of Hugging Face's Trainer",
+    what: "state or results of the Hugging Face Trainer",
     reads: Reads::Json { is, read },
     relations: &RELATIONS,
     twins: None,
 };
 
-/// To how many decimals the Trainer rounds, by how the name of a number ends; it writes others in full.
+/// Decimals to which the Trainer rounds a number, by the end of its name; it writes all others in full.
 const ROUNDED: &[(&str, i32)] =
     &[("_runtime", 4), ("_per_second", 3), ("epoch", 2), ("perplexity", 4)];
-/// The losses of steps are means that are rounded, too.
+/// The decimals of step losses, which are also rounded means.
 const LOSS_DECIMALS: i32 = 4;
 
-/// Parts of names of numbers that a perplexity may be of.
+/// Words in the names of numbers that a perplexity may belong to.
 const LOSSES: &[&str] = &["loss", "nll", "ce", "entropy", "xent", "nats"];
-/// So far, of itself, a perplexity may be from that of a loss, which is rounded.
+/// The relative difference allowed between a perplexity and the exponential of a rounded loss.
 const PERPLEXITY_SLACK: f64 = 0.0002;
 
 fn is(root: Node<'_>) -> bool {
     is_state(root) || is_results(root)
 }
 
-/// What the trainer calls its state.
+/// The Trainer's name for its state file.
 pub const STATE: &str = "trainer_state.json";
 
-/// What can be checked instead of a file of this name that is too large.
+/// Suggests an alternative to a file with this name that is too large.
 pub fn instead_of(name: &str) -> Option<&'static str> {
     let help = "check `all_results.json` beside it, or the state of an earlier checkpoint, whose history is shorter";
     (name == STATE).then_some(help)
@@ -100,7 +100,7 @@ fn logged(entry: Node<'_>, pointer: &str) -> StatedRow {
     row
 }
 
-/// A number as one that was rounded to so many decimals, whose zeros at the end are not written.
+/// A number rounded to this many decimals, printed without trailing zeros.
 fn round(row: &mut StatedRow, name: &str, decimals: i32) {
     let Some((value, printed)) =
         row.number(name).zip(row.cell(name).map(|cell| cell.printed.clone()))
@@ -130,14 +130,14 @@ fn evaluations(row: &StatedRow) -> Vec<StatedRow> {
     prefixes.map(of).collect()
 }
 
-/// The perplexity of an evaluation and the loss that it is of: the only one there is, or one that fits.
+/// The perplexity of an evaluation and its loss: the only loss, or one that fits.
 fn perplexity(own: &mut StatedRow, row: &StatedRow, prefix: &str) {
     let named = format!("{prefix}_perplexity");
     own.copy("perplexity", row, "perplexity");
     own.copy("perplexity", row, &named);
     let Some(perplexity) = own.number("perplexity") else { return };
     let is_loss = |name: &&str| name.split('_').any(|part| LOSSES.contains(&part));
-    // Without its prefix it may be of any evaluation whose results were put together.
+    // Without a prefix it may belong to any of the merged evaluations.
     let is_of_it = |name: &&str| row.cell(&named).is_none() || name.starts_with(prefix);
     let losses = row.names().filter(is_loss).filter(is_of_it);
     let losses: Vec<&str> = losses.filter(|name| row.number(name).is_some()).collect();
@@ -154,12 +154,12 @@ fn perplexity(own: &mut StatedRow, row: &StatedRow, prefix: &str) {
     }
 }
 
-/// What the history ends with.
+/// The end of the history.
 fn last(whole: &mut StatedRow, rows: &[StatedRow]) {
     let Some(last) = rows.last() else { return };
     whole.copy("last.step", last, "step");
     whole.copy("last.epoch", last, "epoch");
-    // After a further training the state is that of the new one: only a summary at the end is of this state.
+    // After further training the state belongs to the new run, so only a summary at the end describes this state.
     for name in ["train_runtime", "train_steps_per_second", "train_loss", "total_flos"] {
         if last.cell("train_runtime").is_some() {
             whole.copy(format!("summary.{name}"), last, name);
@@ -177,7 +177,7 @@ fn metrics(row: &StatedRow) -> impl Iterator<Item = (&str, f64)> {
     row.names().filter(is_metric).filter_map(|name| Some((name, row.number(name)?)))
 }
 
-/// The evaluation whose metric lies next to a number.
+/// The evaluation whose metric is closest to a number.
 fn nearest<'r>(rows: &[&'r StatedRow], to: f64) -> Option<(&'r str, f64)> {
     let all = rows.iter().flat_map(|row| metrics(row));
     all.min_by(|a, b| (a.1 - to).abs().total_cmp(&(b.1 - to).abs()))
@@ -189,13 +189,13 @@ fn ends(rows: &[&StatedRow], name: &str) -> Option<[f64; 2]> {
     Some([values().reduce(f64::min)?, values().reduce(f64::max)?])
 }
 
-/// Which evaluation the best metric is of, whether it is the best of them, and what its step says.
+/// Finds the evaluation that the best metric comes from, whether it is the best one, and the value at the best step.
 fn best(whole: &mut StatedRow, rows: &[StatedRow]) {
     let Some(best) = whole.number("best_metric") else { return };
     let evaluations: Vec<&StatedRow> =
         rows.iter().filter(|row| metrics(row).next().is_some()).collect();
     let Some((name, value)) = nearest(&evaluations, best) else { return };
-    whole.compute_number("best.nearest", value, format!("the nearest `{name}`"));
+    whole.compute_number("best.nearest", value, format!("the closest `{name}`"));
     if value == best {
         best_of_all(whole, &evaluations, best);
     }
@@ -205,17 +205,17 @@ fn best(whole: &mut StatedRow, rows: &[StatedRow]) {
     if let Some(named) = named {
         whole.compute_number("best.named", named, "the step in the name of the best checkpoint");
     }
-    // Since its step is stored, the best evaluation need not have a checkpoint.
+    // Since the best step is stored, the best evaluation need not have a checkpoint.
     let Some(step) = whole.number("best_global_step").or(named) else { return };
     let at_step: Vec<&StatedRow> =
         evaluations.iter().copied().filter(|row| row.number("step") == Some(step)).collect();
     if let Some((name, value)) = nearest(&at_step, best) {
-        let how = format!("`{name}` of step {step}, the best one");
+        let how = format!("`{name}` at the best step, {step}");
         whole.compute_number("best.at_step", value, how);
     }
 }
 
-/// Whether the best metric is the smallest or the largest of all evaluations, or of those whose models were saved.
+/// Whether the best metric is the smallest or the largest over all evaluations, or over those with a saved checkpoint.
 fn best_of_all(whole: &mut StatedRow, evaluations: &[&StatedRow], best: f64) {
     let every = whole.number("save_steps").filter(|steps| *steps >= 1.0);
     let is_saved = |row: &&&StatedRow| {
@@ -233,11 +233,11 @@ fn best_of_all(whole: &mut StatedRow, evaluations: &[&StatedRow], best: f64) {
         }
     };
     if let Some(end) = end {
-        whole.compute_number("best.end", end, "the smallest or largest of its evaluations");
+        whole.compute_number("best.end", end, "the smallest or largest over the evaluations");
     }
 }
 
-/// The mean of the logged losses, each for the steps since the one before.
+/// The mean of the logged losses, each weighted by the steps since the previous one.
 fn mean_loss(whole: &mut StatedRow, rows: &[StatedRow]) {
     let losses: Vec<(f64, PrintedRange)> =
         rows.iter().filter_map(|row| Some((row.number("step")?, row.range("loss")?))).collect();
@@ -253,10 +253,10 @@ fn mean_loss(whole: &mut StatedRow, rows: &[StatedRow]) {
         before = *step;
     }
     let term = repro_claim::relation::Term::Number(sum.scaled(1.0 / last));
-    whole.compute("logged.mean_loss", term, "of the logged losses, by steps");
-    whole.compute_number("logged.last_step", *last, "of the logged losses");
+    whole.compute("logged.mean_loss", term, "the mean of the logged losses, weighted by steps");
+    whole.compute_number("logged.last_step", *last, "the last step with a logged loss");
 }
 
-/// What must hold.
+/// The consistency checks.
 static RELATIONS: RelationTable =
     RelationTable::new("hf_trainer.toml", include_str!("hf_trainer.toml"));

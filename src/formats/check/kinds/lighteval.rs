@@ -1,4 +1,4 @@
-//! Results of lighteval: `results_*.json`.
+//! Lighteval results: `results_*.json`.
 //!
 //! Definitions: `logging/info_loggers.py`, `logging/evaluation_tracker.py` and `metrics/stderr.py` of huggingface/lighteval.
 
@@ -15,7 +15,7 @@ use crate::check::stated::{Digits, StatedRow};
 /// The kind.
 pub static KIND: DocumentKind = DocumentKind {
     id: "lighteval",
-    what: "results of lighteval",
+    what: "lighteval results",
     reads: Reads::Json { is, read },
     relations: &RELATIONS,
     twins: None,
@@ -37,10 +37,10 @@ const ZERO_ONE: &[&str] = &[
     "prompt_level_strict_acc",
     "prompt_level_loose_acc",
 ];
-/// What scores an item 0 or 1 in lighteval itself; a task of somebody's own may give partial credit under the same name.
+/// Lighteval's own functions that score an item 0 or 1; a custom task may give partial credit under the same name.
 const SCORED_BY: &[&str] =
     &["AccGoldLikelihood", "ExactMatches", "LoglikelihoodAcc", "MultilingualExtractiveMatchMetric"];
-/// What is counted of the requests of each task.
+/// The request counts of each task.
 const COUNTED: &[&str] = &["truncated", "non_truncated", "padded", "non_padded"];
 
 fn is(root: Node<'_>) -> bool {
@@ -71,13 +71,13 @@ fn read(document: &Document) -> StatedRow {
     row
 }
 
-/// The results that are those of tasks.
+/// The results of tasks.
 fn tasks<'n>(root: Node<'n>) -> impl Iterator<Item = (&'n str, Node<'n>, String)> {
     let all = scores::members(root.get("results"), "/results");
     all.filter(|(name, ..)| *name != "all" && !name.contains(":_average"))
 }
 
-/// The configuration of a task, whose name may have more parts than that of the results.
+/// The configuration of a task, whose name may have more parts than in the results.
 fn config<'n>(root: Node<'n>, task: &str) -> Option<(Node<'n>, String)> {
     let configs = scores::members(root.get("config_tasks"), "/config_tasks");
     let is_of = |name: &str| {
@@ -94,7 +94,7 @@ fn task(root: Node<'_>, name: &str, node: Node<'_>, pointer: &str, digits: Digit
     let config = config(root, name);
     if let Some((config, below)) = &config {
         for (own, key) in [("effective", "effective_num_docs"), ("original", "original_num_docs")] {
-            // Before the data is read both are -1.
+            // Both are -1 until the data is read.
             if let Some(count) =
                 config.get(key).filter(|count| count.integer().is_ok_and(|n| n > 0))
             {
@@ -111,7 +111,7 @@ fn task(root: Node<'_>, name: &str, node: Node<'_>, pointer: &str, digits: Digit
     }
     let shots = name.split('|').next_back().and_then(|shots| shots.parse().ok());
     if let Some(shots) = shots.filter(|_| name.matches('|').count() == 1) {
-        row.compute_number("said.shots", shots, "in the name of the results");
+        row.compute_number("said.shots", shots, "from the task name in the results");
     }
     if let Some(summary) = root.get("summary_tasks").and_then(|all| all.get(name)) {
         let below = format!("/summary_tasks/{}", escape(name));
@@ -122,13 +122,13 @@ fn task(root: Node<'_>, name: &str, node: Node<'_>, pointer: &str, digits: Digit
     row
 }
 
-/// Whether the items of a task have a published number, whatever suite it is of: then it is one of lighteval's own.
+/// Whether the number of items is published for a task, whatever its suite; if so, the task is lighteval's own.
 fn is_known(task: &str) -> bool {
     let mut parts = task.split('|').rev().skip(1);
     parts.next().is_some_and(|name| sizes::of_task(name).is_some())
 }
 
-/// A metric that a configuration declares: its name, what scores an item and what a set of them; none where it does not say.
+/// A metric declared in a configuration: its name, its item function and its corpus function, if stated.
 struct DeclaredMetric<'n> {
     name: &'n str,
     scored_by: Option<&'n str>,
@@ -171,24 +171,24 @@ fn metrics(
         }
         let entry = declared.iter().find(|one| one.name == key);
         if !declared.is_empty() {
-            let how = "the number of metrics that the configuration declares";
+            let how = "the number of metrics in the configuration";
             row.compute_number("declared", declared.len() as f64, how);
             if entry.is_none() {
-                row.compute("undeclared", Term::Truth(true), "none of these is it");
+                row.compute("undeclared", Term::Truth(true), "the configuration lacks this metric");
             }
         }
         let is_mean = entry.is_some_and(|one| one.aggregation == Some("mean"));
         let scored_by = entry.and_then(|one| one.scored_by);
         let is_own = scored_by.is_some_and(|by| SCORED_BY.contains(&by)) || is_known(task);
         if is_mean && is_own && ZERO_ONE.contains(&key) {
-            row.compute_text("sort", "proportion", "the mean of 0 or 1 for each item");
+            row.compute_text("sort", "proportion", "a mean of binary items");
         }
         Some(row)
     };
     all.filter_map(metric).collect()
 }
 
-/// A mean over results, with each of them.
+/// A mean over results, with its members.
 fn mean_of(
     label: String,
     (value, pointer): (Node<'_>, String),
@@ -207,16 +207,16 @@ fn mean_of(
     }
     let numbers: Vec<f64> = rows.iter().filter_map(|member| member.number("value")).collect();
     if numbers.len() < rows.len() && !numbers.is_empty() {
-        let how = "some of the results are no number, so that their sum is none";
+        let how = "some results are not numbers, so their sum is not a number";
         row.compute_text("with_all", "NaN", how);
         let skipping = numbers.iter().sum::<f64>() / numbers.len() as f64;
-        row.compute_number("with_numbers", skipping, "the mean of those that are numbers");
+        row.compute_number("with_numbers", skipping, "the mean over the numeric results");
     }
     row.add("member", rows);
     Some(row)
 }
 
-/// The averages of tasks with the same stem and number of shots.
+/// The averages over tasks with the same stem and number of shots.
 fn averages(root: Node<'_>, digits: Digits) -> Vec<StatedRow> {
     let all = scores::members(root.get("results"), "/results");
     let mut rows = Vec::new();
@@ -253,7 +253,7 @@ fn over_all(root: Node<'_>, digits: Digits) -> Vec<StatedRow> {
         .collect();
     let row = |metric: &&str| {
         let having = tasks(root).filter_map(|(task, node, pointer)| {
-            // What is told to be nothing is no number of a mean, which so cannot be recomputed.
+            // A missing member makes the mean impossible to recompute.
             let value = scores::member(node, metric)?;
             Some((task, Some(value), format!("{pointer}/{}", escape(metric))))
         });
@@ -268,7 +268,7 @@ fn over_all(root: Node<'_>, digits: Digits) -> Vec<StatedRow> {
                 let mut row = StatedRow::new(label);
                 row.measure("of_task", value?, pointer, digits);
                 row.cell("of_task")?;
-                row.compute("lacking", Term::Truth(true), "`all` has no such metric");
+                row.compute("lacking", Term::Truth(true), "`all` lacks this metric");
                 Some(row)
             }
         }
@@ -276,7 +276,7 @@ fn over_all(root: Node<'_>, digits: Digits) -> Vec<StatedRow> {
     names.iter().filter_map(row).collect()
 }
 
-/// What is summed and hashed over all tasks.
+/// Sums and hashes over all tasks.
 fn totals(row: &mut StatedRow, root: Node<'_>) {
     let Some(general) = root.get("summary_general") else { return };
     let tasks: Vec<_> = scores::members(root.get("summary_tasks"), "/summary_tasks").collect();
@@ -302,16 +302,12 @@ fn totals(row: &mut StatedRow, root: Node<'_>) {
         let mut hash = StatedRow::new(key);
         hash.state("hash", total, pointer, Digits::Full);
         let joined = format!("{:016x}", XxHash64::oneshot(0, joined.as_bytes()));
-        hash.compute_text(
-            "joined",
-            &joined,
-            "xxh64 of the hashes of the tasks in the order of their names",
-        );
+        hash.compute_text("joined", &joined, "xxh64 of the task hashes, sorted by task name");
         row.add("hash", [hash]);
     }
 }
 
-/// What must hold.
+/// The consistency checks.
 static RELATIONS: RelationTable =
     RelationTable::new("lighteval.toml", include_str!("lighteval.toml"));
 

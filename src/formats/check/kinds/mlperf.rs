@@ -1,6 +1,6 @@
-//! Folders of MLPerf training results, `result_0.txt` and so on, and summaries of a round's scores.
+//! Folders of MLPerf training results (`result_0.txt` and so on), and summaries of a round's scores.
 //!
-//! Definitions: the training rules of mlcommons/training_policies; `import` scores.
+//! Definitions: the training rules in mlcommons/training_policies. `import` computes the scores.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -22,7 +22,7 @@ use crate::check::stated::{Digits, StatedRow};
 /// A folder of results.
 pub static RESULTS: DocumentKind = DocumentKind {
     id: "mlperf",
-    what: "results of MLPerf training",
+    what: "MLPerf Training results",
     reads: Reads::Folder { is: is_folder, takes, below: FoldersBelow::None, read: read_folder },
     relations: &NO_RELATIONS,
     twins: Some(Twins { table: "score", identity: "identity", relations: &RELATIONS }),
@@ -37,11 +37,11 @@ pub static SUMMARY: DocumentKind = DocumentKind {
     twins: Some(Twins { table: "score", identity: "identity", relations: &RELATIONS }),
 };
 
-/// What every line of such a log begins with.
+/// The prefix of every log line.
 const TOKEN: &str = ":::MLLOG ";
-/// So much of a log is looked at to recognise it.
+/// The number of bytes read to recognize a log.
 const LOOK: u64 = 1 << 16;
-/// What says of a system of a round which one it is.
+/// The fields that identify a system in a round.
 const OF_SYSTEM: [&str; 3] = ["submitter", "system", "number_of_nodes"];
 
 fn takes(name: &str) -> bool {
@@ -89,7 +89,7 @@ fn read_folder(folder: &FolderListing) -> Result<FolderAnswer, Error> {
     Ok(answer)
 }
 
-/// What importing finds odd, as relations: each is asked of every run, or of all of them together.
+/// Converts import findings to checks, each applied to every run or to all of them together.
 fn asked(group: &LogGroup, score: &MlperfScore) -> Vec<AskedRelation> {
     let of_run = |run: &LoggedRun| run.findings.iter().map(|one| one.error.clone()).collect();
     let of_runs = group.runs.iter().flat_map(|run| -> Vec<Error> { of_run(run) });
@@ -113,11 +113,11 @@ fn relation(code: &'static Code) -> AskedRelation {
         code,
         weight: if is_target { Weight::Contradiction } else { Weight::Doubt },
         says: Cow::Borrowed(if is_target {
-            "the last evaluation of a success meets the target of its benchmark"
+            "the last evaluation of a successful run meets the benchmark's target"
         } else {
             code.meaning
         }),
-        source: "the training rules of MLPerf, as `repro import mlperf` has them",
+        source: "the MLPerf training rules, as implemented by `repro import mlperf`",
         times: 0,
         tried: 0,
         broken: Vec::new(),
@@ -141,10 +141,11 @@ fn scored(score: &MlperfScore) -> Option<StatedRow> {
     let (organisation, platform) = (score.of.organisation.as_ref()?, score.of.platform.as_ref()?);
     let identity = format!("{organisation}, {platform}, {}", score.of.benchmark);
     let mut row = StatedRow::new(identity.clone());
-    row.compute_text("identity", &identity, "as the logs say");
-    let factor = score.scaling.as_ref().map(|scaling| format!(", times {}", scaling.text));
+    row.compute_text("identity", &identity, "from the logs");
+    let factor = score.scaling.as_ref().map(|scaling| format!(", scaled by {}", scaling.text));
     let factor = factor.unwrap_or_default();
-    let how = format!("the mean of {} runs, without the fastest and slowest{factor}", score.kept);
+    let how =
+        format!("the mean of {} runs, without the fastest and the slowest{factor}", score.kept);
     row.compute_number("score", minutes, how);
     Some(row)
 }
@@ -166,7 +167,7 @@ fn read_summary(document: &Document) -> StatedRow {
             let mut row = StatedRow::new(format!("{submitter}, {nodes}x{name}, {benchmark}"));
             row.state("score", value, format!("/{at}/{benchmark}"), Digits::Rounded);
             if row.number("score").is_some_and(|score| score.fract() != 0.0) {
-                row.compute_text("identity", &row.label.clone(), "of the system");
+                row.compute_text("identity", &row.label.clone(), "from the system's fields");
                 whole.add("score", [row]);
             }
         }
@@ -174,7 +175,7 @@ fn read_summary(document: &Document) -> StatedRow {
     whole
 }
 
-/// What must hold.
+/// The consistency checks.
 static RELATIONS: RelationTable = RelationTable::new("mlperf.toml", include_str!("mlperf.toml"));
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The kinds of documents, a file each.
+//! The document kinds, one file each.
 
 mod bundle;
 mod every_eval_ever;
@@ -47,16 +47,17 @@ pub static KINDS: &[&DocumentKind] = &[
     &model_folder::CONFIG_KIND,
 ];
 
-/// Whether a file of this name can be nothing but a document of a known kind.
+/// Whether a file with this name can only be of a known kind.
 pub fn is_unmistakable(name: &str) -> bool {
     name == hf_trainer::STATE
 }
 
-/// What stands early in documents of a kind, and together in no others: they are recognised by what may come last.
+/// Members near the start of a kind's documents that together occur in no other kind; the decisive members may come
+/// last.
 const EARLY: &[&[&str]] =
     &[&["/config_general/lighteval_sha"], &["/schema_version", "/evaluation_id", "/model_info"]];
 
-/// Whether what could be read of a JSON document shows that it is of a known kind. A config tells so long before it can be counted.
+/// Whether the readable part of a JSON document shows a known kind. A config does so long before it is complete.
 pub fn is_start_of_known(root: Node<'_>) -> bool {
     let is_of = |kind: &&DocumentKind| matches!(kind.reads, Reads::Json { is, .. } if is(root));
     let has_all = |early: &&[&str]| early.iter().all(|pointer| root.at(pointer).is_ok());
@@ -64,7 +65,7 @@ pub fn is_start_of_known(root: Node<'_>) -> bool {
     is_begun || model_folder::names_its_kind(root) || KINDS.iter().any(is_of)
 }
 
-/// The same of the first of JSON lines.
+/// Like [`is_start_of_known`], for the first line of JSON lines.
 pub fn is_line_of_known(line: Node<'_>) -> bool {
     KINDS.iter().any(|kind| matches!(kind.reads, Reads::Lines { is, .. } if is(line)))
 }

@@ -1,6 +1,6 @@
-//! Logs of modded-nanogpt's speedruns, `step:N/M val_loss:X train_time:Yms step_avg:Zms`, and the table of its records.
+//! Logs of modded-nanogpt speedruns, `step:N/M val_loss:X train_time:Yms step_avg:Zms`, and the table of records.
 //!
-//! Definitions: the training scripts of KellerJordan/modded-nanogpt, whose text stands in most logs, and its README.
+//! Definitions: the training scripts of KellerJordan/modded-nanogpt, which most logs include, and its README.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,8 +21,8 @@ pub static KIND: DocumentKind = DocumentKind {
     twins: None,
 };
 
-/// Steps that the averages of a script leave out, in the versions that there were: none, the first ten, and one more or less where
-/// a line is printed before or after its step is counted.
+/// Numbers of steps that the averages of different script versions leave out: none or the first ten, with one more or
+/// fewer if a line is printed before or after its step is counted.
 const LEFT_OUT: [f64; 5] = [0.0, 10.0, 9.0, 11.0, -1.0];
 /// The fields of a line.
 const FIELDS: &[&str] = &["val_loss", "train_loss", "train_time", "step_avg"];
@@ -44,7 +44,7 @@ fn read(source: &Arc<Source>) -> StatedRow {
         if let Some(fields) = metrics(bare) {
             let row = logged(&fields, at, source);
             let goes_back = |last: &StatedRow| row.number("step") < last.number("step");
-            // What comes again from the start is another run, or one that the source before the log quotes.
+            // A restart from the beginning is a different run, or a run quoted in the source code before the log.
             if lines.last().is_some_and(goes_back) {
                 runs.push(run(std::mem::take(&mut lines)));
             }
@@ -65,10 +65,10 @@ fn read(source: &Arc<Source>) -> StatedRow {
     whole
 }
 
-/// A field of a line: its name, and where its number stands in the line.
+/// A field of a line: its name, and the range of its number.
 type Field<'t> = (&'t str, Range<usize>);
 
-/// The fields of a line that follows the grammar from its first byte to its last.
+/// The fields of a line that matches the grammar completely.
 fn metrics(line: &str) -> Option<Vec<Field<'_>>> {
     let rest = line.strip_prefix("step:")?;
     let mut at = line.len() - rest.len();
@@ -84,7 +84,7 @@ fn metrics(line: &str) -> Option<Vec<Field<'_>>> {
     at += steps.len() + 1;
     for part in parts {
         let (name, number) = part.split_once(':')?;
-        // A line that ends before the unit is cut off.
+        // A line that ends before the unit is truncated.
         let bare = match name {
             "train_time" | "step_avg" => number.strip_suffix("ms").or(number.strip_suffix('s'))?,
             _ => number,
@@ -101,7 +101,7 @@ fn logged(fields: &[Field<'_>], start: usize, source: &Arc<Source>) -> StatedRow
     for (name, span) in fields {
         row.print(*name, source, start + span.start..start + span.end, Digits::Rounded);
     }
-    // Times are whole milliseconds of a float.
+    // Times are floats printed as whole milliseconds.
     if let Some((time, cell)) = row.number("train_time").zip(row.cell("train_time")) {
         let printed = cell.printed.clone();
         row.quote("time", "train_time", PrintedRange::between(time - 0.5, time + 0.5), &printed);
@@ -112,7 +112,7 @@ fn logged(fields: &[Field<'_>], start: usize, source: &Arc<Source>) -> StatedRow
     row
 }
 
-/// A run of lines, with the steps that its averages leave out.
+/// A run of lines, with the number of steps that its averages leave out.
 fn run(mut lines: Vec<StatedRow>) -> StatedRow {
     let mut run = StatedRow::default();
     let fits = |left_out: f64| {
@@ -136,7 +136,7 @@ fn run(mut lines: Vec<StatedRow>) -> StatedRow {
     let best = best.reduce(|best, next| if next.0 > best.0 { next } else { best });
     let timed = lines.iter().filter(|line| line.number("step_avg").is_some()).count();
     if let Some((count, left_out)) = best.filter(|(count, _)| 2 * count > timed) {
-        let how = format!("steps that {count} of {timed} averages leave out");
+        let how = format!("the steps left out by {count} of {timed} averages");
         for line in &mut lines {
             let step = line.number("step").filter(|_| line.number("step_avg").is_some());
             if let Some(step) = step.filter(|step| *step > left_out.max(0.0)) {
@@ -166,14 +166,14 @@ fn memory(whole: &mut StatedRow, source: &Arc<Source>) {
     }
 }
 
-/// The columns of numbers, times and dates in the head of a table of records.
+/// The number, time and date columns in the header of a records table.
 fn records_head(line: &str) -> Option<[usize; 3]> {
     let head = head(line)?;
     let column = |name: &str| head.iter().position(|cell| cell.text.eq_ignore_ascii_case(name));
     Some([column("#")?, column("Record time")?, column("Date")?])
 }
 
-/// The tables of records: each shorter than the one before.
+/// The tables of records; each record is faster than the one before.
 fn records(source: &Arc<Source>) -> Vec<StatedRow> {
     let mut all = Vec::new();
     let (mut at, mut columns): (usize, Option<[usize; 3]>) = (0, None);
@@ -223,7 +223,7 @@ fn read_minutes(record: &mut StatedRow) {
     }
 }
 
-/// `05/28/24`, as a number that grows with time.
+/// Parses `05/28/24` to a number that grows with time.
 fn read_day(record: &mut StatedRow) {
     let Some(text) = record.text("date").map(str::to_owned) else { return };
     let parts: Option<Vec<f64>> = text.split('/').map(|part| part.parse().ok()).collect();
@@ -233,7 +233,7 @@ fn read_day(record: &mut StatedRow) {
     }
 }
 
-/// What must hold.
+/// The consistency checks.
 static RELATIONS: RelationTable =
     RelationTable::new("modded_nanogpt.toml", include_str!("modded_nanogpt.toml"));
 

@@ -1,4 +1,4 @@
-//! JSON as Python writes it with two blanks for each level, which is what is hashed of items.
+//! JSON as Python writes it with an indent of 2, which is the form that item hashes use.
 
 use std::fmt::Write;
 
@@ -9,14 +9,14 @@ use crate::check::stated::bare_word;
 /// How a text is written.
 #[derive(Debug, Clone, Copy)]
 struct Style {
-    /// What is not ASCII is escaped.
+    /// Non-ASCII characters are escaped.
     escapes: bool,
-    /// Strings that may be words for no finite number are such words.
+    /// Strings that may be words for non-finite numbers are written as such words.
     has_words: bool,
 }
 
-/// The texts that `json.dumps(value, indent=2)` can have given: older versions may have escaped what is not ASCII, and the loose reader
-/// gives `NaN` as a string. Numbers keep their digits.
+/// The possible outputs of `json.dumps(value, indent=2)`: older versions may have escaped non-ASCII characters, and the
+/// loose reader returns `NaN` as a string. Numbers keep their digits.
 pub fn readings(node: Node<'_>) -> [String; 4] {
     let all = [(false, true), (true, true), (false, false), (true, false)];
     all.map(|(escapes, has_words)| {
@@ -26,13 +26,13 @@ pub fn readings(node: Node<'_>) -> [String; 4] {
     })
 }
 
-/// The first of these, for what is not hashed.
+/// The first of these outputs, for values that are not hashed.
 pub fn dumps(node: Node<'_>) -> String {
     let [text, ..] = readings(node);
     text
 }
 
-/// How many strings may be words for no finite number.
+/// The number of strings that may be words for non-finite numbers.
 pub fn words(node: Node<'_>) -> usize {
     fn of(value: &Value) -> usize {
         match &value.kind {

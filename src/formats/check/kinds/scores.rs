@@ -1,15 +1,15 @@
-//! What the files of all evaluation harnesses have in common: means of scores, and their standard errors.
+//! Shared code for evaluation harnesses: means of scores, and their standard errors.
 
 use repro_core::source::{Kind as NodeKind, Node, Value, escape};
 
 use crate::check::stated::{Digits, StatedRow};
 
-/// From so many significant digits on a program has printed a float in full.
+/// The number of significant digits from which a float counts as printed in full.
 const FULL: usize = 15;
-/// So far, of itself, a number of items that follows from rounded floats may be from a whole one.
+/// The relative deviation from a whole number allowed for an item count derived from rounded floats.
 const WHOLE: f64 = 1e-6;
 
-/// How the numbers below a value were written: those of a program that rounds are short without exception.
+/// How the numbers below a value were written: a program that rounds prints only short numbers.
 pub fn digits(node: Node<'_>) -> Digits {
     fn is_full(value: &Value) -> bool {
         match &value.kind {
@@ -28,8 +28,8 @@ fn significant(text: &str) -> usize {
     digits.trim_start_matches('0').len()
 }
 
-/// The number of items, each scored 0 or 1, that a mean and its standard error give, where that is a whole number and so many items have
-/// the mean.
+/// The number of binary items implied by a mean and its standard error, if it is a whole number and that many items can
+/// have the mean.
 pub fn items(value: f64, stderr: f64) -> Option<f64> {
     let items = value * (1.0 - value) / (stderr * stderr) + 1.0;
     let whole = items.round();
@@ -39,7 +39,7 @@ pub fn items(value: f64, stderr: f64) -> Option<f64> {
     (is_whole && has_mean && value > 0.0 && value < 1.0).then_some(whole)
 }
 
-/// The members of an object, each with its pointer; none where it is no object.
+/// The members of an object, each with its pointer; none if it is not an object.
 pub fn members<'n>(
     node: Option<Node<'n>>,
     pointer: &str,
@@ -49,12 +49,12 @@ pub fn members<'n>(
     all.map(move |(key, node)| (key, node, format!("{pointer}/{}", escape(key))))
 }
 
-/// The member of an object by its key, be it `null`.
+/// The member of an object by key, even if it is `null`.
 pub fn member<'n>(node: Node<'n>, key: &str) -> Option<Node<'n>> {
     node.members().ok()?.find(|(known, _)| *known == key).map(|(_, node)| node)
 }
 
-/// The elements of a list, each with its pointer; none where it is no list.
+/// The elements of a list, each with its pointer; none if it is not a list.
 pub fn elements<'n>(
     node: Option<Node<'n>>,
     pointer: &str,
@@ -64,7 +64,7 @@ pub fn elements<'n>(
     all.enumerate().map(move |(at, node)| (node, format!("{pointer}/{at}")))
 }
 
-/// States values that stand in a table under their own names.
+/// Records values of an object under their own names.
 pub fn state_some(row: &mut StatedRow, node: Node<'_>, pointer: &str, names: &[&str]) {
     for name in names {
         if let Some(value) = node.get(name) {
@@ -73,29 +73,29 @@ pub fn state_some(row: &mut StatedRow, node: Node<'_>, pointer: &str, names: &[&
     }
 }
 
-/// A number that stands in a table.
+/// A number in an object.
 pub fn number(node: Node<'_>, key: &str) -> Option<f64> {
     node.get(key)?.float().ok()
 }
 
-/// A text that stands in a table.
+/// A text in an object.
 pub fn text<'n>(node: Node<'n>, key: &str) -> Option<&'n str> {
     node.get(key)?.text().ok()
 }
 
-/// The tokens that a total holds beside input and output, and which they are: what is counted depends on the provider. None where no reading
-/// gives the total.
+/// The tokens that a total includes besides input and output, and their kind, which depends on the provider. None if no
+/// combination gives the total.
 pub fn counted_as_well(usage: Node<'_>) -> (f64, &'static str) {
     let of = |key: &str| number(usage, key).unwrap_or(0.0);
     let (written, read) = (of("input_tokens_cache_write"), of("input_tokens_cache_read"));
     let reasoning = of("reasoning_tokens");
     let readings = [
         (0.0, "nothing else"),
-        (written + read, "the cache, written and read"),
+        (written + read, "cache writes and reads"),
         (reasoning, "reasoning"),
-        (written + read + reasoning, "the cache, written and read, and reasoning"),
-        (written, "the cache, written"),
-        (read, "the cache, read"),
+        (written + read + reasoning, "cache writes, cache reads and reasoning"),
+        (written, "cache writes"),
+        (read, "cache reads"),
     ];
     let rest = of("total_tokens") - of("input_tokens") - of("output_tokens");
     let fitting = readings.into_iter().find(|(tokens, _)| *tokens == rest);

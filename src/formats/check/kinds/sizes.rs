@@ -1,6 +1,6 @@
-//! How many items the evaluation sets have that most result files are about.
+//! The item counts of common evaluation sets.
 
-/// By the name of a task in lm-evaluation-harness: the split that it scores, 0 or 1 for each item.
+/// Item counts of the scored split by lm-evaluation-harness task name, for tasks with binary items.
 const SETS: &[(&str, u32)] = &[
     ("arc_challenge", 1172),
     ("arc_easy", 2376),
@@ -17,7 +17,7 @@ const SETS: &[(&str, u32)] = &[
     ("crows_pairs_french", 1677),
 ];
 
-/// MMLU's subjects.
+/// The subjects of MMLU.
 const MMLU: &[(&str, u32)] = &[
     ("abstract_algebra", 100),
     ("anatomy", 135),
@@ -78,7 +78,7 @@ const MMLU: &[(&str, u32)] = &[
     ("world_religions", 171),
 ];
 
-/// MMLU-Pro's subjects.
+/// The subjects of MMLU-Pro.
 const MMLU_PRO: &[(&str, u32)] = &[
     ("biology", 717),
     ("business", 789),
@@ -95,14 +95,14 @@ const MMLU_PRO: &[(&str, u32)] = &[
     ("psychology", 798),
     ("other", 924),
 ];
-/// How many subjects MMLU-Pro has.
+/// The number of MMLU-Pro subjects.
 pub const MMLU_PRO_SUBJECTS: usize = MMLU_PRO.len();
 
 fn found(table: &[(&str, u32)], name: &str) -> Option<f64> {
     table.iter().find(|(known, _)| *known == name).map(|(_, items)| f64::from(*items))
 }
 
-/// The items of a task by its name in lm-evaluation-harness, or in lighteval without its suite.
+/// The item count of a task by its name in lm-evaluation-harness, or in lighteval without the suite.
 pub fn of_task(task: &str) -> Option<f64> {
     let subject = ["hendrycksTest-", "mmlu_", "mmlu:"].iter().find_map(|of| task.strip_prefix(of));
     match subject {
@@ -111,12 +111,12 @@ pub fn of_task(task: &str) -> Option<f64> {
     }
 }
 
-/// The items of a subject of MMLU-Pro.
+/// The item count of an MMLU-Pro subject.
 pub fn of_mmlu_pro(subject: &str) -> Option<f64> {
     found(MMLU_PRO, &subject.to_ascii_lowercase().replace([' ', '-'], "_"))
 }
 
-/// The items of all subjects of MMLU-Pro.
+/// The item count of MMLU-Pro.
 pub fn mmlu_pro() -> f64 {
     MMLU_PRO.iter().map(|(_, items)| f64::from(*items)).sum()
 }

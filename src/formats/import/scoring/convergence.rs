@@ -1,20 +1,18 @@
-//! The reference convergence check of MLPerf Training: runs that converge too fast to be true.
+//! The reference convergence check of MLPerf Training, which finds runs that converge implausibly fast.
 //!
-//! The reference gives, for some batch sizes, how much many runs needed to reach the target. Of each
-//! batch size: m, the mean without the k least and k most; s, the standard deviation of all runs, with
-//! divisor n - 1; n, the runs behind m. A submission of N runs (after dropping) may need, on average,
-//! no less than
+//! For some batch sizes, the reference lists how much training many runs needed to reach the target. For each batch
+//! size, m is the mean without the k least and k most, s the standard deviation of all runs with divisor n - 1, and n
+//! the number of runs behind m. A submission of N runs (after dropping) must need, on average, at least
 //!
-//!   m - t(0.95; n + N - 2) s sqrt(1/n + 1/N),
+//! `m - t(0.95; n + N - 2) s sqrt(1/n + 1/N)`,
 //!
-//! the least mean at which a one-sided t test with equal spreads does not reject at 5%. Points are
-//! first thinned as the rules say: those of smaller batches than the one that converges fastest, and
-//! those that converge more slowly than the line between their neighbours. Between two points m and s
-//! are interpolated, with the smaller n; below the smallest the smallest stands in; above the largest
-//! nothing can be said. A submission that is faster than m, and not too fast, is scaled by m over its
-//! own mean. The checker that the rules come with takes s with divisor n, which is too small a spread
-//! and refuses too much; both limits are told, and where they disagree that is said. It also counts twice
-//! the runs of a submission behind an interpolated point, of whatever number the points are.
+//! the smallest mean that a one-sided t test with equal variances does not reject at 5%. The rules first remove some
+//! points: those with batch sizes below the fastest-converging one, and those that converge more slowly than the line
+//! between their neighbors. Between two points, m and s are interpolated, with the smaller n. Below the smallest batch
+//! size, its point is used; above the largest, the check cannot decide. A submission that is faster than m, but not too
+//! fast, is scaled by m over its own mean. The official checker computes s with divisor n, which underestimates the
+//! standard deviation and rejects too much; the report shows both limits and points out disagreements. At interpolated
+//! points the checker also counts the runs of a submission twice, however many runs the points have.
 
 use std::path::Path;
 
@@ -24,15 +22,15 @@ use repro_core::source::{Document, Error, Node, Source};
 use repro_stats::distribution::{StudentT, Symmetric};
 use repro_stats::{Summary, mean};
 
-/// The share of honest submissions that the test may refuse.
+/// The false rejection rate of the test.
 const ALPHA: f64 = 0.05;
 
-/// What runs of one batch size needed.
+/// The amount of training that runs with one batch size needed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Point {
     /// The batch size.
     pub batch: u64,
-    /// What each run needed.
+    /// The amount of training for each run.
     pub values: Vec<f64>,
 }
 
@@ -43,38 +41,38 @@ pub struct Reference {
     pub file: String,
     /// The benchmark.
     pub benchmark: String,
-    /// What is counted.
+    /// The unit of progress.
     pub measure: ProgressUnit,
     /// The points, by batch size.
     pub points: Vec<Point>,
 }
 
-/// Which point a submission is held against.
+/// The point that a submission is compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Against {
-    /// The point of its own batch size.
+    /// The point for its own batch size.
     Same,
     /// The line between the points of two batch sizes.
     Between(u64, u64),
-    /// The point of the smallest batch size, which is larger than its own.
+    /// The point of the smallest batch size, which is larger than the submission's.
     Smallest(u64),
 }
 
-/// What a check comes to.
+/// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConvergenceVerdict {
     /// As slow as the reference, or slower.
     Passes,
-    /// Faster than the reference, by what chance gives; the score is scaled.
+    /// Faster than the reference, within chance; the score is scaled.
     Scaled,
-    /// Faster than chance gives.
+    /// Faster than chance allows.
     TooFast,
     /// The reference cannot decide.
     Undecided,
 }
 
 impl ConvergenceVerdict {
-    /// The word.
+    /// The word in reports.
     pub fn word(self) -> &'static str {
         match self {
             Self::Passes => "passes",
@@ -85,16 +83,16 @@ impl ConvergenceVerdict {
     }
 }
 
-/// A submission against its reference.
+/// A submission compared with its reference.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Convergence {
-    /// What is counted.
+    /// The unit of progress.
     pub measure: ProgressUnit,
     /// The point.
     pub against: Against,
     /// The mean of the reference.
     pub reference: f64,
-    /// The spread of the reference.
+    /// The standard deviation of the reference.
     pub sd: f64,
     /// The runs behind the mean of the reference.
     pub reference_runs: usize,
@@ -102,13 +100,13 @@ pub struct Convergence {
     pub submission: f64,
     /// The runs behind it.
     pub runs: usize,
-    /// The least mean that passes.
+    /// The smallest mean that passes.
     pub least: f64,
-    /// The least mean that the checker of the rules lets pass.
+    /// The smallest mean that passes the official checker.
     pub least_population: f64,
-    /// What it comes to.
+    /// The result.
     pub verdict: ConvergenceVerdict,
-    /// The factor that makes up for fast convergence.
+    /// The factor that compensates for fast convergence.
     pub factor: f64,
 }
 
@@ -138,10 +136,10 @@ impl Reference {
                 return Err(BAD_REFERENCE.at(entry.place(), expected, found));
             }
             if reference.points.iter().any(|other| other.batch == point.batch) {
-                let found = format!("{} again", point.batch);
+                let found = format!("{} a second time", point.batch);
                 return Err(BAD_REFERENCE.at(
                     entry.required("BS")?.place(),
-                    "each batch size once",
+                    "each batch size only once",
                     found,
                 ));
             }
@@ -153,7 +151,7 @@ impl Reference {
         Ok(reference)
     }
 
-    /// Holds the runs of a submission, the dropped ones left out, against the reference.
+    /// Compares the runs of a submission, without the dropped ones, with the reference.
     pub(super) fn check(
         &self,
         of: &Timed,
@@ -161,7 +159,7 @@ impl Reference {
         dropped: usize,
     ) -> Result<Convergence, String> {
         if of.benchmark != self.benchmark {
-            return Err(format!("the reference is of `{}`", self.benchmark));
+            return Err(format!("the reference is for `{}`", self.benchmark));
         }
         let curves: Result<Vec<_>, _> =
             self.points.iter().map(|point| Curve::of(point, dropped)).collect();
@@ -209,7 +207,7 @@ fn point(entry: Node<'_>) -> Result<(&str, ProgressUnit, Point), Error> {
     };
     let values: Vec<f64> = list.items()?.map(Node::float).collect::<Result<_, _>>()?;
     if values.iter().any(|value| *value <= 0.0) {
-        return Err(BAD_REFERENCE.at(list.place(), "numbers above zero", "another one"));
+        return Err(BAD_REFERENCE.at(list.place(), "positive numbers", "a different value"));
     }
     if values.len() < 3 {
         return Err(BAD_REFERENCE.at(
@@ -220,12 +218,12 @@ fn point(entry: Node<'_>) -> Result<(&str, ProgressUnit, Point), Error> {
     }
     let size = batch.integer()?;
     if size == 0 {
-        return Err(BAD_REFERENCE.at(batch.place(), "a batch size above zero", "0"));
+        return Err(BAD_REFERENCE.at(batch.place(), "a positive batch size", "0"));
     }
     Ok((benchmark, measure, Point { batch: size, values }))
 }
 
-/// A point, or what lies between two, in figures.
+/// The statistics of a point, or interpolated between two.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Curve {
     batch: u64,
@@ -269,7 +267,7 @@ impl Curve {
         }
     }
 
-    /// The least mean of `runs` runs that the test lets pass.
+    /// The smallest mean of `runs` runs that passes the test.
     fn least(&self, sd: f64, runs: usize) -> Result<f64, String> {
         let df = (self.runs + runs) as f64 - 2.0;
         let distribution = StudentT::new(df).map_err(|why| why.to_string())?;
@@ -297,7 +295,7 @@ fn thinned(mut curves: Vec<Curve>) -> Vec<Curve> {
     curves
 }
 
-/// What a batch size is held against.
+/// The reference for a batch size.
 fn locate(curves: &[Curve], batch: u64) -> Result<(Curve, Against), String> {
     let above = curves.partition_point(|curve| curve.batch < batch);
     let (low, high) = (above.checked_sub(1).and_then(|at| curves.get(at)), curves.get(above));
@@ -390,7 +388,7 @@ mod tests {
     fn other_references_do_not_fit() {
         let reference = reference(&[(8, &RUNS)]);
         let other = Timed { benchmark: "c".into(), ..timed(8) };
-        assert_eq!(reference.check(&other, &[1.0], 1).unwrap_err(), "the reference is of `b`");
+        assert_eq!(reference.check(&other, &[1.0], 1).unwrap_err(), "the reference is for `b`");
     }
 
     #[test]

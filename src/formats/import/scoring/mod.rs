@@ -1,6 +1,6 @@
-//! Scores of MLPerf submissions: what follows from the times of a group of runs by the rules of the benchmark.
+//! Scores MLPerf submissions from the times of a group of runs, by the rules of the benchmark.
 //!
-//! Reading logs is left to the formats; nothing here opens one.
+//! The format modules read the logs; this module opens none.
 
 mod convergence;
 mod rules;

@@ -1,4 +1,4 @@
-//! The rules of MLPerf Training for each benchmark.
+//! The MLPerf Training rules for each benchmark.
 
 /// The quality that ends a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -10,7 +10,7 @@ pub enum Target {
 }
 
 impl Target {
-    /// Whether `value` is good enough.
+    /// Whether `value` reaches the target.
     pub fn is_met(self, value: f64) -> bool {
         match self {
             Self::AtMost(limit) => value <= limit,
@@ -28,16 +28,16 @@ impl std::fmt::Display for Target {
     }
 }
 
-/// What the rules ask of one benchmark.
+/// The rules for one benchmark.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BenchmarkRule {
     /// Its name.
     pub benchmark: &'static str,
-    /// How many runs a submission has.
+    /// The number of runs in a submission.
     pub runs: usize,
-    /// How many of the fastest and of the slowest are dropped.
+    /// The number of fastest and of slowest runs that are dropped.
     pub dropped: usize,
-    /// The target of each metric by its name; of a benchmark with one metric without a name.
+    /// The target of each metric by name; the name is empty if the benchmark has one metric.
     pub targets: &'static [(&'static str, Target)],
 }
 
@@ -73,7 +73,7 @@ const fn benchmark(
     BenchmarkRule { benchmark, runs, dropped: 1, targets }
 }
 
-/// The rule of a benchmark that is known here.
+/// The rule of a known benchmark.
 pub fn rule(benchmark: &str) -> Option<BenchmarkRule> {
     RULES.iter().find(|rule| rule.benchmark == benchmark).copied()
 }

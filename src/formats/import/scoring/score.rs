@@ -1,9 +1,9 @@
 //! The score of a group of MLPerf runs: the olympic mean of their times to the target, scaled.
 //!
-//! Of n runs the rules drop the k fastest and the k slowest (k = 1; 4 for unet3d); runs that did not
-//! converge are slower than every other, so each takes one place among the slowest; more than k of
-//! them, and there is no score. The mean of what is left, in minutes, times the factor of a
-//! `scaling.json` beside the logs, is the score. All of it is exact until it is printed.
+//! From n runs the rules drop the k fastest and the k slowest (k = 1; 4 for unet3d). Runs that did not converge count
+//! as slower than all others, so each takes one place among the slowest; with more than k of them there is no score.
+//! The score is the mean of the remaining times in minutes, times the factor from a `scaling.json` beside the logs.
+//! Everything is exact until printed.
 
 use std::path::Path;
 
@@ -20,11 +20,10 @@ use repro_core::source::{Document, Error, Location, Source};
 
 /// The file beside the logs that scales their score.
 pub const SCALING: &str = "scaling.json";
-/// How far two factors may lie apart that are one: files print them as floats.
+/// The maximum difference between two equal factors, which files print as floats.
 const FACTOR_NOISE: f64 = 1e-9;
 
-/// The factor of a `scaling.json`, which a review committee puts beside results that converge faster
-/// than the reference.
+/// The factor in a `scaling.json`, which a review committee adds to results that converge faster than the reference.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scaling {
     /// The file.
@@ -44,11 +43,11 @@ impl Scaling {
         let factor = decimal::Printed::parse(text).ok().map(|printed| printed.value().clone());
         match factor.filter(|_| float > 0.0) {
             Some(factor) => Ok(Self { file, text: text.to_owned(), factor }),
-            None => Err(BAD_REFERENCE.at(node.place(), "a factor above zero", format!("`{text}`"))),
+            None => Err(BAD_REFERENCE.at(node.place(), "a positive factor", format!("`{text}`"))),
         }
     }
 
-    /// The one beside the logs, if there is one.
+    /// The factor beside the logs, if there is one.
     fn beside(run: &LoggedRun) -> Result<Option<Self>, Error> {
         let path = Path::new(&run.file).with_file_name(SCALING);
         if path.is_file() { Self::load(&path).map(Some) } else { Ok(None) }
@@ -58,26 +57,26 @@ impl Scaling {
 /// The score of a group.
 #[derive(Debug, Clone)]
 pub struct MlperfScore {
-    /// What all runs of the group are of.
+    /// The properties shared by all runs in the group.
     pub of: Timed,
-    /// How many of the fastest and of the slowest runs are dropped.
+    /// The number of fastest and of slowest runs that are dropped.
     pub dropped: usize,
-    /// How many runs did not converge.
+    /// The number of runs that did not converge.
     pub failed: usize,
     /// The number of runs behind the mean.
     pub kept: usize,
-    /// The olympic mean in minutes, or why there is none.
+    /// The olympic mean in minutes, or the reason why there is none.
     pub minutes: Result<BigRational, String>,
     /// The factor.
     pub scaling: Option<Scaling>,
-    /// How far the runs had to go, against the reference.
+    /// The comparison with the reference convergence.
     pub convergence: Option<Result<Convergence, String>>,
-    /// What is odd about the group.
+    /// The oddities of the group.
     pub findings: Vec<Error>,
 }
 
 impl MlperfScore {
-    /// The score of runs that must be of one system, one benchmark and one batch size.
+    /// Computes the score of runs, which must share one system, benchmark and batch size.
     pub fn of(runs: &mut [LoggedRun], options: &ImportOptions) -> Result<Self, Error> {
         let of = uniform(runs)?;
         let rule = rule(&of.benchmark);
@@ -124,7 +123,7 @@ impl MlperfScore {
     }
 }
 
-/// The runs that converged, held against the reference.
+/// Compares the converged runs with the reference.
 fn converged(
     reference: &Reference,
     of: &Timed,
@@ -141,7 +140,7 @@ fn converged(
     reference.check(of, &olympic_floats(amounts, dropped, failed)?, dropped)
 }
 
-/// A factor beside the logs that is not the one that the reference asks for.
+/// Reports a factor beside the logs that differs from the one the reference requires.
 fn scaling_differs(
     found: &Convergence,
     scaling: Option<&Scaling>,
@@ -155,14 +154,14 @@ fn scaling_differs(
     (decided && !agrees).then(|| SCALING_DIFFERS.at(place, expected, format!("{factor:.9}")))
 }
 
-/// Whether a run did not converge: it takes a place among the slowest.
+/// Whether a run did not converge and takes a place among the slowest.
 fn is_failed(run: &LoggedRun) -> bool {
     run.findings.iter().any(|finding| {
         [&crate::import::NOT_CONVERGED, &crate::import::TARGET_MISSED].contains(&finding.error.code)
     })
 }
 
-/// What all runs are of, or the first that is of something else.
+/// The properties shared by all runs, or an error for the first run that differs.
 fn uniform(runs: &[LoggedRun]) -> Result<Timed, Error> {
     let mut first: Option<&Timed> = None;
     for run in runs {
@@ -175,11 +174,11 @@ fn uniform(runs: &[LoggedRun]) -> Result<Timed, Error> {
         for (what, wanted, found) in [
             ("benchmark", first.benchmark.clone(), timed.benchmark.clone()),
             ("system", told(&first.platform), told(&timed.platform)),
-            ("organisation", told(&first.organisation), told(&timed.organisation)),
+            ("organization", told(&first.organisation), told(&timed.organisation)),
             ("global batch size", first.batch.to_string(), timed.batch.to_string()),
         ] {
             if wanted != found {
-                let expected = format!("the {what} `{wanted}`, as in the previous runs");
+                let expected = format!("the {what} `{wanted}`, as in the other runs");
                 return Err(MIXED_RUNS.at(
                     Location::file(run.file.as_str()),
                     expected,
@@ -188,11 +187,11 @@ fn uniform(runs: &[LoggedRun]) -> Result<Timed, Error> {
             }
         }
     }
-    // A group has a run, and every MLPerf run tells its times.
+    // A group has at least one run, and every MLPerf run has timing facts.
     first.cloned().ok_or_else(|| MIXED_RUNS.at(Location::default(), "a run", "none"))
 }
 
-/// Sorted values without the `dropped` first and last; `failed` ones were slower than all of them.
+/// Sorted values without the `dropped` first and last; `failed` runs count as slower than all values.
 fn olympic<T: Ord>(mut values: Vec<T>, dropped: usize, failed: usize) -> Result<Vec<T>, String> {
     values.sort();
     let Some(slowest) = dropped.checked_sub(failed) else {
@@ -204,14 +203,14 @@ fn olympic<T: Ord>(mut values: Vec<T>, dropped: usize, failed: usize) -> Result<
     let left = values.len().saturating_sub(dropped + slowest);
     if left == 0 {
         let found = counted(values.len() + failed, "run");
-        return Err(format!("{found}, of which the {dropped} fastest and slowest are dropped"));
+        return Err(format!("{found}, but the {dropped} fastest and slowest are dropped"));
     }
     Ok(values.into_iter().skip(dropped).take(left).collect())
 }
 
 /// [`olympic`] for finite floats.
 fn olympic_floats(values: Vec<f64>, dropped: usize, failed: usize) -> Result<Vec<f64>, String> {
-    // Finite floats from zero up are ordered as their bits are.
+    // Nonnegative finite floats are ordered like their bits.
     let bits = values.into_iter().map(|value| value.max(0.0).to_bits()).collect();
     Ok(olympic(bits, dropped, failed)?.into_iter().map(f64::from_bits).collect())
 }
@@ -227,7 +226,7 @@ mod tests {
         assert_eq!(olympic(vec![5, 1, 9, 3], 1, 1), Ok(vec![3, 5, 9]));
         assert_eq!(
             olympic(vec![5, 1], 1, 0).unwrap_err(),
-            "2 runs, of which the 1 fastest and slowest are dropped"
+            "2 runs, but the 1 fastest and slowest are dropped"
         );
         assert_eq!(
             olympic(vec![5, 1, 2], 1, 2).unwrap_err(),

@@ -1,8 +1,8 @@
-//! SQLite databases, read only: the rows of whole tables, and no more.
+//! Reads complete tables of SQLite databases, without writing.
 //!
-//! A crate with all of SQLite is a C library of nine megabytes of text; a table is read by a walk over its tree.
-//! Pages, records and the schema are those of file format 3. What a journal still holds is not seen, so a database with
-//! an unfinished one is refused.
+//! A crate with all of SQLite contains a C library with nine megabytes of source code; reading a table only requires a
+//! walk over its tree. Pages, records and the schema follow file format 3. Changes still in a journal are not visible,
+//! so a database with an unfinished journal is rejected.
 
 mod pages;
 mod record;
@@ -18,33 +18,33 @@ pub use record::SqlCell;
 use repro_core::source::{Error, Location};
 use schema::SqlTable;
 
-/// The largest database.
+/// The maximum size of a database.
 const BYTES_CAP: u64 = 4 << 30;
-/// The most rows that are read of one.
+/// The maximum number of rows read from one database.
 const ROWS_CAP: usize = 32 << 20;
 
-/// What is wrong with a database, in words.
+/// The fault of a database, as text.
 pub type NoDatabase = String;
 
-/// A database whose tables are known.
+/// A database with known tables.
 pub struct Database {
     pages: Pages,
     tables: HashMap<String, SqlTable>,
 }
 
-/// One row: its cells by the names of their columns.
+/// One row: its cells by column name.
 pub struct DatabaseRow<'a> {
     columns: &'a [String],
     cells: Vec<SqlCell>,
-    /// The key of the row, which an integer primary key is another name of: its own cell is empty.
+    /// The key of the row. An integer primary key is an alias for it, and its own cell is empty.
     pub key: i64,
 }
 
 impl DatabaseRow<'_> {
-    /// The cell of a column; nothing where the table has no such column.
+    /// The cell of a column; none if the table has no such column.
     pub fn get(&self, column: &str) -> SqlCell {
         let at = self.columns.iter().position(|name| name == column);
-        // A column that was added later has no cell in the rows before.
+        // A column that was added later has no cell in earlier rows.
         at.and_then(|at| self.cells.get(at)).cloned().unwrap_or(SqlCell::Null)
     }
 }
@@ -53,13 +53,13 @@ impl Database {
     /// Reads the database at `path`.
     pub fn open(path: &Path, name: &str, hashed: bool) -> Result<(Self, Identity), Error> {
         let refused = |found: NoDatabase| {
-            BAD_DATABASE.at(Location::file(name), "a SQLite database, whole and closed", found)
+            BAD_DATABASE.at(Location::file(name), "a complete and closed SQLite database", found)
         };
         for journal in ["-wal", "-journal"] {
             let mut beside = path.as_os_str().to_owned();
             beside.push(journal);
             if std::fs::metadata(&beside).is_ok_and(|about| about.len() > 0) {
-                return Err(refused(format!("`{name}{journal}`, which holds changes to it")));
+                return Err(refused(format!("`{name}{journal}` with pending changes")));
             }
         }
         let file = open(path, name)?;
@@ -72,7 +72,7 @@ impl Database {
         Self::of(bytes).map(|database| (database, identity)).map_err(refused)
     }
 
-    /// The database that `bytes` are.
+    /// Parses `bytes` as a database.
     pub fn of(bytes: Vec<u8>) -> Result<Self, NoDatabase> {
         let pages = Pages::of(bytes)?;
         let mut tables = HashMap::new();
@@ -97,7 +97,7 @@ impl Database {
         Ok(Self { pages, tables })
     }
 
-    /// Whether there is a table of that name with these columns.
+    /// Whether there is a table of this name with these columns.
     pub fn has(&self, table: &str, columns: &[&str]) -> bool {
         let found = self.tables.get(table);
         found.is_some_and(|table| {
@@ -105,7 +105,7 @@ impl Database {
         })
     }
 
-    /// Calls `see` with each row of a table, in the order of their keys.
+    /// Calls `see` with each row of a table, in key order.
     pub fn rows(
         &self,
         table: &str,
@@ -128,7 +128,7 @@ fn each_row(
         if rows > ROWS_CAP {
             return Err(format!("more than {ROWS_CAP} rows"));
         }
-        let cells = record::cells(payload).ok_or("a row that is no record")?;
+        let cells = record::cells(payload).ok_or("a row that is not a record")?;
         see(&DatabaseRow { columns, cells, key });
         Ok(())
     })
@@ -138,7 +138,7 @@ fn each_row(
 mod tests {
     use super::*;
 
-    /// Tables with pages of 512 bytes: a tree with inner pages, rows on pages of their own, columns added later.
+    /// Tables with pages of 512 bytes: a tree with inner pages, rows on overflow pages, columns added later.
     const FILE: &[u8] = include_bytes!("../../../../tests/corpus/import/mixed/mlflow.db");
 
     fn rows(bytes: &[u8], table: &str, column: &str) -> Result<Vec<SqlCell>, NoDatabase> {
@@ -169,7 +169,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Whatever bytes change, reading ends in rows or a refusal.
+        /// Whatever bytes change, reading ends in rows or an error.
         #[test]
         fn any_database_is_read_or_refused(changes in proptest::collection::vec((0..FILE.len(), 0..=255_u8), 1..20)) {
             let mut bytes = FILE.to_vec();

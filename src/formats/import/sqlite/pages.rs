@@ -1,66 +1,66 @@
-//! The pages of a database, and the walk over the tree of a table.
+//! The pages of a database, and the walk over a table's tree.
 
 use super::NoDatabase;
 use super::record::varint;
 
-/// What the file begins with.
+/// The first bytes of the file.
 const MAGIC: &[u8] = b"SQLite format 3\0";
-/// How long the header of the file is; the first page begins behind it.
+/// The length of the file header; the first page starts after it.
 const FILE_HEADER: usize = 100;
-/// Kinds of pages in the tree of a table.
+/// Page types in a table's tree.
 const INTERIOR: u8 = 5;
 const LEAF: u8 = 13;
-/// No tree is deeper, however long its table.
+/// The maximum depth of a tree, which no table exceeds.
 const DEEPEST: usize = 32;
-/// The longest row.
+/// The maximum length of a row.
 const PAYLOAD_CAP: usize = 64 << 20;
 
-/// What is called with the key and the payload of a row.
+/// The callback for the key and the payload of a row.
 pub type SeePayload<'a> = dyn FnMut(i64, &[u8]) -> Result<(), NoDatabase> + 'a;
 
 /// The pages.
 pub struct Pages {
     bytes: Vec<u8>,
     size: usize,
-    /// The bytes of a page that hold something.
+    /// The number of used bytes in a page.
     usable: usize,
 }
 
 impl Pages {
-    /// The pages of the file that `bytes` are.
+    /// Parses `bytes` as the pages of a file.
     pub fn of(bytes: Vec<u8>) -> Result<Self, NoDatabase> {
         let header = bytes.get(..FILE_HEADER).filter(|header| header.starts_with(MAGIC));
-        let header = header.ok_or("no header of SQLite")?;
+        let header = header.ok_or("no SQLite header")?;
         let size = match u16_at(header, 16) {
             Some(1) => 1 << 16,
             Some(size) if size >= 512 && size.is_power_of_two() => usize::from(size),
-            _ => return Err("a page size that is none".to_owned()),
+            _ => return Err("an invalid page size".to_owned()),
         };
         let reserved = usize::from(header.get(20).copied().unwrap_or_default());
         let usable = size - reserved;
         if usable < 480 {
-            return Err("pages without room".to_owned());
+            return Err("pages without usable bytes".to_owned());
         }
         match header.get(56..60) {
             Some([0, 0, 0, 0 | 1]) => {}
-            _ => return Err("texts that are not UTF-8".to_owned()),
+            _ => return Err("an encoding other than UTF-8".to_owned()),
         }
         let pages = u32_at(header, 28).unwrap_or_default() as usize;
         if bytes.len() < size || bytes.len() / size < pages {
-            return Err(format!("{} bytes of {pages} pages", bytes.len()));
+            return Err(format!("{} bytes for {pages} pages", bytes.len()));
         }
         Ok(Self { bytes, size, usable })
     }
 
-    /// A page, by its number from one.
+    /// A page by its number, from 1.
     fn page(&self, number: u32) -> Option<&[u8]> {
         let start = (number as usize).checked_sub(1)?.checked_mul(self.size)?;
         self.bytes.get(start..start + self.size)
     }
 
-    /// Calls `see` with the payload of each row of the table whose tree begins at `root`.
+    /// Calls `see` with the payload of each row in the table whose tree starts at `root`.
     pub fn each_cell(&self, root: u32, see: &mut SeePayload<'_>) -> Result<(), NoDatabase> {
-        // A sound tree has each page once.
+        // A valid tree contains each page once.
         let mut left = self.bytes.len() / self.size;
         self.walk(root, DEEPEST, &mut left, see)
     }
@@ -72,7 +72,7 @@ impl Pages {
         left: &mut usize,
         see: &mut SeePayload<'_>,
     ) -> Result<(), NoDatabase> {
-        let broken = || format!("page {number}, which is no part of a table");
+        let broken = || format!("page {number}, which is not part of a table");
         if depth == 0 || *left == 0 {
             return Err(broken());
         }
@@ -103,7 +103,7 @@ impl Pages {
         }
     }
 
-    /// One row of a leaf; nothing where the page is broken.
+    /// One row of a leaf; none if the page is damaged.
     fn leaf(
         &self,
         page: &[u8],
@@ -118,7 +118,7 @@ impl Pages {
         if length <= largest {
             return Some(see(key, rest.get(..length)?));
         }
-        // A long row begins on this page and goes on on pages of its own.
+        // A long row starts on this page and continues on overflow pages.
         let least = (self.usable - 12) * 32 / 255 - 23;
         let fitting = least + (length - least) % (self.usable - 4);
         let here = if fitting <= largest { fitting } else { least };

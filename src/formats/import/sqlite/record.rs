@@ -3,7 +3,7 @@
 /// One cell.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SqlCell {
-    /// Nothing.
+    /// Null.
     Null,
     /// An integer.
     Integer(i64),
@@ -11,14 +11,14 @@ pub enum SqlCell {
     Real(f64),
     /// A text.
     Text(String),
-    /// Bytes, which nobody asks for.
+    /// A blob, whose bytes are never used.
     Bytes,
 }
 
-/// The most columns of a table.
+/// The maximum number of columns in a table.
 const COLUMNS_CAP: usize = 2_000;
 
-/// The cells of the record that `payload` is.
+/// Parses `payload` as the cells of a record.
 pub fn cells(payload: &[u8]) -> Option<Vec<SqlCell>> {
     let mut header = payload;
     let length = usize::try_from(varint(&mut header)?).ok()?;
@@ -35,7 +35,7 @@ pub fn cells(payload: &[u8]) -> Option<Vec<SqlCell>> {
     Some(cells)
 }
 
-/// A cell of a serial type, off the front of the body.
+/// Takes a cell of a serial type off the front of the body.
 fn cell(kind: u64, body: &mut &[u8]) -> Option<SqlCell> {
     let size = match kind {
         0 | 8 | 9 => 0,
@@ -62,7 +62,7 @@ fn cell(kind: u64, body: &mut &[u8]) -> Option<SqlCell> {
     })
 }
 
-/// An integer of variable length, its high bits first, off the front.
+/// Takes a variable-length integer, high bits first, off the front.
 pub fn varint(from: &mut &[u8]) -> Option<u64> {
     let mut value = 0;
     for at in 0..9 {
@@ -104,7 +104,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Whatever the bytes are, they are cells or none.
+        /// Any bytes give cells or none.
         #[test]
         fn any_bytes_are_cells_or_none(bytes in proptest::collection::vec(0..=255_u8, 0..64)) {
             let _ = cells(&bytes);

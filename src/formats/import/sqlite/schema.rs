@@ -1,16 +1,16 @@
-//! The columns of a table, from the statement that made it.
+//! Parses the columns of a table from its `CREATE TABLE` statement.
 
 /// A table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SqlTable {
-    /// The page on which its tree begins.
+    /// The root page of its tree.
     pub root: u32,
-    /// Its columns, in their order.
+    /// Its columns, in order.
     pub columns: Vec<String>,
 }
 
 impl SqlTable {
-    /// The table that a `CREATE TABLE` statement makes; none of a kind that has no tree of rows.
+    /// Parses a `CREATE TABLE` statement; none for tables without a tree of rows.
     pub fn of(sql: &str, root: u32) -> Option<Self> {
         let open = sql.find('(')?;
         let (before, inside) = sql.split_at_checked(open)?;
@@ -24,7 +24,7 @@ impl SqlTable {
     }
 }
 
-/// The parts between commas inside the first brackets of `text`, and what follows them.
+/// The comma-separated parts inside the first parentheses of `text`, and the rest after them.
 fn body(text: &str) -> Option<(Vec<&str>, &str)> {
     let (mut depth, mut quote, mut start, mut parts) = (0_usize, None, 1, Vec::new());
     for (at, c) in text.char_indices() {
@@ -50,7 +50,7 @@ fn body(text: &str) -> Option<(Vec<&str>, &str)> {
     None
 }
 
-/// The name of the column that a part defines; none of a constraint.
+/// The column name that a part defines; none for a constraint.
 fn column(part: &str) -> Option<String> {
     const CONSTRAINTS: [&str; 5] = ["CONSTRAINT", "PRIMARY", "UNIQUE", "CHECK", "FOREIGN"];
     let part = part.trim_start();

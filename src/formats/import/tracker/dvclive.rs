@@ -1,5 +1,4 @@
-//! The folder that DVCLive writes: a table for each metric below `plots/metrics`, and `metrics.json` with the last
-//! values.
+//! The folder that DVCLive writes: a table per metric below `plots/metrics`, and `metrics.json` with the last values.
 
 use std::path::Path;
 
@@ -12,10 +11,10 @@ use crate::import::torn::RowEnds;
 use crate::import::{BAD_RECORD, NO_STEP, TORN_LINE};
 use repro_core::source::{Document, Error, Location, Source};
 
-/// Where the tables lie; in old versions directly below `scalars`.
+/// The folders of the tables; old versions use `scalars`.
 const TABLES: [&str; 2] = ["plots/metrics", "scalars"];
 
-/// Whether a folder is one of DVCLive.
+/// Whether a folder is a DVCLive folder.
 pub fn is_folder(folder: &Path) -> bool {
     TABLES.iter().any(|tables| {
         files_below(&folder.join(tables)).is_ok_and(|files| files.iter().any(|file| is_table(file)))
@@ -51,7 +50,7 @@ pub fn parse(folder: &Path, name: &str, every: u64) -> Result<LoggedRun, Error> 
     run.sum_up(summary.into_iter().filter(|(name, _)| name != "step"));
     let params = folder.join("params.yaml");
     if params.is_file() {
-        // A run counts without its settings, which may be of any kind of YAML.
+        // A run counts without its settings, which may be any kind of YAML.
         match yaml_members(text(&params)?.0) {
             Ok(settings) => run.config = kept(settings),
             Err(error) => run.note(error),

@@ -1,4 +1,4 @@
-//! Runs that several files tell, and small files that are read as a whole.
+//! Runs spread over several files, and small files that are read completely.
 
 use std::path::Path;
 
@@ -7,8 +7,8 @@ use crate::import::run::LogPart;
 use repro_core::digest::Hasher;
 use repro_core::source::{Error, Source};
 
-/// What stands for the bytes of several files: that of one is its own; that of more is taken over their digests and
-/// names, without their folders, a line each.
+/// The combined identity of several files. A single file keeps its own digest; for more, the digest covers one line per
+/// file with its digest and its name without folders.
 pub fn one_identity(identities: Vec<(String, Identity)>) -> (Identity, Vec<LogPart>) {
     if let [(_, identity)] = identities.as_slice() {
         return (*identity, Vec::new());
@@ -24,7 +24,7 @@ pub fn one_identity(identities: Vec<(String, Identity)>) -> (Identity, Vec<LogPa
     (Identity { sha256: Some(hasher.finish()), bytes }, parts)
 }
 
-/// A small text file.
+/// Reads a small text file.
 pub fn text(path: &Path) -> Result<(Source, Identity), Error> {
     let name = path.display().to_string();
     Log::open(path, &name, true)?.into_source()

@@ -1,8 +1,8 @@
-//! Runs of MLflow, from the folders of its file store or from its SQLite database.
+//! Reads MLflow runs from the folders of a file store or from a SQLite database.
 //!
-//! A store has a folder for each run with a file for each metric, whose lines are `timestamp value step`; a database
-//! has the same in tables, whose columns differ between versions. Of several values of a metric at one step the last in
-//! time counts, as in MLflow, and of those the largest.
+//! A store has a folder per run with a file per metric, whose lines are `timestamp value step`; a database has the same
+//! in tables, whose columns differ between versions. If a metric has several values at one step, the latest counts, as
+//! in MLflow, and among equal times the largest.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,11 +19,11 @@ use crate::import::sqlite::{Database, DatabaseRow, NoDatabase, SqlCell};
 use crate::import::{BAD_DATABASE, BAD_RECORD, NO_METRICS, TORN_LINE, UNFINISHED};
 use repro_core::source::{Error, Location, Source};
 
-/// The tag that holds the name of a run.
+/// The tag with the name of a run.
 const RUN_NAME: &str = "mlflow.runName";
-/// How deep the files of metrics lie: their names may have slashes.
+/// The maximum depth of metric files, whose names may contain slashes.
 const DEEPEST: usize = 8;
-/// The most files of one run.
+/// The maximum number of files per run.
 const FILES_CAP: usize = 20_000;
 
 /// One value of a metric.
@@ -33,7 +33,7 @@ struct Logged {
     value: LogNumber,
 }
 
-/// What is known of a run.
+/// The known facts about a run.
 #[derive(Default)]
 struct Told {
     name: Option<String>,
@@ -76,12 +76,12 @@ impl Told {
     }
 }
 
-/// Whether a folder is that of a run.
+/// Whether a folder is a run.
 pub fn is_run_folder(folder: &Path) -> bool {
     folder.join("meta.yaml").is_file() && folder.join("metrics").is_dir()
 }
 
-/// Whether a run was deleted, which MLflow keeps on the disk and no longer shows.
+/// Whether a run was deleted; MLflow keeps it on disk but no longer shows it.
 pub fn is_deleted(folder: &Path) -> bool {
     let about = text(&folder.join("meta.yaml")).and_then(|(meta, _)| yaml_members(meta));
     about.is_ok_and(|about| about.get("lifecycle_stage").and_then(Json::as_str) == Some("deleted"))
@@ -130,8 +130,8 @@ pub fn parse_folder(folder: &Path, name: &str, every: u64) -> Result<LoggedRun, 
     Ok(run)
 }
 
-/// The lines of a metric's file. A last one without a line feed may be cut, in its step at the end, and counts only where
-/// that is above the one before.
+/// The lines of a metric file. A last line without a line feed may be truncated in its step, which is at the end; it
+/// counts only if its step is above the previous one.
 fn values(source: &Source) -> Result<(Vec<Logged>, Option<Location>), Error> {
     let mut values: Vec<Logged> = Vec::new();
     let mut lines = source.text().lines().zip(1..).peekable();
@@ -151,7 +151,7 @@ fn values(source: &Source) -> Result<(Vec<Logged>, Option<Location>), Error> {
     Ok((values, None))
 }
 
-/// A line of a metric's file; old ones have no step.
+/// A line of a metric file; old lines have no step.
 fn logged(line: &str) -> Option<Logged> {
     let mut words = line.split_ascii_whitespace();
     let time = words.next()?.parse().ok()?;
@@ -160,7 +160,7 @@ fn logged(line: &str) -> Option<Logged> {
     Some(Logged { step, time, value })
 }
 
-/// The status as a word; files have its number.
+/// The status as a word; files contain its number.
 fn status_word(status: &Json) -> String {
     const WORDS: [&str; 5] = ["RUNNING", "SCHEDULED", "FINISHED", "FAILED", "KILLED"];
     let numbered =
@@ -172,14 +172,14 @@ fn status_word(status: &Json) -> String {
     }
 }
 
-/// The name of a metric or a parameter, which is the way to its file.
+/// The name of a metric or parameter, which is the relative path of its file.
 fn below(folder: &Path, file: &Path) -> String {
     let rest = file.strip_prefix(folder).unwrap_or(file);
     let parts: Vec<_> = rest.iter().map(|part| part.to_string_lossy()).collect();
     parts.join("/")
 }
 
-/// The plain files below a folder, by name; none where there is no folder.
+/// The regular files below a folder, by name; none if the folder does not exist.
 pub fn files_below(folder: &Path) -> Result<Vec<PathBuf>, Error> {
     let mut files = Vec::new();
     let mut folders = vec![(folder.to_owned(), 0)];
@@ -200,13 +200,13 @@ pub fn files_below(folder: &Path) -> Result<Vec<PathBuf>, Error> {
     Ok(files)
 }
 
-/// Whether a database is MLflow's.
+/// Whether a database belongs to MLflow.
 pub fn is_of_mlflow(database: &Database) -> bool {
     database.has("runs", &["run_uuid", "experiment_id"])
         && database.has("metrics", &["key", "value", "timestamp", "run_uuid"])
 }
 
-/// Reads every run of a database that has metrics.
+/// Reads every run with metrics in a database.
 pub fn parse_database(
     path: &Path,
     name: &str,
@@ -216,14 +216,10 @@ pub fn parse_database(
     let (database, identity) = Database::open(path, name, hashed)?;
     let place = || Location::file(name);
     if !is_of_mlflow(&database) {
-        return Err(BAD_DATABASE.at(
-            place(),
-            "the tables `runs` and `metrics` of MLflow",
-            "others",
-        ));
+        return Err(BAD_DATABASE.at(place(), "MLflow's tables `runs` and `metrics`", "others"));
     }
-    let told = tables(&database)
-        .map_err(|found| BAD_DATABASE.at(place(), "tables that can be read", found))?;
+    let told =
+        tables(&database).map_err(|found| BAD_DATABASE.at(place(), "readable tables", found))?;
     let mut runs = Vec::new();
     for (id, told) in told {
         if told.metrics.is_empty() || told.deleted {
@@ -242,7 +238,7 @@ pub fn parse_database(
     Ok(runs)
 }
 
-/// What the tables say, by the identifiers of runs.
+/// The contents of the tables, by run id.
 fn tables(database: &Database) -> Result<BTreeMap<String, Told>, NoDatabase> {
     let mut experiments = BTreeMap::new();
     if database.has("experiments", &["experiment_id", "name"]) {
@@ -294,7 +290,7 @@ fn word(row: &DatabaseRow<'_>, column: &str) -> Option<String> {
     if let SqlCell::Text(text) = row.get(column) { Some(text) } else { None }
 }
 
-/// A row of the table of metrics.
+/// A row of the metrics table.
 fn metric(row: &DatabaseRow<'_>) -> Option<Logged> {
     let integer = |column: &str| {
         if let SqlCell::Integer(value) = row.get(column) { Some(value) } else { None }
@@ -303,7 +299,7 @@ fn metric(row: &DatabaseRow<'_>) -> Option<Logged> {
     let value = match row.get("value") {
         _ if is_nan => f64::NAN,
         SqlCell::Real(value) => value,
-        // A float without a fraction is kept as an integer.
+        // A float without a fraction is stored as an integer.
         SqlCell::Integer(value) => value as f64,
         _ => return None,
     };

@@ -1,4 +1,4 @@
-//! What trackers of experiments keep: TensorBoard, W&B, MLflow, DVCLive, and small documents of results.
+//! Readers for experiment trackers (TensorBoard, W&B, MLflow, DVCLive) and small result documents.
 
 pub mod dvclive;
 pub mod files;

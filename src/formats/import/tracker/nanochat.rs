@@ -1,4 +1,4 @@
-//! Reports of nanochat: sections of `- KEY: VALUE`, of which each number is one about the whole run.
+//! nanochat reports: sections of `- KEY: VALUE`, whose numbers each describe the whole run.
 
 use std::path::Path;
 
@@ -8,17 +8,17 @@ use crate::import::run::{LogNumber, LoggedRun};
 use repro_core::digest::Digest;
 use repro_core::source::{Error, Location};
 
-/// How a whole report begins.
+/// The first line of a complete report.
 const HEAD: &str = "# nanochat training report";
 
-/// Whether a text is a report, or one of the sections that it is put together from.
+/// Whether a text is a report, or one of the section files it is assembled from.
 pub fn is_report(text: &str) -> bool {
     let mut lines = text.lines();
     let (first, second) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
     first.trim_end() == HEAD || first.starts_with("## ") && second.starts_with("timestamp: ")
 }
 
-/// Reads a report: `Base model evaluation/CORE metric`.
+/// Reads a report; metrics are named like `Base model evaluation/CORE metric`.
 pub fn parse(path: &Path) -> Result<LoggedRun, Error> {
     let (source, identity) = text(path)?;
     let mut section = "";
@@ -41,7 +41,7 @@ pub fn parse(path: &Path) -> Result<LoggedRun, Error> {
     Ok(run)
 }
 
-/// `- KEY: VALUE`, where the value is a number; thousands are parted by commas there.
+/// Parses `- KEY: VALUE` with a numeric value; thousands may be separated by commas.
 fn entry(line: &str) -> Option<(&str, LogNumber)> {
     let (key, value) = line.strip_prefix("- ")?.split_once(": ")?;
     let number = LogNumber::parse(value.trim().replace(',', "").as_bytes())?;

@@ -1,45 +1,45 @@
-//! The wire format of protocol buffers, read strictly: the fields of a message with their numbers.
+//! A strict reader for the protocol buffers wire format: the numbered fields of a message.
 
-/// What a field holds.
+/// The value of a field.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum FieldValue<'a> {
-    /// An integer of variable length.
+    /// A variable-length integer.
     Varint(u64),
     /// Eight bytes.
     Fixed64(u64),
-    /// Bytes with their length: texts, messages, packed lists.
+    /// Length-prefixed bytes: texts, messages, packed lists.
     Bytes(&'a [u8]),
     /// Four bytes.
     Fixed32(u32),
 }
 
 impl<'a> FieldValue<'a> {
-    /// Bytes.
+    /// The bytes.
     pub fn bytes(self) -> Option<&'a [u8]> {
         if let Self::Bytes(bytes) = self { Some(bytes) } else { None }
     }
 
-    /// A text.
+    /// The text.
     pub fn text(self) -> Option<&'a str> {
         std::str::from_utf8(self.bytes()?).ok()
     }
 
-    /// An integer with a sign.
+    /// The signed integer.
     pub fn signed(self) -> Option<i64> {
         if let Self::Varint(value) = self { Some(value.cast_signed()) } else { None }
     }
 }
 
-/// A message that does not follow the wire format.
+/// A message that violates the wire format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Malformed;
 
-/// The fields of a message, in their order.
+/// The fields of a message, in order.
 #[derive(Debug, Clone, Copy)]
 pub struct WireFields<'a>(&'a [u8]);
 
 impl<'a> WireFields<'a> {
-    /// The fields of the message that `bytes` are.
+    /// Parses `bytes` as the fields of a message.
     pub fn of(bytes: &'a [u8]) -> Self {
         Self(bytes)
     }
@@ -93,14 +93,14 @@ pub fn take<'a>(from: &mut &'a [u8], count: usize) -> Result<&'a [u8], Malformed
     Ok(taken)
 }
 
-/// Takes bytes of a fixed number off the front.
+/// Takes a fixed number of bytes off the front.
 pub fn array<const N: usize>(from: &mut &[u8]) -> Result<[u8; N], Malformed> {
     let (taken, rest) = from.split_first_chunk::<N>().ok_or(Malformed)?;
     *from = rest;
     Ok(*taken)
 }
 
-/// Takes an integer of variable length off the front.
+/// Takes a variable-length integer off the front.
 pub fn varint(from: &mut &[u8]) -> Result<u64, Malformed> {
     let mut value = 0;
     for shift in (0..70).step_by(7) {
@@ -122,7 +122,7 @@ pub fn varint(from: &mut &[u8]) -> Result<u64, Malformed> {
 pub mod tests {
     use super::*;
 
-    /// A field with bytes, as a writer makes it.
+    /// A field with bytes, as a writer encodes it.
     pub fn bytes(number: u8, bytes: &[u8]) -> Vec<u8> {
         let mut field = varint_of(u64::from(number) << 3 | 2);
         field.extend(varint_of(bytes.len() as u64));
@@ -174,7 +174,7 @@ pub mod tests {
     }
 
     proptest::proptest! {
-        /// Whatever the bytes are, the fields end.
+        /// Any bytes give a finite number of fields.
         #[test]
         fn any_bytes_end(bytes in proptest::collection::vec(0..=255_u8, 0..64)) {
             proptest::prop_assert!(WireFields::of(&bytes).count() <= 64);

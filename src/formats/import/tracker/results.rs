@@ -1,4 +1,4 @@
-//! Small documents of results: the golden values of Megatron's tests, the losses of torchtitan's, and the results of
+//! Small result documents: the golden values of Megatron's tests, the losses of torchtitan's tests, and the results of
 //! Marin's leaderboard.
 
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::import::{BAD_RECORD, NO_METRICS, TORN_LINE};
 use repro_core::digest::Digest;
 use repro_core::source::{Document, Error, Kind, Location, Node};
 
-/// Whether a document holds golden values.
+/// Whether a document contains golden values.
 pub fn is_golden(document: &Document) -> bool {
     let Ok(mut members) = document.root().members() else { return false };
     members.next().is_some_and(|(_, metric)| {
@@ -24,7 +24,7 @@ pub fn is_golden(document: &Document) -> bool {
     })
 }
 
-/// Reads golden values: for each metric its steps, and a list of values or an object by step.
+/// Reads golden values: for each metric its step interval, and a list of values or an object by step.
 pub fn parse_golden(path: &Path, every: u64) -> Result<LoggedRun, Error> {
     let (source, identity) = text(path)?;
     let name = source.name().to_owned();
@@ -39,7 +39,7 @@ pub fn parse_golden(path: &Path, every: u64) -> Result<LoggedRun, Error> {
                     points.add_named(metric, step, Reading::Printed(number));
                     Ok(())
                 }
-                _ => Err(BAD_RECORD.at(node.place(), "a step and a number", "something else")),
+                _ => Err(BAD_RECORD.at(node.place(), "a step and a number", "a different value")),
             }
         };
         if matches!(values.value().kind, Kind::Array(_)) {
@@ -93,10 +93,10 @@ pub fn parse_step_loss(path: &Path, every: u64) -> Result<LoggedRun, Error> {
     Ok(run)
 }
 
-/// What a run of Marin's leaderboard has beside its numbers.
+/// Members of a run in Marin's leaderboard beside its numbers.
 const MARIN: [&str; 2] = ["run_info", "run_related_info"];
 
-/// Whether a document holds results of Marin's leaderboard.
+/// Whether a document contains results of Marin's leaderboard.
 pub fn is_marin(document: &Document) -> bool {
     let runs = document.root().get("runs").and_then(|runs| runs.items().ok());
     let first = runs.and_then(|mut runs| runs.next());
@@ -105,7 +105,7 @@ pub fn is_marin(document: &Document) -> bool {
     }) || document.root().get("run_stats").is_some()
 }
 
-/// Reads the results of Marin's leaderboard: each run is numbers about the whole, without steps.
+/// Reads the results of Marin's leaderboard: each run has numbers about the whole run, without steps.
 pub fn parse_marin(path: &Path) -> Result<Vec<LoggedRun>, Error> {
     let (source, identity) = text(path)?;
     let name = source.name().to_owned();
@@ -122,7 +122,7 @@ pub fn parse_marin(path: &Path) -> Result<Vec<LoggedRun>, Error> {
     told.collect()
 }
 
-/// One run of them: numbers are results where they stand by themselves, settings where they stand deeper.
+/// One run: top-level numbers are results, nested ones are settings.
 fn marin(run: Node<'_>, name: &str, identity: Identity) -> Result<LoggedRun, Error> {
     let (mut numbers, mut settings) = (Vec::new(), Map::new());
     for (key, part) in run.members()? {

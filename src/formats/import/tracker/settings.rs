@@ -1,4 +1,4 @@
-//! Settings and sums of a run as trackers keep them: JSON and YAML of any depth.
+//! Settings and summaries of a run in trackers: JSON and YAML of any depth.
 
 use serde_json::{Map, Value as Json};
 
@@ -8,12 +8,12 @@ use repro_bundle::bundle::canonical::to_json;
 use repro_core::digest::Digest;
 use repro_core::source::{Error, Kind, Node, Source};
 
-/// The deepest value that is kept.
+/// The maximum depth of kept values.
 const DEEPEST: usize = 16;
-/// Beyond it JSON readers disagree about integers.
+/// The limit above which JSON readers parse integers differently.
 const EXACT: u64 = 1 << 53;
 
-/// Settings that canonical JSON can hold: integers on which JSON readers disagree are strings.
+/// Settings in canonical JSON; integers that JSON readers parse differently become strings.
 pub fn kept(settings: Map<String, Json>) -> Map<String, Json> {
     settings.into_iter().map(|(key, value)| (key, exact(value, DEEPEST))).collect()
 }
@@ -40,7 +40,7 @@ pub fn setting(text: &str) -> Json {
     exact(number.unwrap_or_else(|| text.into()), DEEPEST)
 }
 
-/// The numbers of a JSON text by their names, those inside others with dots; none of a picture or a table.
+/// The numbers in a JSON text by name, with dots for nested ones; none for images or tables.
 pub fn flat_numbers(name: &str, text: &str) -> Vec<(String, LogNumber)> {
     let mut numbers = Vec::new();
     if let Some(number) = LogNumber::parse(text.trim().as_bytes()) {
@@ -72,12 +72,12 @@ pub fn collect(name: &str, joint: &str, node: Node<'_>, numbers: &mut Vec<(Strin
     }
 }
 
-/// The digest of values that are no rows.
+/// The digest of values that are not rows.
 pub fn digest(values: &Map<String, Json>) -> Digest {
     Digest::of(Json::Object(values.clone()).to_string().as_bytes())
 }
 
-/// The members of a YAML file; none of one that is no mapping.
+/// The members of a YAML file; none if it is not a mapping.
 pub fn yaml_members(source: Source) -> Result<Map<String, Json>, Error> {
     let document = repro_core::yaml::parse(source)?;
     Ok(match to_json(document.root().value()) {

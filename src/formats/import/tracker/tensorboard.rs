@@ -1,7 +1,7 @@
-//! Event files of TensorBoard: TFRecords of `Event` messages, of which the scalars are read, old and new.
+//! TensorBoard event files: TFRecords of `Event` messages, of which scalars in old and new encodings are read.
 //!
-//! The files of a folder are one run. What a restarted run logs again takes the place of what the run before had
-//! logged from that step on, as in TensorBoard.
+//! The files in a folder form one run. A restarted run replaces everything that was logged from its first step on, as
+//! in TensorBoard.
 
 use std::collections::HashSet;
 use std::io::{self, Read};
@@ -22,16 +22,16 @@ const SUMMARY: u64 = 5;
 const SESSION_LOG: u64 = 7;
 /// A session that starts.
 const START: i64 = 1;
-/// The plugin that draws scalars.
+/// The plugin for scalars.
 const SCALARS: &str = "scalars";
 
-/// Whether a file begins with a record of the format.
+/// Whether a file starts with a record of this format.
 pub fn has_header(head: &[u8]) -> bool {
     head.split_first_chunk::<8>()
         .is_some_and(|(length, rest)| rest.starts_with(&masked(length).to_le_bytes()))
 }
 
-/// Reads the event files of one run, in the order of their names.
+/// Reads the event files of one run, in name order.
 pub fn parse(files: &[PathBuf], name: &str, hashed: bool, every: u64) -> Result<LoggedRun, Error> {
     let mut events = Events { points: Points::new(every), others: HashSet::new() };
     let (mut identities, mut findings) = (Vec::new(), Vec::new());
@@ -53,12 +53,12 @@ pub fn parse(files: &[PathBuf], name: &str, hashed: bool, every: u64) -> Result<
 /// The scalars of the events so far.
 struct Events {
     points: Points,
-    /// Tags of what is no scalar.
+    /// Tags that are not scalars.
     others: HashSet<String>,
 }
 
 impl Events {
-    /// Reads one file; the answer tells its bytes, and whether its end is missing.
+    /// Reads one file; returns its identity, and a finding if its end is missing.
     fn read<R: Read>(
         &mut self,
         reader: Tally<R>,
@@ -72,8 +72,8 @@ impl Events {
                 NextRecord::Record(record) => {
                     count += 1;
                     self.event(record).map_err(|Malformed| {
-                        let found = format!("record {count}, which is none");
-                        BAD_RECORD.at(Location::file(name), "records that are events", found)
+                        let found = format!("record {count}, which is invalid");
+                        BAD_RECORD.at(Location::file(name), "records that contain events", found)
                     })?;
                 }
                 NextRecord::End(ending) => break ending,
@@ -84,8 +84,8 @@ impl Events {
         let after = |at: u64| format!("{count} records up to byte {at} of {}", identity.bytes);
         match ending {
             Ending::Damaged(0) => {
-                let expected = "records with their checksums, as in an event file";
-                Err(BAD_RECORD.at(place(), expected, "something else"))
+                let expected = "records with checksums, as in an event file";
+                Err(BAD_RECORD.at(place(), expected, "a different file"))
             }
             Ending::Whole => Ok((identity, None)),
             Ending::Cut(at) => {
@@ -139,7 +139,7 @@ impl Events {
                 _ => {}
             }
         }
-        // The metadata stand with the first value of a tag alone.
+        // Only the first value of a tag has metadata.
         match is_scalar {
             Some(true) => drop(self.others.remove(tag)),
             Some(false) => drop(self.others.insert(tag.to_owned())),
@@ -152,7 +152,7 @@ impl Events {
     }
 }
 
-/// The plugin for which a value was logged.
+/// The plugin that a value was logged for.
 fn plugin(metadata: &[u8]) -> Result<Option<&str>, Malformed> {
     let Some(data) = WireFields::of(metadata).last(1)?.and_then(FieldValue::bytes) else {
         return Ok(None);
@@ -160,7 +160,7 @@ fn plugin(metadata: &[u8]) -> Result<Option<&str>, Malformed> {
     Ok(WireFields::of(data).last(1)?.and_then(FieldValue::text))
 }
 
-/// The number that a tensor without dimensions holds.
+/// The number in a tensor without dimensions.
 fn scalar(tensor: &[u8]) -> Result<Option<Reading>, Malformed> {
     let (mut kind, mut content, mut listed) = (0, None, None);
     for field in WireFields::of(tensor) {
@@ -175,13 +175,13 @@ fn scalar(tensor: &[u8]) -> Result<Option<Reading>, Malformed> {
     let reading = match (content.filter(|bytes| !bytes.is_empty()), listed) {
         (Some(bytes), _) => from_content(kind, bytes),
         (None, Some(value)) => from_list(kind, value),
-        // Zero is not written out.
+        // Zero is not encoded.
         (None, None) => from_list(kind, FieldValue::Bytes(&[])),
     };
     Ok(reading)
 }
 
-/// Whether a shape has a dimension, or is not known.
+/// Whether a shape has a dimension, or is unknown.
 fn has_dimensions(shape: &[u8]) -> Result<bool, Malformed> {
     for field in WireFields::of(shape) {
         if matches!(field?, (2, _) | (3, FieldValue::Varint(1..))) {
@@ -191,7 +191,7 @@ fn has_dimensions(shape: &[u8]) -> Result<bool, Malformed> {
     Ok(false)
 }
 
-/// The number that raw bytes of a type are.
+/// Decodes the raw bytes of a type as a number.
 fn from_content(kind: u64, bytes: &[u8]) -> Option<Reading> {
     Some(match kind {
         1 => Reading::Single(f32::from_le_bytes(bytes.try_into().ok()?)),
@@ -204,7 +204,7 @@ fn from_content(kind: u64, bytes: &[u8]) -> Option<Reading> {
     })
 }
 
-/// The one number of a list, packed or not; an empty list is a zero.
+/// The only number of a list, packed or not; an empty list is zero.
 fn from_list(kind: u64, value: FieldValue<'_>) -> Option<Reading> {
     let mut bytes = value.bytes().unwrap_or_default();
     let reading = match (kind, value) {
@@ -235,17 +235,17 @@ fn whole(value: i64) -> Option<Reading> {
     crate::import::run::LogNumber::parse(value.to_string().as_bytes()).map(Reading::Printed)
 }
 
-/// The upper half of a float.
+/// The upper half of a float (bfloat16).
 fn bfloat16(bits: u16) -> f32 {
     f32::from_bits(u32::from(bits) << 16)
 }
 
-/// A float of 16 bits.
+/// A 16-bit float.
 fn half(bits: u16) -> f32 {
     let (exponent, fraction) = (u32::from(bits >> 10 & 0x1f), u32::from(bits & 0x3ff));
     let sign = u32::from(bits >> 15) << 31;
     let magnitude = match exponent {
-        // Below the smallest exponent the fraction counts steps of 2^-24.
+        // Below the smallest exponent, the fraction counts steps of 2^-24.
         0 => (fraction as f32 * f32::from_bits(0x3380_0000)).to_bits(),
         31 => 0x7f80_0000 | fraction << 13,
         _ => (exponent + 112) << 23 | fraction << 13,
@@ -273,7 +273,7 @@ mod tests {
         [bytes(1, tag.as_bytes()), bytes(8, &tensor)].concat()
     }
 
-    /// The numbers of a file as `step tag=number`, and the code of what is said about its end.
+    /// The numbers of a file as `step tag=number`, and the code of the finding about its end.
     fn read(file: &[u8]) -> Result<(Vec<String>, Option<&'static str>), Error> {
         let mut events = Events { points: Points::new(1), others: HashSet::new() };
         let (identity, finding) = events.read(Tally::new(file, true), "f")?;
@@ -365,7 +365,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Whatever the events are, reading ends in numbers or a refusal.
+        /// Any events give numbers or an error.
         #[test]
         fn any_event_is_read_or_refused(value in proptest::collection::vec(0..=255_u8, 0..40), kind in 0..25_u64) {
             let _ = read(&record(&value));

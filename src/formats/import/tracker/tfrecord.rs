@@ -1,32 +1,32 @@
-//! TFRecord files: records with their length and two checksums, one behind the other.
+//! TFRecord files: consecutive records with a length and two checksums.
 
 use std::io::{self, Read};
 
 use crate::import::log::{Identity, Tally};
 
-/// The longest record: what holds a graph or images may be long, and no number is in it.
+/// The maximum record length. Graphs and images may be long, but they contain no metrics.
 const RECORD_CAP: u64 = 1 << 30;
-/// How much one read asks for.
+/// The number of bytes per read.
 const READ_SIZE: usize = 1 << 20;
-/// The bytes before a record, and behind it.
+/// The number of bytes before and after a record.
 const HEAD: usize = 12;
 const FOOT: usize = 4;
 
 /// How a file ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// Behind a record.
+    /// After a record.
     Whole,
-    /// In the middle of one, which begins at this byte.
+    /// In the middle of a record, which starts at this byte.
     Cut(u64),
-    /// With a record whose checksum is wrong; it begins at this byte.
+    /// With a record whose checksum is wrong; it starts at this byte.
     Damaged(u64),
 }
 
-/// What comes next in a file.
+/// The next item in a file.
 #[derive(Debug, PartialEq, Eq)]
 pub enum NextRecord<'a> {
-    /// A record that its checksums vouch for.
+    /// A record with valid checksums.
     Record(&'a [u8]),
     /// None.
     End(Ending),
@@ -36,13 +36,13 @@ pub enum NextRecord<'a> {
 pub struct EventRecords<R> {
     reader: Tally<R>,
     buffer: Vec<u8>,
-    /// What was read and not yet taken begins here; the byte of the file that it is.
+    /// The start of the bytes that were read but not yet consumed, and its offset in the file.
     start: usize,
     offset: u64,
 }
 
 impl<R: Read> EventRecords<R> {
-    /// The records of what `reader` gives.
+    /// Reads records from `reader`.
     pub fn new(reader: Tally<R>) -> Self {
         Self { reader, buffer: Vec::new(), start: 0, offset: 0 }
     }
@@ -72,12 +72,12 @@ impl<R: Read> EventRecords<R> {
         Ok(NextRecord::Record(record))
     }
 
-    /// Reads on to the end and answers which bytes there were.
+    /// Reads to the end and returns the identity of all bytes.
     pub fn finish(self) -> io::Result<Identity> {
         self.reader.finish()
     }
 
-    /// The length of the next record, if its checksum vouches for it.
+    /// The length of the next record, if its checksum is valid.
     fn length(&self) -> Option<usize> {
         let head = self.buffer.get(self.start..self.start + HEAD)?;
         let (length, sum) = head.split_first_chunk::<8>()?;
@@ -86,7 +86,7 @@ impl<R: Read> EventRecords<R> {
         usize::try_from(length).ok().filter(|_| right && length <= RECORD_CAP)
     }
 
-    /// Whether so many bytes follow, which are read if they do.
+    /// Whether this many bytes follow, reading them if they do.
     fn holds(&mut self, count: usize) -> io::Result<bool> {
         while self.buffer.len() - self.start < count {
             if self.start > 0 {
@@ -101,7 +101,7 @@ impl<R: Read> EventRecords<R> {
     }
 }
 
-/// The checksum of `bytes` as these files store it: rotated, so that sums of sums are no special case.
+/// The masked checksum of `bytes`, as these files store it: rotated, to avoid checksums of checksums.
 pub fn masked(bytes: &[u8]) -> u32 {
     crc32c::crc32c(bytes).rotate_right(15).wrapping_add(0xa282_ead8)
 }
@@ -110,7 +110,7 @@ pub fn masked(bytes: &[u8]) -> u32 {
 pub mod tests {
     use super::*;
 
-    /// A record as a writer makes it.
+    /// A record as a writer encodes it.
     pub fn record(bytes: &[u8]) -> Vec<u8> {
         let length = (bytes.len() as u64).to_le_bytes();
         let head = masked(&length).to_le_bytes();
@@ -130,7 +130,7 @@ pub mod tests {
 
     #[test]
     fn checksums_are_those_of_the_format() {
-        // The head of a record of 24 bytes in any event file.
+        // The first 12 bytes of a 24-byte record in any event file.
         assert_eq!(masked(&24_u64.to_le_bytes()).to_le_bytes(), [0xa3, 0x7f, 0x4b, 0x22]);
     }
 

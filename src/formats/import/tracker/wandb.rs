@@ -1,5 +1,5 @@
-//! The file `run-ID.wandb` that W&B keeps of a run: records of protocol buffers in the log format of LevelDB, with
-//! another checksum, behind a header of their own.
+//! The file `run-ID.wandb` that W&B writes for a run: protocol buffer records in LevelDB's log format with a different
+//! checksum, after a custom header.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -16,17 +16,17 @@ use repro_core::source::{Error, Location};
 
 /// `:W&B`, a magic number and the version.
 const HEADER: &[u8] = b":W&B\xe1\xbe\x00";
-/// WandbRecords lie in blocks of this size, each piece behind a checksum, a length and a type.
+/// Records lie in blocks of this size; each piece has a checksum, a length and a type.
 const BLOCK: usize = 32 << 10;
 const PIECE_HEADER: usize = 7;
-/// The longest record.
+/// The maximum record length.
 const RECORD_CAP: usize = 64 << 20;
 /// The types of pieces.
 const FULL: u8 = 1;
 const MIDDLE: u8 = 3;
 const LAST: u8 = 4;
 
-/// Whether a file begins as these do.
+/// Whether a file starts like a W&B file.
 pub fn has_header(head: &[u8]) -> bool {
     head.starts_with(HEADER)
 }
@@ -36,7 +36,7 @@ pub fn parse(path: &Path, name: &str, hashed: bool, every: u64) -> Result<Logged
     read(Tally::new(open(path, name)?, hashed), name, every)
 }
 
-/// What a reader gives, as a run.
+/// Reads a run from a reader.
 pub fn read<R: Read>(reader: Tally<R>, name: &str, every: u64) -> Result<LoggedRun, Error> {
     let mut records = WandbRecords { reader, offset: 0, block: Vec::new(), at: 0 };
     let mut story = Story { points: Points::new(every), ..Story::default() };
@@ -48,8 +48,8 @@ pub fn read<R: Read>(reader: Tally<R>, name: &str, every: u64) -> Result<LoggedR
             Next::Record(record) => {
                 count += 1;
                 story.record(&record).map_err(|Malformed| {
-                    let found = format!("record {count}, which is none");
-                    BAD_RECORD.at(place(), "records of W&B", found)
+                    let found = format!("record {count}, which is invalid");
+                    BAD_RECORD.at(place(), "W&B records", found)
                 })?;
             }
             other => break other,
@@ -60,7 +60,7 @@ pub fn read<R: Read>(reader: Tally<R>, name: &str, every: u64) -> Result<LoggedR
     let finding = match ending {
         Next::Foreign => {
             let expected = "a file that begins with `:W&B` and version 0";
-            let found = if identity.bytes == 0 { "an empty file" } else { "something else" };
+            let found = if identity.bytes == 0 { "an empty file" } else { "a different file" };
             return Err(BAD_RECORD.at(place(), expected, found));
         }
         Next::Cut(at) => Some(CUT.at(place(), "a complete last record", after(at))),
@@ -72,22 +72,22 @@ pub fn read<R: Read>(reader: Tally<R>, name: &str, every: u64) -> Result<LoggedR
     Ok(run)
 }
 
-/// What comes next in a file.
+/// The next item in a file.
 enum Next {
     Record(Vec<u8>),
     End,
-    /// No header of W&B.
+    /// No W&B header.
     Foreign,
-    /// A record that begins at this byte has no end.
+    /// The record that starts at this byte is truncated.
     Cut(u64),
-    /// The piece at this byte is not what was written.
+    /// The piece at this byte is corrupt.
     Damaged(u64),
 }
 
 /// The records of a file.
 struct WandbRecords<R> {
     reader: Tally<R>,
-    /// The byte of the file at which the block begins.
+    /// The offset of the current block in the file.
     offset: u64,
     block: Vec<u8>,
     at: usize,
@@ -134,7 +134,7 @@ impl<R: Read> WandbRecords<R> {
         }
     }
 
-    /// Goes to the next block where no header fits into this one.
+    /// Skips to the next block if no header fits into this one.
     fn next_block(&mut self) -> io::Result<()> {
         if self.block.len() == BLOCK && BLOCK - self.at < PIECE_HEADER {
             self.offset += BLOCK as u64;
@@ -170,7 +170,7 @@ impl<R: Read> WandbRecords<R> {
     }
 }
 
-/// What the records of a run say.
+/// The contents of a run's records.
 struct Story {
     points: Points,
     config: Map<String, Json>,
@@ -179,7 +179,7 @@ struct Story {
     group: Option<String>,
     display_name: Option<String>,
     exit: Option<i64>,
-    /// The step of the last history, and whether there was one.
+    /// The step of the last history row, and whether there was one.
     histories: u64,
 }
 
@@ -206,7 +206,7 @@ impl Story {
                 (3, FieldValue::Bytes(summary)) => update(&mut self.summary, summary)?,
                 (5, FieldValue::Bytes(config)) => update(&mut self.config, config)?,
                 (17, FieldValue::Bytes(run)) => self.run(run)?,
-                // Zero is not written out.
+                // Zero is not encoded.
                 (18, FieldValue::Bytes(exit)) => {
                     let code = WireFields::of(exit).last(1)?.and_then(FieldValue::signed);
                     self.exit = Some(code.unwrap_or_default());
@@ -231,7 +231,7 @@ impl Story {
         Ok(())
     }
 
-    /// One row of numbers. Its step is a value of its own in old files, and in new ones.
+    /// One row of numbers. Its step is the `_step` item, or else a separate field.
     fn history(&mut self, history: &[u8]) -> Result<(), Malformed> {
         let (mut items, mut step) = (Vec::new(), None);
         for field in WireFields::of(history) {
@@ -263,11 +263,11 @@ impl Story {
     }
 
     fn into_run(mut self, name: &str, identity: Identity) -> Result<LoggedRun, Error> {
-        // What W&B notes about itself and the machine.
+        // Facts that W&B records about itself and the machine.
         self.config.remove("_wandb");
         self.summary.remove("_wandb");
         let mut run = match self.points.is_empty() {
-            // A run that logged nothing, or its sums alone, is one all the same.
+            // A run that logged nothing, or only its summary, still counts.
             true => LoggedRun::new(
                 name,
                 identity,
@@ -286,19 +286,15 @@ impl Story {
         match self.exit {
             Some(code) => drop(run.extra.insert("exit_code".to_owned(), code.into())),
             None => {
-                let found = "none: it was killed, or goes on";
-                run.note(UNFINISHED.at(
-                    Location::file(name),
-                    "a record of the end of the run",
-                    found,
-                ));
+                let found = "none: the run was killed or is still running";
+                run.note(UNFINISHED.at(Location::file(name), "an exit record", found));
             }
         }
         Ok(run)
     }
 }
 
-/// The name of an item, nested ones with dots, and its value in JSON.
+/// The name of an item, with dots if nested, and its JSON value.
 fn item(bytes: &[u8]) -> Result<(String, &str), Malformed> {
     let (mut key, mut nested, mut json) = (String::new(), Vec::new(), "");
     for field in WireFields::of(bytes) {
@@ -315,20 +311,20 @@ fn item(bytes: &[u8]) -> Result<(String, &str), Malformed> {
     Ok((key, json))
 }
 
-/// The numbers of a member of the summary; of words those that are numbers which are not finite.
+/// The numbers in a summary member; non-finite values are words.
 fn sums(key: &str, value: &Json) -> Vec<(String, LogNumber)> {
     let mut numbers = flat_numbers(key, value.as_str().unwrap_or(&value.to_string()));
     numbers.retain(|(_, number)| !value.is_string() || number.value().is_none());
     numbers
 }
 
-/// Takes the changes that a record tells.
+/// Applies the changes in a record.
 fn update(values: &mut Map<String, Json>, record: &[u8]) -> Result<(), Malformed> {
     for field in WireFields::of(record) {
         match field? {
             (1, FieldValue::Bytes(bytes)) => {
                 let (key, text) = item(bytes)?;
-                // What is not finite is no JSON, and stays a word.
+                // Non-finite values are not JSON, and stay words.
                 let value = serde_json::from_str(text).unwrap_or_else(|_| Json::from(text));
                 values.insert(key, value);
             }
@@ -343,7 +339,7 @@ fn update(values: &mut Map<String, Json>, record: &[u8]) -> Result<(), Malformed
 mod tests {
     use super::*;
 
-    /// A run of four histories with 40,000 bytes of output, so that a record goes over two blocks.
+    /// A run of four history rows with 40,000 bytes of output, so that a record spans two blocks.
     const FILE: &[u8] = include_bytes!(
         "../../../../tests/corpus/import/mixed/asr/wandb/offline-run-20250101_000000-a1b2/run-a1b2.wandb"
     );
@@ -382,7 +378,7 @@ mod tests {
         for length in 0..HEADER.len() {
             assert_eq!(run(&FILE[..length]).unwrap_err().code.id, "import::bad-record");
         }
-        // The output goes over the end of a block.
+        // The output crosses the end of a block.
         assert!(codes(&run(&FILE[..33_000]).unwrap()).contains(&"import::cut"));
     }
 

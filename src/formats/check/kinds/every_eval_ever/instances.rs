@@ -1,4 +1,4 @@
-//! Instances: one line for each sample and result.
+//! Instances: one line per sample and result.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -46,12 +46,16 @@ fn instance(line: Node<'_>, pointer: &str) -> StatedRow {
         row.compute_number("messages", messages.len() as f64, "the length of `messages`");
         let calls =
             messages.filter_map(|message| Some(message.get("tool_calls")?.items().ok()?.len()));
-        row.compute_number("calls", calls.sum::<usize>() as f64, "the calls in all `messages`");
+        row.compute_number(
+            "calls",
+            calls.sum::<usize>() as f64,
+            "the number of calls in all `messages`",
+        );
     }
     row
 }
 
-/// The instances that an evaluation names, where their file lies beside it.
+/// The instances that an evaluation references, if their file is beside it.
 #[derive(Debug, Default)]
 pub struct InstancesBeside {
     /// The scores by result.
@@ -59,7 +63,7 @@ pub struct InstancesBeside {
 }
 
 impl InstancesBeside {
-    /// Reads the file beside an evaluation, and holds it against what the evaluation says of it.
+    /// Reads the file beside an evaluation and compares it with the evaluation's statements.
     pub fn read(row: &mut StatedRow, root: Node<'_>, folder: &Path) -> Self {
         let mut details = Self::default();
         let Some(stated) = root.get("detailed_evaluation_results") else { return details };
@@ -80,7 +84,11 @@ impl InstancesBeside {
         let Ok(document) = Document::parse_loose_json_lines(source) else { return details };
         let lines = scores::elements(Some(document.root()), "");
         let lines: Vec<Node<'_>> = lines.map(|(line, _)| line).collect();
-        row.compute_number("file.rows", lines.len() as f64, format!("the lines of {name}"));
+        row.compute_number(
+            "file.rows",
+            lines.len() as f64,
+            format!("the number of lines in {name}"),
+        );
         for line in lines {
             let result = ["evaluation_result_id", "evaluation_name"];
             let result = result.iter().find_map(|key| scores::text(line, key));
@@ -92,7 +100,7 @@ impl InstancesBeside {
         details
     }
 
-    /// Adds to a result the mean over its instances.
+    /// Adds the mean over its instances to a result.
     pub fn score(&self, row: &mut StatedRow) {
         let names = ["evaluation_result_id", "evaluation_name"];
         let known = names.iter().find_map(|name| self.scores.get(row.text(name)?));

@@ -1,4 +1,4 @@
-//! Every Eval Ever's records: evaluations as aggregates, their instances as JSON lines, and the index of a store.
+//! Every Eval Ever records: aggregate evaluations, their instances as JSON lines, and the index of a store.
 //!
 //! Definitions: `schemas/eval.schema.json` and `instance_level_eval.schema.json` of evaleval/every_eval_ever, and its converters.
 
@@ -13,14 +13,14 @@ use crate::check::kind::{DocumentKind, Reads, RelationTable};
 use crate::check::kinds::{scores, sizes};
 use crate::check::stated::{Digits, StatedRow};
 
-/// What must hold.
+/// The consistency checks.
 static RELATIONS: RelationTable =
     RelationTable::new("relations.toml", include_str!("relations.toml"));
 
 /// An evaluation.
 pub static KIND: DocumentKind = DocumentKind {
     id: "every-eval-ever",
-    what: "evaluation of Every Eval Ever",
+    what: "Every Eval Ever evaluation",
     reads: Reads::Json { is, read },
     relations: &RELATIONS,
     twins: None,
@@ -29,7 +29,7 @@ pub static KIND: DocumentKind = DocumentKind {
 /// The instances of an evaluation.
 pub static INSTANCES: DocumentKind = DocumentKind {
     id: "every-eval-ever-instances",
-    what: "instances of Every Eval Ever",
+    what: "Every Eval Ever instances",
     reads: Reads::Lines { is: instances::is, read: instances::read },
     relations: &RELATIONS,
     twins: None,
@@ -38,7 +38,7 @@ pub static INSTANCES: DocumentKind = DocumentKind {
 /// The index of a store.
 pub static STORE: DocumentKind = DocumentKind {
     id: "every-eval-ever-store",
-    what: "index of a store of Every Eval Ever",
+    what: "Every Eval Ever store index",
     reads: Reads::Lines { is: store::is, read: store::read },
     relations: &RELATIONS,
     twins: None,
@@ -46,7 +46,7 @@ pub static STORE: DocumentKind = DocumentKind {
 
 const OVERALL: &str = "mmlu_pro/overall";
 
-/// The folder that a document lies in, which is told by its path.
+/// The folder of a document, from its path.
 fn folder(document: &Document) -> PathBuf {
     Path::new(document.source.name()).parent().map(Path::to_owned).unwrap_or_default()
 }
@@ -62,17 +62,13 @@ fn read(document: &Document) -> StatedRow {
     scores::state_some(&mut row, root, "", &["evaluation_id", "retrieved_timestamp"]);
     let last = row.text("evaluation_id").and_then(|id| id.rsplit('/').next()).map(str::to_owned);
     if let Some(last) = last.filter(|last| last.parse::<f64>().is_ok()) {
-        row.compute_text("named.timestamp", &last, "the last part of the identifier");
+        row.compute_text("named.timestamp", &last, "the last part of the id");
     }
     if let Some(model) = root.get("model_info") {
         scores::state_some(&mut row, model, "/model_info", &["developer"]);
         let id = scores::text(model, "id").and_then(|id| id.split_once('/'));
         if let Some((developer, _)) = id {
-            row.compute_text(
-                "named.developer",
-                developer,
-                "before the `/` of the model's identifier",
-            );
+            row.compute_text("named.developer", developer, "the part of the model id before `/`");
         }
     }
     let results = root.get("evaluation_results");
@@ -87,14 +83,14 @@ fn read(document: &Document) -> StatedRow {
         let count = ids.len();
         ids.sort_unstable();
         ids.dedup();
-        row.compute_number("ids", count as f64, "the identifiers of results");
-        row.compute_number("different.ids", ids.len() as f64, "those that differ");
+        row.compute_number("ids", count as f64, "the number of result ids");
+        row.compute_number("different.ids", ids.len() as f64, "the number of distinct result ids");
     }
     row.add("result", rows);
     row
 }
 
-/// States numbers below a result by the paths to them, where they are there.
+/// Records the numbers below a result by path, if present.
 fn state_paths(
     row: &mut StatedRow,
     result: Node<'_>,
@@ -126,7 +122,7 @@ fn result(result: Node<'_>, pointer: &str, details: &instances::InstancesBeside)
         ("lower", "score_details/uncertainty/confidence_interval/lower"),
         ("upper", "score_details/uncertainty/confidence_interval/upper"),
     ];
-    // Records are put together from many sources, some of which round.
+    // Records come from many sources, some of which round.
     state_paths(&mut row, result, pointer, Digits::Rounded, &numbers);
     let bounds = [
         ("min_score", "metric_config/min_score"),
@@ -142,7 +138,7 @@ fn result(result: Node<'_>, pointer: &str, details: &instances::InstancesBeside)
         }
         let has_unknown = metric.get("has_unknown_level").and_then(|has| has.truth().ok());
         let lowest = if has_unknown == Some(true) { -1.0 } else { 0.0 };
-        row.compute_number("lowest.level", lowest, "-1 where a level may be unknown");
+        row.compute_number("lowest.level", lowest, "-1 if a level may be unknown");
     }
     let questions = ["source_data", "additional_details", "dataset_total_questions"];
     let node = questions.iter().try_fold(result, |node, key| node.get(key));
@@ -156,17 +152,21 @@ fn result(result: Node<'_>, pointer: &str, details: &instances::InstancesBeside)
     row
 }
 
-/// The sizes of MMLU-Pro's subjects.
+/// The sizes of the MMLU-Pro subjects.
 fn mmlu_pro(row: &mut StatedRow) {
     let id = row.text("evaluation_result_id").unwrap_or_default();
     let Some(subject) = id.strip_prefix("mmlu_pro/").map(str::to_owned) else { return };
-    row.compute_number("known.questions", sizes::mmlu_pro(), "the questions of MMLU-Pro");
+    row.compute_number("known.questions", sizes::mmlu_pro(), "the number of MMLU-Pro questions");
     if let Some(items) = sizes::of_mmlu_pro(&subject) {
-        row.compute_number("known.items", items, format!("the questions of MMLU-Pro's {subject}"));
+        row.compute_number(
+            "known.items",
+            items,
+            format!("the number of MMLU-Pro {subject} questions"),
+        );
     }
 }
 
-/// The overall score of MMLU-Pro with those of all its subjects.
+/// The overall MMLU-Pro score with all subject scores.
 fn overall(rows: &mut [StatedRow]) {
     let subjects: Vec<StatedRow> = rows
         .iter()

@@ -1,4 +1,4 @@
-//! The index of a store: one line for each object.
+//! The index of a store: one line per object.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -9,10 +9,10 @@ use crate::check::kind::PASSED_OVER;
 use crate::check::kinds::scores;
 use crate::check::stated::StatedRow;
 
-/// Folders of the objects beside an index.
+/// The object folders beside an index.
 const FOLDERS: &[&str] = &["", "datastore"];
 
-/// Whether a line is an entry of an index.
+/// Whether a line is an index entry.
 pub fn is(line: Node<'_>) -> bool {
     ["object_path", "object_uuid", "sha256"].iter().all(|key| line.get(key).is_some())
 }
@@ -35,25 +35,25 @@ fn object(line: Node<'_>, pointer: &str, folder: &Path) -> StatedRow {
     let path = row.text("object_path").unwrap_or_default().to_owned();
     let ending = path.rsplit_once('.').map_or("", |(_, ending)| ending);
     let kept = format!("flat/objects/{first}/{second}/{id}.{ending}");
-    row.compute_text("object.path", &kept, "by the identifier's first four digits");
+    row.compute_text("object.path", &kept, "from the id's first four digits");
     let legacy = row.text("legacy_path").and_then(|path| path.rsplit('/').next());
     let legacy = legacy.and_then(|name| name.split('.').next()).map(str::to_owned);
     if let Some(legacy) = legacy {
-        row.compute_text("legacy.uuid", &legacy, "the name of the file at `legacy_path`");
+        row.compute_text("legacy.uuid", &legacy, "the file name in `legacy_path`");
         scores::state_some(&mut row, line, pointer, &["object_uuid"]);
     }
     stored(&mut row, folder, &path);
     row
 }
 
-/// Whether a part of a path leads down, into a folder in which results may lie.
+/// Whether a path component leads down into a folder that may contain results.
 fn is_looked_into(part: Component<'_>) -> bool {
     let Component::Normal(name) = part else { return false };
     let name = name.to_string_lossy();
     !name.starts_with('.') && !PASSED_OVER.contains(&&*name)
 }
 
-/// What the object itself is, where it lies beside the index.
+/// The properties of the object itself, if it is beside the index.
 fn stored(row: &mut StatedRow, folder: &Path, path: &str) {
     let is_below = Path::new(path).components().all(is_looked_into);
     let places = FOLDERS.iter().map(|place| folder.join(place).join(path));
@@ -62,13 +62,13 @@ fn stored(row: &mut StatedRow, folder: &Path, path: &str) {
         return;
     };
     let bytes = source.text().len();
-    row.compute_number("stored.size", bytes as f64, "the bytes of the object");
+    row.compute_number("stored.size", bytes as f64, "the object's size");
     let digest = Digest::of(source.text().as_bytes()).to_string();
-    row.compute_text("stored.sha256", &digest, "SHA-256 of the object");
+    row.compute_text("stored.sha256", &digest, "the object's SHA-256");
     if let Ok(object) = Document::parse_loose_json(source)
         && let Some(version) = scores::text(object.root(), "schema_version")
     {
-        row.compute_text("stored.version", version, "`schema_version` of the object");
+        row.compute_text("stored.version", version, "the object's `schema_version`");
     }
 }
 

@@ -1,4 +1,5 @@
-//! Runs of HELM: a folder with `stats.json`, `per_instance_stats.json`, `scenario_state.json` and `run_spec.json`, or some of them.
+//! HELM runs: a folder with `stats.json`, `per_instance_stats.json`, `scenario_state.json` and `run_spec.json`, or some
+//! of them.
 //!
 //! Definitions: `benchmark/metrics/statistic.py`, `metric.py`, `basic_metrics.py`, `evaluate_reference_metrics.py` and `benchmark/adaptation`
 //! of stanford-crfm/helm.
@@ -15,14 +16,14 @@ use crate::check::kind::{
 use crate::check::kinds::scores;
 use crate::check::stated::{Digits, StatedRow};
 
-/// What must hold.
+/// The consistency checks.
 static RELATIONS: RelationTable =
     RelationTable::new("relations.toml", include_str!("relations.toml"));
 
 /// The kind.
 pub static KIND: DocumentKind = DocumentKind {
     id: "helm",
-    what: "run of HELM",
+    what: "HELM run",
     reads: Reads::Folder {
         is: |folder| {
             folder.has(STATS) && [INSTANCES, STATE, SPEC].iter().any(|name| folder.has(name))
@@ -41,7 +42,7 @@ const STATE: &str = "scenario_state.json";
 const SPEC: &str = "run_spec.json";
 const FILES: &[&str] = &[STATS, INSTANCES, STATE, SPEC, "scenario.json"];
 
-/// The files of a run that are there and can be read.
+/// The readable files of a run.
 #[derive(Debug, Default)]
 struct RunFiles {
     stats: Option<Document>,
@@ -69,7 +70,7 @@ fn read(folder: &FolderListing) -> Result<FolderAnswer, Error> {
     Ok(answer)
 }
 
-/// The specification of the run, which stands twice and in the name of the folder.
+/// The run specification, which is recorded twice and in the folder name.
 fn spec(row: &mut StatedRow, folder: &FolderListing, files: &RunFiles) {
     let adapter = |document: &Option<Document>| {
         let mut row = StatedRow::default();
@@ -96,7 +97,7 @@ fn spec(row: &mut StatedRow, folder: &FolderListing, files: &RunFiles) {
     }
     let Some(spec) = files.spec.as_ref().map(Document::root) else { return };
     scores::state_some(row, spec, "", &["name"]);
-    // `/` is no part of a file's name, and `:` of none on some systems.
+    // `/` cannot be in a file name, and on some systems neither can `:`.
     let plain = |name: &str| name.replace(['/', ':', '-'], "_");
     let own = folder.shown.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
     let Some(name) = row.text("name").map(str::to_owned) else { return };
@@ -104,5 +105,5 @@ fn spec(row: &mut StatedRow, folder: &FolderListing, files: &RunFiles) {
         return;
     }
     let is_same = plain(own) == plain(&name);
-    row.compute_text("folder.name", if is_same { &name } else { own }, "the folder's name");
+    row.compute_text("folder.name", if is_same { &name } else { own }, "the folder name");
 }

@@ -1,4 +1,4 @@
-//! Requests of a run, and the statistics of their instances that follow from them.
+//! The requests of a run, and the instance statistics that follow from them.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +9,13 @@ use super::{RunFiles, stats};
 use crate::check::kinds::scores;
 use crate::check::stated::{Digits, StatedRow};
 
-/// Ways of asking in which each instance is one request in a trial.
+/// Adapter methods with one request per instance and trial.
 const ONE_EACH: &[&str] = &["generation", "multiple_choice_joint"];
 
 /// An instance in a trial.
 type InstanceKey<'n> = (&'n str, u64);
 
-/// Adds a row for each request that is all of its instance in its trial.
+/// Adds a row for each request that is the only one of its instance and trial.
 pub fn read(row: &mut StatedRow, files: &RunFiles) {
     let Some(state) = files.state.as_ref().map(Document::root) else { return };
     let method = state.get("adapter_spec").and_then(|spec| scores::text(spec, "method"));
@@ -46,7 +46,7 @@ pub fn read(row: &mut StatedRow, files: &RunFiles) {
     row.add("request", rows);
 }
 
-/// The instance and trial of a request; perturbed ones have no name, so that they are many.
+/// The instance and trial of a request; none for perturbed instances, which have several requests.
 fn key_of(request: Node<'_>) -> InstanceKey<'_> {
     let instance = request.get("instance");
     let plain = instance.filter(|instance| instance.get("perturbation").is_none());
@@ -54,7 +54,7 @@ fn key_of(request: Node<'_>) -> InstanceKey<'_> {
     (id.unwrap_or_default(), scores::number(request, "train_trial_index").unwrap_or(0.0).to_bits())
 }
 
-/// The statistics of each instance in each trial, of which there may be several lists.
+/// The statistics of each instance and trial, which may be spread over several lists.
 fn statistics(files: &RunFiles) -> BTreeMap<InstanceKey<'_>, Vec<(Node<'_>, String)>> {
     let mut all: BTreeMap<InstanceKey<'_>, Vec<(Node<'_>, String)>> = BTreeMap::new();
     let instances = files.instances.as_ref().map(Document::root);
@@ -69,7 +69,7 @@ fn statistics(files: &RunFiles) -> BTreeMap<InstanceKey<'_>, Vec<(Node<'_>, Stri
     all
 }
 
-/// What was asked, and what the run says should be.
+/// The settings of the request, and the settings that the run specifies.
 fn asked(row: &mut StatedRow, request: Node<'_>, pointer: &str, state: Node<'_>) {
     scores::state_some(row, request, pointer, &["num_train_instances"]);
     let names = ["model", "model_deployment", "temperature", "max_tokens"];
@@ -84,11 +84,11 @@ fn asked(row: &mut StatedRow, request: Node<'_>, pointer: &str, state: Node<'_>)
     }
 }
 
-/// What the answer comes to.
+/// Values computed from the answer.
 fn answered(row: &mut StatedRow, request: Node<'_>, state: Node<'_>) {
     let references = request.get("instance").and_then(|instance| instance.get("references"));
     let count = scores::elements(references, "").count();
-    row.compute_number("references", count as f64, "the references of the instance");
+    row.compute_number("references", count as f64, "the number of references of the instance");
     if let Some(cut) = request.get("prompt_truncated").and_then(|cut| cut.truth().ok()) {
         row.compute_number("truncated", f64::from(u8::from(cut)), "`prompt_truncated`");
     }
@@ -101,7 +101,7 @@ fn answered(row: &mut StatedRow, request: Node<'_>, state: Node<'_>) {
     let completions: Vec<_> = scores::elements(result.get("completions"), "").collect();
     let tokens = |completion: Node<'_>| scores::elements(completion.get("tokens"), "").count();
     let all: usize = completions.iter().map(|(completion, _)| tokens(*completion)).sum();
-    row.compute_number("tokens", all as f64, "the tokens of all completions");
+    row.compute_number("tokens", all as f64, "the number of tokens in all completions");
     let [(completion, _)] = completions.as_slice() else { return };
     probabilities(row, request, *completion);
     matches(row, request, *completion, state);
@@ -125,12 +125,12 @@ fn probabilities(row: &mut StatedRow, request: Node<'_>, completion: Node<'_>) {
             false => text.len(),
         };
     }
-    row.compute_number("logprob", sum, "the sum over the tokens of the answer");
-    row.compute_number("perplexity_tokens", f64::from(count), "the tokens of the answer");
-    row.compute_number("bytes", bytes as f64, "the bytes of the tokens of the answer");
+    row.compute_number("logprob", sum, "the sum over the answer's tokens");
+    row.compute_number("perplexity_tokens", f64::from(count), "the number of tokens in the answer");
+    row.compute_number("bytes", bytes as f64, "the bytes of the answer's tokens");
 }
 
-/// Whether the answer is one of the right ones.
+/// Whether the answer is correct.
 fn matches(row: &mut StatedRow, request: Node<'_>, completion: Node<'_>, state: Node<'_>) {
     let has_pattern =
         state.get("adapter_spec").is_some_and(|spec| spec.get("output_mapping_pattern").is_some());
@@ -153,7 +153,7 @@ fn matches(row: &mut StatedRow, request: Node<'_>, completion: Node<'_>, state: 
         Some(mapping) => scores::text(mapping, answer),
         None => Some(answer),
     };
-    // Other letters may have other cases and spaces for Python.
+    // Python may handle case and spaces of other characters differently.
     if !answer.unwrap_or_default().is_ascii() || !right.iter().all(|one| one.is_ascii()) {
         return;
     }
@@ -161,7 +161,7 @@ fn matches(row: &mut StatedRow, request: Node<'_>, completion: Node<'_>, state: 
     for (name, fits) in
         [("exact", exact), ("quasi", quasi), ("prefix", prefix), ("quasi_prefix", quasi_prefix)]
     {
-        let how = "the answer against the right references";
+        let how = "the answer compared with the correct references";
         row.compute_number(format!("matches.{name}"), f64::from(u8::from(fits)), how);
     }
 }

@@ -8,10 +8,10 @@ use super::RunFiles;
 use crate::check::kinds::{python, scores};
 use crate::check::stated::{Digits, StatedRow};
 
-/// What a statistic holds.
+/// The fields of a statistic.
 const FIELDS: &[&str] =
     &["count", "sum", "sum_squared", "min", "max", "mean", "variance", "stddev"];
-/// What must hold of the statistics of one part of the data.
+/// The statistics that are checked for each part of the data.
 const OF_PART: &[&str] = &[
     "logprob",
     "num_perplexity_tokens",
@@ -22,15 +22,15 @@ const OF_PART: &[&str] = &[
     "num_instances",
 ];
 
-/// Sums and counts of one statistic in the trials.
+/// Sums and counts of one statistic by trial.
 type Trials = BTreeMap<u64, [f64; 2]>;
 
-/// The key by which statistics of instances and of the run are one.
+/// The key that links instance statistics to run statistics.
 fn key(stat: Node<'_>) -> Option<String> {
     stat.get("name").map(|name| python::dumps(name))
 }
 
-/// What a statistic is called: its metric, its part of the data and how that was perturbed.
+/// The name of a statistic: its metric, its part of the data and its perturbation.
 fn label(stat: Node<'_>) -> String {
     let Some(name) = stat.get("name") else { return String::new() };
     let of = |key: &str| scores::text(name, key);
@@ -86,7 +86,7 @@ pub fn read(row: &mut StatedRow, files: &RunFiles) {
     counted(row, files);
 }
 
-/// The mean over trials of what the instances of each come to.
+/// The mean over trials of the means over instances.
 fn over_instances(stat: &mut StatedRow, node: Node<'_>, pointer: &str, trials: &Trials) {
     if let Some(mean) = node.get("mean") {
         stat.measure("reported", mean, format!("{pointer}/mean"), Digits::Summed);
@@ -95,11 +95,11 @@ fn over_instances(stat: &mut StatedRow, node: Node<'_>, pointer: &str, trials: &
         trials.values().filter(|[_, count]| *count > 0.0).map(|[sum, count]| sum / count).collect();
     if !means.is_empty() {
         let mean = means.iter().sum::<f64>() / means.len() as f64;
-        stat.compute_number("of_instances", mean, "the mean over the trials of their instances");
+        stat.compute_number("of_instances", mean, "the mean over trials of the instance means");
     }
 }
 
-/// Adds a statistic to its part of the data; those of perturbed data are left out.
+/// Adds a statistic to its part of the data; perturbed data is left out.
 fn part(parts: &mut BTreeMap<String, StatedRow>, node: Node<'_>, pointer: &str) {
     let Some(name) = node.get("name") else { return };
     let metric = scores::text(name, "name").unwrap_or_default();
@@ -114,13 +114,13 @@ fn part(parts: &mut BTreeMap<String, StatedRow>, node: Node<'_>, pointer: &str) 
     let split = scores::text(name, "split").unwrap_or_default();
     let part = parts.entry(split.to_owned()).or_insert_with(|| StatedRow::new(split));
     part.measure(*metric, mean, format!("{pointer}/mean"), Digits::Summed);
-    // Over several trials the mean of ratios is no ratio of means.
+    // Over several trials, the mean of ratios is not a ratio of means.
     if let Some(count) = node.get("count").filter(|_| *metric == "logprob") {
         part.state("trials", count, format!("{pointer}/count"), Digits::Full);
     }
 }
 
-/// Adds to each part how many instances the requests have, and to the run how many that are.
+/// Adds the number of instances with requests to each part and to the run.
 fn counted(row: &mut StatedRow, files: &RunFiles) {
     let state = files.state.as_ref().map(Document::root);
     let requests = state.and_then(|state| state.get("request_states"));
@@ -136,18 +136,22 @@ fn counted(row: &mut StatedRow, files: &RunFiles) {
     let parts: Vec<StatedRow> = row.rows("part").to_vec();
     let with_count = parts.into_iter().map(|mut part| {
         if let Some(ids) = instances.get(&*part.label) {
-            part.compute_number("requested", ids.len() as f64, "the instances of all requests");
+            part.compute_number(
+                "requested",
+                ids.len() as f64,
+                "the number of instances in all requests",
+            );
         }
         part
     });
     row.set("part", with_count.collect());
     if !instances.is_empty() {
         let all: usize = instances.values().map(BTreeSet::len).sum();
-        row.compute_number("instances", all as f64, "the instances of all requests");
+        row.compute_number("instances", all as f64, "the number of instances in all requests");
     }
 }
 
-/// The means of an instance's statistics, by metric; those of perturbed data are left out.
+/// The means of an instance's statistics by metric; perturbed data is left out.
 pub fn of_instance(row: &mut StatedRow, entry: Node<'_>, pointer: &str) {
     for (stat, pointer) in scores::elements(entry.get("stats"), &format!("{pointer}/stats")) {
         let Some(name) = stat.get("name") else { continue };

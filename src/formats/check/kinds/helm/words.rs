@@ -1,6 +1,6 @@
-//! Texts as HELM compares them.
+//! Text normalization as in HELM.
 
-/// Lower case, without punctuation and articles, with single blanks.
+/// Lower case, without punctuation and articles, and with single spaces.
 pub fn normalized(text: &str) -> String {
     let bare: String =
         text.to_lowercase().chars().filter(|letter| !letter.is_ascii_punctuation()).collect();
@@ -8,7 +8,7 @@ pub fn normalized(text: &str) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// The scores of an answer against the right ones.
+/// The scores of an answer compared with the correct references.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Matches {
     pub exact: bool,
@@ -18,7 +18,7 @@ pub struct Matches {
 }
 
 impl Matches {
-    /// Of an answer, which is none where it stands for no choice.
+    /// The scores of an answer; none if it does not map to a choice.
     pub fn of(answer: Option<&str>, right: &[&str]) -> Self {
         let answer = answer.unwrap_or_default();
         let any =

@@ -1,4 +1,4 @@
-//! Logs of Inspect as JSON, whole or their headers alone.
+//! Inspect logs as JSON, complete or header only.
 //!
 //! Definitions: `log/_log.py`, `_eval/task/results.py`, `scorer/_metric.py` and `scorer/_metrics` of UKGovernmentBEIS/inspect_ai.
 
@@ -10,24 +10,24 @@ use crate::check::kind::{DocumentKind, Reads, RelationTable};
 use crate::check::kinds::scores;
 use crate::check::stated::{Digits, StatedRow};
 
-/// What must hold.
+/// The consistency checks.
 static RELATIONS: RelationTable =
     RelationTable::new("relations.toml", include_str!("relations.toml"));
 
 /// The kind.
 pub static KIND: DocumentKind = DocumentKind {
     id: "inspect",
-    what: "log of Inspect",
+    what: "Inspect log",
     reads: Reads::Json { is, read },
     relations: &RELATIONS,
     twins: None,
 };
 
-/// Scorers that answer right or wrong, and nothing between.
+/// Scorers whose grades are only right or wrong.
 const ZERO_ONE: &[&str] = &["choice", "includes", "match", "pattern", "answer"];
-/// The metrics that are recomputed.
+/// The recomputed metrics.
 const METRICS: &[&str] = &["accuracy", "mean", "stderr", "std", "var"];
-/// So near, of itself, a number of graded items is to a whole one.
+/// The relative deviation from a whole number allowed for a count of graded items.
 const WHOLE: f64 = 1e-6;
 
 fn is(root: Node<'_>) -> bool {
@@ -57,14 +57,14 @@ fn read(document: &Document) -> StatedRow {
     row
 }
 
-/// How many samples were to be run.
+/// The planned number of samples.
 fn plan(row: &mut StatedRow, root: Node<'_>) {
     let Some(eval) = root.get("eval") else { return };
     if let Some(config) = eval.get("config") {
         scores::state_some(row, config, "/eval/config", &["limit", "epochs", "log_samples"]);
     }
     if row.number("epochs").is_none() {
-        row.compute_number("epochs", 1.0, "as no number of epochs is set");
+        row.compute_number("epochs", 1.0, "the default, because no number of epochs is set");
     }
     let Some(dataset) = eval.get("dataset") else { return };
     if let Some(samples) = dataset.get("samples") {
@@ -75,7 +75,7 @@ fn plan(row: &mut StatedRow, root: Node<'_>) {
     }
 }
 
-/// When it was made and ran, in seconds.
+/// The creation, start and end times, in seconds.
 fn times(row: &mut StatedRow, root: Node<'_>) {
     let places = [
         ("created", "eval", "created"),
@@ -110,7 +110,7 @@ fn usages(usage: Option<Node<'_>>, pointer: &str) -> Vec<StatedRow> {
     scores::members(usage, pointer).map(of_model).collect()
 }
 
-/// The scores, each with its metrics.
+/// The scores with their metrics.
 fn results(root: Node<'_>, log: &StatedRow, samples: &samples::Samples) -> Vec<StatedRow> {
     let all = root.get("results").and_then(|results| results.get("scores"));
     let digits = all.map_or(Digits::Rounded, scores::digits);
@@ -146,7 +146,7 @@ fn results(root: Node<'_>, log: &StatedRow, samples: &samples::Samples) -> Vec<S
         }
         row.alias("value", &["accuracy", "mean"]);
         if has_own_metrics(root, score) && !samples.are_worded(name) {
-            row.compute_text("metrics", "own", "Inspect's, by the log");
+            row.compute_text("metrics", "own", "Inspect's own, according to the log");
         }
         items(&mut row, log);
         answers(&mut row, log);
@@ -159,7 +159,7 @@ fn results(root: Node<'_>, log: &StatedRow, samples: &samples::Samples) -> Vec<S
     scores::elements(all, "/results/scores").map(score).collect()
 }
 
-/// How many scores the metrics of a scorer are over: one for each sample that was scored, whatever its epochs.
+/// The number of scores behind a scorer's metrics: one per scored sample, regardless of epochs.
 fn items(row: &mut StatedRow, log: &StatedRow) {
     if row.number("scored_samples").is_some() {
         return row.alias("items", &["scored_samples"]);
@@ -168,18 +168,18 @@ fn items(row: &mut StatedRow, log: &StatedRow) {
     let Some(each) = completed.zip(epochs).map(|(completed, epochs)| completed / epochs) else {
         return;
     };
-    // Logs that do not count the scored samples leave some out all the same.
+    // Logs without a count of scored samples may still leave some out.
     let values = row.number("value").zip(row.number("stderr"));
     let given = values.and_then(|(value, stderr)| scores::items(value, stderr));
     if let Some(given) = given.filter(|given| *given < each) {
-        row.compute_number("items", given, "what the value and its error give");
+        row.compute_number("items", given, "implied by the value and its standard error");
     } else if each.fract() == 0.0 {
-        row.compute_number("items", each, "the completed samples, without their epochs");
+        row.compute_number("items", each, "the completed samples divided by the epochs");
     }
 }
 
-/// Whether the log names the metrics of a score as Inspect's own: what another of the same name computes, or one with its own values of
-/// grades, nobody knows.
+/// Whether the log identifies the metrics of a score as Inspect's own. A custom metric with the same name, or with its
+/// own grade values, may compute something else.
 fn has_own_metrics(root: Node<'_>, score: Node<'_>) -> bool {
     let Some(eval) = root.get("eval") else { return false };
     let scorer = scores::text(score, "scorer").or_else(|| scores::text(score, "name"));
@@ -199,17 +199,17 @@ fn has_own_metrics(root: Node<'_>, score: Node<'_>) -> bool {
     used.filter(|key| METRICS.contains(key)).all(is_own)
 }
 
-/// How many answers an accuracy is over: of every epoch, where none failed in one of them.
+/// The number of answers behind an accuracy, over all epochs, if none failed in one of them.
 fn answers(row: &mut StatedRow, log: &StatedRow) {
     let (Some(items), Some(epochs)) = (row.number("items"), log.number("epochs")) else { return };
     let is_whole = log.number("completed_samples") == log.number("total_samples")
         && row.number("unscored_samples").unwrap_or(0.0) == 0.0;
     if epochs == 1.0 || is_whole {
-        row.compute_number("answers", items * epochs, "the scored samples, times the epochs");
+        row.compute_number("answers", items * epochs, "the scored samples times the epochs");
     }
 }
 
-/// What the values of a scorer can be: a scorer of anyone may have a name of Inspect's, so that the samples decide.
+/// The possible values of a scorer. A custom scorer may use the name of an Inspect scorer, so the samples decide.
 fn sort(row: &mut StatedRow, is_right_or_wrong: Option<bool>) {
     let scorer = row.text("scorer").unwrap_or(&row.label);
     let scorer = scorer.rsplit('/').next().unwrap_or(scorer).to_owned();
@@ -220,13 +220,13 @@ fn sort(row: &mut StatedRow, is_right_or_wrong: Option<bool>) {
     if ZERO_ONE.contains(&&*scorer) && is_sure {
         row.compute_text("sort", "proportion", "right or wrong for each sample");
     } else if ZERO_ONE.contains(&&*scorer) && is_right_or_wrong != Some(false) {
-        row.compute_text("sort", "likely", "right or wrong for each sample, by its name");
+        row.compute_text("sort", "likely", "right or wrong for each sample, from its name");
     } else if row.cell("accuracy").is_some() {
-        row.compute_text("sort", "graded", "right, half right or wrong, as it is an accuracy");
+        row.compute_text("sort", "graded", "right, half right or wrong, because it is an accuracy");
     }
 }
 
-/// How many samples are half right, which follows from an accuracy and its error where all others are right or wrong.
+/// The number of half-right samples, derived from an accuracy and its standard error if all others are right or wrong.
 fn graded(row: &mut StatedRow) {
     let values = (row.number("accuracy"), row.number("stderr"), row.number("items"));
     let (Some(value), Some(stderr), Some(items)) = values else { return };
@@ -236,7 +236,7 @@ fn graded(row: &mut StatedRow) {
     }
     let partial = 4.0 * (items * value * (1.0 - value) - stderr * stderr * items * (items - 1.0));
     let partial = partial.round().max(0.0).min(items);
-    row.compute_number("partial", partial, "the nearest number of samples that are half right");
+    row.compute_number("partial", partial, "the closest number of half-right samples");
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The samples of a log, and the scores that they were reduced to.
+//! The samples of a log, and their reduced scores.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,16 +7,16 @@ use repro_core::source::{Kind as NodeKind, Node};
 use crate::check::kinds::scores;
 use crate::check::stated::{Digits, StatedRow};
 
-/// What the samples of a log come to.
+/// Totals over the samples of a log.
 #[derive(Debug, Default)]
 pub struct Samples {
     listed: usize,
-    /// Those without an error, and those with scores.
+    /// The samples without an error, and the samples with scores.
     flawless: usize,
     scored: usize,
-    /// The values by scorer, each with the sample's identifier; none where one is no number.
+    /// The values by scorer, each with the sample's id; none if one is not a number.
     values: BTreeMap<String, Option<Vec<(String, f64)>>>,
-    /// Scorers with a word that is neither right nor wrong.
+    /// Scorers with a grade that is neither right nor wrong.
     worded: BTreeSet<String>,
     /// The reduced values by scorer and reducer.
     reduced: BTreeMap<(String, Option<String>), Option<Vec<f64>>>,
@@ -24,7 +24,7 @@ pub struct Samples {
     tokens: BTreeMap<String, f64>,
 }
 
-/// A value as metrics take it; none of what they cannot.
+/// A value as metrics convert it; none if they cannot.
 fn value(node: Node<'_>) -> Option<f64> {
     match &node.value().kind {
         NodeKind::Number(_) => node.float().ok(),
@@ -33,14 +33,14 @@ fn value(node: Node<'_>) -> Option<f64> {
             "C" => Some(1.0),
             "P" => Some(0.5),
             "I" => Some(0.0),
-            // As a word it may be a refusal to answer, or what the loose reader makes of a NaN.
+            // As a word it may be a refusal to answer, or the loose reader's form of NaN.
             _ => None,
         },
         _ => None,
     }
 }
 
-/// Adds a row for each sample, and what all come to.
+/// Adds a row for each sample, and the totals.
 pub fn read(row: &mut StatedRow, root: Node<'_>) -> Samples {
     let mut samples = Samples::default();
     let planned = root.get("eval").and_then(|eval| eval.get("dataset")?.get("sample_ids"));
@@ -54,18 +54,18 @@ pub fn read(row: &mut StatedRow, root: Node<'_>) -> Samples {
         samples.take(node);
         let mut row = sample(node, &pointer, id, (!ids.is_empty()).then(|| ids.contains(id)));
         if !seen.insert((id, scores::number(node, "epoch").map(f64::to_bits))) {
-            row.compute_text("again", id, "a sample before has the same identifier and epoch");
+            row.compute_text("again", id, "an earlier sample has the same id and epoch");
         }
         rows.push(row);
     }
     if samples.listed > 0 {
-        let how = "the samples in the log";
+        let how = "the number of samples in the log";
         row.compute_number("listed", samples.listed as f64, how);
-        // Older versions count those with scores.
+        // Older versions count samples with scores.
         let scored = Some(samples.scored as f64);
         let (count, how) = match row.number("completed_samples") == scored {
-            true => (samples.scored, "the samples with scores"),
-            false => (samples.flawless, "the samples without an error"),
+            true => (samples.scored, "the number of samples with scores"),
+            false => (samples.flawless, "the number of samples without an error"),
         };
         row.compute_number("without_error", count as f64, how);
     }
@@ -85,7 +85,7 @@ fn sample(node: Node<'_>, pointer: &str, id: &str, is_planned: Option<bool>) -> 
     let names = ["id", "epoch", "working_time", "total_time"];
     scores::state_some(&mut row, node, pointer, &names);
     if is_planned == Some(false) {
-        row.compute_text("unplanned", id, "not among `/eval/dataset/sample_ids`");
+        row.compute_text("unplanned", id, "not in `/eval/dataset/sample_ids`");
     }
     if let Some(choice) = node.get("scores").and_then(|all| all.get("choice")) {
         choose(&mut row, node, choice, &format!("{pointer}/scores/choice"));
@@ -95,7 +95,7 @@ fn sample(node: Node<'_>, pointer: &str, id: &str, is_planned: Option<bool>) -> 
     row
 }
 
-/// Whether the letters of an answer are those of the target.
+/// Whether an answer's letters match the target.
 fn choose(row: &mut StatedRow, sample: Node<'_>, choice: Node<'_>, pointer: &str) {
     let letters = |text: &str| -> Option<BTreeSet<char>> {
         let parts = text.split([',', ' ']).filter(|part| !part.is_empty());
@@ -110,10 +110,10 @@ fn choose(row: &mut StatedRow, sample: Node<'_>, choice: Node<'_>, pointer: &str
     let (Some(value), false) = (choice.get("value"), target.is_empty()) else { return };
     row.state("choice", value, format!("{pointer}/value"), Digits::Full);
     let by_letters = if answer == target { "C" } else { "I" };
-    row.compute_text("by_letters", by_letters, "whether the answer's letters are the target's");
+    row.compute_text("by_letters", by_letters, "whether the answer's letters match the target");
 }
 
-/// What makes one value of those of several epochs, by its name.
+/// Reduces the values of several epochs to one, by the reducer's name.
 fn reducer(name: &str) -> Option<fn(&mut [f64]) -> f64> {
     Some(match name {
         "mean" => |values| values.iter().sum::<f64>() / values.len() as f64,
@@ -150,12 +150,12 @@ impl Samples {
         }
     }
 
-    /// Whether a sample has a grade that metrics may take as they like: half right, or no answer.
+    /// Whether a sample has a grade that metrics may convert in different ways: half right, or no answer.
     pub fn are_worded(&self, scorer: &str) -> bool {
         self.worded.contains(scorer)
     }
 
-    /// Whether each of the answers of a score is right or wrong, where all are there.
+    /// Whether each answer of a score is right or wrong, if all are available.
     pub fn are_right_or_wrong(&self, scorer: &str, row: &StatedRow) -> Option<bool> {
         let Some(values) = self.values.get(scorer)? else { return Some(false) };
         let is_either = values.iter().all(|(_, value)| *value == 0.0 || *value == 1.0);
@@ -163,7 +163,7 @@ impl Samples {
         (is_whole || !is_either).then_some(is_either)
     }
 
-    /// The values of several epochs, reduced, where the log names a reducer and holds all samples.
+    /// The reduced values over the epochs, if the log states a reducer and contains all samples.
     fn regrouped(&self, name: &str, row: &StatedRow, log: &StatedRow) -> Option<Vec<f64>> {
         if log.number("total_samples") != Some(self.listed as f64) {
             return None;
@@ -176,7 +176,7 @@ impl Samples {
         Some(of_samples.values_mut().map(|values| reduce(values)).collect())
     }
 
-    /// Adds to a score what the values of its samples give, where all of them are there.
+    /// Adds values computed from the samples to a score, if all samples are available.
     pub fn score(&self, row: &mut StatedRow, name: &str, log: &StatedRow) {
         let items = row.number("items");
         let is_whole = |values: &&Vec<f64>| Some(values.len() as f64) == items;
@@ -192,14 +192,14 @@ impl Samples {
         let regrouped = self.regrouped(name, row, log);
         let regrouped =
             regrouped.as_ref().filter(is_whole).filter(|_| !is_once && reduced.is_none());
-        // What is known only of Inspect's own metrics is likely of others.
+        // Facts about Inspect's own metrics are only likely for others.
         let is_own = row.text("metrics") == Some("own");
         let prefix = |prefix| if is_own { prefix } else { "likely" };
         for (values, prefix, how) in [
-            (reduced, prefix("reduced"), "over the reduced values"),
-            // Where both are only likely, the samples decide.
-            (own, prefix("samples"), "over the values of the samples"),
-            (regrouped, "likely", "over the values of the samples, reduced over their epochs"),
+            (reduced, prefix("reduced"), "computed over the reduced values"),
+            // If both are only likely, the samples decide.
+            (own, prefix("samples"), "computed over the samples"),
+            (regrouped, "likely", "computed over the samples, reduced over the epochs"),
         ] {
             let Some(values) = values.filter(|values| !values.is_empty()) else { continue };
             let count = values.len() as f64;
@@ -212,7 +212,7 @@ impl Samples {
         }
     }
 
-    /// Adds to the tokens of each model those of the samples, where all are there.
+    /// Adds the samples' tokens to each model's tokens, if all samples are available.
     pub fn add_usage(&self, row: &mut StatedRow) {
         if row.number("total_samples") != Some(self.listed as f64) {
             return;

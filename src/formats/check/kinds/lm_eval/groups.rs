@@ -1,4 +1,4 @@
-//! Groups of tasks: those that new versions aggregate, and the tasks of old ones that are others put together.
+//! Groups of tasks: the groups of new versions, and tasks of old versions that combine others.
 
 use std::collections::BTreeSet;
 
@@ -10,12 +10,13 @@ use super::tasks::{is_counted_by_last, is_score, scored, stderr_key};
 use crate::check::kinds::scores;
 use crate::check::stated::{Digits, StatedRow};
 
-/// The most groups in groups.
+/// The maximum nesting depth of groups.
 const DEPTH: usize = 8;
-/// So many names are looked at for all groups of a file together: each group may name all tasks and groups.
+/// The maximum number of names resolved for all groups of a file together, because each group may list all tasks and
+/// groups.
 const NAMES: usize = 200_000;
-/// Groups of the harness that take means. A group may have a function of its own up to 0.4.11, of which its results say nothing; later
-/// versions pass over it.
+/// Groups of the harness that take means. Up to 0.4.11 a group may set its own function, which its results do not
+/// record; later versions ignore it.
 const MEANS: &[&str] = &[
     "agieval",
     "bbh",
@@ -53,7 +54,7 @@ const CROWS_PAIRS: &[&str] = &[
     "socioeconomic",
 ];
 
-/// The tasks of a group and of all groups in it; none where that takes more names than are left.
+/// The tasks of a group and of all its subgroups; none if that exceeds the remaining number of names.
 fn leaves<'n>(tables: &ResultTables<'n>, group: &'n str, left: &mut usize) -> BTreeSet<&'n str> {
     let (mut tasks, mut seen) = (BTreeSet::new(), BTreeSet::from([group]));
     let mut level = vec![group];
@@ -72,7 +73,7 @@ fn leaves<'n>(tables: &ResultTables<'n>, group: &'n str, left: &mut usize) -> BT
     tasks
 }
 
-/// The metrics of all groups, each with those of its tasks.
+/// The metrics of all groups, each with the metrics of its tasks.
 pub fn read(tables: &ResultTables<'_>) -> Vec<StatedRow> {
     let results = tables.root.get("results");
     let digits = results.map_or(Digits::Rounded, scores::digits);
@@ -90,7 +91,7 @@ pub fn read(tables: &ResultTables<'_>) -> Vec<StatedRow> {
             let members = tasks.iter().filter_map(|task| member(tables, task, key, digits));
             let members: Vec<_> = members.take(left).collect();
             left -= members.len();
-            // A task without its size leaves the group open.
+            // A task without a size leaves the group undecided.
             if left > 0
                 && !members.is_empty()
                 && members.iter().all(|member| member.cell("size").is_some())
@@ -107,7 +108,7 @@ pub fn read(tables: &ResultTables<'_>) -> Vec<StatedRow> {
     rows
 }
 
-/// The numbers of groups that stand a second time, in a table of their own, with those of the results.
+/// Groups that appear a second time, in their own table, beside the values in the results.
 pub fn again(tables: &ResultTables<'_>) -> Vec<StatedRow> {
     let digits = tables.root.get("results").map_or(Digits::Rounded, scores::digits);
     let mut rows = Vec::new();
@@ -126,18 +127,19 @@ pub fn again(tables: &ResultTables<'_>) -> Vec<StatedRow> {
     rows
 }
 
-/// The plain mean of what directly belongs to the group, which are groups themselves.
+/// The plain mean of the group's direct members, which are groups themselves.
 fn of_parts(row: &mut StatedRow, tables: &ResultTables<'_>, group: &str, key: &str) {
     let of = |name: &str| scores::number(tables.get("results", name)?, key);
     let values: Option<Vec<f64>> = tables.subtasks(group).map(of).collect();
     if let Some(values) = values.filter(|values| !values.is_empty()) {
         let mean = values.iter().sum::<f64>() / values.len() as f64;
-        row.compute_number("mean_of_parts", mean, "the mean of what is listed for the group");
+        row.compute_number("mean_of_parts", mean, "the mean of the group's direct members");
     }
 }
 
-/// How the errors of a group were pooled, as the nearer of both numbers shows: over all tasks below it, or over what it directly names. The harness did the latter
-/// in mid-2024, when groups became configurations of their own, and already wrote `n-samples`.
+/// The method that pooled a group's standard errors, whichever gives the closer value: over all tasks below the group,
+/// or over its direct members. The harness did the latter in mid-2024, when groups got their own configurations, and
+/// already wrote `n-samples`.
 fn of_inner_groups(
     row: &mut StatedRow,
     tables: &ResultTables<'_>,
@@ -160,7 +162,7 @@ fn of_inner_groups(
     row.compute_text("pooling", by, "");
 }
 
-/// What a group directly names, with its error and the number of items below it.
+/// A direct member of a group, with its standard error and its number of items.
 fn inner<'n>(
     tables: &ResultTables<'n>,
     name: &'n str,
@@ -179,11 +181,11 @@ fn inner<'n>(
     } else {
         items(name)
     };
-    row.compute_number("size", size.filter(|size| *size > 1.0)?, "the items of all its tasks");
+    row.compute_number("size", size.filter(|size| *size > 1.0)?, "the items in all its tasks");
     Some(row)
 }
 
-/// The pooled standard error of parts.
+/// The pooled standard error of the members.
 fn pooled(parts: &[StatedRow]) -> f64 {
     let of = |name: &'static str| parts.iter().filter_map(move |part| part.number(name));
     let all = of("size").sum::<f64>();
@@ -208,7 +210,7 @@ fn member(tables: &ResultTables<'_>, task: &str, key: &str, digits: Digits) -> O
     Some(row)
 }
 
-/// CrowS-Pairs as a whole, whose parts are tasks of their own.
+/// CrowS-Pairs as a whole, whose parts are separate tasks.
 pub fn concatenated(tasks: &[StatedRow]) -> Vec<StatedRow> {
     let mut rows = Vec::new();
     let task = |name: &str| tasks.iter().find(|task| task.label == name);

@@ -1,7 +1,7 @@
-//! Results of lm-evaluation-harness, old (up to 0.3) and new (from 0.4), alone or beside their samples.
+//! Results of lm-evaluation-harness, old (up to 0.3) and new (from 0.4), with or without their samples.
 //!
-//! Definitions: `lm_eval/evaluator.py`, `evaluator_utils.py`, `api/metrics.py`, `api/group.py` and `loggers` of EleutherAI/lm-evaluation-harness;
-//! what GPT-NeoX adds of itself, `megatron/neox_arguments`.
+//! Definitions: `lm_eval/evaluator.py`, `evaluator_utils.py`, `api/metrics.py`, `api/group.py` and `loggers` of
+//! EleutherAI/lm-evaluation-harness; for GPT-NeoX's additions, `megatron/neox_arguments`.
 
 mod groups;
 mod neox;
@@ -21,32 +21,32 @@ use crate::check::stated::{Digits, StatedRow};
 use samples::SampleFiles;
 use tables::ResultTables;
 
-/// What must hold.
+/// The consistency checks.
 static RELATIONS: RelationTable =
     RelationTable::new("relations.toml", include_str!("relations.toml"));
 
-/// Results alone.
+/// Results without samples.
 pub static KIND: DocumentKind = DocumentKind {
     id: "lm-eval",
-    what: "results of lm-evaluation-harness",
+    what: "lm-evaluation-harness results",
     reads: Reads::Json { is, read: |document| read(document, &mut SampleFiles::default()) },
     relations: &RELATIONS,
     twins: None,
 };
 
-/// Samples alone.
+/// Samples without results.
 pub static SAMPLES: DocumentKind = DocumentKind {
     id: "lm-eval-samples",
-    what: "samples of lm-evaluation-harness",
+    what: "lm-evaluation-harness samples",
     reads: Reads::Lines { is: samples::is, read: samples::alone },
     relations: &RELATIONS,
     twins: None,
 };
 
-/// Both of them in one folder.
+/// Results and samples in one folder.
 pub static FOLDER: DocumentKind = DocumentKind {
     id: "lm-eval-folder",
-    what: "results of lm-evaluation-harness with their samples",
+    what: "lm-evaluation-harness results with samples",
     reads: Reads::Folder {
         is: |folder| folder.names.iter().any(is_results) && folder.names.iter().any(is_samples),
         takes: |name| is_results(name) || is_samples(name),
@@ -70,7 +70,7 @@ fn is(root: Node<'_>) -> bool {
     has("results") && has("versions") && has("config") && root.get("config_tasks").is_none()
 }
 
-/// Whether the results of a task have a score under the name of its filter, as in `acc,none`: they stand before all else.
+/// Whether a task's results have a score with a filter name, such as `acc,none`. The results come first in the file.
 pub fn has_scores(root: Node<'_>) -> bool {
     let tasks = root.get("results").and_then(|results| results.members().ok());
     let is_filtered = |task: Node<'_>| {
@@ -105,7 +105,7 @@ fn folder(folder: &FolderListing) -> Result<FolderAnswer, Error> {
     Ok(answer)
 }
 
-/// Results as one row, with the samples that belong to them.
+/// Results as one row, with their samples.
 fn read(document: &Document, samples: &mut SampleFiles) -> StatedRow {
     let root = document.root();
     let mut row = StatedRow::default();
@@ -127,18 +127,18 @@ fn read(document: &Document, samples: &mut SampleFiles) -> StatedRow {
     whole
 }
 
-/// The clock of the run.
+/// The start, end and duration of the run.
 fn times(row: &mut StatedRow, root: Node<'_>) {
     let names = ["start_time", "end_time", "total_evaluation_time_seconds"];
     scores::state_some(row, root, "", &names);
     row.read_float("total_evaluation_time_seconds");
 }
 
-/// The model that was evaluated, told several times.
+/// The evaluated model, which is stated several times.
 fn model(row: &mut StatedRow, root: Node<'_>) {
-    /// What names it among the arguments, the first of these.
+    /// Model arguments that contain the model name; the first one that exists counts.
     const NAMED: &[&str] = &["peft", "delta", "pretrained", "model", "path", "engine"];
-    /// What no file name holds.
+    /// Characters that file names cannot contain.
     const UNSAFE: &[char] = &['"', '<', '>', ':', '/', '|', '\\', '?', '*', '[', ']'];
     scores::state_some(row, root, "", &["model_name", "model_name_sanitized"]);
     let arguments = row.text("model_args").unwrap_or_default().to_owned();
@@ -146,19 +146,19 @@ fn model(row: &mut StatedRow, root: Node<'_>) {
         arguments.split(',').find_map(|part| part.strip_prefix(name)?.strip_prefix('='))
     };
     if let Some(named) = NAMED.iter().find_map(|name| of(name)) {
-        row.compute_text("named.model", named, "in `/config/model_args`");
+        row.compute_text("named.model", named, "from `/config/model_args`");
     }
     if let Some(name) = row.text("model_name").map(str::to_owned) {
         let parts: Vec<_> = name.split(UNSAFE).collect();
-        // A stretch of such signs becomes one.
+        // A sequence of such characters becomes one separator.
         let at_ends = |at: usize| at == 0 || at + 1 == parts.len();
         let kept = parts.iter().enumerate().filter(|(at, part)| at_ends(*at) || !part.is_empty());
         let kept: Vec<_> = kept.map(|(_, part)| *part).collect();
-        row.compute_text("named.file", &kept.join("__"), "the name, with `__` for signs of paths");
+        row.compute_text("named.file", &kept.join("__"), "the name, with `__` for path characters");
     }
 }
 
-/// What the names of the file and its folders say.
+/// Facts in the names of the file and its folders.
 fn said(row: &mut StatedRow, path: &str) {
     let mut parts = path.rsplit('/');
     let (file, folder) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
@@ -168,7 +168,7 @@ fn said(row: &mut StatedRow, path: &str) {
         word.or_else(|| before(name, "shot"))
     };
     if let Some(shots) = shots(file).or_else(|| shots(folder)) {
-        row.compute_number("said.shots", shots, "in the name of the file or its folder");
+        row.compute_number("said.shots", shots, "from the name of the file or its folder");
     }
     let revision = row.text("model_args").and_then(|args| behind(args, "revision=step"));
     match revision {
@@ -178,18 +178,18 @@ fn said(row: &mut StatedRow, path: &str) {
         None => row.alias("named.step", &["model_args.iteration"]),
     }
     if let Some(step) = behind(file, "step") {
-        row.compute_number("said.step", step, "in the name of the file");
+        row.compute_number("said.step", step, "from the file name");
     }
 }
 
-/// The whole number that stands behind a word.
+/// The whole number after a word.
 fn behind(text: &str, word: &str) -> Option<f64> {
     let rest = text.get(text.find(word)? + word.len()..)?;
     let length = rest.bytes().take_while(u8::is_ascii_digit).count();
     rest.get(..length)?.parse().ok()
 }
 
-/// The whole number that stands before a word.
+/// The whole number before a word.
 fn before(text: &str, word: &str) -> Option<f64> {
     let rest = text.get(..text.find(word)?)?.trim_end_matches(['-', '_']);
     let length = rest.bytes().rev().take_while(u8::is_ascii_digit).count();

@@ -1,11 +1,11 @@
-//! The arguments of GPT-NeoX, which its results of lm-evaluation-harness hold as the model.
+//! GPT-NeoX arguments, which its lm-evaluation-harness results store as the model arguments.
 
 use repro_core::source::{Node, escape};
 
 use crate::check::kinds::scores;
 use crate::check::stated::{Digits, StatedRow};
 
-/// Settings that the arguments hold and the configuration files that they were read from.
+/// Settings that appear both in the arguments and in the config files they were read from.
 const SETTINGS: &[(&str, &str)] = &[
     ("num_layers", "num-layers"),
     ("hidden_size", "hidden-size"),
@@ -14,7 +14,7 @@ const SETTINGS: &[(&str, &str)] = &[
     ("train_iters", "train-iters"),
 ];
 
-/// Adds what follows of the arguments.
+/// Adds values derived from the arguments.
 pub fn read(row: &mut StatedRow, root: Node<'_>) {
     let Some(arguments) = root.get("config").and_then(|config| config.get("model_args")) else {
         return;
@@ -31,7 +31,7 @@ pub fn read(row: &mut StatedRow, root: Node<'_>) {
     }
 }
 
-/// A setting that the arguments and a configuration file have.
+/// A setting that appears in the arguments and in a config file.
 fn setting(
     arguments: Node<'_>,
     file: &str,

@@ -1,4 +1,4 @@
-//! Samples: one line for each item and filter.
+//! Samples: one line per item and filter.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,21 +9,21 @@ use super::super::python;
 use crate::check::kinds::scores;
 use crate::check::stated::StatedRow;
 
-/// The samples of a folder, until results ask for them.
+/// The samples of a folder that no results have claimed yet.
 #[derive(Debug, Default)]
 pub struct SampleFiles(Vec<SampleFile>);
 
-/// One file of samples.
+/// One samples file.
 #[derive(Debug, Default)]
 pub struct SampleFile {
-    /// Its name without what all have: the task and the time.
+    /// Its name without the common parts: the task and the time.
     stem: String,
     row: StatedRow,
     /// The scores by filter and metric, in order.
     scores: BTreeMap<(String, String), Vec<f64>>,
-    /// So many lines each filter has.
+    /// The number of lines per filter.
     lines: BTreeMap<String, usize>,
-    /// All hashes of all lines, which the hash of the task is over; none where a line lacks one.
+    /// The hashes of all lines, which the task hash covers; none if a line lacks one.
     hashes: Option<String>,
 }
 
@@ -35,7 +35,7 @@ pub fn is(line: Node<'_>) -> bool {
         && hashed.iter().any(|key| line.get(key).is_some())
 }
 
-/// A file of samples without results.
+/// A samples file without results.
 pub fn alone(document: &Document) -> StatedRow {
     let mut row = StatedRow::default();
     row.add("samples", [SampleFile::read(String::new(), document).row]);
@@ -43,7 +43,7 @@ pub fn alone(document: &Document) -> StatedRow {
 }
 
 impl SampleFiles {
-    /// Adds the file of a name.
+    /// Adds a file by name.
     pub fn add(&mut self, name: &str, document: &Document) {
         let stem = name.trim_start_matches("samples_").trim_end_matches(".jsonl").to_owned();
         let mut file = SampleFile::read(stem, document);
@@ -60,7 +60,7 @@ impl SampleFiles {
         Some(self.0.remove(at))
     }
 
-    /// Those that no results have asked for.
+    /// The samples that no results claimed.
     pub fn left(self) -> impl Iterator<Item = StatedRow> {
         self.0.into_iter().map(SampleFile::into_row)
     }
@@ -77,7 +77,7 @@ impl SampleFile {
             if let Some(item) = line.get("doc_id").and_then(|item| item.printed().ok())
                 && !seen.insert((filter.clone(), item))
             {
-                row.compute_text("again", item, "a line before has the same item and filter");
+                row.compute_text("again", item, "an earlier line has the same item and filter");
             }
             file.take(line, &filter);
             lines.push(row);
@@ -87,7 +87,7 @@ impl SampleFile {
         file
     }
 
-    /// Takes the scores and hashes of a line.
+    /// Reads the scores and hashes of a line.
     fn take(&mut self, line: Node<'_>, filter: &str) {
         for (key, value, _) in scores::members(Some(line), "") {
             let score = match &value.value().kind {
@@ -112,15 +112,15 @@ impl SampleFile {
         }
     }
 
-    /// Adds to a task and its metrics what the lines come to.
+    /// Adds the values computed from the lines to a task and its metrics.
     pub fn score(&mut self, task: &mut StatedRow, metrics: &mut [StatedRow]) {
         let lines = self.lines.values().copied().max().unwrap_or(0);
-        let how = format!("the lines of {}", self.row.label);
+        let how = format!("the lines in {}", self.row.label);
         task.compute_number("lines", lines as f64, how);
         let is_whole = task.number("effective") == Some(lines as f64) && self.lines.len() == 1;
         if let Some(hashes) = self.hashes.as_ref().filter(|_| is_whole) {
             let hash = Digest::of(hashes.as_bytes()).to_string();
-            task.compute_text("hash_of_lines", &hash, "SHA-256 of all hashes of the samples");
+            task.compute_text("hash_of_lines", &hash, "SHA-256 of all sample hashes");
         }
         for metric in metrics {
             let filter = match metric.text("filter") {
@@ -130,20 +130,20 @@ impl SampleFile {
             let name = metric.text("metric").unwrap_or_default();
             let key = (filter.to_owned(), name.to_owned());
             let Some(scores) = self.scores.get(&key) else { continue };
-            // A line without the score is another's.
+            // A line without the score belongs to a different metric.
             if self.lines.get(filter) != Some(&scores.len()) {
                 continue;
             }
             if scores.iter().any(|score| *score > 0.0 && *score < 1.0)
                 && metric.text("sort").is_some_and(|sort| sort != "other")
             {
-                metric.compute_text("sort", "fraction", "a sample is neither 0 nor 1");
+                metric.compute_text("sort", "fraction", "some samples are neither 0 nor 1");
             }
             let count = scores.len() as f64;
             let sum: f64 = scores.iter().sum();
             let mean = sum / count;
             let squares: f64 = scores.iter().map(|score| (score - mean) * (score - mean)).sum();
-            metric.compute_number("sum_of_lines", sum, "over the samples");
+            metric.compute_number("sum_of_lines", sum, "the sum over the samples");
             let how = "the sample variance over the samples";
             metric.compute_number("variance_of_lines", squares / (count - 1.0), how);
         }
@@ -155,7 +155,7 @@ impl SampleFile {
     }
 }
 
-/// What a line is hashed by.
+/// The values that a line's hashes cover.
 fn hashes(line: Node<'_>, pointer: &str) -> StatedRow {
     let mut row = StatedRow::default();
     scores::state_some(
@@ -175,7 +175,7 @@ fn hashes(line: Node<'_>, pointer: &str) -> StatedRow {
         let stated = row.text("doc_hash").unwrap_or_default().to_owned();
         let readings = python::readings(doc).map(|text| digest(&text));
         let fitting = readings.iter().find(|reading| **reading == stated);
-        // Words for no finite number and strings may be mixed.
+        // Words for non-finite numbers and strings may be mixed.
         if let Some(digest) = fitting.or(readings.first().filter(|_| python::words(doc) < 2)) {
             row.compute_text("doc_digest", digest, "SHA-256 of the item as Python writes it");
         }

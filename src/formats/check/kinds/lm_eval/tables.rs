@@ -1,4 +1,4 @@
-//! The tables of results, of which each has a member for each task: looked up by name, as there may be thousands of tasks.
+//! The tables of results, which have one member per task. Lookup is by name because there may be thousands of tasks.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use repro_core::source::{Kind as NodeKind, Node};
 
 use crate::check::kinds::scores;
 
-/// The members of tables by the table's name and their own.
+/// Table members by table name and member name.
 #[derive(Debug)]
 pub struct ResultTables<'n> {
     /// The whole document.
@@ -14,7 +14,7 @@ pub struct ResultTables<'n> {
     tables: BTreeMap<&'static str, BTreeMap<&'n str, Node<'n>>>,
 }
 
-/// The tables that are looked up.
+/// The tables used for lookup.
 const TABLES: &[&str] = &[
     "configs",
     "group_subtasks",
@@ -27,7 +27,7 @@ const TABLES: &[&str] = &[
 ];
 
 impl<'n> ResultTables<'n> {
-    /// Those of a document.
+    /// The tables of a document.
     pub fn of(root: Node<'n>) -> Self {
         let is_there =
             |(_, node, _): &(&str, Node<'_>, String)| node.value().kind != NodeKind::Null;
@@ -43,17 +43,17 @@ impl<'n> ResultTables<'n> {
         self.tables.get(table)?.get(name).copied()
     }
 
-    /// Whether results of this name are those of a group.
+    /// Whether the results with this name belong to a group.
     pub fn is_group(&self, name: &str) -> bool {
         self.get("configs", name).is_none() && self.names_tasks(name)
     }
 
-    /// Whether a name is that of several tasks.
+    /// Whether a name covers several tasks.
     pub fn names_tasks(&self, name: &str) -> bool {
         self.subtasks(name).next().is_some()
     }
 
-    /// The tasks that a group names.
+    /// The tasks that a group lists.
     pub fn subtasks(&self, group: &str) -> impl Iterator<Item = &'n str> {
         let listed = self.get("group_subtasks", group);
         scores::elements(listed, "").filter_map(|(name, _)| name.text().ok())

@@ -7,17 +7,17 @@ use super::tables::ResultTables;
 use crate::check::kinds::{scores, sizes};
 use crate::check::stated::{Digits, StatedRow};
 
-/// Metrics that are 0 or 1 for each item, wherever lm-evaluation-harness itself computes them.
+/// Metrics that are 0 or 1 for each item if lm-evaluation-harness computes them.
 const ZERO_ONE: &[&str] =
     &["acc", "acc_norm", "exact_match", "em", "mc1", "pct_stereotype", "acc_mutual_info"];
-/// Those of them that the harness computes for tasks that do not score for themselves, and the sorts of output for which it does.
+/// The subset that the harness computes for tasks without their own scoring, and the output types for which it does.
 const ITS_OWN: &[&str] = &["acc", "acc_norm", "exact_match", "acc_mutual_info"];
 const OUTPUTS: &[&str] = &["multiple_choice", "loglikelihood", "generate_until"];
-/// Metrics that are means of fractions from 0 to 1, and tasks whose `f1` is one.
+/// Metrics that are means of fractions, and tasks whose `f1` is such a mean.
 const FRACTIONS: &[&str] = &["mc2"];
 const F1_MEANS: &[&str] = &["drop", "record", "coqa"];
-/// Tasks beside those of known size that the harness itself scores so: what a task of another name does to an item nobody knows, because
-/// a class may score it without a word in its configuration.
+/// Tasks, beside those of known size, that use the harness's own scoring. For other tasks the scoring is unknown,
+/// because a task class may score items without a trace in its configuration.
 const STANDARD: &[&str] = &[
     "commonsense_qa",
     "copa",
@@ -31,14 +31,14 @@ const STANDARD: &[&str] = &[
     "triviaqa",
     "wsc273",
 ];
-/// Members of results that are no scores.
+/// Members of results that are not scores.
 const NO_SCORES: &[&str] = &["alias", "name", " ", "samples", "sample_len", "sample_count"];
-/// Tasks whose scores have names like those and are none, by what their names hold.
+/// Task names whose scores have these metric names but are not binary.
 const OTHERWISE: &[&str] = &["mc2", "multirc", "winogender", "longbench", "ethics"];
 const CROWS_PAIRS: &str = "crows_pairs_";
 const PERPLEXITIES: &[&str] = &["ppl", "perplexity", "word_perplexity", "byte_perplexity"];
 
-/// All tasks; groups of the new versions are none.
+/// All tasks; groups of new versions are not tasks.
 pub fn read(tables: &ResultTables<'_>, file: &str, samples: &mut SampleFiles) -> Vec<StatedRow> {
     let results = tables.root.get("results");
     let digits = results.map_or(Digits::Rounded, scores::digits);
@@ -51,7 +51,7 @@ pub fn read(tables: &ResultTables<'_>, file: &str, samples: &mut SampleFiles) ->
             counts(&mut row, tables, name);
             let mut metrics = metrics(tables, name, node, &pointer, digits);
             if is_counted_by_last(node) && !metrics.iter().all(is_over_all_items) {
-                // Another metric may be over more items, or fewer.
+                // A different metric may cover more or fewer items.
                 row.rename("effective", "effective_of_last");
             }
             for key in ["bits_per_byte", "byte_perplexity", "word_perplexity"] {
@@ -74,8 +74,8 @@ pub fn read(tables: &ResultTables<'_>, file: &str, samples: &mut SampleFiles) ->
     tasks
 }
 
-/// Says of each task that the share which the limit leaves of one of them was taken as the limit of all, as 0.4.3 and 0.4.4 did, which do
-/// not name themselves everywhere.
+/// Marks tasks if a fractional limit, once applied to one task, was reused as the limit of all later tasks, as in 0.4.3
+/// and 0.4.4. These versions do not always record their number.
 fn carry_limit(root: Node<'_>, tasks: &mut [StatedRow]) {
     let share = root.get("config").and_then(|config| scores::number(config, "limit"));
     let version = scores::text(root, "lm_eval_version");
@@ -93,11 +93,15 @@ fn carry_limit(root: Node<'_>, tasks: &mut [StatedRow]) {
     let limits = tasks.iter().filter_map(original).map(|all| libm::ceil(all * share));
     let Some(limit) = limits.into_iter().find(|limit| is_left(*limit)) else { return };
     for task in tasks {
-        task.compute_number("carried", limit, "what the limit leaves of one task");
+        task.compute_number(
+            "carried",
+            limit,
+            "the number of items that the limit leaves in one task",
+        );
     }
 }
 
-/// The version, shots and directions of a task, each of which is told twice.
+/// The version, shots and metric directions of a task, each recorded twice.
 fn told_again(row: &mut StatedRow, tables: &ResultTables<'_>, task: &str) {
     let escaped = escape(task);
     let of = |key: &str| tables.get(key, task);
@@ -118,7 +122,7 @@ fn told_again(row: &mut StatedRow, tables: &ResultTables<'_>, task: &str) {
     let is_told_zero = of("n-shot").is_some_and(|shots| shots.float() == Ok(0.0));
     let in_prompt = metadata.and_then(|metadata| metadata.get("num_fewshot"));
     match in_prompt.filter(|_| is_zero && !is_told_zero) {
-        // Shots that stand in the prompt itself, which versions from 0.4.12 on do not count.
+        // Shots that are part of the prompt, which versions from 0.4.12 on do not count.
         Some(shots) => {
             state("config.shots", Some(shots), format!("{below}/metadata/num_fewshot"));
         }
@@ -126,12 +130,12 @@ fn told_again(row: &mut StatedRow, tables: &ResultTables<'_>, task: &str) {
     }
 }
 
-/// How many items there are, and how many were scored.
+/// The number of items, and the number of scored items.
 fn counts(row: &mut StatedRow, tables: &ResultTables<'_>, task: &str) {
     if let Some(counts) = tables.get("n-samples", task) {
         let pointer = format!("/n-samples/{}", escape(task));
         scores::state_some(row, counts, &pointer, &["original", "effective"]);
-        // The original number is that of the set, whatever the limit.
+        // The original number is the size of the set, regardless of the limit.
         if let Some(known) = sizes::of_task(task) {
             row.compute_number(
                 "published.items",
@@ -153,7 +157,7 @@ fn counts(row: &mut StatedRow, tables: &ResultTables<'_>, task: &str) {
     }
 }
 
-/// A key of results without its filter, and the filter.
+/// A results key without its filter, and the filter.
 fn parts(key: &str) -> (&str, Option<&str>) {
     match key.split_once(',') {
         Some((metric, filter)) => (metric, Some(filter)),
@@ -161,7 +165,7 @@ fn parts(key: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// Where the standard error of a metric stands.
+/// The key of a metric's standard error.
 pub fn stderr_key(key: &str) -> String {
     match parts(key) {
         (metric, Some(filter)) => format!("{metric}_stderr,{filter}"),
@@ -169,13 +173,13 @@ pub fn stderr_key(key: &str) -> String {
     }
 }
 
-/// Whether the number of scored items is that of the metric that was computed last, as versions from 0.4.12 on write it, and they alone
-/// write this member.
+/// Whether the number of scored items belongs to the last computed metric, as in versions from 0.4.12 on, which are the
+/// only ones that write this member.
 pub fn is_counted_by_last(node: Node<'_>) -> bool {
     node.get("sample_len").is_some()
 }
 
-/// Whether the harness itself computes a metric, for each item.
+/// Whether the harness itself computes a metric for each item.
 fn is_over_all_items(metric: &StatedRow) -> bool {
     metric.text("metric").is_some_and(|name| ITS_OWN.contains(&name))
 }
@@ -203,7 +207,7 @@ fn metrics(
         .collect()
 }
 
-/// Whether a member of results is a score, and no error of one. Where one of them is named with its filter, all scores are.
+/// Whether a member of results is a score rather than a standard error. If one name includes its filter, all scores do.
 pub fn is_score(node: Node<'_>, key: &str) -> bool {
     let has_filter = |key: &str| parts(key).1.is_some();
     let is_named = |key: &str| !NO_SCORES.contains(&key) && !parts(key).0.ends_with("_stderr");
@@ -211,7 +215,7 @@ pub fn is_score(node: Node<'_>, key: &str) -> bool {
     is_named(key) && (has_filter(key) || !has_filters())
 }
 
-/// States a score with its standard error; what is no number is told.
+/// Records a score with its standard error; values that are not numbers are recorded as such.
 pub fn scored(
     row: &mut StatedRow,
     node: Node<'_>,
@@ -226,7 +230,7 @@ pub fn scored(
     }
 }
 
-/// What the configuration says of a metric, and what sort of number it so is.
+/// The configuration of a metric, and the resulting kind of number.
 fn declared(row: &mut StatedRow, tables: &ResultTables<'_>, task: &str, metric: &str) {
     let config = tables.get("configs", task);
     let pointer = format!("/configs/{}/metric_list", escape(task));
@@ -235,7 +239,7 @@ fn declared(row: &mut StatedRow, tables: &ResultTables<'_>, task: &str, metric: 
         .find(|(entry, _)| scores::text(*entry, "metric") == Some(metric));
     let aggregation = of_metric.as_ref().and_then(|(entry, _)| scores::text(*entry, "aggregation"));
     if let Some(aggregation) = aggregation {
-        row.compute_text("aggregation", aggregation, "as the configuration says");
+        row.compute_text("aggregation", aggregation, "from the configuration");
     }
     if let Some((entry, below)) = &of_metric {
         if let Some(direction) = entry.get("higher_is_better") {
@@ -251,14 +255,18 @@ fn declared(row: &mut StatedRow, tables: &ResultTables<'_>, task: &str, metric: 
     let listed = of_metric.is_some() && aggregation.is_none_or(|aggregation| aggregation == "mean");
     let is_once = |config| listed && is_scored_once(config, task, metric);
     if config.is_some_and(is_once) {
-        row.compute_text("scoring", "plain", "once by the harness, as the configuration has it");
+        row.compute_text(
+            "scoring",
+            "plain",
+            "scored once by the harness, according to the configuration",
+        );
     }
     let is_as_known = config.is_none_or(is_once);
     let (sort, how) = sort(task, metric, is_as_known);
     row.compute_text("sort", sort, how);
 }
 
-/// Whether a configuration leaves it to the harness to score an item, and that once; the harness has tasks that do otherwise.
+/// Whether a configuration lets the harness score each item, and only once; some tasks of the harness do not.
 fn is_scored_once(config: Node<'_>, task: &str, metric: &str) -> bool {
     let repeats = config.get("repeats").and_then(|repeats| repeats.integer().ok());
     let output = scores::text(config, "output_type").unwrap_or_default();
@@ -271,27 +279,27 @@ fn sort(task: &str, metric: &str, is_as_known: bool) -> (&'static str, &'static 
     let is_otherwise = OTHERWISE.iter().any(|part| task.contains(part));
     let is_known =
         sizes::of_task(task).is_some() || STANDARD.contains(&task) || task.starts_with(CROWS_PAIRS);
-    // CoQA leaves out one reference after the other, and takes the mean.
+    // CoQA leaves out one reference at a time and takes the mean.
     let is_fraction = FRACTIONS.contains(&metric)
         || metric == "f1" && F1_MEANS.contains(&task)
         || metric == "em" && task == "coqa";
     match metric {
-        _ if PERPLEXITIES.contains(&metric) => ("perplexity", "by its name"),
-        _ if is_fraction => ("fraction", "by its name"),
-        _ if !ZERO_ONE.contains(&metric) => ("other", "by its name"),
-        _ if task.contains("mc2") => ("fraction", "by the name of its task"),
-        _ if is_otherwise => ("other", "by the name of its task"),
-        _ if is_known && is_as_known => ("proportion", "0 or 1 for each item"),
-        _ => ("likely", "0 or 1 for each item, by its name"),
+        _ if PERPLEXITIES.contains(&metric) => ("perplexity", "from its name"),
+        _ if is_fraction => ("fraction", "from its name"),
+        _ if !ZERO_ONE.contains(&metric) => ("other", "from its name"),
+        _ if task.contains("mc2") => ("fraction", "from the task name"),
+        _ if is_otherwise => ("other", "from the task name"),
+        _ if is_known && is_as_known => ("proportion", "binary items"),
+        _ => ("likely", "binary items, from its name"),
     }
 }
 
-/// Whether a metric is a share of items that are 0 or 1.
+/// Whether a metric is a proportion of binary items.
 fn is_share(metric: &StatedRow) -> bool {
     matches!(metric.text("sort"), Some("proportion" | "likely"))
 }
 
-/// The published number of items of a task that is not limited and of which no items were chosen.
+/// The published number of items of a task without a limit or selected items.
 fn known_items(root: Node<'_>, task: &str) -> Option<f64> {
     let config = root.get("config");
     let limit = config.and_then(|config| config.get("limit"));
@@ -299,7 +307,7 @@ fn known_items(root: Node<'_>, task: &str) -> Option<f64> {
     sizes::of_task(task).filter(|_| limit.is_none() && chosen.is_none())
 }
 
-/// The number of items of a task: as it says, else as the first metric gives it that gives a whole number.
+/// The number of items of a task: as stated, or as implied by the first metric that gives a whole number.
 fn items(row: &mut StatedRow, metrics: &mut [StatedRow], known: Option<f64>, digits: Digits) {
     if row.cell("effective").is_some() {
         row.alias("items", &["effective"]);
@@ -312,7 +320,11 @@ fn items(row: &mut StatedRow, metrics: &mut [StatedRow], known: Option<f64>, dig
     let shares = metrics.iter().filter(|metric| is_share(metric));
     let found = shares.filter(|_| digits == Digits::Summed).find_map(of);
     if let Some((items, metric)) = &found {
-        row.compute_number("items", *items, format!("what `{metric}` and its error give"));
+        row.compute_number(
+            "items",
+            *items,
+            format!("implied by `{metric}` and its standard error"),
+        );
     }
     if let Some(known) = known {
         let how = "the published size of the evaluation set";
@@ -325,7 +337,7 @@ fn items(row: &mut StatedRow, metrics: &mut [StatedRow], known: Option<f64>, dig
         let (value, stderr) = (metric.number("value"), metric.number("stderr"));
         if let Some((value, stderr)) = value.zip(stderr).filter(|(_, stderr)| *stderr > 0.0) {
             let nearest = (value * (1.0 - value) / (stderr * stderr) + 1.0).round().max(2.0);
-            metric.compute_number("nearest.items", nearest, "the nearest whole number of items");
+            metric.compute_number("nearest.items", nearest, "the closest whole number of items");
         }
     }
 }

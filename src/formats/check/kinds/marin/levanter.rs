@@ -1,40 +1,40 @@
-//! What Levanter counts for a model config: parameters (`total_trainable_params`) and FLOPs of a token
-//! (`lm_flops_per_token`), as its configs for Llama, Qwen3, Mixtral and the speedruns' own transformers define them.
+//! Levanter's counts for a model config: parameters (`total_trainable_params`) and FLOPs per token
+//! (`lm_flops_per_token`), as defined by its configs for Llama, Qwen3, Mixtral and the speedruns' own transformers.
 //!
-//! These are definitions of printed numbers, not of models: norms of queries and keys count for OLMo-2 alone, and attention sinks for
-//! none.
+//! These definitions describe printed numbers, not models: query and key norms count only for OLMo-2, and attention
+//! sinks never count.
 
 use crate::check::stated::StatedRow;
 
-/// The vocabulary of the tokenizer that all runs use (Llama 3's, with its special tokens),
+/// The vocabulary size of the tokenizer that all runs use (Llama 3's, with its special tokens).
 pub const VOCABULARY: f64 = 128_256.0;
-/// and without them, as it was counted before 14 April 2025.
+/// The vocabulary size without special tokens, as counted before 14 April 2025.
 const WITHOUT_SPECIAL_TOKENS: f64 = 128_000.0;
 
-/// The shape of a model, by the letters of the definitions.
+/// The shape of a model, with the letters of the definitions.
 #[derive(Debug, Clone, Copy)]
 struct Shape {
-    /// Width.
+    /// Hidden size.
     h: f64,
-    /// Inner width of the feed-forward, or of one expert.
+    /// Intermediate size of the feed-forward layer, or of one expert.
     i: f64,
     layers: f64,
     heads: f64,
     keys: f64,
     head_dim: f64,
     sequence: f64,
-    /// Routed experts, those of a token, and shared ones; one, one and none in a dense model.
+    /// Routed experts, active experts per token, and shared experts; 1, 1 and 0 in a dense model.
     experts: f64,
     chosen: f64,
     shared: f64,
-    /// Layers with a gated DeltaNet instead of attention, and the kernel of its convolution.
+    /// Layers with a gated DeltaNet instead of attention, and the kernel size of its convolution.
     deltanet: f64,
     kernel: f64,
-    /// Output gates of attention in one layer, as columns of a matrix.
+    /// Attention output gates per layer, as columns of a matrix.
     gates: f64,
     hybrid_norm: bool,
     embedding_norm: bool,
-    /// Whether queries and keys have norms that the definition counts.
+    /// Whether the definition counts query and key norms.
     query_norms: bool,
     tied: bool,
     vocabulary: f64,
@@ -56,7 +56,7 @@ impl Shape {
         };
         let deltanet = if flag("use_gated_deltanet") {
             let (block, own) = (number("gdn_block_size")?, number("gdn_layers_per_block")?);
-            // No block has less than one layer, whatever a config says.
+            // A block has at least one layer, whatever the config states.
             let block = block.max(1.0);
             let own = own.max(0.0).min(block);
             let (whole, rest) = ((layers / block).floor(), layers % block);
@@ -80,14 +80,14 @@ impl Shape {
             gates,
             hybrid_norm: flag("hybrid_norm"),
             embedding_norm: flag("input_embedding_norm"),
-            // The one class of Levanter's that calls its switch for biases so.
+            // The only Levanter class that uses this name for its bias switch.
             query_norms: row.truth("model_config.attention_bias").is_some(),
             tied: flag("tie_word_embeddings"),
             vocabulary: VOCABULARY,
         })
     }
 
-    /// The parameters without the last norm, as they were counted before 18 May 2025.
+    /// The parameters without the last norm, as counted before 18 May 2025.
     fn without_last_norm(&self) -> f64 {
         let Self { h, heads, keys, head_dim, layers, deltanet, .. } = *self;
         let attention = 2.0 * h * head_dim * (heads + keys) + h * self.gates;
@@ -112,7 +112,7 @@ impl Shape {
         self.without_last_norm() + self.h
     }
 
-    /// The FLOPs of a token, forward: attention over the whole sequence, heads of the width by their number.
+    /// The forward FLOPs per token: attention over the full sequence, head size as hidden size divided by heads.
     fn flops_per_token(&self) -> f64 {
         let Self { h, heads, keys, layers, deltanet, sequence: s, .. } = *self;
         let router = if self.experts > 1.0 { 2.0 * h * self.experts } else { 0.0 };
@@ -132,16 +132,20 @@ impl Shape {
     }
 }
 
-/// Computes what Levanter counts for the model of a run, under its own definition and under those that a printed number may follow
-/// instead.
+/// Computes Levanter's counts for a run's model, under its own definition and under the alternatives that a printed
+/// number may follow.
 pub fn count(row: &mut StatedRow) {
     let Some(shape) = Shape::of(row) else { return };
     let whole = shape.parameters();
     let has_hybrid_norm = row.truth("model_config.hybrid_norm").is_some();
     let mut is = |name: &str, number: f64, how: &str| row.compute_number(name, number, how);
-    is("counted.parameters", whole, "as the config has it, with a vocabulary of 128,256");
-    is("counted.without_last_norm", shape.without_last_norm(), "the same without the last norm");
-    // A class without the setting was never counted with another one.
+    is("counted.parameters", whole, "from the config, with a vocabulary of 128,256");
+    is(
+        "counted.without_last_norm",
+        shape.without_last_norm(),
+        "from the config, without the last norm",
+    );
+    // A class without the setting was never counted with a different value.
     if has_hybrid_norm {
         let plain = Shape { hybrid_norm: !shape.hybrid_norm, ..shape };
         is("counted.other_norms", plain.parameters(), "with the other setting of `hybrid_norm`");
@@ -153,16 +157,20 @@ pub fn count(row: &mut StatedRow) {
     is(
         "counted.active",
         active.parameters() + shape.layers * router,
-        "with the experts of one token",
+        "with the active experts only",
     );
     let dense = Shape { experts: 1.0, shared: 0.0, ..shape };
-    is("counted.dense", dense.parameters(), "with one expert in each layer");
+    is("counted.dense", dense.parameters(), "with one expert per layer");
     let table = shape.vocabulary * shape.h;
-    is("counted.one_table", whole - table, "without one matrix of embeddings");
+    is("counted.one_table", whole - table, "without one embedding matrix");
     is("counted.no_table", whole - 2.0 * table, "without embeddings and head");
-    is("counted.flops_per_token", shape.flops_per_token(), "forward, by `lm_flops_per_token`");
+    is(
+        "counted.flops_per_token",
+        shape.flops_per_token(),
+        "forward pass, from `lm_flops_per_token`",
+    );
     let all = Shape { chosen: shape.experts, ..shape };
     is("counted.flops_of_all_experts", all.flops_per_token(), "with all experts");
     let one = Shape { chosen: 1.0, shared: 0.0, experts: 1.0, ..shape };
-    is("counted.flops_of_one_expert", one.flops_per_token(), "with one expert in each layer");
+    is("counted.flops_of_one_expert", one.flops_per_token(), "with one expert per layer");
 }

@@ -1,7 +1,7 @@
-//! Results of Marin's speedrun leaderboard: `speedrun_results.json` in both of its schemas, and the list of runs before it.
+//! Results of Marin's speedrun leaderboard: `speedrun_results.json` in both schemas, and the earlier list of runs.
 //!
 //! Definitions: `docs/explanations/speedrun-flops-accounting.md` and `lib/marin/src/marin/speedrun/speedrun.py` of
-//! marin-community/marin; `levanter` has those of the model.
+//! marin-community/marin; `levanter` contains the model definitions.
 
 mod levanter;
 
@@ -13,13 +13,13 @@ use crate::check::stated::{Digits, StatedRow};
 /// The kind.
 pub static KIND: DocumentKind = DocumentKind {
     id: "marin-speedrun",
-    what: "results of Marin's speedrun leaderboard",
+    what: "Marin speedrun results",
     reads: Reads::Json { is, read },
     relations: &RELATIONS,
     twins: Some(Twins { table: "run", identity: "identity", relations: &TWINS }),
 };
 
-/// Chips of a slice by its name's number, and the peak of one chip in bfloat16, by generation.
+/// TPU generations: chips per unit in the slice name, and the bfloat16 peak of one chip.
 const TPUS: &[(&str, f64, f64)] = &[
     ("v4", 0.5, 275e12),
     ("v5p", 0.5, 459e12),
@@ -27,11 +27,11 @@ const TPUS: &[(&str, f64, f64)] = &[
     ("v5e", 1.0, 197e12),
     ("v6e", 1.0, 918e12),
 ];
-/// The peak of a GPU in bfloat16 without sparsity, by what its name holds: as its maker publishes it (half of 1,979 with sparsity, 989.4 in
-/// the paper on the architecture), and rounded from that.
+/// Bfloat16 peaks of GPUs without sparsity, by a part of the name: as published (half of 1,979 with sparsity, 989.4 in
+/// the architecture paper), and rounded.
 const GPUS: &[(&str, &[f64])] = &[("h100", HOPPER), ("h200", HOPPER), ("a100", &[312e12])];
 const HOPPER: &[f64] = &[989.5e12, 989.4e12, 989e12, 990e12];
-/// So many steps the history of a run has, unless it is scanned.
+/// The number of steps in a run's history unless it is scanned.
 const SAMPLED: f64 = 500.0;
 
 fn is(root: Node<'_>) -> bool {
@@ -54,7 +54,7 @@ fn read(document: &Document) -> StatedRow {
     whole
 }
 
-/// A run of a list: its model size is counted as in the old schema.
+/// A run in a list, whose model size is counted as in the old schema.
 fn listed_run(at: usize, run: Node<'_>) -> StatedRow {
     let mut row = StatedRow::default();
     row.state_all(run, &format!("/{at}"), Digits::Full);
@@ -95,7 +95,7 @@ fn result(at: usize, run: Node<'_>) -> StatedRow {
     row
 }
 
-/// The name of a run, whoever the page with its curves belongs to.
+/// The name of a run, regardless of the owner of its W&B page.
 fn identity(row: &mut StatedRow) {
     let link = ["wandb_run_link", "wandb_run_id"].iter().find_map(|name| row.text(name));
     let name = link.and_then(|link| link.trim_end_matches('/').rsplit('/').next());
@@ -104,7 +104,7 @@ fn identity(row: &mut StatedRow) {
     }
 }
 
-/// Chips and their peak, by the name of the hardware.
+/// The chips and their peak, from the hardware name.
 fn hardware(row: &mut StatedRow) {
     if row.number("resources.device_flops_override").is_some() {
         return;
@@ -131,7 +131,7 @@ fn hardware(row: &mut StatedRow) {
         let count = ["resources.gpu_count", "train_config.resources.gpu_count"];
         let count = count.iter().find_map(|name| row.number(name));
         let peak = nearest_peak(row, count, peaks)?;
-        // These have lower clocks, and peaks of their own.
+        // These variants have lower clocks and different peaks.
         let is_slower = lower.contains("pcie") || lower.contains("nvl");
         (!is_slower).then(|| (text.to_owned(), count, peak))
     };
@@ -141,12 +141,12 @@ fn hardware(row: &mut StatedRow) {
         tpu.iter().find_map(of_tpu).map(|(name, chips, peak)| (name, Some(chips * slices), peak));
     let Some((name, chips, peak)) = known.or_else(|| gpu.iter().find_map(of_gpu)) else { return };
     if let Some(chips) = chips {
-        row.compute_number("hardware.chips", chips, format!("the chips of {name}"));
+        row.compute_number("hardware.chips", chips, format!("the number of chips in {name}"));
     }
-    row.compute_number("hardware.peak", peak, format!("the bfloat16 peak of a chip of {name}"));
+    row.compute_number("hardware.peak", peak, format!("the bfloat16 peak of one {name} chip"));
 }
 
-/// The one of several published peaks of a GPU that a run was computed with, as far as it shows.
+/// The published peak of a GPU that a run was computed with, as far as it can be inferred.
 fn nearest_peak(row: &StatedRow, count: Option<f64>, peaks: &[f64]) -> Option<f64> {
     let stated = ["device_flops", "hardware_config.device_flops"];
     let stated = stated.iter().find_map(|name| row.number(name));
@@ -160,8 +160,8 @@ fn nearest_peak(row: &StatedRow, count: Option<f64>, peaks: &[f64]) -> Option<f6
     }
 }
 
-/// What the hardware could do in all steps, if the stated time is that of a sampled history: only where the FLOPs are those of the stated
-/// time, and the utilization that would come out is one that runs have, for which a run must have more steps than that.
+/// The hardware FLOPs over all steps if the stated time covers only a sampled history. Computed only if the FLOPs match
+/// the stated time, the run has more steps than the sample, and the resulting utilization is plausible.
 fn sampled_time(row: &mut StatedRow) {
     const UTILIZATIONS: std::ops::RangeInclusive<f64> = 0.05..=1.0;
     /// An estimate may be printed with three digits.
@@ -169,7 +169,7 @@ fn sampled_time(row: &mut StatedRow) {
     let first = |names: &[&str]| names.iter().find_map(|name| row.number(name));
     let whole = || {
         let steps = row.number("train_config.num_train_steps")?;
-        // Minutes, which in some versions are seconds whatever their name says.
+        // Minutes; in some versions seconds, despite the name.
         let time = first(&["training_time", "training_time_in_minutes"])?;
         let chips = first(&["hardware_config.num_devices", "num_chips", "hardware.chips"])?;
         let peak = first(&["hardware_config.device_flops", "device_flops", "hardware.peak"])?;
@@ -181,11 +181,15 @@ fn sampled_time(row: &mut StatedRow) {
         (is_of_time && UTILIZATIONS.contains(&(needed / whole))).then_some(whole)
     };
     if let Some(whole) = whole() {
-        row.compute_number("flops_of_all_steps", whole, "those of 500 steps, for all");
+        row.compute_number(
+            "flops_of_all_steps",
+            whole,
+            "the FLOPs of 500 steps, scaled to all steps",
+        );
     }
 }
 
-/// What a run's description and name say of it.
+/// Values from a run's description and name.
 fn said(row: &mut StatedRow) {
     let description = row.text("description").unwrap_or_default().to_owned();
     if let Some((size, words)) = crate::check::words::parameters(&description).into_iter().next() {
@@ -196,14 +200,14 @@ fn said(row: &mut StatedRow) {
         let number = name.split_once(before).map(|(_, rest)| rest);
         let number = number.map(|rest| rest.split(['_', '-']).next().unwrap_or(rest));
         if let Some(number) = number.and_then(|text| text.parse::<f64>().ok()) {
-            row.compute_number(said, number, "in the name of the run");
+            row.compute_number(said, number, "from the run name");
         }
     }
 }
 
-/// What must hold.
+/// The consistency checks.
 static RELATIONS: RelationTable =
     RelationTable::new("relations.toml", include_str!("relations.toml"));
 
-/// What must hold between two documents that tell of one run.
+/// The checks between two documents about the same run.
 static TWINS: RelationTable = RelationTable::new("twins.toml", include_str!("twins.toml"));

@@ -1,4 +1,4 @@
-//! What is found out about the model of a folder, piece by piece.
+//! Collects the facts about the model in a folder, piece by piece.
 
 use std::sync::Arc;
 
@@ -14,27 +14,27 @@ use super::tables;
 use crate::check::kind::FolderListing;
 use crate::check::stated::StatedRow;
 
-/// Whether a config is fine and of a model that cannot be counted here.
+/// Whether a config is valid but its model cannot be counted.
 pub fn is_uncountable(error: &Error) -> bool {
     let codes = [&UNKNOWN_FAMILY, &UNSUPPORTED, &UNKNOWN_SHAPE_FIELD];
     codes.iter().any(|code| code.id == error.code.id)
 }
 
-/// What is found out about the model of a folder.
+/// The facts about the model in a folder.
 #[derive(Debug, Default)]
 pub struct FoundModel {
     pub row: StatedRow,
     pub ways: CountedWays,
-    /// What its config describes.
+    /// The model that its config describes.
     described: Option<ModelCounts>,
-    /// Whether its config says that its weights are packed.
+    /// Whether its config states that its weights are quantized.
     pub is_quantized: bool,
 }
 
 impl FoundModel {
-    /// Its config describes this.
+    /// Adds the model described by its config.
     pub fn is_described(&mut self, model: ModelCounts) {
-        // Cards, headers and indexes are of whole models: the count of a part is shown, and held against nothing.
+        // Cards, headers and indexes describe whole models: the count of a part is shown but not compared.
         if model.is_part {
             let note = model.notes.join("; ");
             let line = line("language model", Some(model.total), model.active, &note);
@@ -56,14 +56,13 @@ impl FoundModel {
         self.described = Some(model);
     }
 
-    /// Its config is of a model that cannot be counted here.
+    /// Notes that its config describes a model that cannot be counted.
     pub fn is_unknown(&mut self, file: &str, error: &Error) {
-        let note =
-            format!("{file}: {} is not known, so that headers alone are counted", error.found);
+        let note = format!("{file}: {} is unknown, so only headers are counted", error.found);
         self.row.add("count", [line("computed", None, None, &note)]);
     }
 
-    /// One form of its weights has headers of this content.
+    /// Adds the header contents of one form of its weights.
     pub fn is_stored(&mut self, name: &str, counts: &ModelCounts) {
         let notes = std::iter::once(name.to_owned()).chain(counts.notes.iter().cloned());
         let note = notes.collect::<Vec<_>>().join("; ");
@@ -75,14 +74,14 @@ impl FoundModel {
         own.compute_number(
             "stored.total",
             counts.total as f64,
-            format!("by the headers of {name}"),
+            format!("from the headers of {name}"),
         );
         self.add_described(&mut own, counts.total);
         self.row.add("weights", [own]);
         self.ways.add(card::STORED, counts.total, counts.active);
     }
 
-    /// An index says this of all shards together.
+    /// Adds an index's statement about all shards.
     pub fn has_index(&mut self, mut index: StatedRow) {
         if let Some(total) = index.number("total_parameters") {
             self.add_described(&mut index, total as u64);
@@ -90,7 +89,7 @@ impl FoundModel {
         self.row.add("index", [index]);
     }
 
-    /// It has a card, whose metadata state more scores. Answers what cannot be read.
+    /// Adds its card, whose metadata can state more scores. Returns errors.
     pub fn has_card(
         &mut self,
         folder: &FolderListing,
@@ -117,7 +116,7 @@ impl FoundModel {
         failures
     }
 
-    /// Its folder states these scores for programs.
+    /// Adds the machine-readable scores of its folder.
     pub fn has_scores(&mut self, scores: &FolderScores) {
         if let Some(words) = scores.in_words() {
             self.row.add("count", [note_line("scores", &words)]);
@@ -126,10 +125,10 @@ impl FoundModel {
         self.row.add("on_hub", scores.on_hub());
     }
 
-    /// Adds what the config describes beside what is `stored`: layers for multi-token prediction are counted where
-    /// weights hold them, as most are published both ways.
+    /// Adds the described parameters beside the `stored` ones. Multi-token prediction layers count if the weights
+    /// contain them, because most such models are published both ways.
     fn add_described(&self, row: &mut StatedRow, stored: u64) {
-        // Of packed weights neither headers nor an index hold the number of parameters.
+        // For packed weights, neither headers nor an index contain the number of parameters.
         let Some(model) = self.described.as_ref().filter(|_| !self.is_quantized) else { return };
         let counts = model.counts.as_ref();
         let way = counts.and_then(|counts| counts.stored_as(stored));
@@ -141,14 +140,14 @@ impl FoundModel {
     }
 }
 
-/// What is told without a count.
+/// A line without a count.
 fn note_line(label: &str, note: &str) -> StatedRow {
     let mut row = StatedRow::new(label);
     row.compute_text("note", note, "");
     row
 }
 
-/// One way of counting, as it is told.
+/// One way of counting, as reported.
 fn line(label: &str, total: Option<u64>, active: Option<u64>, note: &str) -> StatedRow {
     let shown = |count: Option<u64>| {
         count.map_or_else(|| "unknown".to_owned(), |count| grouped(&count.to_string()))

@@ -1,4 +1,4 @@
-//! A folder of a model: config, weights by their headers, and the card. Parameters as computed, as stored and as said, side by side.
+//! Model folders: config, weight headers, and the card. Compares computed, stored and stated parameter counts.
 
 mod card;
 mod found;
@@ -23,7 +23,7 @@ use crate::check::stated::StatedRow;
 /// A folder.
 pub static KIND: DocumentKind = DocumentKind {
     id: "model-folder",
-    what: "folder of a model",
+    what: "model folder",
     reads: Reads::Folder {
         is,
         takes: |name| weights::is(name) || is_text(name),
@@ -34,16 +34,16 @@ pub static KIND: DocumentKind = DocumentKind {
     twins: None,
 };
 
-/// A config under any name, without the rest of a folder.
+/// A config under any name, without the rest of the folder.
 pub static CONFIG_KIND: DocumentKind = DocumentKind {
     id: "model-config",
-    what: "config of a model",
+    what: "model config",
     reads: Reads::Json { is: is_config, read: state_config },
     relations: &NO_RELATIONS,
     twins: None,
 };
 
-/// What a config is called in the folder of a model.
+/// The config's file name in a model folder.
 pub const CONFIG: &str = "config.json";
 const CARD: &str = "README.md";
 
@@ -51,7 +51,8 @@ fn is_text(name: &str) -> bool {
     [CONFIG, CARD].contains(&name) || TRAINER_RESULTS.contains(&name)
 }
 
-/// A config alone may be that of anything: it is one of a model where it names its kind, or can be counted. So is a card where its metadata state results.
+/// Whether a config without other files belongs to a model: it names its model type, or can be counted. A card
+/// qualifies if its metadata states results.
 fn is(folder: &FolderListing) -> bool {
     folder.names.iter().any(|name| weights::is(name))
         || folder.has(CONFIG) && names_a_model(folder)
@@ -69,12 +70,12 @@ fn names_a_model(folder: &FolderListing) -> bool {
     config.is_ok_and(|config| names_its_kind(config.root()) || recompute(&config).is_ok())
 }
 
-/// Whether its weights are packed, so that what headers hold are no parameters.
+/// Whether its weights are packed, so headers do not contain parameter counts.
 fn is_quantized(config: Node<'_>) -> bool {
     ["quantization_config", "compression_config"].iter().any(|key| config.get(key).is_some())
 }
 
-/// Whether a config says which kind of model it is of.
+/// Whether a config names its model type.
 pub fn names_its_kind(config: Node<'_>) -> bool {
     ["model_type", "architectures"].iter().any(|key| config.get(key).is_some())
 }
@@ -136,6 +137,6 @@ fn read(folder: &FolderListing) -> Result<FolderAnswer, Error> {
     Ok(answer)
 }
 
-/// What must hold.
+/// The consistency checks.
 static RELATIONS: RelationTable =
     RelationTable::new("relations.toml", include_str!("relations.toml"));

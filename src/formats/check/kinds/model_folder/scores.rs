@@ -1,7 +1,8 @@
-//! Scores that a folder states for programs (`model-index` of the card's metadata, `.eval_results`, result files of Trainer), held against
-//! each other and against what the card prints.
+//! Compares machine-readable scores in a folder (`model-index` in the card's metadata, `.eval_results`, Trainer result
+//! files) with each other and with the scores printed in the card.
 //!
-//! Definitions: `modelcard.md` and `eval_results.yaml` of huggingface/hub-docs; the list of results in `modelcard.py` of transformers.
+//! Definitions: `modelcard.md` and `eval_results.yaml` of huggingface/hub-docs; the results list in `modelcard.py` of
+//! transformers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -17,24 +18,24 @@ use crate::check::kind::{EVAL_RESULTS, FolderListing};
 use crate::check::kinds::scores::text;
 use crate::check::stated::{Digits, StatedRow};
 
-/// Where scripts with Trainer write their last results.
+/// The files in which Trainer scripts write their last results.
 pub const TRAINER_RESULTS: [&str; 2] = ["eval_results.json", "all_results.json"];
-/// Before the list of results on cards that Trainer writes.
+/// The line before the results list in cards written by Trainer.
 const LIST: &str = "It achieves the following results on the evaluation set:";
-/// So many files of results are read.
+/// The maximum number of results files read.
 const FILES: usize = 256;
 
-/// A score that is stated for programs.
+/// A machine-readable score.
 #[derive(Debug)]
 struct StatedScore {
-    /// What was measured on what: everything beside the value, for equality.
+    /// The measurement: everything except the value, for equality.
     identity: String,
     dataset: String,
-    /// Other names of the data set.
+    /// Other names of the dataset.
     names: Vec<String>,
     config: Option<String>,
     split: Option<String>,
-    /// The name of the metric, where it has one.
+    /// The name of the metric, if stated.
     metric: String,
     /// The row with its `value`.
     row: StatedRow,
@@ -43,15 +44,15 @@ struct StatedScore {
 /// All scores of a folder.
 #[derive(Debug, Default)]
 pub struct FolderScores {
-    /// Of the card's metadata.
+    /// From the card's metadata.
     index: Vec<StatedScore>,
-    /// Of files in `.eval_results`.
+    /// From files in `.eval_results`.
     hub: Vec<StatedScore>,
     /// The names of the model.
     models: Vec<String>,
 }
 
-/// Whether a text begins with metadata that states results.
+/// Whether a text starts with metadata that states results.
 pub fn states_results(card: &str) -> bool {
     metadata(card).is_some_and(|range| {
         card.get(range)
@@ -59,7 +60,7 @@ pub fn states_results(card: &str) -> bool {
     })
 }
 
-/// The YAML between the first two lines `---`.
+/// The YAML between the first two `---` lines.
 fn metadata(card: &str) -> Option<Range<usize>> {
     let start = ["---\n", "---\r\n"].into_iter().find(|start| card.starts_with(start))?.len();
     let mut at = start;
@@ -97,7 +98,7 @@ impl FolderScores {
         Ok(())
     }
 
-    /// Reads the files of a folder's `.eval_results`.
+    /// Reads the files in a folder's `.eval_results`.
     pub fn read_hub(&mut self, folder: &FolderListing) -> Vec<Error> {
         let mut failures = Vec::new();
         for name in yaml_files(&folder.path.join(EVAL_RESULTS)) {
@@ -114,12 +115,12 @@ impl FolderScores {
         failures
     }
 
-    /// The names that the metadata give the model.
+    /// The names of the model in the metadata.
     pub fn models(&self) -> &[String] {
         &self.models
     }
 
-    /// How many there are, in words; nothing where there are none.
+    /// The number of scores by place, as text; none if there are no scores.
     pub fn in_words(&self) -> Option<String> {
         let parts = [("model-index", self.index.len()), (EVAL_RESULTS, self.hub.len())];
         let told: Vec<_> = parts
@@ -130,7 +131,7 @@ impl FolderScores {
         (!told.is_empty()).then(|| told.join(", "))
     }
 
-    /// Scores of one identity, each with the first of them.
+    /// Scores with the same identity, each beside the first of them.
     pub fn again(&self) -> Vec<StatedRow> {
         let mut first: BTreeMap<&str, &StatedRow> = BTreeMap::new();
         let mut rows = Vec::new();
@@ -145,7 +146,7 @@ impl FolderScores {
         rows
     }
 
-    /// Scores of `.eval_results` beside the one of the metadata that is of the same data.
+    /// Scores in `.eval_results` beside the metadata score for the same data.
     pub fn on_hub(&self) -> Vec<StatedRow> {
         let (index, hub) = (by_dataset(&self.index), by_dataset(&self.hub));
         let rows = hub.iter().filter_map(|(dataset, scores)| {
@@ -158,8 +159,8 @@ impl FolderScores {
         rows.collect()
     }
 
-    /// Scores of the metadata beside the one cell of the card's tables that is of this model and this data set. A table that parts
-    /// settings or metrics by columns of their own does not say which it prints.
+    /// Metadata scores beside the only table cell for this model and dataset. A table with separate columns for
+    /// settings or metrics does not show which one it prints.
     pub fn in_tables(
         &self,
         card: &Arc<Source>,
@@ -183,7 +184,7 @@ impl FolderScores {
             }
         }
         let rows = self.index.iter().filter_map(|score| {
-            // Of a data set with several scores a table does not say which it prints.
+            // If a dataset has several scores, the table does not show which one it prints.
             if score.names.iter().any(|name| named.get(&**name).is_some_and(|count| *count > 1)) {
                 return None;
             }
@@ -196,7 +197,7 @@ impl FolderScores {
         rows.collect()
     }
 
-    /// Scores of the metadata beside the list of results that Trainer has written.
+    /// Metadata scores beside the results list written by Trainer.
     pub fn in_list(&self, card: &Arc<Source>) -> Vec<StatedRow> {
         let list = listed(card.text());
         let mut named: BTreeMap<&str, usize> = BTreeMap::new();
@@ -210,21 +211,21 @@ impl FolderScores {
     }
 }
 
-/// Scores by their data set.
+/// Scores by dataset.
 fn by_dataset(scores: &[StatedScore]) -> BTreeMap<&str, Vec<&StatedScore>> {
     let mut all: BTreeMap<&str, Vec<&StatedScore>> = BTreeMap::new();
     scores.iter().for_each(|score| all.entry(&score.dataset).or_default().push(score));
     all
 }
 
-/// Whether a table has columns that say how a score was measured.
+/// Whether a table has columns that describe how a score was measured.
 fn parts_settings(table: &CardTable) -> bool {
     let names = ["shot", "metric", "setting", "version", "split"];
     let is_setting = |head: &str| names.iter().any(|name| head.to_lowercase().contains(name));
     table.head.iter().any(|cell| is_setting(&cell.text))
 }
 
-/// The results in files of Trainer beside the list of the card.
+/// The results in Trainer files beside the card's results list.
 pub fn of_trainer(folder: &FolderListing, card: &Arc<Source>) -> (Vec<StatedRow>, Vec<Error>) {
     let list = listed(card.text());
     let (mut rows, mut failures) = (Vec::new(), Vec::new());
@@ -248,7 +249,7 @@ pub fn of_trainer(folder: &FolderListing, card: &Arc<Source>) -> (Vec<StatedRow>
 }
 
 impl StatedScore {
-    /// Whether both are of the same data: the same data set, and where both say it, the same part of it.
+    /// Whether both cover the same data: the same dataset, and the same split if both state it.
     fn is_of_data(&self, other: &Self) -> bool {
         let agree = |a: &Option<String>, b: &Option<String>| match (a, b) {
             (Some(a), Some(b)) => a == b,
@@ -260,7 +261,7 @@ impl StatedScore {
     }
 }
 
-/// A result of `model-index`.
+/// A result in `model-index`.
 fn of_index(
     model: &str,
     result: Node<'_>,
@@ -291,7 +292,7 @@ fn of_index(
     })
 }
 
-/// An entry of a file in `.eval_results`; none that says under which terms it differs from the usual.
+/// An entry of a file in `.eval_results`; none if it states deviating conditions.
 fn of_hub(entry: Node<'_>, at: usize) -> Option<StatedScore> {
     let dataset = entry.get("dataset")?;
     let id = text_of(dataset, "id")?;
@@ -320,7 +321,7 @@ fn text_of(node: Node<'_>, key: &str) -> Option<String> {
     text(node, key).map(str::to_owned)
 }
 
-/// What a printed score can have been: whole ones are rounded, too.
+/// The range of a printed score; whole numbers may also be rounded.
 fn range(text: &str) -> Option<PrintedRange> {
     let printed = PrintedRange::printed(text)?;
     let [low, high] = printed.ends();
@@ -328,13 +329,13 @@ fn range(text: &str) -> Option<PrintedRange> {
     Some(if is_whole { PrintedRange::between(low - 0.5, high + 0.5) } else { printed })
 }
 
-/// States a score.
+/// Records a score.
 fn state(row: &mut StatedRow, name: &str, node: Node<'_>, pointer: String) {
     row.state("text", node, pointer, Digits::Rounded);
     quote(row, name);
 }
 
-/// Gives the score in `text` its name, with all that it can have been.
+/// Records the score in `text` under its name, with its full range.
 fn quote(row: &mut StatedRow, name: &str) {
     let printed = row.cell("text").map(|cell| cell.printed.clone()).unwrap_or_default();
     if let Some(range) = range(&printed) {
@@ -342,7 +343,7 @@ fn quote(row: &mut StatedRow, name: &str) {
     }
 }
 
-/// A score with another one beside it.
+/// A score beside a different one.
 fn beside(score: &StatedRow, name: &str, other: &StatedRow, known: &str) -> StatedRow {
     let mut row = score.clone();
     row.copy(name, other, known);
@@ -350,12 +351,12 @@ fn beside(score: &StatedRow, name: &str, other: &StatedRow, known: &str) -> Stat
     row
 }
 
-/// A score with a printed one beside it.
+/// A score beside a printed one.
 fn printed_beside(score: &StatedRow, card: &Arc<Source>, span: Range<usize>) -> StatedRow {
     let mut row = score.clone();
     row.print("text", card, span, Digits::Rounded);
     quote(&mut row, "on_card");
-    // On cards digits are cut off, too.
+    // Digits in cards may also be truncated.
     if let Some(cell) = row.cell("on_card")
         && let Some([low, high]) = row.range("on_card").map(PrintedRange::ends)
     {
@@ -367,7 +368,7 @@ fn printed_beside(score: &StatedRow, card: &Arc<Source>, span: Range<usize>) -> 
     row
 }
 
-/// How often the other score is this one: a share and a percentage of one size differ by 100.
+/// The scale between two scores: a fraction and a percentage differ by 100.
 fn add_scale(row: &mut StatedRow, other: &str) {
     if let (Some(value), Some(other)) = (row.number("value"), row.number(other)) {
         let ratio = other / value;
@@ -376,11 +377,11 @@ fn add_scale(row: &mut StatedRow, other: &str) {
             0.005..0.02 => 0.01,
             _ => 1.0,
         };
-        row.compute_number("scale", scale, "a share or a percentage");
+        row.compute_number("scale", scale, "a fraction or a percentage");
     }
 }
 
-/// The results that a card of Trainer lists, by their names in small letters.
+/// The results in a Trainer card, by lower-case name.
 fn listed(card: &str) -> BTreeMap<String, Range<usize>> {
     let mut list = BTreeMap::new();
     let Some(start) = card.find(LIST).map(|at| at + LIST.len()) else { return list };
@@ -400,7 +401,7 @@ fn listed(card: &str) -> BTreeMap<String, Range<usize>> {
     list
 }
 
-/// The names of the YAML files of a folder, in order.
+/// The sorted names of a folder's YAML files.
 fn yaml_files(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());

@@ -1,10 +1,10 @@
-//! Tables of a card, and names as they are compared.
+//! Card tables, and name normalization.
 
 use std::ops::Range;
 
 use repro_claim::table::{PrintedCell, cells, is_rule};
 
-/// A table: its head, and its other lines with their numbers.
+/// A table: its header, and its rows with their line numbers.
 #[derive(Debug)]
 pub struct CardTable {
     pub head: Vec<PrintedCell>,
@@ -12,7 +12,7 @@ pub struct CardTable {
 }
 
 impl CardTable {
-    /// The cells below the head with the label of the line and that of the column.
+    /// The cells below the header with the row label and the column label.
     pub fn cells(&self) -> impl Iterator<Item = TableCell<'_>> {
         self.rows.iter().flat_map(|(line, row)| {
             let label = row.first().map_or("", |cell| &*cell.text);
@@ -26,7 +26,7 @@ impl CardTable {
     }
 }
 
-/// A cell and what it is of.
+/// A cell with its labels.
 #[derive(Debug, Clone, Copy)]
 pub struct TableCell<'t> {
     pub row: &'t str,
@@ -52,7 +52,7 @@ pub fn tables(text: &str) -> Vec<CardTable> {
     all
 }
 
-/// A name as names are compared: its letters and digits, without the owner before a slash, markup and the target of a link.
+/// Normalizes a name for comparison: letters and digits, without the owner before a slash, markup and link targets.
 pub fn name(text: &str) -> String {
     let text = match text.split_once('[').and_then(|(_, rest)| rest.split_once("](")) {
         Some((words, _)) => words,
@@ -62,7 +62,7 @@ pub fn name(text: &str) -> String {
     last.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
 }
 
-/// The one number that a cell prints, and where in the text: `**84.1**`, `84.1%`; none of `84.1 (5-shot)`.
+/// The only number in a cell and its range in the text: `**84.1**`, `84.1%`; none for `84.1 (5-shot)`.
 pub fn number(cell: &PrintedCell) -> Option<(&str, Range<usize>)> {
     let bare = cell.text.trim_matches(['*', '_', '`', ' ', '%', '\\']);
     let start = cell.span.start + cell.text.find(bare)?;

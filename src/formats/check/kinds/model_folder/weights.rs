@@ -1,4 +1,4 @@
-//! The weights of a model in the forms that lie in its folder: shards with an index or without, single files, files of llama.cpp.
+//! The weight files in a model folder: shards with or without an index, single files, and llama.cpp files.
 
 use std::collections::BTreeMap;
 
@@ -10,24 +10,24 @@ use crate::check::kind::FolderListing;
 use crate::check::stated::{Digits, StatedRow};
 
 const INDEX: &str = "model.safetensors.index.json";
-/// So many single files are counted: a folder may hold one model in many precisions.
+/// The maximum number of single files counted, because a folder may contain one model in many precisions.
 const FILES: usize = 32;
 
-/// Whether a file of this name holds weights, or says where they are.
+/// Whether a file with this name contains weights or their index.
 pub fn is(name: &str) -> bool {
-    // What is added to a model that lies elsewhere is none.
+    // Adapters for a model stored elsewhere do not count.
     if name.starts_with("adapter_") {
         return false;
     }
     name.ends_with(".safetensors") || name.ends_with(".gguf") || name == INDEX
 }
 
-/// The index of the shards, where there is one.
+/// The index of the shards, if there is one.
 pub fn index(folder: &FolderListing) -> Option<Result<Document, Error>> {
     folder.has(INDEX).then(|| read_index(&folder.file(INDEX), &folder.told(INDEX)))
 }
 
-/// What an index says of all shards: newer ones name the number of parameters.
+/// The totals that an index states for all shards; newer ones include the number of parameters.
 pub fn said_of_all(index: &Document) -> StatedRow {
     let mut row = StatedRow::new(INDEX);
     if let Some(metadata) = index.root().get("metadata") {
@@ -36,7 +36,7 @@ pub fn said_of_all(index: &Document) -> StatedRow {
     row
 }
 
-/// Each form of the weights with its count; of shards by their `index`, where it can be read.
+/// Each form of the weights with its count; shards are grouped by their `index` if it is readable.
 pub fn load_all(
     folder: &FolderListing,
     index: Option<&Document>,
@@ -48,14 +48,14 @@ pub fn load_all(
     for name in weights().filter(|name| *name != INDEX) {
         match shard_of(name) {
             Some((stem, _)) => split.entry(stem).or_default().push(name),
-            // A consolidated copy and single files lie beside shards, too.
+            // A consolidated copy and single files may also lie beside shards.
             None if forms.len() < FILES => forms.push(one(name)),
             None => {}
         }
     }
     let is_shard = |name: &&str| name.ends_with(".safetensors");
     if folder.has(INDEX) {
-        // An index that was fetched alone counts nothing, and is no fault.
+        // An index without its shards counts nothing and is not an error.
         let has_shards = weights().any(|name| is_shard(&name.as_str()));
         if let Some(index) = index.filter(|_| has_shards) {
             let counts = load_index(&folder.file(INDEX), &folder.told(INDEX), index);
@@ -64,7 +64,7 @@ pub fn load_all(
         split.retain(|_, parts| !parts.iter().any(is_shard));
     }
     for parts in split.into_values().take(FILES) {
-        // The header of a first part of llama.cpp names the others.
+        // The header of the first llama.cpp part lists the other parts.
         match parts.as_slice() {
             [first, ..] if first.ends_with(".gguf") => forms.push(one(first)),
             parts => forms.extend(load_shards(&folder.path, &folder.shown, parts)),

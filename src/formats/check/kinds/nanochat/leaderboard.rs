@@ -1,4 +1,4 @@
-//! nanochat's leaderboard, `dev/LEADERBOARD.md`: runs with their commands and results, and what the text says of them.
+//! nanochat's leaderboard, `dev/LEADERBOARD.md`: runs with their commands, results and descriptions.
 //!
 //! Definitions: `scripts/base_train.py` and `nanochat/gpt.py`, karpathy/nanochat, at the commits that the page names.
 
@@ -17,13 +17,13 @@ use crate::check::words::spoken;
 /// The kind.
 pub static KIND: DocumentKind = DocumentKind {
     id: "nanochat-leaderboard",
-    what: "leaderboard of nanochat",
+    what: "nanochat leaderboard",
     reads: Reads::Text { is, read },
     relations: &RELATIONS,
     twins: Some(Twins { table: "run", identity: "identity", relations: &TWINS }),
 };
 
-/// Names of numbers in results and commands, and the words before each.
+/// Names of numbers in results and commands, with the words before each.
 const AFTER: &[(&str, &[&str])] = &[
     ("depth", &["--depth="]),
     ("ratio", &["--target-param-data-ratio="]),
@@ -43,16 +43,16 @@ const AFTER: &[(&str, &[&str])] = &[
     ("mean", &["Mean is "]),
     ("spread", &["max-min is "]),
 ];
-/// The same of prose, whose numbers are rounded to the last digit that is not zero.
+/// The same for prose, where numbers are rounded to the last nonzero digit.
 const SPOKEN: &[(&str, &[&str])] = &[
     ("previous_hours", &["Previous record was "]),
     ("hours", &["hours, so ", "\"time to GPT-2\" to ", "of them lasted "]),
     ("from_hours", &["taking us from "]),
     ("wait_hours", &["you wait "]),
 ];
-/// The vocabulary of every run since there is a leaderboard.
+/// The vocabulary size of every run since the leaderboard exists.
 const VOCABULARY: f64 = 32_768.0;
-/// Batches that were the default, before and since they are chosen by depth.
+/// Default batch sizes, before and after they were chosen by depth.
 const BATCHES: [f64; 4] = [262_144.0, 524_288.0, 1_048_576.0, 2_097_152.0];
 
 fn is(_: &str, text: &str) -> bool {
@@ -90,7 +90,7 @@ fn read(source: &Arc<Source>) -> StatedRow {
     whole
 }
 
-/// Headings of the second level and what stands below each.
+/// Second-level headings and the text below each.
 fn sections(text: &str) -> Vec<(&str, Range<usize>)> {
     let heads: Vec<usize> = text.match_indices("\n## ").map(|(at, _)| at + 1).collect();
     let ends = heads.iter().skip(1).copied().chain([text.len()]);
@@ -102,7 +102,7 @@ fn sections(text: &str) -> Vec<(&str, Range<usize>)> {
     std::iter::zip(&heads, ends).filter_map(section).collect()
 }
 
-/// What GPT-2 cost, and the score to beat.
+/// The cost of GPT-2, and the score to beat.
 fn gpt2(whole: &mut StatedRow, page: &ProsePassage<'_>, source: &Arc<Source>) {
     let mut print = |name: &str, span: Option<Range<usize>>| {
         if let Some(span) = span {
@@ -117,7 +117,7 @@ fn gpt2(whole: &mut StatedRow, page: &ProsePassage<'_>, source: &Arc<Source>) {
     read_spoken(whole, "gpt2.thousands", 0.5);
 }
 
-/// Reads a number anew as one of prose: rounded to its last digit that is not zero, by so many units of it.
+/// Reads a number again as prose: rounded to this many units of its last nonzero digit.
 fn read_spoken(row: &mut StatedRow, name: &str, units: f64) {
     let Some(printed) = row.cell(name).map(|cell| cell.printed.clone()) else { return };
     let Some(range) = spoken(&printed.replace(',', "")) else { return };
@@ -126,14 +126,14 @@ fn read_spoken(row: &mut StatedRow, name: &str, units: f64) {
     row.quote(name.to_owned(), name, around, &printed);
 }
 
-/// Sums that the text writes out.
+/// Sums that are written out in the text.
 fn sums(page: &ProsePassage<'_>, source: &Arc<Source>) -> Vec<StatedRow> {
     let row = |sum: super::prose::WrittenSum| {
         let written = source.text().get(sum.sum).unwrap_or_default();
         let mut row = StatedRow::new(written.trim());
         row.print("result", source, sum.result, Digits::Rounded);
         if sum.is_about {
-            // Who rounds may also cut off digits.
+            // Rounded numbers may also be truncated.
             read_spoken(&mut row, "result", 1.0);
         }
         row.compute_number("value", sum.value, "the sum as written");
@@ -142,7 +142,7 @@ fn sums(page: &ProsePassage<'_>, source: &Arc<Source>) -> Vec<StatedRow> {
     page.sums().into_iter().map(row).collect()
 }
 
-/// Times that are told in two units.
+/// Durations given in two units.
 fn durations(page: &ProsePassage<'_>, source: &Arc<Source>) -> Vec<StatedRow> {
     let mut all = Vec::new();
     for (between, unit, hours) in [
@@ -169,7 +169,7 @@ fn durations(page: &ProsePassage<'_>, source: &Arc<Source>) -> Vec<StatedRow> {
             row.print("other", source, second, Digits::Rounded);
             read_spoken(&mut row, "hours", 0.5);
             read_spoken(&mut row, "other", 0.5);
-            row.compute_number("unit", hours, format!("hours of one of{unit}"));
+            row.compute_number("unit", hours, format!("hours per unit of{unit}"));
             all.push(row);
         }
     }
@@ -204,12 +204,16 @@ fn run(name: &str, passage: &ProsePassage<'_>, source: &Arc<Source>) -> StatedRo
         text.split_once(" on commit").map(|(before, _)| before.rsplit("ved ").next().unwrap_or(""))
     });
     if let Some(day) = day.filter(|day| day.len() < 20) {
-        row.compute_text("identity", &format!("{name}, {}", day.replace(',', "")), "run and day");
+        row.compute_text(
+            "identity",
+            &format!("{name}, {}", day.replace(',', "")),
+            "the run and its date",
+        );
     }
     row
 }
 
-/// `step 05567/05568 (99.98%)`.
+/// Parses `step 05567/05568 (99.98%)`.
 fn step_of_steps(row: &mut StatedRow, passage: &ProsePassage<'_>, source: &Arc<Source>) {
     let Some(last) = passage.after(&["\nstep "]) else { return };
     let rest = ProsePassage { text: passage.text, range: last.end..passage.range.end };
@@ -223,7 +227,7 @@ fn step_of_steps(row: &mut StatedRow, passage: &ProsePassage<'_>, source: &Arc<S
     row.alias("step", &["steps"]);
 }
 
-/// Scores of runs that were repeated, and how many there were.
+/// The scores of repeated runs, and their stated number.
 fn repeats(row: &mut StatedRow, passage: &ProsePassage<'_>, source: &Arc<Source>) {
     let score = |span: Range<usize>| {
         let mut row = StatedRow::default();
@@ -234,14 +238,14 @@ fn repeats(row: &mut StatedRow, passage: &ProsePassage<'_>, source: &Arc<Source>
     if scores.is_empty() {
         return;
     }
-    row.compute_number("listed", scores.len() as f64, "scores in the list");
+    row.compute_number("listed", scores.len() as f64, "the number of listed scores");
     row.add("repeat", scores);
     if let Some(times) = passage.before(&[" individual times"]) {
         row.print("times", source, times, Digits::Rounded);
     }
 }
 
-/// What the name of a run says: `d26-feb2-fp8-ratio8.5`.
+/// Parses the name of a run: `d26-feb2-fp8-ratio8.5`.
 fn named(row: &mut StatedRow, is_fp8: bool) {
     row.compute(
         "fp8",
@@ -262,7 +266,7 @@ fn named(row: &mut StatedRow, is_fp8: bool) {
     }
 }
 
-/// The hours of a run, by its own seconds where it has them.
+/// The hours of a run, from its own seconds if stated.
 fn own_time(row: &mut StatedRow) {
     for (of, in_hour) in [("seconds", 3600.0), ("minutes", 60.0)] {
         if let Some((time, cell)) = row.range(of).zip(row.cell(of)) {
@@ -273,7 +277,7 @@ fn own_time(row: &mut StatedRow) {
     row.alias("own_hours", &["hours"]);
 }
 
-/// Steps and FLOPs of a command, by the version of the code and the batch that fit best.
+/// The steps and FLOPs of a command, for the code version and batch size that fit best.
 fn counted(row: &mut StatedRow) {
     let Some(model) = NanochatModel::of(row, vec![VOCABULARY]) else { return };
     let Some((ratio, step)) = row.number("ratio").zip(row.number("step")) else { return };
@@ -292,16 +296,16 @@ fn counted(row: &mut StatedRow) {
     };
     let best = batches.iter().flat_map(of).min_by(|a, b| off(a).total_cmp(&off(b)));
     let Some((steps, total, batch)) = best else { return };
-    let how = format!("by nanochat's code, with a batch of {batch}");
+    let how = format!("from nanochat's code, with batch size {batch}");
     row.compute_number("counted.steps", steps, how.clone());
     row.compute_number("counted.total_flops", total, how);
-    row.compute_number("counted.batch", batch, "the batch that fits best");
+    row.compute_number("counted.batch", batch, "the batch size that fits best");
 }
 
-/// What must hold.
+/// The consistency checks.
 static RELATIONS: RelationTable =
     RelationTable::new("leaderboard.toml", include_str!("leaderboard.toml"));
 
-/// What must hold between two documents that tell of one run.
+/// The checks between two documents about the same run.
 static TWINS: RelationTable =
     RelationTable::new("leaderboard_twins.toml", include_str!("leaderboard_twins.toml"));

@@ -1,4 +1,4 @@
-//! Reports of nanochat runs, and its leaderboard.
+//! nanochat run reports, and nanochat's leaderboard.
 
 pub mod leaderboard;
 mod model;

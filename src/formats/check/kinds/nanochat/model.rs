@@ -1,24 +1,24 @@
-//! What nanochat counts for a model of a depth: parameters, those of its scaling laws, and FLOPs of a token.
+//! nanochat's counts for a model of a given depth: parameters, scaling-law parameters, and FLOPs per token.
 //!
-//! `nanochat/gpt.py` and `scripts/base_train.py` of karpathy/nanochat have changed these definitions over time. Each version that was
-//! on its main branch is here, and a printed number is held against the version that it fits best.
+//! `nanochat/gpt.py` and `scripts/base_train.py` of karpathy/nanochat changed these definitions over time. This module
+//! contains every version from its main branch, and a printed number is compared with the version that fits best.
 
 use repro_claim::relation::{PrintedRange, RelationNumber, Term};
 
 use crate::check::stated::StatedRow;
 
-/// Vocabularies of its tokenizers: until 7 January 2026, and since.
+/// The vocabulary sizes of its tokenizers: until 7 January 2026, and since.
 pub const VOCABULARIES: [f64; 2] = [65_536.0, 32_768.0];
 
-/// What a version adds to the matrices of the layers, embeddings and head.
+/// The parameters that a version adds to the layer matrices, embeddings and head.
 #[derive(Debug, Clone, Copy)]
 struct Additions {
-    /// Learned scalars for each layer, and one by one.
+    /// Learned scalars, per layer and single.
     layer_scalars: f64,
     scalars: f64,
-    /// The channels that open the gate of an embedding of values, which every second layer then has.
+    /// The input channels of the value embedding gate, which every second layer has.
     gate_channels: f64,
-    /// Rows of a table of bigrams for each token of the vocabulary.
+    /// Rows of a bigram table per vocabulary token.
     bigrams: f64,
 }
 
@@ -33,40 +33,40 @@ const VERSIONS: &[Additions] = &[
     Additions { layer_scalars: 3.0, scalars: 0.0, gate_channels: 32.0, bigrams: 5.0 },
     // 9 March 2026
     Additions { layer_scalars: 2.0, scalars: 0.0, gate_channels: 12.0, bigrams: 0.0 },
-    // 14 March 2026: 24 channels of a gate, and two scalars
+    // 14 March 2026: a gate with 24 channels, and two scalars
     Additions { layer_scalars: 2.0, scalars: 26.0, gate_channels: 12.0, bigrams: 0.0 },
 ];
 
-/// The channels of the gate that smears embeddings.
+/// The channels of the embedding smear gate.
 const SMEAR_CHANNELS: f64 = 24.0;
-/// By less than this share of the parameters FLOPs of seven digits do not change.
+/// The parameter fraction below which FLOPs with seven digits do not change.
 const FEW: f64 = 2e-6;
 
-/// What a run says of its model.
+/// The model facts that a run states.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NanochatModel {
     pub depth: f64,
     pub sequence: f64,
-    /// Width for each layer, and of a head.
+    /// Width per layer, and per head.
     pub aspect: f64,
     pub head: f64,
-    /// The windows of layers, `S` and `L`, where they are stated.
+    /// The attention windows of the layers, `S` and `L`, if stated.
     pub windows: Option<String>,
-    /// Its vocabulary, or those that it can have.
+    /// Its vocabulary size, or the possible ones.
     pub vocabularies: Vec<f64>,
 }
 
-/// What one version counts.
+/// The counts of one version.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ModelCount {
     pub parameters: f64,
-    /// Matrices of the layers and the head, by which training horizons are chosen since 27 January 2026.
+    /// The matrices of the layers and the head, which set training horizons since 27 January 2026.
     pub scaling: f64,
     pub flops_per_token: f64,
 }
 
 impl NanochatModel {
-    /// What the arguments of a run say.
+    /// Reads the arguments of a run.
     pub fn of(row: &StatedRow, vocabularies: Vec<f64>) -> Option<Self> {
         let depth = row.number("depth").filter(|depth| (1.0..1000.0).contains(depth))?;
         Some(Self {
@@ -115,11 +115,11 @@ impl NanochatModel {
             flops_per_token: 6.0 * (scaling + counted) + 12.0 * width * attention,
         };
         let mut counted = vec![0.0];
-        // On 11 January the new scalars were first counted as factors of a product.
+        // On 11 January the new scalars were counted as matrix parameters at first.
         if scalars > 0.0 {
             counted.push(scalars);
         }
-        // Since 3 July the channels of the gate that smears embeddings are.
+        // The channels of the embedding smear gate count since 3 July.
         if version.scalars > 0.0 {
             counted.push(SMEAR_CHANNELS);
         }
@@ -130,7 +130,7 @@ impl NanochatModel {
         pairs.map(of).collect()
     }
 
-    /// Positions that all layers attend to together, for each size of a short window that there was.
+    /// The positions attended to, summed over the layers, for each historical size of the short window.
     fn attended(&self) -> Vec<f64> {
         let tiles = |share: f64| (self.sequence / share / 128.0).ceil() * 128.0;
         let shorts = [self.sequence / 2.0, tiles(3.0), tiles(4.0)];
@@ -150,8 +150,8 @@ impl NanochatModel {
     }
 }
 
-/// Computes what nanochat counts for the model of a run, by the version that fits what is printed best, and whether some version has
-/// the printed parameters and FLOPs of a token.
+/// Computes nanochat's counts for a run's model with the version that fits best, and whether some version matches the
+/// printed parameters and FLOPs per token.
 pub fn count(row: &mut StatedRow, model: &NanochatModel, parameters: &str, flops: &str) {
     let counts = model.counts();
     let [printed_parameters, printed_flops] = [parameters, flops].map(|name| row.range(name));
@@ -162,15 +162,15 @@ pub fn count(row: &mut StatedRow, model: &NanochatModel, parameters: &str, flops
     let closest = |a: f64, b: f64| a.total_cmp(&b);
     let of_parameters = counts.iter().filter(has_parameters);
     let of_parameters = of_parameters.min_by(|a, b| closest(by_flops(a), by_flops(b)));
-    // Several versions have the FLOPs of one: the oldest is the plainest.
+    // Several versions have the same FLOPs per token; the oldest is the simplest.
     let of_flops = counts.iter().find(has_flops);
     let of_none = counts.iter().min_by(|a, b| closest(by_parameters(a), by_parameters(b)));
     let Some(best) = of_parameters.or(of_flops).or(of_none) else { return };
-    let how = format!("by nanochat's code, for a depth of {}", model.depth);
-    // A fork may have some scalars more, which the printed FLOPs do not show.
+    let how = format!("from nanochat's code, for depth {}", model.depth);
+    // A fork may have a few more scalars, which the printed FLOPs do not show.
     let is_other = by_parameters(&best) == 0.0 || by_parameters(&best) > FEW;
     let mut is = |name: &str, truth: bool| {
-        row.compute(name, Term::Truth(truth), "by some version of nanochat's code");
+        row.compute(name, Term::Truth(truth), "from some version of nanochat's code");
     };
     is("known.parameters", of_parameters.is_some());
     is("known.model", of_flops.is_some() && is_other);
@@ -186,7 +186,7 @@ fn is_in(printed: Option<PrintedRange>, counted: f64) -> bool {
     })
 }
 
-/// By what share of itself a printed number is another; 0 where there is none.
+/// The relative difference from a printed number; 0 if there is none.
 fn off(printed: Option<PrintedRange>, counted: f64) -> f64 {
     printed.map_or(0.0, |printed| ((printed.middle() - counted) / counted).abs())
 }
@@ -206,7 +206,7 @@ mod tests {
         }
     }
 
-    /// The counts that nanochat's own logs and pages state, of several versions.
+    /// The counts in nanochat's own logs and pages, for several versions.
     #[test]
     fn versions_count_as_their_code_did() {
         let has = |model: &NanochatModel, fits: &dyn Fn(&ModelCount) -> bool| {

@@ -1,4 +1,4 @@
-//! Pages of nanochat as lines: sections below `## NAME`, and in them entries `- key: value` and lines of tables.
+//! nanochat pages as lines: sections below `## NAME` with entries `- key: value` and table rows.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,23 +10,23 @@ use repro_core::source::Source;
 
 use crate::check::stated::{Digits, StatedRow};
 
-/// What may stand behind a number: its unit.
+/// Units that can follow a number.
 const UNITS: &[&str] = &["%", "MiB", "m", "/hour"];
 
 /// `key: value`, with or without a dash before it.
 #[derive(Debug, Clone)]
 pub struct PageEntry<'t> {
     pub key: &'t str,
-    /// Where its value stands.
+    /// The location of its value.
     pub span: Range<usize>,
 }
 
-/// What stands below a heading of the second level; what stands above the first one has no name.
+/// The text below a second-level heading; the text above the first heading has no name.
 #[derive(Debug, Default)]
 pub struct PageSection<'t> {
     pub name: &'t str,
     pub entries: Vec<PageEntry<'t>>,
-    /// Lines of cells, with the last heading of the third level above each.
+    /// Table rows, each with the last third-level heading above it.
     pub lines: Vec<(&'t str, Vec<PrintedCell>)>,
 }
 
@@ -52,7 +52,7 @@ pub fn sections(text: &str) -> Vec<PageSection<'_>> {
     all
 }
 
-/// A colon ends a key unless a space is before it: `Tokens : Params ratio: 20.0`.
+/// A colon ends a key unless a space precedes it: `Tokens : Params ratio: 20.0`.
 fn entry(line: &str, start: usize) -> Option<PageEntry<'_>> {
     let bare = line.strip_prefix("- ").or_else(|| line.strip_prefix("* ")).unwrap_or(line);
     let is_end = |(at, _): &(usize, &str)| !bare.get(..*at).unwrap_or_default().ends_with(' ');
@@ -64,27 +64,27 @@ fn entry(line: &str, start: usize) -> Option<PageEntry<'_>> {
 }
 
 impl<'t> PageSection<'t> {
-    /// The last value of a key, as it stands in the text.
+    /// The last value of a key, as printed.
     pub fn value(&self, text: &'t str, key: &str) -> Option<&'t str> {
         let entry = self.entries.iter().rev().find(|entry| entry.key == key)?;
         text.get(entry.span.clone())
     }
 }
 
-/// States the value of an entry under the name that its key is in formulas.
+/// Records the value of an entry under its key, converted to a formula name.
 pub fn state(row: &mut StatedRow, prefix: &str, entry: &PageEntry<'_>, source: &Arc<Source>) {
     let span = number_in(source.text(), entry.span.clone());
     row.print(format!("{prefix}{}", name(entry.key)), source, span, Digits::Rounded);
 }
 
-/// A key as a name in formulas: `MFU %` is `mfu`, `Tokens : Params ratio` is `tokens_params_ratio`.
+/// Converts a key to a formula name: `MFU %` is `mfu`, `Tokens : Params ratio` is `tokens_params_ratio`.
 pub fn name(key: &str) -> String {
     let lower = key.to_ascii_lowercase();
     let words = lower.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     words.collect::<Vec<_>>().join("_")
 }
 
-/// Where the number in a value stands, without the sign of a currency and its unit; all of the value where it is none.
+/// The range of the number in a value, without currency sign and unit; the whole value if it is not a number.
 pub fn number_in(text: &str, span: Range<usize>) -> Range<usize> {
     let value = text.get(span.clone()).unwrap_or_default();
     let bare = value.strip_prefix('$').unwrap_or(value);
@@ -97,7 +97,7 @@ pub fn number_in(text: &str, span: Range<usize>) -> Range<usize> {
     start..start + digits.len()
 }
 
-/// States the seconds that a time of day, which is stated, stands for.
+/// Records a printed timestamp as seconds.
 pub fn read_time(row: &mut StatedRow, seconds: &str, stated: &str) {
     let Some(printed) = row.text(stated).map(str::to_owned) else { return };
     let Ok(time) = printed.trim().parse::<DateTime>() else { return };

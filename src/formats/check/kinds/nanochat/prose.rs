@@ -1,27 +1,27 @@
-//! Numbers in running text, found by the words beside them, and sums that a text writes out.
+//! Finds numbers in running text by the words next to them, and sums that are written out.
 
 use std::ops::Range;
 
 use repro_claim::Expression;
 use repro_claim::syntax::{ArithmeticOperator, ExpressionKind};
 
-/// What may stand between a word and its number.
+/// Characters that can separate a word from its number.
 const BETWEEN: &[char] = &[' ', '`', '"', '*', '~', '$', ':', '='];
 
-/// A stretch of a text.
+/// A passage of a text.
 #[derive(Debug, Clone)]
 pub struct ProsePassage<'t> {
     pub text: &'t str,
     pub range: Range<usize>,
 }
 
-/// A sum that is written out with what it comes to: `10949/60/60 ~= 3.04`.
+/// A written-out sum with its result: `10949/60/60 ~= 3.04`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WrittenSum {
     pub sum: Range<usize>,
     pub value: f64,
     pub result: Range<usize>,
-    /// Whether it says itself that it is rounded.
+    /// Whether it is marked as rounded.
     pub is_about: bool,
 }
 
@@ -30,7 +30,7 @@ impl<'t> ProsePassage<'t> {
         self.text.get(self.range.clone()).unwrap_or_default()
     }
 
-    /// The number behind the first of some words that stand before one.
+    /// The number after the first of several phrases.
     pub fn after(&self, words: &[&str]) -> Option<Range<usize>> {
         let of = |word: &&str| {
             let behind = |(at, _): (usize, &str)| {
@@ -45,7 +45,7 @@ impl<'t> ProsePassage<'t> {
         words.iter().find_map(of)
     }
 
-    /// The number before the first of some words that stand behind one.
+    /// The number before the first of several phrases.
     pub fn before(&self, words: &[&str]) -> Option<Range<usize>> {
         let of = |word: &&str| {
             let ahead = |(at, _): (usize, &str)| {
@@ -61,7 +61,7 @@ impl<'t> ProsePassage<'t> {
         words.iter().find_map(of)
     }
 
-    /// The word behind some others, up to a space or a quotation mark.
+    /// The word after one of several phrases, up to a space or a quotation mark.
     pub fn word_after(&self, words: &str) -> Option<Range<usize>> {
         let at = self.inside().find(words)? + words.len();
         let rest = self.inside().get(at..)?;
@@ -72,12 +72,12 @@ impl<'t> ProsePassage<'t> {
         (length > 0).then(|| start..start + length)
     }
 
-    /// Whether it says so.
+    /// Whether it contains this text.
     pub fn says(&self, words: &str) -> bool {
         self.inside().contains(words)
     }
 
-    /// The lines that hold a number and nothing else.
+    /// The lines that contain only a number.
     pub fn bare_numbers(&self) -> Vec<Range<usize>> {
         let mut at = self.range.start;
         let mut all = Vec::new();
@@ -92,7 +92,7 @@ impl<'t> ProsePassage<'t> {
         all
     }
 
-    /// The sums that it writes out.
+    /// The written-out sums.
     pub fn sums(&self) -> Vec<WrittenSum> {
         let signs = self.inside().match_indices('=').filter_map(|(at, _)| self.sum_at(at));
         signs.collect()
@@ -117,7 +117,8 @@ impl<'t> ProsePassage<'t> {
     }
 }
 
-/// How many bytes a number at the beginning of a text takes, with signs between its digits and without a stop behind it.
+/// The length in bytes of a number at the start of a text, including separators between digits, excluding a final
+/// period.
 fn number_length(text: &str) -> usize {
     let is_digit = |c: char| c.is_ascii_digit();
     let sign = usize::from(text.starts_with('-'));
@@ -137,7 +138,7 @@ fn number_length(text: &str) -> usize {
     sign + plain.len() + power
 }
 
-/// What a sum of written numbers comes to; none where it is no sum.
+/// Evaluates a sum of written numbers; none if the text is not a sum.
 fn value_of(sum: &str) -> Option<f64> {
     let plain = sum.replace(['x', 'X', '×'], "*").replace(',', "");
     let tree = Expression::parse(plain.trim()).ok()?;

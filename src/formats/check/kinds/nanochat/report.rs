@@ -1,7 +1,7 @@
 //! `report.md` of a nanochat run, and the files of its sections.
 //!
-//! Definitions: `nanochat/report.py` and the scripts that log to it, karpathy/nanochat, from its first commit (13 October 2025) until
-//! the report was removed (2 July 2026).
+//! Definitions: `nanochat/report.py` and the scripts that log to it, karpathy/nanochat, from its first commit (13
+//! October 2025) until the report was removed (2 July 2026).
 
 use std::sync::Arc;
 
@@ -17,13 +17,13 @@ use crate::check::stated::{Digits, StatedRow};
 /// The kind.
 pub static KIND: DocumentKind = DocumentKind {
     id: "nanochat-report",
-    what: "training report of nanochat",
+    what: "nanochat training report",
     reads: Reads::Text { is, read },
     relations: &RELATIONS,
     twins: None,
 };
 
-/// The sections, in the order in which a report has them.
+/// The sections of a report, in order.
 const SECTIONS: &[&str] = &[
     "Tokenizer training",
     "Tokenizer evaluation",
@@ -35,14 +35,14 @@ const SECTIONS: &[&str] = &[
     "SFT",
     "Chat RL",
 ];
-/// How the name of the section of a chat model's evaluation begins.
+/// The prefix of the section name for a chat model evaluation.
 const CHAT_SECTION: &str = "Chat evaluation ";
-/// What an hour of a GPU costs by the report, by what its name holds, and otherwise.
+/// The hourly GPU price in the report, by a part of the GPU name, and the default.
 const RATES: &[(&str, f64)] = &[("H100", 3.0), ("A100", 1.79), ("V100", 0.55)];
 const OTHER_RATE: f64 = 2.0;
-/// The peak of a GPU in bfloat16, by what its name holds.
+/// The bfloat16 peak of a GPU, by a part of its name.
 const PEAKS: &[(&str, f64)] = &[("H100", 989e12), ("A100", 312e12)];
-/// Texts of the tokenizer's evaluation by name and bytes, with their tokens under GPT-2 and GPT-4.
+/// The texts of the tokenizer evaluation by name and size, with their token counts under GPT-2 and GPT-4.
 const TEXTS: &[(&str, f64, [f64; 2])] = &[
     ("news", 1819.0, [404.0, 387.0]),
     ("korean", 893.0, [745.0, 364.0]),
@@ -84,7 +84,7 @@ fn read(source: &Arc<Source>) -> StatedRow {
     whole
 }
 
-/// What stands outside of the sections that scripts log: the machine, the code, and the times of the whole run.
+/// Entries outside the sections logged by scripts: the machine, the code, and the times of the whole run.
 fn header(whole: &mut StatedRow, sections: &[PageSection<'_>], source: &Arc<Source>) {
     let is_outer = |section: &&PageSection<'_>| matches!(section.name, "" | "Environment");
     let outer = sections.iter().filter(is_outer).flat_map(|section| &section.entries);
@@ -105,22 +105,22 @@ fn header(whole: &mut StatedRow, sections: &[PageSection<'_>], source: &Arc<Sour
     gpus(whole);
 }
 
-/// `8x NVIDIA H100 80GB HBM3`.
+/// Parses `8x NVIDIA H100 80GB HBM3`.
 fn gpus(whole: &mut StatedRow) {
     let text = whole.text("header.gpus").unwrap_or_default().to_owned();
     let Some((count, name)) = text.split_once("x ") else { return };
-    // The rate is that of the first of several names, whose order is lost.
+    // The rate belongs to the first of several names, and their order is lost.
     let Some(number) = PrintedRange::printed(count).filter(|_| !name.contains(',')) else { return };
     whole.quote("header.gpu_count", "header.gpus", number, count);
     let known = RATES.iter().find(|(known, _)| name.contains(known));
     let rate = known.map_or(OTHER_RATE, |(_, rate)| *rate);
-    whole.compute_number("rate", rate, "dollars an hour for a GPU, by report.py");
+    whole.compute_number("rate", rate, "dollars per GPU-hour in report.py");
     if let Some((_, peak)) = PEAKS.iter().find(|(known, _)| name.contains(known)) {
         whole.compute_number("peak", *peak, format!("the bfloat16 peak of {name}"));
     }
 }
 
-/// The vocabulary that the tokenizer was trained to.
+/// The vocabulary size of the tokenizer training.
 fn stated_vocabulary(sections: &[PageSection<'_>], text: &str) -> Option<f64> {
     let training = sections.iter().find(|section| section.name == "Tokenizer training")?;
     let stated = training.value(text, "vocab_size")?.replace(',', "");
@@ -169,31 +169,31 @@ fn since_start(row: &StatedRow, whole: &StatedRow) -> Option<(i64, i64)> {
     Some((seconds / 3600, seconds % 3600 / 60))
 }
 
-/// The model, the batch and the horizon of base training.
+/// The model, the batch size and the horizon of base training.
 fn base_training(row: &mut StatedRow, vocabulary: Option<f64>) {
     let mut vocabularies: Vec<f64> = vocabulary.into_iter().collect();
     vocabularies.extend(VOCABULARIES);
     if let Some(model) = NanochatModel::of(row, vocabularies) {
         model::count(row, &model, "number_of_parameters", "number_of_flops_per_token");
     }
-    // Since 5 February 2026 the batch may be chosen by the script, and is then not printed.
+    // Since 5 February 2026 the script may choose the batch size, which is then not printed.
     if row.number("total_batch_size").is_some_and(|size| size > 0.0) {
         row.alias("batch", &["total_batch_size"]);
     } else if let Some((tokens, steps)) =
         row.number("number_of_training_tokens").zip(row.number("calculated_number_of_iterations"))
     {
-        row.compute_number("batch", tokens / steps, "the tokens by the iterations");
+        row.compute_number("batch", tokens / steps, "the tokens divided by the iterations");
     }
     let is_resumed = row.number("resume_from_step").is_some_and(|step| step >= 0.0);
     let resumed = repro_claim::relation::Term::Truth(is_resumed);
-    row.compute("is_resumed", resumed, "whether it went on from a checkpoint");
+    row.compute("is_resumed", resumed, "whether it resumed from a checkpoint");
     row.alias("horizon_ratio", &["tokens_params_ratio", "tokens_scaling_params_ratio"]);
     let scaling = row.cell("tokens_scaling_params_ratio").is_some();
     let sizes = if scaling { "counted.scaling" } else { "number_of_parameters" };
     row.alias("horizon_parameters", &[sizes]);
 }
 
-/// The scores of a section: those of CORE above chance, those of chat models as they are.
+/// The scores of a section: CORE scores relative to chance, chat scores as accuracies.
 fn scores(row: &mut StatedRow, of: &PageSection<'_>, source: &Arc<Source>) {
     let is_chat = of.name.starts_with(CHAT_SECTION);
     let stated = match row.cell("max_problems").map(|cell| cell.printed.as_str()) {
@@ -208,12 +208,16 @@ fn scores(row: &mut StatedRow, of: &PageSection<'_>, source: &Arc<Source>) {
             continue;
         }
         let possible = match row.cell("total") {
-            // The section says itself of how many problems it is.
+            // The section itself states the number of problems.
             Some(_) => 0,
             None => tasks::state(&mut rows, &scores, stated),
         };
         let share = possible as f64 / rows.len() as f64;
-        row.compute_number("possible_share", share, "of the scores, with one number of problems");
+        row.compute_number(
+            "possible_share",
+            share,
+            "the fraction of possible scores for one number of problems",
+        );
         row.add(table, rows);
     }
     if is_chat {
@@ -222,7 +226,11 @@ fn scores(row: &mut StatedRow, of: &PageSection<'_>, source: &Arc<Source>) {
         let others = of.entries.iter().filter(is_score).filter(|entry| {
             entry.key != "ChatCORE metric" && CHAT.iter().all(|task| task.name != entry.key)
         });
-        row.compute_number("unknown_tasks", others.count() as f64, "tasks that nanochat lacks");
+        row.compute_number(
+            "unknown_tasks",
+            others.count() as f64,
+            "the number of tasks that nanochat lacks",
+        );
     }
     row.alias("core", &["core_metric", "core"]);
 }
@@ -237,12 +245,12 @@ fn score(
     let mut row = StatedRow::new(task.name);
     row.print("score", source, entry.span.clone(), Digits::Rounded);
     let score = row.range("score").filter(|score| (-10.0..=1.0).contains(&score.middle()))?;
-    row.compute_number("baseline", task.baseline, "of guesses");
-    row.compute_number("problems", f64::from(task.problems), "in the test set");
+    row.compute_number("baseline", task.baseline, "the accuracy of guessing");
+    row.compute_number("problems", f64::from(task.problems), "the size of the test set");
     Some((row, PrintedScore { task, score, is_centred }))
 }
 
-/// The cells of the last table that are printed in a section too.
+/// The cells of the final table that also appear in a section.
 fn summary(
     sections: &[PageSection<'_>],
     rows: &[StatedRow],
@@ -269,7 +277,7 @@ fn summary(
     all
 }
 
-/// Whether a column of the last table is of a section.
+/// Whether a column of the final table belongs to a section.
 fn is_stage(section: &str, stage: &str) -> bool {
     match stage {
         "BASE" => section == "Base model evaluation",
@@ -295,7 +303,7 @@ fn copy_metric(row: &mut StatedRow, section: &StatedRow, metric: &str) {
     row.copy("stated", section, known);
 }
 
-/// The lines of the tables that compare tokenizers.
+/// The rows of the tables that compare tokenizers.
 fn compared(sections: &[PageSection<'_>], source: &Arc<Source>) -> Vec<StatedRow> {
     let mut all: Vec<StatedRow> = Vec::new();
     let lines = sections.iter().flat_map(|section| &section.lines);
@@ -317,7 +325,11 @@ fn compared(sections: &[PageSection<'_>], source: &Arc<Source>) -> Vec<StatedRow
             _ => None,
         });
         if let Some(tokens) = tokens {
-            row.compute_number("known_tokens", *tokens, format!("of this text under {baseline}"));
+            row.compute_number(
+                "known_tokens",
+                *tokens,
+                format!("the tokens of this text under {baseline}"),
+            );
         }
         let other = all.iter().find(|other| other.text("text") == Some(&text.text));
         if let Some(other) = other {
@@ -329,7 +341,7 @@ fn compared(sections: &[PageSection<'_>], source: &Arc<Source>) -> Vec<StatedRow
     all
 }
 
-/// How long the run took: until the last section that is not about reinforcement learning.
+/// The duration of the run: until the last section that is not about reinforcement learning.
 fn clock(whole: &mut StatedRow, rows: &[StatedRow]) {
     let is_known =
         |row: &&StatedRow| SECTIONS.contains(&&*row.label) || row.label.starts_with(CHAT_SECTION);
@@ -337,7 +349,11 @@ fn clock(whole: &mut StatedRow, rows: &[StatedRow]) {
     let logged = rows.iter().filter(|row| row.cell("logged_at").is_some());
     if let Some(last) = logged.clone().rfind(is_counted) {
         whole.copy("until_last", last, "since_start");
-        whole.compute_text("last_section", &last.label, "the last but for reinforcement learning");
+        whole.compute_text(
+            "last_section",
+            &last.label,
+            "the last section except reinforcement learning",
+        );
     }
     if let Some(last) = logged.clone().next_back() {
         whole.copy("until_end", last, "since_start");
@@ -352,8 +368,12 @@ fn clock(whole: &mut StatedRow, rows: &[StatedRow]) {
         }
     }
     let others = rows.iter().filter(|row| row.label != "Summary" && !is_known(row)).count();
-    whole.compute_number("own_sections", others as f64, "sections that nanochat lacks");
+    whole.compute_number(
+        "own_sections",
+        others as f64,
+        "the number of sections that nanochat lacks",
+    );
 }
 
-/// What must hold.
+/// The consistency checks.
 static RELATIONS: RelationTable = RelationTable::new("report.toml", include_str!("report.toml"));

@@ -1,10 +1,10 @@
-//! The tasks that nanochat evaluates: how many problems each has, what chance gives, and which scores so many problems can have.
+//! nanochat's evaluation tasks: the number of problems, the chance level, and the possible scores.
 
 use repro_claim::relation::{PrintedRange, RelationNumber};
 
 use crate::check::stated::StatedRow;
 
-/// A task: its name, its problems, and the accuracy of guesses.
+/// A task: its name, its number of problems, and its chance accuracy.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct NanochatTask {
     pub name: &'static str,
@@ -16,7 +16,7 @@ const fn task(name: &'static str, problems: u32, baseline: f64) -> NanochatTask 
     NanochatTask { name, problems, baseline }
 }
 
-/// The tasks of chat models, whose accuracies are printed as they are.
+/// The tasks of chat models, with plain accuracies.
 pub const CHAT: &[NanochatTask] = &[
     task("ARC-Easy", 2376, 0.25),
     task("ARC-Challenge", 1172, 0.25),
@@ -26,7 +26,7 @@ pub const CHAT: &[NanochatTask] = &[
     task("SpellingBee", 256, 0.0),
 ];
 
-/// The tasks of CORE, whose accuracies are printed above chance, as shares of what chance leaves.
+/// The tasks of CORE, with centered accuracies.
 pub const CORE: &[NanochatTask] = &[
     task("hellaswag_zeroshot", 10_042, 0.25),
     task("jeopardy", 2117, 0.0),
@@ -52,15 +52,15 @@ pub const CORE: &[NanochatTask] = &[
     task("bigbench_language_identification", 10_000, 0.091),
 ];
 
-/// By so much a mean of float32 can be off, which decides how a score is rounded whose next digit is a 5.
+/// The error of a float32 mean, which decides the rounding of a score whose next digit is a 5.
 const SLACK: f64 = 4e-7;
 
-/// A printed score and the task that it is of.
+/// A printed score and its task.
 #[derive(Debug, Clone, Copy)]
 pub struct PrintedScore {
     pub task: NanochatTask,
     pub score: PrintedRange,
-    /// Whether chance is taken off it.
+    /// Whether the score is centered.
     pub is_centred: bool,
 }
 
@@ -73,7 +73,7 @@ impl PrintedScore {
         f64::from(self.task.problems.min(most.max(1)))
     }
 
-    /// The score nearest to the printed one that a whole number of solved problems gives, and that number.
+    /// The possible score closest to the printed one, and its number of solved problems.
     fn nearest(&self, most: u32) -> (f64, f64) {
         let (chance, all) = (self.chance(), self.problems(most));
         let accuracy = self.score.middle() * (1.0 - chance) + chance;
@@ -87,7 +87,7 @@ impl PrintedScore {
         low - SLACK <= nearest && nearest <= high + SLACK
     }
 
-    /// States what is known of the score in its row.
+    /// Records the facts known about the score in its row.
     fn state(&self, row: &mut StatedRow, most: u32) {
         let (mut nearest, solved) = self.nearest(most);
         if self.is_possible(most) {
@@ -96,12 +96,13 @@ impl PrintedScore {
         }
         let how = format!("{solved} of {} problems", self.problems(most));
         row.compute_number("nearest", nearest, how);
-        row.compute_number("asked", self.problems(most), "of the problems of the test set");
+        row.compute_number("asked", self.problems(most), "the number of evaluated problems");
     }
 }
 
-/// The most problems of a task that explain the scores: all, or fewer where someone evaluated on fewer. Some number explains
-/// about any two scores, so that fewer count only where they explain nearly all.
+/// The maximum number of problems per task that explains the scores: all of them, or fewer if the evaluation was
+/// limited. Some number explains almost any two scores, so a smaller number counts only if it explains nearly all of
+/// them.
 fn most_problems(scores: &[PrintedScore]) -> (u32, usize) {
     const NEARLY_ALL: f64 = 0.8;
     let possible = |most: u32| scores.iter().filter(|score| score.is_possible(most)).count();
@@ -120,8 +121,8 @@ fn most_problems(scores: &[PrintedScore]) -> (u32, usize) {
     if best.1 as f64 >= NEARLY_ALL * scores.len() as f64 { best } else { whole }
 }
 
-/// States what each score of an evaluation can be; with the most problems of a task, where that is stated. Answers how many of the
-/// scores are possible.
+/// Records the possible values of each score in an evaluation, given the stated maximum number of problems per task, if
+/// any. Returns the number of possible scores.
 pub fn state(rows: &mut [StatedRow], scores: &[PrintedScore], stated: Option<u32>) -> usize {
     let possible = |most: u32| scores.iter().filter(|score| score.is_possible(most)).count();
     let (most, count) = match stated {
