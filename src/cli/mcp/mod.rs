@@ -42,13 +42,13 @@ codes! {
 
 #[derive(Debug, Args)]
 pub struct McpArgs {
-    /// Another folder whose files may be read, besides the project; may be repeated
+    /// An additional folder that the server may read; may be repeated
     #[arg(long, value_name = "DIR")]
     pub allow: Vec<PathBuf>,
-    /// The most seconds that a call may take
+    /// Time limit for a call, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub time_limit: u64,
-    /// Answers one call, which standard input holds, with this private folder for its documents
+    /// Answers one call from standard input, with this private folder for its documents
     #[arg(long, value_name = "DIR", hide = true)]
     pub answer: Option<PathBuf>,
 }
