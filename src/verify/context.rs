@@ -21,8 +21,8 @@ use crate::texts::{TextAtHand, TextsAtHand};
 use crate::work::Work;
 
 codes! {
-    REPEATED_RUN = "group::repeated-run", "one run stands twice in a group", "name each run once: copies and repeated seeds are no further runs";
-    NOT_INDEPENDENT = "group::not-independent", "runs of a group share a start, or are nearer than seeds are", "give runs that begin with seeds of their own, or say what they share";
+    REPEATED_RUN = "group::repeated-run", "a group contains the same run twice", "list each run once; copies and repeated seeds are not additional runs";
+    NOT_INDEPENDENT = "group::not-independent", "runs in a group share a start, or are more similar than independent seeds", "use runs with independent seeds, or state what they share";
 }
 
 /// So many characters of a text are shown beside a quote that it does not have.

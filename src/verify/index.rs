@@ -12,10 +12,10 @@ use repro_report::outcome::PostReport;
 use crate::{lock, post};
 
 codes! {
-    NO_INDEX = "index::missing", "there are locks, and no index says which posts belong to the project", "write it with `repro verify --post all --write-lock`";
-    NOT_LISTED = "index::not-listed", "a post has a lock, and the index does not list it", "add it with `repro verify --post ID --write-lock`";
-    OTHER_COUNT = "index::other-count", "a post has not as many claims as the index records", "put the claims back, or record the post anew: `repro verify --post ID --write-lock`";
-    WRONG_SCHEMA = "index::wrong-schema", "the index of posts has another schema", "rewrite it with `repro verify --post all --write-lock`";
+    NO_INDEX = "index::missing", "the project has locks but no index of its posts", "write it with `repro verify --post all --write-lock`";
+    NOT_LISTED = "index::not-listed", "a post has a lock but is not in the index", "add it with `repro verify --post ID --write-lock`";
+    OTHER_COUNT = "index::other-count", "the number of claims in a post differs from the index", "restore the claims, or record the post again: `repro verify --post ID --write-lock`";
+    WRONG_SCHEMA = "index::wrong-schema", "the index of posts has a different schema", "rewrite it with `repro verify --post all --write-lock`";
 }
 
 /// The schema id that the index opens with.

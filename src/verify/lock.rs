@@ -14,10 +14,10 @@ use repro_core::source::{Document, Error, Location, Node, Source, codes};
 use repro_report::outcome::{ClaimReport, LockDifference, PostReport, ReadBy, Verdict};
 
 codes! {
-    WRONG_SCHEMA = "lock::wrong-schema", "the lock file has another schema", "rewrite it with `repro verify --post all --write-lock`";
-    BAD_ENTRY = "lock::bad-entry", "an entry of a lock is malformed", "write it anew with `repro verify --post ID --write-lock`";
-    UNPINNED = "lock::unpinned", "the lock of a post does not hold the digest of a bundle that it names", "look at the bundle, then write the lock anew: `repro verify --post ID --write-lock`";
-    NO_LOCK = "lock::missing", "a post has no lock", "write it with `repro verify --post ID --write-lock`";
+    WRONG_SCHEMA = "lock::wrong-schema", "the lock file has a different schema", "rewrite it with `repro verify --post all --write-lock`";
+    BAD_ENTRY = "lock::bad-entry", "an entry in the lock is malformed", "rewrite it with `repro verify --post ID --write-lock`";
+    UNPINNED = "lock::unpinned", "a post's lock does not match the digest of its bundle", "inspect the bundle, then rewrite the lock: `repro verify --post ID --write-lock`";
+    NO_LOCK = "lock::missing", "the post has no lock", "write it with `repro verify --post ID --write-lock`";
 }
 
 /// The schema id that a lock opens with.

@@ -8,7 +8,7 @@ use repro_report::outcome::Outcome;
 use serde_json::Value as Json;
 
 codes! {
-    NOT_OF_PLAN = "plan::not-followed", "a run is not the one that its plan has", "correct the receipt, or make another study of what was run";
+    NOT_OF_PLAN = "plan::not-followed", "the run does not match its plan", "correct the receipt, or make a new study from the actual runs";
 }
 
 /// How many names one sentence lists.

@@ -10,16 +10,16 @@ use repro_core::source::{Document, Error, Location, Node, Source, codes};
 use crate::work::{MOST_BYTES, MOST_NUMBERS};
 
 codes! {
-    WRONG_SCHEMA = "post::wrong-schema", "the file has another schema", "start it with `schema = \"repro.post/2\"`; `repro explain post`";
-    WRONG_NAME = "post::wrong-name", "the post's id differs from its file name", "give both the same name";
-    REPEATED_ID = "post::repeated-id", "an id is used twice", "give each its own id";
-    BAD_ID = "post::bad-id", "an id has characters that are not allowed", "use lowercase letters, digits, `-`, `_` and `.`";
-    UNKNOWN_TEXT = "post::unknown-text", "a statement names a text that the post does not list", "add `[texts.NAME]`, or correct it";
-    UNKNOWN_BUNDLE = "post::unknown-bundle", "a name stands for a bundle that is not there", "`repro explain --list bundles` lists them";
-    BAD_DIGEST = "post::bad-digest", "a digest is malformed", "write `sha256:` and 64 hexadecimal digits, as `repro explain --list bundles` prints them";
-    BAD_MOOD = "post::bad-mood", "what a sentence asserts is not known", "write `fact`, `norm` or `definition`";
-    TOO_LONG = "post::too-long", "a post file or a text is longer than what is looked through", "split it: one post may name several texts, and several posts one text";
-    NO_SUCH_POST = "post::no-such-post", "no post has this name", "`repro explain --list posts` lists them";
+    WRONG_SCHEMA = "post::wrong-schema", "the file has a different schema", "start it with `schema = \"repro.post/2\"`; see `repro explain post`";
+    WRONG_NAME = "post::wrong-name", "the post's id differs from its file name", "use the same name for both";
+    REPEATED_ID = "post::repeated-id", "an id is used twice", "use a unique id";
+    BAD_ID = "post::bad-id", "an id contains invalid characters", "use lowercase letters, digits, `-`, `_` and `.`";
+    UNKNOWN_TEXT = "post::unknown-text", "a statement refers to a text that the post does not list", "add `[texts.NAME]`, or correct the name";
+    UNKNOWN_BUNDLE = "post::unknown-bundle", "a name refers to a missing bundle", "correct the name; `repro explain --list bundles` lists the bundles";
+    BAD_DIGEST = "post::bad-digest", "a digest is malformed", "write `sha256:` and 64 hexadecimal digits, as printed by `repro explain --list bundles`";
+    BAD_MOOD = "post::bad-mood", "unknown value of `asserts`", "write `fact`, `norm` or `definition`";
+    TOO_LONG = "post::too-long", "a post file or text is too long", "split it: a post may use several texts, and several posts one text";
+    NO_SUCH_POST = "post::no-such-post", "there is no post with this name", "list the posts with `repro explain --list posts`";
 }
 
 /// The stem of the configuration.

@@ -6,7 +6,7 @@ use repro_core::source::codes;
 use repro_report::outcome::Outcome;
 
 codes! {
-    AFTER_THE_FACT = "test::paired-after-the-fact", "runs are paired by their seeds because the post says so, and no plan said it before", "register a plan that pairs the runs before the next ones; until then Welch's test is the safer reading";
+    AFTER_THE_FACT = "test::paired-after-the-fact", "the post pairs the runs by seed, without a plan that says so", "register a plan that pairs the next runs; until then, prefer Welch's test";
 }
 
 /// The significance level of every test that no plan sets.

@@ -10,9 +10,9 @@ use repro_model::study::{Present, Study};
 use repro_report::outcome::{Finding, Outcome, Severity};
 
 codes! {
-    NOT_LOGGED = "starts::not-logged", "the log that a plan names does not have the start of a run", "restore the log: it is only ever added to";
-    NOT_REPORTED = "starts::not-reported", "a run was started and has no bundle", "report it, or say why it is not reported";
-    AGAIN = "starts::again", "a run was started more than once", "say why it was started again";
+    NOT_LOGGED = "starts::not-logged", "the plan's start log does not contain this run's start", "restore the log, which is append-only";
+    NOT_REPORTED = "starts::not-reported", "a run was started but has no bundle", "report the run, or state why it is not reported";
+    AGAIN = "starts::again", "a run was started more than once", "state why it was restarted";
 }
 
 /// The started runs of a study.

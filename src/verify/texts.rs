@@ -14,11 +14,11 @@ use crate::page::{PostPage, TextSource};
 use crate::post::is_short_text;
 
 codes! {
-    NONE_NAMED = "text::none-named", "the post names no text, so no quote was looked up", "name the file in `text = \"../README.md\"`, seen from the post file, or each text in `[texts.NAME]`";
-    NO_TEXT = "text::missing", "the text that a post is about is not there", "put it back, or correct its path, which is seen from the post file";
-    HIDDEN = "text::hidden", "a text has numbers that readers do not see, or not at once", "show them or take them out; what a reader does not see is neither quoted nor counted";
-    OTHER_COPY = "text::other-copy", "a copy of a text differs from the file that it is a copy of", "copy the file again and judge the post anew, or name the file itself";
-    OTHER_TEXT = "text::other", "the text is not the one that the post was written about", "give the text with this digest, or write the post anew";
+    NONE_NAMED = "text::none-named", "the post lists no text, so no quote was checked", "add `text = \"../README.md\"` (relative to the post file), or one `[texts.NAME]` per text";
+    NO_TEXT = "text::missing", "the text of a post is missing", "restore it, or correct its path, which is relative to the post file";
+    HIDDEN = "text::hidden", "the text contains numbers that readers do not see, or not at once", "show them or remove them; hidden numbers are neither quoted nor counted";
+    OTHER_COPY = "text::other-copy", "a copied text differs from its original", "copy the file again and update the post, or refer to the original";
+    OTHER_TEXT = "text::other", "the text is not the version that the post was written for", "pass the text with this digest, or update the post";
 }
 
 /// The texts that a caller gave, by digest.

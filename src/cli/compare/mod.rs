@@ -17,8 +17,8 @@ use repro_verify::post;
 use side::{CompareSide, Judging};
 
 codes! {
-    NO_SIDE = "compare::nothing-there", "neither a run, nor a report, nor a project, nor a commit has this name", "name a config or a bundle, the JSON of a report, a folder that holds `repro/`, or a commit, a branch or a tag of the project";
-    UNREADABLE_COMMIT = "compare::commit", "the files of a commit cannot be read", "see `git fsck`; of a partial clone, fetch the commit first";
+    NO_SIDE = "compare::nothing-there", "no run, report, project or commit has this name", "pass a config, a bundle, a JSON report, a folder that contains `repro/`, or a git commit, branch or tag";
+    UNREADABLE_COMMIT = "compare::commit", "the files of a commit cannot be read", "run `git fsck`; in a partial clone, fetch the commit first";
 }
 
 /// The bytes in which a report names its schema.

@@ -25,10 +25,10 @@ use repro_verify::post;
 use repro_verify::verify::{Demands, verify};
 
 codes! {
-    IN_THE_WAY = "init::in-the-way", "something else stands where a project has a file or a folder", "move it away, or name another folder: `repro init DIR`";
-    OTHER_TEXT = "init::other-text", "a text has the name of the first post's, and there is no post of it", "rename it, or begin with `repro draft` of it";
-    OTHER_BUNDLE = "init::other-bundle", "a bundle of something else has the name that this log's would get", "rename one of the two";
-    NO_NUMBER = "init::no-number", "no log ends with a number that a sentence could state", "name another log, or none: then an example is brought along";
+    IN_THE_WAY = "init::in-the-way", "an existing file or folder is in the way", "move it, or choose a different folder: `repro init DIR`";
+    OTHER_TEXT = "init::other-text", "an unrelated text uses the file name of the first post's text", "rename the file, or start with `repro draft` for this text";
+    OTHER_BUNDLE = "init::other-bundle", "an unrelated bundle uses the name needed for this log's bundle", "rename the bundle or the log";
+    NO_NUMBER = "init::no-number", "no log ends with a number that a sentence could state", "pass a different log, or omit `--log` to use the example";
 }
 
 /// Where bundles are.

@@ -30,14 +30,14 @@ use repro_core::source::codes;
 use roots::ReadableRoots;
 
 codes! {
-    NO_FOLDER = "mcp::no-folder", "a folder that the server is to read is not there", "name a folder that exists";
-    OUTSIDE = "mcp::outside", "a path leads out of the folders that the server reads", "name what lies below the project, or start the server with `--allow DIR`";
-    TOO_MANY_FILES = "mcp::too-many-files", "too many files lie below a path for one call", "name the folders one by one, or use the command line";
-    BAD_ARGUMENTS = "mcp::bad-arguments", "the arguments of a tool are invalid or do not go together", "see the tool's input schema";
-    BAD_NAME = "mcp::bad-name", "the name of a document is not a plain file name", "name it as its file is called, without a folder: `README.md`";
-    TOO_LONG = "mcp::too-long", "a call took longer than the server allows", "ask for less at once, or start the server with a longer `--time-limit`";
-    TOO_MANY_CALLS = "mcp::too-many-calls", "too many calls run at a time", "ask again once one of them is answered";
-    NO_ANSWER = "mcp::no-answer", "a call ended without an answer", "run the same on the command line to see why";
+    NO_FOLDER = "mcp::no-folder", "a folder for the MCP server does not exist", "pass an existing folder";
+    OUTSIDE = "mcp::outside", "a path is outside the folders that the MCP server may read", "use a path inside the project, or start the server with `--allow DIR`";
+    TOO_MANY_FILES = "mcp::too-many-files", "a path contains too many files for one call", "pass the subfolders one at a time, or use the command line";
+    BAD_ARGUMENTS = "mcp::bad-arguments", "the tool's arguments are invalid or do not fit together", "compare the arguments with the tool's input schema";
+    BAD_NAME = "mcp::bad-name", "a document's name is not a plain file name", "pass the file name without a folder: `README.md`";
+    TOO_LONG = "mcp::too-long", "a call exceeded the server's time limit", "ask for less per call, or start the server with a larger `--time-limit`";
+    TOO_MANY_CALLS = "mcp::too-many-calls", "too many calls are running at the same time", "wait for a running call to finish, then retry";
+    NO_ANSWER = "mcp::no-answer", "a call ended without an answer", "run the same command in a terminal to see the error";
 }
 
 #[derive(Debug, Args)]

@@ -46,12 +46,12 @@ pub use judged::parsed;
 pub use written::{sentence_statement, toml_text};
 
 codes! {
-    NO_EVIDENCE = "draft::no-evidence", "there is no bundle to draft from", "write receipts while you train, or make bundles of logs: `repro import PATH... --out receipts`";
-    OUTSIDE = "draft::outside", "a bundle lies outside of the project's receipts", "move it into `receipts/`, where `repro verify` looks for it";
-    EXISTS = "draft::exists", "there is a post of this name", "pass `--update` to draft again what nobody has confirmed";
+    NO_EVIDENCE = "draft::no-evidence", "there is no bundle to draft from", "write receipts while you train, or import logs: `repro import PATH... --out receipts`";
+    OUTSIDE = "draft::outside", "a bundle is outside the project's `receipts/` folder", "move it into `receipts/`, where `repro verify` finds it";
+    EXISTS = "draft::exists", "a post with this name exists", "pass `--update` to redraft its unconfirmed statements";
     NO_POST = "draft::no-post", "there is no post to update", "draft it first, without `--update`";
-    OTHER_TEXT = "draft::other-text", "another text of this name lies beside the post files", "name the one in `repro/`, or rename yours";
-    NO_NUMBERS = "draft::no-numbers", "the text has no numbers", "name another text";
+    OTHER_TEXT = "draft::other-text", "`repro/` contains a different text with this name", "pass the text in `repro/`, or rename yours";
+    NO_NUMBERS = "draft::no-numbers", "the text contains no numbers", "pass a text with numbers";
 }
 
 /// What is drafted.

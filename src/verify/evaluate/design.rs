@@ -36,9 +36,9 @@ const COMPARED_IN_A_STEP: usize = 16;
 /// What the names of settings have that may differ between repetitions.
 const SEED: &str = "seed";
 codes! {
-    DEPARTS = "test::departs-from-plan", "a comparison departs from the plan that its runs were made under", "compare all the runs of the plan, by its test";
-    OTHER_QUANTITY = "test::other-quantity", "two groups that are compared are of different quantities", "compare one quantity of both: `a.loss < b.loss`";
-    NO_REPETITIONS = "test::no-repetitions", "the runs of a group differ in more than their seeds", "make a group of each setting";
+    DEPARTS = "test::departs-from-plan", "a comparison departs from the plan of its runs", "compare all planned runs with the planned test";
+    OTHER_QUANTITY = "test::other-quantity", "the two compared groups measure different quantities", "compare the same quantity: `a.loss < b.loss`";
+    NO_REPETITIONS = "test::no-repetitions", "the runs in a group differ in more than their seeds", "make one group per setting";
 }
 
 /// Why a comparison of runs decides nothing, whatever it comes to.

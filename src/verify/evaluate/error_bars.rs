@@ -16,7 +16,7 @@ use crate::run_design::ALPHA;
 use crate::value::{Evaluated, PrintedRuns, Quantity};
 
 codes! {
-    SPREADS_DISAGREE = "order::meaning-of-spread", "whether the order holds hangs on what ± means, or on digits that are not printed", "say what ± is, or publish the runs";
+    SPREADS_DISAGREE = "order::meaning-of-spread", "the comparison depends on what ± means, or on unprinted digits", "state what ± is, or publish the runs";
 }
 
 /// One side of an order: runs by their printed mean, or a number to hold them against.

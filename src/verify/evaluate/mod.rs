@@ -34,18 +34,18 @@ use crate::value::{Evaluated, EvidencePath, EvidenceWords, Leaf, LeafKind, Quant
 pub use call::Call;
 
 codes! {
-    UNKNOWN_NAME = "expression::unknown-name", "nothing has this name", "name it in `[names]` or `[formulas]`, or correct it";
-    UNKNOWN_FUNCTION = "expression::unknown-function", "there is no function or formula of this name", "`repro explain --list functions` names them; a formula of this post stands in `[formulas]`";
-    NO_FIELD = "expression::no-field", "the evidence has no such field", "correct the field";
-    WRONG_KIND = "expression::wrong-kind", "an expression gives another kind of value than is needed here", "give what is expected; `repro explain --list functions` names what makes one of the other";
-    WRONG_ARGUMENTS = "expression::wrong-arguments", "a function is given other values than it takes", "`repro explain FUNCTION` shows what it takes";
-    NOT_COMPUTABLE = "expression::not-computable", "the operation has no value for these numbers", "look at how many there are, and whether a divisor may be zero";
-    NOT_PAIRED = "expression::not-paired", "two groups of runs are joined run by run, and nothing pairs them", "compare the groups: `a < b`, `p(a, b)`, `mean(a) - mean(b)`";
-    SHADOWS = "expression::shadows", "a formula is called as a function is", "call it otherwise; `repro explain --list functions` names the functions";
-    TOO_DEEP = "expression::too-deep", "formulas stand within each other too deep, or without end", "let no formula use itself, and a formula be shorter";
-    TOO_LONG = "expression::too-long", "an expression has more parts than are followed", "let formulas use each other less often";
-    TOO_LARGE = "expression::too-large", "a number is larger, or smaller, than anything that is measured", "look at its powers and products";
-    UNREADABLE_VALUE = "expression::unreadable-value", "a value of the evidence is no number", "name the value itself; words are compared with `same(...)`";
+    UNKNOWN_NAME = "expression::unknown-name", "unknown name", "correct the name, or define it in `[names]` or `[formulas]`";
+    UNKNOWN_FUNCTION = "expression::unknown-function", "unknown function or formula", "check the name with `repro explain --list functions`, or define a formula in `[formulas]`";
+    NO_FIELD = "expression::no-field", "the evidence has no such field", "correct the field name";
+    WRONG_KIND = "expression::wrong-kind", "the expression gives the wrong kind of value", "use an expression of the expected kind; `repro explain --list functions` lists conversions";
+    WRONG_ARGUMENTS = "expression::wrong-arguments", "the function's arguments are wrong", "see `repro explain FUNCTION`";
+    NOT_COMPUTABLE = "expression::not-computable", "the operation is undefined for these numbers", "check how many numbers there are, and whether a divisor may be zero";
+    NOT_PAIRED = "expression::not-paired", "the operation needs paired runs, and nothing pairs these groups", "compare the groups: `a < b`, `p(a, b)`, `mean(a) - mean(b)`";
+    SHADOWS = "expression::shadows", "a formula has the name of a function", "rename the formula; `repro explain --list functions` lists the functions";
+    TOO_DEEP = "expression::too-deep", "formulas are nested too deeply or recursively", "remove the recursion, or shorten the formula";
+    TOO_LONG = "expression::too-long", "the expression has too many parts", "reduce how often formulas use each other";
+    TOO_LARGE = "expression::too-large", "a number is larger or smaller than anything measurable", "check the expression's products and powers";
+    UNREADABLE_VALUE = "expression::unreadable-value", "a value in the evidence is not a number", "select the number itself, or compare words with `same(...)`";
 }
 
 /// What is expected of two groups that are joined run by run.

@@ -16,13 +16,13 @@ use crate::page_keys::{self, PAIRED_BY};
 use crate::post;
 
 codes! {
-    BAD_LOCATOR = "post::bad-locator", "a name does not say where its evidence lies", "write `BUNDLE`, `BUNDLE:FILE`, `BUNDLE#FACTS`, or a group such as `run-s{1..6}`";
+    BAD_LOCATOR = "post::bad-locator", "a name does not locate any evidence", "write `BUNDLE`, `BUNDLE:FILE`, `BUNDLE#FACTS`, or a group such as `run-s{1..6}`";
     BAD_FORMULA = "post::bad-formula", "a formula's name is malformed", "write `\"name(a, b)\" = \"expression\"`";
-    BAD_PAIRING = "post::bad-pairing", "what a post pairs its runs by is not known", "write `paired_by = \"seed\"`, or leave it out";
-    UNKNOWN_ALIAS = "post::unknown-alias", "an alias is of no name of the post", "name the arm as `[names]` does";
-    UNKNOWN_SENTENCE = "post::unknown-sentence", "the central claim names a sentence that the post file does not have", "give the sentence an `id`, and name that";
-    BAD_ROLE = "post::bad-role", "the role of a post is not known", "write `role = \"author\"` where the text is your own, `role = \"audit\"` where it is somebody else's";
-    MANY_BUNDLES = "post::many-bundles", "the names of a post stand for more bundles than are loaded", "correct the ranges of `[names]`, or split the post";
+    BAD_PAIRING = "post::bad-pairing", "unknown value of `paired_by`", "write `paired_by = \"seed\"`, or remove the key";
+    UNKNOWN_ALIAS = "post::unknown-alias", "an alias refers to an unknown name", "use the arm's name from `[names]`";
+    UNKNOWN_SENTENCE = "post::unknown-sentence", "the central claim refers to an unknown sentence", "give the sentence an `id`, and use it here";
+    BAD_ROLE = "post::bad-role", "unknown role", "write `role = \"author\"` for your own text, `role = \"audit\"` for somebody else's";
+    MANY_BUNDLES = "post::many-bundles", "the names in a post expand to too many bundles", "correct the ranges in `[names]`, or split the post";
 }
 
 /// A published document whose statements are checked.

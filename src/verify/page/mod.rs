@@ -49,8 +49,8 @@ pub enum PostRole {
 }
 
 codes! {
-    NO_NUMBER = "excused::no-number", "an excuse is of words without a number", "quote the number that carries no claim, or remove the excuse";
-    NOT_THERE = "excused::not-there", "the text does not have the words that are excused", "quote the text as it stands, or remove the excuse";
+    NO_NUMBER = "excused::no-number", "an excused quote contains no number", "quote the number that carries no claim, or remove the excuse";
+    NOT_THERE = "excused::not-there", "the text does not contain the excused words", "copy the quote from the text, or remove the excuse";
 }
 
 /// What a statement is.

@@ -10,8 +10,8 @@ use repro_core::source::{Code, Document, Error, Location, Node, codes};
 use repro_report::meaning::Reading;
 
 codes! {
-    BAD_EXPRESSION = "post::bad-expression", "an expression cannot be read", "`repro explain post` shows how expressions are written";
-    UNKNOWN_READING = "post::unknown-reading", "a number is declared to be read in a way that does not exist", "`repro explain readings` lists them";
+    BAD_EXPRESSION = "post::bad-expression", "the expression cannot be parsed", "see `repro explain post` for the syntax";
+    UNKNOWN_READING = "post::unknown-reading", "unknown reading", "choose one from `repro explain readings`";
 }
 
 /// An expression and where it stands in the post file.

@@ -10,8 +10,8 @@ use crate::post::{self};
 use crate::work::MOST_QUOTED;
 
 codes! {
-    LONG_QUOTE = "post::long-quote", "a quote is longer than what is repeated beside a claim", "quote the sentences one by one";
-    NOTHING_SAID = "post::nothing-said", "a sentence says nothing, or says what is missing too", "give it `is`, one expression for each number, or `says`, a relation; or name in `missing` what would show it";
+    LONG_QUOTE = "post::long-quote", "the quote is too long", "quote the sentences one by one";
+    NOTHING_SAID = "post::nothing-said", "a sentence has no binding, or has both a binding and `missing`", "add `is` (one expression per number) or `says` (a relation), or describe the missing evidence in `missing`";
 }
 
 /// What a sentence does: only what asserts a fact can be wrong.

@@ -12,8 +12,8 @@ use crate::json_text::ReadText;
 use crate::page_keys;
 
 codes! {
-    BAD_TABLE = "post::bad-table", "a table cannot be read", "write its lines as in Markdown: cells between `|`, the head first";
-    NO_SUCH_ROW = "post::no-such-row", "a row or column that the post binds is not in the table", "name it as the table does: the text of its first cells, or of its head";
+    BAD_TABLE = "post::bad-table", "the table cannot be parsed", "write it as in Markdown: cells between `|`, the head first";
+    NO_SUCH_ROW = "post::no-such-row", "the table has no such row or column", "use the text of the row's first cells, or of the column's head";
 }
 
 /// A table of the text.

@@ -11,7 +11,7 @@ use repro_report::outcome::ReadBy;
 use super::record::MOST_NAME;
 
 codes! {
-    BAD_CONFIG = "config::bad-value", "a value of `repro/config.toml` is not one that is known", "see `docs/reference/formats/config.md`";
+    BAD_CONFIG = "config::bad-value", "unknown value in `repro/config.toml`", "see `docs/reference/formats/config.md`";
 }
 
 /// The name of the file.

@@ -11,7 +11,7 @@ use serde_json::{Value as Json, json};
 use super::key::{MeaningParts, WrittenDigest};
 
 codes! {
-    BAD_RECORD = "review::bad-record", "a record of a review cannot be read", "restore it from version control, or remove it and review the claim again";
+    BAD_RECORD = "review::bad-record", "a review record cannot be read", "restore it from version control, or remove it and review the claim again";
 }
 
 /// The type of what is signed.

@@ -11,11 +11,11 @@ use super::record::{ReviewRecord, ReviewVerdict, SessionCounts};
 use super::store::Reviews;
 
 codes! {
-    DISPUTED = "review::disputed", "a reviewer disputes that the words mean the fact", "settle it with the reviewer; whoever disputed may approve later with `repro review POST`";
-    UNANSWERED_LINT = "review::unanswered-lint", "the words do not fit the provenance of the fact, and nobody has said why", "correct the binding, or answer with `reading = \"why\"` in the statement";
-    FORGED = "review::forged", "the signature of a record does not match it", "remove the record, and review the claim again";
-    BROKEN = "review::broken", "a record of a review cannot be used", "restore `repro/ID.reviews.toml` from version control, or remove the record";
-    VOID = "review::void", "what a reviewer approved has changed", "review it again with `repro review POST`";
+    DISPUTED = "review::disputed", "a reviewer disputes that the words mean the fact", "settle it with the reviewer, who can approve later with `repro review POST`";
+    UNANSWERED_LINT = "review::unanswered-lint", "the words do not fit the fact, and nobody has answered the lint", "correct the binding, or answer with `reading = \"why\"` in the statement";
+    FORGED = "review::forged", "the signature of a review record does not match the record", "remove the record, and review the claim again";
+    BROKEN = "review::broken", "a review record cannot be used", "restore `repro/ID.reviews.toml` from version control, or remove the record";
+    VOID = "review::void", "the claim changed after it was reviewed", "review it again with `repro review POST`";
 }
 
 /// The most records that are looked at for one claim.

@@ -14,7 +14,7 @@ use crate::names::{self, Likeness};
 use crate::value::{EvidenceWords, Quantity};
 
 codes! {
-    OTHER_TEXT = "value::other-words", "the evidence says something else", "correct the text or the expression";
+    OTHER_TEXT = "value::other-words", "the evidence has different words", "correct the text or the expression";
 }
 
 /// What the text says.

@@ -27,8 +27,8 @@ use crate::page::{
 use crate::value::{Evaluated, Leaf};
 
 codes! {
-    NOT_THERE = "sentence::not-there", "the text does not have these words", "quote the text as it stands";
-    NO_EVIDENCE = "value::no-evidence", "the value follows from no evidence", "bind the number to evidence";
+    NOT_THERE = "sentence::not-there", "the text does not contain these words", "copy the quote from the text";
+    NO_EVIDENCE = "value::no-evidence", "the value is not derived from evidence", "bind the number to evidence";
 }
 
 /// The steps of a claim beside those of its expressions.

@@ -28,9 +28,9 @@ use crate::reading::{self, ColumnCell, NumberInQuote};
 use crate::value::{Evaluated, EvidenceWords, Leaf, LeafKind, NumberRole, Quantity};
 
 codes! {
-    OTHER_COUNT = "sentence::other-count", "a quote has more or fewer numbers than bindings", "give one expression for each number, in order; excuse a number by `\"_ the reason\"`";
-    RELATION_AS_NUMBER = "sentence::relation-as-number", "a relation stands where a number is bound", "a relation, `a = b` or `a < b`, belongs into `says`; `is` has what each number of the quote is";
-    SINGLE_SOURCE = "value::single-source", "the post is the only source", "bind it to another document, or to what it follows from";
+    OTHER_COUNT = "sentence::other-count", "the number of bindings does not match the numbers in the quote", "give one expression per number, in order; excuse a number with `\"_ the reason\"`";
+    RELATION_AS_NUMBER = "sentence::relation-as-number", "a number is bound to a relation", "move the relation (`a = b`, `a < b`) to `says`; use `is` for the numbers in the quote";
+    SINGLE_SOURCE = "value::single-source", "the post is the only source", "bind the number to a second document, or to the values it follows from";
 }
 
 /// What helps where numbers are bound and the quote has none.

@@ -30,10 +30,10 @@ use crate::reading;
 use crate::value::Quantity;
 
 codes! {
-    NOT_PUBLISHED = "sentence::not-published", "evidence not published", "publish it, and bind the sentence to it";
-    UNCLEAR_CELL = "sentence::unclear-cell", "whether a cell says yes or no is not clear", "write `yes` or `no`, ✓ or ✗, `true` or `false`";
-    NOTHING_READ = "sentence::beside-without-evidence", "what is shown beside a sentence is not read from evidence", "bind it to evidence, or leave `beside` out";
-    NOT_HELD = "sentence::number-not-held", "a number of the quote is held by no binding and no relation", "bind it in `is`, or take it into the relation as `quoted(1)`; `\"_ reason\"` excuses it";
+    NOT_PUBLISHED = "sentence::not-published", "the evidence is not published", "publish the evidence, and bind the sentence to it";
+    UNCLEAR_CELL = "sentence::unclear-cell", "it is unclear whether the cell means yes or no", "write `yes` or `no`, ✓ or ✗, `true` or `false`";
+    NOTHING_READ = "sentence::beside-without-evidence", "a value in `beside` is not derived from evidence", "bind it to evidence, or remove `beside`";
+    NOT_HELD = "sentence::number-not-held", "no binding and no relation uses a number in the quote", "bind it in `is`, use it in the relation as `quoted(1)`, or excuse it with `\"_ reason\"`";
 }
 
 /// Whether a cell affirms or denies the relation of its column; none where it has words of its own.

@@ -11,9 +11,9 @@ use crate::page::{Mood, Sentence};
 
 codes! {
     NOT_A_FACT = "sentence::not-a-fact", "advice or definition", "nothing to do: only facts are checked";
-    PREMISE = "sentence::premise", "a refutation would need a premise that the text does not state", "see the premise";
-    NO_MEANING = "sentence::no-meaning", "a word of degree states no threshold", "say how much, in numbers";
-    READINGS_DIFFER = "sentence::readings-differ", "the sentence holds in one meaning and not in another", "say which is meant";
+    PREMISE = "sentence::premise", "a refutation needs a premise that the text does not state", "decide whether the text means the premise";
+    NO_MEANING = "sentence::no-meaning", "a word of degree has no stated threshold", "state the amount in numbers";
+    READINGS_DIFFER = "sentence::readings-differ", "the sentence is true in one reading and not in another", "state which reading is meant";
 }
 
 /// The first word of degree of a quote, which states no number.

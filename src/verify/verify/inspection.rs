@@ -32,11 +32,11 @@ use serde_json::{Value as Json, json};
 
 codes! {
     UNCOUNTED = "verify::uncounted", "the config's parameters cannot be counted", "see `repro params`";
-    OTHER_COUNT = "verify::other-count", "the receipt and its config give different parameter counts", "correct the receipt's `model`";
-    NOT_AT_HAND = "verify::not-at-hand", "a file that the receipt names is not in the bundle", "pass `--artifacts DIR` with the folder that holds it";
-    OTHER_ARTIFACT = "verify::other-artifact", "a file is not the one that the receipt names", "fetch the file again, or ask its author";
-    SHAPE_UNSEEN = "verify::shape-unseen", "no tensors show the shape of the model", "keep a checkpoint, or a slice";
-    EMITTER_PROBLEMS = "verify::emitter-problems", "the emitter could not write all that it was given", "see `extra.emitter_problems` of the receipt";
+    OTHER_COUNT = "verify::other-count", "the parameter counts in the receipt and in its config differ", "correct the receipt's `model`";
+    NOT_AT_HAND = "verify::not-at-hand", "a file listed in the receipt is not in the bundle", "pass `--artifacts DIR` with the folder that contains it";
+    OTHER_ARTIFACT = "verify::other-artifact", "a file does not match the digest in the receipt", "download the file again, or ask the author for it";
+    SHAPE_UNSEEN = "verify::shape-unseen", "no tensors confirm the model's shape", "keep a checkpoint or a slice";
+    EMITTER_PROBLEMS = "verify::emitter-problems", "the run recorder could not write everything", "see `extra.emitter_problems` in the receipt";
 }
 
 /// What the bundle in the folder `path` comes to on its own, with a replay of each of its slices where there is a replayer.

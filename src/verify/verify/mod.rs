@@ -58,8 +58,8 @@ pub use same_run::{SAME_RUN, SameRun, TracedBundle, doubts as same_run_doubts, s
 pub use store::BundleStore;
 
 codes! {
-    UNCONFIRMED = "verify::unconfirmed", "statements of a draft that nobody has confirmed", "read each of them, and take away the line `# drafted` above it";
-    CONTRADICTED = "verify::contradicted", "the evidence stands in a bundle that contradicts itself", "see the relations of the bundle that do not hold";
+    UNCONFIRMED = "verify::unconfirmed", "the draft contains unconfirmed statements", "read each one, and delete the line `# drafted` above it";
+    CONTRADICTED = "verify::contradicted", "the evidence is in a bundle that contradicts itself", "see the bundle's failed consistency checks";
 }
 
 /// With more bundles than this for each thread, a thread reads a bundle alone: starting threads for every one of

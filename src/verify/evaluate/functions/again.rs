@@ -13,10 +13,10 @@ use crate::evaluate::{Call, WRONG_KIND};
 use crate::value::{Evaluated, EvidencePath, Quantity};
 
 codes! {
-    DIFFERS = "replayed::differs", "executed again, the steps come out differently", "see `repro replay` for the first divergence: the run was not trained as it says";
-    UNDECIDED = "replayed::undecided", "the steps were executed again, and that cannot decide", "see `repro replay` for what is in the way";
-    NOT_RUN = "replayed::not-run", "nothing was executed again", "`--replay auto` replays what fits into `--budget`, `--replay all` everything";
-    NOT_ASKED = "replayed::not-asked", "no replay was asked for", "run `repro verify --replay all`";
+    DIFFERS = "replayed::differs", "the replayed steps differ from the log", "run `repro replay` to find the first divergence: the run was not trained as stated";
+    UNDECIDED = "replayed::undecided", "the replay does not decide", "run `repro replay` to see why";
+    NOT_RUN = "replayed::not-run", "no steps were replayed", "use `--replay auto` to replay what fits `--budget`, or `--replay all`";
+    NOT_ASKED = "replayed::not-asked", "no replay was requested", "run `repro verify --replay all`";
 }
 
 /// The function whose calls ask for a replay.

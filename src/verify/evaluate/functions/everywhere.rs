@@ -16,8 +16,8 @@ use crate::evaluate::{Call, Frame, Variables};
 use crate::value::{Evaluated, Quantity};
 
 codes! {
-    COUNTEREXAMPLE = "holds::counterexample", "a relation that is said to hold for all values does not", "correct the formula, or say for which values it is meant";
-    NOT_SHOWN = "holds::not-shown", "no counterexample was found, and nothing shows that there is none", "state it so that both sides are quotients of polynomials";
+    COUNTEREXAMPLE = "holds::counterexample", "a relation that should be true for all values has a counterexample", "correct the formula, or state the values it applies to";
+    NOT_SHOWN = "holds::not-shown", "no counterexample was found, but the relation is not proven", "rewrite both sides as quotients of polynomials";
 }
 
 /// So many points are tried before algebra is.

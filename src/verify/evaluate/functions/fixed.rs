@@ -13,9 +13,9 @@ use crate::evaluate::{Call, Frame};
 use crate::value::{Evaluated, EvidenceWords, Quantity, RunSample};
 
 codes! {
-    NOT_EQUAL = "held_fixed::differs", "what is said to be held fixed is not", "correct the text, or compare where it is equal";
-    EQUAL = "differs::equal", "what is said to differ is equal", "correct the text";
-    UNDECIDED_SPREAD = "held_fixed::too-coarse", "the values are known too coarsely to decide", "publish them with more digits";
+    NOT_EQUAL = "held_fixed::differs", "a quantity that should be held fixed differs", "correct the text, or compare where the quantity is equal";
+    EQUAL = "differs::equal", "values that should differ are equal", "correct the text";
+    UNDECIDED_SPREAD = "held_fixed::too-coarse", "the values are too coarse to decide", "publish them with more digits";
 }
 
 /// The rule of what is almost the same.

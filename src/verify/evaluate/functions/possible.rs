@@ -12,12 +12,12 @@ use crate::evaluate::{Call, noise};
 use crate::value::{DIGITS, Evaluated, Quantity};
 
 codes! {
-    IMPOSSIBLE = "possible::outside", "a number lies where none can", "correct it";
-    POSSIBLE = "possible::only", "possible, not confirmed", "bind it to the evidence that it comes from";
-    NO_COUNT = "grim::no-such-count", "no whole number of items gives this share", "check the share, and how many items were scored";
-    OFF_GRID = "on_grid::off", "a step lies between two points of its grid", "correct the step, or the grid";
-    NOT_REACHED = "reached::above-target", "the loss is above the target that is said to be reached", "correct the text";
-    UNDECIDED_TARGET = "reached::too-coarse", "the loss is printed too coarsely to decide", "publish it with more digits";
+    IMPOSSIBLE = "possible::outside", "the number is impossible", "correct the number";
+    POSSIBLE = "possible::only", "plausible, not confirmed", "bind the number to the evidence it comes from";
+    NO_COUNT = "grim::no-such-count", "no whole number of items gives this fraction", "check the fraction and the number of scored items";
+    OFF_GRID = "on_grid::off", "the step is not on the evaluation grid", "correct the step or the grid";
+    NOT_REACHED = "reached::above-target", "the loss is above the target that it should reach", "correct the text";
+    UNDECIDED_TARGET = "reached::too-coarse", "the printed loss is too coarse to decide", "publish it with more digits";
 }
 
 /// A number as it stands in the quote is known to its last digit.

@@ -9,7 +9,7 @@ use crate::moment;
 use crate::value::{Evaluated, EvidenceWords, LeafKind, Quantity};
 
 codes! {
-    OTHER_WORDS = "same::differs", "two documents state one fact differently", "correct one of them";
+    OTHER_WORDS = "same::differs", "two documents state the same fact differently", "correct one of them";
 }
 
 pub fn same<'a>(call: Call<'_, 'a>) -> Result<Evaluated<'a>, Error> {
