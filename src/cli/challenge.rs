@@ -21,7 +21,7 @@ pub fn run(own: &ChallengeArgs, output: &Output) -> Answer {
     let (count, of) = (drawn.intervals.len(), drawn.of);
     let evaluated = drawn.evaluated.len();
     output.say(&format!(
-        "{count} of {of} intervals drawn, {evaluated} of them as they have an evaluation; the root is {}",
+        "drew {count} of {of} step ranges, {evaluated} of them because they contain an evaluation; the root is {}",
         drawn.root
     ));
     Ok(ExitStatus::Verified)

@@ -59,7 +59,7 @@ fn of_text(root: &Path, page: &PostPage, own: &args::ReviewArgs) -> Result<Cover
     let path = own.text.first().cloned().or_else(|| Some(root.join("repro").join(own_file()?)));
     let path = path.ok_or_else(|| {
         let place = Location::file(page.file());
-        UNKNOWN_TEXT.at(place, "a post with a text beside it, or `--text FILE`", "neither")
+        UNKNOWN_TEXT.at(place, "a post with its text, or `--text FILE`", "neither")
     })?;
     let source = Source::load(&path, path.display().to_string())?;
     let digest = Digest::of(source.text().as_bytes());
@@ -86,7 +86,7 @@ fn of_text(root: &Path, page: &PostPage, own: &args::ReviewArgs) -> Result<Cover
 fn render(found: &Coverage, verbose: bool) -> String {
     let (bound, excused, unbound) = found.counts();
     let mut text = format!(
-        "{}  {} of {}: {bound} numbers bound to a claim · {excused} left out with a reason · {unbound} unbound\n",
+        "{}  {} of {}: {bound} numbers covered by a claim · {excused} excused with a reason · {unbound} not covered\n",
         found.post, found.source, found.file
     );
     // Writing to a string cannot fail.

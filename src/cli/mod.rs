@@ -182,13 +182,13 @@ fn root(common: &CommonArgs) -> Result<PathBuf, Vec<Error>> {
     let holds = |folder: &Path| folder.join("repro").is_dir();
     if let Some(named) = &common.root {
         let shown = named.display().to_string();
-        let none = || NO_ROOT.at(Location::file(shown), "a folder that holds `repro/`", "none");
+        let none = || NO_ROOT.at(Location::file(shown), "a folder that contains `repro/`", "none");
         return if holds(named) { Ok(named.clone()) } else { Err(vec![none()]) };
     }
     let here = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
     let found = here.ancestors().find(|folder| holds(folder)).map(Path::to_path_buf);
     found.ok_or_else(|| {
-        vec![NO_ROOT.at(Location::file("."), "a folder upward that holds `repro/`", "none")]
+        vec![NO_ROOT.at(Location::file("."), "a parent folder that contains `repro/`", "none")]
     })
 }
 

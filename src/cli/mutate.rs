@@ -110,7 +110,7 @@ impl OfText {
             // Writing to a string cannot fail.
             let _ = writeln!(
                 text,
-                "{}: another {what} digit in {} numbers of verified claims: {}",
+                "{}: changed the {what} digit of {} numbers in verified claims: {}",
                 self.post,
                 tally.tried(),
                 counts.join(", ")

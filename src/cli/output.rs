@@ -78,7 +78,7 @@ impl Output {
             files.iter().enumerate().find(|(at, (_, path))| twice(*at, path))
         {
             let (place, found) = (Location::file("--output"), path.display().to_string());
-            return Err(BAD_USAGE.at(place, "each file once", format!("`{found}` twice")));
+            return Err(BAD_USAGE.at(place, "a different file for each `--output`", format!("`{found}` twice")));
         }
         let width = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
         let options = |terminal: bool| ReportOptions {
@@ -158,8 +158,8 @@ impl Output {
         let refused = self.files.iter().filter_map(|(_, path)| {
             let input = taken.iter().find(|(inode, _)| inode.holds(path))?.1;
             let place = Location::file(path.display().to_string());
-            let found = format!("`{input}`, which the report is about");
-            Some(BAD_USAGE.at(place, "a file of its own for the report", found))
+            let found = format!("`{input}`, which is an input of the report");
+            Some(BAD_USAGE.at(place, "a separate file for the report", found))
         });
         let refused: Vec<_> = refused.collect();
         if refused.is_empty() { Ok(()) } else { Err(refused) }
@@ -340,8 +340,8 @@ pub fn outside_bundles(path: &Path) -> Result<(), Error> {
         None => Ok(()),
         Some(bundle) => {
             let place = Location::file(path.display().to_string());
-            let found = format!("one in `{}`", bundle.display());
-            Err(BAD_USAGE.at(place, "a file outside of bundles", found))
+            let found = format!("a file in `{}`", bundle.display());
+            Err(BAD_USAGE.at(place, "a file outside bundles", found))
         }
     }
 }
@@ -357,8 +357,8 @@ fn replaces_a_report(path: &Path) -> Result<(), Error> {
         return Ok(());
     }
     let place = Location::file(path.display().to_string());
-    let error = BAD_USAGE.at(place, "no file yet, or a report to be written anew", "another file");
-    Err(error.help("name another file, or take this one away first"))
+    let error = BAD_USAGE.at(place, "a new file, or an existing report to overwrite", "a different file");
+    Err(error.help("choose a different file, or delete this one first"))
 }
 
 /// Whether a file begins as lines of a report do: these can be too long to be read whole.
@@ -379,7 +379,7 @@ fn takes_a_report(path: &Path) -> Result<HeldPath, Error> {
             let place = Location::file(path.display().to_string());
             Err(CANNOT_WRITE.at(
                 place,
-                "no file yet, or a report",
+                "a new file, or an existing report",
                 "a folder, pipe, socket or device",
             ))
         }
@@ -425,7 +425,7 @@ pub fn write_file(root: &Path, name: &str, shown: &str, bytes: &[u8]) -> Result<
 pub fn cannot_write(path: &Path, error: &std::io::Error) -> Error {
     CANNOT_WRITE.at(
         Location::file(path.display().to_string()),
-        "a file that can be written",
+        "a writable file",
         error.to_string(),
     )
 }
@@ -436,9 +436,9 @@ fn file(text: &str, command: &str) -> Result<(Format, PathBuf), Error> {
     let refused =
         |expected: String| BAD_USAGE.at(Location::file("--output"), expected, format!("`{text}`"));
     if !formats::makes_report(formats) {
-        let no_report = format!("no `--output`: `repro {command}` makes no report");
+        let no_report = format!("no `--output`: `repro {command}` writes no report");
         return Err(
-            refused(no_report).help("redirect standard output, where it prints what you want")
+            refused(no_report).help("redirect standard output instead")
         );
     }
     let parsed = text.split_once('=').and_then(|(word, path)| {

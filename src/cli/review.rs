@@ -81,8 +81,8 @@ pub fn run(root: &Path, own: &ReviewArgs, output: &Output) -> Answer {
     }
     let texts_away: Vec<_> = post.texts.iter().filter(|text| !text.is_at_hand).collect();
     for text in texts_away {
-        let words = "its quotes are not shown for review, as their paragraphs are not at hand";
-        output.say(&format!("{}: {words}; give it by --text FILE", visible(&text.what)));
+        let words = "its quotes are not shown for review, because the text is not available";
+        output.say(&format!("{}: {words}; pass it with --text FILE", visible(&text.what)));
     }
     let seed = own.seed.clone().unwrap_or_else(|| unknown_seed(&date));
     let definitions = post.definitions.iter();
@@ -118,7 +118,7 @@ fn reviewer(
     let name = own.reviewer.clone().or_else(|| listed.map(|one| one.name.clone()));
     let Some(name) = name.filter(|name| !name.trim().is_empty()) else {
         let place = Location::file("--as");
-        return Err(BAD_USAGE.at(place, "your name, or a key that is listed with one", "neither"));
+        return Err(BAD_USAGE.at(place, "your name, or a key that is listed with a name", "neither"));
     };
     is_short("--as", &name)?;
     let model = match (&own.model, &own.model_version, &own.prompt) {
@@ -339,7 +339,7 @@ impl LiveSession<'_> {
                 Reply::Explain(number, words) => {
                     match number.checked_sub(1).and_then(|at| claim.meaning.lints.get(at)) {
                         Some(lint) => drop(answers.insert(lint.kind, words)),
-                        None => self.tell("there is no lint of this number"),
+                        None => self.tell("there is no lint with this number"),
                     }
                     continue;
                 }
@@ -458,7 +458,7 @@ impl LiveSession<'_> {
         let [approved, disputed] = [ReviewVerdict::Approve, ReviewVerdict::Dispute].map(count);
         let signed = match self.file.key {
             Some(_) => "signed",
-            None => "not signed, so noted only",
+            None => "unsigned, so recorded only as notes",
         };
         self.output.print(&format!(
             "\n{approved} approved, {disputed} disputed, {signed}; {shown} facts shown, {decoys} of them decoys, {caught} caught\n"
@@ -469,7 +469,7 @@ impl LiveSession<'_> {
     /// Whether a claim is a cell of a table, and says so where it is not.
     fn has_column(&self, claim: &ClaimReport) -> bool {
         if claim.meaning.column.is_none() {
-            self.tell("this is no cell of a table");
+            self.tell("this is not a table cell");
         }
         claim.meaning.column.is_some()
     }

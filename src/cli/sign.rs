@@ -21,7 +21,7 @@ pub fn keygen(own: &args::KeygenArgs, output: &Output) -> Answer {
     outside_bundles(&own.out).map_err(|error| vec![error])?;
     let key = PrivateKey::generate().map_err(|error| vec![error])?;
     signature::write_pair(&key, &own.out, public.as_ref()).map_err(|error| vec![error])?;
-    output.say(&format!("the private key is in {}: keep it secret", own.out.display()));
+    output.say(&format!("wrote the private key to {}: keep it secret", own.out.display()));
     output.print(&format!("{}\n{}", key.public().id().prefixed(), key.public().pem()));
     Ok(ExitStatus::Verified)
 }
@@ -68,7 +68,7 @@ fn of_file(own: &args::StampArgs) -> Result<Digest, Error> {
     let source = Source::load_plain(&own.path, shown.as_str())?;
     if own.of.is_some() {
         let place = Location::file("--of");
-        return Err(NOTHING_TO_STAMP.at(place, "no part of a single file", "one"));
+        return Err(NOTHING_TO_STAMP.at(place, "no `--of` for a single file", "one"));
     }
     if own.path.extension().is_none_or(|ending| ending != "jsonl") {
         return Ok(Digest::of(source.text().as_bytes()));
@@ -77,7 +77,7 @@ fn of_file(own: &args::StampArgs) -> Result<Digest, Error> {
     chains
         .last()
         .copied()
-        .ok_or_else(|| NOTHING_TO_STAMP.at(Location::file(shown), "a line or more", "an empty log"))
+        .ok_or_else(|| NOTHING_TO_STAMP.at(Location::file(shown), "at least one line", "an empty log"))
 }
 
 /// Writes a file that was not there before; `there` is what is said where it was.
@@ -85,7 +85,7 @@ pub fn write_new(path: &Path, bytes: &[u8], there: (&'static Code, &str)) -> Res
     let place = || Location::file(path.display().to_string());
     let cannot = |error: std::io::Error| match error.kind() {
         std::io::ErrorKind::AlreadyExists => there.0.at(place(), there.1, "a file"),
-        _ => CANNOT_WRITE.at(place(), "a file that can be written", error.to_string()),
+        _ => CANNOT_WRITE.at(place(), "a writable file", error.to_string()),
     };
     disk::write_new(path, bytes, 0o666).map_err(cannot)
 }
@@ -160,7 +160,7 @@ fn sign(path: &Path, shown: &str, key: &PrivateKey) -> Result<Bundle, Error> {
             return Err(SIGNED_BEFORE.at(
                 place,
                 "a bundle without a signature",
-                "another signature",
+                "a different signature",
             ));
         }
         None => bundle::add_signature(path, shown, text.as_bytes())?,

@@ -41,16 +41,16 @@ pub fn run(root: &Path, own: &VerifyArgs, output: &Output) -> Answer {
     let threads = own.threads.unwrap_or_else(super::threads::cores);
     if own.replay != ReplaysArg::None && (own.locked || own.write_lock) {
         let expected =
-            "no `--replay` with `--locked` or `--write-lock`: recorded verdicts do not use replay";
+            "no `--replay` with `--locked` or `--write-lock`: locks record verdicts without replay";
         return Err(vec![BAD_USAGE.at(Location::file("--replay"), expected, "both")]);
     }
     if !own.judged.bundles.is_empty() && (own.locked || own.write_lock) {
-        let expected = "posts alone: no lock records bundles that are named on their own";
+        let expected = "only posts: locks do not record bundles";
         return Err(vec![BAD_USAGE.at(Location::file("--locked"), expected, "a bundle")]);
     }
     if own.resume.is_some() && (own.write_lock || own.replay == ReplaysArg::Auto) {
-        let expected = "no `--write-lock` and no `--replay auto` with `--resume`: what is kept depends on no lock and on no clock";
-        return Err(vec![BAD_USAGE.at(Location::file("--resume"), expected, "one of them")]);
+        let expected = "no `--write-lock` and no `--replay auto` with `--resume`: stored results must not depend on a lock or a clock";
+        return Err(vec![BAD_USAGE.at(Location::file("--resume"), expected, "one of these options")]);
     }
     let ids = posts(root, &own.judged)?;
     let challenges: Result<_, _> = own.challenge.iter().map(|path| challenge(path)).collect();
@@ -101,7 +101,7 @@ pub fn run(root: &Path, own: &VerifyArgs, output: &Output) -> Answer {
     if records {
         let gone = write_lock(root, own, report.posts()).map_err(|error| vec![error])?;
         for id in gone {
-            output.say(&format!("{}: the post `{id}` is gone and no longer listed", index::file()));
+            output.say(&format!("{}: removed the missing post `{id}` from the list", index::file()));
         }
     }
     let status = report.finish(|report| {
@@ -306,7 +306,7 @@ fn compare(
     for post in posts {
         let missing = || {
             let place = Location::file(lock::file(&post.id));
-            lock::NO_LOCK.at(place, "what was recorded of the post", "no such file")
+            lock::NO_LOCK.at(place, "the record of the post", "no such file")
         };
         match lock::read(root, &post.id).and_then(|recorded| recorded.ok_or_else(missing)) {
             Ok(recorded) => {

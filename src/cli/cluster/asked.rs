@@ -111,14 +111,14 @@ fn bundle(path: &Path) -> Result<String, Error> {
 /// A path as text: plans are text.
 fn text(path: &Path) -> Result<String, Error> {
     path.to_str().map(str::to_owned).ok_or_else(|| {
-        BAD_USAGE.at(Location::file(path.display().to_string()), "a path that is text", "another")
+        BAD_USAGE.at(Location::file(path.display().to_string()), "a path in UTF-8", "another")
     })
 }
 
 fn file(option: &str, path: &Path) -> Result<AskedFile, Error> {
     let shown = text(path)?;
     let read = repro_core::source::read_plain(path).map_err(|error| {
-        UNREADABLE.at(Location::file(&shown), "a file that can be read", error.to_string())
+        UNREADABLE.at(Location::file(&shown), "a readable file", error.to_string())
     });
     Ok(AskedFile { option: option.to_owned(), path: shown, sha256: Digest::of(&read?) })
 }
@@ -135,7 +135,7 @@ trait OfWord: ValueEnum {
         Self::from_str(word, false).map_err(|why| {
             repro_verify::cluster::BAD_PLAN.at(
                 Location::file(word),
-                "a choice that this program has",
+                "a value that this build supports",
                 why,
             )
         })

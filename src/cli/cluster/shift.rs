@@ -56,7 +56,7 @@ impl Done {
             0 => String::new(),
             count => format!(", {count} not done"),
         };
-        format!("{of} items: {executed} executed, {there} were done{open}")
+        format!("{of} items: {executed} executed, {there} already done{open}")
     }
 }
 
@@ -121,7 +121,7 @@ impl Shift<'_> {
                 has_failed.set(false);
                 let result = worker.replayed(item, replayer)?;
                 if has_failed.get() {
-                    let (expected, found) = (item.told(), "a device that failed");
+                    let (expected, found) = (item.told(), "a failed device");
                     return Err(NOT_DONE.at(Location::file(&item.at), expected, found));
                 }
                 Ok(result)

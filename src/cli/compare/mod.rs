@@ -62,14 +62,14 @@ pub fn run(root: Option<&Path>, own: &DiffArgs, output: &Output) -> Answer {
     };
     if !own.post.is_empty() && [&was, &now].iter().any(|side| side.is_judged()) {
         let place = Location::file("--post");
-        let expected = "commits and projects, whose posts are still to be judged";
+        let expected = "commits or projects: a report is already judged";
         return Err(vec![BAD_USAGE.at(place, expected, "a report")]);
     }
     let [was, now] = [was.read(&judging)?, now.read(&judging)?];
     let is_nowhere = |id: &&String| ![&was, &now].iter().any(|side| side.posts.contains(id));
     let no_such = |id: &String| {
         let place = Location::file(format!("repro/{id}.toml"));
-        post::NO_SUCH_POST.at(place, "a post of either side", "none")
+        post::NO_SUCH_POST.at(place, "a post on either side", "none")
     };
     let nowhere: Vec<_> = own.post.iter().filter(is_nowhere).map(no_such).collect();
     if !nowhere.is_empty() {

@@ -51,16 +51,16 @@ impl CompareSide {
         };
         match (file, commit) {
             (Some(_), Some(_)) => {
-                let error = NO_SIDE.at(place(), "one thing of this name", "a path and a commit");
+                let error = NO_SIDE.at(place(), "one match for this name", "a path and a commit with this name");
                 Err(vec![
-                    error.help(format!("say `./{name}` for the path, `{name}^0` for the commit")),
+                    error.help(format!("write `./{name}` for the path, or `{name}^0` for the commit")),
                 ])
             }
             (Some(side), None) => Ok(side),
             (None, Some(commit)) => Ok(Self::Commit { called: name.to_owned(), commit }),
             (None, None) => {
                 let expected = "a report, a project, or a commit of the project";
-                Err(vec![NO_SIDE.at(place(), expected, "nothing of this name")])
+                Err(vec![NO_SIDE.at(place(), expected, "no such report, project or commit")])
             }
         }
     }
@@ -79,7 +79,7 @@ impl CompareSide {
                 Ok(JudgedSide { report, posts: Vec::new() })
             }
             Self::Project(root) => judging.judge(root, root, &root.display().to_string()),
-            Self::Here => judging.judge(here()?, here()?, "the project as it lies here"),
+            Self::Here => judging.judge(here()?, here()?, "the current project"),
             Self::Commit { called, commit } => {
                 let short = commit.get(..10).unwrap_or(commit);
                 let name = match commit.starts_with(called) {
@@ -102,7 +102,7 @@ pub struct JudgedSide {
 }
 
 fn no_project() -> Vec<Error> {
-    vec![NO_ROOT.at(Location::file("."), "a folder upward that holds `repro/`", "none")]
+    vec![NO_ROOT.at(Location::file("."), "a parent folder that contains `repro/`", "none")]
 }
 
 fn report(path: &Path) -> Result<JudgedReport, Error> {

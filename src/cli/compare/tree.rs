@@ -34,7 +34,7 @@ pub fn taken_out(root: &Path, commit: &str) -> Result<TempDir, Error> {
     let folder = tempfile::tempdir().map_err(|error| {
         CANNOT_WRITE.at(
             Location::file("temporary folder"),
-            "a folder of its own",
+            "a writable temporary folder",
             error.to_string(),
         )
     })?;
@@ -64,7 +64,7 @@ fn texts_of_posts(root: &Path) -> Vec<String> {
 }
 
 fn listed(root: &Path, commit: &str, paths: &[String]) -> Result<Vec<CommitFile>, String> {
-    let mut command = git(root).ok_or("no repository")?;
+    let mut command = git(root).ok_or("not a git repository")?;
     command.args(["--literal-pathspecs", "ls-tree", "-r", "-z", commit, "--"]).args(paths);
     let output = command.output().map_err(|error| format!("`git`: {error}"))?;
     if !output.status.success() {
@@ -94,17 +94,17 @@ fn left_out(line: &[u8]) -> Option<Result<CommitFile, String>> {
     let name = path.strip_prefix("repro/");
     let is_post = name.is_some_and(|name| !name.contains('/') && name.ends_with(".toml"));
     (is_post || FOLDERS.contains(&path)).then(|| {
-        Err(format!("`{path}`, which is a link, a submodule or no text; take the commit out (`git worktree add`) and name the folder"))
+        Err(format!("`{path}`, which is a link, a submodule or not text; check out the commit (`git worktree add`) and pass the folder"))
     })
 }
 
 fn write(root: &Path, files: &[CommitFile], folder: &Path) -> std::io::Result<()> {
-    let mut command = git(root).ok_or_else(|| std::io::Error::other("no repository"))?;
+    let mut command = git(root).ok_or_else(|| std::io::Error::other("not a git repository"))?;
     command.args(["cat-file", "--batch"]);
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
     let (Some(mut asked), Some(answers)) = (child.stdin.take(), child.stdout.take()) else {
-        return Err(std::io::Error::other("git takes no questions"));
+        return Err(std::io::Error::other("git is not interactive"));
     };
     let written = std::thread::scope(|scope| {
         // Names and bytes go through two pipes: who fills one has to empty the other.

@@ -227,8 +227,8 @@ fn text(
 /// What a reader needs to know about the table.
 fn reading() -> String {
     format!(
-        "Derived quantities are held fixed within {TOLERANCE_PERCENT}%, stated fields exactly; \
-         what is not stated is never counted as equal. A ratio is the largest over the smallest. \
+        "Derived quantities count as held fixed within {TOLERANCE_PERCENT}%, stated fields if equal; \
+         unstated fields never count as equal. A ratio is the largest over the smallest value. \
          Compute is approximated as 6 P_active FLOP per token; tokens per routed expert assume an \
          even load."
     )

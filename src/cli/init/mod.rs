@@ -31,26 +31,26 @@ codes! {
     NO_NUMBER = "init::no-number", "no log ends with a number that a sentence could state", "pass a different log, or omit `--log` to use the example";
 }
 
-/// Where bundles are.
+/// The folder of the bundles.
 const RECEIPTS: &str = "receipts";
-/// The log of the example, of which no number was measured.
+/// The example log; none of its numbers was measured.
 const EXAMPLE: &str = "example/invented-numbers.csv";
 const EXAMPLE_LOG: &str = include_str!("example.csv");
-/// How git is told to leave the bytes alone of which locks and bundles hold digests.
+/// The git attributes that preserve the bytes whose digests locks and bundles contain.
 const ATTRIBUTES: &str = ".gitattributes";
 const UNCHANGED: [&str; 2] = ["receipts/** -text", "repro/** -text"];
-/// What CI runs.
+/// The CI workflow.
 const WORKFLOW: &str = include_str!("workflow.yml");
-/// What it leaves open.
+/// The line that the user has to fill in.
 const OPEN: &str = "REPRO_URL: \"\"";
-/// The line of it behind which the folder of a project is named that is not at the top of its repository.
+/// The line after which the workflow sets the project folder, if it is not at the top of its repository.
 const MACHINE: &str = "    runs-on: ubuntu-latest\n";
 
-/// Commands to go on with.
+/// The next commands to run.
 const NEXT: &str = "  \
-  repro import PATH... --out receipts   makes bundles of more logs
-  repro draft TEXT                      proposes a post for a text of yours
-  repro verify --post all --locked      is what CI runs
+  repro import PATH... --out receipts   imports more logs as bundles
+  repro draft TEXT                      drafts a post for your text
+  repro verify --post all --locked      runs in CI
 ";
 
 /// Runs the command.
@@ -286,7 +286,7 @@ impl Setup {
         self.lines.push(match fate {
             FileFate::Wrote => format!("wrote  {name}"),
             FileFate::Added => {
-                format!("wrote  {name}: `{}`, behind what was there", UNCHANGED.join("`, `"))
+                format!("wrote  {name}: `{}`, appended", UNCHANGED.join("`, `"))
             }
             FileFate::Kept => format!("kept   {name}"),
         });
@@ -310,12 +310,12 @@ impl Setup {
                 String::new()
             };
             let said = format!(
-                "git ignores `{first}`{more}: a clone has no such file, and CI fails. Add `!/receipts/**` and `!/repro/**` to `.gitignore`"
+                "git ignores `{first}`{more}, so CI will not find it. Add `!/receipts/**` and `!/repro/**` to `.gitignore`"
             );
             text.push_str(&paragraph("  note", &said, output.width()));
         }
         if !self.has_written && self.is_complete {
-            text.push_str("nothing to do: all of it is there\n");
+            text.push_str("nothing to do: all files exist\n");
         }
         text
     }
@@ -330,7 +330,7 @@ impl Setup {
         let workflow = std::fs::read_to_string(self.top.path.join(&self.workflow));
         let fill = match workflow.is_ok_and(|text| text.contains(OPEN)) {
             true => format!(
-                "\nIn {} fill in where CI gets the program from.\n",
+                "\nIn {}, fill in the URL of the program for CI.\n",
                 visible(&self.top.told(&self.workflow))
             ),
             false => String::new(),
@@ -362,7 +362,7 @@ fn write_all(import: &Import, receipts: &Path, threads: usize) -> Result<(), Vec
 
 fn other_text(known: &Source) -> Error {
     let place = Location::file(known.name());
-    OTHER_TEXT.at(place, "the text of the first post, or none", "another text")
+    OTHER_TEXT.at(place, "the text of the first post, or no file", "a different text")
 }
 
 fn no_number(logs: &[PathBuf]) -> Vec<Error> {
@@ -380,7 +380,7 @@ fn is_of(run: &LoggedRun, path: &Path, threads: usize) -> Result<(), Error> {
         return Ok(());
     }
     let expected = format!("a bundle of `{}`, sha256 {wanted}", run.file);
-    Err(OTHER_BUNDLE.at(Location::file(shown), expected, "one of something else"))
+    Err(OTHER_BUNDLE.at(Location::file(shown), expected, "an unrelated bundle"))
 }
 
 /// The file of the workflow: projects of one repository have one each.

@@ -57,7 +57,7 @@ fn read() -> Result<ToolCall, Error> {
 
 fn lost(error: &io::Error) -> Error {
     let place = Location::file("standard input and output");
-    NO_ANSWER.at(place, "a server at the other end", error.to_string())
+    NO_ANSWER.at(place, "a server on standard input and output", error.to_string())
 }
 
 /// The server keeps the input open until it has the answer.

@@ -58,7 +58,7 @@ impl Incoming {
             Err(error) => return faulty(None, PARSE_ERROR, &format!("not JSON: {error}")),
         };
         let Json::Object(mut message) = message else {
-            let batches = "a message is one object: no revision that is spoken here has batches";
+            let batches = "a message must be one object; the supported protocol revisions have no batches";
             return faulty(None, INVALID_REQUEST, batches);
         };
         let id = message.remove("id");
@@ -75,7 +75,7 @@ impl Incoming {
             };
         };
         let Some(method) = method.as_str().map(str::to_owned) else {
-            return faulty(known, INVALID_REQUEST, "`method` is not a text");
+            return faulty(known, INVALID_REQUEST, "`method` is not a string");
         };
         let params = match message.remove("params") {
             None => Some(Map::new()),
@@ -86,7 +86,7 @@ impl Incoming {
             (false, _, None) => Self::Ignored,
             (false, _, Some(params)) => Self::Notification { method, params },
             (true, None, _) => {
-                faulty(None, INVALID_REQUEST, "`id` is neither a text nor a whole number")
+                faulty(None, INVALID_REQUEST, "`id` is neither a string nor an integer")
             }
             (true, Some(id), None) => faulty(Some(id), INVALID_PARAMS, "`params` is not an object"),
             (true, Some(id), Some(params)) => Self::Request { id: id.clone(), method, params },

@@ -52,7 +52,7 @@ impl McpEra {
         let Some(version) = version.as_str() else {
             return Err(ProtocolFault::new(
                 INVALID_PARAMS,
-                format!("`{VERSION_KEY}` is not a text"),
+                format!("`{VERSION_KEY}` is not a string"),
             ));
         };
         if version != STATELESS {

@@ -55,7 +55,7 @@ impl ReadableRoots {
     pub fn confine_project(&self) -> Result<&Path, Vec<Error>> {
         let [posts, bundles] = ["repro", "receipts"].map(|name| self.project.join(name));
         if !posts.is_dir() {
-            let expected = "a folder that holds `repro/`";
+            let expected = "a folder that contains `repro/`";
             return Err(vec![NO_ROOT.at(file(&self.project), expected, "none")]);
         }
         self.confine(&[posts])?;
@@ -73,7 +73,7 @@ impl ReadableRoots {
             Err(error) if self.holds(&without_dots(&whole)) => {
                 Err(UNREADABLE.at(file(path), "a file or a folder", error.to_string()))
             }
-            _ => Err(OUTSIDE.at(file(path), self.told(), "another folder")),
+            _ => Err(OUTSIDE.at(file(path), self.told(), "a folder outside the project")),
         }
     }
 
@@ -118,8 +118,8 @@ impl ConfinedWalk<'_> {
 
     fn folder(&mut self, folder: PathBuf, shown: &Path, depth: usize) -> Result<(), Error> {
         if depth > DEEPEST {
-            let expected = format!("folders at most {DEEPEST} deep");
-            return Err(TOO_MANY_FILES.at(file(shown), expected, "deeper ones"));
+            let expected = format!("folders at most {DEEPEST} levels deep");
+            return Err(TOO_MANY_FILES.at(file(shown), expected, "deeper folders"));
         }
         let entries = std::fs::read_dir(&folder)
             .map_err(|error| UNREADABLE.at(file(shown), "a folder", error.to_string()))?;

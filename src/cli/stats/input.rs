@@ -70,7 +70,7 @@ fn checked(asked: StatsRequest) -> Result<StatsRequest, Error> {
         [("--target", asked.target.is_some()), ("--margin", asked.margin.is_some())]
     {
         if given && asked.a.is_none() {
-            return Err(BAD_USAGE.at(Location::file(name), "values to compare with it", "none"));
+            return Err(BAD_USAGE.at(Location::file(name), "a second list or a target to compare with", "none"));
         }
     }
     Ok(asked)
@@ -102,7 +102,7 @@ fn arms(own: &args::StatsArgs) -> Result<[Option<ArmValues>; 2], Error> {
     if a.is_none() && b.is_some() {
         return Err(BAD_USAGE.at(
             Location::file("--a"),
-            "a first list to go with the second",
+            "a first list in addition to the second",
             "none",
         ));
     }
@@ -169,13 +169,13 @@ fn number(place: &str, text: &str) -> Result<f64, Error> {
 fn list(place: &str, text: &str) -> Result<Vec<WrittenNumber>, Error> {
     let items: Vec<_> = text.split(',').collect();
     if decimal_commas(&items) {
-        let error = bad(place, "decimal points, and commas between values", format!("`{text}`"));
+        let error = bad(place, "values with decimal points, separated by commas", format!("`{text}`"));
         return Err(error.help(
-            "write `1.65` for a decimal; for whole numbers put a space after each comma, as in `\"1, 65\"`",
+            "write `1.65` for a decimal; for integers put a space after each comma, as in `\"1, 65\"`",
         ));
     }
     if let Some(sign) = text.chars().find(|sign| ";|\t".contains(*sign)) {
-        return Err(bad(place, "commas between values", format!("`{sign}` in `{text}`")));
+        return Err(bad(place, "values separated by commas", format!("`{sign}` in `{text}`")));
     }
     let at = |(index, item): (usize, &&str)| {
         let value = decimal(item.trim());
@@ -247,7 +247,7 @@ fn proportions(text: &str) -> Result<Vec<Proportion>, Error> {
         let count = |text: &str| text.trim().parse::<u64>().map_err(|_| wrong());
         let counts = (count(successes)?, count(trials)?);
         Proportion::new(counts.0, counts.1).map_err(|refused| {
-            bad("--counts", "at most as many successes as trials, and a trial", refused.to_string())
+            bad("--counts", "no more successes than trials, and at least one trial", refused.to_string())
         })
     };
     let all: Vec<_> = text.split(',').map(one).collect::<Result<_, _>>()?;

@@ -210,15 +210,15 @@ fn made(asked: &StatsRequest, entries: &[Entry]) -> Vec<(&'static str, String)> 
     if computed().any(|(key, _)| key == "paired_t") {
         notes.push((
             "pairs",
-            "a paired result counts only if the pairs were declared before the runs and share \
-             their data; otherwise Welch's does"
+            "use the paired result only if the pairs were declared before the runs and share \
+             their data; otherwise use Welch's"
                 .to_owned(),
         ));
     }
     if truth("enumerated", true) {
         notes.push((
             "exact",
-            "bootstrap intervals (percentile, BCa) are over all resamples, enumerated".to_owned(),
+            "bootstrap intervals (percentile, BCa) enumerate all resamples".to_owned(),
         ));
     }
     let drawn = computed().any(|(key, _)| key == "interquartile_mean");
@@ -226,7 +226,7 @@ fn made(asked: &StatsRequest, entries: &[Entry]) -> Vec<(&'static str, String)> 
         notes.push((
             "drawn",
             format!(
-                "bootstrap intervals (percentile, BCa) are over {} resamples of seed {}",
+                "bootstrap intervals (percentile, BCa) use {} resamples with seed {}",
                 asked.resamples, asked.seed
             ),
         ));

@@ -171,7 +171,7 @@ fn render(document: &Document) -> String {
     let cases = golden::DIGESTS.lines().count();
     let mut text = String::new();
     for device in &document.devices {
-        let name = device.name.as_deref().unwrap_or("unknown processor");
+        let name = device.name.as_deref().unwrap_or("unknown CPU");
         let mut about = visible(name);
         // Writing to a string cannot fail.
         if let Some(threads) = device.threads {

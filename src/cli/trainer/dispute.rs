@@ -69,7 +69,7 @@ impl Judged {
     fn of(replay: &Replay, parting: Parting) -> Self {
         match &replay.divergence {
             None if replay.states.contains(&parting.different) => {
-                let what = format!("the committed state after step {} came out", parting.different);
+                let what = format!("the committed state after step {} was reproduced", parting.different);
                 Self { follows: Some(true), what }
             }
             None => Self { follows: None, what: replay.reason.clone() },
@@ -85,7 +85,7 @@ impl Judged {
                 };
                 let (logged, made) = (&parted.logged, &parted.replayed);
                 let what = format!(
-                    "parts in {steps}: {} is {logged}, and {made} executed again",
+                    "diverges in {steps}: {} is logged as {logged}, replayed as {made}",
                     parted.shown()
                 );
                 Self { follows: Some(false), what }
@@ -147,13 +147,13 @@ fn told(sides: &[(&Side, &Judged); 2], parting: Parting) -> String {
     let Parting { equal, different } = parting;
     let states = match equal {
         Some(equal) => format!("equal up to step {equal}, different after step {different}"),
-        None => format!("different from the first one, after step {different}"),
+        None => format!("different from the first state, after step {different}"),
     };
     let mut text = format!("states  {states}\n");
     for (side, judged) in sides {
         let word = match judged.follows {
-            Some(true) => "follows",
-            Some(false) => "does not follow",
+            Some(true) => "matches",
+            Some(false) => "does not match",
             None => "undecided",
         };
         text.push_str(&format!(

@@ -127,7 +127,7 @@ fn save(path: &Path, capture: &Capture, metadata: BTreeMap<String, String>) -> R
     let folder = path.parent().unwrap_or(Path::new("."));
     LocalDisk.make_folders(Path::new(""), folder).map_err(|error| cannot_write(folder, &error))?;
     let file = TensorFile { tensors, metadata }.write();
-    write_new(path, &file, (&CANNOT_WRITE, "no file of this name"))
+    write_new(path, &file, (&CANNOT_WRITE, "no file with this name"))
 }
 
 fn render(document: &Document) -> String {
@@ -136,7 +136,7 @@ fn render(document: &Document) -> String {
         // Writing to a string cannot fail.
         let _ = writeln!(
             text,
-            "  {}  {} results, {} others when asked again; {}",
+            "  {}  {} results, {} different when repeated; {}",
             one.operand, one.results, one.unsteady, one.file
         );
         for (letter, of) in &one.distributions {

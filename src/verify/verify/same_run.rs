@@ -9,7 +9,7 @@ use repro_report::outcome::{Finding, PostReport, Severity};
 use repro_report::part::{PartSubject, ReportPart};
 
 codes! {
-    SAME_RUN = "verify::same-run", "two bundles declare different seeds but contain the same run", "ask the author: two seeds never give equal losses or weights";
+    SAME_RUN = "verify::same-run", "two bundles declare different seeds but contain the same run", "ask the author: different seeds do not give equal losses or weights";
 }
 
 /// The name of what is told of several bundles.

@@ -47,10 +47,10 @@ pub fn arguments<T: DeserializeOwned>(arguments: Json) -> Result<T, Vec<Error>> 
     let is_empty = |value: &Json| value.as_array().is_some_and(Vec::is_empty);
     let mut given = arguments.as_object().into_iter().flatten();
     if let Some((name, _)) = given.find(|(_, value)| is_empty(value)) {
-        return Err(odd("lists of at least one item", format!("an empty `{name}`")));
+        return Err(odd("non-empty lists", format!("an empty `{name}`")));
     }
     serde_json::from_value(arguments)
-        .map_err(|error| odd("the arguments of the input schema", error.to_string()))
+        .map_err(|error| odd("the arguments in the input schema", error.to_string()))
 }
 
 /// Refuses arguments that do not go together.

@@ -153,7 +153,7 @@ impl Watcher for Watching<'_> {
             }
             News::Noted(text) => self.say(&format!("{run}: {text}")),
             News::Finished { digest, anew: true } => self.over(run, &digest.prefixed()),
-            News::Finished { anew: false, .. } => self.over(run, "already there"),
+            News::Finished { anew: false, .. } => self.over(run, "already exists"),
             News::Stopped(error) => self.over(run, &format!("stopped: {}", error.code.meaning)),
         }
     }
