@@ -721,12 +721,7 @@ pub struct ImportArgs {
     #[arg(value_name = "FORMAT|PATH", required = true, num_args = 1.., help = help::FORMATS)]
     pub paths: Vec<PathBuf>,
     /// Output folder for the bundles, one per run
-    #[arg(
-        long,
-        value_name = "DIR",
-        required_unless_present = "dry_run",
-        help_heading = "Bundles"
-    )]
+    #[arg(long, value_name = "DIR", required_unless_present = "dry_run", help_heading = "Bundles")]
     pub out: Option<PathBuf>,
     /// Read and report, without writing
     #[arg(long, help_heading = "Bundles")]

@@ -262,7 +262,8 @@ impl<'a> Score<'a> {
             if difference.excludes_zero() == Some(false) {
                 say(
                     "",
-                    "the interval contains zero: these tasks do not separate the two models".to_owned(),
+                    "the interval contains zero: these tasks do not separate the two models"
+                        .to_owned(),
                 );
             }
         }

@@ -31,11 +31,7 @@ pub fn run(root: &Path, own: &DraftArgs, output: &Output) -> Answer {
     let before = match (post.exists(), own.update) {
         (true, false) => {
             let place = Location::file(post_shown);
-            return Err(vec![draft::EXISTS.at(
-                place,
-                "a new post",
-                "an existing post",
-            )]);
+            return Err(vec![draft::EXISTS.at(place, "a new post", "an existing post")]);
         }
         (false, true) => {
             let place = Location::file(post_shown);

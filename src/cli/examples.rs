@@ -28,10 +28,7 @@ const EXAMPLES: &[(&str, Lines)] = &[
                 "repro verify --post 0004 --verbose",
                 "check one post and show every claim with its evidence",
             ),
-            (
-                "repro verify --post all --locked",
-                "in CI: fail if a verdict differs from the lock",
-            ),
+            ("repro verify --post all --locked", "in CI: fail if a verdict differs from the lock"),
             (
                 "repro verify receipts/run-1 --pubkey author.pub",
                 "check a bundle on its own, including its signature",
@@ -105,7 +102,10 @@ const EXAMPLES: &[(&str, Lines)] = &[
         "draft",
         &[
             ("repro draft post.md", "propose an expression for each number in a text"),
-            ("repro draft post.md --update", "update the draft after an edit; keeps confirmed statements"),
+            (
+                "repro draft post.md --update",
+                "update the draft after an edit; keeps confirmed statements",
+            ),
         ],
     ),
     (
@@ -114,7 +114,10 @@ const EXAMPLES: &[(&str, Lines)] = &[
             ("repro review 0004 --list", "which claims are not reviewed yet?"),
             ("repro review 0004 --as Ada --key ada.key", "review the post and sign your records"),
             ("repro review 0004 --mutate", "which changed numbers would go unnoticed?"),
-            ("repro review 0004 --coverage", "which numbers in the text are not covered by a claim?"),
+            (
+                "repro review 0004 --coverage",
+                "which numbers in the text are not covered by a claim?",
+            ),
         ],
     ),
     (
@@ -225,13 +228,19 @@ const EXAMPLES: &[(&str, Lines)] = &[
                 "repro bundle challenge receipts/run-1 --seed 'beacon 5417000' --count 10",
                 "draw ten step ranges",
             ),
-            ("repro bundle challenge receipts/run-1 --seed 9f31c2 --count 1", "draw one step range"),
+            (
+                "repro bundle challenge receipts/run-1 --seed 9f31c2 --count 1",
+                "draw one step range",
+            ),
         ],
     ),
     (
         "bundle seal",
         &[
-            ("repro bundle seal receipts/typed", "turn a folder of transcribed evidence into a bundle"),
+            (
+                "repro bundle seal receipts/typed",
+                "turn a folder of transcribed evidence into a bundle",
+            ),
             ("repro bundle seal .", "seal the current folder"),
         ],
     ),

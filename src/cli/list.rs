@@ -305,8 +305,11 @@ fn keys_of(name: &str) -> String {
     let tables = page_keys::tables().iter().filter(|table| table.name == name);
     let mut text = String::new();
     for table in tables {
-        let _ =
-            writeln!(text, "{} in a post file; see `repro explain post` for examples.\n", table.head);
+        let _ = writeln!(
+            text,
+            "{} in a post file; see `repro explain post` for examples.\n",
+            table.head
+        );
         for key in &table.keys {
             let need = if key.is_required { "required" } else { "optional" };
             let lines = wrap(&key.meaning, 78, 78).join(&format!("\n{:22}", ""));

@@ -78,7 +78,11 @@ impl Output {
             files.iter().enumerate().find(|(at, (_, path))| twice(*at, path))
         {
             let (place, found) = (Location::file("--output"), path.display().to_string());
-            return Err(BAD_USAGE.at(place, "a different file for each `--output`", format!("`{found}` twice")));
+            return Err(BAD_USAGE.at(
+                place,
+                "a different file for each `--output`",
+                format!("`{found}` twice"),
+            ));
         }
         let width = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
         let options = |terminal: bool| ReportOptions {
@@ -357,7 +361,8 @@ fn replaces_a_report(path: &Path) -> Result<(), Error> {
         return Ok(());
     }
     let place = Location::file(path.display().to_string());
-    let error = BAD_USAGE.at(place, "a new file, or an existing report to overwrite", "a different file");
+    let error =
+        BAD_USAGE.at(place, "a new file, or an existing report to overwrite", "a different file");
     Err(error.help("choose a different file, or delete this one first"))
 }
 
@@ -437,9 +442,7 @@ fn file(text: &str, command: &str) -> Result<(Format, PathBuf), Error> {
         |expected: String| BAD_USAGE.at(Location::file("--output"), expected, format!("`{text}`"));
     if !formats::makes_report(formats) {
         let no_report = format!("no `--output`: `repro {command}` writes no report");
-        return Err(
-            refused(no_report).help("redirect standard output instead")
-        );
+        return Err(refused(no_report).help("redirect standard output instead"));
     }
     let parsed = text.split_once('=').and_then(|(word, path)| {
         let format = Format::of_word(word).filter(|format| formats.contains(format))?;

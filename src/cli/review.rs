@@ -118,7 +118,11 @@ fn reviewer(
     let name = own.reviewer.clone().or_else(|| listed.map(|one| one.name.clone()));
     let Some(name) = name.filter(|name| !name.trim().is_empty()) else {
         let place = Location::file("--as");
-        return Err(BAD_USAGE.at(place, "your name, or a key that is listed with a name", "neither"));
+        return Err(BAD_USAGE.at(
+            place,
+            "your name, or a key that is listed with a name",
+            "neither",
+        ));
     };
     is_short("--as", &name)?;
     let model = match (&own.model, &own.model_version, &own.prompt) {

@@ -95,8 +95,7 @@ pub fn found(sought: &str) -> Result<Vec<Explainable>, Error> {
     let weighed = all().into_iter().filter_map(|one| Some((one.weight(&words)?, one)));
     let mut found: Vec<_> = weighed.collect();
     if found.is_empty() || words.is_empty() {
-        let help =
-            "use fewer words, or see `repro explain --list codes` and `repro explain --list functions`";
+        let help = "use fewer words, or see `repro explain --list codes` and `repro explain --list functions`";
         return Err(refused("words that appear in a name or a text", sought).help(help));
     }
     found.sort_by_key(|(weight, _)| std::cmp::Reverse(*weight));

@@ -74,10 +74,9 @@ fn of_file(own: &args::StampArgs) -> Result<Digest, Error> {
         return Ok(Digest::of(source.text().as_bytes()));
     }
     let chains = chained_lines(&Document::parse_json_lines(source)?)?;
-    chains
-        .last()
-        .copied()
-        .ok_or_else(|| NOTHING_TO_STAMP.at(Location::file(shown), "at least one line", "an empty log"))
+    chains.last().copied().ok_or_else(|| {
+        NOTHING_TO_STAMP.at(Location::file(shown), "at least one line", "an empty log")
+    })
 }
 
 /// Writes a file that was not there before; `there` is what is said where it was.

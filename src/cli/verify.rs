@@ -50,7 +50,11 @@ pub fn run(root: &Path, own: &VerifyArgs, output: &Output) -> Answer {
     }
     if own.resume.is_some() && (own.write_lock || own.replay == ReplaysArg::Auto) {
         let expected = "no `--write-lock` and no `--replay auto` with `--resume`: stored results must not depend on a lock or a clock";
-        return Err(vec![BAD_USAGE.at(Location::file("--resume"), expected, "one of these options")]);
+        return Err(vec![BAD_USAGE.at(
+            Location::file("--resume"),
+            expected,
+            "one of these options",
+        )]);
     }
     let ids = posts(root, &own.judged)?;
     let challenges: Result<_, _> = own.challenge.iter().map(|path| challenge(path)).collect();
@@ -101,7 +105,8 @@ pub fn run(root: &Path, own: &VerifyArgs, output: &Output) -> Answer {
     if records {
         let gone = write_lock(root, own, report.posts()).map_err(|error| vec![error])?;
         for id in gone {
-            output.say(&format!("{}: removed the missing post `{id}` from the list", index::file()));
+            output
+                .say(&format!("{}: removed the missing post `{id}` from the list", index::file()));
         }
     }
     let status = report.finish(|report| {

@@ -94,9 +94,9 @@ impl<'a> PostContext<'a> {
         }
         let place = searched.of_parted_quote(words).into_iter().next()?;
         let is_in = |part: &&HiddenPart| part.span.start < place.end && place.start < part.span.end;
-        let what = own.hidden.iter().find(is_in).map_or("a part that is hidden", |part| part.what);
+        let what = own.hidden.iter().find(is_in).map_or("a hidden part", |part| part.what);
         let line = own.whole.line_column(place.start).0;
-        Some(format!("they stand in line {line}, where readers do not see them: {what}"))
+        Some(format!("they are in line {line}, where readers do not see them: {what}"))
     }
 
     /// The place in a text that is most like some words that it does not have: "the text has ... in line 12".
@@ -117,7 +117,7 @@ impl<'a> PostContext<'a> {
         let found = index.nearest(words).or_else(|| is_one_word.then(alike)?)?;
         let start = found.start;
         let shown: String = as_read(text.text().get(found)?).chars().take(MOST_SHOWN).collect();
-        Some(format!("the text has \"{shown}\" in line {}", text.line_column(start).0))
+        Some(format!("the text contains \"{shown}\" in line {}", text.line_column(start).0))
     }
 
     /// Refuses the name of a group that holds a run twice.
@@ -165,8 +165,8 @@ pub fn same_run(names: &[&str], found: &RelatedRuns) -> Option<String> {
     let (first, second) = (names.get(found.first)?, names.get(found.second)?);
     let evidence = &found.kinship.evidence;
     Some(match found.kinship.kind {
-        KinshipKind::OneRun => format!("`{first}` and `{second}` are one run: {evidence}"),
-        KinshipKind::Changed => format!("`{second}` is `{first}`, changed: {evidence}"),
+        KinshipKind::OneRun => format!("`{first}` and `{second}` are the same run: {evidence}"),
+        KinshipKind::Changed => format!("`{second}` is a modified copy of `{first}`: {evidence}"),
         KinshipKind::SharedStart => format!("`{first}` and `{second}` share a start: {evidence}"),
     })
 }

@@ -86,12 +86,12 @@ impl PostIndex {
         let found = post.claims.len() as u64;
         match self.posts.get(&post.id) {
             None => {
-                let expected = format!("a line of the post `{}`", post.id);
+                let expected = format!("an entry for the post `{}`", post.id);
                 Err(NOT_LISTED.at(Location::file(file()), expected, "none"))
             }
             Some(recorded) if *recorded != found => {
                 let place = Location::file(format!("repro/{}.toml", post.id));
-                let expected = format!("{recorded} claims, as `{}` records", file());
+                let expected = format!("{recorded} claims, as recorded in `{}`", file());
                 Err(OTHER_COUNT.at(place, expected, found.to_string()))
             }
             Some(_) => Ok(()),
@@ -110,14 +110,14 @@ pub fn gone(root: &Path, ids: &[String], index: Option<&PostIndex>) -> Vec<Error
     let known: BTreeSet<String> = locked.iter().cloned().chain(listed).collect();
     let is_absent = index.is_none() && !locked.is_empty();
     let absent = is_absent.then(|| {
-        NO_INDEX.at(Location::file(file()), "the list of the posts that have locks", "no such file")
+        NO_INDEX.at(Location::file(file()), "the list of posts with locks", "no such file")
     });
     let missing = |id: &String| {
         let place = Location::file(format!("repro/{id}.toml"));
         let known_by = if locked.contains(id) { lock::file(id) } else { file() };
-        let expected = format!("the post of `{known_by}`");
+        let expected = format!("the post for `{known_by}`");
         let help = format!(
-            "put the post back with its lock; if it is meant to go, remove `{}` and record that: `repro verify --post all --write-lock`",
+            "restore the post and its lock; to remove it on purpose, delete `{}` and run `repro verify --post all --write-lock`",
             lock::file(id)
         );
         post::NO_SUCH_POST.at(place, expected, "none").help(help)

@@ -53,11 +53,11 @@ fn contents(node: Node<'_>, wanted: &str) -> String {
             let hint = did_you_mean(wanted, names()).map(|hint| format!("; {hint}"));
             format!("an object with {}{more}{}", listed.join(", "), hint.unwrap_or_default())
         }
-        Kind::Array(items) if items.is_empty() => "an empty list".to_owned(),
+        Kind::Array(items) if items.is_empty() => "an empty array".to_owned(),
         Kind::Array(items) => {
             let (count, last) = (items.len(), items.len() - 1);
             format!(
-                "a list of {count}: `0` to `{last}`, or `name=value` for the entry with that member"
+                "an array of {count}: use `0` to `{last}`, or `name=value` for the entry with that member"
             )
         }
         other => other.word().to_owned(),
@@ -215,7 +215,7 @@ impl<'t> ReadText<'t> {
         rows: &[&str],
         head: &[PrintedCell],
     ) -> Result<PrintedTable, String> {
-        let document = self.document().map_err(|_| "a text that is not JSON")?;
+        let document = self.document().map_err(|_| "text that is not JSON")?;
         // Each row is sought among its neighbours.
         let among = document.root().at(pointer).map_or(0, |node| match &node.value().kind {
             Kind::Object(members) => members.len(),
@@ -224,7 +224,7 @@ impl<'t> ReadText<'t> {
         });
         self.work.takes(rows.len() * (head.len() + among / 64));
         if self.work.is_spent() {
-            Err("more than is looked through".to_owned())
+            Err("too much to read".to_owned())
         } else {
             table(document, pointer, rows, head)
         }

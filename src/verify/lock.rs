@@ -107,7 +107,7 @@ impl PostLock {
             let texts: Vec<String> = texts.collect::<Result<_, _>>()?;
             let entry = LockEntry::try_from(texts).map_err(|texts| {
                 let found = format!("{} texts", texts.len());
-                BAD_ENTRY.at(parts.place(), "four texts", found)
+                BAD_ENTRY.at(parts.place(), "four strings", found)
             })?;
             lock.claims.insert(id.to_owned(), entry);
         }
@@ -136,7 +136,7 @@ impl PostLock {
     /// Refuses a bundle that is not the recorded one.
     pub fn check_pin(&self, bundle: &Bundle, asked: &Location) -> Result<(), Error> {
         let Some((pinned, place)) = self.bundles.get(bundle.name()) else {
-            let expected = "a bundle whose digest the lock holds";
+            let expected = "a bundle whose digest is in the lock";
             return Err(UNPINNED.at(asked.clone(), expected, format!("`{}`", bundle.name())));
         };
         let digest = Digest::parse_prefixed(pinned).ok_or_else(|| {

@@ -92,15 +92,15 @@ pub fn list(root: &Path) -> Result<Vec<String>, Error> {
             let stem = path.file_stem().unwrap_or_default();
             names.push(stem.to_str().map(str::to_owned).ok_or_else(|| {
                 let place = Location::file(format!("repro/{}.toml", stem.to_string_lossy()));
-                BAD_ID.at(place, "an id such as `tiny-moe`", "a name that is not text")
+                BAD_ID.at(place, "an id such as `tiny-moe`", "a name that is not valid UTF-8")
             })?);
         }
     }
     // Passed over in silence, it would be a post that nobody judges.
     if names.iter().any(|name| name == INDEX) {
         let place = Location::file(format!("repro/{}.toml", INDEX));
-        let found = format!("`{}`, whose lock is the list of all posts", INDEX);
-        return Err(BAD_ID.at(place, "another id", found).help("rename the post"));
+        let found = format!("`{}`, which is reserved for the index of all posts", INDEX);
+        return Err(BAD_ID.at(place, "a different id", found).help("rename the post"));
     }
     names.retain(|name| !is_reserved(name));
     names.sort();

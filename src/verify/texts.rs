@@ -78,7 +78,8 @@ impl TextAtHand {
             lines.push(format!("and {} more", parts.len() - MOST_TOLD));
         }
         let name = self.whole.name();
-        let begin = || format!("`{name}` has numbers that readers do not see, or not at once: ");
+        let begin =
+            || format!("`{name}` contains numbers that readers do not see, or not at once:");
         (!parts.is_empty()).then(|| begin() + &lines.join(", "))
     }
 
@@ -165,8 +166,8 @@ impl GivenTexts {
 
 /// Reads a text by its path seen from the folder of post files, which may not lead out of the project.
 fn read(root: &Path, file: &str, place: &Location) -> Result<Source, Error> {
-    let missing = |found| NO_TEXT.at(place.clone(), "a file of the project", found);
-    let inside = inside(file).ok_or_else(|| missing(format!("`{file}`, which leads out of it")))?;
+    let missing = |found| NO_TEXT.at(place.clone(), "a file in the project", found);
+    let inside = inside(file).ok_or_else(|| missing(format!("`{file}`, which is outside it")))?;
     let path = root.join(&inside);
     // A link may lead anywhere.
     let is_inside = match (path.canonicalize(), root.canonicalize()) {

@@ -230,11 +230,11 @@ impl Evaluated<'_> {
     pub fn word(&self) -> &'static str {
         match self {
             Self::Number(_) => "a number",
-            Self::Sample(_) => "one number for each run",
+            Self::Sample(_) => "one number per run",
             Self::Stated(_) => "a printed mean with its ±",
             Self::Text(_) => "words",
             Self::List(_) => "a list",
-            Self::Reference(_) => "a place in evidence",
+            Self::Reference(_) => "a location in evidence",
             Self::Names(_) => "the beginning of a name",
             Self::Judgement(_) => "a relation",
         }

@@ -70,7 +70,7 @@ impl Work {
             true => Err(TOO_MUCH_WORK.at(
                 place.clone(),
                 format!("at most {} million steps", self.most / 1_000_000),
-                "more: parts of expressions, numbers, draws, and quotes times the length of their text",
+                "more steps (parts of expressions, numbers, draws, and quotes times the length of their text)",
             )),
         }
     }

@@ -21,7 +21,11 @@ pub fn plan(root: &Path, own: &PlanArgs, output: &Output) -> Answer {
     let data = RunData::new(own.data.clone());
     if (replays || !own.challenge.is_empty()) && data.estimator().is_none() {
         let expected = "a build with the trainer, to plan replays";
-        return Err(vec![BAD_USAGE.at(Location::file("--replay"), expected, "a build without the trainer")]);
+        return Err(vec![BAD_USAGE.at(
+            Location::file("--replay"),
+            expected,
+            "a build without the trainer",
+        )]);
     }
     let demands = asked::demands(root, &asked, &own.judged).map_err(one)?;
     let threads = own.threads.unwrap_or_else(threads::cores);
@@ -50,7 +54,8 @@ fn replaces_a_plan(path: &Path) -> Result<(), Error> {
         return Ok(());
     }
     let place = Location::file(path.display().to_string());
-    let error = BAD_USAGE.at(place, "a new file, or an existing plan to overwrite", "a different file");
+    let error =
+        BAD_USAGE.at(place, "a new file, or an existing plan to overwrite", "a different file");
     Err(error.help("choose a different file, or delete this one first"))
 }
 

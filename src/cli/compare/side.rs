@@ -51,9 +51,15 @@ impl CompareSide {
         };
         match (file, commit) {
             (Some(_), Some(_)) => {
-                let error = NO_SIDE.at(place(), "one match for this name", "a path and a commit with this name");
+                let error = NO_SIDE.at(
+                    place(),
+                    "one match for this name",
+                    "a path and a commit with this name",
+                );
                 Err(vec![
-                    error.help(format!("write `./{name}` for the path, or `{name}^0` for the commit")),
+                    error.help(format!(
+                        "write `./{name}` for the path, or `{name}^0` for the commit"
+                    )),
                 ])
             }
             (Some(side), None) => Ok(side),

@@ -95,7 +95,11 @@ fn options(format: Option<LogFormat>, own: &args::ImportArgs) -> Result<ImportOp
     ] {
         if given && !suits {
             let found = format!("`{}`", format.map_or("auto", LogFormat::word));
-            return Err(BAD_USAGE.at(Location::file(option), "a format that supports this option", found));
+            return Err(BAD_USAGE.at(
+                Location::file(option),
+                "a format that supports this option",
+                found,
+            ));
         }
     }
     let target = own.target.as_deref().map(|text| {

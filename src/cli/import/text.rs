@@ -136,8 +136,10 @@ fn metrics_text(group: &LogGroup, output: &Output, text: &mut String) {
             place.step.map_or_else(|| "the whole run".to_owned(), |step| format!("step {step}"));
         let told = format!("{} at {step}: {}", place.name, values_text(&place.values));
         let _ = writeln!(text, "    {}", visible(&told));
-        let pointer =
-            place.pointer.as_deref().unwrap_or("a post cannot refer to it: its name contains both kinds of quotes");
+        let pointer = place
+            .pointer
+            .as_deref()
+            .unwrap_or("a post cannot refer to it: its name contains both kinds of quotes");
         let _ = writeln!(text, "      {}", visible(pointer));
     }
     if places.len() > listed {

@@ -58,7 +58,8 @@ impl Incoming {
             Err(error) => return faulty(None, PARSE_ERROR, &format!("not JSON: {error}")),
         };
         let Json::Object(mut message) = message else {
-            let batches = "a message must be one object; the supported protocol revisions have no batches";
+            let batches =
+                "a message must be one object; the supported protocol revisions have no batches";
             return faulty(None, INVALID_REQUEST, batches);
         };
         let id = message.remove("id");

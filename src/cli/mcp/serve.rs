@@ -110,7 +110,10 @@ impl McpServer {
         let result = match (era, method) {
             (_, "tools/call") => return self.call(era, id, params),
             (_, "tools/list") if params.contains_key("cursor") => {
-                return Err(ProtocolFault::new(INVALID_PARAMS, "the list of tools has only one page"));
+                return Err(ProtocolFault::new(
+                    INVALID_PARAMS,
+                    "the list of tools has only one page",
+                ));
             }
             (_, "tools/list") => era.lasting(json!({"tools": listed()})),
             (McpEra::Stateless, "server/discover") => era.lasting(json!({
@@ -132,7 +135,8 @@ impl McpServer {
 
     fn initialize(&mut self, params: &Map<String, Json>) -> Result<Json, ProtocolFault> {
         let asked = params.get("protocolVersion").and_then(Json::as_str);
-        let lacks = || ProtocolFault::new(INVALID_PARAMS, "`protocolVersion` (a string) is missing");
+        let lacks =
+            || ProtocolFault::new(INVALID_PARAMS, "`protocolVersion` (a string) is missing");
         let revision = revision::of_session(asked.ok_or_else(lacks)?);
         self.session = Some(revision);
         Ok(json!({

@@ -70,7 +70,11 @@ fn checked(asked: StatsRequest) -> Result<StatsRequest, Error> {
         [("--target", asked.target.is_some()), ("--margin", asked.margin.is_some())]
     {
         if given && asked.a.is_none() {
-            return Err(BAD_USAGE.at(Location::file(name), "a second list or a target to compare with", "none"));
+            return Err(BAD_USAGE.at(
+                Location::file(name),
+                "a second list or a target to compare with",
+                "none",
+            ));
         }
     }
     Ok(asked)
@@ -169,7 +173,8 @@ fn number(place: &str, text: &str) -> Result<f64, Error> {
 fn list(place: &str, text: &str) -> Result<Vec<WrittenNumber>, Error> {
     let items: Vec<_> = text.split(',').collect();
     if decimal_commas(&items) {
-        let error = bad(place, "values with decimal points, separated by commas", format!("`{text}`"));
+        let error =
+            bad(place, "values with decimal points, separated by commas", format!("`{text}`"));
         return Err(error.help(
             "write `1.65` for a decimal; for integers put a space after each comma, as in `\"1, 65\"`",
         ));
@@ -247,7 +252,11 @@ fn proportions(text: &str) -> Result<Vec<Proportion>, Error> {
         let count = |text: &str| text.trim().parse::<u64>().map_err(|_| wrong());
         let counts = (count(successes)?, count(trials)?);
         Proportion::new(counts.0, counts.1).map_err(|refused| {
-            bad("--counts", "no more successes than trials, and at least one trial", refused.to_string())
+            bad(
+                "--counts",
+                "no more successes than trials, and at least one trial",
+                refused.to_string(),
+            )
         })
     };
     let all: Vec<_> = text.split(',').map(one).collect::<Result<_, _>>()?;

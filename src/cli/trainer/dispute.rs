@@ -69,7 +69,8 @@ impl Judged {
     fn of(replay: &Replay, parting: Parting) -> Self {
         match &replay.divergence {
             None if replay.states.contains(&parting.different) => {
-                let what = format!("the committed state after step {} was reproduced", parting.different);
+                let what =
+                    format!("the committed state after step {} was reproduced", parting.different);
                 Self { follows: Some(true), what }
             }
             None => Self { follows: None, what: replay.reason.clone() },

@@ -83,7 +83,7 @@ impl WorkPlan {
     pub fn load(path: &Path, program: &Program) -> Result<Self, Error> {
         let shown = path.display().to_string();
         let unreadable = |error: std::io::Error| {
-            UNREADABLE.at(Location::file(&shown), "a plan that can be read", error.to_string())
+            UNREADABLE.at(Location::file(&shown), "a readable plan", error.to_string())
         };
         let file = repro_core::source::open_plain(path).map_err(unreadable)?;
         Self::read(BufReader::new(file), &shown, program)
@@ -142,21 +142,21 @@ impl WorkPlan {
                 return Err(BAD_PLAN.at(lines.place(), expected, item.key.to_string()));
             }
             if !keys.insert(key) {
-                let expected = "each item once";
-                return Err(BAD_PLAN.at(lines.place(), expected, format!("{key} again")));
+                let expected = "each item only once";
+                return Err(BAD_PLAN.at(lines.place(), expected, format!("a second item {key}")));
             }
             items.push(item);
         }
         if items.len() != head.items || hash.finish() != head.items_sha256 {
-            let expected = format!("the {} items that its first line promises", head.items);
-            return refused(expected, format!("{} items, or others", items.len()));
+            let expected = format!("{} items, as stated in its first line", head.items);
+            return refused(expected, format!("{} items, or different ones", items.len()));
         }
         let PlanHead { program, asked, project, merged, .. } = head;
         let plan = Self { program, asked, project, merged, items };
         match plan.leaves_out() {
             None => Ok(plan),
             Some(what) => refused(
-                format!("items for all that it says was asked, `{what}` too"),
+                format!("items for everything requested, including `{what}`"),
                 "none".to_owned(),
             ),
         }
@@ -176,14 +176,14 @@ impl<R: BufRead> Lines<'_, R> {
         self.number += 1;
         let mut text = String::new();
         let read = self.from.by_ref().take(LINE_CAP).read_line(&mut text);
-        let refused = |found: String| BAD_PLAN.at(self.place(), "a whole line of text", found);
+        let refused = |found: String| BAD_PLAN.at(self.place(), "a complete line of text", found);
         let length = read.map_err(|error| refused(error.to_string()))?;
         if length == 0 {
             return Ok(None);
         }
         match text.pop() {
             Some('\n') => Ok(Some(text)),
-            _ => Err(refused(format!("{length} bytes without an end"))),
+            _ => Err(refused(format!("{length} bytes without a line end"))),
         }
     }
 
@@ -192,10 +192,10 @@ impl<R: BufRead> Lines<'_, R> {
         let refused = |found: String| BAD_PLAN.at(self.place(), "a line of a plan", found);
         let value: T = serde_json::from_str(text).map_err(|error| refused(error.to_string()))?;
         if text.ends_with('\r') {
-            return Err(refused("a line that ends in CR LF, and not in LF alone".to_owned()));
+            return Err(refused("a line that ends in CR LF instead of LF".to_owned()));
         }
         if line(&written(&value)) != text {
-            return Err(refused("another spelling of its JSON than the canonical one".to_owned()));
+            return Err(refused("JSON that is not in canonical form".to_owned()));
         }
         Ok(value)
     }

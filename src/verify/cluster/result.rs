@@ -104,7 +104,7 @@ pub fn kept(
     let mut bytes = (line(&written(&head)) + "\n").into_bytes();
     bytes.extend(body);
     if bytes.len() > CAP {
-        return Err(format!("{} bytes, of {CAP} that a result may have", bytes.len()));
+        return Err(format!("{} bytes; the maximum is {CAP}", bytes.len()));
     }
     Ok(bytes)
 }
@@ -112,9 +112,9 @@ pub fn kept(
 /// What a result is of, by its first line; or what is wrong with it. The key is that of the item and the program.
 pub fn head(bytes: &[u8]) -> Result<ResultOf, String> {
     if bytes.is_empty() {
-        return Err("nothing: it is empty".to_owned());
+        return Err("an empty file".to_owned());
     }
-    let end = bytes.iter().position(|byte| *byte == b'\n').ok_or("no whole first line")?;
+    let end = bytes.iter().position(|byte| *byte == b'\n').ok_or("no complete first line")?;
     let head = bytes.get(..end).unwrap_or_default();
     let mut head: ResultHead = serde_json::from_slice(head).map_err(|error| error.to_string())?;
     if head.schema != SCHEMA {
@@ -124,7 +124,7 @@ pub fn head(bytes: &[u8]) -> Result<ResultOf, String> {
     let signed = line(&written(&head));
     let ResultHead { item, program, bytes, sha256, .. } = head;
     if item.key != item.own_key(&program) {
-        return Err("a key that is not that of its item".to_owned());
+        return Err("a key that does not match its item".to_owned());
     }
     Ok(ResultOf { item, program, bytes, sha256, signed, signature })
 }
@@ -143,7 +143,7 @@ pub fn read(bytes: &[u8]) -> Result<(ResultOf, WorkResult), String> {
         return Err(format!("{} of {} bytes after the first line", body.len(), of.bytes));
     }
     if Digest::of(body) != of.sha256 {
-        return Err("bytes with another digest than its first line says".to_owned());
+        return Err("bytes that do not match the digest in its first line".to_owned());
     }
     let result = rmp_serde::from_slice(body).map_err(|error| error.to_string())?;
     Ok((of, result))

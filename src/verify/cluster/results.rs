@@ -60,7 +60,7 @@ pub fn keep(
 ) -> Result<(), Error> {
     let name = name_of(&item.key);
     let bytes = result::kept(item, program, result, key)
-        .map_err(|why| NOT_KEPT.at(place(store, &name), "a result that can be written", why))?;
+        .map_err(|why| NOT_KEPT.at(place(store, &name), "a writable result file", why))?;
     if store.create(&name, &bytes)? == Created::New {
         return Ok(());
     }
@@ -68,8 +68,8 @@ pub fn keep(
         Known::Sound(there) if there.is_final() => {
             let is_other = |there: Vec<u8>| result::body(&there) != result::body(&bytes);
             if result.is_final() && store.get(&name, CAP)?.is_some_and(is_other) {
-                let expected = "what was found here just now";
-                let found = "another result of the same item";
+                let expected = "the result just computed here";
+                let found = "a different result for the same item";
                 return Err(DOUBLED.at(place(store, &name), expected, found));
             }
             Ok(())

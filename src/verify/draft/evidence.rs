@@ -198,7 +198,7 @@ fn bundles(root: &Path, paths: &[PathBuf]) -> Result<Vec<String>, Vec<Error>> {
                 None => {
                     let place = Location::file(bundle.display().to_string());
                     let expected = format!("a bundle in `{}`", receipts.display());
-                    errors.push(OUTSIDE.at(place, expected, "one elsewhere"));
+                    errors.push(OUTSIDE.at(place, expected, "a bundle elsewhere"));
                 }
             }
         }

@@ -433,7 +433,7 @@ fn of_table(at: usize, table: &BoundTable) -> DraftedStatement {
             comments.push(format!("{}: also {}", column.head, others.join("; ")));
         }
         if !column.misfits.is_empty() {
-            comments.push(format!("{}: does not fit {}", column.head, column.misfits.join(", ")));
+            comments.push(format!("{}: does not match {}", column.head, column.misfits.join(", ")));
         }
     }
     comments.extend(table.open.iter().map(|head| format!("open: the column {head}")));

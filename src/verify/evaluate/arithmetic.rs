@@ -87,7 +87,7 @@ impl<'a> Join<'_, 'a> {
     fn samples(&self, a: &RunSample, b: &RunSample) -> Result<Evaluated<'a>, Error> {
         self.as_many(a.count(), b.count(), "groups")?;
         let Some(b) = &beside(self.whole.evaluator, a, b) else {
-            return Err(self.whole.wrong(&NOT_PAIRED, PAIRED_RUNS, "runs that nothing pairs"));
+            return Err(self.whole.wrong(&NOT_PAIRED, PAIRED_RUNS, "unpaired runs"));
         };
         let numbers = std::iter::zip(&a.numbers, &b.numbers).map(|(a, b)| self.numbers(a, b));
         let numbers = numbers.collect::<Result<_, _>>()?;
@@ -98,7 +98,7 @@ impl<'a> Join<'_, 'a> {
 
     fn numbers(&self, a: &Quantity, b: &Quantity) -> Result<Quantity, Error> {
         // Nobody reads how what is only supposed was derived.
-        let expected = "numbers for which there is a value";
+        let expected = "numbers with a defined value";
         operate(self.operator, a, b, !self.whole.evaluator.supposes())
             .map_err(|why| self.whole.wrong(&NOT_COMPUTABLE, expected, &why))
     }
@@ -107,7 +107,7 @@ impl<'a> Join<'_, 'a> {
         if a == b {
             return Ok(());
         }
-        let expected = format!("{what} of one length on both sides");
+        let expected = format!("{what} of equal length on both sides");
         Err(self.whole.wrong(&NOT_COMPUTABLE, &expected, &format!("{a} and {b}")))
     }
 }
@@ -150,7 +150,7 @@ fn operate(
                 Some(power) => to_whole_power(a, power)?,
                 None => {
                     let root = root(&a.interval, &b.interval);
-                    let why = || format!("{} to the power {}", shown(a), shown(b));
+                    let why = || format!("{} to the power of {}", shown(a), shown(b));
                     (root.ok_or_else(why)?, a.float.powf(b.float))
                 }
             }
@@ -191,10 +191,10 @@ fn unchanged<'q>(
 fn to_whole_power(base: &Quantity, power: i32) -> Result<(Interval, f64), String> {
     let bits = base.interval.bits();
     if bits * u64::from(power.unsigned_abs()) > LONGEST_POWER {
-        return Err(format!("a number of {bits} bits to the power {power}"));
+        return Err(format!("a number of {bits} bits to the power of {power}"));
     }
     let value = base.interval.powi(power);
-    let value = value.ok_or_else(|| format!("{} to the power {power}", base.interval))?;
+    let value = value.ok_or_else(|| format!("{} to the power of {power}", base.interval))?;
     Ok((value, base.float.powi(power)))
 }
 

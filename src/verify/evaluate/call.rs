@@ -37,7 +37,7 @@ impl<'f, 'a> Call<'f, 'a> {
 
     /// The argument at a position among those without a name.
     pub fn argument(self, index: usize) -> Result<Frame<'f, 'a>, Error> {
-        self.plain().nth(index).ok_or_else(|| self.wrong_arguments("another value", "none"))
+        self.plain().nth(index).ok_or_else(|| self.wrong_arguments("one more value", "none"))
     }
 
     /// The argument of a name.
@@ -93,9 +93,9 @@ impl<'f, 'a> Call<'f, 'a> {
             if !options.contains(&name) || seen.contains(&name) {
                 let known: Vec<_> = options.iter().map(|name| format!("`{name} = `")).collect();
                 let expected = if known.is_empty() {
-                    "values without names".to_owned()
+                    "positional values".to_owned()
                 } else {
-                    format!("{}, each once", known.join(", "))
+                    format!("{}, each at most once", known.join(", "))
                 };
                 return Err(self.wrong_arguments(&expected, &format!("`{name} = `")));
             }
@@ -127,7 +127,7 @@ impl<'f, 'a> Call<'f, 'a> {
 
     /// What statistics give for the numbers of the call; what they refuse is an error of the call.
     pub fn computed<T>(self, given: Result<T, Refused>) -> Result<T, Error> {
-        self.computed_of("numbers for which there is a value", given)
+        self.computed_of("numbers with a defined value", given)
     }
 
     /// The same of numbers of which more is expected.

@@ -79,7 +79,10 @@ impl StatedOrder {
         let mut answers = Vec::new();
         for reading in ErrorBarMeaning::ALL {
             let (Some(own), Some(other)) = (self.p(reading, false)?, self.p(reading, true)?) else {
-                return Ok(Outcome::inconclusive(&WITHIN_NOISE, "neither side has a spread"));
+                return Ok(Outcome::inconclusive(
+                    &WITHIN_NOISE,
+                    "neither side has a standard deviation",
+                ));
             };
             let others = family.iter().map(|order| order.p(reading, false));
             let others: Vec<_> =
@@ -97,13 +100,16 @@ impl StatedOrder {
             answers.len()
         );
         let outcome = if all(Answer::Holds) && self.has_one_run() {
-            Outcome::inconclusive(&ONE_RUN, "one run on a side, whose noise is not known")
+            Outcome::inconclusive(&ONE_RUN, "one run per arm, seed noise unknown")
         } else if all(Answer::Holds) {
             Outcome::verified()
         } else if all(Answer::Opposite) {
-            Outcome::refuted(&WRONG_WAY, "the runs differ the other way, whatever ± means")
+            Outcome::refuted(
+                &WRONG_WAY,
+                "the runs differ in the opposite direction, whatever ± means",
+            )
         } else if all(Answer::Noise) {
-            let reason = format!("the noise does not decide, whatever ± means: {shown}");
+            let reason = format!("within noise, whatever ± means: {shown}");
             Outcome::inconclusive(&WITHIN_NOISE, reason)
         } else {
             Outcome::inconclusive(&SPREADS_DISAGREE, divided(&answers))
@@ -196,10 +202,10 @@ fn answer([low, high]: [f64; 2], [other_low, other_high]: [f64; 2]) -> Answer {
 /// Which readings say what: "it holds for sd (p 0.01 to 0.02), noise for se (p 0.09)".
 fn divided(answers: &[(ErrorBarMeaning, Answer, [f64; 2])]) -> String {
     let sides = [
-        (Answer::Holds, "it holds if ± is"),
-        (Answer::Opposite, "the opposite holds if ± is"),
-        (Answer::Noise, "the noise does not decide if ± is"),
-        (Answer::Rounding, "the digits do not decide if ± is"),
+        (Answer::Holds, "true if ± is"),
+        (Answer::Opposite, "the opposite is true if ± is"),
+        (Answer::Noise, "within noise if ± is"),
+        (Answer::Rounding, "digits too coarse if ± is"),
     ];
     let part = |(wanted, words): &(Answer, &str)| {
         let fitting = answers.iter().filter(|(_, answer, _)| answer == wanted);

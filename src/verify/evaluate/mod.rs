@@ -90,7 +90,7 @@ pub fn without_shadows(page: &PostPage) -> Result<(), Vec<Error>> {
     let refused = |(name, formula): (&String, &PostFormula)| {
         functions::find(name)?;
         let place = formula.body.place().clone();
-        Some(SHADOWS.at(place, "a name that no function has", format!("`{name}`")))
+        Some(SHADOWS.at(place, "a name that is not a function's", format!("`{name}`")))
     };
     let errors: Vec<_> = page.formulas.iter().filter_map(refused).collect();
     if errors.is_empty() { Ok(()) } else { Err(errors) }
@@ -285,8 +285,8 @@ impl<'f, 'a> Frame<'f, 'a> {
         context.work.takes(numbers.len() + leaves / 16 + long as usize);
         for number in numbers {
             if number.interval.magnitude() > MOST_MAGNITUDE {
-                let found = format!("one of {} bits", number.interval.magnitude());
-                return Err(self.wrong(&TOO_LARGE, "a number that can be measured", &found));
+                let found = format!("a number of {} bits", number.interval.magnitude());
+                return Err(self.wrong(&TOO_LARGE, "a number in a measurable range", &found));
             }
             number.interval.round_outwards(MOST_BITS);
         }
@@ -298,7 +298,7 @@ impl<'f, 'a> Frame<'f, 'a> {
         let within = &self.evaluator.within;
         let depth = within.get();
         if depth >= MOST_WITHIN {
-            let expected = format!("at most {MOST_WITHIN} parts within each other");
+            let expected = format!("at most {MOST_WITHIN} nesting levels");
             return Err(self.wrong(&TOO_DEEP, &expected, "more"));
         }
         within.set(depth + 1);
@@ -323,7 +323,7 @@ impl<'f, 'a> Frame<'f, 'a> {
                     Evaluated::Reference(reference) => {
                         Ok(Evaluated::Reference(EvidencePath { step: Some(step), ..reference }))
                     }
-                    other => Err(self.wrong(&WRONG_KIND, "a quantity of a run", other.word())),
+                    other => Err(self.wrong(&WRONG_KIND, "a field of a run", other.word())),
                 }
             }
             ExpressionKind::List(items) => {
@@ -358,7 +358,7 @@ impl<'f, 'a> Frame<'f, 'a> {
                 return self.within(&formula.body, &Variables::new()).evaluate();
             }
             let expected = format!("`{name}({})`", formula.parameters.join(", "));
-            return Err(self.wrong(&WRONG_ARGUMENTS, &expected, "its name alone"));
+            return Err(self.wrong(&WRONG_ARGUMENTS, &expected, "only its name"));
         }
         if TRUTHS.contains(&name) {
             return Ok(Evaluated::Text(EvidenceWords::without_place(name)));
@@ -389,11 +389,11 @@ impl<'f, 'a> Frame<'f, 'a> {
         let found = format!("`{name}`");
         self.evaluator.context.work.takes(2 * known.clone().into_iter().count());
         if let Some(hint) = did_you_mean(name, known.clone()) {
-            return self.wrong(code, "a name that is known", &found).help(hint);
+            return self.wrong(code, "a known name", &found).help(hint);
         }
         let known: Vec<_> = known.into_iter().map(|known| format!("`{known}`")).collect();
         let expected = match known.is_empty() {
-            true => "a name of `[names]` or `[formulas]`, and there is none".to_owned(),
+            true => "a name in `[names]` or `[formulas]`, which are empty".to_owned(),
             false => format!("one of {}", known.join(", ")),
         };
         self.wrong(code, &expected, &found)
@@ -512,15 +512,14 @@ impl<'f, 'a> Frame<'f, 'a> {
             Evaluated::Number(number) => Ok(number),
             Evaluated::Sample(sample) => {
                 let found = format!(
-                    "a group of {}, one number for each: take `mean(...)` or another summary",
+                    "a group of {} with one number each: use `mean(...)` or another summary",
                     sample.count()
                 );
-                let help = "`mean(...)`, `sd(...)`, `min(...)` and others make one of several";
+                let help = "reduce several numbers to one with `mean(...)`, `sd(...)`, `min(...)` and similar functions";
                 Err(wrong(&found).help(help))
             }
             Evaluated::Text(words) => {
-                let help =
-                    "words are compared with words by `=` and `!=`: `run.config.dtype = 'float32'`";
+                let help = "compare words with `=` and `!=`: `run.config.dtype = 'float32'`";
                 Err(wrong(&format!("the words \"{}\"", words.text)).help(help))
             }
             other => Err(wrong(other.word())),
@@ -585,7 +584,7 @@ impl<'f, 'a> Frame<'f, 'a> {
     fn no_relation(self, found: &Evaluated<'_>) -> Error {
         let expected = "a relation: `a < b`, `a = b`, or a field that is `true` or `false`";
         let error = self.wrong(&WRONG_KIND, expected, found.word());
-        error.help("what a number of the quote is stands in `is`; what the words say in `says`")
+        error.help("`is` binds the numbers in the quote; `says` states relations")
     }
 
     /// The whole number from zero up that the part is.

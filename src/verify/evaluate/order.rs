@@ -29,8 +29,7 @@ const PAIRED: &str = "the paired t test";
 /// The test of runs that only the post pairs.
 const PAIRED_AFTER_THE_FACT: &str = "the paired t test, paired by seed after the fact";
 /// Why an order of single runs is open.
-const NOISE_UNKNOWN: &str =
-    "as printed it holds; one run on a side, so the noise between runs is not known";
+const NOISE_UNKNOWN: &str = "true as printed; one run per arm, seed noise unknown";
 /// What stands between the names of runs that were joined.
 const JOINS: &str = ", ";
 /// Where a receipt has the seed of a run: of its data, of its weights, or of what its path says.
@@ -143,7 +142,7 @@ pub fn all(mut parts: Vec<(String, Outcome)>) -> Outcome {
 pub fn opposite(outcome: Outcome) -> Outcome {
     match outcome.verdict {
         Verdict::Verified => {
-            let reason = format!("it holds: {}", outcome.recomputed);
+            let reason = format!("true: {}", outcome.recomputed);
             let turned = Outcome::refuted(&WRONG_WAY, reason).with_evidence_of(outcome);
             turned.with_impact(Impact::Decision)
         }
@@ -184,7 +183,7 @@ fn numbers(operator: RelationOperator, a: &Quantity, b: &Quantity) -> Outcome {
     // Two measured numbers that are said to be one may be an order in disguise, `a = min(a, b)`.
     let plain = match plain.verdict {
         Verdict::Verified if !(a.is_without_noise() && b.is_without_noise()) && is_choice(a, b) => {
-            let reason = "one of several measured numbers: their order has noise";
+            let reason = "one of several measured numbers: their comparison has noise";
             Outcome::inconclusive(&ONE_RUN, reason)
         }
         _ => plain,
@@ -252,7 +251,7 @@ pub fn certain(operator: RelationOperator, a: &Quantity, b: &Quantity) -> Outcom
             _ => Outcome::refuted(&WRONG_WAY, format!("the evidence has {}", values())),
         },
         (false, false) => {
-            Outcome::inconclusive(&COARSE, format!("the digits do not decide: {}", values()))
+            Outcome::inconclusive(&COARSE, format!("digits too coarse to decide: {}", values()))
         }
     }
 }
@@ -270,8 +269,10 @@ fn each(
     let values: Vec<_> = sample.numbers.iter().map(Quantity::brief).collect();
     let outcome = match kept {
         _ if kept == all => Outcome::verified(),
-        0 if count(Verdict::Refuted) == all => Outcome::refuted(&WRONG_WAY, "no run keeps it"),
-        _ => Outcome::inconclusive(&COARSE, format!("{kept} of {all} runs keep it")),
+        0 if count(Verdict::Refuted) == all => {
+            Outcome::refuted(&WRONG_WAY, "no run is within the limit")
+        }
+        _ => Outcome::inconclusive(&COARSE, format!("{kept} of {all} runs are within the limit")),
     };
     outcome
         .giving(format!("{} against {} {}", values.join(", "), operator.sign(), limit.brief()))
@@ -288,7 +289,7 @@ fn few(operator: RelationOperator, a: &Quantity, b: &Quantity) -> Outcome {
     let outcome = match plain.verdict {
         Verdict::Verified if a.is_of_runs() || b.is_of_runs() => Outcome::inconclusive(
             &OF_MEANS,
-            "as printed it holds; written so, nothing says how far the runs lie apart",
+            "true as printed; this form does not test against noise",
         ),
         Verdict::Verified => Outcome::inconclusive(&ONE_RUN, NOISE_UNKNOWN),
         _ => plain,
@@ -382,7 +383,7 @@ pub fn design(
             return ChosenTest::new(of_pairs(&b)?, PAIRED, n, design);
         }
         evaluator
-            .departs("the plan pairs runs that saw the same data, and these groups do not pair");
+            .departs("the plan pairs runs that saw the same data, but these groups do not pair");
     } else if let Some(b) = paired_after_the_fact(evaluator, a, b) {
         (design.is_paired, design.is_after_the_fact) = (true, true);
         return ChosenTest::new(of_pairs(&b)?, PAIRED_AFTER_THE_FACT, n, design);
@@ -443,13 +444,15 @@ fn decided(operator: RelationOperator, chosen: Result<ChosenTest, Refused>) -> O
     let outcome = match (holds, unadjusted) {
         (Some(_), Some(family)) => {
             let (p, words) = (digits(p), &family.words);
-            let reason = format!("p = {p} before the adjustment that the plan has: \"{words}\"");
+            let reason = format!("p = {p} before the planned adjustment: \"{words}\"");
             Outcome::inconclusive(&NO_FAMILY, reason)
         }
         (Some(true), None) => Outcome::verified(),
-        (Some(false), None) => Outcome::refuted(&WRONG_WAY, "the runs differ the other way"),
+        (Some(false), None) => {
+            Outcome::refuted(&WRONG_WAY, "the runs differ in the opposite direction")
+        }
         (None, _) => {
-            let reason = format!("the noise between runs does not decide: p = {}", digits(p));
+            let reason = format!("within noise: p = {}", digits(p));
             Outcome::inconclusive(&WITHIN_NOISE, reason)
         }
     };

@@ -98,7 +98,7 @@ fn group<'a>(
                 columns.iter_mut().zip(items).for_each(|(column, item)| column.push(item));
             }
             _ => {
-                let expected = "lists of one length in all runs";
+                let expected = "lists of equal length in all runs";
                 return Err(frame.wrong(&WRONG_KIND, expected, "others"));
             }
         }
@@ -132,7 +132,8 @@ impl<'a> At<'_, 'a> {
             && !path.first().is_some_and(|first| ["config", "receipt"].contains(&&**first));
         // A record of a table that was chosen as the best knows its step.
         if let (Some(step), false, None) = (step, is_recorded, self.best) {
-            let expected = "what a run records at its evaluations, such as `run.loss @ 500`";
+            let expected =
+                "a field that a run records at its evaluations, such as `run.loss @ 500`";
             let found = format!("step {step} of `{}`", self.bundle.name());
             return Err(self.frame.wrong(&WRONG_KIND, expected, &found));
         }
@@ -312,7 +313,7 @@ impl<'a> At<'_, 'a> {
             return Ok(Evaluated::Text(EvidenceWords { text: text.to_owned(), leaves }));
         };
         if printed.bound().is_some() {
-            let found = format!("\"{text}\", which only bounds a value");
+            let found = format!("\"{text}\", which is only a bound");
             return Err(self.frame.wrong(&UNREADABLE_VALUE, "a number", &found));
         }
         let per_one = printed.unit().per_one();

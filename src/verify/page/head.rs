@@ -77,7 +77,7 @@ pub(super) fn central(node: Node, statements: &[PostStatement]) -> Result<Vec<St
         if !known.clone().any(|known| known == name) {
             let error = UNKNOWN_SENTENCE.at(
                 id.place(),
-                "the id of a sentence or table of the post",
+                "the id of a sentence or table in the post",
                 format!("`{name}`"),
             );
             return Err(with_hint(error, did_you_mean(name, known)));
@@ -125,7 +125,7 @@ pub(super) fn texts(root: Node) -> Result<Vec<TextSource>, Error> {
             Digest::parse_prefixed(&format!("sha256:{text}")).ok_or_else(|| {
                 let expected = "64 hexadecimal digits";
                 let error = post::BAD_DIGEST.at(digest.place(), expected, format!("`{text}`"));
-                error.help("write the digits that `sha256sum` prints of the text")
+                error.help("use the digits that `sha256sum` prints for the text")
             })
         });
         if node.get("copy_of").is_some() {
@@ -171,7 +171,7 @@ pub(super) fn aliases<'n>(
         if !known.contains(name) {
             let error = UNKNOWN_ALIAS.at(
                 words.place(),
-                "a name of `[names]`, or a part of one",
+                "a name in `[names]`, or a part of one",
                 format!("`{name}`"),
             );
             return Err(with_hint(error, did_you_mean(name, parts())));
@@ -188,7 +188,7 @@ fn are_few(named: usize, node: Node) -> Result<(), Error> {
         return Ok(());
     }
     let expected = format!("at most {MOST_BUNDLES} bundles in all names");
-    Err(MANY_BUNDLES.at(node.place(), expected, format!("{named} up to here")))
+    Err(MANY_BUNDLES.at(node.place(), expected, format!("{named} so far")))
 }
 
 /// The names of a table, and of the tables in it with a dot between.
@@ -205,7 +205,7 @@ fn add_names(
             continue;
         }
         let text = node.text()?;
-        let expected = "where evidence lies: `BUNDLE:FILE#PATH` or a part of that";
+        let expected = "a location of evidence: `BUNDLE:FILE#PATH` or a part of it";
         let locator = locator(node, text, expected)?;
         *named += locator.bundles.len();
         names.insert(name, (locator, node.place()));
@@ -224,7 +224,7 @@ pub(super) fn keys(root: Node) -> Result<BTreeMap<String, PublicKey>, Error> {
     let mut keys = BTreeMap::new();
     let Some(table) = root.get("keys") else { return Ok(keys) };
     for (names, node) in table.members()? {
-        let locator = locator(node, names, "the names of bundles")?;
+        let locator = locator(node, names, "bundle names")?;
         let key = PublicKey::parse(node.text()?, node.place())?;
         keys.extend(locator.bundles.into_iter().map(|name| (name, key.clone())));
         are_few(keys.len(), node)?;
@@ -238,7 +238,7 @@ pub(super) fn formulas(root: Node) -> Result<BTreeMap<String, PostFormula>, Erro
     let Some(table) = root.get("formulas") else { return Ok(formulas) };
     for (key, node) in table.members()? {
         let Some((name, parameters)) = signature(key) else {
-            let expected = "a name, with the names of what it is given in parentheses";
+            let expected = "a name, followed by its parameters in parentheses";
             return Err(BAD_FORMULA.at(node.place(), expected, format!("`{key}`")));
         };
         formulas.insert(name, PostFormula { parameters, body: PlacedExpression::read(node)? });

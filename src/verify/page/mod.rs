@@ -295,8 +295,8 @@ impl PostPage {
                 && !is_next_place
                 && let Some(own) = node.get("id")
             {
-                let found = format!("`{id}` again");
-                return Err(post::REPEATED_ID.at(own.place(), "each id once", found));
+                let found = format!("a second `{id}`");
+                return Err(post::REPEATED_ID.at(own.place(), "each id only once", found));
             }
             let id = if *count > 1 { format!("{id}-{count}") } else { id };
             let same_text = place_in_text.0 == text;
@@ -366,7 +366,7 @@ impl PostPage {
         let ids = self.texts.iter().map(|text| text.id.as_str());
         let known: Vec<_> = ids.clone().map(|id| format!("`{id}`")).collect();
         let expected = if known.is_empty() {
-            "a text of the post, which names none".to_owned()
+            "a text of the post, which lists none".to_owned()
         } else {
             format!("one of {}", known.join(", "))
         };
@@ -393,7 +393,7 @@ fn is_short_written_out(root: Node<'_>) -> Result<(), Error> {
         let own = size(node, "quote") + each * count(node, "quote");
         bytes = bytes.saturating_add(own.saturating_mul(count(node, "text")));
     }
-    post::at_most(&root.document().source, bytes, MOST_BYTES, "bytes written out")
+    post::at_most(&root.document().source, bytes, MOST_BYTES, "bytes in full")
 }
 
 /// How many bytes the words of a value take, with those of its keys.

@@ -122,7 +122,7 @@ impl Binding {
         match excuse.filter(|rest| rest.is_empty() || rest.starts_with(' ')).map(str::trim) {
             None => Ok(Self::Is(PlacedExpression::read(node)?, None)),
             Some("") => {
-                let expected = "`_` and the reason why nothing is claimed";
+                let expected = "`_` followed by the reason why nothing is claimed";
                 Err(BAD_EXPRESSION.at(node.place(), expected, "`_` alone"))
             }
             Some(reason) => Ok(Self::Excused(reason.to_owned())),
@@ -174,11 +174,11 @@ pub fn stated_numbers<'e>(relations: impl IntoIterator<Item = &'e Expression>) -
 /// What helps where an expression has a sign of another language.
 pub(super) fn other_language(text: &str) -> Option<&'static str> {
     let signs = [
-        ("**", "a power is written `a ^ b`"),
-        ("===", "equality is written `a = b`"),
-        ("&&", "several relations stand in a list, `says = [...]`: all must hold"),
-        (" and ", "several relations stand in a list, `says = [...]`: all must hold"),
-        (" or ", "relations of which any may be meant stand in a list, `may_mean = [...]`"),
+        ("**", "write a power as `a ^ b`"),
+        ("===", "write equality as `a = b`"),
+        ("&&", "write several relations as a list, `says = [...]`: all must be true"),
+        (" and ", "write several relations as a list, `says = [...]`: all must be true"),
+        (" or ", "write alternative relations as a list, `may_mean = [...]`"),
     ];
     signs.iter().find(|(sign, _)| text.contains(sign)).map(|(_, help)| *help)
 }

@@ -65,7 +65,7 @@ pub(super) fn read_sentence(node: Node) -> Result<Sentence, Error> {
     let quote = node.required("quote")?;
     let length = quote.text()?.chars().count();
     if length > MOST_QUOTED {
-        let expected = format!("a quote of at most {MOST_QUOTED} characters");
+        let expected = format!("at most {MOST_QUOTED} characters");
         return Err(LONG_QUOTE.at(quote.place(), expected, format!("{length} characters")));
     }
     let sentence = Sentence {
@@ -82,7 +82,7 @@ pub(super) fn read_sentence(node: Node) -> Result<Sentence, Error> {
         let found = if is_said { "both" } else { "none of them" };
         return Err(NOTHING_SAID.at(
             quote.place(),
-            "`is`, `says` or `may_mean`, or else `missing`",
+            "`is`, `says` or `may_mean`; otherwise `missing`",
             found,
         ));
     }

@@ -91,13 +91,13 @@ pub(super) fn read_table(node: Node, place: Option<&str>) -> Result<Table, Error
     let head = match (&printed, node.get("head")) {
         (Some(table), _) => table.head.clone(),
         (None, Some(head)) => {
-            table::head(head.text()?).ok_or_else(|| bad(head, "no line of cells"))?
+            table::head(head.text()?).ok_or_else(|| bad(head, "a line without cells"))?
         }
         (None, None) if pointer.is_some() => members(
             columns.iter().map(|(label, _)| label).chain(says.iter().map(|(label, _)| label)),
         ),
         (None, None) => {
-            let expected = "`head` or `printed`; or a JSON pointer as `place`";
+            let expected = "`head` or `printed`, or a JSON pointer as `place`";
             return Err(BAD_TABLE.at(node.place(), expected, "neither"));
         }
     };
@@ -142,7 +142,7 @@ pub fn no_such<'t>(
 ) -> Error {
     let listed: Vec<_> = known.clone().map(|text| format!("`{text}`")).collect();
     let expected = match listed.is_empty() {
-        true => "a row of the table, which has none".to_owned(),
+        true => "a row of the table, which has no rows".to_owned(),
         false => listed.join(", "),
     };
     let error = NO_SUCH_ROW.at(place, expected, format!("`{label}`"));
@@ -162,7 +162,7 @@ fn read_object(
     };
     for key in ["printed", "head", "rows", "columns", "heads"] {
         if let Some(other) = node.get(key) {
-            let expected = "`fields` alone, or `rows` and `columns`";
+            let expected = "only `fields`, or `rows` and `columns`";
             return Err(BAD_TABLE.at(other.place(), expected, format!("`{key}`")));
         }
     }

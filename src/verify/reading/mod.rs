@@ -86,7 +86,7 @@ pub fn judge(
     }
     let ChosenReading { reading, mut because } = choice;
     if let Some(factor) = number.scale {
-        because += &format!(", times {factor} as its column or series is printed");
+        because += &format!(", times {factor}, the scale of its column or series");
     }
     let token = number.item.text(number.quote).to_owned();
     (outcome, TokenReading { token, reading, because })

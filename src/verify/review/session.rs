@@ -43,17 +43,17 @@ fn open_claim(claim: &ClaimReport) -> Option<OpenClaim<'_>> {
         let noun = if kinds.len() == 1 { "a lint" } else { "lints" };
         (format!("{noun} without an answer: {}", kinds.join(", ")), false)
     } else if review.evidence_changed {
-        ("the evidence changed since it was approved, which stands".to_owned(), true)
+        ("the evidence changed after approval; the approval remains valid".to_owned(), true)
     } else if meaning.read_by == Some(ReadBy::Reviewed) {
         return None;
     } else if let Some(since) = &review.void_since {
         (since.clone(), review.is_exempted)
     } else if review.is_exempted {
-        ("exempted, nobody has looked".to_owned(), true)
+        ("exempted, not reviewed".to_owned(), true)
     } else if let Some(noted) = review.noted.first() {
-        (format!("noted only: {noted}"), false)
+        (format!("only noted: {noted}"), false)
     } else if meaning.read_by == Some(ReadBy::Drafted) {
-        ("drafted, confirmed by nobody".to_owned(), false)
+        ("drafted, not confirmed".to_owned(), false)
     } else {
         ("new".to_owned(), false)
     };

@@ -64,7 +64,7 @@ pub fn apply(post: &mut PostReport, reviews: &Reviews, policy: &ReviewPolicy) {
         }
         post.findings.extend(found.forged.iter().map(|record| {
             let who = record.reviewer().shown();
-            let message = format!("a record by {who} is signed, and the signature is not of it");
+            let message = format!("the signature on a record by {who} does not match the record");
             finding(claim, &FORGED, message)
         }));
         for lint in &mut claim.meaning.lints {
@@ -175,7 +175,7 @@ impl<'r> PostRecords<'r> {
             return Worth::Forged;
         }
         if record.model.is_some() && !self.policy.counts_models {
-            return Worth::Noted("a model, which repro/config.toml does not count");
+            return Worth::Noted("by a model, which repro/config.toml does not accept");
         }
         Worth::Counts(reviewer.shown_as(&listed.name))
     }

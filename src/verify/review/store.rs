@@ -84,7 +84,7 @@ impl Reviews {
             let of = (record.key, record.reviewer().identity());
             if let Some(other) = known.get(&of) {
                 let found = format!("two by {}", record.reviewer().shown());
-                let expected = format!("one record of `{}` for each reviewer", record.claim);
+                let expected = format!("one record of `{}` per reviewer", record.claim);
                 reviews.problems.push(CONFLICT.at(node.place(), expected, found));
                 if weight(other) >= weight(&record) {
                     continue;

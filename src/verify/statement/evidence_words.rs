@@ -75,15 +75,15 @@ pub fn on_date(date: &str, number: &Quantity) -> Outcome {
 fn dated(date: &str, moment: &repro_core::decimal::Interval, shown: &str) -> Outcome {
     let evidence_has = || format!("the evidence has {shown}");
     match moment::agreement(date, moment) {
-        None => Outcome::refuted(&OTHER_TEXT, format!("\"{date}\" is no date")),
+        None => Outcome::refuted(&OTHER_TEXT, format!("\"{date}\" is not a date")),
         Some(DateAgreement::Same) => Outcome::verified(),
         Some(DateAgreement::Coarse) => Outcome::inconclusive(
             &order::COARSE,
-            format!("{}, which is no one moment", evidence_has()),
+            format!("{}, which is not a single moment", evidence_has()),
         ),
         Some(DateAgreement::OtherZone) => Outcome::inconclusive(
             &OTHER_TEXT,
-            format!("{}, which is as far away as time zones are", evidence_has()),
+            format!("{}, which is a whole time zone offset away", evidence_has()),
         ),
         Some(DateAgreement::Other) => Outcome::refuted(&OTHER_TEXT, evidence_has()),
     }

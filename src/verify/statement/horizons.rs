@@ -27,7 +27,7 @@ pub fn beyond(leaves: &[Rc<Leaf>], library: &Library) -> Option<(&'static Code, 
         // An epoch that has begun counts whole.
         let most = unique as f64 * epochs.ceil().max(1.0) * SLACK;
         let reason = format!(
-            "`{}` counts {tokens} tokens, and its data have {unique} in {epochs} passes",
+            "`{}` counts {tokens} tokens, but its data has {unique} in {epochs} epochs",
             evidence.bundle
         );
         (tokens > most).then_some((&BEYOND_DATA, reason))

@@ -255,7 +255,7 @@ impl<'a> Judge<'a> {
             let at = Some(at).filter(|at| at.starts_with('/'))?;
             let first = text.searched().of_parted_quote(quote).into_iter().next()?;
             let line = text.source().line_column(first.start).0;
-            Some(format!("the text has them in line {line}, and not at `{at}`"))
+            Some(format!("the text has them in line {line}, not at `{at}`"))
         };
         let pointer = || {
             let document = at.starts_with('/').then(|| text.document().ok())??;
@@ -433,10 +433,10 @@ pub(super) fn single_source(leaf: &Leaf) -> String {
     let evidence = leaf.evidence.as_ref();
     let typed_at = evidence.and_then(|evidence| evidence.printed_at.as_deref());
     if leaf.quote.is_some() || typed_at.is_some_and(|place| place.starts_with('/')) {
-        format!("single source: \"{text}\" was typed from the quoted place")
+        format!("single source: \"{text}\" was transcribed from the quoted place")
     } else {
         format!(
-            "single source: \"{text}\" was typed from the same document, and nothing shows that from another place"
+            "single source: \"{text}\" was transcribed from the same document, possibly from the same place"
         )
     }
 }

@@ -104,7 +104,7 @@ impl<'a> Judge<'a> {
             let is_read = |number: &Quantity| number.evidence().next().is_some();
             if !numbers.iter().all(is_read) {
                 let found = format!("`{}`", expression.tree);
-                let expected = "values of the evidence";
+                let expected = "values from the evidence";
                 return Err(NOTHING_READ.at(expression.place().clone(), expected, found));
             }
             let values: Vec<f64> = numbers.iter().map(Quantity::nearest).collect();
@@ -197,7 +197,7 @@ impl<'a> Judge<'a> {
         any: bool,
     ) -> Option<(&'static Code, String)> {
         if expressions.iter().any(|one| self.says_nothing(one, evaluation, bound.quote)) {
-            return Some((&NO_EVIDENCE, "it holds whatever the evidence is".to_owned()));
+            return Some((&NO_EVIDENCE, "true for any evidence".to_owned()));
         }
         // All that was read for it was typed from the quoted words.
         let leaves = evaluation.evaluator.leaves();
@@ -206,7 +206,7 @@ impl<'a> Judge<'a> {
         {
             return Some((&SINGLE_SOURCE, single_source(leaf)));
         }
-        let reason = "the relation holds whatever the number of the text is";
+        let reason = "the relation is true for any number in the text";
         let holds_any = !any && expressions.iter().any(|one| self.holds_any(one, bound));
         holds_any.then(|| (&NO_EVIDENCE, reason.to_owned()))
     }
@@ -224,7 +224,7 @@ impl<'a> Judge<'a> {
                 continue;
             }
             let found = format!("\"{}\"", item.text(bound.quote));
-            let expected = "a relation that holds each number of its quote";
+            let expected = "a relation that uses each number in its quote";
             return Err(NOT_HELD.at(self.statement.place.clone(), expected, found));
         }
         Ok(())
@@ -247,7 +247,7 @@ impl<'a> Judge<'a> {
         };
         let index = self.held_of_all(expression, bound, near)?;
         let message = format!(
-            "the relation would hold of other numbers than \"{}\", and no word makes it a limit",
+            "the relation would also be true for numbers other than \"{}\", and no word makes it a limit",
             bound.items.get(index)?.text(bound.quote)
         );
         Some(Lint { kind: LintKind::Limit, message, answer: self.statement.reading.clone() })
@@ -369,7 +369,7 @@ impl<'a> Judge<'a> {
                 _ => truth.is_none() && denies,
             };
             if is_open {
-                let reason = format!("whether \"{}\" says that it is so is not clear", bound.quote);
+                let reason = format!("it is unclear whether \"{}\" means yes", bound.quote);
                 let open = Outcome::inconclusive(&UNCLEAR_CELL, reason);
                 report.outcome = open.giving(std::mem::take(&mut report.outcome.recomputed));
             }

@@ -74,17 +74,17 @@ impl<'a> Judge<'a> {
     pub(super) fn table(&self, table: &Table) -> Result<Vec<ClaimReport>, Error> {
         let text = self.context.text(&self.statement.text);
         if table.printed.is_none() && text.is_none() {
-            let expected = "the text, or what the table prints, in `printed` or behind its fields";
+            let expected = "the text, or the printed table in `printed` or after its fields";
             return Err(NOT_AT_HAND.at(self.statement.place.clone(), expected, "neither"));
         }
         let found = table.lines(text).map_err(|found| {
             let place = self.statement.place.clone();
             match &table.pointer {
-                Some(pointer) => NO_MEMBER.at(place, format!("what lies at `{pointer}`"), found),
+                Some(pointer) => NO_MEMBER.at(place, format!("a value at `{pointer}`"), found),
                 None => {
                     let head: Vec<_> = table.head.iter().map(|cell| cell.text.as_str()).collect();
                     let near = self.context.nearest(&self.statement.text, &head.join(" "));
-                    NO_TABLE.at(place, "the table in the text, once", followed(&found, near))
+                    NO_TABLE.at(place, "exactly one such table in the text", followed(&found, near))
                 }
             }
         })?;

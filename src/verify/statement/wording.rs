@@ -30,12 +30,12 @@ fn degree<'l>(lexicon: &'l Vocabulary, quote: &str) -> Option<&'l str> {
 pub fn worded(outcome: Outcome, sentence: &Sentence, premise: Option<&str>) -> Outcome {
     let what = match sentence.mood {
         Mood::Fact => "",
-        Mood::Norm => "it says what should be",
-        Mood::Definition => "it says what a word means",
+        Mood::Norm => "it states what should be",
+        Mood::Definition => "it defines a word",
     };
     if !what.is_empty() {
         let reason = match outcome.verdict {
-            Verdict::Verified => format!("{what}; here it is so"),
+            Verdict::Verified => format!("{what}; true here"),
             _ => format!("{what}; here: {}", outcome.reason),
         };
         let unchecked = Outcome::unchecked(&NOT_A_FACT, reason).giving(outcome.recomputed);
@@ -43,7 +43,7 @@ pub fn worded(outcome: Outcome, sentence: &Sentence, premise: Option<&str>) -> O
     }
     let outcome = resting_on(outcome, premise);
     let held = match outcome.verdict {
-        Verdict::Verified => "it holds as stated",
+        Verdict::Verified => "true as stated",
         Verdict::Refuted if outcome.rule == fixed::NEARLY => &outcome.reason,
         _ => return outcome,
     };
@@ -65,8 +65,10 @@ pub fn resting_on(outcome: Outcome, premise: Option<&str>) -> Outcome {
     let Some(premise) = premise.filter(|_| outcome.verdict == Verdict::Refuted) else {
         return outcome;
     };
-    let reason =
-        format!("wrong on a premise that the text does not state ({premise}): {}", outcome.reason);
+    let reason = format!(
+        "false under a premise that the text does not state ({premise}): {}",
+        outcome.reason
+    );
     outcome.undecided(&PREMISE, reason)
 }
 
@@ -83,7 +85,7 @@ pub fn readings(parts: Vec<(String, Outcome)>) -> Outcome {
     let mut told: Vec<(String, Vec<String>)> = Vec::new();
     for (label, part) in &parts {
         let what = match part.verdict {
-            Verdict::Verified => "it holds".to_owned(),
+            Verdict::Verified => "true".to_owned(),
             Verdict::Refuted => format!("wrong ({})", part.reason),
             _ => format!("open ({})", part.reason),
         };

@@ -66,7 +66,7 @@ impl ChallengedWalks {
         let intervals = self.challenge.intervals.iter().zip(&self.starts);
         let claims = intervals.map(|(interval, start)| {
             let outcome = match walked(start) {
-                None => Outcome::unchecked(&NOT_REACHED, "this build executes no steps"),
+                None => Outcome::unchecked(&NOT_REACHED, "this build cannot replay steps"),
                 Some(ReplayOutcome::NotRun(why)) => Outcome::unchecked(&NOT_REACHED, why.as_str()),
                 Some(ReplayOutcome::Refused(error)) => {
                     Outcome::unchecked(&NOT_REACHED, error.to_string())
@@ -112,7 +112,7 @@ fn outcome(interval: &StateInterval, replay: &Replay) -> Outcome {
         Some(parted) if parted.step <= interval.to => {
             let (logged, made) = (&parted.logged, &parted.replayed);
             let reason = format!(
-                "step {}: {} is {logged} in the bundle, and {made} executed again",
+                "step {}: {} is {logged} in the bundle, but {made} in the replay",
                 parted.step,
                 parted.shown()
             );
@@ -136,9 +136,9 @@ fn in_words(source: SeedSource) -> String {
             )
         }
         SeedSource::Commit => {
-            "a commit; see that it was made after the root was stamped".to_owned()
+            "a commit; check that it was made after the root was timestamped".to_owned()
         }
-        SeedSource::Text => "free text: whoever draws may have tried many".to_owned(),
+        SeedSource::Text => "free text: the challenger may have tried many".to_owned(),
     }
 }
 
@@ -159,12 +159,12 @@ pub(super) fn seeded(
     let stamped = timestamps.of(challenge.root).map(|stamp| stamp.time.as_str()).min()?;
     // Both are written alike, in UTC, so that they are in the order of their letters.
     let outcome = if stamped < known.as_str() {
-        Outcome::verified().giving(format!("stamped {stamped}, the seed is of {known}"))
+        Outcome::verified().giving(format!("states timestamped {stamped}, seed published {known}"))
     } else {
         let reason =
-            format!("the seed was public at {known}, and the states were stamped at {stamped}");
+            format!("the seed was public at {known}, the states were timestamped at {stamped}");
         Outcome::inconclusive(&KNOWN_SEED, reason)
     };
-    let quote = "the run had committed itself before anybody could know the seed";
+    let quote = "the states were committed before anybody could know the seed";
     Some(own_claim(bundle, "seed", quote, outcome).with_impact(Impact::Decision))
 }

@@ -54,11 +54,11 @@ pub fn planned_before(bundle: &Bundle, history: &dyn PlanHistory) -> Option<Clai
             return None;
         }
         let reason = format!(
-            "`repro/studies/{study}.toml` has the sha256 {now}, and the receipt names no commit"
+            "`repro/studies/{study}.toml` has the sha256 {now}, and the receipt records no commit"
         );
         let outcome = Outcome::inconclusive(&CHANGED, reason).within("git", "equal digests");
         let claimed = stated.unwrap_or_default().to_owned();
-        let claim = own_claim(bundle, "plan", "the plan is the one at hand", outcome);
+        let claim = own_claim(bundle, "plan", "the plan matches the study file", outcome);
         return Some(ClaimReport { claimed, ..claim });
     };
     let outcome = match history.at(commit, study, bundle.name()) {
@@ -86,10 +86,10 @@ pub fn planned_before(bundle: &Bundle, history: &dyn PlanHistory) -> Option<Clai
                 // A run that was made again, or this one before it was written anew: git does not tell.
                 Some(other) => {
                     let other = other.prefixed();
-                    let reason = format!("{commit} has another run of this name, {other}");
+                    let reason = format!("{commit} has a different run with this name, {other}");
                     kept(Outcome::inconclusive(&NOT_OLDER, reason))
                 }
-                None => kept(Outcome::verified().giving("the plan, and not yet the run")),
+                None => kept(Outcome::verified().giving("the plan, without the run")),
             }
         }
     };
@@ -106,14 +106,14 @@ fn changed(study: &str, then: &str, now: &str, kept: Outcome) -> Outcome {
         let source = Source::new(file.as_str(), text.as_bytes().to_vec()).ok()?;
         Study::parse(Document::parse_toml(source).ok()?).ok()
     };
-    let told = |what: &str| format!("`{file}` is not what was committed: {what}");
+    let told = |what: &str| format!("`{file}` differs from the committed version: {what}");
     let (Some(then), Some(now)) = (read(then), read(now)) else {
         return kept.noting(&CHANGED, told("its runs cannot be compared"));
     };
     let has = |id: &str| now.listed().any(|run| run.id == id);
     let gone: Vec<_> = then.listed().map(|run| run.id).filter(|id| !has(id)).collect();
     match gone.as_slice() {
-        [] => kept.noting(&CHANGED, told("every run that it had is still in it")),
+        [] => kept.noting(&CHANGED, told("it still contains every original run")),
         gone => Outcome::refuted(&SHORTENED, told(&format!("without {}", few(gone)))),
     }
 }

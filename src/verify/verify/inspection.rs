@@ -220,7 +220,8 @@ impl InspectedBundle {
                 for extent in extents {
                     let answer = answers.get(&(self.subject.name.clone(), *extent));
                     // What was asked for is never left out: without an answer it is unchecked.
-                    let none = || Ok(Outcome::unchecked(&again::NOT_RUN, "it was not executed"));
+                    let none =
+                        || Ok(Outcome::unchecked(&again::NOT_RUN, "the steps were not executed"));
                     match answer.map_or_else(none, again::outcome_of) {
                         Err(error) => self.failures.push(error),
                         Ok(outcome) => {
@@ -290,7 +291,7 @@ fn started(
 
 /// Whether a run is the one that its plan has.
 fn as_planned(study: &Study, bundle: &Bundle) -> Result<Option<ClaimReport>, Error> {
-    let quote = "the run is the one that its plan has";
+    let quote = "the run matches its plan";
     let claim = |outcome| own_claim(bundle, "as-planned", quote, outcome);
     Ok(follows(study, bundle)?.map(|outcome| claim(outcome).with_impact(Impact::Decision)))
 }
@@ -299,9 +300,10 @@ fn as_planned(study: &Study, bundle: &Bundle) -> Result<Option<ClaimReport>, Err
 fn not_logged(study: &Study, bundle: &Bundle) -> Option<ClaimReport> {
     let start = bundle.receipt().start.as_ref()?;
     study.starts.is_none().then(|| {
-        let reason = format!("the start is in `{}`, and the plan at hand names no log", start.log);
+        let reason =
+            format!("the start is in `{}`, but the current plan has no start log", start.log);
         let outcome = Outcome::inconclusive(&NOT_LOGGED, reason);
-        let quote = "the start of the run is in the log of its plan";
+        let quote = "the run's start is in its plan's log";
         let claimed = start.log.clone();
         ClaimReport { claimed, ..own_claim(bundle, "started", quote, outcome) }
     })
@@ -312,7 +314,7 @@ fn intact(bundle: &Bundle) -> ClaimReport {
     let bytes: u64 = bundle.files().values().map(|file| file.bytes).sum();
     let spared = match bundle.spared() {
         0 => String::new(),
-        count => format!(", {count} of them from the cache"),
+        count => format!(", {count} of them cached"),
     };
     let recomputed = format!("{} files{spared}, {bytes} bytes", bundle.files().len());
     let outcome = Outcome::verified().giving(recomputed).within("sha-256", "equal digests");
@@ -325,9 +327,9 @@ fn agreeing(bundle: &Bundle, found: &SelfConsistency) -> Vec<ClaimReport> {
     let (relations, times) = (asked.len(), asked.iter().map(|(_, times)| times).sum::<usize>());
     if contradictions.is_empty() && relations > 0 {
         let outcome = Outcome::verified()
-            .giving(format!("{relations} relations, asked {times} times"))
+            .giving(format!("{relations} consistency checks, applied {times} times"))
             .within("relations", "`repro explain relations`");
-        let quote = "what the bundle says agrees with itself";
+        let quote = "the bundle is consistent with itself";
         return vec![own_claim(bundle, "agrees", quote, outcome)];
     }
     contradictions.iter().map(|one| disagreeing(bundle, one)).collect()
@@ -403,7 +405,7 @@ fn declared_count(counts: &ParameterCounts, object: ParameterCount, declared: u6
     let outcome = if found == declared {
         Outcome::verified()
     } else if let Some(by) = Convention::ALL.iter().find(is_counted_so) {
-        let by = format!("{declared} is their number by the convention `{}`", by.name());
+        let by = format!("{declared} is the count under the convention `{}`", by.name());
         Outcome::inconclusive(&OTHER_COUNT, format!("{reason}; {by}"))
     } else {
         Outcome::refuted(&OTHER_COUNT, reason)
@@ -451,8 +453,7 @@ fn shape_unseen(bundle: &Bundle) -> Option<Finding> {
         |name: &String| name.starts_with("data/slices/") && name.ends_with(".tensors.jsonl");
     let is_shown =
         bundle.kept_checkpoints().next().is_some() || bundle.files().keys().any(is_listed);
-    let message =
-        format!("`{}`: layers, widths and tied weights are what the config says", bundle.name());
+    let message = format!("`{}`: layers, widths and tied weights match the config", bundle.name());
     (!is_shown).then(|| Finding::new(&SHAPE_UNSEEN, Severity::Note, message, place))
 }
 
@@ -476,7 +477,7 @@ fn checkpoints(bundle: &Bundle, demands: &Demands) -> Vec<ClaimReport> {
     };
     let CheckpointsFound { checkpoints, tensors, looked_at, not_looked_at, faults, outliers } =
         found;
-    let quote = "the checkpoints are ones that this run can have made";
+    let quote = "this run can have produced the checkpoints";
     let claim = |id: &str, outcome: Outcome| {
         let outcome = outcome.within("checkpoints", "AdamW's bounds");
         own_claim(bundle, id, quote, outcome).with_impact(Impact::Decision)
@@ -526,7 +527,7 @@ fn artifacts(bundle: &Bundle, demands: &Demands) -> Result<Vec<ClaimReport>, Err
             }
         };
         let outcome = outcome.within("sha-256", "equal digests");
-        let quote = "a file outside of the bundle is the one that the receipt names";
+        let quote = "a file outside the bundle matches the receipt";
         let id = format!("artifact-{}", file.name);
         let claimed = format!("{} bytes", file.bytes);
         Ok(ClaimReport { claimed, ..own_claim(bundle, &id, quote, outcome) })

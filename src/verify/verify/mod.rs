@@ -303,7 +303,7 @@ fn excuses_not_there(context: &PostContext<'_>) -> Vec<Error> {
             Some(hidden) => format!("\"{}\": {hidden}", excuse.quote),
             None => format!("\"{}\"", excuse.quote),
         };
-        places.is_empty().then(|| NOT_THERE.at(excuse.place.clone(), "words of the text", found()))
+        places.is_empty().then(|| NOT_THERE.at(excuse.place.clone(), "words in the text", found()))
     };
     context.page.excused.iter().filter_map(error).collect()
 }
@@ -362,7 +362,7 @@ fn texts_of(
     };
     if page.texts.is_empty() {
         // Words that nobody can look up are as good as none.
-        let what = "no text is named in the post file, by `text` or `[texts.NAME]`".to_owned();
+        let what = "the post file lists no text, in `text` or `[texts.NAME]`".to_owned();
         return vec![TextReport::not_at_hand(String::new(), what)];
     }
     page.texts.iter().map(one).collect()
@@ -384,18 +384,18 @@ fn each_its_own_id(claims: &mut [ClaimReport]) {
 /// nobody has confirmed, that it pairs runs whose pairs no plan declared.
 fn remarks(page: &PostPage, drafted: usize) -> impl Iterator<Item = Finding> {
     let no_text = page.texts.is_empty().then(|| {
-        let message = "no quote was looked up, and no number of a text is accounted for";
+        let message = "no quote was checked, and no number in a text is covered";
         Finding::new(&NONE_NAMED, Severity::Warning, message, page.place())
     });
     let unconfirmed = (drafted > 0).then(|| {
         let have = if drafted == 1 { "has" } else { "have" };
         let message = format!(
-            "{drafted} of its statements {have} `{DRAFTED}` above: the digits agree with the evidence, and that the words mean so nobody has said"
+            "{drafted} of its statements {have} `{DRAFTED}` above: the digits match the evidence, but nobody has confirmed what the words mean"
         );
         Finding::new(&UNCONFIRMED, Severity::Warning, message, page.place())
     });
     let paired = page.paired_by_seed.clone().map(|place| {
-        let message = "runs of no plan are paired by their seeds, with the results known";
+        let message = "unplanned runs are paired by seed, after the results were known";
         Finding::new(&AFTER_THE_FACT, Severity::Note, message, place)
     });
     [no_text, unconfirmed, paired].into_iter().flatten()

@@ -65,7 +65,7 @@ pub fn own_claim(bundle: &Bundle, id: &str, quote: &str, outcome: Outcome) -> Cl
 
 /// Whether the log of started runs has the start of a bundle.
 pub fn logged(bundle: &Bundle, started: &StartedRuns) -> ClaimReport {
-    let quote = "the start of the run is in the log that its plan names";
+    let quote = "the run's start is in its plan's log";
     own_claim(bundle, "started", quote, started.judged(bundle))
 }
 
@@ -93,10 +93,10 @@ pub fn stamped(
     for (what, digest) in stampable(bundle).into_iter().chain(later.map(|chain| ("start", chain))) {
         let quote = match what {
             "bundle" => "the bundle existed at the time of its timestamp",
-            "states" => "the run had committed itself to its states at the time of the timestamp",
-            "start" => "the start of the run was logged at the time of the timestamp",
+            "states" => "the states were committed at the time of the timestamp",
+            "start" => "the run's start was logged at the time of the timestamp",
             "plan" => "the plan existed at the time of its timestamp",
-            _ => "the configuration existed at the time of its timestamp",
+            _ => "the config existed at the time of its timestamp",
         };
         for stamp in timestamps.of(digest) {
             let outcome = Outcome::verified()

@@ -93,8 +93,8 @@ struct LoggedNumber {
 }
 
 const NUMBERS: [LoggedNumber; 2] = [
-    LoggedNumber { name: "training loss (nats a token)", of: |_, record| record.loss },
-    LoggedNumber { name: "largest share of tokens at one expert", of: largest_load },
+    LoggedNumber { name: "training loss (nats/token)", of: |_, record| record.loss },
+    LoggedNumber { name: "largest fraction of tokens at one expert", of: largest_load },
 ];
 
 fn largest_load(records: &TrainingRecords, record: &TrainingRecord) -> Option<f64> {

@@ -90,7 +90,7 @@ pub fn doubts(bundles: &[TracedBundle], same: &[SameRun]) -> Option<ReportPart> 
     let findings: Vec<Finding> = open.chain(begun).collect();
     let post = PostReport {
         id: TOGETHER.to_owned(),
-        title: "bundles beside each other".to_owned(),
+        title: "sibling bundles".to_owned(),
         findings,
         ..PostReport::default()
     };
@@ -105,7 +105,7 @@ impl SameRun {
     pub fn refused(&self) -> Option<Error> {
         let [first, _] = &self.names;
         let found = format!("a copy of `{first}`: {}", self.kinship.evidence);
-        let refused = || SAME_RUN.at(self.place.clone(), "the run of its own seeds", found);
+        let refused = || SAME_RUN.at(self.place.clone(), "the run of its declared seeds", found);
         self.kinship.is_refuted().then(refused)
     }
 }

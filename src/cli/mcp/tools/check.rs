@@ -55,8 +55,7 @@ fn output() -> Json {
         schema::CHECK,
         "omitted from `report`: the number of passing checks, and values of the failing ones",
     );
-    let not_judged =
-        "inputs that no check applies to; the answer is `undecided` at best";
+    let not_judged = "inputs that no check applies to; the answer is `undecided` at best";
     schema["properties"]["not_judged"] =
         json!({"type": "array", "items": {"type": "string"}, "description": not_judged});
     schema
@@ -80,9 +79,7 @@ fn answer(scene: &ToolScene<'_>, call: Json) -> Result<ToolAnswer, Vec<Error>> {
     let mut text = repro_formats::check::text(&checked, &options);
     if !not_judged.is_empty() {
         let names = not_judged.join(", ");
-        text.push_str(&format!(
-            "\nnot judged, because no check applies: {names}\n"
-        ));
+        text.push_str(&format!("\nnot judged, because no check applies: {names}\n"));
     }
     let mut report =
         serde_json::from_str(&repro_formats::check::json(&checked)).unwrap_or_default();

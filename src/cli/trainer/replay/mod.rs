@@ -145,7 +145,8 @@ fn choice(slice: Option<&str>) -> Result<Choice, Error> {
 
 fn sample(text: &str) -> Result<MicroBatchSample, Error> {
     MicroBatchSample::parse(text).ok_or_else(|| {
-        let expected = "`COUNT:SEED`, such as 8:1: the number of micro-batches and the seed of the draw";
+        let expected =
+            "`COUNT:SEED`, such as 8:1: the number of micro-batches and the seed of the draw";
         BAD_USAGE.at(Location::file("--micro-batches"), expected, format!("`{text}`"))
     })
 }

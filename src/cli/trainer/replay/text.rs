@@ -310,7 +310,8 @@ fn engines(report: &EnginesReport) -> String {
 }
 
 fn tolerance(found: &Tolerance) -> String {
-    let mut said = format!("{} times the largest deviation of {} replays", found.times, found.replays);
+    let mut said =
+        format!("{} times the largest deviation of {} replays", found.times, found.replays);
     if found.flips > 0 {
         said.push_str(&format!(
             ", in which up to {} tokens per step were routed differently",

@@ -53,9 +53,7 @@ pub fn run(own: &args::TrainArgs, output: &Output) -> Answer {
     let watching = Watching::new(output, wants_json);
     let plan_commit = provenance::plan_commit(&own.study);
     if plan_commit.is_none() {
-        watching.say(
-            "the study file has uncommitted changes, so receipts will record no commit",
-        );
+        watching.say("the study file has uncommitted changes, so receipts will record no commit");
     }
     let campaign = Campaign {
         study: &study,

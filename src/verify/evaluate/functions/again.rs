@@ -54,7 +54,7 @@ pub fn replayed<'a>(call: Call<'_, 'a>) -> Result<Evaluated<'a>, Error> {
     call.evaluator.show(bundle, RECEIPT, "");
     let answer = call.evaluator.library().replays.get(&(bundle.name().to_owned(), extent));
     let outcome = match answer {
-        None => Outcome::unchecked(&NOT_ASKED, "no replay was asked for"),
+        None => Outcome::unchecked(&NOT_ASKED, "no replay was requested"),
         Some(answer) => outcome_of(answer)?,
     };
     // A whole run that came out again has its last loss, which the quote may state.
@@ -88,7 +88,7 @@ pub fn outcome_of(answer: &ReplayOutcome) -> Result<Outcome, Error> {
     let outcome = match replay.comparison {
         ReplayComparison::Bitwise => outcome.within("bitwise", "equal bits"),
         ReplayComparison::Calibrated => {
-            outcome.within("calibrated", "8 times the spread of rounding")
+            outcome.within("calibrated", "8 times the rounding deviation")
         }
     };
     // Where no step was made nothing came out.
@@ -102,7 +102,9 @@ pub fn outcome_of(answer: &ReplayOutcome) -> Result<Outcome, Error> {
 /// What came out, in a few words.
 fn came_out(replay: &Replay) -> String {
     match (replay.extent, &replay.divergence) {
-        (_, Some(divergence)) => format!("another {} in step {}", divergence.what, divergence.step),
+        (_, Some(divergence)) => {
+            format!("a different {} in step {}", divergence.what, divergence.step)
+        }
         (Extent::Whole, None) => format!("all {} steps and evaluations", replay.executed),
         (Extent::States { .. }, None) => format!("{} steps", replay.executed),
         (Extent::Steps { .. }, None) => {

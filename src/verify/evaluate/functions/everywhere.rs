@@ -42,14 +42,14 @@ pub fn holds<'a>(call: Call<'_, 'a>) -> Result<Evaluated<'a>, Error> {
     };
     let given = call.argument(0)?;
     let relation = given.part;
-    let names = names(call).ok_or_else(|| wrong("no list of names"))?;
+    let names = names(call).ok_or_else(|| wrong("no list of variables"))?;
     // The same points whenever the relation is judged.
     let mut random = Rng::new(0, "holds");
     let mut outcomes = Vec::new();
     for tried in 0..POINTS {
         // What algebra shows needs no more points; most of what is wrong is wrong at the first.
         if tried == FEW_POINTS && is_proven(given, &names) {
-            let shown = format!("{relation} at {tried} points, and by algebra at all");
+            let shown = format!("{relation} at {tried} points, and by algebra everywhere");
             return Ok(judged(Outcome::verified().giving(shown)));
         }
         let point = names.iter().map(|name| (name.clone(), value(&mut random)));
@@ -64,7 +64,7 @@ pub fn holds<'a>(call: Call<'_, 'a>) -> Result<Evaluated<'a>, Error> {
     let open = outcomes.into_iter().find(|outcome| outcome.verdict != Verdict::Verified);
     let reason = match open {
         Some(open) => open.reason,
-        None => format!("it holds at {POINTS} points, which shows it for no other"),
+        None => format!("true at {POINTS} points, not proven for others"),
     };
     let shown = format!("{relation} at {POINTS} points");
     Ok(judged(Outcome::inconclusive(&NOT_SHOWN, reason).giving(shown)))

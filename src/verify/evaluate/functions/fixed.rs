@@ -120,14 +120,11 @@ fn judge(values: &RunSample, wanted: Wanted, within: &BigRational) -> Outcome {
     let has_noise = !numbers.iter().all(Quantity::is_without_noise);
     let outcome = match wanted {
         Wanted::Different if surely_apart && has_noise => {
-            let reason =
-                "they differ as printed; one run each, so the noise between runs is not known";
+            let reason = "they differ as printed; one run each, seed noise unknown";
             Outcome::inconclusive(&crate::evaluate::order::ONE_RUN, reason)
         }
         Wanted::Different if surely_apart => Outcome::verified(),
-        Wanted::Different if surely_near => {
-            Outcome::refuted(&EQUAL, format!("it is the same: {listed}"))
-        }
+        Wanted::Different if surely_near => Outcome::refuted(&EQUAL, format!("equal: {listed}")),
         Wanted::Different => coarse(&listed),
         _ if surely_apart => Outcome::refuted(&NOT_EQUAL, format!("{}: {listed}", widest(numbers))),
         _ if surely_near => Outcome::verified(),
@@ -172,7 +169,7 @@ fn names(values: &RunSample) -> Vec<String> {
 }
 
 fn coarse(listed: &str) -> Outcome {
-    Outcome::inconclusive(&UNDECIDED_SPREAD, format!("the digits do not decide: {listed}"))
+    Outcome::inconclusive(&UNDECIDED_SPREAD, format!("digits too coarse to decide: {listed}"))
 }
 
 fn same_prints(numbers: &[Quantity]) -> bool {
@@ -233,7 +230,9 @@ impl Values {
         match (numbers.count() == 0, words.is_empty()) {
             (_, true) => Ok(Self::Numbers(numbers)),
             (true, false) => Ok(Self::Words(words)),
-            (false, false) => Err(call.wrong_arguments("numbers or words", "some of both")),
+            (false, false) => {
+                Err(call.wrong_arguments("numbers or words", "both numbers and words"))
+            }
         }
     }
 }
@@ -247,7 +246,7 @@ fn judge_words(values: &[(String, EvidenceWords)], wanted: Wanted) -> Outcome {
     let listed = listed.join(", ");
     let is_one = values.windows(2).all(|pair| pair[0].1.text == pair[1].1.text);
     let outcome = match (is_one, wanted) {
-        (true, Wanted::Different) => Outcome::refuted(&EQUAL, format!("it is the same: {listed}")),
+        (true, Wanted::Different) => Outcome::refuted(&EQUAL, format!("equal: {listed}")),
         (false, Wanted::Equal | Wanted::Near) => {
             Outcome::refuted(&NOT_EQUAL, format!("not the same: {listed}"))
         }

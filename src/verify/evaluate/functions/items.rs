@@ -77,7 +77,7 @@ pub fn paired<'a>(call: Call<'_, 'a>) -> Result<Evaluated<'a>, Error> {
     let moved = |is_moved| if is_moved { 1 + a_only + b_only } else { 0 };
     let test = mcnemar(a_only + moved(a_is_moved), b_only + moved(b_is_moved));
     let p = call.computed(test)?.exact;
-    let text = format!("p by McNemar's exact test, {a_only} and {b_only} items of one alone");
+    let text = format!("p by McNemar's exact test, discordant items {a_only} and {b_only}");
     let (leaves, role) = (vec![of_a, of_b], NumberRole::P(Rc::default()));
     Ok(Evaluated::Number(Quantity { leaves, role, ..call.result(p, text, [])? }))
 }
@@ -87,7 +87,7 @@ fn one_file<'f, 'a>(call: Call<'f, 'a>, index: usize) -> Result<RunFile<'f, 'a>,
     let (mut files, is_group) = of_runs(call, call.argument(index)?, "outcomes")?;
     match (files.pop(), is_group) {
         (Some(file), false) => Ok(file),
-        _ => Err(call.wrong_arguments("one run on each side", "a group")),
+        _ => Err(call.wrong_arguments("one run per side", "a group")),
     }
 }
 
@@ -106,7 +106,7 @@ fn outcomes<'a>(
     if tasks.is_empty() {
         let found =
             task.map_or("none".to_owned(), |task| format!("no `{task}` in `{}`", file.name));
-        return Err(file.call.wrong_arguments("a task of both runs", &found));
+        return Err(file.call.wrong_arguments("a task that both runs have", &found));
     }
     Ok(tasks)
 }
@@ -134,7 +134,7 @@ fn same_items(call: Call<'_, '_>, a: &[TaskOutcomes], b: &[TaskOutcomes]) -> Res
     if a == b {
         return Ok(());
     }
-    let expected = "the same tasks with as many items, in the same order";
+    let expected = "the same tasks with the same number of items, in the same order";
     Err(call.wrong(&OTHER_ITEMS, expected, &format!("{a} against {b}")))
 }
 
@@ -148,7 +148,7 @@ fn same_suite(call: Call<'_, '_>, a: &RunFile<'_, '_>, b: &RunFile<'_, '_>) -> R
     };
     match (suite(a), suite(b)) {
         (Some(first), Some(second)) if first != second => {
-            let expected = "runs on one suite of tasks";
+            let expected = "runs on the same task suite";
             Err(call.wrong(&OTHER_ITEMS, expected, &format!("suites {first} and {second}")))
         }
         _ => Ok(()),
@@ -206,7 +206,7 @@ fn points(call: Call<'_, '_>, sample: &RunSample) -> Result<Vec<BigRational>, Er
         if number.interval.is_point() {
             return Ok(number.interval.low().clone());
         }
-        Err(call.wrong_arguments("counts and shares in full", &number.derivation))
+        Err(call.wrong_arguments("unrounded counts and fractions", &number.derivation))
     });
     each.collect()
 }
@@ -223,7 +223,7 @@ pub fn more_right<'a>(call: Call<'_, 'a>) -> Result<Evaluated<'a>, Error> {
         (Some(a), Some(b)) => call.computed(judge(a, b, all))?,
         (a, _) => {
             let share = if a.is_none() { "first" } else { "second" };
-            let reason = format!("no whole number of {all} items gives the {share} share");
+            let reason = format!("no whole number of {all} items gives the {share} fraction");
             Outcome::inconclusive(&NO_COUNT, reason)
         }
     };
@@ -261,10 +261,10 @@ fn judge(a: [u64; 2], b: [u64; 2], items: u64) -> Result<Outcome, Refused> {
     Ok(if below(most) {
         Outcome::verified().giving(shown)
     } else if below(p(b_low, a_high, false)?) {
-        Outcome::refuted(&WRONG_WAY, "the second is right more often").giving(shown)
+        Outcome::refuted(&WRONG_WAY, "the second answers more items correctly").giving(shown)
     } else {
-        let hangs = "it hangs on which items both got right";
-        let why = if below(least) { hangs } else { "the items do not show it" };
+        let hangs = "it depends on which items both got right";
+        let why = if below(least) { hangs } else { "not significant over the items" };
         Outcome::inconclusive(&OVERLAP, format!("{why}: {shown}")).giving(shown)
     })
 }

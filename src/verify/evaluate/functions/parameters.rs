@@ -26,8 +26,8 @@ pub fn count<'a>(call: Call<'_, 'a>, which: ParameterCount) -> Result<Evaluated<
     let convention = convention.unwrap_or(Convention::Default);
     let scopes = CountScope::ALL.map(CountScope::name);
     let asked = call.word("of", CountScope::named, scopes)?.unwrap_or(CountScope::Whole);
-    let models = models(value)
-        .map_err(|found| given.wrong(&WRONG_KIND, "a configuration or runs", found))?;
+    let models =
+        models(value).map_err(|found| given.wrong(&WRONG_KIND, "a config or runs", found))?;
     let models =
         models.into_iter().map(|(bundle, file)| CountedModel::of(call, bundle, file, asked));
     let models = models.collect::<Result<Vec<_>, _>>()?;
@@ -41,7 +41,7 @@ pub fn count<'a>(call: Call<'_, 'a>, which: ParameterCount) -> Result<Evaluated<
     if let Some(odd) = models.iter().find(|model| count(model) != number) {
         let (name, other, odd) = (bundle.name(), count(odd), odd.bundle.name());
         let found = format!("{number} in `{name}` and {other} in `{odd}`");
-        return Err(call.wrong(&WRONG_KIND, "one model in all runs of the group", &found));
+        return Err(call.wrong(&WRONG_KIND, "the same model in all runs of the group", &found));
     }
     if (asked, counts.scope) == (CountScope::Whole, CountScope::LanguageModel) {
         let what = format!("{file}: {}", counts.notes.last().map_or("", String::as_str));

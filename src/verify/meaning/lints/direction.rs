@@ -111,7 +111,7 @@ impl Move {
     /// The message where the fact goes up and the word down, or the other way.
     fn contradicted(&self, is_up: bool, up: &str, down: &str) -> Option<String> {
         let fact = if is_up { up } else { down };
-        (self.grows != is_up).then(|| format!("the text says \"{}\", and {fact}", self.word))
+        (self.grows != is_up).then(|| format!("the text contains \"{}\", but {fact}", self.word))
     }
 }
 
@@ -137,7 +137,7 @@ pub(super) fn unsaid_order(claim: &LintedClaim<'_>) -> Option<String> {
     }
     // Only results have a side that is ahead.
     quantity_of(sides.first).and_then(|one| one.higher_is_better)?;
-    Some("the relation puts two sides into an order, and no word of the text does".to_owned())
+    Some("the relation compares two sides, but no word in the text does".to_owned())
 }
 
 /// The two sides of a difference, a percentage, a ratio, or of one relation.
@@ -256,7 +256,7 @@ fn contradicted(
     }
     let subject = if subject_is_first { sides.first } else { sides.second };
     let side = if subject_is_lower { "lower" } else { "higher" };
-    Some(format!("the text says \"{}\", and `{subject}` is {side}", said.word))
+    Some(format!("the text contains \"{}\", but `{subject}` is {side}", said.word))
 }
 
 /// The word of direction of a claim: the one nearest to a number, the first where there is none.

@@ -34,7 +34,7 @@ pub(super) fn field(claim: &LintedClaim<'_>) -> Option<String> {
     let beside = names.iter().find_map(|words| address.named(words)).filter(|_| !is_own);
     let named = beside.or_else(|| named_alone(claim, &words, &address));
     let (said, own) = named.filter(|(said, own)| !is_unit(said, own))?;
-    Some(format!("the words beside the number name `{said}`, and the value is of `{own}`"))
+    Some(format!("the words next to the number refer to `{said}`, but the value is from `{own}`"))
 }
 
 /// Whether a word is the unit of a field, and not the name of another: "0.05 nats or 1.6%" of losses.

@@ -26,7 +26,7 @@ pub(super) fn quantity(claim: &LintedClaim<'_>) -> Option<String> {
     let said = said.or_else(head).or_else(label).unwrap_or_default();
     let is_own = said.iter().any(|term| term.covers(own));
     let other = said.first().copied().filter(|_| !is_own).or_else(|| sibling(claim, own))?;
-    Some(format!("the text says \"{}\", and the value is {}", other.name, own.name))
+    Some(format!("the text contains \"{}\", but the value is {}", other.name, own.name))
 }
 
 /// The count of a part that the words call the total of the model.
@@ -38,7 +38,7 @@ pub(super) fn scope(claim: &LintedClaim<'_>) -> Option<String> {
         return None;
     }
     let part = part.name();
-    Some(format!("the text says \"{word}\", and the count is of the {part} only"))
+    Some(format!("the text contains \"{word}\", but the count covers only the {part}"))
 }
 
 /// A loss that the words give in another unit.
@@ -55,7 +55,7 @@ pub(super) fn unit(claim: &LintedClaim<'_>) -> Option<String> {
         LossUnit::Nats => "nats",
     };
     if number.number().is_some_and(|printed| printed.unit() == Unit::Percent) {
-        return Some(format!("the text has a percentage, and the value is in {name}"));
+        return Some(format!("the text has a percentage, but the value is in {name}"));
     }
     let near = first_words(claim.behind(), 3);
     let before = last_words(claim.before(), 5);
@@ -67,7 +67,7 @@ pub(super) fn unit(claim: &LintedClaim<'_>) -> Option<String> {
     if said.name == name {
         return None;
     }
-    Some(format!("the text gives it in {}, and the value is in {name}", said.name))
+    Some(format!("the text states it in {}, but the value is in {name}", said.name))
 }
 
 /// Whether an expression gives something else than a loss: a ratio, a product, a percentage, a p.
@@ -160,7 +160,7 @@ pub(super) fn time(claim: &LintedClaim<'_>) -> Option<String> {
     if said == seconds {
         return None;
     }
-    Some(format!("the text says {near}, and the value is in {own}"))
+    Some(format!("the text has {near}, but the value is in {own}"))
 }
 
 /// A rate per something else than the unit of its evidence: "tokens per step" over `tokens/s`.
@@ -175,7 +175,7 @@ pub(super) fn rate(claim: &LintedClaim<'_>) -> Option<String> {
     if own.is_empty() || own.contains(&per_unit(said)) {
         return None;
     }
-    Some(format!("the text says per {said}, and the value is in {unit}"))
+    Some(format!("the text has a value per {said}, but the value is in {unit}"))
 }
 
 /// What a rate is per, under one name for each unit of time and each thing that is counted.
@@ -205,7 +205,7 @@ pub(super) fn constant(claim: &LintedClaim<'_>) -> Option<String> {
     // A formula may be nothing but a number: `fudge = "0.1"`.
     let mut sides = sums.flat_map(Expression::parts).chain(formulas.iter().copied());
     let own = sides.find(|side| of_numbers(side).is_some_and(is_unsaid))?;
-    Some(format!("the value follows from {own}, which the text does not have"))
+    Some(format!("the value is derived from {own}, which the text does not contain"))
 }
 
 /// What an expression of nothing but numbers comes to: `1 / 5`.
