@@ -187,7 +187,7 @@ mod tests {
         let error = save(&path, &capture, BTreeMap::new()).unwrap_err();
         assert_eq!(error.code, &CANNOT_WRITE);
         let text = render(&document);
-        assert!(text.contains("tf32  1048576 results, 0 others"), "{text}");
+        assert!(text.contains("tf32  1048576 results, 0 different"), "{text}");
         assert!(text.contains("    H  0 of 524288 by the rule"), "{text}");
     }
 }
