@@ -308,7 +308,7 @@ impl<'a> Score<'a> {
         table.render("task", width, false)
     }
 
-    /// What each stated part follows, and what each version gives.
+    /// The baselines that each stated part matches, and the result of each version.
     fn parts(&self, width: usize) -> String {
         let reading = self.reading;
         let mut table = Columns::new(vec!["stated".to_owned(), "follows".to_owned()]);

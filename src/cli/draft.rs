@@ -115,7 +115,7 @@ fn told(drafted: &Draft, post: &str, copied: Option<&str>, id: &str, output: &Ou
     text
 }
 
-/// What became of each number and column, in lines of `width` columns.
+/// The outcome for each number and column, in lines of `width` columns.
 pub fn bound_text(drafted: &Draft, width: usize) -> String {
     let mut text = String::new();
     let wrapped = |words: String| wrap(&words, width, width - 4).join("\n    ") + "\n";
@@ -166,7 +166,7 @@ fn numbers_text(drafted: &Draft, width: usize) -> String {
     text
 }
 
-/// What a number is bound to, and what is as likely; or that it is open.
+/// The binding of a number with equally likely ones, or a note that it is open.
 fn bound_to(number: &DraftedNumber) -> String {
     match (&number.expression, &number.nearest) {
         (Some(expression), _) if number.others.is_empty() => expression.clone(),

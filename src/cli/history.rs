@@ -1,4 +1,4 @@
-//! What the repository of a project says of plans, where it is at hand: asked of `git`, once for each commit and study.
+//! Plans in the project's git history, if available: queried once per commit and study.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -17,13 +17,13 @@ use repro_verify::verify::{PlanAt, PlanHistory};
 #[derive(Debug)]
 pub struct GitHistory {
     root: PathBuf,
-    /// What commits hold, by commit and study; none where a commit is not there.
+    /// The contents of commits, by commit and study; none if a commit is missing.
     known: Mutex<BTreeMap<(String, String), Option<Held>>>,
     /// The digests of bundles in commits.
     bundles: Mutex<BTreeMap<(String, String), Option<Digest>>>,
 }
 
-/// What a commit holds.
+/// The contents of a commit.
 #[derive(Debug, Clone)]
 struct Held {
     /// The text of the plan.

@@ -75,7 +75,7 @@ codes! {
     UNKNOWN_CODE = "cli::unknown-code", "no code, function, rule or topic has this name", "search with `repro explain --search WORDS`";
 }
 
-/// What a command comes to: a status, or inputs that could not be used.
+/// The result of a command: a status, or the inputs that could not be used.
 type Answer = Result<ExitStatus, Vec<Error>>;
 
 /// Runs the program on the process's own arguments.

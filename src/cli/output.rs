@@ -49,7 +49,7 @@ fn place_of(path: &Path) -> PathBuf {
     )
 }
 
-/// What a path leads to, under whatever name: links of both sorts are other names of one file.
+/// The file behind a path: hard and symbolic links are other names of the same file.
 #[derive(PartialEq, Eq)]
 struct Inode(u64, u64);
 
@@ -426,7 +426,7 @@ pub fn write_file(root: &Path, name: &str, shown: &str, bytes: &[u8]) -> Result<
     write().map_err(|error| cannot_write(Path::new(shown), &error))
 }
 
-/// What cannot be written, and why.
+/// The error for a path that cannot be written.
 pub fn cannot_write(path: &Path, error: &std::io::Error) -> Error {
     CANNOT_WRITE.at(
         Location::file(path.display().to_string()),

@@ -85,7 +85,7 @@ impl<'a, P: WordedPace> ShownPace<'a, P> {
     }
 }
 
-/// What only those who execute training show.
+/// The methods for displays of training progress.
 #[cfg(feature = "train")]
 impl<P: WordedPace> ShownPace<'_, P> {
     /// Shows a word in the bar, where there is one.

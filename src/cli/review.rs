@@ -26,9 +26,9 @@ use repro_verify::verify as judge;
 const INDENT: usize = 13;
 /// The most bytes of a line of an answer.
 const MOST_LINE: u64 = 16_384;
-/// What can be answered.
+/// The possible answers.
 const CHOICES: &str = "approve, dispute REASON, answer N WORDS, column, skip or quit? ";
-/// What can be answered to a column.
+/// The possible answers for a column.
 const COLUMN_CHOICES: &str = "approve, approve except N N ..., or skip? ";
 
 /// Runs the command: 0 where nothing is open, else 3.
@@ -154,7 +154,7 @@ fn unknown_seed(date: &str) -> String {
     format!("{date} {} {}", since.as_nanos(), std::process::id())
 }
 
-/// What is open, a line each, and how many.
+/// The open claims, one line each, and their number.
 fn list(post: &PostReport, open: &[OpenClaim<'_>], width: usize) -> String {
     let mut text = String::new();
     for one in open {
@@ -185,7 +185,7 @@ impl RecordFile<'_> {
     }
 }
 
-/// What a reviewer answers.
+/// A reviewer's answer.
 enum Reply {
     Approve,
     Dispute(String),
@@ -498,7 +498,7 @@ impl LiveSession<'_> {
         Ok((read > 0).then_some(line))
     }
 
-    /// What is shown of a claim.
+    /// The text that shows a claim.
     fn described(&self, one: &OpenClaim<'_>, fact: &str) -> String {
         let (claim, meaning) = (one.claim, &one.claim.meaning);
         let width = self.output.width();

@@ -1,4 +1,4 @@
-//! What there is about some words, for `repro explain`: names of topics, functions, rules and codes, and their texts.
+//! Search for `repro explain`: names and texts of topics, functions, rules and codes.
 
 use std::fmt::Write;
 
@@ -13,9 +13,9 @@ const MOST_WORDS: usize = 20;
 const LONGEST_WORD: usize = 100;
 /// So many names are suggested in the place of an unknown one.
 const SUGGESTED: usize = 5;
-/// What a word in a name, in the line about it, or else in its text weighs.
+/// The weight of a word in a name, in its summary line, and in its text.
 const WEIGHTS: [usize; 3] = [8, 4, 1];
-/// What a topic, a function or a rule weighs more than one of the many codes.
+/// The extra weight of a topic, function or rule over a code.
 const NO_CODE: usize = 10;
 /// The kind that there is most of.
 const CODE: &str = "code";
@@ -84,7 +84,7 @@ fn all() -> Vec<Explainable> {
     topics.chain(functions).chain(rules).chain(codes).collect()
 }
 
-/// What fits some words, best first; where nothing does, that is an error.
+/// The matches for some words, best first; an error if there are none.
 pub fn found(sought: &str) -> Result<Vec<Explainable>, Error> {
     let few = sought.split_whitespace().take(MOST_WORDS + 1);
     let words: Vec<_> = few.map(str::to_lowercase).collect();

@@ -62,7 +62,7 @@ fn of_bundle(path: &Path, part: args::Stamped) -> Result<Digest, Error> {
     Ok(*digest)
 }
 
-/// What receipts say of a file: of a log of started runs the chain of its last line, else the digest of its bytes.
+/// The digest that receipts record for a file: for a log of started runs, the chain of its last line; otherwise the digest of its bytes.
 fn of_file(own: &args::StampArgs) -> Result<Digest, Error> {
     let shown = own.path.display().to_string();
     let source = Source::load_plain(&own.path, shown.as_str())?;

@@ -119,7 +119,7 @@ pub fn run(root: &Path, own: &VerifyArgs, output: &Output) -> Answer {
     Ok(if records { ExitStatus::Verified } else { status })
 }
 
-/// What is to be judged, and how.
+/// The inputs to judge, and how to judge them.
 struct Asked<'a> {
     ids: &'a [String],
     bundles: &'a [PathBuf],
@@ -257,7 +257,7 @@ pub fn challenge(path: &Path) -> Result<(Challenge, String), Error> {
     Ok((Challenge::load(path)?, path.display().to_string()))
 }
 
-/// What the arguments ask of evidence, for the judge.
+/// The arguments' demands on evidence, for the judge.
 pub fn demands(root: &Path, judged: &JudgedArgs) -> Result<Demands, Error> {
     let (timestamps, attestations) = vouchers(judged)?;
     Ok(Demands {
@@ -291,7 +291,7 @@ pub fn demands(root: &Path, judged: &JudgedArgs) -> Result<Demands, Error> {
     })
 }
 
-/// What others say of bundles, by the files that the arguments name.
+/// The timestamps and attestations in the files given as arguments.
 pub fn vouchers(judged: &JudgedArgs) -> Result<(Timestamps, Attestations), Error> {
     let authorities = Authorities::load(&judged.authority)?;
     let timestamps = Timestamps::load(&judged.timestamp, &authorities, SystemTime::now())?;

@@ -56,7 +56,7 @@ pub struct ArmRuns {
     pub is_mixture: Option<bool>,
     /// Whether a trainer wrote each of them, so that it is a run of its own.
     are_emitted: bool,
-    /// What all match: `active`, `total`.
+    /// The quantity that all arms match: `active`, `total`.
     matched: Option<String>,
     /// The arm in the study.
     arm: Option<String>,

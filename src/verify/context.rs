@@ -1,4 +1,4 @@
-//! What the statements of one post are judged in: the post, what is loaded, its texts.
+//! The context for judging a post's statements: the post, the loaded evidence, its texts.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -33,9 +33,9 @@ const MOST_SHOWN: usize = 240;
 pub struct PostContext<'a> {
     /// The post.
     pub page: &'a PostPage,
-    /// What is loaded.
+    /// The loaded evidence.
     pub library: &'a Library,
-    /// What was done so far.
+    /// The work done so far.
     pub work: &'a Work,
     /// The texts that are at hand.
     texts: BTreeMap<&'a str, ContextText<'a>>,
@@ -160,7 +160,7 @@ fn repeated(library: &Library, locator: &Locator, place: &Location) -> Option<Er
     Some(REPEATED_RUN.at(place.clone(), "each run once", found))
 }
 
-/// What two runs of a list of names have in common, in words.
+/// The similarity of two runs in a list of names, in words.
 pub fn same_run(names: &[&str], found: &RelatedRuns) -> Option<String> {
     let (first, second) = (names.get(found.first)?, names.get(found.second)?);
     let evidence = &found.kinship.evidence;
@@ -171,7 +171,7 @@ pub fn same_run(names: &[&str], found: &RelatedRuns) -> Option<String> {
     })
 }
 
-/// What no two runs of a group share.
+/// The marks that no two runs in a group may share.
 fn marks(bundle: &Bundle) -> Vec<String> {
     let mut marks = vec![format!("the digest {}", bundle.digest().prefixed())];
     let receipt = bundle.receipt_document().root();

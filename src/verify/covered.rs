@@ -178,7 +178,7 @@ pub(crate) fn covered_in(
     }
 }
 
-/// What the excuses of a post cover. Each byte belongs to the first excuse whose words stand there, so that thousands of
+/// The bytes covered by a post's excuses. Each byte belongs to the first excuse with its words there, so that thousands of
 /// excuses of words that stand everywhere take no more marks than the text has bytes.
 fn marks_of_excuses<'p>(
     page: &'p PostPage,

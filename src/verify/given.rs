@@ -1,4 +1,4 @@
-//! What expressions give on the bundles of a post, whether or not a statement says them: for whoever looks for the expression of a
+//! The values of expressions on the bundles of a post, whether or not a statement uses them: for whoever looks for the expression of a
 //! printed number.
 
 use repro_core::decimal::nearest_f64;

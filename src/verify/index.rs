@@ -99,7 +99,7 @@ impl PostIndex {
     }
 }
 
-/// What is wrong with the set of posts at `root`, of which `ids` are there: posts that the index lists or that have a lock and
+/// Errors in the set of posts at `root`, of which `ids` are there: posts that the index lists or that have a lock and
 /// are gone, and an index that is gone itself while there are locks.
 pub fn gone(root: &Path, ids: &[String], index: Option<&PostIndex>) -> Vec<Error> {
     let entries = std::fs::read_dir(root.join("repro")).into_iter().flatten().flatten();

@@ -41,7 +41,7 @@ pub fn breaks_off(document: &Document, pointer: &str) -> String {
     format!("no member `{pointer}`")
 }
 
-/// What stands at a place of JSON, in few words; of many members, those that are spelled like `wanted`.
+/// A short description of a JSON value; of many members, those spelled like `wanted`.
 fn contents(node: Node<'_>, wanted: &str) -> String {
     const SHOWN: usize = 12;
     match &node.value().kind {
@@ -125,7 +125,7 @@ impl<'t> ReadText<'t> {
         self.lower.get_or_init(|| self.source.text().to_lowercase())
     }
 
-    /// What finds quotes and lines.
+    /// The search for quotes and lines.
     pub fn searched(&self) -> &SearchedText<'t> {
         self.work.looks_through(self.source.text());
         &self.searched

@@ -32,7 +32,7 @@ pub struct Vocabulary {
     /// Kinds of intervals.
     #[serde(rename = "interval")]
     pub intervals: Vec<LexiconTerm>,
-    /// What is no list of tables holds lists of words by name.
+    /// Lists of words by name, from everything that is not a list of tables.
     #[serde(flatten)]
     lists: WordLists,
 }
@@ -172,7 +172,7 @@ impl LexiconTerm {
 }
 
 impl ReadingTokens {
-    /// What keeps a number from this reading: settings (`limit`), numbers of seeds and the like (`span`), a metric whose
+    /// Whether something keeps a number from this reading: settings (`limit`), numbers of seeds and the like (`span`), a metric whose
     /// lower values are better (`better`).
     pub fn guards(&self, what: &str) -> bool {
         self.guard.iter().any(|guard| guard == what)

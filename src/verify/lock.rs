@@ -1,4 +1,4 @@
-//! What was recorded of a post: `repro/ID.lock` holds the digests of its bundles, and of each claim its
+//! The record of a post: `repro/ID.lock` contains the digests of its bundles, and for each claim its
 //! verdict and assurance, the words of the text, what they are held against, and the code of the verdict:
 //! a claim that was refuted for one reason, and then is for another, is not as recorded.
 //!
@@ -27,7 +27,7 @@ pub const SCHEMA: &str = "repro.lock/4";
 /// there is none.
 type LockEntry = [String; 4];
 
-/// What was recorded of one post.
+/// The record of one post.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PostLock {
     /// The digest of the post file.
@@ -56,7 +56,7 @@ pub fn read(root: &Path, post: &str) -> Result<Option<PostLock>, Error> {
 }
 
 impl PostLock {
-    /// What is to be recorded of a post.
+    /// The record to write for a post.
     pub fn of(post: &PostReport) -> Self {
         let bundles = post
             .bundles
@@ -145,7 +145,7 @@ impl PostLock {
         bundle.check_pin(&digest, place)
     }
 
-    /// What differs between what was recorded of a post and what was found now.
+    /// The differences between a post's record and its current result.
     pub fn differences(&self, post: &str, found: &Self) -> Vec<LockDifference> {
         let ids: BTreeSet<_> = self.claims.keys().chain(found.claims.keys()).collect();
         let shown = |parts: &LockEntry| {

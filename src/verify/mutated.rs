@@ -1,4 +1,4 @@
-//! What becomes of the claims of a post when one printed digit of its text is another.
+//! The effect of changing one printed digit of a post's text on its claims.
 //!
 //! A claim that is verified whatever its number says checks nothing. Each number that a claim binds is
 //! changed in the text, nothing else is, and the claim is judged again.
@@ -55,7 +55,7 @@ fn last_digit(text: &str) -> Option<usize> {
 /// Rules under which another number may be just as true: "at least 20" becomes "at least 30", and the value is 40.
 const ONE_SIDED: [&str; 3] = ["limit", "about", "order"];
 
-/// What the checks make of a change, strongest first.
+/// How the checks detect a change, strongest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Detection {
@@ -163,11 +163,11 @@ pub struct ChangedNumber {
     pub claim: String,
     /// The number, before and after.
     pub texts: (String, String),
-    /// What the claim came to before.
+    /// The verdict before the change.
     pub verdict: Verdict,
     /// How it was judged.
     pub method: Option<Method>,
-    /// What the checks make of the change.
+    /// How the checks detect the change.
     pub detection: Detection,
 }
 

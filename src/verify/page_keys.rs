@@ -28,11 +28,11 @@ pub struct PostKey {
     /// Whether it must be there.
     #[serde(default)]
     pub is_required: bool,
-    /// What stands behind it, in words.
+    /// The kind of its value, in words.
     pub holds: String,
-    /// What that means.
+    /// The meaning of the value.
     pub meaning: String,
-    /// What stands behind it, as JSON Schema.
+    /// The kind of its value, as JSON Schema.
     schema: Map<String, Value>,
 }
 

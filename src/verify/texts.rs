@@ -31,14 +31,14 @@ pub type TextsAtHand = BTreeMap<String, TextAtHand>;
 /// A text as readers see it.
 #[derive(Debug)]
 pub struct TextAtHand {
-    /// What is seen of it, each byte in its place.
+    /// The visible text, each byte in its place.
     pub seen: Source,
-    /// What a page shows of it, each byte in its place, and how that reads.
+    /// The text that a page shows, each byte in its place, and how it reads.
     pub content: String,
     pub markup: TextMarkup,
     /// The whole file.
     pub whole: Source,
-    /// What of it readers do not see, or not at once.
+    /// The parts that readers do not see, or not at once.
     pub hidden: Vec<HiddenPart>,
     /// The digest of the whole file.
     pub digest: Digest,
@@ -48,7 +48,7 @@ pub struct TextAtHand {
 const MOST_TOLD: usize = 5;
 
 impl TextAtHand {
-    /// What is seen of a file.
+    /// The visible text of a file.
     pub fn of(source: &Source) -> Result<Self, Error> {
         let digest = Digest::of(source.text().as_bytes());
         let SeenText { text, hidden } = read_as_seen(source)?;
@@ -83,7 +83,7 @@ impl TextAtHand {
         (!parts.is_empty()).then(|| begin() + &lines.join(", "))
     }
 
-    /// What is seen.
+    /// The visible text.
     pub fn text(&self) -> &str {
         self.seen.text()
     }

@@ -1,4 +1,4 @@
-//! What an expression gives: numbers with their provenance, samples of runs, words, places in evidence.
+//! The values of expressions: numbers with their provenance, samples of runs, words, locations in evidence.
 
 use std::collections::{BTreeSet, HashSet};
 use std::rc::Rc;
@@ -15,7 +15,7 @@ use crate::run_design::RunDesign;
 /// The significant digits of computed numbers in reports.
 pub const DIGITS: usize = 10;
 
-/// What an expression gives.
+/// The value of an expression.
 #[derive(Debug, Clone)]
 pub enum Evaluated<'a> {
     /// A number.
@@ -98,7 +98,7 @@ impl LeafKind {
 /// One piece of evidence that a value depends on.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Leaf {
-    /// What it is.
+    /// Its kind.
     pub kind: LeafKind,
     /// Where it stands.
     pub evidence: Option<EvidenceRef>,
@@ -128,7 +128,7 @@ impl Leaf {
     }
 }
 
-/// What a number is, besides its value.
+/// The role of a number, besides its value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum NumberRole {
     /// Any number.
@@ -152,13 +152,13 @@ pub struct Quantity {
     pub float: f64,
     /// How it is derived, with values in place: "(6 + 2) * 384"; for a leaf, its digits.
     pub derivation: String,
-    /// What it is, where it is no result of an operation.
+    /// Its kind, if it is not the result of an operation.
     pub leaf: Option<LeafKind>,
-    /// What one step of its last printed digit is worth, where it is a leaf with one.
+    /// The size of one step of its last printed digit, if it is a leaf with one.
     pub last_place: Option<BigRational>,
     /// Whether only what is printed is meant, whatever the noise behind it.
     pub as_printed: bool,
-    /// What it is, where an operation has to know.
+    /// Its role, for operations that depend on it.
     pub role: NumberRole,
     /// The evidence that it depends on.
     pub leaves: Vec<Rc<Leaf>>,
@@ -226,7 +226,7 @@ impl Evaluated<'_> {
         }
     }
 
-    /// What it is, for messages.
+    /// Its kind, for messages.
     pub fn word(&self) -> &'static str {
         match self {
             Self::Number(_) => "a number",
@@ -242,7 +242,7 @@ impl Evaluated<'_> {
 }
 
 impl Quantity {
-    /// What of a model it counts, where it is a parameter count.
+    /// The part of a model that it counts, if it is a parameter count.
     pub fn count_scope(&self) -> Option<CountScope> {
         match self.role {
             NumberRole::Parameters(scope) => Some(scope),

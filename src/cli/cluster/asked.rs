@@ -25,7 +25,7 @@ fn options(judged: &mut JudgedArgs) -> [(&'static str, &mut Vec<PathBuf>); 6] {
     ]
 }
 
-/// What arguments ask for, as a plan has it.
+/// The request in the arguments, in the form of a plan.
 pub fn asked(
     root: &Path,
     judged: &JudgedArgs,
@@ -89,7 +89,7 @@ pub fn judged(asked: &Asked) -> Result<JudgedArgs, Error> {
     Ok(judged)
 }
 
-/// What a plan asks of evidence, for the judge.
+/// The plan's demands on evidence, for the judge.
 pub fn demands(root: &Path, asked: &Asked, judged: &JudgedArgs) -> Result<Demands, Error> {
     let challenges = asked.challenges.iter();
     Ok(Demands {

@@ -59,7 +59,7 @@ fn replaces_a_plan(path: &Path) -> Result<(), Error> {
     Err(error.help("choose a different file, or delete this one first"))
 }
 
-/// What a plan comes to, in a line.
+/// A one-line summary of a plan.
 fn summary(plan: &WorkPlan) -> String {
     let count = |task| plan.items.iter().filter(|item| item.task == task).count();
     let parts = [

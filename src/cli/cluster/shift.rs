@@ -1,4 +1,4 @@
-//! What a worker does with the items that it has: those that have a result are passed over, the others executed and kept.
+//! The work loop: skips items with a result, executes the others and stores their results.
 
 use std::cell::Cell;
 use std::path::Path;
@@ -33,11 +33,11 @@ pub struct Shift<'a> {
     pub data: &'a RunData,
     pub device: Option<&'a str>,
     pub store: &'a Store,
-    /// What signs the results.
+    /// The key that signs the results.
     pub key: Option<&'a PrivateKey>,
 }
 
-/// What a worker has done.
+/// The work done by a worker.
 #[derive(Debug, Default)]
 pub struct Done {
     /// How many items were executed.
@@ -60,7 +60,7 @@ impl Done {
     }
 }
 
-/// What became of an item.
+/// The outcome of an item.
 enum Fate {
     /// It had a result.
     There,

@@ -13,7 +13,7 @@ use repro_report::{Format, ReportOptions, render};
 use repro_verify::post;
 use repro_verify::verify::{self, Demands};
 
-/// What a side of a comparison is.
+/// A side of a comparison.
 #[derive(Debug)]
 pub enum CompareSide {
     /// The JSON of a report.
@@ -37,7 +37,7 @@ pub struct Judging<'a> {
 }
 
 impl CompareSide {
-    /// What `name` is the name of: a file, a folder, else a commit.
+    /// Resolves `name`: a file, a folder, or else a commit.
     pub fn of(name: &str, root: Option<&Path>) -> Result<Self, Vec<Error>> {
         let (path, place) = (Path::new(name), || Location::file(name));
         let file = path.is_file().then(|| Self::Report(path.to_owned()));
@@ -76,7 +76,7 @@ impl CompareSide {
         matches!(self, Self::Report(_))
     }
 
-    /// What is said of it: as it was reported, or as it is judged now.
+    /// Its report, read from a file or judged now.
     pub fn read(&self, judging: &Judging) -> Result<JudgedSide, Vec<Error>> {
         let here = || judging.root.ok_or_else(no_project);
         match self {

@@ -13,7 +13,7 @@ use repro_verify::page::PostPage;
 use repro_verify::{post, texts};
 use tempfile::TempDir;
 
-/// What a post is judged from, besides the texts that it names elsewhere.
+/// The folders that a post is judged from, besides texts elsewhere.
 const FOLDERS: [&str; 2] = ["repro", "receipts"];
 
 /// A file of a commit.
@@ -87,7 +87,7 @@ fn file_of(line: &[u8]) -> Option<CommitFile> {
         .then(|| CommitFile { object: object.to_owned(), path: path.to_owned() })
 }
 
-/// What is left out and would be missed by nobody: a post, or a whole folder. What a post names is missed where it is judged.
+/// An omitted file whose absence nothing else would reveal: a post, or a whole folder. Other omissions show up during judging.
 fn left_out(line: &[u8]) -> Option<Result<CommitFile, String>> {
     let line = String::from_utf8_lossy(line);
     let path = line.split_once('\t').map_or(&*line, |(_, path)| path);

@@ -224,7 +224,7 @@ fn text(
     text
 }
 
-/// What a reader needs to know about the table.
+/// Notes for reading the table.
 fn reading() -> String {
     format!(
         "Derived quantities count as held fixed within {TOLERANCE_PERCENT}%, stated fields if equal; \
@@ -339,7 +339,7 @@ fn cell(row: &DiffRow, value: Option<&StatedValue>) -> String {
     value.map_or_else(|| "not stated".to_owned(), |value| value.shown(digits))
 }
 
-/// What is not stated, one sentence for each set of runs that do not state it.
+/// The unstated fields, one sentence per set of runs that omit them.
 fn missing(comparison: &ContractDiff, labels: &[String]) -> Vec<String> {
     let mut by_runs: Vec<(Vec<bool>, Vec<&str>)> = Vec::new();
     for row in comparison.with(Standing::NotStated) {

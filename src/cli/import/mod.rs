@@ -139,7 +139,7 @@ fn minutes(milliseconds: u64) -> BigRational {
     BigRational::new(milliseconds.into(), 60_000.into())
 }
 
-/// What a submission is held against, in words.
+/// The reference that a submission is compared with, in words.
 fn against(against: Against) -> String {
     match against {
         Against::Same => "the same batch size".to_owned(),

@@ -168,7 +168,7 @@ fn significant(value: f64) -> f64 {
     format!("{value:.9e}").parse().unwrap_or(value)
 }
 
-/// What is odd about the runs; where many share one oddity, how many.
+/// Oddities of the runs; shared ones are counted.
 pub fn notes_text(group: &LogGroup, output: &Output, text: &mut String) {
     let of_runs = group.runs.iter().flat_map(|run| &run.findings).map(|finding| &finding.error);
     let of_group = match &group.figures {

@@ -16,14 +16,14 @@ pub struct ShownFolder {
     pub shown: PathBuf,
 }
 
-/// What may stand under a name.
+/// The kind of entry that a name may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EntryKind {
     File,
     Folder,
 }
 
-/// What was done with a file.
+/// The outcome of writing a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileFate {
     Wrote,

@@ -292,7 +292,7 @@ impl Setup {
         });
     }
 
-    /// What was written and kept, and what is odd about it.
+    /// The written and kept files, with notes on oddities.
     fn told(&self, output: &Output) -> String {
         let mut text = String::new();
         // Writing to a string cannot fail.

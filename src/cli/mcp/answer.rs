@@ -15,7 +15,7 @@ use super::{BAD_ARGUMENTS, NO_ANSWER};
 use repro_core::source::{Error, Location};
 use repro_report::outcome::ExitStatus;
 
-/// What the server hands to the process of a call.
+/// The input of a call's process.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct ToolCall {
     pub tool: String,

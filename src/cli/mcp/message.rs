@@ -10,7 +10,7 @@ pub const INVALID_PARAMS: i64 = -32602;
 /// Of this protocol: a version that the server does not speak.
 pub const OTHER_VERSION: i64 = -32022;
 
-/// What a client asks, or why it cannot be understood.
+/// A client's request, or the reason why it cannot be parsed.
 #[derive(Debug, PartialEq)]
 pub enum Incoming {
     /// An answer is expected under the id, a text or a whole number.
@@ -23,7 +23,7 @@ pub enum Incoming {
         method: String,
         params: Map<String, Json>,
     },
-    /// What needs no answer and changes nothing: this server asks its client nothing.
+    /// A message that needs no answer and changes nothing: this server sends no requests to its client.
     Ignored,
     /// The id is that of the request, where it can be read.
     Faulty {

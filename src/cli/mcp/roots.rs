@@ -138,7 +138,7 @@ impl ConfinedWalk<'_> {
         Ok(())
     }
 
-    /// What an entry of a folder is without links; none where a link leads nowhere. One that leads out is refused.
+    /// The target of a folder entry after resolving links; none for a dangling link. A link that leads outside is rejected.
     fn target(&self, entry: &DirEntry, shown: &Path) -> Result<Option<PathBuf>, Error> {
         if !entry.file_type().is_ok_and(|kind| kind.is_symlink()) {
             return Ok(Some(entry.path()));

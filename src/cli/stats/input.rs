@@ -14,7 +14,7 @@ use repro_stats::power::{Goal, Sides};
 use repro_stats::proportion::{Proportion, mcnemar};
 use repro_stats::{Decimal, Decimals, Refused, Summary};
 
-/// What a number looks like.
+/// A description of a number's format.
 const NUMBER: &str = "a number such as `1.65`, `-0.02` or `3e-4`";
 
 /// Reads the arguments and the files they name.

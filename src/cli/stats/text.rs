@@ -7,7 +7,7 @@ use repro_stats::answers::{Answer, AnswerField, Entry, NO_TARGET, POWER_METHOD, 
 
 /// The significant digits that people see.
 const DIGITS: usize = 6;
-/// What marks a number that decides nothing.
+/// The mark of a number that decides nothing.
 const MARK: &str = " *";
 
 /// A table: its title, its columns as heading and field, and the field that a row of it must have.
@@ -166,7 +166,7 @@ fn adjusted(entries: &[Entry], width: usize) -> String {
     text
 }
 
-/// What is refused, what decides nothing, and how the numbers were made.
+/// Notes on rejected results, results that decide nothing, and methods.
 fn notes(asked: &StatsRequest, entries: &[Entry], width: usize) -> String {
     let (mut refused, mut doubted) = (Reasons::default(), Reasons::default());
     for Entry { label, answer, .. } in entries {

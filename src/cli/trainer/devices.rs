@@ -28,7 +28,7 @@ struct Document {
 
 #[derive(Serialize)]
 struct DescribedDevice {
-    /// What `--device` takes.
+    /// The value for `--device`.
     id: String,
     name: Option<String>,
     /// Threads that the check ran on, where it is the processor.
@@ -49,7 +49,7 @@ struct DescribedDevice {
 /// One way to compute on a device.
 #[derive(Serialize)]
 struct Instructions {
-    /// What `--instructions` takes; of a device with kernels, the language they are written in.
+    /// The value for `--instructions`; for a device with kernels, their language.
     name: String,
     /// Golden cases whose bits are computed otherwise here.
     differing: Vec<String>,
@@ -123,7 +123,7 @@ fn all(document: &mut Document) {
     }
 }
 
-/// What the device with this id says of itself.
+/// The description of the device with this id.
 fn listed(id: &str) -> Option<(String, Listed)> {
     let (runtime, number) = repro_kernels::device::parse(id)?;
     let device = repro_kernels::device::list(runtime).ok()?.into_iter().nth(number)?;

@@ -58,7 +58,7 @@ impl Side {
     }
 }
 
-/// What the execution of one side came to.
+/// The result of replaying one side.
 struct Judged {
     follows: Option<bool>,
     /// In words.
@@ -165,7 +165,7 @@ fn told(sides: &[(&Side, &Judged); 2], parting: Parting) -> String {
     text
 }
 
-/// What of a run is kept changes nothing of its states.
+/// Settings that select what a run keeps, which do not change its states.
 const OF_KEEPING: [&str; 2] = ["kept_checkpoints", "slices"];
 
 /// Refuses two runs that are not meant to be equal.

@@ -109,7 +109,7 @@ impl Estimator for RunData {
     }
 }
 
-/// What `judge` makes of posts and bundles with a replayer; another status where the device is not there. Whether it fails under way is
+/// The result of `judge` with a replayer; a different status if the device is missing. Whether it fails under way is
 /// noted.
 pub fn replaying<R>(
     arrangement: ReplayArrangement<'_>,

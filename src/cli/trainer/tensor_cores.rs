@@ -16,7 +16,7 @@ use repro_replay::{TensorData, TensorFile};
 use repro_report::outcome::ExitStatus;
 use repro_report::visible;
 
-/// What a file says of its tensors.
+/// The description of a file's tensors.
 const LAYOUT: &str = "bits; d = c + a b for each tile by one mma.sync.aligned with float32 sums; a has 16 rows and b 8 \
 columns of 8 words along k, two numbers of 16 bits in a word, the first in the low half, or one of tf32";
 
@@ -96,7 +96,7 @@ fn captured(capture: &Capture) -> Captured {
     }
 }
 
-/// What a file says beside its tensors.
+/// The metadata of a file.
 fn metadata(document: &Document, about: &Captured) -> BTreeMap<String, String> {
     let tiles =
         |(letter, of): (&char, &Counted)| format!("{letter} {}", of.results / (ROWS * COLUMNS));

@@ -33,13 +33,13 @@ pub struct Worker<'a> {
     pub root: &'a Path,
     /// The plan.
     pub plan: &'a WorkPlan,
-    /// What was asked for, as the judge takes it.
+    /// The request, in the judge's form.
     pub demands: &'a Demands,
     /// How bundles are read.
     pub reading: ReadOptions<'a>,
     /// Who knows the trainer, where this program has one.
     pub estimator: Option<&'a dyn Estimator>,
-    /// What others vouch for.
+    /// The statements of others.
     pub vouchers: &'a Vouchers<'a>,
     /// The bundle of the last replay: the next one is often of the same.
     last: Option<LoadedBundle>,
@@ -60,7 +60,7 @@ impl<'a> Worker<'a> {
         Self { root, plan, demands, reading, estimator, vouchers, last, project }
     }
 
-    /// What comes of a bundle or a post, read with so many threads.
+    /// The result for a bundle or a post, read with this many threads.
     pub fn judged(&self, item: &WorkItem, threads: usize) -> Result<WorkResult, Error> {
         let reading = ReadOptions { threads, ..self.reading };
         match item.task {
@@ -72,7 +72,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// What comes of steps.
+    /// The result of replaying steps.
     pub fn replayed(
         &mut self,
         item: &WorkItem,
@@ -226,7 +226,7 @@ fn has_beside(item: &WorkItem, found: Option<Digest>) -> Result<(), Error> {
     Err(error.help("use a full clone (with history) and the same files, or plan again"))
 }
 
-/// What others vouch for and nothing used.
+/// The statements of others that nothing used.
 pub fn unused_of(demands: &Demands) -> Vec<Error> {
     demands.attestations.unused().into_iter().chain(demands.timestamps.unused()).collect()
 }

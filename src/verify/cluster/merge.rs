@@ -31,10 +31,10 @@ const GROUP: usize = 64;
 /// So many objects that are not of the plan are looked at.
 const LOOKED_AT: usize = 100;
 
-/// What was found of a bundle and its steps, and which statements of others it did not use.
+/// The findings for a bundle and its steps, and the statements of others that it did not use.
 type Inspected = (Result<InspectedBundle, Error>, Replays, Vec<Error>);
 
-/// What is asked of results besides that they are whole and of the plan.
+/// Checks of results, beyond being complete and part of the plan.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ResultChecks<'a> {
     /// Keys of which one must have signed each result; none where nothing need be signed.
@@ -143,7 +143,7 @@ impl<'a> Merging<'a> {
         Ok(())
     }
 
-    /// What was found of a bundle, and of its steps.
+    /// The findings for a bundle and its steps.
     fn inspected(&self, item: &WorkItem, steps: &[&WorkItem]) -> Result<Inspected, Vec<Error>> {
         let result = self.result(item).map_err(one)?;
         let Found::Inspected(inspected) = result.found else {
@@ -267,7 +267,7 @@ impl<'a> Merging<'a> {
         self.plan.items.iter().filter(move |item| item.task == task)
     }
 
-    /// What became of steps, by the name of the bundle of each.
+    /// The outcomes of replays, by bundle name.
     fn answers<'n>(
         &self,
         items: &[&'n WorkItem],
@@ -363,7 +363,7 @@ impl Replayer for KeptReplays<'_> {
     }
 }
 
-/// What nothing used of what others vouch for: what no item did.
+/// The statements of others that no item used.
 #[derive(Default)]
 struct Unused {
     all: Option<Vec<Error>>,

@@ -46,7 +46,7 @@ struct PlanHead {
 pub struct WorkPlan {
     /// Who planned.
     pub program: Program,
-    /// What was asked for.
+    /// The request.
     pub asked: Asked,
     /// The digest of the project, where a result depends on more of it than a bundle.
     pub project: Option<Digest>,
@@ -89,7 +89,7 @@ impl WorkPlan {
         Self::read(BufReader::new(file), &shown, program)
     }
 
-    /// What was asked and has no item; or an item that nobody asked for.
+    /// A request without an item, or an item without a request.
     fn leaves_out(&self) -> Option<&str> {
         let of = |task| self.items.iter().filter(move |item| item.task == task);
         let bundles = of(WorkTask::Inspect).map(|item| item.at.as_str());
@@ -187,7 +187,7 @@ impl<R: BufRead> Lines<'_, R> {
         }
     }
 
-    /// What a line says, where it is the canonical text of that.
+    /// Parses a line, which must be in canonical form.
     fn parsed<T: Serialize + for<'de> Deserialize<'de>>(&self, text: &str) -> Result<T, Error> {
         let refused = |found: String| BAD_PLAN.at(self.place(), "a line of a plan", found);
         let value: T = serde_json::from_str(text).map_err(|error| refused(error.to_string()))?;

@@ -1,4 +1,4 @@
-//! What came of an item, as it is kept: a line that says of what, then what was found. Whoever reads it sees whether it is whole.
+//! The stored result of an item: a line that identifies the item, then the findings. A reader can tell whether it is complete.
 
 use crate::verify::InspectedBundle;
 use repro_bundle::signature::{PrivateKey, PublicKey, is_signed_by, sign_record};
@@ -18,21 +18,21 @@ const KIND: &str = "application/vnd.repro.result+json";
 /// The most bytes of a result.
 pub const CAP: usize = 256 << 20;
 
-/// What was found.
+/// The findings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Found {
     /// A bundle, without its steps, or why it is refused.
     Inspected(Box<Result<InspectedBundle, Error>>),
-    /// What became of steps.
+    /// The outcome of replaying steps.
     Replayed(ReplayOutcome),
     /// A post, where it could be judged, and what could not.
     Judged(Option<Box<PostReport>>, Vec<Error>),
 }
 
-/// What came of an item.
+/// The result of an item.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WorkResult {
-    /// What was found.
+    /// The findings.
     pub found: Found,
     /// Which of the statements of others that options name had nothing to do with the item.
     pub unused: Vec<Error>,
@@ -63,7 +63,7 @@ struct ResultHead {
     signature: Option<String>,
 }
 
-/// What a result is of.
+/// The subject of a result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ResultOf {
     /// The item.
@@ -109,7 +109,7 @@ pub fn kept(
     Ok(bytes)
 }
 
-/// What a result is of, by its first line; or what is wrong with it. The key is that of the item and the program.
+/// The subject of a result, from its first line, or an error. The key must match the item and the program.
 pub fn head(bytes: &[u8]) -> Result<ResultOf, String> {
     if bytes.is_empty() {
         return Err("an empty file".to_owned());
@@ -129,7 +129,7 @@ pub fn head(bytes: &[u8]) -> Result<ResultOf, String> {
     Ok(ResultOf { item, program, bytes, sha256, signed, signature })
 }
 
-/// What follows the first line: what was found, the same whoever signed it.
+/// The bytes after the first line: the findings, which do not depend on the signer.
 pub fn body(bytes: &[u8]) -> &[u8] {
     let end = bytes.iter().position(|byte| *byte == b'\n').unwrap_or_default();
     bytes.get(end + 1..).unwrap_or_default()

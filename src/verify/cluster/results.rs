@@ -27,7 +27,7 @@ pub fn place(store: &Store, name: &str) -> Location {
     Location::file(format!("{}/{name}", store.shown()))
 }
 
-/// What is known of an item in a store.
+/// The state of an item in a store.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Known {
     /// Nothing.
@@ -38,7 +38,7 @@ pub enum Known {
     Sound(Box<WorkResult>),
 }
 
-/// What a store has of an item. A worker with a key takes only what this key signed for a result.
+/// The state of an item in a store. A worker with a key accepts only results signed by that key.
 pub fn known(store: &Store, item: &WorkItem, key: Option<&PrivateKey>) -> Result<Known, Error> {
     let own = key.map_or(&[][..], |key| std::slice::from_ref(key.public()));
     let Some(bytes) = store.get(&name_of(&item.key), CAP)? else { return Ok(Known::Absent) };

@@ -25,7 +25,7 @@ pub struct Around<'s> {
     steps: &'s [NamedStep],
     step: Option<NamedStep>,
     is_step: bool,
-    /// What the next words ask.
+    /// The requirements of the nearest words.
     asked: AskedWords,
     /// The quantities that the next of them name, else all of them, and what the next say that they are of.
     quantities: Vec<usize>,
@@ -235,7 +235,7 @@ impl Around<'_> {
         }
     }
 
-    /// What all arms or all runs have alike is no mean of one arm.
+    /// Whether the text is about a value that all arms or runs share, which is not a mean over one arm.
     fn says_all_alike(&self, candidate: &DraftCandidate) -> bool {
         let of_arms =
             self.arms.is_empty() && self.all > 1 && has_one(words_of_list("both"), self.words);

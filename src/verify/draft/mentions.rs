@@ -231,7 +231,7 @@ pub struct ReadSentence<'t> {
     pub labels: Vec<Option<(usize, String)>>,
 }
 
-/// What the row and the column of a number say.
+/// The words in a number's row and column heads.
 #[derive(Debug)]
 pub struct NumberHead {
     /// The words of the row's label and of the column's head.

@@ -54,7 +54,7 @@ codes! {
     NO_NUMBERS = "draft::no-numbers", "the text contains no numbers", "pass a text with numbers";
 }
 
-/// What is drafted.
+/// A request for a draft.
 #[derive(Debug)]
 pub struct DraftRequest<'a> {
     /// The project.
@@ -76,9 +76,9 @@ pub struct DraftRequest<'a> {
 pub struct DraftedNumber {
     pub line: usize,
     pub printed: String,
-    /// What it is bound to; none where it is open.
+    /// Its binding; none if it is open.
     pub expression: Option<String>,
-    /// What is as likely.
+    /// Equally likely bindings.
     pub others: Vec<String>,
     /// Where it is open: what comes nearest, and its value.
     pub nearest: Option<(String, f64)>,
@@ -154,7 +154,7 @@ fn head(request: &DraftRequest<'_>, before: &WrittenPost, text: &str, names: &st
     new_head(request.id, heading.unwrap_or(request.id).trim(), request.text_name, names)
 }
 
-/// What a draft is made of.
+/// The inputs of a draft.
 struct Drafting<'d> {
     /// The post as it is so far.
     trial: TriedPost<'d>,

@@ -1,11 +1,11 @@
-//! What the words right before and behind a number say that it counts or measures, and the steps that a sentence names.
+//! The quantity that the words right before and after a number indicate, and the steps mentioned in a sentence.
 
 use crate::lexicon::lexicon;
 
 use crate::draft::mentions::{PlacedWord, ReadSentence, placed_words};
 use crate::draft::quantities::{has_one, is_in, words_of_list};
 
-/// What the words next to a number ask of a candidate: of each list it has a word.
+/// The requirements that the words next to a number place on a candidate: a word from each list.
 #[derive(Debug, Clone, Default)]
 pub struct AskedWords {
     pub of: Vec<&'static [String]>,

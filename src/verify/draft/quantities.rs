@@ -52,7 +52,7 @@ pub fn is_won_by_the_higher(quantities: &[usize], words: &[String]) -> Option<bo
     }
 }
 
-/// What a number is of.
+/// The part of the log that a number comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoggedPart {
     Training,

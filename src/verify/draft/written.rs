@@ -104,7 +104,7 @@ impl WrittenPost {
         post
     }
 
-    /// What the author has confirmed.
+    /// The statements that the author has confirmed.
     pub fn confirmed(&self) -> impl Iterator<Item = &str> {
         self.statements.iter().filter(|one| !one.is_drafted).map(|one| one.text.as_str())
     }

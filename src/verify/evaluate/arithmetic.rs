@@ -203,7 +203,7 @@ fn root(base: &Interval, power: &Interval) -> Option<Interval> {
     (&base.ln()? * power).exp()
 }
 
-/// What a sum or difference of parameter counts covers: what both of them do, and nothing that is known where they differ.
+/// The scope of a sum or difference of parameter counts: the common scope, or unknown if they differ.
 fn of_one_scope(a: &Quantity, b: &Quantity) -> NumberRole {
     match (a.count_scope(), b.count_scope()) {
         (Some(scope), Some(other)) if scope == other => NumberRole::Parameters(scope),

@@ -24,7 +24,7 @@ pub struct Call<'f, 'a> {
     pub frame: Frame<'f, 'a>,
     /// The name of the function.
     pub name: &'f str,
-    /// What it is given.
+    /// Its arguments.
     pub arguments: &'f [Argument],
 }
 
@@ -46,7 +46,7 @@ impl<'f, 'a> Call<'f, 'a> {
         self.arguments.iter().find(of).map(|argument| self.frame.at(&argument.value))
     }
 
-    /// What the words of an option name among what is `known`; none where it is left out.
+    /// The choice in `known` that an option selects; none if it is omitted.
     pub fn word<T, const N: usize>(
         self,
         option: &str,
@@ -125,7 +125,7 @@ impl<'f, 'a> Call<'f, 'a> {
         Ok(samples.into_iter().flat_map(|sample| sample.numbers).collect())
     }
 
-    /// What statistics give for the numbers of the call; what they refuse is an error of the call.
+    /// The result of statistics on the call's numbers; a refusal is an error of the call.
     pub fn computed<T>(self, given: Result<T, Refused>) -> Result<T, Error> {
         self.computed_of("numbers with a defined value", given)
     }

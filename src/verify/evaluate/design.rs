@@ -33,7 +33,7 @@ const PAIRED: &str = "paired t";
 const DESIGN: usize = 250;
 /// So many names are compared in one step.
 const COMPARED_IN_A_STEP: usize = 16;
-/// What the names of settings have that may differ between repetitions.
+/// The word in the names of settings that may differ between repetitions.
 const SEED: &str = "seed";
 codes! {
     DEPARTS = "test::departs-from-plan", "a comparison departs from the plan of its runs", "compare all planned runs with the planned test";
@@ -374,7 +374,7 @@ fn steps(number: &Quantity) -> Vec<u64> {
     steps.into_iter().collect()
 }
 
-/// What is compared: arms of one budget, at their steps.
+/// The compared arms, under the same budget, at their steps.
 fn compared(
     evaluator: &Evaluator<'_>,
     groups: &[&RunSample],

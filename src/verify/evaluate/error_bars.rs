@@ -31,13 +31,13 @@ pub enum OrderSide {
 /// An order of which one side at least is known by mean ± spread only.
 #[derive(Debug, Clone)]
 pub struct StatedOrder {
-    /// What stands between the two.
+    /// The operator between the two sides.
     pub operator: RelationOperator,
     /// The two.
     pub sides: [OrderSide; 2],
 }
 
-/// What the test of one reading says of an order.
+/// The result of the test under one reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Answer {
     Holds,
@@ -70,7 +70,7 @@ impl StatedOrder {
         format!("{} {} {}", a.shown(), self.operator.sign(), b.shown())
     }
 
-    /// What every reading of ± says, each p adjusted by Holm over the family.
+    /// The outcome under every reading of ±, each p adjusted by Holm over the family.
     pub fn judge(&self, family: &[Self]) -> Outcome {
         self.judged(family).unwrap_or_else(|why| untested(&why))
     }

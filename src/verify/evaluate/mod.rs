@@ -48,7 +48,7 @@ codes! {
     UNREADABLE_VALUE = "expression::unreadable-value", "a value in the evidence is not a number", "select the number itself, or compare words with `same(...)`";
 }
 
-/// What is expected of two groups that are joined run by run.
+/// The requirement for two groups that are joined run by run.
 const PAIRED_RUNS: &str = "runs whose receipts have the same data seeds and order, pair by pair";
 /// The words for what is so and what is not.
 const TRUTHS: [&str; 2] = ["true", "false"];
@@ -79,7 +79,7 @@ pub struct Frame<'f, 'a> {
     pub evaluator: &'f Evaluator<'a>,
     /// The expression that it belongs to, for the places of its parts.
     pub source: &'f PlacedExpression,
-    /// What has a name here.
+    /// The variables in scope.
     pub variables: &'f Variables<'a>,
     /// The part.
     pub part: &'f Expression,
@@ -103,7 +103,7 @@ pub struct Evaluator<'a> {
     shown: RefCell<Vec<(EvidenceRef, EvidenceOrigin)>>,
     /// Why comparisons of runs decide nothing.
     objections: RefCell<Vec<Objection>>,
-    /// What was read as a number or words, and whether it only adjusts a test: the other tests of its family.
+    /// The leaves read as numbers or words, and whether each only adjusts a test, as the other tests of its family do.
     leaves: RefCell<Vec<(Rc<Leaf>, bool)>>,
     is_aside: Cell<bool>,
     /// The number that is supposed to be another, by the order of reading, to see what follows from it.
@@ -149,7 +149,7 @@ impl<'a> Evaluator<'a> {
         self.context.page
     }
 
-    /// What is loaded.
+    /// The loaded evidence.
     pub fn library(&self) -> &'a Library {
         self.context.library
     }
@@ -178,7 +178,7 @@ impl<'a> Evaluator<'a> {
         self.objections.borrow().clone()
     }
 
-    /// What was read so far.
+    /// The leaves read so far.
     pub fn leaves(&self) -> Vec<Rc<Leaf>> {
         self.leaves.borrow().iter().map(|(leaf, _)| Rc::clone(leaf)).collect()
     }
@@ -196,7 +196,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// What was read so far and is compared.
+    /// The leaves read so far that are compared.
     pub fn compared(&self) -> Vec<Rc<Leaf>> {
         let leaves = self.leaves.borrow();
         leaves.iter().filter(|(_, is_aside)| !is_aside).map(|(leaf, _)| Rc::clone(leaf)).collect()
@@ -260,7 +260,7 @@ impl<'f, 'a> Frame<'f, 'a> {
         self.takes(pairs.saturating_mul(steps))
     }
 
-    /// What the part gives. What it takes is bounded: in parts, and in the size of numbers.
+    /// Evaluates the part. The work is bounded in parts and in the size of numbers.
     pub fn evaluate(self) -> Result<Evaluated<'a>, Error> {
         self.takes(2)?;
         let Evaluator { followed, context, .. } = self.evaluator;
@@ -344,7 +344,7 @@ impl<'f, 'a> Frame<'f, 'a> {
         }
     }
 
-    /// What has this name: a variable, a piece of evidence, a formula, or the beginning of names.
+    /// The value of this name: a variable, a piece of evidence, a formula, or the beginning of names.
     fn name(self, name: &str) -> Result<Evaluated<'a>, Error> {
         let page = self.evaluator.page();
         if let Some(value) = self.variables.get(name) {
@@ -442,7 +442,7 @@ impl<'f, 'a> Frame<'f, 'a> {
         })
     }
 
-    /// What the parameters of a formula are in a call.
+    /// The values of a formula's parameters in a call.
     fn given(
         self,
         name: &str,
@@ -471,7 +471,7 @@ impl<'f, 'a> Frame<'f, 'a> {
         Frame { source: body, variables, part: &body.tree, ..self }
     }
 
-    /// What `found` makes of the formula of the post that the part names or calls; none where it is none.
+    /// Applies `found` to the post's formula that the part refers to or calls; none if there is none.
     pub fn in_formula<T>(
         self,
         found: impl FnOnce(Frame<'_, 'a>) -> Result<T, Error>,
@@ -500,7 +500,7 @@ impl<'f, 'a> Frame<'f, 'a> {
         }
     }
 
-    /// What the part gives, every reference followed to what stands there.
+    /// Evaluates the part and resolves every reference.
     pub fn settled(self) -> Result<Evaluated<'a>, Error> {
         self.settle(self.evaluate()?)
     }
@@ -571,7 +571,7 @@ impl<'f, 'a> Frame<'f, 'a> {
         items.into_iter().map(group).collect()
     }
 
-    /// What a part that is a relation comes to.
+    /// The outcome of a part that is a relation.
     pub fn judgement(self) -> Result<Outcome, Error> {
         let other = match self.evaluate()? {
             Evaluated::Judgement(outcome) => return Ok(*outcome),

@@ -1,4 +1,4 @@
-//! What every order between runs goes by: the digits of its tests, and what it can come to.
+//! The rules for every comparison between runs: the digits of its tests, and its possible outcomes.
 
 use repro_core::decimal::format_float;
 use repro_core::source::codes;
@@ -28,7 +28,7 @@ codes! {
     ARE_EQUAL = "order::equal", "two values that should differ are equal", "correct the text";
 }
 
-/// What an order comes to of which there is no test.
+/// The outcome of a comparison without a test.
 pub fn untested(why: &Refused) -> Outcome {
     let code = match why {
         Refused::Disagree { .. } => &DISAGREE,

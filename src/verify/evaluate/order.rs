@@ -30,15 +30,15 @@ const PAIRED: &str = "the paired t test";
 const PAIRED_AFTER_THE_FACT: &str = "the paired t test, paired by seed after the fact";
 /// Why an order of single runs is open.
 const NOISE_UNKNOWN: &str = "true as printed; one run per arm, seed noise unknown";
-/// What stands between the names of runs that were joined.
+/// The separator between the names of joined runs.
 const JOINS: &str = ", ";
 /// Where a receipt has the seed of a run: of its data, of its weights, or of what its path says.
 const SEEDS_IN_RECEIPTS: [&str; 3] =
     ["/predicate/seeds/data", "/predicate/seeds/init", "/predicate/extra/seed_in_path"];
-/// What a configuration calls its seed.
+/// The name of the seed in a config.
 const SEED: &str = "seed";
 
-/// What two or more values in a relation come to: every neighbouring pair must hold.
+/// The outcome of a relation between two or more values: every neighbouring pair must be true.
 pub fn relation(
     frame: Frame<'_, '_>,
     first: &Expression,
@@ -57,7 +57,7 @@ pub fn relation(
     Ok(all(outcomes))
 }
 
-/// What two values in a relation come to.
+/// The outcome of a relation between two values.
 fn pair<'a>(
     operator: RelationOperator,
     (left, a): (Frame<'_, 'a>, &Evaluated<'a>),
@@ -109,7 +109,7 @@ fn words(are_equal: bool, a: &[EvidenceWords], b: &[EvidenceWords]) -> Outcome {
     outcome.with_impact(Impact::Decision)
 }
 
-/// What a field of evidence that is `true` or `false` comes to where a relation is wanted; of a group, all of them.
+/// The outcome of a `true` or `false` field of evidence used as a relation; in a group, all must be true.
 pub fn truth(value: &Evaluated<'_>) -> Option<Outcome> {
     let is_true = EvidenceWords::without_place(TRUTHS[0]);
     let given = value.words()?;
@@ -119,7 +119,7 @@ pub fn truth(value: &Evaluated<'_>) -> Option<Outcome> {
     (is_one && given.iter().all(is_truth)).then(|| words(true, &given, &[is_true]))
 }
 
-/// What holds only if everything holds: the worst part decides, and the reason names it.
+/// The outcome of a conjunction: the worst part decides, and the reason identifies it.
 pub fn all(mut parts: Vec<(String, Outcome)>) -> Outcome {
     if parts.len() == 1
         && let Some((_, only)) = parts.pop()
@@ -340,7 +340,7 @@ pub struct ChosenTest {
     pub name: &'static str,
     /// How many runs there are on each side.
     pub n: Vec<usize>,
-    /// What fixes it.
+    /// The design behind it.
     pub design: RunDesign,
     /// The 95% interval about its estimate.
     interval95: [f64; 2],
@@ -413,7 +413,7 @@ fn differences(
     ChosenTest::new(test, name, vec![sample.count()], design)
 }
 
-/// What a test says of an order.
+/// The outcome of a test of a comparison.
 fn decided(operator: RelationOperator, chosen: Result<ChosenTest, Refused>) -> Outcome {
     let interval =
         |chosen: ChosenTest| Ok((chosen.test.interval(1.0 - chosen.design.alpha)?, chosen));

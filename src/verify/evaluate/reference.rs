@@ -19,7 +19,7 @@ use crate::value::{
     BestOf, Evaluated, EvidencePath, EvidenceWords, Leaf, LeafKind, Quantity, RunSample,
 };
 
-/// What a receipt fixes before the run, or counts: what else it holds may have been measured.
+/// The fields of a receipt that are fixed before the run, or counted; other fields may have been measured.
 const SETTLED_IN_RECEIPTS: [&str; 6] = ["contract", "data", "environment", "model", "run", "seeds"];
 
 /// The bundles that a name stands for.
@@ -57,7 +57,7 @@ pub fn as_recorded(path: &[String]) -> Vec<String> {
     path
 }
 
-/// What stands at a place: a number, words, or one number of each run of a group.
+/// The value at a location: a number, words, or one number per run of a group.
 pub fn read<'a>(
     frame: Frame<'_, 'a>,
     reference: &EvidencePath<'a>,
@@ -239,7 +239,7 @@ impl<'a> At<'_, 'a> {
         }
     }
 
-    /// What a run recorded or was configured with. `loss` and its neighbours are those of an
+    /// A recorded or configured value of a run. `loss` and its neighbours are those of an
     /// evaluation, the last one where no step is named.
     fn of_run(&self, path: &[String], step: Option<u64>) -> Result<Evaluated<'a>, Error> {
         let Some((first, rest)) = path.split_first() else {

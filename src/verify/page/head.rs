@@ -1,4 +1,4 @@
-//! What stands at the head of a post file: texts, names, formulas, keys.
+//! The head of a post file: texts, names, formulas, keys.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,7 +30,7 @@ codes! {
 pub struct TextSource {
     /// The id that sentences use.
     pub id: String,
-    /// What it is, for people.
+    /// A description, for people.
     pub what: String,
     /// Its file in the project, seen from the post file, where it lies there.
     pub file: Option<String>,
@@ -47,7 +47,7 @@ pub struct TextSource {
 pub struct PostFormula {
     /// The names of what it is given.
     pub parameters: Vec<String>,
-    /// What it computes.
+    /// The expression.
     pub body: PlacedExpression,
 }
 

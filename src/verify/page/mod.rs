@@ -53,7 +53,7 @@ codes! {
     NOT_THERE = "excused::not-there", "the text does not contain the excused words", "copy the quote from the text, or remove the excuse";
 }
 
-/// What a statement is.
+/// The kind of a statement.
 #[derive(Debug, Clone)]
 pub enum StatementKind {
     /// A sentence.
@@ -71,9 +71,9 @@ pub struct PostStatement {
     pub text: String,
     /// The place in it, in words.
     pub place_in_text: String,
-    /// What a refutation of it would rest on that the text does not state.
+    /// The unstated premise that a refutation would rest on.
     pub premise: Option<String>,
-    /// What the author of the post file adds for readers.
+    /// A note by the author of the post file, for readers.
     pub note: String,
     /// Why its lints do not matter, as its author answers them.
     pub reading: Option<String>,
@@ -81,7 +81,7 @@ pub struct PostStatement {
     pub is_drafted: bool,
     /// Where it stands in the post file.
     pub place: Location,
-    /// What it is.
+    /// Its kind.
     pub kind: StatementKind,
 }
 
@@ -126,7 +126,7 @@ pub struct PostPage {
     pub statements: Vec<PostStatement>,
     /// Numbers without a claim, with the reason.
     pub excused: Vec<Excuse>,
-    /// What a referee would ask.
+    /// The questions a referee would ask.
     pub referee: Option<Referee>,
     /// The sentences that the post stands on, by their names.
     pub central: Vec<String>,
@@ -211,7 +211,7 @@ impl PostPage {
         &self.document
     }
 
-    /// What its names and formulas stand for, as they are written.
+    /// The definitions of its names and formulas, as written.
     pub fn definitions(&self) -> Vec<Definition> {
         let root = self.document.root();
         let written = |name: &str, place: &Location| {
@@ -233,7 +233,7 @@ impl PostPage {
         self.document.source.text().lines().filter(|line| is_draft_mark(line)).count()
     }
 
-    /// What it leaves without a claim, with the reasons.
+    /// The words without a claim, with the reasons.
     pub fn excuses(&self) -> Vec<ExcusedWords> {
         let mut all = Vec::new();
         let mut excuse = |words: &str, reason: &str| {
@@ -375,7 +375,7 @@ impl PostPage {
     }
 }
 
-/// What a statement or an excuse takes besides its words.
+/// The bytes of a statement or an excuse besides its words.
 const BYTES_EACH: usize = 50;
 
 /// Refuses a post whose statements and excuses are longer than a post file may be once each is written out for every
@@ -446,7 +446,7 @@ fn is_drafted(node: Node) -> bool {
     above.any(is_draft_mark)
 }
 
-/// What the line of a table's head is called in ids.
+/// The name of a table's head line in ids.
 pub const HEAD: &str = "head";
 
 /// The id of a cell: its statement, row and column; parts without a word are left out.

@@ -24,7 +24,7 @@ pub struct PlacedExpression {
     place: Location,
 }
 
-/// What a number of a quote is bound to.
+/// The binding of a number in a quote.
 #[derive(Debug, Clone)]
 pub enum Binding {
     /// It is what the expression gives, by the reading that is declared.
@@ -86,7 +86,7 @@ impl PlacedExpression {
 }
 
 impl Binding {
-    /// What it is bound to.
+    /// The bound expression.
     pub fn expression(&self) -> Option<&PlacedExpression> {
         match self {
             Self::Is(expression, _) => Some(expression),
@@ -135,7 +135,7 @@ impl Binding {
     }
 }
 
-/// What the word behind a key stands for, where the key is there; an error tells the words that are known.
+/// The meaning of a key's word, if the key exists; an error lists the known words.
 pub(super) fn word_of<T: Copy>(
     table: Node,
     key: &str,
@@ -171,7 +171,7 @@ pub fn stated_numbers<'e>(relations: impl IntoIterator<Item = &'e Expression>) -
     relations.into_iter().flat_map(Expression::all).filter_map(stated).collect()
 }
 
-/// What helps where an expression has a sign of another language.
+/// The help for an expression with an operator of a different language.
 pub(super) fn other_language(text: &str) -> Option<&'static str> {
     let signs = [
         ("**", "write a power as `a ^ b`"),

@@ -14,7 +14,7 @@ codes! {
     NOTHING_SAID = "post::nothing-said", "a sentence has no binding, or has both a binding and `missing`", "add `is` (one expression per number) or `says` (a relation), or describe the missing evidence in `missing`";
 }
 
-/// What a sentence does: only what asserts a fact can be wrong.
+/// The kind of a sentence: only a sentence that asserts a fact can be wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mood {
     /// It states a fact.
@@ -39,7 +39,7 @@ pub struct Sentence {
     pub may_mean: Vec<PlacedExpression>,
     /// Values that reports show beside those of its claims.
     pub beside: Vec<PlacedExpression>,
-    /// What would show it and is published nowhere.
+    /// The unpublished evidence that would decide it.
     pub missing: Option<String>,
     /// Whether it states a fact.
     pub mood: Mood,

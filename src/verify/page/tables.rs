@@ -115,7 +115,7 @@ pub(super) fn read_table(node: Node, place: Option<&str>) -> Result<Table, Error
     Ok(table)
 }
 
-/// What the names of a row stand for: `it` where there is one expression alone.
+/// The values of a row's names: `it` if there is a single expression.
 fn variables(row: Node) -> Result<BTreeMap<String, PlacedExpression>, Error> {
     let Ok(members) = row.members() else {
         return Ok(BTreeMap::from([("it".to_owned(), PlacedExpression::read(row)?)]));
@@ -201,7 +201,7 @@ fn members<'s>(labels: impl Iterator<Item = &'s String>) -> Vec<PrintedCell> {
     head
 }
 
-/// What is written for each column behind a key.
+/// The entry for each column under a key.
 fn by_label<T>(
     node: Node,
     key: &str,

@@ -18,7 +18,7 @@ const NEAR: usize = 60;
 /// A token beside a number.
 #[derive(Debug, Clone, Copy)]
 pub struct Token<'l> {
-    /// What the lexicon says of it.
+    /// Its lexicon entry.
     pub tokens: &'l ReadingTokens,
     /// The token as the lexicon has it.
     pub words: &'l str,

@@ -35,7 +35,7 @@ pub struct NumberInQuote<'q> {
     pub declared: Option<Reading>,
     /// Which end of a range it is, where one value is bound to both ends and lies between them.
     pub between: Option<RangeEnd>,
-    /// What the printed number is multiplied by, where its column or series says so.
+    /// The factor of the printed number, if its column or series states one.
     pub scale: Option<&'q BigRational>,
 }
 

@@ -26,7 +26,7 @@ pub struct ListedReviewer {
     pub key: PublicKey,
 }
 
-/// What a project asks of reviews.
+/// A project's requirements for reviews.
 #[derive(Debug, Clone, Default)]
 pub struct ReviewPolicy {
     /// The identities of the authors' keys: their approval shows no more than the post does.

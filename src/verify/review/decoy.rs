@@ -8,12 +8,12 @@ use crate::lexicon::lexicon;
 
 /// Of so many facts that are shown, one is altered.
 pub const PERIOD: u64 = 12;
-/// What is shown instead of a fact.
+/// An altered fact, shown instead of the real one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decoy {
     /// The altered sentence.
     pub sentence: String,
-    /// What of it was altered.
+    /// The altered part.
     pub altered: &'static str,
 }
 

@@ -31,7 +31,7 @@ impl RecordValue for WrittenDigest {
 }
 
 record! {
-    /// What carries meaning, each part by its digest.
+    /// The parts that carry meaning, each by its digest.
     #[derive(Eq)]
     MeaningParts {
         /// The words of the text.
@@ -89,7 +89,7 @@ impl MeaningParts {
         Self { context: self.context.or(record.context), ..self.clone() }
     }
 
-    /// What differs, in words for people.
+    /// The differences, in words.
     pub fn changes(&self, since: &Self) -> Vec<&'static str> {
         let parts = [
             ("the quote", self.quote == since.quote),

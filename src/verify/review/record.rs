@@ -22,7 +22,7 @@ pub const MOST_NAME: usize = 120;
 /// The most characters of a reason or an answer.
 pub const MOST_WORDS: usize = 1_000;
 
-/// What a reviewer says of a claim.
+/// A reviewer's verdict on a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReviewVerdict {
     /// The words mean the fact.
@@ -149,7 +149,7 @@ record! {
         values: WrittenDigest,
         /// The digests of what was judged, part by part.
         parts: MeaningParts,
-        /// What the session was worth.
+        /// The decoy counts of the session.
         session: Option<SessionCounts>,
         /// The signature, in base64.
         signature: Option<String>,
@@ -199,7 +199,7 @@ impl ReviewRecord {
         }
     }
 
-    /// What it has, in the order of the file.
+    /// Its members, in the order of the file.
     fn members(&self) -> Vec<(String, Json)> {
         // No number of a record is a float, so that it can always be written.
         match self.write() {

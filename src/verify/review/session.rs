@@ -1,4 +1,4 @@
-//! What a session of a reviewer goes through: the claims that nobody else has approved, and why each is open.
+//! The claims in a review session: those that nobody else has approved, and why each is open.
 
 use repro_report::outcome::{ClaimReport, LintKind, PostReport, ReadBy};
 use std::collections::BTreeMap;
@@ -67,7 +67,7 @@ pub struct ReviewSession<'a> {
     pub reviewer: &'a Reviewer,
     /// The day.
     pub date: &'a str,
-    /// What it was worth so far.
+    /// The decoy counts so far.
     pub counts: SessionCounts,
 }
 

@@ -28,7 +28,7 @@ struct PostRecords<'r> {
     records: &'r [ReviewRecord],
 }
 
-/// What a record is worth.
+/// The standing of a record.
 enum Worth {
     /// It counts, by this name.
     Counts(String),
@@ -38,7 +38,7 @@ enum Worth {
     Forged,
 }
 
-/// What the records of one claim come to.
+/// The combined records of one claim.
 #[derive(Default)]
 struct Found<'r> {
     status: ReviewStatus,
@@ -145,7 +145,7 @@ impl<'r> PostRecords<'r> {
         found
     }
 
-    /// What changed since the latest record on a claim of this id, where that stands for no claim any more.
+    /// The changes since the latest record on a claim with this id, if that record no longer applies to any claim.
     fn changed(&self, claim: &ClaimReport, standing: &BTreeSet<usize>) -> Option<String> {
         let parts = MeaningParts::of(claim);
         let of_id = self.which(|record| record.claim == claim.id);
@@ -228,7 +228,7 @@ fn finding(claim: &ClaimReport, code: &'static Code, message: String) -> Finding
     }
 }
 
-/// What is told of a claim: disputes, lints without an answer, approvals that no longer stand.
+/// The findings for a claim: disputes, unanswered lints, approvals that no longer apply.
 fn findings_of(claim: &ClaimReport) -> Vec<Finding> {
     let meaning = &claim.meaning;
     let disputes = meaning.review.disputed_by.iter();

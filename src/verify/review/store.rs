@@ -30,7 +30,7 @@ const MOST_RECORDS: usize = 10_000;
 pub struct Reviews {
     /// Those that can be read, sorted.
     pub records: Vec<ReviewRecord>,
-    /// What is wrong with the others.
+    /// The errors of the others.
     pub problems: Vec<Error>,
 }
 

@@ -17,7 +17,7 @@ codes! {
     OTHER_TEXT = "value::other-words", "the evidence has different words", "correct the text or the expression";
 }
 
-/// What the text says.
+/// The words in the text.
 #[derive(Debug, Clone, Copy)]
 pub struct ClaimedWords<'w> {
     /// Its words.
@@ -28,7 +28,7 @@ pub struct ClaimedWords<'w> {
     pub date: Option<&'w str>,
 }
 
-/// What the words of a text come to against what the evidence has; each piece of it must have them.
+/// The outcome of comparing words in the text with the evidence; each piece of evidence must have them.
 pub fn judged(claimed: ClaimedWords, evidence: &[EvidenceWords]) -> Outcome {
     let outcomes = evidence.iter().map(|found| (found.text.clone(), against(claimed, found)));
     let shown: Vec<_> = evidence.iter().map(|words| words.text.as_str()).collect();

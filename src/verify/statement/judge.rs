@@ -1,4 +1,4 @@
-//! What judges a statement: the words that are bound, whether the text has them, and what a claim about them is.
+//! The judge of a statement: the bound words, whether the text contains them, and the claim about them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -45,7 +45,7 @@ pub(super) struct Judge<'a> {
     pub(super) statement: &'a PostStatement,
 }
 
-/// What became of the search for some words in the text.
+/// The result of searching the text for some words.
 #[derive(Default)]
 pub(super) struct SoughtWords {
     /// Why the text does not have them; none where it has them.
@@ -63,15 +63,15 @@ pub(super) struct BoundWords<'b> {
     pub(super) id: String,
     pub(super) quote: &'b str,
     pub(super) place_in_text: String,
-    /// What became of the search for them; of a text that is not at hand nothing is known.
+    /// The result of the search for them; unknown if the text is not available.
     pub(super) sought: SoughtWords,
-    /// What stands above it, if it is the cell of a table, whose place errors name.
+    /// The head above it, if it is a table cell, whose location errors show.
     pub(super) head: Option<&'b str>,
     /// The first cell of its row, if it is the cell of a table.
     pub(super) row: Option<&'b str>,
-    /// What stands above that cell.
+    /// The head above that cell.
     pub(super) row_head: Option<&'b str>,
-    /// What the printed numbers of its column are multiplied by, where its cells say so.
+    /// The factor of the printed numbers in its column, if its cells state one.
     pub(super) scale: Option<BigRational>,
     /// The unit that the name of its row states, if it is the cell of a table.
     pub(super) row_unit: Option<HeadUnit>,
@@ -83,7 +83,7 @@ pub(super) struct BoundWords<'b> {
     pub(super) said: BTreeSet<usize>,
 }
 
-/// What evaluates the expressions of some words.
+/// The evaluator for the expressions of some words.
 pub(super) struct ScopedEvaluator<'a> {
     pub(super) evaluator: Evaluator<'a>,
     /// The values of what the words have around them.
@@ -95,7 +95,7 @@ impl<'a> ScopedEvaluator<'a> {
         Frame::of(&self.evaluator, source, &self.variables)
     }
 
-    /// What an expression gives.
+    /// The value of an expression.
     pub(super) fn value(&self, expression: &PlacedExpression) -> Result<Evaluated<'a>, Error> {
         self.frame(expression).settled()
     }
@@ -248,7 +248,7 @@ impl<'a> Judge<'a> {
         paragraphs.join("\n")
     }
 
-    /// What the text has instead of some words.
+    /// The nearest words in the text, if the quoted ones are missing.
     fn not_there(&self, text: &ReadText, quote: &str) -> String {
         let at = &self.statement.place_in_text;
         let elsewhere = || {
@@ -289,7 +289,7 @@ impl<'a> Judge<'a> {
         taken.filter_map(|number| number.checked_sub(1)).collect()
     }
 
-    /// What evaluates the expressions of some words, whose numbers are `quoted`.
+    /// The evaluator for the expressions of some words, whose numbers are `quoted`.
     pub(super) fn evaluation(
         &self,
         bound: &BoundWords,
@@ -413,7 +413,7 @@ pub(super) fn scope<'a>(
         .collect()
 }
 
-/// What each variable of a row stands for: `moe (6 runs)`.
+/// The value of each row variable: `moe (6 runs)`.
 pub(super) fn stands_for(bound: &BoundWords, variables: &Variables) -> Vec<Definition> {
     let meaning = |(name, expression): (&String, &PlacedExpression)| {
         let written = expression.tree.to_string();

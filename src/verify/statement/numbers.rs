@@ -33,16 +33,16 @@ codes! {
     SINGLE_SOURCE = "value::single-source", "the post is the only source", "bind the number to a second document, or to the values it follows from";
 }
 
-/// What helps where numbers are bound and the quote has none.
+/// The help if numbers are bound and the quote has none.
 pub(super) const WORDS_ARE_WHOLE: &str =
     "bind the words as a whole to one expression in `is`, or state a relation in `says`";
 
-/// What helps where a sentence has numbers and only `says`.
+/// The help if a sentence has numbers and only `says`.
 pub(super) const BIND_OR_QUOTE: &str = "bind each number in `is`, as in `is = \"mean(moe.loss)\"`, or use it in the relation in `says` as `quoted(1)`";
 
 /// A number of the text, or a pair of them that one expression gives, and that expression.
 pub(super) struct Pair<'p> {
-    /// What its report is called.
+    /// The id of its report.
     pub(super) id: String,
     pub(super) items: Vec<&'p QuoteItem>,
     pub(super) expression: &'p PlacedExpression,
@@ -525,7 +525,7 @@ fn other_copy(pair: &Pair, claimed: &str, leaf: &Leaf) -> Error {
     error.help("bind the number to its own copy, or correct the copy and reseal its bundle")
 }
 
-/// What is claimed, as printed.
+/// The claimed number, as printed.
 fn claimed(quote: &str, items: &[&QuoteItem]) -> String {
     let texts: Vec<_> = items.iter().map(|item| item.text(quote)).collect();
     match texts.as_slice() {

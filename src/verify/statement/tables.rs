@@ -44,7 +44,7 @@ pub(super) struct TableRow<'t> {
     pub(super) context: String,
 }
 
-/// What the text itself has where a table is said to stand.
+/// The content of the text at a table's stated location.
 pub(super) enum There {
     /// Its lines were read from the text, or the text is not at hand.
     Read,

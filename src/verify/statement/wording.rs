@@ -26,7 +26,7 @@ fn degree<'l>(lexicon: &'l Vocabulary, quote: &str) -> Option<&'l str> {
     words.map(String::as_str).find(|word| place_of(&lower, word).is_some())
 }
 
-/// What the words of a sentence add to its relation.
+/// The effect of a sentence's wording on the outcome of its relation.
 pub fn worded(outcome: Outcome, sentence: &Sentence, premise: Option<&str>) -> Outcome {
     let what = match sentence.mood {
         Mood::Fact => "",
@@ -52,7 +52,7 @@ pub fn worded(outcome: Outcome, sentence: &Sentence, premise: Option<&str>) -> O
     Outcome::inconclusive(&NO_MEANING, reason).with_evidence_of(outcome)
 }
 
-/// What a claim comes to whose number two implementations dispute; any other error is one of the post.
+/// The outcome of a claim whose number two implementations compute differently; any other error belongs to the post.
 pub fn undecidable(error: Error) -> Result<Outcome, Error> {
     if error.code.id != DISAGREE.id {
         return Err(error);
@@ -60,7 +60,7 @@ pub fn undecidable(error: Error) -> Result<Outcome, Error> {
     Ok(Outcome::inconclusive(&DISAGREE, error.found.clone()))
 }
 
-/// What a refutation is worth that rests on a premise which the text does not state.
+/// The outcome of a refutation that rests on an unstated premise.
 pub fn resting_on(outcome: Outcome, premise: Option<&str>) -> Outcome {
     let Some(premise) = premise.filter(|_| outcome.verdict == Verdict::Refuted) else {
         return outcome;
@@ -72,7 +72,7 @@ pub fn resting_on(outcome: Outcome, premise: Option<&str>) -> Outcome {
     outcome.undecided(&PREMISE, reason)
 }
 
-/// What a sentence with several readings comes to: all of them, none of them, or undecided.
+/// The outcome of a sentence with several readings: all true, none true, or undecided.
 pub fn readings(parts: Vec<(String, Outcome)>) -> Outcome {
     let decided = |verdict| parts.iter().all(|(_, part)| part.verdict == verdict);
     let given: Vec<_> = parts.iter().map(|(_, part)| part.recomputed.clone()).collect();

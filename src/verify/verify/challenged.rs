@@ -53,7 +53,7 @@ impl ChallengedWalks {
         self.walks.iter().map(|(from, to)| Extent::States { from: *from, to: *to })
     }
 
-    /// What became of each interval; and what was drawn, and what a pass is worth.
+    /// The outcome of each step range, the draw, and the strength of a pass.
     pub fn answered(
         &self,
         subject: &BundleSubject,
@@ -84,7 +84,7 @@ impl ChallengedWalks {
         (claims, report)
     }
 
-    /// What was drawn; and where nothing was refuted, with which probability the best forgery of one interval comes as far.
+    /// The draw and, if nothing was refuted, the probability that the best forgery of one step range escapes.
     fn worth(&self, source: SeedSource, claims: &[ClaimReport]) -> ChallengeReport {
         let count = |verdict| claims.iter().filter(|one| one.outcome.verdict == verdict).count();
         let (challenge, led) = (&self.challenge, count(Verdict::Verified));

@@ -16,7 +16,7 @@ codes! {
     NOT_OLDER = "plan::not-older", "the commit in the receipt already contains the run", "record the commit of the plan, from before the run";
 }
 
-/// What a repository holds at a commit.
+/// The contents of a repository at a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PlanAt {
     /// This is not a repository of the study.
@@ -36,13 +36,13 @@ pub enum PlanAt {
 
 /// Somebody who can look up commits.
 pub trait PlanHistory: std::fmt::Debug + Send + Sync {
-    /// What a commit holds of the plan of a study, and of a bundle.
+    /// The plan of a study and the bundle at a commit.
     fn at(&self, commit: &str, study: &str, bundle: &str) -> PlanAt;
     /// The plan of a study as it is now.
     fn now(&self, study: &str) -> Option<String>;
 }
 
-/// What a repository says of the plan of a run, by the commit that its receipt names; nothing where it does not know the
+/// The claim about a run's plan at the commit in its receipt; none if the repository does not know the
 /// commit, or where there is none and the plan is the one that the receipt names.
 pub fn planned_before(bundle: &Bundle, history: &dyn PlanHistory) -> Option<ClaimReport> {
     let run = bundle.receipt().run.as_ref()?;
@@ -99,7 +99,7 @@ pub fn planned_before(bundle: &Bundle, history: &dyn PlanHistory) -> Option<Clai
     Some(ClaimReport { claimed, ..own_claim(bundle, "plan-commit", quote, outcome) })
 }
 
-/// What a change of the plan comes to: runs that are gone from it are refuted, anything else is told.
+/// The outcome of a changed plan: removed runs refute it, other changes are reported.
 fn changed(study: &str, then: &str, now: &str, kept: Outcome) -> Outcome {
     let file = format!("repro/studies/{study}.toml");
     let read = |text: &str| {

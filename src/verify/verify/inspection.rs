@@ -39,7 +39,7 @@ codes! {
     EMITTER_PROBLEMS = "verify::emitter-problems", "the run recorder could not write everything", "see `extra.emitter_problems` in the receipt";
 }
 
-/// What the bundle in the folder `path` comes to on its own, with a replay of each of its slices where there is a replayer.
+/// The report on the bundle in the folder `path` on its own, with a replay of each slice if there is a replayer.
 pub(super) fn inspected(
     path: &Path,
     demands: &Demands,
@@ -72,9 +72,9 @@ pub struct InspectedBundle {
     shown: String,
     described: BundleReport,
     claims: Vec<ClaimReport>,
-    /// What belongs to none of the claims.
+    /// Findings that belong to no claim.
     findings: Vec<Finding>,
-    /// What could not be read, or was refused.
+    /// Inputs that could not be read or were rejected.
     failures: Vec<Error>,
     steps: AskedSteps,
 }
@@ -192,7 +192,7 @@ impl InspectedBundle {
         }
     }
 
-    /// What there is, unless it could not be read.
+    /// The value, unless it could not be read.
     fn usable<T>(&mut self, found: Result<T, Error>) -> Option<T> {
         found.map_err(|error| self.failures.push(error)).ok()
     }
@@ -212,7 +212,7 @@ impl InspectedBundle {
         self.steps.extents()
     }
 
-    /// What is reported of the bundle, given what became of its steps.
+    /// The report on the bundle, given the outcomes of its replays.
     pub fn answered(mut self, answers: &Replays, demands: &Demands) -> ReportPart {
         let mut challenge = None;
         match &self.steps {
@@ -296,7 +296,7 @@ fn as_planned(study: &Study, bundle: &Bundle) -> Result<Option<ClaimReport>, Err
     Ok(follows(study, bundle)?.map(|outcome| claim(outcome).with_impact(Impact::Decision)))
 }
 
-/// What is open where a run names its start, and the plan at hand names no log of them.
+/// The open claim for a run that records its start under a plan without a start log.
 fn not_logged(study: &Study, bundle: &Bundle) -> Option<ClaimReport> {
     let start = bundle.receipt().start.as_ref()?;
     study.starts.is_none().then(|| {
@@ -309,7 +309,7 @@ fn not_logged(study: &Study, bundle: &Bundle) -> Option<ClaimReport> {
     })
 }
 
-/// What loading a bundle has shown.
+/// The claim that a bundle is intact, shown by loading it.
 fn intact(bundle: &Bundle) -> ClaimReport {
     let bytes: u64 = bundle.files().values().map(|file| file.bytes).sum();
     let spared = match bundle.spared() {
@@ -335,7 +335,7 @@ fn agreeing(bundle: &Bundle, found: &SelfConsistency) -> Vec<ClaimReport> {
     contradictions.iter().map(|one| disagreeing(bundle, one)).collect()
 }
 
-/// What is refuted of a bundle by its own numbers.
+/// The contradictions within a bundle's own numbers.
 pub(super) fn contradictions(
     bundle: &Bundle,
     history: Option<&dyn PlanHistory>,
@@ -362,7 +362,7 @@ fn disagreeing(bundle: &Bundle, one: &BrokenRelation) -> ClaimReport {
     ClaimReport { evidence: evidence.collect(), ..claim }
 }
 
-/// What does not hold of a bundle and has honest explanations.
+/// A failed check of a bundle that has honest explanations.
 fn doubted(bundle: &Bundle, one: &BrokenRelation) -> Finding {
     let place = one.places.first().map_or_else(
         || bundle.place(RECEIPT),
@@ -457,7 +457,7 @@ fn shape_unseen(bundle: &Bundle) -> Option<Finding> {
     (!is_shown).then(|| Finding::new(&SHAPE_UNSEEN, Severity::Note, message, place))
 }
 
-/// What the emitter of a bundle says that it could not write.
+/// The recorder's problems stated in a bundle.
 pub(super) fn emitter_problems(bundle: &Bundle) -> Option<Finding> {
     let problems = bundle.receipt().extra.get("emitter_problems")?.as_array()?;
     let first = problems.first()?.as_str().unwrap_or("no text");
@@ -470,7 +470,7 @@ pub(super) fn emitter_problems(bundle: &Bundle) -> Option<Finding> {
     Some(Finding::new(&EMITTER_PROBLEMS, Severity::Warning, message, place))
 }
 
-/// What its checkpoints show without a step being made again.
+/// The claims that checkpoints support without a replay.
 fn checkpoints(bundle: &Bundle, demands: &Demands) -> Vec<ClaimReport> {
     let Some(found) = CheckpointsFound::of(bundle, demands.initial_weights) else {
         return Vec::new();
@@ -535,7 +535,7 @@ fn artifacts(bundle: &Bundle, demands: &Demands) -> Result<Vec<ClaimReport>, Err
     files.map(judge).collect()
 }
 
-/// What came of replaying a slice.
+/// The claim about a replayed slice.
 fn replayed(subject: &BundleSubject, extent: Extent, outcome: Outcome) -> ClaimReport {
     let quote = "the steps of a slice can be replayed";
     let claim = subject.claim(&format!("replay-{extent}"), quote, outcome);

@@ -66,7 +66,7 @@ codes! {
 /// them costs more than they save.
 const BUNDLES_PER_THREAD: usize = 2;
 
-/// What a caller asks of evidence.
+/// A caller's demands on evidence.
 #[derive(Debug, Clone, Default)]
 pub struct Demands {
     /// The weakest origin.
@@ -83,9 +83,9 @@ pub struct Demands {
     pub project: Option<PathBuf>,
     /// Who can look up the commits of plans.
     pub history: Option<Arc<dyn PlanHistory>>,
-    /// What authorities say existed when.
+    /// The timestamps by authorities.
     pub timestamps: Arc<Timestamps>,
-    /// What builders attest.
+    /// The attestations by builders.
     pub attestations: Arc<Attestations>,
     /// Files with the texts of posts that do not redistribute them, known by their digests.
     pub texts: Vec<PathBuf>,
@@ -208,7 +208,7 @@ pub fn verify_into<'r>(
     let _ = thread::Builder::new().spawn(move || drop(store.library));
 }
 
-/// What the posts of one run of the program are judged with.
+/// The context for judging the posts of one run of the program.
 struct Judging<'j> {
     root: &'j Path,
     demands: &'j Demands,
@@ -217,7 +217,7 @@ struct Judging<'j> {
 }
 
 impl Judging<'_> {
-    /// What a post comes to, judged by at most `threads` threads; one that was not read is refused.
+    /// The report on a post, judged by at most `threads` threads; an unreadable post is rejected.
     fn part(
         &self,
         id: &str,
@@ -380,7 +380,7 @@ fn each_its_own_id(claims: &mut [ClaimReport]) {
     }
 }
 
-/// What is to be said of a post besides its claims: that it names no text, that a program has drafted statements which
+/// Remarks on a post besides its claims: that it lists no text, that a program has drafted statements which
 /// nobody has confirmed, that it pairs runs whose pairs no plan declared.
 fn remarks(page: &PostPage, drafted: usize) -> impl Iterator<Item = Finding> {
     let no_text = page.texts.is_empty().then(|| {

@@ -25,7 +25,7 @@ pub struct BundleSubject {
 }
 
 impl BundleSubject {
-    /// What is told of a bundle.
+    /// The summary of a bundle.
     pub fn of(bundle: &Bundle) -> Self {
         let (name, origin) = (bundle.name().to_owned(), bundle.origin().into());
         Self { name, place: bundle.place(RECEIPT), origin }
@@ -69,7 +69,7 @@ pub fn logged(bundle: &Bundle, started: &StartedRuns) -> ClaimReport {
     own_claim(bundle, "started", quote, started.judged(bundle))
 }
 
-/// What of a bundle can be stamped, and its digest.
+/// The parts of a bundle that can be timestamped, with their digests.
 pub fn stampable(bundle: &Bundle) -> Vec<(&'static str, Digest)> {
     let receipt = bundle.receipt();
     let all = [
@@ -82,7 +82,7 @@ pub fn stampable(bundle: &Bundle) -> Vec<(&'static str, Digest)> {
     all.into_iter().filter_map(|(what, digest)| Some((what, digest?))).collect()
 }
 
-/// What was stamped of a bundle, one claim for each timestamp. Its start was logged before any later line of its log.
+/// The claims about a bundle's timestamps, one per timestamp. Its start was logged before any later line of its log.
 pub fn stamped(
     bundle: &Bundle,
     started: Option<&StartedRuns>,

@@ -1,4 +1,4 @@
-//! What a page draws of a post beside its claims: courses of runs, replays against what is allowed, readings of ±.
+//! The charts of a post's page: courses of runs, replays against their tolerance, readings of ±.
 
 use std::collections::BTreeMap;
 
@@ -71,7 +71,7 @@ fn replayed(replay: &Replay) -> ReplayChart {
     }
 }
 
-/// What a number behind ± can be, where the runs are at hand of which it is the spread.
+/// The possible readings of a number after ±, if its runs are available.
 fn spread(claim: &ClaimReport) -> Option<SpreadChart> {
     let measured = claim.outcome.measured.iter().find(|one| !one.spread_of.is_empty())?;
     let runs = &measured.spread_of;

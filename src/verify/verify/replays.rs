@@ -21,7 +21,7 @@ pub struct SliceRequest<'a> {
 
 /// Somebody who executes training steps again.
 pub trait Replayer {
-    /// What becomes of each of these replays; the order is the replayer's own.
+    /// Executes these replays, in the replayer's own order.
     fn replay(&mut self, requests: &[SliceRequest<'_>]) -> Replays;
 }
 

@@ -45,7 +45,7 @@ impl TracedBundle {
         }
     }
 
-    /// What is kept of it among so many: of very many bundles the digests alone.
+    /// The part to keep among `count` bundles: for very many bundles, only the digests.
     pub(super) fn among(self, count: usize) -> Self {
         if count <= MOST_COMPARED {
             return self;
@@ -69,7 +69,7 @@ pub fn same_runs(bundles: &[TracedBundle]) -> Vec<SameRun> {
     found.collect()
 }
 
-/// What is told of bundles that state other seeds and began with the same, each beside the first one that it shares it with;
+/// Findings on bundles that declare different seeds but share a start, each with the first bundle that it shares it with;
 /// and of those that may be of one run, where chance is not excluded. None where there is nothing to tell.
 pub fn doubts(bundles: &[TracedBundle], same: &[SameRun]) -> Option<ReportPart> {
     let told = |place: &Location, [first, second]: [&str; 2], evidence: &str| {

@@ -35,7 +35,7 @@ pub struct BundleStore<'r> {
     searched: bool,
     reading: ReadOptions<'r>,
     keys: Vec<PublicKey>,
-    /// What builders attest.
+    /// The attestations by builders.
     pub attestations: Arc<Attestations>,
     /// Who can look up the commits of plans.
     pub history: Option<Arc<dyn PlanHistory>>,

@@ -92,7 +92,7 @@ fn answer(scene: &ToolScene<'_>, call: Json) -> Result<ToolAnswer, Vec<Error>> {
     Ok(answer.with_report(report, left_out))
 }
 
-/// What the call names and nothing was asked of: that the rest holds says nothing of it.
+/// The inputs without an applicable check: passing checks of other inputs say nothing about them.
 fn not_judged(checked: &CheckReport, named: &[PathBuf]) -> Vec<String> {
     let is_silent = |path: &&PathBuf| !checked.asks_of(path);
     let told = |path: &PathBuf| visible(&path.display().to_string());

@@ -17,7 +17,7 @@ use repro_core::source::Error;
 pub use said::ToolAnswer;
 pub use scene::ToolScene;
 
-/// What a client tells its model of the server as a whole.
+/// The server's instructions, which a client passes to its model.
 pub const INSTRUCTIONS: &str = "\
 repro decides whether numbers in machine-learning training posts, papers and leaderboard records follow from their evidence. Do not \
 judge such numbers yourself: pass on what you read and let the tools decide. `check` looks for contradictions in published results (model cards with their \
@@ -34,7 +34,7 @@ pub struct ModelTool {
     title: &'static str,
     /// When to use it, and what it answers.
     description: &'static str,
-    /// What an answer of it does not show.
+    /// The limits of its answers.
     pub scope: &'static str,
     input: fn() -> Json,
     output: fn() -> Json,

@@ -1,4 +1,4 @@
-//! What a call comes to: its status, words for people, and the same as data.
+//! The answer of a call: its status, text for people, and the same as data.
 
 use serde_json::{Map, Value as Json, json};
 
@@ -15,7 +15,7 @@ const LONGEST_REPORT: usize = 400_000;
 pub struct ToolAnswer {
     /// That of the command; none where nothing was judged.
     pub status: Option<ExitStatus>,
-    /// What the answer does not show.
+    /// The limits of the answer.
     pub scope: &'static str,
     /// For people.
     pub text: String,

@@ -13,7 +13,7 @@ use repro_core::source::{Error, Location};
 /// The columns of reports in answers.
 pub const WIDTH: usize = 100;
 
-/// What a tool has at hand.
+/// The context of a tool.
 pub struct ToolScene<'s> {
     pub roots: &'s ReadableRoots,
     pub folder: PrivateFolder<'s>,

@@ -40,7 +40,7 @@ pub fn replay(replay: &Replay, width: usize, verbose: bool) -> String {
     text
 }
 
-/// What the first batch of a run came to.
+/// The result of a run's first batch.
 pub fn first_batch(bundle: &str, found: &FirstBatch, width: usize) -> String {
     let mut text = paragraph(&format!("{bundle}  first batch: {}", found.outcome.word()), 0, width);
     if !found.reason.is_empty() {
@@ -83,7 +83,7 @@ pub fn calibration(bundle: &str, extent: Extent, found: &Tolerance, width: usize
     text
 }
 
-/// What was replayed, and how it was compared.
+/// The replayed steps and the method of comparison.
 fn what(replay: &Replay) -> String {
     let steps = match replay.extent {
         Extent::Whole => format!("all {} steps", grouped(&replay.of_steps.to_string())),
@@ -116,7 +116,7 @@ fn verdict(replay: &Replay) -> String {
     }
 }
 
-/// What matched.
+/// The matching steps and values.
 fn matching(replay: &Replay) -> String {
     let tensors = match (replay.comparison, replay.compared_tensors()) {
         (_, 0) => String::new(),
@@ -165,7 +165,7 @@ fn parting(divergence: &Divergence, width: usize) -> String {
     text
 }
 
-/// What became of an evaluation that was to be made again.
+/// The outcome of a repeated evaluation.
 fn evaluated(evaluation: &RepeatedEvaluation) -> String {
     let RepeatedEvaluation { step, text, .. } = evaluation;
     let mut said = match (evaluation.logged, evaluation.repeated, &evaluation.not_made) {
@@ -282,7 +282,7 @@ fn facts(replay: &Replay, width: usize) -> String {
     text
 }
 
-/// What each engine says, and where they part or how near they come to it.
+/// The verdict of each engine, and where they diverge or how close they come to diverging.
 fn engines(report: &EnginesReport) -> String {
     let candle = match &report.candle {
         Err(why) => return format!("only the trainer's engine: {why}"),
@@ -399,7 +399,7 @@ fn tensors(replay: &Replay, width: usize) -> String {
     table.render("tensor", width, true)
 }
 
-/// What the slice would have shown, at the smallest size that was tried, and what it cannot.
+/// The faults that the slice would reveal, at the smallest size tried, and those it cannot reveal.
 fn seen(replay: &Replay, width: usize) -> String {
     let mut text = String::new();
     let mut shown = replay.would_have_been_seen().peekable();

@@ -139,7 +139,7 @@ fn list(study: &Study, wants_json: bool, width: usize) -> String {
     table.render(&format!("{}: {} runs", study.id, study.runs().len()), width, true)
 }
 
-/// What became of each run.
+/// The outcome of each run.
 fn table(outcomes: &[RunOutcome], width: usize) -> String {
     let headings = ["steps", "loss", "bits/byte", "bundle"];
     let mut table = Columns::new(headings.map(str::to_owned).to_vec());

@@ -1,4 +1,4 @@
-//! What a receipt says of the program, the machine and the plan: read from the build, the system, git.
+//! The program, machine and plan recorded in a receipt: read from the build, the system and git.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -66,7 +66,7 @@ pub fn plan_commit(study: &Path) -> Option<String> {
     git(&["log", "-1", "--format=%H", "--"]).filter(|commit| !commit.is_empty())
 }
 
-/// What follows `name` and a colon in the first such line of a file of the system.
+/// The text after `name` and a colon in the first such line of a system file.
 fn line_of(path: &str, name: &str) -> Option<String> {
     let text = std::fs::read_to_string(path).ok()?;
     let value = |line: &str| {

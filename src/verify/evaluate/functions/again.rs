@@ -72,7 +72,7 @@ pub fn replayed<'a>(call: Call<'_, 'a>) -> Result<Evaluated<'a>, Error> {
     Ok(Evaluated::decided(outcome))
 }
 
-/// What a replay comes to as a claim. A bundle that cannot be replayed is refused.
+/// The outcome of a replay as a claim. A bundle that cannot be replayed is rejected.
 pub fn outcome_of(answer: &ReplayOutcome) -> Result<Outcome, Error> {
     let replay = match answer {
         ReplayOutcome::Done(replay) => replay,
@@ -99,7 +99,7 @@ pub fn outcome_of(answer: &ReplayOutcome) -> Result<Outcome, Error> {
     Ok(outcome.giving(came_out(replay)).by(method))
 }
 
-/// What came out, in a few words.
+/// A short summary of the result.
 fn came_out(replay: &Replay) -> String {
     match (replay.extent, &replay.divergence) {
         (_, Some(divergence)) => {

@@ -87,7 +87,7 @@ fn value(random: &mut Rng) -> BigRational {
     BigRational::new(steps.into(), STEPS.into())
 }
 
-/// What the relation comes to at one point.
+/// The outcome of the relation at one point.
 fn at(relation: Frame<'_, '_>, point: &[(String, BigRational)]) -> Result<Outcome, Error> {
     let mut variables: Variables<'_> = relation.variables.clone();
     for (name, value) in point {

@@ -1,4 +1,4 @@
-//! What is held fixed between models or runs, and what differs.
+//! Quantities that are held fixed between models or runs, or differ.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +21,7 @@ codes! {
 /// The rule of what is almost the same.
 pub const NEARLY: &str = "nearly_fixed";
 
-/// What "almost the same" and "close" mean in every post: within one part in fifty.
+/// The meaning of "almost the same" and "close" in every post: within one part in fifty.
 fn nearly() -> BigRational {
     BigRational::new(1.into(), 50.into())
 }
@@ -146,7 +146,7 @@ fn judge(values: &RunSample, wanted: Wanted, within: &BigRational) -> Outcome {
     outcome.giving(listed).within(rule, tolerance).measuring(measured)
 }
 
-/// What each value is of: its model or run, or by which part the places differ that it was read from.
+/// The label of each value: its model or run, or the part in which its locations differ.
 fn names(values: &RunSample) -> Vec<String> {
     let place = |number: &Quantity| {
         let one = number.leaves.iter().find_map(|leaf| leaf.evidence.as_ref())?;
@@ -189,7 +189,7 @@ fn widest(numbers: &[Quantity]) -> String {
     }
 }
 
-/// What several models or runs have, each with what it is called.
+/// The values of several models or runs, with their labels.
 enum Values {
     Numbers(RunSample),
     Words(Vec<(String, EvidenceWords)>),

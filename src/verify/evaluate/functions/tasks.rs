@@ -57,7 +57,7 @@ struct CentredTask {
     size: BigRational,
 }
 
-/// What a table of task scores comes to.
+/// The score of a table of task scores.
 fn score(
     file: &RunFile<'_, '_>,
     of_table: bool,

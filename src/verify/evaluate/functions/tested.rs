@@ -342,7 +342,7 @@ fn orders(frame: Frame<'_, '_>) -> Result<Vec<StatedOrder>, Error> {
     }
 }
 
-/// What the runs say of a pair: the sign of its gap where it is significant.
+/// The result for a pair: the sign of its gap, if it is significant.
 type GapSign = Option<bool>;
 
 /// A ranking that changes with what is held fixed.

@@ -88,7 +88,7 @@ fn are_unnamed(claim: &LintedClaim<'_>, own: &[&ClaimArm], siblings: &[Arc<Claim
     })
 }
 
-/// What [`LintedClaim::others`] answers.
+/// The answer of [`LintedClaim::others`].
 pub(super) fn others(claim: &LintedClaim<'_>) -> Vec<Arc<ClaimArm>> {
     let own = &claim.provenance.arms;
     let alike = claim.scope.page.names.iter().filter(|(_, (locator, _))| is_alike(claim, locator));

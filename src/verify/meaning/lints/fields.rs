@@ -10,7 +10,7 @@ use crate::lexicon::{lexicon, place_of};
 
 /// The longest name of a field, in words.
 const LONGEST: usize = 4;
-/// What joins the words of a name in files.
+/// The joints between words of a name in files.
 const JOINTS: [&str; 4] = ["-", "_", "", " "];
 
 /// A number beside the name of another field: "ARC-Challenge: 0.47" over `arc-easy`. The other field stands at the same

@@ -40,7 +40,7 @@ pub struct LintedClaim<'c> {
     pub head: Option<&'c str>,
     /// The first cell of the row, of a cell.
     pub row: Option<&'c str>,
-    /// What stands above that cell.
+    /// The head above that cell.
     pub row_head: Option<&'c str>,
     /// The place of the quote and the sentence around it.
     pub context: &'c str,
@@ -62,7 +62,7 @@ pub struct LintedClaim<'c> {
     pub bound: &'c [(&'c QuoteItem, &'c Expression)],
     /// Where the value comes from.
     pub provenance: &'c Provenance,
-    /// What names stand for.
+    /// The meanings of names.
     pub scope: &'c Scope<'c>,
     /// The values.
     pub given: &'c [Quantity],
@@ -261,7 +261,7 @@ impl LintedClaim<'_> {
         names
     }
 
-    /// What the text and the receipts of its runs call an arm, and no other one.
+    /// The names that the text and the receipts use for one arm and no other.
     fn called<'a>(
         &self,
         arm: &'a ClaimArm,

@@ -1,4 +1,4 @@
-//! What a number counts or measures, and in which unit.
+//! The quantity that a number counts or measures, and its unit.
 
 use num_rational::BigRational;
 use num_traits::Zero;
@@ -178,7 +178,7 @@ pub(super) fn rate(claim: &LintedClaim<'_>) -> Option<String> {
     Some(format!("the text has a value per {said}, but the value is in {unit}"))
 }
 
-/// What a rate is per, under one name for each unit of time and each thing that is counted.
+/// The denominator of a rate, with one name per unit of time and per counted thing.
 fn per_unit(word: &str) -> &str {
     let lexicon = lexicon();
     let time = TIMES.into_iter().find(|unit| lexicon.is_in(&format!("time.{unit}"), word));
@@ -208,7 +208,7 @@ pub(super) fn constant(claim: &LintedClaim<'_>) -> Option<String> {
     Some(format!("the value is derived from {own}, which the text does not contain"))
 }
 
-/// What an expression of nothing but numbers comes to: `1 / 5`.
+/// The value of an expression that contains only numbers: `1 / 5`.
 fn of_numbers(tree: &Expression) -> Option<BigRational> {
     match &tree.kind {
         ExpressionKind::Number(_) => tree.constant(),

@@ -8,7 +8,7 @@ use super::direction::unscaled;
 use super::{LintedClaim, first_words};
 use crate::lexicon::lexicon;
 
-/// What an expression says that a percentage is.
+/// The kind of percentage that an expression gives.
 enum ShareKind {
     /// By how much the first side is above the second, as a part of the second.
     Above,
