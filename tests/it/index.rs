@@ -77,7 +77,10 @@ fn a_post_that_goes_with_its_lock_fails_by_itself_and_against_the_base() {
             Some(2),
             "{way}: {said}"
         );
-        assert!(said.contains("repro/other.toml") && said.contains("restore the post and its lock"), "{said}");
+        assert!(
+            said.contains("repro/other.toml") && said.contains("restore the post and its lock"),
+            "{said}"
+        );
         assert!(said.contains("--write-lock"), "{said}");
         // The way out, by which the base alone has the post.
         let wrote = printed(root, &["verify", "--post", "all", "--write-lock"]);
