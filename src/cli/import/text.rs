@@ -241,7 +241,7 @@ fn losses_text(losses: &Losses, width: usize, text: &mut String) {
     match &losses.test {
         Some(Ok(test)) => {
             let told = format!(
-                "t {:.4} · df {} · p {} (one-sided: the mean lies below the target)",
+                "t {:.4} · df {} · p {} (one-sided: the mean is below the target)",
                 test.t,
                 test.df,
                 probability(test.p_less())

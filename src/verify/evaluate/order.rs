@@ -191,7 +191,7 @@ fn numbers(operator: RelationOperator, a: &Quantity, b: &Quantity) -> Outcome {
     plain
         .giving(shown)
         // That two measured numbers are not one is no difference between runs.
-        .within(if is_settled { "exact" } else { ORDER }, "the whole intervals")
+        .within(if is_settled { "exact" } else { ORDER }, "the whole ranges")
         .measuring([a, b].map(Quantity::measured))
         .with_impact(Impact::Decision)
 }

@@ -123,7 +123,7 @@ impl Binding {
             None => Ok(Self::Is(PlacedExpression::read(node)?, None)),
             Some("") => {
                 let expected = "`_` followed by the reason why nothing is claimed";
-                Err(BAD_EXPRESSION.at(node.place(), expected, "`_` alone"))
+                Err(BAD_EXPRESSION.at(node.place(), expected, "only `_`"))
             }
             Some(reason) => Ok(Self::Excused(reason.to_owned())),
         }

@@ -245,7 +245,7 @@ fn limit(claimed: &Printed, bound: Bound, scaled: &Scaled) -> Outcome {
         Some(false) => Outcome::refuted(&DIFFERS, found()),
         None => Outcome::inconclusive(&STRADDLES, found()),
     };
-    outcome.within("limit", "the whole interval on the stated side")
+    outcome.within("limit", "the whole range on the stated side")
 }
 
 /// K, M and G as powers of 1,024: of the number, rounded at its last digit.

@@ -79,7 +79,7 @@ fn answer(scene: &ToolScene<'_>, call: Json) -> Result<ToolAnswer, Vec<Error>> {
             (source.text().to_owned(), path)
         }
         (None, Some(_), Some(_)) => {
-            return Err(odd("`name` with `text` alone", "`path` and `name`"));
+            return Err(odd("`name` only with `text`", "`path` and `name`"));
         }
         (Some(_), Some(_), _) => return Err(odd("either `text` or `path`", "both")),
         (None, None, _) => return Err(odd("either `text` or `path`", "neither")),

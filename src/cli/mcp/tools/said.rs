@@ -58,7 +58,8 @@ impl ToolAnswer {
         if length <= LONGEST_REPORT {
             return self.with("report", report).with("left_out", left_out);
         }
-        let why = format!("{length} bytes are more than {LONGEST_REPORT}: ask for less at once");
+        let why =
+            format!("{length} bytes exceed the limit of {LONGEST_REPORT}: request less per call");
         self.with("left_out", json!({"report": why}))
     }
 
@@ -70,7 +71,7 @@ impl ToolAnswer {
         if length > LONGEST_TEXT {
             text = clipped(&text, LONGEST_TEXT);
             text.push_str(&format!(
-                "\n({} more characters: ask for less at once)",
+                "\n({} more characters: request less per call)",
                 length - LONGEST_TEXT
             ));
         }

@@ -78,8 +78,8 @@ fn answer(scene: &ToolScene<'_>, call: Json) -> Result<ToolAnswer, Vec<Error>> {
         (Some(_), Some(_)) => {
             return Err(odd("`post` and `text`, or `posts` and `bundles`", "both"));
         }
-        (Some(_), None) => return Err(odd("`text` with `post`", "`post` alone")),
-        (None, Some(_)) => return Err(odd("`post` with `text`", "`text` alone")),
+        (Some(_), None) => return Err(odd("`text` with `post`", "only `post`")),
+        (None, Some(_)) => return Err(odd("`post` with `text`", "only `text`")),
     };
     report.wants_all_bound = call.all_bound;
     report.base = git::below_top(&scene.roots.project);
