@@ -4,7 +4,8 @@
 pub const TABLE: &str = "\
 Exit status, the first rule that applies:
   2  bad usage, an input that cannot be read or is rejected, or an output that cannot be written
-  1  a claim or a signature is refuted; with --locked, a verdict differs from the recorded one instead
+  1  a claim or a signature is refuted; with --locked, a verdict that differs from the lock counts instead of a
+     refuted claim
   4  something that you requested could not run
   3  something is inconclusive, unchecked, disputed or has an unanswered lint (not with --locked), is below a
      required minimum, or nothing was checked

@@ -35,8 +35,8 @@ Exit status: the status of `repro verify --post first`, or 2 if an existing file
 pub const IMPORT: &str = "\
 Each run becomes a bundle `DIR/<group>-<run>` that `repro verify` accepts. Metrics keep their names and their
 printed numbers, in `data/printed/`; the report shows how a post refers to each metric. The bundle contains the
-log's digest, and with --keep-source the whole log. Existing bundles are never overwritten. If one log is rejected,
-nothing is written; with --keep-going the other bundles are.
+log's digest, and with --keep-source the whole log. A bundle that already exists is an error. If one log is rejected,
+nothing is written; with --keep-going, the bundles of the other logs are.
 
 Logs in one folder form a group, and so do sibling folders with one run each. If names contain a seed, such as
 `dense/1/metrics.csv`, `dense-s1.csv`, `dense_seed2.csv` or `seed_1/dense/metrics.csv`, runs that differ only in
@@ -104,7 +104,7 @@ last line, the root. The author publishes the root. Then somebody else draws ste
 
 TEXT must be something that nobody knew when the root was published. A seed may identify its source:
 `drand:ROUND:RANDOMNESS` is a round of the public beacon drand (network quicknet), whose time is compared with a timestamp
-of the states; `commit:ID` is a commit made later. Any other text is accepted, and the report says that its origin is unknown.
+of the states; `commit:ID` is a commit made later. Any other text is accepted, and the report marks it as free text.
 
 Every step range with an evaluation is always drawn, because posts cite the evaluations. N random step ranges are added.
 Each one is replayed from the nearest kept checkpoint, or from the run's seed, and must end in the committed state, bit for

@@ -387,7 +387,7 @@ fn around(text: &str, place: &Range<usize>) -> String {
 
 /// Why words are not in the text, with what is there instead, where that is known.
 pub(super) fn absent(instead: Option<String>) -> String {
-    followed("the text does not have these words", instead)
+    followed("the text does not contain these words", instead)
 }
 
 /// Some words with more behind them, where there is more.
