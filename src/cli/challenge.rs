@@ -15,7 +15,7 @@ pub fn run(own: &ChallengeArgs, output: &Output) -> Answer {
     let drawn = Bundle::load_folder(&own.bundle, &shown, None, threads)
         .and_then(|bundle| Challenge::draw(&bundle, &own.seed, own.count.get()))
         .map_err(|error| vec![error])?;
-    // Digests, a text and counts are all that stands in it.
+    // Digests, a text and counts are all that is in it.
     let written = drawn.write().ok().flatten().unwrap_or_default();
     output.print_json(&written);
     let (count, of) = (drawn.intervals.len(), drawn.of);

@@ -38,7 +38,7 @@ impl GitHistory {
         Self { root: root.to_owned(), known: Mutex::default(), bundles: Mutex::default() }
     }
 
-    /// The objects that these names mean, each with its bytes; none where git cannot be asked.
+    /// The objects that these names mean, each with its bytes; none if git cannot be asked.
     fn objects(&self, names: &[String]) -> Option<Vec<Option<Vec<u8>>>> {
         let mut command = git(&self.root)?;
         command.args(["cat-file", "--batch"]);
@@ -92,7 +92,7 @@ impl GitHistory {
     }
 }
 
-/// The names in a tree object, whose hashes have so many bytes: each is a mode, a space, the name, a zero, the hash.
+/// The names in a tree object, whose hashes have this many bytes: each is a mode, a space, the name, a zero, the hash.
 fn entries(mut tree: &[u8], hash: usize) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     while let Some(end) = tree.iter().position(|byte| *byte == 0) {

@@ -155,7 +155,7 @@ impl Output {
         self.stdout.width.clamp(60, 140)
     }
 
-    /// Refuses files for the report that the report is about: nothing may be written over what it was made from.
+    /// Rejects files for the report that the report is about: nothing may be written over what it was made from.
     pub fn spares<'f>(&self, inputs: impl Iterator<Item = &'f str>) -> Result<(), Vec<Error>> {
         let taken: Vec<(Inode, &str)> =
             inputs.filter_map(|input| Some((Inode::of(Path::new(input))?, input))).collect();
@@ -337,7 +337,7 @@ fn present_folder(path: &Path) -> PathBuf {
     folder
 }
 
-/// Refuses a file in a bundle: a report there would be a file that no manifest lists.
+/// Rejects a file in a bundle: a report there would be a file that no manifest lists.
 pub fn outside_bundles(path: &Path) -> Result<(), Error> {
     let Ok(real) = present_folder(path).canonicalize() else { return Ok(()) };
     match real.ancestors().find(|above| above.join("bagit.txt").exists()) {
@@ -373,7 +373,7 @@ fn begins_with_lines(path: &Path) -> bool {
     read.is_ok() && report::lines::begin(&String::from_utf8_lossy(&start))
 }
 
-/// Refuses a path for a report where something else stands than nothing or an earlier one: a pipe, a device and a link are neither
+/// Rejects a path for a report where something else stands than nothing or an earlier one: a pipe, a device and a link are neither
 /// waited for nor replaced.
 fn takes_a_report(path: &Path) -> Result<HeldPath, Error> {
     outside_bundles(path)?;

@@ -31,7 +31,7 @@ const CHOICES: &str = "approve, dispute REASON, answer N WORDS, column, skip or 
 /// The possible answers for a column.
 const COLUMN_CHOICES: &str = "approve, approve except N N ..., or skip? ";
 
-/// Runs the command: 0 where nothing is open, else 3.
+/// Runs the command: 0 if nothing is open, else 3.
 pub fn run(root: &Path, own: &ReviewArgs, output: &Output) -> Answer {
     if own.coverage {
         return coverage::run(root, own, output);
@@ -270,7 +270,7 @@ impl LiveSession<'_> {
         Ok(())
     }
 
-    /// An open claim with its fact altered, where there is one.
+    /// An open claim with its fact altered, if there is one.
     fn decoy(&self, open: &[OpenClaim<'_>]) -> Option<(usize, Decoy)> {
         let shown = self.session.counts.shown;
         let start = usize::try_from(self.plan.draw("claim", shown, open.len() as u64)).ok()?;
@@ -535,7 +535,7 @@ impl LiveSession<'_> {
         text + &self.entry("check", &check)
     }
 
-    /// A name and what is said of it, wrapped; nothing where it is empty.
+    /// A name and what is said of it, wrapped; nothing if it is empty.
     fn entry(&self, name: &str, words: &str) -> String {
         let words = words.split_whitespace().map(visible).collect::<Vec<_>>().join(" ");
         if words.is_empty() {

@@ -42,7 +42,7 @@ impl Explainable {
         &self.parts[1]
     }
 
-    /// How well it fits; nothing where one of the words stands nowhere. A whole name or word counts twice.
+    /// How well it fits; nothing if one of the words stands nowhere. A whole name or word counts twice.
     fn weight(&self, words: &[String]) -> Option<usize> {
         let parts = self.parts.each_ref().map(|part| part.to_lowercase());
         let of_word = |word: &String| {
@@ -59,7 +59,7 @@ impl Explainable {
     }
 }
 
-/// Whether a word stands in a text with nothing of a word on either side.
+/// Whether a word is in a text with nothing of a word on either side.
 fn is_whole(text: &str, word: &str) -> bool {
     text.match_indices(word).any(|(at, _)| {
         let before = text[..at].chars().next_back();
@@ -114,7 +114,7 @@ pub fn listed(sought: &str) -> Result<String, Error> {
     Ok(text)
 }
 
-/// Refuses a name that nothing has, with those that are like it.
+/// Rejects a name that nothing has, with those that are like it.
 pub fn unknown(name: &str) -> Error {
     let all = all();
     let names = || all.iter().map(Explainable::name);

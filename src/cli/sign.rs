@@ -126,7 +126,7 @@ pub fn run(own: &args::SignArgs, output: &Output) -> Answer {
     if errors.is_empty() { Ok(ExitStatus::Verified) } else { Err(errors) }
 }
 
-/// Signs a statement, and answers the name of the new file beside it.
+/// Signs a statement, and answers the name of the new file next to it.
 fn sign_statement(path: &Path, shown: &str, key: &PrivateKey) -> Result<String, Error> {
     let source = Source::load(path, shown)?;
     let text = source.text().trim_end().to_owned();
@@ -164,7 +164,7 @@ fn sign(path: &Path, shown: &str, key: &PrivateKey) -> Result<Bundle, Error> {
         }
         None => bundle::add_signature(path, shown, text.as_bytes())?,
     }
-    // Read as a stranger reads it: what would be refused later is refused now.
+    // Read as a stranger reads it: what would be refused later is rejected now.
     let signed = Bundle::load_folder(path, shown, Some(&loaded.digest()), 1)?;
     signature::judge(&signed, std::slice::from_ref(key.public()), None)?;
     Ok(signed)

@@ -252,7 +252,7 @@ fn keys(paths: &[PathBuf]) -> Result<Vec<PublicKey>, Error> {
     paths.iter().map(|path| PublicKey::load(path)).collect()
 }
 
-/// A challenge, and the file that it stands in.
+/// A challenge, and the file that it is in.
 pub fn challenge(path: &Path) -> Result<(Challenge, String), Error> {
     Ok((Challenge::load(path)?, path.display().to_string()))
 }

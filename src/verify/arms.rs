@@ -238,7 +238,7 @@ impl ClaimArm {
             && own.zip(theirs).filter(|(a, b)| a != b).count() == 1
     }
 
-    /// The words for the kind of its models; none where it is not known.
+    /// The words for the kind of its models; none if it is not known.
     pub fn kind_words(&self) -> &'static [String] {
         match self.runs.is_mixture {
             Some(true) => lexicon().words("arm.sparse"),

@@ -37,7 +37,7 @@ pub struct PostContext<'a> {
     pub library: &'a Library,
     /// The work done so far.
     pub work: &'a Work,
-    /// The texts that are at hand.
+    /// The texts that are available.
     texts: BTreeMap<&'a str, ContextText<'a>>,
     /// Its arms.
     pub arms: PostArms<'a>,
@@ -45,12 +45,12 @@ pub struct PostContext<'a> {
     refused: BTreeMap<&'a str, Error>,
 }
 
-/// A text that is at hand.
+/// A text that is available.
 #[derive(Debug)]
 struct ContextText<'a> {
     own: &'a TextAtHand,
     read: ReadText<'a>,
-    /// All of it, where it has parts that readers do not see.
+    /// All of it, if it has parts that readers do not see.
     whole: Option<SearchedText<'a>>,
     /// Its words, sought when a quote is not there.
     words: OnceLock<WordIndex>,
@@ -78,12 +78,12 @@ impl<'a> PostContext<'a> {
         Self { page, library, work, texts, arms: PostArms::new(page, library, work), refused }
     }
 
-    /// A text that is at hand.
+    /// A text that is available.
     pub fn text(&self, id: &str) -> Option<&ReadText<'a>> {
         self.texts.get(id).map(|text| &text.read)
     }
 
-    /// Where a text has some words in a part that readers do not see: "they stand in line 12 in a comment".
+    /// Where a text has some words in a part that readers do not see: "they are in line 12 in a comment".
     pub fn hidden(&self, id: &str, words: &str) -> Option<String> {
         let ContextText { own, whole: Some(searched), .. } = self.texts.get(id)? else {
             return None;
@@ -120,7 +120,7 @@ impl<'a> PostContext<'a> {
         Some(format!("the text contains \"{shown}\" in line {}", text.line_column(start).0))
     }
 
-    /// Refuses the name of a group that holds a run twice.
+    /// Rejects the name of a group that holds a run twice.
     pub fn usable(&self, name: &str) -> Result<(), Error> {
         self.refused.get(name).map_or(Ok(()), |error| Err(error.clone()))
     }

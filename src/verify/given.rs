@@ -25,7 +25,7 @@ pub struct GivenNumber {
 /// So many expressions are evaluated between two looks at the work: which of them are depends on no number of threads.
 const AT_ONCE: usize = 1024;
 
-/// The numbers that each expression gives, in the order of `expressions`: one, several of a list, or none where it has no value.
+/// The numbers that each expression gives, in the order of `expressions`: one, several of a list, or none if it has no value.
 /// Of the last there are none at all once the work is spent.
 pub fn given(
     page: &PostPage,

@@ -33,7 +33,7 @@ pub fn file() -> String {
 }
 
 impl PostIndex {
-    /// The index of the project at `root`, where it has one.
+    /// The index of the project at `root`, if it has one.
     pub fn read(root: &Path) -> Result<Option<Self>, Error> {
         let path = root.join(file());
         if path.symlink_metadata().is_err() {
@@ -81,7 +81,7 @@ impl PostIndex {
         )
     }
 
-    /// Refuses a judged post that is not listed, or has another number of claims.
+    /// Rejects a judged post that is not listed, or has another number of claims.
     pub fn check(&self, post: &PostReport) -> Result<(), Error> {
         let found = post.claims.len() as u64;
         match self.posts.get(&post.id) {

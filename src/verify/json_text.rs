@@ -149,7 +149,7 @@ impl<'t> ReadText<'t> {
             // A pointer is followed through the members before it.
             self.work.looks_through(self.source.text());
             let around = span(document, at).unwrap_or_default();
-            // Places stand beside each other, so both their ends are in order.
+            // Places are next to each other, so both their ends are in order.
             here = all.partition_point(|place| place.start < around.start)
                 ..all.partition_point(|place| place.end <= around.end);
         }
@@ -196,7 +196,7 @@ impl<'t> ReadText<'t> {
         table
     }
 
-    /// Where the lines of a printed table stand in the text; none where it has no table with this head.
+    /// Where the lines of a printed table are in the text; none if it has no table with this head.
     pub fn of_table(&self, printed: &PrintedTable) -> Option<PlacedTable> {
         let searched = self.searched();
         if searched.lines().tables(&printed.head).next().is_none() {
@@ -231,7 +231,7 @@ impl<'t> ReadText<'t> {
     }
 }
 
-/// Where the value that a pointer leads to stands, with its key where it has one.
+/// Where the value that a pointer leads to stands, with its key if it has one.
 fn span(document: &Document, pointer: &str) -> Option<Range<usize>> {
     let value = document.root().at(pointer).ok()?.value();
     let (parent, key) = pointer.rsplit_once('/')?;
@@ -276,11 +276,11 @@ fn table(
     }
 }
 
-/// A value as it stands in the text; a string without its quotation marks.
+/// A value as it is in the text; a string without its quotation marks.
 fn cell(value: &Value, text: &str) -> PrintedCell {
     let span = value.span.clone();
     match &value.kind {
-        // Its signs stand in the text as they are.
+        // Its signs are in the text as they are.
         Kind::Text(words) if span.len() == words.len() + 2 => {
             PrintedCell { text: words.to_string(), span: span.start + 1..span.end - 1 }
         }

@@ -23,7 +23,7 @@ codes! {
 /// The schema id that a lock opens with.
 pub const SCHEMA: &str = "repro.lock/4";
 
-/// Of a claim: verdict and assurance, what is claimed, what it is held against, and the code of the verdict, which is empty where
+/// Of a claim: verdict and assurance, what is claimed, what it is held against, and the code of the verdict, which is empty if
 /// there is none.
 type LockEntry = [String; 4];
 
@@ -32,7 +32,7 @@ type LockEntry = [String; 4];
 pub struct PostLock {
     /// The digest of the post file.
     post: String,
-    /// The digests of the texts that were at hand, by their ids.
+    /// The digests of the texts that were available, by their ids.
     texts: BTreeMap<String, String>,
     /// The digests of its bundles, `sha256:…`, by name, and where they stand.
     bundles: BTreeMap<String, (String, Location)>,
@@ -45,7 +45,7 @@ pub fn file(post: &str) -> String {
     format!("repro/{post}.lock")
 }
 
-/// The lock of a post, where it has one.
+/// The lock of a post, if it has one.
 pub fn read(root: &Path, post: &str) -> Result<Option<PostLock>, Error> {
     let name = file(post);
     let path = root.join(&name);
@@ -133,7 +133,7 @@ impl PostLock {
         )
     }
 
-    /// Refuses a bundle that is not the recorded one.
+    /// Rejects a bundle that is not the recorded one.
     pub fn check_pin(&self, bundle: &Bundle, asked: &Location) -> Result<(), Error> {
         let Some((pinned, place)) = self.bundles.get(bundle.name()) else {
             let expected = "a bundle whose digest is in the lock";

@@ -110,7 +110,7 @@ pub fn random(
 }
 
 impl RandomMutants {
-    /// Counts what came of a change: the claims before and after, none where the post no longer parses.
+    /// Counts what came of a change: the claims before and after, none if the post no longer parses.
     fn add(&mut self, kind: MutationKind, before: &[ClaimReport], after: Option<Vec<ClaimReport>>) {
         let tally = self.tallies.entry(kind).or_default();
         let Some(after) = after else { return tally.add(Detection::Refuted) };

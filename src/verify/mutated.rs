@@ -28,7 +28,7 @@ pub enum Digit {
 }
 
 impl Digit {
-    /// The text with this digit changed, 9 to 8 and any other to the next one; none where there is none.
+    /// The text with this digit changed, 9 to 8 and any other to the next one; none if there is none.
     pub fn change(self, text: &str) -> Option<String> {
         let found = match self {
             Self::First => {
@@ -181,7 +181,7 @@ pub fn changed(
     texts: &TextsAtHand,
     digit: Digit,
 ) -> Result<Vec<ChangedNumber>, Error> {
-    // Whether the changed words stand in the text is another question, and the answer is no.
+    // Whether the changed words are in the text is another question, and the answer is no.
     let none = TextsAtHand::new();
     let work = Work::of_posts(PER_NUMBER);
     let context = PostContext::new(page, library, &none, &work);
@@ -248,7 +248,7 @@ pub(crate) fn words(piece: &PostStatement) -> Option<&str> {
     }
 }
 
-/// The piece with another number for one of its words, after the number before and after; none where it is not to be
+/// The piece with another number for one of its words, after the number before and after; none if it is not to be
 /// changed.
 pub(crate) fn with_other_number(
     piece: &PostStatement,

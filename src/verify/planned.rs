@@ -34,7 +34,7 @@ pub fn differs(run: &PlannedRun, bundle: &Bundle) -> Option<String> {
     Some(format!("`extra.{other}` is {stated}, but {planned} in the plan"))
 }
 
-/// Whether the run of a bundle is that of its plan, at hand; nothing where the plan is another one.
+/// Whether the run of a bundle is that of its plan, available; nothing if the plan is another one.
 pub fn follows(study: &Study, bundle: &Bundle) -> Result<Option<Outcome>, Error> {
     let receipt = bundle.receipt();
     if receipt.plan_sha256() != Some(study.digest().to_string().as_str()) {

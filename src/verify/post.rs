@@ -39,18 +39,18 @@ pub(crate) fn open(root: &Path, id: &str) -> Result<Document, Error> {
     Document::parse_toml(source)
 }
 
-/// Refuses a post file or a text that is longer than what is looked through.
+/// Rejects a post file or a text that is longer than what is looked through.
 pub(crate) fn is_short(source: &Source) -> Result<(), Error> {
     at_most(source, source.text().len(), MOST_BYTES, "bytes")
 }
 
-/// Refuses a text that is longer than what is looked through, or has more numbers.
+/// Rejects a text that is longer than what is looked through, or has more numbers.
 pub(crate) fn is_short_text(source: &Source) -> Result<(), Error> {
     is_short(source)?;
     at_most(source, quote::count(source.text()), MOST_NUMBERS, "numbers")
 }
 
-/// Refuses more of something than is looked through.
+/// Rejects more of something than is looked through.
 pub(crate) fn at_most(source: &Source, count: usize, most: usize, what: &str) -> Result<(), Error> {
     if count <= most {
         return Ok(());
@@ -59,7 +59,7 @@ pub(crate) fn at_most(source: &Source, count: usize, most: usize, what: &str) ->
     Err(TOO_LONG.at(place, format!("at most {most} {what}"), format!("{count} {what}")))
 }
 
-/// Refuses a post whose id is not the name of its file.
+/// Rejects a post whose id is not the name of its file.
 pub(crate) fn matches_file_name(document: &Document, id: Node) -> Result<(), Error> {
     let file = document.source.name().rsplit('/').next();
     match file.and_then(|name| name.strip_suffix(".toml")) {

@@ -25,7 +25,7 @@ codes! {
 #[derive(Debug, Default)]
 pub struct GivenTexts(BTreeMap<Digest, Source>);
 
-/// The texts of one post that are at hand, by the ids of the post.
+/// The texts of one post that are available, by the ids of the post.
 pub type TextsAtHand = BTreeMap<String, TextAtHand>;
 
 /// A text as readers see it.
@@ -63,7 +63,7 @@ impl TextAtHand {
         Ok(Self { seen, content, markup, whole, hidden, digest })
     }
 
-    /// Where the text has numbers that readers do not see, in words; none where it has none.
+    /// Where the text has numbers that readers do not see, in words; none if it has none.
     pub fn hidden_numbers(&self) -> Option<String> {
         let whole = self.whole.text();
         let numbers = |part: &&HiddenPart| {
@@ -90,7 +90,7 @@ impl TextAtHand {
 }
 
 /// A file as readers see it: without comments, addresses and what is declared hidden, each byte in its place. One that
-/// is longer than what is looked through is refused.
+/// is longer than what is looked through is rejected.
 pub fn as_seen(source: &Source) -> Result<Source, Error> {
     Source::new(source.name(), read_as_seen(source)?.text.into_bytes())
 }
@@ -117,7 +117,7 @@ impl GivenTexts {
         Ok(Self(given))
     }
 
-    /// The texts of `page` that are at hand. One that must lie beside the post file and does not is an
+    /// The texts of `page` that are available. One that must lie beside the post file and does not is an
     /// error; one that is not redistributed may be absent.
     pub fn of(&self, page: &PostPage, root: &Path) -> Result<TextsAtHand, Vec<Error>> {
         let mut texts = TextsAtHand::new();

@@ -1,4 +1,4 @@
-//! Typed facts against the documents that they were typed from, where those are at hand.
+//! Typed facts against the documents that they were typed from, where those are available.
 
 use std::collections::BTreeSet;
 

@@ -71,7 +71,7 @@ impl BestOf {
     }
 }
 
-/// How a number that is no result of an operation came to be.
+/// How a number that is not a result of an operation came to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LeafKind {
     /// Written in the expression itself.
@@ -116,7 +116,7 @@ pub struct Leaf {
 const COURSE: &[&str] = &["step", "tokens_seen", "predicted_tokens", "epochs_seen"];
 
 impl Leaf {
-    /// A piece that stands in no file: what is written in an expression, or a count.
+    /// A piece that is in no file: what is written in an expression, or a count.
     pub fn without_place(kind: LeafKind, text: String) -> Self {
         Self { kind, evidence: None, quote: None, text, step: None, best: None }
     }
@@ -174,7 +174,7 @@ pub struct EvidenceWords {
 }
 
 impl EvidenceWords {
-    /// Words that stand in an expression.
+    /// Words that are in an expression.
     pub fn without_place(text: &str) -> Self {
         Self { text: text.to_owned(), leaves: Vec::new() }
     }
@@ -256,7 +256,7 @@ impl Quantity {
         (scopes[0] != scopes[1]).then_some(scopes)
     }
 
-    /// A number that stands in the expression, or in the words that it is held against.
+    /// A number that is in the expression, or in the words that it is held against.
     pub fn stated(printed: &Printed, kind: LeafKind) -> Self {
         let per_one = printed.unit().per_one();
         let leaf = Leaf::without_place(kind, printed.text().to_owned());

@@ -63,7 +63,7 @@ impl Work {
         self.steps.load(Ordering::Relaxed) > self.most
     }
 
-    /// Refuses to go on where nothing more is done. Whichever part of a post asks too late, the whole post is refused.
+    /// Refuses to go on where nothing more is done. Whichever part of a post asks too late, the whole post is rejected.
     pub fn goes_on(&self, place: &Location) -> Result<(), Error> {
         match self.is_spent() {
             false => Ok(()),

@@ -99,7 +99,7 @@ pub fn demands(root: &Path, asked: &Asked, judged: &JudgedArgs) -> Result<Demand
     })
 }
 
-/// A bundle as a plan names it: a URL that could not be read, or that holds a secret, stands in none.
+/// A bundle as a plan names it: a URL that could not be read, or that holds a secret, is in none.
 fn bundle(path: &Path) -> Result<String, Error> {
     let named = text(path)?;
     if is_url(path) {

@@ -47,7 +47,7 @@ fn is_report(path: &Path) -> bool {
     read.is_ok() && ["\"repro.report/", "\"repro.check/"].iter().any(|schema| head.contains(schema))
 }
 
-/// Runs the command; `root` is the project, where there is one.
+/// Runs the command; `root` is the project, if there is one.
 pub fn run(root: Option<&Path>, own: &DiffArgs, output: &Output) -> Answer {
     let threads = own.threads.unwrap_or_else(threads::cores);
     let judging = Judging { root, posts: &own.post, threads };

@@ -76,7 +76,7 @@ fn listed(root: &Path, commit: &str, paths: &[String]) -> Result<Vec<CommitFile>
         .collect()
 }
 
-/// A line of the listing: mode, kind and name of the object, a tab, the path. Links and submodules are no files, as they
+/// A line of the listing: mode, kind and name of the object, a tab, the path. Links and submodules are not files, as they
 /// are none to a bundle; nor is a path that leads out of the folder, or is not text.
 fn file_of(line: &[u8]) -> Option<CommitFile> {
     let (about, path) = std::str::from_utf8(line).ok()?.split_once('\t')?;
@@ -122,7 +122,7 @@ fn write(root: &Path, files: &[CommitFile], folder: &Path) -> std::io::Result<()
     written
 }
 
-/// One answer: a line that ends in the length, so many bytes, a line feed.
+/// One answer: a line that ends in the length, this many bytes, a line feed.
 fn copy(answers: &mut BufReader<ChildStdout>, path: &Path) -> std::io::Result<()> {
     let mut head = String::new();
     answers.read_line(&mut head)?;

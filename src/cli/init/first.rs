@@ -13,7 +13,7 @@ use repro_verify::verify::{BundleStore, judge};
 
 /// Its name.
 pub const ID: &str = "first";
-/// The name of its text, beside it.
+/// The name of its text, next to it.
 pub const TEXT: &str = "first.md";
 /// Its opening comment, with the next steps.
 const HEAD: &str = include_str!("first.toml");

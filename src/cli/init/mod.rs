@@ -189,7 +189,7 @@ impl Setup {
         self.file(&format!("repro/{}.toml", first::ID), &post).map_err(one)
     }
 
-    /// The text that a run before has left without its post; another one of this name stands in the way.
+    /// The text that a run before has left without its post; another one of this name is in the way.
     fn earlier_text(&self) -> Result<Option<Source>, Vec<Error>> {
         let one = |error: Error| vec![error];
         let name = format!("repro/{}", first::TEXT);
@@ -370,7 +370,7 @@ fn no_number(logs: &[PathBuf]) -> Vec<Error> {
     vec![NO_NUMBER.at(Location::file(named), "a metric whose last value is a number", "none")]
 }
 
-/// Refuses a bundle that was not made of the log of a run.
+/// Rejects a bundle that was not made of the log of a run.
 fn is_of(run: &LoggedRun, path: &Path, threads: usize) -> Result<(), Error> {
     let shown = path.display().to_string();
     let bundle = Bundle::load_folder(path, &shown, None, threads)?;

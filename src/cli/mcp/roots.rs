@@ -23,7 +23,7 @@ pub struct ReadableRoots {
 }
 
 impl ReadableRoots {
-    /// The project is the folder named, else the nearest that holds `repro/`, else the one at hand.
+    /// The project is the folder named, else the nearest that holds `repro/`, else the current folder.
     pub fn of(project: Option<&Path>, allowed: &[PathBuf]) -> Result<Self, Vec<Error>> {
         let here = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
         let nearest = || here.ancestors().find(|folder| folder.join("repro").is_dir());
@@ -36,14 +36,14 @@ impl ReadableRoots {
         Ok(Self { project: real(project)?, others })
     }
 
-    /// Refuses paths that lead out, or below which a link does, or too many files lie. Relative ones start at the project.
+    /// Rejects paths that lead out, or below which a link does, or too many files lie. Relative ones start at the project.
     pub fn confine(&self, paths: &[PathBuf]) -> Result<(), Vec<Error>> {
         let mut walk = ConfinedWalk { roots: self, left: MOST_FILES, seen: BTreeSet::new() };
         let errors: Vec<_> = paths.iter().filter_map(|path| walk.path(path).err()).collect();
         if errors.is_empty() { Ok(()) } else { Err(errors) }
     }
 
-    /// The same where a file is read without what stands beside it.
+    /// The same where a file is read without what is next to it.
     pub fn confine_alone(&self, paths: &[PathBuf]) -> Result<(), Vec<Error>> {
         let real = |path: &PathBuf| self.real(path).map_err(|error| vec![error]);
         let is_folder = |path: &&PathBuf| self.project.join(path).is_dir();
@@ -103,12 +103,12 @@ impl ConfinedWalk<'_> {
         if real.is_dir() {
             return self.folder(real, path, 0);
         }
-        // What an index of a store lists may lie in folders beside it.
+        // What an index of a store lists may lie in folders next to it.
         let is_lines = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("jsonl"));
         if let (true, Some(folder)) = (is_lines, real.parent()) {
             return self.folder(folder.to_owned(), path, 0);
         }
-        // What stands beside a file may be read with it: the shards of an index, the config of weights.
+        // What is next to a file may be read with it: the shards of an index, the config of weights.
         let beside = real.parent().map(std::fs::read_dir);
         for entry in beside.into_iter().flatten().flatten().flatten().take(MOST_FILES) {
             self.target(&entry, path)?;

@@ -53,7 +53,7 @@ pub fn read(own: &args::StatsArgs) -> Result<StatsRequest, Error> {
     checked(asked)
 }
 
-/// Refuses options that nothing would answer to.
+/// Rejects options that nothing would answer to.
 fn checked(asked: StatsRequest) -> Result<StatsRequest, Error> {
     let alone = asked.proportions.is_empty()
         && asked.discordant.is_none()
@@ -169,7 +169,7 @@ fn number(place: &str, text: &str) -> Result<f64, Error> {
     number.map(|number| number.float).map_err(|(expected, found)| bad(place, expected, found))
 }
 
-/// Numbers between commas. Digits that look like one number with a decimal comma are refused.
+/// Numbers between commas. Digits that look like one number with a decimal comma are rejected.
 fn list(place: &str, text: &str) -> Result<Vec<WrittenNumber>, Error> {
     let items: Vec<_> = text.split(',').collect();
     if decimal_commas(&items) {
@@ -278,7 +278,7 @@ fn discordant(text: &str) -> Result<[u64; 2], Error> {
     }
 }
 
-/// The numbers of a list as they are written, where there is one.
+/// The numbers of a list as they are written, if there is one.
 fn counts(place: &str, text: Option<&str>) -> Result<Option<Vec<BigRational>>, Error> {
     let Some(text) = text else { return Ok(None) };
     Ok(Some(list(place, text)?.iter().map(|number| number.exact.value()).collect()))
@@ -382,7 +382,7 @@ fn number_in(cell: Node<'_>) -> Result<WrittenNumber, Error> {
     let text = match &cell.value().kind {
         Kind::Text(text) if csv => text.trim().to_owned(),
         Kind::Number(text) => text.replace('_', ""),
-        // The error names what stands there.
+        // The error names what is there.
         _ => cell.float()?.to_string(),
     };
     decimal(&text).map_err(|(expected, found)| WRONG_TYPE.at(cell.place(), expected, found))

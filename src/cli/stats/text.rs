@@ -108,7 +108,7 @@ fn tables(asked: &StatsRequest) -> Vec<Table> {
     ]
 }
 
-/// One table, or nothing where no answer belongs in it.
+/// One table, or nothing if no answer belongs in it.
 fn draw(table: &Table, entries: &[Entry], width: usize) -> String {
     let headings = table.columns.iter().map(|(heading, _)| (*heading).to_owned()).collect();
     let mut drawn = Columns::new(headings);

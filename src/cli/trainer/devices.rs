@@ -31,10 +31,10 @@ struct DescribedDevice {
     /// The value for `--device`.
     id: String,
     name: Option<String>,
-    /// Threads that the check ran on, where it is the processor.
+    /// Threads that the check ran on, where it is the CPU.
     #[serde(skip_serializing_if = "Option::is_none")]
     threads: Option<usize>,
-    /// The version of its driver, where it has one.
+    /// The version of its driver, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     driver: Option<String>,
     /// Bytes of its own memory.
@@ -61,7 +61,7 @@ struct MissingRuntime {
     why: String,
 }
 
-/// Runs the command: computes the golden bits with every instruction set of the processor, and on every device.
+/// Runs the command: computes the golden bits with every instruction set of the CPU, and on every device.
 pub fn run(own: &DevicesArgs, output: &Output) -> Answer {
     if let Some((folder, id)) = own.tensor_cores.as_deref().zip(own.device.as_deref()) {
         return tensor_cores::run(id, folder, own.seed, output);

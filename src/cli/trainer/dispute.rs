@@ -168,7 +168,7 @@ fn told(sides: &[(&Side, &Judged); 2], parting: Parting) -> String {
 /// Settings that select what a run keeps, which do not change its states.
 const OF_KEEPING: [&str; 2] = ["kept_checkpoints", "slices"];
 
-/// Refuses two runs that are not meant to be equal.
+/// Rejects two runs that are not meant to be equal.
 fn same_config(a: &Side, b: &Side) -> Result<(), Error> {
     let config = |side: &Side| table(side.bundle.document(CONFIG)?.root());
     let (ours, theirs) = (config(a)?, config(b)?);

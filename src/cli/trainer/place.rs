@@ -11,7 +11,7 @@ use repro_replay::backend::Place;
 use repro_replay::replay::Machine;
 use repro_report::outcome::ExitStatus;
 
-/// The device, instructions and threads asked for, or all of the processor; another status where the device is not there.
+/// The device, instructions and threads asked for, or all of the CPU; another status where the device is not there.
 pub fn machine(
     own: &args::MachineArgs,
     output: &Output,
@@ -37,7 +37,7 @@ pub fn with_engine(
     Ok(place(own, isa, output)?.map(machine))
 }
 
-/// The device asked for, or the processor; another status, which was explained, where the device is not there.
+/// The device asked for, or the CPU; another status, which was explained, where the device is not there.
 pub fn place(
     name: Option<&str>,
     isa: Isa,

@@ -192,7 +192,7 @@ impl<'a> Worker<'a> {
     }
 }
 
-/// Refuses a project that is not the one of a plan.
+/// Rejects a project that is not the one of a plan.
 pub fn is_same_project(root: &Path, plan: &WorkPlan) -> Result<(), Error> {
     let found = ground::project(root)?;
     let Some(planned) = plan.project.filter(|planned| *planned != found) else { return Ok(()) };
@@ -205,7 +205,7 @@ pub fn is_same_project(root: &Path, plan: &WorkPlan) -> Result<(), Error> {
     Err(CHANGED.at(place, expected, format!("digest {found}")))
 }
 
-/// Refuses a bundle, or what a post is judged by, that is not what was planned.
+/// Rejects a bundle, or what a post is judged by, that is not what was planned.
 pub fn is_planned(planned: Option<Digest>, found: Digest, at: &str) -> Result<(), Error> {
     match planned {
         Some(planned) if planned == found => Ok(()),

@@ -77,7 +77,7 @@ pub fn to_be_judged(page: &PostPage, at_hand: &TextsAtHand, bundles: &[(&str, Di
     let texts = page.texts.iter().map(|text| json!([text.id, known(&text.id)]));
     let mut texts: Vec<_> = texts.collect();
     if texts.is_empty() {
-        // A report says of a post without texts that it has none at hand.
+        // A report says of a post without texts that it has none available.
         texts.push(json!(["", null]));
     }
     let bundles = bundles.iter().map(|(name, digest)| json!([name, digest.prefixed()]));
@@ -105,7 +105,7 @@ pub fn stamp(folder: &Path) -> Digest {
 }
 
 fn stamps(folder: &Path, below: &str, entries: &mut Vec<(String, u64, String)>) {
-    // What cannot be listed is refused where the bundle is read.
+    // What cannot be listed is rejected where the bundle is read.
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = format!("{below}{}", entry.file_name().display());
         let Ok(about) = entry.metadata() else { continue };

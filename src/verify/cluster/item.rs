@@ -11,7 +11,7 @@ use crate::cluster::program::Program;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WorkTask {
-    /// Steps of a run are executed again.
+    /// Steps of a run are replayed.
     Replay,
     /// A bundle is read and checked on its own.
     Inspect,
@@ -64,7 +64,7 @@ pub struct WorkItem {
     /// The digest of everything else that its result depends on.
     pub ground: Digest,
     /// The digest of what lies beside the inputs and counts too: what the history of the project holds of plans, and files that a
-    /// receipt names and its bundle does not hold. None where there is nothing of the kind.
+    /// receipt names and its bundle does not hold. None if there is nothing of the kind.
     pub beside: Option<Digest>,
     /// The key that its result is stored under.
     pub key: Digest,

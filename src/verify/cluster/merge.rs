@@ -37,7 +37,7 @@ type Inspected = (Result<InspectedBundle, Error>, Replays, Vec<Error>);
 /// Checks of results, beyond being complete and part of the plan.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ResultChecks<'a> {
-    /// Keys of which one must have signed each result; none where nothing need be signed.
+    /// Keys of which one must have signed each result; none if nothing need be signed.
     pub keys: &'a [PublicKey],
     /// Results of items that were executed here again, which the others have to equal.
     pub audit: Option<&'a Store>,
@@ -167,7 +167,7 @@ impl<'a> Merging<'a> {
         Ok((*inspected, answers, result.unused))
     }
 
-    /// Refuses a result that is not of the planned bundle, and a bundle that lies here and is another by now.
+    /// Rejects a result that is not of the planned bundle, and a bundle that lies here and is another by now.
     fn check_inspected(&self, item: &WorkItem, inspected: &InspectedBundle) -> Result<(), Error> {
         let Some(judged) = Digest::parse_prefixed(inspected.digest()) else {
             return Err(self.damaged(item, "no bundle digest"));
@@ -378,7 +378,7 @@ impl Unused {
     }
 }
 
-/// Refuses results that are not of the plan: they are of another, or of nothing at all.
+/// Rejects results that are not of the plan: they are of another, or of nothing at all.
 fn foreign(plan: &WorkPlan, store: &Store, names: &[String]) -> Result<Vec<Error>, Vec<Error>> {
     let planned: HashMap<_, _> = plan.items.iter().map(|item| (item.asked(), item.key)).collect();
     let (mut of_plans, mut of_nothing) = (Vec::new(), Vec::new());

@@ -24,7 +24,7 @@ const LINE_CAP: u64 = 64 << 20;
 pub struct MergedPost {
     /// The post.
     pub id: String,
-    /// The digest of what it is judged by, besides the replays; none where that could not be read.
+    /// The digest of what it is judged by, besides the replays; none if that could not be read.
     pub inputs: Option<Digest>,
 }
 

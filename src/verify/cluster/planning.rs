@@ -35,7 +35,7 @@ const MOST: u64 = 100_000_000_000;
 pub trait Estimator: Sync {
     /// The floating-point operations of a replay, roughly.
     fn operations(&self, bundle: &Bundle, extent: Extent) -> Result<f64, Error>;
-    /// The digest of the data of a run, where they are at hand: batches are then drawn again.
+    /// The digest of the data of a run, where they are available: batches are then drawn again.
     fn data(&self, bundle: &Bundle) -> Option<Digest>;
 }
 
@@ -117,7 +117,7 @@ impl Planner<'_> {
     fn replay(&self, bundle: &Bundle, (at, in_project): (&str, bool), extent: Extent) -> WorkItem {
         let trainer = bundle.receipt().trainer.as_ref();
         let data = self.estimator.and_then(|known| known.data(bundle));
-        // Beyond its slices nothing of a run is executed where its data are not at hand.
+        // Beyond its slices nothing of a run is executed where its data are not available.
         let is_executed = data.is_some() || matches!(extent, Extent::Steps { .. });
         let estimated = self.estimator.filter(|_| is_executed);
         let estimated = estimated.and_then(|known| known.operations(bundle, extent).ok());

@@ -21,7 +21,7 @@ pub const CAP: usize = 256 << 20;
 /// The findings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Found {
-    /// A bundle, without its steps, or why it is refused.
+    /// A bundle, without its steps, or why it is rejected.
     Inspected(Box<Result<InspectedBundle, Error>>),
     /// The outcome of replaying steps.
     Replayed(ReplayOutcome),
@@ -77,7 +77,7 @@ pub struct ResultOf {
 }
 
 impl ResultOf {
-    /// Whether one of these keys signed it, where there are any.
+    /// Whether one of these keys signed it, if there are any.
     pub fn is_signed_by(&self, keys: &[PublicKey]) -> bool {
         let signature = self.signature.as_deref().unwrap_or_default();
         keys.is_empty() || keys.iter().any(|key| is_signed_by(KIND, &self.signed, signature, key))

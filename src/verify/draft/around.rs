@@ -31,7 +31,7 @@ pub struct Around<'s> {
     quantities: Vec<usize>,
     of: Option<LoggedPart>,
     is_percent: bool,
-    /// The words right beside it, the nearest first.
+    /// The words right next to it, the nearest first.
     beside: Vec<BesideWord>,
     /// In a row of a table the words of its label and its column that can name a quantity.
     quantity_of_row: &'s [String],
@@ -158,7 +158,7 @@ impl Around<'_> {
         self.label == Some(candidate.expression.as_str())
     }
 
-    /// Whether any word speaks for a candidate; for what is configured or counted, one beside the number.
+    /// Whether any word speaks for a candidate; for what is configured or counted, one next to the number.
     pub fn speaks_for(&self, candidate: &DraftCandidate) -> bool {
         let is_beside =
             |words: &Vec<String>| self.beside.iter().any(|one| words.contains(&one.text));
@@ -270,7 +270,7 @@ impl Around<'_> {
             && (is_error && !is_deviation && !is("se(") || is_deviation && !is_error && !is("sd("))
     }
 
-    /// A difference of shares is in points, and none where the words say that it is relative.
+    /// A difference of shares is in points, and none if the words say that it is relative.
     fn says_no_difference(&self, candidate: &DraftCandidate) -> bool {
         let says = |list: &str| has_one(words_of_list(list), self.words);
         let is_relative = says("relative") && !says("absolute");

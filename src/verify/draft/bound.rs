@@ -34,7 +34,7 @@ const TELLING_DIGITS: usize = 4;
 /// The binding of a number.
 #[derive(Debug, Clone, Default)]
 pub struct DraftBinding {
-    /// The expression; none where nothing gives its digits, or nothing that the text may mean.
+    /// The expression; none if nothing gives its digits, or nothing that the text may mean.
     pub expression: Option<String>,
     /// Others that are as likely and mean something else.
     pub others: Vec<String>,

@@ -36,7 +36,7 @@ pub struct DraftCandidate {
     pub is_spread: bool,
     /// Words of which the text must have one: no other statistic is meant where a text names none.
     pub needs: &'static [String],
-    /// Of what is configured or counted: lists of each of which the text has a word beside the number.
+    /// Of what is configured or counted: lists of each of which the text has a word next to the number.
     pub said: Vec<Vec<String>>,
 }
 

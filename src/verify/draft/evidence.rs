@@ -398,7 +398,7 @@ fn state(arm: &mut NamedArm, bundle: &Bundle) {
     }
 }
 
-/// Names a metric of an arm by its place in the bundles, unless evaluations or another file have it: steps and tokens stand in
+/// Names a metric of an arm by its place in the bundles, unless evaluations or another file have it: steps and tokens are in
 /// several tables, and the loss of evaluations has its own name.
 fn name_metric(arm: &mut NamedArm, metric: String, place: &str) {
     let has_loss = || arm.recorded.iter().any(|field| field == "loss");

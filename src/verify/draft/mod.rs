@@ -64,7 +64,7 @@ pub struct DraftRequest<'a> {
     /// The text, and its path seen from the post file.
     pub text: Source,
     pub text_name: &'a str,
-    /// Bundles and folders of bundles; all of the project where there are none.
+    /// Bundles and folders of bundles; all of the project if there are none.
     pub evidence: &'a [PathBuf],
     /// The post as it is, where it is updated.
     pub before: Option<String>,
@@ -89,7 +89,7 @@ pub struct DraftedNumber {
 pub struct Draft {
     /// The post file.
     pub post: String,
-    /// The numbers of sentences, in the order of the text; those of tables stand in `tables`.
+    /// The numbers of sentences, in the order of the text; those of tables are in `tables`.
     pub numbers: Vec<DraftedNumber>,
     /// The columns of tables that are bound, with their expressions and the rows that they do not fit.
     pub columns: Vec<(String, Vec<String>, Vec<String>)>,
@@ -171,14 +171,14 @@ struct Drafting<'d> {
 struct DraftedStatement {
     comments: Vec<String>,
     text: String,
-    /// Where it stands in the text.
+    /// Where it is in the text.
     at: usize,
     /// The same for each of its numbers alone.
     parts: Vec<DraftedStatement>,
 }
 
 impl DraftedStatement {
-    /// Whether it may stand in a post: a sentence where all of it is verified. The columns of a table were chosen so.
+    /// Whether it may are in a post: a sentence where all of it is verified. The columns of a table were chosen so.
     fn holds(&self, verdicts: &[Verdict]) -> bool {
         let is_table = self.text.starts_with("[[table]]");
         let is_verified = |verdict: &Verdict| *verdict == Verdict::Verified;

@@ -117,7 +117,7 @@ pub fn is_of_arms(table: &DraftTable, arms: &[NamedArm]) -> bool {
     table.table.rows.iter().any(|row| arm_of(row, arms).is_some())
 }
 
-/// Finds what the columns of a table are; none where its rows are no arms.
+/// Finds what the columns of a table are; none if its rows are no arms.
 pub fn bind(
     table: &DraftTable,
     arms: &[NamedArm],
@@ -196,7 +196,7 @@ impl HeadWords {
             && !is_untold_rate(&candidate.words, &self.words)
     }
 
-    /// Whether a spread of a column of spreads is around what stands in the column before.
+    /// Whether a spread of a column of spreads is around what is in the column before.
     fn is_around(&self, template: &str) -> bool {
         let field = |one: &str| {
             let inner = one.split_once('(').map_or(one, |(_, inner)| inner);

@@ -63,7 +63,7 @@ pub struct WrittenPost {
     pub statements: Vec<WrittenStatement>,
 }
 
-/// A statement as it stands in a post file.
+/// A statement as it is in a post file.
 #[derive(Debug)]
 pub struct WrittenStatement {
     pub text: String,

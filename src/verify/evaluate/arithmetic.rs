@@ -1,4 +1,4 @@
-//! The operators on numbers: over exact intervals and, beside them, over floats as a script would.
+//! The operators on numbers: over exact intervals and, next to them, over floats as a script would.
 
 use std::rc::Rc;
 
@@ -112,7 +112,7 @@ impl<'a> Join<'_, 'a> {
     }
 }
 
-/// One operation; why there is no result, where there is none.
+/// One operation; why there is not a result, if there is none.
 fn operate(
     operator: ArithmeticOperator,
     a: &Quantity,

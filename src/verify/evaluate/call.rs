@@ -75,7 +75,7 @@ impl<'f, 'a> Call<'f, 'a> {
         Quantity { leaf: Some(LeafKind::Counted), leaves: vec![leaf], ..counted }
     }
 
-    /// Refuses another number of plain arguments than the function takes, and names that are none of its options.
+    /// Rejects another number of plain arguments than the function takes, and names that are none of its options.
     pub fn check(self, takes: &RangeInclusive<usize>, options: &[&str]) -> Result<(), Error> {
         let plain = self.plain().count();
         if !takes.contains(&plain) {

@@ -85,7 +85,7 @@ pub struct Frame<'f, 'a> {
     pub part: &'f Expression,
 }
 
-/// Refuses formulas that would take the place of a function: what `p(a, b)` is, a reader knows.
+/// Rejects formulas that would take the place of a function: what `p(a, b)` is, a reader knows.
 pub fn without_shadows(page: &PostPage) -> Result<(), Vec<Error>> {
     let refused = |(name, formula): (&String, &PostFormula)| {
         functions::find(name)?;
@@ -254,7 +254,7 @@ impl<'f, 'a> Frame<'f, 'a> {
         self.evaluator.context.work.goes_on(self.source.place())
     }
 
-    /// Counts the pairs of so many things before each is held against each other; a pair takes so many steps.
+    /// Counts the pairs of so many things before each is held against each other; a pair takes this many steps.
     pub fn pairs(self, count: usize, steps: usize) -> Result<(), Error> {
         let pairs = count.saturating_mul(count.saturating_sub(1)) / 2;
         self.takes(pairs.saturating_mul(steps))
@@ -293,7 +293,7 @@ impl<'f, 'a> Frame<'f, 'a> {
         Ok(value)
     }
 
-    /// A part within another. Whatever formulas it stands in, the stack does not end.
+    /// A part within another. Whatever formulas it is in, the stack does not end.
     fn one_deeper<T>(self, found: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
         let within = &self.evaluator.within;
         let depth = within.get();
@@ -488,7 +488,7 @@ impl<'f, 'a> Frame<'f, 'a> {
         Some(value)
     }
 
-    /// A value with every reference followed to what stands there.
+    /// A value with every reference followed to what is there.
     pub fn settle(self, value: Evaluated<'a>) -> Result<Evaluated<'a>, Error> {
         match value {
             Evaluated::Reference(reference) => reference::read(self, &reference),

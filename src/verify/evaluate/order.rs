@@ -196,7 +196,7 @@ fn numbers(operator: RelationOperator, a: &Quantity, b: &Quantity) -> Outcome {
         .with_impact(Impact::Decision)
 }
 
-/// The print that a number of the words is, as it stands there.
+/// The print that a number of the words is, as it is there.
 fn printed_of(number: &Quantity) -> Option<Printed> {
     let [leaf] = number.leaves.as_slice() else { return None };
     let printed = Printed::parse(&leaf.text).ok()?;
@@ -214,7 +214,7 @@ fn is_choice(a: &Quantity, b: &Quantity) -> bool {
     more(a, b) || more(b, a)
 }
 
-/// Whether two values in this order stand in a relation.
+/// Whether two values in this order are in a relation.
 pub fn fits(operator: RelationOperator, order: Ordering) -> bool {
     match operator {
         RelationOperator::Less => order.is_lt(),
@@ -392,7 +392,7 @@ pub fn design(
     ChosenTest::new(test, "Welch's t test", n, design)
 }
 
-/// The t of the mean of differences, less a number where there is one, against zero.
+/// The t of the mean of differences, less a number if there is one, against zero.
 fn differences(
     evaluator: &Evaluator<'_>,
     sample: &RunSample,
@@ -463,8 +463,8 @@ fn decided(operator: RelationOperator, chosen: Result<ChosenTest, Refused>) -> O
     design.noted(outcome).with_impact(Impact::Decision)
 }
 
-/// The second group so that each of its runs stands beside the one of the first with the same key, which each run
-/// of a side has to itself where it is a seed; none where they do not pair.
+/// The second group so that each of its runs is next to the one of the first with the same key, which each run
+/// of a side has to itself where it is a seed; none if they do not pair.
 fn in_the_order_of<K: PartialEq>(
     a: &RunSample,
     b: &RunSample,
@@ -515,8 +515,8 @@ fn are_joined_after_the_fact(evaluator: &Evaluator<'_>, sample: &RunSample) -> b
     evaluator.page().paired_by_seed.is_some() && sample.runs.iter().any(saw_other_data)
 }
 
-/// The second group so that each of its runs stands beside its pair in the first: the runs saw the same data in the
-/// same order, one by one, or the post pairs them by their seeds. None where nothing pairs them.
+/// The second group so that each of its runs is next to its pair in the first: the runs saw the same data in the
+/// same order, one by one, or the post pairs them by their seeds. None if nothing pairs them.
 pub fn beside(evaluator: &Evaluator<'_>, a: &RunSample, b: &RunSample) -> Option<RunSample> {
     let data = |group: &RunSample| -> Option<Vec<_>> {
         group.runs.iter().map(|run| data_of(evaluator, run)).collect()

@@ -1,4 +1,4 @@
-//! From names of evidence to what stands there.
+//! From names of evidence to what is there.
 //!
 //! In a transcribed bundle the way leads along the names of its facts; in a file along its keys; in a
 //! run's bundle first to what it recorded, then to its configuration.
@@ -178,7 +178,7 @@ impl<'a> At<'_, 'a> {
         if self.bundle.origin() == Origin::Transcribed {
             return None;
         }
-        // The answers to the tasks stand beside the losses: `step-000242.tasks.csv`.
+        // The answers to the tasks are next to the losses: `step-000242.tasks.csv`.
         let belongs = |evaluation: &str| {
             let stem = evaluation.strip_suffix(".json").unwrap_or(evaluation);
             file.strip_prefix(stem).is_some_and(|rest| rest.starts_with('.'))

@@ -182,7 +182,7 @@ pub(super) fn aliases<'n>(
     Ok(aliases)
 }
 
-/// Refuses more bundles than a post names.
+/// Rejects more bundles than a post names.
 fn are_few(named: usize, node: Node) -> Result<(), Error> {
     if named <= MOST_BUNDLES {
         return Ok(());

@@ -67,7 +67,7 @@ pub enum StatementKind {
 pub struct PostStatement {
     /// Its name, unique in the post.
     pub id: String,
-    /// The text that it stands in.
+    /// The text that it is in.
     pub text: String,
     /// The place in it, in words.
     pub place_in_text: String,
@@ -79,7 +79,7 @@ pub struct PostStatement {
     pub reading: Option<String>,
     /// Whether a program has drafted it and nobody has taken the mark away.
     pub is_drafted: bool,
-    /// Where it stands in the post file.
+    /// Where it is in the post file.
     pub place: Location,
     /// Its kind.
     pub kind: StatementKind,
@@ -94,7 +94,7 @@ pub struct Excuse {
     pub quote: String,
     /// Why nothing is claimed.
     pub reason: String,
-    /// Where it stands in the post file.
+    /// Where it is in the post file.
     pub place: Location,
 }
 
@@ -378,7 +378,7 @@ impl PostPage {
 /// The bytes of a statement or an excuse besides its words.
 const BYTES_EACH: usize = 50;
 
-/// Refuses a post whose statements and excuses are longer than a post file may be once each is written out for every
+/// Rejects a post whose statements and excuses are longer than a post file may be once each is written out for every
 /// place, quote and text that it lists: that is what is held in memory.
 fn is_short_written_out(root: Node<'_>) -> Result<(), Error> {
     let size = |node: Node<'_>, key: &str| node.get(key).map_or(0, size);
@@ -407,7 +407,7 @@ fn size(node: Node<'_>) -> usize {
 /// A sentence or a table, whether it is a table, and its place.
 type PlacedNode<'a> = (Node<'a>, bool, Option<&'a str>);
 
-/// Each sentence and table in the order of the file, with its place; one that stands at several places stands there in
+/// Each sentence and table in the order of the file, with its place; one that stands at several places is there in
 /// turn.
 fn at_each_place(root: Node<'_>) -> Result<Vec<PlacedNode<'_>>, Error> {
     let mut all = Vec::new();

@@ -14,12 +14,12 @@ codes! {
     UNKNOWN_READING = "post::unknown-reading", "unknown reading", "choose one from `repro explain readings`";
 }
 
-/// An expression and where it stands in the post file.
+/// An expression and where it is in the post file.
 #[derive(Debug, Clone)]
 pub struct PlacedExpression {
     /// The tree.
     pub tree: Expression,
-    /// Where its text stands in the file, where every byte of it stands there as it is.
+    /// Where its text is in the file, where every byte of it is there as it is.
     text: Option<Range<usize>>,
     place: Location,
 }
@@ -72,7 +72,7 @@ impl PlacedExpression {
         Self { tree, ..self.clone() }
     }
 
-    /// Where a part of it stands in the post file.
+    /// Where a part of it is in the post file.
     pub fn place_of(&self, part: &Expression, document: &Document) -> Location {
         let Some(text) = &self.text else { return self.place.clone() };
         let (start, end) = (text.start + part.span.start, text.start + part.span.end);

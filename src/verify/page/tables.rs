@@ -19,7 +19,7 @@ codes! {
 /// A table of the text.
 #[derive(Debug, Clone)]
 pub struct Table {
-    /// The lines that are written in the post file; none where they are read from the text.
+    /// The lines that are written in the post file; none if they are read from the text.
     pub printed: Option<PrintedTable>,
     /// The pointer of the object or list that it is, where the text is JSON: rows and columns are its members.
     pub pointer: Option<String>,

@@ -38,7 +38,7 @@ struct Unfolding<'p> {
 }
 
 impl PostPage {
-    /// An expression with each formula and each variable of the row in place; none where that would be too long.
+    /// An expression with each formula and each variable of the row in place; none if that would be too long.
     pub fn unfolded(&self, tree: &Expression, row: &RowVariables) -> Option<Expression> {
         Unfolding { opens_formulas: true, ..Unfolding::new(self) }.whole(tree, row)
     }

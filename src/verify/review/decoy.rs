@@ -40,7 +40,7 @@ impl DecoyPlan {
         u64::from(digest.head()) % bound.max(1)
     }
 
-    /// A claim's fact, altered; none where it has nothing that could be. Only facts that fit their words are altered: then nothing
+    /// A claim's fact, altered; none if it has nothing that could be. Only facts that fit their words are altered: then nothing
     /// but the alteration is wrong. `arms` are the names of the post.
     pub fn alter(&self, claim: &ClaimReport, arms: &[&str], at: u64) -> Option<Decoy> {
         if claim.outcome.verdict != Verdict::Verified {

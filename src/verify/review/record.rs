@@ -78,7 +78,7 @@ record! {
 pub struct Reviewer {
     /// The name of the person, or of whoever ran the model.
     pub name: String,
-    /// The identity of the key that signs; none where nobody signs.
+    /// The identity of the key that signs; none if nobody signs.
     pub public_key: Option<Digest>,
     /// The model, where it was one.
     pub model: Option<ModelIdentity>,
@@ -133,7 +133,7 @@ record! {
         verdict: ReviewVerdict,
         /// The name of whose it is.
         reviewer: String,
-        /// The identity of the key that signs; none where nobody signs.
+        /// The identity of the key that signs; none if nobody signs.
         public_key: Option<WrittenDigest>,
         /// The model, where it was one.
         model: Option<ModelIdentity>,
@@ -225,6 +225,6 @@ fn in_toml(value: &Json) -> String {
 
 /// A text in quotes, as TOML reads it.
 pub fn quoted(text: &str) -> String {
-    // JSON leaves this one character as it is, and TOML refuses it.
+    // JSON leaves this one character as it is, and TOML rejects it.
     Json::from(text).to_string().replace('\u{7f}', "\\u007F")
 }

@@ -18,7 +18,7 @@ pub struct OpenClaim<'r> {
     pub may_wait: bool,
 }
 
-/// The fact of a claim; where it has none, its expression and what that gives.
+/// The fact of a claim; if it has none, its expression and what that gives.
 pub fn fact_of(claim: &ClaimReport) -> String {
     match &claim.meaning.fact {
         Some(fact) => fact.sentence.clone(),

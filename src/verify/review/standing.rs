@@ -392,7 +392,7 @@ mod tests {
             claim.meaning.premise = "the same data".to_owned();
         });
         assert!(both.starts_with("its paragraph or row and the premise changed"), "{both}");
-        // A text that is not at hand is not looked up at all.
+        // A text that is not available is not looked up at all.
         let mut away = claim();
         away.meaning.context.clear();
         assert_eq!(reviewed.applied(away).0.meaning.read_by, Some(ReadBy::Reviewed));

@@ -16,7 +16,7 @@ const HORIZONS: [&str; 2] = ["/contract/tokens", "/tokens_seen"];
 /// Data that are cut to whole batches, or counted otherwise, may be so much larger.
 const SLACK: f64 = 1.01;
 
-/// Why the evidence counts more tokens than the data of its run have; none where it does not.
+/// Why the evidence counts more tokens than the data of its run have; none if it does not.
 pub fn beyond(leaves: &[Rc<Leaf>], library: &Library) -> Option<(&'static Code, String)> {
     leaves.iter().find_map(|leaf| {
         let evidence = leaf.evidence.as_ref()?;

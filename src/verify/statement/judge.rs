@@ -48,7 +48,7 @@ pub(super) struct Judge<'a> {
 /// The result of searching the text for some words.
 #[derive(Default)]
 pub(super) struct SoughtWords {
-    /// Why the text does not have them; none where it has them.
+    /// Why the text does not have them; none if it has them.
     pub(super) not_there: Option<String>,
     /// The sentence around them, where they are a part of one.
     pub(super) around: String,
@@ -191,7 +191,7 @@ impl<'a> Judge<'a> {
         own_numbers::of(expressions.chain(row).flat_map(|one| self.with_formulas(one)), &said)
     }
 
-    /// Refuses a text that is meant as JSON, by a pointer into it, and breaks its rules.
+    /// Rejects a text that is meant as JSON, by a pointer into it, and breaks its rules.
     pub(super) fn is_readable(&self) -> Result<(), Error> {
         let has_pointer = self.statement.place_in_text.starts_with('/')
             || matches!(&self.statement.kind, StatementKind::Table(table) if table.pointer.is_some());
@@ -203,7 +203,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Whether the text has some words at the place of the statement; of a text that is not at hand it is not known.
+    /// Whether the text has some words at the place of the statement; of a text that is not available it is not known.
     pub(super) fn sought(&self, quote: &str) -> SoughtWords {
         let Some(text) = self.context.text(&self.statement.text) else {
             return SoughtWords::default();
@@ -369,7 +369,7 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// The sentence around a place of a text, as it is shown; none where the place is the whole sentence.
+/// The sentence around a place of a text, as it is shown; none if the place is the whole sentence.
 fn around(text: &str, place: &Range<usize>) -> String {
     let whole = sentence::around(text, place);
     let says_nothing = |part: &str| part.chars().all(|c| !c.is_alphanumeric());

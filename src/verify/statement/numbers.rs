@@ -55,7 +55,7 @@ pub(super) struct Pair<'p> {
 /// Numbers or words of the text that were held against what they are bound to.
 struct JudgedValue<'p> {
     outcome: Outcome,
-    /// The numbers of the quote; none beside words, which are no numbers.
+    /// The numbers of the quote; none beside words, which are not numbers.
     items: &'p [QuoteItem],
     /// Those that are claimed.
     numbers: Vec<&'p QuoteItem>,
@@ -106,7 +106,7 @@ impl<'a> Judge<'a> {
             .collect())
     }
 
-    /// Whether the whole quote is one word that is bound to words: the digits of `portable-f32/1` are no numbers.
+    /// Whether the whole quote is one word that is bound to words: the digits of `portable-f32/1` are not numbers.
     fn is_name(&self, bound: &BoundWords, expression: &PlacedExpression) -> bool {
         let word = bound.quote.trim();
         if word.contains(char::is_whitespace) || !word.contains(char::is_alphabetic) {
@@ -237,7 +237,7 @@ impl<'a> Judge<'a> {
         matches!(binding, Binding::Is(expression, _) if self.is_interval(&expression.tree))
     }
 
-    /// Refuses a relation where the value of a number is wanted.
+    /// Rejects a relation where the value of a number is wanted.
     pub(super) fn is_no_relation(&self, expression: &PlacedExpression) -> Result<(), Error> {
         let tree = &expression.tree;
         if !tree.is_relation() && !matches!(tree.kind, ExpressionKind::Not(_)) {

@@ -74,7 +74,7 @@ impl OwnNumbers<'_> {
                 values.filter(|value| !is_base(value)).for_each(|value| self.collect(value, false));
             }
             ExpressionKind::Relation(_, rest) => {
-                // A level of tests is a usual limit; any other limit, and what something is equal to, should stand in the words.
+                // A level of tests is a usual limit; any other limit, and what something is equal to, should are in the words.
                 let is_equality = rest.iter().any(|(sign, _)| *sign == RelationOperator::Equal);
                 for side in part.parts() {
                     let is_limit = !is_equality

@@ -36,7 +36,7 @@ codes! {
     NOT_HELD = "sentence::number-not-held", "no binding and no relation uses a number in the quote", "bind it in `is`, use it in the relation as `quoted(1)`, or excuse it with `\"_ reason\"`";
 }
 
-/// Whether a cell affirms or denies the relation of its column; none where it has words of its own.
+/// Whether a cell affirms or denies the relation of its column; none if it has words of its own.
 fn truth_of_cell(cell: &str) -> Option<bool> {
     let marks = |c: char| c.is_whitespace() || "*_`\"'.!()[]{}\u{fe0f}".contains(c);
     let words = cell.trim_matches(marks).to_lowercase();
@@ -188,7 +188,7 @@ impl<'a> Judge<'a> {
         Ok(ClaimReport { kind, claimed: claimed.join(", "), meaning, ..report })
     }
 
-    /// Why relations that hold say nothing about the evidence; none where they do.
+    /// Why relations that hold say nothing about the evidence; none if they do.
     fn worthless(
         &self,
         bound: &BoundWords,
@@ -211,7 +211,7 @@ impl<'a> Judge<'a> {
         holds_any.then(|| (&NO_EVIDENCE, reason.to_owned()))
     }
 
-    /// Refuses numbers of the quote that no relation holds: "a tenth of a percent" over `within = 0.5%`.
+    /// Rejects numbers of the quote that no relation holds: "a tenth of a percent" over `within = 0.5%`.
     fn are_held(&self, sentence: &Sentence, bound: &BoundWords) -> Result<(), Error> {
         let relations = sentence.relations().flat_map(|relation| self.with_formulas(relation));
         let held = stated_numbers(relations);
@@ -332,7 +332,7 @@ impl<'a> Judge<'a> {
             || names.any(|part| place_of(&lower, &part.to_lowercase()).is_some())
     }
 
-    /// Where the words stand that a side of a relation is; none where it is no words of evidence.
+    /// Where the words stand that a side of a relation is; none if it is no words of evidence.
     pub(super) fn evidence_of_words(
         &self,
         side: &Expression,

@@ -46,7 +46,7 @@ pub(super) struct TableRow<'t> {
 
 /// The content of the text at a table's stated location.
 pub(super) enum There {
-    /// Its lines were read from the text, or the text is not at hand.
+    /// Its lines were read from the text, or the text is not available.
     Read,
     /// No table with this head.
     NoHead(Vec<PrintedCell>),
@@ -213,7 +213,7 @@ impl<'a> Judge<'a> {
                 items: quote::items(&cell.text),
                 said: BTreeSet::new(),
             };
-            // One reason excuses all that stands in a column.
+            // One reason excuses all that is in a column.
             if !matches!(bound.bindings, [] | [Binding::Excused(_)]) {
                 reports.extend(self.numbers(&bound)?);
             }
@@ -224,7 +224,7 @@ impl<'a> Judge<'a> {
         Ok(reports)
     }
 
-    /// Why the text does not have a cell; none where it has it.
+    /// Why the text does not have a cell; none if it has it.
     pub(super) fn cell_not_there(
         &self,
         there: &There,
@@ -293,7 +293,7 @@ fn unit_of_row(table: &Table, row: &TableRow) -> Option<HeadUnit> {
     Some(HeadUnit { is_sure: stated.is_sure && is_only, ..stated })
 }
 
-/// Whether a cell claims nothing: it is empty, a dash, or says that there is no number.
+/// Whether a cell claims nothing: it is empty, a dash, or says that there is not a number.
 pub(super) fn is_blank(cell: &str) -> bool {
     let word = cell.trim().to_lowercase();
     ["", "n/a", "na", "none"].contains(&word.as_str())

@@ -1,4 +1,4 @@
-//! A challenge: intervals between the states that a run has committed itself to are executed again.
+//! A challenge: intervals between the states that a run has committed itself to are replayed.
 
 use std::collections::BTreeMap;
 

@@ -43,7 +43,7 @@ pub trait PlanHistory: std::fmt::Debug + Send + Sync {
 }
 
 /// The claim about a run's plan at the commit in its receipt; none if the repository does not know the
-/// commit, or where there is none and the plan is the one that the receipt names.
+/// commit, or if there is none and the plan is the one that the receipt names.
 pub fn planned_before(bundle: &Bundle, history: &dyn PlanHistory) -> Option<ClaimReport> {
     let run = bundle.receipt().run.as_ref()?;
     let study = run.study.as_ref()?;

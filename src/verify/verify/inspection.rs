@@ -110,7 +110,7 @@ impl AskedSteps {
 }
 
 /// The steps of a bundle that are to be made again: those of its challenge, or of its slices where these are wanted. A challenge that
-/// is not of this bundle asks for none, and is refused where the bundle is inspected.
+/// is not of this bundle asks for none, and is rejected where the bundle is inspected.
 pub fn asked_steps(bundle: &Bundle, demands: &Demands, with_slices: bool) -> Vec<Extent> {
     AskedSteps::of(bundle, demands, with_slices).map_or(Vec::new(), |steps| steps.extents())
 }
@@ -263,7 +263,7 @@ impl InspectedBundle {
     }
 }
 
-/// The study of a bundle's run, where it is at hand: by its name, or where there is none of that name by its digest.
+/// The study of a bundle's run, where it is available: by its name, or if there is none of that name by its digest.
 fn study(bundle: &Bundle, demands: &Demands) -> Option<Study> {
     let (root, receipt) = (demands.project.as_ref()?, bundle.receipt());
     let named = receipt.study().and_then(|study| Study::load(root, study).ok());

@@ -1,7 +1,7 @@
 //! The uniform runner: load posts and bundles, judge every claim, collect what came out.
 //!
 //! Owns the order of things and what one failure stops: a malformed claim is reported and the others
-//! are still judged; a bundle that is refused stops the posts that pin it, and no others.
+//! are still judged; a bundle that is rejected stops the posts that pin it, and no others.
 
 pub(crate) mod challenged;
 pub(crate) mod history;
@@ -75,7 +75,7 @@ pub struct Demands {
     pub method: Option<Method>,
     /// The weakest reading; else that of the project's policy.
     pub reading: Option<ReadBy>,
-    /// The keys of which one must have signed each bundle; where there are none, nothing need be signed.
+    /// The keys of which one must have signed each bundle; if there are none, nothing need be signed.
     pub keys: Vec<PublicKey>,
     /// A folder with files that receipts name and bundles do not hold.
     pub artifacts: Option<PathBuf>,
@@ -89,7 +89,7 @@ pub struct Demands {
     pub attestations: Arc<Attestations>,
     /// Files with the texts of posts that do not redistribute them, known by their digests.
     pub texts: Vec<PathBuf>,
-    /// Intervals of runs that are to be executed again, and the files with them.
+    /// Intervals of runs that are to be replayed, and the files with them.
     pub challenges: Vec<(Challenge, String)>,
     /// Whether steps are executed for challenges alone, and not for slices and posts.
     pub challenges_alone: bool,
@@ -294,7 +294,7 @@ pub fn judge_within(
     Judged { post, failures }
 }
 
-/// The errors of excuses whose words their text, which is at hand, does not have.
+/// The errors of excuses whose words their text, which is available, does not have.
 fn excuses_not_there(context: &PostContext<'_>) -> Vec<Error> {
     let error = |excuse: &Excuse| {
         let places = context.text(&excuse.text)?.places_of_quote("", &excuse.quote);

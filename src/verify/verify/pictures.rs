@@ -24,7 +24,7 @@ const CHARTS: usize = 8;
 
 /// So many replays are drawn.
 const REPLAYS: usize = 24;
-/// Of so many numbers behind ± the readings are drawn, and each of so many runs.
+/// Of so many numbers behind ± the readings are drawn, and each of this many runs.
 const SPREADS: usize = 500;
 const RUNS: usize = 200;
 

@@ -10,7 +10,7 @@ use crate::evaluate::functions::again;
 use crate::library::Library;
 use crate::page::{PostPage, PostStatement};
 
-/// Steps of a bundle that are to be executed again.
+/// Steps of a bundle that are to be replayed.
 #[derive(Debug, Clone, Copy)]
 pub struct SliceRequest<'a> {
     /// The bundle.

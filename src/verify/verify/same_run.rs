@@ -70,7 +70,7 @@ pub fn same_runs(bundles: &[TracedBundle]) -> Vec<SameRun> {
 }
 
 /// Findings on bundles that declare different seeds but share a start, each with the first bundle that it shares it with;
-/// and of those that may be of one run, where chance is not excluded. None where there is nothing to tell.
+/// and of those that may be of one run, where chance is not excluded. None if there is nothing to tell.
 pub fn doubts(bundles: &[TracedBundle], same: &[SameRun]) -> Option<ReportPart> {
     let told = |place: &Location, [first, second]: [&str; 2], evidence: &str| {
         let message = format!("`{first}` and `{second}`: {evidence}");

@@ -13,7 +13,7 @@ const LONGEST_REPORT: usize = 400_000;
 /// The answer of a tool.
 #[derive(Debug)]
 pub struct ToolAnswer {
-    /// That of the command; none where nothing was judged.
+    /// That of the command; none if nothing was judged.
     pub status: Option<ExitStatus>,
     /// The limits of the answer.
     pub scope: &'static str,

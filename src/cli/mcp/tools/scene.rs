@@ -53,7 +53,7 @@ pub fn arguments<T: DeserializeOwned>(arguments: Json) -> Result<T, Vec<Error>> 
         .map_err(|error| odd("the arguments in the input schema", error.to_string()))
 }
 
-/// Refuses arguments that do not go together.
+/// Rejects arguments that do not go together.
 pub fn odd(expected: &str, found: impl Into<String>) -> Vec<Error> {
     vec![BAD_ARGUMENTS.at(Location::file("arguments"), expected, found)]
 }

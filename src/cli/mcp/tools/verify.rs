@@ -101,7 +101,7 @@ fn demands(project: &Path) -> Demands {
     }
 }
 
-/// The posts and bundles that are named; all posts where nothing is.
+/// The posts and bundles that are named; all posts if nothing is.
 fn of_project(scene: &ToolScene<'_>, call: &VerifyCall) -> Result<Report, Vec<Error>> {
     let VerifyCall { posts, bundles, .. } = call;
     scene.roots.confine(bundles)?;

@@ -1,4 +1,4 @@
-//! `repro replay`: a stretch of training is executed again.
+//! `repro replay`: a stretch of training is replayed.
 
 mod answers;
 mod planned;

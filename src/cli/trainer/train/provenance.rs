@@ -16,7 +16,7 @@ const LOCK: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.lock
 /// The libraries whose versions receipts name: those that compute, or decide what is computed on.
 const LIBRARIES: &[&str] = &["chacha20", "libm", "rayon", "tokenizers"];
 
-/// This program; the build script finds the revision, where there is one.
+/// This program; the build script finds the revision, if there is one.
 pub fn trainer() -> Trainer {
     Trainer {
         name: "repro".to_owned(),
@@ -45,7 +45,7 @@ pub fn environment(place: &Place) -> Environment {
     }
 }
 
-/// The name of the processor.
+/// The name of the CPU.
 pub fn processor() -> Option<String> {
     line_of("/proc/cpuinfo", "model name")
 }

@@ -52,7 +52,7 @@ fn is_highest(call: Call<'_, '_>, metric: &str) -> Result<bool, Error> {
     })
 }
 
-/// Whether the highest of a metric is the best, by the words of its name; none where they do not tell.
+/// Whether the highest of a metric is the best, by the words of its name; none if they do not tell.
 fn polarity(metric: &str) -> Option<bool> {
     let lower = metric.to_ascii_lowercase();
     let words: Vec<&str> = lower.split(|c: char| !c.is_ascii_alphanumeric()).collect();
@@ -82,7 +82,7 @@ fn best_of<'a>(
     let records = all.len();
     let mut all = all.into_iter();
     let Some(mut best) = all.next() else {
-        // What stands in place of a number, or that nothing does, is told as of any field.
+        // What is in place of a number, or that nothing does, is told as of any field.
         let found = metric.settle(Evaluated::Reference(run))?;
         return Err(no_metric(metric, found.word()));
     };
@@ -150,7 +150,7 @@ fn in_records<'a>(
     Ok(found)
 }
 
-/// The number at a way into a record; none where there is none, as of what was not finite.
+/// The number at a way into a record; none if there is none, as of what was not finite.
 fn value_at(record: Node<'_>, path: &[String]) -> Option<BigRational> {
     let text = record.at(&pointer(path)).ok()?.printed().ok()?;
     let printed = Printed::parse(text).ok().filter(|printed| printed.bound().is_none())?;

@@ -73,7 +73,7 @@ impl<'f, 'a> PlanCheck<'f, 'a> {
         Ok(Self { call, study, other_digest: Vec::new(), departures: Vec::new() })
     }
 
-    /// Notes every departure, and answers how many runs the plan has; none where its tuning runs choose no learning rates.
+    /// Notes every departure, and answers how many runs the plan has; none if its tuning runs choose no learning rates.
     fn compare(&mut self) -> Result<Option<usize>, Error> {
         let study = self.study;
         let rates = self.chosen()?;
@@ -136,7 +136,7 @@ impl<'f, 'a> PlanCheck<'f, 'a> {
             .document(bundle.name(), file, || evaluator.page().document().root().place())
     }
 
-    /// The learning rates that the tuning runs choose; none where they choose none.
+    /// The learning rates that the tuning runs choose; none if they choose none.
     fn chosen(&mut self) -> Result<Option<Rates>, Error> {
         let mut results = Vec::new();
         for run in self.study.tuning_runs() {
@@ -152,7 +152,7 @@ impl<'f, 'a> PlanCheck<'f, 'a> {
         Ok(rates.ok())
     }
 
-    /// Nats per token on the split that a tuning run was evaluated on; none where it diverged or was not evaluated.
+    /// Nats per token on the split that a tuning run was evaluated on; none if it diverged or was not evaluated.
     fn development_loss(&self, bundle: &Bundle) -> Result<Option<f64>, Error> {
         if bundle.diverged_at()?.is_some() {
             return Ok(None);
@@ -187,7 +187,7 @@ impl<'f, 'a> PlanCheck<'f, 'a> {
         } else if digest != Some(run.plan.to_string().as_str()) {
             let what = "was made under a different plan: `plan_sha256` is not the digest of the study file";
             self.other_digest.push((&OTHER_PLAN, wrong(what)));
-            // What the plan at hand has is not what that run was to be.
+            // What the plan available has is not what that run was to be.
             return Ok(());
         }
         let config = self.file(bundle, CONFIG)?;

@@ -133,7 +133,7 @@ fn pair(operator: RelationOperator, a: &Quotient, b: &Quotient) -> Option<bool> 
     Some(fits(operator, a.plus(&b.negative()?)?.sign()?))
 }
 
-/// A part as a quotient of polynomials; none where it is no such thing.
+/// A part as a quotient of polynomials; none if it is no such thing.
 fn work_out(frame: Frame<'_, '_>, symbols: &Symbols) -> Option<Quotient> {
     let Frame { evaluator, part, .. } = frame;
     evaluator.works(PART).then_some(())?;

@@ -124,7 +124,7 @@ fn bits(line: Node) -> Result<Vec<bool>, Error> {
     Ok(all.take(usize::try_from(items).unwrap_or(usize::MAX)).collect())
 }
 
-/// Refuses tasks that differ, and another number of items.
+/// Rejects tasks that differ, and another number of items.
 fn same_items(call: Call<'_, '_>, a: &[TaskOutcomes], b: &[TaskOutcomes]) -> Result<(), Error> {
     let shown = |tasks: &[TaskOutcomes]| {
         let each = tasks.iter().map(|task| format!("{} of `{}`", task.right.len(), task.task));
@@ -138,7 +138,7 @@ fn same_items(call: Call<'_, '_>, a: &[TaskOutcomes], b: &[TaskOutcomes]) -> Res
     Err(call.wrong(&OTHER_ITEMS, expected, &format!("{a} against {b}")))
 }
 
-/// Refuses runs whose evaluations name other suites of tasks. One that names none is believed.
+/// Rejects runs whose evaluations name other suites of tasks. One that names none is believed.
 fn same_suite(call: Call<'_, '_>, a: &RunFile<'_, '_>, b: &RunFile<'_, '_>) -> Result<(), Error> {
     let suite = |file: &RunFile<'_, '_>| {
         let evaluation = format!("{}.json", file.name.strip_suffix(".outcomes.jsonl")?);

@@ -1,4 +1,4 @@
-//! Functions of numbers: exact over intervals, with the float that a script would get beside them.
+//! Functions of numbers: exact over intervals, with the float that a script would get next to them.
 
 use num_rational::BigRational;
 use repro_core::decimal::{Interval, format_significant};

@@ -57,7 +57,7 @@ pub fn count<'a>(call: Call<'_, 'a>, which: ParameterCount) -> Result<Evaluated<
 /// A model whose parameters are counted.
 struct CountedModel<'a> {
     bundle: &'a Bundle,
-    /// Its configuration, and where it stands there.
+    /// Its configuration, and where it is there.
     file: String,
     place: &'static str,
     counts: Arc<ParameterCounts>,
@@ -103,7 +103,7 @@ fn models<'a>(value: Evaluated<'a>) -> Result<Vec<(&'a Bundle, String)>, &'stati
     reference.bundles.iter().map(model).collect()
 }
 
-/// Where the model of a scope stands in its config; the language model of a config with encoders in a table of its own, if there is one.
+/// Where the model of a scope is in its config; the language model of a config with encoders in a table of its own, if there is one.
 fn place_of(config: &Document, scope: CountScope) -> &'static str {
     let has = |key: &str| config.root().get(key).is_some();
     match scope {

@@ -20,7 +20,7 @@ codes! {
     UNDECIDED_TARGET = "reached::too-coarse", "the printed loss is too coarse to decide", "publish it with more digits";
 }
 
-/// A number as it stands in the quote is known to its last digit.
+/// A number as it is in the quote is known to its last digit.
 pub fn printed(call: Call<'_, '_>, index: usize) -> Result<Quantity, Error> {
     let number = call.number(index)?;
     let quoted = call

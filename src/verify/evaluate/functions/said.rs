@@ -1,4 +1,4 @@
-//! Words, the dates and numbers that stand in them, and numbers as the text prints them.
+//! Words, the dates and numbers that are in them, and numbers as the text prints them.
 
 use repro_core::decimal::{Interval, Printed, nearest_f64};
 use repro_core::source::{Error, codes};

@@ -58,7 +58,7 @@ struct CountedSource<'v> {
     file: Option<&'v str>,
 }
 
-/// The runs or files that a value is: one, those of a group, or those of a list of both. None where it is anything else.
+/// The runs or files that a value is: one, those of a group, or those of a list of both. None if it is anything else.
 fn sources<'v>(value: &'v Evaluated<'_>) -> Option<Vec<CountedSource<'v>>> {
     match value {
         Evaluated::Reference(reference) if reference.path.is_empty() => {
@@ -110,7 +110,7 @@ fn are_distinct(items: &[Evaluated<'_>]) -> bool {
     (0..each.len()).all(|at| !each[at].is_empty() && !twice(at))
 }
 
-/// How many runs of two groups stand in a relation, run by run.
+/// How many runs of two groups are in a relation, run by run.
 pub fn how_many<'a>(call: Call<'_, 'a>) -> Result<Evaluated<'a>, Error> {
     let ExpressionKind::Relation(left, rest) = &call.argument(0)?.part.kind else {
         return Err(no_single_relation(call));

@@ -26,7 +26,7 @@ pub(super) fn arm(claim: &LintedClaim<'_>) -> Option<String> {
     };
     let has_others = claim.items.len() > 1 && claim.number.is_some() && !is_of_one();
     let is_difference = own.len() > 1;
-    // Where several arms are spoken of, one that no number is of stands in for an own one without a name.
+    // Where several arms are spoken of, one that no number is of is in for an own one without a name.
     let stands_in = has_others && are_unnamed(claim, &own, &siblings);
     if !is_difference && (has_others && !stands_in || lexicon().has("arm.compares", clause)) {
         return None;
@@ -114,7 +114,7 @@ fn names(
 ) -> bool {
     let mine: BTreeSet<&String> = own.parts.iter().collect();
     let theirs: BTreeSet<&String> = other.parts.iter().collect();
-    // "Dense" is no name of another arm where the own one is dense.
+    // "Dense" is not a name of another arm where the own one is dense.
     let own_kinds: Vec<&String> =
         claim.provenance.arms.iter().flat_map(|own| own.kind_words()).collect();
     let mut extra = theirs.difference(said_of).filter(|part| !own_kinds.contains(*part)).peekable();

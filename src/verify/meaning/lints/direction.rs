@@ -115,7 +115,7 @@ impl Move {
     }
 }
 
-/// The last word of two opposing groups of lists in a text; none where it is denied.
+/// The last word of two opposing groups of lists in a text; none if it is denied.
 fn last_move<const N: usize>(text: &str, grows: [&str; N], shrinks: [&str; N]) -> Option<Move> {
     let lists = grows.map(|list| (list, true)).into_iter().chain(shrinks.map(|list| (list, false)));
     let all = lists.flat_map(|(list, grows)| {
@@ -259,7 +259,7 @@ fn contradicted(
     Some(format!("the text contains \"{}\", but `{subject}` is {side}", said.word))
 }
 
-/// The word of direction of a claim: the one nearest to a number, the first where there is none.
+/// The word of direction of a claim: the one nearest to a number, the first if there is none.
 fn said(
     claim: &LintedClaim<'_>,
     number: Option<&QuoteItem>,
@@ -289,7 +289,7 @@ fn said(
     nearest.map(|(_, said)| said)
 }
 
-/// How far a word is from a number, or from the start of a relation; none where it is of another number.
+/// How far a word is from a number, or from the start of a relation; none if it is of another number.
 fn distance(
     claim: &LintedClaim<'_>,
     number: Option<&QuoteItem>,
@@ -309,7 +309,7 @@ fn distance(
     (distance <= NEAR && !is_parted).then_some(distance)
 }
 
-/// Whether the words make the first side the subject; none where they name neither.
+/// Whether the words make the first side the subject; none if they name neither.
 fn subject_is_first(
     claim: &LintedClaim<'_>,
     sides: &Sides<'_>,

@@ -1,4 +1,4 @@
-//! Names of fields: words beside a number that another field of the same evidence has for its name.
+//! Names of fields: words next to a number that another field of the same evidence has for its name.
 
 use repro_bundle::bundle::{Bundle, fact_id};
 use repro_core::decimal::Printed;
@@ -95,7 +95,7 @@ fn spellings(words: &[&str]) -> Vec<String> {
     JOINTS.iter().flat_map(|joint| spelled(joint)).collect()
 }
 
-/// Where a value stands in its bundle, part by part.
+/// Where a value is in its bundle, part by part.
 struct Address<'b> {
     bundle: &'b Bundle,
     file: &'b str,
@@ -127,7 +127,7 @@ impl<'b> Address<'b> {
         })
     }
 
-    /// The field that some words name, with the part of the address that stands there.
+    /// The field that some words name, with the part of the address that is there.
     fn named(&self, words: &[&str]) -> Option<(String, String)> {
         let names = spellings(words);
         let mut places = (0..self.parts.len()).rev();

@@ -248,7 +248,7 @@ fn metrics_in(label: &str) -> Option<Vec<&'static LexiconTerm>> {
     Some(named)
 }
 
-/// The quantity of a column; nothing where it is a ratio, unless the whole head is its name.
+/// The quantity of a column; nothing if it is a ratio, unless the whole head is its name.
 fn in_head(head: &str) -> Option<Vec<&'static LexiconTerm>> {
     let is_whole = |term: &&LexiconTerm| term.words.iter().any(|word| word == head.trim());
     if let Some(term) = lexicon().quantities.iter().find(is_whole) {

@@ -48,7 +48,7 @@ fn says_adjusted(claim: &LintedClaim<'_>, test: &LexiconTerm) -> bool {
     !claim.provenance.calls_any(&test.given_by) && test.place_in(&near).is_some()
 }
 
-/// The words right beside a number.
+/// The words right next to a number.
 fn near(claim: &LintedClaim<'_>) -> String {
     format!("{} {}", last_words(claim.before(), 5), first_words(claim.behind(), 4))
 }

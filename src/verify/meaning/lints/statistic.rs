@@ -112,7 +112,7 @@ fn is_best_of(claim: &LintedClaim<'_>, said: &str, own: &str) -> bool {
         ("best", "least", Some(higher)) | ("worst", "greatest", Some(higher)) => !higher,
         ("best", "greatest", Some(higher)) | ("worst", "least", Some(higher)) => higher,
         ("least" | "greatest", "best", _) => true,
-        // "The best model has a mean of": what is best is no run.
+        // "The best model has a mean of": what is best is not a run.
         ("best" | "worst", "mean", _) => place_of(claim.before(), "mean").is_some(),
         _ => false,
     }
