@@ -92,7 +92,7 @@ fn render(found: &Coverage, verbose: bool) -> String {
     // Writing to a string cannot fail.
     for number in found.numbers.iter().filter(|number| number.is_unbound()) {
         let _ =
-            writeln!(text, "  unbound    {:>4}:{:<5} {}", number.line, number.column, number.text);
+            writeln!(text, "  uncovered  {:>4}:{:<5} {}", number.line, number.column, number.text);
     }
     for misplaced in &found.misplaced {
         let _ = writeln!(text, "  not found  {misplaced}: its quote or place is not in the text");
