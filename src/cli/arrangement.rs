@@ -6,7 +6,7 @@ use repro_model::replay::ReplayEngine;
 #[derive(Debug, Clone, Copy)]
 #[cfg_attr(not(feature = "train"), allow(dead_code, reason = "nobody there executes steps"))]
 pub struct ReplayArrangement<'a> {
-    /// The device, by its name; none is the processor.
+    /// The device, by its name; none is the CPU.
     pub device: Option<&'a str>,
     /// The engines that execute slices.
     pub engine: ReplayEngine,

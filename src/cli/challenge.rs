@@ -15,13 +15,13 @@ pub fn run(own: &ChallengeArgs, output: &Output) -> Answer {
     let drawn = Bundle::load_folder(&own.bundle, &shown, None, threads)
         .and_then(|bundle| Challenge::draw(&bundle, &own.seed, own.count.get()))
         .map_err(|error| vec![error])?;
-    // Digests, a text and counts are all that stands in it.
+    // Digests, a text and counts are all that is in it.
     let written = drawn.write().ok().flatten().unwrap_or_default();
     output.print_json(&written);
     let (count, of) = (drawn.intervals.len(), drawn.of);
     let evaluated = drawn.evaluated.len();
     output.say(&format!(
-        "{count} of {of} intervals drawn, {evaluated} of them as they have an evaluation; the root is {}",
+        "drew {count} of {of} step ranges, {evaluated} of them because they contain an evaluation; the root is {}",
         drawn.root
     ));
     Ok(ExitStatus::Verified)

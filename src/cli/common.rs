@@ -1,4 +1,4 @@
-//! The options that every command has.
+//! The options of every command.
 
 use std::path::PathBuf;
 
@@ -9,10 +9,10 @@ use super::formats;
 
 #[derive(Debug, Args)]
 pub struct CommonArgs {
-    /// The project folder [default: the nearest parent that holds `repro/`]
+    /// Project folder [default: the nearest parent that contains `repro/`]
     #[arg(long, global = true, value_name = "DIR")]
     pub root: Option<PathBuf>,
-    /// Output format; `repro help COMMAND` lists those of a command
+    /// Output format; `repro help COMMAND` lists the formats of a command
     #[arg(long, global = true, default_value = "text", hide_possible_values = true, value_parser = formats::parser(&Format::ALL), help_heading = formats::HEADING)]
     pub format: Format,
     /// Also write the report to a file; may be repeated

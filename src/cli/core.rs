@@ -144,7 +144,7 @@ impl<'a> Score<'a> {
     /// How the version of the baselines was chosen.
     fn chosen(&self) -> String {
         match self.reading.versions.len() {
-            1 => "the only one given".to_owned(),
+            1 => "the only file given".to_owned(),
             tried => format!("{}, 1 of {tried} tried", self.why()),
         }
     }
@@ -158,7 +158,7 @@ impl<'a> Score<'a> {
         {
             "inferred"
         } else {
-            "not inferred, the first that fits best"
+            "not inferred; the first of the best fits"
         }
     }
 
@@ -240,7 +240,7 @@ impl<'a> Score<'a> {
         let counted = self.scores.of_set(self.set).count();
         let over = match self.set {
             TaskSet::Core => "the 22 tasks of CORE".to_owned(),
-            _ => format!("the {counted} tasks given, which are not the 22 of CORE"),
+            _ => format!("the {counted} tasks in the table, which are not CORE's 22"),
         };
         let mut say = |word: &str, words: String| text.push_str(&paragraph(word, &words, width));
         say("", format!("{}s ({unit}); {}", reading.scale.word(), reading.table.kind.word()));
@@ -262,7 +262,8 @@ impl<'a> Score<'a> {
             if difference.excludes_zero() == Some(false) {
                 say(
                     "",
-                    "the interval contains zero: these tasks do not separate the two".to_owned(),
+                    "the interval contains zero: these tasks do not separate the two models"
+                        .to_owned(),
                 );
             }
         }
@@ -307,7 +308,7 @@ impl<'a> Score<'a> {
         table.render("task", width, false)
     }
 
-    /// What each stated part follows, and what each version gives.
+    /// The baselines that each stated part matches, and the result of each version.
     fn parts(&self, width: usize) -> String {
         let reading = self.reading;
         let mut table = Columns::new(vec!["stated".to_owned(), "follows".to_owned()]);
@@ -325,7 +326,7 @@ impl<'a> Score<'a> {
                 Measure::Accuracy => {
                     reading.versions.first().map_or_else(String::new, |_| "accuracies".to_owned())
                 }
-                Measure::Centered if followed.is_undecided() => "printed too coarsely".to_owned(),
+                Measure::Centered if followed.is_undecided() => "too few digits printed".to_owned(),
                 Measure::Centered => names(&followed.follows()),
             };
             let follows = match (followed.stated.measure, followed.follows().is_empty()) {

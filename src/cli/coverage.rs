@@ -59,7 +59,7 @@ fn of_text(root: &Path, page: &PostPage, own: &args::ReviewArgs) -> Result<Cover
     let path = own.text.first().cloned().or_else(|| Some(root.join("repro").join(own_file()?)));
     let path = path.ok_or_else(|| {
         let place = Location::file(page.file());
-        UNKNOWN_TEXT.at(place, "a post with a text beside it, or `--text FILE`", "neither")
+        UNKNOWN_TEXT.at(place, "a post with its text, or `--text FILE`", "neither")
     })?;
     let source = Source::load(&path, path.display().to_string())?;
     let digest = Digest::of(source.text().as_bytes());
@@ -86,13 +86,13 @@ fn of_text(root: &Path, page: &PostPage, own: &args::ReviewArgs) -> Result<Cover
 fn render(found: &Coverage, verbose: bool) -> String {
     let (bound, excused, unbound) = found.counts();
     let mut text = format!(
-        "{}  {} of {}: {bound} numbers bound to a claim · {excused} left out with a reason · {unbound} unbound\n",
+        "{}  {} of {}: {bound} numbers covered by a claim · {excused} excused with a reason · {unbound} not covered\n",
         found.post, found.source, found.file
     );
     // Writing to a string cannot fail.
     for number in found.numbers.iter().filter(|number| number.is_unbound()) {
         let _ =
-            writeln!(text, "  unbound    {:>4}:{:<5} {}", number.line, number.column, number.text);
+            writeln!(text, "  uncovered  {:>4}:{:<5} {}", number.line, number.column, number.text);
     }
     for misplaced in &found.misplaced {
         let _ = writeln!(text, "  not found  {misplaced}: its quote or place is not in the text");

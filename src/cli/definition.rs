@@ -1,16 +1,16 @@
-//! The commands as people see them: those of `args`, with the formats that each has, its examples, and in groups.
+//! The commands as users see them: the definitions in `args`, with formats, examples and groups.
 
 use clap::CommandFactory;
 
 use super::args::Arguments;
 use super::{examples, exit, formats};
 
-/// What stands before the examples of a command, and
+/// The heading of a command's examples.
 pub const EXAMPLES: &str = "\n\nExamples:\n";
-/// before what its exit status means.
+/// The start of a command's exit status note.
 pub const EXIT_STATUS: &str = "Exit status";
 
-/// The commands by what they are for.
+/// The commands, grouped by purpose.
 const GROUPS: [(&str, &[&str]); 6] = [
     ("Start", &["init", "import", "draft"]),
     ("Judge", &["verify", "check", "review", "gate", "diff"]),

@@ -31,15 +31,11 @@ pub fn run(root: &Path, own: &DraftArgs, output: &Output) -> Answer {
     let before = match (post.exists(), own.update) {
         (true, false) => {
             let place = Location::file(post_shown);
-            return Err(vec![draft::EXISTS.at(
-                place,
-                "a post that is not there yet",
-                "one that is",
-            )]);
+            return Err(vec![draft::EXISTS.at(place, "a new post", "an existing post")]);
         }
         (false, true) => {
             let place = Location::file(post_shown);
-            return Err(vec![draft::NO_POST.at(place, "the post that is updated", "none")]);
+            return Err(vec![draft::NO_POST.at(place, "an existing post", "none")]);
         }
         (true, true) => {
             let source = Source::load_plain(&post, post_shown.clone()).map_err(one)?;
@@ -98,7 +94,7 @@ fn beside(root: &Path, name: &str, text: &Source) -> Result<bool, Error> {
         }
         let place = Location::file(shown);
         let expected = format!("the text of `{}`", text.name());
-        return Err(draft::OTHER_TEXT.at(place, expected, "another text"));
+        return Err(draft::OTHER_TEXT.at(place, expected, "a different text"));
     }
     write_file(root, &shown, &shown, text.text().as_bytes()).map(|()| true)
 }
@@ -110,41 +106,41 @@ fn told(drafted: &Draft, post: &str, copied: Option<&str>, id: &str, output: &Ou
     text.push_str(&bound_text(drafted, output.width()));
     let mut line = |words: String| text.push_str(&wrapped(words));
     if let Some(name) = copied {
-        line(format!("the text was copied to repro/{}, where it is looked up", visible(name)));
+        line(format!("copied the text to repro/{}, where verify expects it", visible(name)));
     }
     line(format!("written  {}", visible(post)));
     line(format!(
-        "next     read each statement, take away its line `# drafted` once it says what the text means; then `repro verify --post {id}`"
+        "next     read each statement, delete its line `# drafted` once it matches the text, then run `repro verify --post {id}`"
     ));
     text
 }
 
-/// What became of each number and column, in lines of `width` columns.
+/// The outcome for each number and column, in lines of `width` columns.
 pub fn bound_text(drafted: &Draft, width: usize) -> String {
     let mut text = String::new();
     let wrapped = |words: String| wrap(&words, width, width - 4).join("\n    ") + "\n";
     let Draft { bound, total, tried, confirmed, .. } = drafted;
     text.push_str(&wrapped(format!(
-        "{bound} of {total} numbers are bound, by {tried} expressions that were tried"
+        "{bound} of {total} numbers are covered; {tried} expressions were tried"
     )));
     if drafted.left_out > 0 {
         text.push_str(&wrapped(format!(
-            "left out, as they are more than are tried for one draft: {} expressions; name fewer bundles by `--evidence`",
+            "too many expressions for one draft, not tried: {}; choose fewer bundles with `--evidence`",
             drafted.left_out
         )));
     }
     if drafted.has_ended_early {
-        text.push_str(&wrapped("numbers were left open that are more work than is done for one draft; confirm what is bound and go on with `--update`, or draft the text in parts".to_owned()));
+        text.push_str(&wrapped("some numbers were left open to limit the work per draft; confirm the bound ones and run `--update`, or draft the text in parts".to_owned()));
     }
     if *confirmed > 0 {
-        text.push_str(&wrapped(format!("confirmed before, and left as they were: {confirmed}")));
+        text.push_str(&wrapped(format!("previously confirmed, unchanged: {confirmed}")));
     }
     text.push_str(&numbers_text(drafted, width));
     let mut line = |words: String| text.push_str(&wrapped(words));
     for (head, expressions, misfits) in &drafted.columns {
         let misfits = match misfits.is_empty() {
             true => String::new(),
-            false => format!("   does not fit {}", visible(&misfits.join(", "))),
+            false => format!("   does not match {}", visible(&misfits.join(", "))),
         };
         line(format!("  column {}  {}{misfits}", visible(head), expressions.join(", ")));
     }
@@ -170,7 +166,7 @@ fn numbers_text(drafted: &Draft, width: usize) -> String {
     text
 }
 
-/// What a number is bound to, and what is as likely; or that it is open.
+/// The binding of a number with equally likely ones, or a note that it is open.
 fn bound_to(number: &DraftedNumber) -> String {
     match (&number.expression, &number.nearest) {
         (Some(expression), _) if number.others.is_empty() => expression.clone(),

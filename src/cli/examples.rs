@@ -1,23 +1,23 @@
-//! Real lines for the end of each `--help` and of each page of the manual, with what they do. A test reads each as the
+//! Examples for the end of each `--help` and each man page, with descriptions. A test parses each line as the
 //! program would.
 
-/// The lines of a command.
+/// The examples of a command.
 pub fn of(command: &str) -> &'static [(&'static str, &'static str)] {
     let own = EXAMPLES.iter().find(|(name, _)| *name == command);
     own.map_or(&[], |(_, lines)| lines)
 }
 
-/// A line, and what it does.
+/// Command lines with their descriptions.
 type Lines = &'static [(&'static str, &'static str)];
 
 const EXAMPLES: &[(&str, Lines)] = &[
     (
         "init",
         &[
-            ("repro init paper", "a project with invented numbers, to look at"),
+            ("repro init paper", "an example project with invented numbers"),
             (
                 "repro init --log runs/dense runs/moe",
-                "a project about your own runs, in this folder",
+                "a project about your own runs, in the current folder",
             ),
         ],
     ),
@@ -26,19 +26,16 @@ const EXAMPLES: &[(&str, Lines)] = &[
         &[
             (
                 "repro verify --post 0004 --verbose",
-                "judge one post and show every claim with its evidence",
+                "check one post and show every claim with its evidence",
             ),
-            (
-                "repro verify --post all --locked",
-                "in CI: fail where a verdict is not the recorded one",
-            ),
+            ("repro verify --post all --locked", "in CI: fail if a verdict differs from the lock"),
             (
                 "repro verify receipts/run-1 --pubkey author.pub",
-                "check a bundle on its own, and who signed it",
+                "check a bundle on its own, including its signature",
             ),
             (
                 "repro verify --post all --output html=report.html --output sarif=repro.sarif",
-                "the report as a page, and as alerts for code scanning",
+                "also write the report as a web page and as code scanning alerts",
             ),
         ],
     ),
@@ -47,11 +44,11 @@ const EXAMPLES: &[(&str, Lines)] = &[
         &[
             (
                 "repro cluster plan receipts/run-1 receipts/run-2 --replay all --out plan.jsonl",
-                "every slice of two runs, to be executed again",
+                "replay every slice of two runs",
             ),
             (
                 "repro cluster plan --post all --out plan.jsonl",
-                "all posts of the project, without replays",
+                "check all posts of the project, without replays",
             ),
         ],
     ),
@@ -60,9 +57,9 @@ const EXAMPLES: &[(&str, Lines)] = &[
         &[
             (
                 "repro cluster work plan.jsonl --results results --partition 3/8",
-                "the third of eight workers; started again, it does what is not done yet",
+                "run the third of eight workers; restarting it continues where it stopped",
             ),
-            ("repro cluster work plan.jsonl --results results", "whatever is still to be done"),
+            ("repro cluster work plan.jsonl --results results", "execute all remaining items"),
         ],
     ),
     (
@@ -70,21 +67,21 @@ const EXAMPLES: &[(&str, Lines)] = &[
         &[
             (
                 "repro cluster merge plan.jsonl --results results --output json=report.json",
-                "the report of all workers",
+                "write the merged report",
             ),
             (
                 "repro cluster merge plan.jsonl --results worker-1 --results worker-2",
-                "workers that share no folder",
+                "merge workers that share no folder",
             ),
         ],
     ),
     (
         "check",
         &[
-            ("repro check results.json", "hold an evaluation log against itself"),
+            ("repro check results.json", "check an evaluation log for contradictions"),
             (
                 "repro check models leaderboard.md --format markdown",
-                "folders and pages, for a comment",
+                "check folders and pages, and print Markdown for a comment",
             ),
         ],
     ),
@@ -97,24 +94,30 @@ const EXAMPLES: &[(&str, Lines)] = &[
             ),
             (
                 "repro gate --rule repro/gates/modded-nanogpt.toml --candidate logs",
-                "is it better than a bar, by a rule that was written before?",
+                "is it better than a threshold, by a rule written in advance?",
             ),
         ],
     ),
     (
         "draft",
         &[
-            ("repro draft post.md", "propose what each number of a text is"),
-            ("repro draft post.md --update", "again after an edit; what was confirmed stays"),
+            ("repro draft post.md", "propose an expression for each number in a text"),
+            (
+                "repro draft post.md --update",
+                "update the draft after an edit; keeps confirmed statements",
+            ),
         ],
     ),
     (
         "review",
         &[
-            ("repro review 0004 --list", "what has nobody reviewed yet?"),
-            ("repro review 0004 --as Ada --key ada.key", "review it, and sign what you say"),
-            ("repro review 0004 --mutate", "which changed numbers would nobody notice?"),
-            ("repro review 0004 --coverage", "which numbers of the text does no claim cover?"),
+            ("repro review 0004 --list", "which claims are not reviewed yet?"),
+            ("repro review 0004 --as Ada --key ada.key", "review the post and sign your records"),
+            ("repro review 0004 --mutate", "which changed numbers would go unnoticed?"),
+            (
+                "repro review 0004 --coverage",
+                "which numbers in the text are not covered by a claim?",
+            ),
         ],
     ),
     (
@@ -123,7 +126,7 @@ const EXAMPLES: &[(&str, Lines)] = &[
             ("repro params config.json", "total and active parameters of a config"),
             (
                 "repro params model.safetensors.index.json --format json",
-                "of a checkpoint, for a program",
+                "parameters of a checkpoint, as JSON",
             ),
         ],
     ),
@@ -148,11 +151,11 @@ const EXAMPLES: &[(&str, Lines)] = &[
             ("repro stats --a 3.28,3.27,3.29 --b 3.25,3.26,3.24", "every test on two lists"),
             (
                 "repro stats runs.csv --column dense --column moe",
-                "the same from two columns of a file",
+                "the same tests on two columns of a file",
             ),
             (
                 "repro stats --summary-a 1.65,0.01,3 --summary-b 1.58,0.02,3",
-                "from printed means and spreads",
+                "tests from printed means and standard deviations",
             ),
             ("repro stats eval.csv --baselines eval_meta_data.csv", "CORE of a per-task table"),
         ],
@@ -160,62 +163,62 @@ const EXAMPLES: &[(&str, Lines)] = &[
     (
         "train",
         &[
-            ("repro train repro/studies/tiny-moe.toml --list", "which runs a study has"),
+            ("repro train repro/studies/tiny-moe.toml --list", "list the runs of a study"),
             (
                 "repro train repro/studies/tiny-moe.toml --out receipts",
-                "train them, or go on where it stopped",
+                "train them, or resume after an interruption",
             ),
         ],
     ),
     (
         "replay",
         &[
-            ("repro replay receipts/tiny-moe-moe-active12-s1", "execute the last slice again"),
+            ("repro replay receipts/tiny-moe-moe-active12-s1", "replay the last slice"),
             (
                 "repro replay receipts/run-1 --full --data data --device cuda:0",
-                "everything, from the seed, on a GPU",
+                "replay the whole run from its seed, on a GPU",
             ),
             (
                 "repro replay ours/run-1 --against theirs/run-1",
-                "where do two runs of one config part?",
+                "where do two runs of the same config diverge?",
             ),
         ],
     ),
     (
         "devices",
         &[
-            ("repro devices", "what can compute here, and with which bits"),
-            ("repro devices --device cuda:0", "one device alone"),
+            ("repro devices", "list devices and whether they reproduce the golden bits"),
+            ("repro devices --device cuda:0", "check only one device"),
         ],
     ),
     (
         "import",
         &[
-            ("repro import runs --out receipts", "every log below a folder, of whatever format"),
+            ("repro import runs --out receipts", "import every log in a folder, in any format"),
             (
                 "repro import csv metrics.csv --map loss=val_loss --out receipts",
-                "a CSV whose columns have other names",
+                "import a CSV with different column names",
             ),
             (
                 "repro import mlperf results --dry-run",
-                "the score of a submission, and nothing is written",
+                "print the score of a submission without writing anything",
             ),
         ],
     ),
     (
         "mcp",
         &[
-            ("repro mcp --root paper", "serve one project to a model"),
-            ("repro mcp --allow papers", "and what lies in another folder"),
+            ("repro mcp --root paper", "start an MCP server for one project"),
+            ("repro mcp --allow papers", "also allow files in a different folder"),
         ],
     ),
     (
         "explain",
         &[
-            ("repro explain value::differs", "what a finding means and how it can mislead"),
-            ("repro explain post", "how a post is written"),
-            ("repro explain --search standard error", "what there is about some words"),
-            ("repro explain --list functions", "what the expressions of a post can call"),
+            ("repro explain value::differs", "what a finding means, and how it can mislead"),
+            ("repro explain post", "how to write a post"),
+            ("repro explain --search standard error", "find names by words"),
+            ("repro explain --list functions", "list the functions for expressions in posts"),
         ],
     ),
     (
@@ -223,23 +226,29 @@ const EXAMPLES: &[(&str, Lines)] = &[
         &[
             (
                 "repro bundle challenge receipts/run-1 --seed 'beacon 5417000' --count 10",
-                "draw ten intervals",
+                "draw ten step ranges",
             ),
-            ("repro bundle challenge receipts/run-1 --seed 9f31c2 --count 1", "draw one"),
+            (
+                "repro bundle challenge receipts/run-1 --seed 9f31c2 --count 1",
+                "draw one step range",
+            ),
         ],
     ),
     (
         "bundle seal",
         &[
-            ("repro bundle seal receipts/typed", "a folder of typed evidence becomes a bundle"),
-            ("repro bundle seal .", "the same of this folder"),
+            (
+                "repro bundle seal receipts/typed",
+                "turn a folder of transcribed evidence into a bundle",
+            ),
+            ("repro bundle seal .", "seal the current folder"),
         ],
     ),
     (
         "bundle keygen",
         &[
-            ("repro bundle keygen --out author", "writes `author` and `author.pub`"),
-            ("repro bundle keygen --out keys/builder", "the same in a folder"),
+            ("repro bundle keygen --out author", "write `author` and `author.pub`"),
+            ("repro bundle keygen --out keys/builder", "write the keys to a folder"),
         ],
     ),
     (
@@ -248,7 +257,7 @@ const EXAMPLES: &[(&str, Lines)] = &[
             ("repro bundle sign --key author receipts/run-1 receipts/run-2", "sign two bundles"),
             (
                 "repro bundle sign --key author verdict.json",
-                "sign what `verify --output intoto=verdict.json` wrote",
+                "sign a report from `verify --output intoto=verdict.json`",
             ),
         ],
     ),
@@ -257,11 +266,11 @@ const EXAMPLES: &[(&str, Lines)] = &[
         &[
             (
                 "repro bundle stamp repro/studies/tiny-moe.toml --out plan.tsq",
-                "ask for the time of a plan",
+                "request a timestamp for a plan",
             ),
             (
                 "repro bundle stamp receipts/run-1 --of states --out root.tsq",
-                "of the states of a run",
+                "request a timestamp for a run's committed states",
             ),
         ],
     ),
@@ -270,28 +279,28 @@ const EXAMPLES: &[(&str, Lines)] = &[
         &[
             (
                 "repro bundle attest receipts/run-1 --key builder --builder https://ci.example/train",
-                "say that this builder made the bundle",
+                "attest, as this builder, to the files in the bundle",
             ),
             (
                 "repro bundle attest receipts/run-1 --key builder --builder https://ci.example/train --quiet",
-                "the same, and say less",
+                "the same, with less output",
             ),
         ],
     ),
     (
         "completions",
         &[
-            ("repro completions bash", "to ~/.local/share/bash-completion/completions/repro"),
-            ("repro completions zsh", "to _repro in a folder of `fpath`"),
-            ("repro completions fish", "to ~/.config/fish/completions/repro.fish"),
-            ("repro completions powershell", "to a file that `$PROFILE` reads"),
+            ("repro completions bash", "save as ~/.local/share/bash-completion/completions/repro"),
+            ("repro completions zsh", "save as _repro in a folder in `fpath`"),
+            ("repro completions fish", "save as ~/.config/fish/completions/repro.fish"),
+            ("repro completions powershell", "append to `$PROFILE`"),
         ],
     ),
     (
         "man",
         &[
-            ("repro man", "to repro.1 in a folder man1 of `manpath`"),
-            ("repro man verify", "to repro-verify.1 there"),
+            ("repro man", "save as man1/repro.1 in a folder in `manpath`"),
+            ("repro man verify", "save as man1/repro-verify.1"),
         ],
     ),
 ];

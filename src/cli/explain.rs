@@ -11,7 +11,7 @@ use repro_verify::evaluate::functions;
 use repro_verify::rules;
 use serde_json::json;
 
-/// Explains a topic, a function, a rule or a code, or lists what has some words.
+/// Explains a topic, a function, a rule or a code, or lists names that match some words.
 pub fn run(common: &CommonArgs, own: &ExplainArgs, output: &Output) -> Answer {
     if let Some(what) = own.list {
         return list::list(common, what, output);
@@ -52,10 +52,10 @@ pub fn explained(name: &str) -> Option<String> {
     Some(format!("{id}: {meaning}.\nHelp: {help}.\n{}", more.unwrap_or_default()))
 }
 
-/// What codes mean, an example of each, how its check can mislead, and how to answer it.
+/// Entries for codes: the meaning, an example, how the check can mislead, and how to answer it.
 static TOLD: DataFile = DataFile::new("codes.toml", include_str!("codes.toml"));
 
-/// What is told of a code beyond its own line.
+/// The entry for a code.
 fn told(code: &str) -> Option<String> {
     let told = TOLD.root()?.get(code)?;
     let parts = [

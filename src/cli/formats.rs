@@ -4,7 +4,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Arg, ArgAction};
 use repro_report::Format;
 
-/// The heading of what says where things are printed, and how.
+/// The heading of the output options.
 pub const HEADING: &str = "Output";
 /// Two groups of runs are no list of posts.
 const GATED: [Format; 10] = [
@@ -31,9 +31,9 @@ const WITHOUT_STATEMENT: [Format; 9] = [
     Format::Badge,
     Format::Shields,
 ];
-/// What changed is for people, for a comment, or for programs.
+/// The formats of a comparison: for people, for a comment, or for programs.
 const COMPARED: [Format; 3] = [Format::Text, Format::Json, Format::Markdown];
-/// What is no report is for people or for programs.
+/// The formats of commands without a report: for people or for programs.
 const ANSWER: [Format; 2] = [Format::Text, Format::Json];
 
 /// The formats of a command.

@@ -37,7 +37,7 @@ pub fn run(root: Option<PathBuf>, own: &GateArgs, output: &Output) -> Answer {
     Ok(decided.decision.status())
 }
 
-/// What `repro check` has against a number of a document.
+/// A contradiction that `repro check` finds for a number in a document.
 fn contradiction(file: &str, printed: &str) -> Option<Error> {
     let options = CheckOptions { paths: vec![PathBuf::from(file)], is_change: false, threads: 1 };
     repro_formats::check::check(&options).contradiction_of(printed)

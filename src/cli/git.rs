@@ -12,7 +12,7 @@ const SAFE: &[&str] = &[
     "core.pager=cat",
 ];
 
-/// A command of git in `folder`; none where that is in no repository that could be asked.
+/// A command of git in `folder`; none if that is in no repository that could be asked.
 pub fn git(folder: &Path) -> Option<Command> {
     let here = folder.canonicalize().ok()?;
     let repository = here.ancestors().map(|at| at.join(".git")).find(|at| at.exists())?;
@@ -34,7 +34,7 @@ pub fn git(folder: &Path) -> Option<Command> {
     Some(command)
 }
 
-/// The full name of the commit that `name` stands for in the repository of `folder`, where there is one; or why git does not say.
+/// The full name of the commit that `name` stands for in the repository of `folder`, if there is one; or why git does not say.
 pub fn commit_of(folder: &Path, name: &str) -> Result<Option<String>, String> {
     let Some(mut git) = git(folder) else { return Ok(None) };
     let wanted = format!("{name}^{{commit}}");

@@ -1,4 +1,4 @@
-//! What the repository of a project says of plans, where it is at hand: asked of `git`, once for each commit and study.
+//! Plans in the project's git history, if available: queried once per commit and study.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -17,13 +17,13 @@ use repro_verify::verify::{PlanAt, PlanHistory};
 #[derive(Debug)]
 pub struct GitHistory {
     root: PathBuf,
-    /// What commits hold, by commit and study; none where a commit is not there.
+    /// The contents of commits, by commit and study; none if a commit is missing.
     known: Mutex<BTreeMap<(String, String), Option<Held>>>,
     /// The digests of bundles in commits.
     bundles: Mutex<BTreeMap<(String, String), Option<Digest>>>,
 }
 
-/// What a commit holds.
+/// The contents of a commit.
 #[derive(Debug, Clone)]
 struct Held {
     /// The text of the plan.
@@ -38,7 +38,7 @@ impl GitHistory {
         Self { root: root.to_owned(), known: Mutex::default(), bundles: Mutex::default() }
     }
 
-    /// The objects that these names mean, each with its bytes; none where git cannot be asked.
+    /// The objects that these names mean, each with its bytes; none if git cannot be asked.
     fn objects(&self, names: &[String]) -> Option<Vec<Option<Vec<u8>>>> {
         let mut command = git(&self.root)?;
         command.args(["cat-file", "--batch"]);
@@ -92,7 +92,7 @@ impl GitHistory {
     }
 }
 
-/// The names in a tree object, whose hashes have so many bytes: each is a mode, a space, the name, a zero, the hash.
+/// The names in a tree object, whose hashes have this many bytes: each is a mode, a space, the name, a zero, the hash.
 fn entries(mut tree: &[u8], hash: usize) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     while let Some(end) = tree.iter().position(|byte| *byte == 0) {

@@ -46,7 +46,7 @@ pub struct ReportLines {
 }
 
 impl ReportLines {
-    /// Begins the lines that are asked for; a file for them that cannot be written is refused before anything is judged.
+    /// Begins the lines that are asked for; a file for them that cannot be written is rejected before anything is judged.
     pub fn begin(output: &Output) -> Result<Self, Vec<Error>> {
         let file = |path: &Path| Ok(LineTarget::File(path.to_owned(), open_report(path)?));
         let opened: Vec<Result<LineTarget, Error>> =

@@ -9,7 +9,7 @@ use repro_core::similar;
 use repro_core::source::{Error, Location};
 use repro_report::outcome::ExitStatus;
 
-/// Prints what a shell completes by.
+/// Prints a shell completion script.
 pub fn completions(own: &CompletionsArgs, output: &Output) -> Answer {
     let mut script = Vec::new();
     clap_complete::generate(own.shell, &mut definition::command(), "repro", &mut script);
@@ -17,7 +17,7 @@ pub fn completions(own: &CompletionsArgs, output: &Output) -> Answer {
     Ok(ExitStatus::Verified)
 }
 
-/// Prints a page of the manual.
+/// Prints a man page.
 pub fn man(own: &ManArgs, output: &Output) -> Answer {
     let mut whole = definition::command();
     whole.build();

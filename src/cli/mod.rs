@@ -66,16 +66,16 @@ use repro_core::source::{Code, Error, Location, codes};
 use repro_report::outcome::ExitStatus;
 
 codes! {
-    NO_ROOT = "cli::no-root", "no project found", "run inside a project, a folder that holds `repro/`, or pass `--root`";
-    BAD_USAGE = "cli::bad-usage", "the arguments are invalid or do not go together", "see `repro help`";
-    BAD_NUMBER = "cli::bad-number", "an argument is not a valid number", "see `repro stats --help` for what each option takes";
-    CANNOT_WRITE = "cli::cannot-write", "a file cannot be written", "check the folder, its permissions and the free space";
-    NOTHING_TO_STAMP = "cli::nothing-to-stamp", "there is not what is to be stamped", "see `repro bundle stamp --help`";
-    NOT_A_STATEMENT = "cli::not-a-statement", "the file is not an in-toto statement", "name the folder of a bundle, or a file that `--output intoto=FILE` wrote";
-    UNKNOWN_CODE = "cli::unknown-code", "nothing with this name can be explained", "`repro explain --search WORDS` finds names by words";
+    NO_ROOT = "cli::no-root", "no project found", "run this in a project (a folder that contains `repro/`), or pass `--root`";
+    BAD_USAGE = "cli::bad-usage", "the arguments are invalid or do not fit together", "see `repro help`";
+    BAD_NUMBER = "cli::bad-number", "an argument is not a valid number", "see `repro stats --help` for the format of each option";
+    CANNOT_WRITE = "cli::cannot-write", "a file cannot be written", "check that the folder exists, its permissions and the free disk space";
+    NOTHING_TO_STAMP = "cli::nothing-to-stamp", "nothing to timestamp was found", "see `repro bundle stamp --help`";
+    NOT_A_STATEMENT = "cli::not-a-statement", "the file is not an in-toto statement", "pass a bundle folder, or a file written by `--output intoto=FILE`";
+    UNKNOWN_CODE = "cli::unknown-code", "no code, function, rule or topic has this name", "search with `repro explain --search WORDS`";
 }
 
-/// What a command comes to: a status, or inputs that could not be used.
+/// The result of a command: a status, or the inputs that could not be used.
 type Answer = Result<ExitStatus, Vec<Error>>;
 
 /// Runs the program on the process's own arguments.
@@ -182,13 +182,13 @@ fn root(common: &CommonArgs) -> Result<PathBuf, Vec<Error>> {
     let holds = |folder: &Path| folder.join("repro").is_dir();
     if let Some(named) = &common.root {
         let shown = named.display().to_string();
-        let none = || NO_ROOT.at(Location::file(shown), "a folder that holds `repro/`", "none");
+        let none = || NO_ROOT.at(Location::file(shown), "a folder that contains `repro/`", "none");
         return if holds(named) { Ok(named.clone()) } else { Err(vec![none()]) };
     }
     let here = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
     let found = here.ancestors().find(|folder| holds(folder)).map(Path::to_path_buf);
     found.ok_or_else(|| {
-        vec![NO_ROOT.at(Location::file("."), "a folder upward that holds `repro/`", "none")]
+        vec![NO_ROOT.at(Location::file("."), "a parent folder that contains `repro/`", "none")]
     })
 }
 

@@ -40,7 +40,7 @@ struct OfText {
 /// The same digit changed in every number.
 #[derive(Serialize)]
 struct OfDigit {
-    /// What came of the changes in claims that are verified.
+    /// The outcomes of the changes in verified claims.
     tally: DetectionTally,
     changes: Vec<ChangedNumber>,
 }
@@ -66,7 +66,7 @@ struct RandomDocument {
     missed: Vec<MissedInPost>,
 }
 
-/// What came of the changes of one kind.
+/// The outcomes of the changes of one kind.
 #[derive(Serialize)]
 struct OfKind {
     kind: MutationKind,
@@ -110,7 +110,7 @@ impl OfText {
             // Writing to a string cannot fail.
             let _ = writeln!(
                 text,
-                "{}: another {what} digit in {} numbers of verified claims: {}",
+                "{}: changed the {what} digit of {} numbers in verified claims: {}",
                 self.post,
                 tally.tried(),
                 counts.join(", ")

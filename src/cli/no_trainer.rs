@@ -55,6 +55,6 @@ pub fn replaying<R>(
     (output, _): (&Output, &Cell<bool>),
     _: impl FnOnce(&mut dyn Replayer) -> R,
 ) -> Result<Result<R, ExitStatus>, Vec<Error>> {
-    output.say("this program was built without the trainer, and cannot replay");
+    output.say("this build has no trainer and cannot replay");
     Ok(Err(ExitStatus::NotRun))
 }

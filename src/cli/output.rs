@@ -49,7 +49,7 @@ fn place_of(path: &Path) -> PathBuf {
     )
 }
 
-/// What a path leads to, under whatever name: links of both sorts are other names of one file.
+/// The file behind a path: hard and symbolic links are other names of the same file.
 #[derive(PartialEq, Eq)]
 struct Inode(u64, u64);
 
@@ -78,7 +78,11 @@ impl Output {
             files.iter().enumerate().find(|(at, (_, path))| twice(*at, path))
         {
             let (place, found) = (Location::file("--output"), path.display().to_string());
-            return Err(BAD_USAGE.at(place, "each file once", format!("`{found}` twice")));
+            return Err(BAD_USAGE.at(
+                place,
+                "a different file for each `--output`",
+                format!("`{found}` twice"),
+            ));
         }
         let width = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
         let options = |terminal: bool| ReportOptions {
@@ -151,15 +155,15 @@ impl Output {
         self.stdout.width.clamp(60, 140)
     }
 
-    /// Refuses files for the report that the report is about: nothing may be written over what it was made from.
+    /// Rejects files for the report that the report is about: nothing may be written over what it was made from.
     pub fn spares<'f>(&self, inputs: impl Iterator<Item = &'f str>) -> Result<(), Vec<Error>> {
         let taken: Vec<(Inode, &str)> =
             inputs.filter_map(|input| Some((Inode::of(Path::new(input))?, input))).collect();
         let refused = self.files.iter().filter_map(|(_, path)| {
             let input = taken.iter().find(|(inode, _)| inode.holds(path))?.1;
             let place = Location::file(path.display().to_string());
-            let found = format!("`{input}`, which the report is about");
-            Some(BAD_USAGE.at(place, "a file of its own for the report", found))
+            let found = format!("`{input}`, which is an input of the report");
+            Some(BAD_USAGE.at(place, "a separate file for the report", found))
         });
         let refused: Vec<_> = refused.collect();
         if refused.is_empty() { Ok(()) } else { Err(refused) }
@@ -333,15 +337,15 @@ fn present_folder(path: &Path) -> PathBuf {
     folder
 }
 
-/// Refuses a file in a bundle: a report there would be a file that no manifest lists.
+/// Rejects a file in a bundle: a report there would be a file that no manifest lists.
 pub fn outside_bundles(path: &Path) -> Result<(), Error> {
     let Ok(real) = present_folder(path).canonicalize() else { return Ok(()) };
     match real.ancestors().find(|above| above.join("bagit.txt").exists()) {
         None => Ok(()),
         Some(bundle) => {
             let place = Location::file(path.display().to_string());
-            let found = format!("one in `{}`", bundle.display());
-            Err(BAD_USAGE.at(place, "a file outside of bundles", found))
+            let found = format!("a file in `{}`", bundle.display());
+            Err(BAD_USAGE.at(place, "a file outside bundles", found))
         }
     }
 }
@@ -357,8 +361,9 @@ fn replaces_a_report(path: &Path) -> Result<(), Error> {
         return Ok(());
     }
     let place = Location::file(path.display().to_string());
-    let error = BAD_USAGE.at(place, "no file yet, or a report to be written anew", "another file");
-    Err(error.help("name another file, or take this one away first"))
+    let error =
+        BAD_USAGE.at(place, "a new file, or an existing report to overwrite", "a different file");
+    Err(error.help("choose a different file, or delete this one first"))
 }
 
 /// Whether a file begins as lines of a report do: these can be too long to be read whole.
@@ -368,7 +373,7 @@ fn begins_with_lines(path: &Path) -> bool {
     read.is_ok() && report::lines::begin(&String::from_utf8_lossy(&start))
 }
 
-/// Refuses a path for a report where something else stands than nothing or an earlier one: a pipe, a device and a link are neither
+/// Rejects a path for a report where something else stands than nothing or an earlier one: a pipe, a device and a link are neither
 /// waited for nor replaced.
 fn takes_a_report(path: &Path) -> Result<HeldPath, Error> {
     outside_bundles(path)?;
@@ -379,7 +384,7 @@ fn takes_a_report(path: &Path) -> Result<HeldPath, Error> {
             let place = Location::file(path.display().to_string());
             Err(CANNOT_WRITE.at(
                 place,
-                "no file yet, or a report",
+                "a new file, or an existing report",
                 "a folder, pipe, socket or device",
             ))
         }
@@ -421,11 +426,11 @@ pub fn write_file(root: &Path, name: &str, shown: &str, bytes: &[u8]) -> Result<
     write().map_err(|error| cannot_write(Path::new(shown), &error))
 }
 
-/// What cannot be written, and why.
+/// The error for a path that cannot be written.
 pub fn cannot_write(path: &Path, error: &std::io::Error) -> Error {
     CANNOT_WRITE.at(
         Location::file(path.display().to_string()),
-        "a file that can be written",
+        "a writable file",
         error.to_string(),
     )
 }
@@ -436,10 +441,8 @@ fn file(text: &str, command: &str) -> Result<(Format, PathBuf), Error> {
     let refused =
         |expected: String| BAD_USAGE.at(Location::file("--output"), expected, format!("`{text}`"));
     if !formats::makes_report(formats) {
-        let no_report = format!("no `--output`: `repro {command}` makes no report");
-        return Err(
-            refused(no_report).help("redirect standard output, where it prints what you want")
-        );
+        let no_report = format!("no `--output`: `repro {command}` writes no report");
+        return Err(refused(no_report).help("redirect standard output instead"));
     }
     let parsed = text.split_once('=').and_then(|(word, path)| {
         let format = Format::of_word(word).filter(|format| formats.contains(format))?;

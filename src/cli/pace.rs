@@ -85,10 +85,10 @@ impl<'a, P: WordedPace> ShownPace<'a, P> {
     }
 }
 
-/// What only those who execute training show.
+/// The methods for displays of training progress.
 #[cfg(feature = "train")]
 impl<P: WordedPace> ShownPace<'_, P> {
-    /// Shows a word in the bar, where there is one.
+    /// Shows a word in the bar, if there is one.
     pub fn show(&self, word: &str) {
         if let Some(bar) = &self.bar {
             bar.show(word);

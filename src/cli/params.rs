@@ -22,7 +22,7 @@ pub struct CountedModels {
     pub models: Vec<ModelCounts>,
 }
 
-/// Runs the command: every file that can be counted is, the others are refused.
+/// Runs the command: every file that can be counted is, the others are rejected.
 pub fn run(own: &args::ParamsArgs, output: &Output) -> Answer {
     let json = output.wants_json();
     let (located, mut errors) = located(&own.files);
@@ -49,7 +49,7 @@ fn located(files: &[PathBuf]) -> (Vec<Located>, Vec<Error>) {
     (located, errors)
 }
 
-/// Counts each file that can be counted, with what messages call it; the others are refused.
+/// Counts each file that can be counted, with what messages call it; the others are rejected.
 pub fn count<'a>(files: impl Iterator<Item = (&'a Path, String)>) -> (CountedModels, Vec<Error>) {
     let (mut models, mut errors) = (Vec::new(), Vec::new());
     for (path, name) in files {

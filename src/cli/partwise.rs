@@ -102,9 +102,9 @@ fn rate(done: u64, took: Duration) -> String {
     let each_second = done as f64 / took.as_secs_f64();
     match each_second {
         rate if !rate.is_finite() || rate == 0.0 => String::new(),
-        rate if rate >= 1.0 => format!(", {rate:.0} a second"),
+        rate if rate >= 1.0 => format!(", {rate:.0}/s"),
         rate if rate * 60.0 >= 1.0 => format!(", {:.0} a minute", rate * 60.0),
-        rate => format!(", {:.0} an hour", rate * 3600.0),
+        rate => format!(", {:.0}/h", rate * 3600.0),
     }
 }
 

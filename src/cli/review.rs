@@ -26,12 +26,12 @@ use repro_verify::verify as judge;
 const INDENT: usize = 13;
 /// The most bytes of a line of an answer.
 const MOST_LINE: u64 = 16_384;
-/// What can be answered.
+/// The possible answers.
 const CHOICES: &str = "approve, dispute REASON, answer N WORDS, column, skip or quit? ";
-/// What can be answered to a column.
+/// The possible answers for a column.
 const COLUMN_CHOICES: &str = "approve, approve except N N ..., or skip? ";
 
-/// Runs the command: 0 where nothing is open, else 3.
+/// Runs the command: 0 if nothing is open, else 3.
 pub fn run(root: &Path, own: &ReviewArgs, output: &Output) -> Answer {
     if own.coverage {
         return coverage::run(root, own, output);
@@ -81,8 +81,8 @@ pub fn run(root: &Path, own: &ReviewArgs, output: &Output) -> Answer {
     }
     let texts_away: Vec<_> = post.texts.iter().filter(|text| !text.is_at_hand).collect();
     for text in texts_away {
-        let words = "its quotes are not shown for review, as their paragraphs are not at hand";
-        output.say(&format!("{}: {words}; give it by --text FILE", visible(&text.what)));
+        let words = "its quotes are not shown for review, because the text is not available";
+        output.say(&format!("{}: {words}; pass it with --text FILE", visible(&text.what)));
     }
     let seed = own.seed.clone().unwrap_or_else(|| unknown_seed(&date));
     let definitions = post.definitions.iter();
@@ -118,7 +118,11 @@ fn reviewer(
     let name = own.reviewer.clone().or_else(|| listed.map(|one| one.name.clone()));
     let Some(name) = name.filter(|name| !name.trim().is_empty()) else {
         let place = Location::file("--as");
-        return Err(BAD_USAGE.at(place, "your name, or a key that is listed with one", "neither"));
+        return Err(BAD_USAGE.at(
+            place,
+            "your name, or a key that is listed with a name",
+            "neither",
+        ));
     };
     is_short("--as", &name)?;
     let model = match (&own.model, &own.model_version, &own.prompt) {
@@ -150,7 +154,7 @@ fn unknown_seed(date: &str) -> String {
     format!("{date} {} {}", since.as_nanos(), std::process::id())
 }
 
-/// What is open, a line each, and how many.
+/// The open claims, one line each, and their number.
 fn list(post: &PostReport, open: &[OpenClaim<'_>], width: usize) -> String {
     let mut text = String::new();
     for one in open {
@@ -181,7 +185,7 @@ impl RecordFile<'_> {
     }
 }
 
-/// What a reviewer answers.
+/// A reviewer's answer.
 enum Reply {
     Approve,
     Dispute(String),
@@ -266,7 +270,7 @@ impl LiveSession<'_> {
         Ok(())
     }
 
-    /// An open claim with its fact altered, where there is one.
+    /// An open claim with its fact altered, if there is one.
     fn decoy(&self, open: &[OpenClaim<'_>]) -> Option<(usize, Decoy)> {
         let shown = self.session.counts.shown;
         let start = usize::try_from(self.plan.draw("claim", shown, open.len() as u64)).ok()?;
@@ -339,7 +343,7 @@ impl LiveSession<'_> {
                 Reply::Explain(number, words) => {
                     match number.checked_sub(1).and_then(|at| claim.meaning.lints.get(at)) {
                         Some(lint) => drop(answers.insert(lint.kind, words)),
-                        None => self.tell("there is no lint of this number"),
+                        None => self.tell("there is no lint with this number"),
                     }
                     continue;
                 }
@@ -458,7 +462,7 @@ impl LiveSession<'_> {
         let [approved, disputed] = [ReviewVerdict::Approve, ReviewVerdict::Dispute].map(count);
         let signed = match self.file.key {
             Some(_) => "signed",
-            None => "not signed, so noted only",
+            None => "unsigned, so recorded only as notes",
         };
         self.output.print(&format!(
             "\n{approved} approved, {disputed} disputed, {signed}; {shown} facts shown, {decoys} of them decoys, {caught} caught\n"
@@ -469,7 +473,7 @@ impl LiveSession<'_> {
     /// Whether a claim is a cell of a table, and says so where it is not.
     fn has_column(&self, claim: &ClaimReport) -> bool {
         if claim.meaning.column.is_none() {
-            self.tell("this is no cell of a table");
+            self.tell("this is not a table cell");
         }
         claim.meaning.column.is_some()
     }
@@ -494,7 +498,7 @@ impl LiveSession<'_> {
         Ok((read > 0).then_some(line))
     }
 
-    /// What is shown of a claim.
+    /// The text that shows a claim.
     fn described(&self, one: &OpenClaim<'_>, fact: &str) -> String {
         let (claim, meaning) = (one.claim, &one.claim.meaning);
         let width = self.output.width();
@@ -531,7 +535,7 @@ impl LiveSession<'_> {
         text + &self.entry("check", &check)
     }
 
-    /// A name and what is said of it, wrapped; nothing where it is empty.
+    /// A name and what is said of it, wrapped; nothing if it is empty.
     fn entry(&self, name: &str, words: &str) -> String {
         let words = words.split_whitespace().map(visible).collect::<Vec<_>>().join(" ");
         if words.is_empty() {

@@ -15,7 +15,7 @@ pub fn run(own: &args::SealArgs, output: &Output) -> Answer {
     let signature = signature::judge(&sealed, &[], None).map_err(|error| vec![error])?;
     if signature.is_some_and(|signature| signature.verdict == Verdict::Refuted) {
         let file = sealed.place(SIGNATURE).file;
-        output.say(&format!("`{file}` signs other files than these: remove it, and sign again"));
+        output.say(&format!("`{file}` signs different files: remove it, and sign again"));
     }
     output.print(&format!("{}\n", sealed.digest().prefixed()));
     Ok(ExitStatus::Verified)

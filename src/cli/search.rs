@@ -1,4 +1,4 @@
-//! What there is about some words, for `repro explain`: names of topics, functions, rules and codes, and their texts.
+//! Search for `repro explain`: names and texts of topics, functions, rules and codes.
 
 use std::fmt::Write;
 
@@ -13,9 +13,9 @@ const MOST_WORDS: usize = 20;
 const LONGEST_WORD: usize = 100;
 /// So many names are suggested in the place of an unknown one.
 const SUGGESTED: usize = 5;
-/// What a word in a name, in the line about it, or else in its text weighs.
+/// The weight of a word in a name, in its summary line, and in its text.
 const WEIGHTS: [usize; 3] = [8, 4, 1];
-/// What a topic, a function or a rule weighs more than one of the many codes.
+/// The extra weight of a topic, function or rule over a code.
 const NO_CODE: usize = 10;
 /// The kind that there is most of.
 const CODE: &str = "code";
@@ -42,7 +42,7 @@ impl Explainable {
         &self.parts[1]
     }
 
-    /// How well it fits; nothing where one of the words stands nowhere. A whole name or word counts twice.
+    /// How well it fits; nothing if one of the words stands nowhere. A whole name or word counts twice.
     fn weight(&self, words: &[String]) -> Option<usize> {
         let parts = self.parts.each_ref().map(|part| part.to_lowercase());
         let of_word = |word: &String| {
@@ -59,7 +59,7 @@ impl Explainable {
     }
 }
 
-/// Whether a word stands in a text with nothing of a word on either side.
+/// Whether a word is in a text with nothing of a word on either side.
 fn is_whole(text: &str, word: &str) -> bool {
     text.match_indices(word).any(|(at, _)| {
         let before = text[..at].chars().next_back();
@@ -84,7 +84,7 @@ fn all() -> Vec<Explainable> {
     topics.chain(functions).chain(rules).chain(codes).collect()
 }
 
-/// What fits some words, best first; where nothing does, that is an error.
+/// The matches for some words, best first; an error if there are none.
 pub fn found(sought: &str) -> Result<Vec<Explainable>, Error> {
     let few = sought.split_whitespace().take(MOST_WORDS + 1);
     let words: Vec<_> = few.map(str::to_lowercase).collect();
@@ -95,9 +95,8 @@ pub fn found(sought: &str) -> Result<Vec<Explainable>, Error> {
     let weighed = all().into_iter().filter_map(|one| Some((one.weight(&words)?, one)));
     let mut found: Vec<_> = weighed.collect();
     if found.is_empty() || words.is_empty() {
-        let help =
-            "use fewer words, or `repro explain --list codes` and `repro explain --list functions`";
-        return Err(refused("words that stand in a name or a text", sought).help(help));
+        let help = "use fewer words, or see `repro explain --list codes` and `repro explain --list functions`";
+        return Err(refused("words that appear in a name or a text", sought).help(help));
     }
     found.sort_by_key(|(weight, _)| std::cmp::Reverse(*weight));
     Ok(found.into_iter().map(|(_, one)| one).collect())
@@ -115,7 +114,7 @@ pub fn listed(sought: &str) -> Result<String, Error> {
     Ok(text)
 }
 
-/// Refuses a name that nothing has, with those that are like it.
+/// Rejects a name that nothing has, with those that are like it.
 pub fn unknown(name: &str) -> Error {
     let all = all();
     let names = || all.iter().map(Explainable::name);

@@ -21,7 +21,7 @@ pub fn keygen(own: &args::KeygenArgs, output: &Output) -> Answer {
     outside_bundles(&own.out).map_err(|error| vec![error])?;
     let key = PrivateKey::generate().map_err(|error| vec![error])?;
     signature::write_pair(&key, &own.out, public.as_ref()).map_err(|error| vec![error])?;
-    output.say(&format!("the private key is in {}: keep it secret", own.out.display()));
+    output.say(&format!("wrote the private key to {}: keep it secret", own.out.display()));
     output.print(&format!("{}\n{}", key.public().id().prefixed(), key.public().pem()));
     Ok(ExitStatus::Verified)
 }
@@ -62,22 +62,21 @@ fn of_bundle(path: &Path, part: args::Stamped) -> Result<Digest, Error> {
     Ok(*digest)
 }
 
-/// What receipts say of a file: of a log of started runs the chain of its last line, else the digest of its bytes.
+/// The digest that receipts record for a file: for a log of started runs, the chain of its last line; otherwise the digest of its bytes.
 fn of_file(own: &args::StampArgs) -> Result<Digest, Error> {
     let shown = own.path.display().to_string();
     let source = Source::load_plain(&own.path, shown.as_str())?;
     if own.of.is_some() {
         let place = Location::file("--of");
-        return Err(NOTHING_TO_STAMP.at(place, "no part of a single file", "one"));
+        return Err(NOTHING_TO_STAMP.at(place, "no `--of` for a single file", "one"));
     }
     if own.path.extension().is_none_or(|ending| ending != "jsonl") {
         return Ok(Digest::of(source.text().as_bytes()));
     }
     let chains = chained_lines(&Document::parse_json_lines(source)?)?;
-    chains
-        .last()
-        .copied()
-        .ok_or_else(|| NOTHING_TO_STAMP.at(Location::file(shown), "a line or more", "an empty log"))
+    chains.last().copied().ok_or_else(|| {
+        NOTHING_TO_STAMP.at(Location::file(shown), "at least one line", "an empty log")
+    })
 }
 
 /// Writes a file that was not there before; `there` is what is said where it was.
@@ -85,7 +84,7 @@ pub fn write_new(path: &Path, bytes: &[u8], there: (&'static Code, &str)) -> Res
     let place = || Location::file(path.display().to_string());
     let cannot = |error: std::io::Error| match error.kind() {
         std::io::ErrorKind::AlreadyExists => there.0.at(place(), there.1, "a file"),
-        _ => CANNOT_WRITE.at(place(), "a file that can be written", error.to_string()),
+        _ => CANNOT_WRITE.at(place(), "a writable file", error.to_string()),
     };
     disk::write_new(path, bytes, 0o666).map_err(cannot)
 }
@@ -127,7 +126,7 @@ pub fn run(own: &args::SignArgs, output: &Output) -> Answer {
     if errors.is_empty() { Ok(ExitStatus::Verified) } else { Err(errors) }
 }
 
-/// Signs a statement, and answers the name of the new file beside it.
+/// Signs a statement, and answers the name of the new file next to it.
 fn sign_statement(path: &Path, shown: &str, key: &PrivateKey) -> Result<String, Error> {
     let source = Source::load(path, shown)?;
     let text = source.text().trim_end().to_owned();
@@ -160,12 +159,12 @@ fn sign(path: &Path, shown: &str, key: &PrivateKey) -> Result<Bundle, Error> {
             return Err(SIGNED_BEFORE.at(
                 place,
                 "a bundle without a signature",
-                "another signature",
+                "a different signature",
             ));
         }
         None => bundle::add_signature(path, shown, text.as_bytes())?,
     }
-    // Read as a stranger reads it: what would be refused later is refused now.
+    // Read as a stranger reads it: what would be refused later is rejected now.
     let signed = Bundle::load_folder(path, shown, Some(&loaded.digest()), 1)?;
     signature::judge(&signed, std::slice::from_ref(key.public()), None)?;
     Ok(signed)

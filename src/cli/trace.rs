@@ -6,7 +6,7 @@ use repro_report::meaning::{LintKind, ReadBy};
 use repro_report::outcome::{ClaimReport, PostReport};
 
 codes! {
-    UNKNOWN_CLAIM = "trace::unknown-claim", "no claim of the report has this name", "`--format json` lists the names of claims";
+    UNKNOWN_CLAIM = "trace::unknown-claim", "no claim in the report has this name", "list the claim names with `--format json`";
 }
 
 /// Every kind of lint, in the order in which they are checked.

@@ -1,4 +1,4 @@
-//! What a command writes that ends before it judges anything: a report of an earlier run may not stay and look as if it were of this one.
+//! The report of a command that ends before it judges anything, so that an earlier report does not look like this run's.
 
 use super::BAD_USAGE;
 use super::output::Output;

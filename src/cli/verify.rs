@@ -41,16 +41,20 @@ pub fn run(root: &Path, own: &VerifyArgs, output: &Output) -> Answer {
     let threads = own.threads.unwrap_or_else(super::threads::cores);
     if own.replay != ReplaysArg::None && (own.locked || own.write_lock) {
         let expected =
-            "no `--replay` with `--locked` or `--write-lock`: recorded verdicts do not use replay";
+            "no `--replay` with `--locked` or `--write-lock`: locks record verdicts without replay";
         return Err(vec![BAD_USAGE.at(Location::file("--replay"), expected, "both")]);
     }
     if !own.judged.bundles.is_empty() && (own.locked || own.write_lock) {
-        let expected = "posts alone: no lock records bundles that are named on their own";
+        let expected = "only posts: locks do not record bundles";
         return Err(vec![BAD_USAGE.at(Location::file("--locked"), expected, "a bundle")]);
     }
     if own.resume.is_some() && (own.write_lock || own.replay == ReplaysArg::Auto) {
-        let expected = "no `--write-lock` and no `--replay auto` with `--resume`: what is kept depends on no lock and on no clock";
-        return Err(vec![BAD_USAGE.at(Location::file("--resume"), expected, "one of them")]);
+        let expected = "no `--write-lock` and no `--replay auto` with `--resume`: stored results must not depend on a lock or a clock";
+        return Err(vec![BAD_USAGE.at(
+            Location::file("--resume"),
+            expected,
+            "one of these options",
+        )]);
     }
     let ids = posts(root, &own.judged)?;
     let challenges: Result<_, _> = own.challenge.iter().map(|path| challenge(path)).collect();
@@ -101,7 +105,8 @@ pub fn run(root: &Path, own: &VerifyArgs, output: &Output) -> Answer {
     if records {
         let gone = write_lock(root, own, report.posts()).map_err(|error| vec![error])?;
         for id in gone {
-            output.say(&format!("{}: the post `{id}` is gone and no longer listed", index::file()));
+            output
+                .say(&format!("{}: removed the missing post `{id}` from the list", index::file()));
         }
     }
     let status = report.finish(|report| {
@@ -114,7 +119,7 @@ pub fn run(root: &Path, own: &VerifyArgs, output: &Output) -> Answer {
     Ok(if records { ExitStatus::Verified } else { status })
 }
 
-/// What is to be judged, and how.
+/// The inputs to judge, and how to judge them.
 struct Asked<'a> {
     ids: &'a [String],
     bundles: &'a [PathBuf],
@@ -247,12 +252,12 @@ fn keys(paths: &[PathBuf]) -> Result<Vec<PublicKey>, Error> {
     paths.iter().map(|path| PublicKey::load(path)).collect()
 }
 
-/// A challenge, and the file that it stands in.
+/// A challenge, and the file that it is in.
 pub fn challenge(path: &Path) -> Result<(Challenge, String), Error> {
     Ok((Challenge::load(path)?, path.display().to_string()))
 }
 
-/// What the arguments ask of evidence, for the judge.
+/// The arguments' demands on evidence, for the judge.
 pub fn demands(root: &Path, judged: &JudgedArgs) -> Result<Demands, Error> {
     let (timestamps, attestations) = vouchers(judged)?;
     Ok(Demands {
@@ -286,7 +291,7 @@ pub fn demands(root: &Path, judged: &JudgedArgs) -> Result<Demands, Error> {
     })
 }
 
-/// What others say of bundles, by the files that the arguments name.
+/// The timestamps and attestations in the files given as arguments.
 pub fn vouchers(judged: &JudgedArgs) -> Result<(Timestamps, Attestations), Error> {
     let authorities = Authorities::load(&judged.authority)?;
     let timestamps = Timestamps::load(&judged.timestamp, &authorities, SystemTime::now())?;
@@ -306,7 +311,7 @@ fn compare(
     for post in posts {
         let missing = || {
             let place = Location::file(lock::file(&post.id));
-            lock::NO_LOCK.at(place, "what was recorded of the post", "no such file")
+            lock::NO_LOCK.at(place, "the record of the post", "no such file")
         };
         match lock::read(root, &post.id).and_then(|recorded| recorded.ok_or_else(missing)) {
             Ok(recorded) => {

@@ -56,7 +56,7 @@ pub struct ArmRuns {
     pub is_mixture: Option<bool>,
     /// Whether a trainer wrote each of them, so that it is a run of its own.
     are_emitted: bool,
-    /// What all match: `active`, `total`.
+    /// The quantity that all arms match: `active`, `total`.
     matched: Option<String>,
     /// The arm in the study.
     arm: Option<String>,
@@ -238,7 +238,7 @@ impl ClaimArm {
             && own.zip(theirs).filter(|(a, b)| a != b).count() == 1
     }
 
-    /// The words for the kind of its models; none where it is not known.
+    /// The words for the kind of its models; none if it is not known.
     pub fn kind_words(&self) -> &'static [String] {
         match self.runs.is_mixture {
             Some(true) => lexicon().words("arm.sparse"),

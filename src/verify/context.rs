@@ -1,4 +1,4 @@
-//! What the statements of one post are judged in: the post, what is loaded, its texts.
+//! The context for judging a post's statements: the post, the loaded evidence, its texts.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -21,8 +21,8 @@ use crate::texts::{TextAtHand, TextsAtHand};
 use crate::work::Work;
 
 codes! {
-    REPEATED_RUN = "group::repeated-run", "one run stands twice in a group", "name each run once: copies and repeated seeds are no further runs";
-    NOT_INDEPENDENT = "group::not-independent", "runs of a group share a start, or are nearer than seeds are", "give runs that begin with seeds of their own, or say what they share";
+    REPEATED_RUN = "group::repeated-run", "a group contains the same run twice", "list each run once; copies and repeated seeds are not additional runs";
+    NOT_INDEPENDENT = "group::not-independent", "runs in a group share a start, or are more similar than independent seeds", "use runs with independent seeds, or state what they share";
 }
 
 /// So many characters of a text are shown beside a quote that it does not have.
@@ -33,11 +33,11 @@ const MOST_SHOWN: usize = 240;
 pub struct PostContext<'a> {
     /// The post.
     pub page: &'a PostPage,
-    /// What is loaded.
+    /// The loaded evidence.
     pub library: &'a Library,
-    /// What was done so far.
+    /// The work done so far.
     pub work: &'a Work,
-    /// The texts that are at hand.
+    /// The texts that are available.
     texts: BTreeMap<&'a str, ContextText<'a>>,
     /// Its arms.
     pub arms: PostArms<'a>,
@@ -45,12 +45,12 @@ pub struct PostContext<'a> {
     refused: BTreeMap<&'a str, Error>,
 }
 
-/// A text that is at hand.
+/// A text that is available.
 #[derive(Debug)]
 struct ContextText<'a> {
     own: &'a TextAtHand,
     read: ReadText<'a>,
-    /// All of it, where it has parts that readers do not see.
+    /// All of it, if it has parts that readers do not see.
     whole: Option<SearchedText<'a>>,
     /// Its words, sought when a quote is not there.
     words: OnceLock<WordIndex>,
@@ -78,12 +78,12 @@ impl<'a> PostContext<'a> {
         Self { page, library, work, texts, arms: PostArms::new(page, library, work), refused }
     }
 
-    /// A text that is at hand.
+    /// A text that is available.
     pub fn text(&self, id: &str) -> Option<&ReadText<'a>> {
         self.texts.get(id).map(|text| &text.read)
     }
 
-    /// Where a text has some words in a part that readers do not see: "they stand in line 12 in a comment".
+    /// Where a text has some words in a part that readers do not see: "they are in line 12 in a comment".
     pub fn hidden(&self, id: &str, words: &str) -> Option<String> {
         let ContextText { own, whole: Some(searched), .. } = self.texts.get(id)? else {
             return None;
@@ -94,9 +94,9 @@ impl<'a> PostContext<'a> {
         }
         let place = searched.of_parted_quote(words).into_iter().next()?;
         let is_in = |part: &&HiddenPart| part.span.start < place.end && place.start < part.span.end;
-        let what = own.hidden.iter().find(is_in).map_or("a part that is hidden", |part| part.what);
+        let what = own.hidden.iter().find(is_in).map_or("a hidden part", |part| part.what);
         let line = own.whole.line_column(place.start).0;
-        Some(format!("they stand in line {line}, where readers do not see them: {what}"))
+        Some(format!("they are in line {line}, where readers do not see them: {what}"))
     }
 
     /// The place in a text that is most like some words that it does not have: "the text has ... in line 12".
@@ -117,10 +117,10 @@ impl<'a> PostContext<'a> {
         let found = index.nearest(words).or_else(|| is_one_word.then(alike)?)?;
         let start = found.start;
         let shown: String = as_read(text.text().get(found)?).chars().take(MOST_SHOWN).collect();
-        Some(format!("the text has \"{shown}\" in line {}", text.line_column(start).0))
+        Some(format!("the text contains \"{shown}\" in line {}", text.line_column(start).0))
     }
 
-    /// Refuses the name of a group that holds a run twice.
+    /// Rejects the name of a group that holds a run twice.
     pub fn usable(&self, name: &str) -> Result<(), Error> {
         self.refused.get(name).map_or(Ok(()), |error| Err(error.clone()))
     }
@@ -160,18 +160,18 @@ fn repeated(library: &Library, locator: &Locator, place: &Location) -> Option<Er
     Some(REPEATED_RUN.at(place.clone(), "each run once", found))
 }
 
-/// What two runs of a list of names have in common, in words.
+/// The similarity of two runs in a list of names, in words.
 pub fn same_run(names: &[&str], found: &RelatedRuns) -> Option<String> {
     let (first, second) = (names.get(found.first)?, names.get(found.second)?);
     let evidence = &found.kinship.evidence;
     Some(match found.kinship.kind {
-        KinshipKind::OneRun => format!("`{first}` and `{second}` are one run: {evidence}"),
-        KinshipKind::Changed => format!("`{second}` is `{first}`, changed: {evidence}"),
+        KinshipKind::OneRun => format!("`{first}` and `{second}` are the same run: {evidence}"),
+        KinshipKind::Changed => format!("`{second}` is a modified copy of `{first}`: {evidence}"),
         KinshipKind::SharedStart => format!("`{first}` and `{second}` share a start: {evidence}"),
     })
 }
 
-/// What no two runs of a group share.
+/// The marks that no two runs in a group may share.
 fn marks(bundle: &Bundle) -> Vec<String> {
     let mut marks = vec![format!("the digest {}", bundle.digest().prefixed())];
     let receipt = bundle.receipt_document().root();

@@ -39,7 +39,7 @@ pub struct Coverage {
 /// A number of the text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Number {
-    /// Its digits as they stand there.
+    /// Its digits as they are there.
     pub text: String,
     /// Line from 1.
     pub line: usize,
@@ -178,7 +178,7 @@ pub(crate) fn covered_in(
     }
 }
 
-/// What the excuses of a post cover. Each byte belongs to the first excuse whose words stand there, so that thousands of
+/// The bytes covered by a post's excuses. Each byte belongs to the first excuse with its words there, so that thousands of
 /// excuses of words that stand everywhere take no more marks than the text has bytes.
 fn marks_of_excuses<'p>(
     page: &'p PostPage,
@@ -279,7 +279,7 @@ fn numbers(source: &Source, marks: &Marks, work: &Work) -> Vec<Number> {
     numbers
 }
 
-/// The marks that together hold a stretch of the text; none where a part of it is marked by nothing. What
+/// The marks that together hold a stretch of the text; none if a part of it is marked by nothing. What
 /// a page runs together may belong to two cells.
 fn around<'m, 'p>(marks: &'m Marks<'p>, span: &Range<usize>) -> Vec<&'m Mark<'p>> {
     let mut found = Vec::new();
@@ -300,7 +300,7 @@ fn quote_marks<'p>(
     text: &str,
     span: Range<usize>,
 ) -> Vec<Mark<'p>> {
-    // Words and what they are bound to stand in one order; where the text runs numbers together
+    // Words and what they are bound to are in one order; where the text runs numbers together
     // the whole quote is marked.
     let here = text.get(span.clone()).unwrap_or_default();
     let mut items = quote::items(here);
@@ -344,7 +344,7 @@ fn unsaid_words(items: &[QuoteItem], quote: &str, sentence: &Sentence) -> Vec<Qu
     (1..).zip(items).filter(is_unsaid).map(|(_, item)| item.clone()).collect()
 }
 
-/// Where an item of a quote stands in the text.
+/// Where an item of a quote is in the text.
 fn within(quote: &Range<usize>, item: &QuoteItem) -> Range<usize> {
     quote.start + item.span.start..quote.start + item.span.end
 }
@@ -355,7 +355,7 @@ fn common_reason(bindings: &[Binding]) -> Option<&str> {
     first.filter(|_| bindings.iter().all(|one| one.reason().is_some()))
 }
 
-/// The cells that a table binds, each where it stands in the text, and the names of its rows.
+/// The cells that a table binds, each where it is in the text, and the names of its rows.
 fn table_marks<'p>(
     statement: &'p PostStatement,
     table: &'p Table,

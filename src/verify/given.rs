@@ -1,4 +1,4 @@
-//! What expressions give on the bundles of a post, whether or not a statement says them: for whoever looks for the expression of a
+//! The values of expressions on the bundles of a post, whether or not a statement uses them: for whoever looks for the expression of a
 //! printed number.
 
 use repro_core::decimal::nearest_f64;
@@ -25,7 +25,7 @@ pub struct GivenNumber {
 /// So many expressions are evaluated between two looks at the work: which of them are depends on no number of threads.
 const AT_ONCE: usize = 1024;
 
-/// The numbers that each expression gives, in the order of `expressions`: one, several of a list, or none where it has no value.
+/// The numbers that each expression gives, in the order of `expressions`: one, several of a list, or none if it has no value.
 /// Of the last there are none at all once the work is spent.
 pub fn given(
     page: &PostPage,

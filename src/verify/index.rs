@@ -12,10 +12,10 @@ use repro_report::outcome::PostReport;
 use crate::{lock, post};
 
 codes! {
-    NO_INDEX = "index::missing", "there are locks, and no index says which posts belong to the project", "write it with `repro verify --post all --write-lock`";
-    NOT_LISTED = "index::not-listed", "a post has a lock, and the index does not list it", "add it with `repro verify --post ID --write-lock`";
-    OTHER_COUNT = "index::other-count", "a post has not as many claims as the index records", "put the claims back, or record the post anew: `repro verify --post ID --write-lock`";
-    WRONG_SCHEMA = "index::wrong-schema", "the index of posts has another schema", "rewrite it with `repro verify --post all --write-lock`";
+    NO_INDEX = "index::missing", "the project has locks but no index of its posts", "write it with `repro verify --post all --write-lock`";
+    NOT_LISTED = "index::not-listed", "a post has a lock but is not in the index", "add it with `repro verify --post ID --write-lock`";
+    OTHER_COUNT = "index::other-count", "the number of claims in a post differs from the index", "restore the claims, or record the post again: `repro verify --post ID --write-lock`";
+    WRONG_SCHEMA = "index::wrong-schema", "the index of posts has a different schema", "rewrite it with `repro verify --post all --write-lock`";
 }
 
 /// The schema id that the index opens with.
@@ -33,7 +33,7 @@ pub fn file() -> String {
 }
 
 impl PostIndex {
-    /// The index of the project at `root`, where it has one.
+    /// The index of the project at `root`, if it has one.
     pub fn read(root: &Path) -> Result<Option<Self>, Error> {
         let path = root.join(file());
         if path.symlink_metadata().is_err() {
@@ -81,17 +81,17 @@ impl PostIndex {
         )
     }
 
-    /// Refuses a judged post that is not listed, or has another number of claims.
+    /// Rejects a judged post that is not listed, or has another number of claims.
     pub fn check(&self, post: &PostReport) -> Result<(), Error> {
         let found = post.claims.len() as u64;
         match self.posts.get(&post.id) {
             None => {
-                let expected = format!("a line of the post `{}`", post.id);
+                let expected = format!("an entry for the post `{}`", post.id);
                 Err(NOT_LISTED.at(Location::file(file()), expected, "none"))
             }
             Some(recorded) if *recorded != found => {
                 let place = Location::file(format!("repro/{}.toml", post.id));
-                let expected = format!("{recorded} claims, as `{}` records", file());
+                let expected = format!("{recorded} claims, as recorded in `{}`", file());
                 Err(OTHER_COUNT.at(place, expected, found.to_string()))
             }
             Some(_) => Ok(()),
@@ -99,7 +99,7 @@ impl PostIndex {
     }
 }
 
-/// What is wrong with the set of posts at `root`, of which `ids` are there: posts that the index lists or that have a lock and
+/// Errors in the set of posts at `root`, of which `ids` are there: posts that the index lists or that have a lock and
 /// are gone, and an index that is gone itself while there are locks.
 pub fn gone(root: &Path, ids: &[String], index: Option<&PostIndex>) -> Vec<Error> {
     let entries = std::fs::read_dir(root.join("repro")).into_iter().flatten().flatten();
@@ -110,14 +110,14 @@ pub fn gone(root: &Path, ids: &[String], index: Option<&PostIndex>) -> Vec<Error
     let known: BTreeSet<String> = locked.iter().cloned().chain(listed).collect();
     let is_absent = index.is_none() && !locked.is_empty();
     let absent = is_absent.then(|| {
-        NO_INDEX.at(Location::file(file()), "the list of the posts that have locks", "no such file")
+        NO_INDEX.at(Location::file(file()), "the list of posts with locks", "no such file")
     });
     let missing = |id: &String| {
         let place = Location::file(format!("repro/{id}.toml"));
         let known_by = if locked.contains(id) { lock::file(id) } else { file() };
-        let expected = format!("the post of `{known_by}`");
+        let expected = format!("the post for `{known_by}`");
         let help = format!(
-            "put the post back with its lock; if it is meant to go, remove `{}` and record that: `repro verify --post all --write-lock`",
+            "restore the post and its lock; to remove it on purpose, delete `{}` and run `repro verify --post all --write-lock`",
             lock::file(id)
         );
         post::NO_SUCH_POST.at(place, expected, "none").help(help)

@@ -41,7 +41,7 @@ pub fn breaks_off(document: &Document, pointer: &str) -> String {
     format!("no member `{pointer}`")
 }
 
-/// What stands at a place of JSON, in few words; of many members, those that are spelled like `wanted`.
+/// A short description of a JSON value; of many members, those spelled like `wanted`.
 fn contents(node: Node<'_>, wanted: &str) -> String {
     const SHOWN: usize = 12;
     match &node.value().kind {
@@ -53,11 +53,11 @@ fn contents(node: Node<'_>, wanted: &str) -> String {
             let hint = did_you_mean(wanted, names()).map(|hint| format!("; {hint}"));
             format!("an object with {}{more}{}", listed.join(", "), hint.unwrap_or_default())
         }
-        Kind::Array(items) if items.is_empty() => "an empty list".to_owned(),
+        Kind::Array(items) if items.is_empty() => "an empty array".to_owned(),
         Kind::Array(items) => {
             let (count, last) = (items.len(), items.len() - 1);
             format!(
-                "a list of {count}: `0` to `{last}`, or `name=value` for the entry with that member"
+                "an array of {count}: use `0` to `{last}`, or `name=value` for the entry with that member"
             )
         }
         other => other.word().to_owned(),
@@ -125,7 +125,7 @@ impl<'t> ReadText<'t> {
         self.lower.get_or_init(|| self.source.text().to_lowercase())
     }
 
-    /// What finds quotes and lines.
+    /// The search for quotes and lines.
     pub fn searched(&self) -> &SearchedText<'t> {
         self.work.looks_through(self.source.text());
         &self.searched
@@ -149,7 +149,7 @@ impl<'t> ReadText<'t> {
             // A pointer is followed through the members before it.
             self.work.looks_through(self.source.text());
             let around = span(document, at).unwrap_or_default();
-            // Places stand beside each other, so both their ends are in order.
+            // Places are next to each other, so both their ends are in order.
             here = all.partition_point(|place| place.start < around.start)
                 ..all.partition_point(|place| place.end <= around.end);
         }
@@ -196,7 +196,7 @@ impl<'t> ReadText<'t> {
         table
     }
 
-    /// Where the lines of a printed table stand in the text; none where it has no table with this head.
+    /// Where the lines of a printed table are in the text; none if it has no table with this head.
     pub fn of_table(&self, printed: &PrintedTable) -> Option<PlacedTable> {
         let searched = self.searched();
         if searched.lines().tables(&printed.head).next().is_none() {
@@ -215,7 +215,7 @@ impl<'t> ReadText<'t> {
         rows: &[&str],
         head: &[PrintedCell],
     ) -> Result<PrintedTable, String> {
-        let document = self.document().map_err(|_| "a text that is not JSON")?;
+        let document = self.document().map_err(|_| "text that is not JSON")?;
         // Each row is sought among its neighbours.
         let among = document.root().at(pointer).map_or(0, |node| match &node.value().kind {
             Kind::Object(members) => members.len(),
@@ -224,14 +224,14 @@ impl<'t> ReadText<'t> {
         });
         self.work.takes(rows.len() * (head.len() + among / 64));
         if self.work.is_spent() {
-            Err("more than is looked through".to_owned())
+            Err("too much to read".to_owned())
         } else {
             table(document, pointer, rows, head)
         }
     }
 }
 
-/// Where the value that a pointer leads to stands, with its key where it has one.
+/// Where the value that a pointer leads to stands, with its key if it has one.
 fn span(document: &Document, pointer: &str) -> Option<Range<usize>> {
     let value = document.root().at(pointer).ok()?.value();
     let (parent, key) = pointer.rsplit_once('/')?;
@@ -276,11 +276,11 @@ fn table(
     }
 }
 
-/// A value as it stands in the text; a string without its quotation marks.
+/// A value as it is in the text; a string without its quotation marks.
 fn cell(value: &Value, text: &str) -> PrintedCell {
     let span = value.span.clone();
     match &value.kind {
-        // Its signs stand in the text as they are.
+        // Its signs are in the text as they are.
         Kind::Text(words) if span.len() == words.len() + 2 => {
             PrintedCell { text: words.to_string(), span: span.start + 1..span.end - 1 }
         }

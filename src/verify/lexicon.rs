@@ -8,13 +8,13 @@ use repro_claim::words::WordLists;
 use repro_report::meaning::Reading;
 use serde::{Deserialize, Deserializer};
 
-/// The lexicon as it stands in the source tree.
+/// The lexicon as it is in the source tree.
 const FILE: &str = include_str!("lexicon.toml");
 
 /// The words of the program.
 #[derive(Debug, Default, Deserialize)]
 pub struct Vocabulary {
-    /// Tokens beside a number, by the reading that they give it.
+    /// Tokens next to a number, by the reading that they give it.
     #[serde(rename = "reading")]
     pub readings: Vec<ReadingTokens>,
     /// Quantities, by the words and the fields that stand for them.
@@ -32,12 +32,12 @@ pub struct Vocabulary {
     /// Kinds of intervals.
     #[serde(rename = "interval")]
     pub intervals: Vec<LexiconTerm>,
-    /// What is no list of tables holds lists of words by name.
+    /// Lists of words by name, from everything that is not a list of tables.
     #[serde(flatten)]
     lists: WordLists,
 }
 
-/// Tokens that give the number beside them a reading.
+/// Tokens that give the number next to them a reading.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReadingTokens {
@@ -71,7 +71,7 @@ pub struct LexiconTerm {
     /// Words that tell it from the other parts of a wider term.
     #[serde(default)]
     pub shares: Vec<String>,
-    /// Whether higher values are better; none where neither side is.
+    /// Whether higher values are better; none if neither side is.
     #[serde(rename = "better", deserialize_with = "is_higher", default)]
     pub higher_is_better: Option<bool>,
     /// Whether it is a spread, as a number behind ± is.
@@ -122,7 +122,7 @@ impl Vocabulary {
         self.lists.lists(table)
     }
 
-    /// The first word of a list that stands in a text, and its place. The text is in lower case.
+    /// The first word of a list that is in a text, and its place. The text is in lower case.
     pub fn find(&self, list: &str, text: &str) -> Option<(&str, Range<usize>)> {
         let placed =
             self.words(list).iter().filter_map(|word| Some((word.as_str(), place_of(text, word)?)));
@@ -159,7 +159,7 @@ impl Vocabulary {
 }
 
 impl LexiconTerm {
-    /// Where a word for it stands in a text in lower case: the first and longest.
+    /// Where a word for it is in a text in lower case: the first and longest.
     pub fn place_in(&self, text: &str) -> Option<Range<usize>> {
         let places = self.words.iter().filter_map(|word| place_of(text, word));
         places.min_by_key(|place| (place.start, std::cmp::Reverse(place.len())))
@@ -172,7 +172,7 @@ impl LexiconTerm {
 }
 
 impl ReadingTokens {
-    /// What keeps a number from this reading: settings (`limit`), numbers of seeds and the like (`span`), a metric whose
+    /// Whether something keeps a number from this reading: settings (`limit`), numbers of seeds and the like (`span`), a metric whose
     /// lower values are better (`better`).
     pub fn guards(&self, what: &str) -> bool {
         self.guard.iter().any(|guard| guard == what)

@@ -1,4 +1,4 @@
-//! What a run of the program has loaded: bundles, studies, and what was counted of them.
+//! The evidence loaded by one run of the program: bundles, studies, and their counts.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -29,7 +29,7 @@ pub struct Library {
     objects: Mutex<Counted>,
     traces: Mutex<HashMap<String, Arc<RunTrace>>>,
     relations: Mutex<KnownRelations>,
-    /// What was executed again.
+    /// The replays.
     pub replays: Replays,
     contradictions: BTreeMap<String, Vec<ClaimReport>>,
     /// The builders that attest the files of bundles, by the names of these.
@@ -83,12 +83,12 @@ impl Library {
         self.signatures.insert((post.to_owned(), bundle.to_owned()), signature);
     }
 
-    /// What became of a bundle's signature.
+    /// The outcome of a bundle's signature check.
     pub fn signature(&self, post: &str, bundle: &str) -> Option<&SignatureReport> {
         self.signatures.get(&(post.to_owned(), bundle.to_owned()))
     }
 
-    /// What was counted so far; entries are whole whenever the lock is free.
+    /// The counts so far; entries are complete whenever the lock is free.
     pub(crate) fn counted(&self) -> MutexGuard<'_, Counted> {
         self.objects.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -107,7 +107,7 @@ impl Library {
         })
     }
 
-    /// What tells a run from others; of a name without a bundle nothing.
+    /// The trace that distinguishes a run from others; empty for a name without a bundle.
     fn trace(&self, name: &str) -> Arc<RunTrace> {
         let known = self.traces.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned();
         known.unwrap_or_else(|| {

@@ -1,4 +1,4 @@
-//! What was recorded of a post: `repro/ID.lock` holds the digests of its bundles, and of each claim its
+//! The record of a post: `repro/ID.lock` contains the digests of its bundles, and for each claim its
 //! verdict and assurance, the words of the text, what they are held against, and the code of the verdict:
 //! a claim that was refuted for one reason, and then is for another, is not as recorded.
 //!
@@ -14,25 +14,25 @@ use repro_core::source::{Document, Error, Location, Node, Source, codes};
 use repro_report::outcome::{ClaimReport, LockDifference, PostReport, ReadBy, Verdict};
 
 codes! {
-    WRONG_SCHEMA = "lock::wrong-schema", "the lock file has another schema", "rewrite it with `repro verify --post all --write-lock`";
-    BAD_ENTRY = "lock::bad-entry", "an entry of a lock is malformed", "write it anew with `repro verify --post ID --write-lock`";
-    UNPINNED = "lock::unpinned", "the lock of a post does not hold the digest of a bundle that it names", "look at the bundle, then write the lock anew: `repro verify --post ID --write-lock`";
-    NO_LOCK = "lock::missing", "a post has no lock", "write it with `repro verify --post ID --write-lock`";
+    WRONG_SCHEMA = "lock::wrong-schema", "the lock file has a different schema", "rewrite it with `repro verify --post all --write-lock`";
+    BAD_ENTRY = "lock::bad-entry", "an entry in the lock is malformed", "rewrite it with `repro verify --post ID --write-lock`";
+    UNPINNED = "lock::unpinned", "a post's lock does not contain its bundle's digest", "inspect the bundle, then rewrite the lock: `repro verify --post ID --write-lock`";
+    NO_LOCK = "lock::missing", "the post has no lock", "write it with `repro verify --post ID --write-lock`";
 }
 
 /// The schema id that a lock opens with.
 pub const SCHEMA: &str = "repro.lock/4";
 
-/// Of a claim: verdict and assurance, what is claimed, what it is held against, and the code of the verdict, which is empty where
+/// Of a claim: verdict and assurance, what is claimed, what it is held against, and the code of the verdict, which is empty if
 /// there is none.
 type LockEntry = [String; 4];
 
-/// What was recorded of one post.
+/// The record of one post.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PostLock {
     /// The digest of the post file.
     post: String,
-    /// The digests of the texts that were at hand, by their ids.
+    /// The digests of the texts that were available, by their ids.
     texts: BTreeMap<String, String>,
     /// The digests of its bundles, `sha256:…`, by name, and where they stand.
     bundles: BTreeMap<String, (String, Location)>,
@@ -45,7 +45,7 @@ pub fn file(post: &str) -> String {
     format!("repro/{post}.lock")
 }
 
-/// The lock of a post, where it has one.
+/// The lock of a post, if it has one.
 pub fn read(root: &Path, post: &str) -> Result<Option<PostLock>, Error> {
     let name = file(post);
     let path = root.join(&name);
@@ -56,7 +56,7 @@ pub fn read(root: &Path, post: &str) -> Result<Option<PostLock>, Error> {
 }
 
 impl PostLock {
-    /// What is to be recorded of a post.
+    /// The record to write for a post.
     pub fn of(post: &PostReport) -> Self {
         let bundles = post
             .bundles
@@ -107,7 +107,7 @@ impl PostLock {
             let texts: Vec<String> = texts.collect::<Result<_, _>>()?;
             let entry = LockEntry::try_from(texts).map_err(|texts| {
                 let found = format!("{} texts", texts.len());
-                BAD_ENTRY.at(parts.place(), "four texts", found)
+                BAD_ENTRY.at(parts.place(), "four strings", found)
             })?;
             lock.claims.insert(id.to_owned(), entry);
         }
@@ -133,10 +133,10 @@ impl PostLock {
         )
     }
 
-    /// Refuses a bundle that is not the recorded one.
+    /// Rejects a bundle that is not the recorded one.
     pub fn check_pin(&self, bundle: &Bundle, asked: &Location) -> Result<(), Error> {
         let Some((pinned, place)) = self.bundles.get(bundle.name()) else {
-            let expected = "a bundle whose digest the lock holds";
+            let expected = "a bundle whose digest is in the lock";
             return Err(UNPINNED.at(asked.clone(), expected, format!("`{}`", bundle.name())));
         };
         let digest = Digest::parse_prefixed(pinned).ok_or_else(|| {
@@ -145,7 +145,7 @@ impl PostLock {
         bundle.check_pin(&digest, place)
     }
 
-    /// What differs between what was recorded of a post and what was found now.
+    /// The differences between a post's record and its current result.
     pub fn differences(&self, post: &str, found: &Self) -> Vec<LockDifference> {
         let ids: BTreeSet<_> = self.claims.keys().chain(found.claims.keys()).collect();
         let shown = |parts: &LockEntry| {

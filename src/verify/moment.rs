@@ -35,7 +35,7 @@ pub fn is_day(seconds: &Interval) -> bool {
     seconds.high() - seconds.low() == BigRational::from_integer(LAST_OF_DAY.into())
 }
 
-/// How a date stands to a moment in UTC, or to one whose zone nobody says; none where it is no date.
+/// How a date stands to a moment in UTC, or to one whose zone nobody says; none if it is not a date.
 pub fn agreement(date: &str, moment: &Interval) -> Option<DateAgreement> {
     let own = seconds(date)?;
     let is_zoned = date.ends_with('Z');

@@ -23,7 +23,7 @@ use crate::statement;
 use crate::texts::TextsAtHand;
 use crate::work::Work;
 
-/// What is changed.
+/// The kind of change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MutationKind {
@@ -46,7 +46,7 @@ impl MutationKind {
     pub const ALL: [Self; 6] =
         [Self::FirstDigit, Self::OtherDigit, Self::Rows, Self::Unit, Self::Step, Self::Group];
 
-    /// What is changed, in words.
+    /// The kind of change, in words.
     pub fn word(self) -> &'static str {
         match self {
             Self::FirstDigit => "first digit",
@@ -62,7 +62,7 @@ impl MutationKind {
 /// A change after which every claim comes to the same.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct MissedMutant {
-    /// What was changed.
+    /// The kind of change.
     pub kind: MutationKind,
     /// The claim, which is verified before and after.
     pub claim: String,
@@ -75,7 +75,7 @@ pub struct MissedMutant {
 /// The changes of one post.
 #[derive(Debug, Default)]
 pub struct RandomMutants {
-    /// What came of them, by what was changed.
+    /// The outcomes, by kind of change.
     pub tallies: HashMap<MutationKind, DetectionTally>,
     /// Those that were missed.
     pub missed: Vec<MissedMutant>,
@@ -110,7 +110,7 @@ pub fn random(
 }
 
 impl RandomMutants {
-    /// Counts what came of a change: the claims before and after, none where the post no longer parses.
+    /// Counts what came of a change: the claims before and after, none if the post no longer parses.
     fn add(&mut self, kind: MutationKind, before: &[ClaimReport], after: Option<Vec<ClaimReport>>) {
         let tally = self.tallies.entry(kind).or_default();
         let Some(after) = after else { return tally.add(Detection::Refuted) };

@@ -1,4 +1,4 @@
-//! What becomes of the claims of a post when one printed digit of its text is another.
+//! The effect of changing one printed digit of a post's text on its claims.
 //!
 //! A claim that is verified whatever its number says checks nothing. Each number that a claim binds is
 //! changed in the text, nothing else is, and the claim is judged again.
@@ -28,7 +28,7 @@ pub enum Digit {
 }
 
 impl Digit {
-    /// The text with this digit changed, 9 to 8 and any other to the next one; none where there is none.
+    /// The text with this digit changed, 9 to 8 and any other to the next one; none if there is none.
     pub fn change(self, text: &str) -> Option<String> {
         let found = match self {
             Self::First => {
@@ -55,7 +55,7 @@ fn last_digit(text: &str) -> Option<usize> {
 /// Rules under which another number may be just as true: "at least 20" becomes "at least 30", and the value is 40.
 const ONE_SIDED: [&str; 3] = ["limit", "about", "order"];
 
-/// What the checks make of a change, strongest first.
+/// How the checks detect a change, strongest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Detection {
@@ -163,11 +163,11 @@ pub struct ChangedNumber {
     pub claim: String,
     /// The number, before and after.
     pub texts: (String, String),
-    /// What the claim came to before.
+    /// The verdict before the change.
     pub verdict: Verdict,
     /// How it was judged.
     pub method: Option<Method>,
-    /// What the checks make of the change.
+    /// How the checks detect the change.
     pub detection: Detection,
 }
 
@@ -181,7 +181,7 @@ pub fn changed(
     texts: &TextsAtHand,
     digit: Digit,
 ) -> Result<Vec<ChangedNumber>, Error> {
-    // Whether the changed words stand in the text is another question, and the answer is no.
+    // Whether the changed words are in the text is another question, and the answer is no.
     let none = TextsAtHand::new();
     let work = Work::of_posts(PER_NUMBER);
     let context = PostContext::new(page, library, &none, &work);
@@ -248,7 +248,7 @@ pub(crate) fn words(piece: &PostStatement) -> Option<&str> {
     }
 }
 
-/// The piece with another number for one of its words, after the number before and after; none where it is not to be
+/// The piece with another number for one of its words, after the number before and after; none if it is not to be
 /// changed.
 pub(crate) fn with_other_number(
     piece: &PostStatement,

@@ -8,7 +8,7 @@ use repro_core::source::codes;
 use crate::lexicon::lexicon;
 
 codes! {
-    MAY_BE_ONE = "value::perhaps-same-name", "two names that may be of one thing", "write the name as the evidence has it";
+    MAY_BE_ONE = "value::perhaps-same-name", "two names may refer to the same thing", "use the name from the evidence";
 }
 
 /// How two names stand to each other.
@@ -191,7 +191,7 @@ fn words(text: &str) -> Vec<Range<usize>> {
     words
 }
 
-/// Where a name stands in a text, in any of its spellings.
+/// Where a name is in a text, in any of its spellings.
 pub fn places(text: &str, name: &str) -> Vec<Range<usize>> {
     let all = words(text);
     let most = words(name).len() + MORE_WORDS;
@@ -203,7 +203,7 @@ pub fn places(text: &str, name: &str) -> Vec<Range<usize>> {
         let ends = all[at..].iter().take(most).rev().map(|last| first.start..last.end);
         let is_name = |place: &Range<usize>| {
             let own = &text[place.clone()];
-            // "On" stands in many sentences without saying yes.
+            // "On" is in many sentences without saying yes.
             let is_short = truth(name).is_some() && lexicon().is_in("name.short", &simple(own));
             !is_short && likeness(own, name) == Likeness::Same
         };

@@ -10,7 +10,7 @@ use repro_core::source::{Error, Node};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-/// The lists as they stand in the source tree.
+/// The lists as they are in the source tree.
 const FILE: &str = include_str!("page_keys.json");
 
 /// The schema id that a post file opens with.
@@ -28,11 +28,11 @@ pub struct PostKey {
     /// Whether it must be there.
     #[serde(default)]
     pub is_required: bool,
-    /// What stands behind it, in words.
+    /// The kind of its value, in words.
     pub holds: String,
-    /// What that means.
+    /// The meaning of the value.
     pub meaning: String,
-    /// What stands behind it, as JSON Schema.
+    /// The kind of its value, as JSON Schema.
     schema: Map<String, Value>,
 }
 
@@ -68,7 +68,7 @@ pub fn tables() -> &'static [KeyTable] {
     &lists().tables
 }
 
-/// Refuses every key that a table of this name does not have.
+/// Rejects every key that a table of this name does not have.
 pub(crate) fn only(table: &str, node: Node) -> Result<(), Error> {
     let keys = tables().iter().filter(|known| known.name == table).flat_map(|table| &table.keys);
     node.only(&keys.map(|key| key.name.as_str()).collect::<Vec<_>>())

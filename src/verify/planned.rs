@@ -8,7 +8,7 @@ use repro_report::outcome::Outcome;
 use serde_json::Value as Json;
 
 codes! {
-    NOT_OF_PLAN = "plan::not-followed", "a run is not the one that its plan has", "correct the receipt, or make another study of what was run";
+    NOT_OF_PLAN = "plan::not-followed", "the run does not match its plan", "correct the receipt, or make a new study from the actual runs";
 }
 
 /// How many names one sentence lists.
@@ -22,19 +22,19 @@ pub fn differs(run: &PlannedRun, bundle: &Bundle) -> Option<String> {
     if stated != Some(planned) {
         let of = |contract: Option<&Contract>| contract.and_then(|one| one.write().ok().flatten());
         let (stated, planned) = (written(of(stated)), written(of(Some(planned))));
-        return Some(format!("the contract is {stated}, and that of the plan {planned}"));
+        return Some(format!("the contract is {stated}, but the plan has {planned}"));
     }
     if receipt.model.as_ref() != Some(&run.model) {
-        return Some("the declared model is not that of the plan".to_owned());
+        return Some("the declared model differs from the plan's".to_owned());
     }
     let planned = run.extra();
     let names = planned.keys().map(String::as_str).chain(["horizon_of"]);
     let other = names.into_iter().find(|name| receipt.extra.get(*name) != planned.get(*name))?;
     let [stated, planned] = [&receipt.extra, &planned].map(|of| written(of.get(other).cloned()));
-    Some(format!("`extra.{other}` is {stated}, and {planned} in the plan"))
+    Some(format!("`extra.{other}` is {stated}, but {planned} in the plan"))
 }
 
-/// Whether the run of a bundle is that of its plan, at hand; nothing where the plan is another one.
+/// Whether the run of a bundle is that of its plan, available; nothing if the plan is another one.
 pub fn follows(study: &Study, bundle: &Bundle) -> Result<Option<Outcome>, Error> {
     let receipt = bundle.receipt();
     if receipt.plan_sha256() != Some(study.digest().to_string().as_str()) {
@@ -42,7 +42,7 @@ pub fn follows(study: &Study, bundle: &Bundle) -> Result<Option<Outcome>, Error>
     }
     let named = receipt.run.as_ref();
     let Some(run) = named.and_then(|own| study.runs().iter().find(|run| run.id == own.id)) else {
-        let reason = format!("`repro/studies/{}.toml` has no run of this name", study.id);
+        let reason = format!("`repro/studies/{}.toml` has no run with this name", study.id);
         return Ok(Some(Outcome::refuted(&NOT_OF_PLAN, reason)));
     };
     let config = bundle.document(CONFIG)?.root();
@@ -51,10 +51,10 @@ pub fn follows(study: &Study, bundle: &Bundle) -> Result<Option<Outcome>, Error>
     let run = rate.filter(|_| run.rate.is_none()).map_or_else(|| run.clone(), |rate| run.at(rate));
     let arm = named.and_then(|own| own.arm.as_deref());
     let other_arm = (arm != Some(run.arm.as_str()))
-        .then(|| format!("the arm is `{}`, and `{}` in the plan", arm.unwrap_or("none"), run.arm));
+        .then(|| format!("the arm is `{}`, but `{}` in the plan", arm.unwrap_or("none"), run.arm));
     let named = named.and_then(|own| own.study.as_deref()).unwrap_or("none");
     let other_study = (named != study.id).then(|| {
-        format!("the study is `{named}`, and `{}` has the plan that the receipt names", study.id)
+        format!("the study is `{named}`, but `{}` has the plan recorded in the receipt", study.id)
     });
     let other = match run.differs_from(config)? {
         Some(other) => Some(other),

@@ -10,16 +10,16 @@ use repro_core::source::{Document, Error, Location, Node, Source, codes};
 use crate::work::{MOST_BYTES, MOST_NUMBERS};
 
 codes! {
-    WRONG_SCHEMA = "post::wrong-schema", "the file has another schema", "start it with `schema = \"repro.post/2\"`; `repro explain post`";
-    WRONG_NAME = "post::wrong-name", "the post's id differs from its file name", "give both the same name";
-    REPEATED_ID = "post::repeated-id", "an id is used twice", "give each its own id";
-    BAD_ID = "post::bad-id", "an id has characters that are not allowed", "use lowercase letters, digits, `-`, `_` and `.`";
-    UNKNOWN_TEXT = "post::unknown-text", "a statement names a text that the post does not list", "add `[texts.NAME]`, or correct it";
-    UNKNOWN_BUNDLE = "post::unknown-bundle", "a name stands for a bundle that is not there", "`repro explain --list bundles` lists them";
-    BAD_DIGEST = "post::bad-digest", "a digest is malformed", "write `sha256:` and 64 hexadecimal digits, as `repro explain --list bundles` prints them";
-    BAD_MOOD = "post::bad-mood", "what a sentence asserts is not known", "write `fact`, `norm` or `definition`";
-    TOO_LONG = "post::too-long", "a post file or a text is longer than what is looked through", "split it: one post may name several texts, and several posts one text";
-    NO_SUCH_POST = "post::no-such-post", "no post has this name", "`repro explain --list posts` lists them";
+    WRONG_SCHEMA = "post::wrong-schema", "the file has a different schema", "start it with `schema = \"repro.post/2\"`; see `repro explain post`";
+    WRONG_NAME = "post::wrong-name", "the post's id differs from its file name", "use the same name for both";
+    REPEATED_ID = "post::repeated-id", "an id is used twice", "use a unique id";
+    BAD_ID = "post::bad-id", "an id contains invalid characters", "use lowercase letters, digits, `-`, `_` and `.`";
+    UNKNOWN_TEXT = "post::unknown-text", "a statement refers to a text that the post does not list", "add `[texts.NAME]`, or correct the name";
+    UNKNOWN_BUNDLE = "post::unknown-bundle", "a name refers to a missing bundle", "correct the name; `repro explain --list bundles` lists the bundles";
+    BAD_DIGEST = "post::bad-digest", "a digest is malformed", "write `sha256:` and 64 hexadecimal digits, as printed by `repro explain --list bundles`";
+    BAD_MOOD = "post::bad-mood", "unknown value of `asserts`", "write `fact`, `norm` or `definition`";
+    TOO_LONG = "post::too-long", "a post file or text is too long", "split it: a post may use several texts, and several posts one text";
+    NO_SUCH_POST = "post::no-such-post", "there is no post with this name", "list the posts with `repro explain --list posts`";
 }
 
 /// The stem of the configuration.
@@ -39,18 +39,18 @@ pub(crate) fn open(root: &Path, id: &str) -> Result<Document, Error> {
     Document::parse_toml(source)
 }
 
-/// Refuses a post file or a text that is longer than what is looked through.
+/// Rejects a post file or a text that is longer than what is looked through.
 pub(crate) fn is_short(source: &Source) -> Result<(), Error> {
     at_most(source, source.text().len(), MOST_BYTES, "bytes")
 }
 
-/// Refuses a text that is longer than what is looked through, or has more numbers.
+/// Rejects a text that is longer than what is looked through, or has more numbers.
 pub(crate) fn is_short_text(source: &Source) -> Result<(), Error> {
     is_short(source)?;
     at_most(source, quote::count(source.text()), MOST_NUMBERS, "numbers")
 }
 
-/// Refuses more of something than is looked through.
+/// Rejects more of something than is looked through.
 pub(crate) fn at_most(source: &Source, count: usize, most: usize, what: &str) -> Result<(), Error> {
     if count <= most {
         return Ok(());
@@ -59,7 +59,7 @@ pub(crate) fn at_most(source: &Source, count: usize, most: usize, what: &str) ->
     Err(TOO_LONG.at(place, format!("at most {most} {what}"), format!("{count} {what}")))
 }
 
-/// Refuses a post whose id is not the name of its file.
+/// Rejects a post whose id is not the name of its file.
 pub(crate) fn matches_file_name(document: &Document, id: Node) -> Result<(), Error> {
     let file = document.source.name().rsplit('/').next();
     match file.and_then(|name| name.strip_suffix(".toml")) {
@@ -92,15 +92,15 @@ pub fn list(root: &Path) -> Result<Vec<String>, Error> {
             let stem = path.file_stem().unwrap_or_default();
             names.push(stem.to_str().map(str::to_owned).ok_or_else(|| {
                 let place = Location::file(format!("repro/{}.toml", stem.to_string_lossy()));
-                BAD_ID.at(place, "an id such as `tiny-moe`", "a name that is not text")
+                BAD_ID.at(place, "an id such as `tiny-moe`", "a name that is not valid UTF-8")
             })?);
         }
     }
     // Passed over in silence, it would be a post that nobody judges.
     if names.iter().any(|name| name == INDEX) {
         let place = Location::file(format!("repro/{}.toml", INDEX));
-        let found = format!("`{}`, whose lock is the list of all posts", INDEX);
-        return Err(BAD_ID.at(place, "another id", found).help("rename the post"));
+        let found = format!("`{}`, which is reserved for the index of all posts", INDEX);
+        return Err(BAD_ID.at(place, "a different id", found).help("rename the post"));
     }
     names.retain(|name| !is_reserved(name));
     names.sort();

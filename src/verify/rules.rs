@@ -1,4 +1,4 @@
-//! What counts as agreement, by the rule that a verdict names: `rules.toml`. One rule means the same in every post.
+//! The rules of agreement that verdicts refer to: `rules.toml`. A rule means the same in every post.
 
 use repro_core::source::{DataFile, Node};
 
@@ -9,7 +9,7 @@ static FILE: DataFile = DataFile::new("rules.toml", include_str!("rules.toml"));
 pub struct Rule {
     /// Its name in reports.
     pub name: &'static str,
-    /// What it is for.
+    /// The cases it applies to.
     pub summary: &'static str,
     /// When a claim agrees, and what happens where it does not.
     pub meaning: &'static str,

@@ -1,4 +1,4 @@
-//! What fixes a comparison of runs: its level, its test, and the family of tests that share the level.
+//! The design of a comparison of runs: its level, its test, and the family of tests that share the level.
 
 use std::collections::BTreeSet;
 
@@ -6,13 +6,13 @@ use repro_core::source::codes;
 use repro_report::outcome::Outcome;
 
 codes! {
-    AFTER_THE_FACT = "test::paired-after-the-fact", "runs are paired by their seeds because the post says so, and no plan said it before", "register a plan that pairs the runs before the next ones; until then Welch's test is the safer reading";
+    AFTER_THE_FACT = "test::paired-after-the-fact", "the post pairs the runs by seed, without a plan that says so", "register a plan that pairs the next runs; until then, prefer Welch's test";
 }
 
 /// The significance level of every test that no plan sets.
 pub const ALPHA: f64 = 0.05;
 
-/// What fixes a comparison of runs.
+/// The design of a comparison of runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunDesign {
     /// The significance level.
@@ -21,7 +21,7 @@ pub struct RunDesign {
     pub is_paired: bool,
     /// Whether only the post pairs them, by `paired_by`, with the results before its eyes.
     pub is_after_the_fact: bool,
-    /// What is compared, where a plan has it.
+    /// The compared arms, if a plan defines them.
     pub comparison: Comparison,
     /// The family of tests that share the level.
     pub family: Option<PlannedFamily>,
@@ -29,7 +29,7 @@ pub struct RunDesign {
     pub tests: Vec<String>,
 }
 
-/// What a test compares, as far as a plan names it.
+/// The comparison behind a test, as far as a plan defines it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Comparison {
     /// The arms.

@@ -10,9 +10,9 @@ use repro_model::study::{Present, Study};
 use repro_report::outcome::{Finding, Outcome, Severity};
 
 codes! {
-    NOT_LOGGED = "starts::not-logged", "the log that a plan names does not have the start of a run", "restore the log: it is only ever added to";
-    NOT_REPORTED = "starts::not-reported", "a run was started and has no bundle", "report it, or say why it is not reported";
-    AGAIN = "starts::again", "a run was started more than once", "say why it was started again";
+    NOT_LOGGED = "starts::not-logged", "the plan's start log does not contain this run's start", "restore the log, which is append-only";
+    NOT_REPORTED = "starts::not-reported", "a run was started but has no bundle", "report the run, or state why it is not reported";
+    AGAIN = "starts::again", "a run was started more than once", "state why it was restarted";
 }
 
 /// The started runs of a study.
@@ -42,13 +42,15 @@ impl StartedRuns {
         let receipt = bundle.receipt();
         let refuted = |reason: String| Outcome::refuted(&NOT_LOGGED, reason);
         let outcome = match &receipt.start {
-            None => refuted("the receipt names no start, and its plan names a log".to_owned()),
+            None => {
+                refuted("the receipt records no start, but its plan has a start log".to_owned())
+            }
             Some(own) if own.log != self.name => {
-                refuted(format!("the receipt names `{}`, and the plan `{}`", own.log, self.name))
+                refuted(format!("the receipt has `{}`, the plan `{}`", own.log, self.name))
             }
             Some(own) => match self.log.find(own.attempt) {
                 None if self.log.starts().next().is_none() => {
-                    let reason = format!("`{}` is not at hand, or is empty", own.log);
+                    let reason = format!("`{}` is missing or empty", own.log);
                     Outcome::inconclusive(&NOT_LOGGED, reason)
                 }
                 None => refuted(format!("`{}` has no start {}", own.log, own.attempt)),
@@ -62,7 +64,7 @@ impl StartedRuns {
             *again && receipt.run.as_ref().is_some_and(|run| run.id == start.start.run)
         });
         let outcome = again.fold(outcome, |outcome, (start, _)| {
-            let told = format!("{} is of an earlier or later start of this run", line(start));
+            let told = format!("{} belongs to an earlier or later start of this run", line(start));
             outcome.noting(&AGAIN, told)
         });
         outcome.within("log", "equal digests")
@@ -79,13 +81,13 @@ impl StartedRuns {
             return Some(format!("has the chain {}", logged.chain));
         }
         if run != Some(start.run.as_str()) {
-            return Some(format!("is of `{}`", start.run));
+            return Some(format!("belongs to `{}`", start.run));
         }
         if receipt.plan_sha256() != Some(start.plan_sha256.to_string().as_str()) {
-            return Some(format!("is of the plan {}", start.plan_sha256));
+            return Some(format!("has the plan {}", start.plan_sha256));
         }
         (config != Some(start.config_sha256))
-            .then(|| format!("is of the configuration {}", start.config_sha256))
+            .then(|| format!("has the config {}", start.config_sha256))
     }
 
     /// The chains of all starts after that of a bundle.
@@ -109,7 +111,7 @@ impl StartedRuns {
     pub fn findings(&self) -> impl Iterator<Item = Finding> {
         self.open().map(|LoggedStart { start, place, .. }| {
             let message =
-                format!("`{}` was started, and no bundle of it is in `receipts/`", start.run);
+                format!("`{}` was started, but `receipts/` has no bundle of it", start.run);
             Finding::new(&NOT_REPORTED, Severity::Warning, message, place.clone())
         })
     }

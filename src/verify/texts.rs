@@ -14,31 +14,31 @@ use crate::page::{PostPage, TextSource};
 use crate::post::is_short_text;
 
 codes! {
-    NONE_NAMED = "text::none-named", "the post names no text, so no quote was looked up", "name the file in `text = \"../README.md\"`, seen from the post file, or each text in `[texts.NAME]`";
-    NO_TEXT = "text::missing", "the text that a post is about is not there", "put it back, or correct its path, which is seen from the post file";
-    HIDDEN = "text::hidden", "a text has numbers that readers do not see, or not at once", "show them or take them out; what a reader does not see is neither quoted nor counted";
-    OTHER_COPY = "text::other-copy", "a copy of a text differs from the file that it is a copy of", "copy the file again and judge the post anew, or name the file itself";
-    OTHER_TEXT = "text::other", "the text is not the one that the post was written about", "give the text with this digest, or write the post anew";
+    NONE_NAMED = "text::none-named", "the post lists no text, so no quote was checked", "add `text = \"../README.md\"` (relative to the post file), or one `[texts.NAME]` per text";
+    NO_TEXT = "text::missing", "the text of a post is missing", "restore it, or correct its path, which is relative to the post file";
+    HIDDEN = "text::hidden", "the text contains numbers that readers do not see, or not at once", "show them or remove them; hidden numbers are neither quoted nor counted";
+    OTHER_COPY = "text::other-copy", "a copied text differs from its original", "copy the file again and update the post, or refer to the original";
+    OTHER_TEXT = "text::other", "the text is not the version that the post was written for", "pass the text with this digest, or update the post";
 }
 
 /// The texts that a caller gave, by digest.
 #[derive(Debug, Default)]
 pub struct GivenTexts(BTreeMap<Digest, Source>);
 
-/// The texts of one post that are at hand, by the ids of the post.
+/// The texts of one post that are available, by the ids of the post.
 pub type TextsAtHand = BTreeMap<String, TextAtHand>;
 
 /// A text as readers see it.
 #[derive(Debug)]
 pub struct TextAtHand {
-    /// What is seen of it, each byte in its place.
+    /// The visible text, each byte in its place.
     pub seen: Source,
-    /// What a page shows of it, each byte in its place, and how that reads.
+    /// The text that a page shows, each byte in its place, and how it reads.
     pub content: String,
     pub markup: TextMarkup,
     /// The whole file.
     pub whole: Source,
-    /// What of it readers do not see, or not at once.
+    /// The parts that readers do not see, or not at once.
     pub hidden: Vec<HiddenPart>,
     /// The digest of the whole file.
     pub digest: Digest,
@@ -48,7 +48,7 @@ pub struct TextAtHand {
 const MOST_TOLD: usize = 5;
 
 impl TextAtHand {
-    /// What is seen of a file.
+    /// The visible text of a file.
     pub fn of(source: &Source) -> Result<Self, Error> {
         let digest = Digest::of(source.text().as_bytes());
         let SeenText { text, hidden } = read_as_seen(source)?;
@@ -63,7 +63,7 @@ impl TextAtHand {
         Ok(Self { seen, content, markup, whole, hidden, digest })
     }
 
-    /// Where the text has numbers that readers do not see, in words; none where it has none.
+    /// Where the text has numbers that readers do not see, in words; none if it has none.
     pub fn hidden_numbers(&self) -> Option<String> {
         let whole = self.whole.text();
         let numbers = |part: &&HiddenPart| {
@@ -78,18 +78,19 @@ impl TextAtHand {
             lines.push(format!("and {} more", parts.len() - MOST_TOLD));
         }
         let name = self.whole.name();
-        let begin = || format!("`{name}` has numbers that readers do not see, or not at once: ");
+        let begin =
+            || format!("`{name}` contains numbers that readers do not see, or not at once:");
         (!parts.is_empty()).then(|| begin() + &lines.join(", "))
     }
 
-    /// What is seen.
+    /// The visible text.
     pub fn text(&self) -> &str {
         self.seen.text()
     }
 }
 
 /// A file as readers see it: without comments, addresses and what is declared hidden, each byte in its place. One that
-/// is longer than what is looked through is refused.
+/// is longer than what is looked through is rejected.
 pub fn as_seen(source: &Source) -> Result<Source, Error> {
     Source::new(source.name(), read_as_seen(source)?.text.into_bytes())
 }
@@ -116,7 +117,7 @@ impl GivenTexts {
         Ok(Self(given))
     }
 
-    /// The texts of `page` that are at hand. One that must lie beside the post file and does not is an
+    /// The texts of `page` that are available. One that must lie beside the post file and does not is an
     /// error; one that is not redistributed may be absent.
     pub fn of(&self, page: &PostPage, root: &Path) -> Result<TextsAtHand, Vec<Error>> {
         let mut texts = TextsAtHand::new();
@@ -165,8 +166,8 @@ impl GivenTexts {
 
 /// Reads a text by its path seen from the folder of post files, which may not lead out of the project.
 fn read(root: &Path, file: &str, place: &Location) -> Result<Source, Error> {
-    let missing = |found| NO_TEXT.at(place.clone(), "a file of the project", found);
-    let inside = inside(file).ok_or_else(|| missing(format!("`{file}`, which leads out of it")))?;
+    let missing = |found| NO_TEXT.at(place.clone(), "a file in the project", found);
+    let inside = inside(file).ok_or_else(|| missing(format!("`{file}`, which is outside it")))?;
     let path = root.join(&inside);
     // A link may lead anywhere.
     let is_inside = match (path.canonicalize(), root.canonicalize()) {

@@ -1,4 +1,4 @@
-//! Typed facts against the documents that they were typed from, where those are at hand.
+//! Typed facts against the documents that they were typed from, where those are available.
 
 use std::collections::BTreeSet;
 
@@ -28,7 +28,7 @@ fn difference(context: &PostContext<'_>, bundle: &Bundle, fact: &Fact) -> Option
         return None;
     }
     let near = context.nearest(&fact.at.source, words);
-    let found = near.unwrap_or_else(|| "nothing like it".to_owned());
+    let found = near.unwrap_or_else(|| "nothing similar".to_owned());
     let at = if is_pointer(&fact.at.place) { &format!(" at {}", fact.at.place) } else { "" };
     let expected = format!("\"{words}\" in `{}`{at}", text.source().name());
     let node = bundle.document(FACTS).ok()?.root().at(&fact.pointer()).ok()?;

@@ -1,4 +1,4 @@
-//! What an expression gives: numbers with their provenance, samples of runs, words, places in evidence.
+//! The values of expressions: numbers with their provenance, samples of runs, words, locations in evidence.
 
 use std::collections::{BTreeSet, HashSet};
 use std::rc::Rc;
@@ -15,7 +15,7 @@ use crate::run_design::RunDesign;
 /// The significant digits of computed numbers in reports.
 pub const DIGITS: usize = 10;
 
-/// What an expression gives.
+/// The value of an expression.
 #[derive(Debug, Clone)]
 pub enum Evaluated<'a> {
     /// A number.
@@ -71,7 +71,7 @@ impl BestOf {
     }
 }
 
-/// How a number that is no result of an operation came to be.
+/// How a number that is not a result of an operation came to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LeafKind {
     /// Written in the expression itself.
@@ -98,7 +98,7 @@ impl LeafKind {
 /// One piece of evidence that a value depends on.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Leaf {
-    /// What it is.
+    /// Its kind.
     pub kind: LeafKind,
     /// Where it stands.
     pub evidence: Option<EvidenceRef>,
@@ -116,7 +116,7 @@ pub struct Leaf {
 const COURSE: &[&str] = &["step", "tokens_seen", "predicted_tokens", "epochs_seen"];
 
 impl Leaf {
-    /// A piece that stands in no file: what is written in an expression, or a count.
+    /// A piece that is in no file: what is written in an expression, or a count.
     pub fn without_place(kind: LeafKind, text: String) -> Self {
         Self { kind, evidence: None, quote: None, text, step: None, best: None }
     }
@@ -128,7 +128,7 @@ impl Leaf {
     }
 }
 
-/// What a number is, besides its value.
+/// The role of a number, besides its value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum NumberRole {
     /// Any number.
@@ -152,13 +152,13 @@ pub struct Quantity {
     pub float: f64,
     /// How it is derived, with values in place: "(6 + 2) * 384"; for a leaf, its digits.
     pub derivation: String,
-    /// What it is, where it is no result of an operation.
+    /// Its kind, if it is not the result of an operation.
     pub leaf: Option<LeafKind>,
-    /// What one step of its last printed digit is worth, where it is a leaf with one.
+    /// The size of one step of its last printed digit, if it is a leaf with one.
     pub last_place: Option<BigRational>,
     /// Whether only what is printed is meant, whatever the noise behind it.
     pub as_printed: bool,
-    /// What it is, where an operation has to know.
+    /// Its role, for operations that depend on it.
     pub role: NumberRole,
     /// The evidence that it depends on.
     pub leaves: Vec<Rc<Leaf>>,
@@ -174,7 +174,7 @@ pub struct EvidenceWords {
 }
 
 impl EvidenceWords {
-    /// Words that stand in an expression.
+    /// Words that are in an expression.
     pub fn without_place(text: &str) -> Self {
         Self { text: text.to_owned(), leaves: Vec::new() }
     }
@@ -226,15 +226,15 @@ impl Evaluated<'_> {
         }
     }
 
-    /// What it is, for messages.
+    /// Its kind, for messages.
     pub fn word(&self) -> &'static str {
         match self {
             Self::Number(_) => "a number",
-            Self::Sample(_) => "one number for each run",
+            Self::Sample(_) => "one number per run",
             Self::Stated(_) => "a printed mean with its ±",
             Self::Text(_) => "words",
             Self::List(_) => "a list",
-            Self::Reference(_) => "a place in evidence",
+            Self::Reference(_) => "a location in evidence",
             Self::Names(_) => "the beginning of a name",
             Self::Judgement(_) => "a relation",
         }
@@ -242,7 +242,7 @@ impl Evaluated<'_> {
 }
 
 impl Quantity {
-    /// What of a model it counts, where it is a parameter count.
+    /// The part of a model that it counts, if it is a parameter count.
     pub fn count_scope(&self) -> Option<CountScope> {
         match self.role {
             NumberRole::Parameters(scope) => Some(scope),
@@ -256,7 +256,7 @@ impl Quantity {
         (scopes[0] != scopes[1]).then_some(scopes)
     }
 
-    /// A number that stands in the expression, or in the words that it is held against.
+    /// A number that is in the expression, or in the words that it is held against.
     pub fn stated(printed: &Printed, kind: LeafKind) -> Self {
         let per_one = printed.unit().per_one();
         let leaf = Leaf::without_place(kind, printed.text().to_owned());

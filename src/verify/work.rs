@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use repro_core::source::{Error, Location, codes};
 
 codes! {
-    TOO_MUCH_WORK = "post::too-much-work", "a post asks for more work than is done for one", "let formulas use each other less often, draw fewer resamples, or split the post";
+    TOO_MUCH_WORK = "post::too-much-work", "a post needs too much work to judge", "reduce nested formulas or resamples, or split the post";
 }
 
 /// The most steps for one post, each of a microsecond at most. No post of this repository takes a thirtieth of them.
@@ -63,14 +63,14 @@ impl Work {
         self.steps.load(Ordering::Relaxed) > self.most
     }
 
-    /// Refuses to go on where nothing more is done. Whichever part of a post asks too late, the whole post is refused.
+    /// Refuses to go on where nothing more is done. Whichever part of a post asks too late, the whole post is rejected.
     pub fn goes_on(&self, place: &Location) -> Result<(), Error> {
         match self.is_spent() {
             false => Ok(()),
             true => Err(TOO_MUCH_WORK.at(
                 place.clone(),
                 format!("at most {} million steps", self.most / 1_000_000),
-                "more: parts of expressions, numbers, draws, and quotes times the length of their text",
+                "more steps (parts of expressions, numbers, draws, and quotes times the length of their text)",
             )),
         }
     }

@@ -697,7 +697,7 @@ fn a_report_is_written_over_nothing_but_a_report() {
         for command in [&["verify", "--post", "first"][..], &["check", "repro"]] {
             let output = format!("json={file}");
             let (status, said) = run(&[command, &["--output", &output]].concat());
-            assert!(status == Some(2) && said.contains("take this one away first"), "{said}");
+            assert!(status == Some(2) && said.contains("or delete this one first"), "{said}");
         }
         assert_eq!(std::fs::read(&path).unwrap(), before, "{file}");
     }

@@ -380,7 +380,7 @@ fn a_result_that_was_acquitted_is_caught_by_its_signature_and_by_an_audit() {
     planned.equals_one_machine(&["results"], &["json"]);
     let honest = planned.merge(&["results"], &["--pubkey", &public, "--audit", "9"]);
     assert_eq!(code(&honest), 1, "{}", said(&honest));
-    assert!(said(&honest).contains("audit: 2 of 2 items executed here"), "{}", said(&honest));
+    assert!(said(&honest).contains("audit: 2 of 2 items recomputed here"), "{}", said(&honest));
     assert!(planned.refused(&["results"], &["--pubkey", &of_other]).contains("not-signed"));
     let either = planned.merge(&["results"], &["--pubkey", &public, "--pubkey", &of_other]);
     assert_eq!(code(&either), 1, "{}", said(&either));

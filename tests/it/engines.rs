@@ -115,7 +115,9 @@ fn the_program_says_what_each_engine_says() {
     let text = repro(&["replay", "replay/torch-dense", "--engine", "both"]);
     assert_eq!(text.code, 0, "{}", text.stderr);
     assert!(text.stdout.contains("verified by two engines: 6 steps"), "{}", text.stdout);
-    assert!(text.stdout.contains("trainer's engine verified, candle verified; apart by at most"));
+    assert!(
+        text.stdout.contains("trainer's engine verified, candle verified; they differ by at most")
+    );
     let json = ["replay", "replay/torch-dense", "--engine", "both", "--format", "json"];
     let json: Json = serde_json::from_str(&repro(&json).stdout).unwrap();
     assert_eq!(
@@ -139,7 +141,11 @@ fn the_program_says_what_each_engine_says() {
     }
     let useless = repro(&["replay", "replay/torch-dense", "--candle-device", "cpu"]);
     assert_eq!(useless.code, 2, "{}", useless.stderr);
-    assert!(useless.stderr.contains("`--candle-device` without it"), "{}", useless.stderr);
+    assert!(
+        useless.stderr.contains("`--candle-device` without `--engine both`"),
+        "{}",
+        useless.stderr
+    );
     // The assurance of a claim says that two engines executed its steps.
     let post =
         ["verify", "--post", "good", "--root", "replay/posts", "--replay", "all", "--engine"];

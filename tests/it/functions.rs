@@ -178,11 +178,11 @@ fn the_best_evaluation_of_each_run_has_its_step() {
     }
     let refused = [
         ("best(one.loss @ 20)", "a metric without a step"),
-        ("best(one.step)", "whose name says whether more or less"),
+        ("best(one.step)", "a metric that is known to be better when higher or lower"),
         ("best(one.loss, by = 'most')", "`by = 'min'` or `'max'`"),
         ("best(one.bleu)", "one of `loss`"),
-        ("best(one)", "a metric that a run evaluated"),
-        ("best(one.config.loss)", "a metric that a run evaluated"),
+        ("best(one)", "a metric with several evaluations per run"),
+        ("best(one.config.loss)", "a metric with several evaluations per run"),
         ("best(dense.loss)", "one number"),
     ];
     for (expression, expected) in refused {
@@ -261,7 +261,7 @@ fn lists_of_runs_are_counted() {
     assert!(count("5 runs", "[moe, one]").starts_with("verified"));
     assert!(count("3 runs", "[one, other]").starts_with("refuted"));
     let twice = count("5 runs", "[dense, one]");
-    assert!(twice.contains("expected runs that are each listed once, found one of them twice"));
+    assert!(twice.contains("expected each run only once, found a run listed twice"));
 }
 
 #[test]

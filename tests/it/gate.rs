@@ -802,7 +802,7 @@ fn a_report_never_replaces_what_it_is_about() {
             ),
         );
         assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{name}");
-        assert!(ran.stderr.contains("which the report is about"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("which is an input of the report"), "{}", ran.stderr);
         assert!(!path("first.md").exists(), "{name}");
     }
     assert_eq!(fs::read(path("new/s1.csv")).unwrap(), before);

@@ -389,5 +389,5 @@ fn a_draft_of_too_much_ends_and_says_so() {
     let ran = repro(folder.path(), &arguments);
     assert_eq!(ran.status.code(), Some(3), "{ran:?}");
     let said = String::from_utf8(ran.stdout).unwrap();
-    assert!(said.contains("more work than is done for one draft"), "{said}");
+    assert!(said.contains("left open to limit the work per draft"), "{said}");
 }

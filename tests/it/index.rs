@@ -77,7 +77,10 @@ fn a_post_that_goes_with_its_lock_fails_by_itself_and_against_the_base() {
             Some(2),
             "{way}: {said}"
         );
-        assert!(said.contains("repro/other.toml") && said.contains("put the post back"), "{said}");
+        assert!(
+            said.contains("repro/other.toml") && said.contains("restore the post and its lock"),
+            "{said}"
+        );
         assert!(said.contains("--write-lock"), "{said}");
         // The way out, by which the base alone has the post.
         let wrote = printed(root, &["verify", "--post", "all", "--write-lock"]);
@@ -122,7 +125,7 @@ fn the_index_itself_may_neither_go_nor_forget_a_post() {
     // A post by the name of the index would have no lock of its own.
     fs::copy(root.join("repro/other.toml"), root.join("repro/index.toml")).unwrap();
     let refused = printed(root, &["verify", "--locked"]);
-    assert!(refused.contains("whose lock is the list of all posts"), "{refused}");
+    assert!(refused.contains("which is reserved for the index of all posts"), "{refused}");
 }
 
 #[test]

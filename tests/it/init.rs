@@ -172,17 +172,17 @@ fn what_stands_in_the_way_is_named_and_left() {
         ("receipts", "found a file", file("receipts")),
         (".github", "found a file", file(".github")),
         ("repro/first.md", "init::other-text", file("repro/first.md")),
-        ("repro", "found a link", link("repro", "elsewhere")),
-        ("receipts", "found a link", link("receipts", "elsewhere")),
-        (".github/workflows", "found a link", link(".github/workflows", "elsewhere")),
+        ("repro", "found a symbolic link", link("repro", "elsewhere")),
+        ("receipts", "found a symbolic link", link("receipts", "elsewhere")),
+        (".github/workflows", "found a symbolic link", link(".github/workflows", "elsewhere")),
         (
             ".github/workflows/repro.yml",
-            "found a link",
+            "found a symbolic link",
             link(".github/workflows/repro.yml", "none"),
         ),
-        (".gitattributes", "found a link", link(".gitattributes", "victim")),
-        ("repro/first.toml", "found a link", link("repro/first.toml", "victim")),
-        ("repro/first.lock", "found a link", link("repro/first.lock", "none")),
+        (".gitattributes", "found a symbolic link", link(".gitattributes", "victim")),
+        ("repro/first.toml", "found a symbolic link", link("repro/first.toml", "victim")),
+        ("repro/first.lock", "found a symbolic link", link("repro/first.lock", "none")),
     ];
     for (number, (place, said, plant)) in cases.iter().enumerate() {
         let project = root.join(number.to_string());
@@ -404,7 +404,7 @@ fn the_workflow_asks_who_built_the_release() {
     let root = folder.path();
     told(root, &["init", "--log", &logs()]);
     let workflow = fs::read_to_string(root.join(".github/workflows/repro.yml")).unwrap();
-    let step = workflow.split("          # A list of digests").nth(1).unwrap();
+    let step = workflow.split("          # Whoever can replace the file").nth(1).unwrap();
     let step = step.split_once('\n').unwrap().1.split("          mkdir repro").next().unwrap();
     // `gh` of a folder of our own says what it was asked.
     fs::write(root.join("gh"), "#!/bin/sh\necho \"$@\" > asked\n").unwrap();

@@ -1376,7 +1376,7 @@ fn what_hides_behind_a_name_is_refused_or_told() {
         let claim = &report.posts[0].claims[0];
         assert_eq!(claim.own_numbers, ["0.7346"]);
         let lints: Vec<_> = claim.meaning.lints.iter().map(|one| one.message.as_str()).collect();
-        let lint = "the value follows from 0.7346, which the text does not have";
+        let lint = "the value is derived from 0.7346, which the text does not contain";
         assert!(lints.contains(&lint), "{lints:?}");
     }
 }

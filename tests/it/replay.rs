@@ -974,7 +974,7 @@ fn a_replay_ends_with_the_status_of_its_verdict() {
             "first divergence: step 4, update over the slice of `lm_head.weight`",
         ),
         (&["replay", half], 3, "replay::other-dtype"),
-        (&["replay", half, "--device", "cuda:65000"], 4, "nothing was run on `cuda:65000`"),
+        (&["replay", half, "--device", "cuda:65000"], 4, "nothing ran on `cuda:65000`"),
         (&["replay", half, "--device", "tpu"], 2, "cli::bad-usage"),
         (&["replay", half, "--instructions", "sse9"], 2, "cli::bad-usage"),
         (&["replay", half, "--slice", "4..5"], 2, "replay::bad-extent"),
@@ -987,7 +987,7 @@ fn a_replay_ends_with_the_status_of_its_verdict() {
         (
             &["verify", bad, "--replay", "auto", "--device", "cuda:65000"],
             4,
-            "nothing was run on `cuda:65000`",
+            "nothing ran on `cuda:65000`",
         ),
     ] {
         let mut arguments = arguments.to_vec();

@@ -231,7 +231,7 @@ fn new_evidence_leaves_a_review_standing() {
     let (code, text) = project.text();
     assert_eq!(code, 1);
     assert!(text.contains("reviewed by Ada, evidence changed since"), "{text}");
-    assert!(project.list().contains("\nloss: the evidence changed since it was approved"));
+    assert!(project.list().contains("\nloss: the evidence changed after approval"));
 }
 
 #[test]
@@ -291,7 +291,7 @@ fn only_keys_that_are_listed_and_no_authors_count() {
     };
     // Nobody signs.
     let (_, text) = project.review(&["--as", "Bob", "--seed", QUIET], &approvals());
-    assert!(text.contains("not signed, so noted only"), "{text}");
+    assert!(text.contains("unsigned, so recorded only as notes"), "{text}");
     assert_eq!(noted(&project), "approve by Bob: not signed");
     assert_eq!(project.claim("gap")["read_by"], "author");
     // Somebody signs whom nobody knows.

@@ -212,8 +212,7 @@ fn sealing_says_that_an_earlier_signature_no_longer_fits() {
     said(&["bundle", "sign", "--key", "author", &bundle]);
     assert_eq!(said(&["bundle", "seal", &bundle]), "");
     std::fs::write(root.join(&bundle).join("data/note.txt"), "one more file\n").unwrap();
-    let note =
-        format!("`{bundle}/receipt.sig` signs other files than these: remove it, and sign again\n");
+    let note = format!("`{bundle}/receipt.sig` signs different files: remove it, and sign again\n");
     assert_eq!(said(&["bundle", "seal", &bundle]), note);
     std::fs::remove_file(root.join(&bundle).join("receipt.sig")).unwrap();
     said(&["bundle", "sign", "--key", "author", &bundle]);

@@ -63,9 +63,9 @@ fn reports_go_where_nothing_is_lost() {
     let plain = verify(&[]).0;
     assert_eq!(verify(&["--output", "json=report.json"]).0, plain);
     for (arguments, why) in [
-        (&["--output", "json=receipts/run-1/report.json"][..], "a file outside of bundles"),
-        (&["--output", "json=receipts/run-1/data/receipt.json"], "a file outside of bundles"),
-        (&["--output", "json=a", "--output", "text=a"], "each file once"),
+        (&["--output", "json=receipts/run-1/report.json"][..], "a file outside bundles"),
+        (&["--output", "json=receipts/run-1/data/receipt.json"], "a file outside bundles"),
+        (&["--output", "json=a", "--output", "text=a"], "a different file for each `--output`"),
         (&["--output", "json=/dev/full"], "cli::cannot-write"),
         (&["--output", "json=link"], "cli::cannot-write"),
     ] {

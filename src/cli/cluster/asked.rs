@@ -25,7 +25,7 @@ fn options(judged: &mut JudgedArgs) -> [(&'static str, &mut Vec<PathBuf>); 6] {
     ]
 }
 
-/// What arguments ask for, as a plan has it.
+/// The request in the arguments, in the form of a plan.
 pub fn asked(
     root: &Path,
     judged: &JudgedArgs,
@@ -89,7 +89,7 @@ pub fn judged(asked: &Asked) -> Result<JudgedArgs, Error> {
     Ok(judged)
 }
 
-/// What a plan asks of evidence, for the judge.
+/// The plan's demands on evidence, for the judge.
 pub fn demands(root: &Path, asked: &Asked, judged: &JudgedArgs) -> Result<Demands, Error> {
     let challenges = asked.challenges.iter();
     Ok(Demands {
@@ -99,7 +99,7 @@ pub fn demands(root: &Path, asked: &Asked, judged: &JudgedArgs) -> Result<Demand
     })
 }
 
-/// A bundle as a plan names it: a URL that could not be read, or that holds a secret, stands in none.
+/// A bundle as a plan names it: a URL that could not be read, or that holds a secret, is in none.
 fn bundle(path: &Path) -> Result<String, Error> {
     let named = text(path)?;
     if is_url(path) {
@@ -111,14 +111,14 @@ fn bundle(path: &Path) -> Result<String, Error> {
 /// A path as text: plans are text.
 fn text(path: &Path) -> Result<String, Error> {
     path.to_str().map(str::to_owned).ok_or_else(|| {
-        BAD_USAGE.at(Location::file(path.display().to_string()), "a path that is text", "another")
+        BAD_USAGE.at(Location::file(path.display().to_string()), "a path in UTF-8", "another")
     })
 }
 
 fn file(option: &str, path: &Path) -> Result<AskedFile, Error> {
     let shown = text(path)?;
     let read = repro_core::source::read_plain(path).map_err(|error| {
-        UNREADABLE.at(Location::file(&shown), "a file that can be read", error.to_string())
+        UNREADABLE.at(Location::file(&shown), "a readable file", error.to_string())
     });
     Ok(AskedFile { option: option.to_owned(), path: shown, sha256: Digest::of(&read?) })
 }
@@ -135,7 +135,7 @@ trait OfWord: ValueEnum {
         Self::from_str(word, false).map_err(|why| {
             repro_verify::cluster::BAD_PLAN.at(
                 Location::file(word),
-                "a choice that this program has",
+                "a value that this build supports",
                 why,
             )
         })

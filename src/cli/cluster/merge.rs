@@ -76,7 +76,7 @@ impl AuditStore {
     fn of(count: usize) -> Result<Self, Error> {
         let folder = tempfile::tempdir().map_err(|error| {
             let place = Location::file("temporary folder");
-            CANNOT_WRITE.at(place, "a folder for the audit", error.to_string())
+            CANNOT_WRITE.at(place, "a writable temporary folder for the audit", error.to_string())
         })?;
         let store = Store::open(&folder.path().to_string_lossy())?;
         Ok(Self { count, store, _folder: folder })
@@ -94,14 +94,14 @@ fn audited(
         Err(status) => return Ok(Err(status)),
     };
     output.say(&format!(
-        "audit: {} of {} items executed here",
+        "audit: {} of {} items recomputed here",
         items.len(),
         shift.plan.items.len()
     ));
     if done.not_done.is_empty() {
         return Ok(Ok(()));
     }
-    let expected = "items that can be executed here again";
+    let expected = "items that can be recomputed here";
     let error = NOT_DONE.at(Location::file("--audit"), expected, done.not_done.join(", "));
-    Err(vec![error.help("audit where the bundles and the data lie")])
+    Err(vec![error.help("run the audit where the bundles and the data are")])
 }

@@ -23,8 +23,8 @@ use super::trainer::RunData;
 use repro_bundle::storage::{Store, local_path};
 
 codes! {
-    NO_ITEM = "work::no-item", "a plan has no such item", "name the key of an item, as the plan has it";
-    NOT_DONE = "work::not-done", "an item could not be executed here", "start the worker again where it can be";
+    NO_ITEM = "work::no-item", "the plan has no item with this key", "copy an item key from the plan";
+    NOT_DONE = "work::not-done", "an item could not be executed here", "run the worker on a machine that can execute the item";
 }
 
 /// This program, as plans and results name it.

@@ -20,8 +20,12 @@ pub fn plan(root: &Path, own: &PlanArgs, output: &Output) -> Answer {
     let one = |error| vec![error];
     let data = RunData::new(own.data.clone());
     if (replays || !own.challenge.is_empty()) && data.estimator().is_none() {
-        let expected = "a program that is built with the trainer, to plan replays";
-        return Err(vec![BAD_USAGE.at(Location::file("--replay"), expected, "one without")]);
+        let expected = "a build with the trainer, to plan replays";
+        return Err(vec![BAD_USAGE.at(
+            Location::file("--replay"),
+            expected,
+            "a build without the trainer",
+        )]);
     }
     let demands = asked::demands(root, &asked, &own.judged).map_err(one)?;
     let threads = own.threads.unwrap_or_else(threads::cores);
@@ -50,11 +54,12 @@ fn replaces_a_plan(path: &Path) -> Result<(), Error> {
         return Ok(());
     }
     let place = Location::file(path.display().to_string());
-    let error = BAD_USAGE.at(place, "no file yet, or a plan to be written anew", "another file");
-    Err(error.help("name another file, or take this one away first"))
+    let error =
+        BAD_USAGE.at(place, "a new file, or an existing plan to overwrite", "a different file");
+    Err(error.help("choose a different file, or delete this one first"))
 }
 
-/// What a plan comes to, in a line.
+/// A one-line summary of a plan.
 fn summary(plan: &WorkPlan) -> String {
     let count = |task| plan.items.iter().filter(|item| item.task == task).count();
     let parts = [
@@ -69,7 +74,7 @@ fn summary(plan: &WorkPlan) -> String {
     let seconds = plan.items.iter().map(|item| item.cost_ms).sum::<u64>().div_ceil(1000);
     let merged = match plan.merged.len() {
         0 => String::new(),
-        count => format!("; {count} judged where they are merged, as they need replays"),
+        count => format!("; {count} to judge during the merge, because they need replays"),
     };
     let items = plan.items.len();
     format!("{items} items: {}; about {seconds} s of one core{merged}", parts.join(", "))

@@ -1,4 +1,4 @@
-//! What a worker does with the items that it has: those that have a result are passed over, the others executed and kept.
+//! The work loop: skips items with a result, executes the others and stores their results.
 
 use std::cell::Cell;
 use std::path::Path;
@@ -33,11 +33,11 @@ pub struct Shift<'a> {
     pub data: &'a RunData,
     pub device: Option<&'a str>,
     pub store: &'a Store,
-    /// What signs the results.
+    /// The key that signs the results.
     pub key: Option<&'a PrivateKey>,
 }
 
-/// What a worker has done.
+/// The work done by a worker.
 #[derive(Debug, Default)]
 pub struct Done {
     /// How many items were executed.
@@ -56,11 +56,11 @@ impl Done {
             0 => String::new(),
             count => format!(", {count} not done"),
         };
-        format!("{of} items: {executed} executed, {there} were done{open}")
+        format!("{of} items: {executed} executed, {there} already done{open}")
     }
 }
 
-/// What became of an item.
+/// The outcome of an item.
 enum Fate {
     /// It had a result.
     There,
@@ -121,7 +121,7 @@ impl Shift<'_> {
                 has_failed.set(false);
                 let result = worker.replayed(item, replayer)?;
                 if has_failed.get() {
-                    let (expected, found) = (item.told(), "a device that failed");
+                    let (expected, found) = (item.told(), "a failed device");
                     return Err(NOT_DONE.at(Location::file(&item.at), expected, found));
                 }
                 Ok(result)

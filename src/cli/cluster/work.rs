@@ -71,7 +71,7 @@ fn chosen<'p>(plan: &'p WorkPlan, own: &WorkArgs) -> Result<Vec<&'p WorkItem>, E
     };
     if let Some(text) = &own.partition {
         let partition = Partition::parse(text).ok_or_else(|| {
-            let expected = "`K/N`, the K-th of N parts, counted from 1";
+            let expected = "`K/N`: part K of N, counted from 1";
             BAD_USAGE.at(Location::file("--partition"), expected, format!("`{text}`"))
         })?;
         return Ok(partition.of(plan.items.iter().filter(is_of_class)));

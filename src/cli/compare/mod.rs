@@ -17,8 +17,8 @@ use repro_verify::post;
 use side::{CompareSide, Judging};
 
 codes! {
-    NO_SIDE = "compare::nothing-there", "neither a run, nor a report, nor a project, nor a commit has this name", "name a config or a bundle, the JSON of a report, a folder that holds `repro/`, or a commit, a branch or a tag of the project";
-    UNREADABLE_COMMIT = "compare::commit", "the files of a commit cannot be read", "see `git fsck`; of a partial clone, fetch the commit first";
+    NO_SIDE = "compare::nothing-there", "no run, report, project or commit has this name", "pass a config, a bundle, a JSON report, a folder that contains `repro/`, or a git commit, branch or tag";
+    UNREADABLE_COMMIT = "compare::commit", "the files of a commit cannot be read", "run `git fsck`; in a partial clone, fetch the commit first";
 }
 
 /// The bytes in which a report names its schema.
@@ -47,7 +47,7 @@ fn is_report(path: &Path) -> bool {
     read.is_ok() && ["\"repro.report/", "\"repro.check/"].iter().any(|schema| head.contains(schema))
 }
 
-/// Runs the command; `root` is the project, where there is one.
+/// Runs the command; `root` is the project, if there is one.
 pub fn run(root: Option<&Path>, own: &DiffArgs, output: &Output) -> Answer {
     let threads = own.threads.unwrap_or_else(threads::cores);
     let judging = Judging { root, posts: &own.post, threads };
@@ -62,14 +62,14 @@ pub fn run(root: Option<&Path>, own: &DiffArgs, output: &Output) -> Answer {
     };
     if !own.post.is_empty() && [&was, &now].iter().any(|side| side.is_judged()) {
         let place = Location::file("--post");
-        let expected = "commits and projects, whose posts are still to be judged";
+        let expected = "commits or projects: a report is already judged";
         return Err(vec![BAD_USAGE.at(place, expected, "a report")]);
     }
     let [was, now] = [was.read(&judging)?, now.read(&judging)?];
     let is_nowhere = |id: &&String| ![&was, &now].iter().any(|side| side.posts.contains(id));
     let no_such = |id: &String| {
         let place = Location::file(format!("repro/{id}.toml"));
-        post::NO_SUCH_POST.at(place, "a post of either side", "none")
+        post::NO_SUCH_POST.at(place, "a post on either side", "none")
     };
     let nowhere: Vec<_> = own.post.iter().filter(is_nowhere).map(no_such).collect();
     if !nowhere.is_empty() {

@@ -13,7 +13,7 @@ use repro_report::{Format, ReportOptions, render};
 use repro_verify::post;
 use repro_verify::verify::{self, Demands};
 
-/// What a side of a comparison is.
+/// A side of a comparison.
 #[derive(Debug)]
 pub enum CompareSide {
     /// The JSON of a report.
@@ -37,7 +37,7 @@ pub struct Judging<'a> {
 }
 
 impl CompareSide {
-    /// What `name` is the name of: a file, a folder, else a commit.
+    /// Resolves `name`: a file, a folder, or else a commit.
     pub fn of(name: &str, root: Option<&Path>) -> Result<Self, Vec<Error>> {
         let (path, place) = (Path::new(name), || Location::file(name));
         let file = path.is_file().then(|| Self::Report(path.to_owned()));
@@ -51,16 +51,22 @@ impl CompareSide {
         };
         match (file, commit) {
             (Some(_), Some(_)) => {
-                let error = NO_SIDE.at(place(), "one thing of this name", "a path and a commit");
+                let error = NO_SIDE.at(
+                    place(),
+                    "one match for this name",
+                    "a path and a commit with this name",
+                );
                 Err(vec![
-                    error.help(format!("say `./{name}` for the path, `{name}^0` for the commit")),
+                    error.help(format!(
+                        "write `./{name}` for the path, or `{name}^0` for the commit"
+                    )),
                 ])
             }
             (Some(side), None) => Ok(side),
             (None, Some(commit)) => Ok(Self::Commit { called: name.to_owned(), commit }),
             (None, None) => {
                 let expected = "a report, a project, or a commit of the project";
-                Err(vec![NO_SIDE.at(place(), expected, "nothing of this name")])
+                Err(vec![NO_SIDE.at(place(), expected, "no such report, project or commit")])
             }
         }
     }
@@ -70,7 +76,7 @@ impl CompareSide {
         matches!(self, Self::Report(_))
     }
 
-    /// What is said of it: as it was reported, or as it is judged now.
+    /// Its report, read from a file or judged now.
     pub fn read(&self, judging: &Judging) -> Result<JudgedSide, Vec<Error>> {
         let here = || judging.root.ok_or_else(no_project);
         match self {
@@ -79,7 +85,7 @@ impl CompareSide {
                 Ok(JudgedSide { report, posts: Vec::new() })
             }
             Self::Project(root) => judging.judge(root, root, &root.display().to_string()),
-            Self::Here => judging.judge(here()?, here()?, "the project as it lies here"),
+            Self::Here => judging.judge(here()?, here()?, "the current project"),
             Self::Commit { called, commit } => {
                 let short = commit.get(..10).unwrap_or(commit);
                 let name = match commit.starts_with(called) {
@@ -102,7 +108,7 @@ pub struct JudgedSide {
 }
 
 fn no_project() -> Vec<Error> {
-    vec![NO_ROOT.at(Location::file("."), "a folder upward that holds `repro/`", "none")]
+    vec![NO_ROOT.at(Location::file("."), "a parent folder that contains `repro/`", "none")]
 }
 
 fn report(path: &Path) -> Result<JudgedReport, Error> {

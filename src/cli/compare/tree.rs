@@ -13,7 +13,7 @@ use repro_verify::page::PostPage;
 use repro_verify::{post, texts};
 use tempfile::TempDir;
 
-/// What a post is judged from, besides the texts that it names elsewhere.
+/// The folders that a post is judged from, besides texts elsewhere.
 const FOLDERS: [&str; 2] = ["repro", "receipts"];
 
 /// A file of a commit.
@@ -34,7 +34,7 @@ pub fn taken_out(root: &Path, commit: &str) -> Result<TempDir, Error> {
     let folder = tempfile::tempdir().map_err(|error| {
         CANNOT_WRITE.at(
             Location::file("temporary folder"),
-            "a folder of its own",
+            "a writable temporary folder",
             error.to_string(),
         )
     })?;
@@ -64,7 +64,7 @@ fn texts_of_posts(root: &Path) -> Vec<String> {
 }
 
 fn listed(root: &Path, commit: &str, paths: &[String]) -> Result<Vec<CommitFile>, String> {
-    let mut command = git(root).ok_or("no repository")?;
+    let mut command = git(root).ok_or("not a git repository")?;
     command.args(["--literal-pathspecs", "ls-tree", "-r", "-z", commit, "--"]).args(paths);
     let output = command.output().map_err(|error| format!("`git`: {error}"))?;
     if !output.status.success() {
@@ -76,7 +76,7 @@ fn listed(root: &Path, commit: &str, paths: &[String]) -> Result<Vec<CommitFile>
         .collect()
 }
 
-/// A line of the listing: mode, kind and name of the object, a tab, the path. Links and submodules are no files, as they
+/// A line of the listing: mode, kind and name of the object, a tab, the path. Links and submodules are not files, as they
 /// are none to a bundle; nor is a path that leads out of the folder, or is not text.
 fn file_of(line: &[u8]) -> Option<CommitFile> {
     let (about, path) = std::str::from_utf8(line).ok()?.split_once('\t')?;
@@ -87,24 +87,24 @@ fn file_of(line: &[u8]) -> Option<CommitFile> {
         .then(|| CommitFile { object: object.to_owned(), path: path.to_owned() })
 }
 
-/// What is left out and would be missed by nobody: a post, or a whole folder. What a post names is missed where it is judged.
+/// An omitted file whose absence nothing else would reveal: a post, or a whole folder. Other omissions show up during judging.
 fn left_out(line: &[u8]) -> Option<Result<CommitFile, String>> {
     let line = String::from_utf8_lossy(line);
     let path = line.split_once('\t').map_or(&*line, |(_, path)| path);
     let name = path.strip_prefix("repro/");
     let is_post = name.is_some_and(|name| !name.contains('/') && name.ends_with(".toml"));
     (is_post || FOLDERS.contains(&path)).then(|| {
-        Err(format!("`{path}`, which is a link, a submodule or no text; take the commit out (`git worktree add`) and name the folder"))
+        Err(format!("`{path}`, which is a link, a submodule or not text; check out the commit (`git worktree add`) and pass the folder"))
     })
 }
 
 fn write(root: &Path, files: &[CommitFile], folder: &Path) -> std::io::Result<()> {
-    let mut command = git(root).ok_or_else(|| std::io::Error::other("no repository"))?;
+    let mut command = git(root).ok_or_else(|| std::io::Error::other("not a git repository"))?;
     command.args(["cat-file", "--batch"]);
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
     let (Some(mut asked), Some(answers)) = (child.stdin.take(), child.stdout.take()) else {
-        return Err(std::io::Error::other("git takes no questions"));
+        return Err(std::io::Error::other("git is not interactive"));
     };
     let written = std::thread::scope(|scope| {
         // Names and bytes go through two pipes: who fills one has to empty the other.
@@ -122,7 +122,7 @@ fn write(root: &Path, files: &[CommitFile], folder: &Path) -> std::io::Result<()
     written
 }
 
-/// One answer: a line that ends in the length, so many bytes, a line feed.
+/// One answer: a line that ends in the length, this many bytes, a line feed.
 fn copy(answers: &mut BufReader<ChildStdout>, path: &Path) -> std::io::Result<()> {
     let mut head = String::new();
     answers.read_line(&mut head)?;

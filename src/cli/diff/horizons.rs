@@ -129,7 +129,7 @@ impl Horizons {
             plan.rule.unit(),
             match self.rounding {
                 Some(rule) => format!("rounded {}, as declared", rule.word()),
-                None => "rounded in all three ways, as none is declared".to_owned(),
+                None => "rounded in all three ways, because none is declared".to_owned(),
             }
         );
         let object = match plan.rule {

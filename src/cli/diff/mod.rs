@@ -224,11 +224,11 @@ fn text(
     text
 }
 
-/// What a reader needs to know about the table.
+/// Notes for reading the table.
 fn reading() -> String {
     format!(
-        "Derived quantities are held fixed within {TOLERANCE_PERCENT}%, stated fields exactly; \
-         what is not stated is never counted as equal. A ratio is the largest over the smallest. \
+        "Derived quantities count as held fixed within {TOLERANCE_PERCENT}%, stated fields if equal; \
+         unstated fields never count as equal. A ratio is the largest over the smallest value. \
          Compute is approximated as 6 P_active FLOP per token; tokens per routed expert assume an \
          even load."
     )
@@ -339,7 +339,7 @@ fn cell(row: &DiffRow, value: Option<&StatedValue>) -> String {
     value.map_or_else(|| "not stated".to_owned(), |value| value.shown(digits))
 }
 
-/// What is not stated, one sentence for each set of runs that do not state it.
+/// The unstated fields, one sentence per set of runs that omit them.
 fn missing(comparison: &ContractDiff, labels: &[String]) -> Vec<String> {
     let mut by_runs: Vec<(Vec<bool>, Vec<&str>)> = Vec::new();
     for row in comparison.with(Standing::NotStated) {

@@ -65,7 +65,7 @@ fn format_and_paths(words: &[PathBuf]) -> Result<(Option<LogFormat>, &[PathBuf])
     if rest.is_empty() {
         return Err(BAD_USAGE.at(
             Location::file(word),
-            "a log, or a folder of logs, behind it",
+            "a log, or a folder of logs, after the format",
             "none",
         ));
     }
@@ -75,7 +75,7 @@ fn format_and_paths(words: &[PathBuf]) -> Result<(Option<LogFormat>, &[PathBuf])
 /// The refusal of a first word that is neither a format nor a path.
 fn no_format(word: &str) -> Error {
     let words: Vec<_> = LogFormat::ALL.iter().map(|format| format.word()).collect();
-    let expected = format!("a path that exists, `auto`, or one of `{}`", words.join("`, `"));
+    let expected = format!("an existing path, `auto`, or one of `{}`", words.join("`, `"));
     let error = BAD_USAGE.at(Location::file(word), expected, format!("`{word}`"));
     match did_you_mean(word, words) {
         Some(hint) => error.help(hint),
@@ -95,7 +95,11 @@ fn options(format: Option<LogFormat>, own: &args::ImportArgs) -> Result<ImportOp
     ] {
         if given && !suits {
             let found = format!("`{}`", format.map_or("auto", LogFormat::word));
-            return Err(BAD_USAGE.at(Location::file(option), "a format that it is for", found));
+            return Err(BAD_USAGE.at(
+                Location::file(option),
+                "a format that supports this option",
+                found,
+            ));
         }
     }
     let target = own.target.as_deref().map(|text| {
@@ -135,7 +139,7 @@ fn minutes(milliseconds: u64) -> BigRational {
     BigRational::new(milliseconds.into(), 60_000.into())
 }
 
-/// What a submission is held against, in words.
+/// The reference that a submission is compared with, in words.
 fn against(against: Against) -> String {
     match against {
         Against::Same => "the same batch size".to_owned(),

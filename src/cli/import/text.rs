@@ -57,7 +57,7 @@ pub fn text(
         }
         _ if own.dry_run => "written  nothing (dry run)".to_owned(),
         _ if import.failures.is_empty() || own.keep_going => "written  nothing".to_owned(),
-        _ => "written  nothing, because of the errors".to_owned(),
+        _ => "written  nothing, because of errors".to_owned(),
     };
     text.push_str(&visible(&last));
     text.push('\n');
@@ -91,7 +91,7 @@ fn group_text(group: &LogGroup, is_mixed: bool, output: &Output) -> String {
         if !all {
             let _ = writeln!(
                 text,
-                "  {} that count, listed by --verbose",
+                "  {} counted runs; --verbose lists them",
                 counted(group.counted(), "run")
             );
         }
@@ -118,7 +118,7 @@ fn seeds_text(group: &LogGroup, width: usize, text: &mut String) {
     if !seeds.is_empty() {
         text.push_str(&paragraph(
             "  seeds",
-            &format!("{}, from the names", seeds.join(", ")),
+            &format!("{}, detected from the names", seeds.join(", ")),
             width,
         ));
     }
@@ -129,19 +129,21 @@ fn metrics_text(group: &LogGroup, output: &Output, text: &mut String) {
     let places = places(group);
     let listed = if output.verbose() { places.len() } else { METRICS };
     if !places.is_empty() {
-        text.push_str("  metrics, in `[names]` of a post:\n");
+        text.push_str("  metrics, for `[names]` in a post:\n");
     }
     for place in places.iter().take(listed) {
         let step =
             place.step.map_or_else(|| "the whole run".to_owned(), |step| format!("step {step}"));
         let told = format!("{} at {step}: {}", place.name, values_text(&place.values));
         let _ = writeln!(text, "    {}", visible(&told));
-        let pointer =
-            place.pointer.as_deref().unwrap_or("no post can name it: it has both sorts of quotes");
+        let pointer = place
+            .pointer
+            .as_deref()
+            .unwrap_or("a post cannot refer to it: its name contains both kinds of quotes");
         let _ = writeln!(text, "      {}", visible(pointer));
     }
     if places.len() > listed {
-        let _ = writeln!(text, "    {} more, listed by --verbose", places.len() - listed);
+        let _ = writeln!(text, "    {} more; --verbose lists them", places.len() - listed);
     }
 }
 
@@ -166,7 +168,7 @@ fn significant(value: f64) -> f64 {
     format!("{value:.9e}").parse().unwrap_or(value)
 }
 
-/// What is odd about the runs; where many share one oddity, how many.
+/// Oddities of the runs; shared ones are counted.
 pub fn notes_text(group: &LogGroup, output: &Output, text: &mut String) {
     let of_runs = group.runs.iter().flat_map(|run| &run.findings).map(|finding| &finding.error);
     let of_group = match &group.figures {
@@ -232,14 +234,14 @@ fn losses_text(losses: &Losses, width: usize, text: &mut String) {
         (Ok(summary), _) => {
             format!("n {n} · mean {} · sd {}", fixed(summary.mean), fixed(summary.sd))
         }
-        (Err(why), Ok(mean)) => format!("n {n} · mean {} · no spread: {why}", fixed(*mean)),
+        (Err(why), Ok(mean)) => format!("n {n} · mean {} · no sd: {why}", fixed(*mean)),
         (Err(why), Err(_)) => format!("n {n} · no mean: {why}"),
     };
     text.push_str(&paragraph("  all", &told, width));
     match &losses.test {
         Some(Ok(test)) => {
             let told = format!(
-                "t {:.4} · df {} · p {} (one-sided: the mean lies below the target)",
+                "t {:.4} · df {} · p {} (one-sided: the mean is below the target)",
                 test.t,
                 test.df,
                 probability(test.p_less())
@@ -293,7 +295,7 @@ fn score_text(score: &MlperfScore, width: usize, text: &mut String) {
 
 fn convergence_text(found: &Convergence) -> String {
     let mut text = format!(
-        "{}: {:.3} {} on average over {}; the reference needs {:.3} ({} runs, sd {:.3}, {}), and no mean below {:.3} passes",
+        "{}: {:.3} {} on average over {}; the reference needs {:.3} ({} runs, sd {:.3}, {}); means below {:.3} fail",
         found.verdict.word(),
         found.submission,
         found.measure.word(),
@@ -305,13 +307,13 @@ fn convergence_text(found: &Convergence) -> String {
         found.least,
     );
     if found.verdict == ConvergenceVerdict::Scaled {
-        let _ = write!(text, "; to be scaled by {:.10}", found.factor);
+        let _ = write!(text, "; scale by {:.10}", found.factor);
     }
     let passes = found.submission >= found.least;
     if passes != (found.submission >= found.least_population) {
         let _ = write!(
             text,
-            "; with the population sd of the rules' own checker the limit is {:.3}",
+            "; with the official checker's population sd, the limit is {:.3}",
             found.least_population
         );
     }

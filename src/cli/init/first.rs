@@ -13,17 +13,17 @@ use repro_verify::verify::{BundleStore, judge};
 
 /// Its name.
 pub const ID: &str = "first";
-/// The name of its text, beside it.
+/// The name of its text, next to it.
 pub const TEXT: &str = "first.md";
-/// What it begins with: where to go on.
+/// Its opening comment, with the next steps.
 const HEAD: &str = include_str!("first.toml");
 const TITLE: &str = "A first post";
-/// What the text says of numbers that nobody measured.
+/// The remark about the invented numbers.
 const INVENTED: &str =
-    "The numbers of this post are invented: they only show what a post looks like.\n\n";
-/// So many metrics are tried.
+    "The numbers in this post are invented; they only show what a post looks like.\n\n";
+/// The number of metrics to try.
 const TRIED: usize = 40;
-/// Metrics that say how far a run is, of which a post seldom speaks.
+/// Words in progress metrics, which a post rarely states.
 const OF_THE_WAY: [&str; 7] = ["token", "epoch", "step", "time", "second", "rate", "lr"];
 
 /// Whether a text may be that of a first post.

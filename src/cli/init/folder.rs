@@ -16,14 +16,14 @@ pub struct ShownFolder {
     pub shown: PathBuf,
 }
 
-/// What may stand under a name.
+/// The kind of entry that a name may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EntryKind {
     File,
     Folder,
 }
 
-/// What was done with a file.
+/// The outcome of writing a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileFate {
     Wrote,
@@ -38,10 +38,10 @@ impl ShownFolder {
         let shown = if folder == Path::new(".") { Path::new("") } else { folder };
         let place = || Location::file(folder.display().to_string());
         if folder.exists() && !folder.is_dir() {
-            return Err(IN_THE_WAY.at(place(), "a folder, or nothing", "a file"));
+            return Err(IN_THE_WAY.at(place(), "a folder, or no such path", "a file"));
         }
         let cannot = |error: std::io::Error| {
-            CANNOT_WRITE.at(place(), "a folder that can be made", error.to_string())
+            CANNOT_WRITE.at(place(), "a folder that can be created", error.to_string())
         };
         LocalDisk.make_folders(Path::new(""), folder).map_err(cannot)?;
         let path = folder.canonicalize().map_err(cannot)?;
@@ -77,15 +77,15 @@ impl ShownFolder {
             let Ok(about) = self.path.join(&way).symlink_metadata() else { return Ok(false) };
             let wanted = if parts.peek().is_some() { EntryKind::Folder } else { wanted };
             let (fits, expected) = match wanted {
-                EntryKind::File => (about.is_file(), "a file, or nothing"),
-                EntryKind::Folder => (about.is_dir(), "a folder, or nothing"),
+                EntryKind::File => (about.is_file(), "a file, or no such path"),
+                EntryKind::Folder => (about.is_dir(), "a folder, or no such path"),
             };
             if !fits {
                 let found = match () {
-                    () if about.is_symlink() => "a link",
+                    () if about.is_symlink() => "a symbolic link",
                     () if about.is_dir() => "a folder",
                     () if about.is_file() => "a file",
-                    () => "something else",
+                    () => "a special file",
                 };
                 let place = Location::file(self.told(&way.to_string_lossy()));
                 return Err(IN_THE_WAY.at(place, expected, found));
@@ -112,7 +112,7 @@ impl ShownFolder {
         }
         let cannot = |error: std::io::Error| {
             let place = Location::file(self.told(name));
-            CANNOT_WRITE.at(place, "a file that can be added to", error.to_string())
+            CANNOT_WRITE.at(place, "a writable file", error.to_string())
         };
         let path = HeldPath::beneath(&self.path, &self.path.join(name)).map_err(cannot)?;
         let before = std::fs::read(&*path).map_err(cannot)?;

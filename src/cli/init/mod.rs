@@ -25,32 +25,32 @@ use repro_verify::post;
 use repro_verify::verify::{Demands, verify};
 
 codes! {
-    IN_THE_WAY = "init::in-the-way", "something else stands where a project has a file or a folder", "move it away, or name another folder: `repro init DIR`";
-    OTHER_TEXT = "init::other-text", "a text has the name of the first post's, and there is no post of it", "rename it, or begin with `repro draft` of it";
-    OTHER_BUNDLE = "init::other-bundle", "a bundle of something else has the name that this log's would get", "rename one of the two";
-    NO_NUMBER = "init::no-number", "no log ends with a number that a sentence could state", "name another log, or none: then an example is brought along";
+    IN_THE_WAY = "init::in-the-way", "an existing file or folder is in the way", "move it, or choose a different folder: `repro init DIR`";
+    OTHER_TEXT = "init::other-text", "an unrelated text uses the file name of the first post's text", "rename the file, or start with `repro draft` for this text";
+    OTHER_BUNDLE = "init::other-bundle", "an unrelated bundle uses the name needed for this log's bundle", "rename the bundle or the log";
+    NO_NUMBER = "init::no-number", "no log ends with a number that a sentence could state", "pass a different log, or omit `--log` to use the example";
 }
 
-/// Where bundles are.
+/// The folder of the bundles.
 const RECEIPTS: &str = "receipts";
-/// The log of the example, of which no number was measured.
+/// The example log; none of its numbers was measured.
 const EXAMPLE: &str = "example/invented-numbers.csv";
 const EXAMPLE_LOG: &str = include_str!("example.csv");
-/// How git is told to leave the bytes alone of which locks and bundles hold digests.
+/// The git attributes that preserve the bytes whose digests locks and bundles contain.
 const ATTRIBUTES: &str = ".gitattributes";
 const UNCHANGED: [&str; 2] = ["receipts/** -text", "repro/** -text"];
-/// What CI runs.
+/// The CI workflow.
 const WORKFLOW: &str = include_str!("workflow.yml");
-/// What it leaves open.
+/// The line that the user has to fill in.
 const OPEN: &str = "REPRO_URL: \"\"";
-/// The line of it behind which the folder of a project is named that is not at the top of its repository.
+/// The line after which the workflow sets the project folder, if it is not at the top of its repository.
 const MACHINE: &str = "    runs-on: ubuntu-latest\n";
 
-/// Commands to go on with.
+/// The next commands to run.
 const NEXT: &str = "  \
-  repro import PATH... --out receipts   makes bundles of more logs
-  repro draft TEXT                      proposes a post for a text of yours
-  repro verify --post all --locked      is what CI runs
+  repro import PATH... --out receipts   imports more logs as bundles
+  repro draft TEXT                      drafts a post for your text
+  repro verify --post all --locked      runs in CI
 ";
 
 /// Runs the command.
@@ -189,7 +189,7 @@ impl Setup {
         self.file(&format!("repro/{}.toml", first::ID), &post).map_err(one)
     }
 
-    /// The text that a run before has left without its post; another one of this name stands in the way.
+    /// The text that a run before has left without its post; another one of this name is in the way.
     fn earlier_text(&self) -> Result<Option<Source>, Vec<Error>> {
         let one = |error: Error| vec![error];
         let name = format!("repro/{}", first::TEXT);
@@ -286,13 +286,13 @@ impl Setup {
         self.lines.push(match fate {
             FileFate::Wrote => format!("wrote  {name}"),
             FileFate::Added => {
-                format!("wrote  {name}: `{}`, behind what was there", UNCHANGED.join("`, `"))
+                format!("wrote  {name}: `{}`, appended", UNCHANGED.join("`, `"))
             }
             FileFate::Kept => format!("kept   {name}"),
         });
     }
 
-    /// What was written and kept, and what is odd about it.
+    /// The written and kept files, with notes on oddities.
     fn told(&self, output: &Output) -> String {
         let mut text = String::new();
         // Writing to a string cannot fail.
@@ -310,12 +310,12 @@ impl Setup {
                 String::new()
             };
             let said = format!(
-                "git ignores `{first}`{more}: a clone has no such file, and CI fails. Add `!/receipts/**` and `!/repro/**` to `.gitignore`"
+                "git ignores `{first}`{more}, so CI will not find it. Add `!/receipts/**` and `!/repro/**` to `.gitignore`"
             );
             text.push_str(&paragraph("  note", &said, output.width()));
         }
         if !self.has_written && self.is_complete {
-            text.push_str("nothing to do: all of it is there\n");
+            text.push_str("nothing to do: all files exist\n");
         }
         text
     }
@@ -330,7 +330,7 @@ impl Setup {
         let workflow = std::fs::read_to_string(self.top.path.join(&self.workflow));
         let fill = match workflow.is_ok_and(|text| text.contains(OPEN)) {
             true => format!(
-                "\nIn {} fill in where CI gets the program from.\n",
+                "\nIn {}, fill in the URL of the program for CI.\n",
                 visible(&self.top.told(&self.workflow))
             ),
             false => String::new(),
@@ -362,7 +362,7 @@ fn write_all(import: &Import, receipts: &Path, threads: usize) -> Result<(), Vec
 
 fn other_text(known: &Source) -> Error {
     let place = Location::file(known.name());
-    OTHER_TEXT.at(place, "the text of the first post, or none", "another text")
+    OTHER_TEXT.at(place, "the text of the first post, or no file", "a different text")
 }
 
 fn no_number(logs: &[PathBuf]) -> Vec<Error> {
@@ -370,7 +370,7 @@ fn no_number(logs: &[PathBuf]) -> Vec<Error> {
     vec![NO_NUMBER.at(Location::file(named), "a metric whose last value is a number", "none")]
 }
 
-/// Refuses a bundle that was not made of the log of a run.
+/// Rejects a bundle that was not made of the log of a run.
 fn is_of(run: &LoggedRun, path: &Path, threads: usize) -> Result<(), Error> {
     let shown = path.display().to_string();
     let bundle = Bundle::load_folder(path, &shown, None, threads)?;
@@ -380,7 +380,7 @@ fn is_of(run: &LoggedRun, path: &Path, threads: usize) -> Result<(), Error> {
         return Ok(());
     }
     let expected = format!("a bundle of `{}`, sha256 {wanted}", run.file);
-    Err(OTHER_BUNDLE.at(Location::file(shown), expected, "one of something else"))
+    Err(OTHER_BUNDLE.at(Location::file(shown), expected, "an unrelated bundle"))
 }
 
 /// The file of the workflow: projects of one repository have one each.

@@ -15,7 +15,7 @@ use super::{BAD_ARGUMENTS, NO_ANSWER};
 use repro_core::source::{Error, Location};
 use repro_report::outcome::ExitStatus;
 
-/// What the server hands to the process of a call.
+/// The input of a call's process.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct ToolCall {
     pub tool: String,
@@ -57,7 +57,7 @@ fn read() -> Result<ToolCall, Error> {
 
 fn lost(error: &io::Error) -> Error {
     let place = Location::file("standard input and output");
-    NO_ANSWER.at(place, "a server at the other end", error.to_string())
+    NO_ANSWER.at(place, "a server on standard input and output", error.to_string())
 }
 
 /// The server keeps the input open until it has the answer.

@@ -85,7 +85,7 @@ impl RunningCalls {
         if running.contains_key(&id.to_string()) {
             return Err(ProtocolFault::new(
                 INVALID_REQUEST,
-                "a request with this id is not answered yet",
+                "a request with this id is still running",
             ));
         }
         if running.len() >= MOST_AT_A_TIME {

@@ -5,7 +5,7 @@ use std::io::{BufRead, ErrorKind, Read};
 /// The longest message, in bytes: a document of the largest size that is read, and what stands around it.
 pub const MOST: usize = 16 << 20;
 
-/// What stands next on the input.
+/// The next line of the input.
 #[derive(Debug, PartialEq, Eq)]
 pub enum InputLine {
     Read(Vec<u8>),

@@ -10,7 +10,7 @@ pub const INVALID_PARAMS: i64 = -32602;
 /// Of this protocol: a version that the server does not speak.
 pub const OTHER_VERSION: i64 = -32022;
 
-/// What a client asks, or why it cannot be understood.
+/// A client's request, or the reason why it cannot be parsed.
 #[derive(Debug, PartialEq)]
 pub enum Incoming {
     /// An answer is expected under the id, a text or a whole number.
@@ -23,7 +23,7 @@ pub enum Incoming {
         method: String,
         params: Map<String, Json>,
     },
-    /// What needs no answer and changes nothing: this server asks its client nothing.
+    /// A message that needs no answer and changes nothing: this server sends no requests to its client.
     Ignored,
     /// The id is that of the request, where it can be read.
     Faulty {
@@ -58,7 +58,8 @@ impl Incoming {
             Err(error) => return faulty(None, PARSE_ERROR, &format!("not JSON: {error}")),
         };
         let Json::Object(mut message) = message else {
-            let batches = "a message is one object: no revision that is spoken here has batches";
+            let batches =
+                "a message must be one object; the supported protocol revisions have no batches";
             return faulty(None, INVALID_REQUEST, batches);
         };
         let id = message.remove("id");
@@ -75,7 +76,7 @@ impl Incoming {
             };
         };
         let Some(method) = method.as_str().map(str::to_owned) else {
-            return faulty(known, INVALID_REQUEST, "`method` is not a text");
+            return faulty(known, INVALID_REQUEST, "`method` is not a string");
         };
         let params = match message.remove("params") {
             None => Some(Map::new()),
@@ -86,7 +87,7 @@ impl Incoming {
             (false, _, None) => Self::Ignored,
             (false, _, Some(params)) => Self::Notification { method, params },
             (true, None, _) => {
-                faulty(None, INVALID_REQUEST, "`id` is neither a text nor a whole number")
+                faulty(None, INVALID_REQUEST, "`id` is neither a string nor an integer")
             }
             (true, Some(id), None) => faulty(Some(id), INVALID_PARAMS, "`params` is not an object"),
             (true, Some(id), Some(params)) => Self::Request { id: id.clone(), method, params },

@@ -30,25 +30,25 @@ use repro_core::source::codes;
 use roots::ReadableRoots;
 
 codes! {
-    NO_FOLDER = "mcp::no-folder", "a folder that the server is to read is not there", "name a folder that exists";
-    OUTSIDE = "mcp::outside", "a path leads out of the folders that the server reads", "name what lies below the project, or start the server with `--allow DIR`";
-    TOO_MANY_FILES = "mcp::too-many-files", "too many files lie below a path for one call", "name the folders one by one, or use the command line";
-    BAD_ARGUMENTS = "mcp::bad-arguments", "the arguments of a tool are invalid or do not go together", "see the tool's input schema";
-    BAD_NAME = "mcp::bad-name", "the name of a document is not a plain file name", "name it as its file is called, without a folder: `README.md`";
-    TOO_LONG = "mcp::too-long", "a call took longer than the server allows", "ask for less at once, or start the server with a longer `--time-limit`";
-    TOO_MANY_CALLS = "mcp::too-many-calls", "too many calls run at a time", "ask again once one of them is answered";
-    NO_ANSWER = "mcp::no-answer", "a call ended without an answer", "run the same on the command line to see why";
+    NO_FOLDER = "mcp::no-folder", "a folder for the MCP server does not exist", "pass an existing folder";
+    OUTSIDE = "mcp::outside", "a path is outside the folders that the MCP server may read", "use a path inside the project, or start the server with `--allow DIR`";
+    TOO_MANY_FILES = "mcp::too-many-files", "a path contains too many files for one call", "pass the subfolders one at a time, or use the command line";
+    BAD_ARGUMENTS = "mcp::bad-arguments", "the tool's arguments are invalid or do not fit together", "compare the arguments with the tool's input schema";
+    BAD_NAME = "mcp::bad-name", "a document's name is not a plain file name", "pass the file name without a folder: `README.md`";
+    TOO_LONG = "mcp::too-long", "a call exceeded the server's time limit", "request less per call, or start the server with a larger `--time-limit`";
+    TOO_MANY_CALLS = "mcp::too-many-calls", "too many calls are running at the same time", "wait for a running call to finish, then retry";
+    NO_ANSWER = "mcp::no-answer", "a call ended without an answer", "run the same command in a terminal to see the error";
 }
 
 #[derive(Debug, Args)]
 pub struct McpArgs {
-    /// Another folder whose files may be read, besides the project; may be repeated
+    /// An additional folder that the server may read; may be repeated
     #[arg(long, value_name = "DIR")]
     pub allow: Vec<PathBuf>,
-    /// The most seconds that a call may take
+    /// Time limit for a call, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub time_limit: u64,
-    /// Answers one call, which standard input holds, with this private folder for its documents
+    /// Answers one call from standard input, with this private folder for its documents
     #[arg(long, value_name = "DIR", hide = true)]
     pub answer: Option<PathBuf>,
 }

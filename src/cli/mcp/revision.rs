@@ -37,7 +37,7 @@ pub fn of_session(asked: &str) -> &'static str {
 }
 
 impl McpEra {
-    /// That of a request, by what it says of itself; one that says nothing belongs to the session, where there is one.
+    /// That of a request, by what it says of itself; one that says nothing belongs to the session, if there is one.
     pub fn of(params: &Map<String, Json>, has_session: bool) -> Result<Self, ProtocolFault> {
         let meta = params.get("_meta").and_then(Json::as_object);
         let Some(version) = meta.and_then(|meta| meta.get(VERSION_KEY)) else {
@@ -52,7 +52,7 @@ impl McpEra {
         let Some(version) = version.as_str() else {
             return Err(ProtocolFault::new(
                 INVALID_PARAMS,
-                format!("`{VERSION_KEY}` is not a text"),
+                format!("`{VERSION_KEY}` is not a string"),
             ));
         };
         if version != STATELESS {

@@ -23,7 +23,7 @@ pub struct ReadableRoots {
 }
 
 impl ReadableRoots {
-    /// The project is the folder named, else the nearest that holds `repro/`, else the one at hand.
+    /// The project is the folder named, else the nearest that holds `repro/`, else the current folder.
     pub fn of(project: Option<&Path>, allowed: &[PathBuf]) -> Result<Self, Vec<Error>> {
         let here = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
         let nearest = || here.ancestors().find(|folder| folder.join("repro").is_dir());
@@ -36,14 +36,14 @@ impl ReadableRoots {
         Ok(Self { project: real(project)?, others })
     }
 
-    /// Refuses paths that lead out, or below which a link does, or too many files lie. Relative ones start at the project.
+    /// Rejects paths that lead out, or below which a link does, or too many files lie. Relative ones start at the project.
     pub fn confine(&self, paths: &[PathBuf]) -> Result<(), Vec<Error>> {
         let mut walk = ConfinedWalk { roots: self, left: MOST_FILES, seen: BTreeSet::new() };
         let errors: Vec<_> = paths.iter().filter_map(|path| walk.path(path).err()).collect();
         if errors.is_empty() { Ok(()) } else { Err(errors) }
     }
 
-    /// The same where a file is read without what stands beside it.
+    /// The same where a file is read without what is next to it.
     pub fn confine_alone(&self, paths: &[PathBuf]) -> Result<(), Vec<Error>> {
         let real = |path: &PathBuf| self.real(path).map_err(|error| vec![error]);
         let is_folder = |path: &&PathBuf| self.project.join(path).is_dir();
@@ -55,7 +55,7 @@ impl ReadableRoots {
     pub fn confine_project(&self) -> Result<&Path, Vec<Error>> {
         let [posts, bundles] = ["repro", "receipts"].map(|name| self.project.join(name));
         if !posts.is_dir() {
-            let expected = "a folder that holds `repro/`";
+            let expected = "a folder that contains `repro/`";
             return Err(vec![NO_ROOT.at(file(&self.project), expected, "none")]);
         }
         self.confine(&[posts])?;
@@ -73,7 +73,7 @@ impl ReadableRoots {
             Err(error) if self.holds(&without_dots(&whole)) => {
                 Err(UNREADABLE.at(file(path), "a file or a folder", error.to_string()))
             }
-            _ => Err(OUTSIDE.at(file(path), self.told(), "another folder")),
+            _ => Err(OUTSIDE.at(file(path), self.told(), "a folder outside the project")),
         }
     }
 
@@ -103,12 +103,12 @@ impl ConfinedWalk<'_> {
         if real.is_dir() {
             return self.folder(real, path, 0);
         }
-        // What an index of a store lists may lie in folders beside it.
+        // What an index of a store lists may lie in folders next to it.
         let is_lines = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("jsonl"));
         if let (true, Some(folder)) = (is_lines, real.parent()) {
             return self.folder(folder.to_owned(), path, 0);
         }
-        // What stands beside a file may be read with it: the shards of an index, the config of weights.
+        // What is next to a file may be read with it: the shards of an index, the config of weights.
         let beside = real.parent().map(std::fs::read_dir);
         for entry in beside.into_iter().flatten().flatten().flatten().take(MOST_FILES) {
             self.target(&entry, path)?;
@@ -118,8 +118,8 @@ impl ConfinedWalk<'_> {
 
     fn folder(&mut self, folder: PathBuf, shown: &Path, depth: usize) -> Result<(), Error> {
         if depth > DEEPEST {
-            let expected = format!("folders at most {DEEPEST} deep");
-            return Err(TOO_MANY_FILES.at(file(shown), expected, "deeper ones"));
+            let expected = format!("folders at most {DEEPEST} levels deep");
+            return Err(TOO_MANY_FILES.at(file(shown), expected, "deeper folders"));
         }
         let entries = std::fs::read_dir(&folder)
             .map_err(|error| UNREADABLE.at(file(shown), "a folder", error.to_string()))?;
@@ -138,7 +138,7 @@ impl ConfinedWalk<'_> {
         Ok(())
     }
 
-    /// What an entry of a folder is without links; none where a link leads nowhere. One that leads out is refused.
+    /// The target of a folder entry after resolving links; none for a dangling link. A link that leads outside is rejected.
     fn target(&self, entry: &DirEntry, shown: &Path) -> Result<Option<PathBuf>, Error> {
         if !entry.file_type().is_ok_and(|kind| kind.is_symlink()) {
             return Ok(Some(entry.path()));

@@ -35,7 +35,7 @@ pub fn run(roots: ReadableRoots, time_limit: Duration) -> Answer {
             // An input that breaks off is one that has ended.
             Ok(InputLine::End) | Err(_) => break,
             Ok(InputLine::TooLong) => {
-                let long = format!("a message has at most {} bytes", line::MOST);
+                let long = format!("a message may have at most {} bytes", line::MOST);
                 server
                     .replies
                     .send(&message::error(None, ProtocolFault::new(INVALID_REQUEST, long)));
@@ -110,7 +110,10 @@ impl McpServer {
         let result = match (era, method) {
             (_, "tools/call") => return self.call(era, id, params),
             (_, "tools/list") if params.contains_key("cursor") => {
-                return Err(ProtocolFault::new(INVALID_PARAMS, "the list of tools has one page"));
+                return Err(ProtocolFault::new(
+                    INVALID_PARAMS,
+                    "the list of tools has only one page",
+                ));
             }
             (_, "tools/list") => era.lasting(json!({"tools": listed()})),
             (McpEra::Stateless, "server/discover") => era.lasting(json!({
@@ -122,7 +125,7 @@ impl McpServer {
             _ => {
                 return Err(ProtocolFault::new(
                     NO_SUCH_METHOD,
-                    format!("there is no method `{method}`"),
+                    format!("unknown method `{method}`"),
                 ));
             }
         };
@@ -132,7 +135,8 @@ impl McpServer {
 
     fn initialize(&mut self, params: &Map<String, Json>) -> Result<Json, ProtocolFault> {
         let asked = params.get("protocolVersion").and_then(Json::as_str);
-        let lacks = || ProtocolFault::new(INVALID_PARAMS, "`protocolVersion` is missing, a text");
+        let lacks =
+            || ProtocolFault::new(INVALID_PARAMS, "`protocolVersion` (a string) is missing");
         let revision = revision::of_session(asked.ok_or_else(lacks)?);
         self.session = Some(revision);
         Ok(json!({
@@ -162,7 +166,7 @@ impl McpServer {
     ) -> Result<(), ProtocolFault> {
         let name = params.get("name").and_then(Json::as_str).unwrap_or_default().to_owned();
         if find(&name).is_none() {
-            return Err(ProtocolFault::new(INVALID_PARAMS, format!("there is no tool `{name}`")));
+            return Err(ProtocolFault::new(INVALID_PARAMS, format!("unknown tool `{name}`")));
         }
         let arguments = match params.remove("arguments") {
             None => Map::new(),

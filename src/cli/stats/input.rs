@@ -14,7 +14,7 @@ use repro_stats::power::{Goal, Sides};
 use repro_stats::proportion::{Proportion, mcnemar};
 use repro_stats::{Decimal, Decimals, Refused, Summary};
 
-/// What a number looks like.
+/// A description of a number's format.
 const NUMBER: &str = "a number such as `1.65`, `-0.02` or `3e-4`";
 
 /// Reads the arguments and the files they name.
@@ -53,7 +53,7 @@ pub fn read(own: &args::StatsArgs) -> Result<StatsRequest, Error> {
     checked(asked)
 }
 
-/// Refuses options that nothing would answer to.
+/// Rejects options that nothing would answer to.
 fn checked(asked: StatsRequest) -> Result<StatsRequest, Error> {
     let alone = asked.proportions.is_empty()
         && asked.discordant.is_none()
@@ -70,7 +70,11 @@ fn checked(asked: StatsRequest) -> Result<StatsRequest, Error> {
         [("--target", asked.target.is_some()), ("--margin", asked.margin.is_some())]
     {
         if given && asked.a.is_none() {
-            return Err(BAD_USAGE.at(Location::file(name), "values to compare with it", "none"));
+            return Err(BAD_USAGE.at(
+                Location::file(name),
+                "a second list or a target to compare with",
+                "none",
+            ));
         }
     }
     Ok(asked)
@@ -102,7 +106,7 @@ fn arms(own: &args::StatsArgs) -> Result<[Option<ArmValues>; 2], Error> {
     if a.is_none() && b.is_some() {
         return Err(BAD_USAGE.at(
             Location::file("--a"),
-            "a first list to go with the second",
+            "a first list in addition to the second",
             "none",
         ));
     }
@@ -165,17 +169,18 @@ fn number(place: &str, text: &str) -> Result<f64, Error> {
     number.map(|number| number.float).map_err(|(expected, found)| bad(place, expected, found))
 }
 
-/// Numbers between commas. Digits that look like one number with a decimal comma are refused.
+/// Numbers between commas. Digits that look like one number with a decimal comma are rejected.
 fn list(place: &str, text: &str) -> Result<Vec<WrittenNumber>, Error> {
     let items: Vec<_> = text.split(',').collect();
     if decimal_commas(&items) {
-        let error = bad(place, "decimal points, and commas between values", format!("`{text}`"));
+        let error =
+            bad(place, "values with decimal points, separated by commas", format!("`{text}`"));
         return Err(error.help(
-            "write `1.65` for a decimal; for whole numbers put a space after each comma, as in `\"1, 65\"`",
+            "write `1.65` for a decimal; for integers put a space after each comma, as in `\"1, 65\"`",
         ));
     }
     if let Some(sign) = text.chars().find(|sign| ";|\t".contains(*sign)) {
-        return Err(bad(place, "commas between values", format!("`{sign}` in `{text}`")));
+        return Err(bad(place, "values separated by commas", format!("`{sign}` in `{text}`")));
     }
     let at = |(index, item): (usize, &&str)| {
         let value = decimal(item.trim());
@@ -247,7 +252,11 @@ fn proportions(text: &str) -> Result<Vec<Proportion>, Error> {
         let count = |text: &str| text.trim().parse::<u64>().map_err(|_| wrong());
         let counts = (count(successes)?, count(trials)?);
         Proportion::new(counts.0, counts.1).map_err(|refused| {
-            bad("--counts", "at most as many successes as trials, and a trial", refused.to_string())
+            bad(
+                "--counts",
+                "no more successes than trials, and at least one trial",
+                refused.to_string(),
+            )
         })
     };
     let all: Vec<_> = text.split(',').map(one).collect::<Result<_, _>>()?;
@@ -269,7 +278,7 @@ fn discordant(text: &str) -> Result<[u64; 2], Error> {
     }
 }
 
-/// The numbers of a list as they are written, where there is one.
+/// The numbers of a list as they are written, if there is one.
 fn counts(place: &str, text: Option<&str>) -> Result<Option<Vec<BigRational>>, Error> {
     let Some(text) = text else { return Ok(None) };
     Ok(Some(list(place, text)?.iter().map(|number| number.exact.value()).collect()))
@@ -373,7 +382,7 @@ fn number_in(cell: Node<'_>) -> Result<WrittenNumber, Error> {
     let text = match &cell.value().kind {
         Kind::Text(text) if csv => text.trim().to_owned(),
         Kind::Number(text) => text.replace('_', ""),
-        // The error names what stands there.
+        // The error names what is there.
         _ => cell.float()?.to_string(),
     };
     decimal(&text).map_err(|(expected, found)| WRONG_TYPE.at(cell.place(), expected, found))

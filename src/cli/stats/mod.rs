@@ -29,7 +29,7 @@ pub fn run(own: &args::StatsArgs, output: &Output) -> Status {
     Ok(ExitStatus::Verified)
 }
 
-/// What was asked, and all that can be said of it.
+/// A request with all its answers.
 pub struct AnsweredStats {
     asked: StatsRequest,
     entries: Vec<Entry>,

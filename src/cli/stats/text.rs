@@ -7,7 +7,7 @@ use repro_stats::answers::{Answer, AnswerField, Entry, NO_TARGET, POWER_METHOD, 
 
 /// The significant digits that people see.
 const DIGITS: usize = 6;
-/// What marks a number that decides nothing.
+/// The mark of a number that decides nothing.
 const MARK: &str = " *";
 
 /// A table: its title, its columns as heading and field, and the field that a row of it must have.
@@ -108,7 +108,7 @@ fn tables(asked: &StatsRequest) -> Vec<Table> {
     ]
 }
 
-/// One table, or nothing where no answer belongs in it.
+/// One table, or nothing if no answer belongs in it.
 fn draw(table: &Table, entries: &[Entry], width: usize) -> String {
     let headings = table.columns.iter().map(|(heading, _)| (*heading).to_owned()).collect();
     let mut drawn = Columns::new(headings);
@@ -166,7 +166,7 @@ fn adjusted(entries: &[Entry], width: usize) -> String {
     text
 }
 
-/// What is refused, what decides nothing, and how the numbers were made.
+/// Notes on rejected results, results that decide nothing, and methods.
 fn notes(asked: &StatsRequest, entries: &[Entry], width: usize) -> String {
     let (mut refused, mut doubted) = (Reasons::default(), Reasons::default());
     for Entry { label, answer, .. } in entries {
@@ -210,15 +210,15 @@ fn made(asked: &StatsRequest, entries: &[Entry]) -> Vec<(&'static str, String)> 
     if computed().any(|(key, _)| key == "paired_t") {
         notes.push((
             "pairs",
-            "a paired result counts only if the pairs were declared before the runs and share \
-             their data; otherwise Welch's does"
+            "use the paired result only if the pairs were declared before the runs and share \
+             their data; otherwise use Welch's"
                 .to_owned(),
         ));
     }
     if truth("enumerated", true) {
         notes.push((
             "exact",
-            "bootstrap intervals (percentile, BCa) are over all resamples, enumerated".to_owned(),
+            "bootstrap intervals (percentile, BCa) enumerate all resamples".to_owned(),
         ));
     }
     let drawn = computed().any(|(key, _)| key == "interquartile_mean");
@@ -226,7 +226,7 @@ fn made(asked: &StatsRequest, entries: &[Entry]) -> Vec<(&'static str, String)> 
         notes.push((
             "drawn",
             format!(
-                "bootstrap intervals (percentile, BCa) are over {} resamples of seed {}",
+                "bootstrap intervals (percentile, BCa) use {} resamples with seed {}",
                 asked.resamples, asked.seed
             ),
         ));

@@ -1,4 +1,4 @@
-//! The arguments of commands that train and execute steps again.
+//! The arguments of commands that train and replay.
 
 use std::path::PathBuf;
 
@@ -13,10 +13,10 @@ pub enum TrainerCommand {
     /// Train the runs of a study and write them as receipt bundles
     #[command(after_long_help = help::TRAIN)]
     Train(TrainArgs),
-    /// Run some training steps of a bundle again and show where they differ
+    /// Replay training steps of a bundle and show where they differ from its log
     #[command(after_long_help = help::REPLAY)]
     Replay(ReplayArgs),
-    /// Show what can compute here, and whether its bits are those of `portable-f32/1`
+    /// List devices and whether they reproduce `portable-f32/1` bit for bit
     #[command(after_long_help = help::DEVICES)]
     Devices(DevicesArgs),
 }
@@ -25,38 +25,38 @@ pub enum TrainerCommand {
 pub struct TrainArgs {
     /// The study file, `repro/studies/<id>.toml`
     pub study: PathBuf,
-    /// The folder for the bundles, one per run
+    /// Output folder for the bundles, one per run
     #[arg(long, value_name = "DIR", required_unless_present = "list")]
     pub out: Option<PathBuf>,
-    /// Only runs whose name matches (`*` matches any text); may be repeated
+    /// Train only runs whose name matches (`*` matches any text); may be repeated
     #[arg(long, value_name = "PATTERN")]
     pub only: Vec<String>,
-    /// How many runs to train in parallel [default: as many as the cores allow]
+    /// Number of runs to train in parallel [default: as many as the cores allow]
     #[arg(long, value_name = "N", value_parser = threads::parse, help_heading = "Machine")]
     pub jobs: Option<usize>,
-    /// Threads for each run [default: the cores, shared among the jobs]
+    /// Number of threads per run [default: all cores, shared among the jobs]
     #[arg(long, value_name = "N", value_parser = threads::parse, help_heading = "Machine")]
     pub threads: Option<usize>,
-    /// `scalar`, `avx2` or `avx512` [default: the fastest that this machine has]
+    /// Instruction set: `scalar`, `avx2` or `avx512` [default: the fastest one here]
     #[arg(long, value_name = "SET", help_heading = "Machine")]
     pub instructions: Option<String>,
-    /// Device that models live on: `cpu`, `cuda:N` or `opencl:N`
+    /// Device to train on: `cpu`, `cuda:N` or `opencl:N`
     #[arg(long, value_name = "DEVICE", help_heading = "Machine")]
     pub device: Option<String>,
-    /// List the runs without training
+    /// List the runs of the study without training them
     #[arg(long)]
     pub list: bool,
 }
 
 #[derive(Debug, Args)]
 pub struct DevicesArgs {
-    /// This one alone: `cpu`, `cuda:N` or `opencl:N` [default: all that are there]
+    /// Check only this device: `cpu`, `cuda:N` or `opencl:N` [default: all devices]
     #[arg(long, value_name = "DEVICE")]
     pub device: Option<String>,
-    /// Write what the tensor cores of this device compute, a file for each instruction, instead of the check
+    /// Instead of the check, write the results of this device's tensor cores, one file per instruction
     #[arg(long, value_name = "DIR", requires = "device", hide_short_help = true)]
     pub tensor_cores: Option<PathBuf>,
-    /// The seed of what they multiply
+    /// Seed of the factors that the tensor cores multiply
     #[arg(
         long,
         value_name = "N",
@@ -67,51 +67,50 @@ pub struct DevicesArgs {
     pub seed: u64,
 }
 
-/// What steps are executed on.
+/// The device, threads and data for executing steps.
 #[derive(Debug, Args)]
 pub struct MachineArgs {
-    /// Device: `cpu`, `cuda:N` or `opencl:N`
+    /// Device to run on: `cpu`, `cuda:N` or `opencl:N`
     #[arg(long, value_name = "DEVICE", help_heading = "Machine")]
     pub device: Option<String>,
-    /// Threads [default: all cores]
+    /// Number of threads [default: all cores]
     #[arg(long, value_name = "N", value_parser = threads::parse, help_heading = "Machine")]
     pub threads: Option<usize>,
-    /// `scalar`, `avx2` or `avx512` [default: the fastest that this machine has]
+    /// Instruction set: `scalar`, `avx2` or `avx512` [default: the fastest one here]
     #[arg(long, value_name = "SET", help_heading = "Machine")]
     pub instructions: Option<String>,
-    /// Folder with the data of runs: without it, no file that a bundle names is read
+    /// Folder with the training data; without it, no data file that a bundle lists is read
     #[arg(long, value_name = "DIR", help_heading = "Machine")]
     pub data: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
 pub struct ReplayArgs {
-    /// The folder of the bundle
+    /// The bundle folder
     pub bundle: PathBuf,
-    /// Steps to run: `FROM..TO`, or `random:SEED` [default: the last slice]
+    /// Steps to replay: `FROM..TO`, or `random:SEED` [default: the last slice]
     #[arg(long, value_name = "STEPS")]
     pub slice: Option<String>,
-    /// Run everything from the seed, including evaluations
+    /// Replay the whole run from the seed, including evaluations
     #[arg(long, conflicts_with = "slice")]
     pub full: bool,
-    /// Run only so many micro-batches of each step, `COUNT:SEED`, and make the updates by the logged gradients
+    /// Replay only COUNT random micro-batches of each step (`COUNT:SEED`), and update by the logged gradients
     #[arg(long, value_name = "SAMPLE", conflicts_with = "full")]
     pub micro_batches: Option<String>,
-    /// Compare the model alone, as recorders ask before a run's first update: loss and gradients of a slice of one step, the
-    /// first part of the model that differs, and settings of the config under which it would not
+    /// Compare only the model, before the first update: loss and gradients of a one-step slice, the first part of the model that
+    /// differs, and config settings that would remove the difference
     #[arg(long, conflicts_with_all = ["full", "slice", "micro_batches"], hide_short_help = true)]
     pub first_batch: bool,
-    /// Measure how far rounding moves the slice: the tolerance that a replay allows
+    /// Measure how far rounding moves the slice, which sets the tolerance of a replay
     #[arg(long, conflicts_with_all = ["full", "micro_batches", "first_batch", "engine"])]
     pub calibrate: bool,
-    /// Find where this run and another one of the same config part, and which of the two follows from it
+    /// Find where this run and a second run of the same config diverge, and which one matches the config
     #[arg(long, value_name = "BUNDLE", conflicts_with_all = ["full", "slice", "micro_batches", "first_batch", "calibrate", "engine"])]
     pub against: Option<PathBuf>,
-    /// The engines that execute the slice: the trainer's own, the independent one written with candle, or both, which have to
-    /// agree
+    /// Replay engine: the trainer's own, the independent candle engine, or both, which must agree
     #[arg(long, value_enum, value_name = "ENGINE", default_value_t = EngineArg::Own, help_heading = "Machine")]
     pub engine: EngineArg,
-    /// Device of candle with `--engine both`: `cpu`, `cuda:N` or `metal:N`
+    /// Device of the candle engine with `--engine both`: `cpu`, `cuda:N` or `metal:N`
     #[arg(long, value_name = "DEVICE", help_heading = "Machine")]
     pub candle_device: Option<String>,
     #[command(flatten)]

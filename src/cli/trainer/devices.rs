@@ -28,13 +28,13 @@ struct Document {
 
 #[derive(Serialize)]
 struct DescribedDevice {
-    /// What `--device` takes.
+    /// The value for `--device`.
     id: String,
     name: Option<String>,
-    /// Threads that the check ran on, where it is the processor.
+    /// Threads that the check ran on, where it is the CPU.
     #[serde(skip_serializing_if = "Option::is_none")]
     threads: Option<usize>,
-    /// The version of its driver, where it has one.
+    /// The version of its driver, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     driver: Option<String>,
     /// Bytes of its own memory.
@@ -49,7 +49,7 @@ struct DescribedDevice {
 /// One way to compute on a device.
 #[derive(Serialize)]
 struct Instructions {
-    /// What `--instructions` takes; of a device with kernels, the language they are written in.
+    /// The value for `--instructions`; for a device with kernels, their language.
     name: String,
     /// Golden cases whose bits are computed otherwise here.
     differing: Vec<String>,
@@ -61,7 +61,7 @@ struct MissingRuntime {
     why: String,
 }
 
-/// Runs the command: computes the golden bits with every instruction set of the processor, and on every device.
+/// Runs the command: computes the golden bits with every instruction set of the CPU, and on every device.
 pub fn run(own: &DevicesArgs, output: &Output) -> Answer {
     if let Some((folder, id)) = own.tensor_cores.as_deref().zip(own.device.as_deref()) {
         return tensor_cores::run(id, folder, own.seed, output);
@@ -123,7 +123,7 @@ fn all(document: &mut Document) {
     }
 }
 
-/// What the device with this id says of itself.
+/// The description of the device with this id.
 fn listed(id: &str) -> Option<(String, Listed)> {
     let (runtime, number) = repro_kernels::device::parse(id)?;
     let device = repro_kernels::device::list(runtime).ok()?.into_iter().nth(number)?;
@@ -171,7 +171,7 @@ fn render(document: &Document) -> String {
     let cases = golden::DIGESTS.lines().count();
     let mut text = String::new();
     for device in &document.devices {
-        let name = device.name.as_deref().unwrap_or("unknown processor");
+        let name = device.name.as_deref().unwrap_or("unknown CPU");
         let mut about = visible(name);
         // Writing to a string cannot fail.
         if let Some(threads) = device.threads {

@@ -58,7 +58,7 @@ impl Side {
     }
 }
 
-/// What the execution of one side came to.
+/// The result of replaying one side.
 struct Judged {
     follows: Option<bool>,
     /// In words.
@@ -69,7 +69,8 @@ impl Judged {
     fn of(replay: &Replay, parting: Parting) -> Self {
         match &replay.divergence {
             None if replay.states.contains(&parting.different) => {
-                let what = format!("the committed state after step {} came out", parting.different);
+                let what =
+                    format!("the committed state after step {} was reproduced", parting.different);
                 Self { follows: Some(true), what }
             }
             None => Self { follows: None, what: replay.reason.clone() },
@@ -85,7 +86,7 @@ impl Judged {
                 };
                 let (logged, made) = (&parted.logged, &parted.replayed);
                 let what = format!(
-                    "parts in {steps}: {} is {logged}, and {made} executed again",
+                    "diverges in {steps}: {} is logged as {logged}, replayed as {made}",
                     parted.shown()
                 );
                 Self { follows: Some(false), what }
@@ -147,13 +148,13 @@ fn told(sides: &[(&Side, &Judged); 2], parting: Parting) -> String {
     let Parting { equal, different } = parting;
     let states = match equal {
         Some(equal) => format!("equal up to step {equal}, different after step {different}"),
-        None => format!("different from the first one, after step {different}"),
+        None => format!("different from the first state, after step {different}"),
     };
     let mut text = format!("states  {states}\n");
     for (side, judged) in sides {
         let word = match judged.follows {
-            Some(true) => "follows",
-            Some(false) => "does not follow",
+            Some(true) => "matches",
+            Some(false) => "does not match",
             None => "undecided",
         };
         text.push_str(&format!(
@@ -164,10 +165,10 @@ fn told(sides: &[(&Side, &Judged); 2], parting: Parting) -> String {
     text
 }
 
-/// What of a run is kept changes nothing of its states.
+/// Settings that select what a run keeps, which do not change its states.
 const OF_KEEPING: [&str; 2] = ["kept_checkpoints", "slices"];
 
-/// Refuses two runs that are not meant to be equal.
+/// Rejects two runs that are not meant to be equal.
 fn same_config(a: &Side, b: &Side) -> Result<(), Error> {
     let config = |side: &Side| table(side.bundle.document(CONFIG)?.root());
     let (ours, theirs) = (config(a)?, config(b)?);

@@ -1,46 +1,46 @@
-//! What stands under the options of these commands.
+//! Notes under the options of these commands.
 
 /// Under the options of `repro replay`.
 pub const REPLAY: &str = "\
-The slice is executed again from its starting checkpoint, or from the seed, and each step is compared with
-what the bundle logs. Runs in `portable-f32/1` are compared bit for bit, once this machine has reproduced
-the golden bits; others within a tolerance that is calibrated here. A set of faults is planted in the slice,
-so that the report says which of them it would detect. If the training data is available, batches are drawn
-again; `--full` and steps outside of slices need it. Of a slice that logs its gradients `--micro-batches 8:1` executes 8
-micro-batches of each step, drawn with the seed 1; such a replay refutes, and never verifies.
+Replays the slice from its starting checkpoint, or from the seed, and compares each step with the bundle's log. Runs in
+`portable-f32/1` are compared bit for bit, once this machine has reproduced the golden bits; other runs are compared within
+a tolerance that is calibrated here. A set of faults is planted in the slice, so that the report can list the faults that
+the replay would detect. If the training data is available, batches are drawn again; `--full` and steps outside slices
+require it. If a slice logs its gradients, `--micro-batches 8:1` replays 8 micro-batches of each step, drawn with seed 1;
+such a replay can refute a run, but never verify it.
 
-`--engine both` executes the slice a second time with candle, which shares no code with the trainer. Both have to confirm
-the log, and each other within the tolerance; a verdict that one of them alone has is inconclusive. With `--engine candle` a
-`--device` is one of candle's.
+`--engine both` also replays the slice with candle, which shares no code with the trainer. Both engines must confirm the
+log and agree with each other within the tolerance; a verdict that only one of them supports is inconclusive. With
+`--engine candle`, `--device` is a candle device.
 
-`--calibrate` executes the slice from starting weights perturbed by one unit in the last place, at least eight times, and in
-float64. A replay allows eight or nine times the largest spread. The numbers are the same on every machine.
+`--calibrate` replays the slice at least eight times from starting weights perturbed by one unit in the last place, and in
+float64. A replay allows eight or nine times the largest deviation. The numbers are the same on every machine.
 
-With `--against` two runs with one config have committed themselves to equal states, on whatever machines they were trained.
-Where they do not, the first state in which they differ is found by halving their chains. The steps up to it are executed again
-for both, from the nearest kept checkpoint or from the seed, and compared with what each says on the way: the committed states,
-records, slices, and the tensors of a checkpoint that is kept there. One of the two follows, or none.
+`--against` takes two runs of the same config, whose committed states should be equal on any machine. If they are not, it
+finds the first differing state by bisecting the chains. It replays the steps up to that state for both runs, from the
+nearest kept checkpoint or from the seed, and compares them with each run's records: the committed states, metrics, slices,
+and the tensors of a checkpoint kept there. At most one of the two runs matches.
 
-Exit status: 0 if everything matches, 1 if something differs, 3 if this cannot be decided, 4 if the device
-is missing, 2 if the bundle cannot be replayed or the usage was bad. With `--against`: 0 if all states are equal, 1 if they are not
-and it was found who follows, 3 if that stays open. With `--calibrate` 0 or 2.";
+Exit status: 0 if everything matches, 1 if something differs, 3 if the replay cannot decide, 4 if the device is missing, 2
+for bad usage or if the bundle cannot be replayed. With `--against`: 0 if all states are equal, 1 if they differ and the
+matching run was found, 3 if it was not. With `--calibrate`: 0 or 2.";
 
 /// Under the options of `repro devices`.
 pub const DEVICES: &str = "\
-Every operation of training, forward and backward, and three short training runs are computed for fixed inputs with
-each instruction set of the processor, and by the kernels of each device of CUDA and OpenCL. Their bits are compared with
-digests that are part of the program. Bitwise replay is possible only where all of them are equal.
+Runs every training operation, forward and backward, and three short training runs on fixed inputs, with each CPU
+instruction set and with the kernels of each CUDA and OpenCL device. Compares the result bits with digests built into the
+program. A device can replay bit for bit only if all of them match.
 
-Exit status: 0 where all bits of the processor are equal, or with --device those of that device; 4 where some differ or the
-device cannot be used; 2 for bad usage.";
+Exit status: 0 if all CPU results match, or with --device all results of that device; 4 if some differ or the device
+cannot be used; 2 for bad usage.";
 
 /// Under the options of `repro train`.
 pub const TRAIN: &str = "\
-Each run becomes a bundle `DIR/<run>` that `repro verify` accepts. Runs that tune the learning rate come
-first; the others train at the rates that these select. After any interruption, even SIGKILL, the same
-command resumes and ends with the same bytes, except for wall-clock times. Instructions, threads and jobs
-change only the speed. Commit the study first: receipts name its commit.
+Each run becomes a bundle `DIR/<run>` that `repro verify` accepts. Learning-rate tuning runs come first; the
+other runs use the rates that these select. After any interruption, even SIGKILL, the same command resumes and
+produces the same bytes, except for wall-clock times. Instruction set, threads and jobs change only the speed.
+Commit the study first: receipts record its commit.
 
-With --format json standard output has one event per line, `repro.train/1`.
-Exit status: 0 if every run has its bundle, 4 if one stopped or could not start, 2 if the study or its data
-were refused or the usage was bad.";
+With --format json, standard output has one event per line, `repro.train/1`.
+Exit status: 0 if every run has its bundle, 4 if a run stopped or could not start, 2 for bad usage or if the
+study or its data were rejected.";

@@ -1,5 +1,5 @@
 //! Everything that needs the trainer: `repro train`, `replay` and `devices`, and the replays of `verify`.
-//! `no_trainer.rs` stands in its place in a program without it.
+//! `no_trainer.rs` is in its place in a program without it.
 
 mod args;
 mod devices;
@@ -66,7 +66,7 @@ pub fn settings() -> Vec<Json> {
     repro_replay::replay::settings().iter().map(told).collect()
 }
 
-/// Runs one of these commands. A device that fails under way is no input that was refused.
+/// Runs one of these commands. A device that fails under way is no input that was rejected.
 pub fn run(command: &TrainerCommand, output: &Output) -> Answer {
     let answer = match command {
         TrainerCommand::Train(own) => train::run(own, output),
@@ -109,7 +109,7 @@ impl Estimator for RunData {
     }
 }
 
-/// What `judge` makes of posts and bundles with a replayer; another status where the device is not there. Whether it fails under way is
+/// The result of `judge` with a replayer; a different status if the device is missing. Whether it fails under way is
 /// noted.
 pub fn replaying<R>(
     arrangement: ReplayArrangement<'_>,

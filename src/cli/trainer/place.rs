@@ -11,7 +11,7 @@ use repro_replay::backend::Place;
 use repro_replay::replay::Machine;
 use repro_report::outcome::ExitStatus;
 
-/// The device, instructions and threads asked for, or all of the processor; another status where the device is not there.
+/// The device, instructions and threads asked for, or all of the CPU; another status where the device is not there.
 pub fn machine(
     own: &args::MachineArgs,
     output: &Output,
@@ -37,7 +37,7 @@ pub fn with_engine(
     Ok(place(own, isa, output)?.map(machine))
 }
 
-/// The device asked for, or the processor; another status, which was explained, where the device is not there.
+/// The device asked for, or the CPU; another status, which was explained, where the device is not there.
 pub fn place(
     name: Option<&str>,
     isa: Isa,
@@ -60,7 +60,7 @@ pub fn place(
 
 /// Why a device cannot be used, and the way out.
 fn explained(id: &str, error: &DeviceError) -> String {
-    format!("nothing was run on `{id}`: {error}. `--device cpu` runs it on the processor")
+    format!("nothing ran on `{id}`: {error}. `--device cpu` uses the CPU")
 }
 
 /// The instructions asked for, or the best of this machine.
@@ -69,7 +69,7 @@ pub fn instructions(asked: Option<&str>) -> Result<Isa, Error> {
     Isa::parse(name).ok_or_else(|| {
         let known: Vec<_> =
             Isa::available().iter().map(|isa| format!("`{}`", isa.name())).collect();
-        let expected = format!("instructions of this machine: {}", known.join(", "));
+        let expected = format!("instruction sets of this machine: {}", known.join(", "));
         BAD_USAGE.at(Location::file("--instructions"), expected, format!("`{name}`"))
     })
 }

@@ -16,7 +16,7 @@ use repro_replay::{TensorData, TensorFile};
 use repro_report::outcome::ExitStatus;
 use repro_report::visible;
 
-/// What a file says of its tensors.
+/// The description of a file's tensors.
 const LAYOUT: &str = "bits; d = c + a b for each tile by one mma.sync.aligned with float32 sums; a has 16 rows and b 8 \
 columns of 8 words along k, two numbers of 16 bits in a word, the first in the low half, or one of tf32";
 
@@ -96,7 +96,7 @@ fn captured(capture: &Capture) -> Captured {
     }
 }
 
-/// What a file says beside its tensors.
+/// The metadata of a file.
 fn metadata(document: &Document, about: &Captured) -> BTreeMap<String, String> {
     let tiles =
         |(letter, of): (&char, &Counted)| format!("{letter} {}", of.results / (ROWS * COLUMNS));
@@ -127,7 +127,7 @@ fn save(path: &Path, capture: &Capture, metadata: BTreeMap<String, String>) -> R
     let folder = path.parent().unwrap_or(Path::new("."));
     LocalDisk.make_folders(Path::new(""), folder).map_err(|error| cannot_write(folder, &error))?;
     let file = TensorFile { tensors, metadata }.write();
-    write_new(path, &file, (&CANNOT_WRITE, "no file of this name"))
+    write_new(path, &file, (&CANNOT_WRITE, "no file with this name"))
 }
 
 fn render(document: &Document) -> String {
@@ -136,7 +136,7 @@ fn render(document: &Document) -> String {
         // Writing to a string cannot fail.
         let _ = writeln!(
             text,
-            "  {}  {} results, {} others when asked again; {}",
+            "  {}  {} results, {} different when repeated; {}",
             one.operand, one.results, one.unsteady, one.file
         );
         for (letter, of) in &one.distributions {
@@ -187,7 +187,7 @@ mod tests {
         let error = save(&path, &capture, BTreeMap::new()).unwrap_err();
         assert_eq!(error.code, &CANNOT_WRITE);
         let text = render(&document);
-        assert!(text.contains("tf32  1048576 results, 0 others"), "{text}");
+        assert!(text.contains("tf32  1048576 results, 0 different"), "{text}");
         assert!(text.contains("    H  0 of 524288 by the rule"), "{text}");
     }
 }

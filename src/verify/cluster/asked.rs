@@ -1,4 +1,4 @@
-//! What a plan was asked for: the arguments of `repro verify` that a report depends on.
+//! The request behind a plan: the arguments of `repro verify` that a report depends on.
 
 use repro_core::digest::Digest;
 use repro_model::challenge::Challenge;
@@ -22,11 +22,11 @@ pub struct AskedFile {
 pub struct AskedChallenge {
     /// The file.
     pub file: String,
-    /// What stands in it.
+    /// Its contents.
     pub challenge: Challenge,
 }
 
-/// What is to be reported.
+/// The requested report.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Asked {

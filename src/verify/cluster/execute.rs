@@ -33,13 +33,13 @@ pub struct Worker<'a> {
     pub root: &'a Path,
     /// The plan.
     pub plan: &'a WorkPlan,
-    /// What was asked for, as the judge takes it.
+    /// The request, in the judge's form.
     pub demands: &'a Demands,
     /// How bundles are read.
     pub reading: ReadOptions<'a>,
     /// Who knows the trainer, where this program has one.
     pub estimator: Option<&'a dyn Estimator>,
-    /// What others vouch for.
+    /// The statements of others.
     pub vouchers: &'a Vouchers<'a>,
     /// The bundle of the last replay: the next one is often of the same.
     last: Option<LoadedBundle>,
@@ -60,7 +60,7 @@ impl<'a> Worker<'a> {
         Self { root, plan, demands, reading, estimator, vouchers, last, project }
     }
 
-    /// What comes of a bundle or a post, read with so many threads.
+    /// The result for a bundle or a post, read with this many threads.
     pub fn judged(&self, item: &WorkItem, threads: usize) -> Result<WorkResult, Error> {
         let reading = ReadOptions { threads, ..self.reading };
         match item.task {
@@ -72,7 +72,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// What comes of steps.
+    /// The result of replaying steps.
     pub fn replayed(
         &mut self,
         item: &WorkItem,
@@ -110,17 +110,18 @@ impl<'a> Worker<'a> {
         };
         let data = self.estimator.and_then(|known| known.data(bundle));
         if data_ground(data) != item.ground {
-            let expected = "the data of the run at hand as they were for the plan";
+            let expected = "the training data that the plan was made with";
             let found = match data {
-                None => "none: pass `--data` with their folder".to_owned(),
-                Some(data) => format!("data with sha256 {data}, which the plan did not have"),
+                None => "no data: pass `--data` with its folder".to_owned(),
+                Some(data) => format!("data with sha256 {data}, which the plan does not contain"),
             };
             let error = CHANGED.at(Location::file(&item.at), expected, found);
-            return Err(error.help("plan and work both with `--data`, or both without"));
+            return Err(error.help("use `--data` for both plan and work, or for neither"));
         }
         let answers = replayer.replay(&[SliceRequest { bundle, extent }]);
         let answer = answers.into_values().next();
-        Ok(answer.unwrap_or_else(|| ReplayOutcome::NotRun("it was not executed".to_owned())))
+        Ok(answer
+            .unwrap_or_else(|| ReplayOutcome::NotRun("the steps were not executed".to_owned())))
     }
 
     fn load(&self, item: &WorkItem) -> Result<LoadedBundle, Error> {
@@ -191,26 +192,25 @@ impl<'a> Worker<'a> {
     }
 }
 
-/// Refuses a project that is not the one of a plan.
+/// Rejects a project that is not the one of a plan.
 pub fn is_same_project(root: &Path, plan: &WorkPlan) -> Result<(), Error> {
     let found = ground::project(root)?;
     let Some(planned) = plan.project.filter(|planned| *planned != found) else { return Ok(()) };
     let place = Location::file(root.display().to_string());
     if !root.join("repro").is_dir() {
-        let error = CHANGED.at(place, "the project of the plan, with its `repro/`", "none here");
-        return Err(error.help("start in the folder where the plan was made, or pass `--root`"));
+        let error = CHANGED.at(place, "the plan's project, with its `repro/`", "no project here");
+        return Err(error.help("run this in the folder where the plan was made, or pass `--root`"));
     }
-    let expected = format!("the project as it was planned, with the digest {planned}");
-    Err(CHANGED.at(place, expected, format!("the digest {found}")))
+    let expected = format!("the planned project, with digest {planned}");
+    Err(CHANGED.at(place, expected, format!("digest {found}")))
 }
 
-/// Refuses a bundle, or what a post is judged by, that is not what was planned.
+/// Rejects a bundle, or what a post is judged by, that is not what was planned.
 pub fn is_planned(planned: Option<Digest>, found: Digest, at: &str) -> Result<(), Error> {
     match planned {
         Some(planned) if planned == found => Ok(()),
         planned => {
-            let expected =
-                planned.map_or("something that is refused".to_owned(), |one| one.prefixed());
+            let expected = planned.map_or("a rejected input".to_owned(), |one| one.prefixed());
             Err(CHANGED.at(Location::file(at), expected, found.prefixed()))
         }
     }
@@ -221,13 +221,12 @@ fn has_beside(item: &WorkItem, found: Option<Digest>) -> Result<(), Error> {
     if item.beside == found {
         return Ok(());
     }
-    let expected = "the history of the project and the files of `--artifacts` as they were planned";
-    let error = CHANGED.at(Location::file(&item.at), expected, "others, or none of them");
-    Err(error
-        .help("work in a clone with the whole history, and with the same files; or plan again"))
+    let expected = "the project history and `--artifacts` files that the plan was made with";
+    let error = CHANGED.at(Location::file(&item.at), expected, "different ones, or none");
+    Err(error.help("use a full clone (with history) and the same files, or plan again"))
 }
 
-/// What others vouch for and nothing used.
+/// The statements of others that nothing used.
 pub fn unused_of(demands: &Demands) -> Vec<Error> {
     demands.attestations.unused().into_iter().chain(demands.timestamps.unused()).collect()
 }

@@ -1,4 +1,4 @@
-//! What results depend on besides the bundle that they are of.
+//! The inputs of results besides their own bundle.
 
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
@@ -77,7 +77,7 @@ pub fn to_be_judged(page: &PostPage, at_hand: &TextsAtHand, bundles: &[(&str, Di
     let texts = page.texts.iter().map(|text| json!([text.id, known(&text.id)]));
     let mut texts: Vec<_> = texts.collect();
     if texts.is_empty() {
-        // A report says of a post without texts that it has none at hand.
+        // A report says of a post without texts that it has none available.
         texts.push(json!(["", null]));
     }
     let bundles = bundles.iter().map(|(name, digest)| json!([name, digest.prefixed()]));
@@ -105,7 +105,7 @@ pub fn stamp(folder: &Path) -> Digest {
 }
 
 fn stamps(folder: &Path, below: &str, entries: &mut Vec<(String, u64, String)>) {
-    // What cannot be listed is refused where the bundle is read.
+    // What cannot be listed is rejected where the bundle is read.
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = format!("{below}{}", entry.file_name().display());
         let Ok(about) = entry.metadata() else { continue };
@@ -117,7 +117,7 @@ fn stamps(folder: &Path, below: &str, entries: &mut Vec<(String, u64, String)>) 
     }
 }
 
-/// What a bundle depends on that is inspected, besides what its item says: its files as they lie in a folder of this machine (what was
+/// The inputs of a bundle inspection besides its item: its files as they are in a folder on this machine (what was
 /// fetched is known by its digest), the files that options name, its challenges, and, where it is of a study, the project.
 pub fn of_bundle(
     folder: Option<&Path>,
@@ -167,7 +167,7 @@ pub fn is_of_study(bundle: &Bundle) -> bool {
     receipt.study().is_some() || receipt.plan_sha256().is_some() || receipt.start.is_some()
 }
 
-/// What the history of the project says of the plan of a run.
+/// The project history of a run's plan.
 pub fn planned(bundle: &Bundle, demands: &Demands) -> Option<String> {
     let run = bundle.receipt().run.as_ref()?;
     let (study, commit) = (run.study.as_ref()?, run.plan_commit.as_ref()?);

@@ -11,7 +11,7 @@ use repro_report::outcome::PostReport;
 
 use crate::cluster::execute::is_planned;
 
-/// Refuses a bundle that is not the judged one any more. All of its files are read: an edit without a new manifest leaves
+/// Rejects a bundle that is not the judged one any more. All of its files are read: an edit without a new manifest leaves
 /// the digest of the bundle as it was.
 pub fn check_bundle(path: &Path, shown: &str, judged: Option<Digest>) -> Result<(), Error> {
     if !path.exists() {
@@ -21,7 +21,7 @@ pub fn check_bundle(path: &Path, shown: &str, judged: Option<Digest>) -> Result<
     is_planned(judged, found.digest(), shown)
 }
 
-/// Refuses a post, or a text of it, that is not the judged one any more.
+/// Rejects a post, or a text of it, that is not the judged one any more.
 pub fn check_post(root: &Path, id: &str, post: &PostReport) -> Result<(), Error> {
     if !root.join(format!("repro/{id}.toml")).exists() {
         return Ok(());

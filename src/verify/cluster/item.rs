@@ -7,11 +7,11 @@ use serde_json::Value as Json;
 
 use crate::cluster::program::Program;
 
-/// What is to be done.
+/// The task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WorkTask {
-    /// Steps of a run are executed again.
+    /// Steps of a run are replayed.
     Replay,
     /// A bundle is read and checked on its own.
     Inspect,
@@ -30,7 +30,7 @@ impl WorkTask {
     }
 }
 
-/// What an item can be executed on.
+/// The class of device that can execute an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DeviceClass {
@@ -44,7 +44,7 @@ pub enum DeviceClass {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WorkItem {
-    /// What is to be done.
+    /// The task.
     #[serde(rename = "do")]
     pub task: WorkTask,
     /// The folder of a bundle as messages name it, or the name of a post.
@@ -57,16 +57,16 @@ pub struct WorkItem {
     pub extent: Option<Extent>,
     /// The arithmetic of the run, as its receipt names it, where steps are executed.
     pub arithmetic: Option<String>,
-    /// What it can be executed on.
+    /// The class of device that can execute it.
     pub class: DeviceClass,
     /// How long one core takes, estimated, in milliseconds.
     pub cost_ms: u64,
     /// The digest of everything else that its result depends on.
     pub ground: Digest,
     /// The digest of what lies beside the inputs and counts too: what the history of the project holds of plans, and files that a
-    /// receipt names and its bundle does not hold. None where there is nothing of the kind.
+    /// receipt names and its bundle does not hold. None if there is nothing of the kind.
     pub beside: Option<Digest>,
-    /// What its result is kept under.
+    /// The key that its result is stored under.
     pub key: Digest,
 }
 
@@ -92,7 +92,7 @@ impl WorkItem {
         line(&written(self))
     }
 
-    /// What a person calls it.
+    /// Its name for people.
     pub fn told(&self) -> String {
         let what = match (self.task, self.extent) {
             (WorkTask::Replay, Some(extent)) => format!("replay of `{}`, {extent}", self.at),
@@ -101,7 +101,7 @@ impl WorkItem {
         format!("{what} ({})", self.key)
     }
 
-    /// What it asks, of whatever its inputs hold: two plans of one thing have items that ask the same.
+    /// Its task, independent of the contents of its inputs: two plans of the same thing have items with equal tasks.
     pub fn asked(&self) -> AskedWork<'_> {
         (self.task, &self.at, self.in_project, self.extent)
     }

@@ -31,13 +31,13 @@ const GROUP: usize = 64;
 /// So many objects that are not of the plan are looked at.
 const LOOKED_AT: usize = 100;
 
-/// What was found of a bundle and its steps, and which statements of others it did not use.
+/// The findings for a bundle and its steps, and the statements of others that it did not use.
 type Inspected = (Result<InspectedBundle, Error>, Replays, Vec<Error>);
 
-/// What is asked of results besides that they are whole and of the plan.
+/// Checks of results, beyond being complete and part of the plan.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ResultChecks<'a> {
-    /// Keys of which one must have signed each result; none where nothing need be signed.
+    /// Keys of which one must have signed each result; none if nothing need be signed.
     pub keys: &'a [PublicKey],
     /// Results of items that were executed here again, which the others have to equal.
     pub audit: Option<&'a Store>,
@@ -87,7 +87,11 @@ impl<'a> Merging<'a> {
         if let Some(error) = missing_error(&missing) {
             // A worker who had nothing to do leaves nothing; where something is missing, an empty place is likely why.
             let told = |shown| {
-                EMPTY.at(Location::file(shown), "results of the plan", "none, or no such folder")
+                EMPTY.at(
+                    Location::file(shown),
+                    "a results store for this plan",
+                    "no results, or no such folder",
+                )
             };
             errors.extend(empty.into_iter().map(told));
             errors.push(error);
@@ -139,11 +143,11 @@ impl<'a> Merging<'a> {
         Ok(())
     }
 
-    /// What was found of a bundle, and of its steps.
+    /// The findings for a bundle and its steps.
     fn inspected(&self, item: &WorkItem, steps: &[&WorkItem]) -> Result<Inspected, Vec<Error>> {
         let result = self.result(item).map_err(one)?;
         let Found::Inspected(inspected) = result.found else {
-            return Err(vec![self.damaged(item, "a result of another task")]);
+            return Err(vec![self.damaged(item, "a result of a different task")]);
         };
         if let Ok(inspected) = inspected.as_ref() {
             self.check_inspected(item, inspected).map_err(one)?;
@@ -153,16 +157,20 @@ impl<'a> Merging<'a> {
         let lacks = |extent: &Extent| !steps.iter().any(|item| item.extent == Some(*extent));
         if let Some(extent) = extents.into_iter().find(lacks) {
             let expected = format!("an item for its steps {extent}");
-            return Err(vec![CHANGED.at(Location::file(&item.at), expected, "none in the plan")]);
+            return Err(vec![CHANGED.at(
+                Location::file(&item.at),
+                expected,
+                "no such item in the plan",
+            )]);
         }
         let answers = self.answers(steps, |_| name)?;
         Ok((*inspected, answers, result.unused))
     }
 
-    /// Refuses a result that is not of the planned bundle, and a bundle that lies here and is another by now.
+    /// Rejects a result that is not of the planned bundle, and a bundle that lies here and is another by now.
     fn check_inspected(&self, item: &WorkItem, inspected: &InspectedBundle) -> Result<(), Error> {
         let Some(judged) = Digest::parse_prefixed(inspected.digest()) else {
-            return Err(self.damaged(item, "no digest of a bundle"));
+            return Err(self.damaged(item, "no bundle digest"));
         };
         is_planned(item.inputs, judged, &item.at)?;
         match local_path(&item.at)?.filter(|_| self.checks.compares_inputs) {
@@ -216,7 +224,7 @@ impl<'a> Merging<'a> {
         let result = self.result(item).map_err(one)?;
         unused.meet(result.unused);
         let Found::Judged(post, failures) = result.found else {
-            return Err(vec![self.damaged(item, "a result of another task")]);
+            return Err(vec![self.damaged(item, "a result of a different task")]);
         };
         let post = post.map(|post| *post);
         if let Some(post) = &post {
@@ -259,7 +267,7 @@ impl<'a> Merging<'a> {
         self.plan.items.iter().filter(move |item| item.task == task)
     }
 
-    /// What became of steps, by the name of the bundle of each.
+    /// The outcomes of replays, by bundle name.
     fn answers<'n>(
         &self,
         items: &[&'n WorkItem],
@@ -267,7 +275,7 @@ impl<'a> Merging<'a> {
     ) -> Result<Replays, Vec<Error>> {
         let answer = |item: &&'n WorkItem| {
             let Found::Replayed(outcome) = self.result(item)?.found else {
-                return Err(self.damaged(item, "a result of another task"));
+                return Err(self.damaged(item, "a result of a different task"));
             };
             Ok(item.extent.map(|extent| ((name(item).to_owned(), extent), outcome)))
         };
@@ -292,18 +300,22 @@ impl<'a> Merging<'a> {
             }
             if !of.is_signed_by(keys) {
                 let expected = format!("a signature of {}", item.told());
-                return Err(NOT_SIGNED.at(place(store, &name), expected, "none by a named key"));
+                return Err(NOT_SIGNED.at(
+                    place(store, &name),
+                    expected,
+                    "no signature with a trusted key",
+                ));
             }
             match &known {
                 Some((other, _, expected)) if result::body(other) != result::body(&bytes) => {
-                    let found = format!("another result of {}", item.told());
+                    let found = format!("a different result of {}", item.told());
                     return Err(DOUBLED.at(place(store, &name), expected, found));
                 }
                 Some(_) => {}
                 None => {
                     let first = match is_audit {
-                        true => "what was found here, by `--audit`".to_owned(),
-                        false => format!("what stands in {}", place(store, &name)),
+                        true => "the result recomputed by `--audit`".to_owned(),
+                        false => format!("the result in {}", place(store, &name)),
                     };
                     known = Some((bytes, result, first));
                 }
@@ -311,7 +323,7 @@ impl<'a> Merging<'a> {
         }
         known
             .map(|(_, result, _)| result)
-            .ok_or_else(|| MISSING.at(Location::file(name), item.told(), "no result any more"))
+            .ok_or_else(|| MISSING.at(Location::file(name), item.told(), "no result anymore"))
     }
 
     fn damaged(&self, item: &WorkItem, why: &str) -> Error {
@@ -341,7 +353,7 @@ impl Replayer for KeptReplays<'_> {
             let known = self.planned.iter().find(is_own).and_then(|_| self.answers.get(&key));
             if known.is_none() {
                 let expected = format!("the steps {extent} as they were planned");
-                let found = "another bundle, or steps that were not";
+                let found = "a different bundle, or unplanned steps";
                 self.errors.push(CHANGED.at(Location::file(bundle.name()), expected, found));
             }
             let none = || ReplayOutcome::NotRun("it was not planned".to_owned());
@@ -351,7 +363,7 @@ impl Replayer for KeptReplays<'_> {
     }
 }
 
-/// What nothing used of what others vouch for: what no item did.
+/// The statements of others that no item used.
 #[derive(Default)]
 struct Unused {
     all: Option<Vec<Error>>,
@@ -366,7 +378,7 @@ impl Unused {
     }
 }
 
-/// Refuses results that are not of the plan: they are of another, or of nothing at all.
+/// Rejects results that are not of the plan: they are of another, or of nothing at all.
 fn foreign(plan: &WorkPlan, store: &Store, names: &[String]) -> Result<Vec<Error>, Vec<Error>> {
     let planned: HashMap<_, _> = plan.items.iter().map(|item| (item.asked(), item.key)).collect();
     let (mut of_plans, mut of_nothing) = (Vec::new(), Vec::new());
@@ -396,7 +408,7 @@ fn foreign(plan: &WorkPlan, store: &Store, names: &[String]) -> Result<Vec<Error
     let told = |(code, found, more): (&'static Code, Vec<String>, usize)| {
         let place = Location::file(store.shown());
         let listed = first_of(found.iter().map(String::as_str), more);
-        (!found.is_empty()).then(|| code.at(place, "results of this plan alone", listed))
+        (!found.is_empty()).then(|| code.at(place, "only results of this plan", listed))
     };
     let all = [(&OTHER_PLAN, of_plans, 0), (&FOREIGN, of_nothing, unread)];
     Ok(all.into_iter().filter_map(told).collect())
@@ -414,8 +426,8 @@ fn missing_error(missing: &[&WorkItem]) -> Option<Error> {
     let first = missing.first()?;
     let told: Vec<_> = missing.iter().map(|item| item.told()).collect();
     let found = format!("none of {}", first_of(told.iter().map(String::as_str), 0));
-    let expected = format!("results of all items, of which {} have none", missing.len());
+    let expected = format!("results of all items; {} items have none", missing.len());
     let error = MISSING.at(Location::file("--results"), expected, found);
     let alone = format!("`repro cluster work PLAN --results STORE --item {}`", first.key);
-    Some(error.help(format!("start the workers again, which skip what is done; or {alone}")))
+    Some(error.help(format!("start the workers again (they skip finished items), or {alone}")))
 }

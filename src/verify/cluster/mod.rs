@@ -27,16 +27,16 @@ pub use results::{Known, keep, known};
 use repro_core::source::codes;
 
 codes! {
-    BAD_PLAN = "cluster::bad-plan", "a plan is malformed, cut or changed", "make it again with `repro cluster plan`";
-    OTHER_PROGRAM = "cluster::other-program", "a plan was made by another program", "plan, work and merge with one build of `repro`";
-    CHANGED = "cluster::changed", "something is not what was planned", "put it back, or plan again: results of what is unchanged are used again";
-    NO_STEPS = "cluster::no-steps", "steps cannot be executed", "use a program that is built with the trainer";
-    NOT_KEPT = "cluster::not-kept", "a result cannot be kept", "see why; the item has none now";
-    NOT_SIGNED = "cluster::not-signed", "a result is not signed by a key that was named", "find out who wrote it; `repro cluster work --sign KEY` makes it again";
-    DOUBLED = "cluster::doubled", "two results of one item differ", "find out which worker computes something else, take its results away, and work again";
-    MISSING = "cluster::missing", "items have no result", "start the workers again: what is done is skipped";
-    EMPTY = "cluster::empty", "a place for results has none", "see whether it is the right one, and whether its worker ran";
-    DAMAGED = "cluster::damaged", "a result is not whole", "start the workers again: it is made anew";
-    OTHER_PLAN = "cluster::other-plan", "results are of the same work and of another plan", "take them away; or, where plans share a store, merge with `--shared`";
-    FOREIGN = "cluster::foreign", "results are not of this plan", "take them away; or, where plans share a store, merge with `--shared`";
+    BAD_PLAN = "cluster::bad-plan", "the plan is malformed, truncated or modified", "create it again with `repro cluster plan`";
+    OTHER_PROGRAM = "cluster::other-program", "the plan was made by a different build of `repro`", "use one build of `repro` for plan, work and merge";
+    CHANGED = "cluster::changed", "an input changed after the plan was made", "restore the input, or plan again; results for unchanged inputs are reused";
+    NO_STEPS = "cluster::no-steps", "this build cannot execute training steps", "use a build that includes the trainer";
+    NOT_KEPT = "cluster::not-kept", "a result cannot be stored", "fix the reported error, then start the worker again";
+    NOT_SIGNED = "cluster::not-signed", "a result is not signed with a trusted key", "find out who wrote it; `repro cluster work --sign KEY` recomputes it";
+    DOUBLED = "cluster::doubled", "two results for the same item differ", "find the faulty worker, delete its results, and start the workers again";
+    MISSING = "cluster::missing", "items have no result", "start the workers again; they skip finished items";
+    EMPTY = "cluster::empty", "the results store is empty", "check the path of the store, and whether its worker ran";
+    DAMAGED = "cluster::damaged", "a result file is damaged", "start the workers again to recompute it";
+    OTHER_PLAN = "cluster::other-plan", "results belong to a different plan of the same work", "delete them, or use `--shared` if plans share a store";
+    FOREIGN = "cluster::foreign", "results do not belong to this plan", "delete them, or use `--shared` if plans share a store";
 }

@@ -24,7 +24,7 @@ const LINE_CAP: u64 = 64 << 20;
 pub struct MergedPost {
     /// The post.
     pub id: String,
-    /// The digest of what it is judged by, besides the replays; none where that could not be read.
+    /// The digest of what it is judged by, besides the replays; none if that could not be read.
     pub inputs: Option<Digest>,
 }
 
@@ -46,7 +46,7 @@ struct PlanHead {
 pub struct WorkPlan {
     /// Who planned.
     pub program: Program,
-    /// What was asked for.
+    /// The request.
     pub asked: Asked,
     /// The digest of the project, where a result depends on more of it than a bundle.
     pub project: Option<Digest>,
@@ -83,13 +83,13 @@ impl WorkPlan {
     pub fn load(path: &Path, program: &Program) -> Result<Self, Error> {
         let shown = path.display().to_string();
         let unreadable = |error: std::io::Error| {
-            UNREADABLE.at(Location::file(&shown), "a plan that can be read", error.to_string())
+            UNREADABLE.at(Location::file(&shown), "a readable plan", error.to_string())
         };
         let file = repro_core::source::open_plain(path).map_err(unreadable)?;
         Self::read(BufReader::new(file), &shown, program)
     }
 
-    /// What was asked and has no item; or an item that nobody asked for.
+    /// A request without an item, or an item without a request.
     fn leaves_out(&self) -> Option<&str> {
         let of = |task| self.items.iter().filter(move |item| item.task == task);
         let bundles = of(WorkTask::Inspect).map(|item| item.at.as_str());
@@ -142,21 +142,21 @@ impl WorkPlan {
                 return Err(BAD_PLAN.at(lines.place(), expected, item.key.to_string()));
             }
             if !keys.insert(key) {
-                let expected = "each item once";
-                return Err(BAD_PLAN.at(lines.place(), expected, format!("{key} again")));
+                let expected = "each item only once";
+                return Err(BAD_PLAN.at(lines.place(), expected, format!("a second item {key}")));
             }
             items.push(item);
         }
         if items.len() != head.items || hash.finish() != head.items_sha256 {
-            let expected = format!("the {} items that its first line promises", head.items);
-            return refused(expected, format!("{} items, or others", items.len()));
+            let expected = format!("{} items, as stated in its first line", head.items);
+            return refused(expected, format!("{} items, or different ones", items.len()));
         }
         let PlanHead { program, asked, project, merged, .. } = head;
         let plan = Self { program, asked, project, merged, items };
         match plan.leaves_out() {
             None => Ok(plan),
             Some(what) => refused(
-                format!("items for all that it says was asked, `{what}` too"),
+                format!("items for everything requested, including `{what}`"),
                 "none".to_owned(),
             ),
         }
@@ -176,26 +176,26 @@ impl<R: BufRead> Lines<'_, R> {
         self.number += 1;
         let mut text = String::new();
         let read = self.from.by_ref().take(LINE_CAP).read_line(&mut text);
-        let refused = |found: String| BAD_PLAN.at(self.place(), "a whole line of text", found);
+        let refused = |found: String| BAD_PLAN.at(self.place(), "a complete line of text", found);
         let length = read.map_err(|error| refused(error.to_string()))?;
         if length == 0 {
             return Ok(None);
         }
         match text.pop() {
             Some('\n') => Ok(Some(text)),
-            _ => Err(refused(format!("{length} bytes without an end"))),
+            _ => Err(refused(format!("{length} bytes without a line end"))),
         }
     }
 
-    /// What a line says, where it is the canonical text of that.
+    /// Parses a line, which must be in canonical form.
     fn parsed<T: Serialize + for<'de> Deserialize<'de>>(&self, text: &str) -> Result<T, Error> {
         let refused = |found: String| BAD_PLAN.at(self.place(), "a line of a plan", found);
         let value: T = serde_json::from_str(text).map_err(|error| refused(error.to_string()))?;
         if text.ends_with('\r') {
-            return Err(refused("a line that ends in CR LF, and not in LF alone".to_owned()));
+            return Err(refused("a line that ends in CR LF instead of LF".to_owned()));
         }
         if line(&written(&value)) != text {
-            return Err(refused("another spelling of its JSON than the canonical one".to_owned()));
+            return Err(refused("JSON that is not in canonical form".to_owned()));
         }
         Ok(value)
     }

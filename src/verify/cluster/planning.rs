@@ -35,7 +35,7 @@ const MOST: u64 = 100_000_000_000;
 pub trait Estimator: Sync {
     /// The floating-point operations of a replay, roughly.
     fn operations(&self, bundle: &Bundle, extent: Extent) -> Result<f64, Error>;
-    /// The digest of the data of a run, where they are at hand: batches are then drawn again.
+    /// The digest of the data of a run, where they are available: batches are then drawn again.
     fn data(&self, bundle: &Bundle) -> Option<Digest>;
 }
 
@@ -43,7 +43,7 @@ pub trait Estimator: Sync {
 pub struct Planner<'a> {
     /// The project.
     pub root: &'a Path,
-    /// What was asked for.
+    /// The request.
     pub asked: Asked,
     /// The same as the judge takes it.
     pub demands: &'a Demands,
@@ -117,7 +117,7 @@ impl Planner<'_> {
     fn replay(&self, bundle: &Bundle, (at, in_project): (&str, bool), extent: Extent) -> WorkItem {
         let trainer = bundle.receipt().trainer.as_ref();
         let data = self.estimator.and_then(|known| known.data(bundle));
-        // Beyond its slices nothing of a run is executed where its data are not at hand.
+        // Beyond its slices nothing of a run is executed where its data are not available.
         let is_executed = data.is_some() || matches!(extent, Extent::Steps { .. });
         let estimated = self.estimator.filter(|_| is_executed);
         let estimated = estimated.and_then(|known| known.operations(bundle, extent).ok());
@@ -197,7 +197,7 @@ impl Planner<'_> {
     }
 }
 
-/// What the result of a replay depends on besides the bundle.
+/// The inputs of a replay besides the bundle.
 pub fn data_ground(data: Option<Digest>) -> Digest {
     ground::digest(&json!({"data": data.map(|data| data.to_string())}))
 }
@@ -219,7 +219,7 @@ fn reading(bundle: &Bundle) -> u64 {
     EACH + (bytes / BYTES).min(MOST)
 }
 
-/// What posts depend on of the bundles of the project and of the texts at hand, each looked at once.
+/// The bundles and available texts that posts depend on, each read once.
 #[derive(Default)]
 struct Shelf {
     known: RefCell<BTreeMap<String, Shelved>>,
@@ -227,12 +227,12 @@ struct Shelf {
     given: OnceCell<Option<GivenTexts>>,
 }
 
-/// What posts depend on of one bundle of the project.
+/// The parts of one bundle that posts depend on.
 #[derive(Clone)]
 struct Shelved {
     stamp: Digest,
     cost_ms: u64,
-    /// What history holds of its plan.
+    /// The history of its plan.
     planned: Option<String>,
     digest: Option<Digest>,
 }

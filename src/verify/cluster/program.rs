@@ -15,7 +15,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// What a person calls it.
+    /// Its name for people.
     pub fn told(&self) -> String {
         let trains = if self.trains { "" } else { " without the trainer" };
         let source: String = self.source.chars().take(12).collect();

@@ -1,4 +1,4 @@
-//! What came of an item, as it is kept: a line that says of what, then what was found. Whoever reads it sees whether it is whole.
+//! The stored result of an item: a line that identifies the item, then the findings. A reader can tell whether it is complete.
 
 use crate::verify::InspectedBundle;
 use repro_bundle::signature::{PrivateKey, PublicKey, is_signed_by, sign_record};
@@ -18,21 +18,21 @@ const KIND: &str = "application/vnd.repro.result+json";
 /// The most bytes of a result.
 pub const CAP: usize = 256 << 20;
 
-/// What was found.
+/// The findings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Found {
-    /// A bundle, without its steps, or why it is refused.
+    /// A bundle, without its steps, or why it is rejected.
     Inspected(Box<Result<InspectedBundle, Error>>),
-    /// What became of steps.
+    /// The outcome of replaying steps.
     Replayed(ReplayOutcome),
     /// A post, where it could be judged, and what could not.
     Judged(Option<Box<PostReport>>, Vec<Error>),
 }
 
-/// What came of an item.
+/// The result of an item.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WorkResult {
-    /// What was found.
+    /// The findings.
     pub found: Found,
     /// Which of the statements of others that options name had nothing to do with the item.
     pub unused: Vec<Error>,
@@ -63,7 +63,7 @@ struct ResultHead {
     signature: Option<String>,
 }
 
-/// What a result is of.
+/// The subject of a result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ResultOf {
     /// The item.
@@ -77,7 +77,7 @@ pub struct ResultOf {
 }
 
 impl ResultOf {
-    /// Whether one of these keys signed it, where there are any.
+    /// Whether one of these keys signed it, if there are any.
     pub fn is_signed_by(&self, keys: &[PublicKey]) -> bool {
         let signature = self.signature.as_deref().unwrap_or_default();
         keys.is_empty() || keys.iter().any(|key| is_signed_by(KIND, &self.signed, signature, key))
@@ -104,17 +104,17 @@ pub fn kept(
     let mut bytes = (line(&written(&head)) + "\n").into_bytes();
     bytes.extend(body);
     if bytes.len() > CAP {
-        return Err(format!("{} bytes, of {CAP} that a result may have", bytes.len()));
+        return Err(format!("{} bytes; the maximum is {CAP}", bytes.len()));
     }
     Ok(bytes)
 }
 
-/// What a result is of, by its first line; or what is wrong with it. The key is that of the item and the program.
+/// The subject of a result, from its first line, or an error. The key must match the item and the program.
 pub fn head(bytes: &[u8]) -> Result<ResultOf, String> {
     if bytes.is_empty() {
-        return Err("nothing: it is empty".to_owned());
+        return Err("an empty file".to_owned());
     }
-    let end = bytes.iter().position(|byte| *byte == b'\n').ok_or("no whole first line")?;
+    let end = bytes.iter().position(|byte| *byte == b'\n').ok_or("no complete first line")?;
     let head = bytes.get(..end).unwrap_or_default();
     let mut head: ResultHead = serde_json::from_slice(head).map_err(|error| error.to_string())?;
     if head.schema != SCHEMA {
@@ -124,12 +124,12 @@ pub fn head(bytes: &[u8]) -> Result<ResultOf, String> {
     let signed = line(&written(&head));
     let ResultHead { item, program, bytes, sha256, .. } = head;
     if item.key != item.own_key(&program) {
-        return Err("a key that is not that of its item".to_owned());
+        return Err("a key that does not match its item".to_owned());
     }
     Ok(ResultOf { item, program, bytes, sha256, signed, signature })
 }
 
-/// What follows the first line: what was found, the same whoever signed it.
+/// The bytes after the first line: the findings, which do not depend on the signer.
 pub fn body(bytes: &[u8]) -> &[u8] {
     let end = bytes.iter().position(|byte| *byte == b'\n').unwrap_or_default();
     bytes.get(end + 1..).unwrap_or_default()
@@ -143,7 +143,7 @@ pub fn read(bytes: &[u8]) -> Result<(ResultOf, WorkResult), String> {
         return Err(format!("{} of {} bytes after the first line", body.len(), of.bytes));
     }
     if Digest::of(body) != of.sha256 {
-        return Err("bytes with another digest than its first line says".to_owned());
+        return Err("bytes that do not match the digest in its first line".to_owned());
     }
     let result = rmp_serde::from_slice(body).map_err(|error| error.to_string())?;
     Ok((of, result))

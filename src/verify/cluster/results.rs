@@ -27,7 +27,7 @@ pub fn place(store: &Store, name: &str) -> Location {
     Location::file(format!("{}/{name}", store.shown()))
 }
 
-/// What is known of an item in a store.
+/// The state of an item in a store.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Known {
     /// Nothing.
@@ -38,7 +38,7 @@ pub enum Known {
     Sound(Box<WorkResult>),
 }
 
-/// What a store has of an item. A worker with a key takes only what this key signed for a result.
+/// The state of an item in a store. A worker with a key accepts only results signed by that key.
 pub fn known(store: &Store, item: &WorkItem, key: Option<&PrivateKey>) -> Result<Known, Error> {
     let own = key.map_or(&[][..], |key| std::slice::from_ref(key.public()));
     let Some(bytes) = store.get(&name_of(&item.key), CAP)? else { return Ok(Known::Absent) };
@@ -60,7 +60,7 @@ pub fn keep(
 ) -> Result<(), Error> {
     let name = name_of(&item.key);
     let bytes = result::kept(item, program, result, key)
-        .map_err(|why| NOT_KEPT.at(place(store, &name), "a result that can be written", why))?;
+        .map_err(|why| NOT_KEPT.at(place(store, &name), "a writable result file", why))?;
     if store.create(&name, &bytes)? == Created::New {
         return Ok(());
     }
@@ -68,8 +68,8 @@ pub fn keep(
         Known::Sound(there) if there.is_final() => {
             let is_other = |there: Vec<u8>| result::body(&there) != result::body(&bytes);
             if result.is_final() && store.get(&name, CAP)?.is_some_and(is_other) {
-                let expected = "what was found here just now";
-                let found = "another result of the same item";
+                let expected = "the result just computed here";
+                let found = "a different result for the same item";
                 return Err(DOUBLED.at(place(store, &name), expected, found));
             }
             Ok(())

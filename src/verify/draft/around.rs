@@ -25,13 +25,13 @@ pub struct Around<'s> {
     steps: &'s [NamedStep],
     step: Option<NamedStep>,
     is_step: bool,
-    /// What the next words ask.
+    /// The requirements of the nearest words.
     asked: AskedWords,
     /// The quantities that the next of them name, else all of them, and what the next say that they are of.
     quantities: Vec<usize>,
     of: Option<LoggedPart>,
     is_percent: bool,
-    /// The words right beside it, the nearest first.
+    /// The words right next to it, the nearest first.
     beside: Vec<BesideWord>,
     /// In a row of a table the words of its label and its column that can name a quantity.
     quantity_of_row: &'s [String],
@@ -158,7 +158,7 @@ impl Around<'_> {
         self.label == Some(candidate.expression.as_str())
     }
 
-    /// Whether any word speaks for a candidate; for what is configured or counted, one beside the number.
+    /// Whether any word speaks for a candidate; for what is configured or counted, one next to the number.
     pub fn speaks_for(&self, candidate: &DraftCandidate) -> bool {
         let is_beside =
             |words: &Vec<String>| self.beside.iter().any(|one| words.contains(&one.text));
@@ -235,7 +235,7 @@ impl Around<'_> {
         }
     }
 
-    /// What all arms or all runs have alike is no mean of one arm.
+    /// Whether the text is about a value that all arms or runs share, which is not a mean over one arm.
     fn says_all_alike(&self, candidate: &DraftCandidate) -> bool {
         let of_arms =
             self.arms.is_empty() && self.all > 1 && has_one(words_of_list("both"), self.words);
@@ -270,7 +270,7 @@ impl Around<'_> {
             && (is_error && !is_deviation && !is("se(") || is_deviation && !is_error && !is("sd("))
     }
 
-    /// A difference of shares is in points, and none where the words say that it is relative.
+    /// A difference of shares is in points, and none if the words say that it is relative.
     fn says_no_difference(&self, candidate: &DraftCandidate) -> bool {
         let says = |list: &str| has_one(words_of_list(list), self.words);
         let is_relative = says("relative") && !says("absolute");

@@ -26,15 +26,15 @@ use crate::draft::written::{quoted, sentence_statement};
 const JUDGED: usize = 8;
 /// A sentence of more numbers is not judged as a whole for each of them.
 const WHOLE: usize = 24;
-/// What is within so much of the best is as likely.
+/// Candidates within this fraction of the best score are equally likely.
 const ALIKE: f64 = 0.75;
 /// A candidate without any word in the text needs so many digits to be no accident.
 const TELLING_DIGITS: usize = 4;
 
-/// What a number is bound to.
+/// The binding of a number.
 #[derive(Debug, Clone, Default)]
 pub struct DraftBinding {
-    /// The expression; none where nothing gives its digits, or nothing that the text may mean.
+    /// The expression; none if nothing gives its digits, or nothing that the text may mean.
     pub expression: Option<String>,
     /// Others that are as likely and mean something else.
     pub others: Vec<String>,
@@ -69,7 +69,7 @@ fn fitting<'c>(
     all
 }
 
-/// What comes nearest among what the words plainly mean.
+/// The nearest value among the candidates that the words clearly mean.
 fn nearest(
     printed: &Printed,
     around: &Around<'_>,
@@ -174,7 +174,7 @@ fn sought_in<'c>(
     sought
 }
 
-/// What a number is in the middle.
+/// The midpoint of a number.
 fn middle((_, item): &(usize, &QuoteItem)) -> Option<f64> {
     let [low, high] = range(printed(item)?.0, false);
     Some(0.5 * (low + high))

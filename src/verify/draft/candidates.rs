@@ -36,11 +36,11 @@ pub struct DraftCandidate {
     pub is_spread: bool,
     /// Words of which the text must have one: no other statistic is meant where a text names none.
     pub needs: &'static [String],
-    /// Of what is configured or counted: lists of each of which the text has a word beside the number.
+    /// Of what is configured or counted: lists of each of which the text has a word next to the number.
     pub said: Vec<Vec<String>>,
 }
 
-/// What is done to fields, and what it costs.
+/// An operation on fields, with its cost.
 struct Shape {
     /// With `A` and `B` for the fields.
     pattern: &'static str,
@@ -123,7 +123,7 @@ impl DraftCandidate {
         }
     }
 
-    /// What a text must speak of beside its number.
+    /// The words that a text must have next to its number.
     fn said(
         expression: String,
         arms: Vec<usize>,
@@ -135,7 +135,7 @@ impl DraftCandidate {
         Self { said, ..Self::unvalued(expression, arms, words, cost) }
     }
 
-    /// What a statistic is of: `muon.loss @ 500` of `mean(muon.loss @ 500)`.
+    /// The argument of a statistic: `muon.loss @ 500` in `mean(muon.loss @ 500)`.
     pub fn field(&self) -> &str {
         let whole = self.expression.as_str();
         whole.split_once('(').map_or(whole, |(_, inner)| inner).trim_end_matches(')')
@@ -231,7 +231,7 @@ fn joined(fields: &[String], more: &[impl AsRef<str>]) -> Vec<String> {
     fields.iter().cloned().chain(more.iter().map(|word| word.as_ref().to_owned())).collect()
 }
 
-/// What one arm gives.
+/// The candidates from one arm.
 fn of_arm(at: usize, arm: &NamedArm, all: &mut Vec<DraftCandidate>) {
     let (name, first) = (&arm.name, arm.first());
     let mut plain = |expression: String, said: Vec<Vec<String>>, more: Vec<String>, cost: f64| {
@@ -311,7 +311,7 @@ fn is_share(fields: &[String]) -> bool {
     has_one(words_of_list("shares"), fields)
 }
 
-/// What a quantity of the runs of an arm gives.
+/// The candidates from a quantity of an arm's runs.
 fn of_field(
     at: usize,
     arm: &NamedArm,
@@ -351,7 +351,7 @@ fn made(
     DraftCandidate { step, is_spread: shape.is_spread, needs, ..one }
 }
 
-/// What two arms give together.
+/// The candidates from two arms together.
 fn of_pair(
     (a, first): (usize, &NamedArm),
     (b, second): (usize, &NamedArm),
@@ -413,7 +413,7 @@ fn course(arm: &NamedArm, metric: &NamedMetric) -> String {
     if arm.is_group() { format!("mean({})", metric.name) } else { metric.name.clone() }
 }
 
-/// What is one and the same in all arms.
+/// The candidates that are the same in all arms.
 fn of_all(arms: &[&NamedArm], all: &mut Vec<DraftCandidate>) {
     let [first, others @ ..] = arms else { return };
     if others.is_empty() {

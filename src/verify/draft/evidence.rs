@@ -1,4 +1,4 @@
-//! What the bundles at hand are called in a post: runs that differ in a number at the end of their names are a group.
+//! Names for the available bundles in a post: runs whose names differ only in a final number are a group.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ const STATED: &str = ".stated.json";
 pub struct NamedArm {
     /// Its name in the post.
     pub name: String,
-    /// What the name stands for: `runs-moe-s{1..3}`.
+    /// The location behind the name: `runs-moe-s{1..3}`.
     pub locator: String,
     /// The bundles.
     pub runs: Vec<String>,
@@ -38,7 +38,7 @@ pub struct NamedArm {
     pub own: Vec<PlacedWord>,
     /// and those by which a text may speak of it beside the other arms: one of these lists.
     pub spoken: Vec<Vec<PlacedWord>>,
-    /// What a run of it records at an evaluation, and at which steps,
+    /// The fields that its runs record at evaluations, and at which steps,
     pub recorded: Vec<String>,
     pub steps: Vec<u64>,
     /// what its configuration and its receipt hold: paths to numbers.
@@ -47,7 +47,7 @@ pub struct NamedArm {
     pub stated: Vec<NamedMetric>,
     /// Settings whose values no other arm has: "the runs at 3e-3".
     pub labels: Vec<ArmLabel>,
-    /// What its log says besides, at its last step: columns of tables as they were printed.
+    /// Other values in its log at the last step: table columns as printed.
     pub metrics: Vec<NamedMetric>,
 }
 
@@ -90,7 +90,7 @@ impl NamedArm {
         }
     }
 
-    /// What has a name of its own in the post.
+    /// The metrics with their own name in the post.
     pub fn own_names(&self) -> impl Iterator<Item = &NamedMetric> {
         self.metrics.iter().chain(&self.stated)
     }
@@ -121,7 +121,7 @@ impl DraftEvidence {
         Ok(Self { arms, store })
     }
 
-    /// What is loaded.
+    /// The loaded evidence.
     pub fn library(&self) -> &Library {
         &self.store.library
     }
@@ -198,7 +198,7 @@ fn bundles(root: &Path, paths: &[PathBuf]) -> Result<Vec<String>, Vec<Error>> {
                 None => {
                     let place = Location::file(bundle.display().to_string());
                     let expected = format!("a bundle in `{}`", receipts.display());
-                    errors.push(OUTSIDE.at(place, expected, "one elsewhere"));
+                    errors.push(OUTSIDE.at(place, expected, "a bundle elsewhere"));
                 }
             }
         }
@@ -398,7 +398,7 @@ fn state(arm: &mut NamedArm, bundle: &Bundle) {
     }
 }
 
-/// Names a metric of an arm by its place in the bundles, unless evaluations or another file have it: steps and tokens stand in
+/// Names a metric of an arm by its place in the bundles, unless evaluations or another file have it: steps and tokens are in
 /// several tables, and the loss of evaluations has its own name.
 fn name_metric(arm: &mut NamedArm, metric: String, place: &str) {
     let has_loss = || arm.recorded.iter().any(|field| field == "loss");

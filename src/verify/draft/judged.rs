@@ -1,4 +1,4 @@
-//! What proposed statements come to: all of them judged as one post.
+//! The verdicts of proposed statements, judged together as one post.
 
 use crate::library::Library;
 use crate::page::PostPage;
@@ -25,7 +25,7 @@ pub struct TriedPost<'t> {
     pub library: &'t Library,
     pub texts: &'t TextsAtHand,
     pub threads: usize,
-    /// What is done for the draft.
+    /// The work done for the draft.
     pub work: &'t Work,
 }
 

@@ -68,7 +68,7 @@ impl ReadSentence<'_> {
         found.sort_by_key(|one| one.span.start);
     }
 
-    /// The arm that a number names, and the setting: one whose words stand beside the number, or the only one that has such a
+    /// The arm that a number names, and the setting: one whose words are next to the number, or the only one that has such a
     /// value, where a rate is written as no result is.
     fn label<'a>(
         &self,

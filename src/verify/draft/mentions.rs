@@ -71,7 +71,7 @@ fn superscript(c: char) -> Option<char> {
     char::from_digit(digit, 10)
 }
 
-/// The steps of looking for the names of all arms in so many bytes of a text.
+/// The steps of looking for the names of all arms in this many bytes of a text.
 pub fn spoken_cost(bytes: usize, arms: &[NamedArm]) -> usize {
     bytes * arms.len() / 16
 }
@@ -231,7 +231,7 @@ pub struct ReadSentence<'t> {
     pub labels: Vec<Option<(usize, String)>>,
 }
 
-/// What the row and the column of a number say.
+/// The words in a number's row and column heads.
 #[derive(Debug)]
 pub struct NumberHead {
     /// The words of the row's label and of the column's head.

@@ -46,15 +46,15 @@ pub use judged::parsed;
 pub use written::{sentence_statement, toml_text};
 
 codes! {
-    NO_EVIDENCE = "draft::no-evidence", "there is no bundle to draft from", "write receipts while you train, or make bundles of logs: `repro import PATH... --out receipts`";
-    OUTSIDE = "draft::outside", "a bundle lies outside of the project's receipts", "move it into `receipts/`, where `repro verify` looks for it";
-    EXISTS = "draft::exists", "there is a post of this name", "pass `--update` to draft again what nobody has confirmed";
+    NO_EVIDENCE = "draft::no-evidence", "there is no bundle to draft from", "write receipts while you train, or import logs: `repro import PATH... --out receipts`";
+    OUTSIDE = "draft::outside", "a bundle is outside the project's `receipts/` folder", "move it into `receipts/`, where `repro verify` finds it";
+    EXISTS = "draft::exists", "a post with this name exists", "pass `--update` to redraft its unconfirmed statements";
     NO_POST = "draft::no-post", "there is no post to update", "draft it first, without `--update`";
-    OTHER_TEXT = "draft::other-text", "another text of this name lies beside the post files", "name the one in `repro/`, or rename yours";
-    NO_NUMBERS = "draft::no-numbers", "the text has no numbers", "name another text";
+    OTHER_TEXT = "draft::other-text", "`repro/` contains a different text with this name", "pass the text in `repro/`, or rename yours";
+    NO_NUMBERS = "draft::no-numbers", "the text contains no numbers", "pass a text with numbers";
 }
 
-/// What is drafted.
+/// A request for a draft.
 #[derive(Debug)]
 pub struct DraftRequest<'a> {
     /// The project.
@@ -64,7 +64,7 @@ pub struct DraftRequest<'a> {
     /// The text, and its path seen from the post file.
     pub text: Source,
     pub text_name: &'a str,
-    /// Bundles and folders of bundles; all of the project where there are none.
+    /// Bundles and folders of bundles; all of the project if there are none.
     pub evidence: &'a [PathBuf],
     /// The post as it is, where it is updated.
     pub before: Option<String>,
@@ -76,9 +76,9 @@ pub struct DraftRequest<'a> {
 pub struct DraftedNumber {
     pub line: usize,
     pub printed: String,
-    /// What it is bound to; none where it is open.
+    /// Its binding; none if it is open.
     pub expression: Option<String>,
-    /// What is as likely.
+    /// Equally likely bindings.
     pub others: Vec<String>,
     /// Where it is open: what comes nearest, and its value.
     pub nearest: Option<(String, f64)>,
@@ -89,7 +89,7 @@ pub struct DraftedNumber {
 pub struct Draft {
     /// The post file.
     pub post: String,
-    /// The numbers of sentences, in the order of the text; those of tables stand in `tables`.
+    /// The numbers of sentences, in the order of the text; those of tables are in `tables`.
     pub numbers: Vec<DraftedNumber>,
     /// The columns of tables that are bound, with their expressions and the rows that they do not fit.
     pub columns: Vec<(String, Vec<String>, Vec<String>)>,
@@ -154,7 +154,7 @@ fn head(request: &DraftRequest<'_>, before: &WrittenPost, text: &str, names: &st
     new_head(request.id, heading.unwrap_or(request.id).trim(), request.text_name, names)
 }
 
-/// What a draft is made of.
+/// The inputs of a draft.
 struct Drafting<'d> {
     /// The post as it is so far.
     trial: TriedPost<'d>,
@@ -171,14 +171,14 @@ struct Drafting<'d> {
 struct DraftedStatement {
     comments: Vec<String>,
     text: String,
-    /// Where it stands in the text.
+    /// Where it is in the text.
     at: usize,
     /// The same for each of its numbers alone.
     parts: Vec<DraftedStatement>,
 }
 
 impl DraftedStatement {
-    /// Whether it may stand in a post: a sentence where all of it is verified. The columns of a table were chosen so.
+    /// Whether it may are in a post: a sentence where all of it is verified. The columns of a table were chosen so.
     fn holds(&self, verdicts: &[Verdict]) -> bool {
         let is_table = self.text.starts_with("[[table]]");
         let is_verified = |verdict: &Verdict| *verdict == Verdict::Verified;
@@ -433,7 +433,7 @@ fn of_table(at: usize, table: &BoundTable) -> DraftedStatement {
             comments.push(format!("{}: also {}", column.head, others.join("; ")));
         }
         if !column.misfits.is_empty() {
-            comments.push(format!("{}: does not fit {}", column.head, column.misfits.join(", ")));
+            comments.push(format!("{}: does not match {}", column.head, column.misfits.join(", ")));
         }
     }
     comments.extend(table.open.iter().map(|head| format!("open: the column {head}")));

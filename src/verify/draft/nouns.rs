@@ -1,11 +1,11 @@
-//! What the words right before and behind a number say that it counts or measures, and the steps that a sentence names.
+//! The quantity that the words right before and after a number indicate, and the steps mentioned in a sentence.
 
 use crate::lexicon::lexicon;
 
 use crate::draft::mentions::{PlacedWord, ReadSentence, placed_words};
 use crate::draft::quantities::{has_one, is_in, words_of_list};
 
-/// What the words next to a number ask of a candidate: of each list it has a word.
+/// The requirements that the words next to a number place on a candidate: a word from each list.
 #[derive(Debug, Clone, Default)]
 pub struct AskedWords {
     pub of: Vec<&'static [String]>,
@@ -52,14 +52,14 @@ impl AskedWords {
     }
 }
 
-/// A word beside a number, and how many words stand between them.
+/// A word next to a number, and how many words stand between them.
 #[derive(Debug, Clone)]
 pub struct BesideWord {
     pub text: String,
     pub distance: usize,
 }
 
-/// The words right beside a number, up to its neighbours, the nearest first: those before it, and those behind it that are not of what
+/// The words right next to a number, up to its neighbours, the nearest first: those before it, and those behind it that are not of what
 /// comes next. Of a row of a table its label and the head of its column.
 pub fn beside(sentence: &ReadSentence<'_>, item: usize) -> Vec<BesideWord> {
     /// So many before it and behind.
@@ -91,7 +91,7 @@ fn unit(number: &str) -> impl Iterator<Item = BesideWord> {
     words.map(|word| BesideWord { text: word.text, distance: 0 })
 }
 
-/// The words before a number: those of the number before it, where both stand in a list, "betas of 0.9 and 0.95".
+/// The words before a number: those of the number before it, where both are in a list, "betas of 0.9 and 0.95".
 fn before<'t>(sentence: &ReadSentence<'t>, item: usize) -> &'t str {
     let Some((span, _)) = sentence.items.get(item) else { return "" };
     let Some(previous) = item.checked_sub(1) else { return sentence.gap(0, span.start) };
@@ -151,7 +151,7 @@ pub fn is_step(sentence: &ReadSentence<'_>, item: usize) -> bool {
     is_in("steps", before) || is_in("until", before) && is_behind
 }
 
-/// The step at which a number of a sentence is read, where it names one.
+/// The step at which a number of a sentence is read, if it names one.
 pub fn step_of(sentence: &ReadSentence<'_>, steps: &[NamedStep], item: usize) -> Option<NamedStep> {
     let item = sentence.mean_of(item);
     let end = sentence.items.get(item)?.0.end;

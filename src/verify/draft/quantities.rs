@@ -38,7 +38,7 @@ pub fn has_one(wanted: &[impl AsRef<str>], words: &[String]) -> bool {
     words.iter().any(|word| wanted.iter().any(|known| known.as_ref() == word))
 }
 
-/// Whether words say that the arm that is named first has the higher value of a quantity; none where they do not say which one is better.
+/// Whether words say that the arm that is named first has the higher value of a quantity; none if they do not say which one is better.
 pub fn is_won_by_the_higher(quantities: &[usize], words: &[String]) -> Option<bool> {
     let lower_is_better = match *quantities {
         [one] => named_quantities().nth(one)?.lower_is_better,
@@ -52,7 +52,7 @@ pub fn is_won_by_the_higher(quantities: &[usize], words: &[String]) -> Option<bo
     }
 }
 
-/// What a number is of.
+/// The part of the log that a number comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoggedPart {
     Training,
@@ -61,7 +61,7 @@ pub enum LoggedPart {
 }
 
 impl LoggedPart {
-    /// The one that words name; none where they name several.
+    /// The one that words name; none if they name several.
     pub fn of(words: &[String]) -> Option<Self> {
         let parts = [
             (Self::Training, "draft_part.training"),

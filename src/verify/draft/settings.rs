@@ -83,7 +83,7 @@ impl SettingProduct {
     /// So many settings of a kind are tried, such as a context of 512 and sequences of 256.
     const OF_KIND: usize = 2;
 
-    /// The paths that are multiplied, each choice of them; none where a configuration lacks a factor.
+    /// The paths that are multiplied, each choice of them; none if a configuration lacks a factor.
     pub fn paths<'p>(&self, settings: &'p [String]) -> Vec<Vec<&'p str>> {
         let mut choices = vec![Vec::new()];
         for factor in self.factors.split(' ') {

@@ -19,7 +19,7 @@ use crate::work::Work;
 /// Of so many templates of a column the best are kept.
 const KEPT: usize = 4;
 
-/// What a column of a table may be: an expression for each number of its cells, over `runs` and `run`.
+/// A candidate for a table column: an expression for each number in its cells, over `runs` and `run`.
 #[derive(Debug, Clone)]
 pub struct ColumnDraft {
     pub head: String,
@@ -74,7 +74,7 @@ fn template(candidate: &DraftCandidate, arm: &NamedArm) -> String {
     arm.own_names().fold(of_group, own)
 }
 
-/// What the variables of the columns stand for in the row of an arm.
+/// The values of the column variables in an arm's row.
 fn variables(arm: &NamedArm) -> Vec<(String, String)> {
     let mut all = vec![("run".to_owned(), arm.first())];
     if arm.is_group() {
@@ -117,7 +117,7 @@ pub fn is_of_arms(table: &DraftTable, arms: &[NamedArm]) -> bool {
     table.table.rows.iter().any(|row| arm_of(row, arms).is_some())
 }
 
-/// Finds what the columns of a table are; none where its rows are no arms.
+/// Finds what the columns of a table are; none if its rows are no arms.
 pub fn bind(
     table: &DraftTable,
     arms: &[NamedArm],
@@ -158,7 +158,7 @@ pub fn bind(
     (!bound.columns.is_empty()).then_some(bound)
 }
 
-/// What the head of a column says.
+/// The words of a column head.
 struct HeadWords {
     words: Vec<String>,
     quantities: Vec<usize>,
@@ -196,7 +196,7 @@ impl HeadWords {
             && !is_untold_rate(&candidate.words, &self.words)
     }
 
-    /// Whether a spread of a column of spreads is around what stands in the column before.
+    /// Whether a spread of a column of spreads is around what is in the column before.
     fn is_around(&self, template: &str) -> bool {
         let field = |one: &str| {
             let inner = one.split_once('(').map_or(one, |(_, inner)| inner);
@@ -282,7 +282,7 @@ fn column(
     Some(ColumnDraft { head: head.to_owned(), templates: (0..longest).map(nth).collect(), misfits })
 }
 
-/// What a plain number below a head is multiplied by.
+/// The factor for a plain number below a head.
 fn in_ones(unit: &HeadUnit, number: &Printed) -> f64 {
     match number.unit() {
         Unit::Plain => nearest_f64(&unit.factor) / nearest_f64(&unit.unit.per_one()),

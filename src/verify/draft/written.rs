@@ -6,8 +6,8 @@ use crate::page::is_draft_mark;
 
 /// The lines at the head of a new post.
 const HEAD: &str = "\
-# Written by `repro draft`. Each statement says what its numbers are, found by their digits and the words around them. Read it, correct
-# it, and delete the line `# drafted` above it once it says what the text means. `repro draft --update` rewrites the statements that
+# Written by `repro draft`. Each statement binds its numbers to expressions found by their digits and the words around them. Read it, correct
+# it, and delete the line `# drafted` above it once it matches the text. `repro draft --update` rewrites the statements that
 # still have that line and leaves all others as they are.
 ";
 
@@ -63,7 +63,7 @@ pub struct WrittenPost {
     pub statements: Vec<WrittenStatement>,
 }
 
-/// A statement as it stands in a post file.
+/// A statement as it is in a post file.
 #[derive(Debug)]
 pub struct WrittenStatement {
     pub text: String,
@@ -104,7 +104,7 @@ impl WrittenPost {
         post
     }
 
-    /// What the author has confirmed.
+    /// The statements that the author has confirmed.
     pub fn confirmed(&self) -> impl Iterator<Item = &str> {
         self.statements.iter().filter(|one| !one.is_drafted).map(|one| one.text.as_str())
     }

@@ -1,4 +1,4 @@
-//! The operators on numbers: over exact intervals and, beside them, over floats as a script would.
+//! The operators on numbers: over exact intervals and, next to them, over floats as a script would.
 
 use std::rc::Rc;
 
@@ -87,7 +87,7 @@ impl<'a> Join<'_, 'a> {
     fn samples(&self, a: &RunSample, b: &RunSample) -> Result<Evaluated<'a>, Error> {
         self.as_many(a.count(), b.count(), "groups")?;
         let Some(b) = &beside(self.whole.evaluator, a, b) else {
-            return Err(self.whole.wrong(&NOT_PAIRED, PAIRED_RUNS, "runs that nothing pairs"));
+            return Err(self.whole.wrong(&NOT_PAIRED, PAIRED_RUNS, "unpaired runs"));
         };
         let numbers = std::iter::zip(&a.numbers, &b.numbers).map(|(a, b)| self.numbers(a, b));
         let numbers = numbers.collect::<Result<_, _>>()?;
@@ -98,7 +98,7 @@ impl<'a> Join<'_, 'a> {
 
     fn numbers(&self, a: &Quantity, b: &Quantity) -> Result<Quantity, Error> {
         // Nobody reads how what is only supposed was derived.
-        let expected = "numbers for which there is a value";
+        let expected = "numbers with a defined value";
         operate(self.operator, a, b, !self.whole.evaluator.supposes())
             .map_err(|why| self.whole.wrong(&NOT_COMPUTABLE, expected, &why))
     }
@@ -107,12 +107,12 @@ impl<'a> Join<'_, 'a> {
         if a == b {
             return Ok(());
         }
-        let expected = format!("{what} of one length on both sides");
+        let expected = format!("{what} of equal length on both sides");
         Err(self.whole.wrong(&NOT_COMPUTABLE, &expected, &format!("{a} and {b}")))
     }
 }
 
-/// One operation; why there is no result, where there is none.
+/// One operation; why there is not a result, if there is none.
 fn operate(
     operator: ArithmeticOperator,
     a: &Quantity,
@@ -150,7 +150,7 @@ fn operate(
                 Some(power) => to_whole_power(a, power)?,
                 None => {
                     let root = root(&a.interval, &b.interval);
-                    let why = || format!("{} to the power {}", shown(a), shown(b));
+                    let why = || format!("{} to the power of {}", shown(a), shown(b));
                     (root.ok_or_else(why)?, a.float.powf(b.float))
                 }
             }
@@ -191,10 +191,10 @@ fn unchanged<'q>(
 fn to_whole_power(base: &Quantity, power: i32) -> Result<(Interval, f64), String> {
     let bits = base.interval.bits();
     if bits * u64::from(power.unsigned_abs()) > LONGEST_POWER {
-        return Err(format!("a number of {bits} bits to the power {power}"));
+        return Err(format!("a number of {bits} bits to the power of {power}"));
     }
     let value = base.interval.powi(power);
-    let value = value.ok_or_else(|| format!("{} to the power {power}", base.interval))?;
+    let value = value.ok_or_else(|| format!("{} to the power of {power}", base.interval))?;
     Ok((value, base.float.powi(power)))
 }
 
@@ -203,7 +203,7 @@ fn root(base: &Interval, power: &Interval) -> Option<Interval> {
     (&base.ln()? * power).exp()
 }
 
-/// What a sum or difference of parameter counts covers: what both of them do, and nothing that is known where they differ.
+/// The scope of a sum or difference of parameter counts: the common scope, or unknown if they differ.
 fn of_one_scope(a: &Quantity, b: &Quantity) -> NumberRole {
     match (a.count_scope(), b.count_scope()) {
         (Some(scope), Some(other)) if scope == other => NumberRole::Parameters(scope),

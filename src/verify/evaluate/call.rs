@@ -24,7 +24,7 @@ pub struct Call<'f, 'a> {
     pub frame: Frame<'f, 'a>,
     /// The name of the function.
     pub name: &'f str,
-    /// What it is given.
+    /// Its arguments.
     pub arguments: &'f [Argument],
 }
 
@@ -37,7 +37,7 @@ impl<'f, 'a> Call<'f, 'a> {
 
     /// The argument at a position among those without a name.
     pub fn argument(self, index: usize) -> Result<Frame<'f, 'a>, Error> {
-        self.plain().nth(index).ok_or_else(|| self.wrong_arguments("another value", "none"))
+        self.plain().nth(index).ok_or_else(|| self.wrong_arguments("one more value", "none"))
     }
 
     /// The argument of a name.
@@ -46,7 +46,7 @@ impl<'f, 'a> Call<'f, 'a> {
         self.arguments.iter().find(of).map(|argument| self.frame.at(&argument.value))
     }
 
-    /// What the words of an option name among what is `known`; none where it is left out.
+    /// The choice in `known` that an option selects; none if it is omitted.
     pub fn word<T, const N: usize>(
         self,
         option: &str,
@@ -75,7 +75,7 @@ impl<'f, 'a> Call<'f, 'a> {
         Quantity { leaf: Some(LeafKind::Counted), leaves: vec![leaf], ..counted }
     }
 
-    /// Refuses another number of plain arguments than the function takes, and names that are none of its options.
+    /// Rejects another number of plain arguments than the function takes, and names that are none of its options.
     pub fn check(self, takes: &RangeInclusive<usize>, options: &[&str]) -> Result<(), Error> {
         let plain = self.plain().count();
         if !takes.contains(&plain) {
@@ -93,9 +93,9 @@ impl<'f, 'a> Call<'f, 'a> {
             if !options.contains(&name) || seen.contains(&name) {
                 let known: Vec<_> = options.iter().map(|name| format!("`{name} = `")).collect();
                 let expected = if known.is_empty() {
-                    "values without names".to_owned()
+                    "positional values".to_owned()
                 } else {
-                    format!("{}, each once", known.join(", "))
+                    format!("{}, each at most once", known.join(", "))
                 };
                 return Err(self.wrong_arguments(&expected, &format!("`{name} = `")));
             }
@@ -125,9 +125,9 @@ impl<'f, 'a> Call<'f, 'a> {
         Ok(samples.into_iter().flat_map(|sample| sample.numbers).collect())
     }
 
-    /// What statistics give for the numbers of the call; what they refuse is an error of the call.
+    /// The result of statistics on the call's numbers; a refusal is an error of the call.
     pub fn computed<T>(self, given: Result<T, Refused>) -> Result<T, Error> {
-        self.computed_of("numbers for which there is a value", given)
+        self.computed_of("numbers with a defined value", given)
     }
 
     /// The same of numbers of which more is expected.

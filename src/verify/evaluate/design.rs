@@ -33,12 +33,12 @@ const PAIRED: &str = "paired t";
 const DESIGN: usize = 250;
 /// So many names are compared in one step.
 const COMPARED_IN_A_STEP: usize = 16;
-/// What the names of settings have that may differ between repetitions.
+/// The word in the names of settings that may differ between repetitions.
 const SEED: &str = "seed";
 codes! {
-    DEPARTS = "test::departs-from-plan", "a comparison departs from the plan that its runs were made under", "compare all the runs of the plan, by its test";
-    OTHER_QUANTITY = "test::other-quantity", "two groups that are compared are of different quantities", "compare one quantity of both: `a.loss < b.loss`";
-    NO_REPETITIONS = "test::no-repetitions", "the runs of a group differ in more than their seeds", "make a group of each setting";
+    DEPARTS = "test::departs-from-plan", "a comparison departs from the plan of its runs", "compare all planned runs with the planned test";
+    OTHER_QUANTITY = "test::other-quantity", "the two compared groups measure different quantities", "compare the same quantity: `a.loss < b.loss`";
+    NO_REPETITIONS = "test::no-repetitions", "the runs in a group differ in more than their seeds", "make one group per setting";
 }
 
 /// Why a comparison of runs decides nothing, whatever it comes to.
@@ -64,7 +64,7 @@ pub fn of_groups(evaluator: &Evaluator<'_>, groups: &[&RunSample]) -> RunDesign 
     left_out(evaluator, study, &planned);
     let started = evaluator.library().started.get(&study.id);
     for start in started.into_iter().flat_map(StartedRuns::not_reported) {
-        evaluator.departs(format!("a run was started and is not reported: {start}"));
+        evaluator.departs(format!("a run was started but not reported: {start}"));
     }
     let comparison = compared(evaluator, groups, &planned);
     // What a plan compares are arms: how one of them changes is another question.
@@ -223,7 +223,8 @@ fn other_quantities(evaluator: &Evaluator<'_>, groups: &[&RunSample]) {
     {
         let list =
             |fields: &BTreeSet<String>| fields.iter().cloned().collect::<Vec<_>>().join(", ");
-        let what = format!("the two sides are different quantities: {} and {}", list(a), list(b));
+        let what =
+            format!("the two sides measure different quantities: {} and {}", list(a), list(b));
         evaluator.object(Objection { code: &OTHER_QUANTITY, what, step: None });
     }
 }
@@ -253,7 +254,7 @@ fn unlike(evaluator: &Evaluator<'_>, group: &RunSample) {
                     of.get(*name).map_or("none", |value| *value).to_owned()
                 };
                 let what = format!(
-                    "the runs of a group are no repetitions: `{name}` is {} in `{other}` and {} in `{run}`",
+                    "the runs in a group are not repetitions: `{name}` is {} in `{other}` and {} in `{run}`",
                     value(theirs),
                     value(&own)
                 );
@@ -288,12 +289,12 @@ fn plan<'a>(evaluator: &Evaluator<'a>, groups: &[&RunSample]) -> Option<&'a Stud
     }
     let Some(study) = at_hand(evaluator, plan) else {
         evaluator.departs(format!(
-            "the receipts name a plan, `repro/studies/{id}.toml`, that is not there as it was"
+            "the receipts refer to a plan, `repro/studies/{id}.toml`, that is missing or changed"
         ));
         return None;
     };
     if let Some((other, _)) = evaluator.page().plan.as_ref().filter(|(name, _)| name != id) {
-        evaluator.departs(format!("the post names the plan `{other}`, the receipts `{id}`"));
+        evaluator.departs(format!("the post uses the plan `{other}`, the receipts `{id}`"));
     }
     Some(study)
 }
@@ -313,7 +314,7 @@ fn left_out(evaluator: &Evaluator<'_>, study: &Study, own: &[&PlannedRun]) {
         let missing: Vec<_> = missing.map(|run| run.seed.to_string()).collect();
         if !missing.is_empty() {
             evaluator.departs(format!(
-                "the plan has further seeds of `{arm}` under `{budget}`: {}",
+                "the plan has additional seeds of `{arm}` under `{budget}`: {}",
                 missing.join(", ")
             ));
         }
@@ -333,7 +334,7 @@ fn off_step(
     let numbers = || groups.iter().flat_map(|group| &group.numbers);
     if let Some(best) = numbers().flat_map(|one| &one.leaves).find_map(|leaf| leaf.best) {
         evaluator.departs(format!(
-            "the plan compares {LAST_STEP}s (\"{}\"), and these are of each run {}",
+            "the plan compares {LAST_STEP}s (\"{}\"), but this compares, for each run, {}",
             study.analysis.metric,
             best.words()
         ));
@@ -346,7 +347,7 @@ fn off_step(
     });
     if let Some(step) = early {
         let what = format!(
-            "departs from the plan: the plan compares {LAST_STEP}s (\"{}\"), and these are at step {step}",
+            "departs from the plan: the plan compares {LAST_STEP}s (\"{}\"), but these values are from step {step}",
             study.analysis.metric
         );
         evaluator.object(Objection { code: &DEPARTS, what, step: Some(step) });
@@ -361,7 +362,7 @@ fn off_split(evaluator: &Evaluator<'_>, study: &Study, groups: &[&RunSample]) {
         && let Some(batch) = evidence.find(|one| one.file == TRAINING_FILE)
     {
         evaluator.departs(format!(
-            "the plan compares by \"{metric}\", and these are of the batches in `{}`",
+            "the plan compares by \"{metric}\", but these values come from the batches in `{}`",
             batch.file
         ));
     }
@@ -373,7 +374,7 @@ fn steps(number: &Quantity) -> Vec<u64> {
     steps.into_iter().collect()
 }
 
-/// What is compared: arms of one budget, at their steps.
+/// The compared arms, under the same budget, at their steps.
 fn compared(
     evaluator: &Evaluator<'_>,
     groups: &[&RunSample],
@@ -385,7 +386,8 @@ fn compared(
         let cells: BTreeSet<_> =
             planned.iter().map(|run| format!("`{}` under `{}`", run.arm, run.budget)).collect();
         let cells: Vec<_> = cells.into_iter().collect();
-        evaluator.departs(format!("the plan compares arms of one budget: {}", cells.join(", ")));
+        evaluator
+            .departs(format!("the plan compares arms under the same budget: {}", cells.join(", ")));
     }
     let counts = groups.iter().flat_map(|group| &group.numbers).map(|one| steps(one).len());
     Comparison { arms, budgets, steps: counts.max().unwrap_or(0) }

@@ -16,7 +16,7 @@ use crate::run_design::ALPHA;
 use crate::value::{Evaluated, PrintedRuns, Quantity};
 
 codes! {
-    SPREADS_DISAGREE = "order::meaning-of-spread", "whether the order holds hangs on what ± means, or on digits that are not printed", "say what ± is, or publish the runs";
+    SPREADS_DISAGREE = "order::meaning-of-spread", "the comparison depends on what ± means, or on unprinted digits", "state what ± is, or publish the runs";
 }
 
 /// One side of an order: runs by their printed mean, or a number to hold them against.
@@ -31,13 +31,13 @@ pub enum OrderSide {
 /// An order of which one side at least is known by mean ± spread only.
 #[derive(Debug, Clone)]
 pub struct StatedOrder {
-    /// What stands between the two.
+    /// The operator between the two sides.
     pub operator: RelationOperator,
     /// The two.
     pub sides: [OrderSide; 2],
 }
 
-/// What the test of one reading says of an order.
+/// The result of the test under one reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Answer {
     Holds,
@@ -70,7 +70,7 @@ impl StatedOrder {
         format!("{} {} {}", a.shown(), self.operator.sign(), b.shown())
     }
 
-    /// What every reading of ± says, each p adjusted by Holm over the family.
+    /// The outcome under every reading of ±, each p adjusted by Holm over the family.
     pub fn judge(&self, family: &[Self]) -> Outcome {
         self.judged(family).unwrap_or_else(|why| untested(&why))
     }
@@ -79,7 +79,10 @@ impl StatedOrder {
         let mut answers = Vec::new();
         for reading in ErrorBarMeaning::ALL {
             let (Some(own), Some(other)) = (self.p(reading, false)?, self.p(reading, true)?) else {
-                return Ok(Outcome::inconclusive(&WITHIN_NOISE, "neither side has a spread"));
+                return Ok(Outcome::inconclusive(
+                    &WITHIN_NOISE,
+                    "neither side has a standard deviation",
+                ));
             };
             let others = family.iter().map(|order| order.p(reading, false));
             let others: Vec<_> =
@@ -97,13 +100,16 @@ impl StatedOrder {
             answers.len()
         );
         let outcome = if all(Answer::Holds) && self.has_one_run() {
-            Outcome::inconclusive(&ONE_RUN, "one run on a side, whose noise is not known")
+            Outcome::inconclusive(&ONE_RUN, "one run per arm, seed noise unknown")
         } else if all(Answer::Holds) {
             Outcome::verified()
         } else if all(Answer::Opposite) {
-            Outcome::refuted(&WRONG_WAY, "the runs differ the other way, whatever ± means")
+            Outcome::refuted(
+                &WRONG_WAY,
+                "the runs differ in the opposite direction, whatever ± means",
+            )
         } else if all(Answer::Noise) {
-            let reason = format!("the noise does not decide, whatever ± means: {shown}");
+            let reason = format!("within noise, whatever ± means: {shown}");
             Outcome::inconclusive(&WITHIN_NOISE, reason)
         } else {
             Outcome::inconclusive(&SPREADS_DISAGREE, divided(&answers))
@@ -196,10 +202,10 @@ fn answer([low, high]: [f64; 2], [other_low, other_high]: [f64; 2]) -> Answer {
 /// Which readings say what: "it holds for sd (p 0.01 to 0.02), noise for se (p 0.09)".
 fn divided(answers: &[(ErrorBarMeaning, Answer, [f64; 2])]) -> String {
     let sides = [
-        (Answer::Holds, "it holds if ± is"),
-        (Answer::Opposite, "the opposite holds if ± is"),
-        (Answer::Noise, "the noise does not decide if ± is"),
-        (Answer::Rounding, "the digits do not decide if ± is"),
+        (Answer::Holds, "true if ± is"),
+        (Answer::Opposite, "the opposite is true if ± is"),
+        (Answer::Noise, "within noise if ± is"),
+        (Answer::Rounding, "digits too coarse if ± is"),
     ];
     let part = |(wanted, words): &(Answer, &str)| {
         let fitting = answers.iter().filter(|(_, answer, _)| answer == wanted);

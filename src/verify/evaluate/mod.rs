@@ -34,21 +34,21 @@ use crate::value::{Evaluated, EvidencePath, EvidenceWords, Leaf, LeafKind, Quant
 pub use call::Call;
 
 codes! {
-    UNKNOWN_NAME = "expression::unknown-name", "nothing has this name", "name it in `[names]` or `[formulas]`, or correct it";
-    UNKNOWN_FUNCTION = "expression::unknown-function", "there is no function or formula of this name", "`repro explain --list functions` names them; a formula of this post stands in `[formulas]`";
-    NO_FIELD = "expression::no-field", "the evidence has no such field", "correct the field";
-    WRONG_KIND = "expression::wrong-kind", "an expression gives another kind of value than is needed here", "give what is expected; `repro explain --list functions` names what makes one of the other";
-    WRONG_ARGUMENTS = "expression::wrong-arguments", "a function is given other values than it takes", "`repro explain FUNCTION` shows what it takes";
-    NOT_COMPUTABLE = "expression::not-computable", "the operation has no value for these numbers", "look at how many there are, and whether a divisor may be zero";
-    NOT_PAIRED = "expression::not-paired", "two groups of runs are joined run by run, and nothing pairs them", "compare the groups: `a < b`, `p(a, b)`, `mean(a) - mean(b)`";
-    SHADOWS = "expression::shadows", "a formula is called as a function is", "call it otherwise; `repro explain --list functions` names the functions";
-    TOO_DEEP = "expression::too-deep", "formulas stand within each other too deep, or without end", "let no formula use itself, and a formula be shorter";
-    TOO_LONG = "expression::too-long", "an expression has more parts than are followed", "let formulas use each other less often";
-    TOO_LARGE = "expression::too-large", "a number is larger, or smaller, than anything that is measured", "look at its powers and products";
-    UNREADABLE_VALUE = "expression::unreadable-value", "a value of the evidence is no number", "name the value itself; words are compared with `same(...)`";
+    UNKNOWN_NAME = "expression::unknown-name", "unknown name", "correct the name, or define it in `[names]` or `[formulas]`";
+    UNKNOWN_FUNCTION = "expression::unknown-function", "unknown function or formula", "check the name with `repro explain --list functions`, or define a formula in `[formulas]`";
+    NO_FIELD = "expression::no-field", "the evidence has no such field", "correct the field name";
+    WRONG_KIND = "expression::wrong-kind", "the expression gives the wrong kind of value", "use an expression of the expected kind; `repro explain --list functions` lists conversions";
+    WRONG_ARGUMENTS = "expression::wrong-arguments", "the function's arguments are wrong", "see `repro explain FUNCTION`";
+    NOT_COMPUTABLE = "expression::not-computable", "the operation is undefined for these numbers", "check how many numbers there are, and whether a divisor may be zero";
+    NOT_PAIRED = "expression::not-paired", "the operation needs paired runs, and nothing pairs these groups", "compare the groups: `a < b`, `p(a, b)`, `mean(a) - mean(b)`";
+    SHADOWS = "expression::shadows", "a formula has the name of a function", "rename the formula; `repro explain --list functions` lists the functions";
+    TOO_DEEP = "expression::too-deep", "formulas are nested too deeply or recursively", "remove the recursion, or shorten the formula";
+    TOO_LONG = "expression::too-long", "the expression has too many parts", "reduce how often formulas use each other";
+    TOO_LARGE = "expression::too-large", "a number is larger or smaller than anything measurable", "check the expression's products and powers";
+    UNREADABLE_VALUE = "expression::unreadable-value", "a value in the evidence is not a number", "select the number itself, or compare words with `same(...)`";
 }
 
-/// What is expected of two groups that are joined run by run.
+/// The requirement for two groups that are joined run by run.
 const PAIRED_RUNS: &str = "runs whose receipts have the same data seeds and order, pair by pair";
 /// The words for what is so and what is not.
 const TRUTHS: [&str; 2] = ["true", "false"];
@@ -79,18 +79,18 @@ pub struct Frame<'f, 'a> {
     pub evaluator: &'f Evaluator<'a>,
     /// The expression that it belongs to, for the places of its parts.
     pub source: &'f PlacedExpression,
-    /// What has a name here.
+    /// The variables in scope.
     pub variables: &'f Variables<'a>,
     /// The part.
     pub part: &'f Expression,
 }
 
-/// Refuses formulas that would take the place of a function: what `p(a, b)` is, a reader knows.
+/// Rejects formulas that would take the place of a function: what `p(a, b)` is, a reader knows.
 pub fn without_shadows(page: &PostPage) -> Result<(), Vec<Error>> {
     let refused = |(name, formula): (&String, &PostFormula)| {
         functions::find(name)?;
         let place = formula.body.place().clone();
-        Some(SHADOWS.at(place, "a name that no function has", format!("`{name}`")))
+        Some(SHADOWS.at(place, "a name that is not a function's", format!("`{name}`")))
     };
     let errors: Vec<_> = page.formulas.iter().filter_map(refused).collect();
     if errors.is_empty() { Ok(()) } else { Err(errors) }
@@ -103,7 +103,7 @@ pub struct Evaluator<'a> {
     shown: RefCell<Vec<(EvidenceRef, EvidenceOrigin)>>,
     /// Why comparisons of runs decide nothing.
     objections: RefCell<Vec<Objection>>,
-    /// What was read as a number or words, and whether it only adjusts a test: the other tests of its family.
+    /// The leaves read as numbers or words, and whether each only adjusts a test, as the other tests of its family do.
     leaves: RefCell<Vec<(Rc<Leaf>, bool)>>,
     is_aside: Cell<bool>,
     /// The number that is supposed to be another, by the order of reading, to see what follows from it.
@@ -149,7 +149,7 @@ impl<'a> Evaluator<'a> {
         self.context.page
     }
 
-    /// What is loaded.
+    /// The loaded evidence.
     pub fn library(&self) -> &'a Library {
         self.context.library
     }
@@ -178,7 +178,7 @@ impl<'a> Evaluator<'a> {
         self.objections.borrow().clone()
     }
 
-    /// What was read so far.
+    /// The leaves read so far.
     pub fn leaves(&self) -> Vec<Rc<Leaf>> {
         self.leaves.borrow().iter().map(|(leaf, _)| Rc::clone(leaf)).collect()
     }
@@ -196,7 +196,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// What was read so far and is compared.
+    /// The leaves read so far that are compared.
     pub fn compared(&self) -> Vec<Rc<Leaf>> {
         let leaves = self.leaves.borrow();
         leaves.iter().filter(|(_, is_aside)| !is_aside).map(|(leaf, _)| Rc::clone(leaf)).collect()
@@ -254,13 +254,13 @@ impl<'f, 'a> Frame<'f, 'a> {
         self.evaluator.context.work.goes_on(self.source.place())
     }
 
-    /// Counts the pairs of so many things before each is held against each other; a pair takes so many steps.
+    /// Counts the pairs of so many things before each is held against each other; a pair takes this many steps.
     pub fn pairs(self, count: usize, steps: usize) -> Result<(), Error> {
         let pairs = count.saturating_mul(count.saturating_sub(1)) / 2;
         self.takes(pairs.saturating_mul(steps))
     }
 
-    /// What the part gives. What it takes is bounded: in parts, and in the size of numbers.
+    /// Evaluates the part. The work is bounded in parts and in the size of numbers.
     pub fn evaluate(self) -> Result<Evaluated<'a>, Error> {
         self.takes(2)?;
         let Evaluator { followed, context, .. } = self.evaluator;
@@ -285,20 +285,20 @@ impl<'f, 'a> Frame<'f, 'a> {
         context.work.takes(numbers.len() + leaves / 16 + long as usize);
         for number in numbers {
             if number.interval.magnitude() > MOST_MAGNITUDE {
-                let found = format!("one of {} bits", number.interval.magnitude());
-                return Err(self.wrong(&TOO_LARGE, "a number that can be measured", &found));
+                let found = format!("a number of {} bits", number.interval.magnitude());
+                return Err(self.wrong(&TOO_LARGE, "a number in a measurable range", &found));
             }
             number.interval.round_outwards(MOST_BITS);
         }
         Ok(value)
     }
 
-    /// A part within another. Whatever formulas it stands in, the stack does not end.
+    /// A part within another. Whatever formulas it is in, the stack does not end.
     fn one_deeper<T>(self, found: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
         let within = &self.evaluator.within;
         let depth = within.get();
         if depth >= MOST_WITHIN {
-            let expected = format!("at most {MOST_WITHIN} parts within each other");
+            let expected = format!("at most {MOST_WITHIN} nesting levels");
             return Err(self.wrong(&TOO_DEEP, &expected, "more"));
         }
         within.set(depth + 1);
@@ -323,7 +323,7 @@ impl<'f, 'a> Frame<'f, 'a> {
                     Evaluated::Reference(reference) => {
                         Ok(Evaluated::Reference(EvidencePath { step: Some(step), ..reference }))
                     }
-                    other => Err(self.wrong(&WRONG_KIND, "a quantity of a run", other.word())),
+                    other => Err(self.wrong(&WRONG_KIND, "a field of a run", other.word())),
                 }
             }
             ExpressionKind::List(items) => {
@@ -344,7 +344,7 @@ impl<'f, 'a> Frame<'f, 'a> {
         }
     }
 
-    /// What has this name: a variable, a piece of evidence, a formula, or the beginning of names.
+    /// The value of this name: a variable, a piece of evidence, a formula, or the beginning of names.
     fn name(self, name: &str) -> Result<Evaluated<'a>, Error> {
         let page = self.evaluator.page();
         if let Some(value) = self.variables.get(name) {
@@ -358,7 +358,7 @@ impl<'f, 'a> Frame<'f, 'a> {
                 return self.within(&formula.body, &Variables::new()).evaluate();
             }
             let expected = format!("`{name}({})`", formula.parameters.join(", "));
-            return Err(self.wrong(&WRONG_ARGUMENTS, &expected, "its name alone"));
+            return Err(self.wrong(&WRONG_ARGUMENTS, &expected, "only its name"));
         }
         if TRUTHS.contains(&name) {
             return Ok(Evaluated::Text(EvidenceWords::without_place(name)));
@@ -389,11 +389,11 @@ impl<'f, 'a> Frame<'f, 'a> {
         let found = format!("`{name}`");
         self.evaluator.context.work.takes(2 * known.clone().into_iter().count());
         if let Some(hint) = did_you_mean(name, known.clone()) {
-            return self.wrong(code, "a name that is known", &found).help(hint);
+            return self.wrong(code, "a known name", &found).help(hint);
         }
         let known: Vec<_> = known.into_iter().map(|known| format!("`{known}`")).collect();
         let expected = match known.is_empty() {
-            true => "a name of `[names]` or `[formulas]`, and there is none".to_owned(),
+            true => "a name in `[names]` or `[formulas]`, which are empty".to_owned(),
             false => format!("one of {}", known.join(", ")),
         };
         self.wrong(code, &expected, &found)
@@ -442,7 +442,7 @@ impl<'f, 'a> Frame<'f, 'a> {
         })
     }
 
-    /// What the parameters of a formula are in a call.
+    /// The values of a formula's parameters in a call.
     fn given(
         self,
         name: &str,
@@ -471,7 +471,7 @@ impl<'f, 'a> Frame<'f, 'a> {
         Frame { source: body, variables, part: &body.tree, ..self }
     }
 
-    /// What `found` makes of the formula of the post that the part names or calls; none where it is none.
+    /// Applies `found` to the post's formula that the part refers to or calls; none if there is none.
     pub fn in_formula<T>(
         self,
         found: impl FnOnce(Frame<'_, 'a>) -> Result<T, Error>,
@@ -488,7 +488,7 @@ impl<'f, 'a> Frame<'f, 'a> {
         Some(value)
     }
 
-    /// A value with every reference followed to what stands there.
+    /// A value with every reference followed to what is there.
     pub fn settle(self, value: Evaluated<'a>) -> Result<Evaluated<'a>, Error> {
         match value {
             Evaluated::Reference(reference) => reference::read(self, &reference),
@@ -500,7 +500,7 @@ impl<'f, 'a> Frame<'f, 'a> {
         }
     }
 
-    /// What the part gives, every reference followed to what stands there.
+    /// Evaluates the part and resolves every reference.
     pub fn settled(self) -> Result<Evaluated<'a>, Error> {
         self.settle(self.evaluate()?)
     }
@@ -512,15 +512,14 @@ impl<'f, 'a> Frame<'f, 'a> {
             Evaluated::Number(number) => Ok(number),
             Evaluated::Sample(sample) => {
                 let found = format!(
-                    "a group of {}, one number for each: take `mean(...)` or another summary",
+                    "a group of {} with one number each: use `mean(...)` or another summary",
                     sample.count()
                 );
-                let help = "`mean(...)`, `sd(...)`, `min(...)` and others make one of several";
+                let help = "reduce several numbers to one with `mean(...)`, `sd(...)`, `min(...)` and similar functions";
                 Err(wrong(&found).help(help))
             }
             Evaluated::Text(words) => {
-                let help =
-                    "words are compared with words by `=` and `!=`: `run.config.dtype = 'float32'`";
+                let help = "compare words with `=` and `!=`: `run.config.dtype = 'float32'`";
                 Err(wrong(&format!("the words \"{}\"", words.text)).help(help))
             }
             other => Err(wrong(other.word())),
@@ -572,7 +571,7 @@ impl<'f, 'a> Frame<'f, 'a> {
         items.into_iter().map(group).collect()
     }
 
-    /// What a part that is a relation comes to.
+    /// The outcome of a part that is a relation.
     pub fn judgement(self) -> Result<Outcome, Error> {
         let other = match self.evaluate()? {
             Evaluated::Judgement(outcome) => return Ok(*outcome),
@@ -585,7 +584,7 @@ impl<'f, 'a> Frame<'f, 'a> {
     fn no_relation(self, found: &Evaluated<'_>) -> Error {
         let expected = "a relation: `a < b`, `a = b`, or a field that is `true` or `false`";
         let error = self.wrong(&WRONG_KIND, expected, found.word());
-        error.help("what a number of the quote is stands in `is`; what the words say in `says`")
+        error.help("`is` binds the numbers in the quote; `says` states relations")
     }
 
     /// The whole number from zero up that the part is.

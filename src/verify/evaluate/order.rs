@@ -29,17 +29,16 @@ const PAIRED: &str = "the paired t test";
 /// The test of runs that only the post pairs.
 const PAIRED_AFTER_THE_FACT: &str = "the paired t test, paired by seed after the fact";
 /// Why an order of single runs is open.
-const NOISE_UNKNOWN: &str =
-    "as printed it holds; one run on a side, so the noise between runs is not known";
-/// What stands between the names of runs that were joined.
+const NOISE_UNKNOWN: &str = "true as printed; one run per arm, seed noise unknown";
+/// The separator between the names of joined runs.
 const JOINS: &str = ", ";
 /// Where a receipt has the seed of a run: of its data, of its weights, or of what its path says.
 const SEEDS_IN_RECEIPTS: [&str; 3] =
     ["/predicate/seeds/data", "/predicate/seeds/init", "/predicate/extra/seed_in_path"];
-/// What a configuration calls its seed.
+/// The name of the seed in a config.
 const SEED: &str = "seed";
 
-/// What two or more values in a relation come to: every neighbouring pair must hold.
+/// The outcome of a relation between two or more values: every neighbouring pair must be true.
 pub fn relation(
     frame: Frame<'_, '_>,
     first: &Expression,
@@ -58,7 +57,7 @@ pub fn relation(
     Ok(all(outcomes))
 }
 
-/// What two values in a relation come to.
+/// The outcome of a relation between two values.
 fn pair<'a>(
     operator: RelationOperator,
     (left, a): (Frame<'_, 'a>, &Evaluated<'a>),
@@ -110,7 +109,7 @@ fn words(are_equal: bool, a: &[EvidenceWords], b: &[EvidenceWords]) -> Outcome {
     outcome.with_impact(Impact::Decision)
 }
 
-/// What a field of evidence that is `true` or `false` comes to where a relation is wanted; of a group, all of them.
+/// The outcome of a `true` or `false` field of evidence used as a relation; in a group, all must be true.
 pub fn truth(value: &Evaluated<'_>) -> Option<Outcome> {
     let is_true = EvidenceWords::without_place(TRUTHS[0]);
     let given = value.words()?;
@@ -120,7 +119,7 @@ pub fn truth(value: &Evaluated<'_>) -> Option<Outcome> {
     (is_one && given.iter().all(is_truth)).then(|| words(true, &given, &[is_true]))
 }
 
-/// What holds only if everything holds: the worst part decides, and the reason names it.
+/// The outcome of a conjunction: the worst part decides, and the reason identifies it.
 pub fn all(mut parts: Vec<(String, Outcome)>) -> Outcome {
     if parts.len() == 1
         && let Some((_, only)) = parts.pop()
@@ -143,7 +142,7 @@ pub fn all(mut parts: Vec<(String, Outcome)>) -> Outcome {
 pub fn opposite(outcome: Outcome) -> Outcome {
     match outcome.verdict {
         Verdict::Verified => {
-            let reason = format!("it holds: {}", outcome.recomputed);
+            let reason = format!("true: {}", outcome.recomputed);
             let turned = Outcome::refuted(&WRONG_WAY, reason).with_evidence_of(outcome);
             turned.with_impact(Impact::Decision)
         }
@@ -184,7 +183,7 @@ fn numbers(operator: RelationOperator, a: &Quantity, b: &Quantity) -> Outcome {
     // Two measured numbers that are said to be one may be an order in disguise, `a = min(a, b)`.
     let plain = match plain.verdict {
         Verdict::Verified if !(a.is_without_noise() && b.is_without_noise()) && is_choice(a, b) => {
-            let reason = "one of several measured numbers: their order has noise";
+            let reason = "one of several measured numbers: their comparison has noise";
             Outcome::inconclusive(&ONE_RUN, reason)
         }
         _ => plain,
@@ -192,12 +191,12 @@ fn numbers(operator: RelationOperator, a: &Quantity, b: &Quantity) -> Outcome {
     plain
         .giving(shown)
         // That two measured numbers are not one is no difference between runs.
-        .within(if is_settled { "exact" } else { ORDER }, "the whole intervals")
+        .within(if is_settled { "exact" } else { ORDER }, "the whole ranges")
         .measuring([a, b].map(Quantity::measured))
         .with_impact(Impact::Decision)
 }
 
-/// The print that a number of the words is, as it stands there.
+/// The print that a number of the words is, as it is there.
 fn printed_of(number: &Quantity) -> Option<Printed> {
     let [leaf] = number.leaves.as_slice() else { return None };
     let printed = Printed::parse(&leaf.text).ok()?;
@@ -215,7 +214,7 @@ fn is_choice(a: &Quantity, b: &Quantity) -> bool {
     more(a, b) || more(b, a)
 }
 
-/// Whether two values in this order stand in a relation.
+/// Whether two values in this order are in a relation.
 pub fn fits(operator: RelationOperator, order: Ordering) -> bool {
     match operator {
         RelationOperator::Less => order.is_lt(),
@@ -252,7 +251,7 @@ pub fn certain(operator: RelationOperator, a: &Quantity, b: &Quantity) -> Outcom
             _ => Outcome::refuted(&WRONG_WAY, format!("the evidence has {}", values())),
         },
         (false, false) => {
-            Outcome::inconclusive(&COARSE, format!("the digits do not decide: {}", values()))
+            Outcome::inconclusive(&COARSE, format!("digits too coarse to decide: {}", values()))
         }
     }
 }
@@ -270,8 +269,10 @@ fn each(
     let values: Vec<_> = sample.numbers.iter().map(Quantity::brief).collect();
     let outcome = match kept {
         _ if kept == all => Outcome::verified(),
-        0 if count(Verdict::Refuted) == all => Outcome::refuted(&WRONG_WAY, "no run keeps it"),
-        _ => Outcome::inconclusive(&COARSE, format!("{kept} of {all} runs keep it")),
+        0 if count(Verdict::Refuted) == all => {
+            Outcome::refuted(&WRONG_WAY, "no run is within the limit")
+        }
+        _ => Outcome::inconclusive(&COARSE, format!("{kept} of {all} runs are within the limit")),
     };
     outcome
         .giving(format!("{} against {} {}", values.join(", "), operator.sign(), limit.brief()))
@@ -288,7 +289,7 @@ fn few(operator: RelationOperator, a: &Quantity, b: &Quantity) -> Outcome {
     let outcome = match plain.verdict {
         Verdict::Verified if a.is_of_runs() || b.is_of_runs() => Outcome::inconclusive(
             &OF_MEANS,
-            "as printed it holds; written so, nothing says how far the runs lie apart",
+            "true as printed; this form does not test against noise",
         ),
         Verdict::Verified => Outcome::inconclusive(&ONE_RUN, NOISE_UNKNOWN),
         _ => plain,
@@ -339,7 +340,7 @@ pub struct ChosenTest {
     pub name: &'static str,
     /// How many runs there are on each side.
     pub n: Vec<usize>,
-    /// What fixes it.
+    /// The design behind it.
     pub design: RunDesign,
     /// The 95% interval about its estimate.
     interval95: [f64; 2],
@@ -382,7 +383,7 @@ pub fn design(
             return ChosenTest::new(of_pairs(&b)?, PAIRED, n, design);
         }
         evaluator
-            .departs("the plan pairs runs that saw the same data, and these groups do not pair");
+            .departs("the plan pairs runs that saw the same data, but these groups do not pair");
     } else if let Some(b) = paired_after_the_fact(evaluator, a, b) {
         (design.is_paired, design.is_after_the_fact) = (true, true);
         return ChosenTest::new(of_pairs(&b)?, PAIRED_AFTER_THE_FACT, n, design);
@@ -391,7 +392,7 @@ pub fn design(
     ChosenTest::new(test, "Welch's t test", n, design)
 }
 
-/// The t of the mean of differences, less a number where there is one, against zero.
+/// The t of the mean of differences, less a number if there is one, against zero.
 fn differences(
     evaluator: &Evaluator<'_>,
     sample: &RunSample,
@@ -412,7 +413,7 @@ fn differences(
     ChosenTest::new(test, name, vec![sample.count()], design)
 }
 
-/// What a test says of an order.
+/// The outcome of a test of a comparison.
 fn decided(operator: RelationOperator, chosen: Result<ChosenTest, Refused>) -> Outcome {
     let interval =
         |chosen: ChosenTest| Ok((chosen.test.interval(1.0 - chosen.design.alpha)?, chosen));
@@ -443,13 +444,15 @@ fn decided(operator: RelationOperator, chosen: Result<ChosenTest, Refused>) -> O
     let outcome = match (holds, unadjusted) {
         (Some(_), Some(family)) => {
             let (p, words) = (digits(p), &family.words);
-            let reason = format!("p = {p} before the adjustment that the plan has: \"{words}\"");
+            let reason = format!("p = {p} before the planned adjustment: \"{words}\"");
             Outcome::inconclusive(&NO_FAMILY, reason)
         }
         (Some(true), None) => Outcome::verified(),
-        (Some(false), None) => Outcome::refuted(&WRONG_WAY, "the runs differ the other way"),
+        (Some(false), None) => {
+            Outcome::refuted(&WRONG_WAY, "the runs differ in the opposite direction")
+        }
         (None, _) => {
-            let reason = format!("the noise between runs does not decide: p = {}", digits(p));
+            let reason = format!("within noise: p = {}", digits(p));
             Outcome::inconclusive(&WITHIN_NOISE, reason)
         }
     };
@@ -460,8 +463,8 @@ fn decided(operator: RelationOperator, chosen: Result<ChosenTest, Refused>) -> O
     design.noted(outcome).with_impact(Impact::Decision)
 }
 
-/// The second group so that each of its runs stands beside the one of the first with the same key, which each run
-/// of a side has to itself where it is a seed; none where they do not pair.
+/// The second group so that each of its runs is next to the one of the first with the same key, which each run
+/// of a side has to itself where it is a seed; none if they do not pair.
 fn in_the_order_of<K: PartialEq>(
     a: &RunSample,
     b: &RunSample,
@@ -512,8 +515,8 @@ fn are_joined_after_the_fact(evaluator: &Evaluator<'_>, sample: &RunSample) -> b
     evaluator.page().paired_by_seed.is_some() && sample.runs.iter().any(saw_other_data)
 }
 
-/// The second group so that each of its runs stands beside its pair in the first: the runs saw the same data in the
-/// same order, one by one, or the post pairs them by their seeds. None where nothing pairs them.
+/// The second group so that each of its runs is next to its pair in the first: the runs saw the same data in the
+/// same order, one by one, or the post pairs them by their seeds. None if nothing pairs them.
 pub fn beside(evaluator: &Evaluator<'_>, a: &RunSample, b: &RunSample) -> Option<RunSample> {
     let data = |group: &RunSample| -> Option<Vec<_>> {
         group.runs.iter().map(|run| data_of(evaluator, run)).collect()

@@ -88,7 +88,7 @@ impl Quotient {
         self.times(&Self::constant(-BigRational::one()))
     }
 
-    /// The sum; none where it has too many terms.
+    /// The sum; none if it has too many terms.
     pub fn plus(&self, other: &Self) -> Option<Self> {
         if self.bottom == other.bottom {
             return Some(Self { top: self.top.plus(&other.top), bottom: self.bottom.clone() });
@@ -97,7 +97,7 @@ impl Quotient {
         Some(Self { top, bottom: self.bottom.times(&other.bottom)? })
     }
 
-    /// The product; none where it has too many terms.
+    /// The product; none if it has too many terms.
     pub fn times(&self, other: &Self) -> Option<Self> {
         let (top, bottom) = (self.top.times(&other.top)?, self.bottom.times(&other.bottom)?);
         Some(Self { top, bottom })
@@ -109,7 +109,7 @@ impl Quotient {
         (!zero).then(|| Self { top: self.bottom.clone(), bottom: self.top.clone() })
     }
 
-    /// A whole power; none where it has too many terms, or divides by zero.
+    /// A whole power; none if it has too many terms, or divides by zero.
     pub fn power(&self, power: i32) -> Option<Self> {
         const MOST: u32 = 64;
         let base = if power < 0 { self.reciprocal()? } else { self.clone() };

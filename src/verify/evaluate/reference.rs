@@ -1,4 +1,4 @@
-//! From names of evidence to what stands there.
+//! From names of evidence to what is there.
 //!
 //! In a transcribed bundle the way leads along the names of its facts; in a file along its keys; in a
 //! run's bundle first to what it recorded, then to its configuration.
@@ -19,7 +19,7 @@ use crate::value::{
     BestOf, Evaluated, EvidencePath, EvidenceWords, Leaf, LeafKind, Quantity, RunSample,
 };
 
-/// What a receipt fixes before the run, or counts: what else it holds may have been measured.
+/// The fields of a receipt that are fixed before the run, or counted; other fields may have been measured.
 const SETTLED_IN_RECEIPTS: [&str; 6] = ["contract", "data", "environment", "model", "run", "seeds"];
 
 /// The bundles that a name stands for.
@@ -57,7 +57,7 @@ pub fn as_recorded(path: &[String]) -> Vec<String> {
     path
 }
 
-/// What stands at a place: a number, words, or one number of each run of a group.
+/// The value at a location: a number, words, or one number per run of a group.
 pub fn read<'a>(
     frame: Frame<'_, 'a>,
     reference: &EvidencePath<'a>,
@@ -98,7 +98,7 @@ fn group<'a>(
                 columns.iter_mut().zip(items).for_each(|(column, item)| column.push(item));
             }
             _ => {
-                let expected = "lists of one length in all runs";
+                let expected = "lists of equal length in all runs";
                 return Err(frame.wrong(&WRONG_KIND, expected, "others"));
             }
         }
@@ -132,7 +132,8 @@ impl<'a> At<'_, 'a> {
             && !path.first().is_some_and(|first| ["config", "receipt"].contains(&&**first));
         // A record of a table that was chosen as the best knows its step.
         if let (Some(step), false, None) = (step, is_recorded, self.best) {
-            let expected = "what a run records at its evaluations, such as `run.loss @ 500`";
+            let expected =
+                "a field that a run records at its evaluations, such as `run.loss @ 500`";
             let found = format!("step {step} of `{}`", self.bundle.name());
             return Err(self.frame.wrong(&WRONG_KIND, expected, &found));
         }
@@ -177,7 +178,7 @@ impl<'a> At<'_, 'a> {
         if self.bundle.origin() == Origin::Transcribed {
             return None;
         }
-        // The answers to the tasks stand beside the losses: `step-000242.tasks.csv`.
+        // The answers to the tasks are next to the losses: `step-000242.tasks.csv`.
         let belongs = |evaluation: &str| {
             let stem = evaluation.strip_suffix(".json").unwrap_or(evaluation);
             file.strip_prefix(stem).is_some_and(|rest| rest.starts_with('.'))
@@ -238,7 +239,7 @@ impl<'a> At<'_, 'a> {
         }
     }
 
-    /// What a run recorded or was configured with. `loss` and its neighbours are those of an
+    /// A recorded or configured value of a run. `loss` and its neighbours are those of an
     /// evaluation, the last one where no step is named.
     fn of_run(&self, path: &[String], step: Option<u64>) -> Result<Evaluated<'a>, Error> {
         let Some((first, rest)) = path.split_first() else {
@@ -312,7 +313,7 @@ impl<'a> At<'_, 'a> {
             return Ok(Evaluated::Text(EvidenceWords { text: text.to_owned(), leaves }));
         };
         if printed.bound().is_some() {
-            let found = format!("\"{text}\", which only bounds a value");
+            let found = format!("\"{text}\", which is only a bound");
             return Err(self.frame.wrong(&UNREADABLE_VALUE, "a number", &found));
         }
         let per_one = printed.unit().per_one();

@@ -1,4 +1,4 @@
-//! What would follow if the evidence were other than it is: whether a result rests on any of it, whether a relation holds
+//! Results under changed evidence: whether a result rests on any of it, whether a relation holds
 //! whatever is measured.
 
 use num_rational::BigRational;
@@ -11,7 +11,7 @@ use crate::value::Quantity;
 
 /// Numbers that are moved, one by one, to see whether a result depends on any: the first nearly always does.
 const MOST_NUDGES: usize = 64;
-/// What rounding alone moves a result by, at most, as a share of it.
+/// The largest relative change of a result that rounding alone causes.
 const MOVED: f64 = 1e-9;
 
 impl<'a> Evaluator<'a> {

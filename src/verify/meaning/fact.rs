@@ -22,7 +22,7 @@ use crate::value::{EvidenceWords, LeafKind, Quantity};
 const DIGITS: usize = 5;
 /// Functions whose value has the unit of what they are given.
 const SUMMARIES: [&str; 8] = ["mean", "sd", "se", "min", "max", "median", "ci95", "best"];
-/// What stands for a value in the shape of a fact.
+/// The placeholder for a value in the shape of a fact.
 const VALUE: &str = "…";
 
 /// The fact of a number.
@@ -125,7 +125,7 @@ fn spread_of(outcome: &Outcome) -> String {
     }
 }
 
-/// What a number is of, and its value with its unit where a sign or a share is worded.
+/// The subject of a number, and its value with its unit where a sign or a fraction is worded.
 struct Subject {
     words: String,
     value: Option<(String, &'static str)>,
@@ -227,7 +227,7 @@ fn two(scope: &Scope<'_>, whole: &Expression, [a, b]: [&Expression; 2], joint: &
     format!("{} {joint} {}", scope.words(&first), scope.words(&second))
 }
 
-/// What tells the first of two sides from the second: its arm, or its step.
+/// The label that distinguishes the first of two sides: its arm, or its step.
 fn first_label(scope: &Scope<'_>, a: &Expression, b: &Expression) -> Option<String> {
     let (first, second) = (scope.noun(a)?, scope.noun(b)?);
     match (&first.arm, &second.arm) {

@@ -1,4 +1,4 @@
-//! What a claim is taken to mean: the fact behind its words, and the lints that compare the words with the fact.
+//! The meaning of a claim: the fact behind its words, and the lints that compare the words with the fact.
 
 pub mod fact;
 pub mod lints;

@@ -18,17 +18,17 @@ use crate::value::{Leaf, Quantity};
 
 /// The quantity of a name that stands for runs, and no field of theirs.
 const ITSELF: &str = "value";
-/// What stands for each arm in what is held fixed.
+/// The variable for each arm in a quantity held fixed.
 const EACH_ARM: &str = "it";
 
-/// What names stand for in a claim.
+/// The meanings of names in a claim.
 pub struct Scope<'s> {
     pub page: &'s PostPage,
     pub library: &'s Library,
     pub arms: &'s PostArms<'s>,
     /// The variables of a table's row.
     pub variables: &'s BTreeMap<String, PlacedExpression>,
-    /// What was read.
+    /// The leaves that were read.
     pub leaves: Vec<Rc<Leaf>>,
 }
 

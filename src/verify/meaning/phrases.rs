@@ -30,7 +30,7 @@ impl Scope<'_> {
         nouns.into_iter().map(|noun| noun.arm.map(|arm| arm.label.clone())).collect()
     }
 
-    /// What all items of a list are of; none of items that are not of one quantity.
+    /// The common quantity of all items in a list; none if they differ.
     pub fn one_quantity(&self, items: &[Expression]) -> Option<SharedQuantity> {
         let without_arms = Phrases { scope: self, shared: Some(String::new()), has_arms: false };
         let (first, rest) = items.split_first()?;

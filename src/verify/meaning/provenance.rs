@@ -99,7 +99,7 @@ pub struct Provenance {
     pub is_at_end: bool,
     /// The functions of the expression and of its formulas.
     pub functions: BTreeSet<String>,
-    /// What the expression gives, where that is one quantity of the lexicon.
+    /// The quantity of the expression, if it is one quantity of the lexicon.
     pub quantity: Option<&'static LexiconTerm>,
     /// The design of its test.
     pub design: Option<Rc<RunDesign>>,

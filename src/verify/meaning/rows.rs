@@ -12,7 +12,7 @@ use crate::value::Quantity;
 
 /// The function that gives a number of the quote.
 const QUOTED: &str = "quoted";
-/// What a value of no other name is called.
+/// The name of a value without its own name.
 const VALUE: &str = "value";
 
 /// The rows of relations whose values were measured, in the order in which relations are judged. None if some relation
@@ -205,7 +205,7 @@ impl Compared {
         }
     }
 
-    /// What the names of all arms have in common.
+    /// The common form of all arm names.
     fn series(&self) -> Option<Series> {
         let shared = |part: fn(&str) -> Option<&str>| {
             let first = part(self.labels.first()?)?;
@@ -217,7 +217,7 @@ impl Compared {
     }
 }
 
-/// What the names of several arms have in common.
+/// The common form of several arm names.
 enum Series {
     /// Their beginning: `bf16` of `bf16.dense` and `bf16.moe64`.
     Before(String),

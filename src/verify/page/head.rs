@@ -1,4 +1,4 @@
-//! What stands at the head of a post file: texts, names, formulas, keys.
+//! The head of a post file: texts, names, formulas, keys.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,13 +16,13 @@ use crate::page_keys::{self, PAIRED_BY};
 use crate::post;
 
 codes! {
-    BAD_LOCATOR = "post::bad-locator", "a name does not say where its evidence lies", "write `BUNDLE`, `BUNDLE:FILE`, `BUNDLE#FACTS`, or a group such as `run-s{1..6}`";
+    BAD_LOCATOR = "post::bad-locator", "a name does not locate any evidence", "write `BUNDLE`, `BUNDLE:FILE`, `BUNDLE#FACTS`, or a group such as `run-s{1..6}`";
     BAD_FORMULA = "post::bad-formula", "a formula's name is malformed", "write `\"name(a, b)\" = \"expression\"`";
-    BAD_PAIRING = "post::bad-pairing", "what a post pairs its runs by is not known", "write `paired_by = \"seed\"`, or leave it out";
-    UNKNOWN_ALIAS = "post::unknown-alias", "an alias is of no name of the post", "name the arm as `[names]` does";
-    UNKNOWN_SENTENCE = "post::unknown-sentence", "the central claim names a sentence that the post file does not have", "give the sentence an `id`, and name that";
-    BAD_ROLE = "post::bad-role", "the role of a post is not known", "write `role = \"author\"` where the text is your own, `role = \"audit\"` where it is somebody else's";
-    MANY_BUNDLES = "post::many-bundles", "the names of a post stand for more bundles than are loaded", "correct the ranges of `[names]`, or split the post";
+    BAD_PAIRING = "post::bad-pairing", "unknown value of `paired_by`", "write `paired_by = \"seed\"`, or remove the key";
+    UNKNOWN_ALIAS = "post::unknown-alias", "an alias refers to an unknown name", "use the arm's name from `[names]`";
+    UNKNOWN_SENTENCE = "post::unknown-sentence", "the central claim refers to an unknown sentence", "give the sentence an `id`, and use it here";
+    BAD_ROLE = "post::bad-role", "unknown role", "write `role = \"author\"` for your own text, `role = \"audit\"` for somebody else's";
+    MANY_BUNDLES = "post::many-bundles", "the names in a post expand to too many bundles", "correct the ranges in `[names]`, or split the post";
 }
 
 /// A published document whose statements are checked.
@@ -30,7 +30,7 @@ codes! {
 pub struct TextSource {
     /// The id that sentences use.
     pub id: String,
-    /// What it is, for people.
+    /// A description, for people.
     pub what: String,
     /// Its file in the project, seen from the post file, where it lies there.
     pub file: Option<String>,
@@ -47,7 +47,7 @@ pub struct TextSource {
 pub struct PostFormula {
     /// The names of what it is given.
     pub parameters: Vec<String>,
-    /// What it computes.
+    /// The expression.
     pub body: PlacedExpression,
 }
 
@@ -77,7 +77,7 @@ pub(super) fn central(node: Node, statements: &[PostStatement]) -> Result<Vec<St
         if !known.clone().any(|known| known == name) {
             let error = UNKNOWN_SENTENCE.at(
                 id.place(),
-                "the id of a sentence or table of the post",
+                "the id of a sentence or table in the post",
                 format!("`{name}`"),
             );
             return Err(with_hint(error, did_you_mean(name, known)));
@@ -125,7 +125,7 @@ pub(super) fn texts(root: Node) -> Result<Vec<TextSource>, Error> {
             Digest::parse_prefixed(&format!("sha256:{text}")).ok_or_else(|| {
                 let expected = "64 hexadecimal digits";
                 let error = post::BAD_DIGEST.at(digest.place(), expected, format!("`{text}`"));
-                error.help("write the digits that `sha256sum` prints of the text")
+                error.help("use the digits that `sha256sum` prints for the text")
             })
         });
         if node.get("copy_of").is_some() {
@@ -171,7 +171,7 @@ pub(super) fn aliases<'n>(
         if !known.contains(name) {
             let error = UNKNOWN_ALIAS.at(
                 words.place(),
-                "a name of `[names]`, or a part of one",
+                "a name in `[names]`, or a part of one",
                 format!("`{name}`"),
             );
             return Err(with_hint(error, did_you_mean(name, parts())));
@@ -182,13 +182,13 @@ pub(super) fn aliases<'n>(
     Ok(aliases)
 }
 
-/// Refuses more bundles than a post names.
+/// Rejects more bundles than a post names.
 fn are_few(named: usize, node: Node) -> Result<(), Error> {
     if named <= MOST_BUNDLES {
         return Ok(());
     }
     let expected = format!("at most {MOST_BUNDLES} bundles in all names");
-    Err(MANY_BUNDLES.at(node.place(), expected, format!("{named} up to here")))
+    Err(MANY_BUNDLES.at(node.place(), expected, format!("{named} so far")))
 }
 
 /// The names of a table, and of the tables in it with a dot between.
@@ -205,7 +205,7 @@ fn add_names(
             continue;
         }
         let text = node.text()?;
-        let expected = "where evidence lies: `BUNDLE:FILE#PATH` or a part of that";
+        let expected = "a location of evidence: `BUNDLE:FILE#PATH` or a part of it";
         let locator = locator(node, text, expected)?;
         *named += locator.bundles.len();
         names.insert(name, (locator, node.place()));
@@ -224,7 +224,7 @@ pub(super) fn keys(root: Node) -> Result<BTreeMap<String, PublicKey>, Error> {
     let mut keys = BTreeMap::new();
     let Some(table) = root.get("keys") else { return Ok(keys) };
     for (names, node) in table.members()? {
-        let locator = locator(node, names, "the names of bundles")?;
+        let locator = locator(node, names, "bundle names")?;
         let key = PublicKey::parse(node.text()?, node.place())?;
         keys.extend(locator.bundles.into_iter().map(|name| (name, key.clone())));
         are_few(keys.len(), node)?;
@@ -238,7 +238,7 @@ pub(super) fn formulas(root: Node) -> Result<BTreeMap<String, PostFormula>, Erro
     let Some(table) = root.get("formulas") else { return Ok(formulas) };
     for (key, node) in table.members()? {
         let Some((name, parameters)) = signature(key) else {
-            let expected = "a name, with the names of what it is given in parentheses";
+            let expected = "a name, followed by its parameters in parentheses";
             return Err(BAD_FORMULA.at(node.place(), expected, format!("`{key}`")));
         };
         formulas.insert(name, PostFormula { parameters, body: PlacedExpression::read(node)? });

@@ -49,11 +49,11 @@ pub enum PostRole {
 }
 
 codes! {
-    NO_NUMBER = "excused::no-number", "an excuse is of words without a number", "quote the number that carries no claim, or remove the excuse";
-    NOT_THERE = "excused::not-there", "the text does not have the words that are excused", "quote the text as it stands, or remove the excuse";
+    NO_NUMBER = "excused::no-number", "an excused quote contains no number", "quote the number that carries no claim, or remove the excuse";
+    NOT_THERE = "excused::not-there", "the text does not contain the excused words", "copy the quote from the text, or remove the excuse";
 }
 
-/// What a statement is.
+/// The kind of a statement.
 #[derive(Debug, Clone)]
 pub enum StatementKind {
     /// A sentence.
@@ -67,21 +67,21 @@ pub enum StatementKind {
 pub struct PostStatement {
     /// Its name, unique in the post.
     pub id: String,
-    /// The text that it stands in.
+    /// The text that it is in.
     pub text: String,
     /// The place in it, in words.
     pub place_in_text: String,
-    /// What a refutation of it would rest on that the text does not state.
+    /// The unstated premise that a refutation would rest on.
     pub premise: Option<String>,
-    /// What the author of the post file adds for readers.
+    /// A note by the author of the post file, for readers.
     pub note: String,
     /// Why its lints do not matter, as its author answers them.
     pub reading: Option<String>,
     /// Whether a program has drafted it and nobody has taken the mark away.
     pub is_drafted: bool,
-    /// Where it stands in the post file.
+    /// Where it is in the post file.
     pub place: Location,
-    /// What it is.
+    /// Its kind.
     pub kind: StatementKind,
 }
 
@@ -94,7 +94,7 @@ pub struct Excuse {
     pub quote: String,
     /// Why nothing is claimed.
     pub reason: String,
-    /// Where it stands in the post file.
+    /// Where it is in the post file.
     pub place: Location,
 }
 
@@ -126,7 +126,7 @@ pub struct PostPage {
     pub statements: Vec<PostStatement>,
     /// Numbers without a claim, with the reason.
     pub excused: Vec<Excuse>,
-    /// What a referee would ask.
+    /// The questions a referee would ask.
     pub referee: Option<Referee>,
     /// The sentences that the post stands on, by their names.
     pub central: Vec<String>,
@@ -211,7 +211,7 @@ impl PostPage {
         &self.document
     }
 
-    /// What its names and formulas stand for, as they are written.
+    /// The definitions of its names and formulas, as written.
     pub fn definitions(&self) -> Vec<Definition> {
         let root = self.document.root();
         let written = |name: &str, place: &Location| {
@@ -233,7 +233,7 @@ impl PostPage {
         self.document.source.text().lines().filter(|line| is_draft_mark(line)).count()
     }
 
-    /// What it leaves without a claim, with the reasons.
+    /// The words without a claim, with the reasons.
     pub fn excuses(&self) -> Vec<ExcusedWords> {
         let mut all = Vec::new();
         let mut excuse = |words: &str, reason: &str| {
@@ -295,8 +295,8 @@ impl PostPage {
                 && !is_next_place
                 && let Some(own) = node.get("id")
             {
-                let found = format!("`{id}` again");
-                return Err(post::REPEATED_ID.at(own.place(), "each id once", found));
+                let found = format!("a second `{id}`");
+                return Err(post::REPEATED_ID.at(own.place(), "each id only once", found));
             }
             let id = if *count > 1 { format!("{id}-{count}") } else { id };
             let same_text = place_in_text.0 == text;
@@ -366,7 +366,7 @@ impl PostPage {
         let ids = self.texts.iter().map(|text| text.id.as_str());
         let known: Vec<_> = ids.clone().map(|id| format!("`{id}`")).collect();
         let expected = if known.is_empty() {
-            "a text of the post, which names none".to_owned()
+            "a text of the post, which lists none".to_owned()
         } else {
             format!("one of {}", known.join(", "))
         };
@@ -375,10 +375,10 @@ impl PostPage {
     }
 }
 
-/// What a statement or an excuse takes besides its words.
+/// The bytes of a statement or an excuse besides its words.
 const BYTES_EACH: usize = 50;
 
-/// Refuses a post whose statements and excuses are longer than a post file may be once each is written out for every
+/// Rejects a post whose statements and excuses are longer than a post file may be once each is written out for every
 /// place, quote and text that it lists: that is what is held in memory.
 fn is_short_written_out(root: Node<'_>) -> Result<(), Error> {
     let size = |node: Node<'_>, key: &str| node.get(key).map_or(0, size);
@@ -393,7 +393,7 @@ fn is_short_written_out(root: Node<'_>) -> Result<(), Error> {
         let own = size(node, "quote") + each * count(node, "quote");
         bytes = bytes.saturating_add(own.saturating_mul(count(node, "text")));
     }
-    post::at_most(&root.document().source, bytes, MOST_BYTES, "bytes written out")
+    post::at_most(&root.document().source, bytes, MOST_BYTES, "bytes in full")
 }
 
 /// How many bytes the words of a value take, with those of its keys.
@@ -407,7 +407,7 @@ fn size(node: Node<'_>) -> usize {
 /// A sentence or a table, whether it is a table, and its place.
 type PlacedNode<'a> = (Node<'a>, bool, Option<&'a str>);
 
-/// Each sentence and table in the order of the file, with its place; one that stands at several places stands there in
+/// Each sentence and table in the order of the file, with its place; one that stands at several places is there in
 /// turn.
 fn at_each_place(root: Node<'_>) -> Result<Vec<PlacedNode<'_>>, Error> {
     let mut all = Vec::new();
@@ -446,7 +446,7 @@ fn is_drafted(node: Node) -> bool {
     above.any(is_draft_mark)
 }
 
-/// What the line of a table's head is called in ids.
+/// The name of a table's head line in ids.
 pub const HEAD: &str = "head";
 
 /// The id of a cell: its statement, row and column; parts without a word are left out.

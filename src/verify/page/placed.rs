@@ -10,21 +10,21 @@ use repro_core::source::{Code, Document, Error, Location, Node, codes};
 use repro_report::meaning::Reading;
 
 codes! {
-    BAD_EXPRESSION = "post::bad-expression", "an expression cannot be read", "`repro explain post` shows how expressions are written";
-    UNKNOWN_READING = "post::unknown-reading", "a number is declared to be read in a way that does not exist", "`repro explain readings` lists them";
+    BAD_EXPRESSION = "post::bad-expression", "the expression cannot be parsed", "see `repro explain post` for the syntax";
+    UNKNOWN_READING = "post::unknown-reading", "unknown reading", "choose one from `repro explain readings`";
 }
 
-/// An expression and where it stands in the post file.
+/// An expression and where it is in the post file.
 #[derive(Debug, Clone)]
 pub struct PlacedExpression {
     /// The tree.
     pub tree: Expression,
-    /// Where its text stands in the file, where every byte of it stands there as it is.
+    /// Where its text is in the file, where every byte of it is there as it is.
     text: Option<Range<usize>>,
     place: Location,
 }
 
-/// What a number of a quote is bound to.
+/// The binding of a number in a quote.
 #[derive(Debug, Clone)]
 pub enum Binding {
     /// It is what the expression gives, by the reading that is declared.
@@ -72,7 +72,7 @@ impl PlacedExpression {
         Self { tree, ..self.clone() }
     }
 
-    /// Where a part of it stands in the post file.
+    /// Where a part of it is in the post file.
     pub fn place_of(&self, part: &Expression, document: &Document) -> Location {
         let Some(text) = &self.text else { return self.place.clone() };
         let (start, end) = (text.start + part.span.start, text.start + part.span.end);
@@ -86,7 +86,7 @@ impl PlacedExpression {
 }
 
 impl Binding {
-    /// What it is bound to.
+    /// The bound expression.
     pub fn expression(&self) -> Option<&PlacedExpression> {
         match self {
             Self::Is(expression, _) => Some(expression),
@@ -122,8 +122,8 @@ impl Binding {
         match excuse.filter(|rest| rest.is_empty() || rest.starts_with(' ')).map(str::trim) {
             None => Ok(Self::Is(PlacedExpression::read(node)?, None)),
             Some("") => {
-                let expected = "`_` and the reason why nothing is claimed";
-                Err(BAD_EXPRESSION.at(node.place(), expected, "`_` alone"))
+                let expected = "`_` followed by the reason why nothing is claimed";
+                Err(BAD_EXPRESSION.at(node.place(), expected, "only `_`"))
             }
             Some(reason) => Ok(Self::Excused(reason.to_owned())),
         }
@@ -135,7 +135,7 @@ impl Binding {
     }
 }
 
-/// What the word behind a key stands for, where the key is there; an error tells the words that are known.
+/// The meaning of a key's word, if the key exists; an error lists the known words.
 pub(super) fn word_of<T: Copy>(
     table: Node,
     key: &str,
@@ -171,14 +171,14 @@ pub fn stated_numbers<'e>(relations: impl IntoIterator<Item = &'e Expression>) -
     relations.into_iter().flat_map(Expression::all).filter_map(stated).collect()
 }
 
-/// What helps where an expression has a sign of another language.
+/// The help for an expression with an operator of a different language.
 pub(super) fn other_language(text: &str) -> Option<&'static str> {
     let signs = [
-        ("**", "a power is written `a ^ b`"),
-        ("===", "equality is written `a = b`"),
-        ("&&", "several relations stand in a list, `says = [...]`: all must hold"),
-        (" and ", "several relations stand in a list, `says = [...]`: all must hold"),
-        (" or ", "relations of which any may be meant stand in a list, `may_mean = [...]`"),
+        ("**", "write a power as `a ^ b`"),
+        ("===", "write equality as `a = b`"),
+        ("&&", "write several relations as a list, `says = [...]`: all must be true"),
+        (" and ", "write several relations as a list, `says = [...]`: all must be true"),
+        (" or ", "write alternative relations as a list, `may_mean = [...]`"),
     ];
     signs.iter().find(|(sign, _)| text.contains(sign)).map(|(_, help)| *help)
 }

@@ -10,11 +10,11 @@ use crate::post::{self};
 use crate::work::MOST_QUOTED;
 
 codes! {
-    LONG_QUOTE = "post::long-quote", "a quote is longer than what is repeated beside a claim", "quote the sentences one by one";
-    NOTHING_SAID = "post::nothing-said", "a sentence says nothing, or says what is missing too", "give it `is`, one expression for each number, or `says`, a relation; or name in `missing` what would show it";
+    LONG_QUOTE = "post::long-quote", "the quote is too long", "quote the sentences one by one";
+    NOTHING_SAID = "post::nothing-said", "a sentence has no binding, or has both a binding and `missing`", "add `is` (one expression per number) or `says` (a relation), or describe the missing evidence in `missing`";
 }
 
-/// What a sentence does: only what asserts a fact can be wrong.
+/// The kind of a sentence: only a sentence that asserts a fact can be wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mood {
     /// It states a fact.
@@ -39,7 +39,7 @@ pub struct Sentence {
     pub may_mean: Vec<PlacedExpression>,
     /// Values that reports show beside those of its claims.
     pub beside: Vec<PlacedExpression>,
-    /// What would show it and is published nowhere.
+    /// The unpublished evidence that would decide it.
     pub missing: Option<String>,
     /// Whether it states a fact.
     pub mood: Mood,
@@ -65,7 +65,7 @@ pub(super) fn read_sentence(node: Node) -> Result<Sentence, Error> {
     let quote = node.required("quote")?;
     let length = quote.text()?.chars().count();
     if length > MOST_QUOTED {
-        let expected = format!("a quote of at most {MOST_QUOTED} characters");
+        let expected = format!("at most {MOST_QUOTED} characters");
         return Err(LONG_QUOTE.at(quote.place(), expected, format!("{length} characters")));
     }
     let sentence = Sentence {
@@ -82,7 +82,7 @@ pub(super) fn read_sentence(node: Node) -> Result<Sentence, Error> {
         let found = if is_said { "both" } else { "none of them" };
         return Err(NOTHING_SAID.at(
             quote.place(),
-            "`is`, `says` or `may_mean`, or else `missing`",
+            "`is`, `says` or `may_mean`; otherwise `missing`",
             found,
         ));
     }

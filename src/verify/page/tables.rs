@@ -12,14 +12,14 @@ use crate::json_text::ReadText;
 use crate::page_keys;
 
 codes! {
-    BAD_TABLE = "post::bad-table", "a table cannot be read", "write its lines as in Markdown: cells between `|`, the head first";
-    NO_SUCH_ROW = "post::no-such-row", "a row or column that the post binds is not in the table", "name it as the table does: the text of its first cells, or of its head";
+    BAD_TABLE = "post::bad-table", "the table cannot be parsed", "write it as in Markdown: cells between `|`, the head first";
+    NO_SUCH_ROW = "post::no-such-row", "the table has no such row or column", "use the text of the row's first cells, or of the column's head";
 }
 
 /// A table of the text.
 #[derive(Debug, Clone)]
 pub struct Table {
-    /// The lines that are written in the post file; none where they are read from the text.
+    /// The lines that are written in the post file; none if they are read from the text.
     pub printed: Option<PrintedTable>,
     /// The pointer of the object or list that it is, where the text is JSON: rows and columns are its members.
     pub pointer: Option<String>,
@@ -91,13 +91,13 @@ pub(super) fn read_table(node: Node, place: Option<&str>) -> Result<Table, Error
     let head = match (&printed, node.get("head")) {
         (Some(table), _) => table.head.clone(),
         (None, Some(head)) => {
-            table::head(head.text()?).ok_or_else(|| bad(head, "no line of cells"))?
+            table::head(head.text()?).ok_or_else(|| bad(head, "a line without cells"))?
         }
         (None, None) if pointer.is_some() => members(
             columns.iter().map(|(label, _)| label).chain(says.iter().map(|(label, _)| label)),
         ),
         (None, None) => {
-            let expected = "`head` or `printed`; or a JSON pointer as `place`";
+            let expected = "`head` or `printed`, or a JSON pointer as `place`";
             return Err(BAD_TABLE.at(node.place(), expected, "neither"));
         }
     };
@@ -115,7 +115,7 @@ pub(super) fn read_table(node: Node, place: Option<&str>) -> Result<Table, Error
     Ok(table)
 }
 
-/// What the names of a row stand for: `it` where there is one expression alone.
+/// The values of a row's names: `it` if there is a single expression.
 fn variables(row: Node) -> Result<BTreeMap<String, PlacedExpression>, Error> {
     let Ok(members) = row.members() else {
         return Ok(BTreeMap::from([("it".to_owned(), PlacedExpression::read(row)?)]));
@@ -142,7 +142,7 @@ pub fn no_such<'t>(
 ) -> Error {
     let listed: Vec<_> = known.clone().map(|text| format!("`{text}`")).collect();
     let expected = match listed.is_empty() {
-        true => "a row of the table, which has none".to_owned(),
+        true => "a row of the table, which has no rows".to_owned(),
         false => listed.join(", "),
     };
     let error = NO_SUCH_ROW.at(place, expected, format!("`{label}`"));
@@ -162,7 +162,7 @@ fn read_object(
     };
     for key in ["printed", "head", "rows", "columns", "heads"] {
         if let Some(other) = node.get(key) {
-            let expected = "`fields` alone, or `rows` and `columns`";
+            let expected = "only `fields`, or `rows` and `columns`";
             return Err(BAD_TABLE.at(other.place(), expected, format!("`{key}`")));
         }
     }
@@ -201,7 +201,7 @@ fn members<'s>(labels: impl Iterator<Item = &'s String>) -> Vec<PrintedCell> {
     head
 }
 
-/// What is written for each column behind a key.
+/// The entry for each column under a key.
 fn by_label<T>(
     node: Node,
     key: &str,

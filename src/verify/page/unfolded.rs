@@ -13,13 +13,13 @@ const MOST_PARTS: usize = 2_000;
 /// The deepest nesting of formulas; they may call each other in a circle.
 const MOST_DEPTH: usize = 24;
 
-/// What the names of a table's row stand for.
+/// The values of the names in a table row.
 pub type RowVariables = BTreeMap<String, PlacedExpression>;
 
-/// What parameters stand for.
+/// The values of parameters.
 type Given = BTreeMap<String, Expression>;
 
-/// What names stand for where a part of an expression stands.
+/// The meanings of names at a part of an expression.
 #[derive(Clone, Copy)]
 struct Names<'n> {
     row: &'n RowVariables,
@@ -38,7 +38,7 @@ struct Unfolding<'p> {
 }
 
 impl PostPage {
-    /// An expression with each formula and each variable of the row in place; none where that would be too long.
+    /// An expression with each formula and each variable of the row in place; none if that would be too long.
     pub fn unfolded(&self, tree: &Expression, row: &RowVariables) -> Option<Expression> {
         Unfolding { opens_formulas: true, ..Unfolding::new(self) }.whole(tree, row)
     }

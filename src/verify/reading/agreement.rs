@@ -17,10 +17,10 @@ const ULPS: u64 = 4;
 
 codes! {
     DIFFERS = "value::differs", "the evidence gives a different number", "correct the number or the expression, or declare the reading: `is = { value = \"...\", as = \"about\" }`";
-    TOO_COARSE = "value::too-coarse", "the inputs are printed too coarsely to decide", "publish them with more digits";
-    STRADDLES = "value::straddles", "the value may lie on either side of the limit", "publish the inputs with more digits";
-    DENIED_LIMIT = "value::denied-limit", "a limit stands in a clause that denies something", "declare how the number is read: `is = { value = \"max(moe.loss)\", as = \"at_most\" }`";
-    UNCLEAR_SIGNS = "value::unclear-signs", "the signs of the number can be read in more than one way", "write it in plain digits, and a power or a note apart from them: `6^2`, `6 [^2]`";
+    TOO_COARSE = "value::too-coarse", "the inputs are too coarse to decide", "publish them with more digits";
+    STRADDLES = "value::straddles", "the value may be on either side of the limit", "publish the inputs with more digits";
+    DENIED_LIMIT = "value::denied-limit", "a limit appears in a negated clause", "declare the reading: `is = { value = \"max(moe.loss)\", as = \"at_most\" }`";
+    UNCLEAR_SIGNS = "value::unclear-signs", "the number can be parsed in more than one way", "write plain digits, and separate powers and footnotes: `6^2`, `6 [^2]`";
 }
 
 /// How many times smaller than half a unit of the last digit the error of binary floats is taken to be.
@@ -44,7 +44,7 @@ pub(super) fn judge(claimed: &Printed, reading: Reading, given: &Quantity) -> Ou
         Reading::Above => limit(claimed, Bound::Above, &scaled),
         Reading::Below => limit(claimed, Bound::Below, &scaled),
         Reading::Floor => whether(truncates_to(&scaled.interval, claimed), claimed, &scaled)
-            .within("floor", "the printed digits, cut off"),
+            .within("floor", "the printed digits, truncated"),
         Reading::Ceil => whether(ceils_to(&scaled.interval, claimed), claimed, &scaled)
             .within("ceil", "the printed digits, rounded up"),
         Reading::Binary => binary(claimed, &scaled),
@@ -67,14 +67,14 @@ pub(super) fn measured_by(outcome: Outcome, claimed: &Printed, given: &Quantity)
 
 /// The outcome of a number whose signs can be read in more than one way.
 pub(super) fn unclear(outcome: Outcome, claimed: &Printed) -> Outcome {
-    let reason = format!("the signs of \"{}\" can be read in more than one way", claimed.text());
+    let reason = format!("\"{}\" can be parsed in more than one way", claimed.text());
     Outcome::inconclusive(&UNCLEAR_SIGNS, reason).with_evidence_of(outcome)
 }
 
 /// The outcome of a limit in a clause that denies something.
 pub(super) fn denied(outcome: Outcome, claimed: &Printed) -> Outcome {
     let reason = format!(
-        "the clause before \"{}\" denies something, so that its limit may be the opposite one",
+        "the clause before \"{}\" is negated, so its limit may be the opposite",
         claimed.text()
     );
     Outcome::inconclusive(&DENIED_LIMIT, reason).with_evidence_of(outcome)
@@ -182,7 +182,7 @@ fn rounded(claimed: &Printed, given: &Quantity, scaled: &Scaled) -> Outcome {
         Agreement::Apart(_) if is_half(claimed, scaled) => Outcome::verified(),
         Agreement::TooCoarse => {
             let reason = format!(
-                "inputs too coarse: anything in {} follows, more than ten times the width of \"{}\"",
+                "inputs too coarse: the evidence allows {}, more than ten times the width of \"{}\"",
                 scaled.interval,
                 claimed.text()
             );
@@ -190,7 +190,7 @@ fn rounded(claimed: &Printed, given: &Quantity, scaled: &Scaled) -> Outcome {
         }
         Agreement::Apart(_) => {
             let also = if truncates_to(&scaled.interval, claimed) {
-                "; cutting digits off instead of rounding would give it"
+                "; truncating instead of rounding would give it"
             } else {
                 ""
             };
@@ -226,7 +226,7 @@ fn about(claimed: &Printed, scaled: &Scaled) -> Outcome {
     let outcome = if is_inside {
         Outcome::verified()
     } else if allowed.meets(&scaled.interval) {
-        let reason = format!("{} reaches beyond what \"about\" allows, {range}", scaled.interval);
+        let reason = format!("{} extends beyond the range of \"about\", {range}", scaled.interval);
         Outcome::inconclusive(&STRADDLES, reason)
     } else {
         let reason = format!("{}; \"about\" allows {range}", apart(claimed, scaled));
@@ -245,7 +245,7 @@ fn limit(claimed: &Printed, bound: Bound, scaled: &Scaled) -> Outcome {
         Some(false) => Outcome::refuted(&DIFFERS, found()),
         None => Outcome::inconclusive(&STRADDLES, found()),
     };
-    outcome.within("limit", "the whole interval on the stated side")
+    outcome.within("limit", "the whole range on the stated side")
 }
 
 /// K, M and G as powers of 1,024: of the number, rounded at its last digit.
@@ -271,14 +271,14 @@ fn mantissa(claimed: &Printed) -> BigRational {
     plain.filter(|plain| !plain.is_zero()).unwrap_or_else(|| BigRational::from_integer(1.into()))
 }
 
-/// The size in the name of a model: rounded, cut off, or without its trailing zeros, those within 10%.
+/// The size in the name of a model: rounded, truncated, or without its trailing zeros, those within 10%.
 fn nominal(claimed: &Printed, scaled: &Scaled) -> Outcome {
     let most = claimed.value().abs() / BigRational::from_integer(10.into());
     let width = half(&significant_place(claimed)).min(most).max(half(claimed.last_place()));
     let agrees = Interval::around(claimed.value(), &width).meets(&scaled.interval)
         || truncates_to(&scaled.interval, claimed);
     whether(agrees, claimed, scaled)
-        .within("nominal", "rounded, cut off, or without its trailing zeros")
+        .within("nominal", "rounded, truncated, or without its trailing zeros")
 }
 
 fn whether(agrees: bool, claimed: &Printed, scaled: &Scaled) -> Outcome {

@@ -1,4 +1,4 @@
-//! The token of the lexicon directly beside a number.
+//! The token of the lexicon directly next to a number.
 
 use std::ops::Range;
 
@@ -12,13 +12,13 @@ const MARKS: &[char] =
 /// Signs that may stand between a number and the token behind it.
 const CLOSING: &[char] =
     &['*', '_', '`', ')', ']', '$', ' ', '\u{a0}', '\u{2009}', '\u{202f}', '\n', '}'];
-/// The most bytes beside a number that a token may take.
+/// The most bytes next to a number that a token may take.
 const NEAR: usize = 60;
 
-/// A token beside a number.
+/// A token next to a number.
 #[derive(Debug, Clone, Copy)]
 pub struct Token<'l> {
-    /// What the lexicon says of it.
+    /// Its lexicon entry.
     pub tokens: &'l ReadingTokens,
     /// The token as the lexicon has it.
     pub words: &'l str,
@@ -26,7 +26,7 @@ pub struct Token<'l> {
     pub is_of_span: bool,
 }
 
-/// The token beside a number of a quote; the longest one, and one before the number rather than one behind it.
+/// The token next to a number of a quote; the longest one, and one before the number rather than one behind it.
 pub fn token<'l>(lexicon: &'l Vocabulary, quote: &str, number: &Range<usize>) -> Option<Token<'l>> {
     let before = last_bytes(&quote[..number.start], NEAR).to_lowercase();
     let behind = first_bytes(&quote[number.end..], NEAR).to_lowercase();
@@ -44,7 +44,7 @@ pub fn token<'l>(lexicon: &'l Vocabulary, quote: &str, number: &Range<usize>) ->
     (!runs_over).then_some(Token { tokens, words, is_of_span })
 }
 
-/// Whether the size of a number stands in the name of a model: "the 755M model", "7B-parameter".
+/// Whether the size of a number is in the name of a model: "the 755M model", "7B-parameter".
 pub fn names_a_model(lexicon: &Vocabulary, quote: &str, number: &Range<usize>) -> bool {
     let behind = first_bytes(&quote[number.end..], NEAR).to_lowercase();
     let rest = behind.trim_start_matches(|c: char| CLOSING.contains(&c) || "-\u{2011}".contains(c));

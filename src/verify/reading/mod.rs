@@ -1,6 +1,6 @@
 //! How a printed number agrees with a value: the reading, and whether the value lies inside it.
 //!
-//! A reading is declared in the post, or comes from the token directly beside the number, or from the kind of value.
+//! A reading is declared in the post, or comes from the token directly next to the number, or from the kind of value.
 //! No other word of a sentence softens or sharpens a verdict: a value outside its reading is refuted.
 
 mod agreement;
@@ -35,7 +35,7 @@ pub struct NumberInQuote<'q> {
     pub declared: Option<Reading>,
     /// Which end of a range it is, where one value is bound to both ends and lies between them.
     pub between: Option<RangeEnd>,
-    /// What the printed number is multiplied by, where its column or series says so.
+    /// The factor of the printed number, if its column or series states one.
     pub scale: Option<&'q BigRational>,
 }
 
@@ -86,7 +86,7 @@ pub fn judge(
     }
     let ChosenReading { reading, mut because } = choice;
     if let Some(factor) = number.scale {
-        because += &format!(", times {factor} as its column or series is printed");
+        because += &format!(", times {factor}, the scale of its column or series");
     }
     let token = number.item.text(number.quote).to_owned();
     (outcome, TokenReading { token, reading, because })
@@ -122,13 +122,13 @@ pub fn is_loose(quote: &str, number: &Range<usize>) -> bool {
     is_token || near.iter().any(is_limit)
 }
 
-/// Whether the token beside a number says "about".
+/// Whether the token next to a number says "about".
 pub fn says_about(text: &str, number: &Range<usize>) -> bool {
     let token = beside::token(lexicon(), text, number);
     token.is_some_and(|token| token.tokens.reading == Reading::About)
 }
 
-/// The reading of a number: declared, of the token beside it, or of the kind of value.
+/// The reading of a number: declared, of the token next to it, or of the kind of value.
 fn choose(number: NumberInQuote<'_>, claimed: &Printed, given: &Quantity) -> ChosenReading {
     if let Some(declared) = number.declared {
         return ChosenReading::of(declared, "declared");

@@ -12,7 +12,7 @@ pub struct ColumnCell {
     pub value: Interval,
     /// Whether the value is a share, which percents without a sign may print.
     pub is_share: bool,
-    /// Whether it stands in a table: thousands, millions and billions without a word are of columns alone.
+    /// Whether it is in a table: thousands, millions and billions without a word are of columns alone.
     pub is_of_table: bool,
 }
 

@@ -11,7 +11,7 @@ use repro_report::outcome::ReadBy;
 use super::record::MOST_NAME;
 
 codes! {
-    BAD_CONFIG = "config::bad-value", "a value of `repro/config.toml` is not one that is known", "see `docs/reference/formats/config.md`";
+    BAD_CONFIG = "config::bad-value", "unknown value in `repro/config.toml`", "see `docs/reference/formats/config.md`";
 }
 
 /// The name of the file.
@@ -26,7 +26,7 @@ pub struct ListedReviewer {
     pub key: PublicKey,
 }
 
-/// What a project asks of reviews.
+/// A project's requirements for reviews.
 #[derive(Debug, Clone, Default)]
 pub struct ReviewPolicy {
     /// The identities of the authors' keys: their approval shows no more than the post does.

@@ -8,12 +8,12 @@ use crate::lexicon::lexicon;
 
 /// Of so many facts that are shown, one is altered.
 pub const PERIOD: u64 = 12;
-/// What is shown instead of a fact.
+/// An altered fact, shown instead of the real one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decoy {
     /// The altered sentence.
     pub sentence: String,
-    /// What of it was altered.
+    /// The altered part.
     pub altered: &'static str,
 }
 
@@ -40,7 +40,7 @@ impl DecoyPlan {
         u64::from(digest.head()) % bound.max(1)
     }
 
-    /// A claim's fact, altered; none where it has nothing that could be. Only facts that fit their words are altered: then nothing
+    /// A claim's fact, altered; none if it has nothing that could be. Only facts that fit their words are altered: then nothing
     /// but the alteration is wrong. `arms` are the names of the post.
     pub fn alter(&self, claim: &ClaimReport, arms: &[&str], at: u64) -> Option<Decoy> {
         if claim.outcome.verdict != Verdict::Verified {

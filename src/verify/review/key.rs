@@ -31,12 +31,12 @@ impl RecordValue for WrittenDigest {
 }
 
 record! {
-    /// What carries meaning, each part by its digest.
+    /// The parts that carry meaning, each by its digest.
     #[derive(Eq)]
     MeaningParts {
         /// The words of the text.
         quote: WrittenDigest,
-        /// The paragraph around them, or the head and the row of their table; none where the text was not at hand.
+        /// The paragraph around them, or the head and the row of their table; none if the text was not available.
         context: Option<WrittenDigest>,
         /// The printed numbers with their readings.
         readings: WrittenDigest,
@@ -84,12 +84,12 @@ impl MeaningParts {
         }))
     }
 
-    /// The same where the context is not at hand: then it is taken to be the one that a record saw.
+    /// The same where the context is not available: then it is taken to be the one that a record saw.
     pub fn seen_by(&self, record: &Self) -> Self {
         Self { context: self.context.or(record.context), ..self.clone() }
     }
 
-    /// What differs, in words for people.
+    /// The differences, in words.
     pub fn changes(&self, since: &Self) -> Vec<&'static str> {
         let parts = [
             ("the quote", self.quote == since.quote),

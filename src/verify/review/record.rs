@@ -11,7 +11,7 @@ use serde_json::{Value as Json, json};
 use super::key::{MeaningParts, WrittenDigest};
 
 codes! {
-    BAD_RECORD = "review::bad-record", "a record of a review cannot be read", "restore it from version control, or remove it and review the claim again";
+    BAD_RECORD = "review::bad-record", "a review record cannot be read", "restore it from version control, or remove it and review the claim again";
 }
 
 /// The type of what is signed.
@@ -22,7 +22,7 @@ pub const MOST_NAME: usize = 120;
 /// The most characters of a reason or an answer.
 pub const MOST_WORDS: usize = 1_000;
 
-/// What a reviewer says of a claim.
+/// A reviewer's verdict on a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReviewVerdict {
     /// The words mean the fact.
@@ -78,7 +78,7 @@ record! {
 pub struct Reviewer {
     /// The name of the person, or of whoever ran the model.
     pub name: String,
-    /// The identity of the key that signs; none where nobody signs.
+    /// The identity of the key that signs; none if nobody signs.
     pub public_key: Option<Digest>,
     /// The model, where it was one.
     pub model: Option<ModelIdentity>,
@@ -133,7 +133,7 @@ record! {
         verdict: ReviewVerdict,
         /// The name of whose it is.
         reviewer: String,
-        /// The identity of the key that signs; none where nobody signs.
+        /// The identity of the key that signs; none if nobody signs.
         public_key: Option<WrittenDigest>,
         /// The model, where it was one.
         model: Option<ModelIdentity>,
@@ -149,7 +149,7 @@ record! {
         values: WrittenDigest,
         /// The digests of what was judged, part by part.
         parts: MeaningParts,
-        /// What the session was worth.
+        /// The decoy counts of the session.
         session: Option<SessionCounts>,
         /// The signature, in base64.
         signature: Option<String>,
@@ -199,7 +199,7 @@ impl ReviewRecord {
         }
     }
 
-    /// What it has, in the order of the file.
+    /// Its members, in the order of the file.
     fn members(&self) -> Vec<(String, Json)> {
         // No number of a record is a float, so that it can always be written.
         match self.write() {
@@ -225,6 +225,6 @@ fn in_toml(value: &Json) -> String {
 
 /// A text in quotes, as TOML reads it.
 pub fn quoted(text: &str) -> String {
-    // JSON leaves this one character as it is, and TOML refuses it.
+    // JSON leaves this one character as it is, and TOML rejects it.
     Json::from(text).to_string().replace('\u{7f}', "\\u007F")
 }

@@ -1,4 +1,4 @@
-//! What a session of a reviewer goes through: the claims that nobody else has approved, and why each is open.
+//! The claims in a review session: those that nobody else has approved, and why each is open.
 
 use repro_report::outcome::{ClaimReport, LintKind, PostReport, ReadBy};
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ pub struct OpenClaim<'r> {
     pub may_wait: bool,
 }
 
-/// The fact of a claim; where it has none, its expression and what that gives.
+/// The fact of a claim; if it has none, its expression and what that gives.
 pub fn fact_of(claim: &ClaimReport) -> String {
     match &claim.meaning.fact {
         Some(fact) => fact.sentence.clone(),
@@ -43,17 +43,17 @@ fn open_claim(claim: &ClaimReport) -> Option<OpenClaim<'_>> {
         let noun = if kinds.len() == 1 { "a lint" } else { "lints" };
         (format!("{noun} without an answer: {}", kinds.join(", ")), false)
     } else if review.evidence_changed {
-        ("the evidence changed since it was approved, which stands".to_owned(), true)
+        ("the evidence changed after approval; the approval remains valid".to_owned(), true)
     } else if meaning.read_by == Some(ReadBy::Reviewed) {
         return None;
     } else if let Some(since) = &review.void_since {
         (since.clone(), review.is_exempted)
     } else if review.is_exempted {
-        ("exempted, nobody has looked".to_owned(), true)
+        ("exempted, not reviewed".to_owned(), true)
     } else if let Some(noted) = review.noted.first() {
-        (format!("noted only: {noted}"), false)
+        (format!("only noted: {noted}"), false)
     } else if meaning.read_by == Some(ReadBy::Drafted) {
-        ("drafted, confirmed by nobody".to_owned(), false)
+        ("drafted, not confirmed".to_owned(), false)
     } else {
         ("new".to_owned(), false)
     };
@@ -67,7 +67,7 @@ pub struct ReviewSession<'a> {
     pub reviewer: &'a Reviewer,
     /// The day.
     pub date: &'a str,
-    /// What it was worth so far.
+    /// The decoy counts so far.
     pub counts: SessionCounts,
 }
 

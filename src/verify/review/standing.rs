@@ -11,11 +11,11 @@ use super::record::{ReviewRecord, ReviewVerdict, SessionCounts};
 use super::store::Reviews;
 
 codes! {
-    DISPUTED = "review::disputed", "a reviewer disputes that the words mean the fact", "settle it with the reviewer; whoever disputed may approve later with `repro review POST`";
-    UNANSWERED_LINT = "review::unanswered-lint", "the words do not fit the provenance of the fact, and nobody has said why", "correct the binding, or answer with `reading = \"why\"` in the statement";
-    FORGED = "review::forged", "the signature of a record does not match it", "remove the record, and review the claim again";
-    BROKEN = "review::broken", "a record of a review cannot be used", "restore `repro/ID.reviews.toml` from version control, or remove the record";
-    VOID = "review::void", "what a reviewer approved has changed", "review it again with `repro review POST`";
+    DISPUTED = "review::disputed", "a reviewer disputes that the words mean the fact", "settle it with the reviewer, who can approve later with `repro review POST`";
+    UNANSWERED_LINT = "review::unanswered-lint", "the words do not fit the fact, and nobody has answered the lint", "correct the binding, or answer with `reading = \"why\"` in the statement";
+    FORGED = "review::forged", "the signature of a review record does not match the record", "remove the record, and review the claim again";
+    BROKEN = "review::broken", "a review record cannot be used", "restore `repro/ID.reviews.toml` from version control, or remove the record";
+    VOID = "review::void", "the claim changed after it was reviewed", "review it again with `repro review POST`";
 }
 
 /// The most records that are looked at for one claim.
@@ -28,7 +28,7 @@ struct PostRecords<'r> {
     records: &'r [ReviewRecord],
 }
 
-/// What a record is worth.
+/// The standing of a record.
 enum Worth {
     /// It counts, by this name.
     Counts(String),
@@ -38,7 +38,7 @@ enum Worth {
     Forged,
 }
 
-/// What the records of one claim come to.
+/// The combined records of one claim.
 #[derive(Default)]
 struct Found<'r> {
     status: ReviewStatus,
@@ -64,7 +64,7 @@ pub fn apply(post: &mut PostReport, reviews: &Reviews, policy: &ReviewPolicy) {
         }
         post.findings.extend(found.forged.iter().map(|record| {
             let who = record.reviewer().shown();
-            let message = format!("a record by {who} is signed, and the signature is not of it");
+            let message = format!("the signature on a record by {who} does not match the record");
             finding(claim, &FORGED, message)
         }));
         for lint in &mut claim.meaning.lints {
@@ -145,7 +145,7 @@ impl<'r> PostRecords<'r> {
         found
     }
 
-    /// What changed since the latest record on a claim of this id, where that stands for no claim any more.
+    /// The changes since the latest record on a claim with this id, if that record no longer applies to any claim.
     fn changed(&self, claim: &ClaimReport, standing: &BTreeSet<usize>) -> Option<String> {
         let parts = MeaningParts::of(claim);
         let of_id = self.which(|record| record.claim == claim.id);
@@ -175,7 +175,7 @@ impl<'r> PostRecords<'r> {
             return Worth::Forged;
         }
         if record.model.is_some() && !self.policy.counts_models {
-            return Worth::Noted("a model, which repro/config.toml does not count");
+            return Worth::Noted("by a model, which repro/config.toml does not accept");
         }
         Worth::Counts(reviewer.shown_as(&listed.name))
     }
@@ -228,7 +228,7 @@ fn finding(claim: &ClaimReport, code: &'static Code, message: String) -> Finding
     }
 }
 
-/// What is told of a claim: disputes, lints without an answer, approvals that no longer stand.
+/// The findings for a claim: disputes, unanswered lints, approvals that no longer apply.
 fn findings_of(claim: &ClaimReport) -> Vec<Finding> {
     let meaning = &claim.meaning;
     let disputes = meaning.review.disputed_by.iter();
@@ -392,7 +392,7 @@ mod tests {
             claim.meaning.premise = "the same data".to_owned();
         });
         assert!(both.starts_with("its paragraph or row and the premise changed"), "{both}");
-        // A text that is not at hand is not looked up at all.
+        // A text that is not available is not looked up at all.
         let mut away = claim();
         away.meaning.context.clear();
         assert_eq!(reviewed.applied(away).0.meaning.read_by, Some(ReadBy::Reviewed));

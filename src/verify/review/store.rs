@@ -13,9 +13,9 @@ use super::key::WrittenDigest;
 use super::record::{ReviewRecord, ReviewVerdict, quoted};
 
 codes! {
-    BAD_FILE = "review::bad-file", "the records of a post cannot be read", "restore the file from version control";
-    CONFLICT = "review::conflict", "one reviewer has two records of one claim", "keep one of the two; until then a dispute counts, and else the later one";
-    TOO_MANY = "review::too-many", "a post has more records than are read", "remove records of claims that are gone";
+    BAD_FILE = "review::bad-file", "the review file cannot be read", "restore the file from version control";
+    CONFLICT = "review::conflict", "a reviewer has two records for the same claim", "delete one; until then a dispute counts, otherwise the later record";
+    TOO_MANY = "review::too-many", "the review file has too many records", "remove records of claims that no longer exist";
 }
 
 /// The schema that the file opens with.
@@ -30,7 +30,7 @@ const MOST_RECORDS: usize = 10_000;
 pub struct Reviews {
     /// Those that can be read, sorted.
     pub records: Vec<ReviewRecord>,
-    /// What is wrong with the others.
+    /// The errors of the others.
     pub problems: Vec<Error>,
 }
 
@@ -84,7 +84,7 @@ impl Reviews {
             let of = (record.key, record.reviewer().identity());
             if let Some(other) = known.get(&of) {
                 let found = format!("two by {}", record.reviewer().shown());
-                let expected = format!("one record of `{}` for each reviewer", record.claim);
+                let expected = format!("one record of `{}` per reviewer", record.claim);
                 reviews.problems.push(CONFLICT.at(node.place(), expected, found));
                 if weight(other) >= weight(&record) {
                     continue;

@@ -35,7 +35,7 @@ pub(super) fn lint(statement: &PostStatement, table: &Table, reports: &mut [Clai
         let (report, shape) = (&mut reports[*odd], scope_of(shape));
         if report.outcome.verdict != Verdict::Unchecked {
             let message =
-                format!("this row is of \"{shape}\", and every other row of its column is not");
+                format!("this row is a \"{shape}\", but every other row of its column is not");
             let (kind, answer) = (LintKind::Coherence, statement.reading.clone());
             report.meaning.lints.push(Lint { kind, message, answer });
         }

@@ -14,10 +14,10 @@ use crate::names::{self, Likeness};
 use crate::value::{EvidenceWords, Quantity};
 
 codes! {
-    OTHER_TEXT = "value::other-words", "the evidence says something else", "correct the text or the expression";
+    OTHER_TEXT = "value::other-words", "the evidence has different words", "correct the text or the expression";
 }
 
-/// What the text says.
+/// The words in the text.
 #[derive(Debug, Clone, Copy)]
 pub struct ClaimedWords<'w> {
     /// Its words.
@@ -28,7 +28,7 @@ pub struct ClaimedWords<'w> {
     pub date: Option<&'w str>,
 }
 
-/// What the words of a text come to against what the evidence has; each piece of it must have them.
+/// The outcome of comparing words in the text with the evidence; each piece of evidence must have them.
 pub fn judged(claimed: ClaimedWords, evidence: &[EvidenceWords]) -> Outcome {
     let outcomes = evidence.iter().map(|found| (found.text.clone(), against(claimed, found)));
     let shown: Vec<_> = evidence.iter().map(|words| words.text.as_str()).collect();
@@ -75,15 +75,15 @@ pub fn on_date(date: &str, number: &Quantity) -> Outcome {
 fn dated(date: &str, moment: &repro_core::decimal::Interval, shown: &str) -> Outcome {
     let evidence_has = || format!("the evidence has {shown}");
     match moment::agreement(date, moment) {
-        None => Outcome::refuted(&OTHER_TEXT, format!("\"{date}\" is no date")),
+        None => Outcome::refuted(&OTHER_TEXT, format!("\"{date}\" is not a date")),
         Some(DateAgreement::Same) => Outcome::verified(),
         Some(DateAgreement::Coarse) => Outcome::inconclusive(
             &order::COARSE,
-            format!("{}, which is no one moment", evidence_has()),
+            format!("{}, which is not a single moment", evidence_has()),
         ),
         Some(DateAgreement::OtherZone) => Outcome::inconclusive(
             &OTHER_TEXT,
-            format!("{}, which is as far away as time zones are", evidence_has()),
+            format!("{}, which is a whole time zone offset away", evidence_has()),
         ),
         Some(DateAgreement::Other) => Outcome::refuted(&OTHER_TEXT, evidence_has()),
     }

@@ -8,7 +8,7 @@ use crate::library::Library;
 use crate::value::Leaf;
 
 codes! {
-    BEYOND_DATA = "value::beyond-data", "a run counts more tokens than the data that its receipt names have", "correct the receipt's data, or its horizon";
+    BEYOND_DATA = "value::beyond-data", "a run counts more tokens than the data in its receipt", "correct the receipt's data or its horizon";
 }
 
 /// The fields of a run that count the tokens of its training.
@@ -16,7 +16,7 @@ const HORIZONS: [&str; 2] = ["/contract/tokens", "/tokens_seen"];
 /// Data that are cut to whole batches, or counted otherwise, may be so much larger.
 const SLACK: f64 = 1.01;
 
-/// Why the evidence counts more tokens than the data of its run have; none where it does not.
+/// Why the evidence counts more tokens than the data of its run have; none if it does not.
 pub fn beyond(leaves: &[Rc<Leaf>], library: &Library) -> Option<(&'static Code, String)> {
     leaves.iter().find_map(|leaf| {
         let evidence = leaf.evidence.as_ref()?;
@@ -27,7 +27,7 @@ pub fn beyond(leaves: &[Rc<Leaf>], library: &Library) -> Option<(&'static Code, 
         // An epoch that has begun counts whole.
         let most = unique as f64 * epochs.ceil().max(1.0) * SLACK;
         let reason = format!(
-            "`{}` counts {tokens} tokens, and its data have {unique} in {epochs} passes",
+            "`{}` counts {tokens} tokens, but its data has {unique} in {epochs} epochs",
             evidence.bundle
         );
         (tokens > most).then_some((&BEYOND_DATA, reason))

@@ -1,4 +1,4 @@
-//! What judges a statement: the words that are bound, whether the text has them, and what a claim about them is.
+//! The judge of a statement: the bound words, whether the text contains them, and the claim about them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -27,8 +27,8 @@ use crate::page::{
 use crate::value::{Evaluated, Leaf};
 
 codes! {
-    NOT_THERE = "sentence::not-there", "the text does not have these words", "quote the text as it stands";
-    NO_EVIDENCE = "value::no-evidence", "the value follows from no evidence", "bind the number to evidence";
+    NOT_THERE = "sentence::not-there", "the text does not contain these words", "copy the quote from the text";
+    NO_EVIDENCE = "value::no-evidence", "the value is not derived from evidence", "bind the number to evidence";
 }
 
 /// The steps of a claim beside those of its expressions.
@@ -45,10 +45,10 @@ pub(super) struct Judge<'a> {
     pub(super) statement: &'a PostStatement,
 }
 
-/// What became of the search for some words in the text.
+/// The result of searching the text for some words.
 #[derive(Default)]
 pub(super) struct SoughtWords {
-    /// Why the text does not have them; none where it has them.
+    /// Why the text does not have them; none if it has them.
     pub(super) not_there: Option<String>,
     /// The sentence around them, where they are a part of one.
     pub(super) around: String,
@@ -63,15 +63,15 @@ pub(super) struct BoundWords<'b> {
     pub(super) id: String,
     pub(super) quote: &'b str,
     pub(super) place_in_text: String,
-    /// What became of the search for them; of a text that is not at hand nothing is known.
+    /// The result of the search for them; unknown if the text is not available.
     pub(super) sought: SoughtWords,
-    /// What stands above it, if it is the cell of a table, whose place errors name.
+    /// The head above it, if it is a table cell, whose location errors show.
     pub(super) head: Option<&'b str>,
     /// The first cell of its row, if it is the cell of a table.
     pub(super) row: Option<&'b str>,
-    /// What stands above that cell.
+    /// The head above that cell.
     pub(super) row_head: Option<&'b str>,
-    /// What the printed numbers of its column are multiplied by, where its cells say so.
+    /// The factor of the printed numbers in its column, if its cells state one.
     pub(super) scale: Option<BigRational>,
     /// The unit that the name of its row states, if it is the cell of a table.
     pub(super) row_unit: Option<HeadUnit>,
@@ -83,7 +83,7 @@ pub(super) struct BoundWords<'b> {
     pub(super) said: BTreeSet<usize>,
 }
 
-/// What evaluates the expressions of some words.
+/// The evaluator for the expressions of some words.
 pub(super) struct ScopedEvaluator<'a> {
     pub(super) evaluator: Evaluator<'a>,
     /// The values of what the words have around them.
@@ -95,7 +95,7 @@ impl<'a> ScopedEvaluator<'a> {
         Frame::of(&self.evaluator, source, &self.variables)
     }
 
-    /// What an expression gives.
+    /// The value of an expression.
     pub(super) fn value(&self, expression: &PlacedExpression) -> Result<Evaluated<'a>, Error> {
         self.frame(expression).settled()
     }
@@ -191,7 +191,7 @@ impl<'a> Judge<'a> {
         own_numbers::of(expressions.chain(row).flat_map(|one| self.with_formulas(one)), &said)
     }
 
-    /// Refuses a text that is meant as JSON, by a pointer into it, and breaks its rules.
+    /// Rejects a text that is meant as JSON, by a pointer into it, and breaks its rules.
     pub(super) fn is_readable(&self) -> Result<(), Error> {
         let has_pointer = self.statement.place_in_text.starts_with('/')
             || matches!(&self.statement.kind, StatementKind::Table(table) if table.pointer.is_some());
@@ -203,7 +203,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Whether the text has some words at the place of the statement; of a text that is not at hand it is not known.
+    /// Whether the text has some words at the place of the statement; of a text that is not available it is not known.
     pub(super) fn sought(&self, quote: &str) -> SoughtWords {
         let Some(text) = self.context.text(&self.statement.text) else {
             return SoughtWords::default();
@@ -248,14 +248,14 @@ impl<'a> Judge<'a> {
         paragraphs.join("\n")
     }
 
-    /// What the text has instead of some words.
+    /// The nearest words in the text, if the quoted ones are missing.
     fn not_there(&self, text: &ReadText, quote: &str) -> String {
         let at = &self.statement.place_in_text;
         let elsewhere = || {
             let at = Some(at).filter(|at| at.starts_with('/'))?;
             let first = text.searched().of_parted_quote(quote).into_iter().next()?;
             let line = text.source().line_column(first.start).0;
-            Some(format!("the text has them in line {line}, and not at `{at}`"))
+            Some(format!("the text has them in line {line}, not at `{at}`"))
         };
         let pointer = || {
             let document = at.starts_with('/').then(|| text.document().ok())??;
@@ -289,7 +289,7 @@ impl<'a> Judge<'a> {
         taken.filter_map(|number| number.checked_sub(1)).collect()
     }
 
-    /// What evaluates the expressions of some words, whose numbers are `quoted`.
+    /// The evaluator for the expressions of some words, whose numbers are `quoted`.
     pub(super) fn evaluation(
         &self,
         bound: &BoundWords,
@@ -369,7 +369,7 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// The sentence around a place of a text, as it is shown; none where the place is the whole sentence.
+/// The sentence around a place of a text, as it is shown; none if the place is the whole sentence.
 fn around(text: &str, place: &Range<usize>) -> String {
     let whole = sentence::around(text, place);
     let says_nothing = |part: &str| part.chars().all(|c| !c.is_alphanumeric());
@@ -387,7 +387,7 @@ fn around(text: &str, place: &Range<usize>) -> String {
 
 /// Why words are not in the text, with what is there instead, where that is known.
 pub(super) fn absent(instead: Option<String>) -> String {
-    followed("the text does not have these words", instead)
+    followed("the text does not contain these words", instead)
 }
 
 /// Some words with more behind them, where there is more.
@@ -413,7 +413,7 @@ pub(super) fn scope<'a>(
         .collect()
 }
 
-/// What each variable of a row stands for: `moe (6 runs)`.
+/// The value of each row variable: `moe (6 runs)`.
 pub(super) fn stands_for(bound: &BoundWords, variables: &Variables) -> Vec<Definition> {
     let meaning = |(name, expression): (&String, &PlacedExpression)| {
         let written = expression.tree.to_string();
@@ -433,10 +433,10 @@ pub(super) fn single_source(leaf: &Leaf) -> String {
     let evidence = leaf.evidence.as_ref();
     let typed_at = evidence.and_then(|evidence| evidence.printed_at.as_deref());
     if leaf.quote.is_some() || typed_at.is_some_and(|place| place.starts_with('/')) {
-        format!("single source: \"{text}\" was typed from the quoted place")
+        format!("single source: \"{text}\" was transcribed from the quoted place")
     } else {
         format!(
-            "single source: \"{text}\" was typed from the same document, and nothing shows that from another place"
+            "single source: \"{text}\" was transcribed from the same document, possibly from the same place"
         )
     }
 }

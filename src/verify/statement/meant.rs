@@ -1,4 +1,4 @@
-//! What a claim of a statement is taken to mean: its provenance, the names in its fact, its lints.
+//! The meaning of a statement's claim: its provenance, the names in its fact, its lints.
 
 use std::cell::OnceCell;
 
@@ -14,7 +14,7 @@ use crate::meaning::{Provenance, Scope};
 use crate::page::{Binding, StatementKind};
 use crate::value::Quantity;
 
-/// What names stand for in a claim, and where its value comes from.
+/// The meanings of names in a claim, and the origin of its value.
 pub(super) struct Sources<'s> {
     pub(super) scope: Scope<'s>,
     pub(super) provenance: Provenance,

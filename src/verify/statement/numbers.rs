@@ -28,21 +28,21 @@ use crate::reading::{self, ColumnCell, NumberInQuote};
 use crate::value::{Evaluated, EvidenceWords, Leaf, LeafKind, NumberRole, Quantity};
 
 codes! {
-    OTHER_COUNT = "sentence::other-count", "a quote has more or fewer numbers than bindings", "give one expression for each number, in order; excuse a number by `\"_ the reason\"`";
-    RELATION_AS_NUMBER = "sentence::relation-as-number", "a relation stands where a number is bound", "a relation, `a = b` or `a < b`, belongs into `says`; `is` has what each number of the quote is";
-    SINGLE_SOURCE = "value::single-source", "the post is the only source", "bind it to another document, or to what it follows from";
+    OTHER_COUNT = "sentence::other-count", "the number of bindings does not match the numbers in the quote", "give one expression per number, in order; excuse a number with `\"_ the reason\"`";
+    RELATION_AS_NUMBER = "sentence::relation-as-number", "a number is bound to a relation", "move the relation (`a = b`, `a < b`) to `says`; use `is` for the numbers in the quote";
+    SINGLE_SOURCE = "value::single-source", "the post is the only source", "bind the number to a second document, or to the values it follows from";
 }
 
-/// What helps where numbers are bound and the quote has none.
+/// The help if numbers are bound and the quote has none.
 pub(super) const WORDS_ARE_WHOLE: &str =
-    "words are bound by one expression of `is` as a whole, or said by a relation in `says`";
+    "bind the words as a whole to one expression in `is`, or state a relation in `says`";
 
-/// What helps where a sentence has numbers and only `says`.
-pub(super) const BIND_OR_QUOTE: &str = "bind each number in `is`, as `is = \"mean(moe.loss)\"`; or take it into the relation of `says` as `quoted(1)`";
+/// The help if a sentence has numbers and only `says`.
+pub(super) const BIND_OR_QUOTE: &str = "bind each number in `is`, as in `is = \"mean(moe.loss)\"`, or use it in the relation in `says` as `quoted(1)`";
 
 /// A number of the text, or a pair of them that one expression gives, and that expression.
 pub(super) struct Pair<'p> {
-    /// What its report is called.
+    /// The id of its report.
     pub(super) id: String,
     pub(super) items: Vec<&'p QuoteItem>,
     pub(super) expression: &'p PlacedExpression,
@@ -55,7 +55,7 @@ pub(super) struct Pair<'p> {
 /// Numbers or words of the text that were held against what they are bound to.
 struct JudgedValue<'p> {
     outcome: Outcome,
-    /// The numbers of the quote; none beside words, which are no numbers.
+    /// The numbers of the quote; none beside words, which are not numbers.
     items: &'p [QuoteItem],
     /// Those that are claimed.
     numbers: Vec<&'p QuoteItem>,
@@ -106,7 +106,7 @@ impl<'a> Judge<'a> {
             .collect())
     }
 
-    /// Whether the whole quote is one word that is bound to words: the digits of `portable-f32/1` are no numbers.
+    /// Whether the whole quote is one word that is bound to words: the digits of `portable-f32/1` are not numbers.
     fn is_name(&self, bound: &BoundWords, expression: &PlacedExpression) -> bool {
         let word = bound.quote.trim();
         if word.contains(char::is_whitespace) || !word.contains(char::is_alphabetic) {
@@ -200,12 +200,12 @@ impl<'a> Judge<'a> {
     ) -> Error {
         let numbers: Vec<_> = items.iter().map(|item| item.text(bound.quote)).collect();
         let expected = match numbers.len() {
-            0 => format!("no binding of a number, as \"{}\" has none", shortened(bound.quote)),
+            0 => format!("no number binding, because \"{}\" has no number", shortened(bound.quote)),
             1 => format!("a binding for 1 number: {}", numbers[0]),
             count => format!("bindings for {count} numbers: {}", numbers.join(", ")),
         };
         let is_of_two = bound.bindings.iter().any(|one| self.is_of_ends(one));
-        let of_two = if is_of_two { ", as an interval is two" } else { "" };
+        let of_two = if is_of_two { ", because an interval counts as two" } else { "" };
         let cell = bound.head.map(|_| format!(", in {}", bound.place_in_text)).unwrap_or_default();
         let place = expressions_of(bound.bindings).last().map(PlacedExpression::place);
         let place = place.unwrap_or(&self.statement.place).clone();
@@ -237,14 +237,18 @@ impl<'a> Judge<'a> {
         matches!(binding, Binding::Is(expression, _) if self.is_interval(&expression.tree))
     }
 
-    /// Refuses a relation where the value of a number is wanted.
+    /// Rejects a relation where the value of a number is wanted.
     pub(super) fn is_no_relation(&self, expression: &PlacedExpression) -> Result<(), Error> {
         let tree = &expression.tree;
         if !tree.is_relation() && !matches!(tree.kind, ExpressionKind::Not(_)) {
             return Ok(());
         }
         let place = expression.place_of(tree, self.context.page.document());
-        Err(RELATION_AS_NUMBER.at(place, "what a number of the quote is", format!("`{tree}`")))
+        Err(RELATION_AS_NUMBER.at(
+            place,
+            "an expression for a number in the quote",
+            format!("`{tree}`"),
+        ))
     }
 
     pub(super) fn number(
@@ -311,12 +315,12 @@ impl<'a> Judge<'a> {
     ) -> Result<JudgedValue<'p>, Error> {
         let (tree, place) = (&pair.expression.tree, || pair.expression.place().clone());
         if matches!(value, Evaluated::Judgement(_)) {
-            let expected = "what a number of the quote is";
+            let expected = "an expression for a number in the quote";
             return Err(RELATION_AS_NUMBER.at(place(), expected, format!("`{tree}`")));
         }
         if pair.items.is_empty() {
             let found =
-                format!("{}, and \"{}\" has no number", value.word(), shortened(bound.quote));
+                format!("{}, but \"{}\" has no number", value.word(), shortened(bound.quote));
             let expected = "words, which are bound as a whole";
             return Err(OTHER_COUNT.at(place(), expected, found).help(WORDS_ARE_WHOLE));
         }
@@ -331,7 +335,7 @@ impl<'a> Judge<'a> {
             let claimed = claimed(bound.quote, &pair.items);
             let quoted = || leaves().find(|leaf| self.is_quoted(leaf, bound, &claimed));
             if rests_on_nothing {
-                outcome = instead(&NO_EVIDENCE, "the value follows from no evidence", outcome);
+                outcome = instead(&NO_EVIDENCE, "the value is not derived from evidence", outcome);
             } else if self.takes_itself(tree, pair, items) {
                 outcome = instead(&NO_EVIDENCE, "the number is part of its own evidence", outcome);
             } else if let Some(leaf) = quoted() {
@@ -385,7 +389,7 @@ impl<'a> Judge<'a> {
         let mut outcome = evidence_words::judged(said, &words);
         let leaves = || words.iter().flat_map(|words| &words.leaves);
         if leaves().next().is_none() {
-            outcome = instead(&NO_EVIDENCE, "the words follow from no evidence", outcome);
+            outcome = instead(&NO_EVIDENCE, "the words are not derived from evidence", outcome);
         } else if let Some(leaf) = leaves().find(|leaf| self.is_quoted(leaf, bound, &claimed)) {
             outcome = instead(&SINGLE_SOURCE, &single_source(leaf), outcome);
         }
@@ -466,7 +470,8 @@ fn with_runs(mut outcome: Outcome, printed: &Printed, given: &Quantity) -> Outco
         };
         let fitting = ErrorBarMeaning::ALL.into_iter().find(prints);
         if let Some(meaning) = fitting {
-            outcome.reason += &format!("; as {} the runs would print these digits", meaning.word());
+            outcome.reason +=
+                &format!("; a {} of the runs would print these digits", meaning.word());
         }
     }
     outcome
@@ -514,13 +519,13 @@ pub(super) fn is_one_print(given: &[Quantity]) -> bool {
 
 /// The error of a number that differs from the copy of it that was typed from its own quote.
 fn other_copy(pair: &Pair, claimed: &str, leaf: &Leaf) -> Error {
-    let expected = format!("\"{claimed}\", which is printed there");
-    let found = format!("\"{}\", typed from there", leaf.text);
+    let expected = format!("\"{claimed}\", as printed there");
+    let found = format!("\"{}\", transcribed from there", leaf.text);
     let error = TRANSCRIPTION_DIFFERS.at(pair.expression.place().clone(), expected, found);
-    error.help("bind the number to its own copy, or correct the copy and seal its bundle again")
+    error.help("bind the number to its own copy, or correct the copy and reseal its bundle")
 }
 
-/// What is claimed, as printed.
+/// The claimed number, as printed.
 fn claimed(quote: &str, items: &[&QuoteItem]) -> String {
     let texts: Vec<_> = items.iter().map(|item| item.text(quote)).collect();
     match texts.as_slice() {

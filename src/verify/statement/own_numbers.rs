@@ -7,7 +7,7 @@ use repro_claim::syntax::{ArithmeticOperator, ExpressionKind, RelationOperator};
 
 use crate::loss_unit::is_nats_per_bit;
 
-/// What everybody multiplies by: floating-point operations of a weight, bits of a byte, percent, seconds of an hour.
+/// Common factors: floating-point operations per weight, bits per byte, percent, seconds per hour.
 const USUAL: [u64; 9] = [6, 8, 24, 60, 100, 360, 365, 3600, 86_400];
 /// The levels at which tests are made.
 const LEVELS: [&str; 3] = ["0.05", "0.01", "0.001"];
@@ -74,7 +74,7 @@ impl OwnNumbers<'_> {
                 values.filter(|value| !is_base(value)).for_each(|value| self.collect(value, false));
             }
             ExpressionKind::Relation(_, rest) => {
-                // A level of tests is a usual limit; any other limit, and what something is equal to, should stand in the words.
+                // A level of tests is a usual limit; any other limit, and what something is equal to, should are in the words.
                 let is_equality = rest.iter().any(|(sign, _)| *sign == RelationOperator::Equal);
                 for side in part.parts() {
                     let is_limit = !is_equality

@@ -30,13 +30,13 @@ use crate::reading;
 use crate::value::Quantity;
 
 codes! {
-    NOT_PUBLISHED = "sentence::not-published", "evidence not published", "publish it, and bind the sentence to it";
-    UNCLEAR_CELL = "sentence::unclear-cell", "whether a cell says yes or no is not clear", "write `yes` or `no`, ✓ or ✗, `true` or `false`";
-    NOTHING_READ = "sentence::beside-without-evidence", "what is shown beside a sentence is not read from evidence", "bind it to evidence, or leave `beside` out";
-    NOT_HELD = "sentence::number-not-held", "a number of the quote is held by no binding and no relation", "bind it in `is`, or take it into the relation as `quoted(1)`; `\"_ reason\"` excuses it";
+    NOT_PUBLISHED = "sentence::not-published", "the evidence is not published", "publish the evidence, and bind the sentence to it";
+    UNCLEAR_CELL = "sentence::unclear-cell", "it is unclear whether the cell means yes or no", "write `yes` or `no`, ✓ or ✗, `true` or `false`";
+    NOTHING_READ = "sentence::beside-without-evidence", "a value in `beside` is not derived from evidence", "bind it to evidence, or remove `beside`";
+    NOT_HELD = "sentence::number-not-held", "no binding and no relation uses a number in the quote", "bind it in `is`, use it in the relation as `quoted(1)`, or excuse it with `\"_ reason\"`";
 }
 
-/// Whether a cell affirms or denies the relation of its column; none where it has words of its own.
+/// Whether a cell affirms or denies the relation of its column; none if it has words of its own.
 fn truth_of_cell(cell: &str) -> Option<bool> {
     let marks = |c: char| c.is_whitespace() || "*_`\"'.!()[]{}\u{fe0f}".contains(c);
     let words = cell.trim_matches(marks).to_lowercase();
@@ -104,7 +104,7 @@ impl<'a> Judge<'a> {
             let is_read = |number: &Quantity| number.evidence().next().is_some();
             if !numbers.iter().all(is_read) {
                 let found = format!("`{}`", expression.tree);
-                let expected = "values of the evidence";
+                let expected = "values from the evidence";
                 return Err(NOTHING_READ.at(expression.place().clone(), expected, found));
             }
             let values: Vec<f64> = numbers.iter().map(Quantity::nearest).collect();
@@ -188,7 +188,7 @@ impl<'a> Judge<'a> {
         Ok(ClaimReport { kind, claimed: claimed.join(", "), meaning, ..report })
     }
 
-    /// Why relations that hold say nothing about the evidence; none where they do.
+    /// Why relations that hold say nothing about the evidence; none if they do.
     fn worthless(
         &self,
         bound: &BoundWords,
@@ -197,7 +197,7 @@ impl<'a> Judge<'a> {
         any: bool,
     ) -> Option<(&'static Code, String)> {
         if expressions.iter().any(|one| self.says_nothing(one, evaluation, bound.quote)) {
-            return Some((&NO_EVIDENCE, "it holds whatever the evidence is".to_owned()));
+            return Some((&NO_EVIDENCE, "true for any evidence".to_owned()));
         }
         // All that was read for it was typed from the quoted words.
         let leaves = evaluation.evaluator.leaves();
@@ -206,12 +206,12 @@ impl<'a> Judge<'a> {
         {
             return Some((&SINGLE_SOURCE, single_source(leaf)));
         }
-        let reason = "the relation holds whatever the number of the text is";
+        let reason = "the relation is true for any number in the text";
         let holds_any = !any && expressions.iter().any(|one| self.holds_any(one, bound));
         holds_any.then(|| (&NO_EVIDENCE, reason.to_owned()))
     }
 
-    /// Refuses numbers of the quote that no relation holds: "a tenth of a percent" over `within = 0.5%`.
+    /// Rejects numbers of the quote that no relation holds: "a tenth of a percent" over `within = 0.5%`.
     fn are_held(&self, sentence: &Sentence, bound: &BoundWords) -> Result<(), Error> {
         let relations = sentence.relations().flat_map(|relation| self.with_formulas(relation));
         let held = stated_numbers(relations);
@@ -224,7 +224,7 @@ impl<'a> Judge<'a> {
                 continue;
             }
             let found = format!("\"{}\"", item.text(bound.quote));
-            let expected = "a relation that holds each number of its quote";
+            let expected = "a relation that uses each number in its quote";
             return Err(NOT_HELD.at(self.statement.place.clone(), expected, found));
         }
         Ok(())
@@ -247,7 +247,7 @@ impl<'a> Judge<'a> {
         };
         let index = self.held_of_all(expression, bound, near)?;
         let message = format!(
-            "the relation would hold of other numbers than \"{}\", and no word makes it a limit",
+            "the relation would also be true for numbers other than \"{}\", and no word makes it a limit",
             bound.items.get(index)?.text(bound.quote)
         );
         Some(Lint { kind: LintKind::Limit, message, answer: self.statement.reading.clone() })
@@ -332,7 +332,7 @@ impl<'a> Judge<'a> {
             || names.any(|part| place_of(&lower, &part.to_lowercase()).is_some())
     }
 
-    /// Where the words stand that a side of a relation is; none where it is no words of evidence.
+    /// Where the words stand that a side of a relation is; none if it is no words of evidence.
     pub(super) fn evidence_of_words(
         &self,
         side: &Expression,
@@ -369,7 +369,7 @@ impl<'a> Judge<'a> {
                 _ => truth.is_none() && denies,
             };
             if is_open {
-                let reason = format!("whether \"{}\" says that it is so is not clear", bound.quote);
+                let reason = format!("it is unclear whether \"{}\" means yes", bound.quote);
                 let open = Outcome::inconclusive(&UNCLEAR_CELL, reason);
                 report.outcome = open.giving(std::mem::take(&mut report.outcome.recomputed));
             }

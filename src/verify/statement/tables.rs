@@ -18,9 +18,9 @@ use crate::page::{self, Binding, HEAD, PlacedExpression, PostStatement, Table, c
 use crate::reading;
 
 codes! {
-    NO_MEMBER = "sentence::no-member", "the text has no such member", "correct the pointer in `place`, or the names of rows and columns; `place = \"\"` is the whole document";
-    NO_TABLE = "sentence::no-table", "the text has no such table, or several", "give its head as it stands, or its lines in `printed`";
-    NOT_AT_HAND = "sentence::not-at-hand", "the text is not at hand", "give it: `--text FILE`";
+    NO_MEMBER = "sentence::no-member", "the JSON text has no such member", "correct the pointer in `place` or the row and column names; `place = \"\"` is the whole document";
+    NO_TABLE = "sentence::no-table", "the text has no such table, or several", "copy the table's head from the text, or give its lines in `printed`";
+    NOT_AT_HAND = "sentence::not-at-hand", "the text is not available", "pass it with `--text FILE`";
 }
 
 /// The most bytes of the cells around one.
@@ -44,9 +44,9 @@ pub(super) struct TableRow<'t> {
     pub(super) context: String,
 }
 
-/// What the text itself has where a table is said to stand.
+/// The content of the text at a table's stated location.
 pub(super) enum There {
-    /// Its lines were read from the text, or the text is not at hand.
+    /// Its lines were read from the text, or the text is not available.
     Read,
     /// No table with this head.
     NoHead(Vec<PrintedCell>),
@@ -74,17 +74,17 @@ impl<'a> Judge<'a> {
     pub(super) fn table(&self, table: &Table) -> Result<Vec<ClaimReport>, Error> {
         let text = self.context.text(&self.statement.text);
         if table.printed.is_none() && text.is_none() {
-            let expected = "the text, or what the table prints, in `printed` or behind its fields";
+            let expected = "the text, or the printed table in `printed` or after its fields";
             return Err(NOT_AT_HAND.at(self.statement.place.clone(), expected, "neither"));
         }
         let found = table.lines(text).map_err(|found| {
             let place = self.statement.place.clone();
             match &table.pointer {
-                Some(pointer) => NO_MEMBER.at(place, format!("what lies at `{pointer}`"), found),
+                Some(pointer) => NO_MEMBER.at(place, format!("a value at `{pointer}`"), found),
                 None => {
                     let head: Vec<_> = table.head.iter().map(|cell| cell.text.as_str()).collect();
                     let near = self.context.nearest(&self.statement.text, &head.join(" "));
-                    NO_TABLE.at(place, "the table in the text, once", followed(&found, near))
+                    NO_TABLE.at(place, "exactly one such table in the text", followed(&found, near))
                 }
             }
         })?;
@@ -213,7 +213,7 @@ impl<'a> Judge<'a> {
                 items: quote::items(&cell.text),
                 said: BTreeSet::new(),
             };
-            // One reason excuses all that stands in a column.
+            // One reason excuses all that is in a column.
             if !matches!(bound.bindings, [] | [Binding::Excused(_)]) {
                 reports.extend(self.numbers(&bound)?);
             }
@@ -224,7 +224,7 @@ impl<'a> Judge<'a> {
         Ok(reports)
     }
 
-    /// Why the text does not have a cell; none where it has it.
+    /// Why the text does not have a cell; none if it has it.
     pub(super) fn cell_not_there(
         &self,
         there: &There,
@@ -293,7 +293,7 @@ fn unit_of_row(table: &Table, row: &TableRow) -> Option<HeadUnit> {
     Some(HeadUnit { is_sure: stated.is_sure && is_only, ..stated })
 }
 
-/// Whether a cell claims nothing: it is empty, a dash, or says that there is no number.
+/// Whether a cell claims nothing: it is empty, a dash, or says that there is not a number.
 pub(super) fn is_blank(cell: &str) -> bool {
     let word = cell.trim().to_lowercase();
     ["", "n/a", "na", "none"].contains(&word.as_str())

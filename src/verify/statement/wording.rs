@@ -11,9 +11,9 @@ use crate::page::{Mood, Sentence};
 
 codes! {
     NOT_A_FACT = "sentence::not-a-fact", "advice or definition", "nothing to do: only facts are checked";
-    PREMISE = "sentence::premise", "a refutation would need a premise that the text does not state", "see the premise";
-    NO_MEANING = "sentence::no-meaning", "a word of degree states no threshold", "say how much, in numbers";
-    READINGS_DIFFER = "sentence::readings-differ", "the sentence holds in one meaning and not in another", "say which is meant";
+    PREMISE = "sentence::premise", "a refutation needs a premise that the text does not state", "decide whether the text means the premise";
+    NO_MEANING = "sentence::no-meaning", "a word of degree has no stated threshold", "state the amount in numbers";
+    READINGS_DIFFER = "sentence::readings-differ", "the sentence is true in one reading and not in another", "state which reading is meant";
 }
 
 /// The first word of degree of a quote, which states no number.
@@ -26,16 +26,16 @@ fn degree<'l>(lexicon: &'l Vocabulary, quote: &str) -> Option<&'l str> {
     words.map(String::as_str).find(|word| place_of(&lower, word).is_some())
 }
 
-/// What the words of a sentence add to its relation.
+/// The effect of a sentence's wording on the outcome of its relation.
 pub fn worded(outcome: Outcome, sentence: &Sentence, premise: Option<&str>) -> Outcome {
     let what = match sentence.mood {
         Mood::Fact => "",
-        Mood::Norm => "it says what should be",
-        Mood::Definition => "it says what a word means",
+        Mood::Norm => "it states what should be",
+        Mood::Definition => "it defines a word",
     };
     if !what.is_empty() {
         let reason = match outcome.verdict {
-            Verdict::Verified => format!("{what}; here it is so"),
+            Verdict::Verified => format!("{what}; true here"),
             _ => format!("{what}; here: {}", outcome.reason),
         };
         let unchecked = Outcome::unchecked(&NOT_A_FACT, reason).giving(outcome.recomputed);
@@ -43,7 +43,7 @@ pub fn worded(outcome: Outcome, sentence: &Sentence, premise: Option<&str>) -> O
     }
     let outcome = resting_on(outcome, premise);
     let held = match outcome.verdict {
-        Verdict::Verified => "it holds as stated",
+        Verdict::Verified => "true as stated",
         Verdict::Refuted if outcome.rule == fixed::NEARLY => &outcome.reason,
         _ => return outcome,
     };
@@ -52,7 +52,7 @@ pub fn worded(outcome: Outcome, sentence: &Sentence, premise: Option<&str>) -> O
     Outcome::inconclusive(&NO_MEANING, reason).with_evidence_of(outcome)
 }
 
-/// What a claim comes to whose number two implementations dispute; any other error is one of the post.
+/// The outcome of a claim whose number two implementations compute differently; any other error belongs to the post.
 pub fn undecidable(error: Error) -> Result<Outcome, Error> {
     if error.code.id != DISAGREE.id {
         return Err(error);
@@ -60,17 +60,19 @@ pub fn undecidable(error: Error) -> Result<Outcome, Error> {
     Ok(Outcome::inconclusive(&DISAGREE, error.found.clone()))
 }
 
-/// What a refutation is worth that rests on a premise which the text does not state.
+/// The outcome of a refutation that rests on an unstated premise.
 pub fn resting_on(outcome: Outcome, premise: Option<&str>) -> Outcome {
     let Some(premise) = premise.filter(|_| outcome.verdict == Verdict::Refuted) else {
         return outcome;
     };
-    let reason =
-        format!("wrong on a premise that the text does not state ({premise}): {}", outcome.reason);
+    let reason = format!(
+        "false under a premise that the text does not state ({premise}): {}",
+        outcome.reason
+    );
     outcome.undecided(&PREMISE, reason)
 }
 
-/// What a sentence with several readings comes to: all of them, none of them, or undecided.
+/// The outcome of a sentence with several readings: all true, none true, or undecided.
 pub fn readings(parts: Vec<(String, Outcome)>) -> Outcome {
     let decided = |verdict| parts.iter().all(|(_, part)| part.verdict == verdict);
     let given: Vec<_> = parts.iter().map(|(_, part)| part.recomputed.clone()).collect();
@@ -83,7 +85,7 @@ pub fn readings(parts: Vec<(String, Outcome)>) -> Outcome {
     let mut told: Vec<(String, Vec<String>)> = Vec::new();
     for (label, part) in &parts {
         let what = match part.verdict {
-            Verdict::Verified => "it holds".to_owned(),
+            Verdict::Verified => "true".to_owned(),
             Verdict::Refuted => format!("wrong ({})", part.reason),
             _ => format!("open ({})", part.reason),
         };

@@ -1,4 +1,4 @@
-//! A challenge: intervals between the states that a run has committed itself to are executed again.
+//! A challenge: intervals between the states that a run has committed itself to are replayed.
 
 use std::collections::BTreeMap;
 
@@ -12,9 +12,9 @@ use repro_report::outcome::{ChallengeReport, ClaimReport, Impact, Method, Outcom
 use serde::{Deserialize, Serialize};
 
 codes! {
-    OTHER_STATE = "challenge::other-state", "the steps of an interval do not lead to the committed state", "the run was not trained as committed: see `repro replay BUNDLE --full`";
-    KNOWN_SEED = "challenge::known-seed", "the seed of a challenge was public before the run had committed itself", "draw again from a later round of the beacon";
-    NOT_REACHED = "challenge::not-reached", "an interval was not executed", "see why, and draw it again where that can be helped";
+    OTHER_STATE = "challenge::other-state", "the replayed step range does not end in the committed state", "the run was not trained as committed: see `repro replay BUNDLE --full`";
+    KNOWN_SEED = "challenge::known-seed", "the seed of the challenge was public before the states were committed", "draw again from a later round of the beacon";
+    NOT_REACHED = "challenge::not-reached", "a step range was not replayed", "fix the reported cause if you can, and draw it again";
 }
 
 /// The walks that a challenge asks for.
@@ -53,7 +53,7 @@ impl ChallengedWalks {
         self.walks.iter().map(|(from, to)| Extent::States { from: *from, to: *to })
     }
 
-    /// What became of each interval; and what was drawn, and what a pass is worth.
+    /// The outcome of each step range, the draw, and the strength of a pass.
     pub fn answered(
         &self,
         subject: &BundleSubject,
@@ -66,7 +66,7 @@ impl ChallengedWalks {
         let intervals = self.challenge.intervals.iter().zip(&self.starts);
         let claims = intervals.map(|(interval, start)| {
             let outcome = match walked(start) {
-                None => Outcome::unchecked(&NOT_REACHED, "this build executes no steps"),
+                None => Outcome::unchecked(&NOT_REACHED, "this build cannot replay steps"),
                 Some(ReplayOutcome::NotRun(why)) => Outcome::unchecked(&NOT_REACHED, why.as_str()),
                 Some(ReplayOutcome::Refused(error)) => {
                     Outcome::unchecked(&NOT_REACHED, error.to_string())
@@ -84,7 +84,7 @@ impl ChallengedWalks {
         (claims, report)
     }
 
-    /// What was drawn; and where nothing was refuted, with which probability the best forgery of one interval comes as far.
+    /// The draw and, if nothing was refuted, the probability that the best forgery of one step range escapes.
     fn worth(&self, source: SeedSource, claims: &[ClaimReport]) -> ChallengeReport {
         let count = |verdict| claims.iter().filter(|one| one.outcome.verdict == verdict).count();
         let (challenge, led) = (&self.challenge, count(Verdict::Verified));
@@ -112,7 +112,7 @@ fn outcome(interval: &StateInterval, replay: &Replay) -> Outcome {
         Some(parted) if parted.step <= interval.to => {
             let (logged, made) = (&parted.logged, &parted.replayed);
             let reason = format!(
-                "step {}: {} is {logged} in the bundle, and {made} executed again",
+                "step {}: {} is {logged} in the bundle, but {made} in the replay",
                 parted.step,
                 parted.shown()
             );
@@ -136,9 +136,9 @@ fn in_words(source: SeedSource) -> String {
             )
         }
         SeedSource::Commit => {
-            "a commit; see that it was made after the root was stamped".to_owned()
+            "a commit; check that it was made after the root was timestamped".to_owned()
         }
-        SeedSource::Text => "free text: whoever draws may have tried many".to_owned(),
+        SeedSource::Text => "free text: the challenger may have tried many".to_owned(),
     }
 }
 
@@ -159,12 +159,12 @@ pub(super) fn seeded(
     let stamped = timestamps.of(challenge.root).map(|stamp| stamp.time.as_str()).min()?;
     // Both are written alike, in UTC, so that they are in the order of their letters.
     let outcome = if stamped < known.as_str() {
-        Outcome::verified().giving(format!("stamped {stamped}, the seed is of {known}"))
+        Outcome::verified().giving(format!("states timestamped {stamped}, seed published {known}"))
     } else {
         let reason =
-            format!("the seed was public at {known}, and the states were stamped at {stamped}");
+            format!("the seed was public at {known}, the states were timestamped at {stamped}");
         Outcome::inconclusive(&KNOWN_SEED, reason)
     };
-    let quote = "the run had committed itself before anybody could know the seed";
+    let quote = "the states were committed before anybody could know the seed";
     Some(own_claim(bundle, "seed", quote, outcome).with_impact(Impact::Decision))
 }

@@ -9,14 +9,14 @@ use repro_model::study::Study;
 use repro_report::outcome::{ClaimReport, Outcome};
 
 codes! {
-    NO_PLAN = "plan::not-there", "the commit that a receipt names does not hold its plan", "name the commit of the plan";
-    OTHER_PLAN = "plan::other", "the commit that a receipt names holds another plan", "name the commit of the plan that the run followed";
-    SHORTENED = "plan::shortened", "runs were taken out of a plan after it was committed", "put the runs back into the plan, and report them or say why they were not made";
-    CHANGED = "plan::changed", "a plan was changed after it was committed", "make another study of what was planned later";
-    NOT_OLDER = "plan::not-older", "the commit that a receipt names holds the run already", "name the commit of the plan, from before the run";
+    NO_PLAN = "plan::not-there", "the commit in the receipt does not contain the plan", "record the commit that contains the plan";
+    OTHER_PLAN = "plan::other", "the commit in the receipt contains a different plan", "record the commit of the plan that the run followed";
+    SHORTENED = "plan::shortened", "runs were removed from the plan after it was committed", "restore the runs, and report them or state why they were not made";
+    CHANGED = "plan::changed", "the plan changed after it was committed", "put later changes into a new study";
+    NOT_OLDER = "plan::not-older", "the commit in the receipt already contains the run", "record the commit of the plan, from before the run";
 }
 
-/// What a repository holds at a commit.
+/// The contents of a repository at a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PlanAt {
     /// This is not a repository of the study.
@@ -36,14 +36,14 @@ pub enum PlanAt {
 
 /// Somebody who can look up commits.
 pub trait PlanHistory: std::fmt::Debug + Send + Sync {
-    /// What a commit holds of the plan of a study, and of a bundle.
+    /// The plan of a study and the bundle at a commit.
     fn at(&self, commit: &str, study: &str, bundle: &str) -> PlanAt;
     /// The plan of a study as it is now.
     fn now(&self, study: &str) -> Option<String>;
 }
 
-/// What a repository says of the plan of a run, by the commit that its receipt names; nothing where it does not know the
-/// commit, or where there is none and the plan is the one that the receipt names.
+/// The claim about a run's plan at the commit in its receipt; none if the repository does not know the
+/// commit, or if there is none and the plan is the one that the receipt names.
 pub fn planned_before(bundle: &Bundle, history: &dyn PlanHistory) -> Option<ClaimReport> {
     let run = bundle.receipt().run.as_ref()?;
     let study = run.study.as_ref()?;
@@ -54,11 +54,11 @@ pub fn planned_before(bundle: &Bundle, history: &dyn PlanHistory) -> Option<Clai
             return None;
         }
         let reason = format!(
-            "`repro/studies/{study}.toml` has the sha256 {now}, and the receipt names no commit"
+            "`repro/studies/{study}.toml` has the sha256 {now}, and the receipt records no commit"
         );
         let outcome = Outcome::inconclusive(&CHANGED, reason).within("git", "equal digests");
         let claimed = stated.unwrap_or_default().to_owned();
-        let claim = own_claim(bundle, "plan", "the plan is the one at hand", outcome);
+        let claim = own_claim(bundle, "plan", "the plan matches the study file", outcome);
         return Some(ClaimReport { claimed, ..claim });
     };
     let outcome = match history.at(commit, study, bundle.name()) {
@@ -86,10 +86,10 @@ pub fn planned_before(bundle: &Bundle, history: &dyn PlanHistory) -> Option<Clai
                 // A run that was made again, or this one before it was written anew: git does not tell.
                 Some(other) => {
                     let other = other.prefixed();
-                    let reason = format!("{commit} has another run of this name, {other}");
+                    let reason = format!("{commit} has a different run with this name, {other}");
                     kept(Outcome::inconclusive(&NOT_OLDER, reason))
                 }
-                None => kept(Outcome::verified().giving("the plan, and not yet the run")),
+                None => kept(Outcome::verified().giving("the plan, without the run")),
             }
         }
     };
@@ -99,21 +99,21 @@ pub fn planned_before(bundle: &Bundle, history: &dyn PlanHistory) -> Option<Clai
     Some(ClaimReport { claimed, ..own_claim(bundle, "plan-commit", quote, outcome) })
 }
 
-/// What a change of the plan comes to: runs that are gone from it are refuted, anything else is told.
+/// The outcome of a changed plan: removed runs refute it, other changes are reported.
 fn changed(study: &str, then: &str, now: &str, kept: Outcome) -> Outcome {
     let file = format!("repro/studies/{study}.toml");
     let read = |text: &str| {
         let source = Source::new(file.as_str(), text.as_bytes().to_vec()).ok()?;
         Study::parse(Document::parse_toml(source).ok()?).ok()
     };
-    let told = |what: &str| format!("`{file}` is not what was committed: {what}");
+    let told = |what: &str| format!("`{file}` differs from the committed version: {what}");
     let (Some(then), Some(now)) = (read(then), read(now)) else {
         return kept.noting(&CHANGED, told("its runs cannot be compared"));
     };
     let has = |id: &str| now.listed().any(|run| run.id == id);
     let gone: Vec<_> = then.listed().map(|run| run.id).filter(|id| !has(id)).collect();
     match gone.as_slice() {
-        [] => kept.noting(&CHANGED, told("every run that it had is still in it")),
+        [] => kept.noting(&CHANGED, told("it still contains every original run")),
         gone => Outcome::refuted(&SHORTENED, told(&format!("without {}", few(gone)))),
     }
 }

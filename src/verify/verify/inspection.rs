@@ -32,14 +32,14 @@ use serde_json::{Value as Json, json};
 
 codes! {
     UNCOUNTED = "verify::uncounted", "the config's parameters cannot be counted", "see `repro params`";
-    OTHER_COUNT = "verify::other-count", "the receipt and its config give different parameter counts", "correct the receipt's `model`";
-    NOT_AT_HAND = "verify::not-at-hand", "a file that the receipt names is not in the bundle", "pass `--artifacts DIR` with the folder that holds it";
-    OTHER_ARTIFACT = "verify::other-artifact", "a file is not the one that the receipt names", "fetch the file again, or ask its author";
-    SHAPE_UNSEEN = "verify::shape-unseen", "no tensors show the shape of the model", "keep a checkpoint, or a slice";
-    EMITTER_PROBLEMS = "verify::emitter-problems", "the emitter could not write all that it was given", "see `extra.emitter_problems` of the receipt";
+    OTHER_COUNT = "verify::other-count", "the parameter counts in the receipt and in its config differ", "correct the receipt's `model`";
+    NOT_AT_HAND = "verify::not-at-hand", "a file listed in the receipt is not in the bundle", "pass `--artifacts DIR` with the folder that contains it";
+    OTHER_ARTIFACT = "verify::other-artifact", "a file does not match the digest in the receipt", "download the file again, or ask the author for it";
+    SHAPE_UNSEEN = "verify::shape-unseen", "no tensors confirm the model's shape", "keep a checkpoint or a slice";
+    EMITTER_PROBLEMS = "verify::emitter-problems", "the run recorder could not write everything", "see `extra.emitter_problems` in the receipt";
 }
 
-/// What the bundle in the folder `path` comes to on its own, with a replay of each of its slices where there is a replayer.
+/// The report on the bundle in the folder `path` on its own, with a replay of each slice if there is a replayer.
 pub(super) fn inspected(
     path: &Path,
     demands: &Demands,
@@ -72,9 +72,9 @@ pub struct InspectedBundle {
     shown: String,
     described: BundleReport,
     claims: Vec<ClaimReport>,
-    /// What belongs to none of the claims.
+    /// Findings that belong to no claim.
     findings: Vec<Finding>,
-    /// What could not be read, or was refused.
+    /// Inputs that could not be read or were rejected.
     failures: Vec<Error>,
     steps: AskedSteps,
 }
@@ -110,7 +110,7 @@ impl AskedSteps {
 }
 
 /// The steps of a bundle that are to be made again: those of its challenge, or of its slices where these are wanted. A challenge that
-/// is not of this bundle asks for none, and is refused where the bundle is inspected.
+/// is not of this bundle asks for none, and is rejected where the bundle is inspected.
 pub fn asked_steps(bundle: &Bundle, demands: &Demands, with_slices: bool) -> Vec<Extent> {
     AskedSteps::of(bundle, demands, with_slices).map_or(Vec::new(), |steps| steps.extents())
 }
@@ -192,7 +192,7 @@ impl InspectedBundle {
         }
     }
 
-    /// What there is, unless it could not be read.
+    /// The value, unless it could not be read.
     fn usable<T>(&mut self, found: Result<T, Error>) -> Option<T> {
         found.map_err(|error| self.failures.push(error)).ok()
     }
@@ -212,7 +212,7 @@ impl InspectedBundle {
         self.steps.extents()
     }
 
-    /// What is reported of the bundle, given what became of its steps.
+    /// The report on the bundle, given the outcomes of its replays.
     pub fn answered(mut self, answers: &Replays, demands: &Demands) -> ReportPart {
         let mut challenge = None;
         match &self.steps {
@@ -220,7 +220,8 @@ impl InspectedBundle {
                 for extent in extents {
                     let answer = answers.get(&(self.subject.name.clone(), *extent));
                     // What was asked for is never left out: without an answer it is unchecked.
-                    let none = || Ok(Outcome::unchecked(&again::NOT_RUN, "it was not executed"));
+                    let none =
+                        || Ok(Outcome::unchecked(&again::NOT_RUN, "the steps were not executed"));
                     match answer.map_or_else(none, again::outcome_of) {
                         Err(error) => self.failures.push(error),
                         Ok(outcome) => {
@@ -262,7 +263,7 @@ impl InspectedBundle {
     }
 }
 
-/// The study of a bundle's run, where it is at hand: by its name, or where there is none of that name by its digest.
+/// The study of a bundle's run, where it is available: by its name, or if there is none of that name by its digest.
 fn study(bundle: &Bundle, demands: &Demands) -> Option<Study> {
     let (root, receipt) = (demands.project.as_ref()?, bundle.receipt());
     let named = receipt.study().and_then(|study| Study::load(root, study).ok());
@@ -290,29 +291,30 @@ fn started(
 
 /// Whether a run is the one that its plan has.
 fn as_planned(study: &Study, bundle: &Bundle) -> Result<Option<ClaimReport>, Error> {
-    let quote = "the run is the one that its plan has";
+    let quote = "the run matches its plan";
     let claim = |outcome| own_claim(bundle, "as-planned", quote, outcome);
     Ok(follows(study, bundle)?.map(|outcome| claim(outcome).with_impact(Impact::Decision)))
 }
 
-/// What is open where a run names its start, and the plan at hand names no log of them.
+/// The open claim for a run that records its start under a plan without a start log.
 fn not_logged(study: &Study, bundle: &Bundle) -> Option<ClaimReport> {
     let start = bundle.receipt().start.as_ref()?;
     study.starts.is_none().then(|| {
-        let reason = format!("the start is in `{}`, and the plan at hand names no log", start.log);
+        let reason =
+            format!("the start is in `{}`, but the current plan has no start log", start.log);
         let outcome = Outcome::inconclusive(&NOT_LOGGED, reason);
-        let quote = "the start of the run is in the log of its plan";
+        let quote = "the run's start is in its plan's log";
         let claimed = start.log.clone();
         ClaimReport { claimed, ..own_claim(bundle, "started", quote, outcome) }
     })
 }
 
-/// What loading a bundle has shown.
+/// The claim that a bundle is intact, shown by loading it.
 fn intact(bundle: &Bundle) -> ClaimReport {
     let bytes: u64 = bundle.files().values().map(|file| file.bytes).sum();
     let spared = match bundle.spared() {
         0 => String::new(),
-        count => format!(", {count} of them from the cache"),
+        count => format!(", {count} of them cached"),
     };
     let recomputed = format!("{} files{spared}, {bytes} bytes", bundle.files().len());
     let outcome = Outcome::verified().giving(recomputed).within("sha-256", "equal digests");
@@ -325,15 +327,15 @@ fn agreeing(bundle: &Bundle, found: &SelfConsistency) -> Vec<ClaimReport> {
     let (relations, times) = (asked.len(), asked.iter().map(|(_, times)| times).sum::<usize>());
     if contradictions.is_empty() && relations > 0 {
         let outcome = Outcome::verified()
-            .giving(format!("{relations} relations, asked {times} times"))
+            .giving(format!("{relations} consistency checks, applied {times} times"))
             .within("relations", "`repro explain relations`");
-        let quote = "what the bundle says agrees with itself";
+        let quote = "the bundle is consistent with itself";
         return vec![own_claim(bundle, "agrees", quote, outcome)];
     }
     contradictions.iter().map(|one| disagreeing(bundle, one)).collect()
 }
 
-/// What is refuted of a bundle by its own numbers.
+/// The contradictions within a bundle's own numbers.
 pub(super) fn contradictions(
     bundle: &Bundle,
     history: Option<&dyn PlanHistory>,
@@ -360,7 +362,7 @@ fn disagreeing(bundle: &Bundle, one: &BrokenRelation) -> ClaimReport {
     ClaimReport { evidence: evidence.collect(), ..claim }
 }
 
-/// What does not hold of a bundle and has honest explanations.
+/// A failed check of a bundle that has honest explanations.
 fn doubted(bundle: &Bundle, one: &BrokenRelation) -> Finding {
     let place = one.places.first().map_or_else(
         || bundle.place(RECEIPT),
@@ -403,7 +405,7 @@ fn declared_count(counts: &ParameterCounts, object: ParameterCount, declared: u6
     let outcome = if found == declared {
         Outcome::verified()
     } else if let Some(by) = Convention::ALL.iter().find(is_counted_so) {
-        let by = format!("{declared} is their number by the convention `{}`", by.name());
+        let by = format!("{declared} is the count under the convention `{}`", by.name());
         Outcome::inconclusive(&OTHER_COUNT, format!("{reason}; {by}"))
     } else {
         Outcome::refuted(&OTHER_COUNT, reason)
@@ -451,12 +453,11 @@ fn shape_unseen(bundle: &Bundle) -> Option<Finding> {
         |name: &String| name.starts_with("data/slices/") && name.ends_with(".tensors.jsonl");
     let is_shown =
         bundle.kept_checkpoints().next().is_some() || bundle.files().keys().any(is_listed);
-    let message =
-        format!("`{}`: layers, widths and tied weights are what the config says", bundle.name());
+    let message = format!("`{}`: layers, widths and tied weights match the config", bundle.name());
     (!is_shown).then(|| Finding::new(&SHAPE_UNSEEN, Severity::Note, message, place))
 }
 
-/// What the emitter of a bundle says that it could not write.
+/// The recorder's problems stated in a bundle.
 pub(super) fn emitter_problems(bundle: &Bundle) -> Option<Finding> {
     let problems = bundle.receipt().extra.get("emitter_problems")?.as_array()?;
     let first = problems.first()?.as_str().unwrap_or("no text");
@@ -469,14 +470,14 @@ pub(super) fn emitter_problems(bundle: &Bundle) -> Option<Finding> {
     Some(Finding::new(&EMITTER_PROBLEMS, Severity::Warning, message, place))
 }
 
-/// What its checkpoints show without a step being made again.
+/// The claims that checkpoints support without a replay.
 fn checkpoints(bundle: &Bundle, demands: &Demands) -> Vec<ClaimReport> {
     let Some(found) = CheckpointsFound::of(bundle, demands.initial_weights) else {
         return Vec::new();
     };
     let CheckpointsFound { checkpoints, tensors, looked_at, not_looked_at, faults, outliers } =
         found;
-    let quote = "the checkpoints are ones that this run can have made";
+    let quote = "this run can have produced the checkpoints";
     let claim = |id: &str, outcome: Outcome| {
         let outcome = outcome.within("checkpoints", "AdamW's bounds");
         own_claim(bundle, id, quote, outcome).with_impact(Impact::Decision)
@@ -526,7 +527,7 @@ fn artifacts(bundle: &Bundle, demands: &Demands) -> Result<Vec<ClaimReport>, Err
             }
         };
         let outcome = outcome.within("sha-256", "equal digests");
-        let quote = "a file outside of the bundle is the one that the receipt names";
+        let quote = "a file outside the bundle matches the receipt";
         let id = format!("artifact-{}", file.name);
         let claimed = format!("{} bytes", file.bytes);
         Ok(ClaimReport { claimed, ..own_claim(bundle, &id, quote, outcome) })
@@ -534,7 +535,7 @@ fn artifacts(bundle: &Bundle, demands: &Demands) -> Result<Vec<ClaimReport>, Err
     files.map(judge).collect()
 }
 
-/// What came of replaying a slice.
+/// The claim about a replayed slice.
 fn replayed(subject: &BundleSubject, extent: Extent, outcome: Outcome) -> ClaimReport {
     let quote = "the steps of a slice can be replayed";
     let claim = subject.claim(&format!("replay-{extent}"), quote, outcome);

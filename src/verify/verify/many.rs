@@ -10,7 +10,7 @@ use repro_bundle::bundle::ReadOptions;
 use repro_core::parallel;
 use repro_report::part::ReportSink;
 
-/// With at most so many threads each keeps the small checkpoints that it has read for whoever looks at them next. With
+/// With at most this many threads each keeps the small checkpoints that it has read for whoever looks at them next. With
 /// more they are read twice: what is kept would grow with the threads.
 const KEEPERS: usize = 4;
 

@@ -1,7 +1,7 @@
 //! The uniform runner: load posts and bundles, judge every claim, collect what came out.
 //!
 //! Owns the order of things and what one failure stops: a malformed claim is reported and the others
-//! are still judged; a bundle that is refused stops the posts that pin it, and no others.
+//! are still judged; a bundle that is rejected stops the posts that pin it, and no others.
 
 pub(crate) mod challenged;
 pub(crate) mod history;
@@ -58,15 +58,15 @@ pub use same_run::{SAME_RUN, SameRun, TracedBundle, doubts as same_run_doubts, s
 pub use store::BundleStore;
 
 codes! {
-    UNCONFIRMED = "verify::unconfirmed", "statements of a draft that nobody has confirmed", "read each of them, and take away the line `# drafted` above it";
-    CONTRADICTED = "verify::contradicted", "the evidence stands in a bundle that contradicts itself", "see the relations of the bundle that do not hold";
+    UNCONFIRMED = "verify::unconfirmed", "the draft contains unconfirmed statements", "read each one, and delete the line `# drafted` above it";
+    CONTRADICTED = "verify::contradicted", "the evidence is in a bundle that contradicts itself", "see the bundle's failed consistency checks";
 }
 
 /// With more bundles than this for each thread, a thread reads a bundle alone: starting threads for every one of
 /// them costs more than they save.
 const BUNDLES_PER_THREAD: usize = 2;
 
-/// What a caller asks of evidence.
+/// A caller's demands on evidence.
 #[derive(Debug, Clone, Default)]
 pub struct Demands {
     /// The weakest origin.
@@ -75,7 +75,7 @@ pub struct Demands {
     pub method: Option<Method>,
     /// The weakest reading; else that of the project's policy.
     pub reading: Option<ReadBy>,
-    /// The keys of which one must have signed each bundle; where there are none, nothing need be signed.
+    /// The keys of which one must have signed each bundle; if there are none, nothing need be signed.
     pub keys: Vec<PublicKey>,
     /// A folder with files that receipts name and bundles do not hold.
     pub artifacts: Option<PathBuf>,
@@ -83,13 +83,13 @@ pub struct Demands {
     pub project: Option<PathBuf>,
     /// Who can look up the commits of plans.
     pub history: Option<Arc<dyn PlanHistory>>,
-    /// What authorities say existed when.
+    /// The timestamps by authorities.
     pub timestamps: Arc<Timestamps>,
-    /// What builders attest.
+    /// The attestations by builders.
     pub attestations: Arc<Attestations>,
     /// Files with the texts of posts that do not redistribute them, known by their digests.
     pub texts: Vec<PathBuf>,
-    /// Intervals of runs that are to be executed again, and the files with them.
+    /// Intervals of runs that are to be replayed, and the files with them.
     pub challenges: Vec<(Challenge, String)>,
     /// Whether steps are executed for challenges alone, and not for slices and posts.
     pub challenges_alone: bool,
@@ -208,7 +208,7 @@ pub fn verify_into<'r>(
     let _ = thread::Builder::new().spawn(move || drop(store.library));
 }
 
-/// What the posts of one run of the program are judged with.
+/// The context for judging the posts of one run of the program.
 struct Judging<'j> {
     root: &'j Path,
     demands: &'j Demands,
@@ -217,7 +217,7 @@ struct Judging<'j> {
 }
 
 impl Judging<'_> {
-    /// What a post comes to, judged by at most `threads` threads; one that was not read is refused.
+    /// The report on a post, judged by at most `threads` threads; an unreadable post is rejected.
     fn part(
         &self,
         id: &str,
@@ -294,7 +294,7 @@ pub fn judge_within(
     Judged { post, failures }
 }
 
-/// The errors of excuses whose words their text, which is at hand, does not have.
+/// The errors of excuses whose words their text, which is available, does not have.
 fn excuses_not_there(context: &PostContext<'_>) -> Vec<Error> {
     let error = |excuse: &Excuse| {
         let places = context.text(&excuse.text)?.places_of_quote("", &excuse.quote);
@@ -303,7 +303,7 @@ fn excuses_not_there(context: &PostContext<'_>) -> Vec<Error> {
             Some(hidden) => format!("\"{}\": {hidden}", excuse.quote),
             None => format!("\"{}\"", excuse.quote),
         };
-        places.is_empty().then(|| NOT_THERE.at(excuse.place.clone(), "words of the text", found()))
+        places.is_empty().then(|| NOT_THERE.at(excuse.place.clone(), "words in the text", found()))
     };
     context.page.excused.iter().filter_map(error).collect()
 }
@@ -362,7 +362,7 @@ fn texts_of(
     };
     if page.texts.is_empty() {
         // Words that nobody can look up are as good as none.
-        let what = "no text is named in the post file, by `text` or `[texts.NAME]`".to_owned();
+        let what = "the post file lists no text, in `text` or `[texts.NAME]`".to_owned();
         return vec![TextReport::not_at_hand(String::new(), what)];
     }
     page.texts.iter().map(one).collect()
@@ -380,22 +380,22 @@ fn each_its_own_id(claims: &mut [ClaimReport]) {
     }
 }
 
-/// What is to be said of a post besides its claims: that it names no text, that a program has drafted statements which
+/// Remarks on a post besides its claims: that it lists no text, that a program has drafted statements which
 /// nobody has confirmed, that it pairs runs whose pairs no plan declared.
 fn remarks(page: &PostPage, drafted: usize) -> impl Iterator<Item = Finding> {
     let no_text = page.texts.is_empty().then(|| {
-        let message = "no quote was looked up, and no number of a text is accounted for";
+        let message = "no quote was checked, and no number in a text is covered";
         Finding::new(&NONE_NAMED, Severity::Warning, message, page.place())
     });
     let unconfirmed = (drafted > 0).then(|| {
         let have = if drafted == 1 { "has" } else { "have" };
         let message = format!(
-            "{drafted} of its statements {have} `{DRAFTED}` above: the digits agree with the evidence, and that the words mean so nobody has said"
+            "{drafted} of its statements {have} `{DRAFTED}` above: the digits match the evidence, but nobody has confirmed what the words mean"
         );
         Finding::new(&UNCONFIRMED, Severity::Warning, message, page.place())
     });
     let paired = page.paired_by_seed.clone().map(|place| {
-        let message = "runs of no plan are paired by their seeds, with the results known";
+        let message = "unplanned runs are paired by seed, after the results were known";
         Finding::new(&AFTER_THE_FACT, Severity::Note, message, place)
     });
     [no_text, unconfirmed, paired].into_iter().flatten()

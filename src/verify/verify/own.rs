@@ -25,7 +25,7 @@ pub struct BundleSubject {
 }
 
 impl BundleSubject {
-    /// What is told of a bundle.
+    /// The summary of a bundle.
     pub fn of(bundle: &Bundle) -> Self {
         let (name, origin) = (bundle.name().to_owned(), bundle.origin().into());
         Self { name, place: bundle.place(RECEIPT), origin }
@@ -65,11 +65,11 @@ pub fn own_claim(bundle: &Bundle, id: &str, quote: &str, outcome: Outcome) -> Cl
 
 /// Whether the log of started runs has the start of a bundle.
 pub fn logged(bundle: &Bundle, started: &StartedRuns) -> ClaimReport {
-    let quote = "the start of the run is in the log that its plan names";
+    let quote = "the run's start is in its plan's log";
     own_claim(bundle, "started", quote, started.judged(bundle))
 }
 
-/// What of a bundle can be stamped, and its digest.
+/// The parts of a bundle that can be timestamped, with their digests.
 pub fn stampable(bundle: &Bundle) -> Vec<(&'static str, Digest)> {
     let receipt = bundle.receipt();
     let all = [
@@ -82,7 +82,7 @@ pub fn stampable(bundle: &Bundle) -> Vec<(&'static str, Digest)> {
     all.into_iter().filter_map(|(what, digest)| Some((what, digest?))).collect()
 }
 
-/// What was stamped of a bundle, one claim for each timestamp. Its start was logged before any later line of its log.
+/// The claims about a bundle's timestamps, one per timestamp. Its start was logged before any later line of its log.
 pub fn stamped(
     bundle: &Bundle,
     started: Option<&StartedRuns>,
@@ -93,10 +93,10 @@ pub fn stamped(
     for (what, digest) in stampable(bundle).into_iter().chain(later.map(|chain| ("start", chain))) {
         let quote = match what {
             "bundle" => "the bundle existed at the time of its timestamp",
-            "states" => "the run had committed itself to its states at the time of the timestamp",
-            "start" => "the start of the run was logged at the time of the timestamp",
+            "states" => "the states were committed at the time of the timestamp",
+            "start" => "the run's start was logged at the time of the timestamp",
             "plan" => "the plan existed at the time of its timestamp",
-            _ => "the configuration existed at the time of its timestamp",
+            _ => "the config existed at the time of its timestamp",
         };
         for stamp in timestamps.of(digest) {
             let outcome = Outcome::verified()

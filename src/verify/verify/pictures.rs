@@ -1,4 +1,4 @@
-//! What a page draws of a post beside its claims: courses of runs, replays against what is allowed, readings of ±.
+//! The charts of a post's page: courses of runs, replays against their tolerance, readings of ±.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ const CHARTS: usize = 8;
 
 /// So many replays are drawn.
 const REPLAYS: usize = 24;
-/// Of so many numbers behind ± the readings are drawn, and each of so many runs.
+/// Of so many numbers behind ± the readings are drawn, and each of this many runs.
 const SPREADS: usize = 500;
 const RUNS: usize = 200;
 
@@ -71,7 +71,7 @@ fn replayed(replay: &Replay) -> ReplayChart {
     }
 }
 
-/// What a number behind ± can be, where the runs are at hand of which it is the spread.
+/// The possible readings of a number after ±, if its runs are available.
 fn spread(claim: &ClaimReport) -> Option<SpreadChart> {
     let measured = claim.outcome.measured.iter().find(|one| !one.spread_of.is_empty())?;
     let runs = &measured.spread_of;
@@ -93,8 +93,8 @@ struct LoggedNumber {
 }
 
 const NUMBERS: [LoggedNumber; 2] = [
-    LoggedNumber { name: "training loss (nats a token)", of: |_, record| record.loss },
-    LoggedNumber { name: "largest share of tokens at one expert", of: largest_load },
+    LoggedNumber { name: "training loss (nats/token)", of: |_, record| record.loss },
+    LoggedNumber { name: "largest fraction of tokens at one expert", of: largest_load },
 ];
 
 fn largest_load(records: &TrainingRecords, record: &TrainingRecord) -> Option<f64> {

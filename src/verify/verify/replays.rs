@@ -10,7 +10,7 @@ use crate::evaluate::functions::again;
 use crate::library::Library;
 use crate::page::{PostPage, PostStatement};
 
-/// Steps of a bundle that are to be executed again.
+/// Steps of a bundle that are to be replayed.
 #[derive(Debug, Clone, Copy)]
 pub struct SliceRequest<'a> {
     /// The bundle.
@@ -21,7 +21,7 @@ pub struct SliceRequest<'a> {
 
 /// Somebody who executes training steps again.
 pub trait Replayer {
-    /// What becomes of each of these replays; the order is the replayer's own.
+    /// Executes these replays, in the replayer's own order.
     fn replay(&mut self, requests: &[SliceRequest<'_>]) -> Replays;
 }
 

@@ -9,7 +9,7 @@ use repro_report::outcome::{Finding, PostReport, Severity};
 use repro_report::part::{PartSubject, ReportPart};
 
 codes! {
-    SAME_RUN = "verify::same-run", "two bundles state other seeds and are of one run", "ask who made them: equal losses or weights of two seeds do not happen";
+    SAME_RUN = "verify::same-run", "two bundles declare different seeds but contain the same run", "ask the author: different seeds do not give equal losses or weights";
 }
 
 /// The name of what is told of several bundles.
@@ -45,7 +45,7 @@ impl TracedBundle {
         }
     }
 
-    /// What is kept of it among so many: of very many bundles the digests alone.
+    /// The part to keep among `count` bundles: for very many bundles, only the digests.
     pub(super) fn among(self, count: usize) -> Self {
         if count <= MOST_COMPARED {
             return self;
@@ -69,8 +69,8 @@ pub fn same_runs(bundles: &[TracedBundle]) -> Vec<SameRun> {
     found.collect()
 }
 
-/// What is told of bundles that state other seeds and began with the same, each beside the first one that it shares it with;
-/// and of those that may be of one run, where chance is not excluded. None where there is nothing to tell.
+/// Findings on bundles that declare different seeds but share a start, each with the first bundle that it shares it with;
+/// and of those that may be of one run, where chance is not excluded. None if there is nothing to tell.
 pub fn doubts(bundles: &[TracedBundle], same: &[SameRun]) -> Option<ReportPart> {
     let told = |place: &Location, [first, second]: [&str; 2], evidence: &str| {
         let message = format!("`{first}` and `{second}`: {evidence}");
@@ -90,7 +90,7 @@ pub fn doubts(bundles: &[TracedBundle], same: &[SameRun]) -> Option<ReportPart> 
     let findings: Vec<Finding> = open.chain(begun).collect();
     let post = PostReport {
         id: TOGETHER.to_owned(),
-        title: "bundles beside each other".to_owned(),
+        title: "sibling bundles".to_owned(),
         findings,
         ..PostReport::default()
     };
@@ -105,7 +105,7 @@ impl SameRun {
     pub fn refused(&self) -> Option<Error> {
         let [first, _] = &self.names;
         let found = format!("a copy of `{first}`: {}", self.kinship.evidence);
-        let refused = || SAME_RUN.at(self.place.clone(), "the run of its own seeds", found);
+        let refused = || SAME_RUN.at(self.place.clone(), "the run of its declared seeds", found);
         self.kinship.is_refuted().then(refused)
     }
 }

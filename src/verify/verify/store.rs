@@ -35,7 +35,7 @@ pub struct BundleStore<'r> {
     searched: bool,
     reading: ReadOptions<'r>,
     keys: Vec<PublicKey>,
-    /// What builders attest.
+    /// The attestations by builders.
     pub attestations: Arc<Attestations>,
     /// Who can look up the commits of plans.
     pub history: Option<Arc<dyn PlanHistory>>,
@@ -194,8 +194,8 @@ fn missing(root: &Path, absent: &[(&str, &Location)]) -> Vec<Error> {
     let error = |(index, (place, names)): (usize, (&Location, Vec<&str>))| {
         let found = format!("no {}", few(&names));
         let expected = match names.len() {
-            1 => "a bundle of `receipts/`".to_owned(),
-            count => format!("bundles of `receipts/`, of which {count} are missing"),
+            1 => "a bundle in `receipts/`".to_owned(),
+            count => format!("bundles in `receipts/`; {count} are missing"),
         };
         let error = UNKNOWN_BUNDLE.at(place.clone(), expected, found);
         let known = present.iter().map(String::as_str);
@@ -205,7 +205,7 @@ fn missing(root: &Path, absent: &[(&str, &Location)]) -> Vec<Error> {
         let near = if near.is_empty() {
             String::new()
         } else {
-            format!("the nearest that are there: {}. ", near.join(", "))
+            format!("nearest existing names: {}.", near.join(", "))
         };
         error.help(format!(
             "{near}Correct the name, or fetch the bundles: `repro explain --list bundles`"

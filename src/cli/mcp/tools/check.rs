@@ -18,14 +18,14 @@ use repro_report::{ReportOptions, visible};
 
 pub const TOOL: ModelTool = ModelTool {
     name: "check",
-    title: "Check published results against themselves",
-    description: "Use this on anything published about a training run or a model, before you repeat a number of it: model folders (README \
-with config.json), leaderboard pages and records, evaluation logs and results, training reports, receipt bundles. It recomputes what \
-follows from what (parameter counts, FLOPs, sums, accuracies, costs, ranks) and lists what cannot both be right, with line, printed and \
-recomputed value. Needs no project. Give `paths`, or the documents themselves in `documents` (what belongs together in one call: a model \
-card with its config.json). `explain` with name `check` lists every kind and relation.",
-    scope: "That relations hold shows that a document does not contradict itself there; it does not show that anything was measured, or \
-that the numbers which follow from nothing else are right.",
+    title: "Check published results for contradictions",
+    description: "Use this on anything published about a training run or a model, before you repeat its numbers: model folders (README \
+with config.json), leaderboard pages and records, evaluation logs and results, training reports, receipt bundles. It recomputes numbers \
+that follow from others (parameter counts, FLOPs, sums, accuracies, costs, ranks) and lists contradictions, with line, printed and \
+recomputed value. Needs no project. Pass `paths`, or the documents themselves in `documents` (related files in one call: a model \
+card with its config.json). `explain` with name `check` lists every kind of file and check.",
+    scope: "Passing checks show that a document does not contradict itself there; they do not show that anything was measured, or \
+that numbers without a check are right.",
     input,
     output,
     answer,
@@ -45,18 +45,17 @@ struct CheckCall {
 fn input() -> Json {
     schema::arguments(json!({
         "paths": schema::paths("files and folders, relative to the project or absolute"),
-        "documents": schema::documents("instead of paths: the documents themselves, as files of one folder"),
-        "all": schema::truth("also list the relations that hold, and the values of each finding as data"),
+        "documents": schema::documents("instead of paths: the documents themselves, as files in one folder"),
+        "all": schema::truth("also list the passing checks, and the values of each finding as data"),
     }))
 }
 
 fn output() -> Json {
     let mut schema = schema::answer_with(
         schema::CHECK,
-        "what was left out of `report`: how many relations that hold, and values of those that do not",
+        "omitted from `report`: the number of passing checks, and values of the failing ones",
     );
-    let not_judged =
-        "what the call names and nothing was asked of; the answer is `undecided` at best";
+    let not_judged = "inputs that no check applies to; the answer is `undecided` at best";
     schema["properties"]["not_judged"] =
         json!({"type": "array", "items": {"type": "string"}, "description": not_judged});
     schema
@@ -80,9 +79,7 @@ fn answer(scene: &ToolScene<'_>, call: Json) -> Result<ToolAnswer, Vec<Error>> {
     let mut text = repro_formats::check::text(&checked, &options);
     if !not_judged.is_empty() {
         let names = not_judged.join(", ");
-        text.push_str(&format!(
-            "\nnot judged, for nothing known follows from anything else there: {names}\n"
-        ));
+        text.push_str(&format!("\nnot judged, because no check applies: {names}\n"));
     }
     let mut report =
         serde_json::from_str(&repro_formats::check::json(&checked)).unwrap_or_default();
@@ -95,7 +92,7 @@ fn answer(scene: &ToolScene<'_>, call: Json) -> Result<ToolAnswer, Vec<Error>> {
     Ok(answer.with_report(report, left_out))
 }
 
-/// What the call names and nothing was asked of: that the rest holds says nothing of it.
+/// The inputs without an applicable check: passing checks of other inputs say nothing about them.
 fn not_judged(checked: &CheckReport, named: &[PathBuf]) -> Vec<String> {
     let is_silent = |path: &&PathBuf| !checked.asks_of(path);
     let told = |path: &PathBuf| visible(&path.display().to_string());

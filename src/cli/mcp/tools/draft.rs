@@ -16,12 +16,12 @@ use repro_verify::draft::{DraftRequest, DraftedNumber};
 pub const TOOL: ModelTool = ModelTool {
     name: "draft",
     title: "Draft a post from a text",
-    description: "Use this to begin a post file for a text about the runs of this project: for each number it searches the bundles in \
-`receipts/` for the expression that gives exactly its digits, and answers the post as TOML, each statement marked as unconfirmed, and \
-the numbers that stay open with what comes nearest. Nothing is written to the project: show the author the draft, who confirms each \
-statement. The draft can be given to `verify` as `post` with the same `text`.",
-    scope: "A drafted statement is a proposal: that an expression gives the digits of a number does not show that the sentence means \
-it, and nothing is confirmed until its author says so.",
+    description: "Use this to start a post file for a text about this project's runs: for each number it searches the bundles in \
+`receipts/` for the expression that gives exactly its digits, and returns the post as TOML, each statement marked as unconfirmed, and \
+the open numbers with the nearest match. Nothing is written to the project: show the draft to the author, who confirms each \
+statement. You can pass the draft to `verify` as `post` with the same `text`.",
+    scope: "A drafted statement is a proposal: an expression with the right digits does not show that the sentence means \
+it, and only the author can confirm it.",
     input,
     output,
     answer,
@@ -44,25 +44,25 @@ fn input() -> Json {
     schema::arguments(json!({
         "text": schema::text("the whole text: Markdown, HTML or TeX"),
         "path": schema::text("instead of `text`: its file"),
-        "name": schema::text("with `text`: how its file is to be called, which says what it is written in; `post.md` where left out"),
-        "evidence": schema::paths("bundles or folders of bundles in `receipts/`; all where left out"),
+        "name": schema::text("with `text`: its file name, whose extension determines the format; default `post.md`"),
+        "evidence": schema::paths("bundles or folders of bundles in `receipts/`; default: all"),
     }))
 }
 
 fn output() -> Json {
     schema::answer(json!({
-        "post": {"type": "string", "description": "the post file; a line `# drafted` marks each statement that nobody has confirmed"},
-        "bound": {"type": "integer", "description": "how many numbers of the text are bound"},
+        "post": {"type": "string", "description": "the post file; a line `# drafted` marks each unconfirmed statement"},
+        "bound": {"type": "integer", "description": "how many numbers in the text are covered"},
         "total": {"type": "integer"},
         "tried": {"type": "integer", "description": "how many expressions were tried"},
         "numbers": {"type": "array", "items": {"type": "object", "properties": {
             "line": {"type": "integer"},
             "printed": {"type": "string"},
-            "expression": {"type": ["string", "null"], "description": "what gives its digits; null where it is open"},
-            "others": {"type": "array", "items": {"type": "string"}, "description": "what is as likely"},
-            "nearest": {"type": ["object", "null"], "description": "where it is open: what comes nearest"},
+            "expression": {"type": ["string", "null"], "description": "the expression that gives its digits; null if open"},
+            "others": {"type": "array", "items": {"type": "string"}, "description": "equally likely expressions"},
+            "nearest": {"type": ["object", "null"], "description": "if open: the nearest match"},
         }}},
-        "open_columns": {"type": "array", "items": {"type": "string"}, "description": "columns of tables that are bound to nothing"},
+        "open_columns": {"type": "array", "items": {"type": "string"}, "description": "table columns that are not covered"},
     }))
 }
 
@@ -79,7 +79,7 @@ fn answer(scene: &ToolScene<'_>, call: Json) -> Result<ToolAnswer, Vec<Error>> {
             (source.text().to_owned(), path)
         }
         (None, Some(_), Some(_)) => {
-            return Err(odd("`name` with `text` alone", "`path` and `name`"));
+            return Err(odd("`name` only with `text`", "`path` and `name`"));
         }
         (Some(_), Some(_), _) => return Err(odd("either `text` or `path`", "both")),
         (None, None, _) => return Err(odd("either `text` or `path`", "neither")),

@@ -14,10 +14,10 @@ use repro_core::source::Error;
 pub const TOOL: ModelTool = ModelTool {
     name: "explain",
     title: "Explain a code, a function or a rule",
-    description: "Use this for what stands in an answer of another tool and you would have to guess: a code such as `value::differs`, a \
-function or rule of the language of claims, or one of the topics `post` (how post files are written), `sentence`, `table`, `check` (every \
-relation that `check` knows), `relations`, `gate`, `slices`, `scope` (what a pass shows). Give `name`, or words in `search` to find names.",
-    scope: "An explanation is no verdict: nothing was checked.",
+    description: "Use this for anything in another tool's answer that you would have to guess: a code such as `value::differs`, a \
+function or rule of the claim language, or one of the topics `post` (how to write post files), `sentence`, `table`, `check` (every \
+check that `check` makes), `relations`, `gate`, `slices`, `scope` (what a pass shows). Pass `name`, or words in `search` to find names.",
+    scope: "An explanation is not a verdict: nothing was checked.",
     input,
     output,
     answer,
@@ -36,19 +36,19 @@ struct ExplainCall {
 fn input() -> Json {
     schema::arguments(json!({
         "name": schema::text("a code, a function, a rule or a topic"),
-        "search": schema::text("instead of `name`: words that all stand in what is looked for; the best come first"),
+        "search": schema::text("instead of `name`: words that must all appear; best matches first"),
     }))
 }
 
 fn output() -> Json {
     schema::answer(json!({
         "text": {"type": "string", "description": "the explanation of `name`"},
-        "found": {"type": "array", "description": "what `search` found", "items": {"type": "object", "properties": {
+        "found": {"type": "array", "description": "the names that `search` found", "items": {"type": "object", "properties": {
             "name": {"type": "string"},
             "kind": {"enum": ["topic", "function", "rule", "code"]},
             "what": {"type": "string"},
         }, "required": ["name", "kind", "what"]}},
-        "left_out": {"type": "integer", "description": "how many more were found"},
+        "left_out": {"type": "integer", "description": "how many more matches there are"},
     }))
 }
 

@@ -14,11 +14,11 @@ use repro_core::source::Error;
 pub const TOOL: ModelTool = ModelTool {
     name: "params",
     title: "Count the parameters of a model",
-    description: "Use this instead of counting parameters yourself: total and active parameters of a config.json (transformers, and \
-others), of the header of a .safetensors or .gguf file or a *.safetensors.index.json, by part (embeddings, attention, experts, head) and \
-under the conventions that papers use. Mixture-of-experts models, tied embeddings, grouped-query and latent attention are counted as \
-their programs do. A config that is not known is refused, never guessed.",
-    scope: "Counts follow from the configuration or header that was given; they do not show that a model of this shape was trained.",
+    description: "Use this instead of counting parameters yourself: total and active parameters of a config.json (transformers and \
+others), the header of a .safetensors or .gguf file, or a *.safetensors.index.json, by part (embeddings, attention, experts, head) and \
+under the conventions used in papers. Mixture-of-experts models, tied embeddings, grouped-query and latent attention are counted as \
+in their implementations. Unknown configs are rejected, never guessed.",
+    scope: "Counts follow from the given config or header; they do not show that a model of this shape was trained.",
     input,
     output,
     answer,
@@ -41,7 +41,7 @@ fn input() -> Json {
 }
 
 fn output() -> Json {
-    schema::answer_with(schema::PARAMS, "nothing, unless the report is too long")
+    schema::answer_with(schema::PARAMS, "empty, unless the report is too long")
 }
 
 fn answer(scene: &ToolScene<'_>, call: Json) -> Result<ToolAnswer, Vec<Error>> {

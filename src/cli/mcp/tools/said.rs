@@ -1,4 +1,4 @@
-//! What a call comes to: its status, words for people, and the same as data.
+//! The answer of a call: its status, text for people, and the same as data.
 
 use serde_json::{Map, Value as Json, json};
 
@@ -13,9 +13,9 @@ const LONGEST_REPORT: usize = 400_000;
 /// The answer of a tool.
 #[derive(Debug)]
 pub struct ToolAnswer {
-    /// That of the command; none where nothing was judged.
+    /// That of the command; none if nothing was judged.
     pub status: Option<ExitStatus>,
-    /// What the answer does not show.
+    /// The limits of the answer.
     pub scope: &'static str,
     /// For people.
     pub text: String,
@@ -58,7 +58,8 @@ impl ToolAnswer {
         if length <= LONGEST_REPORT {
             return self.with("report", report).with("left_out", left_out);
         }
-        let why = format!("{length} bytes are more than {LONGEST_REPORT}: ask for less at once");
+        let why =
+            format!("{length} bytes exceed the limit of {LONGEST_REPORT}: request less per call");
         self.with("left_out", json!({"report": why}))
     }
 
@@ -70,7 +71,7 @@ impl ToolAnswer {
         if length > LONGEST_TEXT {
             text = clipped(&text, LONGEST_TEXT);
             text.push_str(&format!(
-                "\n({} more characters: ask for less at once)",
+                "\n({} more characters: request less per call)",
                 length - LONGEST_TEXT
             ));
         }

@@ -13,7 +13,7 @@ use repro_core::source::{Error, Location};
 /// The columns of reports in answers.
 pub const WIDTH: usize = 100;
 
-/// What a tool has at hand.
+/// The context of a tool.
 pub struct ToolScene<'s> {
     pub roots: &'s ReadableRoots,
     pub folder: PrivateFolder<'s>,
@@ -47,13 +47,13 @@ pub fn arguments<T: DeserializeOwned>(arguments: Json) -> Result<T, Vec<Error>> 
     let is_empty = |value: &Json| value.as_array().is_some_and(Vec::is_empty);
     let mut given = arguments.as_object().into_iter().flatten();
     if let Some((name, _)) = given.find(|(_, value)| is_empty(value)) {
-        return Err(odd("lists of at least one item", format!("an empty `{name}`")));
+        return Err(odd("non-empty lists", format!("an empty `{name}`")));
     }
     serde_json::from_value(arguments)
-        .map_err(|error| odd("the arguments of the input schema", error.to_string()))
+        .map_err(|error| odd("the arguments in the input schema", error.to_string()))
 }
 
-/// Refuses arguments that do not go together.
+/// Rejects arguments that do not go together.
 pub fn odd(expected: &str, found: impl Into<String>) -> Vec<Error> {
     vec![BAD_ARGUMENTS.at(Location::file("arguments"), expected, found)]
 }

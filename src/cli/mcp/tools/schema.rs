@@ -37,8 +37,8 @@ pub fn documents(what: &str) -> Json {
     let document = json!({
         "type": "object",
         "properties": {
-            "name": text("how its file is called, without a folder; kinds are recognized by it: `README.md`, `config.json`"),
-            "text": text("the whole text of the file, unchanged"),
+            "name": text("the file name, without a folder; it determines the kind: `README.md`, `config.json`"),
+            "text": text("the complete text of the file, unchanged"),
         },
         "required": ["name", "text"],
         "additionalProperties": false,
@@ -53,7 +53,7 @@ pub fn answer(members: Json) -> Json {
         "scope": {"type": "string", "description": "what the answer does not show"},
         "errors": {
             "type": "array",
-            "description": "why inputs could not be used",
+            "description": "why inputs were rejected",
             "items": {
                 "type": "object",
                 "properties": {

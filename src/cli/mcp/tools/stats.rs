@@ -14,13 +14,13 @@ pub const TOOL: ModelTool = ModelTool {
     name: "stats",
     title: "Test whether a difference is more than noise",
     description: "Use this instead of computing a test, an interval or a p-value yourself. One list `a` (runs or seeds of one setup), or \
-two lists `a` and `b` to compare: Welch's and pooled t, paired t where pairs are meant, sign flips, bootstrap, the smallest gap that so \
-many runs could see. Or printed summaries (`summary_a`, `summary_b`: mean, standard deviation with divisor n - 1, n), success counts of \
+two lists `a` and `b` to compare: Welch's and pooled t, paired t for paired data, sign flips, bootstrap, the smallest detectable \
+gap. Or printed summaries (`summary_a`, `summary_b`: mean, standard deviation with divisor n - 1, n), success counts of \
 evaluations (`counts`), discordant pairs (`paired_counts`, McNemar), p-values of one family (`p_values`, Holm), \
 counts of categories such as the tokens of each expert (`categories`, chi-squared). Differences are a - b. \
-A result that decides nothing says `evidence: false` and why; one that cannot be computed is `refused` with the reason.",
-    scope: "A test tells an effect from chance for the numbers given; it does not show that they were measured, that no runs were left \
-out, or that this test was chosen before the numbers were seen.",
+A result that decides nothing has `evidence: false` and a reason; one that cannot be computed is `refused` with a reason.",
+    scope: "A test separates an effect from chance for the given numbers; it does not show that they were measured, that no runs were left \
+out, or that the test was chosen before anyone saw the numbers.",
     input,
     output,
     answer,
@@ -77,23 +77,23 @@ fn input() -> Json {
     });
     let pair = |items: Json, what: &str| json!({"type": "array", "items": items, "minItems": 2, "maxItems": 2, "description": what});
     schema::arguments(json!({
-        "a": numbers("the first list, one number a run"),
+        "a": numbers("the first list, one number per run"),
         "b": numbers("the second list; pairs are the numbers at the same position"),
         "summary_a": summary("instead of `a`: mean, standard deviation (divisor n - 1) and number of runs, as printed"),
         "summary_b": summary("instead of `b`"),
-        "target": {"type": "number", "description": "the value that the mean of `a` is tested against; 0 where left out"},
-        "margin": pair(json!({"type": "number"}), "low and high end: test whether the mean or the difference lies between them (TOST)"),
-        "counts": schema::list(counts, "successes and trials of one proportion, or of two that are compared"),
-        "paired_counts": pair(json!({"type": "integer", "minimum": 0}), "pairs in which only the first succeeded, and only the second"),
+        "target": {"type": "number", "description": "the value to test the mean of `a` against; default 0"},
+        "margin": pair(json!({"type": "number"}), "low and high end: test whether the mean or difference is between them (TOST)"),
+        "counts": schema::list(counts, "successes and trials of one proportion, or of two to compare"),
+        "paired_counts": pair(json!({"type": "integer", "minimum": 0}), "counts of pairs where only the first succeeded, and only the second"),
         "p_values": numbers("p-values of one family"),
         "categories": numbers("counts of categories, tested against `expected`"),
-        "expected": numbers("expected shares of the categories, in any unit; equal ones where left out"),
+        "expected": numbers("expected weights of the categories, in any unit; default: equal"),
         "level": {"type": "number", "default": 0.95, "exclusiveMinimum": 0, "exclusiveMaximum": 1, "description": "the level of intervals"},
     }))
 }
 
 fn output() -> Json {
-    schema::answer_with(schema::STATS, "nothing, unless the report is too long")
+    schema::answer_with(schema::STATS, "empty, unless the report is too long")
 }
 
 fn answer(_: &ToolScene<'_>, call: Json) -> Result<ToolAnswer, Vec<Error>> {
@@ -132,7 +132,7 @@ fn of(call: StatsCall) -> Result<StatsArgs, Vec<Error>> {
     read.and_then(|matches| StatsArgs::from_arg_matches(&matches)).map_err(|error| {
         let told = error.to_string();
         let told = told.lines().next().unwrap_or_default().trim_start_matches("error: ");
-        odd("arguments that go together", told)
+        odd("arguments that fit together", told)
     })
 }
 

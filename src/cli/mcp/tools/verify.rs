@@ -27,11 +27,11 @@ use repro_verify::verify::{self, Demands};
 pub const TOOL: ModelTool = ModelTool {
     name: "verify",
     title: "Verify posts against their receipts",
-    description: "Use this to decide whether the numbers of a text follow from receipts: the post files of the project (`posts`, ids or \
+    description: "Use this to decide whether the numbers in a text follow from receipts: the project's post files (`posts`, ids or \
 `all`), bundles on their own (`bundles`, folders), or a post file that you wrote or drafted, given inline (`post`, the TOML, and `text`, \
-the whole text that it quotes) and judged against the bundles in the project's `receipts/`. It answers one verdict for each claim, with \
-claimed and recomputed value, tolerance and reason. `explain` with name `post` tells how post files are written; `draft` begins one. \
-A post with statements that a draft marks as unconfirmed is `undecided` at best: do not take the marks away yourself.",
+the complete text that it quotes) and judged against the bundles in the project's `receipts/`. It returns one verdict per claim, with \
+claimed and recomputed value, tolerance and reason. `explain` with name `post` explains how to write post files; `draft` starts one. \
+A post with statements marked as unconfirmed is `undecided` at best: do not remove the marks yourself.",
     scope: "A pass shows that numbers follow from the receipts and that the receipts agree; it does not show that the receipts are \
 honest, that no other runs were made, or that all arms were tuned with equal care.",
     input,
@@ -52,19 +52,19 @@ struct VerifyCall {
 
 fn input() -> Json {
     schema::arguments(json!({
-        "posts": schema::paths("ids of posts of the project, or `all`; left out together with the others: all"),
-        "bundles": schema::paths("folders of bundles that are checked on their own"),
+        "posts": schema::paths("ids of the project's posts, or `all`; default without other arguments: all"),
+        "bundles": schema::paths("bundle folders to check on their own"),
         "post": schema::text("a post file, the TOML itself; goes with `text`"),
-        "text": schema::text("the whole text that `post` quotes, unchanged"),
-        "all_bound": schema::truth("be undecided where a number of a text is bound to nothing"),
-        "all": schema::truth("also list the claims that are verified, and the evidence of each claim as data"),
+        "text": schema::text("the complete text that `post` quotes, unchanged"),
+        "all_bound": schema::truth("return `undecided` if a number in a text is not covered by a claim"),
+        "all": schema::truth("also list verified claims, and the evidence of each claim as data"),
     }))
 }
 
 fn output() -> Json {
     schema::answer_with(
         schema::REPORT,
-        "what was left out of `report`: how many verified claims, and references to evidence and measured values of others",
+        "omitted from `report`: the number of verified claims, and the evidence references and measured values of others",
     )
 }
 
@@ -78,8 +78,8 @@ fn answer(scene: &ToolScene<'_>, call: Json) -> Result<ToolAnswer, Vec<Error>> {
         (Some(_), Some(_)) => {
             return Err(odd("`post` and `text`, or `posts` and `bundles`", "both"));
         }
-        (Some(_), None) => return Err(odd("`text` with `post`", "`post` alone")),
-        (None, Some(_)) => return Err(odd("`post` with `text`", "`text` alone")),
+        (Some(_), None) => return Err(odd("`text` with `post`", "only `post`")),
+        (None, Some(_)) => return Err(odd("`post` with `text`", "only `text`")),
     };
     report.wants_all_bound = call.all_bound;
     report.base = git::below_top(&scene.roots.project);
@@ -101,7 +101,7 @@ fn demands(project: &Path) -> Demands {
     }
 }
 
-/// The posts and bundles that are named; all posts where nothing is.
+/// The posts and bundles that are named; all posts if nothing is.
 fn of_project(scene: &ToolScene<'_>, call: &VerifyCall) -> Result<Report, Vec<Error>> {
     let VerifyCall { posts, bundles, .. } = call;
     scene.roots.confine(bundles)?;
@@ -141,7 +141,7 @@ fn inline(scene: &ToolScene<'_>, post: &str, text: &str) -> Result<Report, Vec<E
     let own = format!("{id}.toml");
     if name.contains(['/', '\\']) || name.starts_with('.') || name == own {
         let place = Location::file("post");
-        return Err(vec![BAD_NAME.at(place, "a text beside the post file", format!("`{name}`"))]);
+        return Err(vec![BAD_NAME.at(place, "a text next to the post file", format!("`{name}`"))]);
     }
     scene.folder.write(&Path::new("repro").join(own), post).map_err(one)?;
     scene.folder.write(&Path::new("repro").join(name), text).map_err(one)?;
@@ -160,14 +160,14 @@ fn given<'p>(page: &'p PostPage, text: &str) -> Result<&'p TextSource, Error> {
     let texts = || page.texts.iter();
     texts().find(has_digest).or_else(|| texts().find(is_by_file)).ok_or_else(|| {
         match (texts().next(), texts().find_map(|one| Some((one, one.sha256.as_ref()?)))) {
-            (None, _) => NONE_NAMED.at(page.place(), "the name of the text that is given", "none"),
+            (None, _) => NONE_NAMED.at(page.place(), "the name of the given text", "none"),
             (_, Some((one, wanted))) => {
                 OTHER_TEXT.at(one.place.clone(), wanted.prefixed(), digest.prefixed())
             }
             (Some(one), None) => {
                 let error =
                     OTHER_TEXT.at(one.place.clone(), "its `file` or its `sha256`", "neither");
-                error.help("write `file` as the text is to be called beside the post")
+                error.help("add `file`, the text's file name next to the post")
             }
         }
     })

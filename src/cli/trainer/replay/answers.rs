@@ -110,7 +110,7 @@ pub fn calibration(bundle: &Bundle, extent: Extent, found: &Tolerance) -> Json {
     answer
 }
 
-/// What the first batch of a run came to.
+/// The result of a run's first batch.
 pub fn first_batch(found: &FirstBatch) -> Json {
     json!({
         "schema": FIRST_BATCH,
@@ -160,7 +160,7 @@ fn divergence(divergence: &Divergence) -> Json {
     })
 }
 
-/// What each engine says, and where they agree and part.
+/// The verdict of each engine, and where they agree and diverge.
 fn engines(report: &EnginesReport) -> Json {
     let verdict = |of: &EngineVerdict| {
         json!({

@@ -1,4 +1,4 @@
-//! `repro replay`: a stretch of training is executed again.
+//! `repro replay`: a stretch of training is replayed.
 
 mod answers;
 mod planned;
@@ -42,7 +42,7 @@ pub fn run(own: &args::ReplayArgs, output: &Output) -> Answer {
     };
     if let Some(device) = &own.candle_device {
         if machine.engine != ReplayEngine::Both {
-            let found = "`--candle-device` without it";
+            let found = "`--candle-device` without `--engine both`";
             return Err(vec![BAD_USAGE.at(Location::file("--engine"), "`both`", found)]);
         }
         machine.second_device = Some(device.clone());
@@ -145,7 +145,8 @@ fn choice(slice: Option<&str>) -> Result<Choice, Error> {
 
 fn sample(text: &str) -> Result<MicroBatchSample, Error> {
     MicroBatchSample::parse(text).ok_or_else(|| {
-        let expected = "`COUNT:SEED`, as 8:1: so many micro-batches, drawn with this seed";
+        let expected =
+            "`COUNT:SEED`, such as 8:1: the number of micro-batches and the seed of the draw";
         BAD_USAGE.at(Location::file("--micro-batches"), expected, format!("`{text}`"))
     })
 }

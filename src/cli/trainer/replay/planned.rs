@@ -66,7 +66,7 @@ impl<'a> PlannedReplays<'a> {
         let sample = left.filter(|left| took > *left).and_then(|left| sample(request, took, left));
         if let Some(MicroBatchSample { count, .. }) = sample {
             self.tell(&format!(
-                "{label}: about {seconds:.0} s, so {count} micro-batches of each step"
+                "{label}: about {seconds:.0} s, so only {count} micro-batches per step"
             ));
         } else if left.is_some_and(|left| took > left) {
             self.tell(&format!("{label}: about {seconds:.0} s, more than the remaining budget"));
@@ -99,7 +99,7 @@ impl<'a> PlannedReplays<'a> {
             }
             Err(error) => ReplayOutcome::Refused(error),
             Ok(replay) if replay.code == Some(&STOPPED) => {
-                ReplayOutcome::NotRun("it did not finish within the budget".to_owned())
+                ReplayOutcome::NotRun("the replay exceeded the budget".to_owned())
             }
             Ok(replay) if sample.is_some() => ReplayOutcome::Done(Box::new(replay)),
             Ok(replay) => {

@@ -40,7 +40,7 @@ pub fn replay(replay: &Replay, width: usize, verbose: bool) -> String {
     text
 }
 
-/// What the first batch of a run came to.
+/// The result of a run's first batch.
 pub fn first_batch(bundle: &str, found: &FirstBatch, width: usize) -> String {
     let mut text = paragraph(&format!("{bundle}  first batch: {}", found.outcome.word()), 0, width);
     if !found.reason.is_empty() {
@@ -49,7 +49,7 @@ pub fn first_batch(bundle: &str, found: &FirstBatch, width: usize) -> String {
     if let Some(part) = &found.part {
         let (apart, allowed) = (few(part.apart), few(part.allowed));
         let line = format!(
-            "the first part that differs: {}, off by {apart} of its size; {allowed} is rounding",
+            "first differing part: {}, relative error {apart}; rounding allows {allowed}",
             part.part
         );
         text.push_str(&paragraph(&line, 2, width));
@@ -57,7 +57,7 @@ pub fn first_batch(bundle: &str, found: &FirstBatch, width: usize) -> String {
     for change in &found.settings {
         let fields: Vec<_> =
             change.iter().map(|(field, value)| format!("`{field}` = {value}")).collect();
-        text.push_str(&paragraph(&format!("it agrees with {}", fields.join(", ")), 2, width));
+        text.push_str(&paragraph(&format!("matches with {}", fields.join(", ")), 2, width));
     }
     text
 }
@@ -83,7 +83,7 @@ pub fn calibration(bundle: &str, extent: Extent, found: &Tolerance, width: usize
     text
 }
 
-/// What was replayed, and how it was compared.
+/// The replayed steps and the method of comparison.
 fn what(replay: &Replay) -> String {
     let steps = match replay.extent {
         Extent::Whole => format!("all {} steps", grouped(&replay.of_steps.to_string())),
@@ -116,7 +116,7 @@ fn verdict(replay: &Replay) -> String {
     }
 }
 
-/// What matched.
+/// The matching steps and values.
 fn matching(replay: &Replay) -> String {
     let tensors = match (replay.comparison, replay.compared_tensors()) {
         (_, 0) => String::new(),
@@ -124,7 +124,7 @@ fn matching(replay: &Replay) -> String {
             format!(", and all bits of {count} tensors after them")
         }
         (ReplayComparison::Calibrated, count) => {
-            format!(", and how far each of {count} tensors moved, within rounding")
+            format!(", and the update norms of {count} tensors, within rounding")
         }
     };
     match replay.extent {
@@ -150,14 +150,14 @@ fn parting(divergence: &Divergence, width: usize) -> String {
     line("replayed", &divergence.replayed);
     if let Some((apart, allowed)) = divergence.difference {
         let allowed = match allowed {
-            0.0 => "no difference is allowed".to_owned(),
-            allowed => format!("{} is allowed", few(allowed)),
+            0.0 => "no difference allowed".to_owned(),
+            allowed => format!("{} allowed", few(allowed)),
         };
-        line("off by", &format!("{} of its size; {allowed}", few(apart)));
+        line("off by", &format!("{} (relative); {allowed}", few(apart)));
     }
     let inputs = match divergence.inputs_matched {
         Some(true) => "matched",
-        Some(false) => "differ too",
+        Some(false) => "also differ",
         None => "were not logged",
     };
     line("inputs", inputs);
@@ -165,7 +165,7 @@ fn parting(divergence: &Divergence, width: usize) -> String {
     text
 }
 
-/// What became of an evaluation that was to be made again.
+/// The outcome of a repeated evaluation.
 fn evaluated(evaluation: &RepeatedEvaluation) -> String {
     let RepeatedEvaluation { step, text, .. } = evaluation;
     let mut said = match (evaluation.logged, evaluation.repeated, &evaluation.not_made) {
@@ -174,12 +174,12 @@ fn evaluated(evaluation: &RepeatedEvaluation) -> String {
         }
         (.., why) => {
             let why = why.as_deref().unwrap_or("nothing was logged");
-            format!("step {step}, not made again: {}", why.replace('`', "'"))
+            format!("step {step}, not repeated: {}", why.replace('`', "'"))
         }
     };
     match (evaluation.bytes, &evaluation.not_counted) {
         (Some(bytes), _) => {
-            said.push_str(&format!("; {} bytes counted again", grouped(&bytes.to_string())));
+            said.push_str(&format!("; {} bytes recounted", grouped(&bytes.to_string())));
         }
         (None, Some(why)) => said.push_str(&format!("; bytes not counted: {why}")),
         _ => {}
@@ -194,8 +194,8 @@ fn facts(replay: &Replay, width: usize) -> String {
     };
     line("start", replay.start.clone());
     let mut data = match &replay.batches {
-        Batches::Drawn => "batches drawn again from data, seed and step: equal".to_owned(),
-        Batches::OnTrust(why) => format!("batches taken on trust ({})", why.replace('`', "'")),
+        Batches::Drawn => "batches redrawn from data, seed and step: equal".to_owned(),
+        Batches::OnTrust(why) => format!("batches not verified ({})", why.replace('`', "'")),
     };
     replay.reading.iter().for_each(|said| data.push_str(&format!("; {said}")));
     line("data", data);
@@ -208,8 +208,8 @@ fn facts(replay: &Replay, width: usize) -> String {
         line(
             "sample",
             format!(
-                "micro-batches {} of {of} in each step, drawn with the seed {seed}; updates are by the logged gradients, which \
-                 were not shown to be those of the other {}",
+                "micro-batches {} of {of} in each step, drawn with seed {seed}; updates use the logged gradients, which \
+                 were not checked for the other {}",
                 shown.join(", "),
                 of - numbers.len()
             ),
@@ -226,9 +226,9 @@ fn facts(replay: &Replay, width: usize) -> String {
         });
         for (names, what) in [
             (&trained.without_gradient, "without a gradient"),
-            (&trained.unmoved, "no further than weight decay takes it"),
-            (&trained.idle, "of experts that no token was routed to"),
-            (&trained.constant, "of routers whose only choice has the weight 1"),
+            (&trained.unmoved, "no more than by weight decay"),
+            (&trained.idle, "of experts without routed tokens"),
+            (&trained.constant, "of routers whose only choice has weight 1"),
         ] {
             if let Some(first) = names.first() {
                 said.push_str(&format!("; {what}: {}, the first `{first}`", names.len()));
@@ -257,7 +257,7 @@ fn facts(replay: &Replay, width: usize) -> String {
         replay.closest().filter(|_| replay.divergence.is_none())
     {
         let percent = format_float(100.0 * share, FEW);
-        line("closest", format!("{percent}% of what is allowed: step {step}, {what}"));
+        line("closest", format!("{percent}% of the tolerance: step {step}, {what}"));
     }
     if let Some(report) = &replay.engines {
         line("engines", engines(report));
@@ -282,20 +282,20 @@ fn facts(replay: &Replay, width: usize) -> String {
     text
 }
 
-/// What each engine says, and where they part or how near they come to it.
+/// The verdict of each engine, and where they diverge or how close they come to diverging.
 fn engines(report: &EnginesReport) -> String {
     let candle = match &report.candle {
-        Err(why) => return format!("the trainer's engine alone: {why}"),
+        Err(why) => return format!("only the trainer's engine: {why}"),
         Ok(candle) => candle,
     };
     let words =
         format!("trainer's engine {}, candle {}", report.own.verdict.word(), candle.verdict.word());
     if let Some(EnginesParting { divergence, operation }) = &report.parting {
         let off = divergence.difference.map_or(String::new(), |(apart, allowed)| {
-            format!(", {} apart and {} allowed", few(apart), few(allowed))
+            format!(", difference {}, allowed {}", few(apart), few(allowed))
         });
         return format!(
-            "{words}; they part in step {}, {}{off}: {operation}",
+            "{words}; they diverge in step {}, {}{off}: {operation}",
             divergence.step,
             divergence.shown()
         );
@@ -303,14 +303,15 @@ fn engines(report: &EnginesReport) -> String {
     match report.closest() {
         None => words,
         Some(ToleranceShare { step, what, share, .. }) => format!(
-            "{words}; apart by at most {}% of what is allowed: step {step}, {what}",
+            "{words}; they differ by at most {}% of the tolerance: step {step}, {what}",
             format_float(100.0 * share, FEW)
         ),
     }
 }
 
 fn tolerance(found: &Tolerance) -> String {
-    let mut said = format!("{} times the largest spread of {} replays", found.times, found.replays);
+    let mut said =
+        format!("{} times the largest deviation of {} replays", found.times, found.replays);
     if found.flips > 0 {
         said.push_str(&format!(
             ", in which up to {} tokens per step were routed differently",
@@ -318,7 +319,7 @@ fn tolerance(found: &Tolerance) -> String {
         ));
     }
     if let Some(rounded) = found.rounded {
-        said.push_str(&format!(", rounded to {rounded}, at random, as the slice states"));
+        said.push_str(&format!(", rounded to {rounded} stochastically, as the slice states"));
     }
     let effect = format!("half the effect of {}% of the learning rate", found.held_against);
     let each = match found.blurred.is_empty() && found.in_part.is_empty() {
@@ -339,13 +340,13 @@ fn tolerance(found: &Tolerance) -> String {
     }
     if let Some(first) = found.blurred.first() {
         said.push_str(&format!(
-            "; not compared, as their gradients are rounding alone: {}, the first `{first}`",
+            "; not compared, because their gradients are pure rounding: {}, the first `{first}`",
             many(found.blurred.len(), "tensor")
         ));
     }
     if let Some(first) = found.in_part.first() {
         said.push_str(&format!(
-            "; compared roughly, to {}% at worst, as some of their numbers are rounding alone: {}, the first `{first}`",
+            "; compared roughly, to {}% at worst, because some of their numbers are pure rounding: {}, the first `{first}`",
             format_float(100.0 * found.widest, FEW),
             many(found.in_part.len(), "tensor")
         ));
@@ -398,13 +399,13 @@ fn tensors(replay: &Replay, width: usize) -> String {
     table.render("tensor", width, true)
 }
 
-/// What the slice would have shown, at the smallest size that was tried, and what it cannot.
+/// The faults that the slice would reveal, at the smallest size tried, and those it cannot reveal.
 fn seen(replay: &Replay, width: usize) -> String {
     let mut text = String::new();
     let mut shown = replay.would_have_been_seen().peekable();
     if shown.peek().is_some() {
         text.push('\n');
-        text.push_str(&paragraph("would have been seen", 0, width));
+        text.push_str(&paragraph("would be detected", 0, width));
     }
     for PlantedFault { fault: name, planted, at, smallest, .. } in shown {
         let Some((step, what)) = at else { continue };
@@ -416,7 +417,7 @@ fn seen(replay: &Replay, width: usize) -> String {
         Extent::Whole | Extent::States { .. } => "this replay",
     };
     text.push('\n');
-    text.push_str(&paragraph(&format!("cannot be seen by {of}"), 0, width));
+    text.push_str(&paragraph(&format!("not detectable by {of}"), 0, width));
     for line in replay.cannot_be_seen() {
         text.push_str(&hanging(2, "-", 2, &line, width));
     }

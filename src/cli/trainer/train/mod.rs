@@ -53,9 +53,7 @@ pub fn run(own: &args::TrainArgs, output: &Output) -> Answer {
     let watching = Watching::new(output, wants_json);
     let plan_commit = provenance::plan_commit(&own.study);
     if plan_commit.is_none() {
-        watching.say(
-            "the study file is not committed in its current state: receipts will name no commit",
-        );
+        watching.say("the study file has uncommitted changes, so receipts will record no commit");
     }
     let campaign = Campaign {
         study: &study,
@@ -93,7 +91,7 @@ fn other_bits(place: &Place, output: &Output) -> Result<Option<ExitStatus>, Erro
     place.sound()?;
     let Some(first) = differing.first() else { return Ok(None) };
     output.say(&format!(
-        "nothing was trained: `{}` does not compute {ARITHMETIC}: `{first}` gives other bits",
+        "nothing was trained: `{}` does not reproduce {ARITHMETIC}: `{first}` gives different bits",
         place.id()
     ));
     Ok(Some(ExitStatus::NotRun))
@@ -141,7 +139,7 @@ fn list(study: &Study, wants_json: bool, width: usize) -> String {
     table.render(&format!("{}: {} runs", study.id, study.runs().len()), width, true)
 }
 
-/// What became of each run.
+/// The outcome of each run.
 fn table(outcomes: &[RunOutcome], width: usize) -> String {
     let headings = ["steps", "loss", "bits/byte", "bundle"];
     let mut table = Columns::new(headings.map(str::to_owned).to_vec());
@@ -150,7 +148,7 @@ fn table(outcomes: &[RunOutcome], width: usize) -> String {
         let steps = grouped(&run.steps.to_string());
         let cells = match result {
             Ok(finished) => {
-                let state = if finished.anew { "trained" } else { "already there" };
+                let state = if finished.anew { "trained" } else { "already exists" };
                 [steps, decimals(finished.loss), decimals(finished.bits_per_byte), state.to_owned()]
             }
             Err(error) => {

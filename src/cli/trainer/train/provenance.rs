@@ -1,4 +1,4 @@
-//! What a receipt says of the program, the machine and the plan: read from the build, the system, git.
+//! The program, machine and plan recorded in a receipt: read from the build, the system and git.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,7 +16,7 @@ const LOCK: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.lock
 /// The libraries whose versions receipts name: those that compute, or decide what is computed on.
 const LIBRARIES: &[&str] = &["chacha20", "libm", "rayon", "tokenizers"];
 
-/// This program; the build script finds the revision, where there is one.
+/// This program; the build script finds the revision, if there is one.
 pub fn trainer() -> Trainer {
     Trainer {
         name: "repro".to_owned(),
@@ -45,7 +45,7 @@ pub fn environment(place: &Place) -> Environment {
     }
 }
 
-/// The name of the processor.
+/// The name of the CPU.
 pub fn processor() -> Option<String> {
     line_of("/proc/cpuinfo", "model name")
 }
@@ -66,7 +66,7 @@ pub fn plan_commit(study: &Path) -> Option<String> {
     git(&["log", "-1", "--format=%H", "--"]).filter(|commit| !commit.is_empty())
 }
 
-/// What follows `name` and a colon in the first such line of a file of the system.
+/// The text after `name` and a colon in the first such line of a system file.
 fn line_of(path: &str, name: &str) -> Option<String> {
     let text = std::fs::read_to_string(path).ok()?;
     let value = |line: &str| {

@@ -1,4 +1,4 @@
-//! What people and programs see while runs train: bars on a terminal, else plain lines, both on
+//! Progress output while runs train: bars on a terminal, otherwise plain lines, both on
 //! standard error; events on standard output where JSON is asked for.
 
 use std::collections::BTreeMap;
@@ -27,14 +27,14 @@ pub struct Watching<'a> {
     runs: Mutex<BTreeMap<String, Seen>>,
 }
 
-/// What is shown on standard error.
+/// The output on standard error.
 enum Shown {
     Nothing,
     Lines,
     Bars(MultiProgress),
 }
 
-/// What is known of a run that trains.
+/// The progress of a training run.
 struct Seen {
     steps: u64,
     bar: Option<ProgressBar>,
@@ -153,7 +153,7 @@ impl Watcher for Watching<'_> {
             }
             News::Noted(text) => self.say(&format!("{run}: {text}")),
             News::Finished { digest, anew: true } => self.over(run, &digest.prefixed()),
-            News::Finished { anew: false, .. } => self.over(run, "already there"),
+            News::Finished { anew: false, .. } => self.over(run, "already exists"),
             News::Stopped(error) => self.over(run, &format!("stopped: {}", error.code.meaning)),
         }
     }

@@ -13,10 +13,10 @@ use crate::evaluate::{Call, WRONG_KIND};
 use crate::value::{Evaluated, EvidencePath, Quantity};
 
 codes! {
-    DIFFERS = "replayed::differs", "executed again, the steps come out differently", "see `repro replay` for the first divergence: the run was not trained as it says";
-    UNDECIDED = "replayed::undecided", "the steps were executed again, and that cannot decide", "see `repro replay` for what is in the way";
-    NOT_RUN = "replayed::not-run", "nothing was executed again", "`--replay auto` replays what fits into `--budget`, `--replay all` everything";
-    NOT_ASKED = "replayed::not-asked", "no replay was asked for", "run `repro verify --replay all`";
+    DIFFERS = "replayed::differs", "the replayed steps differ from the log", "run `repro replay` to find the first divergence: the run was not trained as stated";
+    UNDECIDED = "replayed::undecided", "the replay does not decide", "run `repro replay` to see why";
+    NOT_RUN = "replayed::not-run", "no steps were replayed", "use `--replay auto` to replay what fits `--budget`, or `--replay all`";
+    NOT_ASKED = "replayed::not-asked", "no replay was requested", "run `repro verify --replay all`";
 }
 
 /// The function whose calls ask for a replay.
@@ -54,7 +54,7 @@ pub fn replayed<'a>(call: Call<'_, 'a>) -> Result<Evaluated<'a>, Error> {
     call.evaluator.show(bundle, RECEIPT, "");
     let answer = call.evaluator.library().replays.get(&(bundle.name().to_owned(), extent));
     let outcome = match answer {
-        None => Outcome::unchecked(&NOT_ASKED, "no replay was asked for"),
+        None => Outcome::unchecked(&NOT_ASKED, "no replay was requested"),
         Some(answer) => outcome_of(answer)?,
     };
     // A whole run that came out again has its last loss, which the quote may state.
@@ -72,7 +72,7 @@ pub fn replayed<'a>(call: Call<'_, 'a>) -> Result<Evaluated<'a>, Error> {
     Ok(Evaluated::decided(outcome))
 }
 
-/// What a replay comes to as a claim. A bundle that cannot be replayed is refused.
+/// The outcome of a replay as a claim. A bundle that cannot be replayed is rejected.
 pub fn outcome_of(answer: &ReplayOutcome) -> Result<Outcome, Error> {
     let replay = match answer {
         ReplayOutcome::Done(replay) => replay,
@@ -88,7 +88,7 @@ pub fn outcome_of(answer: &ReplayOutcome) -> Result<Outcome, Error> {
     let outcome = match replay.comparison {
         ReplayComparison::Bitwise => outcome.within("bitwise", "equal bits"),
         ReplayComparison::Calibrated => {
-            outcome.within("calibrated", "8 times the spread of rounding")
+            outcome.within("calibrated", "8 times the rounding deviation")
         }
     };
     // Where no step was made nothing came out.
@@ -99,10 +99,12 @@ pub fn outcome_of(answer: &ReplayOutcome) -> Result<Outcome, Error> {
     Ok(outcome.giving(came_out(replay)).by(method))
 }
 
-/// What came out, in a few words.
+/// A short summary of the result.
 fn came_out(replay: &Replay) -> String {
     match (replay.extent, &replay.divergence) {
-        (_, Some(divergence)) => format!("another {} in step {}", divergence.what, divergence.step),
+        (_, Some(divergence)) => {
+            format!("a different {} in step {}", divergence.what, divergence.step)
+        }
         (Extent::Whole, None) => format!("all {} steps and evaluations", replay.executed),
         (Extent::States { .. }, None) => format!("{} steps", replay.executed),
         (Extent::Steps { .. }, None) => {

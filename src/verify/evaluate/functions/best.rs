@@ -20,7 +20,7 @@ pub fn best<'a>(call: Call<'_, 'a>) -> Result<Evaluated<'a>, Error> {
         other => return Err(no_metric(metric, other.word())),
     };
     if reference.step.is_some() {
-        let expected = "a metric without a step: the best is sought among all evaluations";
+        let expected = "a metric without a step: the best is selected from all evaluations";
         return Err(call.wrong_arguments(expected, &format!("`{}`", metric.part)));
     }
     // That a run has no such metric is told before that nothing is known of it.
@@ -38,7 +38,7 @@ pub fn best<'a>(call: Call<'_, 'a>) -> Result<Evaluated<'a>, Error> {
 }
 
 fn no_metric(metric: Frame<'_, '_>, found: &str) -> Error {
-    let expected = "a metric that a run evaluated more than once, such as `run.loss`";
+    let expected = "a metric with several evaluations per run, such as `run.loss`";
     metric.wrong(&WRONG_KIND, expected, found)
 }
 
@@ -46,13 +46,13 @@ fn no_metric(metric: Frame<'_, '_>, found: &str) -> Error {
 fn is_highest(call: Call<'_, '_>, metric: &str) -> Result<bool, Error> {
     let by = call.word("by", |word| BY.contains(&word).then(|| word == "max"), BY)?;
     by.or_else(|| polarity(metric)).ok_or_else(|| {
-        let expected = "a metric whose name says whether more or less of it is better";
+        let expected = "a metric that is known to be better when higher or lower";
         let error = call.wrong_arguments(expected, &format!("`{metric}`"));
         error.help(format!("write `{}(..., by = 'min')` or `by = 'max'`", call.name))
     })
 }
 
-/// Whether the highest of a metric is the best, by the words of its name; none where they do not tell.
+/// Whether the highest of a metric is the best, by the words of its name; none if they do not tell.
 fn polarity(metric: &str) -> Option<bool> {
     let lower = metric.to_ascii_lowercase();
     let words: Vec<&str> = lower.split(|c: char| !c.is_ascii_alphanumeric()).collect();
@@ -82,7 +82,7 @@ fn best_of<'a>(
     let records = all.len();
     let mut all = all.into_iter();
     let Some(mut best) = all.next() else {
-        // What stands in place of a number, or that nothing does, is told as of any field.
+        // What is in place of a number, or that nothing does, is told as of any field.
         let found = metric.settle(Evaluated::Reference(run))?;
         return Err(no_metric(metric, found.word()));
     };
@@ -110,7 +110,7 @@ fn in_evaluations<'a>(
 ) -> Result<Vec<Candidate>, Error> {
     let is_of_run = !["config", "receipt"].contains(&path[0].as_str());
     if bundle.origin() != Origin::Emitted || !is_of_run {
-        return Err(no_metric(metric, "what has no evaluations"));
+        return Err(no_metric(metric, "a value without evaluations"));
     }
     let checkpoints = &bundle.receipt().checkpoints;
     metric.takes(checkpoints.len().saturating_mul(READING))?;
@@ -135,7 +135,7 @@ fn in_records<'a>(
 ) -> Result<Vec<Candidate>, Error> {
     let root = metric.document(bundle, file)?.root();
     let Kind::Array(_) = root.value().kind else {
-        return Err(no_metric(metric, "a file that is no list of records"));
+        return Err(no_metric(metric, "a file that is not a list of records"));
     };
     let records: Vec<_> = root.items()?.collect();
     metric.takes(records.len().saturating_mul(READING))?;
@@ -150,7 +150,7 @@ fn in_records<'a>(
     Ok(found)
 }
 
-/// The number at a way into a record; none where there is none, as of what was not finite.
+/// The number at a way into a record; none if there is none, as of what was not finite.
 fn value_at(record: Node<'_>, path: &[String]) -> Option<BigRational> {
     let text = record.at(&pointer(path)).ok()?.printed().ok()?;
     let printed = Printed::parse(text).ok().filter(|printed| printed.bound().is_none())?;

@@ -14,12 +14,12 @@ use crate::started::StartedRuns;
 use crate::value::Evaluated;
 
 codes! {
-    NOT_RUN = "complete::not-run", "a planned run has no bundle", "run it, or say why it was not run: a plan that shrinks afterwards chooses its results";
-    NOT_REPORTED = "complete::not-reported", "a run was started and has no bundle", "report it: what is left out chooses the results";
-    NOT_PLANNED = "complete::not-planned", "a bundle of a study is not in its plan", "remove it from the study, or plan it before it is run";
-    OTHER_PLAN = "complete::other-plan", "a run was made under another plan", "run it under this plan";
-    NO_RATES = "complete::no-rates", "the tuning runs choose no learning rate", "see the plan's rule of choice";
-    OTHER_CONFIG = "complete::other-config", "a run was configured otherwise than planned", "run it again as planned";
+    NOT_RUN = "complete::not-run", "a planned run has no bundle", "run it, or state why it was not run: shrinking a plan afterwards selects results";
+    NOT_REPORTED = "complete::not-reported", "a run was started but has no bundle", "report the run: leaving it out selects results";
+    NOT_PLANNED = "complete::not-planned", "a bundle of the study is not in the plan", "remove it from the study, or add it to the plan before running it";
+    OTHER_PLAN = "complete::other-plan", "a run was made under a different plan", "rerun it under this plan";
+    NO_RATES = "complete::no-rates", "the tuning runs select no learning rate", "check the plan's selection rule";
+    OTHER_CONFIG = "complete::other-config", "a run's config differs from the plan", "rerun it with the planned config";
 }
 
 /// In which way the bundles depart from the plan, the gravest first.
@@ -46,8 +46,8 @@ pub fn complete<'a>(call: Call<'_, 'a>) -> Result<Evaluated<'a>, Error> {
 pub fn planned_runs<'a>(call: Call<'_, 'a>) -> Result<Evaluated<'a>, Error> {
     let Some(runs) = PlanCheck::of(call)?.compare()? else {
         let expected =
-            "the tuning runs of the plan among `[names]`: they choose the learning rates";
-        let found = "a plan without some of them";
+            "the plan's tuning runs in `[names]`, because they select the learning rates";
+        let found = "a plan with missing tuning runs";
         return Err(call.wrong(&NOT_COMPUTABLE, expected, found));
     };
     Ok(Evaluated::Number(call.counted("planned runs", runs as u64, None)))
@@ -73,7 +73,7 @@ impl<'f, 'a> PlanCheck<'f, 'a> {
         Ok(Self { call, study, other_digest: Vec::new(), departures: Vec::new() })
     }
 
-    /// Notes every departure, and answers how many runs the plan has; none where its tuning runs choose no learning rates.
+    /// Notes every departure, and answers how many runs the plan has; none if its tuning runs choose no learning rates.
     fn compare(&mut self) -> Result<Option<usize>, Error> {
         let study = self.study;
         let rates = self.chosen()?;
@@ -92,12 +92,12 @@ impl<'f, 'a> PlanCheck<'f, 'a> {
         }
         if !missing.is_empty() {
             let of = format!("{} of {}, {}", missing.len(), runs.len(), few(&missing));
-            self.departs(&NOT_RUN, format!("planned runs without a pinned bundle: {of}"));
+            self.departs(&NOT_RUN, format!("planned runs without a bundle: {of}"));
         }
         let library = self.call.evaluator.library();
         let started = library.started.get(&study.id).into_iter();
         for start in started.flat_map(StartedRuns::not_reported) {
-            self.departs(&NOT_REPORTED, format!("started and not reported: {start}"));
+            self.departs(&NOT_REPORTED, format!("started but not reported: {start}"));
         }
         let mut wanted: HashSet<&str> = runs.iter().map(|run| run.id.as_str()).collect();
         if rates.is_none() {
@@ -107,7 +107,7 @@ impl<'f, 'a> PlanCheck<'f, 'a> {
             library.bundles_of(&study.id).filter(|id| !wanted.contains(id)).collect();
         if !surplus.is_empty() {
             let of = format!("{}, {}", surplus.len(), few(&surplus));
-            let what = format!("bundles of the study that are not in its plan: {of}");
+            let what = format!("bundles of the study that are not in the plan: {of}");
             self.departs(&NOT_PLANNED, what);
         }
         Ok(rates.map(|_| runs.len()))
@@ -136,7 +136,7 @@ impl<'f, 'a> PlanCheck<'f, 'a> {
             .document(bundle.name(), file, || evaluator.page().document().root().place())
     }
 
-    /// The learning rates that the tuning runs choose; none where they choose none.
+    /// The learning rates that the tuning runs choose; none if they choose none.
     fn chosen(&mut self) -> Result<Option<Rates>, Error> {
         let mut results = Vec::new();
         for run in self.study.tuning_runs() {
@@ -147,12 +147,12 @@ impl<'f, 'a> PlanCheck<'f, 'a> {
         }
         let rates = self.study.rates(&results).map_err(|error| {
             let why = format!("expected {}, found {}", error.expected, error.found);
-            self.departs(&NO_RATES, format!("the tuning runs choose no rate: {why}"));
+            self.departs(&NO_RATES, format!("the tuning runs select no rate: {why}"));
         });
         Ok(rates.ok())
     }
 
-    /// Nats per token on the split that a tuning run was evaluated on; none where it diverged or was not evaluated.
+    /// Nats per token on the split that a tuning run was evaluated on; none if it diverged or was not evaluated.
     fn development_loss(&self, bundle: &Bundle) -> Result<Option<f64>, Error> {
         if bundle.diverged_at()?.is_some() {
             return Ok(None);
@@ -170,7 +170,7 @@ impl<'f, 'a> PlanCheck<'f, 'a> {
         let stated = receipt.run.as_ref();
         // A run that diverged was made as planned, and counts.
         if receipt.finished() != Some(true) && bundle.diverged_at()?.is_none() {
-            self.departs(&NOT_RUN, format!("`{}` did not run to its end", run.id));
+            self.departs(&NOT_RUN, format!("`{}` did not finish", run.id));
         }
         let digest = receipt.plan_sha256();
         let study = stated.and_then(|stated| stated.study.as_deref());
@@ -179,16 +179,15 @@ impl<'f, 'a> PlanCheck<'f, 'a> {
         let wrong = |what: &str| format!("`{}` {what}", run.id);
         if study != Some(run.study.as_str()) || arm != Some(run.arm.as_str()) {
             let [study, arm] = [study, arm].map(|word| word.unwrap_or("none"));
-            self.departs(&OTHER_PLAN, wrong(&format!("says study `{study}`, arm `{arm}`")));
+            self.departs(&OTHER_PLAN, wrong(&format!("has study `{study}`, arm `{arm}`")));
         } else if commit.is_none_or(str::is_empty) {
-            self.departs(&OTHER_PLAN, wrong("names no commit of its plan"));
+            self.departs(&OTHER_PLAN, wrong("records no commit of its plan"));
         } else if digest.is_none() {
-            self.departs(&OTHER_PLAN, wrong("names no plan: it has no `plan_sha256`"));
+            self.departs(&OTHER_PLAN, wrong("records no plan: `plan_sha256` is missing"));
         } else if digest != Some(run.plan.to_string().as_str()) {
-            let what =
-                "was made under another plan: `plan_sha256` is not the digest of the study file";
+            let what = "was made under a different plan: `plan_sha256` is not the digest of the study file";
             self.other_digest.push((&OTHER_PLAN, wrong(what)));
-            // What the plan at hand has is not what that run was to be.
+            // What the plan available has is not what that run was to be.
             return Ok(());
         }
         let config = self.file(bundle, CONFIG)?;

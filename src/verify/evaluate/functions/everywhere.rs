@@ -16,8 +16,8 @@ use crate::evaluate::{Call, Frame, Variables};
 use crate::value::{Evaluated, Quantity};
 
 codes! {
-    COUNTEREXAMPLE = "holds::counterexample", "a relation that is said to hold for all values does not", "correct the formula, or say for which values it is meant";
-    NOT_SHOWN = "holds::not-shown", "no counterexample was found, and nothing shows that there is none", "state it so that both sides are quotients of polynomials";
+    COUNTEREXAMPLE = "holds::counterexample", "a relation that should be true for all values has a counterexample", "correct the formula, or state the values it applies to";
+    NOT_SHOWN = "holds::not-shown", "no counterexample was found, but the relation is not proven", "rewrite both sides as quotients of polynomials";
 }
 
 /// So many points are tried before algebra is.
@@ -42,14 +42,14 @@ pub fn holds<'a>(call: Call<'_, 'a>) -> Result<Evaluated<'a>, Error> {
     };
     let given = call.argument(0)?;
     let relation = given.part;
-    let names = names(call).ok_or_else(|| wrong("no list of names"))?;
+    let names = names(call).ok_or_else(|| wrong("no list of variables"))?;
     // The same points whenever the relation is judged.
     let mut random = Rng::new(0, "holds");
     let mut outcomes = Vec::new();
     for tried in 0..POINTS {
         // What algebra shows needs no more points; most of what is wrong is wrong at the first.
         if tried == FEW_POINTS && is_proven(given, &names) {
-            let shown = format!("{relation} at {tried} points, and by algebra at all");
+            let shown = format!("{relation} at {tried} points, and by algebra everywhere");
             return Ok(judged(Outcome::verified().giving(shown)));
         }
         let point = names.iter().map(|name| (name.clone(), value(&mut random)));
@@ -64,7 +64,7 @@ pub fn holds<'a>(call: Call<'_, 'a>) -> Result<Evaluated<'a>, Error> {
     let open = outcomes.into_iter().find(|outcome| outcome.verdict != Verdict::Verified);
     let reason = match open {
         Some(open) => open.reason,
-        None => format!("it holds at {POINTS} points, which shows it for no other"),
+        None => format!("true at {POINTS} points, not proven for others"),
     };
     let shown = format!("{relation} at {POINTS} points");
     Ok(judged(Outcome::inconclusive(&NOT_SHOWN, reason).giving(shown)))
@@ -87,7 +87,7 @@ fn value(random: &mut Rng) -> BigRational {
     BigRational::new(steps.into(), STEPS.into())
 }
 
-/// What the relation comes to at one point.
+/// The outcome of the relation at one point.
 fn at(relation: Frame<'_, '_>, point: &[(String, BigRational)]) -> Result<Outcome, Error> {
     let mut variables: Variables<'_> = relation.variables.clone();
     for (name, value) in point {
@@ -133,7 +133,7 @@ fn pair(operator: RelationOperator, a: &Quotient, b: &Quotient) -> Option<bool> 
     Some(fits(operator, a.plus(&b.negative()?)?.sign()?))
 }
 
-/// A part as a quotient of polynomials; none where it is no such thing.
+/// A part as a quotient of polynomials; none if it is no such thing.
 fn work_out(frame: Frame<'_, '_>, symbols: &Symbols) -> Option<Quotient> {
     let Frame { evaluator, part, .. } = frame;
     evaluator.works(PART).then_some(())?;

@@ -24,7 +24,7 @@ pub struct RunFile<'f, 'a> {
 }
 
 /// The file of each bundle that an argument names, and whether it names a group. Where it names a quantity of
-/// runs, as in `run.tasks`, the file is the one that stands there under `key`.
+/// runs, as in `run.tasks`, the file is the one that is there under `key`.
 pub fn of_runs<'f, 'a>(
     call: Call<'f, 'a>,
     given: Frame<'_, 'a>,

@@ -1,4 +1,4 @@
-//! What is held fixed between models or runs, and what differs.
+//! Quantities that are held fixed between models or runs, or differ.
 
 use std::collections::BTreeSet;
 
@@ -13,15 +13,15 @@ use crate::evaluate::{Call, Frame};
 use crate::value::{Evaluated, EvidenceWords, Quantity, RunSample};
 
 codes! {
-    NOT_EQUAL = "held_fixed::differs", "what is said to be held fixed is not", "correct the text, or compare where it is equal";
-    EQUAL = "differs::equal", "what is said to differ is equal", "correct the text";
-    UNDECIDED_SPREAD = "held_fixed::too-coarse", "the values are known too coarsely to decide", "publish them with more digits";
+    NOT_EQUAL = "held_fixed::differs", "a quantity that should be held fixed differs", "correct the text, or compare where the quantity is equal";
+    EQUAL = "differs::equal", "values that should differ are equal", "correct the text";
+    UNDECIDED_SPREAD = "held_fixed::too-coarse", "the values are too coarse to decide", "publish them with more digits";
 }
 
 /// The rule of what is almost the same.
 pub const NEARLY: &str = "nearly_fixed";
 
-/// What "almost the same" and "close" mean in every post: within one part in fifty.
+/// The meaning of "almost the same" and "close" in every post: within one part in fifty.
 fn nearly() -> BigRational {
     BigRational::new(1.into(), 50.into())
 }
@@ -120,14 +120,11 @@ fn judge(values: &RunSample, wanted: Wanted, within: &BigRational) -> Outcome {
     let has_noise = !numbers.iter().all(Quantity::is_without_noise);
     let outcome = match wanted {
         Wanted::Different if surely_apart && has_noise => {
-            let reason =
-                "they differ as printed; one run each, so the noise between runs is not known";
+            let reason = "they differ as printed; one run each, seed noise unknown";
             Outcome::inconclusive(&crate::evaluate::order::ONE_RUN, reason)
         }
         Wanted::Different if surely_apart => Outcome::verified(),
-        Wanted::Different if surely_near => {
-            Outcome::refuted(&EQUAL, format!("it is the same: {listed}"))
-        }
+        Wanted::Different if surely_near => Outcome::refuted(&EQUAL, format!("equal: {listed}")),
         Wanted::Different => coarse(&listed),
         _ if surely_apart => Outcome::refuted(&NOT_EQUAL, format!("{}: {listed}", widest(numbers))),
         _ if surely_near => Outcome::verified(),
@@ -149,7 +146,7 @@ fn judge(values: &RunSample, wanted: Wanted, within: &BigRational) -> Outcome {
     outcome.giving(listed).within(rule, tolerance).measuring(measured)
 }
 
-/// What each value is of: its model or run, or by which part the places differ that it was read from.
+/// The label of each value: its model or run, or the part in which its locations differ.
 fn names(values: &RunSample) -> Vec<String> {
     let place = |number: &Quantity| {
         let one = number.leaves.iter().find_map(|leaf| leaf.evidence.as_ref())?;
@@ -172,7 +169,7 @@ fn names(values: &RunSample) -> Vec<String> {
 }
 
 fn coarse(listed: &str) -> Outcome {
-    Outcome::inconclusive(&UNDECIDED_SPREAD, format!("the digits do not decide: {listed}"))
+    Outcome::inconclusive(&UNDECIDED_SPREAD, format!("digits too coarse to decide: {listed}"))
 }
 
 fn same_prints(numbers: &[Quantity]) -> bool {
@@ -192,7 +189,7 @@ fn widest(numbers: &[Quantity]) -> String {
     }
 }
 
-/// What several models or runs have, each with what it is called.
+/// The values of several models or runs, with their labels.
 enum Values {
     Numbers(RunSample),
     Words(Vec<(String, EvidenceWords)>),
@@ -233,7 +230,9 @@ impl Values {
         match (numbers.count() == 0, words.is_empty()) {
             (_, true) => Ok(Self::Numbers(numbers)),
             (true, false) => Ok(Self::Words(words)),
-            (false, false) => Err(call.wrong_arguments("numbers or words", "some of both")),
+            (false, false) => {
+                Err(call.wrong_arguments("numbers or words", "both numbers and words"))
+            }
         }
     }
 }
@@ -247,7 +246,7 @@ fn judge_words(values: &[(String, EvidenceWords)], wanted: Wanted) -> Outcome {
     let listed = listed.join(", ");
     let is_one = values.windows(2).all(|pair| pair[0].1.text == pair[1].1.text);
     let outcome = match (is_one, wanted) {
-        (true, Wanted::Different) => Outcome::refuted(&EQUAL, format!("it is the same: {listed}")),
+        (true, Wanted::Different) => Outcome::refuted(&EQUAL, format!("equal: {listed}")),
         (false, Wanted::Equal | Wanted::Near) => {
             Outcome::refuted(&NOT_EQUAL, format!("not the same: {listed}"))
         }

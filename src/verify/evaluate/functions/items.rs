@@ -18,10 +18,10 @@ use crate::run_design::{ALPHA, RunDesign};
 use crate::value::{Evaluated, NumberRole, Quantity, RunSample};
 
 codes! {
-    OTHER_ITEMS = "mcnemar::other-items", "two runs were not asked the same items", "compare runs on one suite of tasks";
-    BAD_BITS = "mcnemar::bad-bits", "the outcomes of a task are not one bit for each item", "write hexadecimal digits, the first item in the highest bit";
-    OVERLAP = "more_right::overlap", "whether one model is right more often hangs on which items both got right", "publish the outcome of each item";
-    NO_COUNT = "more_right::no-such-count", "no whole number of items gives a share", "check the share, and how many items were scored";
+    OTHER_ITEMS = "mcnemar::other-items", "the two runs were evaluated on different items", "compare runs on the same task suite";
+    BAD_BITS = "mcnemar::bad-bits", "the outcomes of a task are not one bit per item", "write hexadecimal digits, with the first item in the highest bit";
+    OVERLAP = "more_right::overlap", "whether one model answers more items correctly depends on which items both got right", "publish per-item outcomes";
+    NO_COUNT = "more_right::no-such-count", "no whole number of items gives this fraction", "check the fraction and the number of scored items";
 }
 
 /// Below this many items expected in a cell the z test is not to be trusted.
@@ -77,7 +77,7 @@ pub fn paired<'a>(call: Call<'_, 'a>) -> Result<Evaluated<'a>, Error> {
     let moved = |is_moved| if is_moved { 1 + a_only + b_only } else { 0 };
     let test = mcnemar(a_only + moved(a_is_moved), b_only + moved(b_is_moved));
     let p = call.computed(test)?.exact;
-    let text = format!("p by McNemar's exact test, {a_only} and {b_only} items of one alone");
+    let text = format!("p by McNemar's exact test, discordant items {a_only} and {b_only}");
     let (leaves, role) = (vec![of_a, of_b], NumberRole::P(Rc::default()));
     Ok(Evaluated::Number(Quantity { leaves, role, ..call.result(p, text, [])? }))
 }
@@ -87,7 +87,7 @@ fn one_file<'f, 'a>(call: Call<'f, 'a>, index: usize) -> Result<RunFile<'f, 'a>,
     let (mut files, is_group) = of_runs(call, call.argument(index)?, "outcomes")?;
     match (files.pop(), is_group) {
         (Some(file), false) => Ok(file),
-        _ => Err(call.wrong_arguments("one run on each side", "a group")),
+        _ => Err(call.wrong_arguments("one run per side", "a group")),
     }
 }
 
@@ -106,7 +106,7 @@ fn outcomes<'a>(
     if tasks.is_empty() {
         let found =
             task.map_or("none".to_owned(), |task| format!("no `{task}` in `{}`", file.name));
-        return Err(file.call.wrong_arguments("a task of both runs", &found));
+        return Err(file.call.wrong_arguments("a task that both runs have", &found));
     }
     Ok(tasks)
 }
@@ -124,7 +124,7 @@ fn bits(line: Node) -> Result<Vec<bool>, Error> {
     Ok(all.take(usize::try_from(items).unwrap_or(usize::MAX)).collect())
 }
 
-/// Refuses tasks that differ, and another number of items.
+/// Rejects tasks that differ, and another number of items.
 fn same_items(call: Call<'_, '_>, a: &[TaskOutcomes], b: &[TaskOutcomes]) -> Result<(), Error> {
     let shown = |tasks: &[TaskOutcomes]| {
         let each = tasks.iter().map(|task| format!("{} of `{}`", task.right.len(), task.task));
@@ -134,11 +134,11 @@ fn same_items(call: Call<'_, '_>, a: &[TaskOutcomes], b: &[TaskOutcomes]) -> Res
     if a == b {
         return Ok(());
     }
-    let expected = "the same tasks with as many items, in the same order";
+    let expected = "the same tasks with the same number of items, in the same order";
     Err(call.wrong(&OTHER_ITEMS, expected, &format!("{a} against {b}")))
 }
 
-/// Refuses runs whose evaluations name other suites of tasks. One that names none is believed.
+/// Rejects runs whose evaluations name other suites of tasks. One that names none is believed.
 fn same_suite(call: Call<'_, '_>, a: &RunFile<'_, '_>, b: &RunFile<'_, '_>) -> Result<(), Error> {
     let suite = |file: &RunFile<'_, '_>| {
         let evaluation = format!("{}.json", file.name.strip_suffix(".outcomes.jsonl")?);
@@ -148,7 +148,7 @@ fn same_suite(call: Call<'_, '_>, a: &RunFile<'_, '_>, b: &RunFile<'_, '_>) -> R
     };
     match (suite(a), suite(b)) {
         (Some(first), Some(second)) if first != second => {
-            let expected = "runs on one suite of tasks";
+            let expected = "runs on the same task suite";
             Err(call.wrong(&OTHER_ITEMS, expected, &format!("suites {first} and {second}")))
         }
         _ => Ok(()),
@@ -206,7 +206,7 @@ fn points(call: Call<'_, '_>, sample: &RunSample) -> Result<Vec<BigRational>, Er
         if number.interval.is_point() {
             return Ok(number.interval.low().clone());
         }
-        Err(call.wrong_arguments("counts and shares in full", &number.derivation))
+        Err(call.wrong_arguments("unrounded counts and fractions", &number.derivation))
     });
     each.collect()
 }
@@ -223,7 +223,7 @@ pub fn more_right<'a>(call: Call<'_, 'a>) -> Result<Evaluated<'a>, Error> {
         (Some(a), Some(b)) => call.computed(judge(a, b, all))?,
         (a, _) => {
             let share = if a.is_none() { "first" } else { "second" };
-            let reason = format!("no whole number of {all} items gives the {share} share");
+            let reason = format!("no whole number of {all} items gives the {share} fraction");
             Outcome::inconclusive(&NO_COUNT, reason)
         }
     };
@@ -261,10 +261,10 @@ fn judge(a: [u64; 2], b: [u64; 2], items: u64) -> Result<Outcome, Refused> {
     Ok(if below(most) {
         Outcome::verified().giving(shown)
     } else if below(p(b_low, a_high, false)?) {
-        Outcome::refuted(&WRONG_WAY, "the second is right more often").giving(shown)
+        Outcome::refuted(&WRONG_WAY, "the second answers more items correctly").giving(shown)
     } else {
-        let hangs = "it hangs on which items both got right";
-        let why = if below(least) { hangs } else { "the items do not show it" };
+        let hangs = "it depends on which items both got right";
+        let why = if below(least) { hangs } else { "not significant over the items" };
         Outcome::inconclusive(&OVERLAP, format!("{why}: {shown}")).giving(shown)
     })
 }

@@ -25,7 +25,7 @@ use crate::evaluate::Call;
 use crate::value::Evaluated;
 use Gives::{AsItStands, Derived, Ends};
 
-/// What there is to say of a function.
+/// The texts of a function.
 #[derive(Debug, Clone, Copy)]
 pub struct FunctionTexts {
     /// How it is written: `mean(numbers)`.
@@ -51,13 +51,13 @@ pub struct Function {
     pub takes: RangeInclusive<usize>,
     /// The names of those with one, each of which may be left out.
     pub options: &'static [&'static str],
-    /// What kind of result it has.
+    /// The kind of its result.
     pub gives: Gives,
-    /// What it computes.
+    /// The computation.
     pub evaluate: Evaluate,
 }
 
-/// What kind of result a function has.
+/// The kind of a function's result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Gives {
     /// Something derived from its arguments.
@@ -167,7 +167,7 @@ pub fn find(name: &str) -> Option<&'static Function> {
 }
 
 impl Function {
-    /// What there is to say of it. A test of this module reads all of it.
+    /// Its texts. A test in this module reads all of them.
     pub fn texts(&self) -> FunctionTexts {
         let own = TEXTS.root().and_then(|root| root.get(self.name));
         let text = |key: &str| own.and_then(|own| own.get(key)?.text().ok()).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Functions of numbers: exact over intervals, with the float that a script would get beside them.
+//! Functions of numbers: exact over intervals, with the float that a script would get next to them.
 
 use num_rational::BigRational;
 use repro_core::decimal::{Interval, format_significant};
@@ -16,7 +16,7 @@ pub fn one<'a>(
     let x = call.number(0)?;
     let Some(value) = interval(&x.interval) else {
         let found = x.interval.to_string();
-        return Err(call.wrong(&NOT_COMPUTABLE, "a number for which there is a value", &found));
+        return Err(call.wrong(&NOT_COMPUTABLE, "a number with a defined value", &found));
     };
     let text = format!("{}({})", call.name, x.derivation);
     Ok(Evaluated::Number(Quantity::result(value, float(x.float), text, [&x])))

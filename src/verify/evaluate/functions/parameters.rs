@@ -14,8 +14,8 @@ use crate::library::evidence_ref;
 use crate::value::{Evaluated, NumberRole, Quantity};
 
 codes! {
-    PART_ONLY = "value::part-only", "only the language model can be counted", "bind the number to `total(model, of = 'language model')` if that part is meant";
-    PART_AND_WHOLE = "value::part-and-whole", "a count of a part of a model is held against one of a whole", "count the same of both: `total(model, of = 'language model')`";
+    PART_ONLY = "value::part-only", "only the language model can be counted", "bind the number to `total(model, of = 'language model')` if it means that part";
+    PART_AND_WHOLE = "value::part-and-whole", "a parameter count of a part is compared with a count of a whole model", "count the same part of both: `total(model, of = 'language model')`";
 }
 
 pub fn count<'a>(call: Call<'_, 'a>, which: ParameterCount) -> Result<Evaluated<'a>, Error> {
@@ -26,8 +26,8 @@ pub fn count<'a>(call: Call<'_, 'a>, which: ParameterCount) -> Result<Evaluated<
     let convention = convention.unwrap_or(Convention::Default);
     let scopes = CountScope::ALL.map(CountScope::name);
     let asked = call.word("of", CountScope::named, scopes)?.unwrap_or(CountScope::Whole);
-    let models = models(value)
-        .map_err(|found| given.wrong(&WRONG_KIND, "a configuration or runs", found))?;
+    let models =
+        models(value).map_err(|found| given.wrong(&WRONG_KIND, "a config or runs", found))?;
     let models =
         models.into_iter().map(|(bundle, file)| CountedModel::of(call, bundle, file, asked));
     let models = models.collect::<Result<Vec<_>, _>>()?;
@@ -41,7 +41,7 @@ pub fn count<'a>(call: Call<'_, 'a>, which: ParameterCount) -> Result<Evaluated<
     if let Some(odd) = models.iter().find(|model| count(model) != number) {
         let (name, other, odd) = (bundle.name(), count(odd), odd.bundle.name());
         let found = format!("{number} in `{name}` and {other} in `{odd}`");
-        return Err(call.wrong(&WRONG_KIND, "one model in all runs of the group", &found));
+        return Err(call.wrong(&WRONG_KIND, "the same model in all runs of the group", &found));
     }
     if (asked, counts.scope) == (CountScope::Whole, CountScope::LanguageModel) {
         let what = format!("{file}: {}", counts.notes.last().map_or("", String::as_str));
@@ -57,7 +57,7 @@ pub fn count<'a>(call: Call<'_, 'a>, which: ParameterCount) -> Result<Evaluated<
 /// A model whose parameters are counted.
 struct CountedModel<'a> {
     bundle: &'a Bundle,
-    /// Its configuration, and where it stands there.
+    /// Its configuration, and where it is there.
     file: String,
     place: &'static str,
     counts: Arc<ParameterCounts>,
@@ -103,7 +103,7 @@ fn models<'a>(value: Evaluated<'a>) -> Result<Vec<(&'a Bundle, String)>, &'stati
     reference.bundles.iter().map(model).collect()
 }
 
-/// Where the model of a scope stands in its config; the language model of a config with encoders in a table of its own, if there is one.
+/// Where the model of a scope is in its config; the language model of a config with encoders in a table of its own, if there is one.
 fn place_of(config: &Document, scope: CountScope) -> &'static str {
     let has = |key: &str| config.root().get(key).is_some();
     match scope {

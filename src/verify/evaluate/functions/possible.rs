@@ -12,15 +12,15 @@ use crate::evaluate::{Call, noise};
 use crate::value::{DIGITS, Evaluated, Quantity};
 
 codes! {
-    IMPOSSIBLE = "possible::outside", "a number lies where none can", "correct it";
-    POSSIBLE = "possible::only", "possible, not confirmed", "bind it to the evidence that it comes from";
-    NO_COUNT = "grim::no-such-count", "no whole number of items gives this share", "check the share, and how many items were scored";
-    OFF_GRID = "on_grid::off", "a step lies between two points of its grid", "correct the step, or the grid";
-    NOT_REACHED = "reached::above-target", "the loss is above the target that is said to be reached", "correct the text";
-    UNDECIDED_TARGET = "reached::too-coarse", "the loss is printed too coarsely to decide", "publish it with more digits";
+    IMPOSSIBLE = "possible::outside", "the number is impossible", "correct the number";
+    POSSIBLE = "possible::only", "plausible, not confirmed", "bind the number to the evidence it comes from";
+    NO_COUNT = "grim::no-such-count", "no whole number of items gives this fraction", "check the fraction and the number of scored items";
+    OFF_GRID = "on_grid::off", "the step is not on the evaluation grid", "correct the step or the grid";
+    NOT_REACHED = "reached::above-target", "the loss is above the target that it should reach", "correct the text";
+    UNDECIDED_TARGET = "reached::too-coarse", "the printed loss is too coarse to decide", "publish it with more digits";
 }
 
-/// A number as it stands in the quote is known to its last digit.
+/// A number as it is in the quote is known to its last digit.
 pub fn printed(call: Call<'_, '_>, index: usize) -> Result<Quantity, Error> {
     let number = call.number(index)?;
     let quoted = call
@@ -39,7 +39,7 @@ pub fn printed(call: Call<'_, '_>, index: usize) -> Result<Quantity, Error> {
 }
 
 fn only(what: String) -> Outcome {
-    Outcome::inconclusive(&POSSIBLE, format!("possible: {what}"))
+    Outcome::inconclusive(&POSSIBLE, format!("plausible, not confirmed: {what}"))
 }
 
 pub fn between<'a>(call: Call<'_, 'a>) -> Result<Evaluated<'a>, Error> {
@@ -49,7 +49,7 @@ pub fn between<'a>(call: Call<'_, 'a>) -> Result<Evaluated<'a>, Error> {
     let outcome = if outside {
         Outcome::refuted(&IMPOSSIBLE, format!("{} is outside {limits}", x.derivation))
     } else {
-        only(format!("it lies in {limits}"))
+        only(format!("within {limits}"))
     };
     Ok(judged(outcome.giving(limits)))
 }
@@ -62,7 +62,7 @@ pub fn grim<'a>(call: Call<'_, 'a>) -> Result<Evaluated<'a>, Error> {
     })?;
     let one = BigRational::from_integer(1.into());
     if *share.interval.low() > one || share.interval.high().is_negative() {
-        let reason = format!("{} is no share", share.derivation);
+        let reason = format!("{} is not a fraction", share.derivation);
         return Ok(judged(Outcome::refuted(&IMPOSSIBLE, reason)));
     }
     let all = BigRational::from_integer(count.clone());
@@ -88,11 +88,11 @@ pub fn on_grid<'a>(call: Call<'_, 'a>) -> Result<Evaluated<'a>, Error> {
     }
     let rest = &at % &between;
     let outcome = if at > end {
-        Outcome::refuted(&OFF_GRID, format!("{at} is behind the last step, {end}"))
+        Outcome::refuted(&OFF_GRID, format!("{at} is after the last step, {end}"))
     } else if rest.is_zero() || at == end {
-        only(format!("{at} is a point of the grid of {between}"))
+        only(format!("{at} is on the grid of {between}"))
     } else {
-        let reason = format!("{at} lies {rest} steps behind a point of the grid of {between}");
+        let reason = format!("{at} is {rest} steps after a point of the grid of {between}");
         Outcome::refuted(&OFF_GRID, reason)
     };
     Ok(judged(outcome))
@@ -115,7 +115,8 @@ pub fn reached<'a>(call: Call<'_, 'a>) -> Result<Evaluated<'a>, Error> {
     let are_measured = !loss.is_without_noise() && !target.is_without_noise() && !is_declared;
     let outcome = if loss.interval.high() <= target.interval.low() && are_measured {
         // Two measured numbers are in an order, which has its noise.
-        let reason = "both are measured: their order has noise; state it as `a <= b`";
+        let reason =
+            "both values are measured, so their comparison has noise; write it as `a <= b`";
         Outcome::inconclusive(&noise::ONE_RUN, reason)
     } else if loss.interval.high() <= target.interval.low() {
         Outcome::verified()
@@ -123,7 +124,7 @@ pub fn reached<'a>(call: Call<'_, 'a>) -> Result<Evaluated<'a>, Error> {
         let reason = format!("{} is above {}", loss.derivation, target.derivation);
         Outcome::refuted(&NOT_REACHED, reason)
     } else {
-        let reason = format!("{} may lie on either side of {}", loss.derivation, target.derivation);
+        let reason = format!("{} may be on either side of {}", loss.derivation, target.derivation);
         Outcome::inconclusive(&UNDECIDED_TARGET, reason)
     };
     let shown = format!("{} against {}", loss.derivation, target.derivation);

@@ -1,4 +1,4 @@
-//! Words, the dates and numbers that stand in them, and numbers as the text prints them.
+//! Words, the dates and numbers that are in them, and numbers as the text prints them.
 
 use repro_core::decimal::{Interval, Printed, nearest_f64};
 use repro_core::source::{Error, codes};
@@ -9,7 +9,7 @@ use crate::moment;
 use crate::value::{Evaluated, EvidenceWords, LeafKind, Quantity};
 
 codes! {
-    OTHER_WORDS = "same::differs", "two documents state one fact differently", "correct one of them";
+    OTHER_WORDS = "same::differs", "two documents state the same fact differently", "correct one of them";
 }
 
 pub fn same<'a>(call: Call<'_, 'a>) -> Result<Evaluated<'a>, Error> {
@@ -25,7 +25,7 @@ pub fn same<'a>(call: Call<'_, 'a>) -> Result<Evaluated<'a>, Error> {
     }
     if all.windows(2).all(|pair| pair[0].leaves == pair[1].leaves) {
         let expected = "several pieces of evidence";
-        return Err(call.wrong_arguments(expected, "one, several times"));
+        return Err(call.wrong_arguments(expected, "the same piece several times"));
     }
     let plain = |words: &EvidenceWords| {
         words.text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
@@ -56,7 +56,7 @@ pub fn printed<'a>(call: Call<'_, 'a>) -> Result<Evaluated<'a>, Error> {
 }
 
 pub fn quoted<'a>(call: Call<'_, 'a>) -> Result<Evaluated<'a>, Error> {
-    let printed = nth(call, 0, call.evaluator.quoted(), "the numbers of the quote")?;
+    let printed = nth(call, 0, call.evaluator.quoted(), "the numbers in the quote")?;
     Ok(Evaluated::Number(Quantity::stated(printed, LeafKind::Quoted)))
 }
 

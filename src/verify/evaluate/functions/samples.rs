@@ -35,7 +35,7 @@ pub fn count<'a>(call: Call<'_, 'a>) -> Result<Evaluated<'a>, Error> {
         Some(all) => count_sources(call, &all)?,
         None => match given.settle(value)? {
             Evaluated::List(items) if !are_distinct(&items) => {
-                let expected = "a list of things that each have evidence of their own";
+                let expected = "a list of items with separate evidence";
                 return Err(call.wrong(&NOT_COMPUTABLE, expected, &format!("`{part}`")));
             }
             Evaluated::List(items) => (items.len(), NumberRole::Plain),
@@ -58,7 +58,7 @@ struct CountedSource<'v> {
     file: Option<&'v str>,
 }
 
-/// The runs or files that a value is: one, those of a group, or those of a list of both. None where it is anything else.
+/// The runs or files that a value is: one, those of a group, or those of a list of both. None if it is anything else.
 fn sources<'v>(value: &'v Evaluated<'_>) -> Option<Vec<CountedSource<'v>>> {
     match value {
         Evaluated::Reference(reference) if reference.path.is_empty() => {
@@ -81,8 +81,8 @@ fn count_sources(
 ) -> Result<(usize, NumberRole), Error> {
     let distinct: BTreeSet<_> = all.iter().collect();
     if distinct.len() < all.len() {
-        let expected = "runs that are each listed once";
-        return Err(call.wrong(&NOT_COMPUTABLE, expected, "one of them twice"));
+        let expected = "each run only once";
+        return Err(call.wrong(&NOT_COMPUTABLE, expected, "a run listed twice"));
     }
     for source in all {
         if let Some(bundle) = call.evaluator.library().bundle(source.bundle) {
@@ -110,7 +110,7 @@ fn are_distinct(items: &[Evaluated<'_>]) -> bool {
     (0..each.len()).all(|at| !each[at].is_empty() && !twice(at))
 }
 
-/// How many runs of two groups stand in a relation, run by run.
+/// How many runs of two groups are in a relation, run by run.
 pub fn how_many<'a>(call: Call<'_, 'a>) -> Result<Evaluated<'a>, Error> {
     let ExpressionKind::Relation(left, rest) = &call.argument(0)?.part.kind else {
         return Err(no_single_relation(call));
@@ -119,8 +119,8 @@ pub fn how_many<'a>(call: Call<'_, 'a>) -> Result<Evaluated<'a>, Error> {
     let pairs = pairs(call, call.frame.at(left), call.frame.at(right))?;
     // The order of what rests on the same evidence says nothing.
     if pairs.iter().any(|(a, b)| a.evidence().eq(b.evidence())) {
-        let found = "the same evidence on both";
-        return Err(call.wrong_arguments("evidence of its own on each side", found));
+        let found = "the same evidence on both sides";
+        return Err(call.wrong_arguments("separate evidence on each side", found));
     }
     // The count follows from the runs, though no small change of one of them need change it.
     let nudge = usize::from(call.evaluator.nudge(&format!("count of {}", call.frame.part)));
@@ -153,7 +153,7 @@ fn pairs(
     match (left.settled()?, right.settled()?) {
         (Evaluated::Sample(a), Evaluated::Sample(b)) => {
             let Some(b) = beside(call.evaluator, &a, &b) else {
-                return Err(call.wrong(&NOT_PAIRED, PAIRED_RUNS, "runs that nothing pairs"));
+                return Err(call.wrong(&NOT_PAIRED, PAIRED_RUNS, "unpaired runs"));
             };
             Ok(std::iter::zip(a.numbers, b.numbers).collect())
         }
@@ -165,7 +165,7 @@ fn pairs(
             let a = left.number_of(a)?;
             Ok(b.numbers.into_iter().map(|b| (a.clone(), b)).collect())
         }
-        _ => Err(call.wrong_arguments("a group of runs on one side at least", "none")),
+        _ => Err(call.wrong_arguments("a group of runs on at least one side", "none")),
     }
 }
 
@@ -227,7 +227,7 @@ pub fn ci95<'a>(call: Call<'_, 'a>) -> Result<Evaluated<'a>, Error> {
     let sample = call.numbers()?;
     let test = one_sample(&summarised(call, &sample)?, 0.0);
     let interval = test.and_then(|test| test.interval(0.95));
-    let interval = call.computed_of("numbers with a spread", interval)?;
+    let interval = call.computed_of("numbers that are not all equal", interval)?;
     let role = NumberRole::Spread(Rc::new(sample.floats()));
     let end = |end| Ok(Quantity { role: role.clone(), ..of_sample(call, end, &sample)? });
     ends(interval.map(end))
@@ -280,14 +280,14 @@ pub fn whole_option(call: Call<'_, '_>, name: &str, otherwise: u64) -> Result<u6
 /// The slope of each run over some points.
 pub fn slopes<'a>(call: Call<'_, 'a>) -> Result<Evaluated<'a>, Error> {
     let Some(over) = call.named("over") else {
-        return Err(call.wrong_arguments("groups, and `over = `", "one of them alone"));
+        return Err(call.wrong_arguments("groups and `over = `", "only one of them"));
     };
     let x = over.numbers()?;
     let groups = call.argument(0)?.groups()?;
     let runs = groups.first().map(|group| group.runs.clone()).unwrap_or_default();
     if groups.len() != x.count() || groups.iter().any(|group| group.runs != runs) {
         let found = format!("{} groups over {}", groups.len(), x.count());
-        let expected = "the same runs at as many points as there are x";
+        let expected = "the same runs, at one point per x";
         return Err(call.wrong_arguments(expected, &found));
     }
     let across: Vec<f64> = x.numbers.iter().map(|number| nearest_f64(&number.point())).collect();

@@ -1,4 +1,4 @@
-//! CORE and its like: the mean centred accuracy over tasks, recomputed from a table of tasks.
+//! CORE and its like: the mean centred accuracy over tasks, recomputed from a table of task scores.
 
 use num_bigint::BigInt;
 use num_rational::BigRational;
@@ -15,9 +15,9 @@ use crate::evaluate::Call;
 use crate::value::{Evaluated, Quantity, RunSample};
 
 codes! {
-    LACKS_TASK = "core::lacks-task", "a table lacks a task of CORE", "give the whole table; a mean over other tasks is `core(table, tasks = 'given')`";
+    LACKS_TASK = "core::lacks-task", "the table lacks a CORE task", "use the whole table, or `core(table, tasks = 'given')` for a mean over other tasks";
     NO_ITEMS = "core::no-items", "a task has no items", "correct the table";
-    OTHER_ACCURACY = "core::other-accuracy", "an accuracy does not follow from the counts beside it", "correct the table";
+    OTHER_ACCURACY = "core::other-accuracy", "an accuracy does not match the counts next to it", "correct the accuracy or the counts";
 }
 
 pub fn core<'a>(call: Call<'_, 'a>) -> Result<Evaluated<'a>, Error> {
@@ -45,7 +45,7 @@ fn baselines(call: Call<'_, '_>) -> Result<Option<Baselines>, Error> {
     match (versions.pop(), versions.is_empty()) {
         (Some(one), true) => Ok(Some(one)),
         _ => {
-            let found = format!("`{}` with several", file.name);
+            let found = format!("`{}`, which has several", file.name);
             Err(call.wrong_arguments("a file with one version of the baselines", &found))
         }
     }
@@ -57,7 +57,7 @@ struct CentredTask {
     size: BigRational,
 }
 
-/// What a table of tasks comes to.
+/// The score of a table of task scores.
 fn score(
     file: &RunFile<'_, '_>,
     of_table: bool,
@@ -94,7 +94,7 @@ fn score(
 /// The mean; its interval holds what adding floats in any order can lose.
 fn mean(file: &RunFile<'_, '_>, tasks: &[CentredTask]) -> Result<Quantity, Error> {
     let Some(mean) = scores::mean(tasks.iter().map(|task| &task.centered)) else {
-        return Err(file.call.wrong_arguments("a table of tasks", "no task"));
+        return Err(file.call.wrong_arguments("a table of task scores", "no tasks"));
     };
     let (leaf, is_moved) = file.leaf();
     let moved = u8::from(is_moved);
@@ -124,7 +124,8 @@ fn accuracy(table: &TaskTable, row: &TaskRow, scale: Scale) -> Result<Interval, 
     let share = Interval::point(correct.printed.value() / items.printed.value());
     let slack = BigRational::new(BigInt::one(), BigInt::one() << 40);
     if row.accuracy.fit(scale, &share, &slack) == CellAgreement::Differs {
-        let expected = format!("what {} of {} give", correct.printed.text(), items.printed.text());
+        let expected =
+            format!("the accuracy of {} out of {}", correct.printed.text(), items.printed.text());
         let found = format!("`{}`", row.accuracy.printed.text());
         return Err(OTHER_ACCURACY.at(place(), expected, found));
     }
@@ -139,19 +140,23 @@ fn baseline(
 ) -> Result<BigRational, Error> {
     let place = || row.accuracy.node.place();
     if let Some(file) = baselines {
-        let expected = || format!("a task of `{}`", file.name);
+        let expected = || format!("a task in `{}`", file.name);
         let none = || NO_BASELINE.at(place(), expected(), format!("`{}`", row.task));
         return file.of_task(row.task).cloned().ok_or_else(none);
     }
     let Some(cell) = &row.baseline else {
-        let found = format!("none for `{}`", row.task);
+        let found = format!("no task for `{}`", row.task);
         let error = NO_BASELINE.at(place(), "a baseline in the table", found);
-        return Err(error.help("add the column `baseline`, or name a file: `baselines = file`"));
+        return Err(error.help("add a column `baseline`, or pass a file: `baselines = file`"));
     };
     let value = cell.value(scale);
     if value < BigRational::zero() || value >= BigRational::one() {
         let found = format!("`{}`", cell.printed.text());
-        return Err(BAD_BASELINE.at(cell.node.place(), "a share from 0 to below 1", found));
+        return Err(BAD_BASELINE.at(
+            cell.node.place(),
+            "a fraction of at least 0 and below 1",
+            found,
+        ));
     }
     Ok(value)
 }

@@ -18,11 +18,11 @@ use crate::run_design::{ALPHA, PlannedFamily, RunDesign};
 use crate::value::{Evaluated, LeafKind, NumberRole, PrintedRuns, Quantity, RunSample};
 
 codes! {
-    NOT_SIGNIFICANT = "significant::not", "a difference that is said to be significant is not", "correct the text";
-    NOT_EQUIVALENT = "equivalent::open", "the runs do not show that two groups are equal within the margin", "add runs, or say that it is open";
+    NOT_SIGNIFICANT = "significant::not", "a difference that should be significant is not", "correct the text";
+    NOT_EQUIVALENT = "equivalent::open", "the runs do not show that the groups are equal within the margin", "add runs, or describe the result as open";
     OUTSIDE = "equivalent::outside", "the groups differ by more than the margin", "correct the text";
-    SAME_ORDER = "reversed::same-order", "every pair has one significant order under both", "correct the text";
-    UNDECIDED = "reversed::undecided", "no pair is significant under both with opposite signs, and not every pair is with one sign", "add runs, or say that these do not decide it";
+    SAME_ORDER = "reversed::same-order", "every pair has the same significant order under both contracts", "correct the text";
+    UNDECIDED = "reversed::undecided", "no pair is significant under both contracts with opposite signs, and not every pair is significant with the same sign", "add runs, or describe the result as open";
 }
 
 /// The words by which a plan names each test.
@@ -65,7 +65,7 @@ impl<'f, 'a> TestOfCall<'f, 'a> {
         };
         if b.is_none() && !all.are_differences() {
             let expected = "differences between runs or steps, such as `a.loss - b.loss`";
-            return Err(call.wrong_arguments(expected, "one number of each run"));
+            return Err(call.wrong_arguments(expected, "one number per run"));
         }
         let chosen = order::design(call.evaluator, &all, b.as_ref());
         let chosen = call.computed_of("groups of at least two runs", chosen)?;
@@ -83,7 +83,8 @@ impl<'f, 'a> TestOfCall<'f, 'a> {
 
     /// Its interval at a level.
     fn interval(&self, level: f64) -> Result<[f64; 2], Error> {
-        self.call.computed_of("groups with a spread", self.chosen.test.interval(level))
+        self.call
+            .computed_of("groups whose values are not all equal", self.chosen.test.interval(level))
     }
 }
 
@@ -117,7 +118,7 @@ pub fn significant<'a>(call: Call<'_, 'a>) -> Result<Evaluated<'a>, Error> {
     };
     let tests: Option<Vec<_>> = family.iter().map(compared).collect();
     let (Some(tested), Some(tests)) = (compared(&own), tests) else {
-        let expected = "the p of tests, such as `p(a, b)`";
+        let expected = "p-values of tests, such as `p(a, b)`";
         return Err(call.wrong_arguments(expected, "other numbers"));
     };
     // Unadjusted it is not significant, so that no adjustment makes it so.
@@ -131,8 +132,8 @@ pub fn significant<'a>(call: Call<'_, 'a>) -> Result<Evaluated<'a>, Error> {
     let alpha = tested.alpha;
     let family: Vec<f64> = family.iter().map(|number| number.float).collect();
     let Some(index) = family.iter().position(|p| *p == own.float) else {
-        let expected = "the p itself among its family";
-        return Err(call.wrong_arguments(expected, "other p alone"));
+        let expected = "the p-value itself in its family";
+        return Err(call.wrong_arguments(expected, "only other p-values"));
     };
     let adjusted = holm(&family).get(index).copied().unwrap_or(own.float);
     let shown = match family.len() {
@@ -166,13 +167,13 @@ fn is_another_family(
         one.arms.len() == 2 && (&one.budgets, one.steps) == (&own.budgets, own.steps)
     };
     if !tests.iter().all(is_akin) {
-        return Some("the family that is named has tests of other budgets or steps".to_owned());
+        return Some("the listed family contains tests of other budgets or steps".to_owned());
     }
     if pairs.len() < tests.len() {
-        return Some("the family that is named has a pair of arms twice".to_owned());
+        return Some("the listed family contains a pair of arms twice".to_owned());
     }
     let few = tests.len() < planned.at_least;
-    few.then(|| format!("the family that is named has {} of its tests", tests.len()))
+    few.then(|| format!("the listed family contains {} of its tests", tests.len()))
 }
 
 pub fn equivalent<'a>(call: Call<'_, 'a>) -> Result<Evaluated<'a>, Error> {
@@ -183,15 +184,15 @@ pub fn equivalent<'a>(call: Call<'_, 'a>) -> Result<Evaluated<'a>, Error> {
     let tested = TestOfCall::of(call)?;
     let ChosenTest { test, name, design, .. } = &tested.chosen;
     let tests = equivalence(test, -margin.float, margin.float);
-    let p = call.computed_of("groups with a spread", tests)?.p();
+    let p = call.computed_of("groups whose values are not all equal", tests)?.p();
     let [low, high] = tested.interval(1.0 - 2.0 * ALPHA)?;
     let shown = format!("90% interval [{}, {}], p = {}", digits(low), digits(high), digits(p));
     let outcome = if p < ALPHA {
         Outcome::verified()
     } else if low > margin.float || high < -margin.float {
-        Outcome::refuted(&OUTSIDE, format!("the interval lies outside ± {}", margin.derivation))
+        Outcome::refuted(&OUTSIDE, format!("the interval is outside ± {}", margin.derivation))
     } else {
-        let reason = format!("the interval reaches beyond ± {}", margin.derivation);
+        let reason = format!("the interval extends beyond ± {}", margin.derivation);
         Outcome::inconclusive(&NOT_EQUIVALENT, reason)
     };
     let tolerance = format!("two one-sided tests, {name}, ± {}", margin.derivation);
@@ -231,7 +232,7 @@ impl<'f, 'a> ComparedGroups<'f, 'a> {
         // What a plan compares are arms, and it says by which tests.
         let are_planned = design.comparison.arms.len() > 1 && !design.tests.is_empty();
         if are_planned && !design.tests.iter().any(is_named) {
-            call.evaluator.departs(format!("the plan has another test than `{}`", call.name));
+            call.evaluator.departs(format!("the plan's test is not `{}`", call.name));
         }
         let exact = groups.iter().map(|group| Decimals::of(&group.floats()));
         let exact = call.computed(exact.collect())?;
@@ -241,7 +242,9 @@ impl<'f, 'a> ComparedGroups<'f, 'a> {
     /// Two of them in their common order, where the work of counting it is allowed.
     fn ranked(&self) -> Result<RankedPair, Error> {
         let [a, b] = self.exact.as_slice() else {
-            return Err(self.call.wrong_arguments("two groups of runs", "another number"));
+            return Err(self
+                .call
+                .wrong_arguments("two groups of runs", "a different number of groups"));
         };
         let pairs = a.count().saturating_mul(b.count());
         let orders = pairs.saturating_mul(pairs).min(MOST_ORDERS);
@@ -289,14 +292,14 @@ pub fn printed_runs<'a>(call: Call<'_, 'a>) -> Result<Evaluated<'a>, Error> {
     let (mean, spread, runs) = (call.number(0)?, call.number(1)?, call.number(2)?);
     for number in [&mean, &spread] {
         if number.leaf != Some(LeafKind::Printed) {
-            let expected = "a mean and a spread that a publication prints";
+            let expected = "a printed mean and a printed error";
             let error = call.wrong_arguments(expected, &number.derivation);
-            let help = "runs that are at hand are compared themselves: `a.loss < b.loss`";
+            let help = "compare the available runs themselves: `a.loss < b.loss`";
             return Err(error.help(help));
         }
     }
     if spread.float < 0.0 {
-        return Err(call.wrong_arguments("a spread from zero up", &spread.derivation));
+        return Err(call.wrong_arguments("an error of at least zero", &spread.derivation));
     }
     // Floats hold every number of runs up to here.
     let count = runs.count().filter(|count| (2..=1 << 40).contains(count));
@@ -307,15 +310,15 @@ pub fn printed_runs<'a>(call: Call<'_, 'a>) -> Result<Evaluated<'a>, Error> {
 
 pub fn in_family<'a>(call: Call<'_, 'a>) -> Result<Evaluated<'a>, Error> {
     let wrong = |found: &str| {
-        call.wrong_arguments("an order and the family of orders that it is of", found)
+        call.wrong_arguments("a comparison and the family of comparisons that it belongs to", found)
     };
     let Some(family) = call.named("family") else { return Err(wrong("no family")) };
     let [own] = &orders(call.argument(0)?)?[..] else {
-        return Err(wrong("several orders"));
+        return Err(wrong("several comparisons"));
     };
     let mut others = call.evaluator.aside(|| orders(family))?;
     let Some(index) = others.iter().position(|order| order.shown() == own.shown()) else {
-        return Err(wrong("a family without the order itself"));
+        return Err(wrong("a family without the comparison itself"));
     };
     others.remove(index);
     Ok(Evaluated::Judgement(Box::new(own.judge(&others))))
@@ -334,12 +337,12 @@ fn orders(frame: Frame<'_, '_>) -> Result<Vec<StatedOrder>, Error> {
         }
         _ => frame.in_formula(|body| orders(body)).unwrap_or_else(|| {
             let found = format!("`{}`", frame.part);
-            Err(frame.wrong(&WRONG_ARGUMENTS, "an order: `a < b`", &found))
+            Err(frame.wrong(&WRONG_ARGUMENTS, "a comparison: `a < b`", &found))
         }),
     }
 }
 
-/// What the runs say of a pair: the sign of its gap where it is significant.
+/// The result for a pair: the sign of its gap, if it is significant.
 type GapSign = Option<bool>;
 
 /// A ranking that changes with what is held fixed.
@@ -347,7 +350,7 @@ pub fn reversed<'a>(call: Call<'_, 'a>) -> Result<Evaluated<'a>, Error> {
     let (first, second) = (call.argument(0)?.groups()?, call.argument(1)?.groups()?);
     if first.len() != second.len() || first.len() < 2 {
         let found = format!("{} and {}", first.len(), second.len());
-        return Err(call.wrong_arguments("the same two groups or more in both", &found));
+        return Err(call.wrong_arguments("the same groups in both, at least two", &found));
     }
     call.frame.pairs(first.len(), 2 * TEST)?;
     let ((before, shown), (after, also)) = (signs(call, &first)?, signs(call, &second)?);
@@ -396,11 +399,14 @@ fn judge(pairs: &[(GapSign, GapSign)]) -> Outcome {
     if pairs.iter().any(is_reversed) {
         Outcome::verified()
     } else if pairs.iter().all(is_same) {
-        Outcome::refuted(&SAME_ORDER, "every pair has the same significant order both times")
+        Outcome::refuted(
+            &SAME_ORDER,
+            "every pair has the same significant order under both contracts",
+        )
     } else {
         let open = pairs.iter().filter(|pair| !is_same(pair)).count();
         let reason = format!(
-            "no pair is reversed, and {open} of {} are not told apart both times",
+            "no pair is reversed; {open} of {} are not significantly different under both contracts",
             pairs.len()
         );
         Outcome::inconclusive(&UNDECIDED, reason)

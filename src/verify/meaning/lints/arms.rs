@@ -26,7 +26,7 @@ pub(super) fn arm(claim: &LintedClaim<'_>) -> Option<String> {
     };
     let has_others = claim.items.len() > 1 && claim.number.is_some() && !is_of_one();
     let is_difference = own.len() > 1;
-    // Where several arms are spoken of, one that no number is of stands in for an own one without a name.
+    // Where several arms are spoken of, one that no number is of is in for an own one without a name.
     let stands_in = has_others && are_unnamed(claim, &own, &siblings);
     if !is_difference && (has_others && !stands_in || lexicon().has("arm.compares", clause)) {
         return None;
@@ -55,7 +55,7 @@ pub(super) fn arm(claim: &LintedClaim<'_>) -> Option<String> {
         let is_single = !is_difference && !stands_in;
         return is_single.then(|| kind_of_another(&own, clause)).flatten();
     };
-    Some(format!("the text names {}, and the value is of {}", named.label, labels(&own)))
+    Some(format!("the text mentions {}, but the value is from {}", named.label, labels(&own)))
 }
 
 /// The arms of a value; none of a value of no arm.
@@ -70,7 +70,7 @@ pub(super) fn alone(claim: &LintedClaim<'_>) -> Option<String> {
     let (word, _) = lexicon().find("arm.alone", claim.lower)?;
     let is_named = |other: &&Arc<ClaimArm>| claim.mention(other, &[], claim.lower).is_some();
     let named = claim.others().iter().find(is_named)?;
-    Some(format!("the text says \"{word}\" of {}, and the value is of no arm", named.label))
+    Some(format!("the text uses \"{word}\" for {}, but the value is from no arm", named.label))
 }
 
 /// Whether the quote has no name of the own arms, nor a part of one that no other arm of the statement has.
@@ -88,7 +88,7 @@ fn are_unnamed(claim: &LintedClaim<'_>, own: &[&ClaimArm], siblings: &[Arc<Claim
     })
 }
 
-/// What [`LintedClaim::others`] answers.
+/// The answer of [`LintedClaim::others`].
 pub(super) fn others(claim: &LintedClaim<'_>) -> Vec<Arc<ClaimArm>> {
     let own = &claim.provenance.arms;
     let alike = claim.scope.page.names.iter().filter(|(_, (locator, _))| is_alike(claim, locator));
@@ -114,7 +114,7 @@ fn names(
 ) -> bool {
     let mine: BTreeSet<&String> = own.parts.iter().collect();
     let theirs: BTreeSet<&String> = other.parts.iter().collect();
-    // "Dense" is no name of another arm where the own one is dense.
+    // "Dense" is not a name of another arm where the own one is dense.
     let own_kinds: Vec<&String> =
         claim.provenance.arms.iter().flat_map(|own| own.kind_words()).collect();
     let mut extra = theirs.difference(said_of).filter(|part| !own_kinds.contains(*part)).peekable();
@@ -189,7 +189,7 @@ pub(super) fn row(claim: &LintedClaim<'_>) -> Option<String> {
     let Some(other) = other.filter(|_| !is_own && !name.is_empty()) else {
         return kind_of_another(&own, &row);
     };
-    Some(format!("the row is that of {}, and the value is of {}", other.label, labels(&own)))
+    Some(format!("the row is for {}, but the value is from {}", other.label, labels(&own)))
 }
 
 /// A dense model that the words call a mixture, or the other way.
@@ -209,7 +209,7 @@ fn kind_of_another(own: &[&ClaimArm], clause: &str) -> Option<String> {
         _ => return None,
     };
     let kind = if is_mixture { "a mixture" } else { "a dense model" };
-    Some(format!("the text says \"{word}\", and {} is {kind}", labels(own)))
+    Some(format!("the text contains \"{word}\", but {} is {kind}", labels(own)))
 }
 
 fn labels(arms: &[&ClaimArm]) -> String {

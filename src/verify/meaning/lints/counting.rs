@@ -40,7 +40,7 @@ pub(super) fn runs(claim: &LintedClaim<'_>) -> Option<String> {
         if !is_listed && !sizes.contains(&count) && all != count {
             let said = item.text(claim.quote);
             let found = counted_runs(sizes.first().copied().unwrap_or(all));
-            return Some(format!("the text says {said} {noun}, and the value is of {found}"));
+            return Some(format!("the text mentions {said} {noun}, but the value is from {found}"));
         }
     }
     quantified(claim, &sizes)
@@ -55,7 +55,7 @@ pub(super) fn seeds(claim: &LintedClaim<'_>) -> Option<String> {
     let arms = claim.provenance.arms.iter();
     let seeds: BTreeSet<u64> = arms.flat_map(|arm| &arm.runs.seeds).copied().collect();
     let seeds = Some(seeds.len()).filter(|seeds| *seeds > 0 && *seeds < count)?;
-    Some(format!("the text says {count} seeds, and these {count} runs have only {seeds}"))
+    Some(format!("the text mentions {count} seeds, but these {count} runs have only {seeds}"))
 }
 
 /// The number of runs that a number of the words is, and the word behind it.
@@ -92,7 +92,7 @@ fn quantified(claim: &LintedClaim<'_>, sizes: &[usize]) -> Option<String> {
     let mut said = (2..).zip(numbers).filter(|(_, all)| place_of(claim.lower, all).is_some());
     let (_, phrase) = said.find(|(count, _)| !fits(*count))?;
     let found = listed.or(sizes.first().copied()).unwrap_or(arms);
-    Some(format!("the text says \"{phrase}\", and the fact is of {found}"))
+    Some(format!("the text contains \"{phrase}\", but the fact is about {found}"))
 }
 
 /// Words about each run, over a mean or a test of means.
@@ -113,7 +113,7 @@ pub(super) fn every(claim: &LintedClaim<'_>) -> Option<String> {
         return None;
     }
     let said = &words[said];
-    Some(format!("the text says \"{said}\", and the fact is of a mean"))
+    Some(format!("the text contains \"{said}\", but the fact is about a mean"))
 }
 
 /// Words about each one of several runs or lanes, of which the statement has their number alone: "all nine lanes reached
@@ -133,7 +133,7 @@ pub(super) fn predicate(claim: &LintedClaim<'_>) -> Option<String> {
         .find_map(|nouns| said_of_each(claim, claim.lower, nouns))?;
     let (word, _) = lexicon().find("count.outcomes", claim.lower)?;
     let said = &claim.lower[said];
-    Some(format!("the text says \"{word}\" of {said}, and only their number is bound"))
+    Some(format!("the text contains \"{word}\" about {said}, but only their number is bound"))
 }
 
 /// A number of one arm, of which the words say that every arm has it: a measured one, or a setting that another arm has
@@ -150,9 +150,9 @@ pub(super) fn every_arm(claim: &LintedClaim<'_>) -> Option<String> {
     let other = claim.others().iter().find(is_peer)?;
     let said = &claim.before()[said];
     let message = if is_measured {
-        format!("the text says \"{said}\", and the value is of {}", arm.label)
+        format!("the text contains \"{said}\", but the value is from {}", arm.label)
     } else {
-        format!("the text says \"{said}\", and {} has another value", other.label)
+        format!("the text contains \"{said}\", but {} has a different value", other.label)
     };
     Some(message)
 }
@@ -217,7 +217,10 @@ pub(super) fn limit(claim: &LintedClaim<'_>) -> Option<String> {
     if constants.contains(&value) {
         return None;
     }
-    Some(format!("the text has the limit \"{}\", and the relation another", item.text(claim.quote)))
+    Some(format!(
+        "the text has the limit \"{}\", but the relation has a different one",
+        item.text(claim.quote)
+    ))
 }
 
 /// Words that put a limit on the other side than the relation does: "below 1.5" over a value that is larger.
@@ -241,7 +244,7 @@ pub(super) fn side(claim: &LintedClaim<'_>) -> Option<String> {
         }
         let said = item.text(claim.quote);
         let sign = operator.sign();
-        Some(format!("the text says \"{word} {said}\", and the relation `{sign}`"))
+        Some(format!("the text contains \"{word} {said}\", but the relation is `{sign}`"))
     })
 }
 
@@ -303,5 +306,8 @@ pub(super) fn declared(claim: &LintedClaim<'_>) -> Option<String> {
     if is_said {
         return None;
     }
-    Some(format!("the number is declared as `{}`, and no word of the text says so", reading.word()))
+    Some(format!(
+        "the number is declared as `{}`, but no word in the text indicates that",
+        reading.word()
+    ))
 }

@@ -111,11 +111,11 @@ impl Move {
     /// The message where the fact goes up and the word down, or the other way.
     fn contradicted(&self, is_up: bool, up: &str, down: &str) -> Option<String> {
         let fact = if is_up { up } else { down };
-        (self.grows != is_up).then(|| format!("the text says \"{}\", and {fact}", self.word))
+        (self.grows != is_up).then(|| format!("the text contains \"{}\", but {fact}", self.word))
     }
 }
 
-/// The last word of two opposing groups of lists in a text; none where it is denied.
+/// The last word of two opposing groups of lists in a text; none if it is denied.
 fn last_move<const N: usize>(text: &str, grows: [&str; N], shrinks: [&str; N]) -> Option<Move> {
     let lists = grows.map(|list| (list, true)).into_iter().chain(shrinks.map(|list| (list, false)));
     let all = lists.flat_map(|(list, grows)| {
@@ -137,7 +137,7 @@ pub(super) fn unsaid_order(claim: &LintedClaim<'_>) -> Option<String> {
     }
     // Only results have a side that is ahead.
     quantity_of(sides.first).and_then(|one| one.higher_is_better)?;
-    Some("the relation puts two sides into an order, and no word of the text does".to_owned())
+    Some("the relation compares two sides, but no word in the text does".to_owned())
 }
 
 /// The two sides of a difference, a percentage, a ratio, or of one relation.
@@ -256,10 +256,10 @@ fn contradicted(
     }
     let subject = if subject_is_first { sides.first } else { sides.second };
     let side = if subject_is_lower { "lower" } else { "higher" };
-    Some(format!("the text says \"{}\", and `{subject}` is {side}", said.word))
+    Some(format!("the text contains \"{}\", but `{subject}` is {side}", said.word))
 }
 
-/// The word of direction of a claim: the one nearest to a number, the first where there is none.
+/// The word of direction of a claim: the one nearest to a number, the first if there is none.
 fn said(
     claim: &LintedClaim<'_>,
     number: Option<&QuoteItem>,
@@ -289,7 +289,7 @@ fn said(
     nearest.map(|(_, said)| said)
 }
 
-/// How far a word is from a number, or from the start of a relation; none where it is of another number.
+/// How far a word is from a number, or from the start of a relation; none if it is of another number.
 fn distance(
     claim: &LintedClaim<'_>,
     number: Option<&QuoteItem>,
@@ -309,7 +309,7 @@ fn distance(
     (distance <= NEAR && !is_parted).then_some(distance)
 }
 
-/// Whether the words make the first side the subject; none where they name neither.
+/// Whether the words make the first side the subject; none if they name neither.
 fn subject_is_first(
     claim: &LintedClaim<'_>,
     sides: &Sides<'_>,

@@ -1,4 +1,4 @@
-//! Names of fields: words beside a number that another field of the same evidence has for its name.
+//! Names of fields: words next to a number that another field of the same evidence has for its name.
 
 use repro_bundle::bundle::{Bundle, fact_id};
 use repro_core::decimal::Printed;
@@ -10,7 +10,7 @@ use crate::lexicon::{lexicon, place_of};
 
 /// The longest name of a field, in words.
 const LONGEST: usize = 4;
-/// What joins the words of a name in files.
+/// The joints between words of a name in files.
 const JOINTS: [&str; 4] = ["-", "_", "", " "];
 
 /// A number beside the name of another field: "ARC-Challenge: 0.47" over `arc-easy`. The other field stands at the same
@@ -34,7 +34,7 @@ pub(super) fn field(claim: &LintedClaim<'_>) -> Option<String> {
     let beside = names.iter().find_map(|words| address.named(words)).filter(|_| !is_own);
     let named = beside.or_else(|| named_alone(claim, &words, &address));
     let (said, own) = named.filter(|(said, own)| !is_unit(said, own))?;
-    Some(format!("the words beside the number name `{said}`, and the value is of `{own}`"))
+    Some(format!("the words next to the number refer to `{said}`, but the value is from `{own}`"))
 }
 
 /// Whether a word is the unit of a field, and not the name of another: "0.05 nats or 1.6%" of losses.
@@ -95,7 +95,7 @@ fn spellings(words: &[&str]) -> Vec<String> {
     JOINTS.iter().flat_map(|joint| spelled(joint)).collect()
 }
 
-/// Where a value stands in its bundle, part by part.
+/// Where a value is in its bundle, part by part.
 struct Address<'b> {
     bundle: &'b Bundle,
     file: &'b str,
@@ -127,7 +127,7 @@ impl<'b> Address<'b> {
         })
     }
 
-    /// The field that some words name, with the part of the address that stands there.
+    /// The field that some words name, with the part of the address that is there.
     fn named(&self, words: &[&str]) -> Option<(String, String)> {
         let names = spellings(words);
         let mut places = (0..self.parts.len()).rev();

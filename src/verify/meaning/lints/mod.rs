@@ -40,11 +40,11 @@ pub struct LintedClaim<'c> {
     pub head: Option<&'c str>,
     /// The first cell of the row, of a cell.
     pub row: Option<&'c str>,
-    /// What stands above that cell.
+    /// The head above that cell.
     pub row_head: Option<&'c str>,
     /// The place of the quote and the sentence around it.
     pub context: &'c str,
-    /// The whole text, where it is at hand, in lower case.
+    /// The whole text, where it is available, in lower case.
     pub text: Option<&'c str>,
     /// The numbers of the quote.
     pub items: &'c [QuoteItem],
@@ -62,7 +62,7 @@ pub struct LintedClaim<'c> {
     pub bound: &'c [(&'c QuoteItem, &'c Expression)],
     /// Where the value comes from.
     pub provenance: &'c Provenance,
-    /// What names stand for.
+    /// The meanings of names.
     pub scope: &'c Scope<'c>,
     /// The values.
     pub given: &'c [Quantity],
@@ -138,7 +138,7 @@ pub fn of(claim: &LintedClaim<'_>, answer: Option<&String>) -> Vec<Lint> {
     found
 }
 
-/// Whether one of the so many bytes before a place begins a word that denies what follows.
+/// Whether one of the this many bytes before a place begins a word that denies what follows.
 fn denies_before(text: &str, at: usize, within: usize) -> bool {
     let start = (at.saturating_sub(within)..=at).find(|start| text.is_char_boundary(*start));
     lexicon().has("direction.denies", text.get(start.unwrap_or(at)..at).unwrap_or_default())
@@ -246,7 +246,7 @@ impl LintedClaim<'_> {
 
     /// The words for an arm that no other one has.
     fn names_of(&self, arm: &ClaimArm, others: &[&ClaimArm]) -> Vec<String> {
-        // "Dense" is no name among several dense arms.
+        // "Dense" is not a name among several dense arms.
         let is_of = |other: &ClaimArm, part: &String| {
             other.parts.contains(part) || other.kind_words().contains(part)
         };
@@ -261,7 +261,7 @@ impl LintedClaim<'_> {
         names
     }
 
-    /// What the text and the receipts of its runs call an arm, and no other one.
+    /// The names that the text and the receipts use for one arm and no other.
     fn called<'a>(
         &self,
         arm: &'a ClaimArm,

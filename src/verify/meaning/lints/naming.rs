@@ -13,7 +13,7 @@ pub(super) fn unsaid(claim: &LintedClaim<'_>) -> Option<String> {
     let around = [Some(claim.quote), claim.head, claim.row, Some(claim.context)];
     let has = |name: &str| around.into_iter().flatten().any(|text| names::stands_in(text, name));
     let name = held(claim.trees).find(|name| !has(name))?;
-    Some(format!("the relation has \"{name}\", and the text does not"))
+    Some(format!("the relation contains \"{name}\", but the text does not"))
 }
 
 /// Words that deny what the claim affirms of a name or of equality: "not trained in float32".
@@ -37,7 +37,7 @@ pub(super) fn denied(claim: &LintedClaim<'_>) -> Option<String> {
     if !is_affirmed || denies_a_difference || claim.head.is_some() || !claim.items.is_empty() {
         return None;
     }
-    Some(format!("the text says \"{word}\", and the fact affirms it"))
+    Some(format!("the text contains \"{word}\", but the fact affirms it"))
 }
 
 /// A number that the words deny: "the loss is not 1.7016", "does not reach 1.70".
@@ -54,7 +54,7 @@ pub(super) fn denied_number(claim: &LintedClaim<'_>) -> Option<String> {
         ["step.elsewhere", "direction.denied_else"].iter().any(|list| lexicon().is_in(list, last));
     let verb = words.next().filter(denies).filter(|_| !is_elsewhere);
     let word = Some(last).filter(denies).or(verb)?;
-    Some(format!("the text says \"{word}\", and the fact affirms the number"))
+    Some(format!("the text contains \"{word}\", but the fact affirms the number"))
 }
 
 /// Whether a side is what words deny: false, or none.

@@ -24,7 +24,7 @@ pub(super) fn arm(claim: &LintedClaim<'_>) -> Option<String> {
     if named == own.label {
         return None;
     }
-    Some(format!("the number stands beside {named}, and the value is of {}", own.label))
+    Some(format!("the number is next to {named}, but the value is from {}", own.label))
 }
 
 /// Where the quote names arms by words that no other one of them has.
@@ -49,7 +49,7 @@ pub(super) fn step(claim: &LintedClaim<'_>) -> Option<String> {
         return None;
     }
     let [named, own] = [named, own].map(|step| grouped(&step.to_string()));
-    Some(format!("the number stands beside step {named}, and the value is of step {own}"))
+    Some(format!("the number is next to step {named}, but the value is from step {own}"))
 }
 
 /// The name that goes with the number of a claim, where there are as many names as numbers and they alternate, or all

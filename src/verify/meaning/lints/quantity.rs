@@ -1,4 +1,4 @@
-//! What a number counts or measures, and in which unit.
+//! The quantity that a number counts or measures, and its unit.
 
 use num_rational::BigRational;
 use num_traits::Zero;
@@ -26,7 +26,7 @@ pub(super) fn quantity(claim: &LintedClaim<'_>) -> Option<String> {
     let said = said.or_else(head).or_else(label).unwrap_or_default();
     let is_own = said.iter().any(|term| term.covers(own));
     let other = said.first().copied().filter(|_| !is_own).or_else(|| sibling(claim, own))?;
-    Some(format!("the text says \"{}\", and the value is {}", other.name, own.name))
+    Some(format!("the text contains \"{}\", but the value is {}", other.name, own.name))
 }
 
 /// The count of a part that the words call the total of the model.
@@ -38,7 +38,7 @@ pub(super) fn scope(claim: &LintedClaim<'_>) -> Option<String> {
         return None;
     }
     let part = part.name();
-    Some(format!("the text says \"{word}\", and the count is of the {part} only"))
+    Some(format!("the text contains \"{word}\", but the count covers only the {part}"))
 }
 
 /// A loss that the words give in another unit.
@@ -55,7 +55,7 @@ pub(super) fn unit(claim: &LintedClaim<'_>) -> Option<String> {
         LossUnit::Nats => "nats",
     };
     if number.number().is_some_and(|printed| printed.unit() == Unit::Percent) {
-        return Some(format!("the text has a percentage, and the value is in {name}"));
+        return Some(format!("the text has a percentage, but the value is in {name}"));
     }
     let near = first_words(claim.behind(), 3);
     let before = last_words(claim.before(), 5);
@@ -67,7 +67,7 @@ pub(super) fn unit(claim: &LintedClaim<'_>) -> Option<String> {
     if said.name == name {
         return None;
     }
-    Some(format!("the text gives it in {}, and the value is in {name}", said.name))
+    Some(format!("the text states it in {}, but the value is in {name}", said.name))
 }
 
 /// Whether an expression gives something else than a loss: a ratio, a product, a percentage, a p.
@@ -160,7 +160,7 @@ pub(super) fn time(claim: &LintedClaim<'_>) -> Option<String> {
     if said == seconds {
         return None;
     }
-    Some(format!("the text says {near}, and the value is in {own}"))
+    Some(format!("the text has {near}, but the value is in {own}"))
 }
 
 /// A rate per something else than the unit of its evidence: "tokens per step" over `tokens/s`.
@@ -175,10 +175,10 @@ pub(super) fn rate(claim: &LintedClaim<'_>) -> Option<String> {
     if own.is_empty() || own.contains(&per_unit(said)) {
         return None;
     }
-    Some(format!("the text says per {said}, and the value is in {unit}"))
+    Some(format!("the text has a value per {said}, but the value is in {unit}"))
 }
 
-/// What a rate is per, under one name for each unit of time and each thing that is counted.
+/// The denominator of a rate, with one name per unit of time and per counted thing.
 fn per_unit(word: &str) -> &str {
     let lexicon = lexicon();
     let time = TIMES.into_iter().find(|unit| lexicon.is_in(&format!("time.{unit}"), word));
@@ -205,10 +205,10 @@ pub(super) fn constant(claim: &LintedClaim<'_>) -> Option<String> {
     // A formula may be nothing but a number: `fudge = "0.1"`.
     let mut sides = sums.flat_map(Expression::parts).chain(formulas.iter().copied());
     let own = sides.find(|side| of_numbers(side).is_some_and(is_unsaid))?;
-    Some(format!("the value follows from {own}, which the text does not have"))
+    Some(format!("the value is derived from {own}, which the text does not contain"))
 }
 
-/// What an expression of nothing but numbers comes to: `1 / 5`.
+/// The value of an expression that contains only numbers: `1 / 5`.
 fn of_numbers(tree: &Expression) -> Option<BigRational> {
     match &tree.kind {
         ExpressionKind::Number(_) => tree.constant(),
@@ -248,7 +248,7 @@ fn metrics_in(label: &str) -> Option<Vec<&'static LexiconTerm>> {
     Some(named)
 }
 
-/// The quantity of a column; nothing where it is a ratio, unless the whole head is its name.
+/// The quantity of a column; nothing if it is a ratio, unless the whole head is its name.
 fn in_head(head: &str) -> Option<Vec<&'static LexiconTerm>> {
     let is_whole = |term: &&LexiconTerm| term.words.iter().any(|word| word == head.trim());
     if let Some(term) = lexicon().quantities.iter().find(is_whole) {

@@ -8,7 +8,7 @@ use super::direction::unscaled;
 use super::{LintedClaim, first_words};
 use crate::lexicon::lexicon;
 
-/// What an expression says that a percentage is.
+/// The kind of percentage that an expression gives.
 enum ShareKind {
     /// By how much the first side is above the second, as a part of the second.
     Above,
@@ -42,19 +42,23 @@ pub(super) fn base(claim: &LintedClaim<'_>) -> Option<String> {
     let said = |list: &str| lexicon().find(list, &near).map(|(word, _)| word);
     let message = match (printed.unit(), kind) {
         (Unit::Points, ShareKind::Above | ShareKind::Below) => {
-            "the text says percentage points, and the value is a change in percent".to_owned()
+            "the text states percentage points, but the value is a change in percent".to_owned()
         }
         (Unit::Percent, ShareKind::Above) => {
             let word = said("base.less")?;
-            format!("the text says \"{word}\", and the value is how far the other side is above")
+            format!(
+                "the text contains \"{word}\", but the value is how far the other side is above"
+            )
         }
         (Unit::Percent, ShareKind::Below) => {
             let word = said("base.more")?;
-            format!("the text says \"{word}\", and the value is how far the other side is below")
+            format!(
+                "the text contains \"{word}\", but the value is how far the other side is below"
+            )
         }
         (Unit::Percent, ShareKind::Quotient) => {
             let word = said("base.less").or_else(|| said("base.more"))?;
-            format!("the text says \"{word}\", and the value is a share of the other side")
+            format!("the text contains \"{word}\", but the value is a fraction of the other side")
         }
         _ => return None,
     };

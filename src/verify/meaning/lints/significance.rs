@@ -36,7 +36,7 @@ pub(super) fn test(claim: &LintedClaim<'_>) -> Option<String> {
         Some(false) => "Welch's t test of both sides",
         None => "a t test of both sides",
     };
-    Some(format!("the text names {}, and the fact is of {own}", named.name))
+    Some(format!("the text mentions {}, but the fact uses {own}", named.name))
 }
 
 /// Whether the words name an adjustment that the expression does not have. Where another part of the sentence has it, only
@@ -48,7 +48,7 @@ fn says_adjusted(claim: &LintedClaim<'_>, test: &LexiconTerm) -> bool {
     !claim.provenance.calls_any(&test.given_by) && test.place_in(&near).is_some()
 }
 
-/// The words right beside a number.
+/// The words right next to a number.
 fn near(claim: &LintedClaim<'_>) -> String {
     format!("{} {}", last_words(claim.before(), 5), first_words(claim.behind(), 4))
 }
@@ -68,7 +68,7 @@ pub(super) fn interval(claim: &LintedClaim<'_>) -> Option<String> {
     if own.place_in(&words).is_some() {
         return None;
     }
-    Some(format!("the text names {}, and the value is an end of {}", said.name, own.name))
+    Some(format!("the text mentions {}, but the value is an end of {}", said.name, own.name))
 }
 
 /// Significance in the words and none in the relations, or the other way.
@@ -82,7 +82,7 @@ pub(super) fn significance(claim: &LintedClaim<'_>) -> Option<String> {
     let all = || claim.siblings.iter().chain(claim.trees).copied();
     let is_replayed = claim.number.is_some() || call(all(), lexicon.words("significance.replays"));
     if lexicon.has("significance.replayed", words) && !is_replayed {
-        let message = "the text says that runs were executed again, and no relation replays them";
+        let message = "the text mentions a replay, but no relation replays the runs";
         return Some(message.to_owned());
     }
     if !says && !denies {
@@ -96,22 +96,22 @@ pub(super) fn significance(claim: &LintedClaim<'_>) -> Option<String> {
         && !call(siblings, lexicon.words("significance.decides"))
     {
         let side = if p.is_significant { "below" } else { "not below" };
-        return Some(format!("the text says otherwise, and the p is {side} {}", p.alpha));
+        return Some(format!("the text disagrees, but the p is {side} {}", p.alpha));
     }
     if !call(all(), lexicon.words("significance.tests")) && !compares_groups(claim) {
-        let message = "the text speaks of significance, and no relation tests it";
+        let message = "the text mentions significance, but no relation tests it";
         return Some(message.to_owned());
     }
     let [tree] = claim.trees else { return None };
     let message = match &tree.kind {
         ExpressionKind::Not(of) if of.is_call_of("significant") && says => {
-            "the text says that it is significant, and the relation that it is not"
+            "the text calls it significant, but the relation denies that"
         }
         _ if tree.is_call_of("significant") && denies => {
-            "the text says that it is not significant, and the relation that it is"
+            "the text calls it not significant, but the relation asserts significance"
         }
         _ if lexicon.has("significance.between", words) => {
-            "the text names a borderline result, and the relation decides at 5%"
+            "the text mentions a borderline result, but the relation decides at 5%"
         }
         _ => return None,
     };
@@ -141,7 +141,7 @@ pub(super) fn equality(claim: &LintedClaim<'_>) -> Option<String> {
     if call(claim.siblings.iter().copied(), tests) {
         return None;
     }
-    Some(format!("the text says \"{word}\", but a p of {alpha} or more does not show equality"))
+    Some(format!("the text contains \"{word}\", but a p of {alpha} or more does not show equality"))
 }
 
 /// Whether a relation between groups of runs is judged by a test.

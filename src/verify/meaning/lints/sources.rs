@@ -36,17 +36,17 @@ pub(super) fn step(claim: &LintedClaim<'_>) -> Option<String> {
     }
     let steps = listed(found);
     if !said.is_empty() {
-        let fact = format!("and the value is of step {steps}");
+        let fact = format!("but the value is from step {steps}");
         return said
             .is_disjoint(found)
-            .then(|| format!("the text names step {}, {fact}", listed(&said)));
+            .then(|| format!("the text mentions step {}, {fact}", listed(&said)));
     }
     let near = format!("{} {}", claim.before(), claim.behind_itself());
     if let Some((words, step)) = said_checkpoint(claim, &near)
         && !found.contains(&step)
     {
         return Some(format!(
-            "the text says \"{words}\", which is step {step}, and the value is of {steps}"
+            "the text contains \"{words}\", which is step {step}, but the value is from {steps}"
         ));
     }
     if claim.provenance.is_at_end {
@@ -54,14 +54,16 @@ pub(super) fn step(claim: &LintedClaim<'_>) -> Option<String> {
         let (word, _) = lexicon().find("step.midway", &near)?;
         let is_of_loss = !claim.provenance.units.is_empty();
         return is_of_loss.then(|| {
-            format!("the text says \"{word}\", and the value is of the last step, {steps}")
+            format!("the text contains \"{word}\", but the value is from the last step, {steps}")
         });
     }
     if said_checkpoint(claim, claim.lower).is_some_and(|(_, step)| found.contains(&step)) {
         return None;
     }
     if lexicon().has("step.last", claim.lower) {
-        return Some(format!("the text names the last step, and the value is of step {steps}"));
+        return Some(format!(
+            "the text mentions the last step, but the value is from step {steps}"
+        ));
     }
     let moves = ["direction.grows", "direction.shrinks", "step.early"];
     if lexicon().has_any(&moves, claim.lower)
@@ -82,7 +84,7 @@ pub(super) fn step(claim: &LintedClaim<'_>) -> Option<String> {
     if is_named || has_share || claim.siblings.iter().any(|tree| counts_course_at(tree, found)) {
         return None;
     }
-    Some(format!("the value is of step {steps}, before the end, and no word says so"))
+    Some(format!("the value is from step {steps}, before the end, but no word indicates that"))
 }
 
 /// A value of one step, of which the words speak for the whole training: "at no point in training".
@@ -90,7 +92,7 @@ pub(super) fn throughout(claim: &LintedClaim<'_>) -> Option<String> {
     claim.number?;
     let own = grouped(&claim.provenance.only_step()?.to_string());
     let (word, _) = lexicon().find("step.throughout", claim.lower)?;
-    Some(format!("the text says \"{word}\", and the value is of step {own} alone"))
+    Some(format!("the text contains \"{word}\", but the value is from step {own} only"))
 }
 
 /// Whether an expression is how far a run had come at one of these steps: `run.tokens_seen @ 663`.
@@ -119,7 +121,7 @@ pub(super) fn row(claim: &LintedClaim<'_>) -> Option<String> {
     let row = ungrouped(claim.row.filter(|_| is_step)?);
     let said: u64 = row.trim().parse().ok().filter(|said| *said != own)?;
     let [said, own] = [said, own].map(|step| grouped(&step.to_string()));
-    Some(format!("the row is of step {said}, and the value of step {own}"))
+    Some(format!("the row is for step {said}, but the value is from step {own}"))
 }
 
 /// The part of the training at which the words put a number: "halfway", "one fifth of the way".
@@ -152,7 +154,7 @@ fn of_another_part(claim: &LintedClaim<'_>, said: f64) -> Option<String> {
         return None;
     }
     let [own, last] = [own, last].map(|step| grouped(&step.to_string()));
-    Some(format!("the words put it at {said} of the training, and it is step {own} of {last}"))
+    Some(format!("the words place it at {said} of training, but it is step {own} of {last}"))
 }
 
 /// The steps that the quote names, without those that go with another number: "2.11 after 242 steps".
@@ -232,7 +234,7 @@ pub(super) fn split(claim: &LintedClaim<'_>) -> Option<String> {
         }
         _ => said != own,
     };
-    let message = format!("the text says {}, and the value is {}", said.word(), own.word());
+    let message = format!("the text states {}, but the value is {}", said.word(), own.word());
     Some(message).filter(|_| is_other)
 }
 

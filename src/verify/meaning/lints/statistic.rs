@@ -32,7 +32,7 @@ fn single(claim: &LintedClaim<'_>) -> Option<String> {
     if !is_plain || !is_one_run || !says_mean || !lexicon().has("count.runs", near) {
         return None;
     }
-    let message = "the text says a mean over runs, and the value is of one run";
+    let message = "the text states a mean over runs, but the value is from one run";
     Some(message.to_owned())
 }
 
@@ -45,7 +45,7 @@ pub(super) fn spread(claim: &LintedClaim<'_>) -> Option<String> {
     let said = if near.is_empty() { claim.text.map(in_text).unwrap_or_default() } else { near };
     match said.as_slice() {
         [] => {
-            Some(format!("no word says what the number behind ± is; the value is a {}", own.name))
+            Some(format!("no word states what the number after ± is; the value is a {}", own.name))
         }
         terms if terms.iter().any(|term| term.name == own.name) => level(claim, own),
         [first, ..] => another(first, own),
@@ -62,7 +62,7 @@ pub(super) fn said_in(
 }
 
 fn another(said: &LexiconTerm, own: &LexiconTerm) -> Option<String> {
-    Some(format!("the text says {}, and the value is a {}", said.name, own.name))
+    Some(format!("the text states {}, but the value is a {}", said.name, own.name))
 }
 
 /// The least or the greatest of several runs, over words that name no selection.
@@ -83,7 +83,7 @@ pub(super) fn selection(claim: &LintedClaim<'_>) -> Option<String> {
         return None;
     }
     let (name, runs) = (&own.name, claim.provenance.runs.len());
-    Some(format!("the value is the {name} of {runs} runs, and no word says so"))
+    Some(format!("the value is the {name} of {runs} runs, but no word indicates that"))
 }
 
 /// The statistic at the root of the expression.
@@ -112,7 +112,7 @@ fn is_best_of(claim: &LintedClaim<'_>, said: &str, own: &str) -> bool {
         ("best", "least", Some(higher)) | ("worst", "greatest", Some(higher)) => !higher,
         ("best", "greatest", Some(higher)) | ("worst", "least", Some(higher)) => higher,
         ("least" | "greatest", "best", _) => true,
-        // "The best model has a mean of": what is best is no run.
+        // "The best model has a mean of": what is best is not a run.
         ("best" | "worst", "mean", _) => place_of(claim.before(), "mean").is_some(),
         _ => false,
     }
@@ -128,5 +128,5 @@ fn level(claim: &LintedClaim<'_>, own: &LexiconTerm) -> Option<String> {
         let spaced = words.replace(" %", "%");
         place_of(&spaced, level).is_some_and(|place| !spaced[..place.start].ends_with('.'))
     })?;
-    Some(format!("the text says {said}, and the interval is of 95%"))
+    Some(format!("the text states {said}, but the interval is a 95% interval"))
 }

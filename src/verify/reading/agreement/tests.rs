@@ -158,7 +158,7 @@ fn digits_are_cut_off_or_rounded_up_where_that_is_said() {
         ("1.70", Reading::Ceil, DIFFERS),
         ("1.70", Reading::Floor, HOLDS),
         ("1.71", Reading::Floor, DIFFERS),
-        // A declared reading is stronger than the word beside the number.
+        // A declared reading is stronger than the word next to the number.
         ("about 1.72", Reading::Rounded, DIFFERS),
         ("1.65", Reading::About, HOLDS),
     ] {
