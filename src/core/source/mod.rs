@@ -43,20 +43,20 @@ const MARK: &[u8] = b"\xef\xbb\xbf";
 pub const DEPTH_CAP: usize = 64;
 
 codes! {
-    NOT_UTF8 = "source::not-utf8", "the bytes are not plain UTF-8", "save the file as UTF-8 without a byte order mark";
+    NOT_UTF8 = "source::not-utf8", "the file is not plain UTF-8", "save the file as UTF-8 without a byte order mark";
     TOO_LARGE = "source::too-large", "the document is too large", "split it into smaller ones";
     TOO_MANY_VALUES = "source::too-many-values", "the document has too many values", "split it into smaller ones";
     TOO_DEEP = "source::too-deep", "the document nests deeper than 64 levels", "flatten it";
-    SYNTAX = "source::syntax", "the document has a syntax error", "fix the text at the named place";
-    DUPLICATE_KEY = "source::duplicate-key", "an object has the same key twice", "keep one of the two";
+    SYNTAX = "source::syntax", "the document has a syntax error", "correct the text at this position";
+    DUPLICATE_KEY = "source::duplicate-key", "an object has the same key twice", "remove one of the two";
     NOT_FINITE = "source::not-finite", "a number is not finite", "write a finite number, or record `\"nonfinite\"` instead";
-    INEXACT_INTEGER = "source::inexact-integer", "an integer beyond 2^53 does not read the same everywhere", "write it as a string";
+    INEXACT_INTEGER = "source::inexact-integer", "an integer beyond 2^53 is not read the same by all programs", "write it as a string";
     WRONG_TYPE = "source::wrong-type", "a value has the wrong type", "write the expected type";
     MISSING_FIELD = "source::missing-field", "a required field is missing", "add the field";
     UNKNOWN_FIELD = "source::unknown-field", "a field is unknown", "remove it, or correct its spelling";
-    NO_SUCH_PLACE = "source::no-such-place", "a pointer points to nothing", "correct the pointer";
+    NO_SUCH_PLACE = "source::no-such-place", "a pointer leads to nothing", "correct the pointer";
     BAD_POINTER = "source::bad-pointer", "a pointer is malformed", "write `/key/0/name=value`";
-    UNREADABLE = "source::unreadable", "a file cannot be read", "check that it exists and that you may read it";
+    UNREADABLE = "source::unreadable", "a file cannot be read", "check that it exists and that you have permission to read it";
 }
 
 /// A named text.

@@ -193,7 +193,7 @@ mod tests {
         assert!(help("a = “b”").contains("straight quotes"));
         assert!(help(r#"a = "\pm""#).contains("single quotes"));
         assert!(help("a = \"b\nc\"").contains("several lines"));
-        assert_eq!(help("a = 1\na = 2"), "keep one of the two");
+        assert_eq!(help("a = 1\na = 2"), "remove one of the two");
     }
 
     #[test]

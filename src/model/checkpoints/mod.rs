@@ -26,16 +26,16 @@ const OUTLIER: f64 = 30.0;
 const MOST_STEPS: u64 = 1 << 24;
 
 codes! {
-    OTHER_TENSORS = "weights::other-tensors", "a checkpoint has other tensors than the receipt says", "keep the checkpoint that the run wrote";
-    OTHER_BEGINNING = "weights::other-beginning", "the first committed state is not that of the seed", "commit to the states of the run itself";
-    OTHER_SHAPES = "weights::other-shapes", "a checkpoint has tensors of other shapes than the config", "correct the config, or keep the run's own checkpoint";
-    IMPOSSIBLE_MOMENTS = "weights::impossible-moments", "no gradients give the moments of a checkpoint", "keep the moments that the optimizer had";
-    LOST_SQUARES = "weights::lost-squares", "the squares of a checkpoint fell faster than the optimizer lets them", "keep the run's own checkpoints";
-    TOO_FAR = "weights::too-far", "a tensor moved further between two checkpoints than the optimizer can move it", "keep the run's own checkpoints";
-    NOT_AS_LOGGED = "weights::not-as-logged", "a tensor moved otherwise between two checkpoints than the slice says", "keep the run's own checkpoints and slices";
-    NOT_MOVED = "weights::not-moved", "a tensor did not move, and its moments say that it did", "keep the run's own checkpoints";
-    OUTLIERS = "weights::outlier", "a tensor is much larger than its twins in other layers", "look at it: nothing here can tell why";
-    NOT_LOOKED_AT = "weights::not-looked-at", "something of the checkpoints could not be looked at", "keep more: moments, digests, a second checkpoint";
+    OTHER_TENSORS = "weights::other-tensors", "a checkpoint does not match its `tensors_sha256` in the receipt", "put the checkpoint that the run wrote into the bundle";
+    OTHER_BEGINNING = "weights::other-beginning", "the first committed state does not match the seed", "commit to the states of the run itself, starting at step 0";
+    OTHER_SHAPES = "weights::other-shapes", "the tensor shapes of a checkpoint do not match the config", "correct the config, or put the run's own checkpoint into the bundle";
+    IMPOSSIBLE_MOMENTS = "weights::impossible-moments", "no gradients lead to the moments in a checkpoint", "save the moments from the optimizer itself";
+    LOST_SQUARES = "weights::lost-squares", "the second moments fell faster between two checkpoints than the optimizer allows", "put the run's own checkpoints into the bundle";
+    TOO_FAR = "weights::too-far", "a tensor changed more between two checkpoints than the optimizer allows", "put the run's own checkpoints into the bundle";
+    NOT_AS_LOGGED = "weights::not-as-logged", "the change of a tensor between two checkpoints does not match the slice", "put the run's own checkpoints and slices into the bundle";
+    NOT_MOVED = "weights::not-moved", "a tensor did not change although its moments are not zero", "put the run's own checkpoints into the bundle";
+    OUTLIERS = "weights::outlier", "a tensor is much larger than the same tensor in other layers", "inspect the tensor: the cause cannot be determined here";
+    NOT_LOOKED_AT = "weights::not-looked-at", "part of a checkpoint could not be checked", "keep moments, digests and at least two checkpoints";
 }
 
 /// Who knows the weights that a seed gives a model.
