@@ -1,6 +1,6 @@
-//! Which stretch of a run is replayed ([`Extent`]), and what a replay came to ([`Replay`]).
+//! The steps of a run that are replayed ([`Extent`]), and the result of a replay ([`Replay`]).
 //!
-//! Data only: steps are executed by the trainer, and whether a claim follows is left to the judge.
+//! Data only: the trainer executes steps, and the judge decides on claims.
 
 mod divergence;
 mod engines;
