@@ -24,7 +24,7 @@ const DEEPEST: usize = 40;
 const TALLEST: usize = 120;
 
 /// What is expected instead of a taller tree.
-const TOO_TALL: &str = "at most 120 signs in a row; long sums are written `sum([a, b, ...])`";
+const TOO_TALL: &str = "at most 120 operators in a row; write long sums as `sum([a, b, ...])`";
 
 type Input<'a> = Stateful<LocatingSlice<&'a str>, Depth>;
 
@@ -92,7 +92,7 @@ fn describe(text: &'static str) -> StrContext {
 fn end(input: &mut Input) -> ModalResult<()> {
     preceded(multispace0, eof)
         .void()
-        .context(describe("a sign such as `+` or `<`"))
+        .context(describe("an operator such as `+` or `<`"))
         .context(describe("the end"))
         .parse_next(input)
 }
@@ -257,7 +257,7 @@ fn fields(input: &mut Input) -> ModalResult<Expression> {
     let has_fields = matches!(of.kind, ExpressionKind::Name(_) | ExpressionKind::Call(..));
     while has_fields && opt('.').parse_next(input)?.is_some() {
         let key = alt((quoted, word.take().map(str::to_owned)))
-            .context(describe("the name of a field"))
+            .context(describe("a field name"))
             .with_span();
         let (key, span) = cut_err(key).parse_next(input)?;
         one_level(input)?;
@@ -420,10 +420,10 @@ mod tests {
         for (text, at, expected, found) in [
             ("", 0, "a name, a number, `[` or `(`", "the end"),
             ("a +", 3, "a name, a number, `[` or `(`", "the end"),
-            ("a b", 2, "a sign such as `+` or `<` or the end", "`b`"),
+            ("a b", 2, "an operator such as `+` or `<` or the end", "`b`"),
             ("f(a", 3, "`,` or `)`", "the end"),
             ("[a; b]", 2, "`,` or `]`", "`;`"),
-            ("a.", 2, "the name of a field", "the end"),
+            ("a.", 2, "a field name", "the end"),
             ("f(over = )", 9, "a name, a number, `[` or `(`", "`)`"),
             ("(a + b", 6, "`)`", "the end"),
             ("3x", 0, "a name, a number, `[` or `(`", "`3x`"),

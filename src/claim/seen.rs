@@ -31,11 +31,11 @@ pub const HIDDEN: char = '\0';
 
 /// What hidden parts are.
 const COMMENT: &str = "a comment";
-const UNPRINTED: &str = "a command of TeX that prints nothing that can be read";
+const UNPRINTED: &str = "a TeX command without visible output";
 const NOT_SHOWN: &str = "an element that is not shown";
-const ALTERNATIVE: &str = "the words in the place of an image";
-const FOLDED: &str = "folded away by `<details>`, and read as text";
-const NOTE: &str = "a note that nothing points to";
+const ALTERNATIVE: &str = "the alternative text of an image";
+const FOLDED: &str = "folded by `<details>`, read as text";
+const NOTE: &str = "a footnote without a reference";
 
 /// The most bytes of the words of a link with a label.
 const LONGEST_WORDS: usize = 1000;
@@ -162,7 +162,7 @@ fn tex(text: &str) -> Vec<HiddenPart> {
             hide(at..end, COMMENT);
             at = end;
         } else if rest.starts_with("\\end{document}") {
-            hide(at..text.len(), "behind the end of the document");
+            hide(at..text.len(), "after the end of the document");
             at = text.len();
         } else if let Some(unseen) = groups.hidden(text, at) {
             at = unseen.end;

@@ -33,7 +33,7 @@ pub fn word<'de, D: Deserializer<'de>>(from: D) -> Result<ProgramWord, D::Error>
         return Ok(word);
     }
     if known.len() >= WORDS || text.len() > LENGTH {
-        return Err(D::Error::custom("not a word of the program"));
+        return Err(D::Error::custom("not a word of this program"));
     }
     let word: &'static str = Box::leak(text.into_boxed_str());
     known.insert(word);
@@ -94,7 +94,7 @@ impl Serialize for Code {
 impl<'de> Deserialize<'de> for &'static Code {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let id = String::deserialize(from)?;
-        Code::known(&id).ok_or_else(|| D::Error::custom("a code that this program does not have"))
+        Code::known(&id).ok_or_else(|| D::Error::custom("a code unknown to this program"))
     }
 }
 

@@ -131,7 +131,7 @@ impl From<Refused> for Why {
 }
 
 /// Why there is no test against a target that nobody named: of no interest to people.
-pub const NO_TARGET: &str = "no target is named";
+pub const NO_TARGET: &str = "no target was given";
 
 /// One answer under its name.
 #[derive(Debug)]
@@ -232,7 +232,7 @@ fn known_exactly(arm: &ArmValues) -> Result<&Decimals, Why> {
 }
 
 fn only_a_summary() -> Why {
-    Why("only a summary is known, not the values themselves".to_owned())
+    Why("only a summary is available, not the values".to_owned())
 }
 
 fn one_arm(asked: &StatsRequest, a: &ArmValues, add: &mut Add<'_>) {
@@ -293,7 +293,7 @@ fn two_arms(asked: &StatsRequest, a: &ArmValues, b: &ArmValues, add: &mut Add<'_
         "correlation",
         "correlation",
         correlation.map(|r| {
-            let doubt = (fewest < 3).then(|| "two pairs always lie on a line".to_owned());
+            let doubt = (fewest < 3).then(|| "two pairs always lie on one line".to_owned());
             Answer::of(vec![("r", AnswerField::Number(r))]).doubted(doubt)
         }),
     );
@@ -328,12 +328,12 @@ fn by_ranks(
         if test.least_two_sided > alpha * (1.0 + 1e-9) {
             let least = format_float(test.least_two_sided, 4);
             return Some(format!(
-                "with n = {a} and {b} no two-sided p is below {least}, and that is above 1 - level"
+                "with n = {a} and {b}, no two-sided p is below {least}, which is above 1 - level"
             ));
         }
         let is_rough = !test.is_exact && a.min(b) < FEW_TIED;
         is_rough.then(|| {
-            format!("fewer than {FEW_TIED} values with ties: the normal approximation is for more")
+            format!("fewer than {FEW_TIED} values, with ties: the normal approximation needs more")
         })
     };
     let mann_whitney = tested.clone().map(|test| {
@@ -371,14 +371,15 @@ fn analysis_of_variance(groups: &[Decimals]) -> Result<Answer, Why> {
         ("df", AnswerField::Numbers(vec![test.df_between, test.df_within])),
         ("p", AnswerField::Number(test.p)),
     ])
-    .doubted((test.df_within < 2.0).then(|| "one degree of freedom measures the noise".to_owned())))
+    .doubted(
+        (test.df_within < 2.0).then(|| "the noise estimate has one degree of freedom".to_owned()),
+    ))
 }
 
 fn of_categories(asked: &StatsRequest) -> Result<Answer, Why> {
     let test = stats::chi_squared(&asked.categories, asked.expected.as_deref())?;
     let doubt = (test.least_expected < 5.0).then(|| {
-        "fewer than 5 are expected in a category: chi-squared is an approximation for more"
-            .to_owned()
+        "an expected count is below 5: the chi-squared approximation needs more".to_owned()
     });
     Ok(Answer::of(vec![
         ("categories", AnswerField::Count(asked.categories.len() as u64)),
@@ -462,7 +463,7 @@ fn test_fields(test: &T, level: f64) -> Result<Vec<(&'static str, AnswerField)>,
 
 /// Two values measure the noise by one difference only.
 fn few_values(n: usize) -> Option<String> {
-    (n < 3).then(|| "two values measure their noise with one degree of freedom".to_owned())
+    (n < 3).then(|| "two values: the noise estimate has one degree of freedom".to_owned())
 }
 
 fn against_target(
@@ -486,7 +487,7 @@ fn sign_flip(differences: &[f64], asked: &StatsRequest) -> Result<Answer, Why> {
     let doubt = unreachable.then(|| {
         let n = differences.len();
         let least = format_float(test.least_two_sided, 4);
-        format!("with n = {n} no two-sided p is below {least}, and that is above 1 - level")
+        format!("with n = {n}, no two-sided p is below {least}, which is above 1 - level")
     });
     let mut fields = vec![
         ("n", AnswerField::Count(differences.len() as u64)),
@@ -518,7 +519,7 @@ fn intervals(
         (true, false) => ["unpaired percentile", "unpaired BCa"],
     };
     let doubt = (n < INFERENCE_FROM).then(|| {
-        format!("a bootstrap of fewer than {INFERENCE_FROM} values covers far less than its level")
+        format!("a bootstrap interval of fewer than {INFERENCE_FROM} values has a coverage far below its level")
     });
     let answer = |interval: &dyn Fn(&Resampled) -> Result<BootstrapInterval, Refused>| {
         let resampled = resampled.as_ref().map_err(Clone::clone)?;
@@ -591,8 +592,7 @@ fn proportions(asked: &StatsRequest, add: &mut Add<'_>) {
         two_proportions(a, b).map_err(Why::from).map(|test| {
             let rare = a.least_expected(b) < 5.0;
             let doubt = rare.then(|| {
-                "fewer than 5 are expected of one outcome: z is an approximation for more"
-                    .to_owned()
+                "an expected count is below 5: the normal approximation needs more".to_owned()
             });
             Answer::of(vec![
                 ("diff", AnswerField::Number(test.difference)),
@@ -639,7 +639,7 @@ fn paired_counts(b: u64, c: u64, add: &mut Add<'_>) {
         Ok(Answer::of(fields).doubted(doubt))
     };
     let few = (b.saturating_add(c) < 25).then(|| {
-        "fewer than 25 discordant pairs: chi-squared is an approximation for more".to_owned()
+        "fewer than 25 discordant pairs: the chi-squared approximation needs more".to_owned()
     });
     add("mcnemar", "McNemar exact", answer(&|tests| tests.exact, None));
     add("mcnemar_mid_p", "McNemar mid-p", answer(&|tests| tests.mid, None));
@@ -663,6 +663,6 @@ fn interquartile(asked: &StatsRequest) -> Result<Answer, Why> {
     }
     let fewest = asked.scores.iter().map(Vec::len).min().unwrap_or(0);
     let doubt = (fewest < 3)
-        .then(|| "fewer than 3 runs of a task: resampling them hardly varies".to_owned());
+        .then(|| "fewer than 3 runs per task: resampling them hardly varies".to_owned());
     Ok(Answer::of(fields).doubted(doubt))
 }

@@ -14,7 +14,7 @@ pub enum Refused {
         found: usize,
     },
     /// Fewer groups or categories than the test needs.
-    #[error("{found} groups where it needs at least {needed}")]
+    #[error("{found} groups; it needs at least {needed}")]
     TooFewGroups {
         /// The least number of groups.
         needed: usize,
@@ -22,20 +22,20 @@ pub enum Refused {
         found: usize,
     },
     /// A count that is negative or not whole.
-    #[error("a count is not a whole number from zero up")]
+    #[error("a count is not a non-negative whole number")]
     NotACount,
     /// An expected share that is not above zero.
-    #[error("an expected share is not above zero")]
+    #[error("an expected fraction is not positive")]
     NoShare,
     /// All values are equal, so that nothing measures the noise.
-    #[error("the values do not vary: there is no spread to compare with")]
+    #[error("the values do not vary, so there is no noise to compare with")]
     NoSpread,
     /// A value is not a finite number.
     #[error("a value is not a finite number")]
     NotFinite,
     /// Two computations of a probability or a quantile differ.
     #[error(
-        "two implementations of {of} disagree: ours gives {first}, statrs a value that is {relative:.0e} of it away"
+        "two implementations of {of} disagree: ours computes {first}, statrs differs by a relative {relative:.0e}"
     )]
     Disagree {
         /// What was computed.
@@ -57,16 +57,16 @@ pub enum Refused {
         right: usize,
     },
     /// A spread below zero.
-    #[error("a standard deviation of {0} is below zero")]
+    #[error("a standard deviation of {0} is negative")]
     NegativeSpread(f64),
     /// A level, a share of error or a power that is no probability strictly between 0 and 1.
-    #[error("{0} does not lie strictly between 0 and 1")]
+    #[error("{0} is not strictly between 0 and 1")]
     NotAProbability(f64),
     /// Degrees of freedom that are not positive.
-    #[error("{0} degrees of freedom are not above zero")]
+    #[error("{0} degrees of freedom: the number must be positive")]
     NoFreedom(f64),
     /// Too few or too many resamples.
-    #[error("{found} resamples: between {least} and {most} can be drawn")]
+    #[error("{found} resamples: the number must be between {least} and {most}")]
     Resamples {
         /// The fewest.
         least: usize,
@@ -90,16 +90,16 @@ pub enum Refused {
     #[error("no trials")]
     NoTrials,
     /// Counts beyond those that are computed exactly.
-    #[error("{0} is a larger count than is computed with (2^40)")]
+    #[error("the count {0} is above the limit of 2^40")]
     CountTooLarge(u64),
     /// Two proportions that are both 0 or both 1.
-    #[error("all trials had one outcome: there is no spread to compare with")]
+    #[error("all trials had the same outcome, so there is no noise to compare with")]
     OneOutcome,
     /// No pair is discordant.
     #[error("no pair differs in its outcome")]
     NoDiscordantPairs,
     /// A margin whose ends are not in order.
-    #[error("the margin {low}..{high} does not run from a lower to a higher number")]
+    #[error("the margin {low}..{high} must go from a lower to a higher number")]
     Margin {
         /// The lower end.
         low: f64,
@@ -116,8 +116,8 @@ pub enum Refused {
 
 fn counted(found: usize) -> String {
     match found {
-        0 => "no value where it".to_owned(),
-        1 => "one value where it".to_owned(),
-        more => format!("{more} values where it"),
+        0 => "no values; it".to_owned(),
+        1 => "one value; it".to_owned(),
+        more => format!("{more} values; it"),
     }
 }

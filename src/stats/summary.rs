@@ -163,7 +163,7 @@ mod tests {
         let negative = Summary { n: 3, mean: 1.0, sd: -0.5 };
         assert_eq!(negative.checked(), Err(Refused::NegativeSpread(-0.5)));
         let refused = Refused::TooFew { needed: 2, found: 1 };
-        assert_eq!(refused.to_string(), "one value where it needs at least 2");
+        assert_eq!(refused.to_string(), "one value; it needs at least 2");
     }
 
     #[test]

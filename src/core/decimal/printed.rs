@@ -253,16 +253,16 @@ pub struct NotPrinted {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Flaw {
     /// There is no digit where a number should begin.
-    #[error("a digit is expected where the number begins")]
+    #[error("the number must start with a digit")]
     NoDigits,
     /// Separators do not make groups of three.
-    #[error("separators must make groups of three digits")]
+    #[error("separators must form groups of three digits")]
     Grouping,
     /// More digits or a larger exponent than any number in a post.
-    #[error("it has more than 400 digits or an exponent beyond 400")]
+    #[error("more than 400 digits, or an exponent above 400")]
     TooLarge,
     /// Two words or signs say the same kind of thing.
-    #[error("it has two qualifiers of one kind")]
+    #[error("two qualifiers of the same kind")]
     Repeated,
     /// The number after `±` is signed.
     #[error("the number after ± must not be negative")]

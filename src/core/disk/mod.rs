@@ -148,7 +148,7 @@ pub fn beneath(root: &Path, path: &Path) -> io::Result<()> {
         way.push(part);
         if way.is_symlink() {
             let link = format!(
-                "a link at `{}`, which is not followed; name the folder that it leads to",
+                "`{}` is a symbolic link, which is not followed; use the folder that it leads to",
                 way.display()
             );
             return Err(io::Error::new(io::ErrorKind::InvalidInput, link));

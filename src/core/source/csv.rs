@@ -24,7 +24,7 @@ pub fn parse(source: &Source) -> Result<Value, Error> {
         }
     }
     if header.is_empty() {
-        return Err(refuse(source, &(0..0), "a row that names the columns", "an empty file"));
+        return Err(refuse(source, &(0..0), "a header row", "an empty file"));
     }
     let mut rows = Vec::new();
     while let Some(cells) = reader.row()? {

@@ -295,7 +295,7 @@ fn not_utf8(name: String, bytes: &[u8], at: usize) -> Error {
         skipped: 0,
     };
     let byte = after.first().copied().unwrap_or_default();
-    NOT_UTF8.at(place, "UTF-8", format!("the byte 0x{byte:02X}, which begins no character"))
+    NOT_UTF8.at(place, "UTF-8", format!("the byte 0x{byte:02X}, which does not start a character"))
 }
 
 /// The greatest character boundary at or below `offset`.

@@ -123,7 +123,7 @@ impl<'a> Node<'a> {
                     |expected: String| UNKNOWN_FIELD.at(node.place(), expected, format!("`{key}`"));
                 let hint = did_you_mean(key, known.iter().copied());
                 return Err(match hint {
-                    Some(hint) => wrong("a field that is known here".to_owned()).help(hint),
+                    Some(hint) => wrong("a known field".to_owned()).help(hint),
                     None => wrong(one_of(known)),
                 });
             }

@@ -39,7 +39,7 @@ fn help(message: &str, place: &Location) -> Option<&'static str> {
     let line = place.excerpt.trim_start();
     if message.contains("duplicate key") {
         return (line.starts_with('[') && !line.starts_with("[[")).then_some(
-            "a table that may stand several times has two brackets on each side: `[[name]]`",
+            "write two brackets on each side for a table that occurs several times: `[[name]]`",
         );
     }
     let marked = place.excerpt.chars().skip(place.column.saturating_sub(1 + place.skipped));
@@ -48,14 +48,14 @@ fn help(message: &str, place: &Location) -> Option<&'static str> {
     }
     if message.contains("escape") {
         return Some(
-            "text with backslashes stands in single quotes, `'...'` or `'''...'''`; in double quotes write `\\\\`",
+            "write text with backslashes in single quotes, `'...'` or `'''...'''`; in double quotes write `\\\\`",
         );
     }
     let is_cut = message.contains("key with no value") && line.contains(['"', '\'']);
     (is_cut
         || message.contains("invalid basic string")
         || message.contains("invalid literal string"))
-    .then_some("close the quotes on their line; text of several lines stands in `'''...'''`")
+    .then_some("close the quotes on the same line, or write text of several lines in `'''...'''`")
 }
 
 /// Refuses a text with too many lines and signs between values: the grammar builds a large tree of its
@@ -66,7 +66,7 @@ fn bounded(source: &Source) -> Result<(), Error> {
     match signs.nth(SIGN_CAP) {
         None => Ok(()),
         Some((at, _)) => {
-            let expected = format!("at most {SIGN_CAP} lines, commas, points, brackets and `=`");
+            let expected = format!("at most {SIGN_CAP} lines, commas, dots, brackets and `=`");
             Err(TOO_MANY_VALUES.at(source.place(at..at + 1), expected, "more"))
         }
     }

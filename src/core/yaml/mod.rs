@@ -56,7 +56,7 @@ impl<'s> Reader<'s> {
             match self.next()? {
                 (Event::DocumentEnd, _) => {}
                 (Event::StreamEnd, _) => return Ok(()),
-                (_, span) => return Err(self.refuse(span, "one document", "another")),
+                (_, span) => return Err(self.refuse(span, "one document", "a second one")),
             }
         }
     }
@@ -111,7 +111,9 @@ impl<'s> Reader<'s> {
                 (Event::Scalar(text, _, _, None), span) => {
                     (std::sync::Arc::<str>::from(&*text), span)
                 }
-                (_, span) => return Err(self.refuse(span, "a key that is a scalar", "another")),
+                (_, span) => {
+                    return Err(self.refuse(span, "a key that is a scalar", "a collection"));
+                }
             };
             if !seen.insert(key.clone()) {
                 let place = self.source.place(key_span);

@@ -114,10 +114,10 @@ impl HorizonRule {
             Self::Steps => "steps",
             Self::IsoFlop => "FLOP at 6 P_active per token",
             Self::StrictReuse => {
-                "unique tokens for all, and the compute of the first model, which sees each once"
+                "unique tokens for all models, with the compute of one epoch of the first model"
             }
             Self::RelaxedReuse => {
-                "tokens for the first model, its compute for all, each token seen twice"
+                "tokens for the first model, its compute for all models, two epochs"
             }
         }
     }

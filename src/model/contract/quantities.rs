@@ -62,7 +62,7 @@ pub static QUANTITIES: &[ContractQuantity] = &[
         number(Some(whole(6) * whole(run.active?) * run.tokens()? / scale))
     }),
     tolerant(FieldGroup::Horizon, "tokens per routed expert", None, tokens_per_expert),
-    tolerant(FieldGroup::Horizon, "part of its own schedule", None, |run| {
+    tolerant(FieldGroup::Horizon, "fraction of its own schedule", None, |run| {
         number(Some(whole(run.step?) / run.schedule_steps().filter(|steps| !steps.is_zero())?))
     }),
     exact(FieldGroup::Recipe, "learning-rate phase", |run| {

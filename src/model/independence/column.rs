@@ -569,7 +569,7 @@ mod tests {
             let found = kinship(&parent, &child).unwrap();
             prop_assert_eq!(found.kind, KinshipKind::SharedStart);
             prop_assert!(!found.is_refuted());
-            let parts = format!("up to step {}, and they part at step {}", 10 * shared, 10 * (shared + 1));
+            let parts = format!("up to step {}, and differ from step {}", 10 * shared, 10 * (shared + 1));
             prop_assert!(found.evidence.contains(&parts), "{}", found.evidence);
         }
 
@@ -646,7 +646,10 @@ mod tests {
                 });
                 let found = super::super::related(&traces.iter().collect::<Vec<_>>());
                 assert!(found.iter().any(|one| one.kinship.is_refuted()), "{share} {decimals}");
-                assert!(found[0].kinship.evidence.contains("of those of `run` plus"), "{found:?}");
+                assert!(
+                    found[0].kinship.evidence.contains("times the values of `run` plus"),
+                    "{found:?}"
+                );
             }
         }
     }

@@ -76,7 +76,7 @@ impl RunTrace {
         };
         trace.measured(&format!("`loss` in `{METRICS}`"), recorded(|record| record.loss));
         trace.measured(&format!("`grad_norm` in `{METRICS}`"), recorded(|record| record.grad_norm));
-        trace.measured("the losses of the evaluations", evaluated(bundle));
+        trace.measured("the evaluation losses", evaluated(bundle));
         for (name, points) in logged_by_others(bundle) {
             trace.measured(&name, points);
         }
@@ -105,10 +105,10 @@ impl RunTrace {
         });
         let (of, first, seed, theirs) = shared?;
         let what = match of {
-            "init" => "the weights before the first step".to_owned(),
+            "init" => "the initial weights".to_owned(),
             _ => format!("the tokens of step {}", first.split(' ').next().unwrap_or_default()),
         };
-        Some(format!("{what} are the same, under the seeds {seed} and {theirs} of `{of}`"))
+        Some(format!("{what} are the same, although the `{of}` seeds are {seed} and {theirs}"))
     }
 
     /// The digests alone.
@@ -147,12 +147,12 @@ impl RunTrace {
             let (share, found) = column.mean_of(one_column, other_column)?;
             let (of, beside) = (format_float(share, 4), format_float(1.0 - share, 4));
             let called = |of: &Self| match of.name.as_str() {
-                "" => "another run".to_owned(),
+                "" => "a different run".to_owned(),
                 name => format!("`{name}`"),
             };
             let evidence = format!(
-                "{name}: {} of {} values are {of} of those of {} plus {beside} of those of {}; runs of other seeds differ \
-                 from that by {} or more",
+                "{name}: {} of {} values are {of} times the values of {} plus {beside} times the values of {}; runs \
+                 with different seeds differ from that by {} or more",
                 found.follow,
                 found.common,
                 called(one),
@@ -182,11 +182,11 @@ impl RunTrace {
         let both = || self.weights.keys().filter(|step| other.weights.contains_key(step));
         let next = both().find(|step| **step > last);
         let Some(next) = next else {
-            let evidence = format!("the weights after step {last} have the same digest");
+            let evidence = format!("the weights after step {last} are identical");
             return certain(KinshipKind::OneRun, evidence);
         };
         let evidence = format!(
-            "the weights after step {last} have the same digest, and those after step {next} do not"
+            "the weights after step {last} are identical, and those after step {next} differ"
         );
         certain(KinshipKind::SharedStart, evidence)
     }
@@ -256,27 +256,33 @@ fn told(name: &str, found: &ColumnAgreement, is_rounded: bool) -> Option<Kinship
         |by: f64| format!("{} {}", if by < 0.0 { "less" } else { "plus" }, short(by.abs()));
     let rule = match found.law {
         Law::Equal if found.parts.is_none() && is_rounded => {
-            "equal as far as both are printed".to_owned()
+            "equal to the printed precision".to_owned()
         }
         Law::Equal => "equal".to_owned(),
-        Law::Shifted(by) if found.has_rule => format!("those of the first run {}", signed(by)),
+        Law::Shifted(by) if found.has_rule => format!("the values of the first run {}", signed(by)),
         Law::Drifting => format!(
-            "those of the first run and what changes slowly: beside their neighbours they differ by {}",
+            "the values of the first run plus a slow drift; relative to their neighbors they differ by {}",
             short(found.residual)
         ),
         Law::Shifted(by) => {
-            format!("within {} of those of the first run {}", short(found.residual), signed(by))
+            format!(
+                "within {} of the values of the first run {}",
+                short(found.residual),
+                signed(by)
+            )
         }
-        Law::Scaled(factor) => format!("those of the first run times {}", format_float(factor, 4)),
+        Law::Scaled(factor) => {
+            format!("the values of the first run times {}", format_float(factor, 4))
+        }
         Law::Affine(factor, by) => {
-            format!("those of the first run times {} {}", format_float(factor, 4), signed(by))
+            format!("the values of the first run times {} {}", format_float(factor, 4), signed(by))
         }
     };
-    let honest = format!("runs of other seeds differ there by {} or more", short(found.noise));
+    let honest = format!("runs with different seeds differ by {} or more", short(found.noise));
     let (kind, evidence) = match found.parts {
         Some((last, next)) => {
             let words = format!(
-                "{name}: {} values are equal up to step {last}, and they part at step {next}; {honest}",
+                "{name}: {} values are equal up to step {last}, and differ from step {next}; {honest}",
                 found.follow
             );
             (KinshipKind::SharedStart, words)
@@ -287,7 +293,7 @@ fn told(name: &str, found: &ColumnAgreement, is_rounded: bool) -> Option<Kinship
                 by => format!(" at steps that differ by {}", by.abs()),
             };
             let words = format!(
-                "{name}: {} of {} values that both have{moved} are {rule}; {honest}",
+                "{name}: {} of {} common values{moved} are {rule}; {honest}",
                 found.follow, found.common
             );
             let is_same = matches!(found.law, Law::Equal) && found.follow == found.common;
@@ -354,7 +360,7 @@ mod tests {
             ..RunTrace::default()
         };
         let told = run("1", "a").shared_beginning(&run("2", "a")).unwrap();
-        assert!(told.contains("under the seeds 1 and 2"), "{told}");
+        assert!(told.contains("seeds are 1 and 2"), "{told}");
         assert_eq!(run("1", "a").shared_beginning(&run("1", "a")), None);
         assert_eq!(run("1", "a").shared_beginning(&run("2", "b")), None);
     }

@@ -422,7 +422,9 @@ impl Mamba2 {
         if !fields.says("mamba_d_head", "auto")
             && fields.size_or("mamba_d_head", head, head)? != head
         {
-            return Err(fields.impossible("mamba_d_head", "the width over the heads"));
+            return Err(
+                fields.impossible("mamba_d_head", "the width divided by the number of heads")
+            );
         }
         Ok(Self {
             heads,

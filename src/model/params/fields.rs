@@ -206,7 +206,7 @@ impl<'a> ConfigFields<'a> {
                     return Err(IMPOSSIBLE_SHAPE.at(
                         node.place(),
                         format!("one value for `{names}`"),
-                        format!("`{name}` with another value"),
+                        format!("`{name}` with a different value"),
                     ));
                 }
                 Some(_) => {}
@@ -362,7 +362,7 @@ impl<'a> ConfigFields<'a> {
             Some(_) => Err(UNSUPPORTED.at(
                 self.place(names),
                 format!("one value of `{names}`"),
-                "numbers that differ",
+                "different numbers",
             )),
         }
     }
@@ -398,7 +398,7 @@ impl<'a> ConfigFields<'a> {
             kinds.push(is(yes));
         }
         if layers.all() != Size::from(kinds.len() as u64) {
-            return Err(self.impossible(names, "as many kinds as there are layers"));
+            return Err(self.impossible(names, "one kind per layer"));
         }
         Ok(layers.set(|layer| kinds.get(layer as usize) == Some(&true)))
     }
@@ -421,7 +421,7 @@ impl<'a> ConfigFields<'a> {
         let counted = self.size_if_any("num_labels")?;
         match (listed, counted) {
             (Some(listed), Some(counted)) if listed != counted => {
-                Err(self.impossible("num_labels", "as many classes as `id2label` lists"))
+                Err(self.impossible("num_labels", "the number of classes in `id2label`"))
             }
             (listed, counted) => Ok(listed.or(counted).unwrap_or(2.into())),
         }
@@ -634,7 +634,7 @@ impl<'a> ConfigFields<'a> {
             let off = matches!(node.value().kind, Kind::Null | Kind::Bool(false));
             let empty = key.ends_with("_intermediate_size") && node.printed() == Ok("0");
             if !off && !empty && looks_like_a_shape(key) {
-                let expected = "fields whose effect on the shape is known";
+                let expected = "fields with a known effect on the shape";
                 return Err(UNKNOWN_SHAPE_FIELD.at(node.place(), expected, format!("`{key}`")));
             }
             ignored.push(key.to_owned());

@@ -35,7 +35,7 @@ pub fn load(path: &Path, name: &str) -> Result<ModelCounts, Error> {
         [] => active(said, listed, &mut notes),
         missing => {
             let missing = missing.join("`, `");
-            notes.push(format!("not counted, because the parts are missing: `{missing}`"));
+            notes.push(format!("not counted, because these parts are missing: `{missing}`"));
             ActiveByHeader::Unknown("parts of the file are missing".into())
         }
     };
@@ -44,7 +44,7 @@ pub fn load(path: &Path, name: &str) -> Result<ModelCounts, Error> {
 }
 
 fn says_size(label: &str) -> String {
-    format!("the file calls its size {label:?}")
+    format!("the size label of the file is {label:?}")
 }
 
 /// The other parts of a file that was split, such as `name-00002-of-00003.gguf`.
@@ -83,18 +83,20 @@ fn active<'a, I: Iterator<Item = &'a BlockTensor>>(
     let always = sum(&|tensor| is_own(tensor)) - routed;
     let unknown = |why: &str| ActiveByHeader::Unknown(why.into());
     if experts == 0 && tensors().any(is_named) {
-        return unknown("the file holds experts and does not say how many");
+        return unknown("the file has experts but no number of experts");
     }
     if tensors().any(|tensor| is_named(tensor) && !tensor.is_of_experts(experts)) {
-        return unknown("a stack of experts holds another number than the file says");
+        return unknown("a stack of experts does not have the stated number of experts");
     }
     if experts > 0 && (routed == 0 || used == 0 || used > experts) {
         return unknown(
-            "the file says that there are experts, not which tensors are theirs or how many a token goes to",
+            "the file has experts, but does not state their tensors or the number of experts per token",
         );
     }
     if ahead > 0 {
-        notes.push(format!("{ahead} of the parameters are of layers for multi-token prediction, which are not active"));
+        notes.push(format!(
+            "{ahead} parameters belong to multi-token prediction layers, which are not active"
+        ));
     }
     let part = routed.checked_div(experts).unwrap_or(0);
     ActiveByHeader::Is(always + part * used)

@@ -58,13 +58,11 @@ pub fn load_index(path: &Path, name: &str, document: &Document) -> Result<ModelC
     let is_part = !shards.missing.is_empty();
     if is_part {
         let missing = shards.missing.join("`, `");
-        notes.push(format!("not counted, because the shards are missing: `{missing}`"));
+        notes.push(format!("not counted, because these shards are missing: `{missing}`"));
     }
     if let Some(said) = shards.other_size {
         let held = shards.bytes;
-        notes.push(format!(
-            "the index says that its shards have {said} bytes, and they have {held}"
-        ));
+        notes.push(format!("the index states {said} bytes for its shards, and they have {held}"));
     }
     let (tensors, active) = (shards.seen, ActiveByHeader::NotSaid);
     Ok(SeenWeights { tensors, notes, active, is_part }.counted(path, name))

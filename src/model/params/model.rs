@@ -118,7 +118,7 @@ impl SeenWeights {
         let total = tensors.parameters();
         let config = beside_config(path, name);
         let is_alone = config.is_none();
-        let alone = "no `config.json` next to the file gives the experts per token";
+        let alone = "there is no `config.json` with the experts per token next to the file";
         let config = config.unwrap_or_else(|| Err(alone.into()));
         match config.and_then(|counts| agreed(counts, total, tensors.head())) {
             Ok((counts, total, note)) => {
@@ -168,7 +168,7 @@ fn agreed(
     let expected = counts.total();
     if counts.scope != CountScope::Whole {
         let why = counts.notes.last().map_or("", String::as_str);
-        return Err(format!("the config next to the file cannot be held against it: {why}"));
+        return Err(format!("the config next to the file cannot be compared with it: {why}"));
     }
     if counts.tied && total.saturating_sub(head) == expected {
         return Ok((counts, expected, None));
@@ -176,7 +176,7 @@ fn agreed(
     if let Some(convention) = counts.stored_as(total) {
         let is_default = convention == Convention::Default;
         let note = format!(
-            "{} of the parameters are of layers for multi-token prediction, as `{}` counts them; the active count is without them",
+            "{} parameters belong to multi-token prediction layers, counted as in `{}`; the active count excludes them",
             total - expected,
             convention.name()
         );

@@ -56,7 +56,7 @@ fn blueprint(
         }
         Err(why) => {
             counts.notes.push(format!(
-                "the language model alone is counted, without towers for images or sound and what joins them: {} ({})",
+                "only the language model is counted, without image and audio towers and their projectors: {} ({})",
                 why.code.meaning, why.found
             ));
             Ok((counts, list))

@@ -118,7 +118,7 @@ impl<'a> Stated<'a> {
     fn settle(&self, whole: &[Arm]) -> Result<Arm, Error> {
         let Some(target) = self.target else { return self.whole() };
         let target = whole.iter().find(|arm| arm.id == target).ok_or_else(|| {
-            let expected = "a target that states its model and is not matched itself";
+            let expected = "a target with its own model, which is not matched itself";
             NO_MATCH.at(self.node.place(), expected, format!("`{target}`"))
         })?;
         let place = self.node.place();
@@ -221,7 +221,7 @@ fn complete(
     for field in DECODER.iter().chain(MIXTURE.iter().filter(|_| sparse)) {
         let value = match stated.remove(*field) {
             Some(_) if *field == "intermediate_size" && matches!(mode, Mode::FfnWidth(_)) => {
-                let expected = "no `intermediate_size`, which the match solves for";
+                let expected = "no `intermediate_size`, because the match computes it";
                 return Err(BAD_VALUE.at(at.place(), expected, "one"));
             }
             Some(value) => value,

@@ -64,7 +64,7 @@ impl Tuning {
         word(node.required("rule")?, &["best_interior"])?;
         let seed = node.required("seed")?;
         if seeds.contains(&seed.integer()?) {
-            let expected = "a seed that no other run has";
+            let expected = "a seed that no other run uses";
             return Err(BAD_VALUE.at(seed.place(), expected, seed.integer()?.to_string()));
         }
         let fraction = node.get("fraction").map(part).transpose()?;
@@ -101,7 +101,7 @@ impl Tuning {
             if at == 0 || at + 1 == losses.len() || !loss.is_finite() {
                 let tried: Vec<_> = self.rates.iter().map(|rate| rate.text.as_str()).collect();
                 let expected = format!(
-                    "for `{arm}` a best rate between the lowest and the highest of {}",
+                    "a best rate for `{arm}` between the lowest and the highest of {}",
                     tried.join(", ")
                 );
                 let found = match loss.is_finite() {
@@ -154,7 +154,7 @@ fn rates(list: Node<'_>) -> Result<Vec<Tried>, Error> {
         if let Some((before, value)) = read.last()
             && exact != value * BigRational::from_integer(2.into())
         {
-            let expected = format!("twice the {} before it", before.text);
+            let expected = format!("twice the previous rate, {}", before.text);
             return Err(BAD_VALUE.at(node.place(), expected, text));
         }
         if text.contains(['+', 'E']) {

@@ -44,14 +44,14 @@ impl DataPlan {
             && form != Form::Strict
         {
             let expected =
-                "no `unique_tokens` unless the form is `strict`: they follow from the run";
+                "no `unique_tokens` unless the form is `strict`, because they follow from the run";
             return Err(BAD_VALUE.at(stated.place(), expected, "one"));
         }
         let max_epochs = reuse.get("max_epochs");
         if let Some(stated) = max_epochs
             && form != Form::Strict
         {
-            let expected = "no `max_epochs` unless the form is `strict`: it is one or two";
+            let expected = "no `max_epochs` unless the form is `strict`, because it is one or two";
             return Err(BAD_VALUE.at(stated.place(), expected, "one"));
         }
         let max_epochs = max_epochs.map(|node| {
@@ -60,7 +60,8 @@ impl DataPlan {
         });
         let evaluation = root.required("evaluation")?;
         if let Some(split) = evaluation.get("split") {
-            let expected = "no `split`: tuning runs read `development`, all others `validation`";
+            let expected =
+                "no `split`, because tuning runs use `development` and all others `validation`";
             return Err(BAD_VALUE.at(split.place(), expected, "one"));
         }
         Ok(Self {
@@ -89,7 +90,7 @@ impl DataPlan {
             if let Some(unique) = self.unique_tokens
                 && tokens as f64 > most * unique as f64
             {
-                let expected = format!("at most {most} epochs of {unique} different tokens");
+                let expected = format!("at most {most} epochs of {unique} unique tokens");
                 let found = format!("{tokens} tokens");
                 return Err(BAD_LENGTH.at(self.place.clone(), expected, found));
             }

@@ -263,13 +263,15 @@ fn named_like_its_file<'a>(root: Node<'a>, file: &str) -> Result<&'a str, Error>
 /// The learning rate that the recipe states; it is stated if and only if nothing is tuned.
 fn stated_rate(recipe: Node<'_>, tuned: bool) -> Result<Option<BigRational>, Error> {
     match (recipe.get("lr"), tuned) {
-        (Some(rate), true) => {
-            Err(BAD_VALUE.at(rate.place(), "no `lr` with `[tuning]`, which finds it", "one"))
-        }
+        (Some(rate), true) => Err(BAD_VALUE.at(
+            rate.place(),
+            "no `lr` next to `[tuning]`, which determines it",
+            "one",
+        )),
         (None, true) => Ok(None),
         (Some(rate), false) => positive(rate).map(Some),
         (None, false) => {
-            Err(MISSING_FIELD.at(recipe.place(), "`lr`, or a table `[tuning]`", "neither"))
+            Err(MISSING_FIELD.at(recipe.place(), "`lr` or a table `[tuning]`", "neither"))
         }
     }
 }

@@ -190,13 +190,13 @@ pub fn same_runs(root: Node<'_>, listed: &[ListedRun<'_>]) -> Result<(), Error> 
         let missing: Vec<_> = wanted.iter().filter(|id| !given.contains(id)).copied().collect();
         let surplus: Vec<_> = found.iter().filter(|id| !right.contains(id)).copied().collect();
         let place = stated.get(field).unwrap_or(stated).place();
-        let expected = format!("in `{field}` the {} runs of the grid", wanted.len());
+        let expected = format!("the {} runs of the grid in `{field}`", wanted.len());
         let found = match (missing.is_empty(), surplus.is_empty()) {
-            (true, true) => "one of them twice".to_owned(),
+            (true, true) => "one of them listed twice".to_owned(),
             _ => format!("without {} and with {}", named(&missing), named(&surplus)),
         };
         let lines: String = wanted.iter().map(|id| format!("  \"{id}\",\n")).collect();
-        let help = format!("the grid gives\n{field} = [\n{lines}]\n");
+        let help = format!("the grid consists of\n{field} = [\n{lines}]\n");
         return Err(OTHER_RUNS.at(place, expected, found).help(help));
     }
     Ok(())

@@ -111,7 +111,13 @@ fn inner_width(
         model.insert("intermediate_size".to_owned(), json!(width));
         Ok(model)
     };
-    nearest(object, target, place, with, "a dense feed-forward block whose width changes the count")
+    nearest(
+        object,
+        target,
+        place,
+        with,
+        "a dense feed-forward block with a width that changes the count",
+    )
 }
 
 /// The width of the model whose count comes nearest, the inner width staying in proportion.
@@ -123,7 +129,7 @@ fn model_width(
 ) -> Result<Map<String, Json>, Error> {
     let number = |field: &str| {
         model.get(field).and_then(Json::as_u64).filter(|number| *number > 0).ok_or_else(|| {
-            NO_MATCH.at(place.clone(), format!("`{field}`, which is scaled"), "none")
+            NO_MATCH.at(place.clone(), format!("`{field}`, which the match scales"), "none")
         })
     };
     let (width, heads) = (number("hidden_size")?, number("num_attention_heads")?);
@@ -140,7 +146,7 @@ fn model_width(
         model.insert("intermediate_size".to_owned(), json!(scaled));
         Ok(model)
     };
-    nearest(object, target, place, with, "a model whose width changes the count")
+    nearest(object, target, place, with, "a model with a width that changes the count")
 }
 
 /// The model among `with(1)`, `with(2)`, … whose count comes nearest to the target's; the counts rise.

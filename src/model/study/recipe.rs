@@ -91,7 +91,7 @@ impl StudyRecipe {
         };
         if self.warmup_steps > hold || hold > length.schedule {
             let expected = format!("a schedule longer than its {} warmup steps", self.warmup_steps);
-            let found = format!("{} steps, of which {hold} before the decay", length.schedule);
+            let found = format!("{} steps, {hold} of them before the decay", length.schedule);
             return Err(BAD_LENGTH.at(self.place.clone(), expected, found));
         }
         let decay = length.schedule - hold;

@@ -89,8 +89,7 @@ impl TaskBootstrap {
 
     /// Why the interval decides nothing, where it does not.
     pub fn evidence(&self) -> Option<String> {
-        (self.tasks < FEWEST)
-            .then(|| format!("{} tasks are too few for a bootstrap to decide anything", self.tasks))
+        (self.tasks < FEWEST).then(|| format!("{} tasks are too few for a bootstrap", self.tasks))
     }
 
     /// Whether the percentile interval leaves out zero.

@@ -157,7 +157,7 @@ impl Scale {
         let two = BigRational::from_integer(2.into());
         if plain().all(|(cell, _)| *cell.printed.value() <= two) {
             let expected = "fractions up to one, or percent";
-            let text = format!("`{}`, and nothing above two", above.printed.text());
+            let text = format!("`{}`, but nothing above two", above.printed.text());
             return Err(UNCLEAR_UNIT.at(above.node.place(), expected, text));
         }
         let below = plain().filter(|(cell, _)| !is_above(cell) && !cell.printed.value().is_zero());
@@ -165,7 +165,7 @@ impl Scale {
         if let Some((doubtful, _)) = doubtful {
             // The odd ones out are named: one value above one among fractions, or the other way.
             let odd = if below.count() * 2 > count { above } else { doubtful };
-            let expected = "accuracies that are all fractions, or all percent";
+            let expected = "only fractions, or only percentages";
             let text = format!(
                 "`{}` beside `{}`",
                 odd.printed.text(),

@@ -257,7 +257,7 @@ impl<'a> TaskTable<'a> {
                 let above = row.items.as_ref().is_some_and(|items| value > items.printed.value());
                 if !value.is_integer() || value.is_negative() || above {
                     let found = format!("`{}`", count.printed.text());
-                    let expected = "a whole number, at most as many as there are";
+                    let expected = "a whole number, at most the number of items";
                     return Err(WRONG_COUNT.at(count.node.place(), expected, found));
                 }
             }

@@ -72,7 +72,7 @@ impl<'a> TableReading<'a> {
         }
         if !followed.over_all.is_empty() {
             let message = format!(
-                "{name} {text} is the mean over all {} tasks, not over the 22 of CORE",
+                "{name} {text} is the mean over all {} tasks; CORE has 22",
                 self.table.rows.len()
             );
             return vec![(Trouble::OtherTasks, message)];
@@ -90,15 +90,15 @@ impl<'a> TableReading<'a> {
         };
         let own = match (followed.own_column, &self.column) {
             (true, _) => "; it is the mean of the table's own centered column",
-            (false, Some(_)) => "; nor is it the mean of the table's own centered column",
+            (false, Some(_)) => "; it is not the mean of the table's own centered column either",
             (false, None) => "",
         };
         let version = match name.rsplit_once("_v") {
-            Some((_, version)) => format!("; its name says version {version}"),
+            Some((_, version)) => format!("; its name has version {version}"),
             None => String::new(),
         };
         let message = format!(
-            "{name} {text} follows from none of the given baselines: {}{own}{version}",
+            "{name} {text} does not follow from any of the baselines, which lead to {}{own}{version}",
             self.each(would)
         );
         vec![(Trouble::Aggregate, message)]
@@ -113,7 +113,7 @@ impl<'a> TableReading<'a> {
                 .iter()
                 .map(|(scores, count)| format!("{count} cells follow {}", scores.baselines.name))
                 .collect();
-            let message = format!("of {} centered values {}", column.cells, each.join(", "));
+            let message = format!("among {} centered values, {}", column.cells, each.join(", "));
             troubles.push((Trouble::MixedColumn, message));
         }
         if !column.stray.is_empty() {
@@ -128,7 +128,7 @@ impl<'a> TableReading<'a> {
                 format!("{} {stated} (would be {})", row.task, self.each(would))
             };
             let message = format!(
-                "centered values that follow from none of the given baselines: {}",
+                "centered values that do not follow from any of the baselines: {}",
                 listed(&column.stray, one)
             );
             troubles.push((Trouble::StrayCell, message));
@@ -147,7 +147,8 @@ impl<'a> TableReading<'a> {
                 let (correct, items) = (text(&row.correct), text(&row.items));
                 format!("{} {} is not {correct}/{items}", row.task, row.accuracy.printed.text())
             };
-            let message = format!("accuracies against counts: {}", listed(&miscounted, one));
+            let message =
+                format!("accuracies that contradict their counts: {}", listed(&miscounted, one));
             troubles.push((Trouble::Miscounted, message));
         }
         let foreign = self.foreign_baselines();
@@ -156,10 +157,10 @@ impl<'a> TableReading<'a> {
                 let own = row.baseline.as_ref().map_or("", |cell| cell.printed.text());
                 let file = scores.baselines.of_task(row.task);
                 let file = file.map_or_else(String::new, |value| format_significant(value, DIGITS));
-                format!("{} {own} against {file}", row.task)
+                format!("{} {own} instead of {file}", row.task)
             };
             let message = format!(
-                "baselines of the table are not those of {}: {}",
+                "baselines in the table differ from {}: {}",
                 scores.baselines.name,
                 listed(&foreign, one)
             );

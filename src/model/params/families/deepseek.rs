@@ -74,12 +74,12 @@ pub static GLM_LITE: Family = Family {
             Defaults { vocabulary: 154_880, hidden: 2048, width: 10_240, layers: 47, tied: false };
         fields.exactly("first_k_dense_replace", 1)?;
         if fields.given("mlp_layer_types")? {
-            return Err(fields.unsupported("mlp_layer_types", "the first layer dense alone"));
+            return Err(fields.unsupported("mlp_layer_types", "only the first layer dense"));
         }
         let names = ["qk_nope_head_dim", "v_head_dim", "q_lora_rank"];
         for name in names {
             if !fields.given(name)? {
-                return Err(fields.unsupported(name, "a config that names it"));
+                return Err(fields.unsupported(name, "a config with this field"));
             }
         }
         let (experts, width) = ((64, 4), 1536);

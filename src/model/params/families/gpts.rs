@@ -195,7 +195,7 @@ pub static MPT: Family = Family {
                 attention.word("attn_type", "multihead_attention", "multihead_attention")?;
                 let heads = fields.size(names, 16)?;
                 if attention.size_or("kv_n_heads", heads, heads)? != heads {
-                    return Err(attention.unsupported("kv_n_heads", "as many as there are heads"));
+                    return Err(attention.unsupported("kv_n_heads", "the number of heads"));
                 }
             }
             attention.finish(&["attn_impl", "attn_pdrop", "attn_uses_sequence_id", "prefix_lm"])?;

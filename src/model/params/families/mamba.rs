@@ -74,7 +74,9 @@ pub static SECOND: Family = Family {
         let inner = dims.h * fields.size("expand", 2)?;
         let heads = fields.size("num_heads", 128)?;
         if heads * fields.size("head_dim", 64)? != inner {
-            return Err(fields.impossible("num_heads", "`expand` times the width over `head_dim`"));
+            return Err(
+                fields.impossible("num_heads", "`expand` times the width divided by `head_dim`")
+            );
         }
         let mamba = Mamba2 {
             heads,

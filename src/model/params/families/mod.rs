@@ -213,9 +213,9 @@ pub fn find(root: Node<'_>) -> Result<&'static Family, Error> {
         let found = all().find(|family| named(family) || alike(family));
         return found.ok_or_else(|| match architecture {
             Some(architecture) => unknown(format!("the architecture `{architecture}`")),
-            None => unknown(
-                "a config that names no `model_type` and looks like no known family".to_owned(),
-            ),
+            None => {
+                unknown("a config without `model_type` that resembles no known family".to_owned())
+            }
         });
     };
     let model_type = model_type.text()?;

@@ -29,7 +29,7 @@ fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
         return Err(UNSUPPORTED.at(
             fields.place("window_pattern"),
             "a config of the first release, without `window_pattern`",
-            "a later revision, whose extra parameters the config does not show",
+            "a later revision with parameters that are not in the config",
         ));
     }
     for name in ["attention_bias", "tie_word_embeddings"] {

@@ -83,7 +83,7 @@ fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     };
     let layers = Layers::new(kinds.len() as u64, is(Kind::Experts));
     if layers.all() != fields.size_or("num_hidden_layers", layers.all(), layers.all())? {
-        return Err(fields.impossible("num_hidden_layers", "the length of the pattern of layers"));
+        return Err(fields.impossible("num_hidden_layers", "the length of the layer pattern"));
     }
     let h = fields.size("hidden_size", 4096)?;
     let dense = layers.set(is(Kind::Dense));

@@ -34,7 +34,7 @@ fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     let head = match fields.architecture() {
         Some("ViTForImageClassification") => Head { name: "classifier", width: fields.labels()? },
         Some("ViTModel") => Head { name: "pooler.dense", width: pooled },
-        _ => return Err(fields.unsupported("architectures", "the head that stands on the encoder")),
+        _ => return Err(fields.unsupported("architectures", "a known head on the encoder")),
     };
 
     let mut tensors = TensorList::new(&layers);

@@ -182,7 +182,7 @@ pub(super) fn pixtral(fields: &ConfigFields<'_>, towers: &mut Towers) -> Result<
     let heads = fields.size("num_attention_heads", 16)?;
     let size = fields.head_size("num_attention_heads", h, heads)?;
     if fields.size_or("head_dim", size, size)? != size {
-        return Err(fields.unsupported("head_dim", "the width over the heads"));
+        return Err(fields.unsupported("head_dim", "the width divided by the number of heads"));
     }
     let patch = square(fields.size("patch_size", 16)?) * fields.size("num_channels", 3)?;
     // Positions are rotary: the size of images shapes nothing.

@@ -162,7 +162,7 @@ pub(super) fn gemma4(
     towers: &mut Towers,
 ) -> Result<(), Error> {
     if outer.given("audio_config")? {
-        return Err(outer.unsupported("audio_config", "no encoder of sound"));
+        return Err(outer.unsupported("audio_config", "no audio encoder"));
     }
     // A model of this class without the table has no encoder, unlike one of the others.
     if !outer.given("vision_config")? {
@@ -454,5 +454,5 @@ fn same_width(
     if width == other {
         return Ok(());
     }
-    Err(fields.unsupported(name, "the width that it is joined to"))
+    Err(fields.unsupported(name, "the width of the part that it connects to"))
 }

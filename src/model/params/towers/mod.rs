@@ -190,9 +190,9 @@ impl Wrapper {
         if (own || self.text_ties && of_text) == language.tied {
             return Ok(());
         }
-        let expected = format!("`{name}` with one meaning for the model and its text");
+        let expected = format!("the same `{name}` in the outer config and in `text_config`");
         let found = format!(
-            "a head that is {} by the outer config and {} by that of the text",
+            "a head that is {} in the outer config and {} in `text_config`",
             if own { "tied" } else { "untied" },
             if language.tied { "tied" } else { "untied" }
         );
