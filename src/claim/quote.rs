@@ -1,10 +1,10 @@
-//! The numbers of a text, in the order in which they stand there.
+//! The numbers of a text, in order.
 //!
-//! A number is a run of digits that is not part of a name: `9536-step` holds one, `bf16`, `MoE-64`, `top-2`,
-//! `#420`, `0003` and `10th` hold none, and neither does the `1. ` of a list or a footnote `[^1]`. Emphasis is no
-//! name: `_1,209_` holds one, and so do `x9.4` and each side of `256x2048`. Numbers in words count too: `two` to
-//! `ninety-nine`, `half`, `two thirds`, `twice`, `fivefold`, `a million`. Behind `±`, and in the brackets of
-//! `1.702(13)`, stands a spread. A date is an item without a value.
+//! A number is a run of digits that is not part of a name: `9536-step` contains one; `bf16`, `MoE-64`, `top-2`, `#420`,
+//! `0003` and `10th` contain none, and neither does the `1. ` of a list or a footnote `[^1]`. Emphasis does not make a
+//! name: `_1,209_` contains one, and so do `x9.4` and each side of `256x2048`. Numbers in words count, too: `two` to
+//! `ninety-nine`, `half`, `two thirds`, `twice`, `fivefold`, `a million`. The number after `±`, and the one in the brackets
+//! of `1.702(13)`, is an uncertainty. A date is an item without a value.
 
 mod aloud;
 mod dates;
@@ -27,7 +27,7 @@ use written::Written;
 /// A number of a text, or a date.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QuoteItem {
-    /// Where it stands in the text, in bytes, without the words before it.
+    /// Its position in the text in bytes, without the words before it.
     pub span: Range<usize>,
     /// What it is.
     pub kind: ItemKind,
@@ -36,7 +36,7 @@ pub struct QuoteItem {
     /// Whether its signs can be read in more than one way: another direction of writing, the comma of other countries,
     /// the argument of a root.
     pub is_unclear: bool,
-    /// Another reading that is as good: `1.702 ± 0.8%` is no percentage if its spread is a share.
+    /// An equally plausible reading: `1.702 ± 0.8%` is not a percentage if the uncertainty is relative.
     pub other: Option<Printed>,
 }
 
@@ -47,7 +47,7 @@ pub enum RangeEnd {
     High,
 }
 
-/// What an item of a text is.
+/// The kind of an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ItemKind {
     /// A number.
@@ -59,7 +59,7 @@ pub enum ItemKind {
 }
 
 impl QuoteItem {
-    /// Its digits as they stand in the text.
+    /// Its digits as they are in the text.
     pub fn text<'a>(&self, of: &'a str) -> &'a str {
         of.get(self.span.clone()).unwrap_or_default()
     }
@@ -80,7 +80,7 @@ impl QuoteItem {
         }
     }
 
-    /// Whether it stands behind `±`.
+    /// Whether it follows `±`.
     pub fn is_spread(&self) -> bool {
         matches!(self.kind, ItemKind::Spread(_))
     }
@@ -91,8 +91,8 @@ impl QuoteItem {
     }
 }
 
-/// The most bytes before and behind a number that are read for what they say of it: a text may be one line without
-/// an end, and all numbers.
+/// The maximum number of bytes before and after a number that are read as its context: a text may be one endless line full
+/// of numbers.
 const NEAR: usize = 400;
 
 /// Nobody measures a number of more digits, and parsing one is slow.
@@ -108,7 +108,7 @@ fn behind(text: &str, at: usize) -> &str {
     first_bytes(&text[at..], NEAR)
 }
 
-/// How many numbers a text may have, in digits and in words, without reading what stands around them.
+/// The number of numbers in a text, in digits and in words, without reading their context.
 pub fn count(text: &str) -> usize {
     let runs = text.split(|c: char| !c.is_numeric()).filter(|run| !run.is_empty());
     let words = text.split(|c: char| !c.is_ascii_alphabetic()).filter(|word| word.len() > 2);
@@ -125,7 +125,7 @@ pub fn items(text: &str) -> Vec<QuoteItem> {
     items
 }
 
-/// The items of a text as it is read aloud.
+/// The items of a text in normalized form.
 fn items_of(text: &str) -> Vec<QuoteItem> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -134,7 +134,7 @@ fn items_of(text: &str) -> Vec<QuoteItem> {
         if here.is_ascii_digit() || (here == '.' && starts_with_digit(text, next)) {
             at = read_digits(text, at, &mut found);
         } else if here == '\\' {
-            // A command of TeX ends with its letters: `\approx20` holds a number.
+            // A TeX command ends with its letters: `\approx20` contains a number.
             at = next + run(&text[next..], |c| c.is_ascii_alphabetic());
         } else if here.is_ascii_alphabetic() && starts_word(text, at) {
             at = read_word(text, at, &mut found);
@@ -182,12 +182,12 @@ impl Found {
     }
 }
 
-/// Whether the paragraph crosses out what stands at a place: `~~`, `<del>`, `\sout{`.
+/// Whether a position is struck out in its paragraph: `~~`, `<del>`, `\sout{`.
 pub fn is_struck(text: &str, at: usize) -> bool {
     let paragraph = before(text, at).rsplit("\n\n").next().unwrap_or_default();
     let strikes = |(open, close): (&str, &str)| {
         let (opened, closed) = (paragraph.rfind(open), paragraph.rfind(close));
-        // What stands apart from the words behind it opens nothing: `a ~~ b`.
+        // A mark with spaces around it opens nothing: `a ~~ b`.
         let is_apart =
             opened.is_some_and(|at| paragraph[at + open.len()..].starts_with(char::is_whitespace));
         if open == close {
@@ -220,7 +220,7 @@ fn read_word(text: &str, at: usize, found: &mut Vec<Found>) -> usize {
     }
     let end = word_end(text, at);
     let word = &text[at..end];
-    // `x9.4` is so many times.
+    // `x9.4` is a factor.
     let times = word.strip_prefix('x').is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit()));
     if times && word.len() > 1 && text[end..].starts_with('.') && starts_with_digit(text, end + 1) {
         return at + 1;
@@ -230,7 +230,7 @@ fn read_word(text: &str, at: usize, found: &mut Vec<Found>) -> usize {
     if is_name { name_end(text, end) } else { end }
 }
 
-/// Reads what begins with the digit at `at`, and returns where reading goes on.
+/// Reads the item that starts with the digit at `at`, and returns the position after it.
 fn read_digits(text: &str, at: usize, found: &mut Vec<Found>) -> usize {
     if let Some(end) = read_date(text, at, found) {
         return end;
@@ -327,7 +327,7 @@ fn one_of(text: &str, top: &Written) -> Option<Written> {
     Some(Written { span, printed, scale: None })
 }
 
-/// Ranges: their ends share the unit of the last. The last unit of a list may be that of all its numbers.
+/// Ranges: both ends have the unit of the last number. The last unit of a list may apply to all of its numbers.
 fn read_ranges(text: &str, found: &mut [Found]) {
     for at in (1..found.len()).rev() {
         let [.., first, second] = &mut found[..=at] else { return };
@@ -355,7 +355,7 @@ fn read_ranges(text: &str, found: &mut [Found]) {
     }
 }
 
-/// What two numbers and the signs between them are.
+/// The meaning of two numbers and the characters between them.
 struct Joint {
     /// Whether the unit of the second is the unit of the first.
     shares: bool,
@@ -397,7 +397,7 @@ fn mark_ends(first: &mut QuoteItem, second: &mut QuoteItem) {
     }
 }
 
-/// Where the number behind `±` begins, if it comes next.
+/// The start of the number after `±`, if it comes next.
 fn spread_start(text: &str, end: usize) -> Option<usize> {
     let rest = text[end..].trim_start_matches(['$', ' ', '\u{a0}', '\u{2009}', '\u{202f}']);
     let rest = words().behind("sign.spreads", rest)?;
@@ -420,7 +420,7 @@ pub fn may_lack_its_unit(item: &mut QuoteItem) {
     item.other = item.other.take().or(plain);
 }
 
-/// The text with its numbers in the unit that stands elsewhere: in the head of the column.
+/// The item with its numbers in a unit from elsewhere, such as the column head.
 pub fn in_unit(item: &mut QuoteItem, factor: &BigRational, unit: Unit) {
     let (ItemKind::Number(printed) | ItemKind::Spread(printed)) = &mut item.kind else { return };
     // A suffix or a unit of its own is nearer.
@@ -461,7 +461,7 @@ fn belongs_to_a_name(text: &str, at: usize) -> bool {
         return bare.ends_with(|c: char| c.is_alphanumeric());
     }
     if let Some(bare) = before.strip_suffix('x') {
-        // `256x2048` is a product, `x9.4` so many times; `0x10` is a name.
+        // `256x2048` is a product, `x9.4` a factor, `0x10` a name.
         let factor = bare.trim_end_matches(|c: char| c.is_ascii_digit());
         let is_product = factor.len() < bare.len()
             && !factor.ends_with(|c: char| c.is_alphabetic() || c == '_' || c == '-')
@@ -516,12 +516,12 @@ fn starts_word(text: &str, at: usize) -> bool {
     !text[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == '-')
 }
 
-/// Where the word at `at` ends; of a longer word, the end of its first [`NEAR`] bytes.
+/// The end of the word at `at`, or of the first [`NEAR`] bytes of a longer word.
 fn word_end(text: &str, at: usize) -> usize {
     at + run(behind(text, at), |c| c.is_alphanumeric() || c == '_')
 }
 
-/// Where a name that goes on at `at` ends; dots and dashes inside it belong to it.
+/// The end of a name that continues at `at`, including dots and dashes inside it.
 fn name_end(text: &str, at: usize) -> usize {
     let mut end = word_end(text, at);
     while let Some(rest) = text[end..].strip_prefix(['.', '-'])

@@ -8,17 +8,17 @@ use std::ops::{Deref, Range};
 use crate::seen::HIDDEN;
 use crate::spelling;
 
-/// A cell: its text without the space around it, and where that stands.
+/// A cell: its text without surrounding space, and the position of that text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PrintedCell {
     /// What it holds.
     pub text: String,
-    /// Where that stands in the text that the table was read from, in bytes.
+    /// Its position in the text of the table, in bytes.
     pub span: Range<usize>,
 }
 
 impl PrintedCell {
-    /// A cell that stands in no text.
+    /// A cell without a position in a text.
     pub fn alone(text: String) -> Self {
         Self { text, span: 0..0 }
     }
@@ -34,7 +34,7 @@ pub struct PrintedTable {
 }
 
 impl PrintedTable {
-    /// Reads a table that stands alone in a text; none where there are no two lines of cells.
+    /// Parses a text that consists of a table; none without at least two lines of cells.
     pub fn parse(text: &str) -> Option<Self> {
         let lines: Vec<_> = lines(text).filter(|(_, line)| !line.trim().is_empty()).collect();
         let cells: Option<Vec<_>> = cells_of_lines(&lines).into_iter().collect();
@@ -45,13 +45,13 @@ impl PrintedTable {
     }
 }
 
-/// A table, and its lines by the names of rows.
+/// A table, and its lines by row name.
 #[derive(Debug)]
 pub struct NamedTable {
     table: PrintedTable,
     /// The lines by their first cells, as they are read.
     by_first: HashMap<String, Vec<usize>>,
-    /// The same of lines whose first cell is empty, by the cell above it that they belong to.
+    /// The lines with an empty first cell, by the cell above that they belong to.
     by_group: HashMap<String, Vec<usize>>,
 }
 
@@ -82,14 +82,14 @@ impl NamedTable {
         Self { table, by_first, by_group }
     }
 
-    /// The line whose first cells are these, parted by `|` where there are several, if there is just one.
-    /// Below a cell, empty ones mean the same as it.
+    /// The line with these first cells, separated by `|`, if there is exactly one. Empty cells below a cell have the same
+    /// meaning as that cell.
     pub fn row(&self, label: &str) -> Option<usize> {
         let parts: Vec<_> = label.split('|').map(str::trim).collect();
         let first = read_alike(parts[0]);
         let near =
             |rows: &'_ HashMap<String, Vec<usize>>| rows.get(&first).cloned().unwrap_or_default();
-        // The lines with the name, and how many of its parts they have from a line above.
+        // The lines with this name, and the number of its parts that come from a line above.
         let own = near(&self.by_first).into_iter().map(|index| (index, 0));
         let grouped = near(&self.by_group).into_iter().map(|index| (index, 1));
         let lines: Vec<_> = own.chain(grouped.filter(|_| parts.len() > 1)).collect();
@@ -106,7 +106,7 @@ impl NamedTable {
         only(|cell, part| cell == part).or_else(|| only(spelling::same))
     }
 
-    /// The table of that line alone, below the one that names what its empty cells mean.
+    /// The table with only that line, below the line that explains its empty cells.
     pub fn alone(&self, label: &str) -> PrintedTable {
         let own = self.row(label);
         let has_name = |at: &usize| {
@@ -119,7 +119,7 @@ impl NamedTable {
     }
 }
 
-/// So many tables with one head are looked at: one that stands more often is no head.
+/// The maximum number of tables with the same head: a head with more occurrences is not a head.
 pub(crate) const MOST_HEADS: usize = 8;
 
 /// A line of cells.
@@ -127,7 +127,7 @@ pub(crate) const MOST_HEADS: usize = 8;
 pub struct TableLine {
     /// Its cells.
     pub cells: Vec<PrintedCell>,
-    /// Where it stands, without the space behind it.
+    /// Its position, without trailing space.
     pub span: Range<usize>,
 }
 
@@ -139,7 +139,7 @@ struct TableBlock {
     is_marked_up: bool,
 }
 
-/// A table of a text: the lines below that of its head.
+/// A table in a text: the lines below its head.
 #[derive(Debug, Clone, Copy)]
 pub struct TableBelow<'l> {
     lines: &'l TableLines,
@@ -168,7 +168,7 @@ impl<'l> TableBelow<'l> {
         self.block().lines[self.at + 1..].iter().filter(move |line| self.is_row(line))
     }
 
-    /// Its rows that are read as `key` says, in their order.
+    /// The rows with the normalized text `key`, in order.
     pub(crate) fn rows_read_as(self, key: &str) -> impl Iterator<Item = &'l TableLine> + use<'l> {
         let places = self.lines.by_cells.get(key).map_or(&[][..], Vec::as_slice);
         let first = places.partition_point(|place| *place <= (self.block, self.at));
@@ -232,7 +232,7 @@ impl TableLines {
         placed.filter(|place| same(place.head(), row))
     }
 
-    /// The one table whose head has these cells; else how many there are, as far as they are looked at.
+    /// The one table whose head has these cells, or the number of such tables, up to the limit.
     pub fn table(&self, head: &[PrintedCell]) -> Result<PrintedTable, usize> {
         let is_spelled_so =
             |table: &TableBelow| std::iter::zip(table.head(), head).all(|(a, b)| a.text == b.text);
@@ -263,12 +263,12 @@ pub(crate) fn key(row: &[PrintedCell]) -> String {
     key
 }
 
-/// A text as it is read: texts that differ in the spelling of their signs alone are one.
+/// The normalized text: texts that differ only in the spelling of characters are equal.
 fn read_alike(text: &str) -> String {
     spelling::PlainSpelling::of(text).text.trim().to_owned()
 }
 
-/// The cells of each line. A table needs no bars around its lines where a rule below the first says that it is one.
+/// The cells of each line. A table needs no outer bars if the second line is a rule.
 fn cells_of_lines(lines: &[(usize, &str)]) -> Vec<Option<Vec<PrintedCell>>> {
     let mut all: Vec<_> = lines.iter().map(|(start, line)| cells(line, *start)).collect();
     let mut at = 1;
@@ -289,7 +289,7 @@ fn cells_of_lines(lines: &[(usize, &str)]) -> Vec<Option<Vec<PrintedCell>>> {
     all
 }
 
-/// The cells of a line that need not begin with a bar; none where no bar parts two.
+/// The cells of a line without outer bars; none if no bar separates two.
 fn bare_cells(line: &str, start: usize) -> Option<Vec<PrintedCell>> {
     line.contains('|').then(|| split(line, start))
 }
@@ -318,7 +318,7 @@ fn split(line: &str, start: usize) -> Vec<PrintedCell> {
     cells
 }
 
-/// The cell in a stretch of a text, without the space around it and what nobody sees in it.
+/// The cell in a part of a text, without surrounding space and hidden parts.
 fn cell(text: &str, inside: Range<usize>) -> PrintedCell {
     let part = &text[inside.clone()];
     let bare = part.trim_start();
@@ -327,7 +327,7 @@ fn cell(text: &str, inside: Range<usize>) -> PrintedCell {
     PrintedCell { text: bare.replace(HIDDEN, ""), span: start..start + bare.len() }
 }
 
-/// The column that a head names: by its text, or, where several have one text, by text and number, `loss #2`.
+/// The column with a name: by its text or, if several have the same text, by text and number, `loss #2`.
 pub fn column(head: &[PrintedCell], label: &str) -> Option<usize> {
     let numbered =
         label.rsplit_once(" #").and_then(|(text, number)| Some((text, number.parse().ok()?)));
@@ -388,7 +388,7 @@ mod tests {
         assert_eq!(lines.table(&cells("| arm |", 0).unwrap()), Err(0));
         let twice = format!("{TEXT}{TEXT}");
         assert_eq!(TableLines::of(&twice).table(&head), Err(2));
-        // A head alone, or above nothing but rules, is no table.
+        // A head alone, or with only rules below, is not a table.
         assert_eq!(
             TableLines::of("| arm | loss |\n\n| arm | loss |\n|-|-|\n").table(&head),
             Err(0)

@@ -10,7 +10,7 @@ use crate::words::words;
 /// Signs behind which the line is shown in another order.
 const OTHER_ORDER: [char; 5] = ['\u{202d}', '\u{202e}', '\u{2066}', '\u{2067}', '\u{2068}'];
 
-/// Whether a number is a part of a formula, or goes on in signs that are not read with it.
+/// Whether a number is part of a formula, or continues with characters that are not read with it.
 pub(super) fn are_part_of_more(text: &str, span: &Range<usize>) -> bool {
     let before = before(text, span.start);
     let line = before.rsplit('\n').next().unwrap_or_default();
@@ -20,8 +20,8 @@ pub(super) fn are_part_of_more(text: &str, span: &Range<usize>) -> bool {
         || may_have_a_decimal_comma(text, span)
 }
 
-/// Whether a power or a part behind a number was not read with it: `1.7^2`, `6²`, `6½`, `6‰`. `^1^` is a note, and so is a
-/// small digit behind groups of digits.
+/// Whether a power or fraction after a number was not read with it: `1.7^2`, `6²`, `6½`, `6‰`. `^1^` is a footnote, and so
+/// is a superscript digit after groups of digits.
 fn goes_on(number: &str, rest: &str) -> bool {
     let is_power = rest.starts_with('^') && raised(rest).is_some();
     let is_sign = |c: char| !c.is_ascii() && c.is_numeric() || matches!(c, '⁻' | '‰');

@@ -1,6 +1,6 @@
-//! How one number is written in digits: sign, groups, decimals, powers, suffix and unit.
+//! A number written in digits: sign, groups, decimals, powers, suffix and unit.
 //!
-//! What is found is handed to [`Printed`] in its plainest spelling, and keeps the text as it stands.
+//! The result is passed to [`Printed`] in its plainest spelling, and keeps its original text.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -15,15 +15,15 @@ use crate::words::words;
 /// A number as it is written.
 #[derive(Debug, Clone)]
 pub(super) struct Written {
-    /// Where it stands.
+    /// Its position.
     pub(super) span: Range<usize>,
-    /// What it says, with suffix and unit.
+    /// Its value, with suffix and unit.
     pub(super) printed: Printed,
-    /// What its suffix multiplies it by.
+    /// The factor of its suffix.
     pub(super) scale: Option<BigRational>,
 }
 
-/// What stands behind a number that it is multiplied by.
+/// A factor after a number.
 struct Suffix {
     word: &'static str,
     factor: BigRational,
@@ -90,7 +90,7 @@ impl Written {
         Some(Self { span: at..end, printed, scale: None })
     }
 
-    /// The number with what another one names for both.
+    /// The number with a suffix or unit that a different number states for both.
     pub(super) fn sharing(&self, other: &Self) -> Self {
         let mut shared = self.clone();
         if let (None, Some(scale)) = (&self.scale, &other.scale) {
@@ -104,7 +104,7 @@ impl Written {
     }
 }
 
-/// Where the number begins with its sign or dollar, and whether it is negative.
+/// The start of the number including its sign or dollar, and whether it is negative.
 fn sign(text: &str, at: usize) -> (usize, bool) {
     let before = &text[..at];
     let bare = before.strip_suffix('$').unwrap_or(before);
@@ -134,7 +134,7 @@ fn sign(text: &str, at: usize) -> (usize, bool) {
     (start, false)
 }
 
-/// Whether a sign behind these characters is no dash between two things.
+/// Whether a sign after these characters is not a dash between two things.
 fn is_free(head: &str) -> bool {
     head.chars()
         .next_back()
@@ -195,7 +195,7 @@ fn groups_end(text: &str, start: usize, end: usize) -> usize {
     match separator {
         // `1,209,5` is a list, whatever it means.
         "," => last,
-        // A row of numbers is no number; `12 500` behind a name or a number may be two.
+        // A row of numbers is not a number; `12 500` after a name or a number may be two.
         " " if goes_on || !stands_alone(text, start, last) => end,
         _ if goes_on => end,
         _ => last,
@@ -315,7 +315,7 @@ pub(super) fn unit(text: &str, start: usize, end: usize) -> Option<(usize, Unit)
             return Some((at + word.len(), unit));
         }
     }
-    // `1.7x` is so many times; `8 x 384` is a product.
+    // `1.7x` is a factor; `8 x 384` is a product.
     if let Some(rest) = text[end..].strip_prefix("\\times")
         && (rest.is_empty() || rest.starts_with(['$', '}']))
     {
@@ -333,10 +333,10 @@ pub(super) fn unit(text: &str, start: usize, end: usize) -> Option<(usize, Unit)
     is_boundary(text, last).then_some((last, Unit::Times))
 }
 
-/// Where a word that belongs to a number may begin: behind emphasis, a dash, spaces or the end of a line.
+/// The possible start of a word that belongs to a number: after emphasis, a dash, spaces or a line break.
 fn word_gap(text: &str, end: usize) -> usize {
     const MARKS: [char; 3] = ['*', '_', '`'];
-    // The word may be that of a link.
+    // The word may be part of a link.
     const OPENED: [char; 4] = ['*', '_', '`', '['];
     let rest = text[end..].trim_start_matches(MARKS);
     let dash = rest.strip_prefix(['-', '\u{2011}', '\u{2010}']).unwrap_or(rest);
@@ -356,7 +356,7 @@ fn word_gap(text: &str, end: usize) -> usize {
     if lines > 1 { end } else { text.len() - next.len() }
 }
 
-/// Where a letter that belongs to a number may begin: behind one space, or the end of its emphasis.
+/// The possible start of a letter that belongs to a number: after one space, or the end of its emphasis.
 fn letter_gap(text: &str, start: usize, end: usize) -> usize {
     let end = end + closed_emphasis(text, start, end);
     end + space_width(text, end)
