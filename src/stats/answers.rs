@@ -13,7 +13,7 @@ use crate::{self as stats, Decimal, Decimals, MannWhitney, RankedPair, Refused, 
 /// Below this many values with ties the normal approximation of U is rough: SciPy counts orders there if it can.
 const FEW_TIED: usize = 8;
 
-/// What is known of one arm.
+/// The available data of one arm.
 #[derive(Debug)]
 pub enum ArmValues {
     /// Its values.
@@ -22,7 +22,7 @@ pub enum ArmValues {
     Summary(Summary),
 }
 
-/// The values of an arm: the nearest floats, and what they are exactly.
+/// The values of an arm as the nearest floats and exactly.
 #[derive(Debug)]
 pub struct ListedValues {
     floats: Vec<f64>,
@@ -30,7 +30,7 @@ pub struct ListedValues {
 }
 
 impl ListedValues {
-    /// The values of which each is a float and a decimal near it.
+    /// Pairs of a float and the decimal that it was read from.
     pub fn of(values: impl IntoIterator<Item = (f64, Decimal)>) -> Self {
         let (floats, exact): (Vec<_>, Vec<_>) = values.into_iter().unzip();
         Self { floats, exact: exact.into() }
@@ -38,7 +38,7 @@ impl ListedValues {
 }
 
 impl ArmValues {
-    /// The values, where they are known.
+    /// The values, if they are available.
     pub fn values(&self) -> Option<&[f64]> {
         match self {
             ArmValues::Values(values) => Some(&values.floats),
@@ -46,7 +46,7 @@ impl ArmValues {
         }
     }
 
-    /// What the values are exactly, where they are known.
+    /// The exact values, if they are available.
     fn exact(&self) -> Option<&Decimals> {
         match self {
             ArmValues::Values(values) => Some(&values.exact),
@@ -54,7 +54,7 @@ impl ArmValues {
         }
     }
 
-    /// The summary, where there is one.
+    /// The summary, if there is one.
     pub fn summary(&self) -> Result<Summary, Refused> {
         match self {
             ArmValues::Values(values) => Summary::of_decimals(&values.exact),
@@ -106,7 +106,7 @@ pub struct StatsRequest {
     pub margin: Option<[f64; 2]>,
     /// The level of every interval.
     pub level: f64,
-    /// What a design is to achieve, at 1 - level.
+    /// The goal of a design, at 1 - level.
     pub goal: Goal,
     /// The power of that goal.
     pub power: f64,
@@ -120,7 +120,7 @@ pub struct StatsRequest {
 pub const POWER_METHOD: &str = "two-sided t test; power from the noncentral t distribution, integrated \
                                 over the measured spread by tanh-sinh quadrature";
 
-/// Why there is no answer.
+/// The reason why there is no answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Why(pub String);
 
@@ -130,7 +130,7 @@ impl From<Refused> for Why {
     }
 }
 
-/// Why there is no test against a target that nobody named: of no interest to people.
+/// The reason for a missing test against a target that was not requested; not shown to readers.
 pub const NO_TARGET: &str = "no target was given";
 
 /// One answer under its name.
@@ -140,16 +140,16 @@ pub struct Entry {
     pub key: &'static str,
     /// Its name for people.
     pub label: &'static str,
-    /// What was computed.
+    /// The result.
     pub answer: Result<Answer, Why>,
 }
 
-/// What was computed.
+/// A computed result.
 #[derive(Debug, Default)]
 pub struct Answer {
     /// The fields in order.
     pub fields: Vec<(&'static str, AnswerField)>,
-    /// Why it decides nothing.
+    /// The reason why it decides nothing.
     pub doubt: Option<String>,
 }
 
@@ -313,7 +313,7 @@ fn two_arms(asked: &StatsRequest, a: &ArmValues, b: &ArmValues, add: &mut Add<'_
     add("power_paired", "paired t", power(asked, &paired, of_pairs));
 }
 
-/// Mann-Whitney's and the Kolmogorov-Smirnov test of lists of so many values.
+/// The Mann-Whitney and Kolmogorov-Smirnov tests of lists of these lengths.
 fn by_ranks(
     asked: &StatsRequest,
     ranked: &Result<RankedPair, Why>,
@@ -391,7 +391,7 @@ fn of_categories(asked: &StatsRequest) -> Result<Answer, Why> {
     .doubted(doubt))
 }
 
-/// Each of two arms against the target, where there is one.
+/// Tests each of two arms against the target, if there is one.
 fn against_targets(asked: &StatsRequest, a: &ArmValues, b: &ArmValues, add: &mut Add<'_>) {
     for (key, label, arm) in
         [("one_sample_t", "a against target", a), ("one_sample_t_b", "b against target", b)]
@@ -410,7 +410,7 @@ fn one_sample(arm: &ArmValues, target: f64) -> Result<T, Why> {
     })
 }
 
-/// Welch's and the pooled test: of the values, where those of both arms are known, else of their summaries.
+/// Welch's and the pooled test: from the values if both arms have them, otherwise from summaries.
 fn unpaired(a: &ArmValues, b: &ArmValues) -> [Result<T, Refused>; 2] {
     if let (ArmValues::Values(a), ArmValues::Values(b)) = (a, b) {
         return [stats::welch_of(&a.exact, &b.exact), stats::pooled_of(&a.exact, &b.exact)];
@@ -434,7 +434,7 @@ fn summary_fields(summary: &Summary) -> Vec<(&'static str, AnswerField)> {
     ]
 }
 
-/// One list; a single value has a mean and nothing else.
+/// The description of one list; a single value has only a mean.
 fn described(arm: &ArmValues) -> Result<Answer, Why> {
     match arm.summary() {
         Ok(summary) => Ok(Answer::of(summary_fields(&summary))),
@@ -557,7 +557,7 @@ fn equivalence(test: &Result<T, Why>, margin: [f64; 2], n: usize) -> Result<Answ
     Ok(Answer::of(fields).doubted(few_values(n)))
 }
 
-/// What the design detects, and how many runs the observed gap would need.
+/// The gap that the design detects, and the number of runs that the observed gap needs.
 fn power(
     asked: &StatsRequest,
     test: &Result<T, Why>,

@@ -1,9 +1,8 @@
 //! Bootstrap intervals of a mean, or of the difference of two means: percentile and BCa.
 //!
-//! A list of up to ten values is not sampled: all its resamples are enumerated, with their
-//! probabilities as whole numbers, and quantiles invert the distribution function. A longer list is
-//! resampled from a seed, and quantiles are interpolated linearly. The bias correction of BCa counts
-//! resamples equal to the estimate by half; its acceleration is that of the jackknife.
+//! For a list of up to ten values, all resamples are enumerated with integer probabilities, and quantiles invert the
+//! distribution function. Longer lists are resampled from a seed, and quantiles are interpolated linearly. The bias
+//! correction of BCa counts resamples equal to the estimate by half; its acceleration is the jackknife's.
 
 use super::distribution::{Normal, Symmetric};
 use super::{Refused, differences, mean};
@@ -11,8 +10,8 @@ use crate::rng::{Draws, Rng};
 
 /// Lists up to this long are enumerated.
 pub const ENUMERATED_TO: usize = 10;
-/// Below this many values a bootstrap interval covers far less than its level: it may be recomputed,
-/// but nothing is inferred from it.
+/// Below this number of values, the coverage of a bootstrap interval is far below its level: it may be recomputed, but
+/// nothing is inferred from it.
 pub const INFERENCE_FROM: usize = 8;
 /// How many resamples can be drawn.
 pub const RESAMPLES: std::ops::RangeInclusive<usize> = 100..=10_000_000;
@@ -38,7 +37,7 @@ pub struct Resampled {
 
 #[derive(Debug, Clone)]
 enum Distribution {
-    /// Every value, in ascending order, with the number of resamples that give it; their sum.
+    /// All values in ascending order with the number of their resamples, and the total.
     Enumerated(Vec<(f64, u64)>, u64),
     /// Values in the order drawn.
     Sampled(Vec<f64>),
@@ -122,9 +121,9 @@ impl Resampled {
         Ok(self.between(tail, 1.0 - tail))
     }
 
-    /// Within what each end of the percentile interval lies for other draws: the order statistics `sds` standard
+    /// Bounds for each end of the percentile interval under a different random draw: the order statistics `sds` standard
     /// deviations of a binomial count away from it (distribution-free limits of a quantile: Conover, Practical
-    /// Nonparametric Statistics, 3.2). The ends themselves where all resamples were enumerated.
+    /// Nonparametric Statistics, 3.2). The ends themselves if all resamples were enumerated.
     pub fn drawn_ends(&self, level: f64, sds: f64) -> Result<[BootstrapInterval; 2], Refused> {
         let tail = tail(level)?;
         let reach = match &self.distribution {
@@ -171,7 +170,7 @@ impl Resampled {
         }
     }
 
-    /// How many different values the distribution takes, where all resamples were enumerated.
+    /// The number of distinct values of the distribution, if all resamples were enumerated.
     pub fn support(&self) -> Option<usize> {
         match &self.distribution {
             Distribution::Enumerated(support, _) => Some(support.len()),
@@ -179,8 +178,8 @@ impl Resampled {
         }
     }
 
-    /// The probabilities of the least and the greatest value, where all resamples were enumerated. Where
-    /// they exceed the probability outside the level, the percentile interval is that of the values.
+    /// The probabilities of the smallest and largest value, if all resamples were enumerated. If they exceed the
+    /// probability outside the level, the percentile interval covers the whole range.
     pub fn ends(&self) -> Option<[f64; 2]> {
         match &self.distribution {
             Distribution::Enumerated(support, total) => {
@@ -206,7 +205,7 @@ impl Resampled {
             if above.abs() <= self.rounding { 1 } else { 2 * u64::from(above < 0.0) }
         };
         let (twice, total) = match &self.distribution {
-            // Up to 2^64 resamples: twice as many need more bits.
+            // At most 2^64 resamples: twice as many need more bits.
             Distribution::Enumerated(support, total) => {
                 let counts = support
                     .iter()
@@ -314,7 +313,7 @@ fn combinations(values: &[f64]) -> usize {
 fn enumerated(values: &[f64]) -> Vec<(f64, u64)> {
     let n = values.len();
     let mut sums: Vec<(f64, u64, usize)> = vec![(0.0, 1, n)];
-    // For each value in turn: how often it is drawn, and into which of the places that are left.
+    // For each value in turn: how often it is drawn, and in which of the remaining positions.
     for (at, value) in values.iter().enumerate() {
         let last = at + 1 == n;
         let mut next = Vec::new();
@@ -350,7 +349,7 @@ fn merged(mut all: Vec<(f64, u64)>, rounding: f64) -> Distribution {
 
 /// The least value that is not exceeded with probability `p`.
 fn inverse(support: &[(f64, u64)], total: u64, p: f64) -> f64 {
-    // 0.025 of 10^10 is exactly 25·10^7, whatever the float nearest to 0.025 says.
+    // 0.025 of 10^10 is exactly 25·10^7, whatever the float nearest to 0.025 is.
     let wanted = p * total as f64 * (1.0 - 4.0 * f64::EPSILON);
     let mut so_far = 0;
     for &(value, ways) in support {
@@ -367,7 +366,7 @@ pub(super) fn interpolated(mut values: Vec<f64>, low: f64, high: f64) -> Bootstr
     let last = values.len().saturating_sub(1) as f64;
     let (low, high) = (low * last, high * last);
     let lower = at_place(&mut values, low);
-    // After the first search, larger values stand behind its place: there the second goes on.
+    // Larger values come after the first search's result, where the second search continues.
     let searched = (low as usize + 1).min(high as usize);
     let rest = values.get_mut(searched..).unwrap_or_default();
     BootstrapInterval { low: lower, high: at_place(rest, high - searched as f64) }

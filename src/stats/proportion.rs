@@ -5,7 +5,7 @@ use super::distribution::{Normal, Symmetric, coins_up_to};
 use super::second_opinion::{agreed, unlikely_tables};
 use super::special::binomial;
 
-/// Larger counts are refused: exact sums over them take too long.
+/// Larger counts are rejected, because exact sums over them take too long.
 const MOST: u64 = 1 << 32;
 /// Two tables whose probabilities are this close, relatively, are equally likely.
 const TIE: f64 = 1e-9;
@@ -28,7 +28,7 @@ pub struct TwoProportions {
     beyond: f64,
 }
 
-/// McNemar's tests of paired outcomes, of which only the discordant pairs count.
+/// McNemar's tests of paired outcomes, which only use the discordant pairs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Paired {
     /// The exact two-sided binomial p.
@@ -189,7 +189,7 @@ pub fn fisher(a: &Proportion, b: &Proportion) -> Result<f64, Refused> {
     agreed("the hypergeometric distribution", sum.min(1.0), second)
 }
 
-/// The first of `from`..`to` at which `holds` no longer does, or `to`.
+/// The first number in `from`..`to` for which `holds` is false, or `to`.
 fn border(from: u64, to: u64, holds: impl Fn(u64) -> bool) -> u64 {
     let (mut from, mut to) = (from, to);
     while from < to {

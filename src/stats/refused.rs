@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-/// Why a statistic cannot be computed from what was given.
+/// The reason why a statistic cannot be computed from the given data.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum Refused {
     /// Fewer values than the statistic needs.
@@ -27,7 +27,7 @@ pub enum Refused {
     /// An expected share that is not above zero.
     #[error("an expected fraction is not positive")]
     NoShare,
-    /// All values are equal, so that nothing measures the noise.
+    /// All values are equal, so nothing measures the noise.
     #[error("the values do not vary, so there is no noise to compare with")]
     NoSpread,
     /// A value is not a finite number.
@@ -38,11 +38,11 @@ pub enum Refused {
         "two implementations of {of} disagree: ours computes {first}, statrs differs by a relative {relative:.0e}"
     )]
     Disagree {
-        /// What was computed.
+        /// The quantity.
         of: &'static str,
-        /// What this crate computes.
+        /// The result of this crate.
         first: f64,
-        /// The relative difference of what `statrs` computes.
+        /// The relative difference from the result of `statrs`.
         relative: f64,
     },
     /// The result is beyond the range of floating point.
@@ -59,7 +59,7 @@ pub enum Refused {
     /// A spread below zero.
     #[error("a standard deviation of {0} is negative")]
     NegativeSpread(f64),
-    /// A level, a share of error or a power that is no probability strictly between 0 and 1.
+    /// A level, error rate or power that is not strictly between 0 and 1.
     #[error("{0} is not strictly between 0 and 1")]
     NotAProbability(f64),
     /// Degrees of freedom that are not positive.
@@ -83,7 +83,7 @@ pub enum Refused {
     TooManySuccesses {
         /// How many succeeded.
         successes: u64,
-        /// Of how many.
+        /// The number of trials.
         trials: u64,
     },
     /// No trials at all.

@@ -4,7 +4,7 @@
 use super::Refused;
 use crate::rng::Rng;
 
-/// Up to this many differences all flips are counted: those of each half, sorted, are matched.
+/// Up to this many differences, all sign flips are counted by matching the sorted sums of both halves.
 pub const EXACT_TO: usize = 40;
 /// Sums this close, in units of the sum of absolute differences, are equal but for rounding.
 const ROUNDING: f64 = 16.0 * f64::EPSILON;
@@ -18,7 +18,7 @@ pub struct SignFlip {
     pub p_greater: f64,
     /// The share of flips whose sum is at most as large.
     pub p_less: f64,
-    /// The least two-sided p that this many differences can give: 2 of 2^n flips.
+    /// The smallest possible two-sided p for this number of differences: 2 of 2^n flips.
     pub least_two_sided: f64,
     /// How many flips were drawn; none where all were counted.
     pub drawn: Option<usize>,

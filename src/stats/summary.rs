@@ -44,7 +44,7 @@ impl Summary {
         Self { n, mean: nearest_f64(&values.mean()), sd }.checked()
     }
 
-    /// The same summary if it is one: at least two values, finite, a spread from zero up.
+    /// The same summary if it is valid: at least two values, all finite, with a standard deviation of at least zero.
     pub fn checked(self) -> Result<Self, Refused> {
         if self.n < 2 {
             Err(Refused::TooFew { needed: 2, found: self.n })
@@ -100,8 +100,7 @@ pub fn differences(a: &[f64], b: &[f64]) -> Result<Vec<f64>, Refused> {
     Ok(Decimals::of_pairs(&Decimals::of(a)?, &Decimals::of(b)?)?.floats())
 }
 
-/// The difference a - b of two floats as [`differences`] gives it; that of floats that are not finite
-/// is what the processor gives.
+/// The difference a - b of two floats as in [`differences`]; for non-finite floats, the plain float difference.
 pub fn difference(a: f64, b: f64) -> f64 {
     match (Decimal::of(a), Decimal::of(b)) {
         (Some(a), Some(b)) => nearest_f64(&(a.value() - b.value())),

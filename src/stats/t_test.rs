@@ -154,7 +154,7 @@ fn against(values: &Decimals, null: &BigRational) -> Result<T, Refused> {
     T::exact(&mean, &(&mean - null), &values.squared_error(), (n - 1) as f64)
 }
 
-/// How many there are, where they can have a spread.
+/// The number of values, if it is at least two.
 fn at_least_two(values: &Decimals) -> Result<usize, Refused> {
     match values.count() {
         found @ (0 | 1) => Err(Refused::TooFew { needed: 2, found }),

@@ -1,4 +1,4 @@
-//! The comparison of runs: what all hold fixed, what differs, and what some do not state.
+//! The comparison of runs: what they all hold fixed, what differs, and what some do not state.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use super::{FieldGroup, RunAtStep, StatedValue};
 /// Derived quantities that differ by this much are held fixed: the verifier's default.
 pub const TOLERANCE_PERCENT: i32 = 2;
 
-/// How the runs stand to each other in one thing.
+/// The comparison of the runs in one quantity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
     /// All state it, and the same.
@@ -25,19 +25,19 @@ pub enum Standing {
 /// One thing, over all runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DiffRow {
-    /// What it is about.
+    /// The group of the quantity.
     pub group: FieldGroup,
     /// Its name.
     pub name: String,
-    /// The match or horizon that holds where it is equal.
+    /// The match or horizon that the runs share if it is equal.
     pub contract: Option<&'static str>,
     /// Whether it was computed and not merely stated.
     pub derived: bool,
-    /// What each run states.
+    /// The value of each run.
     pub values: Vec<Option<StatedValue>>,
-    /// Largest over smallest of what is stated, where those are numbers of one sign.
+    /// The ratio of the largest and smallest value, if all are numbers with the same sign.
     pub ratio: Option<BigRational>,
-    /// How the runs stand to each other.
+    /// The comparison of the runs.
     pub standing: Standing,
 }
 
@@ -82,7 +82,7 @@ impl ContractDiff {
         self.rows.iter().filter(move |row| row.standing == standing)
     }
 
-    /// The rows that decide which match or which horizon holds.
+    /// The rows that decide which match or horizon the runs share.
     pub fn contract(&self, group: FieldGroup) -> impl Iterator<Item = (&'static str, &DiffRow)> {
         self.rows
             .iter()
@@ -110,7 +110,7 @@ impl DiffRow {
         Self { group, name, contract: None, derived: false, values, ratio, standing }
     }
 
-    /// Whether all runs hold it fixed; nothing where some do not state it and no two disagree.
+    /// Whether all runs hold it fixed; none if some do not state it and no two disagree.
     pub fn holds(&self) -> Option<bool> {
         match self.standing {
             Standing::HeldFixed => Some(true),

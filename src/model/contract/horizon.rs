@@ -11,7 +11,7 @@ use repro_core::source::{Error, Location};
 /// A token horizon: `fraction x coefficient x params` tokens, in steps of `tokens_per_step`.
 #[derive(Debug, Clone)]
 pub struct Horizon {
-    /// Which part of the whole horizon.
+    /// The fraction of the whole horizon.
     pub fraction: Interval,
     /// Tokens per parameter.
     pub coefficient: Interval,
@@ -67,22 +67,22 @@ impl StepRounding {
     }
 }
 
-/// What a horizon is proportional to.
+/// The quantity that a horizon is proportional to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HorizonRule {
     /// Tokens per stored parameter.
     TotalDn,
     /// Tokens per parameter that a token touches.
     ActiveDn,
-    /// The same tokens for every model.
+    /// The same number of tokens for all models.
     EqualTokens,
-    /// The same steps for every model.
+    /// The same number of steps for all models.
     Steps,
-    /// The same compute, as 6 P_active FLOP a token.
+    /// The same compute, with 6 P_active FLOP per token.
     IsoFlop,
-    /// The same compute and the same different tokens as the first model, which sees each once.
+    /// The compute and unique tokens of the first model, which sees each token once.
     StrictReuse,
-    /// The same compute as the first model, over half as many different tokens, each seen twice.
+    /// The compute of the first model with half as many unique tokens, each seen twice.
     RelaxedReuse,
 }
 
@@ -105,7 +105,7 @@ impl HorizonRule {
         }
     }
 
-    /// What its coefficient counts.
+    /// The unit of its coefficient.
     pub fn unit(self) -> &'static str {
         match self {
             Self::TotalDn => "tokens per P_total",
@@ -122,7 +122,7 @@ impl HorizonRule {
         }
     }
 
-    /// Whether it says how many different tokens there are.
+    /// Whether it determines the number of unique tokens.
     pub fn reuses(self) -> bool {
         matches!(self, Self::StrictReuse | Self::RelaxedReuse)
     }
@@ -131,13 +131,13 @@ impl HorizonRule {
 /// One horizon for any set of models.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// What the horizon is proportional to.
+    /// The quantity that the horizon is proportional to.
     pub rule: HorizonRule,
     /// How much of it, exactly.
     pub coefficient: BigRational,
-    /// Which part of the whole horizon.
+    /// The fraction of the whole horizon.
     pub fraction: BigRational,
-    /// Tokens per step; those of each run's own config where absent.
+    /// Tokens per step; if absent, from the config of each run.
     pub tokens_per_step: Option<BigRational>,
 }
 
@@ -152,12 +152,12 @@ pub struct ModelHorizon {
     pub tokens: BigRational,
     /// The steps, exactly.
     pub steps: BigRational,
-    /// The different tokens among them, where the horizon says so.
+    /// The number of unique tokens, if the horizon determines it.
     pub unique: Option<BigRational>,
 }
 
 impl ModelHorizon {
-    /// How often each token is seen, where that is known.
+    /// The number of epochs, if it is known.
     pub fn epochs(&self) -> Option<BigRational> {
         let unique = self.unique.as_ref().filter(|unique| !unique.is_zero())?;
         Some(&self.tokens / unique)
@@ -213,7 +213,7 @@ impl Plan {
     }
 }
 
-/// What one token touches: known and not nothing.
+/// The active parameters, which must be known and positive.
 fn active(run: &RunAtStep) -> Result<u64, Error> {
     run.active.filter(|active| *active > 0).ok_or_else(|| {
         let place = Location::file(run.file.as_str());

@@ -1,8 +1,7 @@
-//! Contracts: how models are made comparable, how long each trains, and what two runs hold fixed.
+//! Contracts: how models are made comparable, how long each one trains, and what two runs hold fixed.
 //!
-//! Owns horizons in tokens and steps, the phases of a learning-rate schedule, and the comparison of
-//! runs at the steps where their numbers were read. Which of them a post holds fixed is its claim;
-//! counting parameters is left to `params`.
+//! Owns horizons in tokens and steps, the phases of a learning-rate schedule, and the comparison of runs at the steps of
+//! their reported numbers. Which of these a post holds fixed is a claim; `params` counts parameters.
 
 mod diff;
 mod fields;

@@ -9,15 +9,15 @@ use super::{FieldGroup, RunAtStep, StatedValue};
 
 /// A quantity that is computed and not merely stated.
 pub struct ContractQuantity {
-    /// What it is about.
+    /// The group of the quantity.
     pub group: FieldGroup,
     /// Its name in reports.
     pub name: &'static str,
-    /// The match or horizon that holds where it is equal.
+    /// The match or horizon that the runs share if it is equal.
     pub contract: Option<&'static str>,
     /// Whether it is equal within the tolerance, or only exactly.
     pub tolerant: bool,
-    /// Its value, where the run states enough.
+    /// Its value, if the run states enough.
     pub of: fn(&RunAtStep) -> Option<StatedValue>,
 }
 

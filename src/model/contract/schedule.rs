@@ -10,7 +10,7 @@ pub struct Schedule {
     decay: f64,
 }
 
-/// Where in its schedule a run is.
+/// The phase of a run in its schedule.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Phase {
     /// Before the peak.

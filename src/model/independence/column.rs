@@ -1,17 +1,17 @@
 //! One measured column of two runs, and whether one follows from the other.
 //!
-//! Two seeds see other batches, so each of their losses has noise of its own. The part of a column that no neighbour
-//! foretells measures that noise; two columns that agree far below it, value after value, are of one run.
+//! Two seeds see different batches, so the losses of each run have their own noise. The part of a column that its neighbors
+//! do not predict measures this noise; two columns that agree far below it, value after value, come from one run.
 
 use std::collections::BTreeSet;
 
 /// The most points of a column that are kept.
 const MOST_POINTS: usize = 1024;
-/// The decimals beyond which a printed number tells nothing of its unit.
+/// The number of decimals from which a printed number has no recognizable unit.
 const MOST_DECIMALS: usize = 12;
-/// What a conversion to float32 and back may have moved a value by, as a share of it.
+/// The largest relative change of a value from conversion to float32 and back.
 const FLOAT32: f64 = 1.2e-7;
-/// What a sum or a product in float64 may have, as a share of it.
+/// The largest relative error of a sum or a product in float64.
 const FLOAT64: f64 = 1e-15;
 /// The noise of a column that two seeds at least do not share: runs of one data order share the difficulty of batches.
 const OWN_NOISE: f64 = 0.1;
@@ -23,7 +23,7 @@ const FEWEST_CHANGED: usize = 8;
 const MOST_FOLLOW: f64 = 0.75;
 /// The most bits that one value counts.
 const MOST_BITS: f64 = 20.0;
-/// How near values are, as a share of the noise of their column, that no rule gives and no seed either.
+/// The distance of values, relative to the noise of their column, that neither a rule nor a different seed explains.
 const FAR_BELOW_NOISE: f64 = 0.02;
 /// So many points of a pair are tried before all are.
 const TRIED: usize = 64;
@@ -31,11 +31,11 @@ const TRIED: usize = 64;
 const MEANS_TRIED: usize = 16;
 /// one of which is a mean of the others with such a share of one; others would be the other run itself.
 const SHARES: std::ops::RangeInclusive<f64> = 0.02..=0.98;
-/// What rounding makes of a half.
+/// The tolerance of a half after rounding.
 const NEARLY_HALF: f64 = 1e-3;
 /// So many values of a column are marks of its run.
 const MARKS: usize = 4;
-/// By how many records a copy may be moved.
+/// The maximum shift of a copy, in records.
 const MOST_LAG: usize = 3;
 /// The most records after which a shared start is looked for.
 const FEWEST_SHARED: usize = 4;
@@ -59,32 +59,32 @@ pub enum Law {
     Shifted(f64),
     /// They are multiplied by a constant.
     Scaled(f64),
-    /// Both: the factor, and what is added.
+    /// Both: the factor, and the offset.
     Affine(f64, f64),
-    /// They are moved by what changes slowly.
+    /// They differ by a slow drift.
     Drifting,
 }
 
-/// What two columns have in common.
+/// The agreement of two columns.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ColumnAgreement {
     /// How one follows from the other.
     pub law: Law,
     /// How many values follow it,
     pub follow: usize,
-    /// of how many that both runs have,
+    /// of how many common values,
     pub common: usize,
     /// at steps that differ by so much.
     pub moved: i64,
     /// How unlikely it is between two seeds, in bits.
     pub bits: f64,
-    /// What runs of other seeds would differ by there.
+    /// The difference between runs with different seeds.
     pub noise: f64,
-    /// Where values are equal up to a step and differ afterwards: that step, and the next one.
+    /// The last equal step and the next one, if values are equal up to a step and differ afterwards.
     pub parts: Option<(u64, u64)>,
     /// The largest difference that is left.
     pub residual: f64,
-    /// Whether the law gives the digits: values that are only near are never more than a doubt.
+    /// Whether the law reproduces the digits: values that are only close are never more than a doubt.
     pub has_rule: bool,
 }
 
@@ -123,7 +123,7 @@ impl MeasuredColumn {
         self.points.len()
     }
 
-    /// Whether it has none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.points.is_empty()
     }
@@ -139,8 +139,8 @@ impl MeasuredColumn {
         points.map(|(step, value)| (*step, value.to_bits()))
     }
 
-    /// The share of one column of which this is the weighted mean with another, with what follows from that; none where the
-    /// digits do not. A few values are looked at before all are.
+    /// The weight of `one` if this column is the weighted mean of both, with the evidence; none if the digits do not match.
+    /// A few values are tested before all are.
     pub fn mean_of(&self, one: &Self, other: &Self) -> Option<(f64, ColumnAgreement)> {
         let tried = self.points.iter().step_by(self.len().div_ceil(MEANS_TRIED).max(1));
         let (share, mean) = mean_through(tried, one, other)?;
@@ -165,7 +165,7 @@ impl MeasuredColumn {
         self.points.get(at).map(|(_, value)| *value)
     }
 
-    /// What the column has in common with another, if it is more than what two seeds have.
+    /// The agreement with a different column, if it exceeds that of two seeds.
     pub fn agreement(&self, other: &Self) -> Option<ColumnAgreement> {
         let compared = Compared {
             units: (self.half_unit, other.half_unit),
@@ -230,7 +230,7 @@ fn moved<'p>(
     })
 }
 
-/// What two columns are compared by.
+/// The data for the comparison of two columns.
 #[derive(Debug, Clone, Copy)]
 struct Compared {
     units: (f64, f64),
@@ -250,7 +250,7 @@ impl Compared {
         let fits = |law: &Law| self.follows(&tried, *law) && self.follows(pairs, *law);
         let follow = |law: &Law| pairs.iter().filter(|pair| self.fits(pair, *law)).count();
         let fitting = laws.into_iter().flatten().filter(fits);
-        // Of laws that as many follow the simplest one is told.
+        // If several laws fit equally many values, the simplest one is reported.
         let fitting = fitting.rev().max_by_key(follow);
         match fitting {
             Some(law) => self.judged(pairs, law, moved),
@@ -264,7 +264,7 @@ impl Compared {
         let leading = is_equal.iter().take_while(|equal| **equal).count();
         let rest = is_equal.get(leading..).unwrap_or_default();
         let later = rest.iter().filter(|equal| **equal).count();
-        // An edited value stands among equal ones; runs that part do not meet again.
+        // An edited value is surrounded by equal ones; runs that diverge do not meet again.
         let part = pairs.get(leading).filter(|_| leading > 0 && later * 5 <= rest.len());
         if let Some(next) = part {
             let shared = pairs.get(..leading)?;
@@ -286,12 +286,12 @@ impl Compared {
         follow > 0 && follow as f64 >= MOST_FOLLOW * pairs.len() as f64
     }
 
-    /// Whether the second value of a pair is what the law makes of the first one, as far as both are printed.
+    /// Whether the second value of a pair follows from the first one by the law, to the printed precision.
     fn fits(&self, pair: &Pair, law: Law) -> bool {
         residual_size(pair, law) <= self.room(pair, law)
     }
 
-    /// What rounding leaves open.
+    /// The tolerance due to rounding.
     fn room(&self, pair: &Pair, law: Law) -> f64 {
         let factor = match law {
             Law::Equal | Law::Drifting => 1.0,
@@ -301,14 +301,14 @@ impl Compared {
             Law::Scaled(factor) | Law::Affine(factor, _) => 2.0 * factor.abs().max(1.0),
         };
         let rounding = factor * (self.units.0 + self.units.1) * (1.0 + 1e-6);
-        // Of two columns with equally many digits one is no rounding of the other: what a sum in another order changes
-        // in the last digits is a difference.
+        // If two columns have equally many digits, neither is a rounding of the other: a change in the last digits, as from
+        // a different summation order, is a difference.
         let is_rounded = self.units.0.max(self.units.1) > 9.0 * self.units.0.min(self.units.1);
         let conversion = if is_rounded { FLOAT32 } else { FLOAT64 };
         rounding + conversion * pair.one.abs().max(pair.other.abs())
     }
 
-    /// What honest seeds differ by at a pair, once the law is taken off.
+    /// The difference between runs with different seeds at a pair, after removing the law.
     fn honest(&self, pair: &Pair, law: Law) -> f64 {
         let own = OWN_NOISE * self.noise;
         match law {
@@ -329,7 +329,7 @@ impl Compared {
             return None;
         }
         let mut seen = BTreeSet::new();
-        // A value that comes again is no further evidence.
+        // A repeated value is no further evidence.
         let told = following.iter().filter(|pair| seen.insert(pair.one.to_bits()));
         let each = told.map(|pair| (self.honest(pair, law) / self.room(pair, law)).log2());
         let bits: f64 = each.skip(parameters).map(|bits| bits.clamp(0.0, MOST_BITS)).sum();
@@ -402,7 +402,7 @@ impl Compared {
     }
 }
 
-/// How far the second value of a pair is from what the law makes of the first one.
+/// The distance of the second value of a pair from the law's prediction.
 fn residual_size(pair: &Pair, law: Law) -> f64 {
     let expected = match law {
         Law::Equal | Law::Drifting => pair.one,
@@ -413,8 +413,8 @@ fn residual_size(pair: &Pair, law: Law) -> f64 {
     (pair.other - expected).abs()
 }
 
-/// How far the difference of each inner pair is from those of its neighbours: what is added slowly leaves nothing of it, and
-/// the noise of a run of its own does.
+/// The distance of each inner pair's difference from its neighbors' differences: a slow drift vanishes here, and the noise
+/// of an independent run remains.
 fn beside_neighbours(pairs: &[Pair]) -> Vec<f64> {
     let differences: Vec<f64> = pairs.iter().map(|pair| pair.other - pair.one).collect();
     let sizes = differences.windows(3).map(|near| match near {
@@ -424,9 +424,9 @@ fn beside_neighbours(pairs: &[Pair]) -> Vec<f64> {
     sizes.collect()
 }
 
-/// The standard deviation of what neighbours do not explain: the lesser of the second and the fourth differences, robustly.
-/// Differences of white noise have its variance times the sum of the squares of their coefficients, 6 and 70; those of a
-/// smooth column vanish.
+/// The standard deviation of the part that neighbors do not explain: the smaller of the robust estimates from second and
+/// fourth differences. Differences of white noise have its variance times the sum of their squared coefficients, 6 and 70;
+/// those of a smooth column vanish.
 fn noise(values: &[f64]) -> f64 {
     let once = |values: &[f64]| -> Vec<f64> {
         values.iter().zip(values.iter().skip(1)).map(|(a, b)| b - a).collect()
@@ -454,7 +454,7 @@ fn positive_least(one: f64, other: f64) -> f64 {
     if one == 0.0 || other == 0.0 { one.max(other) } else { one.min(other) }
 }
 
-/// How many decimals the shortest text has that gives a number back.
+/// The number of decimals in the shortest text that reads back as the number.
 fn decimals(value: f64) -> usize {
     let text = value.to_string();
     text.split_once('.').map_or(0, |(_, decimals)| decimals.len()).min(MOST_DECIMALS)
@@ -547,7 +547,7 @@ mod tests {
         #[test]
         fn honest_seeds_are_never_accused(course in courses(), seeds in any::<[u64; 3]>()) {
             let [data, one, other] = seeds;
-            // The same order of data, and another one.
+            // The same order of data, and a different one.
             for second in [course.run(data, other), course.run(data ^ 1, other)] {
                 let found = kinship(&course.run(data, one), &second);
                 prop_assert!(found.is_none(), "{found:?}");

@@ -1,7 +1,9 @@
-//! Runs that are one run: equal weights, states or records under other names and seeds, and copies that were changed a little.
+//! Detects runs that are one run: equal weights, states or records under different names and seeds, and slightly changed
+//! copies.
 //!
-//! One function decides it for all that take several runs: [`related`]. It never goes by one column that two honest runs share,
-//! such as learning rates, steps or tokens, but by what has noise: losses, norms of gradients, and the digests of weights.
+//! One function decides this for all commands that take several runs: [`related`]. It never uses a column that two honest
+//! runs share, such as learning rates, steps or tokens, but only noisy ones: losses, gradient norms, and digests of
+//! weights.
 
 mod column;
 mod trace;
@@ -15,41 +17,41 @@ pub use trace::RunTrace;
 const CERTAIN: f64 = 40.0;
 /// So many leave a doubt worth telling.
 const DOUBTFUL: f64 = 20.0;
-/// Beyond so many runs only pairs that share a digest or a value are compared.
+/// With more runs than this, only pairs that share a digest or a value are compared.
 pub const MOST_COMPARED: usize = 400;
-/// Among so many runs at most, a mean of two others is looked for.
+/// The maximum number of runs among which means of two others are searched for.
 const MOST_MIXED: usize = 24;
 
-/// What two runs have in common that no two seeds have.
+/// An agreement of two runs that no two seeds have.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Kinship {
-    /// What they are to each other.
+    /// The relation of the two runs.
     pub kind: KinshipKind,
     /// Whether chance is excluded.
     pub is_certain: bool,
-    /// Which values, how many, and what runs of other seeds would differ by.
+    /// The values, their number, and the difference between runs with different seeds.
     pub evidence: String,
 }
 
-/// What two runs are to each other.
+/// The relation of two runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KinshipKind {
     /// One run, or one and its start.
     OneRun,
     /// One is the other with its numbers changed by a rule, rounded, moved, or edited in a few places.
     Changed,
-    /// They share a start and part at a step.
+    /// They share a start and diverge at a step.
     SharedStart,
 }
 
-/// Two of several runs, by their places, and what they have in common.
+/// Two of several runs, by position, with their agreement.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RelatedRuns {
     /// The first one.
     pub first: usize,
     /// The later one.
     pub second: usize,
-    /// What they have in common.
+    /// Their agreement.
     pub kinship: Kinship,
 }
 

@@ -1,4 +1,4 @@
-//! What tells one run from another: the digests of its states, and the columns that have noise.
+//! The identity of a run: the digests of its states, and its noisy columns.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,39 +9,39 @@ use repro_core::source::{Kind, Node};
 
 use super::{CERTAIN, ColumnAgreement, DOUBTFUL, Kinship, KinshipKind, Law, MeasuredColumn};
 
-/// Where evaluations lie.
+/// The folder of evaluations.
 const EVALUATIONS: &str = "data/evaluation/";
-/// Where the tables of imported logs lie.
+/// The folder of tables from imported logs.
 const PRINTED: &str = "data/printed/";
-/// Where a receipt of an import has the seed that the names of its log tell.
+/// The field of an imported receipt with the seed from the log's path.
 const SEED_IN_PATH: &str = "seed_in_path";
 /// The columns that have the noise of their run, under our names,
 const MEASURED: [&str; 3] = ["loss", "val_loss", "grad_norm"];
-/// and those of them that are kept of each bundle.
+/// The columns that are kept for each bundle.
 const OURS: [&str; 2] = ["loss", "grad_norm"];
 /// So many lines of a log name its columns: evaluations may come later than losses.
 const NAMED_LINES: usize = 200;
 /// The digits of differences in messages.
 const SHOWN_DIGITS: usize = 2;
 
-/// What is kept of a run to hold it against others.
+/// The data of a run that is compared with other runs.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RunTrace {
-    /// What findings call it, where it has a name.
+    /// Its name in findings, if it has one.
     pub name: String,
-    /// Its seeds by what they are of, where it states them.
+    /// Its stated seeds by purpose.
     pub seeds: BTreeMap<&'static str, String>,
     /// Digests of weights, by step and name: equal ones are of one run.
     weights: BTreeMap<u64, Vec<String>>,
     /// The digests of whole files of the run: its states, its records.
     files: BTreeMap<&'static str, String>,
     columns: BTreeMap<String, MeasuredColumn>,
-    /// What it began with, by the seed that gives it: digests of weights before the first step, and batches of slices.
+    /// Its starting data by seed: digests of the initial weights, and batches of slices.
     given: BTreeMap<&'static str, Vec<String>>,
 }
 
 impl RunTrace {
-    /// Of a bundle. Where its log is no document, of what was kept of it.
+    /// Reads a bundle. If its log is not a document, uses the kept records.
     pub fn of(bundle: &Bundle) -> Self {
         let mut trace = Self { name: bundle.name().to_owned(), ..Self::default() };
         let receipt = bundle.receipt();
@@ -94,8 +94,8 @@ impl RunTrace {
         self.seeds.iter().any(|(of, seed)| other.seeds.get(of).is_some_and(|theirs| theirs != seed))
     }
 
-    /// What both began with though they state other seeds of it, in words. There are honest reasons: weights that were
-    /// trained before, an order of the data that no seed gives.
+    /// A description of starting data that both share although they state different seeds for it. There are honest reasons:
+    /// pretrained weights, or a data order that does not depend on a seed.
     pub fn shared_beginning(&self, other: &Self) -> Option<String> {
         let shared = self.given.iter().find_map(|(of, own)| {
             let (seed, theirs) = (self.seeds.get(of)?, other.seeds.get(of)?);
@@ -116,7 +116,7 @@ impl RunTrace {
         Self { columns: BTreeMap::new(), given: BTreeMap::new(), ..self }
     }
 
-    /// What runs of a large set meet by: digests, and values of their courses.
+    /// The keys by which runs of a large set are paired: digests, and values of columns.
     pub(super) fn marks(&self) -> Vec<String> {
         let weights = self.weights.values().flatten().cloned();
         let courses = self.columns.iter().flat_map(|(name, column)| {
@@ -125,7 +125,7 @@ impl RunTrace {
         weights.chain(self.files.values().cloned()).chain(courses).collect()
     }
 
-    /// What the two runs have in common that no two seeds have; equal digests say more than columns.
+    /// The agreement of two runs that no two seeds have; equal digests take precedence over columns.
     pub fn kinship(&self, other: &Self) -> Option<Kinship> {
         if let Some(same) = self.by_digest(other) {
             return Some(same);
@@ -140,7 +140,7 @@ impl RunTrace {
         strongest.map(|(_, _, kinship)| kinship)
     }
 
-    /// How a column of this run is the weighted mean of those of two others, where chance is excluded.
+    /// Detects a column of this run that is the weighted mean of two other runs' columns, if chance is excluded.
     pub fn mean_of(&self, one: &Self, other: &Self) -> Option<Kinship> {
         self.columns.iter().find_map(|(name, column)| {
             let (one_column, other_column) = (one.columns.get(name)?, other.columns.get(name)?);
@@ -192,8 +192,8 @@ impl RunTrace {
     }
 }
 
-/// The columns that others log under names of their own, as `train/loss`, and those of imported logs. Only losses and norms
-/// have the noise of their run; learning rates and counts are the same in all.
+/// The columns of other trainers under their own names, such as `train/loss`, and those of imported logs. Only losses and
+/// norms have the noise of their run; learning rates and counts are the same in all.
 fn logged_by_others(bundle: &Bundle) -> Vec<(String, Vec<(u64, f64)>)> {
     // Our own logs have no column but ours, and are not read again.
     let names = bundle.records().into_iter().flat_map(|records| &records.names);
@@ -211,7 +211,7 @@ fn logged_by_others(bundle: &Bundle) -> Vec<(String, Vec<(u64, f64)>)> {
     columns.flatten().collect()
 }
 
-/// The names of the measured columns of a log, of which some are kept of each bundle.
+/// The names of the measured columns of a log, some of which are kept for each bundle.
 fn measured_names<'l>(file: &str, lines: &[Node<'l>]) -> BTreeSet<&'l str> {
     let ends = lines.iter().take(NAMED_LINES).chain(lines.last());
     let members = ends.flat_map(|line| line.members().into_iter().flatten());
@@ -246,7 +246,7 @@ fn evaluated(bundle: &Bundle) -> Vec<(u64, f64)> {
     bundle.files().keys().filter(is_one).filter_map(loss).collect()
 }
 
-/// What an agreement of a column says, if it says enough.
+/// The kinship shown by the agreement of a column, if it is strong enough.
 fn told(name: &str, found: &ColumnAgreement, is_rounded: bool) -> Option<Kinship> {
     if found.bits < DOUBTFUL {
         return None;

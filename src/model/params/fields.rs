@@ -1,7 +1,7 @@
-//! The fields of a config: typed reads that remember what was read, and the rule for the rest.
+//! The fields of a config: typed reads that record which fields were read, and the rule for the rest.
 //!
-//! A field that no reader asked for is harmless if it is known to be, refused if its name looks like
-//! a shape, and otherwise listed as ignored.
+//! A field that was not read is harmless if it is on the list of such fields, rejected if its name looks like a shape, and
+//! otherwise listed as ignored.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -13,10 +13,10 @@ use super::{IMPOSSIBLE_SHAPE, LayerSet, Layers, Size, UNKNOWN_SHAPE_FIELD, UNSUP
 
 /// The most layers that are read: beyond every model, and small enough to list.
 const LAYER_CAP: u64 = 1 << 16;
-/// The most experts of a layer: some hundred times those of the largest models.
+/// The maximum number of experts per layer: a few hundred times that of the largest models.
 const EXPERT_CAP: u64 = 1 << 16;
 
-/// Fields of published configs that shape nothing in any family here, though their names may look so.
+/// Fields of published configs that do not affect shapes in any family here, although their names may suggest it.
 const INERT: &[&str] = &[
     "_name_or_path",
     "architectures",
@@ -99,10 +99,10 @@ const INERT: &[&str] = &[
     "world_size",
 ];
 
-/// The root of a config and which of its fields were asked for.
+/// The root of a config, and the fields that were read.
 pub struct ConfigFields<'a> {
     root: Node<'a>,
-    /// The config of a model for images and text around that of its text part.
+    /// The outer config of an image-text model around its text config.
     outer: Option<Node<'a>>,
     /// Whether the table is absent, so that every field has its default.
     is_absent: bool,
@@ -110,13 +110,13 @@ pub struct ConfigFields<'a> {
     notes: RefCell<Vec<String>>,
 }
 
-/// What most configs say in the same words.
+/// The dimensions that most configs have under the same names.
 pub struct Dims {
     /// `vocab_size`.
     pub v: Size,
     /// `hidden_size`.
     pub h: Size,
-    /// `intermediate_size`, of dense feed-forward blocks; nothing is made of it where every layer has experts.
+    /// `intermediate_size` of dense feed-forward blocks; unused if every layer has experts.
     pub i: Size,
     /// `num_hidden_layers`.
     pub layers: Layers,
@@ -124,7 +124,7 @@ pub struct Dims {
     pub tied: bool,
 }
 
-/// What the reference implementation takes where a config is silent.
+/// The defaults of the reference implementation.
 #[derive(Debug, Clone, Copy)]
 pub struct Defaults {
     /// `vocab_size`.
@@ -155,7 +155,7 @@ impl<'a> ConfigFields<'a> {
         Self { root, outer: None, is_absent: false, read, notes }
     }
 
-    /// The same fields below `outer`, which may say for them whether the head is tied.
+    /// The same fields inside `outer`, which may state whether the head is tied.
     pub fn inside(self, outer: Option<Node<'a>>) -> Self {
         Self { outer, ..self }
     }
@@ -191,8 +191,7 @@ impl<'a> ConfigFields<'a> {
         self.notes.borrow_mut().push(text.into());
     }
 
-    /// The field that goes by one of the names in `names` (separated by `|`), null included; two
-    /// names that disagree are refused.
+    /// The field with one of the names in `names` (separated by `|`), including null; two names that disagree are an error.
     fn find(&self, names: &str) -> Result<Option<Node<'a>>, Error> {
         let mut found: Option<Node<'a>> = None;
         for name in names.split('|') {
@@ -225,7 +224,7 @@ impl<'a> ConfigFields<'a> {
         Ok(self.present(names)?.is_some())
     }
 
-    /// Where a field stands, or the root if it is absent.
+    /// The place of a field, or the root if it is absent.
     pub fn place(&self, names: &str) -> Location {
         match self.find(names) {
             Ok(Some(node)) => node.place(),
@@ -275,7 +274,7 @@ impl<'a> ConfigFields<'a> {
         }
     }
 
-    /// A dimension that may be absent or null, with what each of the two means.
+    /// A dimension that may be absent or null, with a value for each case.
     pub fn size_or(&self, names: &str, absent: Size, null: Size) -> Result<Size, Error> {
         match self.find(names)? {
             None => Ok(absent),
@@ -303,7 +302,7 @@ impl<'a> ConfigFields<'a> {
         Ok(size)
     }
 
-    /// A width that is needed only where some layer has what it is of; elsewhere it may be null or 0.
+    /// A width that is needed only if some layer uses it; otherwise it may be null or 0.
     pub fn width(&self, names: &str, default: u64, layers: Size) -> Result<Size, Error> {
         if layers != Size::ZERO {
             return self.size(names, default);
@@ -367,7 +366,7 @@ impl<'a> ConfigFields<'a> {
         }
     }
 
-    /// Layers for multi-token prediction; `default` is how many there are where the config does not say.
+    /// Multi-token prediction layers; `default` is their number if the config has none.
     pub fn mtp(&self, default: u64) -> Result<Size, Error> {
         let names = "num_nextn_predict_layers|num_mtp_layers|mtp_num_hidden_layers";
         let count = self.count_or_none(names, default)?;
@@ -377,7 +376,8 @@ impl<'a> ConfigFields<'a> {
         Ok(count)
     }
 
-    /// The kind of each layer by the list `layer_types`, or by `default` where the config has none; `|` separates words for one kind.
+    /// The kind of each layer from the list `layer_types`, or from `default` without the list; `|` separates words for one
+    /// kind.
     pub fn layer_kinds(
         &self,
         layers: &Layers,
@@ -412,7 +412,7 @@ impl<'a> ConfigFields<'a> {
         }
     }
 
-    /// The classes that a classifier tells apart, two unless the config lists or counts them.
+    /// The number of classes of a classifier, two unless the config lists or counts them.
     pub fn labels(&self) -> Result<Size, Error> {
         let listed = match self.present("id2label")? {
             Some(table) => Some(Size::from(table.members()?.count() as u64)),
@@ -427,18 +427,18 @@ impl<'a> ConfigFields<'a> {
         }
     }
 
-    /// What kind of model the config says it is.
+    /// The model type in the config.
     pub fn model_type(&self) -> Option<&'a str> {
         self.root.get("model_type").filter(|_| !self.is_absent)?.text().ok()
     }
 
-    /// Whether the config, or the one around it where it does not say, is of a kind that begins so.
+    /// Whether the model type of the config, or of the outer one if it has none, starts with `start`.
     pub fn is_of(&self, start: &str) -> bool {
         let outer = || self.outer.and_then(|outer| outer.get("model_type")?.text().ok());
         self.model_type().or_else(outer).is_some_and(|kind| kind.starts_with(start))
     }
 
-    /// Whether a field holds this word; it is read as something else where it does not.
+    /// Whether a field has this value; otherwise it has a different meaning and is read elsewhere.
     pub fn says(&self, name: &str, word: &str) -> bool {
         let said =
             self.root.get(name).filter(|_| !self.is_absent).and_then(|node| node.text().ok());
@@ -468,7 +468,7 @@ impl<'a> ConfigFields<'a> {
         }
     }
 
-    /// The word of a field, if it holds one.
+    /// The string in a field, if it has one.
     pub fn word_of(&self, name: &str) -> Result<Option<&'a str>, Error> {
         let node = self.present(name)?;
         Ok(node.and_then(|node| match &node.value().kind {
@@ -477,7 +477,7 @@ impl<'a> ConfigFields<'a> {
         }))
     }
 
-    /// Refuses a word other than `known`; where it is absent `default` holds.
+    /// Rejects a value other than `known`; an absent field has the value `default`.
     pub fn word(&self, name: &str, default: &str, known: &str) -> Result<(), Error> {
         let word = match self.present(name)? {
             Some(node) => node.text()?,
@@ -542,7 +542,7 @@ impl<'a> ConfigFields<'a> {
         self.layers(names, 0, sparse)
     }
 
-    /// The common dimensions; `sparse` says which layers have routed experts.
+    /// The common dimensions; `sparse` decides which layers have routed experts.
     pub fn dims(&self, defaults: Defaults, sparse: impl Fn(u64) -> bool) -> Result<Dims, Error> {
         let layers = self.layers("num_hidden_layers", defaults.layers, sparse)?;
         Ok(Dims {
@@ -561,8 +561,8 @@ impl<'a> ConfigFields<'a> {
             .ok_or_else(|| self.impossible(names, "a number of heads that divides the width"))
     }
 
-    /// The heads of a config in the common spelling; `key_value` is the default number of grouped
-    /// heads, or nothing where it is the number of heads.
+    /// The heads of a config with the common field names; `key_value` is the default number of key-value heads, or none if
+    /// it is the number of heads.
     pub fn heads(
         &self,
         hidden: Size,
@@ -588,7 +588,7 @@ impl<'a> ConfigFields<'a> {
         Ok(Heads { count, key_value, size })
     }
 
-    /// E and K under their names where some layer has experts; elsewhere they may be null or 0.
+    /// E and K under their names if some layer has experts; otherwise they may be null or 0.
     pub fn experts_of(
         &self,
         layers: &Layers,
@@ -621,8 +621,7 @@ impl<'a> ConfigFields<'a> {
         Ok(ExpertCounts { count, per_token })
     }
 
-    /// Judges every field that was not read: refused, harmless or ignored. Returns the ignored
-    /// ones and the notes.
+    /// Classifies every field that was not read: rejected, harmless or ignored. Returns the ignored ones and the notes.
     pub fn finish(self, inert: &[&str]) -> Result<(Vec<String>, Vec<String>), Error> {
         let read = self.read.into_inner();
         let mut ignored = Vec::new();
@@ -630,7 +629,7 @@ impl<'a> ConfigFields<'a> {
             if read.contains(key) || INERT.contains(&key) || inert.contains(&key) {
                 continue;
             }
-            // What is null or switched off adds nothing, whatever it would mean; neither does a width of 0.
+            // Null and disabled options add nothing, whatever they mean; neither does a width of 0.
             let off = matches!(node.value().kind, Kind::Null | Kind::Bool(false));
             let empty = key.ends_with("_intermediate_size") && node.printed() == Ok("0");
             if !off && !empty && looks_like_a_shape(key) {
@@ -653,7 +652,7 @@ fn looks_like_a_shape(name: &str) -> bool {
         || holds.iter().any(|part| name.contains(part))
 }
 
-/// A scalar as it is written, for messages.
+/// A scalar as written, for messages.
 fn said(node: Node<'_>) -> String {
     match &node.value().kind {
         Kind::Number(text) => text.to_string(),
@@ -663,7 +662,7 @@ fn said(node: Node<'_>) -> String {
     }
 }
 
-/// Refuses what is not a table.
+/// Rejects a value that is not a dict.
 pub fn table(root: Node<'_>) -> Result<Node<'_>, Error> {
     match &root.value().kind {
         Kind::Object(_) => Ok(root),

@@ -1,5 +1,5 @@
-//! The parameters of a `.gguf` file by its header alone. It names the experts of each layer and how many a token goes to, so that
-//! the active count follows without a config.
+//! Counts the parameters of a `.gguf` file from its header, which has the experts of each layer and the number per token,
+//! so the active count needs no config.
 
 use std::path::{Path, PathBuf};
 
@@ -8,10 +8,10 @@ use repro_core::source::Error;
 
 use crate::params::model::{ActiveByHeader, ModelCounts, SeenWeights};
 
-/// The most parts of a file that was split.
+/// The maximum number of parts of a split file.
 const PARTS: u64 = 1_000;
 
-/// Counts the model in the file at `path`, with the other parts where it was split.
+/// Counts the model in the file at `path`, including the other parts of a split file.
 pub fn load(path: &Path, name: &str) -> Result<ModelCounts, Error> {
     let first = GgufHeader::load(path, name)?;
     let mut notes: Vec<String> =
@@ -25,7 +25,7 @@ pub fn load(path: &Path, name: &str) -> Result<ModelCounts, Error> {
             missing.push(part);
         }
     }
-    // What is said once for all stands in the first part.
+    // The first part has the metadata for all parts.
     let begins = |one: &&GgufHeader| one.count("split.no").unwrap_or(0) == 0;
     let said = headers.iter().chain([&first]).find(begins).unwrap_or(&first);
     let listed = || headers.iter().chain([&first]).flat_map(|one| &one.tensors);
@@ -47,7 +47,7 @@ fn says_size(label: &str) -> String {
     format!("the size label of the file is {label:?}")
 }
 
-/// The other parts of a file that was split, such as `name-00002-of-00003.gguf`.
+/// The other parts of a split file, such as `name-00002-of-00003.gguf`.
 fn other_parts(path: &Path, name: &str, header: &GgufHeader) -> Vec<(PathBuf, String)> {
     let count = header.count("split.count").unwrap_or(1).min(PARTS);
     let own = header.count("split.no").unwrap_or(0);
@@ -61,7 +61,7 @@ fn other_parts(path: &Path, name: &str, header: &GgufHeader) -> Vec<(PathBuf, St
     (0..count).filter(|at| *at != own).map(other).collect()
 }
 
-/// What one token touches: of stacks of experts so many as it is sent to, of the layers not those for multi-token prediction.
+/// The active parameters: of stacked experts, as many as a token uses; without multi-token prediction layers.
 fn active<'a, I: Iterator<Item = &'a BlockTensor>>(
     said: &GgufHeader,
     tensors: impl Fn() -> I,

@@ -1,8 +1,8 @@
-//! Parameter counts: how many parameters a model stores and how many one token touches.
+//! Parameter counts: the number of parameters that a model stores and that one token uses.
 //!
-//! A config is counted in two independent ways, by the closed form of its family and by the sum over
-//! a named list of tensors, and is refused if they differ. A checkpoint is counted from its header.
-//! What is claimed about these numbers is left to the claims.
+//! A config is counted in two independent ways, by the closed form of its family and by the sum over a named list of
+//! tensors, and is rejected if they differ. A checkpoint is counted from its header. Claims judge statements about these
+//! numbers.
 
 mod attention;
 mod blocks;

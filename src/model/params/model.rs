@@ -1,4 +1,4 @@
-//! The report on one file: what a config describes, and what headers hold.
+//! The report on one file: the counts from a config and from headers.
 
 use std::path::Path;
 
@@ -15,13 +15,13 @@ pub struct ModelCounts {
     pub file: String,
     /// Everything stored, under the default convention.
     pub total: u64,
-    /// What one token touches, where that is known; the notes say why it is not.
+    /// The active parameters, if they are known; otherwise the notes state the reason.
     pub active: Option<u64>,
-    /// The parameter counts of the config, where there is one and the file agrees with it.
+    /// The parameter counts of the config, if there is one and the file agrees with it.
     pub counts: Option<ParameterCounts>,
-    /// What the count leaves out or could not see.
+    /// Omissions and limits of the count.
     pub notes: Vec<String>,
-    /// Whether it is the count of a part of the model: other files are missing, or parameters are packed.
+    /// Whether it counts only a part of the model: files are missing, or parameters are packed.
     pub is_part: bool,
 }
 
@@ -59,7 +59,7 @@ impl Serialize for ModelCounts {
     }
 }
 
-/// Whether a part is reported: one beside the language model only where there is one.
+/// Whether a part is shown: parts outside the language model only if they are not empty.
 pub fn shown((part, count): &(Part, Count)) -> bool {
     !part.is_beside_language() || count.total > 0
 }
@@ -86,10 +86,10 @@ impl Serialize for Conventions<'_> {
     }
 }
 
-/// What headers say of what one token touches.
+/// The active parameters according to the headers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ActiveByHeader {
-    /// Nothing: shapes do not tell how many experts a token goes to.
+    /// Unknown: shapes do not show the number of experts per token.
     NotSaid,
     /// So many parameters.
     Is(u64),
@@ -97,14 +97,14 @@ pub enum ActiveByHeader {
     Unknown(String),
 }
 
-/// What the headers of a model's weights show.
+/// The contents of the headers of a model's weights.
 #[derive(Debug, Clone)]
 pub struct SeenWeights {
     /// Their tensors.
     pub tensors: HeaderSummary,
-    /// What is odd about them.
+    /// Remarks on them.
     pub notes: Vec<String>,
-    /// What they say of one token.
+    /// The active parameters.
     pub active: ActiveByHeader,
     /// Whether other files of the model are missing.
     pub is_part: bool,
@@ -158,8 +158,8 @@ fn beside_config(path: &Path, name: &str) -> Option<Result<ParameterCounts, Stri
     })
 }
 
-/// The counts of a config that describes `total` stored parameters, of which a head has `head`; with the total to
-/// tell and a note on it.
+/// The counts of a config that describes `total` stored parameters, of which the head has `head`; with the total to report
+/// and a note on it.
 fn agreed(
     counts: ParameterCounts,
     total: u64,

@@ -16,7 +16,7 @@ const FEWEST: usize = 4;
 /// One learning rate that is tried.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tried {
-    /// As the study writes it; part of the id of its runs.
+    /// Its text in the study; part of the ids of its runs.
     pub text: String,
     /// Its value.
     pub value: f64,
@@ -31,14 +31,14 @@ pub struct Tuning {
     pub seed: u64,
     /// The budget of all tuning runs.
     pub budget: String,
-    /// The part of that budget that they run, with a schedule of their own.
+    /// The fraction of that budget that they run, with their own schedule.
     pub fraction: BigRational,
     /// The seeds and budgets that are run once more at the shared rate.
     pub shared: Option<(Vec<u64>, Vec<String>)>,
     place: Location,
 }
 
-/// What one tuning run gave.
+/// The result of one tuning run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tuned<'a> {
     /// Its arm.

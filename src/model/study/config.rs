@@ -1,4 +1,4 @@
-//! The parts of a study file that pass into each run's configuration: data, evaluation, tasks.
+//! The parts of a study file that are copied into each run's config: data, evaluation, tasks.
 
 use serde_json::{Map, Value as Json, json};
 
@@ -9,15 +9,15 @@ use repro_core::source::{Error, Location, Node};
 /// How often a run may see the same text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
-    /// The same different tokens for every run; epochs follow.
+    /// The same unique tokens for every run; the number of epochs follows.
     Strict,
-    /// Half as many different tokens as the run has, each seen twice.
+    /// Half as many unique tokens as the run has tokens, each seen twice.
     Relaxed,
     /// Every token is new.
     Fresh,
 }
 
-/// What runs read and how they are judged.
+/// The data of the runs, and their evaluation.
 #[derive(Debug, Clone)]
 pub struct DataPlan {
     form: Form,
@@ -75,7 +75,7 @@ impl DataPlan {
         })
     }
 
-    /// The fields of a run of so many tokens; a tuning run has no tasks and reads another split.
+    /// The fields of a run with this number of tokens; a tuning run has no tasks and uses a different split.
     pub fn fields(&self, tokens: u64, tuning: bool) -> Result<Map<String, Json>, Error> {
         let name = match self.form {
             Form::Strict => "strict",

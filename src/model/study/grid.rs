@@ -42,7 +42,7 @@ pub struct Grid<'a> {
     pub recipe: &'a StudyRecipe,
     /// When runs are saved.
     pub saving: &'a Saving,
-    /// What they read.
+    /// The data of the runs.
     pub reading: &'a DataPlan,
 }
 
@@ -171,7 +171,7 @@ fn model(arm: &Arm) -> DeclaredModel {
     }
 }
 
-/// Refuses a list of runs in the file that is not the one that the grid gives.
+/// Rejects a list of runs in the file that differs from the grid.
 pub fn same_runs(root: Node<'_>, listed: &[ListedRun<'_>]) -> Result<(), Error> {
     let stated = root.required("runs")?;
     stated.only(&["planned", "if_rates_differ"])?;

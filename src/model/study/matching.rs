@@ -1,8 +1,8 @@
 //! Matching: the size that makes one model comparable with another.
 //!
-//! The primary match keeps depth, width, heads and attention, and solves the inner width of the dense
-//! feed-forward block in steps of 1; the router counts like every other parameter. The second,
-//! `model_width`, scales the whole model.
+//! The primary match keeps depth, width, heads and attention, and solves for the inner width of the dense feed-forward
+//! block in steps of 1; the router counts like every other parameter. The second one, `model_width`, scales the whole
+//! model.
 
 use serde_json::{Map, Value as Json, json};
 
@@ -13,19 +13,19 @@ use repro_core::source::{Error, Location};
 
 /// The largest relative error of a match, in thousandths: half a per cent.
 const MISMATCH_THOUSANDTHS: u64 = 5;
-/// The same in words.
+/// The same as text.
 pub const MISMATCH_PERCENT: &str = "0.5%";
 /// The largest width that is tried.
 const WIDTH_CAP: u64 = 1 << 20;
 
-/// What is made equal, and by changing what.
+/// The matched quantity, and the size that is changed for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     /// Nothing.
     None,
     /// A parameter count, by the inner width of the dense feed-forward block.
     FfnWidth(ParameterCount),
-    /// The width of the feed-forward block that one token passes; nothing is changed, it must be so.
+    /// The width of the feed-forward blocks that one token passes through; nothing is changed, so it must already match.
     ActiveFfnWidth,
     /// A parameter count, by the width of the whole model; its heads stay equally many and even.
     ModelWidth(ParameterCount),
@@ -53,15 +53,15 @@ impl Mode {
 /// How an arm is made comparable, and how well that came out.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Match {
-    /// What is equal.
+    /// The matched quantity.
     pub mode: Mode,
     /// The arm that it is equal to.
     pub target: Option<String>,
-    /// The relative error of what is made equal.
+    /// The relative mismatch.
     pub mismatch: Option<f64>,
 }
 
-/// The model that matches `target` best, and the relative error; beyond 0.5% it is refused.
+/// The model that matches `target` best, with the relative mismatch; a mismatch above 0.5% is an error.
 pub fn solve(
     mode: Mode,
     model: &Map<String, Json>,

@@ -1,9 +1,8 @@
-//! Studies: what is asked, which runs answer it, and every number of each run, fixed before any runs.
+//! Studies: questions, the runs that answer them, and all settings of each run, fixed before any of them starts.
 //!
-//! Owns the study file `repro/studies/<id>.toml` (schema `repro.study/1`, described in
-//! `repro/studies/README.md`): the arms and how each is matched, budgets, the list of runs, the
-//! configuration of each run, and how a learning rate is chosen. Training is left to the trainer,
-//! and whether bundles answer to their plan to the claims.
+//! Owns the study file `repro/studies/<id>.toml` (schema `repro.study/1`, described in `repro/studies/README.md`): the arms
+//! and their matching, budgets, the list of runs, the config of each run, and the choice of a learning rate. The trainer
+//! trains, and claims decide whether bundles match their plan.
 
 mod arm;
 mod budget;

@@ -7,7 +7,7 @@ use repro_stats::bootstrap::Resampled;
 
 use super::{TableScores, TaskSet};
 
-/// Below this many tasks an interval decides nothing.
+/// Below this number of tasks, an interval decides nothing.
 const FEWEST: usize = 8;
 
 /// The settings of a bootstrap.
@@ -35,15 +35,14 @@ pub struct TaskBootstrap {
 }
 
 impl TaskBootstrap {
-    /// Of the centred scores of a set.
+    /// Resamples the centered scores of a set.
     pub fn of(scores: &TableScores, set: TaskSet, settings: Settings) -> Self {
         let values: Vec<BigRational> =
             scores.of_set(set).map(|task| task.centered.middle()).collect();
         Self::of_values(&values, settings)
     }
 
-    /// Of the differences between two tables of the same tasks; the tasks that only one has, where
-    /// they are not the same.
+    /// Resamples the differences between two tables of the same tasks; returns the tasks that only one has if they differ.
     pub fn paired(
         a: &TableScores,
         b: &TableScores,
@@ -87,7 +86,7 @@ impl TaskBootstrap {
         Ok([found.low, found.high])
     }
 
-    /// Why the interval decides nothing, where it does not.
+    /// The reason why the interval decides nothing, if there is one.
     pub fn evidence(&self) -> Option<String> {
         (self.tasks < FEWEST).then(|| format!("{} tasks are too few for a bootstrap", self.tasks))
     }

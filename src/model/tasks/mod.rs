@@ -1,8 +1,8 @@
-//! Per-task tables as people have them, the baselines that centre them, and what follows from both.
+//! Per-task tables in their usual formats, the baselines that center them, and the scores that follow from both.
 //!
-//! Owns reading of tables (DCLM evaluations, nanochat, receipts, plain maps) and of baseline files,
-//! the units of both, and which version of the baselines each stated part of a table follows. The
-//! formulas are in `scores`; what posts say of a score is judged in `src/verify`.
+//! Owns reading of tables (DCLM evaluations, nanochat, receipts, plain dicts) and of baseline files, the units of both, and
+//! which version of the baselines each stated part of a table follows. The formulas are in `scores`; `src/verify` judges
+//! statements about scores.
 
 mod baselines;
 pub mod bootstrap;
@@ -23,7 +23,7 @@ pub use trouble::Trouble;
 
 use repro_core::source::codes;
 
-/// The most tasks that a table may have: beyond, it is no table of tasks.
+/// The maximum number of tasks in a table; a larger one is not a task table.
 pub const TASK_CAP: usize = 4096;
 
 codes! {

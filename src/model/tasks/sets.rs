@@ -77,7 +77,7 @@ impl TaskSet<'_> {
     }
 }
 
-/// Of what an aggregate is the mean.
+/// The quantity that an aggregate averages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Measure {
     /// Accuracies.

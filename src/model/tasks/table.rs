@@ -29,11 +29,11 @@ pub struct TaskRow<'a> {
 /// An aggregate that the table itself states.
 #[derive(Debug, Clone)]
 pub struct StatedAggregate<'a> {
-    /// What the table calls it.
+    /// Its name in the table.
     pub name: String,
     /// Which tasks it is over.
     pub set: TaskSet<'a>,
-    /// Of what it is the mean.
+    /// The quantity that it averages.
     pub measure: Measure,
     /// The number.
     pub cell: Cell<'a>,
@@ -70,18 +70,18 @@ pub struct TaskTable<'a> {
     pub rows: Vec<TaskRow<'a>>,
     /// The aggregates that it states.
     pub stated: Vec<StatedAggregate<'a>>,
-    /// Aggregates that it names without a number, with what stands there instead.
+    /// Aggregates that the table lists without a number, with the text in its place.
     pub not_stated: Vec<(String, &'a str)>,
 }
 
-/// What people call the columns, in lower case.
+/// Common column names, in lower case.
 const TASK: &[&str] = &["task", "eval task", "name"];
 const ACCURACY: &[&str] = &["accuracy", "acc", "raw_acc"];
 const CENTERED: &[&str] = &["centered", "centred", "centered accuracy", "centered_acc"];
 const BASELINE: &[&str] = &["baseline", "random baseline"];
 const ITEMS: &[&str] = &["n", "items", "#datapoints"];
 const CORRECT: &[&str] = &["correct"];
-/// What they call the last row, or the field beside the tasks.
+/// Common names of the last row, or of the field next to the tasks.
 const AGGREGATE: &[&str] = &["core", "core metric", "core_metric", "core score", "core_score"];
 const MEAN: &[&str] = &["mean", "average", "aggregate"];
 
@@ -186,7 +186,7 @@ impl<'a> TaskTable<'a> {
         Ok(table)
     }
 
-    /// The aggregates that stand beside a list of tasks.
+    /// Reads the aggregates next to a list of tasks.
     fn beside(mut self, node: Node<'a>) -> Result<Self, Error> {
         for (key, field) in node.members()? {
             if let Some(set) = aggregate(key)
@@ -296,7 +296,7 @@ impl<'a> TaskTable<'a> {
 /// Whether an accuracy below one percent is possible in a task.
 pub type Low<'f> = &'f dyn Fn(&str) -> bool;
 
-/// The set that a row or field of this name states the score of, if it names a score.
+/// The set whose score a row or field with this name states, if it is a score.
 fn aggregate(name: &str) -> Option<TaskSet<'static>> {
     let name = name.trim().to_lowercase();
     if AGGREGATE.contains(&name.as_str()) {

@@ -1,4 +1,4 @@
-//! What is wrong with a table, in words: its parts follow different baselines, or none.
+//! Descriptions of errors in a table: its parts follow different baselines, or none.
 
 use num_rational::BigRational;
 
@@ -11,7 +11,7 @@ const NAMED: usize = 4;
 const DIGITS: usize = 7;
 const FULL_DIGITS: usize = 16;
 
-/// What may be wrong with a table.
+/// The possible errors of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Trouble {
     /// Column and aggregate follow different versions of the baselines.
@@ -22,11 +22,11 @@ pub enum Trouble {
     StrayCell,
     /// An aggregate follows no version.
     Aggregate,
-    /// An aggregate is over other tasks than its name says.
+    /// An aggregate averages tasks other than those in its name.
     OtherTasks,
     /// An accuracy is not its own right items over all items.
     Miscounted,
-    /// A baseline that the table states is not that of the file.
+    /// A baseline in the table differs from the file.
     OtherBaseline,
 }
 
@@ -57,7 +57,7 @@ impl<'a> TableReading<'a> {
         troubles
     }
 
-    /// What is wrong with one aggregate.
+    /// The errors of one aggregate.
     pub fn of_an_aggregate(&self, followed: &Followed) -> Vec<(Trouble, String)> {
         let (name, text) = (&followed.stated.name, followed.stated.cell.printed.text());
         if followed.stated.measure == Measure::Centered
@@ -81,7 +81,7 @@ impl<'a> TableReading<'a> {
             return Vec::new();
         }
         let set = self.set_of(&followed.stated);
-        // A score printed in full is told from its neighbours.
+        // A score printed in full needs more digits in the comparison.
         let full = followed.stated.cell.printed.is_full_float();
         let digits = if full { FULL_DIGITS } else { DIGITS };
         let would = |scores: &TableScores| match scores.mean(set, followed.stated.measure) {
@@ -169,7 +169,7 @@ impl<'a> TableReading<'a> {
         troubles
     }
 
-    /// The rows whose own baseline is not that of the version that the table is scored by.
+    /// The rows whose own baseline differs from the version that the table is scored by.
     fn foreign_baselines(&self) -> Vec<&'a TaskRow<'a>> {
         let Some(scores) = self.versions.get(self.best()) else { return Vec::new() };
         let rows: Vec<_> = self.table.rows.iter().filter(|row| row.baseline.is_some()).collect();
@@ -186,7 +186,7 @@ impl<'a> TableReading<'a> {
         rows.into_iter().filter(differs).collect()
     }
 
-    /// What each version gives, joined.
+    /// The values under each version, joined.
     fn each(&self, what: impl Fn(&TableScores) -> String) -> String {
         let mut each: Vec<_> = self.versions.iter().map(what).collect();
         each.dedup();

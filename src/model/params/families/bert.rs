@@ -53,7 +53,7 @@ pub static FAMILY: Family = Family {
     read,
 };
 
-/// What stands on the encoder.
+/// The head on the encoder.
 #[derive(Debug, Clone, Copy)]
 struct Heads {
     /// The dense layer over the first token.

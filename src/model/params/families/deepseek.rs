@@ -88,7 +88,7 @@ pub static GLM_LITE: Family = Family {
     },
 };
 
-/// The same models in the words of the programs that DeepSeek published to run them.
+/// The same models in the config format of DeepSeek's inference code.
 pub static INFERENCE: Family = Family {
     id: "deepseek-inference",
     model_types: &["deepseek-inference"],
@@ -101,7 +101,7 @@ pub static INFERENCE: Family = Family {
     read: read_inference,
 };
 
-/// Where the releases differ: defaults, and a switch that only V2 has.
+/// The differences between releases: defaults, and a switch that only V2 has.
 struct Release {
     first: u64,
     heads: u64,
@@ -159,7 +159,7 @@ fn read_inference(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     Ok(Decoder { mixture, ..Decoder::new(dims, latent) }.finish())
 }
 
-/// What the fields of experts are called.
+/// The field names of experts.
 struct Names {
     routed: &'static str,
     used: &'static str,

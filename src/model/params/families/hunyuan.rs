@@ -95,7 +95,7 @@ fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     Ok(Decoder { mlp_bias, mixture, ..Decoder::mixed(dims, mixers) }.finish())
 }
 
-/// Attention with keys and values of its own, and with those of a layer before.
+/// Attention with its own keys and values, and with those of an earlier layer.
 fn attention(
     fields: &ConfigFields<'_>,
     hidden: Size,
@@ -107,7 +107,7 @@ fn attention(
     }
     let names = ["query_layernorm", "key_layernorm"];
     let norms = HeadNorms { names, ..HeadNorms::of_a_head(heads) };
-    // The port to transformers always has them; the first release says whether it does.
+    // The port to transformers always has them; the first release has a field for it.
     let ported = fields.model_type() != Some("hunyuan");
     let norms = fields.flag("use_qk_norm", ported)?.then_some(norms);
     let own = Grouped { norms, ..Grouped::new(heads).biased(bias) };

@@ -149,11 +149,11 @@ static FAMILIES: &[&Family] = &[
     &levanter::QWEN2,
     &levanter::QWEN3,
     &levanter::OLMO2,
-    // What no other class of Levanter knows as its own.
+    // The fallback: none of the fields that only other Levanter classes have.
     &levanter::LLAMA,
 ];
 
-/// The text models of configs for images and text whose `text_config` names no model type.
+/// The text models of image-text configs whose `text_config` has no model type.
 const TEXT_MODELS: &[(&str, &str)] = &[
     ("gemma3", "gemma3_text"),
     ("gemma3n", "gemma3n_text"),

@@ -1,8 +1,8 @@
-//! nanochat GPT: grouped heads, squared-ReLU feed-forward of four widths, norms without weights,
-//! an untied head.
+//! nanochat GPT: grouped heads, squared-ReLU feed-forward blocks of four times the width, norms without weights, an untied
+//! head.
 //!
-//! Configs with `window_pattern` belong to later revisions of the trainer, whose value embeddings
-//! and per-layer scalars follow from its source and not from the config: they are refused.
+//! Configs with `window_pattern` belong to later revisions of the trainer, whose value embeddings and per-layer scalars
+//! follow from its source and not from the config. They are rejected.
 
 use repro_core::source::Error;
 

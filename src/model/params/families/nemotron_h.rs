@@ -103,7 +103,7 @@ fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     let mixture = mixture(fields, &layers)?;
     let feed = SizedFeed { part: Part::DenseFfn, below: "mixer", width, is_gated: false, bias };
     let blocks: Vec<(_, Box<dyn Block>)> = vec![(dense, Box::new(feed))];
-    // No width is that of all layers without experts, most of which have no feed-forward block.
+    // There is no common width of layers without experts, most of which have no feed-forward block.
     let dims = Dims { v, h, i: width, layers, tied: false };
     let decoder = Decoder {
         norms: &["norm"],

@@ -34,7 +34,7 @@ fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     Ok(Decoder { mixture, ..Decoder::new(dims, attention) }.finish())
 }
 
-/// Where the releases differ when a config is silent.
+/// The different defaults of the releases.
 pub struct MixtureDefaults {
     /// E.
     pub experts: u64,

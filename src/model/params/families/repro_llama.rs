@@ -44,7 +44,7 @@ pub static MIXTURE: Family = Family {
     read: read_mixture,
 };
 
-/// What both kinds have; the width of dense blocks is read by each.
+/// The fields that both kinds have; each reads the width of dense blocks itself.
 struct Common {
     dims: Dims,
     heads: Heads,

@@ -66,7 +66,7 @@ fn read(fields: &ConfigFields<'_>) -> Result<Blueprint, Error> {
     Ok(Blueprint { dims, mixture: None, tensors, closed, mtp: None })
 }
 
-/// What stands on the encoder.
+/// The head on the encoder.
 struct Head {
     name: &'static str,
     width: Size,
