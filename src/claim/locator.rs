@@ -21,7 +21,7 @@ pub struct Locator {
 }
 
 impl Locator {
-    /// Reads the name of a piece of evidence; none where it is malformed.
+    /// Parses the name of some evidence; none if it is malformed.
     pub fn parse(text: &str) -> Option<Self> {
         let (before, path) = match text.split_once('#') {
             Some((before, path)) => (before, way(path)?),

@@ -62,7 +62,7 @@ pub(crate) struct Tag<'t> {
     pub(crate) inside: &'t str,
     /// Its attributes and their values, in small letters.
     pub(crate) attributes: Vec<(String, String)>,
-    /// How many bytes it takes.
+    /// Its length in bytes.
     pub(crate) length: usize,
 }
 

@@ -9,9 +9,9 @@ use std::ops::Range;
 const MOST_WORDS: usize = 60;
 /// Words with more occurrences are ignored.
 const MOST_PLACES: usize = 400;
-/// So many initial_weights are compared word by word.
+/// The maximum number of starting positions that are compared word by word.
 const MOST_STARTS: usize = 12;
-/// So many words of a quote may be left out at once.
+/// The maximum number of consecutive words of a quote that may be missing.
 const SHIFTED: usize = 4;
 
 /// The words of a text with their positions.
@@ -22,7 +22,7 @@ pub struct WordIndex {
 }
 
 impl WordIndex {
-    /// Of a text.
+    /// Indexes a text.
     pub fn of(text: &str) -> Self {
         let words = words(text);
         let mut places: HashMap<String, Vec<u32>> = HashMap::new();
@@ -58,7 +58,7 @@ impl WordIndex {
         is_near.then(|| self.words[found.start].1.start..self.words[found.end].1.end)
     }
 
-    /// The places where a quote would begin by most of its words, the likeliest first.
+    /// The likely starting positions of a quote, judging by most of its words, the likeliest first.
     fn starts(&self, wanted: &[String]) -> Vec<usize> {
         let mut votes: HashMap<usize, usize> = HashMap::new();
         for (offset, word) in wanted.iter().enumerate() {

@@ -9,8 +9,8 @@ use crate::seen::has_no_width;
 use crate::spelling::PlainSpelling;
 use crate::table::{self, MOST_HEADS, PrintedCell, PrintedTable, TableBelow, TableLines};
 
-/// A text in which quotes and lines of tables are sought. What helps to find them is made once, when it is first asked
-/// for: a text may be long, and its quotes many.
+/// A text in which quotes and table rows are searched for. Search structures are built once, on first use: a text may be
+/// long, and its quotes many.
 #[derive(Debug, Default)]
 pub struct SearchedText<'t> {
     text: &'t str,
@@ -23,7 +23,7 @@ pub struct SearchedText<'t> {
 }
 
 impl<'t> SearchedText<'t> {
-    /// A text in which nothing was sought yet.
+    /// A text without any search structures yet.
     pub fn new(text: &'t str) -> Self {
         Self { text, ..Self::default() }
     }

@@ -29,12 +29,11 @@ use written::Written;
 pub struct QuoteItem {
     /// Its position in the text in bytes, without the words before it.
     pub span: Range<usize>,
-    /// What it is.
+    /// Its kind.
     pub kind: ItemKind,
     /// Which end of a range it is: of `1.687–1.724`, of "between 1.70 and 1.71".
     pub range_end: Option<RangeEnd>,
-    /// Whether its signs can be read in more than one way: another direction of writing, the comma of other countries,
-    /// the argument of a root.
+    /// Whether its characters have more than one reading: right-to-left text, a decimal comma, the argument of a root.
     pub is_unclear: bool,
     /// An equally plausible reading: `1.702 ± 0.8%` is not a percentage if the uncertainty is relative.
     pub other: Option<Printed>,
@@ -95,7 +94,7 @@ impl QuoteItem {
 /// of numbers.
 const NEAR: usize = 400;
 
-/// Nobody measures a number of more digits, and parsing one is slow.
+/// No measured number has more digits, and parsing one is slow.
 const MOST_DIGITS: usize = 1_000;
 
 /// The words before a place, as far as they matter to it.
@@ -163,7 +162,7 @@ impl Found {
         Self { item, written: Some(written) }
     }
 
-    /// Takes percentage points as another reading of a plain number of points.
+    /// Accepts percentage points as a second reading of a plain number of points.
     fn may_be_points(&mut self, text: &str) {
         let ItemKind::Number(printed) = &self.item.kind else { return };
         let rest = text[self.item.span.end..].trim_start_matches([' ', '-', '\u{a0}']);
@@ -201,14 +200,14 @@ pub fn is_struck(text: &str, at: usize) -> bool {
         && words().pairs("strike").any(strikes)
 }
 
-/// Reads a date, and returns where reading goes on.
+/// Reads a date, and returns the position after it.
 fn read_date(text: &str, at: usize, found: &mut Vec<Found>) -> Option<usize> {
     let (end, date) = dates::read(text, at)?;
     found.push(Found::other(at..end, ItemKind::Date(date)));
     Some(end)
 }
 
-/// Reads the word at `at`, and returns where reading goes on.
+/// Reads the word at `at`, and returns the position after it.
 fn read_word(text: &str, at: usize, found: &mut Vec<Found>) -> usize {
     if let Some(end) = read_date(text, at, found) {
         return end;
@@ -405,7 +404,7 @@ fn spread_start(text: &str, end: usize) -> Option<usize> {
     starts_with_digit(text, at).then_some(at)
 }
 
-/// Takes the number before a percent sign or a suffix of bytes or operations as another reading: the author of an
+/// Accepts the number before a percent sign or a suffix of bytes or operations as a second reading: the author of an
 /// expression may have multiplied by 100 or divided by the size. Other suffixes belong to the number.
 pub fn may_lack_its_unit(item: &mut QuoteItem) {
     let ItemKind::Number(printed) = &item.kind else { return };

@@ -478,7 +478,7 @@ impl<'t> Scan<'t> {
         })
     }
 
-    /// Reads on at one place, and returns where reading goes on.
+    /// Processes one position, and returns the next one.
     fn step(&mut self, at: usize) -> usize {
         let rest = &self.text[at..];
         match rest.as_bytes()[0] {
@@ -525,7 +525,7 @@ impl<'t> Scan<'t> {
         open.is_some_and(|open| !self.text[..far + open].ends_with(char::is_alphanumeric))
     }
 
-    /// A comment, or a tag: its attributes, and its content where that is not shown.
+    /// A comment, or a tag: its attributes, and its contents if they are not shown.
     fn tag(&mut self, at: usize) -> usize {
         if let Some(end) = self.comment(at) {
             return self.hide_part(at..end, COMMENT);
@@ -710,7 +710,7 @@ fn is_address(text: &str) -> bool {
     is_title && target.contains(|c: char| c.is_alphabetic() || "/#".contains(c))
 }
 
-/// The label of a line `[label]: address`, and where in it the address begins; a note, `[^1]:`, is text.
+/// The label of a line `[label]: address`, and the start of the address; a footnote, `[^1]:`, is text.
 fn definition(line: &str) -> Option<(&str, usize)> {
     let label = line.trim_start().strip_prefix('[').filter(|rest| !rest.starts_with('^'))?;
     let end = label.find("]:")?;

@@ -11,10 +11,10 @@ use memchr::memmem;
 use crate::markup::{self, Brackets, Seen};
 use crate::seen::has_no_width;
 
-/// So many places of a quote may overlap.
+/// The maximum number of overlapping positions of a quote.
 const MOST_OVERLAPPING: usize = 100;
 
-/// A text with one spelling for each sign, and where each of its bytes comes from.
+/// A text with one spelling for each character, and the origin of each of its bytes.
 #[derive(Debug, Default)]
 pub struct PlainSpelling {
     /// The text: no emphasis, straight quotes, one kind of dash, single spaces.
@@ -73,7 +73,7 @@ impl PlainSpelling {
         plain
     }
 
-    /// A text with its own signs, and one space for each run of white space.
+    /// A text with unchanged characters, and one space for each run of white space.
     pub fn single_spaced(text: &str) -> Self {
         let mut plain = Self::default();
         for (at, c) in text.char_indices() {
@@ -82,7 +82,7 @@ impl PlainSpelling {
         plain
     }
 
-    /// A text with its own signs and no white space.
+    /// A text with unchanged characters and no white space.
     pub fn squeezed(text: &str) -> Self {
         let mut plain = Self::default();
         for (at, c) in text.char_indices().filter(|(_, c)| !c.is_whitespace()) {
@@ -91,7 +91,7 @@ impl PlainSpelling {
         plain
     }
 
-    /// Says a sign; of several spaces only the first.
+    /// Appends a character; of several spaces only the first.
     fn say(&mut self, sign: char, from: Range<usize>) {
         if sign != ' ' || !self.text.ends_with(' ') {
             self.push(sign.encode_utf8(&mut [0; 4]), from);

@@ -68,7 +68,7 @@ impl StyleSheet {
         self.0.is_empty()
     }
 
-    /// Whether an element is hidden by a style. White words on a page are; on another ground they are not.
+    /// Whether a style hides an element. White text is hidden on the page, but not on a different background.
     pub(crate) fn hides(&self, tag: &Tag<'_>, is_on_ground: bool) -> bool {
         let all = self.declarations(tag);
         let color = tag.attributes.iter().find(|(name, _)| name == "color" && tag.name == "font");

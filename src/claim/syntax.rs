@@ -9,7 +9,7 @@ use repro_core::decimal::Printed;
 /// A part of an expression and its position in the text, in bytes.
 #[derive(Debug, Clone)]
 pub struct Expression {
-    /// What it is.
+    /// Its kind.
     pub kind: ExpressionKind,
     /// Its position.
     pub span: Range<usize>,

@@ -11,7 +11,7 @@ use crate::spelling;
 /// A cell: its text without surrounding space, and the position of that text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PrintedCell {
-    /// What it holds.
+    /// Its text.
     pub text: String,
     /// Its position in the text of the table, in bytes.
     pub span: Range<usize>,
@@ -64,7 +64,7 @@ impl Deref for NamedTable {
 }
 
 impl NamedTable {
-    /// Of a table.
+    /// Indexes a table.
     pub fn of(table: PrintedTable) -> Self {
         let mut by_first: HashMap<String, Vec<usize>> = HashMap::new();
         let mut by_group: HashMap<String, Vec<usize>> = HashMap::new();
@@ -192,7 +192,7 @@ pub struct TableLines {
 }
 
 impl TableLines {
-    /// Of a text.
+    /// Splits a text into lines of cells.
     pub fn of(text: &str) -> Self {
         let mut blocks: Vec<TableBlock> = Vec::new();
         let mut was_cells = false;
@@ -299,7 +299,7 @@ pub fn head(line: &str) -> Option<Vec<PrintedCell>> {
     bare_cells(line, 0)
 }
 
-/// The cells of a line; none where it does not begin with `|`.
+/// The cells of a line; none if it does not start with `|`.
 pub fn cells(line: &str, start: usize) -> Option<Vec<PrintedCell>> {
     line.trim_start().starts_with('|').then(|| split(line, start))
 }
@@ -355,7 +355,7 @@ pub fn is_rule(row: &[PrintedCell]) -> bool {
         .all(|cell| cell.text.contains('-') && cell.text.chars().all(|c| matches!(c, '-' | ':')))
 }
 
-/// The lines of a text with the place where each begins.
+/// The lines of a text with their starting positions.
 fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut at = 0;
     text.split_inclusive('\n').map(move |line| {

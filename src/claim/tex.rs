@@ -94,7 +94,7 @@ impl Groups {
         self.has_ground || words().list("tex.grounds").iter().any(|name| paragraph.contains(name))
     }
 
-    /// How far a setting reaches from a place.
+    /// The end of a setting's scope from a position.
     fn reach(&self, text: &str, from: usize) -> usize {
         let mut at = from;
         while let Some(next) = text[at..].chars().next() {

@@ -84,7 +84,7 @@ impl Serialize for KeptPlace {
     }
 }
 
-/// By its id.
+/// Serialized as its id.
 impl Serialize for Code {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         to.serialize_str(self.id)
@@ -106,7 +106,7 @@ impl<'de> Deserialize<'de> for Verdict {
     }
 }
 
-/// By its digits.
+/// Serialized as its digits.
 impl Serialize for Digest {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         to.collect_str(self)

@@ -358,7 +358,7 @@ mod tests {
         assert!(std::panic::catch_unwind(run).is_err());
     }
 
-    /// Work on a group that fails where an item does.
+    /// Work on a group that fails if one of its items does.
     fn each<T, E>(
         one: impl Fn(&T) -> Result<(), E>,
     ) -> impl Fn(&[Numbered<'_, T>], &Spare) -> Result<(), (usize, E)> {

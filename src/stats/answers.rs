@@ -62,7 +62,7 @@ impl ArmValues {
         }
     }
 
-    /// How many values there are.
+    /// The number of values.
     pub fn count(&self) -> usize {
         match self {
             ArmValues::Values(values) => values.floats.len(),
@@ -98,7 +98,7 @@ pub struct StatsRequest {
     pub groups: Vec<Decimals>,
     /// Counts of categories.
     pub categories: Vec<BigRational>,
-    /// The shares that are expected of them; none where they are equal.
+    /// The expected fractions; none if they are equal.
     pub expected: Option<Vec<BigRational>>,
     /// The null value of one list.
     pub target: Option<f64>,
@@ -112,7 +112,7 @@ pub struct StatsRequest {
     pub power: f64,
     /// The seed of every draw.
     pub seed: u64,
-    /// How often is drawn.
+    /// The number of resamples.
     pub resamples: usize,
 }
 
@@ -168,7 +168,7 @@ pub enum AnswerField {
     Word(&'static str),
     /// A truth value.
     Truth(bool),
-    /// Nothing, and why.
+    /// No answer, with the reason.
     Refused(Why),
 }
 

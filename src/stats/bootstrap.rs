@@ -13,7 +13,7 @@ pub const ENUMERATED_TO: usize = 10;
 /// Below this number of values, the coverage of a bootstrap interval is far below its level: it may be recomputed, but
 /// nothing is inferred from it.
 pub const INFERENCE_FROM: usize = 8;
-/// How many resamples can be drawn.
+/// The allowed number of resamples.
 pub const RESAMPLES: std::ops::RangeInclusive<usize> = 100..=10_000_000;
 /// The most values that are drawn for one distribution: some seconds' work.
 const MOST_DRAWS: usize = 1 << 30;
@@ -190,7 +190,7 @@ impl Resampled {
         }
     }
 
-    /// How many resamples there are: drawn, or of the enumeration.
+    /// The number of resamples, drawn or enumerated.
     pub fn resamples(&self) -> u64 {
         match &self.distribution {
             Distribution::Enumerated(_, total) => *total,
@@ -299,7 +299,7 @@ fn sampled(values: &[f64], resamples: usize, rng: &mut Rng) -> Vec<f64> {
     (0..resamples).map(one).collect()
 }
 
-/// How many different resamples, by counts, a list has; a large number where it is not enumerated.
+/// The number of distinct resamples of a list, by counts; a large number if it is not enumerated.
 fn combinations(values: &[f64]) -> usize {
     let n = values.len();
     if n > ENUMERATED_TO {

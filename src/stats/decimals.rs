@@ -45,8 +45,8 @@ impl Decimal {
         gap < place
     }
 
-    /// The decimal that is written plainly, digits with a point, perhaps a sign and an exponent; none where
-    /// it is written otherwise, or is longer or further from one than any float that is written in full.
+    /// Parses a plain decimal: digits with an optional point, sign and exponent. None for other formats, and for numbers
+    /// that are longer or more extreme than any float written in full.
     pub fn parse(text: &str) -> Option<Self> {
         let (mantissa, power) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
         let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
@@ -65,7 +65,7 @@ impl Decimal {
         Self { units: value.numer() * BigInt::from(5).pow(places), exponent: -(places as i32) }
     }
 
-    /// As a fraction.
+    /// The value as a fraction.
     pub fn value(&self) -> BigRational {
         scaled(self.units.clone(), BigInt::one(), self.exponent)
     }
@@ -97,7 +97,7 @@ impl Decimals {
         Ok(Self { units: units.collect(), exponent })
     }
 
-    /// How many there are.
+    /// The number of values.
     pub fn count(&self) -> usize {
         self.units.len()
     }

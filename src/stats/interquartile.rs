@@ -9,7 +9,7 @@ use crate::rng::{Draws, Rng};
 #[derive(Debug, Clone)]
 pub struct ScoresByTask<'a> {
     tasks: &'a [Vec<f64>],
-    /// How many scores are cut off at each end.
+    /// The number of scores that are cut off at each end.
     cut: usize,
     count: usize,
 }

@@ -61,12 +61,12 @@ impl Proportion {
         }
     }
 
-    /// How many succeeded.
+    /// The number of successes.
     pub fn successes(&self) -> u64 {
         self.successes
     }
 
-    /// How many there were.
+    /// The number of trials.
     pub fn trials(&self) -> u64 {
         self.trials
     }
@@ -236,7 +236,7 @@ impl Table {
             / binomial(self.successes, all, p, q)
     }
 
-    /// How many times as likely k + 1 is as k.
+    /// The ratio of the probabilities of k + 1 and k.
     fn growth(&self, k: u64) -> f64 {
         let (more, less) = (self.left - k, self.successes - k);
         more as f64 * less as f64 / ((k + 1) as f64 * (self.right + k + 1 - self.successes) as f64)
@@ -318,7 +318,7 @@ mod tests {
         close(paired.exact, 0.0024248687076998837);
         close(paired.mid, 0.002149401504292379);
         close(paired.chi_squared, 0.0021559763036343074);
-        // By hand: 1 of 3 discordant pairs; P(X <= 1) = 1/2, P(X = 1) = 3/8.
+        // Computed by hand: 1 of 3 discordant pairs; P(X <= 1) = 1/2, P(X = 1) = 3/8.
         let three = mcnemar(1, 2).unwrap();
         close(three.exact, 1.0);
         close(three.mid, 0.625);

@@ -14,7 +14,7 @@ const MOST_PATHS: u64 = 1_000_000;
 /// The point at which the two series of Kolmogorov's distribution converge equally fast.
 const SERIES_MEET: f64 = 1.18;
 
-/// How many values of each list are equal to one value.
+/// The number of values of each list that are equal to one value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct TieGroup {
     a: u64,

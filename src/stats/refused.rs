@@ -10,7 +10,7 @@ pub enum Refused {
     TooFew {
         /// The least number of values.
         needed: usize,
-        /// How many there are.
+        /// The number of values.
         found: usize,
     },
     /// Fewer groups or categories than the test needs.
@@ -18,7 +18,7 @@ pub enum Refused {
     TooFewGroups {
         /// The least number of groups.
         needed: usize,
-        /// How many there are.
+        /// The number of groups.
         found: usize,
     },
     /// A count that is negative or not whole.
@@ -72,7 +72,7 @@ pub enum Refused {
         least: usize,
         /// The most.
         most: usize,
-        /// How many were asked for.
+        /// The requested number.
         found: usize,
     },
     /// The bootstrap distribution lies on one side of the estimate, or the jackknife does not vary.
@@ -81,7 +81,7 @@ pub enum Refused {
     /// More successes than trials.
     #[error("{successes} successes of {trials} trials")]
     TooManySuccesses {
-        /// How many succeeded.
+        /// The number of successes.
         successes: u64,
         /// The number of trials.
         trials: u64,
@@ -106,7 +106,7 @@ pub enum Refused {
         /// The higher end.
         high: f64,
     },
-    /// No gap, so that no number of runs shows one.
+    /// The gap is zero, so no number of runs detects it.
     #[error("a gap of zero cannot be detected with any number of runs")]
     NoGap,
     /// More runs than are searched.

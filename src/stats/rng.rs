@@ -44,7 +44,7 @@ impl Rng {
         (self.word() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// A whole number below `bound`, each equally likely (D. Lemire, 2019); 0 where the bound is 0.
+    /// A whole number below `bound`, each equally likely (D. Lemire, 2019); 0 if the bound is 0.
     pub fn below(&mut self, bound: u64) -> u64 {
         let Some(left_over) = left_over(bound) else { return 0 };
         loop {
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn streams_are_the_same_for_ever() {
-        // By a second implementation of SHA-256, ChaCha8 and Lemire's rule, in Python.
+        // Computed by a second implementation of SHA-256, ChaCha8 and Lemire's rule, in Python.
         let mut rng = Rng::new(1, "golden");
         assert_eq!(
             [rng.word(), rng.word(), rng.word()],
@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn draws_are_those_of_the_definition() {
-        // By plain arithmetic on the words of the same stream.
+        // Computed by plain arithmetic on the words of the same stream.
         let mut words = Rng::new(3, "draws");
         let draws = Draws::new(22, 5);
         assert_eq!(draws.words, [(5, (1_u128 << 64).rem_euclid(22_u128.pow(5)) as u64)]);

@@ -46,7 +46,7 @@ pub fn agreed(of: &'static str, first: f64, second: Option<f64>) -> Result<f64, 
     }
 }
 
-/// Whether degrees of freedom lie where `statrs` is sound.
+/// Whether `statrs` is reliable for these degrees of freedom.
 fn is_sound(df: f64) -> bool {
     (LEAST_FREEDOM..=MOST_FREEDOM).contains(&df)
 }

@@ -20,7 +20,7 @@ pub struct SignFlip {
     pub p_less: f64,
     /// The smallest possible two-sided p for this number of differences: 2 of 2^n flips.
     pub least_two_sided: f64,
-    /// How many flips were drawn; none where all were counted.
+    /// The number of drawn flips; none if all were counted.
     pub drawn: Option<usize>,
 }
 

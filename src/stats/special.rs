@@ -44,7 +44,7 @@ pub fn log_beta(a: f64, b: f64) -> f64 {
         + (stirling_rest(small) + stirling_rest(large) - stirling_rest(sum))
 }
 
-/// r - 1 - ln r, without cancellation where r is near 1.
+/// r - 1 - ln r, without cancellation for r near 1.
 fn log_excess(ratio: f64) -> f64 {
     let v = ratio - 1.0;
     // The series of NaN would not end.

@@ -8,7 +8,7 @@ use super::decimals::{Decimal, Decimals, root};
 /// Number of values, mean and sample standard deviation (divisor n - 1).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Summary {
-    /// How many values.
+    /// The number of values.
     pub n: usize,
     /// Their mean.
     pub mean: f64,

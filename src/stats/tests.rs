@@ -150,7 +150,7 @@ fn differences_at_1e15_are_exact() {
     assert!((test.t - -0.866_025_403_784_438_6).abs() < 1e-15, "{}", test.t);
 }
 
-/// More digits than a float keeps count where they are written.
+/// Written digits beyond the precision of a float count.
 #[test]
 fn written_decimals_are_exact() {
     let read =

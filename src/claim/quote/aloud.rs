@@ -41,7 +41,7 @@ impl Reader {
         length
     }
 
-    /// Says one sign of the text.
+    /// Appends one character of the text.
     fn sign(&mut self, c: char, from: Range<usize>) {
         if has_no_width(c) {
             return;

@@ -32,7 +32,7 @@ fn standard(text: &str, at: usize) -> Option<(usize, String)> {
 
 /// "9 January 2026" or "January 9, 2026".
 fn in_english(text: &str, at: usize) -> Option<(usize, String)> {
-    /// No date is longer.
+    /// The maximum length of a date.
     const LONGEST: usize = 40;
     let near = first_bytes(&text[at..], LONGEST);
     let parts = near.split_inclusive(char::is_whitespace).map(str::trim_end);

@@ -161,7 +161,7 @@ impl Head {
         }
     }
 
-    /// How many operations one is: `train PFLOPs`, `MFLOPs/token`, `mflops_per_token`; `TFLOPs/s` is a rate.
+    /// The factor of operations: `train PFLOPs`, `MFLOPs/token`, `mflops_per_token`; `TFLOPs/s` is a rate.
     fn operations(&self, at: usize) -> Option<HeadUnit> {
         let word = self.words[at].to_lowercase();
         let is_amount = match self.behind(at) {

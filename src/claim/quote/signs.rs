@@ -1,4 +1,4 @@
-//! Signs around a number that make another number of it: a root, a power, the comma of other countries.
+//! Characters around a number that change its value: a root, a power, a decimal comma.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use super::{NEAR, before};
 use crate::sentence::first_bytes;
 use crate::words::words;
 
-/// Signs behind which the line is shown in another order.
+/// Characters that change the display order of the line.
 const OTHER_ORDER: [char; 5] = ['\u{202d}', '\u{202e}', '\u{2066}', '\u{2067}', '\u{2068}'];
 
 /// Whether a number is part of a formula, or continues with characters that are not read with it.

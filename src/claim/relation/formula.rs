@@ -64,7 +64,7 @@ enum Builtin {
     Cv,
     /// The entropy of the shares of counts, in nats.
     Entropy,
-    /// How many numbers of a list are 0.
+    /// The number of zeros in a list.
     Zeros,
     /// Texts and numbers, one after the other.
     Join,
@@ -72,7 +72,7 @@ enum Builtin {
     Absent,
     /// The number of arguments with a value.
     Given,
-    /// How many of its arguments are numbers.
+    /// The number of arguments that are numbers.
     Numbers,
     /// The characters of a text.
     Length,
@@ -515,7 +515,7 @@ fn sum<Q: RelationNumber>(numbers: &[Q]) -> Q {
     numbers.iter().fold(Q::of(0.0), |sum, x| sum.operate(ArithmeticOperator::Add, *x))
 }
 
-/// No number of an empty list.
+/// Undefined for an empty list.
 fn mean<Q: RelationNumber>(numbers: &[Q]) -> Q {
     sum(numbers).operate(ArithmeticOperator::Divide, Q::of(numbers.len() as f64))
 }

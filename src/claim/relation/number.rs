@@ -4,7 +4,7 @@ use std::fmt::{Debug, Display};
 
 use crate::syntax::{ArithmeticOperator, RelationOperator};
 
-/// By so much of the larger one two floats may differ: some roundings to float32.
+/// The relative tolerance for two floats: a few roundings to float32.
 const NEARLY: f64 = 1e-6;
 /// Floats below this are treated as zero.
 const NOTHING: f64 = 1e-12;

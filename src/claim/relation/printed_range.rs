@@ -7,7 +7,7 @@ use repro_core::decimal::{format_float, grouped};
 
 use crate::relation::number::{OfOne, RelationNumber};
 
-/// So many units in the last place of a float two trainers' sums of the same numbers may differ.
+/// The maximum difference, in units in the last place, between two trainers' sums of the same numbers.
 const FLOAT_SLACK: f64 = 4.0;
 /// A recomputed range this many times wider than the printed one decides nothing.
 const TOO_COARSE: f64 = 10.0;
@@ -158,7 +158,7 @@ impl RelationNumber for PrintedRange {
             // A value just below a whole number may be that number.
             OfOne::Ceil => Self { low: nearly(self.low).ceil(), high: nearly(self.high).ceil() },
             OfOne::Floor => Self { low: nearly(self.low).floor(), high: nearly(self.high).floor() },
-            // No rounding goes on: a whole number is itself.
+            // Whole numbers stay unchanged.
             OfOne::Round => Self { low: self.low.round(), high: self.high.round() },
             OfOne::Sqrt if self.high < 0.0 => Self::UNDEFINED,
             // A value just below zero was zero.

@@ -111,7 +111,7 @@ fn half(bytes: &[u8]) -> &[u8] {
 }
 
 impl Disk for FaultyDisk {
-    /// By its own name, by which these steps are known.
+    /// The plain path, which identifies these steps.
     fn hold(&self, root: &Path, path: &Path) -> io::Result<HeldPath> {
         beneath(root, path).map(|()| HeldPath::plain(path))
     }

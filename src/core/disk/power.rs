@@ -206,7 +206,7 @@ fn found(now: &[u8], durable: &[u8], dice: &mut Dice) -> Vec<u8> {
 }
 
 impl Disk for PowerDisk {
-    /// By its own name, by which these steps are known.
+    /// The plain path, which identifies these steps.
     fn hold(&self, root: &Path, path: &Path) -> io::Result<HeldPath> {
         beneath(root, path).map(|()| HeldPath::plain(path))
     }

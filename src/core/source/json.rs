@@ -127,7 +127,7 @@ struct Reader<'a> {
     values: usize,
     /// The elements of the lists that are still open: a list is built once its length is known.
     items: Vec<Value>,
-    /// The same for objects.
+    /// The members of the objects that are still open.
     members: Vec<Member>,
     /// The reason why reading stopped, unless it was the grammar.
     stopped: Option<Error>,
@@ -265,7 +265,7 @@ impl<'a> DeserializeSeed<'a> for &mut Reader<'a> {
     }
 }
 
-/// The number `text`, which stands in `span`.
+/// The number `text` in `span`.
 fn number<'t>(reader: &Reader<'_>, span: Range<usize>, text: &'t str) -> Result<&'t str, Error> {
     let source = reader.source;
     let digits = text.strip_prefix('-').unwrap_or(text);

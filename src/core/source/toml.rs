@@ -9,7 +9,7 @@ use super::{
     TOO_MANY_VALUES, VALUE_CAP, Value,
 };
 
-/// The most lines and signs between values. The grammar's tree takes several times what ours does.
+/// The maximum number of lines and of signs between values. The grammar's tree takes several times the memory of ours.
 const SIGN_CAP: usize = VALUE_CAP / 2;
 
 /// Parses a whole TOML document.
@@ -34,7 +34,7 @@ pub fn parse(source: &Source) -> Result<Value, Error> {
     Reader { source }.table(root, 0..source.text().len(), 0)
 }
 
-/// What helps against the usual slips, by the complaint of the grammar and the line that it is about.
+/// The help for common mistakes, given the grammar's message and the line that it refers to.
 fn help(message: &str, place: &Location) -> Option<&'static str> {
     let line = place.excerpt.trim_start();
     if message.contains("duplicate key") {
@@ -58,8 +58,8 @@ fn help(message: &str, place: &Location) -> Option<&'static str> {
     .then_some("close the quotes on the same line, or write text of several lines in `'''...'''`")
 }
 
-/// Refuses a text with too many lines and signs between values: the grammar builds a large tree of its
-/// own, so what is in strings and comments counts too.
+/// Rejects a text with too many lines and signs between values. The grammar builds a large tree of its own, so the contents
+/// of strings and comments count, too.
 fn bounded(source: &Source) -> Result<(), Error> {
     let between = |byte: &u8| matches!(byte, b'\n' | b',' | b'.' | b'=' | b'[' | b'{');
     let mut signs = source.text().bytes().enumerate().filter(|(_, byte)| between(byte));
@@ -102,7 +102,7 @@ impl Reader<'_> {
         Ok(Value { kind: Kind::Object(members), span })
     }
 
-    /// An item; where the grammar keeps no span (tables made by dotted keys) its key stands in.
+    /// An item; if the grammar has no span for it (tables created by dotted keys), the span of its key is used.
     fn item(&self, item: &Item, key_span: &Range<usize>, depth: usize) -> Result<Value, Error> {
         let span = item.span().unwrap_or_else(|| key_span.clone());
         match item {

@@ -36,7 +36,7 @@ fn root(source: &Source) -> Result<Value, Error> {
 
 struct Reader<'s> {
     source: &'s Source,
-    /// The offset of each character, where characters are not bytes.
+    /// The offset of each character, if not all characters are single bytes.
     boundaries: Option<Vec<usize>>,
     events: Parser<'s, StrInput<'s>>,
 }
@@ -125,7 +125,7 @@ impl<'s> Reader<'s> {
         }
     }
 
-    /// What a scalar without quotes is (the core schema; numbers are decimal).
+    /// The value of an unquoted scalar (the core schema; numbers are decimal).
     fn plain(&self, text: &str, span: &Range<usize>) -> Result<Kind, Error> {
         Ok(match text {
             "" | "~" | "null" | "Null" | "NULL" => Kind::Null,
@@ -233,7 +233,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Whatever the text is, reading it ends, and what is read lies inside the text.
+        /// Reading ends for any text, and all spans are inside the text.
         #[test]
         fn any_text_is_read_or_refused(text in "[-\\[\\]{}:,\"'a0.e#&*!|>?é \n]{0,40}") {
             if let Ok(document) = parse(&text) {

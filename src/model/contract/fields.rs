@@ -12,7 +12,7 @@ use repro_core::source::{Error, Kind, Node, Value};
 pub enum FieldGroup {
     /// How the models are made comparable.
     Match,
-    /// How long each trained where the numbers were read.
+    /// The training length at the compared step.
     Horizon,
     /// Optimizer, rates and schedule.
     Recipe,
@@ -176,7 +176,7 @@ impl StatedFields {
         Ok(())
     }
 
-    /// One field of a config, under its common name where it has one that is not taken yet.
+    /// Adds one field of a config, under its common name if there is one that is not used yet.
     fn config_field(&mut self, full: &str, key: &str, node: Node<'_>) -> Result<(), Error> {
         if key == "seed" || key.ends_with("_seed") || key.starts_with("seed_") {
             self.seeds.insert(full.to_owned(), StatedValue::read(node.value()).plain());

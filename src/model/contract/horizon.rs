@@ -27,7 +27,7 @@ impl Horizon {
         &(&self.fraction * &self.coefficient) * &self.params
     }
 
-    /// The horizon in steps, before rounding; `None` where a step may have no tokens.
+    /// The horizon in steps, before rounding; `None` if a step may have no tokens.
     pub fn steps(&self) -> Option<Interval> {
         self.tokens().div(&self.tokens_per_step)
     }
@@ -86,7 +86,7 @@ pub enum HorizonRule {
     RelaxedReuse,
 }
 
-/// How often each token is seen where data is reused by the relaxed scheme.
+/// The number of epochs in the relaxed scheme of data reuse.
 const RELAXED_EPOCHS: u64 = 2;
 /// FLOPs of one token for each parameter that it touches, forward and backward.
 const FLOP_PER_PARAMETER: u64 = 6;
@@ -133,7 +133,7 @@ impl HorizonRule {
 pub struct Plan {
     /// The quantity that the horizon is proportional to.
     pub rule: HorizonRule,
-    /// How much of it, exactly.
+    /// The exact coefficient.
     pub coefficient: BigRational,
     /// The fraction of the whole horizon.
     pub fraction: BigRational,

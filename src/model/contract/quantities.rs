@@ -93,7 +93,7 @@ fn over(tokens: BigRational, params: u64) -> Option<BigRational> {
     (params > 0).then(|| tokens / whole(params))
 }
 
-/// The share of tokens that one expert sees where all are used alike: `tokens x K / E`.
+/// The tokens per expert under uniform routing: `tokens x K / E`.
 fn tokens_per_expert(run: &RunAtStep) -> Option<StatedValue> {
     let shape = run.objects.as_ref()?.shape;
     if shape.experts == 0 {

@@ -1,4 +1,4 @@
-//! The learning-rate schedule of a config, and where in it a step lies.
+//! The learning-rate schedule of a config, and the phase of a step.
 
 use repro_core::source::{Document, Error};
 

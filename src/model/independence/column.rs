@@ -25,15 +25,15 @@ const MOST_FOLLOW: f64 = 0.75;
 const MOST_BITS: f64 = 20.0;
 /// The distance of values, relative to the noise of their column, that neither a rule nor a different seed explains.
 const FAR_BELOW_NOISE: f64 = 0.02;
-/// So many points of a pair are tried before all are.
+/// The number of points of a pair that are tried before all are.
 const TRIED: usize = 64;
-/// So many points of three runs are tried before all are,
+/// The number of points of three runs that are tried before all are.
 const MEANS_TRIED: usize = 16;
-/// one of which is a mean of the others with such a share of one; others would be the other run itself.
+/// The range of weights of a mean of two runs; a weight outside would be one of the runs itself.
 const SHARES: std::ops::RangeInclusive<f64> = 0.02..=0.98;
 /// The tolerance of a half after rounding.
 const NEARLY_HALF: f64 = 1e-3;
-/// So many values of a column are marks of its run.
+/// The number of values of a column that identify its run.
 const MARKS: usize = 4;
 /// The maximum shift of a copy, in records.
 const MOST_LAG: usize = 3;
@@ -50,7 +50,7 @@ pub struct MeasuredColumn {
     noise: f64,
 }
 
-/// How one column follows from another.
+/// The way in which one column follows from another.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Law {
     /// The values are the same, as far as they are printed.
@@ -70,11 +70,11 @@ pub enum Law {
 pub struct ColumnAgreement {
     /// How one follows from the other.
     pub law: Law,
-    /// How many values follow it,
+    /// The number of values that follow the law.
     pub follow: usize,
-    /// of how many common values,
+    /// The number of common values.
     pub common: usize,
-    /// at steps that differ by so much.
+    /// The shift between the steps of both.
     pub moved: i64,
     /// How unlikely it is between two seeds, in bits.
     pub bits: f64,
@@ -97,8 +97,8 @@ struct Pair {
 }
 
 impl MeasuredColumn {
-    /// From values by step; none where there are no finite ones. Of very many those are kept whose steps have a remainder that
-    /// depends on the step alone, so that columns of other lengths keep the same ones.
+    /// Builds a column from values by step; none without finite values. Of a very long column, the steps are kept that have
+    /// a certain remainder, which depends only on the step, so columns of different lengths keep the same steps.
     pub fn new(points: impl IntoIterator<Item = (u64, f64)>) -> Option<Self> {
         let finite = points.into_iter().filter(|(_, value)| value.is_finite());
         let mut points: Vec<_> = finite.collect();
@@ -118,7 +118,7 @@ impl MeasuredColumn {
         Some(Self { noise: noise(&values), points, half_unit })
     }
 
-    /// How many values it has.
+    /// The number of values.
     pub fn len(&self) -> usize {
         self.points.len()
     }
@@ -351,7 +351,7 @@ impl Compared {
         let is_edit =
             |pair: &&Pair| residual_size(pair, law) > FAR_BELOW_NOISE * self.honest(pair, law);
         let others = pairs.iter().filter(|pair| !self.fits(pair, law));
-        // Nobody edits the last digits of a few values: a sum in another order changes them.
+        // Nobody edits the last digits of a few values: a different summation order changes them.
         let are_edited = others.clone().count() == 0 || others.clone().any(|pair| is_edit(&pair));
         Some(ColumnAgreement { has_rule: are_edited, ..found })
     }
@@ -490,7 +490,7 @@ mod tests {
         decimals: i32,
         /// The noise of batches,
         noise: f64,
-        /// and the share of it that runs of one data order have in common.
+        /// The fraction of the noise that runs with the same data order share.
         shared: f64,
         /// The spread of whole runs.
         spread: f64,

@@ -13,9 +13,9 @@ use std::collections::BTreeMap;
 pub use column::{ColumnAgreement, Law, MeasuredColumn};
 pub use trace::RunTrace;
 
-/// So many bits of evidence exclude chance: one in 10^12.
+/// The number of bits of evidence that excludes chance: one in 10^12.
 const CERTAIN: f64 = 40.0;
-/// So many leave a doubt worth telling.
+/// The number of bits from which a doubt is reported.
 const DOUBTFUL: f64 = 20.0;
 /// With more runs than this, only pairs that share a digest or a value are compared.
 pub const MOST_COMPARED: usize = 400;

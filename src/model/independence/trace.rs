@@ -19,7 +19,7 @@ const SEED_IN_PATH: &str = "seed_in_path";
 const MEASURED: [&str; 3] = ["loss", "val_loss", "grad_norm"];
 /// The columns that are kept for each bundle.
 const OURS: [&str; 2] = ["loss", "grad_norm"];
-/// So many lines of a log name its columns: evaluations may come later than losses.
+/// The number of log lines that are searched for column names: evaluations may come later than losses.
 const NAMED_LINES: usize = 200;
 /// The digits of differences in messages.
 const SHOWN_DIGITS: usize = 2;

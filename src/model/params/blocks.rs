@@ -35,9 +35,9 @@ impl Heads {
 /// Routed experts of a layer.
 #[derive(Debug, Clone, Copy)]
 pub struct ExpertCounts {
-    /// How many there are (E).
+    /// The number of experts (E).
     pub count: Size,
-    /// How many a token uses (K).
+    /// The number of experts per token (K).
     pub per_token: Size,
 }
 

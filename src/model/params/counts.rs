@@ -320,7 +320,7 @@ pub struct ModelShape {
     pub vocabulary: u64,
     /// Layers with routed experts.
     pub moe_layers: u64,
-    /// Inner width of a dense feed-forward block; 0 where no layer has one.
+    /// Inner width of a dense feed-forward block; 0 if no layer has one.
     pub dense_width: u64,
     /// Routed experts of a layer (E).
     pub experts: u64,
@@ -378,7 +378,7 @@ impl ParameterCounts {
         counted(&self.breakdown) + mtp
     }
 
-    /// The conventions that can differ for this model: those about multi-token prediction only where it has any.
+    /// The conventions that can differ for this model: those about multi-token prediction only if it has any.
     pub fn conventions(&self) -> impl Iterator<Item = (Convention, Count)> + '_ {
         let apart =
             |convention: &Convention| self.mtp.is_some() || convention.mtp() == MtpShare::Nothing;

@@ -113,12 +113,11 @@ pub struct ExpertParts {
     pub experts: ExpertCounts,
     /// Inner width of one.
     pub width: Size,
-    /// How many shared experts there are.
+    /// The number of shared experts.
     pub shared: Size,
     /// Their total inner width; nothing is stored if it is 0.
     pub shared_width: Size,
-    /// Whether a vector decides how much of the shared expert a token gets; the reference keeps it even where that
-    /// expert is turned off.
+    /// Whether a vector gates the shared expert; the reference keeps it even if that expert is turned off.
     pub shared_gate: bool,
     /// Names: the router, the routed experts, the shared ones.
     pub router: &'static str,

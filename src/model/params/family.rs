@@ -8,7 +8,7 @@ use super::{Size, Sums, TensorList};
 
 /// One architecture: how it is recognized and how its config is read.
 pub struct Family {
-    /// Its name in reports; the first of `model_types` where there are any.
+    /// Its name in reports; the first of `model_types` if there are any.
     pub id: &'static str,
     /// Values of `model_type`.
     pub model_types: &'static [&'static str],
@@ -59,7 +59,7 @@ pub struct Mtp {
     pub copies: Size,
 }
 
-/// No config of this family comes without a model type.
+/// All configs of this family have a model type.
 pub fn never(_: Node<'_>) -> bool {
     false
 }

@@ -139,7 +139,7 @@ pub struct Defaults {
     pub tied: bool,
 }
 
-/// The head size where the config does not name one.
+/// The head size if the config has no field for it.
 #[derive(Debug, Clone, Copy)]
 pub enum HeadSize {
     /// Width over heads.
@@ -167,7 +167,7 @@ impl<'a> ConfigFields<'a> {
         table.members().map(|_| Self::new(table))
     }
 
-    /// The fields of the table `name`, all of them defaults where it is absent or null.
+    /// The fields of the table `name`, all with their defaults if it is absent or null.
     pub fn table_or_defaults(&self, name: &str) -> Result<Self, Error> {
         match self.present(name)? {
             Some(table) => table.members().map(|_| Self::new(table)),
@@ -316,7 +316,7 @@ impl<'a> ConfigFields<'a> {
         self.nonzero(names, side)
     }
 
-    /// The length of a list; none where the field is absent or no list.
+    /// The length of a list; none if the field is absent or not a list.
     pub fn length(&self, names: &str) -> Result<Option<u64>, Error> {
         let Some(node) = self.present(names)? else { return Ok(None) };
         match &node.value().kind {
@@ -341,7 +341,7 @@ impl<'a> ConfigFields<'a> {
         }
     }
 
-    /// Whether a number that the config has is a multiple of another one, if it has both.
+    /// Whether a number in the config is a multiple of a second one, if it has both.
     pub fn is_multiple_of(&self, number: &str, of: &str) -> Result<bool, Error> {
         let (Some(number), Some(of)) = (self.present(number)?, self.present(of)?) else {
             return Ok(true);
@@ -460,7 +460,7 @@ impl<'a> ConfigFields<'a> {
         UNSUPPORTED.at(self.place(names), expected, found)
     }
 
-    /// Refuses a switch that is on where only the other layout is known.
+    /// Rejects an enabled switch for which only the other layout is known.
     pub fn off(&self, name: &str) -> Result<(), Error> {
         match self.flag(name, false)? {
             false => Ok(()),
@@ -498,7 +498,7 @@ impl<'a> ConfigFields<'a> {
         Err(self.unsupported(name, format!("`{name}` = {known}")))
     }
 
-    /// The words of a list; none where it is absent or null.
+    /// The words of a list; none if it is absent or null.
     pub fn words(&self, names: &str) -> Result<Option<Vec<&'a str>>, Error> {
         match self.present(names)? {
             Some(node) => node.items()?.map(Node::text).collect::<Result<_, _>>().map(Some),

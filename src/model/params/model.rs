@@ -64,7 +64,7 @@ pub fn shown((part, count): &(Part, Count)) -> bool {
     !part.is_beside_language() || count.total > 0
 }
 
-/// Both objects by part, or an empty table where only a header was seen.
+/// Total and active count by part, or an empty dict if only a header was read.
 struct Parts<'a>(Option<&'a ParameterCounts>);
 
 impl Serialize for Parts<'_> {
@@ -91,7 +91,7 @@ impl Serialize for Conventions<'_> {
 pub enum ActiveByHeader {
     /// Unknown: shapes do not show the number of experts per token.
     NotSaid,
-    /// So many parameters.
+    /// The number of active parameters.
     Is(u64),
     /// Not enough, for this reason.
     Unknown(String),
@@ -144,7 +144,7 @@ fn unknown(why: &str) -> String {
     format!("the active count is unknown: {why}")
 }
 
-/// The counts of the config that lies beside a file; none where none does.
+/// The counts of the config next to a file; none if there is none.
 fn beside_config(path: &Path, name: &str) -> Option<Result<ParameterCounts, String>> {
     let config = path.with_file_name("config.json");
     let folder = name.rfind('/').map_or("", |at| &name[..=at]);

@@ -15,7 +15,7 @@ impl Size {
         self.0
     }
 
-    /// `self / by` where it comes out even.
+    /// `self / by` if it is a whole number.
     pub fn split(self, by: Size) -> Option<Size> {
         let (whole, by) = (self.0?, by.0?);
         (by > 0 && whole % by == 0).then(|| Size(Some(whole / by)))

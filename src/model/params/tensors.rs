@@ -9,7 +9,7 @@ use super::{Part, Size, Sums};
 pub struct LayerSet(Arc<[bool]>);
 
 impl LayerSet {
-    /// How many there are.
+    /// The number of layers in the set.
     pub fn count(&self) -> Size {
         Size::from(self.0.iter().filter(|&&within| within).count() as u64)
     }
@@ -59,17 +59,17 @@ impl Layers {
         LayerSet(self.sparse.iter().copied().collect())
     }
 
-    /// How many there are.
+    /// The number of layers.
     pub fn all(&self) -> Size {
         Size::from(self.sparse.len() as u64)
     }
 
-    /// How many have routed experts.
+    /// The number of layers with routed experts.
     pub fn sparse(&self) -> Size {
         Size::from(self.sparse.iter().filter(|&&sparse| sparse).count() as u64)
     }
 
-    /// How many have none.
+    /// The number of layers without routed experts.
     pub fn dense(&self) -> Size {
         self.all() - self.sparse()
     }
@@ -111,7 +111,7 @@ struct Row {
     shape: Vec<Size>,
     copies: Size,
     part: Part,
-    /// Nothing: all layers.
+    /// None means all layers.
     within: Option<LayerSet>,
 }
 

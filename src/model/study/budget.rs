@@ -35,9 +35,9 @@ pub struct Budget {
     pub id: String,
     /// The quantity that it is proportional to.
     pub rule: HorizonRule,
-    /// How much of it.
+    /// The coefficient of that quantity.
     pub coefficient: BigRational,
-    /// The arm whose parameters count; each arm's own where absent.
+    /// The arm whose parameters count; if absent, each arm's own.
     pub of: Option<String>,
     /// The fraction of the horizon that is run.
     pub fraction: BigRational,

@@ -45,7 +45,7 @@ pub struct Tuned<'a> {
     pub arm: &'a str,
     /// Its learning rate.
     pub rate: f64,
-    /// Its loss on the development split; none where it diverged.
+    /// Its loss on the development split; none if it diverged.
     pub loss: Option<f64>,
 }
 

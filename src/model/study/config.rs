@@ -6,7 +6,7 @@ use super::fields::{count, positive, table, word};
 use super::{BAD_LENGTH, BAD_VALUE};
 use repro_core::source::{Error, Location, Node};
 
-/// How often a run may see the same text.
+/// The rule for repeating data within a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     /// The same unique tokens for every run; the number of epochs follows.

@@ -55,7 +55,7 @@ pub struct Study {
     /// The log of its started runs, if there is one.
     pub starts: Option<StartsFile>,
     tuning: Option<Tuning>,
-    /// The learning rate where it is not tuned.
+    /// The learning rate if it is not tuned.
     stated_rate: Option<BigRational>,
     runs: Vec<PlannedRun>,
 }
@@ -165,7 +165,7 @@ impl Study {
         self.digest
     }
 
-    /// Refuses, at `place`, a study file with another digest than `pinned`.
+    /// Rejects, at `place`, a study file whose digest differs from `pinned`.
     pub fn check_pin(&self, pinned: &Digest, place: &Location) -> Result<(), Error> {
         if self.digest() == *pinned {
             return Ok(());

@@ -20,7 +20,7 @@ use repro_core::source::{Error, Node};
 pub struct ListedRun<'a> {
     /// Its id.
     pub id: &'a str,
-    /// Whether it is made only where its arm's best learning rate is not the shared one.
+    /// Whether it is only run if its arm's best learning rate differs from the shared one.
     pub conditional: bool,
 }
 

@@ -21,7 +21,7 @@ const VERSIONS: &str = "baseline_";
 /// One version of the random baselines.
 #[derive(Debug, Clone)]
 pub struct Baselines {
-    /// The name of its file, and of the column where the file has several.
+    /// The name of its file, and of the column if the file has several.
     pub name: String,
     /// The digest of the file.
     pub sha256: Digest,

@@ -15,7 +15,7 @@ const FEWEST: usize = 8;
 pub struct Settings {
     /// The level of the intervals, between 0 and 1.
     pub level: f64,
-    /// How often is drawn.
+    /// The number of resamples.
     pub resamples: usize,
     /// The seed of the draws.
     pub seed: u64,
@@ -26,7 +26,7 @@ pub struct Settings {
 pub struct TaskBootstrap {
     /// The settings.
     pub settings: Settings,
-    /// How many tasks there are.
+    /// The number of tasks.
     pub tasks: usize,
     /// The mean of the values themselves.
     pub estimate: BigRational,

@@ -10,7 +10,7 @@ use repro_core::source::{Error, Kind, Node, WRONG_TYPE};
 /// A number of a table with its place.
 #[derive(Debug, Clone)]
 pub struct Cell<'a> {
-    /// Where it stands.
+    /// Its place.
     pub node: Node<'a>,
     /// As printed.
     pub printed: Printed,
@@ -124,7 +124,7 @@ impl Finest {
 }
 
 impl Scale {
-    /// How many of the unit make one.
+    /// The number of these units in one.
     pub fn per_one(self) -> BigRational {
         BigRational::from_integer(match self {
             Self::Fraction => 1.into(),
@@ -152,7 +152,7 @@ impl Scale {
         let Some((above, _)) = plain().find(|(cell, _)| is_above(cell)) else {
             return Ok(Self::Fraction);
         };
-        // Nothing but values just above one: neither fractions nor believable percent.
+        // Only values just above one: neither fractions nor plausible percentages.
         let two = BigRational::from_integer(2.into());
         if plain().all(|(cell, _)| *cell.printed.value() <= two) {
             let expected = "fractions up to one, or percent";

@@ -33,9 +33,9 @@ pub struct TableReading<'a> {
 pub struct Centering<'a> {
     /// The unit of the column.
     pub scale: Scale,
-    /// How many cells there are.
+    /// The number of cells.
     pub cells: usize,
-    /// How many cells agree with each version.
+    /// The number of cells that agree with each version.
     pub agreeing: Vec<usize>,
     /// The cells that agree with no version.
     pub stray: Vec<&'a TaskRow<'a>>,
@@ -121,7 +121,7 @@ impl<'a> TableReading<'a> {
                     stated.cell.fit(scale, mean, &slack) == CellAgreement::Follows
                 })
         };
-        // An aggregate may be in percent where its table is not, and the other way.
+        // An aggregate may be in percent although its table is not, and vice versa.
         let other = match self.scale {
             Scale::Fraction => Scale::Percent,
             Scale::Percent => Scale::Fraction,

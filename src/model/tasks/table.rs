@@ -20,9 +20,9 @@ pub struct TaskRow<'a> {
     pub centered: Option<Cell<'a>>,
     /// The baseline that the table states.
     pub baseline: Option<Cell<'a>>,
-    /// How many items were scored.
+    /// The number of scored items.
     pub items: Option<Cell<'a>>,
-    /// How many of them were right.
+    /// The number of correct items.
     pub correct: Option<Cell<'a>>,
 }
 
@@ -287,7 +287,7 @@ impl<'a> TaskTable<'a> {
         super::CORE.iter().copied().filter(|task| !has(task)).collect()
     }
 
-    /// The set that its score is over: the 22 of CORE where it has them all, else all it has.
+    /// The tasks of its score: the 22 of CORE if it has them all, otherwise all it has.
     pub fn core_set(&self) -> TaskSet<'static> {
         if self.lacks().is_empty() { TaskSet::Core } else { TaskSet::All }
     }

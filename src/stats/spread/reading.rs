@@ -95,8 +95,8 @@ impl ErrorBarMeaning {
         })
     }
 
-    /// The variance (over n - 1) of `n` values whose printed spread is 1: one value, except that a
-    /// half-range leaves open where the values between the two ends lie.
+    /// The variance (over n - 1) of `n` values with a printed number of 1 after ±: a single value, except that a half-range
+    /// does not determine the values between the two ends.
     fn variance_of_one(self, n: u64) -> Result<Interval, Refused> {
         let of = |top: u64, bottom: u64| ratio(top.into(), bottom.into());
         Ok(match self {

@@ -115,8 +115,8 @@ fn statistic(difference: &Interval, squared_error: &Interval) -> [f64; 2] {
     [over(difference.low(), large, small), over(difference.high(), small, large)]
 }
 
-/// The range of Welch's degrees of freedom. With r the share of the first squared error in both,
-/// 1/df = r²/(n₁ - 1) + (1 - r)²/(n₂ - 1): a parabola in r, least where df is n₁ + n₂ - 2.
+/// The range of Welch's degrees of freedom. With r the fraction of the first squared error in the total, 1/df = r²/(n₁ - 1)
+/// + (1 - r)²/(n₂ - 1): a parabola in r, smallest where df is n₁ + n₂ - 2.
 fn welch_df([one, other]: [&Interval; 2], df: [u64; 2]) -> [f64; 2] {
     let [first, second] = df.map(whole);
     let total = &first + &second;

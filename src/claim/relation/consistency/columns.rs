@@ -8,10 +8,10 @@ use super::rows::{Over, Row, Rows, pointer, term_at};
 use super::{LoggedPlace, LoggedTerm};
 use repro_bundle::bundle::{Bundle, CONFIG, RECEIPT};
 
-/// A name of a relation, and where it is looked up.
+/// A name in a relation, and the place where it is looked up.
 #[derive(Debug)]
 pub struct Name {
-    /// As it is written: `config.lr`, `previous.step`.
+    /// Its text: `config.lr`, `previous.step`.
     pub text: String,
     scope: Scope,
     /// The path that is looked up.
@@ -28,7 +28,7 @@ enum Scope {
     Row(RowShift),
 }
 
-/// In which row a name is looked up for another.
+/// The row in which a name of a row is looked up.
 #[derive(Debug, Clone, Copy)]
 pub enum RowShift {
     Own,
@@ -166,7 +166,7 @@ impl<'a> RelationColumns<'a> {
         }
     }
 
-    /// How many rows of a kind there are.
+    /// The number of rows of a kind.
     pub fn count(&mut self, over: Over) -> usize {
         self.rows.find(over)
     }

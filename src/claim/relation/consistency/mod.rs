@@ -106,7 +106,8 @@ impl BundleRelation {
         self.names.iter().map(|name| columns.view(self.over, name)).collect()
     }
 
-    /// How often the check ran; the first row in which it fails, and in how many more rows it fails.
+    /// The number of times that the check ran, the first row in which it fails, and the number of other rows in which it
+    /// fails.
     fn asked(
         &'static self,
         columns: &RelationColumns<'_>,

@@ -280,9 +280,9 @@ const NAMES: Names = Names {
 
 /// How queries, keys and values are projected.
 enum Input {
-    /// By a matrix each.
+    /// One matrix each.
     Each([&'static str; 3]),
-    /// By one, with keys of this width.
+    /// One joint matrix, with keys of this width.
     Joined(&'static str, Size),
 }
 
@@ -290,7 +290,7 @@ enum Input {
 struct Plain {
     dims: Dims,
     positions: Option<(&'static str, Size)>,
-    /// Empty where the embedding has no norm.
+    /// Empty if the embedding has no norm.
     first_norm: &'static str,
     input: Input,
     input_bias: bool,

@@ -114,8 +114,8 @@ fn attention(
     Ok((own, Grouped { own_keys: false, ..own }))
 }
 
-/// The releases write numbers of experts once or for each layer, and a width of their own only where it differs. The
-/// port to transformers always has one shared expert.
+/// The releases state the numbers of experts once or per layer, and a separate width only if it differs. The port to
+/// transformers always has one shared expert.
 fn mixture(fields: &ConfigFields<'_>, dims: &Dims) -> Result<ExpertParts, Error> {
     let all = ("num_experts|num_local_experts", 1);
     let used = ("moe_topk|num_experts_per_tok", 1);

@@ -438,7 +438,7 @@ pub(super) fn glm4v(
     towers.finish(fields)
 }
 
-/// How many layers of the encoder are joined to the language model.
+/// The number of encoder layers that are connected to the language model.
 fn feature_layers(outer: &ConfigFields<'_>) -> Result<Size, Error> {
     let count = outer.length("vision_feature_layer")?;
     Ok(Size::from(count.unwrap_or(1)))
