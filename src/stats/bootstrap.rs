@@ -198,7 +198,7 @@ impl Resampled {
         }
     }
 
-    /// The share of resamples below the estimate, those equal to it by half.
+    /// The fraction of resamples below the estimate; those equal to it count half.
     fn share_below(&self) -> f64 {
         let weight = |value: f64| {
             let above = value - self.estimate;
@@ -347,7 +347,7 @@ fn merged(mut all: Vec<(f64, u64)>, rounding: f64) -> Distribution {
     Distribution::Enumerated(support, total)
 }
 
-/// The least value that is not exceeded with probability `p`.
+/// The smallest value that is not exceeded with probability `p`.
 fn inverse(support: &[(f64, u64)], total: u64, p: f64) -> f64 {
     // 0.025 of 10^10 is exactly 25·10^7, whatever the float nearest to 0.025 is.
     let wanted = p * total as f64 * (1.0 - 4.0 * f64::EPSILON);

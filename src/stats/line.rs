@@ -31,7 +31,7 @@ pub fn slope(x: &[f64], y: &[f64]) -> Result<f64, Refused> {
     if slope.is_finite() { Ok(slope) } else { Err(Refused::OutOfRange) }
 }
 
-/// The least-squares line through at least three points that do not lie on one.
+/// The least-squares line through at least three points that are not collinear.
 ///
 /// ```
 /// use repro_stats::line;

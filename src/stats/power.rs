@@ -53,7 +53,7 @@ impl Design {
 }
 
 impl Goal {
-    /// A goal: detect with probability `power` at a share `alpha` of false alarms.
+    /// A goal: detect with probability `power` at a false positive rate of `alpha`.
     pub fn new(alpha: f64, power: f64, sides: Sides) -> Result<Self, Refused> {
         for share in [alpha, power] {
             if share.is_nan() || share <= 0.0 || share >= 1.0 {

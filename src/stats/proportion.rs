@@ -20,9 +20,9 @@ pub struct Proportion {
 /// The pooled z test of two proportions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TwoProportions {
-    /// Difference of the shares a - b.
+    /// The difference of the proportions a - b.
     pub difference: f64,
-    /// The difference over its standard error under one common share.
+    /// The difference over its standard error under one common proportion.
     pub z: f64,
     /// The probability of a z beyond this one on its side of zero.
     beyond: f64,
@@ -71,7 +71,7 @@ impl Proportion {
         self.trials
     }
 
-    /// The least of the four counts that one common share would lead to expect.
+    /// The smallest of the four counts expected under one common proportion.
     pub fn least_expected(&self, other: &Self) -> f64 {
         let all = (self.trials + other.trials) as f64;
         let successes = self.successes + other.successes;
@@ -79,12 +79,12 @@ impl Proportion {
         rarer / all * self.trials.min(other.trials) as f64
     }
 
-    /// The share of successes.
+    /// The proportion of successes.
     pub fn share(&self) -> f64 {
         self.successes as f64 / self.trials as f64
     }
 
-    /// The standard error of the share with divisor n - 1, as lm-evaluation-harness prints it.
+    /// The standard error of the proportion with divisor n - 1, as lm-evaluation-harness prints it.
     pub fn standard_error(&self) -> Result<f64, Refused> {
         if self.trials < 2 {
             return Err(Refused::TooFew { needed: 2, found: 1 });
@@ -119,7 +119,7 @@ impl Proportion {
 }
 
 impl TwoProportions {
-    /// The probability of a z at least as far from zero under one common share.
+    /// The probability of a z at least as far from zero under one common proportion.
     pub fn p_two_sided(&self) -> f64 {
         (2.0 * self.beyond).min(1.0)
     }
@@ -159,7 +159,7 @@ pub fn two_proportions(a: &Proportion, b: &Proportion) -> Result<TwoProportions,
     Ok(TwoProportions { difference, z, beyond: Normal.upper(z.abs())? })
 }
 
-/// Fisher's exact two-sided p: the share of tables with these margins that are at most as likely.
+/// Fisher's exact two-sided p: the probability of the tables with these margins that are at most as likely.
 ///
 /// ```
 /// use repro_stats::proportion::{Proportion, fisher};

@@ -161,8 +161,9 @@ impl RankedPair {
         (u128::from(seen_a) * b).abs_diff(u128::from(seen_b) * a)
     }
 
-    /// The share of orders in which the distance is somewhere at least `limit`. An order is a path of steps for a and b; of
-    /// all paths to (i, j) the share i / (i + j) came by a step for a. Shares are only added, so that small ones keep their digits.
+    /// The fraction of orders in which the distance is somewhere at least `limit`. An order is a path of steps for a and b;
+    /// of all paths to (i, j), the fraction i / (i + j) ends with a step for a. Fractions are only added, so small ones
+    /// keep their digits.
     fn share_beyond(&self, limit: u128) -> f64 {
         // The ends of groups of ties, where the distribution functions are compared.
         let mut is_end = vec![false; (self.a + self.b + 1) as usize];
@@ -193,7 +194,7 @@ impl RankedPair {
     }
 }
 
-/// The share of orders of `a` and `b` values for each U: the largest value is one of a in a of a + b orders, and is then above
+/// The fraction of orders of `a` and `b` values for each U: the largest value is one of a in a of a + b orders, and is then above
 /// all of b.
 fn shares_of_u(a: usize, b: usize) -> Vec<f64> {
     // For one count of a, the shares for each count of b.
@@ -216,7 +217,7 @@ fn shares_of_u(a: usize, b: usize) -> Vec<f64> {
     counts.pop().unwrap_or_default()
 }
 
-/// The sum of the shares from `u` up, the smallest first.
+/// The sum of the fractions from `u` up, the smallest first.
 fn up_from(shares: &[f64], u: u128) -> f64 {
     let from = usize::try_from(u).unwrap_or(usize::MAX);
     shares.iter().skip(from).rev().sum::<f64>().min(1.0)
@@ -263,7 +264,7 @@ mod tests {
         assert_eq!(flat.kolmogorov_smirnov().unwrap().p, 1.0);
     }
 
-    /// Every way to share out the values, each as likely.
+    /// All ways to assign the values to the two lists, each equally likely.
     fn each_split(values: &[f64], a: usize) -> Vec<RankedPair> {
         let masks = (0_u32..1 << values.len()).filter(|mask| mask.count_ones() as usize == a);
         let split = |mask: u32| {

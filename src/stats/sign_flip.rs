@@ -12,11 +12,11 @@ const ROUNDING: f64 = 16.0 * f64::EPSILON;
 /// The result of a sign-flip test.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SignFlip {
-    /// The share of flips whose sum is at least as far from zero.
+    /// The fraction of flips whose sum is at least as far from zero.
     pub p_two_sided: f64,
-    /// The share of flips whose sum is at least as large.
+    /// The fraction of flips whose sum is at least as large.
     pub p_greater: f64,
-    /// The share of flips whose sum is at most as large.
+    /// The fraction of flips whose sum is at most as large.
     pub p_less: f64,
     /// The smallest possible two-sided p for this number of differences: 2 of 2^n flips.
     pub least_two_sided: f64,

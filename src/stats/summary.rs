@@ -83,7 +83,7 @@ pub fn mean(values: &[f64]) -> Result<f64, Refused> {
     if mean.is_finite() { Ok(mean) } else { Err(Refused::OutOfRange) }
 }
 
-/// The differences a - b of pairs: exact between the decimals that the floats stand for, then rounded
+/// The differences a - b of pairs: exact between the decimals that the floats represent, then rounded
 /// once, so that 1.3 - 1.2 and 1.2 - 1.1 are one number.
 ///
 /// ```

@@ -46,7 +46,7 @@ impl T {
         Self::known(estimate, standard_error, t, df)
     }
 
-    /// The statistic of an exact estimate that lies `away` from the null value, each number rounded once.
+    /// The statistic of an exact estimate at the distance `away` from the null value, with each number rounded once.
     fn exact(
         estimate: &BigRational,
         away: &BigRational,
